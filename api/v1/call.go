@@ -1,0 +1,191 @@
+package v1
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Call asks for one execution of a tool.
+type Call struct {
+	// ID identifies the call in results and in the audit; made when empty.
+	ID string
+	// Tool is the name to look up: namespace/name, name, server__tool, server.tool
+	// or a server tool's bare name.
+	Tool string
+	// Namespace restricts the lookup; empty looks in all.
+	Namespace string
+	// Args is the JSON object of arguments; empty means {}.
+	Args json.RawMessage
+	// Session names the conversation that counters belong to; empty is a session of its own.
+	Session string
+	// Turn names the turn within the session; calls that name none share one turn.
+	Turn string
+	// Principal is who asks, for policies and the audit; empty on a command line.
+	Principal string
+	// Timeout bounds this call on top of the tool's own timeout; 0 means none.
+	Timeout time.Duration
+}
+
+// States of a [Result].
+const (
+	StatusComplete = "complete"
+	StatusFailed   = "failed"
+	StatusPending  = "pending"
+)
+
+// Result is the outcome of a call; `-o json` prints it as it is.
+type Result struct {
+	// Tool is the name of the tool as the registry knows it.
+	Tool string `json:"tool"`
+	// Namespace is the namespace of the tool.
+	Namespace string `json:"namespace"`
+	// Status is "complete", "failed" or "pending".
+	Status string `json:"status"`
+	// Content is the result: any JSON value.
+	Content json.RawMessage `json:"content,omitempty"`
+	// Parts holds text, images, audio and resources beside Content.
+	Parts []Part `json:"parts,omitempty"`
+	// Error is set when Status is "failed".
+	Error *ResultError `json:"error,omitempty"`
+	// Pending is set when Status is "pending".
+	Pending *PendingToolInfo `json:"pending,omitempty"`
+	// Policy is what the policies decided; nil when none matched.
+	Policy *PolicyDecision `json:"policy,omitempty"`
+	// Attempts counts how often the executor tried.
+	Attempts int `json:"attempts"`
+	// DurationMS is how long the call took, in milliseconds.
+	DurationMS float64 `json:"duration_ms"`
+}
+
+// ResultError is an error as JSON.
+type ResultError struct {
+	// Type is args_invalid, result_invalid, manifest_invalid, execution_failed,
+	// connect_failed, timeout, cancelled, mcp_error, policy_refused or not_found.
+	Type    string  `json:"type"`
+	Message string  `json:"message"`
+	Path    string  `json:"path,omitempty"`
+	Faults  []Fault `json:"faults,omitempty"`
+}
+
+// PendingToolInfo describes a call that waits for a decision.
+type PendingToolInfo struct {
+	// Reason is a code such as "requires_approval".
+	Reason string `json:"reason"`
+	// Message is one sentence for the person who decides.
+	Message  string          `json:"message"`
+	ToolName string          `json:"tool_name"`
+	Args     json.RawMessage `json:"args,omitempty"`
+	// ExpiresAt is when the call can no longer be approved; nil means never.
+	ExpiresAt   *time.Time     `json:"expires_at,omitempty"`
+	CallbackURL string         `json:"callback_url,omitempty"`
+	Metadata    map[string]any `json:"metadata,omitempty"`
+	// ID names the pending call for a later decision.
+	ID string `json:"id"`
+}
+
+// Decisions of the policies on a call.
+const (
+	DecisionAllow = "allow"
+	DecisionDeny  = "deny"
+	// DecisionAudit lets a call through that a policy in mode audit would have refused.
+	DecisionAudit = "audit"
+)
+
+// PolicyDecision is what the policies decided on a call.
+type PolicyDecision struct {
+	// Decision is "allow", "deny" or "audit".
+	Decision string `json:"decision"`
+	// Rule is the rule that decided; empty when all rules allowed.
+	Rule string `json:"rule,omitempty"`
+	// Policy is the policy of that rule.
+	Policy string `json:"policy,omitempty"`
+}
+
+// Kinds of [Part].
+const (
+	PartText         = "text"
+	PartImage        = "image"
+	PartAudio        = "audio"
+	PartVideo        = "video"
+	PartDocument     = "document"
+	PartResource     = "resource"
+	PartResourceLink = "resource_link"
+)
+
+// Part is one piece of a multimodal result, close to an MCP content block.
+type Part struct {
+	// Type is "text", "image", "audio", "video", "document", "resource" or
+	// "resource_link". Example: image.
+	Type string `json:"type" check:"required,oneof=text|image|audio|video|document|resource|resource_link"`
+	// Text is the text of a text part.
+	Text string `json:"text,omitempty"`
+	// Data is the binary content, base64 (RFC 4648, section 4).
+	Data string `json:"data,omitempty"`
+	// MIMEType is the media type of Data. Example: image/png.
+	MIMEType string `json:"mime_type,omitempty"`
+	// URI is the address of a resource link. Example: file:///report.pdf.
+	URI string `json:"uri,omitempty"`
+	// Name is the name of a resource link.
+	Name string `json:"name,omitempty"`
+	// Title is a name for people.
+	Title string `json:"title,omitempty"`
+	// Description says what the part holds.
+	Description string `json:"description,omitempty"`
+	// Size is the size of a linked resource in bytes.
+	Size *int64 `json:"size,omitempty"`
+	// Resource is an embedded resource.
+	Resource *ResourceContents `json:"resource,omitempty"`
+	// Annotations are the MCP annotations of the part, as they came.
+	Annotations json.RawMessage `json:"annotations,omitempty"`
+	// Meta is the MCP _meta object of the part, as it came.
+	Meta json.RawMessage `json:"_meta,omitempty"`
+	// Media names a file or holds data in a manifest's mock_parts; results carry
+	// Data and MIMEType instead.
+	Media *Media `json:"media,omitempty"`
+}
+
+// Media is the content of a mock part.
+type Media struct {
+	// FilePath is a file relative to the manifest. Example: testdata/chart.png.
+	FilePath string `json:"file_path,omitempty"`
+	// Data is the content itself, base64.
+	Data string `json:"data,omitempty"`
+	// URL is an address that is passed on and never fetched.
+	URL string `json:"url,omitempty"`
+	// MIMEType is the media type. Default: from the file's name. Example: image/png.
+	MIMEType string `json:"mime_type,omitempty"`
+	// Width is the width in pixels.
+	Width int `json:"width,omitempty"`
+	// Height is the height in pixels.
+	Height int `json:"height,omitempty"`
+	// Duration is the length in seconds.
+	Duration float64 `json:"duration,omitempty"`
+	// Caption is a text for people who cannot see or hear the part.
+	Caption string `json:"caption,omitempty"`
+}
+
+// ResourceContents is an embedded resource: text or a base64 blob.
+type ResourceContents struct {
+	// URI is the address of the resource. Example: file:///notes.txt.
+	URI string `json:"uri" check:"required"`
+	// MIMEType is the media type. Example: text/plain.
+	MIMEType string `json:"mime_type,omitempty"`
+	// Text is the content of a text resource.
+	Text string `json:"text,omitempty"`
+	// Blob is the content of a binary resource, base64.
+	Blob string `json:"blob,omitempty"`
+}
+
+// Executor does the work of one executor kind. Execute may be called by many
+// goroutines at once and must return soon after ctx ends. The arguments have
+// been coerced and validated, and must not be changed. A tool that reports
+// failure is a Result with Status "failed" and an error; what the executor could
+// not do is an error alone. An executor that holds connections also implements
+// [io.Closer].
+type Executor interface {
+	// Name is the executor's name: "mock", "http" or "mcp".
+	Name() string
+	// Execute runs the tool once. It fills Content, Parts, Status and Attempts.
+	Execute(ctx context.Context, tool *Tool, args json.RawMessage) (Result, error)
+}

@@ -1,0 +1,239 @@
+package v1
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// checkFields walks a struct and returns a fault for each `check` tag that does not hold.
+func checkFields(v any) []Fault {
+	var fs []Fault
+	checkValue(reflect.ValueOf(v), "", &fs)
+	return fs
+}
+
+type fieldRule struct {
+	index    int
+	name     string // JSON name; "" for an embedded struct
+	required bool
+	min, max *float64
+	oneof    []string
+	deep     bool // may hold further structs
+}
+
+var ruleCache sync.Map // reflect.Type -> []fieldRule
+
+func rulesOf(t reflect.Type) []fieldRule {
+	if r, ok := ruleCache.Load(t); ok {
+		return r.([]fieldRule)
+	}
+	var rules []fieldRule
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || !f.IsExported() {
+			continue
+		}
+		r := fieldRule{index: i, name: name, deep: holdsStruct(f.Type)}
+		if tag := f.Tag.Get("check"); tag != "" {
+			for rule := range strings.SplitSeq(tag, ",") {
+				key, val, _ := strings.Cut(rule, "=")
+				switch key {
+				case "required":
+					r.required = true
+				case "min":
+					r.min = parseBound(val)
+				case "max":
+					r.max = parseBound(val)
+				case "oneof":
+					r.oneof = strings.Split(val, "|")
+				default:
+					panic("api/v1: unknown check rule " + rule + " on " + t.Name() + "." + f.Name)
+				}
+			}
+		}
+		rules = append(rules, r)
+	}
+	ruleCache.Store(t, rules)
+	return rules
+}
+
+func parseBound(s string) *float64 {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		panic("api/v1: bad bound in a check tag: " + s)
+	}
+	return &f
+}
+
+var rawMessage = reflect.TypeFor[json.RawMessage]()
+
+func holdsStruct(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return t != rawMessage && holdsStruct(t.Elem())
+	case reflect.Struct:
+		return true
+	}
+	return false
+}
+
+func checkValue(v reflect.Value, path string, fs *[]Fault) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			checkValue(v.Elem(), path, fs)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			checkValue(v.Index(i), Pointer(path, strconv.Itoa(i)), fs)
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			checkValue(it.Value(), Pointer(path, it.Key().String()), fs)
+		}
+	case reflect.Struct:
+		for _, r := range rulesOf(v.Type()) {
+			f := v.Field(r.index)
+			p := path
+			if r.name != "" {
+				p = Pointer(path, r.name)
+			}
+			r.check(f, p, fs)
+			if r.deep {
+				checkValue(f, p, fs)
+			}
+		}
+	}
+}
+
+func (r *fieldRule) check(f reflect.Value, path string, fs *[]Fault) {
+	if isEmpty(f) {
+		if r.required && f.Kind() != reflect.Struct {
+			*fs = append(*fs, Fault{Path: path, Expected: "a value", Got: "nothing", Message: fmt.Sprintf("required field %q is missing", r.name)})
+		}
+		if f.Kind() == reflect.Pointer || r.oneof != nil || f.Kind() == reflect.String {
+			return
+		}
+	}
+	if f.Kind() == reflect.Pointer {
+		f = f.Elem()
+	}
+	if r.oneof != nil {
+		checkOneOf(f, path, r.oneof, fs)
+	}
+	if r.min != nil || r.max != nil {
+		r.checkBounds(f, path, fs)
+	}
+}
+
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map, reflect.String:
+		return v.Len() == 0
+	case reflect.Pointer, reflect.Interface:
+		return v.IsNil()
+	case reflect.Struct:
+		return false
+	}
+	return v.IsZero()
+}
+
+func checkOneOf(f reflect.Value, path string, allowed []string, fs *[]Fault) {
+	if f.Kind() == reflect.Slice {
+		for i := range f.Len() {
+			checkOneOf(f.Index(i), Pointer(path, strconv.Itoa(i)), allowed, fs)
+		}
+		return
+	}
+	s := f.String()
+	for _, a := range allowed {
+		if s == a {
+			return
+		}
+	}
+	msg := fmt.Sprintf("unknown value %q: expected one of %s", s, strings.Join(allowed, ", "))
+	if near := Nearest(s, allowed); near != "" {
+		msg += fmt.Sprintf("; did you mean %q?", near)
+	}
+	*fs = append(*fs, Fault{Path: path, Expected: "one of " + strings.Join(allowed, ", "), Got: quote(s), Message: msg})
+}
+
+func (r *fieldRule) checkBounds(f reflect.Value, path string, fs *[]Fault) {
+	var n float64
+	switch f.Kind() {
+	case reflect.Int, reflect.Int64:
+		n = float64(f.Int())
+	case reflect.Float64:
+		n = f.Float()
+	default:
+		panic("api/v1: bounds on a field that is no number: " + path)
+	}
+	num := strconv.FormatFloat(n, 'f', -1, 64)
+	if r.min != nil && n < *r.min {
+		want := "at least " + strconv.FormatFloat(*r.min, 'f', -1, 64)
+		*fs = append(*fs, Fault{Path: path, Expected: want, Got: num, Message: fmt.Sprintf("%s is too small: expected %s", num, want)})
+	}
+	if r.max != nil && n > *r.max {
+		want := "at most " + strconv.FormatFloat(*r.max, 'f', -1, 64)
+		*fs = append(*fs, Fault{Path: path, Expected: want, Got: num, Message: fmt.Sprintf("%s is too large: expected %s", num, want)})
+	}
+}
+
+// Nearest returns the candidate that s was probably meant to be: the same
+// letters in another case, or at most a third of the letters different. It
+// returns "" when none is near.
+func Nearest(s string, candidates []string) string {
+	best, bestDist := "", max(1, len(s)/3)+1
+	for _, c := range candidates {
+		if strings.EqualFold(squash(s), squash(c)) {
+			return c
+		}
+		if d := editDistance(strings.ToLower(s), strings.ToLower(c), bestDist); d < bestDist {
+			best, bestDist = c, d
+		}
+	}
+	return best
+}
+
+func squash(s string) string { return strings.NewReplacer("_", "", "-", "").Replace(s) }
+
+// editDistance is the optimal string alignment distance (a swap of neighbours
+// counts one), given up at limit.
+func editDistance(a, b string, limit int) int {
+	const longest = 128
+	if len(a) > longest || len(b) > longest || abs(len(a)-len(b)) >= limit {
+		return limit
+	}
+	var before []int
+	prev, cur := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if before != nil && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], before[j-2]+1)
+			}
+		}
+		before, prev, cur = prev, cur, make([]int, len(b)+1)
+	}
+	return prev[len(b)]
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -n
+	}
+	return n
+}

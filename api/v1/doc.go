@@ -1,0 +1,38 @@
+// Package v1 holds the manifest kinds of toolctl.dev/v1, a call and its result,
+// and the typed errors. It imports the standard library only, so that every
+// other package can speak in these types.
+//
+// # Manifests
+//
+// A manifest is a Kubernetes-style object: apiVersion, kind, metadata and spec.
+// Fields of spec are written in snake_case. There are five kinds: [Tool],
+// [Prompt], [MCPServer], [ToolPolicy] and [Scenario]. The smallest tool:
+//
+//	apiVersion: toolctl.dev/v1
+//	kind: Tool
+//	metadata:
+//	  name: get-weather
+//	spec:
+//	  description: Current weather for a place
+//	  input_schema:
+//	    type: object
+//	    properties: {location: {type: string}}
+//	    required: [location]
+//	  mock_result: {conditions: sunny}
+//
+// An object is known by kind, namespace and name. The namespace is "default"
+// when metadata.namespace is absent.
+//
+// # Rules of a field
+//
+// The doc comment of a field says what it means, its unit, its default and an
+// example. The struct tag `check` holds the rules that a machine can check, as a
+// comma-separated list: required, min=N, max=N, oneof=a|b|c. [Object.Validate],
+// the JSON Schemas in schemas/ and `toolctl explain` all read these two places.
+//
+// # Errors
+//
+// Errors that a caller may act on are types, found with [errors.As]:
+// [ValidationError], [ExecutionError], [MCPError], [PolicyError] and
+// [NotFoundError]. None of them holds a secret.
+package v1

@@ -1,0 +1,295 @@
+package v1
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// What a ValidationError is about.
+const (
+	// ArgsInvalid says that the arguments of a call break the input schema.
+	ArgsInvalid = "args_invalid"
+	// ResultInvalid says that a result breaks the output schema.
+	ResultInvalid = "result_invalid"
+	// ManifestInvalid says that a manifest breaks the rules of its kind.
+	ManifestInvalid = "manifest_invalid"
+)
+
+// The phase of a call in which an ExecutionError arose.
+const (
+	// PhaseConnect: the upstream could not be reached.
+	PhaseConnect = "connect"
+	// PhaseExecute: the upstream or the executor answered with a failure.
+	PhaseExecute = "execute"
+	// PhaseValidate: the request or the answer could not be built or read.
+	PhaseValidate = "validate"
+	// PhaseTimeout: the time for the call ran out.
+	PhaseTimeout = "timeout"
+)
+
+// Severities of a [Fault]. The empty severity is an error.
+const (
+	SeverityError   = "error"
+	SeverityWarning = "warning"
+)
+
+// A Fault is one thing that is wrong in a document, precise enough for a person
+// or a model to mend it.
+type Fault struct {
+	// Path is the JSON pointer (RFC 6901) of the faulty value; "" is the whole document.
+	Path string `json:"path"`
+	// Expected says what would have been right, for example "integer".
+	Expected string `json:"expected"`
+	// Got says what was there, for example `string "five"`. Bounded in length.
+	Got string `json:"got"`
+	// Message is one sentence for a person.
+	Message string `json:"message"`
+	// Source is the place in a manifest; zero for arguments and results.
+	Source Source `json:"source,omitzero"`
+	// Severity is "" or "error" for an error, "warning" for a warning.
+	Severity string `json:"severity,omitempty"`
+}
+
+// IsWarning reports whether the fault does not stop its document from being used.
+func (f Fault) IsWarning() bool { return f.Severity == SeverityWarning }
+
+// String returns the fault as "file:line:column: path: message", leaving out
+// what it does not have. Paths in manifests read as spec.http.url.
+func (f Fault) String() string {
+	var b strings.Builder
+	if !f.Source.IsZero() {
+		b.WriteString(f.Source.String())
+		b.WriteString(": ")
+	}
+	if f.IsWarning() {
+		b.WriteString("warning: ")
+	}
+	if f.Path != "" {
+		if f.Source.IsZero() {
+			b.WriteString(f.Path)
+		} else {
+			b.WriteString(FieldPath(f.Path))
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(f.Message)
+	return b.String()
+}
+
+// Source is a place in a file. Lines and columns start at 1; columns count characters.
+type Source struct {
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+// IsZero reports whether the place is unknown.
+func (s Source) IsZero() bool { return s == Source{} }
+
+// String returns "file:line:column", without the parts that are zero.
+func (s Source) String() string {
+	switch {
+	case s.Line == 0:
+		return s.File
+	case s.Column == 0:
+		return fmt.Sprintf("%s:%d", s.File, s.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", s.File, s.Line, s.Column)
+}
+
+// ValidationError says that arguments, a result or a manifest break their rules.
+type ValidationError struct {
+	// Type is [ArgsInvalid], [ResultInvalid] or [ManifestInvalid].
+	Type string
+	// Tool is the name of the tool, or of the manifest as kind/name.
+	Tool string
+	// Path is the JSON pointer of the first fault.
+	Path string
+	// Detail is one sentence about all faults.
+	Detail string
+	// Faults lists every fault.
+	Faults []Fault
+}
+
+// NewValidationError makes a ValidationError from faults; the first one gives Path and Detail.
+func NewValidationError(typ, tool string, faults []Fault) *ValidationError {
+	e := &ValidationError{Type: typ, Tool: tool, Faults: faults}
+	if len(faults) > 0 {
+		e.Path = faults[0].Path
+		e.Detail = faults[0].Message
+	}
+	return e
+}
+
+func (e *ValidationError) Error() string {
+	what := map[string]string{
+		ArgsInvalid: "invalid arguments", ResultInvalid: "invalid result", ManifestInvalid: "invalid manifest",
+	}[e.Type]
+	var b strings.Builder
+	if e.Tool != "" {
+		fmt.Fprintf(&b, "tool %q: ", e.Tool)
+	}
+	b.WriteString(what)
+	if len(e.Faults) == 0 {
+		b.WriteString(": " + e.Detail)
+		return b.String()
+	}
+	for i, f := range e.Faults {
+		if i == 0 {
+			b.WriteString(": ")
+		} else {
+			b.WriteString("; ")
+		}
+		b.WriteString(f.String())
+	}
+	return b.String()
+}
+
+// ExecutionError says that the work of a call failed.
+type ExecutionError struct {
+	Tool string
+	// Phase is [PhaseConnect], [PhaseExecute], [PhaseValidate] or [PhaseTimeout].
+	Phase   string
+	Message string
+	// Cause is the error behind it, if any.
+	Cause error
+}
+
+func (e *ExecutionError) Error() string {
+	s := fmt.Sprintf("tool %q: %s", e.Tool, e.Message)
+	if e.Tool == "" {
+		s = e.Message
+	}
+	return s
+}
+
+func (e *ExecutionError) Unwrap() error { return e.Cause }
+
+// MCPError is an error of an MCP server, or of the way to it.
+type MCPError struct {
+	// Server is the name of the MCPServer manifest.
+	Server string
+	// Code is the JSON-RPC error code; 0 when the server could not be reached.
+	Code    int64
+	Message string
+	// Cause is the error behind it, if any.
+	Cause error
+}
+
+func (e *MCPError) Error() string {
+	if e.Code != 0 {
+		return fmt.Sprintf("mcp server %q: %s (code %d)", e.Server, e.Message, e.Code)
+	}
+	return fmt.Sprintf("mcp server %q: %s", e.Server, e.Message)
+}
+
+func (e *MCPError) Unwrap() error { return e.Cause }
+
+// PolicyError says that a ToolPolicy refused a call.
+type PolicyError struct {
+	Tool string
+	// Policy is the name of the ToolPolicy, with its namespace when that is not "default".
+	Policy string
+	// Rule is the field of the policy that refused, for example "max_total_tool_calls" or "limits[0]".
+	Rule    string
+	Message string
+	// Limit and Used are the figures of a counting rule; both 0 for the others.
+	Limit, Used int64
+	// Source is where the rule stands.
+	Source Source
+}
+
+func (e *PolicyError) Error() string {
+	s := fmt.Sprintf("tool %q: refused by policy %q, rule %s: %s", e.Tool, e.Policy, e.Rule, e.Message)
+	if !e.Source.IsZero() {
+		s += " (" + e.Source.String() + ")"
+	}
+	return s
+}
+
+// NotFoundError says that a name fits no object, or more than one.
+type NotFoundError struct {
+	// Kind is the kind that was looked for, for example "Tool".
+	Kind string
+	// Name is the name as it was asked for.
+	Name string
+	// Ambiguous says that the name fits every one of Candidates; otherwise the
+	// candidates are near misses.
+	Ambiguous bool
+	// Candidates are full names, sorted.
+	Candidates []string
+}
+
+func (e *NotFoundError) Error() string {
+	kind := strings.ToLower(e.Kind)
+	switch {
+	case e.Ambiguous:
+		return fmt.Sprintf("%s %q is ambiguous: it fits %s", kind, e.Name, strings.Join(e.Candidates, " and "))
+	case len(e.Candidates) > 0:
+		return fmt.Sprintf("%s %q not found; did you mean %s?", kind, e.Name, strings.Join(quoteAll(e.Candidates), " or "))
+	}
+	return fmt.Sprintf("%s %q not found", kind, e.Name)
+}
+
+func quoteAll(s []string) []string {
+	q := make([]string, len(s))
+	for i := range s {
+		q[i] = fmt.Sprintf("%q", s[i])
+	}
+	return q
+}
+
+// FieldPath turns a JSON pointer into the way people write a field:
+// "/spec/limits/0/max_calls" is "spec.limits[0].max_calls".
+func FieldPath(pointer string) string {
+	if pointer == "" {
+		return ""
+	}
+	var b strings.Builder
+	for _, tok := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
+		tok = strings.ReplaceAll(strings.ReplaceAll(tok, "~1", "/"), "~0", "~")
+		switch {
+		case isIndex(tok) && b.Len() > 0:
+			b.WriteString("[" + tok + "]")
+		case isPlainKey(tok):
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(tok)
+		default:
+			q, _ := json.Marshal(tok) // a string always marshals
+			b.WriteString("[" + string(q) + "]")
+		}
+	}
+	return b.String()
+}
+
+// Pointer appends tokens to a JSON pointer, escaping "~" and "/" (RFC 6901, section 3).
+func Pointer(base string, tokens ...string) string {
+	for _, t := range tokens {
+		if strings.ContainsAny(t, "~/") {
+			t = strings.ReplaceAll(strings.ReplaceAll(t, "~", "~0"), "/", "~1")
+		}
+		base += "/" + t
+	}
+	return base
+}
+
+func isIndex(s string) bool {
+	for _, r := range s {
+		if r < '0' || r > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isPlainKey(s string) bool {
+	for _, r := range s {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '$') {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,211 @@
+package v1
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// HTTPSpec says how a call becomes an HTTP request and its response a result.
+// Arguments go into the URL template, query_params and header_params, in this
+// order; what is left becomes the query for GET, HEAD and DELETE and the JSON
+// body for every other method.
+type HTTPSpec struct {
+	// URL is the address. Arguments may stand in its path and query as {{.name}}, never in
+	// the scheme, user, host or port. ${VAR} is read from the environment. Required.
+	// Example: https://api.example.com/v1/cities/{{.city}}.
+	URL string `json:"url" check:"required"`
+	// Method is the HTTP method. Default: POST. Example: GET.
+	Method string `json:"method,omitempty" check:"oneof=GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS"`
+	// Headers are sent with every request; ${VAR} and ${VAR:-default} are read from the environment.
+	// Example: {Authorization: "Bearer ${WEATHER_API_KEY}"}.
+	Headers map[string]string `json:"headers,omitempty"`
+	// HeadersFromEnv lists "Header=VAR", a header whose value is the variable's, or a bare VAR, which
+	// lists what ${} may read. Default: every ${VAR} named in the manifest may be read.
+	// Example: ["X-Api-Key=WEATHER_API_KEY"].
+	HeadersFromEnv []string `json:"headers_from_env,omitempty"`
+	// TimeoutMS is the time for one attempt in milliseconds; the tool's timeout_ms bounds all attempts.
+	// Default: the tool's timeout_ms. Example: 2000.
+	TimeoutMS int `json:"timeout_ms,omitempty" check:"min=0"`
+	// Request says where arguments go.
+	Request *HTTPRequest `json:"request,omitempty"`
+	// Response says how the response becomes the result.
+	Response *HTTPResponse `json:"response,omitempty"`
+	// Redact lists what is masked in results and error bodies, like spec.redact.
+	Redact []string `json:"redact,omitempty"`
+	// Retry says how failed attempts are repeated.
+	Retry *HTTPRetry `json:"retry,omitempty"`
+	// Multimodal turns binary responses into parts.
+	Multimodal *HTTPMultimodal `json:"multimodal,omitempty"`
+	// Auth says how the request authenticates.
+	Auth *Auth `json:"auth,omitempty"`
+	// TLS sets certificates.
+	TLS *TLS `json:"tls,omitempty"`
+	// AllowPrivateNetwork permits loopback, link-local, private and metadata addresses. Default: false.
+	AllowPrivateNetwork bool `json:"allow_private_network,omitempty"`
+	// AllowRedirectHosts lists hosts, besides the URL's own, that a redirect may lead to.
+	// Credentials are never sent there. Example: [cdn.example.com].
+	AllowRedirectHosts []string `json:"allow_redirect_hosts,omitempty"`
+}
+
+// HTTPRequest says where arguments go. Static values win over the model's.
+type HTTPRequest struct {
+	// QueryParams names the arguments that go into the query. Example: [units, lang].
+	QueryParams []string `json:"query_params,omitempty"`
+	// HeaderParams are headers rendered from arguments. Example: {X-Request-Tag: "{{.tag}}"}.
+	HeaderParams map[string]string `json:"header_params,omitempty"`
+	// BodyMapping is a JMESPath expression that makes the body from the arguments that are left.
+	// Example: "{query: q, page: {size: limit}}".
+	BodyMapping string `json:"body_mapping,omitempty"`
+	// Exclude names arguments that are not sent. Example: [reason].
+	Exclude []string `json:"exclude,omitempty"`
+	// StaticQuery is always in the query. Example: {version: "2"}.
+	StaticQuery map[string]string `json:"static_query,omitempty"`
+	// StaticHeaders are always sent.
+	StaticHeaders map[string]string `json:"static_headers,omitempty"`
+	// StaticBody is always in the body. Example: {source: toolctl}.
+	StaticBody map[string]json.RawMessage `json:"static_body,omitempty"`
+}
+
+// HTTPResponse says how a response becomes the result.
+type HTTPResponse struct {
+	// BodyMapping is a JMESPath expression over the response body. Example: "data.items[0]".
+	BodyMapping string `json:"body_mapping,omitempty"`
+	// MaxBytes is the largest body that is read, in bytes after decompression; a larger one is an error.
+	// Default: 10485760. Example: 65536.
+	MaxBytes int64 `json:"max_bytes,omitempty" check:"min=0"`
+}
+
+// HTTPRetry says how failed attempts are repeated, within the tool's timeout_ms.
+type HTTPRetry struct {
+	// MaxAttempts is the most attempts, the first included. Default: 3. Example: 5.
+	MaxAttempts int `json:"max_attempts,omitempty" check:"min=0,max=100"`
+	// InitialDelayMS is the wait before the second attempt in milliseconds; it doubles each time,
+	// with jitter. Default: 200.
+	InitialDelayMS int `json:"initial_delay_ms,omitempty" check:"min=0"`
+	// MaxDelayMS is the longest wait in milliseconds. Default: 5000.
+	MaxDelayMS int `json:"max_delay_ms,omitempty" check:"min=0"`
+	// RetryOn lists the status codes that are tried again, when the method or hints make that safe.
+	// Default: 429, 500, 502, 503, 504. Example: [429, 503].
+	RetryOn []int `json:"retry_on,omitempty"`
+}
+
+// HTTPMultimodal turns binary responses into parts.
+type HTTPMultimodal struct {
+	// Enabled turns it on. Default: false.
+	Enabled bool `json:"enabled,omitempty"`
+	// AcceptTypes are the media types that become parts; a trailing /* matches all of a type.
+	// Default: image/*, audio/*, video/*, application/pdf. Example: [image/png].
+	AcceptTypes []string `json:"accept_types,omitempty"`
+}
+
+// Auth says how requests authenticate; exactly one member is set.
+type Auth struct {
+	// BearerEnv is the variable that holds a bearer token (RFC 6750). Example: WEATHER_TOKEN.
+	BearerEnv string `json:"bearer_env,omitempty"`
+	// Basic is HTTP basic authentication (RFC 7617).
+	Basic *BasicAuth `json:"basic,omitempty"`
+	// OAuth2ClientCredentials fetches tokens by the client credentials grant (RFC 6749, section 4.4).
+	OAuth2ClientCredentials *OAuth2ClientCredentials `json:"oauth2_client_credentials,omitempty"`
+	// OAuth2AuthorizationCode signs a person in through a browser (RFC 6749, section 4.1, with
+	// PKCE); MCP servers only.
+	OAuth2AuthorizationCode *OAuth2AuthorizationCode `json:"oauth2_authorization_code,omitempty"`
+}
+
+// BasicAuth is HTTP basic authentication (RFC 7617).
+type BasicAuth struct {
+	// UsernameEnv is the variable that holds the user name. Required. Example: API_USER.
+	UsernameEnv string `json:"username_env" check:"required"`
+	// PasswordEnv is the variable that holds the password. Required. Example: API_PASSWORD.
+	PasswordEnv string `json:"password_env" check:"required"`
+}
+
+// OAuth2ClientCredentials is the client credentials grant (RFC 6749, section 4.4).
+type OAuth2ClientCredentials struct {
+	// TokenURL is the token endpoint. Required for HTTP tools; MCP servers find it by discovery
+	// (RFC 8414). Example: https://auth.example.com/token.
+	TokenURL string `json:"token_url,omitempty"`
+	// ClientIDEnv is the variable that holds the client id. Required. Example: API_CLIENT_ID.
+	ClientIDEnv string `json:"client_id_env" check:"required"`
+	// ClientSecretEnv is the variable that holds the client secret. Required. Example: API_CLIENT_SECRET.
+	ClientSecretEnv string `json:"client_secret_env" check:"required"`
+	// Scopes are asked for. Example: [read].
+	Scopes []string `json:"scopes,omitempty"`
+}
+
+// OAuth2AuthorizationCode is the authorization code grant with PKCE (RFC 7636).
+type OAuth2AuthorizationCode struct {
+	// ClientIDEnv is the variable that holds the client id. Default: dynamic registration (RFC 7591).
+	ClientIDEnv string `json:"client_id_env,omitempty"`
+	// ClientSecretEnv is the variable that holds the client secret. Default: a public client.
+	ClientSecretEnv string `json:"client_secret_env,omitempty"`
+	// Scopes are asked for. Example: [read].
+	Scopes []string `json:"scopes,omitempty"`
+	// RedirectPort is the loopback port that waits for the browser. Default: a free one.
+	RedirectPort int `json:"redirect_port,omitempty" check:"min=0,max=65535"`
+}
+
+// TLS sets the certificates of a connection; paths are relative to the manifest.
+type TLS struct {
+	// CAFile is a PEM file of authorities that are trusted besides the system's. Example: tls/ca.pem.
+	CAFile string `json:"ca_file,omitempty"`
+	// CertFile is a PEM file with the client's certificate. Example: tls/client.pem.
+	CertFile string `json:"cert_file,omitempty"`
+	// KeyFile is a PEM file with the client's key. Example: tls/client.key.
+	KeyFile string `json:"key_file,omitempty"`
+}
+
+func (h *HTTPSpec) validate(path string) []Fault {
+	var fs []Fault
+	add := func(p, expected, got, msg string) {
+		fs = append(fs, Fault{Path: p, Expected: expected, Got: got, Message: msg})
+	}
+	fs = append(fs, h.Auth.validate(path+"/auth")...)
+	if a := h.Auth; a != nil {
+		if a.OAuth2AuthorizationCode != nil {
+			add(path+"/auth/oauth2_authorization_code", "another kind of auth", "oauth2_authorization_code", "an HTTP tool cannot sign in through a browser: use bearer_env, basic or oauth2_client_credentials")
+		}
+		if o := a.OAuth2ClientCredentials; o != nil && o.TokenURL == "" {
+			add(path+"/auth/oauth2_client_credentials/token_url", "a URL", "nothing", `required field "token_url" is missing`)
+		}
+	}
+	fs = append(fs, h.TLS.validate(path+"/tls")...)
+	if r := h.Retry; r != nil {
+		for i, code := range r.RetryOn {
+			if code < 100 || code > 599 {
+				add(Pointer(path+"/retry/retry_on", fmt.Sprint(i)), "an HTTP status code", fmt.Sprint(code), fmt.Sprintf("%d is not an HTTP status code: expected 100 to 599", code))
+			}
+		}
+	}
+	if h.URL != "" && !strings.HasPrefix(h.URL, "http://") && !strings.HasPrefix(h.URL, "https://") && !strings.HasPrefix(h.URL, "${") {
+		add(path+"/url", "an http or https URL", quote(h.URL), fmt.Sprintf("%q is not an http or https URL", h.URL))
+	}
+	return fs
+}
+
+func (a *Auth) validate(path string) []Fault {
+	if a == nil {
+		return nil
+	}
+	var set []string
+	for name, on := range map[string]bool{
+		"bearer_env": a.BearerEnv != "", "basic": a.Basic != nil,
+		"oauth2_client_credentials": a.OAuth2ClientCredentials != nil, "oauth2_authorization_code": a.OAuth2AuthorizationCode != nil,
+	} {
+		if on {
+			set = append(set, name)
+		}
+	}
+	if len(set) == 1 {
+		return nil
+	}
+	const want = "one of bearer_env, basic, oauth2_client_credentials, oauth2_authorization_code"
+	return []Fault{{Path: path, Expected: want, Got: fmt.Sprintf("%d of them", len(set)), Message: "auth needs exactly " + want}}
+}
+
+func (t *TLS) validate(path string) []Fault {
+	if t == nil || (t.CertFile == "") == (t.KeyFile == "") {
+		return nil
+	}
+	return []Fault{{Path: path, Expected: "cert_file and key_file", Got: "one of them", Message: "a client certificate needs both cert_file and key_file"}}
+}

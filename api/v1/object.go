@@ -1,0 +1,226 @@
+package v1
+
+import (
+	"fmt"
+	"strings"
+)
+
+// API versions and defaults.
+const (
+	// APIVersion is the apiVersion of every manifest of this package.
+	APIVersion = "toolctl.dev/v1"
+	// PromptKitGroup is the API group of PromptKit manifests, which load too.
+	PromptKitGroup = "promptkit.altairalabs.ai"
+	// DefaultNamespace is the namespace of an object that names none.
+	DefaultNamespace = "default"
+)
+
+// The kinds of manifest.
+const (
+	KindTool       = "Tool"
+	KindPrompt     = "Prompt"
+	KindMCPServer  = "MCPServer"
+	KindToolPolicy = "ToolPolicy"
+	KindScenario   = "Scenario"
+)
+
+// Kinds lists every kind in the order in which lists and docs show them.
+func Kinds() []string {
+	return []string{KindTool, KindPrompt, KindMCPServer, KindToolPolicy, KindScenario}
+}
+
+// NewObject returns an empty object of the kind, or nil for an unknown kind.
+func NewObject(kind string) Object {
+	var o Object
+	switch kind {
+	case KindTool:
+		o = new(Tool)
+	case KindPrompt:
+		o = new(Prompt)
+	case KindMCPServer:
+		o = new(MCPServer)
+	case KindToolPolicy:
+		o = new(ToolPolicy)
+	case KindScenario:
+		o = new(Scenario)
+	default:
+		return nil
+	}
+	o.Head().APIVersion, o.Head().Kind = APIVersion, kind
+	return o
+}
+
+// Object is a manifest: one of *[Tool], *[Prompt], *[MCPServer], *[ToolPolicy]
+// and *[Scenario].
+type Object interface {
+	// Head returns the part that all kinds share; changing it changes the object.
+	Head() *Header
+	// Validate returns every fault of the object by its own rules, without
+	// positions. Rules between objects belong to the registry.
+	Validate() []Fault
+}
+
+// Header is the part that all kinds share.
+type Header struct {
+	// APIVersion is the version of the manifest's format. Required. Example: toolctl.dev/v1.
+	APIVersion string `json:"apiVersion" check:"required"`
+	// Kind is the kind of object. Required. Example: Tool.
+	Kind string `json:"kind" check:"required"`
+	// Metadata names the object. Required.
+	Metadata Metadata `json:"metadata" check:"required"`
+
+	// Source is where the manifest stands; zero for an object made in Go.
+	Source Source `json:"-"`
+	// Faults is what the reader of the manifest found wrong. An object with a
+	// fault that is not a warning is listed and not ready.
+	Faults []Fault `json:"-"`
+	// Files holds the content of the files that the manifest names, by the path
+	// written there. Readers fill it, so that no executor opens a file.
+	Files map[string][]byte `json:"-"`
+	// Fields holds the places of fields, by JSON pointer. Readers fill it for
+	// policies and scenarios, whose messages name the line of a rule.
+	Fields map[string]Source `json:"-"`
+}
+
+// Head returns the header itself.
+func (h *Header) Head() *Header { return h }
+
+// Field returns the place of a field, or of the nearest parent whose place is known.
+func (h *Header) Field(pointer string) Source {
+	for p := pointer; p != ""; p = p[:strings.LastIndexByte(p, '/')] {
+		if s, ok := h.Fields[p]; ok {
+			return s
+		}
+	}
+	return h.Source
+}
+
+// Namespace returns the namespace, "default" when none is written.
+func (h *Header) Namespace() string {
+	if h.Metadata.Namespace == "" {
+		return DefaultNamespace
+	}
+	return h.Metadata.Namespace
+}
+
+// Key identifies an object.
+type Key struct{ Kind, Namespace, Name string }
+
+// String returns "Kind namespace/name".
+func (k Key) String() string { return k.Kind + " " + k.Namespace + "/" + k.Name }
+
+// Key returns the identity of the object.
+func (h *Header) Key() Key { return Key{h.Kind, h.Namespace(), h.Metadata.Name} }
+
+// Broken reports whether a fault that is not a warning was found.
+func (h *Header) Broken() bool {
+	for _, f := range h.Faults {
+		if !f.IsWarning() {
+			return true
+		}
+	}
+	return false
+}
+
+// FromPromptKit reports whether the manifest is one of PromptKit's.
+func (h *Header) FromPromptKit() bool {
+	return strings.HasPrefix(h.APIVersion, PromptKitGroup+"/")
+}
+
+// Metadata names an object and carries what is not part of its meaning.
+type Metadata struct {
+	// Name is the name of the object: a DNS-1123 label or subdomain (RFC 1123), in which
+	// "_" is allowed too. Required. Example: get-weather.
+	Name string `json:"name" check:"required"`
+	// Namespace is the namespace of the object. Default: default. Example: tools.
+	Namespace string `json:"namespace,omitempty"`
+	// Labels are short pairs that selectors match. Example: {team: payments}.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations are free pairs that nothing matches. Example: {owner: "ops@example.com"}.
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+const maxNameLen = 253
+
+func (h *Header) validate() []Fault {
+	var fs []Fault
+	add := func(path, got, expected, msg string) {
+		fs = append(fs, Fault{Path: path, Got: got, Expected: expected, Message: msg})
+	}
+	if n := h.Metadata.Name; n != "" && !IsName(n) {
+		add("/metadata/name", quote(n), "a DNS-1123 name", nameMessage(n))
+	}
+	if n := h.Metadata.Namespace; n != "" && (!IsName(n) || strings.Contains(n, ".")) {
+		add("/metadata/namespace", quote(n), "a DNS-1123 label", nameMessage(n))
+	}
+	if h.APIVersion != APIVersion && h.APIVersion != "" && !h.FromPromptKit() {
+		add("/apiVersion", quote(h.APIVersion), APIVersion, fmt.Sprintf("unknown apiVersion %q: expected %q", h.APIVersion, APIVersion))
+	}
+	for k, v := range h.Metadata.Labels {
+		if !isLabelKey(k) {
+			add(Pointer("/metadata/labels", k), quote(k), "a label key", fmt.Sprintf("%q is not a label key: expected [prefix/]name of letters, digits, '-', '_' and '.', the name at most 63 long", k))
+		}
+		if !isLabelValue(v) {
+			add(Pointer("/metadata/labels", k), quote(v), "a label value", fmt.Sprintf("%q is not a label value: expected at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit", v))
+		}
+	}
+	return fs
+}
+
+func nameMessage(n string) string {
+	return fmt.Sprintf("%q is not a legal name: expected lower-case letters, digits, '-', '_' and '.', starting and ending with a letter or digit, at most %d long", n, maxNameLen)
+}
+
+// IsName reports whether s is a DNS-1123 label or subdomain (RFC 1123, section
+// 2.1, as Kubernetes reads it), with "_" allowed where "-" is.
+func IsName(s string) bool {
+	if s == "" || len(s) > maxNameLen {
+		return false
+	}
+	for part := range strings.SplitSeq(s, ".") {
+		if part == "" || !isLowerAlnum(part[0]) || !isLowerAlnum(part[len(part)-1]) {
+			return false
+		}
+		for i := range len(part) {
+			if c := part[i]; !isLowerAlnum(c) && c != '-' && c != '_' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isLowerAlnum(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+
+func isAlnum(c byte) bool { return isLowerAlnum(c) || c >= 'A' && c <= 'Z' }
+
+func isLabelKey(s string) bool {
+	prefix, name, ok := strings.Cut(s, "/")
+	if !ok {
+		prefix, name = "", s
+	}
+	return name != "" && isLabelValue(name) && (!ok || IsName(prefix))
+}
+
+func isLabelValue(s string) bool {
+	if s == "" {
+		return true
+	}
+	if len(s) > 63 || !isAlnum(s[0]) || !isAlnum(s[len(s)-1]) {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isAlnum(c) && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+func quote(s string) string {
+	const limit = 80
+	if len(s) > limit {
+		s = s[:limit] + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,307 @@
+package v1
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Tool declares one tool that an agent can call: what it takes, what it gives
+// back, and how a call of it is carried out.
+//
+//	apiVersion: toolctl.dev/v1
+//	kind: Tool
+//	metadata:
+//	  name: get-weather
+//	  labels: {team: demo}
+//	spec:
+//	  description: Current weather for a place
+//	  timeout_ms: 5000
+//	  hints: {read_only: true}
+//	  input_schema:
+//	    type: object
+//	    properties: {location: {type: string}}
+//	    required: [location]
+//	  output_schema:
+//	    type: object
+//	    properties: {temperature_c: {type: number}}
+//	  mock_template: '{"location": "{{.location}}", "temperature_c": 21.5}'
+type Tool struct {
+	Header
+	// Spec says what the tool does. Required.
+	Spec ToolSpec `json:"spec" check:"required"`
+}
+
+// How a tool is carried out; the values of spec.mode.
+const (
+	ModeMock = "mock"
+	ModeLive = "live"
+	ModeMCP  = "mcp"
+)
+
+// Default times of a call.
+const (
+	// DefaultTimeoutMS is the timeout_ms of a tool that names none.
+	DefaultTimeoutMS = 30000
+)
+
+// ToolSpec says what a tool takes, gives back and does.
+type ToolSpec struct {
+	// Name is another name for metadata.name, read from PromptKit manifests only; metadata.name wins.
+	Name string `json:"name,omitempty"`
+	// Description tells a model what the tool does and when to use it. Required.
+	// Example: Current weather for a place.
+	Description string `json:"description" check:"required"`
+	// Mode chooses the executor: mock answers from the manifest, live calls spec.http,
+	// mcp calls spec.mcp. Default: the one executor block that is present; mock when there is none.
+	Mode string `json:"mode,omitempty" check:"oneof=mock|live|mcp"`
+	// TimeoutMS is the time for one call in milliseconds, all attempts included.
+	// 0 means the default. Default: 30000. Example: 5000.
+	TimeoutMS int `json:"timeout_ms,omitempty" check:"min=0"`
+	// InputSchema is the JSON Schema of the arguments. Its root type is object. Without
+	// $schema it is read as draft 2020-12. Required.
+	// Example: {type: object, properties: {location: {type: string}}, required: [location]}.
+	InputSchema json.RawMessage `json:"input_schema" check:"required"`
+	// OutputSchema is the JSON Schema of the result. Default: every result is accepted.
+	// Example: {type: object, required: [temperature_c]}.
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	// Hints describe the tool's effects to clients and to the retry rules.
+	Hints *Hints `json:"hints,omitempty"`
+	// Validation says how strictly arguments and results are held to their schemas.
+	Validation *Validation `json:"validation,omitempty"`
+	// Redact lists what is masked in results, errors and the audit: JSON pointers (RFC 6901), or
+	// bare key names that match at any depth. Example: [/card/number, password].
+	Redact []string `json:"redact,omitempty"`
+
+	// MockResult is the result of a mock call: any JSON value. Example: {conditions: sunny}.
+	MockResult json.RawMessage `json:"mock_result,omitempty"`
+	// MockTemplate is a Go text/template that renders the result as JSON; it wins over mock_result.
+	// An argument inside a JSON string is escaped. Functions: json, default, join, upper, lower, trim.
+	// Example: '{"greeting": "hello {{.name}}"}'.
+	MockTemplate string `json:"mock_template,omitempty"`
+	// MockResultFile is a file that holds mock_result, relative to the manifest. Example: results/oslo.json.
+	MockResultFile string `json:"mock_result_file,omitempty"`
+	// MockTemplateFile is a file that holds mock_template, relative to the manifest. Example: results/weather.tmpl.
+	MockTemplateFile string `json:"mock_template_file,omitempty"`
+	// MockParts are the multimodal parts of a mock result.
+	// Example: [{type: image, media: {file_path: chart.png, mime_type: image/png}}].
+	MockParts []Part `json:"mock_parts,omitempty"`
+
+	// HTTP calls a REST API; mode live.
+	HTTP *HTTPSpec `json:"http,omitempty"`
+	// MCP calls a tool of an MCP server; mode mcp.
+	MCP *MCPToolSpec `json:"mcp,omitempty"`
+}
+
+// Hints describe a tool's effects, with the meaning of the MCP tool annotations
+// (MCP specification, server/tools, ToolAnnotations).
+type Hints struct {
+	// Title is a name for people. Example: Current weather.
+	Title string `json:"title,omitempty"`
+	// ReadOnly says that the tool changes nothing; its calls may be retried. Default: false.
+	ReadOnly *bool `json:"read_only,omitempty"`
+	// Destructive says that the tool may delete or overwrite. Default: true, unless read_only.
+	Destructive *bool `json:"destructive,omitempty"`
+	// Idempotent says that a second call with the same arguments changes nothing more;
+	// its calls may be retried. Default: false.
+	Idempotent *bool `json:"idempotent,omitempty"`
+	// OpenWorld says that the tool reaches beyond a closed set of things. Default: true.
+	OpenWorld *bool `json:"open_world,omitempty"`
+}
+
+// Retryable reports whether a call may be repeated after it may have had an effect.
+func (h *Hints) Retryable() bool {
+	return h != nil && (h.ReadOnly != nil && *h.ReadOnly || h.Idempotent != nil && *h.Idempotent)
+}
+
+// How strictly a document is held to its schema; the values of spec.validation.
+const (
+	Enforce = "enforce"
+	Warn    = "warn"
+	Off     = "off"
+)
+
+// Validation says how strictly arguments and results are held to their schemas.
+type Validation struct {
+	// Args is enforce (a fault refuses the call), warn (a fault is logged) or off. Default: enforce.
+	Args string `json:"args,omitempty" check:"oneof=enforce|warn|off"`
+	// Result is enforce (a fault fails the call), warn (a fault is logged) or off. Default: enforce.
+	Result string `json:"result,omitempty" check:"oneof=enforce|warn|off"`
+	// Coerce mends what models often get wrong, such as "5" for an integer, before the
+	// arguments are validated. Default: true.
+	Coerce *bool `json:"coerce,omitempty"`
+}
+
+// ArgsMode returns Args with its default.
+func (v *Validation) ArgsMode() string {
+	if v == nil || v.Args == "" {
+		return Enforce
+	}
+	return v.Args
+}
+
+// ResultMode returns Result with its default.
+func (v *Validation) ResultMode() string {
+	if v == nil || v.Result == "" {
+		return Enforce
+	}
+	return v.Result
+}
+
+// Coerces returns Coerce with its default.
+func (v *Validation) Coerces() bool { return v == nil || v.Coerce == nil || *v.Coerce }
+
+// MCPToolSpec binds a tool to one of an MCP server.
+type MCPToolSpec struct {
+	// Server is the name of an MCPServer manifest. Required. Example: filesystem.
+	Server string `json:"server" check:"required"`
+	// Tool is the tool's name on that server. Default: the manifest's name. Example: read_file.
+	Tool string `json:"tool,omitempty"`
+}
+
+// Mode returns spec.mode with its default: the executor block that is present, else mock.
+func (t *Tool) Mode() string {
+	switch {
+	case t.Spec.Mode != "":
+		return t.Spec.Mode
+	case t.Spec.HTTP != nil:
+		return ModeLive
+	case t.Spec.MCP != nil:
+		return ModeMCP
+	}
+	return ModeMock
+}
+
+// ExecutorName returns the name of the [Executor] that carries out the tool's mode.
+func (t *Tool) ExecutorName() string {
+	if m := t.Mode(); m != ModeLive {
+		return m
+	}
+	return "http"
+}
+
+// Validate returns the faults of the tool by its own rules. Whether its schemas
+// compile is checked by the registry.
+func (t *Tool) Validate() []Fault {
+	fs := append(t.Header.validate(), checkFields(t)...)
+	s := &t.Spec
+	if s.HTTP != nil && s.MCP != nil {
+		fs = append(fs, Fault{Path: "/spec/mcp", Expected: "one executor block", Got: "http and mcp", Message: "a second executor block: a tool has spec.http or spec.mcp, not both"})
+	}
+	fs = append(fs, t.modeFaults()...)
+	fs = append(fs, rootTypeFaults("/spec/input_schema", s.InputSchema)...)
+	if len(s.OutputSchema) > 0 {
+		fs = append(fs, schemaShape("/spec/output_schema", s.OutputSchema)...)
+	}
+	for i, r := range s.Redact {
+		if r == "" || r == "/" {
+			fs = append(fs, Fault{Path: Pointer("/spec/redact", fmt.Sprint(i)), Expected: "a JSON pointer or a key name", Got: quote(r), Message: "an empty redaction matches nothing"})
+		}
+	}
+	for i := range s.MockParts {
+		fs = append(fs, s.MockParts[i].validate(Pointer("/spec/mock_parts", fmt.Sprint(i)))...)
+	}
+	if s.HTTP != nil {
+		fs = append(fs, s.HTTP.validate("/spec/http")...)
+	}
+	if t.FromPromptKit() {
+		// PromptKit has modes and forms of its own; a tool that uses them loads and is not ready.
+		for i := range fs {
+			if fs[i].Path == "/spec/mode" {
+				fs[i].Severity = SeverityWarning
+			}
+		}
+	}
+	return fs
+}
+
+func (t *Tool) modeFaults() []Fault {
+	s := &t.Spec
+	missing := func(block string) []Fault {
+		return []Fault{{Path: "/spec/mode", Expected: "spec." + block, Got: "no spec." + block, Message: fmt.Sprintf("mode %s needs spec.%s", s.Mode, block)}}
+	}
+	switch {
+	case s.Mode == ModeLive && s.HTTP == nil:
+		return missing("http")
+	case s.Mode == ModeMCP && s.MCP == nil:
+		return missing("mcp")
+	}
+	return nil
+}
+
+// rootTypeFaults checks what MCP asks of an input schema: an object whose root
+// type is "object" (MCP specification, server/tools, Tool.inputSchema).
+func rootTypeFaults(path string, schema json.RawMessage) []Fault {
+	if len(schema) == 0 {
+		return nil // reported as missing
+	}
+	if fs := schemaShape(path, schema); fs != nil {
+		return fs
+	}
+	var root struct {
+		Type json.RawMessage `json:"type"`
+	}
+	if err := json.Unmarshal(schema, &root); err != nil {
+		return []Fault{{Path: path, Expected: "a JSON Schema object", Got: "something else", Message: "a JSON Schema must be an object"}}
+	}
+	if len(root.Type) == 0 || string(root.Type) == `"object"` {
+		return nil
+	}
+	return []Fault{{Path: path + "/type", Expected: `"object"`, Got: string(root.Type), Message: `the root type of an input schema must be "object" (MCP specification, server/tools)`}}
+}
+
+func schemaShape(path string, schema json.RawMessage) []Fault {
+	switch s := strings.TrimSpace(string(schema)); {
+	case strings.HasPrefix(s, "{"), path == "/spec/output_schema" && (s == "true" || s == "false"):
+		return nil
+	}
+	return []Fault{{Path: path, Expected: "an object", Got: JSONKind(schema), Message: "a JSON Schema must be an object, got " + JSONKind(schema)}}
+}
+
+// JSONKind names the kind of a JSON value for messages: object, array, string,
+// number, boolean or null.
+func JSONKind(raw json.RawMessage) string {
+	for _, c := range raw {
+		switch c {
+		case ' ', '\t', '\n', '\r':
+			continue
+		case '{':
+			return "object"
+		case '[':
+			return "array"
+		case '"':
+			return "string"
+		case 't', 'f':
+			return "boolean"
+		case 'n':
+			return "null"
+		}
+		return "number"
+	}
+	return "nothing"
+}
+
+func (p *Part) validate(path string) []Fault {
+	need := func(field string) []Fault {
+		return []Fault{{Path: path, Expected: field, Got: "nothing", Message: fmt.Sprintf("a part of type %s needs %s", p.Type, field)}}
+	}
+	switch p.Type {
+	case PartText:
+		if p.Text == "" {
+			return need("text")
+		}
+	case PartImage, PartAudio, PartVideo, PartDocument:
+		if m := p.Media; p.Data == "" && (m == nil || m.FilePath == "" && m.Data == "" && m.URL == "") {
+			return need("data or media")
+		}
+	case PartResource:
+		if p.Resource == nil {
+			return need("resource")
+		}
+	case PartResourceLink:
+		if p.URI == "" {
+			return need("uri")
+		}
+	}
+	return nil
+}

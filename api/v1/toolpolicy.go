@@ -1,0 +1,128 @@
+package v1
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ToolPolicy limits which tools may be called and how often. A policy governs
+// the tools of its own namespace; every policy that matches a call applies.
+//
+//	apiVersion: toolctl.dev/v1
+//	kind: ToolPolicy
+//	metadata:
+//	  name: careful
+//	spec:
+//	  blocklist: ["delete-*"]
+//	  max_total_tool_calls: 20
+//	  limits:
+//	  - {tools: ["pay-*"], max_calls: 1, per: session}
+type ToolPolicy struct {
+	Header
+	// Spec holds the rules. Required.
+	Spec ToolPolicySpec `json:"spec" check:"required"`
+}
+
+// Values of tool_choice.
+const (
+	ToolChoiceAuto     = "auto"
+	ToolChoiceRequired = "required"
+	ToolChoiceNone     = "none"
+)
+
+// Values of the mode of a policy.
+const (
+	PolicyEnforce = "enforce"
+	PolicyAudit   = "audit"
+)
+
+// ToolPolicySpec holds the rules of a policy, in the order in which they are
+// asked. An absent limit is no limit; 0 allows no call.
+type ToolPolicySpec struct {
+	// ToolChoice is auto, required or none. none refuses every call; auto and required matter
+	// to a model loop only. Default: auto.
+	ToolChoice string `json:"tool_choice,omitempty" check:"oneof=auto|required|none"`
+	// MaxToolCallsPerTurn is the most calls in one turn of a session. Default: no limit. Example: 5.
+	MaxToolCallsPerTurn *int64 `json:"max_tool_calls_per_turn,omitempty" check:"min=0"`
+	// Blocklist refuses the tools it names: exact names or patterns with a trailing "*".
+	// Example: [delete-account, "admin-*"].
+	Blocklist []string `json:"blocklist,omitempty"`
+	// MaxTotalToolCalls is the most calls in one session. Default: no limit. Example: 20.
+	MaxTotalToolCalls *int64 `json:"max_total_tool_calls,omitempty" check:"min=0"`
+	// Allowlist refuses every tool it does not name: exact names or patterns with a trailing "*".
+	// An empty list allows none. Default: every tool is allowed. Example: ["get-*"].
+	Allowlist []string `json:"allowlist,omitzero"`
+	// Limits bound the calls of some tools in a time or a session.
+	Limits []Limit `json:"limits,omitempty"`
+	// Mode is enforce or audit. In audit a call that breaks a rule goes through and the
+	// decision is recorded. Default: enforce.
+	Mode string `json:"mode,omitempty" check:"oneof=enforce|audit"`
+	// Match says which tools the policy governs. Default: every tool of its namespace.
+	Match *Match `json:"match,omitempty"`
+}
+
+// Spans of a [Limit].
+const (
+	PerTurn    = "turn"
+	PerSession = "session"
+	PerMinute  = "minute"
+	PerHour    = "hour"
+	PerDay     = "day"
+)
+
+// Limit bounds the calls of some tools, counted together.
+type Limit struct {
+	// Tools are the tools that are counted: exact names or patterns with a trailing "*".
+	// Default: every tool the policy governs. Example: ["pay-*"].
+	Tools []string `json:"tools,omitempty"`
+	// MaxCalls is the most calls in the span; 0 allows none. Required. Example: 3.
+	MaxCalls *int64 `json:"max_calls" check:"required,min=0"`
+	// Per is the span. turn and session count within one session; minute, hour and day are
+	// calendar spans in UTC and count the calls of all sessions. Required. Example: session.
+	Per string `json:"per" check:"required,oneof=turn|session|minute|hour|day"`
+}
+
+// Match selects tools; a tool must fit every member that is set.
+type Match struct {
+	// Tools are exact names or patterns with a trailing "*". Example: ["get-*"].
+	Tools []string `json:"tools,omitempty"`
+	// Labels are labels that the tool must have. Example: {team: payments}.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Validate returns the faults of the policy by its own rules.
+func (p *ToolPolicy) Validate() []Fault {
+	fs := append(p.Header.validate(), checkFields(p)...)
+	return append(fs, p.Spec.patternFaults("/spec")...)
+}
+
+func (s *ToolPolicySpec) patternFaults(path string) []Fault {
+	fs := patternFaults(path+"/blocklist", s.Blocklist)
+	fs = append(fs, patternFaults(path+"/allowlist", s.Allowlist)...)
+	for i, l := range s.Limits {
+		fs = append(fs, patternFaults(Pointer(path+"/limits", fmt.Sprint(i), "tools"), l.Tools)...)
+	}
+	if s.Match != nil {
+		fs = append(fs, patternFaults(path+"/match/tools", s.Match.Tools)...)
+	}
+	return fs
+}
+
+func patternFaults(path string, patterns []string) []Fault {
+	var fs []Fault
+	for i, p := range patterns {
+		if star := strings.IndexByte(p, '*'); p == "" || star >= 0 && star < len(p)-1 {
+			fs = append(fs, Fault{Path: Pointer(path, fmt.Sprint(i)), Expected: "a name, or a prefix and '*'", Got: quote(p), Message: fmt.Sprintf("%q is not a tool pattern: expected an exact name or a prefix with one trailing '*'", p)})
+		}
+	}
+	return fs
+}
+
+// MatchPattern reports whether name fits pattern: the exact name, or a prefix
+// followed by one trailing "*". "*" fits every name.
+func MatchPattern(pattern, name string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(name, prefix)
+	}
+	return pattern == name
+}
