@@ -1,0 +1,126 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// count is the counting part of a rule.
+type count struct {
+	limit int64
+	per   string   // one of spans
+	tools []string // what is counted; empty: all tools that the policy governs
+	// window is the length of a calendar span; 0 when the rule counts within a session.
+	window time.Duration
+}
+
+// newCount makes a count. A negative limit would mean "only counts" to
+// [Counters], so it allows none.
+func newCount(limit int64, per string, tools []string) *count {
+	c := &count{limit: max(limit, 0), per: per, tools: tools}
+	switch per {
+	case v1.PerMinute:
+		c.window = time.Minute
+	case v1.PerHour:
+		c.window = time.Hour
+	case v1.PerDay:
+		c.window = 24 * time.Hour
+	}
+	return c
+}
+
+func spans() []string {
+	return []string{v1.PerTurn, v1.PerSession, v1.PerMinute, v1.PerHour, v1.PerDay}
+}
+
+func (c *count) includes(tool string) bool {
+	return len(c.tools) == 0 || firstFit(c.tools, tool) != ""
+}
+
+// kept reports whether the count outlives the call. The counts of a session that
+// has no name do not: the call is the only one in it, so they are 0 before it.
+func (c *count) kept(req Request) bool { return c.window > 0 || req.Session != "" }
+
+// start is the start of the calendar span that now lies in.
+func (c *count) start(now time.Time) time.Time { return now.UTC().Truncate(c.window) }
+
+// counter is what the call adds to. Its key is made of the policy, the rule, the
+// span, and the session and turn or the start of the window, each escaped and
+// with "|" between them, so that different counts have different keys.
+func (r *rule) counter(req Request) v1.Counter {
+	c := v1.Counter{Limit: r.count.limit}
+	if r.policy.audit {
+		c.Limit = -1
+	}
+	var buf [192]byte // enough for most keys, so that only the key itself is allocated
+	key := append(buf[:0], r.key...)
+	if r.count.window > 0 {
+		start := r.count.start(req.Now)
+		key = start.AppendFormat(key, "2006-01-02T15:04Z")
+		c.Expires = start.Add(r.count.window)
+	} else {
+		key = append(key, escape(req.Session)...)
+		if r.count.per == v1.PerTurn {
+			key = append(append(key, '|'), escape(req.Turn)...)
+		}
+	}
+	c.Key = string(key)
+	return c
+}
+
+// escape writes s without "|", "/" and ":". Ids of sessions and turns come from
+// clients: a long one is replaced by its hash, so that keys stay short.
+func escape(s string) string {
+	const longest = 128
+	if len(s) > longest {
+		sum := sha256.Sum256([]byte(s))
+		return "sha256:" + hex.EncodeToString(sum[:])
+	}
+	return url.QueryEscape(s)
+}
+
+// full says in words that no call is left.
+func (c *count) full(used int64, req Request) string {
+	var s string
+	switch {
+	case c.limit == 0:
+		return fmt.Sprintf("no %s %s are allowed", c.noun(0), c.span())
+	case used > c.limit:
+		s = fmt.Sprintf("%d %s %s are used, more than the %d that may be", used, c.noun(used), c.span(), c.limit)
+	default:
+		s = c.state(used)
+	}
+	if c.window > 0 {
+		s += "; the next " + c.per + " starts at " + c.start(req.Now).Add(c.window).Format(time.RFC3339)
+	}
+	return s
+}
+
+// state says in words how much is used: "2 of 3 calls in this session are used".
+func (c *count) state(used int64) string {
+	verb := "are"
+	if c.limit == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("%d of %d %s %s %s used", used, c.limit, c.noun(c.limit), c.span(), verb)
+}
+
+func (c *count) noun(n int64) string {
+	var b strings.Builder
+	b.WriteString("call")
+	if n != 1 {
+		b.WriteString("s")
+	}
+	if len(c.tools) > 0 {
+		b.WriteString(" of " + list(c.tools))
+	}
+	return b.String()
+}
+
+func (c *count) span() string { return "in this " + c.per }

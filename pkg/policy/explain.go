@@ -1,0 +1,164 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// NotAsked is the verdict of a rule that has nothing to say about the tool.
+const NotAsked = "not_asked"
+
+// Explanation says how policies would decide on a call, and why.
+type Explanation struct {
+	Tool      string `json:"tool"`
+	Namespace string `json:"namespace"`
+	// Decision is "allow", "deny" or "audit".
+	Decision string `json:"decision"`
+	// Rule and Policy name the rule that decided; empty when all rules allow.
+	Rule   string `json:"rule,omitempty"`
+	Policy string `json:"policy,omitempty"`
+	// Matched are the policies that govern the tool, by name.
+	Matched []string `json:"matched"`
+	// Verdicts has every rule of the matched policies, in the order in which they are asked.
+	Verdicts []Verdict `json:"verdicts"`
+	// Unmatched are the policies that do not govern the tool.
+	Unmatched []Unmatched `json:"unmatched"`
+}
+
+// Verdict is what one rule says about a call, as if it were asked alone.
+type Verdict struct {
+	Policy string `json:"policy"`
+	// Rule is the field of the policy, for example "limits[0]".
+	Rule string `json:"rule"`
+	// Verdict is "allow", "deny", "audit" (it would be deny, were the policy not in
+	// mode audit) or "not_asked".
+	Verdict string `json:"verdict"`
+	// Message is the reason.
+	Message string `json:"message"`
+	// Limit, UsedBefore and UsedAfter are the figures of a counting rule that counts
+	// the call. A call that is refused, by whichever rule, uses up nothing.
+	Limit      *int64 `json:"limit,omitempty"`
+	UsedBefore *int64 `json:"used_before,omitempty"`
+	UsedAfter  *int64 `json:"used_after,omitempty"`
+	// Source is where the rule stands.
+	Source v1.Source `json:"source,omitzero"`
+}
+
+// Unmatched is a policy that does not govern the tool.
+type Unmatched struct {
+	Policy string `json:"policy"`
+	Reason string `json:"reason"`
+}
+
+// Explain says what [Chain.Admit] would decide on the same request, and why,
+// without reserving anything. It asks rules after the first refusal too. The
+// error says that the counters failed.
+func (c *Chain) Explain(ctx context.Context, counters Counters, req Request) (Explanation, error) {
+	e := Explanation{Decision: v1.DecisionAllow, Matched: []string{}, Verdicts: []Verdict{}, Unmatched: []Unmatched{}}
+	if c == nil {
+		return e, nil
+	}
+	if req.Now.IsZero() {
+		req.Now = time.Now()
+	}
+	e.Tool, e.Namespace = c.tool.Name, c.tool.Namespace
+	for _, p := range c.set.policies {
+		if reason := p.mismatch(c.tool); reason == "" {
+			e.Matched = append(e.Matched, p.name)
+		} else {
+			e.Unmatched = append(e.Unmatched, Unmatched{p.name, reason})
+		}
+	}
+	rules := c.rules()
+	used, err := c.used(ctx, counters, rules, req)
+	if err != nil {
+		return Explanation{}, err
+	}
+	for i, r := range rules {
+		v := r.explain(c.tool.Name, used[i], req)
+		if v.Verdict == v1.DecisionDeny && e.Decision != v1.DecisionDeny || v.Verdict == v1.DecisionAudit && e.Decision == v1.DecisionAllow {
+			e.Decision, e.Rule, e.Policy = v.Verdict, v.Rule, v.Policy
+		}
+		e.Verdicts = append(e.Verdicts, v)
+	}
+	if e.Decision != v1.DecisionDeny {
+		for i := range e.Verdicts {
+			if e.Verdicts[i].UsedAfter != nil {
+				*e.Verdicts[i].UsedAfter++
+			}
+		}
+	}
+	return e, nil
+}
+
+// rules returns all rules of the policies that govern the tool, those that do
+// not concern it too.
+func (c *Chain) rules() []*rule {
+	var rules []*rule
+	for _, r := range c.set.rules[c.tool.Namespace] {
+		if r.policy.mismatch(c.tool) == "" {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// used returns the count of each rule; 0 for one that keeps none.
+func (c *Chain) used(ctx context.Context, counters Counters, rules []*rule, req Request) ([]int64, error) {
+	used := make([]int64, len(rules))
+	var keys []v1.Counter
+	var at []int
+	for i, r := range rules {
+		if r.count != nil && r.count.includes(c.tool.Name) && r.count.kept(req) {
+			keys, at = append(keys, r.counter(req)), append(at, i)
+		}
+	}
+	if len(keys) == 0 {
+		return used, nil
+	}
+	got, err := counters.Read(ctx, keys)
+	if err == nil && len(got) != len(keys) {
+		err = fmt.Errorf("counters answered with %d counts for %d counters", len(got), len(keys))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tool %q: read the counters of its policies: %w", c.tool.Name, err)
+	}
+	for j, i := range at {
+		used[i] = got[j]
+	}
+	return used, nil
+}
+
+// explain is the verdict of the rule asked alone; UsedAfter is as for a refused call.
+func (r *rule) explain(tool string, used int64, req Request) Verdict {
+	v := Verdict{Policy: r.policy.name, Rule: r.name, Source: r.source}
+	ok := true
+	switch {
+	case r.count == nil:
+		ok, v.Message = r.judge(tool)
+	case !r.count.includes(tool):
+		v.Verdict = NotAsked
+		v.Message = fmt.Sprintf("it counts calls of %s only", list(r.count.tools))
+		return v
+	default:
+		ok = used < r.count.limit
+		v.Message = r.count.state(used)
+		if !ok {
+			v.Message = r.count.full(used, req)
+		}
+		limit, after := r.count.limit, used
+		v.Limit, v.UsedBefore, v.UsedAfter = &limit, &used, &after
+	}
+	switch {
+	case ok:
+		v.Verdict = v1.DecisionAllow
+	case r.policy.audit:
+		v.Verdict = v1.DecisionAudit
+	default:
+		v.Verdict = v1.DecisionDeny
+	}
+	return v
+}

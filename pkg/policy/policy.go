@@ -1,0 +1,116 @@
+// Package policy decides which tool calls go through: it compiles the
+// [v1.ToolPolicy] objects of a set of manifests into one [Chain] a tool, and a
+// chain admits or refuses calls.
+//
+//	set := policy.Compile(policies)
+//	chain := set.For(policy.Subject{Namespace: "default", Name: "pay-invoice"})
+//	admission, err := chain.Admit(ctx, policy.NewMemory(), policy.Request{Session: "s1"})
+//	if err != nil {
+//		return err // a *v1.PolicyError, or the counters failed
+//	}
+//	// ... run the tool; when it never ran: admission.Release(ctx)
+//
+// # Which policies apply
+//
+// A policy governs the tools of its own namespace, narrowed by spec.match. All
+// policies that match a tool apply to each of its calls, and one refusal is
+// enough.
+//
+// # Order
+//
+// Rules are asked kind by kind: tool_choice, max_tool_calls_per_turn, blocklist,
+// max_total_tool_calls, allowlist, limits. Within a kind, policies are asked in
+// the order of their names. The first rule that refuses is the one that is named.
+//
+// # Counting
+//
+// A rule either judges the name of the tool or counts calls. All counts of a
+// call, of all policies, are reserved in one step or not at all, so a refused
+// call uses up no budget, and calls that run side by side cannot pass a limit
+// together. [Admission.Release] gives the reservation back when the executor
+// never ran. When the counters fail, the call is refused.
+//
+// turn and session count within one session; a call that names no turn is in the
+// session's one unnamed turn, and a call that names no session is a session of
+// its own, of which nothing is kept. minute, hour and day are calendar spans in
+// UTC and count the calls of all sessions.
+//
+// # Audit
+//
+// A policy with mode audit never refuses. It counts every call that goes through,
+// those beyond its limits too, and the decision says "audit" with the first rule
+// that would have refused. A refusal by another policy wins.
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Set is a compiled set of policies. It never changes and may be used by many
+// goroutines at once.
+type Set struct {
+	policies []*policy          // by namespace, then name
+	rules    map[string][]*rule // by namespace, in the order in which they are asked
+}
+
+// Compile prepares policies for use. Nil ones are left out. The policies should
+// be free of faults and of distinct names; a limit or a choice that no reader
+// would have let through refuses every call.
+func Compile(policies []*v1.ToolPolicy) *Set {
+	kinds := []func(*v1.ToolPolicySpec) []*rule{ // in the order in which they are asked
+		toolChoice,
+		maxToolCallsPerTurn,
+		blocklist,
+		maxTotalToolCalls,
+		allowlist,
+		limits,
+	}
+	sorted := slices.DeleteFunc(slices.Clone(policies), func(p *v1.ToolPolicy) bool { return p == nil })
+	slices.SortStableFunc(sorted, func(a, b *v1.ToolPolicy) int {
+		return cmp.Or(strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Metadata.Name, b.Metadata.Name))
+	})
+	s := &Set{rules: map[string][]*rule{}}
+	for _, p := range sorted {
+		s.policies = append(s.policies, newPolicy(p))
+	}
+	for _, kind := range kinds {
+		for i, p := range sorted {
+			for _, r := range kind(&p.Spec) {
+				r.bind(s.policies[i], p)
+				s.rules[p.Namespace()] = append(s.rules[p.Namespace()], r)
+			}
+		}
+	}
+	return s
+}
+
+// For returns the chain of rules that govern the tool. It is never nil. The
+// chain keeps t.Labels, which must not change any more.
+func (s *Set) For(t Subject) *Chain {
+	c := &Chain{set: s, tool: t}
+	governs := map[*policy]bool{}
+	for _, p := range s.policies {
+		if p.namespace == t.Namespace && p.mismatch(t) == "" {
+			governs[p], c.governed = true, true
+		}
+	}
+	for _, r := range s.rules[t.Namespace] {
+		if !governs[r.policy] || !r.concerns(t.Name) {
+			continue
+		}
+		c.steps = append(c.steps, r)
+		if r.count != nil {
+			c.counting++
+		}
+		if !r.policy.audit && r.alwaysRefuses() {
+			c.blocked = true // no rule after this one can be the first to refuse
+			break
+		}
+	}
+	c.steps = slices.Clip(c.steps)
+	return c
+}

@@ -1,0 +1,232 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+var toolNames = []string{"get", "pay-a", "pay-b", "git__push"}
+
+func patterns(t *rapid.T, label string) []string {
+	return rapid.SliceOfN(rapid.SampledFrom([]string{"get", "pay-*", "pay-a", "git__*", "*"}), 0, 3).Draw(t, label)
+}
+
+// drawPolicies draws up to three policies, some in audit, of every kind of rule.
+func drawPolicies(t *rapid.T) []*v1.ToolPolicy {
+	var policies []*v1.ToolPolicy
+	for i := range rapid.IntRange(0, 3).Draw(t, "policies") {
+		limit := func(label string) *int64 {
+			if !rapid.Bool().Draw(t, "has "+label) {
+				return nil
+			}
+			return n(rapid.Int64Range(0, 4).Draw(t, label))
+		}
+		s := v1.ToolPolicySpec{
+			ToolChoice:          rapid.SampledFrom([]string{"", "", "", "auto", "required", "none"}).Draw(t, "tool_choice"),
+			MaxToolCallsPerTurn: limit("per turn"),
+			MaxTotalToolCalls:   limit("total"),
+			Mode:                rapid.SampledFrom([]string{"", v1.PolicyEnforce, v1.PolicyAudit}).Draw(t, "mode"),
+		}
+		if rapid.IntRange(0, 3).Draw(t, "has blocklist") == 0 {
+			s.Blocklist = patterns(t, "blocklist")
+		}
+		if rapid.IntRange(0, 3).Draw(t, "has allowlist") == 0 {
+			s.Allowlist = patterns(t, "allowlist")
+		}
+		if rapid.IntRange(0, 3).Draw(t, "has match") == 0 {
+			s.Match = &v1.Match{Tools: patterns(t, "match")}
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "limits") {
+			s.Limits = append(s.Limits, v1.Limit{
+				Tools: patterns(t, "limit tools"), MaxCalls: n(rapid.Int64Range(0, 4).Draw(t, "max")), Per: rapid.SampledFrom(spans()).Draw(t, "per"),
+			})
+		}
+		policies = append(policies, named(fmt.Sprintf("p%d", i), s))
+	}
+	return policies
+}
+
+// model says by the words of the design, naively and without keys, what a policy
+// set decides: it looks through the list of all calls that hold a place.
+type model struct {
+	policies []*v1.ToolPolicy
+	calls    []modelCall
+}
+
+type modelCall struct {
+	tool string
+	req  Request
+}
+
+func fits(patterns []string, tool string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		return p == tool || strings.HasSuffix(p, "*") && strings.HasPrefix(tool, p[:len(p)-1])
+	})
+}
+
+// used counts the calls of the policy's tools in the span.
+func (m *model) used(p *v1.ToolPolicy, tools []string, per string, req Request) int64 {
+	same := func(a, b Request) bool {
+		layout := map[string]string{v1.PerMinute: "2006-01-02 15:04", v1.PerHour: "2006-01-02 15", v1.PerDay: "2006-01-02"}[per]
+		switch per {
+		case v1.PerTurn:
+			return a.Session != "" && a.Session == b.Session && a.Turn == b.Turn
+		case v1.PerSession:
+			return a.Session != "" && a.Session == b.Session
+		}
+		return a.Now.UTC().Format(layout) == b.Now.UTC().Format(layout)
+	}
+	var n int64
+	for _, c := range m.calls {
+		governed := p.Spec.Match == nil || len(p.Spec.Match.Tools) == 0 || fits(p.Spec.Match.Tools, c.tool)
+		if governed && (len(tools) == 0 || fits(tools, c.tool)) && same(c.req, req) {
+			n++
+		}
+	}
+	return n
+}
+
+// decide returns the decision and, for a denied count, what is used of it.
+func (m *model) decide(tool string, req Request) (d v1.PolicyDecision, limit, used int64) {
+	governed, note := false, v1.PolicyDecision{Decision: v1.DecisionAllow}
+	for kind := range 6 {
+		for _, p := range m.policies {
+			s := &p.Spec
+			if s.Match != nil && len(s.Match.Tools) > 0 && !fits(s.Match.Tools, tool) {
+				continue
+			}
+			governed = true
+			type broken struct {
+				rule        string
+				limit, used int64
+			}
+			var b []broken
+			count := func(rule string, limit *int64, tools []string, per string) {
+				if limit != nil && (len(tools) == 0 || fits(tools, tool)) {
+					if u := m.used(p, tools, per, req); u >= *limit {
+						b = append(b, broken{rule, *limit, u})
+					}
+				}
+			}
+			switch kind {
+			case 0:
+				if s.ToolChoice == v1.ToolChoiceNone {
+					b = append(b, broken{rule: "tool_choice"})
+				}
+			case 1:
+				count("max_tool_calls_per_turn", s.MaxToolCallsPerTurn, nil, v1.PerTurn)
+			case 2:
+				if fits(s.Blocklist, tool) {
+					b = append(b, broken{rule: "blocklist"})
+				}
+			case 3:
+				count("max_total_tool_calls", s.MaxTotalToolCalls, nil, v1.PerSession)
+			case 4:
+				if s.Allowlist != nil && !fits(s.Allowlist, tool) {
+					b = append(b, broken{rule: "allowlist"})
+				}
+			case 5:
+				for i, l := range s.Limits {
+					count(fmt.Sprintf("limits[%d]", i), l.MaxCalls, l.Tools, l.Per)
+				}
+			}
+			switch {
+			case len(b) == 0:
+			case s.Mode != v1.PolicyAudit:
+				return v1.PolicyDecision{Decision: v1.DecisionDeny, Rule: b[0].rule, Policy: p.Metadata.Name}, b[0].limit, b[0].used
+			case note.Decision == v1.DecisionAllow:
+				note = v1.PolicyDecision{Decision: v1.DecisionAudit, Rule: b[0].rule, Policy: p.Metadata.Name}
+			}
+		}
+	}
+	if !governed {
+		return v1.PolicyDecision{}, 0, 0
+	}
+	return note, 0, 0
+}
+
+// Any calls and releases, under any policies: Admit decides as the model does,
+// and Explain says what Admit then does.
+func TestAdmitAgreesWithTheModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &model{policies: drawPolicies(t)}
+		set, counters, ctx := Compile(m.policies), NewMemory(), context.Background()
+		type held struct {
+			adm  Admission
+			call modelCall
+		}
+		var holds []held
+		now := noon
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			if len(holds) > 0 && rapid.IntRange(0, 4).Draw(t, "release") == 0 {
+				i := rapid.IntRange(0, len(holds)-1).Draw(t, "which")
+				if err := holds[i].adm.Release(ctx); err != nil {
+					t.Fatal(err)
+				}
+				m.calls = slices.Delete(m.calls, i, i+1)
+				holds = slices.Delete(holds, i, i+1)
+				continue
+			}
+			now = now.Add(rapid.SampledFrom([]time.Duration{0, 0, 20 * time.Second, 20 * time.Minute, 9 * time.Hour}).Draw(t, "later"))
+			call := modelCall{rapid.SampledFrom(toolNames).Draw(t, "tool"), Request{
+				Session: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "session"),
+				Turn:    rapid.SampledFrom([]string{"", "1"}).Draw(t, "turn"),
+				Now:     now,
+			}}
+			chain := set.For(tool(call.tool))
+			explained, err := chain.Explain(ctx, counters, call.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, limit, used := m.decide(call.tool, call.req)
+			adm, err := chain.Admit(ctx, counters, call.req)
+			if adm.Decision != want {
+				t.Fatalf("Admit of %+v = %+v (%v), the model says %+v", call, adm.Decision, err, want)
+			}
+			var refused *v1.PolicyError
+			if denied := want.Decision == v1.DecisionDeny; denied != (err != nil) || denied && (!errors.As(err, &refused) || refused.Limit != limit || refused.Used != used) {
+				t.Fatalf("Admit of %+v: %v, the model says %d of %d", call, err, used, limit)
+			}
+			if want.Decision == "" {
+				want.Decision = v1.DecisionAllow // to a person who asks, nothing stands against it
+			}
+			if got := (v1.PolicyDecision{Decision: explained.Decision, Rule: explained.Rule, Policy: explained.Policy}); got != want {
+				t.Fatalf("Explain of %+v says %+v, Admit did %+v", call, got, want)
+			}
+			if b := chain.Blocked(); b != nil && err == nil {
+				t.Fatalf("Blocked says %v, but the call was admitted", b)
+			}
+			if err == nil {
+				m.calls = append(m.calls, call)
+				holds = append(holds, held{adm, call})
+			}
+			after, err := chain.Explain(ctx, counters, call.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range explained.Verdicts {
+				if v.UsedAfter != nil && call.req.Session != "" && *after.Verdicts[i].UsedBefore != *v.UsedAfter {
+					t.Fatalf("rule %s: %d used after the call, Explain said %d", v.Rule, *after.Verdicts[i].UsedBefore, *v.UsedAfter)
+				}
+			}
+		}
+		for i := range holds {
+			if err := holds[i].adm.Release(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range counters.shards {
+			if left := counters.shards[i].young; len(left) != 0 {
+				t.Fatalf("all was given back, and %d counts are left", len(left))
+			}
+		}
+	})
+}

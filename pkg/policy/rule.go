@@ -1,0 +1,63 @@
+package policy
+
+import (
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// rule is one field of one policy. It judges the tool's name or counts calls:
+// exactly one of judge and count is set.
+type rule struct {
+	// field is the JSON pointer of the rule, for example "/spec/limits/0".
+	field string
+	// judge says whether the tool may be called, and why. It depends on nothing else.
+	judge func(tool string) (ok bool, why string)
+	count *count
+
+	// Set by bind.
+	name   string // the field as users write it: "limits[0]"
+	policy *policy
+	source v1.Source
+	key    string // the counters' key up to the part that differs from call to call
+}
+
+// bind makes the rule one of policy p.
+func (r *rule) bind(p *policy, manifest *v1.ToolPolicy) {
+	r.policy = p
+	r.name = strings.TrimPrefix(v1.FieldPath(r.field), "spec.")
+	r.source = manifest.Field(r.field)
+	if r.count != nil {
+		r.key = p.key + "|" + r.name + "|" + r.count.per + "|"
+	}
+}
+
+// concerns reports whether calls of the tool need to ask the rule at all: it
+// counts them or it refuses them.
+func (r *rule) concerns(tool string) bool {
+	if r.count != nil {
+		return r.count.includes(tool)
+	}
+	ok, _ := r.judge(tool)
+	return !ok
+}
+
+// alwaysRefuses reports whether the rule, which concerns the tool, refuses each
+// of its calls whatever was counted before.
+func (r *rule) alwaysRefuses() bool { return r.count == nil || r.count.limit == 0 }
+
+// refusal is the error for a call that the rule refuses.
+func (r *rule) refusal(tool string, used int64, req Request) *v1.PolicyError {
+	e := &v1.PolicyError{Tool: tool, Policy: r.policy.name, Rule: r.name, Source: r.source}
+	if r.count == nil {
+		_, e.Message = r.judge(tool)
+		return e
+	}
+	e.Limit, e.Used = r.count.limit, used
+	e.Message = r.count.full(used, req)
+	return e
+}
+
+func (r *rule) decision(d string) v1.PolicyDecision {
+	return v1.PolicyDecision{Decision: d, Rule: r.name, Policy: r.policy.name}
+}

@@ -1,0 +1,24 @@
+package policy
+
+import (
+	"fmt"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// toolChoice is spec.tool_choice: none refuses every call. auto and required
+// allow it here; they matter to a model loop.
+func toolChoice(s *v1.ToolPolicySpec) []*rule {
+	if s.ToolChoice == "" {
+		return nil
+	}
+	ok := s.ToolChoice == v1.ToolChoiceAuto || s.ToolChoice == v1.ToolChoiceRequired
+	why := "tool_choice is " + s.ToolChoice
+	switch {
+	case s.ToolChoice == v1.ToolChoiceNone:
+		why += ": no tool may be called"
+	case !ok:
+		why = fmt.Sprintf("tool_choice is %q, which has no meaning: expected auto, required or none", s.ToolChoice)
+	}
+	return []*rule{{field: "/spec/tool_choice", judge: func(string) (bool, string) { return ok, why }}}
+}
