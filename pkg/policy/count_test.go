@@ -46,6 +46,7 @@ func FuzzCounterKey(f *testing.F) {
 	f.Add("a", "", "a|", "")
 	f.Add("s|limits[0]", "t", "s", "limits[0]|t")
 	f.Add(strings.Repeat("x", 200), "1", escape(strings.Repeat("x", 200)), "1")
+	f.Add(strings.Repeat("|", 1000), strings.Repeat("t", 1000), strings.Repeat("|", 1001), strings.Repeat("t", 1000))
 	f.Add("%7C", "", "|", "")
 	f.Add("a b", "", "a+b", "")
 	f.Add("\x00\xff", "\xfe", "\x00", "\xff\xfe")

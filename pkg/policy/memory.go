@@ -43,8 +43,9 @@ func NewMemory() *Memory {
 
 // Reserve implements [Counters]; it never fails.
 func (m *Memory) Reserve(_ context.Context, counters []v1.Counter) (used []int64, full int, err error) {
+	used = make([]int64, len(counters)) // made before the locks are held
 	defer m.unlock(m.lock(counters))
-	used = m.read(counters)
+	m.read(counters, used)
 	if full = firstFull(counters, used); full >= 0 {
 		return used, full, nil
 	}
@@ -65,18 +66,18 @@ func (m *Memory) Release(_ context.Context, counters []v1.Counter) error {
 
 // Read implements [Counters]; it never fails.
 func (m *Memory) Read(_ context.Context, counters []v1.Counter) ([]int64, error) {
+	used := make([]int64, len(counters))
 	defer m.unlock(m.lock(counters))
-	return m.read(counters), nil
+	m.read(counters, used)
+	return used, nil
 }
 
-func (m *Memory) read(counters []v1.Counter) []int64 {
-	used := make([]int64, len(counters))
+func (m *Memory) read(counters []v1.Counter, used []int64) {
 	for i, c := range counters {
 		if t := m.shard(c.Key).find(c.Key); t != nil {
 			used[i] = t.n
 		}
 	}
-	return used
 }
 
 func (m *Memory) index(key string) uint64 { return maphash.String(m.seed, key) % shardCount }
