@@ -1,0 +1,101 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Error is a fault of a template or of one rendering of it.
+type Error struct {
+	// Name is the name the template was parsed with.
+	Name string
+	// Line is the line in the source, from 1; 0 when no line is to blame.
+	Line int
+	// Message says what is wrong. It quotes the source and never an argument.
+	Message string
+	// Output is what was rendered when that is not JSON; it holds arguments.
+	Output []byte
+	// Err is the error behind it, if any: of the context or of [Options.Escape].
+	Err error
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.Name + ": " + e.Message
+	}
+	return fmt.Sprintf("%s: line %d: %s", e.Name, e.Line, e.Message)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+func checkSource(name, src string) error {
+	if len(src) > MaxSource {
+		return &Error{Name: name, Message: fmt.Sprintf("the template has %d bytes: at most %d are read", len(src), MaxSource)}
+	}
+	line := 0
+	for text := range strings.Lines(src) {
+		if line++; !utf8.ValidString(text) {
+			return &Error{Name: name, Line: line, Message: "the template is not UTF-8"}
+		}
+	}
+	return nil
+}
+
+var (
+	parsePlace = regexp.MustCompile(`(?s)^template: :(\d+):(?:\d+:)? (.*)$`)
+	execPlace  = regexp.MustCompile(`(?s)^template: :(\d+):\d+: executing "(?:[^"\\]|\\.)*" at <(.*?)>: (.*)$`)
+	otherLine  = regexp.MustCompile(`(^| ):(\d+)\b`)
+	noField    = regexp.MustCompile(`can't evaluate field (\S+) in type .*`)
+	calling    = regexp.MustCompile(`^error calling \w+: `)
+	iterating  = regexp.MustCompile(`(?s)range can't iterate over .*`)
+)
+
+// parseError turns an error of text/template's parser into ours.
+func parseError(name string, err error) error {
+	e := &Error{Name: name, Message: err.Error()}
+	if m := parsePlace.FindStringSubmatch(e.Message); m != nil {
+		e.Line, _ = strconv.Atoi(m[1])
+		e.Message = m[2]
+	}
+	e.Message = otherLine.ReplaceAllString(shortenTo(e.Message, 300), "${1}line $2")
+	return e
+}
+
+// execError turns an error of an execution into ours: what text/template puts
+// around it, Go types and arguments are left out.
+func (t *tree) execError(err error) error {
+	var own *Error
+	if errors.As(err, &own) {
+		return own
+	}
+	e := &Error{Name: t.name, Message: err.Error(), Err: errors.Unwrap(err)}
+	m := execPlace.FindStringSubmatch(e.Message)
+	if m == nil { // an error of the context, by way of the writer
+		e.Err = err
+		return e
+	}
+	e.Line, _ = strconv.Atoi(m[1])
+	msg := calling.ReplaceAllString(m[3], "")
+	msg = iterating.ReplaceAllString(msg, "range needs a list, an object or a whole number")
+	msg = noField.ReplaceAllString(msg, `no field "$1": it is not an object`)
+	src, _, _ := strings.Cut(m[2], " | "+escapeFunc)
+	e.Message = shorten(src) + ": " + msg
+	return e
+}
+
+func shorten(s string) string { return shortenTo(s, 80) }
+
+func shortenTo(s string, limit int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
+}

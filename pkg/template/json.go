@@ -1,0 +1,185 @@
+package template
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// JSON is a template that renders JSON. It may be used by many goroutines at once.
+type JSON struct{ *tree }
+
+// ParseJSON reads a template; name is what messages call it, such as the field it
+// stands in. Errors are of type *[Error].
+func ParseJSON(name, src string) (*JSON, error) {
+	t, err := parseTree(name, src)
+	if err != nil {
+		return nil, err
+	}
+	return &JSON{t}, nil
+}
+
+// Render renders the template with the arguments, which are not changed. Errors
+// are of type *[Error]; those of ctx are wrapped in it. When the output is not
+// JSON, [Error.Output] holds it.
+func (t *JSON) Render(ctx context.Context, args map[string]any) (json.RawMessage, error) {
+	var enc jsonEncoding
+	out, err := t.render(ctx, args, &enc)
+	if err != nil {
+		return nil, err
+	}
+	out = bytes.TrimSpace(out)
+	if err := checkJSON(out, enc.keyed); err != nil {
+		return nil, &Error{Name: t.name, Message: err.Error(), Output: out}
+	}
+	return out, nil
+}
+
+// jsonEncoding follows the output as a lexer of JSON (RFC 8259) would, to know
+// whether a value stands inside a string.
+type jsonEncoding struct {
+	inString bool
+	// slash and hex say that an escape sequence is open: its letter, or that many of its digits, are to come.
+	slash bool
+	hex   int
+	// rendered says that the last token holds a value, keyed that such a token became a key.
+	rendered, keyed bool
+}
+
+func (e *jsonEncoding) literal(text []byte) {
+	for _, c := range text {
+		switch {
+		case e.slash:
+			e.slash = false
+			if c == 'u' {
+				e.hex = 4
+			}
+		case e.hex > 0:
+			e.hex--
+		case c == '"':
+			e.inString = !e.inString
+		case e.inString:
+			e.slash = c == '\\'
+		case c == ':':
+			e.keyed = e.keyed || e.rendered
+			e.rendered = false
+		case c == ',' || c == '{' || c == '[' || c == '}' || c == ']':
+			e.rendered = false
+		}
+	}
+}
+
+func (e *jsonEncoding) value(out []byte, v value) ([]byte, error) {
+	if e.slash || e.hex > 0 {
+		return out, errors.New("a value stands in the middle of an escape sequence")
+	}
+	if e.inString && v.kind == isNull {
+		return out, errNull
+	}
+	e.rendered = true
+	switch {
+	case e.inString:
+		return appendEscaped(out, v.text), nil
+	case v.kind == isString:
+		return append(appendEscaped(append(out, '"'), v.text), '"'), nil
+	}
+	return append(out, v.text...), nil
+}
+
+// appendEscaped appends text as the inside of a JSON string (RFC 8259, section
+// 7). What is not UTF-8 becomes U+FFFD, as in encoding/json.
+func appendEscaped(out, text []byte) []byte {
+	const digits = "0123456789abcdef"
+	start := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRune(text[i:])
+			if r == utf8.RuneError && n == 1 {
+				out = append(append(out, text[start:i]...), "\uFFFD"...)
+				start = i + 1
+			}
+			i += n
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		out = append(out, text[start:i]...)
+		switch c {
+		case '"', '\\':
+			out = append(out, '\\', c)
+		case '\n':
+			out = append(out, '\\', 'n')
+		case '\r':
+			out = append(out, '\\', 'r')
+		case '\t':
+			out = append(out, '\\', 't')
+		default:
+			out = append(out, '\\', 'u', '0', '0', digits[c>>4], digits[c&0xF])
+		}
+		i++
+		start = i
+	}
+	return append(out, text[start:]...)
+}
+
+// checkJSON reports what keeps a text from being one JSON value. keys asks for
+// keys that stand twice in one object: with a rendered key, an argument could
+// otherwise take the place of another field.
+func checkJSON(text []byte, keys bool) error {
+	if len(text) == 0 {
+		return errors.New("the template rendered nothing: JSON is needed")
+	}
+	if !json.Valid(text) {
+		var doc any
+		err := json.Unmarshal(text, &doc)
+		var syntax *json.SyntaxError
+		if !errors.As(err, &syntax) {
+			return errors.New("the rendered text is not JSON")
+		}
+		before := text[:min(int(max(syntax.Offset-1, 0)), len(text))]
+		line := 1 + bytes.Count(before, []byte("\n"))
+		column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+		return fmt.Errorf("the rendered text is not JSON: %w at its line %d, column %d", err, line, column)
+	}
+	if !keys {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	return checkKeys(dec)
+}
+
+// checkKeys reads valid JSON; its depth is bounded by json.Valid.
+func checkKeys(dec *json.Decoder) error {
+	token, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	delim, _ := token.(json.Delim)
+	seen := map[json.Token]bool{}
+	for delim != 0 && dec.More() {
+		if delim == '{' {
+			key, err := dec.Token()
+			if err != nil {
+				return err
+			}
+			if seen[key] {
+				return errors.New("the rendered text has a key twice in one object")
+			}
+			seen[key] = true
+		}
+		if err := checkKeys(dec); err != nil {
+			return err
+		}
+	}
+	if delim != 0 {
+		_, err = dec.Token()
+	}
+	return err
+}

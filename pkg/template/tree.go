@@ -1,0 +1,282 @@
+package template
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"text/template"
+	"text/template/parse"
+)
+
+// A parsed template is rewritten before its first use:
+//
+//   - every action that prints ends in escapeFunc, which hands the value over to the
+//     writer, marked, together with the number of the action;
+//   - every loop body and every {{define}} starts with a tick, so that the writer
+//     counts turns that print nothing.
+//
+// The writer sees all text and all values in order, so it alone knows where each
+// value stands, and it keeps the bounds. The tree itself is shared by all renderings.
+
+const escapeFunc = "_escape"
+
+// site is an action that prints.
+type site struct {
+	line int
+	// src is the action as it was written, cut to a readable length.
+	src string
+	// arg is the argument it prints, when it prints nothing else.
+	arg string
+}
+
+type tree struct {
+	name   string
+	root   *template.Template
+	sites  []site
+	fields map[string]bool
+}
+
+// parseTree parses and rewrites a source. name is what messages call it.
+func parseTree(name, src string) (t *tree, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			t, err = nil, &Error{Name: name, Message: fmt.Sprintf("the template cannot be read: %v", p)}
+		}
+	}()
+	if err := checkSource(name, src); err != nil {
+		return nil, err
+	}
+	// The empty name cannot be confused with a name in the messages of text/template.
+	root, err := template.New("").Funcs(funcs()).Parse(src)
+	if err != nil {
+		return nil, parseError(name, err)
+	}
+	t = &tree{name: name, root: root, fields: map[string]bool{}}
+	w := walker{tree: t, state: map[string]visit{}}
+	if err := w.define(root, true, 0); err != nil {
+		return nil, err
+	}
+	for _, sub := range root.Templates() { // what nothing calls is checked as well
+		if err := w.define(sub, false, 0); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// Fields returns the names of the arguments that the template reads, sorted:
+// `{{.a.b}}` reads a. What is reached in another way than by a field of the top
+// level, such as `{{index . "a"}}`, is not found.
+func (t *tree) Fields() []string {
+	names := make([]string, 0, len(t.fields))
+	for n := range t.fields {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// visit is what is known of a {{define}}.
+type visit struct {
+	open, rewritten bool
+	// asRoot and asOther: its fields were collected with dot being all arguments, or another value.
+	asRoot, asOther bool
+}
+
+type walker struct {
+	tree  *tree
+	state map[string]visit
+	calls int // functions in the current action
+}
+
+func (w *walker) fail(line int, format string, args ...any) error {
+	return &Error{Name: w.tree.name, Line: line, Message: fmt.Sprintf(format, args...)}
+}
+
+// define walks the body of a template whose dot is all arguments (root) or another value.
+func (w *walker) define(t *template.Template, root bool, line int) error {
+	v := w.state[t.Name()]
+	if v.open {
+		return w.fail(line, "template %q calls itself", t.Name())
+	}
+	if v.asRoot && root || v.asOther && !root || t.Tree == nil || t.Root == nil {
+		return nil
+	}
+	v.open = true
+	w.state[t.Name()] = v
+	s := scope{root: root, dollar: root, rewrite: !v.rewritten}
+	if err := w.list(t.Root, s); err != nil {
+		return err
+	}
+	if !v.rewritten {
+		addTick(t.Root)
+	}
+	w.state[t.Name()] = visit{rewritten: true, asRoot: v.asRoot || root, asOther: v.asOther || !root}
+	return nil
+}
+
+// scope is what holds at a place of the template.
+type scope struct {
+	root    bool // dot is all arguments
+	dollar  bool // $ is all arguments
+	rewrite bool // the first walk of this body
+	depth   int
+}
+
+func (s scope) deeper(root bool) scope {
+	s.depth++
+	s.root = root
+	return s
+}
+
+func (w *walker) list(l *parse.ListNode, s scope) error {
+	if l == nil {
+		return nil
+	}
+	for _, n := range l.Nodes {
+		if err := w.node(n, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) node(n parse.Node, s scope) error {
+	switch n := n.(type) {
+	case *parse.ActionNode:
+		return w.action(n, s)
+	case *parse.IfNode:
+		return w.branch(&n.BranchNode, s, s.root)
+	case *parse.WithNode:
+		return w.branch(&n.BranchNode, s, s.root && isDot(n.Pipe))
+	case *parse.RangeNode:
+		if err := w.branch(&n.BranchNode, s, false); err != nil {
+			return err
+		}
+		if s.rewrite {
+			addTick(n.List)
+		}
+	case *parse.TemplateNode:
+		if err := w.pipe(n.Pipe, n.Line, s); err != nil {
+			return err
+		}
+		sub := w.tree.root.Lookup(n.Name)
+		if sub == nil || sub.Tree == nil {
+			return w.fail(n.Line, "template %q is not defined", n.Name)
+		}
+		return w.define(sub, s.root && isDot(n.Pipe) || s.dollar && isDollar(n.Pipe), n.Line)
+	}
+	return nil
+}
+
+func (w *walker) branch(b *parse.BranchNode, s scope, rootInside bool) error {
+	if s.depth >= maxNesting {
+		return w.fail(b.Line, "if, range and with are nested more than %d deep", maxNesting)
+	}
+	if err := w.pipe(b.Pipe, b.Line, s); err != nil {
+		return err
+	}
+	if err := w.list(b.List, s.deeper(rootInside)); err != nil {
+		return err
+	}
+	return w.list(b.ElseList, s.deeper(s.root))
+}
+
+func (w *walker) action(n *parse.ActionNode, s scope) error {
+	if err := w.pipe(n.Pipe, n.Line, s); err != nil {
+		return err
+	}
+	if !s.rewrite || len(n.Pipe.Decl) > 0 {
+		return nil
+	}
+	w.tree.sites = append(w.tree.sites, site{line: n.Line, src: shorten(n.Pipe.String()), arg: argOf(n.Pipe, s)})
+	id := len(w.tree.sites) - 1
+	n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{
+		NodeType: parse.NodeCommand,
+		Pos:      n.Pos,
+		Args: []parse.Node{
+			parse.NewIdentifier(escapeFunc).SetTree(w.tree.root.Tree).SetPos(n.Pos),
+			&parse.NumberNode{NodeType: parse.NodeNumber, Pos: n.Pos, IsInt: true, Int64: int64(id), Text: strconv.Itoa(id)},
+		},
+	})
+	return nil
+}
+
+// argOf returns the argument that a pipeline prints as it is.
+func argOf(p *parse.PipeNode, s scope) string {
+	if len(p.Cmds) != 1 || len(p.Cmds[0].Args) != 1 {
+		return ""
+	}
+	switch n := p.Cmds[0].Args[0].(type) {
+	case *parse.FieldNode:
+		if s.root && len(n.Ident) == 1 {
+			return n.Ident[0]
+		}
+	case *parse.VariableNode:
+		if s.dollar && len(n.Ident) == 2 && n.Ident[0] == "$" {
+			return n.Ident[1]
+		}
+	}
+	return ""
+}
+
+// pipe counts the functions of one action and collects the arguments it reads.
+func (w *walker) pipe(p *parse.PipeNode, line int, s scope) error {
+	w.calls = 0
+	return w.expr(p, line, s)
+}
+
+func (w *walker) expr(n parse.Node, line int, s scope) error {
+	switch n := n.(type) {
+	case *parse.PipeNode:
+		if n == nil {
+			return nil
+		}
+		if s.depth++; s.depth > maxNesting+1 {
+			return w.fail(line, "parentheses, if, range and with are nested more than %d deep", maxNesting)
+		}
+		for _, c := range n.Cmds {
+			for _, a := range c.Args {
+				if err := w.expr(a, line, s); err != nil {
+					return err
+				}
+			}
+		}
+	case *parse.ChainNode:
+		return w.expr(n.Node, line, s)
+	case *parse.IdentifierNode:
+		if w.calls++; w.calls > maxCalls {
+			return w.fail(line, "more than %d function calls in one action: use variables", maxCalls)
+		}
+	case *parse.FieldNode:
+		if s.root {
+			w.tree.fields[n.Ident[0]] = true
+		}
+	case *parse.VariableNode:
+		if s.dollar && n.Ident[0] == "$" && len(n.Ident) > 1 {
+			w.tree.fields[n.Ident[1]] = true
+		}
+	}
+	return nil
+}
+
+func isDot(p *parse.PipeNode) bool {
+	return single(p) != nil && single(p).Type() == parse.NodeDot
+}
+
+func isDollar(p *parse.PipeNode) bool {
+	v, ok := single(p).(*parse.VariableNode)
+	return ok && len(v.Ident) == 1 && v.Ident[0] == "$"
+}
+
+// single returns the operand of a pipeline that is nothing else.
+func single(p *parse.PipeNode) parse.Node {
+	if p == nil || len(p.Decl) > 0 || len(p.Cmds) != 1 || len(p.Cmds[0].Args) != 1 {
+		return nil
+	}
+	return p.Cmds[0].Args[0]
+}
+
+func addTick(l *parse.ListNode) {
+	l.Nodes = slices.Insert(l.Nodes, 0, parse.Node(&parse.TextNode{NodeType: parse.NodeText, Pos: l.Pos, Text: tick}))
+}

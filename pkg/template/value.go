@@ -1,0 +1,265 @@
+package template
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// null is JSON's null inside a template. Being an empty array it is false for
+// if, and, or, not and range, and unlike nil it can be told from an absent argument.
+type null [0]struct{}
+
+func (null) String() string               { return "null" }
+func (null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+
+// raw is JSON text that a function made on purpose. Outside a JSON string it
+// stands as it is. No argument is ever of this type.
+type raw string
+
+var errMissing = errors.New("its argument is missing: guard it with default or if")
+
+// convert turns JSON data into the values that a template works with; the data
+// itself is not changed.
+func convert(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return null{}
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, e := range v {
+			m[k] = convert(e)
+		}
+		return m
+	case []any:
+		l := make([]any, len(v))
+		for i, e := range v {
+			l[i] = convert(e)
+		}
+		return l
+	case json.Number:
+		return number(v)
+	case json.RawMessage:
+		return convertRaw(v)
+	case float64:
+		return whole(v)
+	case float32:
+		return whole(float64(v))
+	case int:
+		return int64(v)
+	case string, bool, int64:
+		return v
+	}
+	return convertOther(v)
+}
+
+// convertOther takes what Go code may put among JSON data, by way of its JSON form.
+func convertOther(v any) any {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return null{}
+	}
+	return convertRaw(data)
+}
+
+func convertRaw(data json.RawMessage) any {
+	var doc any
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	if dec.Decode(&doc) != nil {
+		return null{}
+	}
+	return convert(doc)
+}
+
+func whole(f float64) any {
+	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return int64(f)
+	}
+	return f
+}
+
+// number returns an int64 or a float64 when that is the same number, else n. A
+// json.Number that Go code filled with something else is text.
+func number(n json.Number) any {
+	if n == "" || n[0] != '-' && (n[0] < '0' || n[0] > '9') || !json.Valid([]byte(n)) {
+		return string(n)
+	}
+	digits, exp, ok := decimal(string(n))
+	if !ok {
+		return n
+	}
+	if digits == "" {
+		return int64(0)
+	}
+	if exp >= 0 && len(digits)+exp <= 20 {
+		if i, err := strconv.ParseInt(sign(n)+digits+strings.Repeat("0", exp), 10, 64); err == nil {
+			return i
+		}
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	if err != nil {
+		return n
+	}
+	if d, e, _ := decimal(formatFloat(f)); d == digits && e == exp {
+		return f
+	}
+	return n
+}
+
+func sign(n json.Number) string {
+	if strings.HasPrefix(string(n), "-") {
+		return "-"
+	}
+	return ""
+}
+
+// decimal splits a JSON number into its digits, without zeros at either end, and
+// the power of ten they are to be multiplied with. The sign is left out; zero has no
+// digits. A number with an exponent beyond a million is not split.
+func decimal(s string) (digits string, exp int, ok bool) {
+	mantissa := strings.TrimPrefix(s, "-")
+	if i := strings.IndexAny(mantissa, "eE"); i >= 0 {
+		e, err := strconv.Atoi(mantissa[i+1:])
+		if err != nil || e > 1<<20 || e < -1<<20 {
+			return "", 0, false
+		}
+		mantissa, exp = mantissa[:i], e
+	}
+	before, after, _ := strings.Cut(mantissa, ".")
+	exp -= len(after)
+	digits = before + after
+	short := strings.TrimRight(digits, "0")
+	exp += len(digits) - len(short)
+	digits = strings.TrimLeft(short, "0")
+	return digits, exp, true
+}
+
+// formatFloat writes a number as encoding/json does (ECMA-262, Number::toString).
+func formatFloat(f float64) string {
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		format = 'e'
+	}
+	return strconv.FormatFloat(f, format, -1, 64)
+}
+
+// scalar returns the text of a number or a boolean, which is its JSON text too.
+func scalar(v any) (string, bool) {
+	switch v := v.(type) {
+	case bool:
+		return strconv.FormatBool(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case int:
+		return strconv.Itoa(v), true
+	case uint8: // a byte of a string, by index
+		return strconv.Itoa(int(v)), true
+	case float64:
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return "", false
+		}
+		return formatFloat(v), true
+	case json.Number:
+		return string(v), true
+	}
+	return "", false
+}
+
+// textOf returns a value as text: strings as they are, the rest as JSON.
+func textOf(v any) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", errMissing
+	case null:
+		return "", errors.New("its argument is null: guard it with default or if")
+	case string:
+		return v, nil
+	case raw:
+		return string(v), nil
+	}
+	if s, ok := scalar(v); ok {
+		return s, nil
+	}
+	return encode(v)
+}
+
+// encode returns a value as JSON, without the escapes that only HTML needs.
+func encode(v any) (string, error) {
+	switch v := v.(type) {
+	case nil, null:
+		return "null", nil
+	case raw:
+		return string(v), nil
+	case string:
+		if len(v) > MaxOutput {
+			return "", errTooLarge
+		}
+		b := append(make([]byte, 0, len(v)+2), '"')
+		return string(append(appendEscaped(b, []byte(v)), '"')), nil
+	}
+	if s, ok := scalar(v); ok {
+		return s, nil
+	}
+	switch v.(type) {
+	case map[string]any, []any:
+	default:
+		return "", fmt.Errorf("a value of type %T is not JSON", v)
+	}
+	if !fits(v) {
+		return "", errTooLarge
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", err
+	}
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+var errTooLarge = fmt.Errorf("the text is larger than %d bytes", MaxOutput)
+
+// fits reports whether the text of the values together is surely below MaxOutput
+// times the growth that escaping brings; it stops counting where they are not.
+func fits(values ...any) bool {
+	left := MaxOutput
+	for _, v := range values {
+		if left = left - size(v, left); left < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func size(v any, limit int) int {
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case raw:
+		return len(v)
+	case json.Number:
+		return len(v)
+	case map[string]any:
+		n := 2
+		for k, e := range v {
+			if n += len(k) + 4 + size(e, limit-n); n > limit {
+				break
+			}
+		}
+		return n
+	case []any:
+		n := 2
+		for _, e := range v {
+			if n += 1 + size(e, limit-n); n > limit {
+				break
+			}
+		}
+		return n
+	}
+	return 8
+}
