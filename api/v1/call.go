@@ -116,13 +116,13 @@ const (
 // Part is one piece of a multimodal result, close to an MCP content block.
 type Part struct {
 	// Type is "text", "image", "audio", "video", "document", "resource" or
-	// "resource_link". Example: image.
+	// "resource_link". Required. Example: image.
 	Type string `json:"type" check:"required,oneof=text|image|audio|video|document|resource|resource_link"`
 	// Text is the text of a text part.
 	Text string `json:"text,omitempty"`
 	// Data is the binary content, base64 (RFC 4648, section 4).
 	Data string `json:"data,omitempty"`
-	// MIMEType is the media type of Data. Example: image/png.
+	// MIMEType is the media type of data. Example: image/png.
 	MIMEType string `json:"mime_type,omitempty"`
 	// URI is the address of a resource link. Example: file:///report.pdf.
 	URI string `json:"uri,omitempty"`
@@ -141,7 +141,7 @@ type Part struct {
 	// Meta is the MCP _meta object of the part, as it came.
 	Meta json.RawMessage `json:"_meta,omitempty"`
 	// Media names a file or holds data in a manifest's mock_parts; results carry
-	// Data and MIMEType instead.
+	// data and mime_type instead.
 	Media *Media `json:"media,omitempty"`
 }
 
@@ -167,7 +167,7 @@ type Media struct {
 
 // ResourceContents is an embedded resource: text or a base64 blob.
 type ResourceContents struct {
-	// URI is the address of the resource. Example: file:///notes.txt.
+	// URI is the address of the resource. Required. Example: file:///notes.txt.
 	URI string `json:"uri" check:"required"`
 	// MIMEType is the media type. Example: text/plain.
 	MIMEType string `json:"mime_type,omitempty"`

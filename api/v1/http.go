@@ -86,7 +86,7 @@ type HTTPRetry struct {
 	// MaxDelayMS is the longest wait in milliseconds. Default: 5000.
 	MaxDelayMS int `json:"max_delay_ms,omitempty" check:"min=0"`
 	// RetryOn lists the status codes that are tried again, when the method or hints make that safe.
-	// Default: 429, 500, 502, 503, 504. Example: [429, 503].
+	// Default: [429, 500, 502, 503, 504]. Example: [429, 503].
 	RetryOn []int `json:"retry_on,omitempty"`
 }
 
@@ -95,7 +95,7 @@ type HTTPMultimodal struct {
 	// Enabled turns it on. Default: false.
 	Enabled bool `json:"enabled,omitempty"`
 	// AcceptTypes are the media types that become parts; a trailing /* matches all of a type.
-	// Default: image/*, audio/*, video/*, application/pdf. Example: [image/png].
+	// Default: [image/*, audio/*, video/*, application/pdf]. Example: [image/png].
 	AcceptTypes []string `json:"accept_types,omitempty"`
 }
 

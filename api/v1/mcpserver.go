@@ -109,7 +109,7 @@ type ToolOverride struct {
 	Description string `json:"description,omitempty"`
 	// Hints replace the tool's annotations.
 	Hints *Hints `json:"hints,omitempty"`
-	// InputSchema replaces the tool's input schema.
+	// InputSchema is the JSON Schema that replaces the tool's input schema.
 	InputSchema json.RawMessage `json:"input_schema,omitempty"`
 	// Redact lists what is masked, like a Tool's redact.
 	Redact []string `json:"redact,omitempty"`
