@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// referenceFiles returns a page for each kind with a table of all its fields.
+func referenceFiles(src *source) []file {
+	var files []file
+	for _, kind := range v1.Kinds() {
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "<!-- %s -->\n# %s\n\n", notice, kind)
+		text, blocks := typeComment(src.types[kind].doc)
+		fmt.Fprintln(&b, text)
+		for _, block := range blocks {
+			fmt.Fprintf(&b, "\n```yaml\n%s```\n", block)
+		}
+		name := strings.ToLower(kind)
+		fmt.Fprintf(&b, "\n## Fields\n\n`[]` stands for each item of a list, `*` for each key of a map. "+
+			"`toolctl explain %s` prints the same text; [%s.json](../../schemas/%s.json) is the JSON Schema.\n\n", name, name, name)
+		fmt.Fprintf(&b, "| field | type | required | default | description |\n| --- | --- | --- | --- | --- |\n")
+		src.rows(&b, kind, "", map[string]bool{})
+		files = append(files, file{"docs/reference/" + name + ".md", b.Bytes()})
+	}
+	return files
+}
+
+// rows writes a row for each field of a struct and of what it leads to. Structs
+// in open are being written; they are not entered again.
+func (src *source) rows(b *bytes.Buffer, object, path string, open map[string]bool) {
+	if open[object] {
+		return
+	}
+	open[object] = true
+	defer delete(open, object)
+	for _, f := range src.types[object].fields {
+		p := f.name
+		if path != "" {
+			p = path + "." + f.name
+		}
+		required, text, deflt := "", prose(f.text), prose(f.deflt)
+		if f.mustHave {
+			required = "yes"
+		}
+		if src.defaultValue(f) != nil {
+			deflt = code(f.deflt)
+		}
+		example := f.example
+		if path == "" && f.name == "kind" {
+			example = object
+		}
+		if example != "" {
+			text += " Example: " + code(example)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", code(p), code(f.typ.String()), required, deflt, text)
+		t := f.typ
+		for t.elem != nil {
+			if t.kind == kindArray {
+				p += "[]"
+			} else {
+				p += ".*"
+			}
+			t = *t.elem
+		}
+		if t.kind == kindObject {
+			src.rows(b, t.object, p, open)
+		}
+	}
+}
+
+// prose makes text safe inside a table: none of it is markup.
+func prose(s string) string {
+	return strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(s)
+}
+
+// code is a code span inside a table.
+func code(s string) string { return "`" + strings.ReplaceAll(s, "|", `\|`) + "`" }
