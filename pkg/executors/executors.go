@@ -1,0 +1,31 @@
+// Package executors does the work of tools: one file for each kind of executor.
+//
+// An executor takes a tool of the registry and checked arguments, and gives back
+// content, parts or an error. It knows nothing of policies, schemas or the store;
+// timeouts come to it as the context.
+package executors
+
+import (
+	"log/slog"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Options holds what executors need from outside. The zero value works.
+type Options struct {
+	// Env looks up an environment variable. Default: os.LookupEnv.
+	Env func(name string) (value string, ok bool)
+	// Logger takes what a person may want to know of attempts and retries; it is
+	// given no secrets. Default: nothing is logged.
+	Logger *slog.Logger
+	// AllowPrivateNetwork permits every tool to reach loopback, link-local, private
+	// and metadata addresses, as spec.http.allow_private_network does for one. Default: false.
+	AllowPrivateNetwork bool
+}
+
+// All returns one executor of each kind. It is the only list of them.
+func All(o Options) []v1.Executor {
+	return []v1.Executor{
+		newMock(),
+	}
+}

@@ -1,0 +1,199 @@
+package executors
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+	"weak"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/template"
+)
+
+// mock answers from the manifest: mock_template before mock_result, what is
+// written in the manifest before what a file holds, and mock_parts beside either.
+//
+// What it makes of a tool is kept as long as the tool itself: a reload brings new
+// tools, and what was made of the old ones goes with them. A tool must not change
+// after its first call.
+type mock struct {
+	prepared sync.Map // weak.Pointer[v1.Tool] -> *mockAnswer
+}
+
+func newMock() *mock { return &mock{} }
+
+// Name is "mock".
+func (*mock) Name() string { return v1.ModeMock }
+
+// Execute returns the declared result. A static result is the manifest's own
+// memory, which callers must not change. A template that renders no JSON, and a tool
+// that declares no result, is an [v1.ExecutionError].
+func (m *mock) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
+	s := &tool.Spec
+	if len(s.MockResult) > 0 && s.MockTemplate == "" && s.MockTemplateFile == "" && len(s.MockParts) == 0 {
+		return v1.Result{Status: v1.StatusComplete, Content: s.MockResult, Attempts: 1}, nil
+	}
+	a := m.answer(tool)
+	if len(a.faults) > 0 {
+		return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: faultText(a.faults)}
+	}
+	res := v1.Result{Status: v1.StatusComplete, Content: a.content, Attempts: 1}
+	if a.template != nil {
+		var err error
+		if res.Content, err = render(ctx, a.template, tool, args); err != nil {
+			return v1.Result{}, err
+		}
+	}
+	res.Parts = slices.Clone(a.parts) // the registry masks what they hold
+	return res, nil
+}
+
+func faultText(faults []v1.Fault) string {
+	texts := make([]string, len(faults))
+	for i, f := range faults {
+		texts[i] = v1.FieldPath(f.Path) + ": " + f.Message
+		if !f.Source.IsZero() {
+			texts[i] = f.Source.String() + ": " + texts[i]
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Check returns what would keep every call of the tool from working: a template
+// that does not parse, a file that was not loaded or is not JSON, a part without content.
+func (m *mock) Check(tool *v1.Tool) []v1.Fault { return m.answer(tool).faults }
+
+// mockAnswer is a tool made ready: either content or template is set.
+type mockAnswer struct {
+	content  json.RawMessage
+	template *template.JSON
+	parts    []v1.Part
+	faults   []v1.Fault
+}
+
+func (m *mock) answer(tool *v1.Tool) *mockAnswer {
+	key := weak.Make(tool)
+	if a, ok := m.prepared.Load(key); ok {
+		return a.(*mockAnswer)
+	}
+	a, loaded := m.prepared.LoadOrStore(key, prepare(tool))
+	if !loaded {
+		runtime.AddCleanup(tool, func(key weak.Pointer[v1.Tool]) { m.prepared.Delete(key) }, key)
+	}
+	return a.(*mockAnswer)
+}
+
+func prepare(tool *v1.Tool) *mockAnswer {
+	s := &tool.Spec
+	a := &mockAnswer{}
+	a.parts, a.faults = mockParts(tool)
+	fault := func(path, expected, got, msg string) {
+		a.faults = append(a.faults, v1.Fault{Path: path, Expected: expected, Got: got, Message: msg, Source: tool.Field(path)})
+	}
+	parse := func(path, name, src string) {
+		t, err := template.ParseJSON(name, src)
+		if err != nil {
+			msg := strings.TrimPrefix(err.Error(), "mock_template: ") // the path says so already
+			fault(path, "a Go template", "a template that cannot be read", msg)
+		}
+		a.template = t
+	}
+	file := func(path, name string) []byte {
+		data, ok := tool.Files[name]
+		if !ok {
+			fault(path, "a file that was loaded with the manifest", fmt.Sprintf("%q", name), fmt.Sprintf("the file %q was not loaded with the manifest", name))
+		}
+		return bytes.TrimPrefix(data, []byte("\ufeff"))
+	}
+	switch {
+	case s.MockTemplate != "":
+		parse("/spec/mock_template", "mock_template", s.MockTemplate)
+	case s.MockTemplateFile != "":
+		if data := file("/spec/mock_template_file", s.MockTemplateFile); len(a.faults) == 0 {
+			parse("/spec/mock_template_file", s.MockTemplateFile, string(data))
+		}
+	case len(s.MockResult) > 0:
+		a.content = s.MockResult
+	case s.MockResultFile != "":
+		a.content = bytes.TrimSpace(file("/spec/mock_result_file", s.MockResultFile))
+		if err := notJSON(a.content); err != nil && len(a.faults) == 0 {
+			fault("/spec/mock_result_file", "JSON", "something else", fmt.Sprintf("the file %q is not JSON: %v", s.MockResultFile, err))
+		}
+	case len(s.MockParts) > 0:
+		a.content = textContent(a.parts)
+	default:
+		fault("/spec", "mock_result, mock_template or mock_parts", "none of them",
+			"the tool has mode mock and declares no result: set mock_result, mock_template, mock_result_file, mock_template_file or mock_parts")
+	}
+	return a
+}
+
+func notJSON(data []byte) error {
+	var doc json.RawMessage
+	return json.Unmarshal(data, &doc)
+}
+
+// textContent is the content of a tool that declares only parts: the text of the
+// one text part, as for an MCP result, else null.
+func textContent(parts []v1.Part) json.RawMessage {
+	isText := func(p v1.Part) bool { return p.Type == v1.PartText }
+	i := slices.IndexFunc(parts, isText)
+	if i < 0 || slices.ContainsFunc(parts[i+1:], isText) {
+		return json.RawMessage("null")
+	}
+	text, err := json.Marshal(parts[i].Text)
+	if err != nil {
+		return json.RawMessage("null") // cannot happen: a string always marshals
+	}
+	return text
+}
+
+// maxShown is how much of a rendered text an error shows, in bytes.
+const maxShown = 500
+
+func render(ctx context.Context, t *template.JSON, tool *v1.Tool, args json.RawMessage) (json.RawMessage, error) {
+	fail := func(phase, msg string, cause error) error {
+		return &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: phase, Message: msg, Cause: cause}
+	}
+	var values map[string]any
+	if len(args) > 0 {
+		dec := json.NewDecoder(bytes.NewReader(args))
+		dec.UseNumber()
+		if err := dec.Decode(&values); err != nil {
+			return nil, fail(v1.PhaseValidate, "the arguments are not a JSON object", err)
+		}
+	}
+	out, err := t.Render(ctx, values)
+	var fault *template.Error
+	switch {
+	case err == nil:
+		return out, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fail(v1.PhaseTimeout, err.Error(), err)
+	case errors.As(err, &fault) && len(fault.Output) > 0:
+		shown := shown(fault.Output)
+		if len(tool.Spec.Redact) > 0 {
+			shown = "not shown, since spec.redact masks parts of it"
+		}
+		return nil, fail(v1.PhaseExecute, err.Error()+"; the text is "+shown, err)
+	}
+	return nil, fail(v1.PhaseExecute, err.Error(), err)
+}
+
+func shown(text []byte) string {
+	if len(text) <= maxShown {
+		return string(text)
+	}
+	end := maxShown
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… (%d bytes)", text[:end], len(text))
+}
