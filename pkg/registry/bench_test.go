@@ -1,0 +1,93 @@
+package registry_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+const (
+	benchInput  = `{"type":"object","properties":{"location":{"type":"string","minLength":1},"units":{"type":"string","enum":["metric","imperial"]}},"required":["location"],"additionalProperties":false}`
+	benchOutput = `{"type":"object","properties":{"location":{"type":"string"},"temperature":{"type":"number"},"conditions":{"type":"string"}},"required":["temperature"]}`
+	benchArgs   = `{"location":"Oslo","units":"metric"}`
+	benchResult = `{"location":"Oslo","temperature":21.5,"conditions":"sunny"}`
+)
+
+func benchTools(n int) []v1.Object {
+	objects := make([]v1.Object, n)
+	for i := range objects {
+		objects[i] = newTool(fmt.Sprintf("tool-%05d", i), func(t *v1.Tool) {
+			t.Spec.InputSchema = json.RawMessage(benchInput)
+			t.Spec.OutputSchema = json.RawMessage(benchOutput)
+			t.Spec.MockResult = json.RawMessage(benchResult)
+		})
+	}
+	return objects
+}
+
+// BenchmarkExecute compares a call of a static mock with its floor: the two bare
+// validations that it contains, decoding included.
+func BenchmarkExecute(b *testing.B) {
+	schemas := validate.NewCache(validate.Options{})
+	in, out := schemas.Schema(json.RawMessage(benchInput), validate.Draft2020), schemas.Schema(json.RawMessage(benchOutput), validate.Draft2020)
+	floor := func(b *testing.B) {
+		if faults, err := in.ValidateJSON([]byte(benchArgs)); err != nil || len(faults) > 0 {
+			b.Fatal(faults, err)
+		}
+		if faults, err := out.ValidateJSON([]byte(benchResult)); err != nil || len(faults) > 0 {
+			b.Fatal(faults, err)
+		}
+	}
+	b.Run("floor", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			floor(b)
+		}
+	})
+	b.Run("floor/parallel", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				floor(b)
+			}
+		})
+	})
+	for _, n := range []int{1, 128, 10000} {
+		reg, err := registry.New(benchTools(n), registry.Options{Executors: []registry.Executor{mock{name: "mock"}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		call := v1.Call{Tool: fmt.Sprintf("tool-%05d", n/2), Args: json.RawMessage(benchArgs)}
+		execute := func(b *testing.B) {
+			if _, err := reg.Execute(b.Context(), call); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				execute(b)
+			}
+		})
+		b.Run(fmt.Sprintf("tools=%d/parallel", n), func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					execute(b)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkNew is the cost of a reload.
+func BenchmarkNew(b *testing.B) {
+	objects := benchTools(10000)
+	for b.Loop() {
+		if _, err := registry.New(objects, registry.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Checker is an [Executor] that can find faults in a tool before it is called,
+// such as a template that does not parse. Paths of faults start at the manifest's root.
+type Checker interface {
+	Check(t *v1.Tool) []v1.Fault
+}
+
+// Check compiles every schema, template and mapping and compares the objects
+// with each other. It returns what [Registry.New] and the reader did not look
+// for, in the order of the objects, and remembers it: a tool with a fault is not
+// ready from then on. It runs on all processors and stops early when ctx ends.
+func (r *Registry) Check(ctx context.Context) []v1.Fault {
+	s := r.snap.Load()
+	found := make([][]v1.Fault, len(s.entries))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := range next {
+				found[i] = r.checkEntry(s, s.entries[i])
+			}
+		})
+	}
+	for i := range s.entries {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return slices.Concat(found...)
+}
+
+func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Fault {
+	h := e.object.Head()
+	var fs []v1.Fault
+	if !h.Broken() {
+		// What New found by comparing objects; the reader's own faults are the reader's to report.
+		fs = slices.DeleteFunc(slices.Clone(e.faults), func(f v1.Fault) bool { return slices.Contains(h.Faults, f) })
+	}
+	if hasError(e.faults) {
+		return fs
+	}
+	var more []v1.Fault
+	switch o := e.object.(type) {
+	case *v1.Tool:
+		more = r.checkTool(e.tool)
+	case *v1.ToolPolicy:
+		more = s.checkPolicy(o)
+	case *v1.Prompt:
+		more = r.checkPrompt(o)
+	}
+	for i := range more {
+		if more[i].Source.IsZero() {
+			more[i].Source = h.Field(more[i].Path)
+		}
+	}
+	e.checked.Store(&more)
+	return append(fs, more...)
+}
+
+func (r *Registry) checkTool(t *tool) []v1.Fault {
+	fs := schemaFaults(t.spec.Head(), "/spec/input_schema", t.in)
+	if t.out != nil {
+		out := schemaFaults(t.spec.Head(), "/spec/output_schema", t.out)
+		if out == nil && t.spec.Mode() == v1.ModeMock && t.spec.Spec.MockTemplate == "" && len(t.spec.Spec.MockResult) > 0 {
+			out = t.staticFaults()
+		}
+		fs = append(fs, out...)
+	}
+	if c, ok := t.executor.(Checker); ok {
+		fs = append(fs, c.Check(t.spec)...)
+	}
+	return fs
+}
+
+// staticFaults says where a static mock result breaks the output schema: every call would fail.
+func (t *tool) staticFaults() []v1.Fault {
+	mode := t.spec.Spec.Validation.ResultMode()
+	if mode == v1.Off {
+		return nil
+	}
+	bad, err := t.out.ValidateJSON(t.spec.Spec.MockResult)
+	if err != nil {
+		return nil // the schema's own faults are reported
+	}
+	bad = under(t.spec.Head(), "/spec/mock_result", bad)
+	for i := range bad {
+		bad[i].Message = "the mock result breaks output_schema: " + bad[i].Message
+		if mode == v1.Warn {
+			bad[i].Severity = v1.SeverityWarning
+		}
+	}
+	return bad
+}
+
+func (s *snapshot) checkPolicy(p *v1.ToolPolicy) []v1.Fault {
+	var local, elsewhere []string
+	for _, e := range s.entries {
+		if e.tool == nil {
+			continue
+		}
+		h := e.object.Head()
+		switch {
+		case h.Namespace() == p.Namespace():
+			local = append(local, h.Metadata.Name)
+		case !slices.Contains(elsewhere, h.Namespace()):
+			elsewhere = append(elsewhere, h.Namespace())
+		}
+	}
+	if len(local) > 0 || len(elsewhere) == 0 || s.hasServer(p.Namespace()) {
+		return nil
+	}
+	return []v1.Fault{{
+		Path: "/metadata/namespace", Expected: "a namespace with tools", Got: p.Namespace(), Severity: v1.SeverityWarning,
+		Message: fmt.Sprintf("a policy governs the tools of its own namespace, and %q has none; there are tools in %s", p.Namespace(), strings.Join(elsewhere, ", ")),
+	}}
+}
+
+func (s *snapshot) hasServer(namespace string) bool {
+	return slices.ContainsFunc(s.objects, func(o v1.Object) bool {
+		return o.Head().Kind == v1.KindMCPServer && o.Head().Namespace() == namespace
+	})
+}

@@ -1,0 +1,26 @@
+// Package registry is the heart of toolctl: the compiled set of manifests, and
+// the one road that every call takes.
+//
+//	reg, err := registry.New(objects, registry.Options{Executors: executors.All(executors.Options{})})
+//	...
+//	defer reg.Close()
+//	res, err := reg.Execute(ctx, v1.Call{Tool: "get-weather", Args: []byte(`{"location":"Oslo"}`)})
+//
+// # One call
+//
+// [Registry.Execute] looks the tool up, mends and validates the arguments, asks
+// the policies, runs the executor within its time, validates the result, masks
+// what must not be seen and writes the audit line, in this order.
+//
+// # Snapshots
+//
+// A [Registry] holds an unchanging snapshot of all objects. [Registry.Register],
+// [Registry.Unregister] and [Registry.Replace] build the next one and swap it, so
+// a call takes no lock and sees one whole set.
+//
+// # What is broken
+//
+// A tool whose manifest is broken is listed as not ready, with the reason, and
+// does not hide or stop the others. A policy whose manifest is broken might have
+// refused, so the tools of its namespace are not ready until it is mended.
+package registry

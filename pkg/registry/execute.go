@@ -1,0 +1,334 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// Execute carries out one call. The result is filled whether or not the call
+// succeeds; the error is one of the typed errors of api/v1, or the error of ctx.
+//
+// The order is fixed: lookup, coerce, validate the arguments, policy, execute,
+// validate the result, redact, audit.
+func (r *Registry) Execute(ctx context.Context, call v1.Call) (v1.Result, error) {
+	c := r.begin(call)
+	r.admit(ctx, c)
+	r.run(ctx, c)
+	return c.finish()
+}
+
+// call is one call on its way.
+type call struct {
+	v1.Call
+	reg   *Registry
+	began time.Time
+	tool  *tool
+	args  json.RawMessage // as they will be executed
+	admit policy.Admission
+	res   v1.Result
+	err   error
+}
+
+func (r *Registry) begin(in v1.Call) *call {
+	c := &call{Call: in, reg: r, began: r.opts.Now(), args: in.Args}
+	if len(c.args) == 0 {
+		c.args = json.RawMessage("{}")
+	}
+	return c
+}
+
+// admit looks the tool up, checks the arguments and asks the policies. After it,
+// either c.err is set or the call may run.
+func (r *Registry) admit(ctx context.Context, c *call) {
+	if c.tool, c.err = r.snap.Load().lookup(c.Namespace, c.Tool); c.err != nil {
+		return
+	}
+	t := c.tool
+	if reasons := t.reasons(); reasons != nil {
+		c.err = v1.NewValidationError(v1.ManifestInvalid, t.spec.Metadata.Name, reasons)
+		return
+	}
+	if c.err = ctx.Err(); c.err != nil {
+		return
+	}
+	if c.err = r.checkArgs(ctx, c); c.err != nil || t.chain == nil {
+		return
+	}
+	c.admit, c.err = t.chain.Admit(ctx, r.opts.Counters, policy.Request{
+		Session: c.Session, Turn: c.Turn, Principal: c.Principal, Now: c.began,
+	})
+}
+
+// checkArgs mends and validates the arguments.
+func (r *Registry) checkArgs(ctx context.Context, c *call) error {
+	t := c.tool
+	doc, err := validate.Decode(c.args)
+	if err != nil {
+		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Fault{{
+			Expected: "a JSON object", Got: "no JSON", Message: "the arguments are not JSON: " + err.Error(),
+		}})
+	}
+	if _, ok := doc.(map[string]any); !ok {
+		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Fault{{
+			Expected: "a JSON object", Got: v1.JSONKind(c.args), Message: "the arguments must be a JSON object, got " + v1.JSONKind(c.args),
+		}})
+	}
+	v := t.spec.Spec.Validation
+	mode := v.ArgsMode()
+	if mode == v1.Off && !v.Coerces() {
+		return nil
+	}
+	fixed, changed, faults, err := t.in.Check(doc, v.Coerces())
+	if err != nil {
+		return manifestFault(t, "/spec/input_schema", err)
+	}
+	if changed {
+		if c.args, err = encode(fixed); err != nil {
+			return fmt.Errorf("encode the mended arguments: %w", err)
+		}
+	}
+	if len(faults) == 0 || mode == v1.Off {
+		return nil
+	}
+	invalid := v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, faults)
+	if mode == v1.Warn {
+		r.opts.Logger.WarnContext(ctx, invalid.Error())
+		return nil
+	}
+	return invalid
+}
+
+// encode writes JSON without the escapes for HTML.
+func encode(doc any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(doc); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// manifestFault says that a schema of the tool cannot be used, with the place of the schema.
+func manifestFault(t *tool, path string, err error) error {
+	var invalid *v1.ValidationError
+	if !errors.As(err, &invalid) {
+		return v1.NewValidationError(v1.ManifestInvalid, t.spec.Metadata.Name, []v1.Fault{{Path: path, Message: err.Error(), Source: t.spec.Field(path)}})
+	}
+	return v1.NewValidationError(v1.ManifestInvalid, t.spec.Metadata.Name, under(t.spec.Head(), path, invalid.Faults))
+}
+
+// under moves faults of a part of a manifest to their place in the manifest.
+func under(h *v1.Header, path string, faults []v1.Fault) []v1.Fault {
+	out := make([]v1.Fault, len(faults))
+	for i, f := range faults {
+		f.Path = path + f.Path
+		f.Source = h.Field(f.Path)
+		out[i] = f
+	}
+	return out
+}
+
+// run executes an admitted call and checks what comes back.
+func (r *Registry) run(ctx context.Context, c *call) {
+	if c.err != nil {
+		r.audit(ctx, c)
+		return
+	}
+	t := c.tool
+	if c.err = ctx.Err(); c.err != nil {
+		// The executor never ran: what the policies counted is given back.
+		c.release(ctx)
+		r.audit(ctx, c)
+		return
+	}
+	c.res, c.err = execute(ctx, t, c)
+	if c.err == nil && c.res.Status == "" {
+		c.res.Status = v1.StatusComplete
+	}
+	if c.err == nil && c.res.Status == v1.StatusComplete {
+		c.err = r.checkResult(ctx, t, c.res.Content)
+	}
+	if c.res.Status == v1.StatusPending {
+		c.release(ctx)
+	}
+	if rules := t.spec.Spec.Redact; len(rules) > 0 {
+		c.res.Content = redact.JSON(c.res.Content, rules)
+		for i, p := range c.res.Parts {
+			if p.Type == v1.PartText && json.Valid([]byte(p.Text)) {
+				c.res.Parts[i].Text = string(redact.JSON(json.RawMessage(p.Text), rules))
+			}
+		}
+		c.err = redactFaults(c.err, rules)
+	}
+	r.audit(ctx, c)
+}
+
+func (c *call) release(ctx context.Context) {
+	if err := c.admit.Release(context.WithoutCancel(ctx)); err != nil {
+		c.reg.opts.Logger.ErrorContext(ctx, "give back what a call reserved", slog.String("tool", c.tool.spec.Metadata.Name), slog.Any("error", err))
+	}
+}
+
+// execute runs the executor within the tool's time and contains its panics.
+func execute(ctx context.Context, t *tool, c *call) (res v1.Result, err error) {
+	limit := t.timeout(c.Timeout)
+	within := withDeadline(ctx, limit)
+	defer within.stop()
+	defer func() {
+		if p := recover(); p != nil {
+			res, err = v1.Result{}, &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseExecute, Message: fmt.Sprintf("the %s executor panicked: %v", t.executor.Name(), p)}
+		}
+	}()
+	res, err = t.executor.Execute(within, t.spec, c.args)
+	if err != nil && ctx.Err() == nil && within.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		err = &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s", limit), Cause: err}
+	}
+	return res, err
+}
+
+// timeout is the time for the call: the tool's, or the caller's when that is shorter.
+func (t *tool) timeout(caller time.Duration) time.Duration {
+	ms := t.spec.Spec.TimeoutMS
+	if ms == 0 {
+		ms = v1.DefaultTimeoutMS
+	}
+	limit := time.Duration(math.MaxInt64)
+	if int64(ms) < math.MaxInt64/int64(time.Millisecond) {
+		limit = time.Duration(ms) * time.Millisecond
+	}
+	if caller > 0 && caller < limit {
+		return caller
+	}
+	return limit
+}
+
+// checkResult holds content to the output schema. The result of a static mock
+// is the manifest's own, so it is checked once.
+func (r *Registry) checkResult(ctx context.Context, t *tool, content json.RawMessage) error {
+	mode := t.spec.Spec.Validation.ResultMode()
+	if t.out == nil || mode == v1.Off {
+		return nil
+	}
+	var faults []v1.Fault
+	var err error
+	if same(content, t.spec.Spec.MockResult) {
+		t.static.Do(func() { t.staticBad, t.staticFail = t.out.ValidateJSON(content) })
+		faults, err = t.staticBad, t.staticFail
+	} else {
+		if len(content) == 0 {
+			content = json.RawMessage("null")
+		}
+		faults, err = t.out.ValidateJSON(content)
+	}
+	var unusable *v1.ValidationError
+	switch {
+	case errors.As(err, &unusable):
+		return manifestFault(t, "/spec/output_schema", err)
+	case err != nil:
+		faults = []v1.Fault{{Expected: "JSON", Got: "something else", Message: "the result is not JSON: " + err.Error()}}
+	case len(faults) == 0:
+		return nil
+	}
+	invalid := v1.NewValidationError(v1.ResultInvalid, t.spec.Metadata.Name, faults)
+	if mode == v1.Warn {
+		r.opts.Logger.WarnContext(ctx, invalid.Error())
+		return nil
+	}
+	return invalid
+}
+
+// same reports whether two slices are the same memory.
+func same(a, b []byte) bool { return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] }
+
+// redactFaults masks what faults say they got where a rule covers it.
+func redactFaults(err error, rules []string) error {
+	var invalid *v1.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	faults := make([]v1.Fault, len(invalid.Faults))
+	for i, f := range invalid.Faults {
+		if redact.Covers(rules, f.Path) {
+			f.Got = redact.Mask
+			f.Message = fmt.Sprintf("expected %s, got %s", f.Expected, redact.Mask)
+		}
+		faults[i] = f
+	}
+	return v1.NewValidationError(invalid.Type, invalid.Tool, faults)
+}
+
+// finish returns the result of the call in its final form.
+func (c *call) finish() (v1.Result, error) {
+	res := &c.res
+	res.Tool, res.Namespace = c.Tool, c.Namespace
+	if c.tool != nil {
+		res.Tool, res.Namespace = c.tool.spec.Metadata.Name, c.tool.spec.Namespace()
+	}
+	if c.err != nil {
+		res.Status = v1.StatusFailed
+		res.Error = v1.NewResultError(c.err)
+		var invalid *v1.ValidationError
+		if errors.As(c.err, &invalid) {
+			res.Content, res.Parts = nil, nil // nothing that broke its schema is passed on
+		}
+	}
+	res.Policy = c.decision()
+	res.DurationMS = c.milliseconds()
+	return *res, c.err
+}
+
+func (c *call) decision() *v1.PolicyDecision {
+	if c.admit.Decision == (v1.PolicyDecision{}) { // no policy governs the tool, or none was asked
+		return nil
+	}
+	d := c.admit.Decision
+	return &d
+}
+
+func (c *call) milliseconds() float64 {
+	const perMS = float64(time.Millisecond)
+	return math.Round(float64(c.reg.opts.Now().Sub(c.began))/perMS*1000) / 1000
+}
+
+func (r *Registry) audit(ctx context.Context, c *call) {
+	if r.opts.Audit == nil {
+		return
+	}
+	line := v1.AuditRecord{
+		Time: c.began.UTC(), CallID: c.ID, Principal: c.Principal, Session: c.Session, Turn: c.Turn,
+		Tool: c.Tool, Namespace: c.Namespace, Policy: c.decision(), Status: c.res.Status, DurationMS: c.milliseconds(),
+	}
+	if line.CallID == "" {
+		line.CallID = rand.Text()
+	}
+	sum := sha256.Sum256(c.args)
+	line.ArgsHash = hex.EncodeToString(sum[:])
+	if c.tool != nil {
+		line.Tool, line.Namespace = c.tool.spec.Metadata.Name, c.tool.spec.Namespace()
+		if json.Valid(c.args) {
+			line.Args = redact.JSON(c.args, c.tool.spec.Spec.Redact)
+		}
+	}
+	if c.err != nil {
+		line.Status = v1.StatusFailed
+		line.ErrorType = v1.NewResultError(c.err).Type
+	}
+	if err := r.opts.Audit.AppendAudit(context.WithoutCancel(ctx), line); err != nil {
+		r.opts.Logger.ErrorContext(ctx, "write the audit line", slog.String("tool", line.Tool), slog.Any("error", err))
+	}
+}

@@ -1,0 +1,90 @@
+package registry
+
+import (
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Query says what [Registry.List] returns; the zero value is everything.
+type Query struct {
+	// Kind restricts to one kind, for example "Tool".
+	Kind string
+	// Namespace restricts to one namespace.
+	Namespace string
+	// Name is an exact name or a pattern with a trailing "*".
+	Name string
+	// Selector restricts by labels, in the syntax of Kubernetes: "team=pay,tier in (a,b),!old".
+	Selector string
+	// Limit is the most items in the page; 0 means no limit.
+	Limit int
+	// Offset skips items.
+	Offset int
+}
+
+// Page is one page of a list.
+type Page struct {
+	// Items are in the order of kind, namespace and name.
+	Items []Item
+	// Total is how many items the query fits on all pages.
+	Total int
+}
+
+// Item is an object of the registry and its state.
+type Item struct {
+	Object v1.Object
+	// Ready says whether the object can be used.
+	Ready bool
+	// Reasons says why it is not ready.
+	Reasons []v1.Fault
+}
+
+// Reason returns the first reason in one line, "" when the item is ready.
+func (i Item) Reason() string {
+	if len(i.Reasons) == 0 {
+		return ""
+	}
+	f := i.Reasons[0]
+	if f.Path != "" {
+		return v1.FieldPath(f.Path) + ": " + f.Message
+	}
+	return f.Message
+}
+
+// Tool returns the object as a Tool; nil when it is of another kind.
+func (i Item) Tool() *v1.Tool {
+	t, _ := i.Object.(*v1.Tool)
+	return t
+}
+
+func (e *entry) item() Item {
+	reasons := e.reasons()
+	return Item{Object: e.object, Ready: len(reasons) == 0, Reasons: reasons}
+}
+
+// List returns the objects that fit a query. The error says that the selector
+// is malformed.
+func (r *Registry) List(q Query) (Page, error) {
+	sel, err := ParseSelector(q.Selector)
+	if err != nil {
+		return Page{}, err
+	}
+	var p Page
+	for _, e := range r.snap.Load().entries {
+		h := e.object.Head()
+		if q.Kind != "" && h.Kind != q.Kind ||
+			q.Namespace != "" && h.Namespace() != q.Namespace ||
+			q.Name != "" && !v1.MatchPattern(q.Name, h.Metadata.Name) ||
+			!sel.Matches(h.Metadata.Labels) {
+			continue
+		}
+		p.Total++
+		if p.Total <= q.Offset || q.Limit > 0 && len(p.Items) >= q.Limit {
+			continue
+		}
+		p.Items = append(p.Items, e.item())
+	}
+	return p, nil
+}
+
+// Objects returns every object, in the order of kind, namespace and name. The
+// slice must not be changed.
+func (r *Registry) Objects() []v1.Object { return r.snap.Load().objects }

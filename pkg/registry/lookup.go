@@ -1,0 +1,118 @@
+package registry
+
+import (
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// lookup finds the tool that name fits: namespace/name, name, server__tool,
+// server.tool, or a server tool's bare name, in this order. The first of these
+// that fits decides; when it fits two tools, the error lists both.
+func (s *snapshot) lookup(namespace, name string) (*tool, error) {
+	if ns, local, ok := strings.Cut(name, "/"); ok {
+		if namespace == "" || namespace == ns {
+			if e := s.byKey[v1.Key{Kind: v1.KindTool, Namespace: ns, Name: local}]; e != nil {
+				return e.tool, nil
+			}
+		}
+		return nil, s.notFound(namespace, name)
+	}
+	for _, rank := range [...]string{"", rankWire, rankDotted, rankBare} {
+		found := s.names[rank+name]
+		if namespace != "" {
+			found = slices.DeleteFunc(slices.Clone(found), func(t *tool) bool { return t.spec.Namespace() != namespace })
+		}
+		switch len(found) {
+		case 0:
+		case 1:
+			return found[0], nil
+		default:
+			err := &v1.NotFoundError{Kind: v1.KindTool, Name: name, Ambiguous: true}
+			for _, t := range found {
+				err.Candidates = append(err.Candidates, t.spec.Namespace()+"/"+t.spec.Metadata.Name)
+			}
+			slices.Sort(err.Candidates)
+			return nil, err
+		}
+	}
+	return nil, s.notFound(namespace, name)
+}
+
+func (s *snapshot) notFound(namespace, name string) error {
+	err := &v1.NotFoundError{Kind: v1.KindTool, Name: name}
+	local := name
+	if _, after, ok := strings.Cut(name, "/"); ok {
+		local = after
+	}
+	var names, elsewhere []string
+	for _, e := range s.entries {
+		if e.tool == nil {
+			continue
+		}
+		n := e.object.Head().Metadata.Name
+		if n == local {
+			elsewhere = append(elsewhere, e.object.Head().Namespace()+"/"+n)
+		}
+		if namespace == "" || e.object.Head().Namespace() == namespace {
+			names = append(names, n)
+		}
+	}
+	if len(elsewhere) > 0 {
+		err.Candidates = elsewhere
+	} else if near := v1.Nearest(local, names); near != "" {
+		err.Candidates = []string{near}
+	}
+	return err
+}
+
+// Lookup returns the Tool that a call of name would reach, with the rules of
+// [Registry.Execute]. The error is a [v1.NotFoundError].
+func (r *Registry) Lookup(namespace, name string) (Item, error) {
+	t, err := r.snap.Load().lookup(namespace, name)
+	if err != nil {
+		return Item{}, err
+	}
+	return t.item(), nil
+}
+
+// Get returns the object of a kind that name fits: namespace/name, or a name
+// that only one namespace has. An empty namespace looks in all. For tools it is
+// the same as [Registry.Lookup]. The error is a [v1.NotFoundError].
+func (r *Registry) Get(kind, namespace, name string) (Item, error) {
+	if kind == v1.KindTool {
+		return r.Lookup(namespace, name)
+	}
+	s := r.snap.Load()
+	if ns, local, ok := strings.Cut(name, "/"); ok && (namespace == "" || namespace == ns) {
+		namespace, name = ns, local
+	}
+	var found []*entry
+	var names []string
+	for _, e := range s.entries {
+		h := e.object.Head()
+		if h.Kind != kind || namespace != "" && h.Namespace() != namespace {
+			continue
+		}
+		names = append(names, h.Metadata.Name)
+		if h.Metadata.Name == name {
+			found = append(found, e)
+		}
+	}
+	err := &v1.NotFoundError{Kind: kind, Name: name}
+	switch len(found) {
+	case 1:
+		return found[0].item(), nil
+	case 0:
+		if near := v1.Nearest(name, names); near != "" {
+			err.Candidates = []string{near}
+		}
+	default:
+		err.Ambiguous = true
+		for _, e := range found {
+			err.Candidates = append(err.Candidates, e.object.Head().Namespace()+"/"+name)
+		}
+	}
+	return Item{}, err
+}

@@ -1,0 +1,157 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// Executor does the work of one executor kind.
+type Executor = v1.Executor
+
+// Auditor takes the audit line of each call. It is called by many goroutines at once.
+type Auditor interface {
+	AppendAudit(context.Context, v1.AuditRecord) error
+}
+
+// Options configure a Registry; the zero value works for a registry of mocks
+// that has no executor, which is to say it can list and not call.
+type Options struct {
+	// Executors carry out the calls, one for each name.
+	Executors []Executor
+	// Counters keep the counts of policies. Default: in memory, for the life of the registry.
+	Counters policy.Counters
+	// Audit takes a line for each call. Default: none.
+	Audit Auditor
+	// Logger takes warnings, such as the faults of a tool whose validation is "warn". Default: none.
+	Logger *slog.Logger
+	// Parallel is the most calls that ExecuteAll runs at once. Default: 16.
+	Parallel int
+	// Now is the clock of policies and the audit. Default: time.Now.
+	Now func() time.Time
+}
+
+const defaultParallel = 16
+
+// Registry is the compiled set of manifests. All methods may be called by many
+// goroutines at once.
+type Registry struct {
+	// Fixed after New.
+	opts      Options
+	executors map[string]Executor
+	schemas   *validate.Cache
+
+	snap atomic.Pointer[snapshot]
+	mu   sync.Mutex // held while the next snapshot is built
+}
+
+// New compiles objects into a Registry. A broken object does not fail it: see
+// [Registry.List]. An error says that the options contradict each other.
+func New(objects []v1.Object, o Options) (*Registry, error) {
+	if o.Counters == nil {
+		o.Counters = policy.NewMemory()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Parallel <= 0 {
+		o.Parallel = defaultParallel
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	r := &Registry{opts: o, executors: map[string]Executor{}, schemas: validate.NewCache(validate.Options{})}
+	for _, e := range o.Executors {
+		if _, twice := r.executors[e.Name()]; twice {
+			return nil, fmt.Errorf("registry: two executors are named %q", e.Name())
+		}
+		r.executors[e.Name()] = e
+	}
+	r.snap.Store(r.build(objects))
+	return r, nil
+}
+
+// Register adds objects. It changes nothing and returns an error when an object
+// has the kind, namespace and name of one that is there.
+func (r *Registry) Register(objects ...v1.Object) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.snap.Load()
+	next := slices.Clone(old.objects)
+	seen := make(map[v1.Key]bool, len(objects))
+	for _, o := range objects {
+		key := o.Head().Key()
+		if _, ok := old.byKey[key]; ok || seen[key] {
+			return fmt.Errorf("registry: %s is registered already", key)
+		}
+		if faults := allFaults(o); hasError(faults) {
+			return v1.NewValidationError(v1.ManifestInvalid, key.Name, faults)
+		}
+		seen[key] = true
+		next = append(next, o)
+	}
+	r.snap.Store(r.build(next))
+	return nil
+}
+
+// Unregister removes the objects that keys name. It changes nothing and returns
+// a [v1.NotFoundError] when one is not there.
+func (r *Registry) Unregister(keys ...v1.Key) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.snap.Load()
+	drop := make(map[v1.Key]bool, len(keys))
+	for _, k := range keys {
+		if _, ok := old.byKey[k]; !ok {
+			return &v1.NotFoundError{Kind: k.Kind, Name: k.Namespace + "/" + k.Name}
+		}
+		drop[k] = true
+	}
+	next := slices.DeleteFunc(slices.Clone(old.objects), func(o v1.Object) bool { return drop[o.Head().Key()] })
+	r.snap.Store(r.build(next))
+	return nil
+}
+
+// Replace swaps the whole set. Calls that are under way end with the set they began with.
+func (r *Registry) Replace(objects []v1.Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.snap.Store(r.build(objects))
+}
+
+// Close ends what the executors hold, such as connections and child processes.
+func (r *Registry) Close() error {
+	var errs []error
+	for _, e := range r.opts.Executors {
+		if c, ok := e.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// allFaults returns what the reader found and what the object itself finds.
+func allFaults(o v1.Object) []v1.Fault {
+	h := o.Head()
+	if h.Broken() {
+		return h.Faults // Validate was asked by the reader
+	}
+	if h.Source.IsZero() {
+		return append(slices.Clip(h.Faults), o.Validate()...)
+	}
+	return h.Faults
+}
+
+func hasError(faults []v1.Fault) bool {
+	return slices.ContainsFunc(faults, func(f v1.Fault) bool { return !f.IsWarning() })
+}

@@ -1,0 +1,183 @@
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// snapshot is one whole set of objects. Nothing in it changes after build,
+// except that a tool remembers what a check found.
+type snapshot struct {
+	objects []v1.Object // in the order of compareObjects
+	byKey   map[v1.Key]*entry
+	entries []*entry // one for each of objects
+	names   map[string][]*tool
+	policy  *policy.Set
+}
+
+// entry is one object and whether it can be used.
+type entry struct {
+	object v1.Object
+	tool   *tool // nil for other kinds
+	// faults is why the object is not ready, as New found it.
+	faults []v1.Fault
+	// checked is what a later Check found.
+	checked atomic.Pointer[[]v1.Fault]
+}
+
+// tool is a Tool that is ready to be called.
+type tool struct {
+	*entry
+	spec     *v1.Tool
+	chain    *policy.Chain
+	executor Executor
+	in, out  *validate.Schema // out is nil when every result is accepted
+
+	static     sync.Once // guards the faults of a static mock result
+	staticBad  []v1.Fault
+	staticFail error
+}
+
+func (r *Registry) build(objects []v1.Object) *snapshot {
+	s := &snapshot{
+		objects: slices.Clone(objects),
+		byKey:   make(map[v1.Key]*entry, len(objects)),
+		entries: make([]*entry, 0, len(objects)),
+		names:   make(map[string][]*tool, len(objects)),
+	}
+	slices.SortStableFunc(s.objects, compareObjects)
+	var policies []*v1.ToolPolicy
+	brokenPolicies := map[string]v1.Object{} // by namespace
+	s.objects = slices.DeleteFunc(s.objects, func(o v1.Object) bool {
+		key := o.Head().Key()
+		if first, twice := s.byKey[key]; twice {
+			if !hasError(first.faults) {
+				first.faults = append(slices.Clip(first.faults), v1.Fault{
+					Path: "/metadata/name", Expected: "a name of its own", Got: key.Name,
+					Message: fmt.Sprintf("%s is declared twice: at %s and at %s", key, place(first.object), place(o)), Source: first.object.Head().Source,
+				})
+			}
+			return true
+		}
+		e := &entry{object: o, faults: allFaults(o)}
+		s.byKey[key] = e
+		s.entries = append(s.entries, e)
+		if p, ok := o.(*v1.ToolPolicy); ok {
+			if hasError(e.faults) {
+				brokenPolicies[key.Namespace] = o
+			} else {
+				policies = append(policies, p)
+			}
+		}
+		return false
+	})
+	s.policy = policy.Compile(policies)
+	for _, e := range s.entries {
+		if t, ok := e.object.(*v1.Tool); ok {
+			e.tool = r.prepare(s, e, t, brokenPolicies[t.Namespace()])
+			s.index(e.tool)
+		}
+	}
+	return s
+}
+
+// prepare readies a tool. It compiles no schema: that happens on first use.
+func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Object) *tool {
+	p := &tool{entry: e, spec: t}
+	if hasError(e.faults) {
+		return p
+	}
+	notReady := func(path, format string, args ...any) {
+		e.faults = append(slices.Clip(e.faults), v1.Fault{Path: path, Message: fmt.Sprintf(format, args...), Source: t.Field(path)})
+	}
+	if brokenPolicy != nil {
+		notReady("", "policy %q of its namespace is broken and might have refused the call: mend %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))
+		return p
+	}
+	p.chain = s.policy.For(policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels})
+	draft := validate.Draft2020
+	if t.FromPromptKit() {
+		draft = validate.Draft7
+	}
+	p.in = r.schemas.Schema(t.Spec.InputSchema, draft)
+	if len(t.Spec.OutputSchema) > 0 {
+		p.out = r.schemas.Schema(t.Spec.OutputSchema, draft)
+	}
+	name := t.ExecutorName()
+	p.executor = r.executors[name]
+	switch {
+	case p.executor == nil:
+		notReady("/spec/mode", "no executor for mode %q", t.Mode())
+	case t.Mode() == v1.ModeLive && t.Spec.HTTP == nil:
+		notReady("/spec/mode", "mode live needs spec.http")
+	case t.Mode() == v1.ModeMCP && t.Spec.MCP == nil:
+		notReady("/spec/mode", "mode mcp needs spec.mcp")
+	case t.Mode() == v1.ModeMCP:
+		if server := (v1.Key{Kind: v1.KindMCPServer, Namespace: t.Namespace(), Name: t.Spec.MCP.Server}); s.byKey[server] == nil {
+			notReady("/spec/mcp/server", "no MCPServer %q in namespace %q", server.Name, server.Namespace)
+		}
+	}
+	return p
+}
+
+// index enters every name by which a tool can be found, besides its key. The
+// names of one rank are kept apart by a prefix that no name can have.
+func (s *snapshot) index(t *tool) {
+	name := t.spec.Metadata.Name
+	s.names[name] = append(s.names[name], t)
+	if m := t.spec.Spec.MCP; m != nil && t.spec.Mode() == v1.ModeMCP {
+		remote := cmp.Or(m.Tool, name)
+		for _, alias := range []string{rankWire + m.Server + "__" + remote, rankDotted + m.Server + "." + remote, rankBare + remote} {
+			s.names[alias] = append(s.names[alias], t)
+		}
+	}
+}
+
+// Ranks of a name, in the order in which a lookup asks them.
+const (
+	rankWire   = "\x01"
+	rankDotted = "\x02"
+	rankBare   = "\x03"
+)
+
+func compareObjects(a, b v1.Object) int {
+	ka, kb := a.Head().Key(), b.Head().Key()
+	if ka.Kind != kb.Kind {
+		kinds := v1.Kinds()
+		return cmp.Compare(slices.Index(kinds, ka.Kind), slices.Index(kinds, kb.Kind))
+	}
+	return cmp.Or(strings.Compare(ka.Namespace, kb.Namespace), strings.Compare(ka.Name, kb.Name))
+}
+
+func place(o v1.Object) string {
+	if s := o.Head().Source; !s.IsZero() {
+		return s.String()
+	}
+	return o.Head().Key().String()
+}
+
+// reasons returns why the object is not ready; nil when it is.
+func (e *entry) reasons() []v1.Fault {
+	var bad []v1.Fault
+	for _, f := range e.faults {
+		if !f.IsWarning() {
+			bad = append(bad, f)
+		}
+	}
+	if checked := e.checked.Load(); checked != nil && bad == nil {
+		for _, f := range *checked {
+			if !f.IsWarning() {
+				bad = append(bad, f)
+			}
+		}
+	}
+	return bad
+}
