@@ -1,7 +1,9 @@
 package v1
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -292,4 +294,61 @@ func isPlainKey(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// Types of a [ResultError] beside [ArgsInvalid], [ResultInvalid] and [ManifestInvalid].
+const (
+	TypeExecutionFailed = "execution_failed"
+	TypeConnectFailed   = "connect_failed"
+	TypeTimeout         = "timeout"
+	TypeCancelled       = "cancelled"
+	TypeMCPError        = "mcp_error"
+	TypePolicyRefused   = "policy_refused"
+	TypeNotFound        = "not_found"
+	TypeInternal        = "internal"
+)
+
+// NewResultError turns an error of this package into its JSON form. It returns
+// nil for nil.
+func NewResultError(err error) *ResultError {
+	if err == nil {
+		return nil
+	}
+	r := &ResultError{Type: TypeInternal, Message: err.Error()}
+	var (
+		invalid  *ValidationError
+		exec     *ExecutionError
+		mcp      *MCPError
+		refused  *PolicyError
+		notFound *NotFoundError
+	)
+	switch {
+	case errors.As(err, &invalid):
+		r.Type, r.Path, r.Faults = invalid.Type, invalid.Path, invalid.Faults
+	case errors.As(err, &refused):
+		r.Type = TypePolicyRefused
+	case errors.As(err, &notFound):
+		r.Type = TypeNotFound
+	case errors.As(err, &exec):
+		switch exec.Phase {
+		case PhaseConnect:
+			r.Type = TypeConnectFailed
+		case PhaseTimeout:
+			r.Type = TypeTimeout
+		case PhaseValidate:
+			r.Type = ResultInvalid
+		default:
+			r.Type = TypeExecutionFailed
+		}
+		if errors.Is(err, context.Canceled) {
+			r.Type = TypeCancelled
+		}
+	case errors.As(err, &mcp):
+		r.Type = TypeMCPError
+	case errors.Is(err, context.Canceled):
+		r.Type = TypeCancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		r.Type = TypeTimeout
+	}
+	return r
 }
