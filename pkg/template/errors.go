@@ -72,7 +72,7 @@ func (t *tree) execError(err error) error {
 	if errors.As(err, &own) {
 		return own
 	}
-	e := &Error{Name: t.name, Message: err.Error(), Err: errors.Unwrap(err)}
+	e := &Error{Name: t.name, Message: err.Error()}
 	m := execPlace.FindStringSubmatch(e.Message)
 	if m == nil { // an error of the context, by way of the writer
 		e.Err = err
