@@ -91,13 +91,13 @@ func (e *jsonEncoding) value(out []byte, v value) ([]byte, error) {
 
 // appendEscaped appends text as the inside of a JSON string (RFC 8259, section
 // 7). What is not UTF-8 becomes U+FFFD, as in encoding/json.
-func appendEscaped(out, text []byte) []byte {
+func appendEscaped(out []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	start := 0
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRune(text[i:])
+			r, n := utf8.DecodeRuneInString(text[i:])
 			if r == utf8.RuneError && n == 1 {
 				out = append(append(out, text[start:i]...), "\uFFFD"...)
 				start = i + 1

@@ -47,6 +47,6 @@ func (e textEncoding) value(out []byte, v value) ([]byte, error) {
 	if e.opts.Escape == nil {
 		return append(out, v.text...), nil
 	}
-	s, err := e.opts.Escape(out, string(v.text))
+	s, err := e.opts.Escape(out, v.text)
 	return append(out, s...), err
 }

@@ -12,6 +12,8 @@ import (
 //
 //   - every action that prints ends in escapeFunc, which hands the value over to the
 //     writer, marked, together with the number of the action;
+//   - an action that only prints an argument becomes its number alone, and the writer
+//     takes the argument itself: most templates hold nothing else, and this is cheaper;
 //   - every loop body and every {{define}} starts with a tick, so that the writer
 //     counts turns that print nothing.
 //
@@ -104,7 +106,7 @@ func (w *walker) define(t *template.Template, root bool, line int) error {
 	}
 	v.open = true
 	w.state[t.Name()] = v
-	s := scope{root: root, dollar: root, rewrite: !v.rewritten}
+	s := scope{root: root, dollar: root, rewrite: !v.rewritten, main: t.Name() == ""}
 	if err := w.list(t.Root, s); err != nil {
 		return err
 	}
@@ -120,6 +122,7 @@ type scope struct {
 	root    bool // dot is all arguments
 	dollar  bool // $ is all arguments
 	rewrite bool // the first walk of this body
+	main    bool // outside of any {{define}}, where dot does not depend on the call
 	depth   int
 }
 
@@ -133,8 +136,14 @@ func (w *walker) list(l *parse.ListNode, s scope) error {
 	if l == nil {
 		return nil
 	}
-	for _, n := range l.Nodes {
-		if err := w.node(n, s); err != nil {
+	for i, n := range l.Nodes {
+		var err error
+		if a, ok := n.(*parse.ActionNode); ok {
+			l.Nodes[i], err = w.action(a, s)
+		} else {
+			err = w.node(n, s)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -143,8 +152,6 @@ func (w *walker) list(l *parse.ListNode, s scope) error {
 
 func (w *walker) node(n parse.Node, s scope) error {
 	switch n := n.(type) {
-	case *parse.ActionNode:
-		return w.action(n, s)
 	case *parse.IfNode:
 		return w.branch(&n.BranchNode, s, s.root)
 	case *parse.WithNode:
@@ -182,15 +189,19 @@ func (w *walker) branch(b *parse.BranchNode, s scope, rootInside bool) error {
 	return w.list(b.ElseList, s.deeper(s.root))
 }
 
-func (w *walker) action(n *parse.ActionNode, s scope) error {
+// action returns what stands for n in the rewritten tree.
+func (w *walker) action(n *parse.ActionNode, s scope) (parse.Node, error) {
 	if err := w.pipe(n.Pipe, n.Line, s); err != nil {
-		return err
+		return nil, err
 	}
 	if !s.rewrite || len(n.Pipe.Decl) > 0 {
-		return nil
+		return n, nil
 	}
 	w.tree.sites = append(w.tree.sites, site{line: n.Line, src: shorten(n.Pipe.String()), arg: argOf(n.Pipe, s)})
 	id := len(w.tree.sites) - 1
+	if _, isField := single(n.Pipe).(*parse.FieldNode); s.main && isField && w.tree.sites[id].arg != "" {
+		return &parse.TextNode{NodeType: parse.NodeText, Pos: n.Pos, Text: appendMark(nil, isArgument, id)}, nil
+	}
 	n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{
 		NodeType: parse.NodeCommand,
 		Pos:      n.Pos,
@@ -199,15 +210,12 @@ func (w *walker) action(n *parse.ActionNode, s scope) error {
 			&parse.NumberNode{NodeType: parse.NodeNumber, Pos: n.Pos, IsInt: true, Int64: int64(id), Text: strconv.Itoa(id)},
 		},
 	})
-	return nil
+	return n, nil
 }
 
 // argOf returns the argument that a pipeline prints as it is.
 func argOf(p *parse.PipeNode, s scope) string {
-	if len(p.Cmds) != 1 || len(p.Cmds[0].Args) != 1 {
-		return ""
-	}
-	switch n := p.Cmds[0].Args[0].(type) {
+	switch n := single(p).(type) {
 	case *parse.FieldNode:
 		if s.root && len(n.Ident) == 1 {
 			return n.Ident[0]

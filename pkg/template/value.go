@@ -200,7 +200,7 @@ func encode(v any) (string, error) {
 			return "", errTooLarge
 		}
 		b := append(make([]byte, 0, len(v)+2), '"')
-		return string(append(appendEscaped(b, []byte(v)), '"')), nil
+		return string(append(appendEscaped(b, v), '"')), nil
 	}
 	if s, ok := scalar(v); ok {
 		return s, nil

@@ -11,49 +11,57 @@ import (
 // never has (RFC 3629, section 3), so no source and no argument can pretend to:
 //
 //	mark 't'                     a tick
+//	mark 'a' SITE(4 bytes)       the argument of a site
 //	mark KIND SITE(4 bytes) TEXT a value
 const mark0 = 0xFF
 
 const headerLen = 6
 
-// Kinds of values.
+// Kinds of values, and the two that come from the tree alone.
 const (
-	isString  = 's'
-	isJSON    = 'j' // JSON text: numbers, booleans, objects, lists, what json gave
-	isNull    = '0'
-	isMissing = 'm'
-	isBad     = 'e' // no JSON at all; the text is the message
+	isString   = 's'
+	isJSON     = 'j' // JSON text: numbers, booleans, objects, lists, what json gave
+	isNull     = '0'
+	isMissing  = 'm'
+	isBad      = 'e' // no JSON at all; the text is the message
+	isTick     = 't'
+	isArgument = 'a'
 )
 
-var tick = []byte{mark0, 't'}
+var tick = []byte{mark0, isTick}
 
 // value is a value on its way into the output.
 type value struct {
 	kind byte
+	text string
 	site *site
-	text []byte
+}
+
+func valueOf(v any) value {
+	switch x := v.(type) {
+	case nil:
+		return value{kind: isMissing}
+	case null:
+		return value{kind: isNull, text: "null"}
+	case string:
+		return value{kind: isString, text: x}
+	}
+	text, err := encode(v)
+	if err != nil {
+		return value{kind: isBad, text: err.Error()}
+	}
+	return value{kind: isJSON, text: text}
 }
 
 // mark is escapeFunc: it hands the value of an action to the writer.
 func mark(id int, v any) string {
-	k, text := byte(isJSON), ""
-	switch x := v.(type) {
-	case nil:
-		k = isMissing
-	case null:
-		k, text = isNull, "null"
-	case string:
-		k, text = isString, x
-	default:
-		var err error
-		if text, err = encode(v); err != nil {
-			k, text = isBad, err.Error()
-		}
-	}
-	b := make([]byte, headerLen, headerLen+len(text))
-	b[0], b[1] = mark0, k
-	binary.BigEndian.PutUint32(b[2:], uint32(id))
-	return string(append(b, text...))
+	x := valueOf(v)
+	b := make([]byte, 0, headerLen+len(x.text))
+	return string(append(appendMark(b, x.kind, id), x.text...))
+}
+
+func appendMark(b []byte, kind byte, id int) []byte {
+	return binary.BigEndian.AppendUint32(append(b, mark0, kind), uint32(id))
 }
 
 // encoding says how text and values become output. One is made for each rendering.
@@ -68,6 +76,7 @@ type encoding interface {
 type writer struct {
 	tree  *tree
 	enc   encoding
+	args  map[string]any
 	out   []byte
 	steps int
 	ended func() error // why the rendering has to end, if it has
@@ -90,9 +99,17 @@ func (w *writer) Write(p []byte) (int, error) {
 	case n == 0 || p[0] != mark0:
 		w.enc.literal(p)
 		w.out = append(w.out, p...)
-	case p[1] == tick[1]:
+	case p[1] == isTick:
 	default:
-		v := value{kind: p[1], site: &w.tree.sites[binary.BigEndian.Uint32(p[2:])], text: p[headerLen:]}
+		v := value{kind: p[1], text: string(p[headerLen:])}
+		site := &w.tree.sites[binary.BigEndian.Uint32(p[2:])]
+		if v.kind == isArgument {
+			v = valueOf(w.args[site.arg])
+		}
+		v.site = site
+		if len(w.out)+len(v.text) > MaxOutput {
+			return 0, w.tooLarge()
+		}
 		if err := w.value(v); err != nil {
 			return 0, err
 		}
@@ -107,7 +124,7 @@ func (w *writer) value(v value) (err error) {
 	case isMissing:
 		err = errors.New("is missing: give it, or guard it with default or if")
 	case isBad:
-		err = errors.New(string(v.text))
+		err = errors.New(v.text)
 	default:
 		w.out, err = w.enc.value(w.out, v)
 	}
@@ -142,8 +159,8 @@ func (t *tree) render(ctx context.Context, args map[string]any, enc encoding) (o
 	if err := ctx.Err(); err != nil {
 		return nil, &Error{Name: t.name, Message: err.Error(), Err: err}
 	}
-	w := &writer{tree: t, enc: enc, ended: ctx.Err}
-	if err := t.root.Execute(w, convertArgs(args)); err != nil {
+	w := &writer{tree: t, enc: enc, args: convertArgs(args), ended: ctx.Err}
+	if err := t.root.Execute(w, w.args); err != nil {
 		return nil, t.execError(err)
 	}
 	return w.out, nil
