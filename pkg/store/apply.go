@@ -1,0 +1,289 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// ApplyOptions change what [Store.Apply] does.
+type ApplyOptions struct {
+	// Set names the apply set that the objects belong to from now on, also those
+	// that belonged to another. Default: none.
+	Set string
+	// Prune removes the objects of Set that are not among those applied. It needs a Set.
+	Prune bool
+	// DryRun computes the changes and makes none.
+	DryRun bool
+	// Expect is the resourceVersion that an object must have, 0 for an object that
+	// must not exist. When one differs nothing is changed, and the error holds a
+	// *[ConflictError] for each.
+	Expect map[v1.Key]int64
+}
+
+// Action is what an apply does to an object.
+type Action string
+
+// The actions of an apply, in kubectl's words.
+const (
+	Created Action = "created"
+	// Configured: the object existed, and its labels, annotations, spec, apiVersion
+	// or files changed.
+	Configured Action = "configured"
+	// Unchanged: the object means what it meant. Its place in the manifest and its
+	// set are brought up to date without a new resourceVersion.
+	Unchanged Action = "unchanged"
+	// Pruned: the object was removed, because its set no longer has it.
+	Pruned Action = "pruned"
+)
+
+// Change is what an apply did to one object.
+type Change struct {
+	Key    v1.Key
+	Action Action
+	// Before is the object as it was, nil when it was created. After is the object
+	// as it is, nil when it was pruned; its Object is the one that was given.
+	Before, After *Record
+}
+
+// Apply makes the store hold the objects, all of them or, when it returns an
+// error, none. The changes are in the order of the objects; then come those that
+// were pruned, in the order of [Store.List]. The objects must not change meanwhile.
+func (s *Store) Apply(ctx context.Context, objects []v1.Object, opts ApplyOptions) ([]Change, error) {
+	if opts.Prune && opts.Set == "" {
+		return nil, errors.New("apply: prune needs the name of a set: without one it cannot be told what an earlier apply has left")
+	}
+	wanted, err := encodeAll(objects)
+	if err != nil {
+		return nil, err
+	}
+	var p *plan
+	prepare := func(c *sql.Conn) (err error) {
+		p, err = makePlan(ctx, c, objects, wanted, opts)
+		return err
+	}
+	if opts.DryRun {
+		err = s.read(ctx, prepare)
+	} else {
+		err = s.write(ctx, true, func(c *sql.Conn) error {
+			if err := prepare(c); err != nil {
+				return err
+			}
+			return p.carryOut(ctx, c, s.keep)
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !opts.DryRun && len(p.log) > 0 {
+		s.bell.ring()
+	}
+	return p.changes, nil
+}
+
+func encodeAll(objects []v1.Object) ([]row, error) {
+	var errs []error
+	wanted := make([]row, len(objects))
+	seen := make(map[v1.Key]v1.Source, len(objects))
+	for i, o := range objects {
+		if o == nil {
+			errs = append(errs, fmt.Errorf("apply: object %d is nil", i))
+			continue
+		}
+		h := o.Head()
+		key := h.Key()
+		switch first, twice := seen[key]; {
+		case v1.NewObject(key.Kind) == nil:
+			errs = append(errs, fmt.Errorf("apply: object %d has the unknown kind %q", i, key.Kind))
+			continue
+		case key.Name == "":
+			errs = append(errs, fmt.Errorf("apply: object %d, a %s, has no name", i, key.Kind))
+			continue
+		case twice:
+			errs = append(errs, fmt.Errorf("apply: %s is given twice%s", key, places(first, h.Source)))
+			continue
+		}
+		seen[key] = h.Source
+		var err error
+		if wanted[i], err = encode(o); err != nil {
+			errs = append(errs, fmt.Errorf("apply: %w", err))
+		}
+	}
+	return wanted, errors.Join(errs...)
+}
+
+func places(a, b v1.Source) string {
+	if a.IsZero() || b.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(": at %s and at %s", a, b)
+}
+
+// plan is what an apply will do. Making it changes nothing.
+type plan struct {
+	changes []Change
+	upserts []row   // rows to write
+	gone    []row   // rows to remove
+	log     []event // one for each new resourceVersion
+	version int64   // the last resourceVersion given out
+}
+
+func makePlan(ctx context.Context, c *sql.Conn, objects []v1.Object, wanted []row, opts ApplyOptions) (*plan, error) {
+	p := &plan{changes: make([]Change, 0, len(objects))}
+	var err error
+	if p.version, err = revision(ctx, c); err != nil {
+		return nil, err
+	}
+	get, err := c.PrepareContext(ctx, "SELECT "+columns+" FROM objects WHERE kind = ? AND namespace = ? AND name = ?")
+	if err != nil {
+		return nil, err
+	}
+	defer get.Close()
+	if err := checkExpected(ctx, get, opts.Expect); err != nil {
+		return nil, err
+	}
+	now := time.Now().UnixMicro()
+	for i := range wanted {
+		// The plan works on a copy: a transaction may be tried twice.
+		next := wanted[i]
+		next.set = opts.Set
+		old, err := getRow(ctx, get, next.key)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.put(old, next, objects[i], now); err != nil {
+			return nil, err
+		}
+	}
+	if opts.Prune {
+		return p, p.prune(ctx, c, wanted, opts.Set, now)
+	}
+	return p, nil
+}
+
+// getRow returns nil when there is no such object.
+func getRow(ctx context.Context, get *sql.Stmt, key v1.Key) (*row, error) {
+	var r row
+	err := get.QueryRowContext(ctx, key.Kind, key.Namespace, key.Name).Scan(r.fields()...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &r, err
+}
+
+func checkExpected(ctx context.Context, get *sql.Stmt, expect map[v1.Key]int64) error {
+	var conflicts []error
+	for key, want := range expect {
+		old, err := getRow(ctx, get, key)
+		if err != nil {
+			return err
+		}
+		var found int64
+		if old != nil {
+			found = old.version
+		}
+		if found != want {
+			conflicts = append(conflicts, &ConflictError{Key: key, Want: want, Found: found})
+		}
+	}
+	if len(conflicts) == 0 {
+		return nil
+	}
+	slices.SortFunc(conflicts, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return refuse(errors.Join(conflicts...))
+}
+
+// put plans one object: next, where old is (nil for nowhere).
+func (p *plan) put(old *row, next row, o v1.Object, now int64) error {
+	ch := Change{Key: next.key, Action: Created}
+	next.uid, next.generation, next.created, next.updated = "", 1, now, now
+	if old != nil {
+		same, sameSpec, err := compare(old, &next)
+		if err != nil {
+			return err
+		}
+		next.uid, next.generation, next.created, next.updated, next.version = old.uid, old.generation, old.created, old.updated, old.version
+		ch.Action = Unchanged
+		if !same {
+			ch.Action, next.updated = Configured, now
+		}
+		if !sameSpec {
+			next.generation++
+		}
+		before := old.record(o)
+		if !old.sameBytes(&next) {
+			if before, err = old.decode(); err != nil {
+				return err
+			}
+		}
+		ch.Before = &before
+	} else {
+		next.uid = uuid.NewString()
+	}
+	switch {
+	case ch.Action != Unchanged:
+		typ := Added
+		if ch.Action == Configured {
+			typ = Modified
+		}
+		p.version++
+		next.version = p.version
+		p.log = append(p.log, event{typ, next})
+		p.upserts = append(p.upserts, next)
+	case next.set != old.set || !next.sameBytes(old):
+		p.upserts = append(p.upserts, next)
+	}
+	after := next.record(o)
+	ch.After = &after
+	p.changes = append(p.changes, ch)
+	return nil
+}
+
+func (p *plan) prune(ctx context.Context, c *sql.Conn, wanted []row, set string, now int64) error {
+	keep := make(map[v1.Key]bool, len(wanted))
+	for i := range wanted {
+		keep[wanted[i].key] = true
+	}
+	var members []row
+	if err := queryRows(ctx, c, &members, "SELECT "+columns+" FROM objects WHERE set_name = ?", set); err != nil {
+		return err
+	}
+	members = slices.DeleteFunc(members, func(r row) bool { return keep[r.key] })
+	slices.SortFunc(members, func(a, b row) int { return compareKeys(a.key, b.key) })
+	removed, err := p.remove(members, now)
+	for i := range removed {
+		p.changes = append(p.changes, Change{Key: members[i].key, Action: Pruned, Before: &removed[i]})
+	}
+	return err
+}
+
+// remove plans the removal of rows and returns what they hold.
+func (p *plan) remove(rows []row, now int64) ([]Record, error) {
+	records, err := decodeAll(rows)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		p.gone = append(p.gone, r)
+		p.version++
+		r.version, r.updated = p.version, now
+		p.log = append(p.log, event{Deleted, r})
+	}
+	return records, nil
+}
+
+// compareKeys orders keys as [Store.List] does.
+func compareKeys(a, b v1.Key) int {
+	kinds := v1.Kinds()
+	return cmp.Or(
+		cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

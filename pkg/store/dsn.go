@@ -1,0 +1,62 @@
+package store
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// memory is the DSN of a store that lives as long as it is open.
+const memory = ":memory:"
+
+// parseDSN returns the absolute path of the file that a DSN names, or [memory].
+// Messages show the scheme only: the rest of a foreign DSN may hold a password.
+func parseDSN(dsn string) (string, error) {
+	const expected = `expected a file's path, "file:PATH", "sqlite:PATH" or ":memory:"`
+	path := dsn
+	for _, scheme := range []string{"file:", "sqlite:"} {
+		if rest, ok := strings.CutPrefix(dsn, scheme); ok {
+			if strings.Contains(rest, "?") {
+				return "", fmt.Errorf("store: %sPATH takes no options: leave out everything from the %q on", scheme, "?")
+			}
+			path = strings.TrimPrefix(rest, "//")
+		}
+	}
+	switch scheme, _, foreign := strings.Cut(path, "://"); {
+	case path == memory:
+		return memory, nil
+	case foreign:
+		return "", fmt.Errorf("store: unknown kind of store %q: %s", scheme, expected)
+	case path == "" || strings.ContainsRune(path, 0):
+		return "", fmt.Errorf("store: no path: %s", expected)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("store %q: %w", path, err)
+	}
+	return abs, nil
+}
+
+// driverDSN is the driver's name for a store. A connection waits a short time in
+// SQLite itself; [Store.retry] goes on from there, because SQLite would not
+// notice that a context has ended. A store may come with a repository, so what
+// its schema says is not trusted (sqlite.org/pragma.html#pragma_trusted_schema).
+func driverDSN(path string) string {
+	q := url.Values{
+		"_busy_timeout": {"100"},
+		"_synchronous":  {"NORMAL"},
+		"_foreign_keys": {"on"},
+		"_pragma":       {"trusted_schema(0)"},
+		"_txlock":       {"immediate"},
+	}
+	if path == memory {
+		return memory + "?" + q.Encode()
+	}
+	q.Set("mode", "rw") // never creates: prepareFile does, with the right permissions
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/…
+	}
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
+}

@@ -1,0 +1,93 @@
+package store_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func TestList(t *testing.T) {
+	st := open(t, ":memory:")
+	var objects []v1.Object
+	for _, kind := range v1.Kinds() {
+		for _, ns := range []string{"", "b", "a"} {
+			for _, name := range []string{"z", "y"} {
+				o := v1.NewObject(kind)
+				raw(o)
+				o.Head().Metadata.Namespace, o.Head().Metadata.Name = ns, name
+				objects = append(objects, o)
+			}
+		}
+	}
+	rand.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
+	mustApply(t, st, objects, store.ApplyOptions{Set: "all"})
+	mustApply(t, st, []v1.Object{tool("solo", "a")}, store.ApplyOptions{Set: "solo"})
+
+	var all []string
+	for _, kind := range v1.Kinds() {
+		for _, rest := range []string{"a/y", "a/z", "b/y", "b/z", "default/solo", "default/y", "default/z"} {
+			if kind == v1.KindTool || rest != "default/solo" {
+				all = append(all, kind+" "+rest)
+			}
+		}
+	}
+	keep := func(part string) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !strings.Contains(s, part) })
+	}
+	for _, tc := range []struct {
+		name  string
+		opts  store.ListOptions
+		want  []string
+		total int
+	}{
+		{"all", store.ListOptions{}, all, 31},
+		{"kind", store.ListOptions{Kind: v1.KindPrompt}, keep("Prompt "), 6},
+		{"unknown kind", store.ListOptions{Kind: "Bird"}, nil, 0},
+		{"namespace", store.ListOptions{Namespace: "b"}, keep(" b/"), 10},
+		{"kind and namespace", store.ListOptions{Kind: v1.KindTool, Namespace: "default"}, keep("Tool default/"), 3},
+		{"set", store.ListOptions{Set: "solo"}, keep("solo"), 1},
+		{"set and namespace", store.ListOptions{Set: "solo", Namespace: "a"}, nil, 0},
+		{"limit", store.ListOptions{Limit: 3}, all[:3], 31},
+		{"offset", store.ListOptions{Offset: 29}, all[29:], 31},
+		{"offset and limit over two kinds", store.ListOptions{Offset: 5, Limit: 12}, all[5:17], 31},
+		{"offset past the end", store.ListOptions{Offset: 99, Limit: 1}, nil, 31},
+		{"limit of a namespace", store.ListOptions{Namespace: "a", Offset: 1, Limit: 2}, keep(" a/")[1:3], 10},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			list := mustList(t, st, tc.opts)
+			var got []string
+			for _, r := range list.Records {
+				got = append(got, r.Key().String())
+			}
+			want := tc.want
+			if tc.name == "kind and namespace" {
+				want = slices.DeleteFunc(slices.Clone(want), func(s string) bool { return !strings.HasPrefix(s, "Tool ") })
+			}
+			if !slices.Equal(got, want) || list.Total != tc.total || list.ResourceVersion != 31 {
+				t.Errorf("got %q, total %d at %d\nwant %q, total %d at 31", got, list.Total, list.ResourceVersion, want, tc.total)
+			}
+		})
+	}
+	if _, err := st.List(t.Context(), store.ListOptions{Limit: -1}); err == nil || !strings.Contains(err.Error(), "limit -1 may not be negative") {
+		t.Error(err)
+	}
+}
+
+// TestListDecodesInOrder lists more than one worker's share.
+func TestListDecodesInOrder(t *testing.T) {
+	st := open(t, ":memory:")
+	mustApply(t, st, tools(500, "a"), store.ApplyOptions{})
+	for i, r := range mustList(t, st, store.ListOptions{}).Records {
+		if want := fmt.Sprintf("tool-%04d", i); r.Key().Name != want || r.Object.Head().Source.File != "tools/"+want+".yaml" {
+			t.Fatalf("record %d is %s from %s", i, r.Key(), r.Object.Head().Source)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// applicationID marks the file as ours; the first migration writes it.
+const applicationID = 1953460076
+
+// migrate brings the store to the newest version that this program knows.
+//
+// One query tells whether it is there already, as it nearly always is: goose
+// would spend more on finding that out than a short command takes as a whole.
+func (s *Store) migrate(ctx context.Context) error {
+	newest, err := newestMigration()
+	if err != nil {
+		return err
+	}
+	at, err := s.version(ctx)
+	if err != nil {
+		return err
+	}
+	for at < newest {
+		before := at
+		upErr := s.retry(ctx, func() error { return s.migrateUp(ctx) })
+		if at, err = s.version(ctx); err != nil {
+			return errors.Join(upErr, err)
+		}
+		// Another process may have taken the same step at the same time. Then ours
+		// failed, and the version has grown all the same.
+		if at == before {
+			return errors.Join(fmt.Errorf("cannot be brought to version %d", newest), upErr)
+		}
+	}
+	if at > newest {
+		return fmt.Errorf("%w: it is of version %d, this toolctl knows %d: use a newer toolctl", ErrNewer, at, newest)
+	}
+	return nil
+}
+
+func (s *Store) migrateUp(ctx context.Context) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, s.db, files, goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	if err != nil {
+		return err
+	}
+	// The file keeps this mode. It is set here and not on opening, because a file
+	// that turns out to be another program's must stay as it is.
+	if _, err := s.db.ExecContext(ctx, "PRAGMA journal_mode=WAL"); err != nil {
+		return err
+	}
+	_, err = p.Up(ctx)
+	return err
+}
+
+func newestMigration() (int64, error) {
+	files, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return 0, err
+	}
+	var newest int64
+	for _, f := range files {
+		n, err := goose.NumericComponent(f.Name())
+		if err != nil {
+			return 0, err
+		}
+		newest = max(newest, n)
+	}
+	return newest, nil
+}
+
+// version is that of the last migration that was carried out, -1 for an empty file.
+func (s *Store) version(ctx context.Context) (int64, error) {
+	var at int64
+	err := s.withConn(ctx, func(c *sql.Conn) error {
+		return s.retry(ctx, func() error {
+			var err error
+			at, err = readVersion(ctx, c)
+			return err
+		})
+	})
+	return at, err
+}
+
+func readVersion(ctx context.Context, c *sql.Conn) (int64, error) {
+	var id, tables, goosed int64
+	err := c.QueryRowContext(ctx, `SELECT application_id, (SELECT count(*) FROM sqlite_schema),
+		(SELECT count(*) FROM sqlite_schema WHERE name = 'goose_db_version') FROM pragma_application_id`).Scan(&id, &tables, &goosed)
+	switch {
+	case err != nil:
+		return 0, err
+	case id == 0 && tables == 0:
+		return -1, nil
+	case id != applicationID && (id != 0 || goosed == 0), goosed == 0:
+		return 0, fmt.Errorf("%w: it is the database of another program: choose another file with --store", ErrDamaged)
+	}
+	var at int64
+	err = c.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied").Scan(&at)
+	if err == nil && at > 0 && id != applicationID {
+		err = fmt.Errorf("%w: it is the database of another program: choose another file with --store", ErrDamaged)
+	}
+	return at, err
+}

@@ -1,0 +1,204 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"runtime"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Record is an object as the store keeps it.
+type Record struct {
+	// Object is the manifest, with the place it came from and the files it names.
+	Object v1.Object
+	// ResourceVersion is the store-wide number of the object's last change.
+	ResourceVersion int64
+	// Generation starts at 1 and grows by 1 when the spec, the apiVersion by which
+	// it is read, or the content of a file that it names changes.
+	Generation int64
+	// UID tells the object from an earlier one of the same name.
+	UID string
+	// Created and Updated are when the object was first applied and last changed, in UTC.
+	Created, Updated time.Time
+	// Set is the apply set that the object belongs to; "" is none.
+	Set string
+}
+
+// Key returns the identity of the object.
+func (r *Record) Key() v1.Key { return r.Object.Head().Key() }
+
+// columns are the columns of a row, in the order of [row.fields].
+const columns = "kind, namespace, name, set_name, uid, resource_version, generation, created, updated, manifest, origin"
+
+// row is a record as the tables objects and changes hold it.
+type row struct {
+	key                 v1.Key
+	set, uid            string
+	version, generation int64
+	created, updated    int64 // microseconds since 1970
+	manifest, origin    []byte
+}
+
+func (r *row) fields() []any {
+	return []any{&r.key.Kind, &r.key.Namespace, &r.key.Name, &r.set, &r.uid, &r.version, &r.generation, &r.created, &r.updated, &r.manifest, &r.origin}
+}
+
+func (r *row) values() []any {
+	return []any{r.key.Kind, r.key.Namespace, r.key.Name, r.set, r.uid, r.version, r.generation, r.created, r.updated, r.manifest, r.origin}
+}
+
+// origin is what a header holds beside the manifest's own fields.
+type origin struct {
+	Source v1.Source            `json:"source,omitzero"`
+	Faults []v1.Fault           `json:"faults,omitempty"`
+	Files  map[string][]byte    `json:"files,omitempty"`
+	Fields map[string]v1.Source `json:"fields,omitempty"`
+}
+
+// encode fills the parts of a row that come from the object.
+func encode(o v1.Object) (row, error) {
+	h := o.Head()
+	r := row{key: h.Key()}
+	var err error
+	if r.manifest, err = compact(o); err != nil {
+		return row{}, fmt.Errorf("%s: cannot be stored: %w", r.key, err)
+	}
+	if r.origin, err = compact(origin{h.Source, h.Faults, h.Files, h.Fields}); err != nil {
+		return row{}, fmt.Errorf("%s: cannot be stored: %w", r.key, err)
+	}
+	return r, nil
+}
+
+// compact is json.Marshal, but leaves <, > and & in schemas and templates as they are.
+func compact(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func (r *row) decode() (Record, error) {
+	o := v1.NewObject(r.key.Kind)
+	if o == nil {
+		return Record{}, fmt.Errorf("%w: %s: a kind that this toolctl does not know", ErrDamaged, r.key)
+	}
+	if err := json.Unmarshal(r.manifest, o); err != nil {
+		return Record{}, fmt.Errorf("%w: %s: %w", ErrDamaged, r.key, err)
+	}
+	h := o.Head()
+	if h.Key() != r.key {
+		return Record{}, fmt.Errorf("%w: %s: its row holds %s", ErrDamaged, r.key, h.Key())
+	}
+	if !bytes.Equal(r.origin, []byte("{}")) {
+		var from origin
+		if err := json.Unmarshal(r.origin, &from); err != nil {
+			return Record{}, fmt.Errorf("%w: %s: %w", ErrDamaged, r.key, err)
+		}
+		h.Source, h.Faults, h.Files, h.Fields = from.Source, from.Faults, from.Files, from.Fields
+	}
+	return r.record(o), nil
+}
+
+func (r *row) record(o v1.Object) Record {
+	return Record{
+		Object: o, ResourceVersion: r.version, Generation: r.generation, UID: r.uid, Set: r.set,
+		Created: time.UnixMicro(r.created).UTC(), Updated: time.UnixMicro(r.updated).UTC(),
+	}
+}
+
+// decodeAll decodes rows on all processors: it is most of the time of a list.
+func decodeAll(rows []row) ([]Record, error) {
+	const chunk = 64 // rows that are worth a goroutine
+	records := make([]Record, len(rows))
+	errs := make([]error, (len(rows)+chunk-1)/chunk)
+	work := func(i int) {
+		for j := i * chunk; j < min(len(rows), (i+1)*chunk); j++ {
+			if records[j], errs[i] = rows[j].decode(); errs[i] != nil {
+				return
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	turn := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range errs {
+		if len(errs) == 1 {
+			work(i)
+			break
+		}
+		turn <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turn }()
+			work(i)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// sameBytes reports whether two rows hold the same object to the last byte.
+func (r *row) sameBytes(other *row) bool {
+	return bytes.Equal(r.manifest, other.manifest) && bytes.Equal(r.origin, other.origin)
+}
+
+// meaning is the part of a stored object whose change counts as a change.
+type meaning struct {
+	APIVersion string          `json:"apiVersion"`
+	Metadata   v1.Metadata     `json:"metadata"`
+	Spec       json.RawMessage `json:"spec"`
+	files      map[string][]byte
+}
+
+// compare tells whether two rows of one object mean the same, and whether their
+// specs do. The places of fields and the order of keys mean nothing.
+func compare(a, b *row) (same, sameSpec bool, err error) {
+	if a.sameBytes(b) {
+		return true, true, nil
+	}
+	var m [2]meaning
+	for i, r := range []*row{a, b} {
+		var from origin
+		if err := json.Unmarshal(r.manifest, &m[i]); err != nil {
+			return false, false, fmt.Errorf("%w: %s: %w", ErrDamaged, r.key, err)
+		}
+		if err := json.Unmarshal(r.origin, &from); err != nil {
+			return false, false, fmt.Errorf("%w: %s: %w", ErrDamaged, r.key, err)
+		}
+		m[i].files = from.Files
+	}
+	sameSpec = m[0].APIVersion == m[1].APIVersion && sameJSON(m[0].Spec, m[1].Spec) &&
+		maps.EqualFunc(m[0].files, m[1].files, bytes.Equal)
+	same = sameSpec && maps.Equal(m[0].Metadata.Labels, m[1].Metadata.Labels) &&
+		maps.Equal(m[0].Metadata.Annotations, m[1].Metadata.Annotations)
+	return same, sameSpec, nil
+}
+
+// sameJSON compares two JSON texts. Numbers are the same when they are written
+// the same, so that no digit is lost in comparing.
+func sameJSON(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var v [2]any
+	for i, text := range [][]byte{a, b} {
+		dec := json.NewDecoder(bytes.NewReader(text))
+		dec.UseNumber()
+		if dec.Decode(&v[i]) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(v[0], v[1])
+}

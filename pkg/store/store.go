@@ -1,0 +1,192 @@
+// Package store keeps what outlives a process: the applied manifests, the
+// counters of policies, and the audit. It is one SQLite file.
+//
+//	st, err := store.Open(ctx, ".toolctl/state.db", &store.Options{Create: true})
+//	if err != nil {
+//		return err
+//	}
+//	defer st.Close()
+//	changes, err := st.Apply(ctx, objects, store.ApplyOptions{Set: "tools"})
+//
+// # Versions
+//
+// As in Kubernetes, every change of an object takes the next number of one
+// store-wide count, its resourceVersion, and an object's generation starts at 1
+// and grows when its spec changes. [Store.List] returns the resourceVersion of
+// what it read; [Store.Watch] goes on from there.
+//
+// # All or nothing
+//
+// [Store.Apply] and [Store.Delete] run in one transaction each. A process that is
+// killed, a full disk or a cancelled context leaves the state before or the state
+// after. Several processes may use one store at once: writers take turns and wait
+// for at most [Options.BusyTimeout]; readers do not wait for writers.
+//
+// # Durability
+//
+// Once Apply or Delete returned, the change is on the disk (SQLite's synchronous
+// FULL). Counters and audit lines are written with synchronous NORMAL, which in
+// WAL mode costs a call no wait for the disk: they survive the death of the
+// process, kill -9 included, and the file stays whole in any case, but when the
+// machine loses power the last of them may be missing.
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+// Options change how a store is opened. The zero value opens an existing store.
+type Options struct {
+	// Create makes the file and its folder when they do not exist, readable by
+	// their owner only (0600 and 0700). Default: a missing store is an error that
+	// is [fs.ErrNotExist].
+	Create bool
+	// BusyTimeout is how long to wait for another process that is writing before
+	// giving up with [ErrBusy]. Default: 10 s.
+	BusyTimeout time.Duration
+	// WatchInterval is how often a watch looks for the changes of other processes;
+	// those of this process reach it at once. Default: 250 ms.
+	WatchInterval time.Duration
+	// KeepChanges is how many changes a watch can go back; older ones are
+	// compacted. Default: 10,000.
+	KeepChanges int
+}
+
+// Store is an open store. Its methods may be called by many goroutines at once.
+type Store struct {
+	name     string // for messages
+	db       *sql.DB
+	busy     time.Duration
+	interval time.Duration
+	keep     int64
+
+	gate   chan struct{} // holds the token of the one writer of this process
+	closed chan struct{}
+	once   sync.Once
+	bell   bell
+	sweep  sweeper
+}
+
+// Open opens the store that dsn names: a file's path, "file:PATH",
+// "sqlite:PATH", or ":memory:" for a private one that ends with Close. A nil opts
+// means all defaults. An older store is brought up to date; one of a newer
+// toolctl is [ErrNewer], a file that is no store or is damaged [ErrDamaged].
+func Open(ctx context.Context, dsn string, opts *Options) (*Store, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	path, err := parseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		name:     path,
+		busy:     cmp.Or(opts.BusyTimeout, 10*time.Second),
+		interval: cmp.Or(opts.WatchInterval, 250*time.Millisecond),
+		keep:     int64(cmp.Or(opts.KeepChanges, 10_000)),
+		gate:     make(chan struct{}, 1),
+		closed:   make(chan struct{}),
+	}
+	if s.busy < 0 || s.interval < 0 || s.keep < 0 {
+		return nil, errors.New("store: BusyTimeout, WatchInterval and KeepChanges may not be negative")
+	}
+	if path != memory {
+		if err := prepareFile(path, opts.Create); err != nil {
+			return nil, err
+		}
+	}
+	connector, err := sqlite.NewConnector(driverDSN(path))
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	s.db = sql.OpenDB(connector)
+	s.db.SetMaxOpenConns(8)
+	s.db.SetMaxIdleConns(8)
+	if path == memory {
+		s.db.SetMaxOpenConns(1) // every connection would be a store of its own
+	}
+	if err := s.migrate(ctx); err != nil {
+		return nil, errors.Join(s.explain(ctx, err), s.db.Close())
+	}
+	return s, nil
+}
+
+// prepareFile sees to it that path is a file. SQLite gives the files it puts
+// beside it the same permissions.
+func prepareFile(path string, create bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("store %q: is a folder: name a file in it, for example %q", path, filepath.Join(path, "state.db"))
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("store %q: is a device or a pipe, not a file", path)
+	case err == nil:
+		return checkMagic(path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("store %q: %w", path, cause(err))
+	case !create:
+		return fmt.Errorf("store %q: %w: make it with \"toolctl apply -f PATH\", or name manifests with -f", path, fs.ErrNotExist)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("store %q: cannot make its folder: %w", path, err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("store %q: cannot make the file: %w", path, cause(err))
+	}
+	return f.Close()
+}
+
+// checkMagic refuses a file that is something else: SQLite would take one that
+// is shorter than a page of its own for an empty database, and write over it.
+func checkMagic(path string) error {
+	const magic = "SQLite format 3\x00" // sqlite.org/fileformat2.html, section 1.3
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("store %q: %w", path, cause(err))
+	}
+	defer f.Close()
+	var head [len(magic)]byte
+	n, err := io.ReadFull(f, head[:])
+	switch {
+	case err == io.EOF, string(head[:n]) == magic:
+		return nil
+	case err != nil && err != io.ErrUnexpectedEOF:
+		return fmt.Errorf("store %q: %w", path, cause(err))
+	}
+	return fmt.Errorf("store %q: %w: it is no database: move the file away and apply the manifests again, or choose another with --store", path, ErrDamaged)
+}
+
+// cause takes the path out of an error whose message names it already.
+func cause(err error) error {
+	if pe := new(fs.PathError); errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// Close ends every watch and closes the store. Methods called later return
+// [ErrClosed].
+func (s *Store) Close() error {
+	var err error
+	s.once.Do(func() {
+		close(s.closed)
+		err = s.db.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("store %q: close: %w", s.name, err)
+	}
+	return nil
+}

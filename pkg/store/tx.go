@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// write runs fn in one immediate transaction, which no other writer of any
+// process can enter meanwhile, and commits it when fn returns nil. A durable
+// transaction is on the disk when write returns.
+func (s *Store) write(ctx context.Context, durable bool, fn func(c *sql.Conn) error) error {
+	// Writers of this process queue here, in order, instead of in SQLite, whose
+	// waiters sleep and try again.
+	select {
+	case s.gate <- struct{}{}:
+		defer func() { <-s.gate }()
+	case <-ctx.Done():
+		return s.explain(ctx, ctx.Err())
+	case <-s.closed:
+		return ErrClosed
+	}
+	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
+		if durable {
+			if _, err := c.ExecContext(ctx, "PRAGMA synchronous=FULL"); err != nil {
+				return err
+			}
+			defer c.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous=NORMAL")
+		}
+		return s.transact(ctx, c, "BEGIN IMMEDIATE", fn)
+	}))
+}
+
+// read runs fn on one unchanging view of the store. It may run fn again.
+func (s *Store) read(ctx context.Context, fn func(c *sql.Conn) error) error {
+	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
+		return s.retry(ctx, func() error { return s.transact(ctx, c, "BEGIN", fn) })
+	}))
+}
+
+func (s *Store) withConn(ctx context.Context, fn func(c *sql.Conn) error) error {
+	var c *sql.Conn
+	err := s.retry(ctx, func() (err error) {
+		c, err = s.db.Conn(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return fn(c)
+}
+
+func (s *Store) transact(ctx context.Context, c *sql.Conn, begin string, fn func(c *sql.Conn) error) (err error) {
+	// The end of ctx decides between the two outcomes. It must not interrupt the
+	// statements that begin and end the transaction, or nobody would know whether
+	// they were carried out.
+	final := context.WithoutCancel(ctx)
+	if err := s.retry(ctx, func() error { _, err := c.ExecContext(final, begin); return err }); err != nil {
+		return err
+	}
+	committed := false
+	defer func() {
+		if committed {
+			return
+		}
+		if _, rerr := c.ExecContext(final, "ROLLBACK"); rerr != nil && s.name != memory {
+			// SQLite may have rolled back by itself. A connection of which we do
+			// not know that is not used again; closing it rolls back for certain.
+			c.Raw(func(any) error { return driver.ErrBadConn })
+		}
+	}()
+	if err := fn(c); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	_, err = c.ExecContext(final, "COMMIT")
+	committed = err == nil
+	return err
+}
+
+// retry runs f until it finds the store unlocked, ctx ends, or the store was
+// locked for the whole of the busy timeout.
+func (s *Store) retry(ctx context.Context, f func() error) error {
+	start := time.Now()
+	for {
+		err := f()
+		if !isBusy(err) {
+			return err
+		}
+		if waited := time.Since(start); waited > s.busy {
+			return fmt.Errorf("%w for %s: try again, or end that process", ErrBusy, waited.Round(time.Millisecond))
+		}
+		wait := time.NewTimer(time.Millisecond + rand.N(10*time.Millisecond))
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// bell wakes every watch of this process when something was committed.
+type bell struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+// next returns a channel that is closed at the next ring.
+func (b *bell) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
+}

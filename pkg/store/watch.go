@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"iter"
+	"time"
+)
+
+// EventType is what happened to an object.
+type EventType string
+
+// The types of an [Event], in Kubernetes' words.
+const (
+	Added    EventType = "ADDED"
+	Modified EventType = "MODIFIED"
+	Deleted  EventType = "DELETED"
+)
+
+// Event is one change of one object.
+type Event struct {
+	Type EventType
+	// Record is the object after the change; for a deleted one as it was, with the
+	// resourceVersion and the time of the deletion.
+	Record Record
+}
+
+// Watch yields every change after resourceVersion from, in order, those of other
+// processes too, and waits for more until ctx ends or the loop is left:
+//
+//	for event, err := range st.Watch(ctx, list.ResourceVersion) {
+//
+// An error ends it: [ErrTooOld] when changes after from are no longer kept, or
+// when from is not of this store, and [ErrClosed]. The end of ctx is no error. It
+// holds no connection and no goroutine while it waits.
+func (s *Store) Watch(ctx context.Context, from int64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		tick := time.NewTicker(s.interval)
+		defer tick.Stop()
+		at := from
+		for {
+			wake := s.bell.next() // before looking, so that nothing falls between
+			events, more, err := s.changesAfter(ctx, at)
+			if ctx.Err() != nil {
+				return
+			}
+			for _, e := range events {
+				if !yield(e, nil) {
+					return
+				}
+				at = e.Record.ResourceVersion
+			}
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			if more {
+				continue
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.closed:
+				yield(Event{}, ErrClosed)
+				return
+			case <-wake:
+			case <-tick.C:
+			}
+		}
+	}
+}
+
+// changesAfter reads the next changes, and whether there are more.
+//
+// When nothing happened this is one query for one number. PRAGMA data_version
+// would cost as much, need a connection of its own for each watch, and also move
+// with every counter and audit line.
+func (s *Store) changesAfter(ctx context.Context, from int64) (events []Event, more bool, err error) {
+	const batch = 256
+	var log []event
+	err = s.read(ctx, func(c *sql.Conn) error {
+		log, more = nil, false
+		at, err := revision(ctx, c)
+		if err != nil || at == from {
+			return err
+		}
+		if from > at {
+			return fmt.Errorf("%w: %d was asked for, but the store is at %d only, so it was made anew: list again and watch from there", ErrTooOld, from, at)
+		}
+		if log, err = queryLog(ctx, c, from, batch); err != nil {
+			return err
+		}
+		if len(log) == 0 || log[0].row.version != from+1 {
+			return fmt.Errorf("%w: the changes after %d are no longer kept: list again and watch from there", ErrTooOld, from)
+		}
+		more = log[len(log)-1].row.version < at
+		return nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range log {
+		rec, err := log[i].row.decode()
+		if err != nil {
+			return events, false, s.explain(ctx, err)
+		}
+		events = append(events, Event{log[i].typ, rec})
+	}
+	return events, more, nil
+}
+
+func queryLog(ctx context.Context, c *sql.Conn, from int64, limit int) ([]event, error) {
+	rows, err := c.QueryContext(ctx, "SELECT type, "+columns+" FROM changes WHERE resource_version > ? ORDER BY resource_version LIMIT ?", from, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var log []event
+	for rows.Next() {
+		var e event
+		if err := rows.Scan(append([]any{&e.typ}, e.row.fields()...)...); err != nil {
+			return nil, err
+		}
+		log = append(log, e)
+	}
+	return log, rows.Err()
+}
