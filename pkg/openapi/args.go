@@ -1,0 +1,238 @@
+package openapi
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"toolctl.dev/toolctl/pkg/openapi/internal/schema"
+)
+
+// An argument is one property of a tool's input schema.
+type argument struct {
+	name     string // of the argument
+	source   string // name of the parameter or of the body's property
+	in       string // path, query, header or body
+	required bool
+	schema   any
+}
+
+// arguments gives every parameter and body property a name of its own. A query
+// parameter keeps its name, because the request uses it; so does a property of
+// the body unless a query parameter has it; names in the path and in headers
+// stand in templates and are free to change.
+type arguments struct {
+	list  []*argument
+	taken map[string]*argument
+	note  func(string)
+}
+
+func (a *arguments) add(arg *argument) {
+	name := arg.source
+	if arg.in == "path" || arg.in == "header" {
+		name = fieldName(name)
+	}
+	if other := a.taken[name]; other != nil {
+		was := name
+		name = arg.in + "_" + name
+		for a.taken[name] != nil {
+			name += "_"
+		}
+		a.note(arg.in + " " + quote(arg.source) + " is the argument " + quote(name) + ", because the " + other.in + " has " + quote(was) + " too")
+	}
+	arg.name = name
+	a.taken[name] = arg
+	a.list = append(a.list, arg)
+}
+
+// from returns the arguments that come from one place, in the order of the document.
+func (a *arguments) from(in string) []*argument {
+	var out []*argument
+	for _, arg := range a.list {
+		if arg.in == in {
+			out = append(out, arg)
+		}
+	}
+	return out
+}
+
+// by finds the argument of a parameter.
+func (a *arguments) by(in, source string) *argument {
+	for _, arg := range a.list {
+		if arg.in == in && arg.source == source {
+			return arg
+		}
+	}
+	return nil
+}
+
+// wireName is what model providers accept as the name of a property.
+var wireName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+
+// parameters returns the parameters of an operation, those of its path included;
+// the operation's win (OpenAPI 3.1.1, section 4.8.9).
+func mergeParameters(path, own openapi3.Parameters) []*openapi3.Parameter {
+	var out []*openapi3.Parameter
+	at := map[[2]string]int{}
+	for _, list := range []openapi3.Parameters{path, own} {
+		for _, ref := range list {
+			if ref == nil || ref.Value == nil {
+				continue
+			}
+			p := ref.Value
+			key := [2]string{p.In, p.Name}
+			if i, ok := at[key]; ok {
+				out[i] = p
+				continue
+			}
+			at[key] = len(out)
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// parameter adds one parameter to the tool.
+func (b *builder) parameter(p *openapi3.Parameter) {
+	what := p.In + " parameter " + quote(p.Name)
+	switch p.In {
+	case "path":
+		if !slices.Contains(b.pathParams, p.Name) {
+			b.note(what + " is not in the path: left out")
+			return
+		}
+	case "query":
+		if !wireName.MatchString(p.Name) {
+			b.note(what + ": some model providers refuse a property of that name")
+		}
+	case "header":
+		if slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name)) {
+			return // OpenAPI 3.1.1, section 4.8.12.1: such a parameter is ignored
+		}
+		if !isToken(p.Name) {
+			b.note(what + " is not a header name: left out")
+			return
+		}
+		if !p.Required {
+			b.note(what + " is optional and left out: a header template needs its argument; add it to spec.http.request.header_params where it is wanted")
+			return
+		}
+	case "cookie":
+		b.note(what + " is left out: cookies are not sent")
+		if p.Required {
+			b.note("the tool cannot work without the " + what)
+		}
+		return
+	default:
+		b.note(what + " stands at an unknown place: left out")
+		return
+	}
+	arg := &argument{source: p.Name, in: p.In, required: p.Required || p.In == "path"}
+	place, ok := b.doc.outline.schemaOf(p.Schema)
+	arg.schema = map[string]any{}
+	if len(p.Content) > 0 {
+		arg.schema = b.contentParameter(p.Content)
+	} else if ok {
+		arg.schema = b.use(b.doc.schemas.Convert(place.at, place.node, schema.Request))
+		b.style(p, what, arg.schema)
+	}
+	raw, _ := b.doc.outline.at(p.Extensions)
+	arg.schema = annotate(arg.schema, p, raw.node)
+	b.args.add(arg)
+}
+
+// contentParameter is the schema of a parameter whose value is a document in a
+// media type: text that holds it.
+func (b *builder) contentParameter(content openapi3.Content) any {
+	name, media := jsonMedia(content)
+	if media == nil {
+		name = slices.Sorted(maps.Keys(content))[0]
+		return map[string]any{"type": "string", "contentMediaType": name}
+	}
+	s := map[string]any{"type": "string", "contentMediaType": name}
+	if place, ok := b.doc.outline.schemaOf(media.Schema); ok {
+		s["contentSchema"] = b.use(b.doc.schemas.Convert(place.at, place.node, schema.Request))
+	}
+	return s
+}
+
+// style notes where the request writes a list or an object unlike the document
+// wants it (OpenAPI 3.1.1, section 4.8.12.3).
+func (b *builder) style(p *openapi3.Parameter, what string, s any) {
+	m, _ := s.(map[string]any)
+	if t := m["type"]; t != "array" && t != "object" {
+		return
+	}
+	usual := p.Style == "" || p.Style == "form" && p.In == "query" || p.Style == "simple" && p.In != "query"
+	if !usual || m["type"] == "object" || p.In == "query" && p.Explode != nil && !*p.Explode {
+		style := p.Style
+		if style == "" {
+			style = "default"
+		}
+		b.note(what + " has a form (style " + style + ") that the request may not be able to write: check spec.http")
+	}
+}
+
+// annotate adds a parameter's own description and example to its schema.
+func annotate(s any, p *openapi3.Parameter, raw any) any {
+	m, ok := s.(map[string]any)
+	if !ok {
+		if s == true {
+			m = map[string]any{}
+		} else {
+			return s
+		}
+	}
+	m = maps.Clone(m)
+	if p.Description != "" {
+		m["description"] = p.Description
+	}
+	if p.Deprecated {
+		m["deprecated"] = true
+	}
+	r, _ := raw.(map[string]any)
+	if ex, ok := r["example"]; ok && m["examples"] == nil {
+		m["examples"] = []any{ex}
+	}
+	return m
+}
+
+// inputSchema joins all arguments in one schema (MCP specification, server/tools:
+// the root type is object).
+func (b *builder) inputSchema() map[string]any {
+	props := map[string]any{}
+	var required []any
+	for _, arg := range b.args.list {
+		props[arg.name] = arg.schema
+		if arg.required {
+			required = append(required, arg.name)
+		}
+	}
+	root := map[string]any{"type": "object", "properties": props, "additionalProperties": false}
+	if b.additional != nil {
+		root["additionalProperties"] = b.additional
+	} else if b.open {
+		delete(root, "additionalProperties")
+	}
+	slices.SortFunc(required, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	if len(required) > 0 {
+		root["required"] = required
+	}
+	if len(b.dependent) > 0 {
+		root["dependentRequired"] = b.dependent
+	}
+	return root
+}
+
+func quote(s string) string {
+	const limit = 80
+	if len(s) > limit {
+		s = s[:limit] + "…"
+	}
+	q, _ := json.Marshal(s) // a string always marshals
+	return string(q)
+}

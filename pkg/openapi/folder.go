@@ -1,0 +1,352 @@
+package openapi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
+	"toolctl.dev/toolctl/pkg/openapi/internal/merge"
+)
+
+// FolderOptions say how manifests are written. The zero value works.
+type FolderOptions struct {
+	// Prune removes the files of operations that the document no longer has, unless
+	// they were changed by hand.
+	Prune bool
+	// DryRun reports what would happen and writes nothing.
+	DryRun bool
+}
+
+// What happened to a file; the values of [Change.Action].
+const (
+	// ActionCreated: the operation is new.
+	ActionCreated = "created"
+	// ActionUpdated: the document changed, the file had not been changed by hand.
+	ActionUpdated = "updated"
+	// ActionMerged: the changes of the document were joined with those made by hand.
+	ActionMerged = "merged"
+	// ActionUnchanged: there was nothing to do.
+	ActionUnchanged = "unchanged"
+	// ActionAbsent: the file was removed by hand and is not written again.
+	ActionAbsent = "absent"
+	// ActionGone: the document no longer has the operation; the file is kept.
+	ActionGone = "gone"
+	// ActionPruned: the document no longer has the operation; the file is removed.
+	ActionPruned = "pruned"
+	// ActionRefused: a file of that name was there and is not from an import; it is kept.
+	ActionRefused = "refused"
+)
+
+// A Report lists what an import did to a folder.
+type Report struct {
+	// Changes are sorted by file.
+	Changes []Change
+}
+
+// Conflicts counts what a person has to decide: conflicts, refused files, and
+// merged manifests with faults.
+func (r *Report) Conflicts() int {
+	n := 0
+	for _, c := range r.Changes {
+		n += len(c.Conflicts) + len(c.Faults)
+		if c.Action == ActionRefused {
+			n++
+		}
+	}
+	return n
+}
+
+// A Change is what happened to the file of one operation.
+type Change struct {
+	// File is the name in the folder.
+	File string
+	// Operation is method and path. Example: GET /pets/{petId}.
+	Operation string
+	// Action is one of the Action constants.
+	Action string
+	// Conflicts are the fields that the file and the document changed differently. The
+	// file keeps its own, and they are reported once.
+	Conflicts []Conflict
+	// Faults are what is wrong with the manifest after merging.
+	Faults []v1.Fault
+}
+
+// A Conflict is a field that was changed by hand and by the document.
+type Conflict struct {
+	// Path is the JSON pointer of the field in the manifest.
+	Path string
+	// Ours is the value in the file, Theirs that of the document, as JSON; "" where the
+	// field is not there.
+	Ours, Theirs string
+}
+
+// WriteFolder writes one file a tool into dir, which is made when it is not
+// there, and merges with what is in it: see the package documentation. It
+// refuses a folder that holds the import of another API.
+func (s *Set) WriteFolder(ctx context.Context, dir string, o FolderOptions) (*Report, error) {
+	if !o.DryRun {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if o.DryRun && errors.Is(err, fs.ErrNotExist) {
+		return s.allCreated(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // files are closed one by one
+	old, err := readLock(root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if len(old.Tools) > 0 && old.Source != s.Source && old.Title != s.Title {
+		return nil, fmt.Errorf("%s holds the import of %q from %s, not of %q from %s: choose another folder", dir, old.Title, old.Source, s.Title, s.Source)
+	}
+	w := &folderWriter{set: s, root: root, opts: o, old: old, next: &lock{Source: s.Source, Title: s.Title, Version: s.Version}, report: &Report{}}
+	err = w.run(ctx)
+	slices.SortFunc(w.report.Changes, func(a, b Change) int { return cmp.Compare(a.File, b.File) })
+	return w.report, err
+}
+
+func (s *Set) allCreated() *Report {
+	r := &Report{}
+	for _, t := range s.Tools {
+		r.Changes = append(r.Changes, Change{File: t.Manifest.Metadata.Name + ".yaml", Operation: t.Operation, Action: ActionCreated})
+	}
+	return r
+}
+
+type folderWriter struct {
+	set    *Set
+	root   *os.Root
+	opts   FolderOptions
+	old    *lock
+	next   *lock
+	report *Report
+	files  map[string]bool // taken by an entry
+}
+
+func (w *folderWriter) run(ctx context.Context) error {
+	entries := map[string]*lockEntry{}
+	w.files = map[string]bool{}
+	for i := range w.old.Tools {
+		e := &w.old.Tools[i]
+		entries[e.Operation] = e
+		w.files[e.File] = true
+	}
+	matched := w.match(entries)
+	for _, t := range w.set.Tools {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		entry := matched[t.Operation]
+		if err := w.tool(t, entry); err != nil {
+			return fmt.Errorf("%s: %w", t.Operation, err)
+		}
+		if entry != nil {
+			delete(entries, entry.Operation)
+		}
+	}
+	if err := w.rest(entries); err != nil {
+		return err
+	}
+	slices.SortFunc(w.next.Tools, func(a, b lockEntry) int { return cmp.Compare(a.File, b.File) })
+	text, err := w.next.encode()
+	if err != nil || w.opts.DryRun {
+		return err
+	}
+	if before, err := readFile(w.root, LockFile, maxLock); err == nil && bytes.Equal(before, text) {
+		return nil
+	}
+	return writeFile(w.root, LockFile, text)
+}
+
+// match finds the last import of each tool: the same method and path, or, when
+// that is new, the same name of an operation that is gone.
+func (w *folderWriter) match(entries map[string]*lockEntry) map[string]*lockEntry {
+	gone := map[string]*lockEntry{}
+	for op, e := range entries {
+		if _, there := w.set.operations[op]; !there {
+			gone[e.File] = e
+		}
+	}
+	out := map[string]*lockEntry{}
+	for _, t := range w.set.Tools {
+		if e := entries[t.Operation]; e != nil {
+			out[t.Operation] = e
+		} else if e := gone[t.Manifest.Metadata.Name+".yaml"]; e != nil {
+			out[t.Operation] = e
+		}
+	}
+	return out
+}
+
+// tool writes or merges the file of one tool.
+func (w *folderWriter) tool(t Tool, entry *lockEntry) error {
+	raw, err := json.Marshal(t.Manifest)
+	if err != nil {
+		return err
+	}
+	fresh, err := manifest.MarshalYAML(t.Manifest)
+	if err != nil {
+		return err
+	}
+	theirs, err := doc.Parse(raw)
+	if err != nil {
+		return err
+	}
+	name := t.Manifest.Metadata.Name + ".yaml"
+	if entry != nil {
+		name = entry.File
+	} else if w.files[name] { // of an operation that had this name before
+		name = withHash(t.Manifest.Metadata.Name, t.Operation) + ".yaml"
+	}
+	w.files[name] = true
+	now := lockEntry{Operation: t.Operation, File: name, Written: digest(fresh), Manifest: raw}
+	change := Change{File: name, Operation: t.Operation}
+	disk, err := readFile(w.root, name, maxFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && entry != nil:
+		change.Action = ActionAbsent
+		now = *entry
+	case errors.Is(err, fs.ErrNotExist):
+		change.Action = ActionCreated
+		err = w.write(name, fresh)
+	case err != nil:
+		return err
+	case entry == nil && bytes.Equal(disk, fresh):
+		change.Action = ActionUnchanged
+	case entry == nil:
+		change.Action = ActionRefused
+		w.report.Changes = append(w.report.Changes, change)
+		return nil
+	case digest(disk) == entry.Written:
+		change.Action = ActionUpdated
+		if bytes.Equal(disk, fresh) {
+			change.Action = ActionUnchanged
+			break
+		}
+		err = w.write(name, fresh)
+	case bytes.Equal(disk, fresh): // a person wrote the same
+		change.Action = ActionUnchanged
+	default:
+		now.Written = entry.Written // the file is a person's now
+		err = w.merge(&change, disk, entry, theirs)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	w.report.Changes = append(w.report.Changes, change)
+	w.next.Tools = append(w.next.Tools, now)
+	return nil
+}
+
+// maxFile is the largest manifest that is merged, in bytes; what pkg/manifest reads.
+const maxFile = 10 << 20
+
+// merge joins the document's changes with those of the file.
+func (w *folderWriter) merge(change *Change, disk []byte, entry *lockEntry, theirs any) error {
+	ours, err := doc.Parse(disk)
+	if err != nil {
+		return fmt.Errorf("%s was changed by hand and cannot be read: %w", change.File, err)
+	}
+	base, err := doc.Parse(entry.Manifest)
+	if err != nil {
+		return err
+	}
+	merged, conflicts := merge.Three(base, ours, theirs)
+	for _, c := range conflicts {
+		change.Conflicts = append(change.Conflicts, Conflict{Path: c.Path, Ours: shown(c.Ours), Theirs: shown(c.Theirs)})
+	}
+	change.Action = ActionUnchanged
+	if merge.Equal(merged, ours) {
+		return nil
+	}
+	change.Action = ActionMerged
+	text, err := merge.Edit(disk, ours, merged, manifest.MarshalYAML)
+	if err == nil {
+		back, perr := doc.Parse(text)
+		if perr != nil || !merge.Equal(back, merged) {
+			err = errors.New("the edited text says something else")
+		}
+	}
+	if err != nil { // aliases in a changed place: the values matter more than the text
+		if text, err = manifest.MarshalYAML(merged); err != nil {
+			return err
+		}
+	}
+	_, change.Faults = manifest.Decode(change.File, text, manifest.Options{})
+	return w.write(change.File, text)
+}
+
+// rest reports the operations of the last import that this one does not write.
+func (w *folderWriter) rest(entries map[string]*lockEntry) error {
+	for _, e := range w.old.Tools {
+		if entries[e.Operation] == nil {
+			continue
+		}
+		if _, there := w.set.operations[e.Operation]; there {
+			w.next.Tools = append(w.next.Tools, e) // not chosen this time, or skipped
+			continue
+		}
+		change := Change{File: e.File, Operation: e.Operation, Action: ActionGone}
+		disk, err := readFile(w.root, e.File, maxFile)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue // removed on both sides
+		case err != nil:
+			return err
+		case w.opts.Prune && digest(disk) == e.Written:
+			change.Action = ActionPruned
+			if !w.opts.DryRun {
+				if err := w.root.Remove(e.File); err != nil {
+					return err
+				}
+			}
+		case w.opts.Prune:
+			change.Conflicts = []Conflict{{Ours: "a file changed by hand", Theirs: ""}}
+			w.next.Tools = append(w.next.Tools, e)
+		default:
+			w.next.Tools = append(w.next.Tools, e)
+		}
+		w.report.Changes = append(w.report.Changes, change)
+	}
+	return nil
+}
+
+func (w *folderWriter) write(name string, text []byte) error {
+	if w.opts.DryRun {
+		return nil
+	}
+	return writeFile(w.root, name, text)
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// shown writes a value of a conflict as JSON.
+func shown(v any) string {
+	if v == merge.Absent {
+		return ""
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}

@@ -1,0 +1,388 @@
+package openapi
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/openapi/internal/schema"
+)
+
+// Options say what is imported and how. The zero value imports every operation.
+type Options struct {
+	// Filter chooses operations.
+	Filter Filter
+	// Server replaces the servers of the document. Example: https://api.example.com/v1.
+	Server string
+	// Namespace is the metadata.namespace of the manifests. Default: none.
+	Namespace string
+	// Prefix is put before each name. Example: github-.
+	Prefix string
+	// EnvPrefix starts the names of environment variables. Default: the title of the
+	// API without words such as "API". Example: GITHUB.
+	EnvPrefix string
+	// MaxSchemaBytes bounds each input and each output schema; what is farthest from
+	// the root is replaced by a schema that accepts anything. Default: 262144.
+	MaxSchemaBytes int
+	// Check reports whether a JSON Schema can be used; an operation whose input schema
+	// cannot is skipped, and an output schema that cannot is left out. Default: all can.
+	Check func(schema json.RawMessage) error
+}
+
+// DefaultMaxSchemaBytes is the bound of a schema when Options names none.
+const DefaultMaxSchemaBytes = 256 << 10
+
+// A Set is what an import made of a document.
+type Set struct {
+	// Source, Title and Version are those of the document.
+	Source, Title, Version string
+	// Tools are the manifests, sorted by name.
+	Tools []Tool
+	// Skipped are the operations that could not be imported, in the order of the document.
+	Skipped []Skip
+	// Warnings say what of the document could not be kept.
+	Warnings []v1.Fault
+	// Env are the environment variables that the tools read, sorted.
+	Env []EnvUse
+
+	operations map[string]string // all operations of the document: key -> operationId
+}
+
+// A Tool is the manifest of one operation.
+type Tool struct {
+	// Operation is method and path. Example: GET /pets/{petId}.
+	Operation string
+	// Manifest passes its own Validate.
+	Manifest *v1.Tool
+}
+
+// A Skip is an operation that was not imported.
+type Skip struct {
+	// Operation is method and path. Example: POST /upload.
+	Operation string
+	// Reason is one sentence.
+	Reason string
+}
+
+// EnvUse says where the value of an environment variable is sent.
+type EnvUse struct {
+	// Variable is its name. Example: PETSTORE_API_KEY.
+	Variable string
+	// Hosts are the hosts that get it, sorted.
+	Hosts []string
+}
+
+var isEnvPrefix = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
+
+// maxOutput is the most bytes of all manifests together.
+const maxOutput = 512 << 20
+
+// Import makes manifests of the operations that the filter takes. An operation
+// that cannot be imported is skipped with its reason; a document with no usable
+// server is an error that says to name one.
+func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
+	if !validPrefix(o.Prefix) {
+		return nil, fmt.Errorf("prefix %q: expected lower-case letters, digits, '-' and '_', starting with a letter or digit, at most 32 long", o.Prefix)
+	}
+	if o.Server != "" {
+		u, err := url.Parse(o.Server)
+		if err != nil {
+			return nil, fmt.Errorf("server %q: not a URL", o.Server)
+		}
+		if o.Server, err = checkServer(u); err != nil {
+			return nil, err
+		}
+	}
+	if o.EnvPrefix == "" {
+		o.EnvPrefix = envName(d.Title)
+	} else if !isEnvPrefix.MatchString(o.EnvPrefix) {
+		return nil, fmt.Errorf("environment prefix %q: expected capital letters, digits and '_', starting with a letter", o.EnvPrefix)
+	}
+	d.outline.left = maxOutline
+	if d.limit = o.MaxSchemaBytes; d.limit <= 0 {
+		d.limit = DefaultMaxSchemaBytes
+	}
+	d.nameOperations(o.Prefix)
+	s := &Set{Source: d.Source, Title: d.Title, Version: d.Version, operations: map[string]string{}}
+	items := map[string]*openapi3.PathItem{}
+	env := map[string]map[string]bool{}
+	size := 0
+	for i := range d.operations {
+		op := &d.operations[i]
+		s.operations[op.key()] = op.id
+		tags, _ := textList(op.raw["tags"])
+		if !o.Filter.takes(tags, op.path, op.method, op.id) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		b := &builder{doc: d, opts: &o, op: op, method: op.method, headers: map[string]string{}, items: items}
+		tool, skip, err := b.build()
+		if err != nil {
+			return nil, err
+		}
+		if skip != "" {
+			s.Skipped = append(s.Skipped, Skip{op.key(), skip})
+			continue
+		}
+		if size += len(tool.Spec.InputSchema) + len(tool.Spec.OutputSchema); size > maxOutput {
+			return nil, fmt.Errorf("the manifests are larger than %d MiB together: import fewer operations at once with --include", maxOutput>>20)
+		}
+		for _, v := range b.env {
+			if env[v] == nil {
+				env[v] = map[string]bool{}
+			}
+			env[v][b.host] = true
+		}
+		s.Tools = append(s.Tools, Tool{op.key(), tool})
+	}
+	d.check(ctx, items)
+	slices.SortFunc(s.Tools, func(a, b Tool) int {
+		return cmp.Compare(a.Manifest.Metadata.Name, b.Manifest.Metadata.Name)
+	})
+	for _, v := range slices.Sorted(maps.Keys(env)) {
+		s.Env = append(s.Env, EnvUse{v, slices.Sorted(maps.Keys(env[v]))})
+	}
+	s.Warnings = slices.Clone(d.warnings)
+	slices.SortStableFunc(s.Warnings, func(a, b v1.Fault) int { return cmp.Compare(a.Path, b.Path) })
+	return s, nil
+}
+
+// builder makes the tool of one operation.
+type builder struct {
+	doc    *Document
+	opts   *Options
+	op     *operation
+	method string
+	items  map[string]*openapi3.PathItem
+
+	pathParams []string
+	args       *arguments
+	inRefs     []string
+	outRefs    []string
+	inFaults   []string
+	mapping    string
+	open       bool // arguments that no schema names go into the body
+	additional any  // schema of further properties of the body
+	dependent  map[string]any
+	headers    map[string]string
+	validation *v1.Validation
+	env        []string
+	host       string
+}
+
+func (b *builder) note(message string) { b.doc.warnAt(b.op.at, message) }
+
+// use takes a converted schema into the input schema.
+func (b *builder) use(f *schema.Fragment) any {
+	b.inRefs = append(b.inRefs, f.Refs...)
+	b.inFaults = append(b.inFaults, f.Faults...)
+	return f.Value
+}
+
+// build returns the tool, or why there is none. The error ends the whole import.
+func (b *builder) build() (*v1.Tool, string, error) {
+	if b.method == "TRACE" {
+		return nil, "an HTTP tool has no method TRACE", nil
+	}
+	if strings.Contains(b.op.path, "#") {
+		return nil, "its path holds a fragment (#), which is never sent", nil
+	}
+	op, shared, skip := b.decode()
+	if skip != "" {
+		return nil, skip, nil
+	}
+	server, err := b.server(op)
+	if err != nil {
+		if errors.Is(err, errNoServer) {
+			return nil, "", invalid(b.doc.Source, v1.Fault{Path: "/servers", Expected: "an absolute URL", Message: err.Error()})
+		}
+		return nil, err.Error(), nil
+	}
+	b.args = &arguments{taken: map[string]*argument{}, note: b.note}
+	if skip := b.arguments(shared, op); skip != "" {
+		return nil, skip, nil
+	}
+	t := v1.NewObject(v1.KindTool).(*v1.Tool)
+	t.Metadata = v1.Metadata{Name: b.op.name, Namespace: b.opts.Namespace, Labels: b.labels(op)}
+	t.Spec.Description = b.description(op)
+	t.Spec.Hints = hints(b.method, op.Summary)
+	t.Spec.HTTP = b.http(op, server)
+	if skip := b.schemas(t, op); skip != "" {
+		return nil, skip, nil
+	}
+	t.Spec.HTTP.Headers = orNil(b.headers)
+	t.Spec.Validation = b.validation
+	if err := b.provenance(t); err != nil {
+		return nil, err.Error(), nil
+	}
+	if fs := t.Validate(); len(fs) > 0 {
+		return nil, v1.NewValidationError(v1.ManifestInvalid, b.op.name, fs).Error(), nil
+	}
+	return t, "", nil
+}
+
+// decode gives the operation to kin-openapi, with its references followed.
+func (b *builder) decode() (op *openapi3.Operation, shared openapi3.Parameters, skip string) {
+	defer func() { // foreign data; a bug of the decoder must not end the process
+		if r := recover(); r != nil {
+			skip = fmt.Sprintf("it could not be read: %v", r)
+		}
+	}()
+	s := operationShape()
+	m, err := b.doc.outline.copy(s, b.op.at, b.op.raw)
+	if err != nil {
+		return nil, nil, err.Error()
+	}
+	if list, ok := m["servers"].([]any); ok {
+		m["servers"] = serverText(list)
+	}
+	if op, err = decode[openapi3.Operation](m); err != nil {
+		return nil, nil, err.Error()
+	}
+	itemShape := &shape{list: s.list}
+	im, err := b.doc.outline.copy(itemShape, b.op.itemAt, map[string]any{"parameters": b.op.item["parameters"]})
+	if err != nil {
+		return nil, nil, "the parameters of its path: " + err.Error()
+	}
+	item, err := decode[openapi3.PathItem](im)
+	if err != nil {
+		return nil, nil, "the parameters of its path: " + err.Error()
+	}
+	if b.items[b.op.path] == nil {
+		b.items[b.op.path] = item
+	}
+	b.items[b.op.path].SetOperation(b.method, op)
+	return op, item.Parameters, ""
+}
+
+// server returns the base URL of the operation. --server replaces them all.
+func (b *builder) server(op *openapi3.Operation) (string, error) {
+	if b.opts.Server != "" {
+		return b.opts.Server, nil
+	}
+	if op.Servers != nil && len(*op.Servers) > 0 {
+		return serverURL(*op.Servers, b.doc.base)
+	}
+	if list, ok := b.op.item["servers"].([]any); ok && len(list) > 0 {
+		s, err := decode[openapi3.Servers](serverText(list))
+		if err != nil {
+			return "", fmt.Errorf("the servers of its path: %w", err)
+		}
+		return serverURL(*s, b.doc.base)
+	}
+	return serverURL(b.doc.head.Servers, b.doc.base)
+}
+
+// arguments reads parameters and body. Query parameters come first, then the
+// body, then what is free to be renamed.
+func (b *builder) arguments(shared openapi3.Parameters, op *openapi3.Operation) (skip string) {
+	for _, s := range pathSegments(b.op.path) {
+		if s.param && !slices.Contains(b.pathParams, s.text) {
+			b.pathParams = append(b.pathParams, s.text)
+		}
+	}
+	params := mergeParameters(shared, op.Parameters)
+	for _, p := range params {
+		if p.In == "query" {
+			b.parameter(p)
+		}
+	}
+	if skip := b.body(op.RequestBody); skip != "" {
+		return skip
+	}
+	for _, p := range params {
+		if p.In != "query" {
+			b.parameter(p)
+		}
+	}
+	for _, name := range b.pathParams {
+		if b.args.by("path", name) == nil {
+			b.note("the path parameter " + quote(name) + " is not declared: it is text")
+			b.args.add(&argument{source: name, in: "path", required: true, schema: map[string]any{"type": "string"}})
+		}
+	}
+	return ""
+}
+
+// schemas sets the input and output schema.
+func (b *builder) schemas(t *v1.Tool, op *openapi3.Operation) (skip string) {
+	root, faults := b.withDefs(b.inputSchema(), b.inRefs, schema.Request, "input_schema")
+	if faults = append(slices.Clone(b.inFaults), faults...); len(faults) > 0 {
+		return strings.Join(faults, "; ")
+	}
+	t.Spec.InputSchema = schema.Encode(root)
+	if b.opts.Check != nil {
+		if err := b.opts.Check(t.Spec.InputSchema); err != nil {
+			return "its input schema cannot be used: " + err.Error()
+		}
+	}
+	if op.Responses == nil {
+		return ""
+	}
+	out := b.outputSchema(op.Responses)
+	if out == nil {
+		return ""
+	}
+	out, faults = b.withDefs(out, b.outRefs, schema.Response, "output_schema")
+	raw := schema.Encode(out)
+	if len(faults) == 0 && b.opts.Check != nil {
+		if err := b.opts.Check(raw); err != nil {
+			faults = append(faults, err.Error())
+		}
+	}
+	if len(faults) > 0 {
+		b.note("no output_schema: " + strings.Join(faults, "; "))
+		b.validation = nil
+		return ""
+	}
+	t.Spec.OutputSchema = raw
+	return ""
+}
+
+// Annotations of an imported manifest.
+const (
+	AnnotationSource    = "toolctl.dev/openapi-source"
+	AnnotationOperation = "toolctl.dev/openapi-operation"
+	AnnotationVersion   = "toolctl.dev/openapi-version"
+	AnnotationHash      = "toolctl.dev/openapi-hash"
+)
+
+// provenance says where the manifest came from. The hash is that of the spec as
+// it was generated, so that a reader sees whether it was changed since.
+func (b *builder) provenance(t *v1.Tool) error {
+	spec, err := json.Marshal(t.Spec)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(spec)
+	t.Metadata.Annotations = map[string]string{
+		AnnotationSource:    b.doc.Source,
+		AnnotationOperation: b.op.key(),
+		AnnotationHash:      "sha256:" + hex.EncodeToString(sum[:]),
+	}
+	if b.doc.Version != "" {
+		t.Metadata.Annotations[AnnotationVersion] = b.doc.Version
+	}
+	return nil
+}
+
+func orNil[K comparable, V any](m map[K]V) map[K]V {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}

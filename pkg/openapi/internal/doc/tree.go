@@ -1,0 +1,341 @@
+// Package doc reads an OpenAPI document and the files it refers to into JSON
+// trees, and follows references between them. It never opens a network
+// connection and never leaves the folder of the document.
+//
+// A tree is made of map[string]any, []any, string, [json.Number], bool and nil.
+// Trees are shared and never changed.
+package doc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Bounds of a document. Aliases count as often as they are used.
+const (
+	// MaxBytes is the most bytes that are read, all files together.
+	MaxBytes = 50 << 20
+	// MaxDepth is the deepest nesting of objects and lists.
+	MaxDepth = 200
+	// MaxNodes is the most values in one file.
+	MaxNodes = 8_000_000
+	// MaxExponent bounds the exponent of a number, and its digits: a number such as
+	// 1e999999999 takes a validator down that computes with exact numbers.
+	MaxExponent = 400
+)
+
+// Parse reads YAML 1.2 or JSON. Numbers keep every digit. YAML is read by the
+// core schema of YAML 1.2 (section 10.3.2): no, on and y are text. Merge keys
+// (<<) are followed, because documents in the wild use them.
+func Parse(data []byte) (any, error) {
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("larger than %d MiB", MaxBytes>>20)
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) > 0 && t[0] == '{' {
+		if v, err := parseJSON(data); err == nil || !isSyntax(err) {
+			return v, err
+		} else if y, yerr := parseYAML(data); yerr == nil {
+			return y, nil // a YAML flow mapping
+		} else {
+			return nil, err
+		}
+	}
+	return parseYAML(data)
+}
+
+func isSyntax(err error) bool {
+	var s *syntaxError
+	return errors.As(err, &s)
+}
+
+type syntaxError struct {
+	line, column int
+	msg          string
+}
+
+func (e *syntaxError) Error() string { return fmt.Sprintf("%d:%d: %s", e.line, e.column, e.msg) }
+
+func parseJSON(data []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var v any
+	err := dec.Decode(&v)
+	if err == nil {
+		if _, end := dec.Token(); !errors.Is(end, io.EOF) {
+			err = errors.New("more data after the document")
+		}
+	}
+	if err != nil {
+		offset := dec.InputOffset()
+		var s *json.SyntaxError
+		if errors.As(err, &s) {
+			offset = s.Offset
+		}
+		before := data[:min(int(offset), len(data))]
+		return nil, &syntaxError{1 + bytes.Count(before, []byte("\n")), 1 + len(before) - (bytes.LastIndexByte(before, '\n') + 1), strings.TrimPrefix(err.Error(), "json: ")}
+	}
+	b := budget{}
+	return v, b.check(v, 0)
+}
+
+type budget struct{ nodes int }
+
+func (b *budget) take(n, depth int) error {
+	if depth > MaxDepth {
+		return fmt.Errorf("nested deeper than %d levels", MaxDepth)
+	}
+	if b.nodes += n; b.nodes > MaxNodes {
+		return fmt.Errorf("more than %d values, aliases counted as often as they are used", MaxNodes)
+	}
+	return nil
+}
+
+func (b *budget) check(v any, depth int) error {
+	if err := b.take(1, depth); err != nil {
+		return err
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			if err := b.check(e, depth+1); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if err := b.check(e, depth+1); err != nil {
+				return err
+			}
+		}
+	case json.Number:
+		return checkNumber(string(v))
+	}
+	return nil
+}
+
+func checkNumber(s string) error {
+	mantissa, exp, _ := strings.Cut(strings.ToLower(s), "e")
+	n, err := strconv.Atoi(exp)
+	if len(mantissa) > MaxExponent || exp != "" && (err != nil || n > MaxExponent || n < -MaxExponent) {
+		return fmt.Errorf("the number %.20s… is out of range: at most %d digits and exponents of ±%d are read", s, MaxExponent, MaxExponent)
+	}
+	return nil
+}
+
+func parseYAML(data []byte) (_ any, err error) {
+	defer func() { // the YAML parser is given foreign bytes; a bug of it must not end the process
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the YAML parser failed: %v", r)
+		}
+	}()
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var root yaml.Node
+	if err := dec.Decode(&root); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("the document is empty")
+		}
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	var next yaml.Node
+	if err := dec.Decode(&next); err == nil {
+		return nil, fmt.Errorf("line %d: a second YAML document: expected one", next.Line)
+	} else if !errors.Is(err, io.EOF) {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	c := &yamlReader{anchors: map[*yaml.Node]anchored{}}
+	if len(root.Content) == 0 {
+		return nil, errors.New("the document is empty")
+	}
+	return c.value(root.Content[0], 0)
+}
+
+type anchored struct {
+	value any
+	nodes int
+	depth int // of the value itself
+	open  bool
+}
+
+type yamlReader struct {
+	budget
+	anchors map[*yaml.Node]anchored
+	deepest int
+}
+
+func (c *yamlReader) value(n *yaml.Node, depth int) (any, error) {
+	c.deepest = max(c.deepest, depth)
+	if err := c.take(1, depth); err != nil {
+		return nil, fmt.Errorf("line %d: %w", n.Line, err)
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return c.alias(n, depth)
+	case yaml.SequenceNode:
+		return c.open(n, depth, func() (any, error) {
+			list := make([]any, 0, len(n.Content))
+			for _, e := range n.Content {
+				v, err := c.value(e, depth+1)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, v)
+			}
+			return list, nil
+		})
+	case yaml.MappingNode:
+		return c.open(n, depth, func() (any, error) { return c.mapping(n, depth) })
+	case yaml.ScalarNode:
+		v, err := scalar(n)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n.Line, err)
+		}
+		if n.Anchor != "" {
+			c.anchors[n] = anchored{value: v, nodes: 1}
+		}
+		return v, nil
+	}
+	return nil, fmt.Errorf("line %d: unexpected YAML node", n.Line)
+}
+
+// open reads a node with children and, when it has an anchor, remembers what it
+// costs to use it again.
+func (c *yamlReader) open(n *yaml.Node, depth int, read func() (any, error)) (any, error) {
+	if n.Anchor == "" {
+		return read()
+	}
+	c.anchors[n] = anchored{open: true}
+	nodes, deepest := c.nodes, c.deepest
+	c.deepest = depth
+	v, err := read()
+	c.anchors[n] = anchored{value: v, nodes: c.nodes - nodes + 1, depth: c.deepest - depth}
+	c.deepest = max(deepest, c.deepest)
+	return v, err
+}
+
+func (c *yamlReader) alias(n *yaml.Node, depth int) (any, error) {
+	a, ok := c.anchors[n.Alias]
+	if !ok || a.open {
+		return nil, fmt.Errorf("line %d: the alias *%s stands inside its own anchor", n.Line, n.Value)
+	}
+	if err := c.take(a.nodes, depth+a.depth); err != nil {
+		return nil, fmt.Errorf("line %d: %w", n.Line, err)
+	}
+	c.deepest = max(c.deepest, depth+a.depth)
+	return a.value, nil
+}
+
+func (c *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
+	m := make(map[string]any, len(n.Content)/2)
+	var merged []map[string]any
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		if k.Kind == yaml.AliasNode {
+			k = k.Alias
+		}
+		if k.Kind != yaml.ScalarNode {
+			return nil, fmt.Errorf("line %d: a key must be text", k.Line)
+		}
+		v, err := c.value(n.Content[i+1], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if k.Value == "<<" && k.Style == 0 {
+			switch v := v.(type) {
+			case map[string]any:
+				merged = append(merged, v)
+				continue
+			case []any:
+				for _, e := range v {
+					if em, ok := e.(map[string]any); ok {
+						merged = append(merged, em)
+					}
+				}
+				continue
+			}
+		}
+		m[k.Value] = v
+	}
+	for _, from := range merged {
+		for k, v := range from {
+			if _, ok := m[k]; !ok {
+				m[k] = v
+			}
+		}
+	}
+	return m, nil
+}
+
+var (
+	coreInt   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	coreOther = regexp.MustCompile(`^(0o[0-7]+|0x[0-9a-fA-F]+)$`)
+	coreFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+)
+
+// scalar resolves a scalar by the core schema of YAML 1.2, section 10.3.2.
+// Infinity and NaN stay text: JSON has no such numbers.
+func scalar(n *yaml.Node) (any, error) {
+	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	s := n.Value
+	if n.Style&quoted != 0 || n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str" {
+		return s, nil
+	}
+	switch s {
+	case "", "~", "null", "Null", "NULL":
+		return nil, nil
+	case "true", "True", "TRUE":
+		return true, nil
+	case "false", "False", "FALSE":
+		return false, nil
+	}
+	switch {
+	case coreInt.MatchString(s):
+		if err := checkNumber(s); err != nil {
+			return nil, err
+		}
+		i, _ := new(big.Int).SetString(strings.TrimPrefix(s, "+"), 10)
+		return json.Number(i.String()), nil
+	case coreOther.MatchString(s):
+		if err := checkNumber(strings.ReplaceAll(strings.ToLower(s), "e", "0")); err != nil {
+			return nil, err
+		}
+		i, _ := new(big.Int).SetString(s, 0)
+		return json.Number(i.String()), nil
+	case coreFloat.MatchString(s):
+		if err := checkNumber(s); err != nil {
+			return nil, err
+		}
+		return json.Number(jsonFloat(s)), nil
+	}
+	return s, nil
+}
+
+// jsonFloat writes a YAML float as JSON (RFC 8259, section 6) without rounding it.
+func jsonFloat(s string) string {
+	s = strings.TrimPrefix(s, "+")
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = "-", s[1:]
+	}
+	mantissa, exp := s, ""
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		mantissa, exp = s[:i], s[i:]
+	}
+	whole, frac, _ := strings.Cut(mantissa, ".")
+	if whole = strings.TrimLeft(whole, "0"); whole == "" {
+		whole = "0"
+	}
+	if frac != "" {
+		whole += "." + frac
+	}
+	return sign + whole + exp
+}

@@ -1,0 +1,163 @@
+package openapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
+)
+
+// LoadOptions say how a document is read. The zero value works.
+type LoadOptions struct {
+	// Client fetches a document from a URL. Default: one with a timeout of a minute
+	// that follows at most five redirects.
+	Client *http.Client
+	// Stdin is read when the source is "-". Default: reading "-" is an error.
+	Stdin io.Reader
+}
+
+// Load reads the document at source: a file, an http or https URL, or "-" for
+// standard input. Other files in the folder of a file, and below it, may be
+// referred to; nothing else is opened or fetched. A document that cannot be
+// used is a *[v1.ValidationError].
+func Load(ctx context.Context, source string, o LoadOptions) (*Document, error) {
+	switch {
+	case source == "-":
+		if o.Stdin == nil {
+			return nil, errors.New("standard input cannot be read here")
+		}
+		data, err := readAll(o.Stdin)
+		if err != nil {
+			return nil, fmt.Errorf("standard input: %w", err)
+		}
+		return Parse(data, "stdin", "", nil)
+	case strings.HasPrefix(source, "http://"), strings.HasPrefix(source, "https://"):
+		u, err := url.Parse(source)
+		if err != nil {
+			return nil, err
+		}
+		data, err := fetch(ctx, o.Client, source)
+		if err != nil {
+			return nil, err
+		}
+		clean := *u
+		clean.User, clean.RawQuery, clean.Fragment = nil, "", "" // where secrets stand
+		return Parse(data, clean.String(), clean.String(), nil)
+	}
+	return loadFile(source)
+}
+
+func loadFile(source string) (*Document, error) {
+	// References are followed as operations are imported, so the folder stays open as
+	// long as the document is in use; its descriptor is closed when that is collected.
+	root, err := os.OpenRoot(filepath.Dir(source))
+	if err != nil {
+		return nil, err
+	}
+	// The file itself may be a link that leads elsewhere; what it refers to may not.
+	st, err := os.Stat(source)
+	if err != nil {
+		return nil, err
+	}
+	if st.IsDir() {
+		return nil, fmt.Errorf("%s is a folder: name the file of an OpenAPI document", source)
+	}
+	f, err := os.Open(source)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only
+	data, err := readAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	return Parse(data, filepath.ToSlash(source), "", root.FS())
+}
+
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, doc.MaxBytes+1))
+	if err == nil && len(data) > doc.MaxBytes {
+		err = fmt.Errorf("larger than %d MiB", doc.MaxBytes>>20)
+	}
+	return data, err
+}
+
+const (
+	fetchTimeout = time.Minute
+	maxRedirects = 5
+)
+
+func fetch(ctx context.Context, client *http.Client, source string) ([]byte, error) {
+	if client == nil {
+		client = &http.Client{Timeout: fetchTimeout, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			switch {
+			case len(via) > maxRedirects:
+				return fmt.Errorf("more than %d redirects", maxRedirects)
+			case via[0].URL.Scheme == "https" && req.URL.Scheme != "https":
+				return errors.New("a redirect leads from https to http")
+			}
+			return nil
+		}}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json, application/yaml, text/yaml, */*;q=0.5")
+	shown := req.URL.Scheme + "://" + req.URL.Host + req.URL.EscapedPath()
+	resp, err := client.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // its text holds the whole URL
+		}
+		return nil, &v1.ExecutionError{Phase: v1.PhaseConnect, Message: "cannot fetch " + shown + ": " + err.Error(), Cause: err}
+	}
+	defer func() { _ = resp.Body.Close() }() // read only
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s: expected 200 and an OpenAPI document", shown, resp.Status)
+	}
+	data, err := readAll(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shown, err)
+	}
+	return data, nil
+}
+
+// Parse reads a document from bytes. source names it in messages and
+// annotations; base is its URL, for relative servers, or ""; folder holds the
+// files it may refer to, or is nil.
+func Parse(data []byte, source, base string, folder fs.FS) (*Document, error) {
+	name := source
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		name = name[i+1:]
+	}
+	set, err := doc.NewSet(data, folder, name)
+	if err != nil {
+		return nil, invalid(source, v1.Fault{Expected: "an OpenAPI document in YAML or JSON", Message: err.Error()})
+	}
+	return newDocument(set, source, base)
+}
+
+// invalid makes the error of a document that cannot be used: a
+// *[v1.ValidationError] whose text speaks of the document.
+func invalid(source string, fault v1.Fault) error {
+	fault.Source = v1.Source{File: source}
+	return &documentError{v1.NewValidationError(v1.ManifestInvalid, "", []v1.Fault{fault})}
+}
+
+type documentError struct{ cause *v1.ValidationError }
+
+func (e *documentError) Error() string { return e.cause.Faults[0].String() }
+
+func (e *documentError) Unwrap() error { return e.cause }

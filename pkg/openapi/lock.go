@@ -1,0 +1,113 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
+)
+
+// LockFile is the name of the file that holds the manifests as they were last
+// generated. It is JSON for people to review and to commit beside the manifests;
+// its name keeps it from being loaded as one.
+const LockFile = "openapi-import.lock"
+
+// lock is the content of LockFile.
+type lock struct {
+	Comment string      `json:"comment"`
+	Source  string      `json:"source"`
+	Title   string      `json:"title"`
+	Version string      `json:"version,omitempty"`
+	Tools   []lockEntry `json:"tools"`
+}
+
+const lockComment = "Written by toolctl import openapi: the manifests as they were last generated. The next import compares with them to keep changes made by hand. Remove an entry to import its operation anew."
+
+// lockEntry is one operation's last import.
+type lockEntry struct {
+	Operation string `json:"operation"`
+	File      string `json:"file"`
+	// Written is the SHA-256 of the file as the import wrote it.
+	Written string `json:"written"`
+	// Manifest is the manifest as it was generated, before any merge.
+	Manifest json.RawMessage `json:"manifest"`
+}
+
+// maxLock is the largest lock file that is read, in bytes.
+const maxLock = 1 << 30
+
+func readLock(root *os.Root) (*lock, error) {
+	data, err := readFile(root, LockFile, maxLock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &lock{Comment: lockComment}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	var l lock
+	if err := dec.Decode(&l); err != nil {
+		return nil, fmt.Errorf("%s: %w: restore it from version control, or remove it to import into files anew", LockFile, err)
+	}
+	for i, e := range l.Tools {
+		base, ok := strings.CutSuffix(e.File, ".yaml")
+		if !ok || !v1.IsName(base) {
+			return nil, fmt.Errorf("%s: tools[%d].file: %q is not a file of an import", LockFile, i, e.File)
+		}
+		if _, err := doc.Parse(e.Manifest); err != nil {
+			return nil, fmt.Errorf("%s: tools[%d].manifest: %w", LockFile, i, err)
+		}
+	}
+	return &l, nil
+}
+
+func (l *lock) encode() ([]byte, error) {
+	l.Comment = lockComment
+	return manifest.MarshalJSON(l)
+}
+
+func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
+	st, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s is larger than %d MiB", name, limit>>20)
+	}
+	return data, err
+}
+
+// writeFile replaces a file in one step, so that no half-written file is left.
+func writeFile(root *os.Root, name string, data []byte) error {
+	temp := "." + name + ".tmp"
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(temp, name)
+	}
+	if err != nil {
+		err = errors.Join(err, root.Remove(temp))
+	}
+	return err
+}

@@ -1,0 +1,125 @@
+package openapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// maxName is the longest name that is given: a DNS-1123 label (RFC 1123), which
+// is also short enough for the wire.
+const maxName = 63
+
+// kebab writes an identifier in lower case with dashes: getPetById is
+// get-pet-by-id, repos/list-for-org is repos-list-for-org. What is not an ASCII
+// letter or digit separates words. The result is "" when nothing is left.
+func kebab(s string) string {
+	var words []string
+	var word []rune
+	end := func() {
+		if len(word) > 0 {
+			words = append(words, strings.ToLower(string(word)))
+			word = nil
+		}
+	}
+	runes := []rune(s)
+	for i, r := range runes {
+		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			end()
+			continue
+		}
+		if unicode.IsUpper(r) && len(word) > 0 {
+			before := runes[i-1]
+			next := i+1 < len(runes) && unicode.IsLower(runes[i+1])
+			// petId, and the last capital of HTTPServer; not the s of IDs.
+			if !unicode.IsUpper(before) || next && string(runes[i+1:min(i+3, len(runes))]) != "s" {
+				end()
+			}
+		}
+		word = append(word, r)
+	}
+	end()
+	return strings.Join(words, "-")
+}
+
+// toolName returns the name of an operation's tool: its operationId, or method
+// and path where there is none.
+func toolName(prefix, operationID, method, path string) string {
+	name := kebab(operationID)
+	if name == "" {
+		name = kebab(method + "/" + path)
+	}
+	if prefix != "" {
+		name = prefix + name
+	}
+	if len(name) > maxName {
+		name = withHash(name, method+" "+path)
+	}
+	return name
+}
+
+// withHash makes a name unlike others by eight digits that depend on the operation alone.
+func withHash(name, operation string) string {
+	sum := sha256.Sum256([]byte(operation))
+	cut := strings.TrimRight(name[:min(len(name), maxName-9)], "-_.")
+	return cut + "-" + hex.EncodeToString(sum[:4])
+}
+
+// fieldName makes a name that a Go template reads as {{.name}}.
+func fieldName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, s)
+	if s == "" || s[0] >= '0' && s[0] <= '9' {
+		s = "_" + s
+	}
+	return s[:min(len(s), 64)]
+}
+
+// envName makes the first part of variable names from the title of an API:
+// "GitHub v3 REST API" is GITHUB. Words that say nothing about which API it is
+// are left out, unless nothing else is there.
+func envName(title string) string {
+	filler := map[string]bool{"api": true, "apis": true, "rest": true, "openapi": true, "swagger": true, "spec": true, "specification": true, "the": true, "http": true}
+	words := strings.FieldsFunc(title, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	var kept []string
+	for _, w := range words {
+		low := strings.ToLower(w)
+		if filler[low] || strings.Trim(low, "v0123456789") == "" {
+			continue
+		}
+		kept = append(kept, w)
+	}
+	if len(kept) == 0 {
+		kept = words
+	}
+	for len(kept) > 1 && len(strings.Join(kept, "_")) > 32 {
+		kept = kept[:len(kept)-1]
+	}
+	name := strings.ToUpper(strings.Join(kept, "_"))
+	name = name[:min(len(name), 32)]
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "API_" + name
+	}
+	return strings.TrimRight(name, "_")
+}
+
+// labelValue makes a legal label value, or "".
+func labelValue(s string) string {
+	v := kebab(s)
+	v = strings.Trim(v[:min(len(v), maxName)], "-")
+	return v
+}
+
+// validPrefix reports whether names may start with it.
+func validPrefix(p string) bool {
+	return p == "" || len(p) <= 32 && v1.IsName(p+"x") && !strings.Contains(p, ".")
+}
