@@ -1,0 +1,329 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+var rawMessage = reflect.TypeFor[json.RawMessage]()
+
+// A field is one member of a struct as JSON knows it.
+type field struct {
+	index []int
+	typ   reflect.Type
+	// keepEmpty tells an empty list from an absent one (json omitzero).
+	keepEmpty bool
+}
+
+type fieldTable struct {
+	byName map[string]field
+	names  []string
+}
+
+var tables sync.Map // reflect.Type -> *fieldTable
+
+// tableOf returns the fields of a struct by JSON name; embedded structs are inline.
+func tableOf(t reflect.Type) *fieldTable {
+	if c, ok := tables.Load(t); ok {
+		return c.(*fieldTable)
+	}
+	c := &fieldTable{byName: map[string]field{}}
+	for _, f := range reflect.VisibleFields(t) {
+		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || !f.IsExported() || name == "-" || name == "" {
+			continue
+		}
+		c.byName[name] = field{index: f.Index, typ: f.Type, keepEmpty: opts == "omitzero"}
+		c.names = append(c.names, name)
+	}
+	tables.Store(t, c)
+	return c
+}
+
+// decode puts the value of n into v and reports whether it fitted.
+func (d *document) decode(n *yaml.Node, v reflect.Value) bool {
+	if !d.spend(n, 1) {
+		return false
+	}
+	if v.Type() == rawMessage {
+		raw := d.rawJSON(n)
+		if raw == nil {
+			return false
+		}
+		v.SetBytes(raw)
+		return true
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		p := reflect.New(v.Type().Elem())
+		if !d.decode(n, p.Elem()) {
+			return false
+		}
+		v.Set(p)
+		return true
+	case reflect.Struct:
+		return d.decodeStruct(n, v)
+	case reflect.Slice:
+		return d.decodeSlice(n, v)
+	case reflect.Map:
+		return d.decodeMap(n, v)
+	}
+	return d.decodeScalar(n, v)
+}
+
+func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
+	if n.Kind != yaml.MappingNode {
+		return d.mismatch(n, "object")
+	}
+	table := tableOf(v.Type())
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, val := n.Content[i], n.Content[i+1]
+		f, ok := table.byName[k.Value]
+		if !ok && d.promptKit {
+			f, ok = table.byName[promptKitFields[k.Value]]
+		}
+		d.path = append(d.path, step{key: k.Value, index: -1})
+		switch {
+		case !ok:
+			d.unknown(k, table)
+		case val.Kind == yaml.ScalarNode && val.Tag == tagNull: // absent
+		default:
+			d.decode(val, v.FieldByIndex(f.index))
+			if e := v.FieldByIndex(f.index); !f.keepEmpty && (e.Kind() == reflect.Slice || e.Kind() == reflect.Map) && e.Len() == 0 {
+				e.SetZero()
+			}
+		}
+		d.path = d.path[:len(d.path)-1]
+	}
+	return true
+}
+
+func (d *document) unknown(k *yaml.Node, table *fieldTable) {
+	f := v1.Fault{Expected: "a known field", Got: strconv.Quote(clip(k.Value)), Message: fmt.Sprintf("unknown field %q", clip(k.Value))}
+	if d.muted() || d.promptKit && isPromptKitVars(k.Value) {
+		return // adaptPromptKit reads the latter
+	}
+	if d.promptKit || d.markdown {
+		f.Severity = v1.SeverityWarning
+		f.Message += ": ignored"
+		d.fault(k, f)
+		return
+	}
+	near := v1.Nearest(k.Value, table.names)
+	if near != "" {
+		f.Expected = strconv.Quote(near)
+		f.Message += fmt.Sprintf("; did you mean %q?", near)
+		parent := d.path[:len(d.path)-1]
+		d.misspelt = append(d.misspelt, (&document{path: parent}).pointer()+"/"+near)
+	}
+	d.error(k, f)
+}
+
+func (d *document) decodeSlice(n *yaml.Node, v reflect.Value) bool {
+	if n.Kind != yaml.SequenceNode {
+		return d.mismatch(n, "array")
+	}
+	s := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+	kept := 0
+	for i, c := range n.Content {
+		d.path = append(d.path, step{index: i})
+		if d.decode(c, s.Index(kept)) {
+			kept++
+		} else {
+			s.Index(kept).SetZero()
+			if !d.promptKit {
+				kept++ // keep the places of what follows
+			}
+		}
+		d.path = d.path[:len(d.path)-1]
+		if d.full {
+			break
+		}
+	}
+	v.Set(s.Slice(0, kept))
+	return true
+}
+
+func (d *document) decodeMap(n *yaml.Node, v reflect.Value) bool {
+	if n.Kind != yaml.MappingNode {
+		return d.mismatch(n, "object")
+	}
+	m := reflect.MakeMapWithSize(v.Type(), len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content) && !d.full; i += 2 {
+		k := n.Content[i].Value
+		e := reflect.New(v.Type().Elem()).Elem()
+		d.path = append(d.path, step{key: k, index: -1})
+		if d.decode(n.Content[i+1], e) {
+			m.SetMapIndex(reflect.ValueOf(k), e)
+		}
+		d.path = d.path[:len(d.path)-1]
+	}
+	v.Set(m)
+	return true
+}
+
+func (d *document) decodeScalar(n *yaml.Node, v reflect.Value) bool {
+	scalar := n.Kind == yaml.ScalarNode
+	switch v.Kind() {
+	case reflect.String:
+		if !scalar || n.Tag != tagStr {
+			d.mismatch(n, "string")
+			if !d.promptKit || !scalar || n.Tag == tagNull {
+				return false
+			}
+		}
+		v.SetString(n.Value)
+		return true
+	case reflect.Bool:
+		if !scalar || n.Tag != tagBool {
+			return d.mismatch(n, "boolean")
+		}
+		v.SetBool(n.Value == "true")
+		return true
+	case reflect.Int, reflect.Int64:
+		if !scalar || n.Tag != tagInt {
+			return d.mismatch(n, "integer")
+		}
+		i, err := strconv.ParseInt(n.Value, 10, 64)
+		if err != nil || v.OverflowInt(i) {
+			return d.outOfRange(n, "an integer of 64 bits")
+		}
+		v.SetInt(i)
+		return true
+	case reflect.Float64:
+		if !scalar || n.Tag != tagInt && n.Tag != tagFloat {
+			return d.mismatch(n, "number")
+		}
+		f, err := strconv.ParseFloat(n.Value, 64)
+		if err != nil {
+			return d.outOfRange(n, "a number of 64 bits")
+		}
+		v.SetFloat(f)
+		return true
+	}
+	panic("manifest: api/v1 has a field of a type that is not read: " + v.Type().String())
+}
+
+func (d *document) outOfRange(n *yaml.Node, want string) bool {
+	d.soft(n, v1.Fault{Expected: want, Got: describe(n), Message: fmt.Sprintf("%s is out of range: expected %s", clip(n.Value), want)})
+	return false
+}
+
+// mismatch records a value of the wrong type, and says what to do when that is plain.
+func (d *document) mismatch(n *yaml.Node, want string) bool {
+	got := describe(n)
+	msg := "expected " + want + ", got " + got
+	switch isString := n.Kind == yaml.ScalarNode && n.Tag == tagStr; {
+	case want == "string" && n.Kind == yaml.ScalarNode && n.Tag != tagNull && !isString:
+		msg += ": quote it"
+	case want == "boolean" && isString:
+		switch strings.ToLower(n.Value) {
+		case "y", "yes", "on", "true":
+			msg += ": write true"
+		case "n", "no", "off", "false":
+			msg += ": write false"
+		}
+	case (want == "integer" || want == "number") && isString:
+		tag, text, reason := resolvePlain(n.Value)
+		if reason == "" && (tag == tagInt || tag == tagFloat && want == "number") {
+			msg += ": write " + text + " without quotes"
+		}
+	case want == "array" && n.Kind == yaml.ScalarNode && n.Tag != tagNull:
+		msg += ": write it as a list"
+	}
+	d.soft(n, v1.Fault{Expected: want, Got: got, Message: msg})
+	return false
+}
+
+// rawJSON returns the value as compact JSON with the keys in the order in which
+// they are written; nil when a bound was reached.
+func (d *document) rawJSON(n *yaml.Node) json.RawMessage {
+	d.buf = d.appendJSON(d.buf[:0], n, 0)
+	if d.full {
+		return nil
+	}
+	raw := make(json.RawMessage, len(d.buf)) // exact: thousands of these stay in memory
+	copy(raw, d.buf)
+	return raw
+}
+
+func (d *document) appendJSON(b []byte, n *yaml.Node, depth int) []byte {
+	// Aliases of aliases are deeper than what was written, so depth counts here again.
+	if depth > maxDepth {
+		d.overflow(n, fmt.Sprintf("nested deeper than %d levels", maxDepth))
+	}
+	if !d.spend(n, 1) {
+		return b
+	}
+	start := len(b)
+	switch n.Kind {
+	case yaml.MappingNode:
+		b = append(b, '{')
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendString(b, n.Content[i].Value)
+			b = append(b, ':')
+			b = d.appendJSON(b, n.Content[i+1], depth+1)
+		}
+		return append(b, '}')
+	case yaml.SequenceNode:
+		b = append(b, '[')
+		for i, c := range n.Content {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = d.appendJSON(b, c, depth+1)
+		}
+		return append(b, ']')
+	}
+	if n.Tag == tagStr {
+		b = appendString(b, n.Value)
+	} else {
+		b = append(b, n.Value...)
+	}
+	if d.bytes += len(b) - start; d.bytes > maxJSONBytes {
+		d.overflow(n, fmt.Sprintf("the document expands to more than %d MiB", maxJSONBytes>>20))
+	}
+	return b
+}
+
+// appendString appends s as a JSON string (RFC 8259, section 7), with the escapes
+// of encoding/json, so that a value has one form wherever it comes from.
+func appendString(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c == 0xe2 && (strings.HasPrefix(s[i:], "\u2028") || strings.HasPrefix(s[i:], "\u2029")):
+			b = append(b, `\u202`...)
+			b = append(b, hex[s[i+2]&15])
+			i += 2
+		case c >= 0x20:
+			b = append(b, c)
+		case c == '\b':
+			b = append(b, `\b`...)
+		case c == '\f':
+			b = append(b, `\f`...)
+		case c == '\n':
+			b = append(b, `\n`...)
+		case c == '\t':
+			b = append(b, `\t`...)
+		case c == '\r':
+			b = append(b, `\r`...)
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	return append(b, '"')
+}

@@ -1,0 +1,273 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// A document is one object while it is read: its tree, where in it the reader
+// stands, and what was found wrong.
+type document struct {
+	file string
+	root *yaml.Node
+	// promptKit and markdown make unknown fields warnings.
+	promptKit, markdown bool
+
+	path    []step
+	anchors map[*yaml.Node]int    // states of anchored nodes; shared by the documents of a file
+	seen    map[string]*yaml.Node // scratch of earlier
+	spent   int                   // nodes that were visited, aliases as often as they are used
+	bytes   int                   // JSON that was written
+	full    bool                  // a bound was reached; nothing more is read
+	buf     []byte                // scratch of rawJSON
+	faults  []v1.Fault
+	// misspelt holds the pointers of fields that were written wrongly, by their right name.
+	misspelt []string
+}
+
+// A step is one token of a path: a key, or an index when index is not negative.
+type step struct {
+	key   string
+	index int
+}
+
+// pointer returns the JSON pointer of where the reader stands.
+func (d *document) pointer() string {
+	var p string
+	for _, s := range d.path {
+		if s.index >= 0 {
+			p += "/" + strconv.Itoa(s.index)
+		} else {
+			p = v1.Pointer(p, s.key)
+		}
+		if len(p) > 256 {
+			return p // of a parent; a longer path helps nobody
+		}
+	}
+	return p
+}
+
+// fault records a fault of the value at n, where the reader stands.
+func (d *document) fault(n *yaml.Node, f v1.Fault) {
+	if d.muted() {
+		return
+	}
+	if f.Path == "" {
+		f.Path = d.pointer()
+	}
+	if f.Source.IsZero() {
+		f.Source = d.source(n)
+	}
+	d.faults = append(d.faults, f)
+	if len(d.faults) == maxFaults {
+		d.faults = append(d.faults, v1.Fault{Source: f.Source, Message: fmt.Sprintf("more than %d faults in this document: the rest is not listed", maxFaults)})
+	}
+}
+
+// maxFaults bounds what one document may report.
+const maxFaults = 1000
+
+// muted reports whether no more faults are recorded.
+func (d *document) muted() bool { return len(d.faults) > maxFaults }
+
+func (d *document) error(n *yaml.Node, f v1.Fault) {
+	f.Severity = ""
+	d.fault(n, f)
+}
+
+// soft records what is an error in our own manifests and a warning in PromptKit's.
+func (d *document) soft(n *yaml.Node, f v1.Fault) {
+	if d.promptKit {
+		f.Severity = v1.SeverityWarning
+	}
+	d.fault(n, f)
+}
+
+func (d *document) overflow(n *yaml.Node, msg string) {
+	if !d.full {
+		d.full = true
+		d.error(n, v1.Fault{Expected: "a smaller document", Got: "too much", Message: msg})
+	}
+}
+
+// spend counts visited nodes and reports whether there may be more.
+func (d *document) spend(n *yaml.Node, count int) bool {
+	d.spent += count
+	if d.spent > maxNodes {
+		d.overflow(n, fmt.Sprintf("the document expands to more than %d values", maxNodes))
+	}
+	return !d.full
+}
+
+func (d *document) source(n *yaml.Node) v1.Source {
+	return v1.Source{File: d.file, Line: n.Line, Column: n.Column}
+}
+
+// place returns where a pointer stands: a scalar's own place, the key of a mapping
+// or list, or the key of the nearest parent when there is no such value.
+func (d *document) place(pointer string) v1.Source {
+	n, at := d.root, d.start()
+	if pointer == "" {
+		return at
+	}
+	for tok := range strings.SplitSeq(pointer[1:], "/") {
+		tok = strings.ReplaceAll(strings.ReplaceAll(tok, "~1", "/"), "~0", "~")
+		key, value := d.child(n, tok)
+		if value == nil {
+			return at
+		}
+		n, at = value, d.source(key)
+	}
+	if n.Kind == yaml.ScalarNode && n.Line > 0 {
+		return d.source(n)
+	}
+	return at
+}
+
+// child finds a member of a mapping by key or of a list by index. Its place is the
+// key's, or the member's own in a list.
+func (d *document) child(n *yaml.Node, tok string) (key, value *yaml.Node) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			k := n.Content[i]
+			if k.Value == tok || d.promptKit && promptKitFields[k.Value] == tok {
+				return k, n.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(tok); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i], n.Content[i]
+		}
+	}
+	return nil, nil
+}
+
+// start is the place of the document's first key.
+func (d *document) start() v1.Source {
+	if d.root.Kind == yaml.MappingNode && len(d.root.Content) > 0 {
+		return d.source(d.root.Content[0])
+	}
+	return d.source(d.root)
+}
+
+// places returns the place of every field, by pointer.
+func (d *document) places() map[string]v1.Source {
+	m := map[string]v1.Source{}
+	var walk func(n *yaml.Node, p string, depth int)
+	walk = func(n *yaml.Node, p string, depth int) {
+		const deepest = 64 // rules stand near the top; deeper lie raw values
+		if depth > deepest || !d.spend(n, 1) {
+			return
+		}
+		switch n.Kind {
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				k := v1.Pointer(p, n.Content[i].Value)
+				m[k] = d.source(n.Content[i])
+				walk(n.Content[i+1], k, depth+1)
+			}
+		case yaml.SequenceNode:
+			for i, c := range n.Content {
+				k := p + "/" + strconv.Itoa(i)
+				m[k] = d.source(c)
+				walk(c, k, depth+1)
+			}
+		}
+	}
+	walk(d.root, "", 0)
+	return m
+}
+
+// addValidated appends the faults of [v1.Object.Validate] with their places, without
+// those about values that the reader has refused already.
+func (d *document) addValidated(fs []v1.Fault, adjust func(*v1.Fault) bool) {
+	refused := slices.Clone(d.misspelt)
+	for _, f := range d.faults {
+		if !f.IsWarning() {
+			refused = append(refused, f.Path)
+		}
+	}
+	for _, f := range fs {
+		if d.muted() {
+			return
+		}
+		missing := f.Got == "nothing"
+		known := slices.ContainsFunc(refused, func(p string) bool {
+			return p == f.Path || p == "" || strings.HasPrefix(f.Path, p+"/") || missing && strings.HasPrefix(p, f.Path+"/")
+		})
+		if known || !adjust(&f) {
+			continue
+		}
+		f.Source = d.place(f.Path)
+		d.fault(d.root, f)
+	}
+}
+
+// finish sorts the faults and drops warnings about values that are errors anyway.
+func (d *document) finish() []v1.Fault {
+	if len(d.faults) == 0 {
+		return nil
+	}
+	wrong := map[v1.Source]bool{}
+	for _, f := range d.faults {
+		if !f.IsWarning() {
+			wrong[f.Source] = true
+		}
+	}
+	fs := slices.DeleteFunc(d.faults, func(f v1.Fault) bool { return f.IsWarning() && f.Expected == "quotes" && wrong[f.Source] })
+	sortFaults(fs)
+	return slices.Clip(fs)
+}
+
+func sortFaults(fs []v1.Fault) {
+	slices.SortStableFunc(fs, func(a, b v1.Fault) int {
+		if c := strings.Compare(a.Source.File, b.Source.File); c != 0 {
+			return c
+		}
+		if c := a.Source.Line - b.Source.Line; c != 0 {
+			return c
+		}
+		if c := a.Source.Column - b.Source.Column; c != 0 {
+			return c
+		}
+		if c := strings.Compare(a.Path, b.Path); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Message, b.Message)
+	})
+}
+
+// describe names a value for messages, bounded in length.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "an object"
+	case yaml.SequenceNode:
+		return "an array"
+	}
+	switch n.Tag {
+	case tagNull:
+		return "null"
+	case tagBool:
+		return "boolean " + n.Value
+	case tagInt:
+		return "integer " + clip(n.Value)
+	case tagFloat:
+		return "number " + clip(n.Value)
+	}
+	return "string " + strconv.Quote(clip(n.Value))
+}
+
+func clip(s string) string {
+	const limit = 80
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}

@@ -1,0 +1,261 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// A folder is what the manifests of one file may read: the folder that was given,
+// seen from the manifest.
+type folder struct {
+	root *os.Root
+	// shown is the folder as the person wrote it, dir the manifest's folder within it.
+	shown, dir string
+	limit      int64
+}
+
+var (
+	errLeaves   = errors.New("leaves the folder that was given")
+	errAbsolute = errors.New("is absolute: expected a path relative to the manifest")
+	errNoFile   = errors.New("is not a regular file")
+)
+
+// locate turns a path of a manifest into one within the root.
+func (f *folder) locate(dir, name string) (string, error) {
+	name = filepath.ToSlash(name)
+	if path.IsAbs(name) || filepath.IsAbs(name) {
+		return "", errAbsolute
+	}
+	p := path.Join(dir, name)
+	if !filepath.IsLocal(filepath.FromSlash(p)) {
+		return "", errLeaves
+	}
+	return p, nil
+}
+
+// read returns the content of a file that a manifest names, and the file as it is
+// shown in messages.
+func (f *folder) read(dir, name string) (data []byte, shown string, err error) {
+	p, err := f.locate(dir, name)
+	if err != nil {
+		return nil, "", err
+	}
+	shown = filepath.Join(f.shown, filepath.FromSlash(p))
+	data, err = readFile(f.root, p, false, f.limit, new(bytes.Buffer))
+	return data, shown, err
+}
+
+// readFile reads a regular file inside root, at most limit bytes. A symlink that
+// leaves root is an error. A named pipe would block the open, so what the file is
+// is asked first, unless regular says that it is known.
+func readFile(root *os.Root, name string, regular bool, limit int64, buf *bytes.Buffer) ([]byte, error) {
+	if !regular {
+		info, err := root.Stat(name)
+		if err != nil {
+			return nil, plainError(err)
+		}
+		if !info.Mode().IsRegular() {
+			return nil, errNoFile
+		}
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, plainError(err)
+	}
+	defer file.Close()
+	return readAll(file, limit, buf)
+}
+
+// plainError drops the operation and the path of a file error: messages name them.
+func plainError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrNotExist
+	}
+	if escapes(err) {
+		return errLeaves
+	}
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// escapes reports whether os.Root refused to leave; it has no exported error for it.
+func escapes(err error) bool { return err != nil && strings.Contains(err.Error(), "escapes") }
+
+// readAll reads at most limit bytes. What it returns lies in buf.
+func readAll(r io.Reader, limit int64, buf *bytes.Buffer) ([]byte, error) {
+	buf.Reset()
+	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, plainError(err)
+	}
+	if n > limit {
+		return nil, fmt.Errorf("is larger than %d bytes", limit)
+	}
+	return buf.Bytes(), nil
+}
+
+// readFiles reads the files that an object names into its Header.Files.
+func (r *reader) readFiles(d *document, obj v1.Object) {
+	in := &fileReader{reader: r, doc: d, head: obj.Head()}
+	switch o := obj.(type) {
+	case *v1.Tool:
+		in.data("/spec/mock_result_file", o.Spec.MockResultFile)
+		in.text("/spec/mock_template_file", o.Spec.MockTemplateFile)
+		in.parts("/spec/mock_parts", o.Spec.MockParts)
+		if o.Spec.HTTP != nil {
+			in.tls("/spec/http/tls", o.Spec.HTTP.TLS)
+		}
+	case *v1.MCPServer:
+		in.tls("/spec/tls", o.Spec.TLS)
+		in.inside("/spec/working_dir", o.Spec.WorkingDir)
+	case *v1.Scenario:
+		for name, m := range o.Spec.Mocks {
+			p := v1.Pointer("/spec/mocks", name)
+			in.cassette(p+"/cassette", m.Cassette)
+			in.parts(p+"/parts", m.Parts)
+			for i := range m.Responses {
+				in.parts(v1.Pointer(p, "responses", strconv.Itoa(i), "parts"), m.Responses[i].Parts)
+			}
+		}
+	}
+}
+
+type fileReader struct {
+	*reader
+	doc  *document
+	head *v1.Header
+}
+
+func (in *fileReader) fail(pointer, name, severity string, err error) {
+	msg := fmt.Sprintf("file %q %s", clip(name), err)
+	if errors.Is(err, fs.ErrNotExist) {
+		msg = fmt.Sprintf("file %q does not exist: expected it at %s", clip(name), filepath.Join(in.files.shown, in.files.dir, name))
+	}
+	in.doc.fault(in.doc.root, v1.Fault{Path: pointer, Source: in.doc.place(pointer), Severity: severity, Expected: "a file inside the folder", Got: strconv.Quote(clip(name)), Message: msg})
+}
+
+// open reads a file beside the manifest. PromptKit has paths relative to a
+// configuration that may lie in any folder above, so these are tried too.
+func (in *fileReader) open(pointer, name, severity string) ([]byte, bool) {
+	if name == "" {
+		return nil, false
+	}
+	if data, ok := in.head.Files[name]; ok {
+		return data, true
+	}
+	dir := in.files.dir
+	data, shown, err := in.files.read(dir, name)
+	if in.doc.promptKit {
+		severity = v1.SeverityWarning
+		for errors.Is(err, fs.ErrNotExist) && dir != "." {
+			dir = path.Dir(dir)
+			data, shown, err = in.files.read(dir, name)
+		}
+	}
+	if err != nil {
+		in.fail(pointer, name, severity, err)
+		return nil, false
+	}
+	in.refs = append(in.refs, shown)
+	return data, true
+}
+
+func (in *fileReader) keep(name string, data []byte) {
+	if in.head.Files == nil {
+		in.head.Files = map[string][]byte{}
+	}
+	in.head.Files[name] = bytes.Clone(data)
+}
+
+func (in *fileReader) text(pointer, name string) {
+	if data, ok := in.open(pointer, name, ""); ok {
+		in.keep(name, data)
+	}
+}
+
+// cassette reads a recording. One that does not exist yet is still to be recorded.
+func (in *fileReader) cassette(pointer, name string) {
+	if data, ok := in.open(pointer, name, v1.SeverityWarning); ok {
+		in.keep(name, data)
+	}
+}
+
+func (in *fileReader) parts(pointer string, parts []v1.Part) {
+	for i, p := range parts {
+		if p.Media != nil {
+			in.text(v1.Pointer(pointer, strconv.Itoa(i), "media", "file_path"), p.Media.FilePath)
+		}
+	}
+}
+
+// data reads a file that holds one JSON or YAML value and keeps it as JSON.
+func (in *fileReader) data(pointer, name string) {
+	content, ok := in.open(pointer, name, "")
+	if !ok {
+		return
+	}
+	shown := in.refs[len(in.refs)-1]
+	value := &document{file: shown, anchors: map[*yaml.Node]int{}}
+	read := func(n *yaml.Node) bool {
+		if value.root != nil {
+			value.error(n, v1.Fault{Expected: "one value", Got: "more", Message: "more than one document: expected one value"})
+			return false
+		}
+		value.root = n
+		return true
+	}
+	parse := parseYAML
+	if strings.EqualFold(path.Ext(name), ".json") {
+		parse = parseJSON
+	}
+	if f := parse(shown, content, read); f != nil {
+		value.faults = append(value.faults, *f)
+	} else if value.root == nil {
+		value.faults = append(value.faults, v1.Fault{Expected: "a JSON or YAML value", Got: "nothing", Message: "the file is empty: expected a JSON or YAML value", Source: v1.Source{File: shown, Line: 1, Column: 1}})
+	} else {
+		value.normalize(value.root)
+		in.keep(name, value.rawJSON(value.root))
+	}
+	for _, f := range value.finish() {
+		// The path is that of the field in the manifest, the place that in the file.
+		f.Path = pointer
+		in.doc.fault(in.doc.root, f)
+	}
+}
+
+func (in *fileReader) tls(pointer string, t *v1.TLS) {
+	if t != nil {
+		in.inside(pointer+"/ca_file", t.CAFile)
+		in.inside(pointer+"/cert_file", t.CertFile)
+		in.inside(pointer+"/key_file", t.KeyFile)
+	}
+}
+
+// inside checks a path that is not read: when it is relative it may not leave the folder.
+func (in *fileReader) inside(pointer, name string) {
+	if name == "" {
+		return
+	}
+	p, err := in.files.locate(in.files.dir, name)
+	if err == nil {
+		if _, serr := in.files.root.Stat(p); escapes(serr) {
+			err = errLeaves
+		}
+	}
+	if errors.Is(err, errLeaves) {
+		in.fail(pointer, name, "", err)
+	}
+}

@@ -1,0 +1,344 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Options bound what is read. The zero value has the defaults.
+type Options struct {
+	// Stdin is what the path "-" reads. Without it "-" is an error.
+	Stdin io.Reader
+	// MaxFileBytes is the largest file. Default: 10485760 (10 MiB).
+	MaxFileBytes int64
+	// MaxFiles is the most files of one Load. Default: 100000.
+	MaxFiles int
+	// MaxDocuments is the most documents of one file. Default: 10000.
+	MaxDocuments int
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxFileBytes <= 0 {
+		o.MaxFileBytes = 10 << 20
+	}
+	if o.MaxFiles <= 0 {
+		o.MaxFiles = 100_000
+	}
+	if o.MaxDocuments <= 0 {
+		o.MaxDocuments = 10_000
+	}
+	return o
+}
+
+// A Set is what was read from all paths.
+type Set struct {
+	// Objects holds every object whose kind and name could be read, those with faults
+	// too, ordered by file and by place in it.
+	Objects []v1.Object
+	// Faults holds every fault and warning of every file, ordered by place. The faults
+	// of an object are in its Header.Faults as well.
+	Faults []v1.Fault
+	// Files counts the files that were read.
+	Files int
+}
+
+// Failed reports whether a fault is not a warning.
+func (s *Set) Failed() bool {
+	return slices.ContainsFunc(s.Faults, func(f v1.Fault) bool { return !f.IsWarning() })
+}
+
+// Decode reads one stream from memory. The extension of name says what it is:
+// .json, .md, or YAML for everything else. Files that a manifest names are not read.
+func Decode(name string, data []byte, o Options) ([]v1.Object, []v1.Fault) {
+	r := &reader{name: name, named: true, opts: o.withDefaults()}
+	if int64(len(data)) > r.opts.MaxFileBytes {
+		r.unreadable(fmt.Errorf("is larger than %d bytes", r.opts.MaxFileBytes))
+		return nil, r.faults
+	}
+	r.read(data)
+	fs := append(r.faults, conflicts(r.objects)...)
+	sortFaults(fs)
+	return r.objects, fs
+}
+
+// Load reads files, folders and stdin ("-"). Files are read in parallel; the result
+// is in the order of their paths. A file that is reached twice is read once.
+//
+// What is wrong in a manifest is a fault of the Set. An error says that there is
+// nothing to read: a path does not exist, a folder holds no manifest, ctx ended.
+func Load(ctx context.Context, paths []string, o Options) (*Set, error) {
+	l := &loader{opts: o.withDefaults(), seen: map[string]bool{}}
+	defer l.close()
+	if len(paths) == 0 {
+		return nil, errors.New("no path given: expected a file, a folder or - for stdin")
+	}
+	for _, p := range paths {
+		if err := l.find(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(l.sources, func(a, b *source) int { return strings.Compare(a.name, b.name) })
+	if err := l.readAll(ctx); err != nil {
+		return nil, err
+	}
+	set := l.collect()
+	if set.Files == 0 {
+		return nil, fmt.Errorf("%s: no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter", strings.Join(paths, ", "))
+	}
+	return set, nil
+}
+
+// A source is one stream to read.
+type source struct {
+	reader
+	root    *os.Root // nil: the person named the file, name is opened as it is
+	path    string   // within root
+	regular bool     // known to be a regular file
+	failed  error    // why nothing can be read at all
+	read    bool     // it was read: not a markdown file without front matter
+}
+
+type loader struct {
+	opts    Options
+	sources []*source
+	roots   []*os.Root
+	seen    map[string]bool // absolute paths
+}
+
+func (l *loader) close() {
+	for _, r := range l.roots {
+		r.Close()
+	}
+}
+
+func (l *loader) open(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	if err == nil {
+		l.roots = append(l.roots, root)
+	}
+	return root, err
+}
+
+func (l *loader) find(ctx context.Context, name string) error {
+	if name == "-" {
+		return l.findStdin()
+	}
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such file or folder: %w", name, fs.ErrNotExist)
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, plainError(err))
+	case info.IsDir():
+		return l.findFolder(ctx, name)
+	}
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return l.add(&source{}, name, abs)
+}
+
+func (l *loader) findStdin() error {
+	if l.opts.Stdin == nil {
+		return errors.New("-: there is no stdin to read from")
+	}
+	if l.seen["-"] {
+		return errors.New("-: stdin can be read once only")
+	}
+	l.seen["-"] = true
+	s := &source{}
+	s.name, s.named = "-", true
+	l.sources = append(l.sources, s)
+	return nil
+}
+
+// add adds a source once. name is its path as it is shown.
+func (l *loader) add(s *source, name, abs string) error {
+	if l.seen[abs] {
+		return nil
+	}
+	if len(l.sources) >= l.opts.MaxFiles {
+		return fmt.Errorf("%s: more than %d files: name a smaller folder", name, l.opts.MaxFiles)
+	}
+	l.seen[abs] = true
+	s.name, s.named = name, s.root == nil
+	l.sources = append(l.sources, s)
+	return nil
+}
+
+func (l *loader) findFolder(ctx context.Context, dir string) error {
+	root, err := l.open(dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, plainError(err))
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	found := false
+	err = fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
+		shown := filepath.Join(dir, filepath.FromSlash(p))
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return fmt.Errorf("%s: %w", shown, plainError(err))
+		case p == ".":
+			return nil
+		case strings.HasPrefix(e.Name(), ".") && e.IsDir():
+			return fs.SkipDir
+		case strings.HasPrefix(e.Name(), "."), e.IsDir(), !isManifestName(p):
+			return nil
+		}
+		if e.Type()&fs.ModeSymlink != 0 {
+			if info, err := root.Stat(p); err == nil && info.IsDir() {
+				return nil
+			}
+		}
+		found = true
+		s := &source{root: root, path: p, regular: e.Type().IsRegular()}
+		s.files = &folder{root: root, shown: dir, dir: path.Dir(p), limit: l.opts.MaxFileBytes}
+		return l.add(s, shown, filepath.Join(abs, filepath.FromSlash(p)))
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s: the folder holds no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter", dir)
+	}
+	return err
+}
+
+func isManifestName(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".yaml", ".yml", ".json", ".md":
+		return true
+	}
+	return false
+}
+
+// readAll reads the sources on as many goroutines as there are processors.
+func (l *loader) readAll(ctx context.Context) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(l.sources)) {
+		wg.Go(func() {
+			var buf bytes.Buffer // no object keeps a part of it
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(l.sources) {
+					return
+				}
+				l.readSource(l.sources[i], &buf)
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for _, s := range l.sources {
+		if s.failed != nil {
+			return s.failed
+		}
+	}
+	return nil
+}
+
+func (l *loader) readSource(s *source, buf *bytes.Buffer) {
+	s.opts = l.opts
+	var data []byte
+	var err error
+	switch {
+	case s.name == "-" && s.root == nil:
+		data, err = readAll(l.opts.Stdin, l.opts.MaxFileBytes, buf)
+		s.nearby(".")
+	case s.root == nil:
+		data, err = readNamed(s.name, l.opts.MaxFileBytes, buf)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			s.failed = fmt.Errorf("%s: %w", s.name, err)
+			return
+		}
+		s.nearby(filepath.Dir(s.name))
+	default:
+		data, err = readFile(s.root, s.path, s.regular, l.opts.MaxFileBytes, buf)
+	}
+	if s.root == nil && s.files != nil {
+		defer s.files.root.Close()
+	}
+	if err == nil && !s.named && strings.EqualFold(path.Ext(s.path), ".md") && !hasFrontMatter(data) {
+		return // text for people
+	}
+	s.read = true
+	if err != nil {
+		s.unreadable(err)
+		return
+	}
+	s.reader.read(data)
+	s.files, s.anchors = nil, nil // let go of what only reading needs
+}
+
+// nearby opens the folder of a file that was named.
+func (s *source) nearby(dir string) {
+	if root, err := os.OpenRoot(dir); err == nil {
+		s.files = &folder{root: root, shown: dir, dir: ".", limit: s.opts.MaxFileBytes}
+	}
+}
+
+func readNamed(name string, limit int64, buf *bytes.Buffer) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, plainError(err)
+	}
+	defer f.Close()
+	return readAll(f, limit, buf)
+}
+
+func (r *reader) unreadable(err error) {
+	msg := "the file " + err.Error()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		msg = "the file does not exist, or is a symlink to none"
+	case errors.Is(err, fs.ErrPermission):
+		msg = "the file cannot be read: permission denied"
+	case errors.Is(err, errLeaves):
+		msg = "the file is a symlink that leaves the folder that was given"
+	}
+	r.faults = append(r.faults, v1.Fault{Source: v1.Source{File: r.name}, Expected: "a file that can be read", Got: "none", Message: msg})
+}
+
+// collect joins what the sources gave.
+func (l *loader) collect() *Set {
+	set := &Set{}
+	data := map[string]bool{} // files that manifests name as their data
+	for _, s := range l.sources {
+		set.Objects = append(set.Objects, s.objects...)
+		for _, ref := range s.refs {
+			data[ref] = true
+		}
+		if s.read {
+			set.Files++
+		}
+	}
+	for _, s := range l.sources {
+		if len(s.objects) == 0 && !s.named && data[s.name] {
+			continue // it never was meant to be a manifest
+		}
+		set.Faults = append(set.Faults, s.faults...)
+	}
+	set.Faults = append(set.Faults, conflicts(set.Objects)...)
+	sortFaults(set.Faults)
+	return set
+}

@@ -1,0 +1,180 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// minTitle is the least number of characters that make a heading a title; a
+// shorter one ("Role") says nothing about the prompt.
+const minTitle = 10
+
+// hasFrontMatter reports whether a markdown file begins with a line "---".
+func hasFrontMatter(data []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n"))
+	return string(bytes.TrimRight(line, " \t\r")) == "---"
+}
+
+// splitFrontMatter cuts a markdown file after its front matter. head keeps the
+// opening line, so that its line numbers are those of the file.
+func splitFrontMatter(data []byte) (head, body []byte, bodyLine int, ok bool) {
+	rest, line := data, 0
+	for len(rest) > 0 {
+		text, after, _ := bytes.Cut(rest, []byte("\n"))
+		line++
+		if line > 1 && string(bytes.TrimRight(text, " \t\r")) == "---" {
+			return data[:len(data)-len(rest)], after, line + 1, true
+		}
+		rest = after
+	}
+	return nil, nil, 0, false
+}
+
+// markdown reads a markdown prompt: it makes the tree of the Prompt manifest that
+// says the same, so that the one decoder reads both.
+func (r *reader) markdown(data []byte) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if f := invalidUTF8(r.name, data); f != nil {
+		r.faults = append(r.faults, *f)
+		return
+	}
+	if !hasFrontMatter(data) {
+		r.faults = append(r.faults, v1.Fault{Expected: "front matter", Got: "none", Source: v1.Source{File: r.name, Line: 1, Column: 1},
+			Message: `no front matter: a markdown prompt begins with a line "---", fields of a Prompt's spec, and a line "---"`})
+		return
+	}
+	head, body, bodyLine, ok := splitFrontMatter(data)
+	if !ok {
+		r.faults = append(r.faults, v1.Fault{Expected: `a line "---"`, Got: "the end of the file", Source: v1.Source{File: r.name, Line: 1, Column: 1},
+			Message: `the front matter is not closed: a line "---" must follow it`})
+		return
+	}
+	var spec *yaml.Node
+	if f := parseYAML(r.name, head, func(n *yaml.Node) bool { spec = n; return false }); f != nil {
+		r.faults = append(r.faults, *f)
+		return
+	}
+	if spec == nil || spec.Kind == yaml.ScalarNode && spec.Value == "" {
+		spec = &yaml.Node{Kind: yaml.MappingNode, Tag: tagMap, Line: 1, Column: 1}
+	}
+	d := &document{file: r.name, markdown: true, anchors: map[*yaml.Node]int{}}
+	if spec.Kind != yaml.MappingNode {
+		r.faults = append(r.faults, v1.Fault{Expected: "an object", Got: describe(spec), Source: d.source(spec), Message: "the front matter must hold fields, got " + describe(spec)})
+		return
+	}
+	if text := strings.TrimSpace(string(body)); text != "" {
+		at := bodyLine + bytes.Count(body[:len(body)-len(bytes.TrimLeft(body, " \t\r\n"))], []byte("\n"))
+		spec.Content = append(spec.Content, textNode("template", at), textNode(strings.ReplaceAll(text, "\r\n", "\n"), at))
+	}
+	listTools(spec)
+	d.root = mappingNode(textNode("apiVersion", 1), textNode(v1.APIVersion, 1), textNode("kind", 1), textNode(v1.KindPrompt, 1),
+		textNode("metadata", 1), mappingNode(textNode("name", 1), d.markdownName(spec)), textNode("spec", 1), spec)
+	r.add(d, v1.KindPrompt, func(obj v1.Object) {
+		if p := obj.(*v1.Prompt); p.Spec.Title == "" {
+			p.Spec.Title = firstHeading(body)
+		}
+	})
+}
+
+// markdownName returns a legal name: the field name, or the file's.
+func (d *document) markdownName(spec *yaml.Node) *yaml.Node {
+	file := path.Base(filepath.ToSlash(d.file))
+	name := textNode(strings.TrimSuffix(file, path.Ext(file)), 1)
+	name.Value = legalName(name.Value)
+	for i := 0; i+1 < len(spec.Content); i += 2 {
+		v := spec.Content[i+1]
+		if spec.Content[i].Value != "name" || v.Kind != yaml.ScalarNode || v.Value == "" {
+			continue
+		}
+		v.Style |= yaml.DoubleQuotedStyle // a name is text, 007 too
+		name.Value, name.Line, name.Column = v.Value, v.Line, v.Column
+		if !v1.IsName(v.Value) {
+			name.Value = legalName(v.Value)
+			d.fault(v, v1.Fault{Severity: v1.SeverityWarning, Path: "/spec/name", Expected: "a DNS-1123 name", Got: strconv.Quote(clip(v.Value)),
+				Message: fmt.Sprintf("%q is not a legal name: read as %q", clip(v.Value), name.Value)})
+		}
+	}
+	return name
+}
+
+func mappingNode(pairs ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.MappingNode, Tag: tagMap, Content: pairs, Line: 1, Column: 1}
+}
+
+func textNode(s string, line int) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagStr, Style: yaml.DoubleQuotedStyle, Value: s, Line: line, Column: 1}
+}
+
+// listTools turns "tools: a, b", as agents' files write it, into a list.
+func listTools(spec *yaml.Node) {
+	for i := 0; i+1 < len(spec.Content); i += 2 {
+		v := spec.Content[i+1]
+		if spec.Content[i].Value != "tools" || v.Kind != yaml.ScalarNode || v.Value == "" {
+			continue
+		}
+		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: tagSeq, Line: v.Line, Column: v.Column}
+		for t := range strings.SplitSeq(v.Value, ",") {
+			if t = strings.TrimSpace(t); t != "" {
+				n := textNode(t, v.Line)
+				n.Column = v.Column
+				list.Content = append(list.Content, n)
+			}
+		}
+		spec.Content[i+1] = list
+	}
+}
+
+// legalName makes a name of any text: lower case, "-" for what a name may not hold.
+func legalName(s string) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(s) {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' {
+			b.WriteRune(c)
+		} else if l := b.Len(); l > 0 && b.String()[l-1] != '-' {
+			b.WriteByte('-')
+		}
+		if b.Len() >= 63 {
+			break
+		}
+	}
+	if name := strings.Trim(b.String(), "-_"); name != "" {
+		return name
+	}
+	return "prompt"
+}
+
+// firstHeading returns the first heading outside a code block, when it is long
+// enough for a title.
+func firstHeading(body []byte) string {
+	fence := ""
+	for line := range strings.Lines(string(body)) {
+		line = strings.TrimSpace(line)
+		if fence != "" {
+			if strings.HasPrefix(line, fence) {
+				fence = ""
+			}
+			continue
+		}
+		if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
+			fence = line[:3]
+			continue
+		}
+		text := strings.TrimLeft(line, "#")
+		if marks := len(line) - len(text); marks == 0 || marks > 6 || !strings.HasPrefix(text, " ") {
+			continue
+		}
+		text = strings.TrimSpace(strings.TrimRight(text, "#"))
+		if len([]rune(text)) < minTitle {
+			return ""
+		}
+		return text
+	}
+	return ""
+}

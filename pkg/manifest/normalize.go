@@ -1,0 +1,270 @@
+package manifest
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Bounds of one document. A tree may be written small and be large: aliases and
+// merge keys are counted as often as they are used.
+const (
+	maxDepth     = 1000
+	maxNodes     = 2_000_000
+	maxJSONBytes = 64 << 20
+)
+
+// normalize makes a tree that the decoder can trust: aliases are replaced by what
+// they name, merge keys by what they bring, every scalar carries its core tag and
+// its JSON text, keys are text and unique.
+func (d *document) normalize(n *yaml.Node) {
+	if len(d.path) > maxDepth {
+		d.overflow(n, fmt.Sprintf("nested deeper than %d levels", maxDepth))
+		return
+	}
+	if n.Anchor != "" {
+		d.anchors[n] = anchorOpen
+		defer func() { d.anchors[n] = anchorDone }()
+	}
+	switch n.Kind {
+	case yaml.ScalarNode:
+		d.scalar(n)
+	case yaml.SequenceNode:
+		d.collectionTag(n, tagSeq)
+		for i, c := range n.Content {
+			d.path = append(d.path, step{index: i})
+			n.Content[i] = d.target(c)
+			d.path = d.path[:len(d.path)-1]
+		}
+	case yaml.MappingNode:
+		d.collectionTag(n, tagMap)
+		d.mapping(n)
+	}
+}
+
+// target returns the node that n stands for, normalized.
+func (d *document) target(n *yaml.Node) *yaml.Node {
+	if n.Kind != yaml.AliasNode {
+		d.normalize(n)
+		return n
+	}
+	switch d.anchors[n.Alias] {
+	case anchorDone:
+	case anchorOpen:
+		d.error(n, v1.Fault{Expected: "another anchor", Got: "*" + n.Value, Message: fmt.Sprintf("the anchor %q contains itself", n.Value)})
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagNull, Value: "null", Line: n.Line, Column: n.Column}
+	default: // it stands outside this document: elsewhere in a List
+		d.normalize(n.Alias)
+	}
+	return n.Alias
+}
+
+// States of an anchored node.
+const (
+	anchorOpen = iota + 1 // being normalized: an alias to it would never end
+	anchorDone
+)
+
+func (d *document) mapping(n *yaml.Node) {
+	merge, clean := -1, true
+	for i := 0; i < len(n.Content); i += 2 {
+		k := n.Content[i]
+		if k.Kind == yaml.AliasNode {
+			name := *k.Alias // a copy: the value that it names keeps its own type
+			name.Line, name.Column = k.Line, k.Column
+			name.Style |= yaml.DoubleQuotedStyle
+			k = &name
+			n.Content[i] = k
+		}
+		if k.Kind != yaml.ScalarNode {
+			d.error(k, v1.Fault{Expected: "a key that is text", Got: describe(k), Message: "a key must be text, got " + describe(k)})
+			n.Content[i], clean = nil, false
+			continue
+		}
+		if isMerge(k) {
+			if merge >= 0 {
+				d.doubled(n.Content[merge], k)
+				n.Content[i], clean = nil, false
+				continue
+			}
+			merge, clean = i, false
+			continue
+		}
+		d.key(k)
+		if first := d.earlier(n, i); first != nil {
+			d.doubled(first, k)
+			n.Content[i], clean = nil, false
+		}
+	}
+	clear(d.seen)
+	for i := 0; i < len(n.Content); i += 2 {
+		if n.Content[i] == nil {
+			continue
+		}
+		d.path = append(d.path, step{key: n.Content[i].Value, index: -1})
+		n.Content[i+1] = d.target(n.Content[i+1])
+		d.path = d.path[:len(d.path)-1]
+	}
+	if !clean {
+		d.rebuild(n, merge)
+	}
+}
+
+// earlier returns an earlier key of the mapping with the same text as the key at i.
+// Small mappings are compared pair by pair, which needs no memory.
+func (d *document) earlier(n *yaml.Node, i int) *yaml.Node {
+	key := n.Content[i].Value
+	if len(n.Content) <= 32 {
+		for j := 0; j < i; j += 2 {
+			if k := n.Content[j]; k != nil && k.Value == key && !isMerge(k) {
+				return k
+			}
+		}
+		return nil
+	}
+	if d.seen == nil {
+		d.seen = map[string]*yaml.Node{}
+	}
+	if first := d.seen[key]; first != nil {
+		return first
+	}
+	d.seen[key] = n.Content[i]
+	return nil
+}
+
+func (d *document) doubled(first, again *yaml.Node) {
+	d.path = append(d.path, step{key: again.Value, index: -1})
+	d.error(again, v1.Fault{Expected: "each key once", Got: "twice", Message: fmt.Sprintf("key %q is doubled: first on line %d, again on line %d", again.Value, first.Line, again.Line)})
+	d.path = d.path[:len(d.path)-1]
+}
+
+// rebuild drops the pairs that were refused and puts in what the merge key brings,
+// after the mapping's own keys, which win.
+func (d *document) rebuild(n *yaml.Node, merge int) {
+	var sources []*yaml.Node
+	kept := make([]*yaml.Node, 0, len(n.Content))
+	for i := 0; i < len(n.Content); i += 2 {
+		switch {
+		case i == merge:
+			sources = d.mergeSources(n.Content[i], n.Content[i+1])
+		case n.Content[i] != nil:
+			kept = append(kept, n.Content[i], n.Content[i+1])
+		}
+	}
+	if len(sources) > 0 {
+		have := make(map[string]bool, len(kept))
+		for i := 0; i < len(kept); i += 2 {
+			have[kept[i].Value] = true
+		}
+		for _, s := range sources {
+			if !d.spend(n, len(s.Content)) {
+				break
+			}
+			for i := 0; i < len(s.Content); i += 2 {
+				if key := s.Content[i].Value; !have[key] {
+					have[key] = true
+					kept = append(kept, s.Content[i], s.Content[i+1])
+				}
+			}
+		}
+	}
+	n.Content = kept
+}
+
+func (d *document) mergeSources(key, value *yaml.Node) []*yaml.Node {
+	sources := []*yaml.Node{value}
+	if value.Kind == yaml.SequenceNode {
+		sources = value.Content
+	}
+	for _, s := range sources {
+		if s.Kind != yaml.MappingNode {
+			d.error(key, v1.Fault{Expected: "a mapping or a list of mappings", Got: describe(s), Message: "a merge key (<<) takes a mapping or a list of mappings, got " + describe(s)})
+			return nil
+		}
+	}
+	return sources
+}
+
+func isMerge(k *yaml.Node) bool {
+	return k.Value == "<<" && k.Tag == tagMerge
+}
+
+const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+
+func (d *document) key(k *yaml.Node) {
+	if k.Style&yaml.TaggedStyle != 0 {
+		switch k.Tag {
+		case tagStr, tagInt, tagFloat, tagBool, tagNull:
+		default:
+			d.badTag(k)
+		}
+	} else if k.Style&quoted == 0 && yaml11(k.Value) != "" {
+		d.path = append(d.path, step{key: k.Value, index: -1})
+		d.warn11(k, k.Value)
+		d.path = d.path[:len(d.path)-1]
+	}
+	k.Tag = tagStr
+}
+
+func (d *document) warn11(n *yaml.Node, s string) {
+	if other := yaml11(s); other != "" {
+		is := "text"
+		if tag, text, _ := resolvePlain(s); tag == tagInt {
+			is = text
+		}
+		d.fault(n, v1.Fault{Severity: v1.SeverityWarning, Expected: "quotes", Got: s, Message: fmt.Sprintf("%q is %s here, but a YAML 1.1 reader such as kubectl sees %s: quote it", s, is, other)})
+	}
+}
+
+func (d *document) scalar(n *yaml.Node) {
+	if n.Style&yaml.TaggedStyle != 0 {
+		d.taggedScalar(n)
+		return
+	}
+	if n.Style&quoted != 0 {
+		n.Tag = tagStr
+		return
+	}
+	d.warn11(n, n.Value)
+	tag, text, reason := resolvePlain(n.Value)
+	if reason != "" {
+		d.error(n, v1.Fault{Expected: "a JSON number", Got: clip(n.Value), Message: reason})
+		tag, text = tagNull, "null"
+	}
+	n.Tag, n.Value = tag, text
+}
+
+func (d *document) taggedScalar(n *yaml.Node) {
+	want := n.Tag
+	if want == tagStr {
+		return
+	}
+	tag, text, reason := resolvePlain(n.Value)
+	ok := tag == want && reason == ""
+	switch want {
+	case tagInt, tagBool, tagNull:
+	case tagFloat:
+		ok = ok || tag == tagInt && reason == ""
+	default:
+		d.badTag(n)
+		n.Tag, n.Value = tagNull, "null"
+		return
+	}
+	if !ok {
+		d.error(n, v1.Fault{Expected: want, Got: clip(n.Value), Message: fmt.Sprintf("%q cannot be read as %s", clip(n.Value), want)})
+		tag, text = tagNull, "null"
+	}
+	n.Tag, n.Value = tag, text
+}
+
+func (d *document) collectionTag(n *yaml.Node, want string) {
+	if n.Style&yaml.TaggedStyle != 0 && n.Tag != want {
+		d.badTag(n)
+	}
+	n.Tag = want
+}
+
+func (d *document) badTag(n *yaml.Node) {
+	d.error(n, v1.Fault{Expected: "a tag of the YAML core schema", Got: n.Tag, Message: fmt.Sprintf("the tag %q is not read: expected none, or !!str, !!int, !!float, !!bool, !!null, !!map or !!seq", n.Tag)})
+}

@@ -1,0 +1,133 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// parseYAML calls yield with each document of a YAML stream until it returns false,
+// and returns the syntax error that ended it, nil when there was none. Documents
+// before the error have been yielded.
+func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Fault {
+	if !hasUTF16BOM(data) { // yaml reads UTF-16 by itself
+		data = bytes.TrimPrefix(data, []byte("\ufeff"))
+		if f := invalidUTF8(file, data); f != nil {
+			return f
+		}
+	}
+	err := yamlDocuments(data, yield)
+	if err == nil {
+		return nil
+	}
+	src := yamlErrorPlace(file, data, err)
+	return &v1.Fault{Expected: "YAML", Got: "a syntax error", Message: "not YAML: " + yamlProblem(err), Source: src}
+}
+
+func yamlDocuments(data []byte, yield func(*yaml.Node) bool) (err error) {
+	defer func() {
+		// The parser panics on some broken streams instead of returning an error.
+		if p := recover(); p != nil {
+			err = fmt.Errorf("yaml: the parser gave up: %v", p)
+		}
+	}()
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 && !yield(doc.Content[0]) {
+			return nil
+		}
+	}
+}
+
+// yamlProblem is the parser's message without its prefix and without the line,
+// which is often that of the surrounding block.
+func yamlProblem(err error) string {
+	msg := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(msg, "line "); ok {
+		if _, problem, ok := strings.Cut(rest, ": "); ok {
+			msg = problem
+		}
+	}
+	return clip(msg)
+}
+
+// yamlErrorPlace finds the line of a syntax error: the first line up to which the
+// stream already fails in the same way. The parser reads forward only, so a
+// binary search finds it.
+func yamlErrorPlace(file string, data []byte, want error) v1.Source {
+	const largest = 1 << 20 // a larger file is not worth parsing twenty times
+	src := v1.Source{File: file, Line: 1, Column: 1}
+	if len(data) > largest {
+		if _, err := fmt.Sscanf(want.Error(), "yaml: line %d:", &src.Line); err != nil {
+			src.Line = 1
+		}
+		return src
+	}
+	ends := []int{}
+	for i, c := range data {
+		if c == '\n' || i == len(data)-1 {
+			ends = append(ends, i+1)
+		}
+	}
+	if len(ends) == 0 {
+		return src
+	}
+	lo, hi := 0, len(ends)-1
+	for lo < hi {
+		mid := (lo + hi) / 2
+		err := yamlDocuments(data[:ends[mid]], func(*yaml.Node) bool { return true })
+		if err != nil && yamlProblem(err) == yamlProblem(want) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	start := 0
+	if lo > 0 {
+		start = ends[lo-1]
+	}
+	line := data[start:ends[lo]]
+	src.Line = lo + 1
+	src.Column = len(line) - len(bytes.TrimLeft(line, " \t")) + 1
+	return src
+}
+
+func hasUTF16BOM(data []byte) bool {
+	return bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})
+}
+
+func invalidUTF8(file string, data []byte) *v1.Fault {
+	if utf8.Valid(data) {
+		return nil
+	}
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return &v1.Fault{Expected: "UTF-8", Got: fmt.Sprintf("byte 0x%02x", data[i]), Source: placeOf(file, data, i),
+				Message: fmt.Sprintf("not UTF-8: byte 0x%02x: save the file as UTF-8", data[i])}
+		}
+		i += size
+	}
+	return nil
+}
+
+// placeOf turns an offset into a line and a column of characters.
+func placeOf(file string, data []byte, offset int) v1.Source {
+	offset = min(max(offset, 0), len(data))
+	before := data[:offset]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return v1.Source{File: file, Line: bytes.Count(before, []byte("\n")) + 1, Column: utf8.RuneCount(before[start:]) + 1}
+}

@@ -1,0 +1,136 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// promptKitFields are fields of a PromptConfig that we know by another name.
+var promptKitFields = map[string]string{
+	"system_template": "system_prompt",
+	"allowed_tools":   "tools",
+	"tool_policy":     "policy",
+	"variables":       "arguments",
+}
+
+const kindPromptConfig = "PromptConfig"
+
+// promptKitKind maps a kind of PromptKit's group to ours; "" for one that is skipped.
+func promptKitKind(kind string) string {
+	switch kind {
+	case v1.KindTool, v1.KindPrompt, v1.KindScenario:
+		return kind
+	case kindPromptConfig:
+		return v1.KindPrompt
+	}
+	return ""
+}
+
+// promptKitName returns the name of a manifest that has no metadata.name.
+func (d *document) promptKitName() string {
+	_, spec := d.child(d.root, "spec")
+	if spec == nil {
+		return ""
+	}
+	for _, field := range []string{"name", "id", "task_type"} {
+		if _, n := d.child(spec, field); n != nil && n.Kind == yaml.ScalarNode && n.Tag == tagStr {
+			return n.Value
+		}
+	}
+	return ""
+}
+
+// adaptPromptKit gives an object the meaning that PromptKit gives its fields.
+func (d *document) adaptPromptKit(obj v1.Object) {
+	p, ok := obj.(*v1.Prompt)
+	if !ok {
+		return
+	}
+	if p.Spec.TemplateSyntax == "" {
+		p.Spec.TemplateSyntax = "mustache"
+	}
+	if pol := p.Spec.Policy; pol != nil {
+		for _, limit := range []**int64{&pol.MaxToolCallsPerTurn, &pol.MaxTotalToolCalls} {
+			if *limit != nil && **limit == 0 {
+				*limit = nil
+			}
+		}
+	}
+	_, spec := d.child(d.root, "spec")
+	if spec == nil {
+		return
+	}
+	_, required := d.child(spec, "required_vars")
+	d.addVars(p, required, true)
+	_, optional := d.child(spec, "optional_vars")
+	d.addVars(p, optional, false)
+}
+
+// addVars adds arguments from a list of names or a mapping of names to defaults.
+func (d *document) addVars(p *v1.Prompt, n *yaml.Node, required bool) {
+	add := func(name string, value *yaml.Node) {
+		if name == "" || slices.ContainsFunc(p.Spec.Arguments, func(a v1.PromptArgument) bool { return a.Name == name }) {
+			return
+		}
+		arg := v1.PromptArgument{Name: name, Required: required}
+		if value != nil && value.Tag != tagNull && !required {
+			arg.Default = d.rawJSON(value)
+		}
+		p.Spec.Arguments = append(p.Spec.Arguments, arg)
+	}
+	switch {
+	case n == nil:
+	case n.Kind == yaml.SequenceNode:
+		for _, c := range n.Content {
+			if c.Kind == yaml.ScalarNode && c.Tag == tagStr {
+				add(c.Value, nil)
+			}
+		}
+	case n.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			add(n.Content[i].Value, n.Content[i+1])
+		}
+	}
+}
+
+// isPromptKitVars names the fields that adaptPromptKit reads besides the decoder.
+func isPromptKitVars(key string) bool { return key == "required_vars" || key == "optional_vars" }
+
+// promptKitFault says how much a fault of Validate weighs in a PromptKit manifest:
+// what their own registry refuses stays an error, the rest is a warning. A name
+// that can stand on the wire is no fault at all. It reports false to drop the fault.
+func promptKitFault(obj v1.Object, f *v1.Fault) bool {
+	switch {
+	case f.Path == "/metadata/name" && f.Got != "nothing":
+		name := obj.Head().Metadata.Name
+		if isWireName(name) {
+			return false
+		}
+		if len(name) <= 253 && strings.IndexFunc(name, unicode.IsControl) < 0 {
+			f.Severity = v1.SeverityWarning
+		}
+	case f.Path == "/metadata/name", f.Path == "/metadata":
+	case obj.Head().Kind == v1.KindTool && (f.Path == "/spec/description" || f.Path == "/spec/http/url" ||
+		strings.HasPrefix(f.Path, "/spec/input_schema") || strings.HasPrefix(f.Path, "/spec/output_schema")):
+	default:
+		f.Severity = v1.SeverityWarning
+	}
+	return true
+}
+
+// isWireName reports whether s may be a tool's name on the wire: ^[a-zA-Z0-9_-]{1,64}$.
+func isWireName(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,271 @@
+package manifest
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// A reader reads one stream.
+type reader struct {
+	name string
+	// named says that the person named this very file, so that a document that is no
+	// manifest is an error and not passed over.
+	named bool
+	opts  Options
+	files *folder // what manifests may read; nil reads nothing
+
+	objects   []v1.Object
+	faults    []v1.Fault
+	refs      []string // files that manifests name, as they are shown
+	documents int
+	anchors   map[*yaml.Node]int
+}
+
+func (r *reader) read(data []byte) {
+	switch ext := strings.ToLower(filepath.Ext(r.name)); {
+	case ext == ".md":
+		r.markdown(data)
+	case ext == ".json", looksLikeJSON(data):
+		r.end(parseJSON(r.name, data, r.document))
+	default:
+		r.end(parseYAML(r.name, data, r.document))
+	}
+}
+
+func (r *reader) end(f *v1.Fault) {
+	if f != nil {
+		r.faults = append(r.faults, *f)
+	}
+}
+
+// document reads one document of a stream and reports whether to go on.
+func (r *reader) document(n *yaml.Node) bool {
+	if r.documents++; r.documents > r.opts.MaxDocuments {
+		r.end(&v1.Fault{Source: r.source(n), Expected: "fewer documents", Got: "more", Message: fmt.Sprintf("more than %d documents in one file: the rest is not read", r.opts.MaxDocuments)})
+		return false
+	}
+	r.anchors = map[*yaml.Node]int{}
+	r.object(n, false)
+	return true
+}
+
+func (r *reader) source(n *yaml.Node) v1.Source {
+	return v1.Source{File: r.name, Line: n.Line, Column: n.Column}
+}
+
+// object reads one manifest, or the items of a List.
+func (r *reader) object(n *yaml.Node, inList bool) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if tag, _, _ := resolvePlain(n.Value); n.Kind == yaml.ScalarNode && tag == tagNull && n.Style&quoted == 0 {
+		return // an empty document
+	}
+	if n.Kind != yaml.MappingNode {
+		r.stray(n, "expected an object with apiVersion and kind, got "+describe(n))
+		return
+	}
+	_, api := member(n, "apiVersion")
+	_, kind := member(n, "kind")
+	known := v1.NewObject(kind) != nil
+	switch {
+	case kind == "List" && (api == "v1" || api == v1.APIVersion) && !inList:
+		r.list(n)
+	case strings.HasPrefix(api, v1.PromptKitGroup+"/"):
+		if ours := promptKitKind(kind); ours != "" {
+			r.add(&document{file: r.name, root: n, promptKit: true, anchors: r.anchors}, ours, nil)
+			return
+		}
+		r.skip(n, v1.SeverityWarning, fmt.Sprintf("PromptKit kind %q is not read: skipped", clip(kind)))
+	case api == v1.APIVersion && !known:
+		r.unknownKind(n, kind)
+	case known && (api == "" || api == v1.APIVersion || ourGroup(api)):
+		r.add(&document{file: r.name, root: n, anchors: r.anchors}, kind, nil)
+	case api == "" && kind == "":
+		r.stray(n, "apiVersion and kind are missing")
+	default:
+		r.stray(n, fmt.Sprintf("apiVersion %q, kind %q", clip(api), clip(kind)))
+	}
+}
+
+// ourGroup reports whether an apiVersion was meant to be ours.
+func ourGroup(api string) bool {
+	return strings.HasPrefix(api, "toolctl.dev/") || v1.Nearest(api, []string{v1.APIVersion}) != ""
+}
+
+// stray records a document that is no manifest: an error where the file was named,
+// else a warning, because a folder holds other things too.
+func (r *reader) stray(n *yaml.Node, what string) {
+	if r.named {
+		r.skip(n, "", fmt.Sprintf("not a toolctl manifest: %s; expected apiVersion %s and one of the kinds %s", what, v1.APIVersion, strings.Join(v1.Kinds(), ", ")))
+		return
+	}
+	r.skip(n, v1.SeverityWarning, "not a toolctl manifest: skipped ("+what+")")
+}
+
+func (r *reader) skip(n *yaml.Node, severity, msg string) {
+	at := n
+	if n.Kind == yaml.MappingNode && len(n.Content) > 0 {
+		at = n.Content[0]
+	}
+	r.end(&v1.Fault{Source: r.source(at), Severity: severity, Expected: "a manifest", Got: "something else", Message: msg})
+}
+
+func (r *reader) unknownKind(n *yaml.Node, kind string) {
+	f := v1.Fault{Path: "/kind", Expected: "one of " + strings.Join(v1.Kinds(), ", "), Got: fmt.Sprintf("%q", clip(kind))}
+	key, _ := member(n, "kind")
+	if key != nil {
+		f.Source = r.source(key)
+		f.Message = fmt.Sprintf("unknown kind %q", clip(kind))
+		if near := v1.Nearest(kind, v1.Kinds()); near != "" {
+			f.Message += fmt.Sprintf("; did you mean %q?", near)
+		} else {
+			f.Message += ": expected " + f.Expected
+		}
+		r.end(&f)
+		return
+	}
+	f.Got, f.Message, f.Source = "nothing", `required field "kind" is missing`, r.source(n.Content[0])
+	for i := 0; i < len(n.Content); i += 2 {
+		if k := n.Content[i]; strings.EqualFold(k.Value, "kind") {
+			f.Path, f.Source = "/"+k.Value, r.source(k)
+			f.Message = fmt.Sprintf("unknown field %q; did you mean %q?", k.Value, "kind")
+		}
+	}
+	r.end(&f)
+}
+
+func (r *reader) list(n *yaml.Node) {
+	for i := 0; i < len(n.Content); i += 2 {
+		if n.Content[i].Value != "items" {
+			continue
+		}
+		items := n.Content[i+1]
+		if items.Kind == yaml.AliasNode {
+			items = items.Alias
+		}
+		if items.Kind != yaml.SequenceNode {
+			r.end(&v1.Fault{Path: "/items", Source: r.source(items), Expected: "array", Got: describe(items), Message: "expected array, got " + describe(items)})
+			return
+		}
+		for _, c := range items.Content {
+			r.object(c, true)
+		}
+		return
+	}
+}
+
+// member returns the key and the text of a scalar member, before anything was checked.
+func member(n *yaml.Node, name string) (key *yaml.Node, text string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if k := n.Content[i]; k.Kind == yaml.ScalarNode && k.Value == name {
+			v := n.Content[i+1]
+			if v.Kind == yaml.AliasNode {
+				v = v.Alias
+			}
+			if v.Kind == yaml.ScalarNode {
+				return k, v.Value
+			}
+			return k, ""
+		}
+	}
+	return nil, ""
+}
+
+// add decodes and checks one object. finish, when not nil, completes it before it
+// is checked.
+func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
+	obj := v1.NewObject(kind)
+	h := obj.Head()
+	h.APIVersion = "" // what is written counts
+	d.normalize(d.root)
+	if !d.full {
+		d.decode(d.root, reflect.ValueOf(obj).Elem())
+	}
+	h.Kind = kind
+	if d.promptKit {
+		if h.Metadata.Name == "" {
+			h.Metadata.Name = d.promptKitName()
+		}
+		d.adaptPromptKit(obj)
+	}
+	if finish != nil {
+		finish(obj)
+	}
+	if !d.full { // else the most of it is missing
+		d.addValidated(obj.Validate(), func(f *v1.Fault) bool {
+			switch {
+			case d.promptKit:
+				return promptKitFault(obj, f)
+			case d.markdown && strings.HasPrefix(f.Path, "/spec/tools/"):
+				f.Severity = v1.SeverityWarning // tools of another agent, such as Bash(git:*)
+			}
+			return true
+		})
+	}
+	if !d.promptKit && !d.markdown {
+		d.ignoredName(obj)
+	}
+	if r.files != nil {
+		r.readFiles(d, obj)
+	}
+	h.Source = d.start()
+	if kind == v1.KindToolPolicy || kind == v1.KindScenario {
+		h.Fields = d.places()
+	}
+	h.Faults = d.finish()
+	r.faults = append(r.faults, h.Faults...)
+	if h.Metadata.Name != "" {
+		r.objects = append(r.objects, obj)
+	}
+}
+
+// ignoredName warns of a spec.name that says something else than metadata.name.
+func (d *document) ignoredName(obj v1.Object) {
+	name := ""
+	switch o := obj.(type) {
+	case *v1.Tool:
+		name = o.Spec.Name
+	case *v1.Prompt:
+		name = o.Spec.Name
+	}
+	if meta := obj.Head().Metadata.Name; name != "" && name != meta {
+		d.fault(d.root, v1.Fault{Severity: v1.SeverityWarning, Path: "/spec/name", Source: d.place("/spec/name"), Expected: "metadata.name", Got: fmt.Sprintf("%q", clip(name)),
+			Message: fmt.Sprintf("spec.name %q is ignored: the name is metadata.name", clip(name))})
+	}
+}
+
+// conflicts records a fault at each object whose kind, namespace and name another
+// one has too, and returns these faults.
+func conflicts(objects []v1.Object) []v1.Fault {
+	var fs []v1.Fault
+	first := make(map[v1.Key]v1.Object, len(objects))
+	record := func(at, other v1.Object) {
+		h := at.Head()
+		f := v1.Fault{Path: "/metadata/name", Source: h.Source, Expected: "a name of its own", Got: fmt.Sprintf("%q", h.Metadata.Name),
+			Message: fmt.Sprintf("%s is declared twice: here and at %s", h.Key(), other.Head().Source)}
+		h.Faults = append(slices.Clip(h.Faults), f)
+		fs = append(fs, f)
+	}
+	told := map[v1.Key]bool{}
+	for _, o := range objects {
+		k := o.Head().Key()
+		other, twice := first[k]
+		if !twice {
+			first[k] = o
+			continue
+		}
+		if !told[k] {
+			told[k] = true
+			record(other, o)
+		}
+		record(o, other)
+	}
+	return fs
+}

@@ -1,0 +1,116 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MarshalJSON writes a value of api/v1 as JSON, indented by two spaces, without the
+// escapes for HTML, ended by a newline.
+func MarshalJSON(v any) ([]byte, error) {
+	return marshalJSON(v, "  ")
+}
+
+func marshalJSON(v any, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// MarshalYAML writes a value of api/v1 the way Kubernetes prints: by its JSON tags,
+// block style, lists not indented below their key. Keys keep the order of the
+// struct and, in schemas and results, the order in which they were written; a model
+// reads a schema in that order.
+//
+// Strings that any reader of YAML 1.1 or 1.2 takes for something else are quoted.
+// Numbers keep every digit. That is why the tree is built here: sigs.k8s.io/yaml
+// turns an integer of more than 64 bits into a float, 1.10 into 1.1, and sorts keys.
+// What is written is read back the same by [Decode] and by sigs.k8s.io/yaml.
+func MarshalYAML(v any) ([]byte, error) {
+	data, err := marshalJSON(v, "")
+	if err != nil {
+		return nil, err
+	}
+	var root *yaml.Node
+	if f := parseJSON("", data, func(n *yaml.Node) bool { root = n; return false }); f != nil {
+		return nil, fmt.Errorf("write YAML: %s", f.Message)
+	}
+	setStyle(root)
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	enc.CompactSeqIndent()
+	if err := enc.Encode(root); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return b.Bytes(), enc.Close()
+}
+
+// setStyle chooses the style of every string: plain where that is safe, a literal
+// block for clean text of several lines, else double quotes.
+func setStyle(n *yaml.Node) {
+	for _, c := range n.Content {
+		setStyle(c)
+	}
+	if len(n.Content) == 0 && n.Kind != yaml.ScalarNode {
+		n.Style = yaml.FlowStyle // {} and []
+	}
+	if n.Tag != tagStr {
+		return
+	}
+	switch s := n.Value; {
+	case strings.Contains(s, "\n"):
+		if isCleanBlock(s) {
+			n.Style = yaml.LiteralStyle
+		}
+	case !ambiguous(s):
+		n.Style = 0
+	}
+}
+
+// ambiguous reports whether some reader takes the plain text s for no string.
+func ambiguous(s string) bool {
+	if tag, _, _ := resolvePlain(s); tag != tagStr || yaml11(s) != "" {
+		return true
+	}
+	if strings.ContainsFunc(s, special) {
+		return true
+	}
+	switch s[0] {
+	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '+', '-', '.':
+		// Dates, 12:30 and 1_000 are numbers or times to some.
+		return allIn(s, "0123456789abcdefABCDEFoxTZ_:.+- ")
+	case '=', '<':
+		return s == "=" || s == "<<"
+	}
+	return false
+}
+
+// isCleanBlock reports whether a text of several lines survives as a literal block:
+// no leading or trailing blanks that a reader or an editor may lose, nothing to escape.
+func isCleanBlock(s string) bool {
+	if s[0] == ' ' || s[0] == '\t' || s[0] == '\n' || strings.HasSuffix(s, "\n\n") {
+		return false
+	}
+	for line := range strings.SplitSeq(s, "\n") {
+		if strings.TrimRight(line, " \t") != line {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && special(r) })
+}
+
+// special reports whether a character is safe in double quotes only: a control
+// character, a line break of Unicode, or one that the writer escapes.
+func special(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == '\ufffd' || r > 0xffff
+}
