@@ -1,0 +1,45 @@
+package executors
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Upstream calls tools of MCP servers. It is what the mcp executor asks for in
+// place of the package that speaks MCP.
+type Upstream interface {
+	// Call calls tool, by its name on the server, and returns its result. With retry
+	// a call that was lost on its way may be repeated. A tool that reports failure is
+	// a result with status "failed" and a [v1.ExecutionError]; a server that cannot
+	// be reached, or that refuses the call, is a [v1.MCPError].
+	Call(ctx context.Context, server v1.Key, tool string, args json.RawMessage, retry bool) (v1.Result, error)
+}
+
+// mcp hands calls of tools with mode mcp to their server.
+type mcp struct{ upstream Upstream }
+
+// Name is "mcp".
+func (mcp) Name() string { return v1.ModeMCP }
+
+// Execute calls the tool that spec.mcp names on the server of the tool's own
+// namespace. A call may have had an effect before it was lost, so it is repeated
+// only when the tool's hints allow it.
+func (m mcp) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
+	bind := tool.Spec.MCP
+	if bind == nil {
+		return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseValidate, Message: "mode mcp needs spec.mcp"}
+	}
+	server := v1.Key{Kind: v1.KindMCPServer, Namespace: tool.Namespace(), Name: bind.Server}
+	res, err := m.upstream.Call(ctx, server, cmp.Or(bind.Tool, tool.Metadata.Name), args, tool.Spec.Hints.Retryable())
+	var failed *v1.ExecutionError
+	if errors.As(err, &failed) { // name the tool as the registry knows it
+		named := *failed
+		named.Tool = tool.Metadata.Name
+		return res, &named
+	}
+	return res, err
+}
