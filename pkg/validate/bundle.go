@@ -1,0 +1,163 @@
+package validate
+
+import (
+	"encoding/json"
+	"strconv"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// A bundle writes a schema anew for gojsonschema: one document that holds only
+// keywords which that engine knows, in which every reference is
+// "#/definitions/N" and no id is left.
+//
+// The engine would otherwise resolve references by itself: it fetches what it
+// does not know, and takes any object with an "id" for a schema, even one under
+// "default". So what was checked on the graph would not be what runs.
+type bundle struct {
+	g       *graph
+	targets map[int]bool // nodes that something refers to
+	format  bool
+}
+
+// plain keywords are copied as they are.
+var plain = []string{
+	"type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum",
+	"pattern", "uniqueItems", "required",
+}
+
+// bundleFor returns the schema for gojsonschema, or false when a part of it is of
+// another draft or holds what that engine gets wrong.
+func bundleFor(g *graph, format bool) (any, bool) {
+	b := bundle{g: g, targets: map[int]bool{}, format: format}
+	draft := g.nodes[0].res.draft
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		if n.opaque || n.res.draft != draft {
+			return nil, false
+		}
+		if n.ref >= 0 {
+			b.targets[n.ref] = true
+		}
+		if obj, ok := n.schema.(map[string]any); ok && (inexact(obj["enum"]) || inexact(obj["const"])) {
+			return nil, false
+		}
+	}
+	definitions := map[string]any{}
+	for i := range b.targets {
+		definitions[strconv.Itoa(i)] = b.body(i)
+	}
+	root := b.schema(0)
+	obj, ok := root.(map[string]any)
+	if ok && len(definitions) > 0 {
+		obj["definitions"] = definitions
+	}
+	return root, true
+}
+
+// inexact says whether v holds a number that a double does not hold to the
+// digit: gojsonschema compares enum and const as doubles.
+func inexact(v any) bool {
+	switch v := v.(type) {
+	case json.Number:
+		digits := 0
+		for _, c := range v {
+			if c >= '0' && c <= '9' {
+				digits++
+			}
+		}
+		return digits > 15
+	case []any:
+		for _, item := range v {
+			if inexact(item) {
+				return true
+			}
+		}
+	case map[string]any:
+		for _, m := range v {
+			if inexact(m) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// schema writes a node where it stands: by reference when others refer to it too.
+func (b *bundle) schema(i int) any {
+	if b.targets[i] {
+		return refTo(i)
+	}
+	return b.body(i)
+}
+
+func refTo(i int) map[string]any {
+	return map[string]any{"$ref": "#/definitions/" + strconv.Itoa(i)}
+}
+
+func (b *bundle) body(i int) any {
+	n := &b.g.nodes[i]
+	obj, ok := n.schema.(map[string]any)
+	if !ok {
+		return n.schema
+	}
+	if n.ref >= 0 {
+		return refTo(n.ref)
+	}
+	out := map[string]any{}
+	for _, kw := range plain {
+		if v, ok := obj[kw]; ok {
+			out[kw] = v
+		}
+	}
+	for _, kw := range counting {
+		if num, ok := obj[kw].(json.Number); ok {
+			if c, ok := asCount(num); ok { // 3.0 is an integer, but not to gojsonschema
+				out[kw] = json.Number(strconv.FormatInt(c, 10))
+			}
+		}
+	}
+	if f, ok := obj["format"]; ok && b.format {
+		out["format"] = f
+	}
+	for _, kw := range keywords {
+		v, ok := obj[kw.name]
+		if ok && kw.role != unused && n.res.draft >= kw.from && n.res.draft <= kw.to {
+			out[kw.name] = b.value(n, kw.name, v)
+		}
+	}
+	return out
+}
+
+// value writes the value of a keyword that holds subschemas.
+func (b *bundle) value(n *node, kw string, v any) any {
+	if i, ok := b.g.index[place{n.at.doc, n.at.ptr + "/" + kw}]; ok {
+		return b.schema(i)
+	}
+	at := func(token string) (any, bool) {
+		i, ok := b.g.index[place{n.at.doc, v1.Pointer(n.at.ptr, kw, token)}]
+		if !ok {
+			return nil, false
+		}
+		return b.schema(i), true
+	}
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i], _ = at(strconv.Itoa(i))
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, member := range v {
+			if s, ok := at(k); ok {
+				out[k] = s
+			} else {
+				out[k] = member // a list of names under dependencies
+			}
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,259 @@
+package validate
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// maxRepairs bounds how much is mended in one round; a document with more faults
+// than that is not a slip.
+const maxRepairs = 10_000
+
+// maxRounds bounds how often a document is mended and checked again. Each round
+// reaches what the one before uncovered, such as the inside of a JSON text.
+const maxRounds = 16
+
+// Coerce mends what models get wrong in arguments, and reports whether anything
+// changed. doc itself is never changed.
+//
+// It goes by the faults that the engine finds, so a value that is valid where it
+// stands is never touched, and a valid document comes back as it is. Each value is
+// mended by itself:
+//
+//   - a string whose text is JSON of a type that the schema wants there: "5" for
+//     an integer or number, "true" or "True" for a boolean, "null" for null, and a
+//     JSON text for an object or array. Numbers keep every digit.
+//   - null or "" for a property that is not required, where the schema takes
+//     neither: the property is removed.
+//   - a string that differs from exactly one value of an enum or const in case
+//     only, or whose text is exactly one of its numbers or booleans.
+//
+// A change that leaves its place wrong is taken back: what cannot be mended stays
+// as it was, for validation to refuse. Nothing else is changed: a number is not
+// made a string, an item is not made an array, and defaults are not filled in.
+func (s *Schema) Coerce(doc any) (fixed any, changed bool) {
+	fixed, changed, _, err := s.Check(doc, true)
+	if err != nil {
+		return doc, false
+	}
+	return fixed, changed
+}
+
+// A repair is a change of one place: another value, or none.
+type repair struct {
+	path   []string
+	remove bool
+	value  any
+	before any
+}
+
+// mend repairs doc by its problems and returns the document to go on with and
+// the problems that are left.
+func (s *Schema) mend(doc any, problems []problem) (any, bool, []problem, error) {
+	fixed, changed := doc, false
+	if len(problems) > maxRepairs {
+		return doc, false, problems, nil
+	}
+	tried := map[string]bool{}
+	for range maxRounds {
+		repairs := plan(fixed, problems, tried)
+		if len(repairs) == 0 {
+			break
+		}
+		next := clone(fixed)
+		for i := range repairs {
+			next = repairs[i].apply(next)
+		}
+		left, err := s.problems(next)
+		if err != nil {
+			return doc, false, problems, err
+		}
+		if good := effective(repairs, left); len(good) < len(repairs) {
+			next = clone(fixed)
+			for i := range good {
+				next = good[i].apply(next)
+			}
+			if repairs = good; len(repairs) == 0 {
+				continue // others may be planned now that these are known to be vain
+			}
+			if left, err = s.problems(next); err != nil {
+				return doc, false, problems, err
+			}
+		}
+		if len(left) == 1 && left[0].keyword == keywordCost {
+			break // too dear when mended, so as it was
+		}
+		fixed, changed, problems = next, true, left
+		clear(tried) // what was vain may not be any more
+		if len(problems) == 0 {
+			break
+		}
+	}
+	return fixed, changed, problems, nil
+}
+
+// plan lists one repair for each place that has one and was not tried yet.
+func plan(doc any, problems []problem, tried map[string]bool) []repair {
+	var repairs []repair
+	for i := range problems {
+		p := &problems[i]
+		if p.keyword == "required" || p.keyword == "dependentRequired" {
+			continue
+		}
+		for _, r := range p.repairs(at(doc, p.path)) {
+			key := v1.Pointer("", r.path...) + "\x00" + strconv.FormatBool(r.remove)
+			if !tried[key] {
+				tried[key] = true
+				repairs = append(repairs, r)
+				break
+			}
+		}
+	}
+	return repairs
+}
+
+// repairs lists what may mend the value of a problem, the likeliest first.
+func (p *problem) repairs(v any) []repair {
+	var out []repair
+	text, isString := v.(string)
+	if len(p.path) > 0 && (v == nil || isString && text == "") {
+		switch p.keyword {
+		case keywordValue, "format", "pattern", "minLength":
+			out = append(out, repair{path: p.path, before: v, remove: true})
+		}
+	}
+	if !isString || p.keyword != keywordValue {
+		return out
+	}
+	if value, ok := coerceEnum(text, p.allowed); ok {
+		out = append(out, repair{path: p.path, before: v, value: value})
+	}
+	if value, ok := coerceType(text, p.types); ok {
+		out = append(out, repair{path: p.path, before: v, value: value})
+	}
+	return out
+}
+
+// coerceType reads a string as JSON of one of the types.
+func coerceType(text string, types []string) (any, bool) {
+	trimmed := strings.TrimSpace(text)
+	if slices.Contains(types, "boolean") {
+		switch strings.ToLower(trimmed) {
+		case "true":
+			return true, true
+		case "false":
+			return false, true
+		}
+	}
+	v, err := Decode([]byte(trimmed))
+	if err != nil {
+		return nil, false
+	}
+	ok := false
+	switch v := v.(type) {
+	case nil:
+		ok = slices.Contains(types, "null")
+	case json.Number:
+		ok = slices.Contains(types, "number") || slices.Contains(types, "integer") && isInteger(v)
+	case []any:
+		ok = slices.Contains(types, "array")
+	case map[string]any:
+		ok = slices.Contains(types, "object")
+	}
+	return v, ok
+}
+
+// coerceEnum finds the one allowed value that a string was meant to be.
+func coerceEnum(text string, allowed []any) (any, bool) {
+	var found []any
+	for _, a := range allowed {
+		if s, ok := a.(string); ok && strings.EqualFold(s, text) {
+			found = append(found, s)
+		}
+	}
+	if len(found) == 0 {
+		v, err := Decode([]byte(strings.TrimSpace(text)))
+		if err != nil {
+			return nil, false
+		}
+		for _, a := range allowed {
+			if _, isString := a.(string); !isString && equal(a, v) {
+				found = append(found, v) // not a, which belongs to the schema
+			}
+		}
+	}
+	if len(found) != 1 {
+		return nil, false
+	}
+	return found[0], true
+}
+
+// effective returns the repairs after which their own place is right, as far as
+// its type, value or presence goes; what is inside it, or a bound that it
+// breaks, is a matter for the next round or for the caller.
+func effective(repairs []repair, left []problem) []repair {
+	wrong := map[string]bool{}
+	gone := map[string]bool{}
+	for i := range left {
+		key := v1.Pointer("", left[i].path...)
+		switch left[i].keyword {
+		case keywordValue, "anyOf", "oneOf", "not", keywordFalse, keywordUnknown:
+			wrong[key] = true
+		case "required", "dependentRequired":
+			gone[key] = true
+		}
+	}
+	var good []repair
+	for _, r := range repairs {
+		key := v1.Pointer("", r.path...)
+		if !wrong[key] && !gone[key] {
+			good = append(good, r)
+		}
+	}
+	return good
+}
+
+// apply changes a document that nobody else holds and returns it.
+func (r *repair) apply(doc any) any {
+	if len(r.path) == 0 {
+		return r.value
+	}
+	last := r.path[len(r.path)-1]
+	switch c := at(doc, r.path[:len(r.path)-1]).(type) {
+	case map[string]any:
+		if r.remove {
+			delete(c, last)
+		} else {
+			c[last] = r.value
+		}
+	case []any:
+		if i, err := strconv.Atoi(last); err == nil && i < len(c) && !r.remove {
+			c[i] = r.value
+		}
+	}
+	return doc
+}
+
+// clone copies the arrays and objects of a document.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		c := maps.Clone(v)
+		for k, member := range c {
+			c[k] = clone(member)
+		}
+		return c
+	case []any:
+		c := slices.Clone(v)
+		for i, item := range c {
+			c[i] = clone(item)
+		}
+		return c
+	}
+	return v
+}

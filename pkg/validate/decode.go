@@ -1,0 +1,303 @@
+package validate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Bounds of one JSON text. They are far above what a tool call carries and low
+// enough that no text takes more than some 200 MB or a second to read.
+const (
+	// MaxDocumentBytes is the length of the longest text that [Decode] reads.
+	MaxDocumentBytes = 16 << 20
+	// MaxDepth is how deep arrays and objects may be nested.
+	MaxDepth = 256
+	// MaxValues is how many values, counted with all that they hold, a text may have.
+	MaxValues = 500_000
+)
+
+// Decode reads one JSON text (RFC 8259) into nil, bool, string, [json.Number],
+// []any and map[string]any, the form that [Schema] checks. Numbers keep every
+// digit.
+//
+// It is stricter than encoding/json where laxness hides faults or costs
+// memory: text after the value, invalid UTF-8, an object that names a member
+// twice, numbers beyond the range of a double (see [checkNumber]) and texts beyond
+// [MaxDocumentBytes], [MaxDepth] or [MaxValues] are errors. An escaped lone
+// surrogate is read as U+FFFD, as encoding/json does.
+func Decode(raw []byte) (any, error) { return decode(raw, MaxDocumentBytes) }
+
+func decode(raw []byte, maxBytes int) (any, error) {
+	if len(raw) > maxBytes {
+		return nil, fmt.Errorf("JSON text of %d bytes is too large: at most %d", len(raw), maxBytes)
+	}
+	if !utf8.Valid(raw) {
+		return nil, fmt.Errorf("invalid JSON: the text is not UTF-8")
+	}
+	d := decoder{text: string(raw), share: len(raw) <= 64<<10}
+	v, err := d.value(0)
+	if err != nil {
+		return nil, err
+	}
+	if d.space(); d.pos < len(d.text) {
+		return nil, d.errorf("text after the value")
+	}
+	return v, nil
+}
+
+type decoder struct {
+	text   string
+	pos    int
+	values int
+	// share says that strings are slices of text, which then lives as long as
+	// the shortest of them: cheap for a small text, dear for a large one.
+	share bool
+}
+
+func (d *decoder) errorf(format string, args ...any) error {
+	pos := min(d.pos, len(d.text))
+	line := 1 + strings.Count(d.text[:pos], "\n")
+	column := 1 + utf8.RuneCountInString(d.text[strings.LastIndexByte(d.text[:pos], '\n')+1:pos])
+	return fmt.Errorf("invalid JSON at line %d, column %d: %s", line, column, fmt.Sprintf(format, args...))
+}
+
+func (d *decoder) space() {
+	for d.pos < len(d.text) {
+		switch d.text[d.pos] {
+		case ' ', '\t', '\n', '\r':
+			d.pos++
+		default:
+			return
+		}
+	}
+}
+
+// next skips white space and returns the next byte without taking it; 0 is the end.
+func (d *decoder) next() byte {
+	d.space()
+	if d.pos == len(d.text) {
+		return 0
+	}
+	return d.text[d.pos]
+}
+
+func (d *decoder) value(depth int) (any, error) {
+	if d.values++; d.values > MaxValues {
+		return nil, d.errorf("more than %d values", MaxValues)
+	}
+	switch c := d.next(); {
+	case c == '{':
+		return d.object(depth + 1)
+	case c == '[':
+		return d.array(depth + 1)
+	case c == '"':
+		return d.string()
+	case c == '-' || c >= '0' && c <= '9':
+		return d.number()
+	case c == 't' && d.word("true"):
+		return true, nil
+	case c == 'f' && d.word("false"):
+		return false, nil
+	case c == 'n' && d.word("null"):
+		return nil, nil
+	case c == 0 && d.pos == len(d.text):
+		return nil, d.errorf("expected a value, got the end of the text")
+	}
+	r, _ := utf8.DecodeRuneInString(d.text[d.pos:])
+	return nil, d.errorf("expected a value, got %q", r)
+}
+
+func (d *decoder) word(w string) bool {
+	if !strings.HasPrefix(d.text[d.pos:], w) {
+		return false
+	}
+	d.pos += len(w)
+	return true
+}
+
+func (d *decoder) object(depth int) (any, error) {
+	if depth > MaxDepth {
+		return nil, d.errorf("nested deeper than %d levels", MaxDepth)
+	}
+	d.pos++
+	m := map[string]any{}
+	if d.next() == '}' {
+		d.pos++
+		return m, nil
+	}
+	for {
+		if d.next() != '"' {
+			return nil, d.errorf("expected a member name in double quotes")
+		}
+		start := d.pos
+		key, err := d.string()
+		if err != nil {
+			return nil, err
+		}
+		if d.next() != ':' {
+			return nil, d.errorf("expected ':' after the member name")
+		}
+		d.pos++
+		v, err := d.value(depth)
+		if err != nil {
+			return nil, err
+		}
+		before := len(m)
+		if m[key] = v; len(m) == before {
+			d.pos = start
+			return nil, d.errorf("member %q is given twice", clip(key, 60))
+		}
+		switch d.next() {
+		case ',':
+			d.pos++
+		case '}':
+			d.pos++
+			return m, nil
+		default:
+			return nil, d.errorf("expected ',' or '}' in an object")
+		}
+	}
+}
+
+func (d *decoder) array(depth int) (any, error) {
+	if depth > MaxDepth {
+		return nil, d.errorf("nested deeper than %d levels", MaxDepth)
+	}
+	d.pos++
+	items := []any{}
+	if d.next() == ']' {
+		d.pos++
+		return items, nil
+	}
+	for {
+		v, err := d.value(depth)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, v)
+		switch d.next() {
+		case ',':
+			d.pos++
+		case ']':
+			d.pos++
+			return items, nil
+		default:
+			return nil, d.errorf("expected ',' or ']' in an array")
+		}
+	}
+}
+
+func (d *decoder) slice(from, to int) string {
+	if d.share {
+		return d.text[from:to]
+	}
+	return strings.Clone(d.text[from:to])
+}
+
+func (d *decoder) number() (any, error) {
+	start := d.pos
+	for d.pos < len(d.text) {
+		switch c := d.text[d.pos]; {
+		case c >= '0' && c <= '9', c == '+', c == '-', c == '.', c == 'e', c == 'E':
+			d.pos++
+			continue
+		}
+		break
+	}
+	s := d.slice(start, d.pos)
+	if err := checkNumber(s); err != nil {
+		d.pos = start
+		return nil, d.errorf("%v", err)
+	}
+	return json.Number(s), nil
+}
+
+func (d *decoder) string() (string, error) {
+	d.pos++
+	start := d.pos
+	for i := start; i < len(d.text); i++ {
+		switch c := d.text[i]; {
+		case c == '"':
+			d.pos = i + 1
+			return d.slice(start, i), nil
+		case c == '\\':
+			d.pos = i
+			return d.escaped(start)
+		case c < ' ':
+			d.pos = i
+			return "", d.errorf("control character %q in a string", c)
+		}
+	}
+	d.pos = len(d.text)
+	return "", d.errorf("string without its closing quote")
+}
+
+// escaped reads on from the first backslash of a string that began at start.
+func (d *decoder) escaped(start int) (string, error) {
+	var b strings.Builder
+	b.WriteString(d.text[start:d.pos])
+	for d.pos < len(d.text) {
+		switch c := d.text[d.pos]; {
+		case c == '"':
+			d.pos++
+			return b.String(), nil
+		case c < ' ':
+			return "", d.errorf("control character %q in a string", c)
+		case c != '\\':
+			b.WriteByte(c)
+			d.pos++
+		default:
+			r, ok := d.escape()
+			if !ok {
+				return "", d.errorf("invalid escape in a string")
+			}
+			b.WriteRune(r)
+		}
+	}
+	return "", d.errorf("string without its closing quote")
+}
+
+// escape reads one escape, or two that form a surrogate pair.
+func (d *decoder) escape() (rune, bool) {
+	if d.pos+1 >= len(d.text) {
+		return 0, false
+	}
+	c := d.text[d.pos+1]
+	if c == 'u' {
+		r, ok := hex4(d.text, d.pos+2)
+		if !ok {
+			return 0, false
+		}
+		d.pos += 6
+		if utf16.IsSurrogate(r) {
+			if strings.HasPrefix(d.text[d.pos:], `\u`) {
+				if low, ok := hex4(d.text, d.pos+2); ok {
+					if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+						d.pos += 6
+						return pair, true
+					}
+				}
+			}
+			return utf8.RuneError, true
+		}
+		return r, true
+	}
+	i := strings.IndexByte(`"\/bfnrt`, c)
+	if i < 0 {
+		return 0, false
+	}
+	d.pos += 2
+	return rune("\"\\/\b\f\n\r\t"[i]), true
+}
+
+func hex4(s string, at int) (rune, bool) {
+	if at+4 > len(s) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[at:at+4], 16, 16)
+	return rune(n), err == nil
+}

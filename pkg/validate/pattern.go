@@ -1,0 +1,154 @@
+package validate
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"time"
+
+	"github.com/dlclark/regexp2"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// JSON Schema asks for ECMA-262 regular expressions. Go's own engine (RE2)
+// matches in time linear to the text, but has no lookaround, which generators
+// such as zod write ("^(?!\\.)…" for an e-mail address). Such a pattern runs on
+// regexp2 in its ECMAScript mode, which backtracks and so is held to a time.
+const (
+	maxPatternSize      = 10_000 // instructions of a compiled RE2 pattern
+	maxBacktrackPattern = 8 << 10
+	matchTimeout        = 100 * time.Millisecond // for one match
+	backtrackBudget     = 250 * time.Millisecond // for all matches of one document
+)
+
+// patternSize returns the number of instructions that RE2 compiles a pattern to,
+// 1 for a pattern that needs regexp2, or why the pattern cannot be used.
+func patternSize(pattern string) (int, error) {
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		_, err = compileBacktracking(pattern, nil)
+		return 1, err
+	}
+	size := treeSize(tree)
+	if size > maxPatternSize {
+		return 0, fmt.Errorf("it expands to more than %d instructions", maxPatternSize)
+	}
+	return size, nil
+}
+
+// treeSize is an upper bound of the compiled size; regexp.Compile would need up
+// to 130 MB to find that (a{1000}){1000} is large.
+func treeSize(re *syntax.Regexp) int {
+	size := 2
+	if re.Op == syntax.OpLiteral { // a class of characters is one instruction, however many it has
+		size += len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		size += treeSize(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		size *= max(re.Min, re.Max, 1)
+	}
+	return min(size, maxPatternSize+1) // so that nested repeats do not overflow
+}
+
+func needsBacktracking(pattern string) bool {
+	_, err := syntax.Parse(pattern, syntax.Perl)
+	return err != nil
+}
+
+// A stopwatch bounds the backtracking matches of one validation. It belongs to
+// one compiled schema and is used by one validation at a time.
+type stopwatch struct {
+	deadline time.Time
+	late     []string // patterns that were given up
+	used     bool     // a pattern of the schema backtracks
+	sealed   bool     // the schema is compiled; what compiles now is a document's "format": "regex"
+}
+
+func (w *stopwatch) start() {
+	w.deadline, w.late = time.Now().Add(backtrackBudget), w.late[:0]
+}
+
+// engine returns the regular expressions of one schema.
+func (w *stopwatch) engine(pattern string) (jsonschema.Regexp, error) {
+	if _, err := patternSize(pattern); err != nil {
+		return nil, err
+	}
+	if re, err := regexp.Compile(pattern); err == nil {
+		return re, nil
+	}
+	if !w.sealed {
+		w.used = true
+	}
+	return compileBacktracking(pattern, w)
+}
+
+type backtracking struct {
+	re     *regexp2.Regexp
+	source string
+	watch  *stopwatch
+}
+
+func compileBacktracking(pattern string, watch *stopwatch) (_ jsonschema.Regexp, err error) {
+	defer func() { // regexp2 is fed foreign patterns here
+		if p := recover(); p != nil {
+			err = errors.New("it is not a valid regular expression")
+		}
+	}()
+	if len(pattern) > maxBacktrackPattern {
+		return nil, fmt.Errorf("it is longer than %d bytes", maxBacktrackPattern)
+	}
+	re, err := regexp2.Compile(endAnchors(pattern), regexp2.ECMAScript)
+	if err != nil {
+		return nil, err
+	}
+	re.MatchTimeout = matchTimeout
+	return &backtracking{re: re, source: pattern, watch: watch}, nil
+}
+
+func (b *backtracking) String() string { return b.source }
+
+// MatchString reports false for a match that is given up; the stopwatch
+// remembers it, so that the document is refused whatever false means there.
+func (b *backtracking) MatchString(s string) bool {
+	if b.watch == nil || time.Now().Before(b.watch.deadline) {
+		ok, err := b.re.MatchString(s)
+		if err == nil {
+			return ok
+		}
+	}
+	if b.watch != nil {
+		b.watch.late = append(b.watch.late, b.source)
+	}
+	return false
+}
+
+// endAnchors replaces "$" by "\z": for regexp2 "$" also matches before a final
+// newline, for ECMA-262 (22.2.2.4) it does not.
+func endAnchors(pattern string) string {
+	if !strings.Contains(pattern, "$") {
+		return pattern
+	}
+	var b strings.Builder
+	class := false
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\' && i+1 < len(pattern):
+			b.WriteString(pattern[i : i+2])
+			i++
+			continue
+		case c == '[':
+			class = true
+		case c == ']':
+			class = false
+		case c == '$' && !class:
+			b.WriteString(`\z`)
+			continue
+		}
+		b.WriteByte(pattern[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,375 @@
+package validate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Bounds of what a person or a model gets to read.
+const (
+	maxFaults  = 100
+	maxGot     = 80 // characters of a foreign value in a fault
+	maxChoices = 20 // names or values in "one of …"
+)
+
+// A problem is one thing an engine found, in the words that both engines share:
+// the JSON Schema keyword, the place, and what the keyword asked for.
+type problem struct {
+	// keyword is the keyword that failed. "type", "enum" and "const" are all
+	// keywordValue, so that the branches of an anyOf can be told as one.
+	keyword string
+	path    []string
+	value   any      // at path; nothing for a missing property
+	types   []string // that would have been right
+	allowed []any    // values that would have been right
+	limit   string   // the bound, format, pattern or other property
+	detail  string   // a ready clause
+	schema  string   // the URL of the failed subschema, for propertyNames only
+}
+
+const (
+	keywordValue   = "value"
+	keywordUnknown = "additionalProperties"
+	keywordLate    = "late" // a pattern that could not be checked in time
+	keywordNames   = "propertyNames"
+	keywordFalse   = "false"
+	keywordCost    = "cost"
+)
+
+// wording is how a keyword with a limit reads: expected WORDING.
+var wording = map[string]string{
+	"minimum":          "a number of at least %s",
+	"maximum":          "a number of at most %s",
+	"exclusiveMinimum": "a number above %s",
+	"exclusiveMaximum": "a number below %s",
+	"multipleOf":       "a multiple of %s",
+	"minLength":        "a string of at least %s characters",
+	"maxLength":        "a string of at most %s characters",
+	"minItems":         "at least %s items",
+	"maxItems":         "at most %s items",
+	"additionalItems":  "at most %s items",
+	"minProperties":    "at least %s properties",
+	"maxProperties":    "at most %s properties",
+	"format":           "a string in the format %s",
+	"pattern":          "a string that matches the pattern %s",
+	"contains":         "at least one item that fits the schema under \"contains\"",
+	"minContains":      "at least %s items that fit the schema under \"contains\"",
+	"maxContains":      "at most %s items that fit the schema under \"contains\"",
+	"uniqueItems":      "items that differ from each other",
+	"not":              "a value that does not fit the schema under \"not\"",
+	"anyOf":            "a value that fits one of the alternatives",
+	"oneOf":            "a value that fits exactly one of the alternatives",
+	keywordFalse:       "no value here",
+	keywordLate:        "a string on which the pattern %s can be checked in time",
+}
+
+// fault words a problem. A value of the document is told in Got alone; where the
+// message tells it too, it does so with the very text of Got, so that a caller who
+// must hide the value can replace it there.
+func (p *problem) fault() v1.Fault {
+	f := v1.Fault{Path: v1.Pointer("", p.path...), Got: describe(p.value)}
+	last := ""
+	if len(p.path) > 0 {
+		last = clip(p.path[len(p.path)-1], maxGot)
+	}
+	switch p.keyword {
+	case "required", "dependentRequired":
+		f.Expected, f.Got = "a value", "nothing"
+		f.Message = fmt.Sprintf("required property %q is missing", last)
+		if p.limit != "" {
+			f.Message = fmt.Sprintf("property %q is missing: it is required beside %q", last, clip(p.limit, maxGot))
+		}
+		return f
+	case keywordUnknown:
+		f.Expected, f.Got = "a property of the schema", fmt.Sprintf("property %q", last)
+		f.Message = fmt.Sprintf("unknown property %q", last) + p.detail
+		return f
+	case keywordNames:
+		f.Expected, f.Got = "another property name", fmt.Sprintf("property %q", last)
+		f.Message = fmt.Sprintf("property name %q is not allowed", last) + p.detail
+		return f
+	case keywordCost:
+		f.Expected, f.Message = p.limit, p.detail
+		return f
+	case keywordValue:
+		f.Expected = p.expectedValue()
+	case "minLength", "maxLength":
+		f.Expected = fmt.Sprintf(wording[p.keyword], p.limit)
+		if s, ok := p.value.(string); ok {
+			f.Got = fmt.Sprintf("%d characters", utf8.RuneCountInString(s))
+		}
+	default:
+		w, ok := wording[p.keyword]
+		switch {
+		case !ok:
+			f.Expected = fmt.Sprintf("a value that keeps the rule %q of the schema", p.keyword)
+		case strings.Contains(w, "%s"):
+			f.Expected = fmt.Sprintf(w, clip(p.limit, 3*maxGot))
+		default:
+			f.Expected = w
+		}
+	}
+	f.Message = fmt.Sprintf("expected %s, got %s%s", f.Expected, f.Got, p.detail)
+	return f
+}
+
+var typeOrder = []string{"boolean", "integer", "number", "string", "array", "object", "null"}
+
+// expectedValue is "integer or null", "one of 1, 2" or both.
+func (p *problem) expectedValue() string {
+	var parts []string
+	for _, t := range typeOrder { // the engines disagree about the order
+		if slices.Contains(p.types, t) {
+			parts = append(parts, t)
+		}
+	}
+	if len(p.allowed) > 0 {
+		var values []string
+		for i, a := range p.allowed {
+			if i == maxChoices {
+				values = append(values, fmt.Sprintf("… (%d in all)", len(p.allowed)))
+				break
+			}
+			text, _ := json.Marshal(a) // decoded JSON always marshals
+			values = append(values, clip(string(text), maxGot))
+		}
+		text := strings.Join(values, ", ")
+		if len(p.allowed) > 1 {
+			text = "one of " + text
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return "no value at all: the enum is empty"
+	}
+	return strings.Join(parts, " or ")
+}
+
+// nearest is "; did you mean …?" for a string near to an allowed one.
+func (p *problem) nearest() string {
+	s, ok := p.value.(string)
+	if !ok || p.keyword != keywordValue {
+		return ""
+	}
+	var candidates []string
+	for _, a := range p.allowed {
+		if c, ok := a.(string); ok {
+			candidates = append(candidates, c)
+		}
+	}
+	if near := v1.Nearest(s, candidates); near != "" {
+		return fmt.Sprintf("; did you mean %q?", clip(near, maxGot))
+	}
+	return ""
+}
+
+// faults words problems: each once, in the order of their paths, and not more
+// than a reader can use. known returns the property names that the schema knows at a path.
+func faults(problems []problem, known func(path []string) []string) []v1.Fault {
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(problems, func(a, b problem) int { return comparePaths(a.path, b.path) })
+	var out []v1.Fault
+	more := 0
+	for i := range problems {
+		p := &problems[i]
+		if len(out) == maxFaults {
+			more++
+			continue
+		}
+		switch p.keyword {
+		case keywordValue:
+			p.detail += p.nearest()
+		case keywordUnknown:
+			last := len(p.path) - 1
+			names := known(p.path[:last])
+			if near := v1.Nearest(p.path[last], names); near != "" {
+				p.detail = fmt.Sprintf("; did you mean %q?", clip(near, maxGot))
+			} else if len(names) > 0 && len(names) <= maxChoices {
+				p.detail = ": the schema knows " + strings.Join(quoted(names), ", ")
+			}
+		}
+		if f := p.fault(); !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	if more > 0 {
+		out = append(out, v1.Fault{Expected: "a valid document", Got: "more faults", Message: fmt.Sprintf("and %d more faults", more)})
+	}
+	return out
+}
+
+func quoted(names []string) []string {
+	q := make([]string, len(names))
+	for i, n := range names {
+		q[i] = strconv.Quote(clip(n, maxGot))
+	}
+	return q
+}
+
+// comparePaths orders by tokens, and indexes as numbers, so that /items/2 comes before /items/10.
+func comparePaths(a, b []string) int {
+	return slices.CompareFunc(a, b, func(x, y string) int {
+		if m, err := strconv.Atoi(x); err == nil {
+			if n, err := strconv.Atoi(y); err == nil && m != n {
+				return m - n
+			}
+		}
+		return strings.Compare(x, y)
+	})
+}
+
+// describe tells a value in few words: string "five", number 5, array of 3 items.
+func describe(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return fmt.Sprintf("boolean %t", v)
+	case string:
+		return "string " + strconv.Quote(clip(v, maxGot))
+	case json.Number:
+		return "number " + clip(string(v), maxGot)
+	case []any:
+		return plural("array of %d item", len(v))
+	case map[string]any:
+		if len(v) == 1 {
+			return "object with 1 property"
+		}
+		return fmt.Sprintf("object with %d properties", len(v))
+	}
+	return fmt.Sprintf("a Go %T", v)
+}
+
+func plural(format string, n int) string {
+	if n != 1 {
+		format += "s"
+	}
+	return fmt.Sprintf(format, n)
+}
+
+// clip shortens s to n characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	i := 0
+	for range n {
+		_, size := utf8.DecodeRuneInString(s[i:])
+		i += size
+	}
+	return s[:i] + "…"
+}
+
+// at returns the value at a path of a document.
+func at(doc any, path []string) any {
+	for _, tok := range path {
+		switch c := doc.(type) {
+		case map[string]any:
+			doc = c[tok]
+		case []any:
+			i, err := strconv.Atoi(tok)
+			if err != nil || i < 0 || i >= len(c) {
+				return nil
+			}
+			doc = c[i]
+		default:
+			return nil
+		}
+	}
+	return doc
+}
+
+// choose picks what to say about a value that fits no branch of an anyOf or
+// oneOf: only what keeps it from the branch that was most likely meant. Mending
+// any one branch mends the value, so nothing is lost.
+func choose(branches [][]problem, base []string) []problem {
+	if merged, ok := merge(branches, base); ok {
+		return merged
+	}
+	// A value of another type was not meant for the branch ...
+	branches = prefer(branches, func(b []problem) bool {
+		return !slices.ContainsFunc(b, func(p problem) bool { return p.keyword == keywordValue && len(p.path) == len(base) })
+	})
+	// ... nor one with another value in a member that tells the branches apart.
+	branches = prefer(branches, func(b []problem) bool {
+		return !slices.ContainsFunc(b, func(p problem) bool { return len(p.allowed) == 1 && len(p.path) == len(base)+1 })
+	})
+	if merged, ok := mergeTags(branches, base); ok {
+		return merged
+	}
+	best := branches[0]
+	for _, b := range branches[1:] {
+		if len(b) < len(best) {
+			best = b
+		}
+	}
+	return best
+}
+
+func prefer(branches [][]problem, good func([]problem) bool) [][]problem {
+	var kept [][]problem
+	for _, b := range branches {
+		if good(b) {
+			kept = append(kept, b)
+		}
+	}
+	if len(kept) == 0 {
+		return branches
+	}
+	return kept
+}
+
+// merge tells branches that all want another value at the same place as one:
+// "expected integer or null".
+func merge(branches [][]problem, place []string) ([]problem, bool) {
+	if len(branches) == 0 {
+		return nil, false
+	}
+	var all problem
+	for i, b := range branches {
+		if len(b) != 1 || b[0].keyword != keywordValue || !slices.Equal(b[0].path, place) {
+			return nil, false
+		}
+		if i == 0 {
+			all = b[0]
+			all.types, all.allowed = slices.Clone(all.types), slices.Clone(all.allowed)
+			continue
+		}
+		for _, t := range b[0].types {
+			if !slices.Contains(all.types, t) {
+				all.types = append(all.types, t)
+			}
+		}
+		for _, a := range b[0].allowed {
+			if !slices.ContainsFunc(all.allowed, func(x any) bool { return equal(x, a) }) {
+				all.allowed = append(all.allowed, a)
+			}
+		}
+	}
+	return []problem{all}, true
+}
+
+// mergeTags does the same for the member that tells the branches apart, when no
+// branch knows its value.
+func mergeTags(branches [][]problem, base []string) ([]problem, bool) {
+	var tags [][]problem
+	for _, b := range branches {
+		i := slices.IndexFunc(b, func(p problem) bool { return len(p.allowed) == 1 && len(p.path) == len(base)+1 })
+		if i < 0 {
+			return nil, false
+		}
+		tags = append(tags, b[i:i+1])
+	}
+	return merge(tags, tags[0][0].path)
+}

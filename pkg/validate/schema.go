@@ -1,0 +1,334 @@
+package validate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// A Schema checks documents. It compiles on first use and may be used by many
+// goroutines. [Cache.Schema] makes it.
+type Schema struct {
+	cache *Cache
+	raw   json.RawMessage
+	draft Draft // of a schema without "$schema"
+
+	once   sync.Once
+	err    *v1.ValidationError
+	engine engine
+	costs  costs
+
+	// what only documents with faults and expensive documents need
+	explainOnce sync.Once
+	explainer   *santhosh
+	graphOnce   sync.Once
+	graphNow    *graph
+}
+
+// engine is what both libraries come down to.
+type engine interface {
+	// check returns what is wrong with a document, nothing for a valid one, and
+	// whether the engine cannot tell well which subschema it was.
+	check(doc any) (problems []problem, unclear bool)
+}
+
+// Compile compiles the schema unless that was done before. Its error is a
+// [*v1.ValidationError] of type manifest_invalid that lists all faults, with JSON
+// pointers into the schema.
+func (s *Schema) Compile() error {
+	s.once.Do(s.compile)
+	if s.err != nil {
+		return s.err
+	}
+	return nil
+}
+
+func (s *Schema) compile() {
+	var found []v1.Fault
+	defer func() {
+		if p := recover(); p != nil {
+			found = append(found, v1.Fault{Expected: "a schema that can be compiled", Got: "a failure", Message: fmt.Sprintf("schema engine failed: %s", clip(fmt.Sprint(p), 200))})
+		}
+		if len(found) > 0 {
+			s.engine, s.err = nil, v1.NewValidationError(v1.ManifestInvalid, "", bound(found))
+		}
+	}()
+	root, err := s.decode()
+	if err != nil {
+		found = []v1.Fault{{Expected: "a JSON Schema", Got: plural("%d byte", len(s.raw)), Message: err.Error()}}
+		return
+	}
+	switch root.(type) {
+	case bool, map[string]any:
+	default:
+		found = []v1.Fault{{Expected: "object", Got: describe(root), Message: "a schema is a JSON object, got " + describe(root)}}
+		return
+	}
+	g := newGraph(root, s.draft, s.cache.preload)
+	if g.order != nil {
+		s.costs = g.costs()
+	}
+	found = g.faults
+	if !g.full {
+		found = append(found, s.start(g, root)...)
+	}
+}
+
+func (s *Schema) decode() (any, error) { return decode(s.raw, s.cache.options.MaxSchemaBytes) }
+
+// start gives the schema to an engine, if the graph allows it, and returns the
+// faults that its metaschema and the engine find.
+func (s *Schema) start(g *graph, root any) []v1.Fault {
+	draft, format := g.nodes[0].res.draft, !s.cache.options.FormatAnnotation
+	if draft <= Draft7 {
+		meta, err := s.cache.metas[draft]()
+		if err != nil {
+			return []v1.Fault{{Message: err.Error()}}
+		}
+		problems, _ := meta.check(root)
+		problems = slices.DeleteFunc(problems, func(p problem) bool {
+			return p.keyword == keywordNames // told by the graph, with the right place
+		})
+		if len(problems) > 0 || len(g.faults) > 0 {
+			return schemaFaults(problems)
+		}
+		if b, ok := bundleFor(g, format); ok {
+			if e, err := newGojson(b, draft); err == nil {
+				s.engine = e
+				return nil
+			}
+		}
+	}
+	e, err := newSanthosh(root, draft, s.cache.preload, format)
+	switch {
+	case err != nil && len(g.faults) > 0 && !isMetaschemaError(err):
+		return nil // the graph has told it better
+	case err != nil:
+		return compileFaults(err, root)
+	}
+	s.engine = e
+	return nil
+}
+
+// bound sorts faults of a schema, drops those told twice, and keeps what a reader can use.
+func bound(found []v1.Fault) []v1.Fault {
+	slices.SortStableFunc(found, func(a, b v1.Fault) int {
+		return comparePaths(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))
+	})
+	var out []v1.Fault
+	for _, f := range found {
+		told := slices.ContainsFunc(out, func(o v1.Fault) bool { return o.Path == f.Path && (o.Message == f.Message || f.Path != "") })
+		if !told {
+			out = append(out, f)
+		}
+	}
+	if n := len(out) - maxFaults; n > 0 {
+		out = append(out[:maxFaults], v1.Fault{Expected: "a valid schema", Got: "more faults", Message: fmt.Sprintf("and %d more faults", n)})
+	}
+	return out
+}
+
+// ValidateJSON decodes and checks a JSON text. Text that is no JSON is a fault of
+// the document, not an error.
+func (s *Schema) ValidateJSON(raw []byte) ([]v1.Fault, error) {
+	doc, err := Decode(raw)
+	if err != nil {
+		if err := s.Compile(); err != nil {
+			return nil, err
+		}
+		return []v1.Fault{{Expected: "JSON", Got: plural("%d byte", len(raw)), Message: err.Error()}}, nil
+	}
+	return s.Validate(doc)
+}
+
+// Validate checks a document that [Decode] made, or one of the same Go types. It
+// returns every fault, sorted by path and bounded in number, or an error: that
+// of [Schema.Compile], or one that is not about the document's content.
+//
+// A fault tells a value of the document in Got. Where its message tells the
+// value too, it uses the text of Got, so whoever must hide the value at
+// a path can replace that text in both.
+func (s *Schema) Validate(doc any) ([]v1.Fault, error) {
+	problems, err := s.problems(doc)
+	return s.faults(problems), err
+}
+
+// Check validates a document and, when it has faults and coerce is set, mends
+// what can be mended (see [Schema.Coerce]) and validates again. fixed is the
+// document to go on with, doc itself when changed is false; doc is never changed.
+// A valid document costs one validation.
+func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, faults []v1.Fault, err error) {
+	problems, err := s.problems(doc)
+	if err != nil || len(problems) == 0 {
+		return doc, false, nil, err
+	}
+	fixed = doc
+	if coerce {
+		fixed, changed, problems, err = s.mend(doc, problems)
+	}
+	return fixed, changed, s.faults(problems), err
+}
+
+// problems runs the engine, after what an engine must not see was sorted out.
+func (s *Schema) problems(doc any) (found []problem, err error) {
+	if err := s.Compile(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			found, err = nil, fmt.Errorf("schema engine failed: %s", clip(fmt.Sprint(p), 200))
+		}
+	}()
+	var seen survey
+	if err := seen.visit(doc, 0); err != nil {
+		return []problem{{keyword: keywordCost, limit: "a document within bounds", value: doc, detail: err.Error()}}, nil
+	}
+	if !s.costs.affordable(&seen) {
+		if f := s.graph().measure(doc); f != nil {
+			return []problem{{keyword: keywordCost, limit: f.Expected, value: doc, detail: f.Message}}, nil
+		}
+	}
+	found, unclear := s.engine.check(doc)
+	if unclear {
+		if x := s.explain(); x != nil {
+			if better, _ := x.check(doc); len(better) > 0 {
+				found = better
+			}
+		}
+	}
+	s.placeNames(found, doc)
+	return found, nil
+}
+
+// explain returns the other engine for a schema of gojsonschema, which does not
+// say which error belongs to which branch of an anyOf; nil if it cannot be had.
+func (s *Schema) explain() *santhosh {
+	s.explainOnce.Do(func() {
+		root, err := s.decode()
+		if err != nil {
+			return
+		}
+		if e, err := newSanthosh(root, s.draft, s.cache.preload, !s.cache.options.FormatAnnotation); err == nil {
+			s.explainer = e
+		}
+	})
+	return s.explainer
+}
+
+// graph returns the graph of a compiled schema. It is made anew, and then kept,
+// because most schemas never need it again after they were compiled.
+func (s *Schema) graph() *graph {
+	s.graphOnce.Do(func() {
+		if root, err := s.decode(); err == nil {
+			s.graphNow = newGraph(root, s.draft, s.cache.preload)
+		}
+	})
+	return s.graphNow
+}
+
+func (s *Schema) faults(problems []problem) []v1.Fault {
+	if len(problems) == 0 {
+		return nil
+	}
+	return faults(problems, s.propertyNames)
+}
+
+// propertyNames lists the members that the schema knows at a path of the document.
+func (s *Schema) propertyNames(path []string) []string {
+	g := s.graph()
+	nodes := map[int]bool{0: true}
+	known := map[string]bool{}
+	for step := 0; ; step++ {
+		todo := make([]int, 0, len(nodes))
+		for i := range nodes {
+			todo = append(todo, i)
+		}
+		for len(todo) > 0 {
+			i := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			for _, j := range g.nodes[i].same {
+				if !nodes[j] {
+					nodes[j] = true
+					todo = append(todo, j)
+				}
+			}
+		}
+		if step == len(path) {
+			break
+		}
+		next := map[int]bool{}
+		for i := range nodes {
+			n := &g.nodes[i]
+			if j, ok := n.byName[path[step]]; ok {
+				next[j] = true
+			}
+			for _, list := range [][]int{n.anyName, n.byIndex, n.anyItem} {
+				for _, j := range list {
+					next[j] = true
+				}
+			}
+		}
+		nodes = next
+	}
+	for i := range nodes {
+		for name := range g.nodes[i].byName {
+			known[name] = true
+		}
+	}
+	names := make([]string, 0, len(known))
+	for name := range known {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// placeNames finds the objects that refused property names belong to: see [explainer.name].
+func (s *Schema) placeNames(problems []problem, doc any) {
+	taken := map[string]int{}
+	for i := range problems {
+		p := &problems[i]
+		if p.keyword != keywordNames || p.schema == "" {
+			continue
+		}
+		url, ptr, err := splitURL(strings.TrimSuffix(p.schema, "/propertyNames"))
+		if err != nil {
+			continue
+		}
+		g := s.graph()
+		node, ok := g.index[place{url, ptr}]
+		if !ok {
+			continue
+		}
+		property, depth := p.path[len(p.path)-1], len(p.path)-1
+		var fits [][]string
+		for _, path := range g.visits(node, doc) {
+			tokens := splitPointer(path)
+			obj, _ := at(doc, tokens).(map[string]any)
+			if _, has := obj[property]; has && len(tokens) == depth {
+				fits = append(fits, tokens)
+			}
+		}
+		slices.SortFunc(fits, comparePaths)
+		key := fmt.Sprint(node, depth, property)
+		if k := taken[key]; k < len(fits) {
+			p.path = join(fits[k], property)
+		}
+		taken[key]++
+	}
+}
+
+func splitPointer(ptr string) []string {
+	if ptr == "" {
+		return nil
+	}
+	tokens := strings.Split(ptr[1:], "/")
+	for i, t := range tokens {
+		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+	}
+	return tokens
+}

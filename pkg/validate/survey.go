@@ -1,0 +1,71 @@
+package validate
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// A survey is what one quick walk over a document finds. It decides whether the
+// document may go to an engine at once, or whether its cost must be counted first.
+type survey struct {
+	values  int
+	depth   int
+	text    int // bytes of all strings and member names
+	longest int // items of the longest array that holds arrays or objects
+}
+
+// visit adds v and all that it holds. Its error names what an engine could not
+// take: nesting and size beyond the bounds of [Decode], numbers beyond those of
+// [checkNumber], and Go types that Decode does not make.
+func (s *survey) visit(v any, depth int) error {
+	if s.values++; s.values > MaxValues {
+		return fmt.Errorf("document of more than %d values", MaxValues)
+	}
+	switch v := v.(type) {
+	case nil, bool:
+	case string:
+		s.text += len(v)
+	case json.Number:
+		return checkNumber(string(v))
+	case map[string]any:
+		if err := s.deeper(depth + 1); err != nil {
+			return err
+		}
+		for k, member := range v {
+			s.text += len(k)
+			if err := s.visit(member, depth+1); err != nil {
+				return err
+			}
+		}
+	case []any:
+		if err := s.deeper(depth + 1); err != nil {
+			return err
+		}
+		composite := false
+		for _, item := range v {
+			switch item.(type) {
+			case []any, map[string]any:
+				composite = true
+			}
+			if err := s.visit(item, depth+1); err != nil {
+				return err
+			}
+		}
+		if composite {
+			s.longest = max(s.longest, len(v))
+		}
+	default:
+		return fmt.Errorf("document holds a Go %T, which is no JSON value: decode it with validate.Decode", v)
+	}
+	if s.text > MaxDocumentBytes {
+		return fmt.Errorf("document of more than %d bytes", MaxDocumentBytes)
+	}
+	return nil
+}
+
+func (s *survey) deeper(depth int) error {
+	if s.depth = max(s.depth, depth); depth > MaxDepth {
+		return fmt.Errorf("document nested deeper than %d levels", MaxDepth)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+// Package validate is the one door to JSON Schema: it compiles a schema once and
+// checks documents against it often.
+//
+//	cache := validate.NewCache(validate.Options{})
+//	schema := cache.Schema(raw, validate.Draft2020)
+//	args, changed, faults, err := schema.Check(doc, true)
+//
+// # Engines
+//
+// "$schema" chooses the draft. Draft-04, -06 and -07 run on gojsonschema, 2019-09
+// and 2020-12 on santhosh-tekuri/jsonschema. A schema of an older draft that
+// gojsonschema cannot take runs on the other engine too, which knows all five:
+// patterns that Go's regexp refuses (lookaround), enum or const with numbers of
+// more than 15 digits, references into a metaschema of another draft, and rules
+// that are legal but never hold (minLength above maxLength).
+//
+// "format" is asserted. Faults read the same whichever engine found them.
+//
+// # Foreign schemas and documents
+//
+// Nothing is ever fetched: references are resolved here, inside the document, and
+// what leads out of it is a fault of the schema. The metaschemas of the five
+// drafts are known without a network.
+//
+// Schemas and documents may come from anyone, so each of these is an error with
+// its place, in bounded time and memory: JSON that is too large or too deep;
+// numbers beyond a double; a schema that leads back to itself without reading
+// further input; one whose references multiply; patterns that are too large, or
+// that backtrack for too long; a document that is too large for what its schema
+// would do with it. A panic of an engine is an error, not a dead process.
+package validate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"runtime"
+	"strings"
+	"sync"
+	"weak"
+)
+
+// DefaultMaxSchemaBytes is the length of the longest schema, when [Options] says nothing else.
+const DefaultMaxSchemaBytes = 1 << 20
+
+// Options are the settings of a [Cache]. The zero value is right for most uses.
+type Options struct {
+	// MaxSchemaBytes is the length of the longest schema; 0 is [DefaultMaxSchemaBytes].
+	MaxSchemaBytes int
+	// Documents are schemas that others may refer to, by their URLs without
+	// fragment. They take the place of fetching.
+	Documents map[string]json.RawMessage
+	// FormatAnnotation leaves "format" unchecked, which is what 2019-09 and
+	// 2020-12 say when nobody asks for more. Default: it is checked.
+	FormatAnnotation bool
+}
+
+// A Cache shares compiled schemas: equal schemas are one [Schema], for as long as
+// anyone holds it. Nothing is evicted before that. A Cache may be used by many
+// goroutines.
+type Cache struct {
+	options Options
+	metas   [Draft2020 + 1]func() (*santhosh, error)
+
+	mu      sync.Mutex
+	schemas map[cacheKey]weak.Pointer[Schema] // under mu
+}
+
+type cacheKey struct {
+	sum   [sha256.Size]byte
+	draft Draft
+}
+
+// NewCache returns an empty cache.
+func NewCache(options Options) *Cache {
+	if options.MaxSchemaBytes == 0 {
+		options.MaxSchemaBytes = DefaultMaxSchemaBytes
+	}
+	c := &Cache{options: options, schemas: map[cacheKey]weak.Pointer[Schema]{}}
+	for d := Draft4; d <= Draft2020; d++ {
+		c.metas[d] = sync.OnceValues(func() (*santhosh, error) { return newMetaschema(d) })
+	}
+	return c
+}
+
+// Schema returns the schema of a JSON text; white space does not matter. draft is
+// the one of a schema that has no "$schema". Nothing is compiled and nothing can
+// fail yet: see [Schema.Compile].
+func (c *Cache) Schema(raw json.RawMessage, draft Draft) *Schema {
+	if len(raw) > c.options.MaxSchemaBytes {
+		return &Schema{cache: c, raw: raw, draft: draft}
+	}
+	var compact bytes.Buffer
+	compact.Grow(len(raw))
+	if err := json.Compact(&compact, raw); err != nil {
+		compact.Reset()
+		compact.Write(raw) // Compile reports it
+	}
+	key := cacheKey{sha256.Sum256(compact.Bytes()), draft}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.schemas[key].Value(); s != nil {
+		return s
+	}
+	s := &Schema{cache: c, raw: bytes.Clone(compact.Bytes()), draft: draft}
+	c.schemas[key] = weak.Make(s)
+	runtime.AddCleanup(s, c.forget, key)
+	return s
+}
+
+// forget drops an entry whose schema is gone, unless a new one took its place.
+func (c *Cache) forget(key cacheKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.schemas[key].Value() == nil {
+		delete(c.schemas, key)
+	}
+}
+
+// preload returns the decoded document of a URL, if the options have one.
+func (c *Cache) preload(url string) (any, bool, error) {
+	raw, ok := c.options.Documents[strings.TrimSuffix(url, "#")]
+	if !ok {
+		return nil, false, nil
+	}
+	v, err := decode(raw, c.options.MaxSchemaBytes)
+	return v, true, err
+}
