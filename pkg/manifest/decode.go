@@ -107,8 +107,11 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 
 func (d *document) unknown(k *yaml.Node, table *fieldTable) {
 	f := v1.Fault{Expected: "a known field", Got: strconv.Quote(clip(k.Value)), Message: fmt.Sprintf("unknown field %q", clip(k.Value))}
-	if d.muted() || d.promptKit && isPromptKitVars(k.Value) {
-		return // adaptPromptKit reads the latter
+	if d.muted() {
+		return
+	}
+	if d.promptKit && isPromptKitVars(k.Value) {
+		return // adaptPromptKit reads them
 	}
 	if d.promptKit || d.markdown {
 		f.Severity = v1.SeverityWarning
@@ -120,8 +123,8 @@ func (d *document) unknown(k *yaml.Node, table *fieldTable) {
 	if near != "" {
 		f.Expected = strconv.Quote(near)
 		f.Message += fmt.Sprintf("; did you mean %q?", near)
-		parent := d.path[:len(d.path)-1]
-		d.misspelt = append(d.misspelt, (&document{path: parent}).pointer()+"/"+near)
+		p := d.pointer()
+		d.misspelt = append(d.misspelt, p[:strings.LastIndexByte(p, '/')+1]+near)
 	}
 	d.error(k, f)
 }

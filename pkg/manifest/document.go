@@ -221,11 +221,12 @@ func (d *document) finish() []v1.Fault {
 		}
 	}
 	fs := slices.DeleteFunc(d.faults, func(f v1.Fault) bool { return f.IsWarning() && f.Expected == "quotes" && wrong[f.Source] })
-	sortFaults(fs)
+	SortFaults(fs)
 	return slices.Clip(fs)
 }
 
-func sortFaults(fs []v1.Fault) {
+// SortFaults orders faults by file, line, column, path and message.
+func SortFaults(fs []v1.Fault) {
 	slices.SortStableFunc(fs, func(a, b v1.Fault) int {
 		if c := strings.Compare(a.Source.File, b.Source.File); c != 0 {
 			return c

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -208,7 +209,23 @@ func (in *fileReader) data(pointer, name string) {
 		return
 	}
 	shown := in.refs[len(in.refs)-1]
-	value := &document{file: shown, anchors: map[*yaml.Node]int{}}
+	raw, faults := ToJSON(shown, content)
+	if raw != nil {
+		in.keep(name, raw)
+	}
+	for _, f := range faults {
+		// The path is that of the field in the manifest, the place that in the file.
+		f.Path = pointer
+		in.doc.fault(in.doc.root, f)
+	}
+}
+
+// ToJSON reads one JSON or YAML value, with the rules of manifests, and returns it
+// as JSON. The name chooses the format (.json, else YAML) and stands in the faults,
+// whose paths start at the value.
+func ToJSON(name string, data []byte) (json.RawMessage, []v1.Fault) {
+	var raw json.RawMessage
+	value := &document{file: name, anchors: map[*yaml.Node]int{}}
 	read := func(n *yaml.Node) bool {
 		if value.root != nil {
 			value.error(n, v1.Fault{Expected: "one value", Got: "more", Message: "more than one document: expected one value"})
@@ -218,22 +235,24 @@ func (in *fileReader) data(pointer, name string) {
 		return true
 	}
 	parse := parseYAML
-	if strings.EqualFold(path.Ext(name), ".json") {
+	if strings.EqualFold(path.Ext(name), ".json") || looksLikeJSON(data) {
 		parse = parseJSON
 	}
-	if f := parse(shown, content, read); f != nil {
+	if f := parse(name, data, read); f != nil {
 		value.faults = append(value.faults, *f)
 	} else if value.root == nil {
-		value.faults = append(value.faults, v1.Fault{Expected: "a JSON or YAML value", Got: "nothing", Message: "the file is empty: expected a JSON or YAML value", Source: v1.Source{File: shown, Line: 1, Column: 1}})
+		value.faults = append(value.faults, v1.Fault{Expected: "a JSON or YAML value", Got: "nothing", Message: "the file is empty: expected a JSON or YAML value", Source: v1.Source{File: name, Line: 1, Column: 1}})
 	} else {
 		value.normalize(value.root)
-		in.keep(name, value.rawJSON(value.root))
+		raw = value.rawJSON(value.root)
 	}
-	for _, f := range value.finish() {
-		// The path is that of the field in the manifest, the place that in the file.
-		f.Path = pointer
-		in.doc.fault(in.doc.root, f)
+	faults := value.finish()
+	for _, f := range faults {
+		if !f.IsWarning() {
+			return nil, faults
+		}
 	}
+	return raw, faults
 }
 
 func (in *fileReader) tls(pointer string, t *v1.TLS) {

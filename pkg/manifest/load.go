@@ -29,6 +29,9 @@ type Options struct {
 	MaxFiles int
 	// MaxDocuments is the most documents of one file. Default: 10000.
 	MaxDocuments int
+	// Fields fills Header.Fields of every kind, so that faults found later have a
+	// place too. Default: of policies and scenarios only, for the memory it takes.
+	Fields bool
 }
 
 func (o Options) withDefaults() Options {
@@ -71,7 +74,7 @@ func Decode(name string, data []byte, o Options) ([]v1.Object, []v1.Fault) {
 	}
 	r.read(data)
 	fs := append(r.faults, conflicts(r.objects)...)
-	sortFaults(fs)
+	SortFaults(fs)
 	return r.objects, fs
 }
 
@@ -339,6 +342,6 @@ func (l *loader) collect() *Set {
 		set.Faults = append(set.Faults, s.faults...)
 	}
 	set.Faults = append(set.Faults, conflicts(set.Objects)...)
-	sortFaults(set.Faults)
+	SortFaults(set.Faults)
 	return set
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,15 +33,38 @@ func (r *reader) read(data []byte) {
 	case ext == ".md":
 		r.markdown(data)
 	case ext == ".json", looksLikeJSON(data):
-		r.end(parseJSON(r.name, data, r.document))
+		r.endStream(data, parseJSON(r.name, data, r.document))
 	default:
-		r.end(parseYAML(r.name, data, r.document))
+		r.endStream(data, parseYAML(r.name, data, r.document))
 	}
 }
 
 func (r *reader) end(f *v1.Fault) {
 	if f != nil {
 		r.faults = append(r.faults, *f)
+	}
+}
+
+var policyKind = regexp.MustCompile(`(?m)^[\s{,]*"?kind"?[ \t]*:[ \t]*["']?ToolPolicy\b`)
+
+// endStream ends a stream that a syntax error may have cut. A policy behind the
+// error cannot be read, and might have refused calls: a broken one without a name
+// stands in its place, so that whoever enforces policies can fail closed.
+func (r *reader) endStream(data []byte, f *v1.Fault) {
+	r.end(f)
+	if f == nil {
+		return
+	}
+	written := len(policyKind.FindAllIndex(data, r.opts.MaxDocuments))
+	for _, o := range r.objects {
+		if o.Head().Kind == v1.KindToolPolicy {
+			written--
+		}
+	}
+	if written > 0 {
+		p := v1.NewObject(v1.KindToolPolicy)
+		p.Head().Source, p.Head().Faults = f.Source, []v1.Fault{*f}
+		r.objects = append(r.objects, p)
 	}
 }
 
@@ -216,12 +240,12 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 		r.readFiles(d, obj)
 	}
 	h.Source = d.start()
-	if kind == v1.KindToolPolicy || kind == v1.KindScenario {
+	if r.opts.Fields || kind == v1.KindToolPolicy || kind == v1.KindScenario {
 		h.Fields = d.places()
 	}
 	h.Faults = d.finish()
 	r.faults = append(r.faults, h.Faults...)
-	if h.Metadata.Name != "" {
+	if h.Metadata.Name != "" || kind == v1.KindToolPolicy { // a policy without a name still says that there is one
 		r.objects = append(r.objects, obj)
 	}
 }
