@@ -1,0 +1,275 @@
+package executors
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// HTTP is the executor of tools with spec.http. It keeps connections and OAuth 2
+// tokens for all tools, until it is closed.
+//
+// An address is checked when it is dialled: unless the tool or [Options] allows
+// private networks, only the public internet is reached, whatever DNS or a redirect
+// says. Proxies are not used. Values of the environment, and what spec.redact and
+// spec.http.redact name, are masked in errors and results.
+type HTTP struct {
+	opts     Options
+	env      func(string) (string, bool)
+	log      *slog.Logger
+	resolver *net.Resolver // nil is the system's
+
+	tools sync.Map // weak.Pointer[v1.Tool] -> *httpTool
+
+	life   sync.RWMutex // held for reading by every call
+	closed bool
+	work   sync.WaitGroup // requests for tokens
+
+	mu         sync.Mutex
+	transports map[connection]*http.Transport
+	tokens     map[[sha256.Size]byte]*tokenSource
+}
+
+// NewHTTP returns the HTTP executor.
+func NewHTTP(o Options) *HTTP {
+	h := &HTTP{
+		opts: o, env: o.Env, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		transports: map[connection]*http.Transport{}, tokens: map[[sha256.Size]byte]*tokenSource{},
+	}
+	if h.env == nil {
+		h.env = os.LookupEnv
+	}
+	return h
+}
+
+var (
+	_ v1.Executor = (*HTTP)(nil)
+	_ io.Closer   = (*HTTP)(nil)
+)
+
+// Name is "http".
+func (*HTTP) Name() string { return "http" }
+
+// Check returns what would keep every call of the tool from working: a URL,
+// template, mapping or variable that cannot be read. It looks at no variable's value
+// and opens no file.
+func (h *HTTP) Check(t *v1.Tool) []v1.Fault { return h.prepared(t).faults }
+
+// Close waits for the calls that are under way, then closes all connections.
+// Calls after it fail.
+func (h *HTTP) Close() error {
+	h.mu.Lock()
+	for _, t := range h.tokens {
+		t.stop()
+	}
+	h.mu.Unlock()
+	h.life.Lock()
+	defer h.life.Unlock()
+	h.closed = true
+	h.work.Wait()
+	for _, t := range h.transports {
+		t.CloseIdleConnections()
+	}
+	return nil
+}
+
+// Execute sends the request of one call, again where that is safe, and turns the
+// response into a result.
+//
+// An answer other than 2xx is a Result with Status "failed" and an
+// [v1.ExecutionError]. What the manifest or the environment lacks is a
+// [v1.ValidationError] of type manifest_invalid, what the arguments lack one of type
+// args_invalid. Result.Attempts is set in every case.
+func (h *HTTP) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage) (v1.Result, error) {
+	h.life.RLock()
+	defer h.life.RUnlock()
+	if h.closed {
+		return v1.Result{}, &v1.ExecutionError{Tool: t.Metadata.Name, Phase: v1.PhaseExecute, Message: "the HTTP executor is closed"}
+	}
+	p := h.prepared(t)
+	if len(p.faults) > 0 {
+		return v1.Result{}, v1.NewValidationError(v1.ManifestInvalid, t.Metadata.Name, p.faults)
+	}
+	d, err := p.draft(ctx, t.Metadata.Name, args)
+	if err != nil {
+		return v1.Result{}, contextError(ctx, t, err)
+	}
+	c := &httpCall{h: h, tool: t, p: p, args: args, draft: d}
+	if err := c.prepare(ctx); err != nil {
+		return v1.Result{}, contextError(ctx, t, err)
+	}
+	return c.run(ctx)
+}
+
+// prepare puts the environment into a draft.
+func (c *httpCall) prepare(ctx context.Context) error {
+	values, faults := c.p.resolve(c.h.env)
+	if faults != nil {
+		return c.invalid(faults...)
+	}
+	for i, v := range c.p.vars {
+		if v.secret && !(v.optional && values[i] == v.fallback) {
+			c.secrets.add(values[i])
+		}
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	if err := c.build(ctx, values); err != nil {
+		return err
+	}
+	if c.p.auth.oauth != nil {
+		c.source = c.h.tokenSource(c.p.auth.oauth, values, client.Transport)
+	}
+	auth, err := c.p.authorization(ctx, values, c.source, &c.secrets)
+	if err != nil {
+		return c.tokenFailure(ctx, err)
+	}
+	if auth != "" {
+		c.req.Header["Authorization"] = []string{auth}
+	}
+	return nil
+}
+
+// client returns the tool's client, which is made with its first call: Check opens no certificates.
+func (c *httpCall) client() (*http.Client, error) {
+	if client := c.p.client.Load(); client != nil {
+		return client, nil
+	}
+	transport, faults := c.h.transport(c.tool, c.p.spec.AllowPrivateNetwork || c.h.opts.AllowPrivateNetwork)
+	if faults != nil {
+		return nil, c.invalid(faults...)
+	}
+	client := &http.Client{Transport: transport, Timeout: c.p.timeout, CheckRedirect: c.p.checkRedirect}
+	c.p.client.Store(client)
+	return client, nil
+}
+
+// build makes the request of a draft and the values of its variables.
+func (c *httpCall) build(ctx context.Context, values []string) error {
+	const at = "/spec/http/url"
+	d := c.draft
+	base := substitute(d.base, values, asIs)
+	if base != d.base { // a variable holds the address, and may end in a slash or hold a path of its own
+		if d.rest != "" {
+			base = strings.TrimSuffix(base, "/")
+		}
+		if strings.ContainsAny(base, "?#") {
+			return c.invalid(v1.Fault{Path: at, Expected: "an address without a query", Got: "one with a query", Message: "the variable that holds the address must not hold a query"})
+		}
+	}
+	c.base = base
+	req, err := http.NewRequestWithContext(ctx, c.p.method, base+substitute(d.rest, values, urlValue), nil)
+	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Hostname() == "" {
+		shown := quoted(c.shownURL(ctx))
+		return c.invalid(v1.Fault{Path: at, Expected: "an http or https URL", Got: shown, Message: shown + " is not an http or https URL with a host"})
+	}
+	if password, ok := req.URL.User.Password(); ok {
+		c.secrets.add(password)
+	}
+	c.req = req
+	c.body = d.body
+	if c.p.keepsSecret {
+		c.body = []byte(substitute(string(d.body), values, jsonValue))
+	}
+	return c.setHeaders(d, values)
+}
+
+func (c *httpCall) setHeaders(d *draft, values []string) error {
+	h := make(http.Header, len(d.headers)+5)
+	h["Accept"] = []string{acceptHeader(c.p.accepts)}
+	h["User-Agent"] = []string{"toolctl"}
+	if d.hasBody {
+		h["Content-Type"] = []string{"application/json"}
+	}
+	var faults []v1.Fault
+	for _, f := range d.headers {
+		value := substitute(f.text, values, asIs)
+		if !isHeaderValue(value) {
+			faults = append(faults, v1.Fault{Path: f.path, Expected: "one line of text", Got: "control characters",
+				Message: "a header value cannot hold a line break or another control character: look at the variable's value"})
+		}
+		h[f.name] = []string{value}
+	}
+	if faults != nil {
+		return c.invalid(faults...)
+	}
+	if host := h.Get("Host"); host != "" {
+		c.req.Host = host
+		delete(h, "Host")
+	}
+	if c.h.opts.Propagate != nil {
+		c.h.opts.Propagate(c.req.Context(), h)
+	}
+	c.req.Header = h
+	return nil
+}
+
+// urlValue fits the value of a variable into a path, whose slashes it may bring, or a query.
+func urlValue(out, value string) string {
+	if strings.Contains(out, "?") {
+		return percentEncode(value)
+	}
+	return strings.ReplaceAll(percentEncode(value), "%2F", "/")
+}
+
+// jsonValue fits the value of a variable into a JSON string.
+func jsonValue(_, value string) string {
+	text := jsonText(value)
+	return string(text[1 : len(text)-1])
+}
+
+// shownURL is the URL as messages have it: without a user, with a mask for each
+// variable, and without the arguments that the rules name.
+func (c *httpCall) shownURL(ctx context.Context) string {
+	const most = 300
+	d := c.p.masked(ctx, c.tool.Metadata.Name, c.draft, c.args)
+	masks := make([]string, len(c.p.vars))
+	for i := range masks {
+		masks[i] = "***"
+	}
+	return cut(c.hidden().text(hideUser(c.base)+substitute(d.rest, masks, asIs)), most)
+}
+
+// hidden are the secrets, and the arguments that the rules name: these are masked in
+// what is said about a failure, but not wherever their values occur in a result.
+func (c *httpCall) hidden() *secrets {
+	if c.masks == nil {
+		c.masks = &secrets{values: slices.Clone(c.secrets.values)}
+		c.masks.arguments(c.args, c.p.redact)
+	}
+	return c.masks
+}
+
+// invalid is a fault of the manifest or of its environment.
+func (c *httpCall) invalid(faults ...v1.Fault) error {
+	for i := range faults {
+		faults[i].Source = c.tool.Field(faults[i].Path)
+	}
+	return v1.NewValidationError(v1.ManifestInvalid, c.tool.Metadata.Name, faults)
+}
+
+// contextError is err, or what it means when the caller's context has ended.
+func contextError(ctx context.Context, t *v1.Tool, err error) error {
+	switch cause := ctx.Err(); {
+	case cause == nil:
+		return err
+	case errors.Is(cause, context.DeadlineExceeded):
+		return &v1.ExecutionError{Tool: t.Metadata.Name, Phase: v1.PhaseTimeout, Message: "timed out before the request was sent", Cause: cause}
+	default:
+		return &v1.ExecutionError{Tool: t.Metadata.Name, Phase: v1.PhaseExecute, Message: "cancelled before the request was sent", Cause: cause}
+	}
+}

@@ -1,0 +1,220 @@
+package executors
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// httpAuth is spec.http.auth made ready: at most one kind is set. The texts are marks.
+type httpAuth struct {
+	user, password string // basic
+	oauth          *oauthSpec
+}
+
+type oauthSpec struct {
+	tokenURL, id, secret string
+	scopes               []string
+}
+
+func (p *httpTool) prepareAuth(s *v1.HTTPSpec) {
+	const at = "/spec/http/auth"
+	a := s.Auth
+	if a == nil {
+		return
+	}
+	for _, h := range p.headers {
+		if h.name == "Authorization" {
+			p.fault(h.path, "another header", `"Authorization"`, `the header "Authorization" and spec.http.auth exclude each other`)
+		}
+	}
+	variable := func(path, name string) string {
+		if !isEnvName(name) {
+			p.fault(path, "the name of a variable", quoted(name), fmt.Sprintf("%s is not the name of a variable", quoted(name)))
+		}
+		return p.variable(envVar{name: name, path: path, secret: true, named: true})
+	}
+	switch {
+	case a.BearerEnv != "":
+		p.header(at+"/bearer_env", "Authorization", "Bearer "+variable(at+"/bearer_env", a.BearerEnv), nil)
+	case a.Basic != nil:
+		p.auth.user = variable(at+"/basic/username_env", a.Basic.UsernameEnv)
+		p.auth.password = variable(at+"/basic/password_env", a.Basic.PasswordEnv)
+	case a.OAuth2ClientCredentials != nil:
+		o := a.OAuth2ClientCredentials
+		const at = at + "/oauth2_client_credentials"
+		p.auth.oauth = &oauthSpec{
+			tokenURL: p.mark(at+"/token_url", o.TokenURL, false),
+			id:       variable(at+"/client_id_env", o.ClientIDEnv),
+			secret:   variable(at+"/client_secret_env", o.ClientSecretEnv),
+			scopes:   o.Scopes,
+		}
+	}
+}
+
+// authorization returns the value of the Authorization header; "" when there is no
+// such auth. What it is made of is added to the secrets.
+func (p *httpTool) authorization(ctx context.Context, values []string, source *tokenSource, s *secrets) (string, error) {
+	switch {
+	case p.auth.user != "":
+		user, password := substitute(p.auth.user, values, asIs), substitute(p.auth.password, values, asIs)
+		pair := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+		s.add(password, pair)
+		return "Basic " + pair, nil
+	case source != nil:
+		token, err := source.token(ctx)
+		if err != nil {
+			return "", err
+		}
+		s.add(token)
+		return "Bearer " + token, nil
+	}
+	return "", nil
+}
+
+// tokenTimeout bounds one request for a token; the call that waits for it may give up earlier.
+const tokenTimeout = 30 * time.Second
+
+// tokenSource fetches the tokens of one client of one authorization server. One
+// request is under way at a time, whoever waits for it, and it outlives the call that
+// asked first, whose cancellation is no reason to fail the others.
+type tokenSource struct {
+	config clientcredentials.Config
+	client *http.Client
+	wait   *sync.WaitGroup // of the executor, for Close
+
+	mu      sync.Mutex
+	current *oauth2.Token
+	fetch   *tokenFetch // nil when none is under way
+}
+
+type tokenFetch struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when token and err are set
+	token  *oauth2.Token
+	err    error
+}
+
+// tokenError says that no token was to be had; it holds no body of the server,
+// which may repeat the client's secret.
+type tokenError struct {
+	message string
+	cause   error
+}
+
+func (e *tokenError) Error() string { return "cannot get an OAuth 2 token: " + e.message }
+func (e *tokenError) Unwrap() error { return e.cause }
+
+func (h *HTTP) tokenSource(o *oauthSpec, values []string, transport http.RoundTripper) *tokenSource {
+	config := clientcredentials.Config{
+		TokenURL:     substitute(o.tokenURL, values, asIs),
+		ClientID:     substitute(o.id, values, asIs),
+		ClientSecret: substitute(o.secret, values, asIs),
+		Scopes:       o.scopes,
+	}
+	key := fmt.Sprintf("%p\n%q\n%q\n%q\n%q", transport.(pooled).t, config.TokenURL, config.ClientID, config.ClientSecret, config.Scopes)
+	sum := sha256.Sum256([]byte(key))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if src, ok := h.tokens[sum]; ok {
+		return src
+	}
+	if len(h.tokens) >= maxTokenSources {
+		clear(h.tokens) // rotated credentials leave sources behind; a new token costs one request
+	}
+	src := &tokenSource{config: config, wait: &h.work, client: &http.Client{
+		Transport: transport,
+		Timeout:   tokenTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return &redirectError{"a redirect of the token request is refused"}
+		},
+	}}
+	h.tokens[sum] = src
+	return src
+}
+
+const maxTokenSources = 1000
+
+// token returns a token that is still good, fetching one if there is none.
+func (t *tokenSource) token(ctx context.Context) (string, error) {
+	t.mu.Lock()
+	if t.current.Valid() {
+		defer t.mu.Unlock()
+		return t.current.AccessToken, nil
+	}
+	f := t.fetch
+	if f == nil {
+		within, cancel := context.WithTimeout(context.WithValue(context.Background(), oauth2.HTTPClient, t.client), tokenTimeout)
+		f = &tokenFetch{done: make(chan struct{}), cancel: cancel}
+		t.fetch = f
+		t.wait.Go(func() { t.run(within, f) })
+	}
+	t.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-f.done:
+	}
+	if f.err != nil {
+		return "", f.err
+	}
+	return f.token.AccessToken, nil
+}
+
+func (t *tokenSource) run(ctx context.Context, f *tokenFetch) {
+	defer f.cancel()
+	f.token, f.err = t.config.Token(ctx)
+	if f.err != nil {
+		f.err = describeTokenError(f.err)
+	} else if t := f.token.Type(); !strings.EqualFold(t, "Bearer") {
+		f.err = &tokenError{message: fmt.Sprintf("the server gave one of the type %s, not Bearer", quoted(t))}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fetch = nil; f.err == nil {
+		t.current = f.token
+	}
+	close(f.done)
+}
+
+// stop ends the request that is under way.
+func (t *tokenSource) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fetch != nil {
+		t.fetch.cancel()
+	}
+}
+
+// forget drops a token that the API did not take, unless another has come since.
+func (t *tokenSource) forget(token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current != nil && t.current.AccessToken == token {
+		t.current = nil
+	}
+}
+
+func describeTokenError(err error) error {
+	var answered *oauth2.RetrieveError
+	if errors.As(err, &answered) {
+		msg := "the server answered HTTP " + answered.Response.Status
+		if answered.ErrorCode != "" {
+			msg += fmt.Sprintf(", error %s", quoted(answered.ErrorCode))
+		}
+		return &tokenError{message: msg}
+	}
+	err = plainError(err)
+	return &tokenError{message: err.Error(), cause: err}
+}

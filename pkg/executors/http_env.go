@@ -1,0 +1,170 @@
+package executors
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// A text of a manifest that may hold ${VAR} is kept with a mark in place of each
+// variable, and the marks are replaced when a call is made. So a text is parsed
+// once, no argument is ever read as ${VAR}, and a plan can be printed without the
+// values. The marks are noncharacters of Unicode, which no valid text needs.
+const (
+	markOpen  = "\uFDD0"
+	markClose = "\uFDD1"
+)
+
+// envVar is one place where a manifest reads a variable.
+type envVar struct {
+	name     string
+	fallback string
+	optional bool   // ${VAR:-fallback}
+	path     string // JSON pointer of the field
+	secret   bool   // its value is masked wherever it shows
+	named    bool   // by a field of its own, such as bearer_env, and not by ${}
+}
+
+// mark replaces each ${VAR} and ${VAR:-default} of a text and remembers it. $${ is
+// ${ as it is. In a template a variable may not stand inside {{ }}.
+func (p *httpTool) mark(path, s string, secret bool) string {
+	if strings.Contains(s, markOpen) || strings.Contains(s, markClose) {
+		p.fault(path, "text", "the characters U+FDD0 or U+FDD1", "the noncharacters U+FDD0 and U+FDD1 cannot be sent")
+		return ""
+	}
+	if !strings.Contains(s, "${") {
+		return s
+	}
+	var b strings.Builder
+	inAction := false
+	for s != "" {
+		switch {
+		case strings.HasPrefix(s, "{{"):
+			inAction = true
+		case strings.HasPrefix(s, "}}"):
+			inAction = false
+		case strings.HasPrefix(s, "$${"):
+			b.WriteString("${")
+			s = s[3:]
+			continue
+		case strings.HasPrefix(s, "${"):
+			v, rest, err := parseVar(s)
+			if err == "" && inAction {
+				err = fmt.Sprintf("${%s} stands inside {{ }}: put it outside", v.name)
+			}
+			if err != "" {
+				p.fault(path, "${VAR} or ${VAR:-default}", quoted(s), err)
+				return ""
+			}
+			v.path, v.secret = path, secret
+			b.WriteString(p.variable(v))
+			s = rest
+			continue
+		}
+		b.WriteByte(s[0])
+		s = s[1:]
+	}
+	return b.String()
+}
+
+// variable remembers a variable and returns its mark.
+func (p *httpTool) variable(v envVar) string {
+	p.vars = append(p.vars, v)
+	return markOpen + strconv.Itoa(len(p.vars)-1) + markClose
+}
+
+// parseVar reads a variable at the start of s.
+func parseVar(s string) (v envVar, rest, err string) {
+	body, rest, ok := strings.Cut(s[2:], "}")
+	if !ok {
+		return v, "", `"${" has no "}"; write $${ for the text itself`
+	}
+	v.name, v.fallback, v.optional = strings.Cut(body, ":-")
+	if !isEnvName(v.name) {
+		return v, "", fmt.Sprintf("%q is not the name of a variable; write $${ for the text itself", v.name)
+	}
+	return v, rest, ""
+}
+
+func isEnvName(s string) bool {
+	for i, c := range []byte(s) {
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// checkReadable holds the variables in ${} to the list in headers_from_env, when there is one.
+func (p *httpTool) checkReadable(list []string) {
+	bare := false
+	var may []string
+	for i, entry := range list {
+		path := v1.Pointer("/spec/http/headers_from_env", strconv.Itoa(i))
+		header, name, isHeader := strings.Cut(entry, "=")
+		if !isHeader {
+			name, bare = entry, true
+		}
+		may = append(may, name)
+		if !isEnvName(name) {
+			p.fault(path, "Header=VAR or VAR", quoted(entry), fmt.Sprintf("%q is not the name of a variable: expected Header=VAR or VAR", name))
+		} else if isHeader {
+			p.header(path, header, p.variable(envVar{name: name, path: path, secret: true, named: true}), nil)
+		}
+	}
+	for _, v := range p.vars {
+		if bare && !v.named && !slices.Contains(may, v.name) {
+			p.fault(v.path, "a variable of spec.http.headers_from_env", "${"+v.name+"}",
+				fmt.Sprintf("environment variable %q may not be read: spec.http.headers_from_env does not list it", v.name))
+		}
+	}
+}
+
+// resolve looks the variables up. What is not set and has no default is a fault.
+// For ${VAR:-default} an empty variable counts as not set, as in a shell.
+func (p *httpTool) resolve(env func(string) (string, bool)) ([]string, []v1.Fault) {
+	if len(p.vars) == 0 {
+		return nil, nil
+	}
+	values := make([]string, len(p.vars))
+	var faults []v1.Fault
+	for i, v := range p.vars {
+		value, ok := env(v.name)
+		switch {
+		case ok && (value != "" || !v.optional && !v.named):
+			values[i] = value
+		case v.optional:
+			values[i] = v.fallback
+		default:
+			faults = append(faults, v1.Fault{Path: v.path, Expected: "environment variable " + v.name, Got: "nothing",
+				Message: fmt.Sprintf("environment variable %q is not set", v.name)})
+		}
+	}
+	return values, faults
+}
+
+// substitute puts values in place of marks. escape fits a value into its place;
+// out is what stands before it.
+func substitute(text string, values []string, escape func(out, value string) string) string {
+	if !strings.Contains(text, markOpen) {
+		return text
+	}
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(text, markOpen)
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		index, after, _ := strings.Cut(rest, markClose)
+		if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(values) {
+			b.WriteString(escape(b.String(), values[i]))
+		}
+		text = after
+	}
+}
+
+func asIs(_, value string) string { return value }

@@ -1,0 +1,177 @@
+package executors
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/jmespath/go-jmespath"
+)
+
+// mapping is a JMESPath expression. go-jmespath computes with float64, which cannot
+// hold every number of JSON; those that it can are given to it as they are. How one
+// that would lose digits gets through depends on what the expression does:
+//
+//   - one that only moves values gets it as text of a type of its own, and every digit arrives;
+//   - one that compares or computes gets the nearest float64, which becomes the
+//     number it came from when it leaves unchanged. Where two numbers of a document
+//     have the same nearest float64, or to_string would show it, the mapping fails.
+type mapping struct {
+	field    string
+	path     *jmespath.JMESPath
+	computes bool
+	prints   bool
+}
+
+// maxMapping is the length of the longest expression, in bytes: the parser recurses.
+const maxMapping = 16 << 10
+
+var (
+	computing = regexp.MustCompile(`[<>]|[=!]=|\b(abs|avg|ceil|contains|floor|max|max_by|min|min_by|sort|sort_by|sum|to_number|type)\s*\(`)
+	printing  = regexp.MustCompile(`\bto_string\s*\(`)
+)
+
+func compileMapping(field, expr string) (m *mapping, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			m, err = nil, fmt.Errorf("the expression cannot be read: %v", r)
+		}
+	}()
+	if len(expr) > maxMapping {
+		return nil, fmt.Errorf("the expression has %d bytes: at most %d are read", len(expr), maxMapping)
+	}
+	path, err := jmespath.Compile(expr)
+	if err != nil {
+		return nil, fmt.Errorf("not a JMESPath expression: %w", err)
+	}
+	return &mapping{field: field, path: path, computes: computing.MatchString(expr), prints: printing.MatchString(expr)}, nil
+}
+
+// apply evaluates the expression over a JSON document.
+func (m *mapping) apply(doc json.RawMessage) (out json.RawMessage, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = nil, fmt.Errorf("%s: the expression cannot be applied: %v", m.field, r)
+		}
+	}()
+	var data any
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.UseNumber()
+	if err := dec.Decode(&data); err != nil {
+		return nil, fmt.Errorf("%s: the document is not JSON: %w", m.field, err)
+	}
+	n := numbers{exactOnly: !m.computes}
+	data = n.in(data)
+	if m.computes && len(n.long) > 0 && (m.prints || n.clash) {
+		return nil, fmt.Errorf("%s: it computes with numbers of more digits than it can tell apart (above 2^53)", m.field)
+	}
+	found, err := m.path.Search(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.field, err)
+	}
+	if len(n.long) > 0 {
+		found = n.back(found)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(found); err != nil {
+		return nil, fmt.Errorf("%s: the result is not JSON: %w", m.field, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// numbers brings the numbers of a document into float64 and back.
+type numbers struct {
+	exactOnly bool
+	long      map[float64]json.Number // what stands for a number of more digits
+	short     map[float64]bool        // numbers that are themselves
+	clash     bool                    // two numbers have the same float64
+}
+
+func (n *numbers) in(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			v[k] = n.in(e)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = n.in(e)
+		}
+	case json.Number:
+		f, err := strconv.ParseFloat(string(v), 64)
+		if err == nil && sameNumber(string(v), strconv.FormatFloat(f, 'e', -1, 64)) {
+			if !n.exactOnly {
+				if n.short == nil {
+					n.short = map[float64]bool{}
+				}
+				n.short[f] = true
+				n.clash = n.clash || n.long[f] != ""
+			}
+			return f
+		}
+		if n.exactOnly || err != nil {
+			return v
+		}
+		if n.long == nil {
+			n.long = map[float64]json.Number{}
+		}
+		n.clash = n.clash || n.short[f] || n.long[f] != "" && n.long[f] != v
+		n.long[f] = v
+		return f
+	}
+	return v
+}
+
+// back does not change found, parts of which belong to the document and may occur twice.
+func (n *numbers) back(found any) any {
+	switch v := found.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, e := range v {
+			m[k] = n.back(e)
+		}
+		return m
+	case []any:
+		l := make([]any, len(v))
+		for i, e := range v {
+			l[i] = n.back(e)
+		}
+		return l
+	case float64:
+		if long, ok := n.long[v]; ok {
+			return long
+		}
+	}
+	return found
+}
+
+// sameNumber reports whether two JSON numbers have the same value.
+func sameNumber(a, b string) bool {
+	digitsA, expA, okA := significant(a)
+	digitsB, expB, okB := significant(b)
+	return okA && okB && digitsA == digitsB && (expA == expB || digitsA == "") && (strings.HasPrefix(a, "-") == strings.HasPrefix(b, "-") || digitsA == "")
+}
+
+// significant returns the digits of a number without zeros at either end, and the
+// power of ten of the last one. ok is false for an exponent that no float64 has.
+func significant(s string) (digits string, exp int, ok bool) {
+	s = strings.TrimPrefix(s, "-")
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		e, err := strconv.Atoi(strings.TrimPrefix(s[i+1:], "+"))
+		if err != nil || e > 1<<20 || e < -1<<20 {
+			return "", 0, false
+		}
+		s, exp = s[:i], e
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	digits = whole + fraction
+	exp -= len(fraction)
+	short := strings.TrimRight(digits, "0")
+	exp += len(digits) - len(short)
+	return strings.TrimLeft(short, "0"), exp, true
+}

@@ -1,0 +1,68 @@
+package executors
+
+import (
+	"encoding/base64"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+var defaultAcceptTypes = []string{"image/*", "audio/*", "video/*", "application/pdf"}
+
+// acceptTypes returns the media types that become parts; nil when none does.
+func acceptTypes(m *v1.HTTPMultimodal) []string {
+	switch {
+	case m == nil || !m.Enabled:
+		return nil
+	case len(m.AcceptTypes) == 0:
+		return defaultAcceptTypes
+	}
+	return m.AcceptTypes
+}
+
+// accepted reports whether a media type is one of the list; "image/*" is every image.
+func accepted(list []string, mediaType string) bool {
+	for _, t := range list {
+		t = strings.ToLower(strings.TrimSpace(t))
+		prefix, any := strings.CutSuffix(t, "*")
+		if t == mediaType || any && (prefix == "" || prefix == "*/" || strings.HasPrefix(mediaType, prefix)) {
+			return true
+		}
+	}
+	return false
+}
+
+// acceptHeader is the Accept header of a tool that says nothing else.
+func acceptHeader(parts []string) string {
+	if len(parts) == 0 {
+		return "application/json, */*;q=0.8"
+	}
+	return strings.Join(parts, ", ") + ", application/json;q=0.9, */*;q=0.8"
+}
+
+// mediaTypeOf returns the media type of a body, by its header or else by its first bytes.
+func mediaTypeOf(header http.Header, body []byte) string {
+	if t, _, err := mime.ParseMediaType(header.Get("Content-Type")); err == nil || t != "" {
+		return t
+	}
+	t, _, _ := mime.ParseMediaType(http.DetectContentType(body))
+	return t
+}
+
+// part makes a part of a binary body, and the content that says what it is.
+func part(mediaType string, body []byte) ([]v1.Part, []byte) {
+	kind := v1.PartDocument
+	switch family, _, _ := strings.Cut(mediaType, "/"); family {
+	case "image":
+		kind = v1.PartImage
+	case "audio":
+		kind = v1.PartAudio
+	case "video":
+		kind = v1.PartVideo
+	}
+	content := fmt.Sprintf(`{"mime_type":%s,"size":%d}`, jsonText(mediaType), len(body))
+	return []v1.Part{{Type: kind, Data: base64.StdEncoding.EncodeToString(body), MIMEType: mediaType}}, []byte(content)
+}

@@ -1,0 +1,322 @@
+package executors
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/template"
+)
+
+// httpTool is a tool made ready: all that does not depend on a call. It must not
+// point to the tool, whose end is what frees it.
+type httpTool struct {
+	spec   *v1.HTTPSpec
+	faults []v1.Fault
+
+	method string
+	vars   []envVar
+
+	base    string         // the URL up to its path, with marks
+	rest    string         // its path and query, with marks, when they hold no template
+	restTpl *template.Text // the same when they do
+	used    map[string]bool
+
+	headers     []httpHeader // later ones win
+	staticQuery []httpField
+	staticBody  []httpField // text is JSON
+	bodyMapping *mapping
+	hasBody     bool // what is left of the arguments is the body
+	passes      bool // the arguments are the body as they are
+	keepsSecret bool // a variable stands in the body
+
+	resultMapping *mapping
+	maxBytes      int64
+	redact        []string
+	accepts       []string // media types that become parts
+	auth          httpAuth
+
+	timeout   time.Duration // of an attempt; 0 means none of its own
+	attempts  int
+	delay     time.Duration
+	maxDelay  time.Duration
+	retryOn   []int
+	repeats   bool // a request may be sent again after it may have had an effect
+	client    atomic.Pointer[http.Client]
+	redirects []string
+}
+
+// httpHeader is a header of the request: text with marks, or a template.
+type httpHeader struct {
+	name, path string
+	text       string
+	tpl        *template.Text
+}
+
+type httpField struct{ name, path, text string }
+
+// Defaults of spec.http.
+const (
+	defaultMaxBytes = 10 << 20
+	defaultAttempts = 3
+	defaultDelay    = 200 * time.Millisecond
+	defaultMaxDelay = 5 * time.Second
+)
+
+var defaultRetryOn = []int{429, 500, 502, 503, 504}
+
+// prepared returns the tool made ready, as long as the tool lives.
+func (h *HTTP) prepared(t *v1.Tool) *httpTool {
+	key := weak.Make(t)
+	if p, ok := h.tools.Load(key); ok && p.(*httpTool).spec == t.Spec.HTTP {
+		return p.(*httpTool)
+	}
+	p := prepareHTTP(t)
+	if _, had := h.tools.Swap(key, p); !had {
+		runtime.AddCleanup(t, func(key weak.Pointer[v1.Tool]) { h.tools.Delete(key) }, key)
+	}
+	return p
+}
+
+func (p *httpTool) fault(path, expected, got, msg string) {
+	p.faults = append(p.faults, v1.Fault{Path: path, Expected: expected, Got: got, Message: msg})
+}
+
+func prepareHTTP(t *v1.Tool) *httpTool {
+	s := t.Spec.HTTP
+	if s == nil {
+		return &httpTool{faults: []v1.Fault{{Path: "/spec/http", Expected: "an object", Got: "nothing", Message: "mode live needs spec.http"}}}
+	}
+	p := &httpTool{
+		spec: s, method: cmp.Or(s.Method, http.MethodPost), used: map[string]bool{},
+		redact:    slices.Concat(s.Redact, t.Spec.Redact),
+		timeout:   milliseconds(s.TimeoutMS),
+		redirects: s.AllowRedirectHosts,
+	}
+	p.repeats = slices.Contains([]string{"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}, p.method) || t.Spec.Hints.Retryable()
+	p.prepareURL(s.URL)
+	req := s.Request
+	if req == nil {
+		req = &v1.HTTPRequest{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(req.HeaderParams)) {
+		p.headerTemplate(v1.Pointer("/spec/http/request/header_params", name), name, req.HeaderParams[name])
+	}
+	p.markedHeaders("/spec/http/headers", s.Headers)
+	p.prepareBody(req)
+	p.checkReadable(s.HeadersFromEnv)
+	p.markedHeaders("/spec/http/request/static_headers", req.StaticHeaders)
+	p.prepareAuth(s)
+	p.prepareRetry(s.Retry)
+	p.prepareResponse(s)
+	for i := range p.faults {
+		p.faults[i].Source = t.Field(p.faults[i].Path)
+	}
+	return p
+}
+
+// prepareURL splits the URL where its path or query starts. Arguments may stand only
+// after that place, so none can change where a request goes.
+func (p *httpTool) prepareURL(raw string) {
+	const path = "/spec/http/url"
+	s := p.mark(path, raw, true)
+	if s == "" {
+		return
+	}
+	start := 0
+	if i := strings.Index(s, "://"); i >= 0 && !strings.ContainsAny(s[:i], "/?#{") {
+		start = i + 3
+	}
+	end := len(s)
+	if i := strings.IndexAny(s[start:], "/?#"); i >= 0 {
+		end = start + i
+	}
+	p.base, p.rest = s[:end], s[end:]
+	if strings.Contains(p.base, "{{") {
+		p.fault(path, "arguments in the path and query only", quoted(raw),
+			"an argument may stand in the path and query of the URL, never in its scheme, user, host or port")
+		return
+	}
+	for i := range p.vars {
+		// The address itself is no secret; a password in it is, and is masked apart.
+		if strings.Contains(p.base, markOpen+strconv.Itoa(i)+markClose) {
+			p.vars[i].secret = false
+		}
+	}
+	if !strings.Contains(p.base, markOpen) {
+		if u, err := url.Parse(p.base); err != nil || u.Host == "" {
+			p.fault(path, "an http or https URL", quoted(raw), fmt.Sprintf("%s is not an http or https URL with a host", quoted(raw)))
+		}
+	}
+	before, _, _ := strings.Cut(p.rest, "?")
+	for segment := range strings.SplitSeq(before, "/") {
+		if segment == "." || segment == ".." {
+			p.fault(path, "a path without . and ..", quoted(raw), `the path of the URL must not hold the segments "." and ".."`)
+		}
+	}
+	if strings.Contains(p.rest, "{{") {
+		p.restTpl = p.template(path, "spec.http.url", p.rest, escapeURL)
+	} else {
+		p.rest, _, _ = strings.Cut(p.rest, "#") // a fragment is never sent
+	}
+}
+
+func (p *httpTool) template(path, name, src string, escape func([]byte, string) (string, error)) *template.Text {
+	tpl, err := template.ParseText(name, src, template.Options{Escape: escape})
+	if err != nil {
+		p.fault(path, "a Go template", "a template that cannot be read", strings.TrimPrefix(err.Error(), name+": "))
+		return nil
+	}
+	for _, f := range tpl.Fields() {
+		p.used[f] = true
+	}
+	return tpl
+}
+
+func (p *httpTool) headerTemplate(path, name, src string) {
+	text := p.mark(path, src, true)
+	if !strings.Contains(text, "{{") {
+		p.header(path, name, text, nil)
+		return
+	}
+	if tpl := p.template(path, v1.FieldPath(path), text, headerValue); tpl != nil {
+		p.header(path, name, "", tpl)
+	}
+}
+
+func (p *httpTool) markedHeaders(path string, headers map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		at := v1.Pointer(path, name)
+		p.header(at, name, p.mark(at, headers[name], true), nil)
+	}
+}
+
+// ownHeaders are set by the transport and by nobody else: they frame the message, and
+// what they allow (a body of another length, an upgrade) would get past the limits.
+var ownHeaders = []string{"Accept-Encoding", "Connection", "Content-Length", "Expect", "Keep-Alive",
+	"Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+func (p *httpTool) header(path, name, text string, tpl *template.Text) {
+	canonical := http.CanonicalHeaderKey(name)
+	switch {
+	case !isToken(name):
+		p.fault(path, "a header name", quoted(name), fmt.Sprintf("%s is not a header name (RFC 9110, section 5.1)", quoted(name)))
+	case slices.Contains(ownHeaders, canonical):
+		p.fault(path, "another header", quoted(name), fmt.Sprintf("the header %q is set by toolctl itself", canonical))
+	case !isHeaderValue(text):
+		p.fault(path, "one line of text", "control characters", "a header value cannot hold a line break or another control character")
+	}
+	p.headers = append(p.headers, httpHeader{name: canonical, path: path, text: text, tpl: tpl})
+}
+
+func (p *httpTool) prepareBody(req *v1.HTTPRequest) {
+	const at = "/spec/http/request"
+	for _, name := range slices.Sorted(maps.Keys(req.StaticQuery)) {
+		path := v1.Pointer(at+"/static_query", name)
+		p.staticQuery = append(p.staticQuery, httpField{name, path, p.mark(path, req.StaticQuery[name], true)})
+	}
+	before := len(p.vars)
+	for _, name := range slices.Sorted(maps.Keys(req.StaticBody)) {
+		path := v1.Pointer(at+"/static_body", name)
+		p.staticBody = append(p.staticBody, httpField{name, path, p.mark(path, string(req.StaticBody[name]), true)})
+	}
+	p.keepsSecret = len(p.vars) > before
+	for _, name := range req.QueryParams {
+		if slices.Contains(req.Exclude, name) {
+			p.fault(at+"/exclude", "another argument", quoted(name), fmt.Sprintf("the argument %q cannot be both in query_params and in exclude", name))
+		}
+		p.used[name] = true
+	}
+	for _, name := range req.Exclude {
+		p.used[name] = true
+	}
+	if req.BodyMapping != "" {
+		var err error
+		if p.bodyMapping, err = compileMapping("spec.http.request.body_mapping", req.BodyMapping); err != nil {
+			p.fault(at+"/body_mapping", "a JMESPath expression", quoted(req.BodyMapping), err.Error())
+		}
+	}
+	own := req.BodyMapping != "" || len(req.StaticBody) > 0
+	switch p.method {
+	case http.MethodGet, http.MethodHead:
+		if own {
+			p.fault(at, "no body", "body_mapping or static_body", fmt.Sprintf("a %s request has no body: body_mapping and static_body need another method (spec.http.method)", p.method))
+		}
+	case http.MethodDelete:
+		p.hasBody = req.BodyMapping != ""
+	default:
+		p.hasBody = true
+		p.passes = !own && len(p.used) == 0
+	}
+}
+
+func (p *httpTool) prepareRetry(r *v1.HTTPRetry) {
+	if r == nil {
+		r = &v1.HTTPRetry{}
+	}
+	p.attempts = cmp.Or(r.MaxAttempts, defaultAttempts)
+	p.delay = cmp.Or(milliseconds(r.InitialDelayMS), defaultDelay)
+	p.maxDelay = cmp.Or(milliseconds(r.MaxDelayMS), defaultMaxDelay)
+	p.retryOn = r.RetryOn
+	if len(p.retryOn) == 0 {
+		p.retryOn = defaultRetryOn
+	}
+}
+
+func (p *httpTool) prepareResponse(s *v1.HTTPSpec) {
+	p.maxBytes = defaultMaxBytes
+	if r := s.Response; r != nil {
+		p.maxBytes = cmp.Or(r.MaxBytes, defaultMaxBytes)
+		if r.BodyMapping != "" {
+			var err error
+			if p.resultMapping, err = compileMapping("spec.http.response.body_mapping", r.BodyMapping); err != nil {
+				p.fault("/spec/http/response/body_mapping", "a JMESPath expression", quoted(r.BodyMapping), err.Error())
+			}
+		}
+	}
+	p.accepts = acceptTypes(s.Multimodal)
+}
+
+func milliseconds(ms int) time.Duration {
+	const most = 100 * 365 * 24 * time.Hour
+	return time.Duration(min(int64(ms), int64(most/time.Millisecond))) * time.Millisecond
+}
+
+// isToken reports whether s is a token (RFC 9110, section 5.6.2), as header names are.
+func isToken(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isHeaderValue reports whether s holds no control character but the tab (RFC 9110, section 5.5).
+func isHeaderValue(s string) bool {
+	for _, c := range []byte(s) {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// quoted quotes a text for a message, cut to a readable length.
+func quoted(s string) string {
+	const limit = 80
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "…"
+	}
+	return strconv.Quote(s)
+}

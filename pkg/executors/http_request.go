@@ -1,0 +1,343 @@
+package executors
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// draft is a request whose variables are still marks. Building one reaches nothing.
+type draft struct {
+	base, rest string // the URL
+	headers    []httpField
+	body       []byte
+	hasBody    bool
+}
+
+// draft builds the request of one call. Its errors are about the arguments.
+func (p *httpTool) draft(ctx context.Context, name string, raw json.RawMessage) (*draft, error) {
+	d := &draft{base: p.base, rest: p.rest, hasBody: p.hasBody || len(p.staticBody) > 0}
+	var args map[string]json.RawMessage
+	if !p.passes {
+		if len(raw) > 0 && json.Unmarshal(raw, &args) != nil {
+			return nil, notAnObject(name, raw)
+		}
+	} else if d.body = raw; len(bytes.TrimSpace(raw)) == 0 {
+		d.body = []byte("{}")
+	} else if v1.JSONKind(raw) != "object" {
+		return nil, notAnObject(name, raw)
+	}
+	if err := p.draftTemplates(ctx, name, d, args); err != nil {
+		return nil, err
+	}
+	left := make([]string, 0, len(args))
+	for arg := range args {
+		if !p.used[arg] {
+			left = append(left, arg)
+		}
+	}
+	slices.Sort(left)
+	query := left
+	if p.hasBody {
+		query = nil
+	}
+	if req := p.spec.Request; req != nil && len(req.QueryParams) > 0 {
+		query = slices.Concat(req.QueryParams, query)
+		slices.Sort(query)
+		query = slices.Compact(query)
+	}
+	if err := p.draftQuery(d, args, query); err != nil {
+		return nil, err
+	}
+	if !d.hasBody || p.passes {
+		return d, nil
+	}
+	if !p.hasBody {
+		left = nil
+	}
+	return d, p.draftBody(name, d, args, left)
+}
+
+func notAnObject(name string, raw json.RawMessage) error {
+	return v1.NewValidationError(v1.ArgsInvalid, name, []v1.Fault{{Expected: "a JSON object", Got: v1.JSONKind(raw),
+		Message: "the arguments must be a JSON object, got " + v1.JSONKind(raw)}})
+}
+
+// draftTemplates renders the URL and the headers. Both see all arguments.
+func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, args map[string]json.RawMessage) error {
+	var values map[string]any
+	render := func(tpl interface {
+		Render(context.Context, map[string]any) (string, error)
+		Fields() []string
+	}) (string, error) {
+		if values == nil {
+			values = make(map[string]any, len(args))
+			for k, v := range args {
+				values[k] = v
+			}
+		}
+		s, err := tpl.Render(ctx, values)
+		if err == nil || ctx.Err() != nil {
+			return s, err
+		}
+		f := v1.Fault{Expected: "arguments that fit the template", Got: "others", Message: err.Error()}
+		for _, arg := range tpl.Fields() {
+			if raw, ok := args[arg]; !ok || string(raw) == "null" {
+				f.Path, f.Expected, f.Got = v1.Pointer("", arg), "a value", "nothing"
+				break
+			}
+		}
+		return "", v1.NewValidationError(v1.ArgsInvalid, name, []v1.Fault{f})
+	}
+	var err error
+	if p.restTpl != nil {
+		if d.rest, err = render(p.restTpl); err != nil {
+			return err
+		}
+		d.rest, _, _ = strings.Cut(d.rest, "#")
+		if fault := climbs(d.rest); fault != nil {
+			return v1.NewValidationError(v1.ArgsInvalid, name, []v1.Fault{*fault})
+		}
+	}
+	d.headers = make([]httpField, 0, len(p.headers)+1)
+	for _, h := range p.headers {
+		text := h.text
+		if h.tpl != nil {
+			if text, err = render(h.tpl); err != nil {
+				return err
+			}
+		}
+		d.headers = append(d.headers, httpField{h.name, h.path, text})
+	}
+	return nil
+}
+
+// escapeURL makes a value safe at any place in a path or a query: all but the
+// unreserved characters (RFC 3986, section 2.3) is percent-encoded. In a path an
+// empty value would name another resource (DELETE /users/ for /users/{{.id}}).
+func escapeURL(out []byte, value string) (string, error) {
+	if value == "" && bytes.IndexByte(out, '?') < 0 {
+		return "", errors.New("an empty value cannot stand in the path of a URL")
+	}
+	return percentEncode(value), nil
+}
+
+func percentEncode(s string) string {
+	const hex = "0123456789ABCDEF"
+	plain := func(c byte) bool {
+		return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+	}
+	for i := 0; i < len(s); i++ {
+		if plain(s[i]) {
+			continue
+		}
+		b := make([]byte, 0, len(s)+8)
+		for j := range len(s) {
+			if c := s[j]; plain(c) {
+				b = append(b, c)
+			} else {
+				b = append(b, '%', hex[c>>4], hex[c&15])
+			}
+		}
+		return string(b)
+	}
+	return s
+}
+
+// climbs refuses a path that leads out of the manifest's: servers and proxies
+// resolve "..", encoded slashes and backslashes before they look.
+func climbs(rest string) *v1.Fault {
+	path, _, _ := strings.Cut(rest, "?")
+	for segment := range strings.SplitSeq(path, "/") {
+		plain, err := url.PathUnescape(segment)
+		if err != nil {
+			plain = segment
+		}
+		for _, part := range strings.FieldsFunc(plain, func(r rune) bool { return r == '/' || r == '\\' }) {
+			if part == "." || part == ".." {
+				return &v1.Fault{Path: "", Expected: `a path segment other than "." and ".."`, Got: quoted(plain),
+					Message: fmt.Sprintf(`spec.http.url: an argument makes the path segment %s, which leads to another path`, quoted(plain))}
+			}
+		}
+	}
+	return nil
+}
+
+// headerValue is the escaping of a header: there is none, so what would need it is refused.
+func headerValue(_ []byte, value string) (string, error) {
+	if !isHeaderValue(value) || strings.Contains(value, markOpen) {
+		return "", errors.New("a header value cannot hold a line break or another control character")
+	}
+	return value, nil
+}
+
+// draftQuery appends arguments and static values to the query. A name that stands
+// in the URL or in static_query is the manifest's: the model's value is left out.
+func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names []string) error {
+	if len(names) == 0 && len(p.staticQuery) == 0 {
+		return nil
+	}
+	path, literal, has := strings.Cut(d.rest, "?")
+	taken := map[string]bool{}
+	for pair := range strings.SplitSeq(literal, "&") {
+		key, _, _ := strings.Cut(pair, "=")
+		if k, err := url.QueryUnescape(key); err == nil {
+			taken[k] = true
+		}
+	}
+	delete(taken, "")
+	for _, f := range p.staticQuery {
+		taken[f.name] = true
+	}
+	var b strings.Builder
+	b.WriteString(literal)
+	add := func(name, value string) {
+		if b.Len() > 0 {
+			b.WriteByte('&')
+		}
+		b.WriteString(percentEncode(name))
+		b.WriteByte('=')
+		b.WriteString(value)
+	}
+	for _, name := range names {
+		if taken[name] {
+			continue
+		}
+		values, err := queryValues(args[name])
+		if err != nil {
+			return fmt.Errorf("argument %q: %w", name, err)
+		}
+		for _, v := range values {
+			add(name, percentEncode(v))
+		}
+	}
+	for _, f := range p.staticQuery {
+		add(f.name, encodeAroundMarks(f.text))
+	}
+	if d.rest = path; b.Len() > 0 || has {
+		d.rest += "?" + b.String()
+	}
+	return nil
+}
+
+// encodeAroundMarks percent-encodes a text of the manifest and leaves its marks,
+// whose values are encoded when they are put in.
+func encodeAroundMarks(s string) string {
+	if !strings.Contains(s, markOpen) {
+		return percentEncode(s)
+	}
+	var b strings.Builder
+	for s != "" {
+		before, rest, _ := strings.Cut(s, markOpen)
+		b.WriteString(percentEncode(before))
+		index, after, ok := strings.Cut(rest, markClose)
+		if ok {
+			b.WriteString(markOpen + index + markClose)
+		}
+		s = after
+	}
+	return b.String()
+}
+
+// queryValues returns the texts of an argument in a query: a scalar as text with
+// every digit, a list one value an item (form style with explode, as OpenAPI has
+// it by default), an object as JSON; null and what is absent is nothing.
+func queryValues(raw json.RawMessage) ([]string, error) {
+	switch v1.JSONKind(raw) {
+	case "nothing", "null":
+		return nil, nil
+	case "string":
+		var s string
+		err := json.Unmarshal(raw, &s)
+		return []string{s}, err
+	case "array":
+		var items []json.RawMessage
+		if err := json.Unmarshal(raw, &items); err != nil {
+			return nil, err
+		}
+		var all []string
+		for _, item := range items {
+			if v1.JSONKind(item) == "array" {
+				all = append(all, string(item))
+				continue
+			}
+			v, err := queryValues(item)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, v...)
+		}
+		return all, nil
+	}
+	return []string{string(bytes.TrimSpace(raw))}, nil
+}
+
+// draftBody makes the JSON body: what is left of the arguments, by way of the
+// mapping if there is one, with the static members over it.
+func (p *httpTool) draftBody(name string, d *draft, args map[string]json.RawMessage, left []string) error {
+	members := make(map[string]json.RawMessage, len(left)+len(p.staticBody))
+	for _, arg := range left {
+		members[arg] = args[arg]
+	}
+	if p.bodyMapping != nil {
+		mapped, err := p.bodyMapping.apply(object(members))
+		if err == nil && v1.JSONKind(mapped) == "null" {
+			err = errors.New("spec.http.request.body_mapping found nothing in the arguments")
+		}
+		if err != nil {
+			return &v1.ExecutionError{Tool: name, Phase: v1.PhaseValidate, Message: err.Error() + "; nothing was sent", Cause: err}
+		}
+		if len(p.staticBody) == 0 {
+			d.body = mapped
+			return nil
+		}
+		members = nil
+		if json.Unmarshal(mapped, &members) != nil {
+			return &v1.ExecutionError{Tool: name, Phase: v1.PhaseValidate,
+				Message: fmt.Sprintf("spec.http.request.body_mapping made a JSON %s: static_body needs an object; nothing was sent", v1.JSONKind(mapped))}
+		}
+	}
+	if p.keepsSecret {
+		// No argument may look like a mark; in JSON the escape is the same text.
+		for k, v := range members {
+			members[k] = bytes.ReplaceAll(v, []byte(markOpen), []byte(`\ufdd0`))
+		}
+	}
+	for _, f := range p.staticBody {
+		members[f.name] = json.RawMessage(f.text)
+	}
+	d.body = object(members)
+	return nil
+}
+
+// object writes a JSON object with its members in the order of their names.
+func object(members map[string]json.RawMessage) json.RawMessage {
+	b := []byte{'{'}
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, jsonText(name)...), ':')
+		b = append(b, members[name]...)
+	}
+	return append(b, '}')
+}
+
+// jsonText writes a string as JSON, without the escapes that only HTML needs.
+func jsonText(s string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(s) != nil {
+		return []byte(`""`) // cannot happen: a string always encodes
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,141 @@
+package executors
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/redact"
+)
+
+// tooLargeError says that a body is larger than spec.http.response.max_bytes.
+type tooLargeError struct{ limit int64 }
+
+func (e tooLargeError) Error() string {
+	return fmt.Sprintf("the response is larger than %d bytes (spec.http.response.max_bytes)", e.limit)
+}
+
+// readBody reads a body of at most limit bytes, counted after decompression.
+func readBody(resp *http.Response, limit int64) ([]byte, error) {
+	if resp.ContentLength > limit && resp.Request.Method != http.MethodHead && resp.StatusCode/100 == 2 {
+		return nil, tooLargeError{limit}
+	}
+	size := int64(512)
+	if resp.ContentLength > 0 {
+		size = min(resp.ContentLength, 1<<20) + bytes.MinRead // a server may promise more than it sends
+	}
+	b := bytes.NewBuffer(make([]byte, 0, size))
+	_, err := b.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	if int64(b.Len()) > limit {
+		return b.Bytes()[:limit], tooLargeError{limit}
+	}
+	return b.Bytes(), err
+}
+
+// content makes the result of a body.
+//
+//   - An empty body is null.
+//   - A media type that multimodal accepts is a part.
+//   - JSON is as it came, by its media type, or an object or array by its look.
+//   - Text is {"result": text}. What is not UTF-8 in a text or in JSON becomes U+FFFD.
+//   - Anything else is {"result": base64, "encoding": "base64", "mime_type": type}.
+func (p *httpTool) content(header http.Header, body []byte, s *secrets) (json.RawMessage, []v1.Part, error) {
+	if len(body) == 0 {
+		return json.RawMessage("null"), nil, nil
+	}
+	mediaType := mediaTypeOf(header, body)
+	if p.accepts != nil && accepted(p.accepts, mediaType) {
+		parts, content := part(mediaType, body)
+		return content, parts, nil
+	}
+	content, isText := textOrJSON(mediaType, body)
+	if !isText {
+		content = fmt.Appendf(nil, `{"result":%s,"encoding":"base64","mime_type":%s}`, jsonText(base64.StdEncoding.EncodeToString(body)), jsonText(mediaType))
+	}
+	rules := p.spec.Redact // the registry applies spec.redact, after it validated the result
+	content = redact.JSON(s.json(content), rules)
+	if p.resultMapping == nil {
+		return content, nil, nil
+	}
+	mapped, err := p.resultMapping.apply(content)
+	return redact.JSON(mapped, rules), nil, err
+}
+
+// textOrJSON returns a body as JSON: as it is, or as the member result. isText is
+// false for a body that is neither JSON nor text.
+func textOrJSON(mediaType string, body []byte) (content json.RawMessage, isText bool) {
+	named := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") || mediaType == "text/json"
+	plain := bytes.TrimPrefix(body, []byte("\ufeff"))
+	if first := bytes.TrimLeft(plain, " \t\r\n"); named || len(first) > 0 && (first[0] == '{' || first[0] == '[') {
+		if json.Valid(plain) {
+			return bytes.ToValidUTF8(plain, []byte("\uFFFD")), true
+		}
+	}
+	valid := bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	family, _, _ := strings.Cut(mediaType, "/")
+	if len(valid) != len(body) || bytes.IndexByte(body, 0) >= 0 {
+		if !named && family != "text" && !strings.HasSuffix(mediaType, "xml") && mediaType != "application/x-www-form-urlencoded" {
+			return nil, false
+		}
+	}
+	return fmt.Appendf(nil, `{"result":%s}`, jsonText(string(valid))), true
+}
+
+// maxErrorBody is how much of the body of a failure is shown, in bytes.
+const maxErrorBody = 2 << 10
+
+// failure describes an answer that is no success: its status, and what the body says.
+func (p *httpTool) failure(status string, header http.Header, body []byte, s *secrets) string {
+	text := "HTTP " + status
+	if shown := problem(header, body, p.redact, s); shown != "" {
+		return text + ": " + shown
+	}
+	if shown := s.foreign(body, p.redact, maxErrorBody); shown != "" {
+		return text + ": " + shown
+	}
+	return text
+}
+
+// problem shows problem details (RFC 9457) as a sentence, with their other members
+// after it; "" when the body is none.
+func problem(header http.Header, body []byte, rules []string, s *secrets) string {
+	var members map[string]json.RawMessage
+	if mediaTypeOf(header, body) != "application/problem+json" || json.Unmarshal(redact.JSON(body, rules), &members) != nil {
+		return ""
+	}
+	take := func(name string) string {
+		var text string
+		if json.Unmarshal(members[name], &text) != nil {
+			return ""
+		}
+		delete(members, name)
+		return text
+	}
+	var parts []string
+	for _, name := range []string{"title", "detail"} {
+		if text := take(name); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	text := strings.Join(parts, ": ")
+	delete(members, "status")
+	if about := take("type"); about != "" && about != "about:blank" {
+		text += " (" + about + ")"
+	}
+	if len(members) > 0 {
+		text += " " + string(object(members))
+	}
+	return s.foreign([]byte(text), nil, maxErrorBody)
+}
+
+// isTooLarge reports whether err is about max_bytes.
+func isTooLarge(err error) bool {
+	var e tooLargeError
+	return errors.As(err, &e)
+}

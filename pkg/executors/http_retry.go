@@ -1,0 +1,270 @@
+package executors
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// httpCall is one call on its way: a request, its attempts and what came of them.
+type httpCall struct {
+	h       *HTTP
+	tool    *v1.Tool
+	p       *httpTool
+	args    json.RawMessage
+	draft   *draft
+	secrets secrets
+	masks   *secrets // the secrets and masked arguments; made by hidden
+	base    string   // the address of the URL, its variables put in
+
+	req    *http.Request
+	body   []byte
+	source *tokenSource // nil without OAuth 2
+
+	attempts  int
+	connected bool // the current attempt got a connection: the request may have been sent
+	handled   bool // the body of the current attempt was read
+	renewed   bool // a token was refused once; a second refusal stands
+	stale     bool // the token of the last attempt was refused
+	wait      time.Duration
+	outOfTime time.Duration // the wait that was asked for and would have passed the deadline
+	status    string        // of an answer that is no success
+	answer    []byte
+	header    http.Header
+}
+
+// run sends the request and reads the answer.
+func (c *httpCall) run(ctx context.Context) (v1.Result, error) {
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { c.connected = true }}
+	req := &retryablehttp.Request{Request: c.req.WithContext(httptrace.WithClientTrace(ctx, trace))}
+	if c.body != nil {
+		if err := req.SetBody(c.body); err != nil {
+			return v1.Result{}, c.fail(v1.PhaseValidate, err.Error(), err)
+		}
+	}
+	req.SetResponseHandler(c.read)
+	client := retryablehttp.Client{
+		HTTPClient:     c.p.client.Load(),
+		RetryMax:       c.p.attempts - 1,
+		CheckRetry:     c.again,
+		Backoff:        func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.wait },
+		ErrorHandler:   retryablehttp.PassthroughErrorHandler,
+		RequestLogHook: c.begin,
+	}
+	if c.source != nil {
+		client.PrepareRetry = c.reauthorize
+	}
+	_, err := client.Do(req)
+	if err != nil {
+		return v1.Result{Attempts: c.attempts}, c.describe(ctx, err)
+	}
+	if c.status != "" {
+		msg := fmt.Sprintf("%s (%s %s)", c.p.failure(c.status, c.header, c.answer, c.hidden()), c.p.method, c.shownURL(ctx))
+		if c.outOfTime > 0 {
+			msg += fmt.Sprintf("; the next attempt would be in %s, past the time for the call", c.outOfTime.Round(time.Millisecond))
+		}
+		return v1.Result{Status: v1.StatusFailed, Attempts: c.attempts}, c.fail(v1.PhaseExecute, msg+c.tries(), nil)
+	}
+	content, parts, err := c.p.content(c.header, c.answer, &c.secrets)
+	if err != nil {
+		return v1.Result{Attempts: c.attempts}, c.fail(v1.PhaseValidate, err.Error(), err)
+	}
+	return v1.Result{Status: v1.StatusComplete, Content: content, Parts: parts, Attempts: c.attempts}, nil
+}
+
+// begin is called before each attempt.
+func (c *httpCall) begin(retryablehttp.Logger, *http.Request, int) {
+	c.attempts++
+	c.connected, c.handled = false, false
+	c.status, c.answer, c.header = "", nil, nil
+}
+
+// read reads the body of the last answer. It runs within the attempt, so that a body
+// that breaks off can be asked for again.
+func (c *httpCall) read(resp *http.Response) error {
+	defer resp.Body.Close()
+	c.handled = true
+	c.header = resp.Header
+	var err error
+	if c.answer, err = readBody(resp, c.p.maxBytes); resp.StatusCode/100 == 2 {
+		return err
+	}
+	// The status is what matters; the body is shown as far as it came.
+	c.status = resp.Status
+	return nil
+}
+
+// again says whether another attempt is made, and sets how long to wait for it. It is
+// asked after the headers and, when it said no, again after the body.
+func (c *httpCall) again(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if c.handled && err == nil || ctx.Err() != nil || c.attempts >= c.p.attempts {
+		return false, nil
+	}
+	reason := ""
+	switch {
+	case err != nil:
+		if !c.repeatable(err) {
+			return false, nil
+		}
+		reason = c.hidden().text(plainError(err).Error())
+		c.wait = c.backoff()
+	case resp.StatusCode == http.StatusUnauthorized && c.source != nil && !c.renewed:
+		// Nothing was done with a token that was not taken; one more recent may be.
+		c.renewed, c.stale, c.wait, reason = true, true, 0, resp.Status
+	case slices.Contains(c.p.retryOn, resp.StatusCode) && c.p.repeats:
+		c.wait, reason = c.backoff(), resp.Status
+		if asked, ok := retryAfter(resp.Header.Get("Retry-After"), time.Now()); ok {
+			c.wait = asked
+		}
+	default:
+		return false, nil
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Add(c.wait).Before(deadline) {
+		c.outOfTime = c.wait
+		return false, nil
+	}
+	if c.h.log.Enabled(ctx, slog.LevelDebug) {
+		c.h.log.DebugContext(ctx, "http attempt failed", slog.String("tool", c.tool.Metadata.Name), slog.String("url", c.shownURL(ctx)),
+			slog.Int("attempt", c.attempts), slog.String("reason", reason), slog.Duration("wait", c.wait))
+	}
+	return true, nil
+}
+
+// repeatable reports whether a request that ended in err may be sent again: when it
+// never reached the server, and else when a second time does no harm.
+func (c *httpCall) repeatable(err error) bool {
+	var (
+		refused  *addressError
+		redirect *redirectError
+		cert     *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &refused), errors.As(err, &redirect), errors.As(err, &cert), isTooLarge(err):
+		return false // it would end like this again
+	}
+	return !c.connected || c.p.repeats
+}
+
+// backoff doubles the delay with each attempt, up to the longest, and takes off up to
+// half of it at random, so that clients that failed together do not return together.
+func (c *httpCall) backoff() time.Duration {
+	d := c.p.delay
+	for range c.attempts - 1 {
+		if d >= c.p.maxDelay/2 {
+			d = c.p.maxDelay
+			break
+		}
+		d *= 2
+	}
+	d = min(d, c.p.maxDelay)
+	return d - time.Duration(rand.Int64N(int64(d)/2+1))
+}
+
+// retryAfter reads a Retry-After header: seconds or a date (RFC 9110, section 10.2.3).
+func retryAfter(value string, now time.Time) (time.Duration, bool) {
+	if n, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		const most = 100 * 365 * 24 * time.Hour
+		return time.Duration(min(n, uint64(most/time.Second))) * time.Second, true
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0, false
+	}
+	return max(0, at.Sub(now)), true
+}
+
+// reauthorize is called before each further attempt: the token may have run out, or was refused.
+func (c *httpCall) reauthorize(req *http.Request) error {
+	if c.stale {
+		c.stale = false
+		c.source.forget(strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer "))
+	}
+	token, err := c.source.token(req.Context())
+	if err != nil {
+		return c.tokenFailure(req.Context(), err)
+	}
+	c.secrets.add(token)
+	c.masks = nil
+	req.Header.Set("Authorization", "Bearer "+token)
+	return nil
+}
+
+// describe turns an error of the last attempt into one for the caller.
+func (c *httpCall) describe(ctx context.Context, err error) error {
+	var (
+		own     *v1.ExecutionError
+		timeout net.Error
+		refused *addressError
+		dial    *net.OpError
+	)
+	err = plainError(err)
+	target := c.p.method + " " + c.shownURL(ctx)
+	switch ended := ctx.Err(); {
+	case errors.As(err, &own):
+		return own
+	case errors.Is(ended, context.Canceled):
+		return c.fail(v1.PhaseExecute, target+": cancelled"+c.tries(), ended)
+	case ended != nil:
+		return c.fail(v1.PhaseTimeout, target+": timed out"+c.tries(), ended)
+	case isTooLarge(err):
+		return c.fail(v1.PhaseValidate, err.Error(), err)
+	case errors.As(err, &refused):
+		return c.fail(v1.PhaseConnect, target+": "+refused.Error(), refused)
+	case !c.connected, errors.As(err, &dial) && dial.Op == "dial":
+		if errors.As(err, &timeout) && timeout.Timeout() && c.p.timeout > 0 && c.p.timeout <= dialTimeout {
+			return c.fail(v1.PhaseTimeout, fmt.Sprintf("cannot connect for %s within %s (spec.http.timeout_ms)%s", target, c.p.timeout, c.tries()), err)
+		}
+		return c.fail(v1.PhaseConnect, fmt.Sprintf("cannot connect for %s: %v%s", target, err, c.tries()), err)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return c.fail(v1.PhaseTimeout, fmt.Sprintf("%s: no whole answer within %s (spec.http.timeout_ms)%s", target, c.p.timeout, c.tries()), err)
+	}
+	return c.fail(v1.PhaseExecute, fmt.Sprintf("%s: %v%s", target, err, c.tries()), err)
+}
+
+func (c *httpCall) tokenFailure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return c.describe(ctx, err)
+	}
+	return c.fail(v1.PhaseConnect, err.Error(), err)
+}
+
+func (c *httpCall) tries() string {
+	if c.attempts < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d attempts)", c.attempts)
+}
+
+// fail makes the error of the call. A cause that holds a secret, such as a host's answer
+// in an error of a library, is left out: it could be printed by itself.
+func (c *httpCall) fail(phase, message string, cause error) error {
+	if cause != nil && c.hidden().text(cause.Error()) != cause.Error() {
+		cause = nil
+	}
+	return &v1.ExecutionError{Tool: c.tool.Metadata.Name, Phase: phase, Message: c.hidden().text(message), Cause: cause}
+}
+
+// plainError takes off what net/http puts around an error: the method, and the whole URL.
+func plainError(err error) error {
+	var wrapped *url.Error
+	for errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return err
+}
