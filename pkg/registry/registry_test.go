@@ -237,7 +237,7 @@ func TestABrokenPolicyFailsClosed(t *testing.T) {
 	r := newRegistry(t, registry.Options{}, bad, newTool("here"), newTool("there", inNamespace("prod")))
 	_, err := r.Execute(t.Context(), oslo("here"))
 	var invalid *v1.ValidationError
-	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), `policy "p" of its namespace is broken`) {
+	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), `policy "p" is broken and might have refused the call`) {
 		t.Errorf("a tool of the policy's namespace: got %v", err)
 	}
 	if _, err := r.Execute(t.Context(), oslo("there")); err != nil {

@@ -73,6 +73,9 @@ func (r *Registry) build(objects []v1.Object) *snapshot {
 		if p, ok := o.(*v1.ToolPolicy); ok {
 			if hasError(e.faults) {
 				brokenPolicies[key.Namespace] = o
+				if key.Name == "" { // not even its namespace could be read
+					brokenPolicies[""] = o
+				}
 			} else {
 				policies = append(policies, p)
 			}
@@ -82,7 +85,11 @@ func (r *Registry) build(objects []v1.Object) *snapshot {
 	s.policy = policy.Compile(policies)
 	for _, e := range s.entries {
 		if t, ok := e.object.(*v1.Tool); ok {
-			e.tool = r.prepare(s, e, t, brokenPolicies[t.Namespace()])
+			broken := brokenPolicies[t.Namespace()]
+			if broken == nil {
+				broken = brokenPolicies[""]
+			}
+			e.tool = r.prepare(s, e, t, broken)
 			s.index(e.tool)
 		}
 	}
@@ -99,7 +106,7 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 		e.faults = append(slices.Clip(e.faults), v1.Fault{Path: path, Message: fmt.Sprintf(format, args...), Source: t.Field(path)})
 	}
 	if brokenPolicy != nil {
-		notReady("", "policy %q of its namespace is broken and might have refused the call: mend %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))
+		notReady("", "policy %q is broken and might have refused the call: mend %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))
 		return p
 	}
 	p.chain = s.policy.For(policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels})
