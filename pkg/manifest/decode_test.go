@@ -295,6 +295,8 @@ func TestStreams(t *testing.T) {
 		{"documents before a syntax error", "a.yaml", fmt.Sprintf(one, "a") + "---\na: b\n c\nd: [\n", []string{"a.yaml:1:1 a"}},
 		{"empty", "a.yaml", "", nil},
 		{"broken objects are kept", "a.yaml", fmt.Sprintf(one, "a") + "  x: y\n", []string{"a.yaml:1:1 a broken"}},
+		{"policies without a name are kept, broken", "a.yaml", "apiVersion: toolctl.dev/v1\nkind: ToolPolicy\n---\napiVersion: toolctl.dev/v1\nkind: ToolPolicy\n", []string{"a.yaml:1:1  broken", "a.yaml:4:1  broken"}},
+		{"a policy behind a syntax error is kept, broken", "a.yaml", fmt.Sprintf(one, "a") + "---\n[\n---\nkind: ToolPolicy\n", []string{"a.yaml:1:1 a", "a.yaml:9:1  broken"}},
 		{"objects without a name are not", "a.yaml", "apiVersion: toolctl.dev/v1\nkind: Tool\n", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -309,6 +311,11 @@ func TestStreams(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("objects (-want +got):\n%s\nfaults %v", diff, faultStrings(faults))
+			}
+			for _, f := range faults {
+				if strings.Contains(f.Message, "declared twice") {
+					t.Errorf("fault %s", f)
+				}
 			}
 		})
 	}

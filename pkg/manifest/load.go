@@ -50,7 +50,8 @@ func (o Options) withDefaults() Options {
 // A Set is what was read from all paths.
 type Set struct {
 	// Objects holds every object whose kind and name could be read, those with faults
-	// too, ordered by file and by place in it.
+	// too, ordered by file and by place in it. A ToolPolicy stands here even without a
+	// name, broken, so that whoever enforces policies knows that one is missing.
 	Objects []v1.Object
 	// Faults holds every fault and warning of every file, ordered by place. The faults
 	// of an object are in its Header.Faults as well.

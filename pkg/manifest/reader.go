@@ -280,6 +280,9 @@ func conflicts(objects []v1.Object) []v1.Fault {
 	told := map[v1.Key]bool{}
 	for _, o := range objects {
 		k := o.Head().Key()
+		if k.Name == "" {
+			continue // nobody can tell whether two policies without a name are one
+		}
 		other, twice := first[k]
 		if !twice {
 			first[k] = o
