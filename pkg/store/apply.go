@@ -50,7 +50,8 @@ type Change struct {
 	Key    v1.Key
 	Action Action
 	// Before is the object as it was, nil when it was created. After is the object
-	// as it is, nil when it was pruned; its Object is the one that was given.
+	// as it is, nil when it was pruned; its Object is the one that was given, and so
+	// is that of Before when the two do not differ.
 	Before, After *Record
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -100,10 +99,12 @@ func rowsOf(ctx context.Context, c *sql.Conn, keys []v1.Key) ([]row, error) {
 	defer get.Close()
 	var rows []row
 	var missing []error
-	for i, key := range keys {
-		if slices.Contains(keys[:i], key) {
+	seen := make(map[v1.Key]bool, len(keys))
+	for _, key := range keys {
+		if seen[key] {
 			continue
 		}
+		seen[key] = true
 		r, err := getRow(ctx, get, key)
 		if err != nil {
 			return nil, err
