@@ -6,7 +6,9 @@
 package executors
 
 import (
+	"context"
 	"log/slog"
+	"net/http"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
@@ -21,11 +23,21 @@ type Options struct {
 	// AllowPrivateNetwork permits every tool to reach loopback, link-local, private
 	// and metadata addresses, as spec.http.allow_private_network does for one. Default: false.
 	AllowPrivateNetwork bool
+	// Propagate adds the headers of the W3C trace context (traceparent, tracestate) that
+	// ctx carries to a request. Default: none are added.
+	Propagate func(ctx context.Context, header http.Header)
+	// Upstream calls tools of MCP servers. Default: tools of mode mcp have no executor.
+	Upstream Upstream
 }
 
 // All returns one executor of each kind. It is the only list of them.
 func All(o Options) []v1.Executor {
-	return []v1.Executor{
+	all := []v1.Executor{
 		newMock(),
+		NewHTTP(o),
 	}
+	if o.Upstream != nil {
+		all = append(all, mcp{o.Upstream})
+	}
+	return all
 }
