@@ -1,0 +1,106 @@
+package toolctl_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"os"
+)
+
+const module = "toolctl.dev/toolctl/"
+
+// layout says which packages of ours each package may import, and which
+// packages of others it must never. A package that is not here is refused, so a
+// new one states its place. Tests may import more.
+var layout = map[string]struct{ may, never []string }{
+	"api/v1":        {never: []string{"go.yaml.in/", "sigs.k8s.io/", "github.com/"}},
+	"pkg/manifest":  {may: []string{"api/v1"}, never: []string{gojsonschema, santhosh, sdk}},
+	"pkg/validate":  {may: []string{"api/v1"}},
+	"pkg/template":  {},
+	"pkg/redact":    {},
+	"pkg/policy":    {may: []string{"api/v1"}},
+	"pkg/registry":  {may: []string{"api/v1", "pkg/validate", "pkg/policy", "pkg/redact"}, never: []string{"net/http"}},
+	"pkg/executors": {may: []string{"api/v1", "pkg/template", "pkg/redact"}, never: []string{sdk}},
+	"pkg/openapi":   {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
+	"pkg/store":     {may: []string{"api/v1"}},
+	"pkg/lock":      {may: []string{"api/v1"}, never: []string{sdk}},
+	"pkg/inspect":   {may: []string{"api/v1"}, never: []string{"github.com/"}},
+	"schemas":       {may: []string{"api/v1"}},
+	"schemas/gen":   {may: []string{"api/v1"}},
+	"cmd/toolctl": {may: []string{"api/v1", "pkg/manifest", "pkg/validate", "pkg/policy", "pkg/registry", "pkg/executors",
+		"pkg/openapi", "pkg/store", "pkg/lock", "pkg/inspect", "schemas"}},
+}
+
+const (
+	gojsonschema = "github.com/xeipuuv/"
+	santhosh     = "github.com/santhosh-tekuri/"
+	sdk          = "github.com/modelcontextprotocol/"
+)
+
+// onlyIn says which package alone may import a library.
+var onlyIn = map[string]string{
+	gojsonschema:         "pkg/validate",
+	santhosh:             "pkg/validate",
+	sdk:                  "pkg/mcp",
+	"modernc.org/sqlite": "pkg/store",
+}
+
+func TestLayout(t *testing.T) {
+	seen := map[string]bool{}
+	err := fs.WalkDir(os.DirFS("."), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (p != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "tools") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		dir := path.Dir(p)
+		rule, ok := layout[dir]
+		if !ok {
+			t.Errorf("%s: package %s has no line in layout: say what it may import", p, dir)
+			return nil
+		}
+		seen[dir] = true
+		file, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if ours, ok := strings.CutPrefix(imp, module); ok && !slices.Contains(rule.may, ours) {
+				t.Errorf("%s: %s must not import %s", p, dir, ours)
+			}
+			for _, n := range rule.never {
+				if strings.HasPrefix(imp, n) {
+					t.Errorf("%s: %s must not import %s", p, dir, imp)
+				}
+			}
+			for lib, owner := range onlyIn {
+				if strings.HasPrefix(imp, lib) && dir != owner {
+					t.Errorf("%s: only %s may import %s", p, owner, imp)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := range layout {
+		if !seen[dir] {
+			t.Errorf("layout has a line for %s, which is not there", dir)
+		}
+	}
+}

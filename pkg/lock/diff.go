@@ -1,0 +1,141 @@
+package lock
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// What changed; besides these, What is a part of a tool's definition: title,
+// description, annotations, input_schema or output_schema.
+const (
+	Added           = "added"
+	Removed         = "removed"
+	ServerName      = "server_name"
+	ServerVersion   = "server_version"
+	ProtocolVersion = "protocol_version"
+)
+
+// Drift is one difference between two locks.
+type Drift struct {
+	// Server is the MCPServer.
+	Server v1.Key
+	// Tool is the tool's name on its server; "" for a difference of the server itself.
+	Tool string
+	// What changed.
+	What string
+	// Old and New are the texts or hashes before and after; "" for none.
+	Old, New string
+}
+
+// String says the difference in one line, without the texts.
+func (d Drift) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s/%s: ", d.Server.Namespace, d.Server.Name)
+	if d.Tool != "" {
+		fmt.Fprintf(&b, "tool %q: ", d.Tool)
+	}
+	switch {
+	case d.What == Added || d.What == Removed:
+		b.WriteString(d.What)
+	case d.Tool == "":
+		fmt.Fprintf(&b, "%s changed from %q to %q", d.What, d.Old, d.New)
+	case d.Old == "":
+		b.WriteString(d.What + " added")
+	case d.New == "":
+		b.WriteString(d.What + " removed")
+	default:
+		b.WriteString(d.What + " changed")
+	}
+	return b.String()
+}
+
+// Diff returns what differs in now from old, in the order of servers, tools and parts.
+func Diff(old, now File) []Drift {
+	old.Servers, now.Servers = clone(old.Servers), clone(now.Servers)
+	old.sort()
+	now.sort()
+	var out []Drift
+	merge(old.Servers, now.Servers, func(s *Server) string { return s.Key.Namespace + "\x00" + s.Key.Name }, func(a, b *Server) {
+		switch {
+		case b == nil:
+			out = append(out, Drift{Server: a.Key, What: Removed})
+		case a == nil:
+			out = append(out, Drift{Server: b.Key, What: Added})
+		default:
+			out = append(out, diffServer(a, b)...)
+		}
+	})
+	return out
+}
+
+func clone(servers []Server) []Server {
+	out := make([]Server, len(servers))
+	for i, s := range servers {
+		s.Tools = append([]Tool(nil), s.Tools...)
+		out[i] = s
+	}
+	return out
+}
+
+func diffServer(a, b *Server) []Drift {
+	var out []Drift
+	for _, p := range [...]struct{ what, old, now string }{
+		{ServerName, a.Name, b.Name}, {ServerVersion, a.Version, b.Version}, {ProtocolVersion, a.ProtocolVersion, b.ProtocolVersion},
+	} {
+		if p.old != p.now {
+			out = append(out, Drift{Server: a.Key, What: p.what, Old: p.old, New: p.now})
+		}
+	}
+	merge(a.Tools, b.Tools, func(t *Tool) string { return t.Name }, func(old, now *Tool) {
+		switch {
+		case now == nil:
+			out = append(out, Drift{Server: a.Key, Tool: old.Name, What: Removed, Old: old.Description})
+		case old == nil:
+			out = append(out, Drift{Server: a.Key, Tool: now.Name, What: Added, New: now.Description})
+		default:
+			out = append(out, diffTool(a.Key, old, now)...)
+		}
+	})
+	return out
+}
+
+func diffTool(server v1.Key, old, now *Tool) []Drift {
+	var out []Drift
+	a, b := old.Hashes.parts(), now.Hashes.parts()
+	for i := range a {
+		if a[i].hash == b[i].hash {
+			continue
+		}
+		d := Drift{Server: server, Tool: now.Name, What: a[i].name, Old: a[i].hash, New: b[i].hash}
+		switch d.What {
+		case "title":
+			d.Old, d.New = old.Title, now.Title
+		case "description":
+			d.Old, d.New = old.Description, now.Description
+		case "annotations":
+			d.Old, d.New = string(old.Annotations), string(now.Annotations)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// merge walks two sorted lists and yields the pairs of one name; nil stands for
+// what one side does not have.
+func merge[T any](a, b []T, name func(*T) string, yield func(a, b *T)) {
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && name(&a[0]) < name(&b[0]):
+			yield(&a[0], nil)
+			a = a[1:]
+		case len(a) == 0 || name(&b[0]) < name(&a[0]):
+			yield(nil, &b[0])
+			b = b[1:]
+		default:
+			yield(&a[0], &b[0])
+			a, b = a[1:], b[1:]
+		}
+	}
+}

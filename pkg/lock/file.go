@@ -1,0 +1,224 @@
+package lock
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+const (
+	// version is the version of the file's format.
+	version = 1
+	// maxBytes bounds the file that is read.
+	maxBytes = 64 << 20
+)
+
+// document and the types below are the form of the file.
+type document struct {
+	Version int           `yaml:"lock_version"`
+	Servers []serverEntry `yaml:"servers"`
+}
+
+type serverEntry struct {
+	Namespace       string      `yaml:"namespace"`
+	Name            string      `yaml:"name"`
+	ServerName      string      `yaml:"server_name"`
+	ServerVersion   string      `yaml:"server_version"`
+	ProtocolVersion string      `yaml:"protocol_version"`
+	Tools           []toolEntry `yaml:"tools"`
+}
+
+type toolEntry struct {
+	Name        string   `yaml:"name"`
+	Title       string   `yaml:"title"`
+	Description string   `yaml:"description"`
+	Annotations string   `yaml:"annotations"`
+	Arguments   []string `yaml:"arguments"`
+	Hashes      Hashes   `yaml:"hashes"`
+}
+
+// Read reads a lock file. A missing file is an error that errors.Is finds as
+// [io/fs.ErrNotExist].
+func Read(path string) (File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return File{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return File{}, err
+	}
+	if len(data) > maxBytes {
+		return File{}, fmt.Errorf("%s: over %d bytes", path, maxBytes)
+	}
+	file, err := Parse(data)
+	if err != nil {
+		return File{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return file, nil
+}
+
+// Parse reads the bytes of a lock file and holds each text to its hash.
+func Parse(data []byte) (_ File, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the YAML parser panics on some broken streams
+			err = fmt.Errorf("not a lock file: %v", p)
+		}
+	}()
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	var doc document
+	if err := dec.Decode(&doc); err != nil {
+		return File{}, fmt.Errorf("not a lock file: %w", err)
+	}
+	if err := dec.Decode(new(document)); !errors.Is(err, io.EOF) {
+		return File{}, errors.New("not a lock file: more than one document")
+	}
+	if doc.Version != version {
+		return File{}, fmt.Errorf("lock_version is %d: this toolctl reads %d; make the file anew with 'toolctl lock'", doc.Version, version)
+	}
+	var f File
+	var faults []error
+	for _, e := range doc.Servers {
+		s := Server{Key: v1.Key{Kind: v1.KindMCPServer, Namespace: e.Namespace, Name: e.Name}, Name: e.ServerName, Version: e.ServerVersion, ProtocolVersion: e.ProtocolVersion}
+		if f.Server(s.Key) != nil {
+			faults = append(faults, fmt.Errorf("server %s/%s is there twice", e.Namespace, e.Name))
+			continue
+		}
+		for _, t := range e.Tools {
+			tool := Tool{Name: t.Name, Title: t.Title, Description: t.Description, Arguments: t.Arguments, Hashes: t.Hashes}
+			if t.Annotations != "" {
+				tool.Annotations = json.RawMessage(t.Annotations)
+			}
+			if s.Tool(t.Name) != nil {
+				faults = append(faults, fmt.Errorf("server %s/%s: tool %q is there twice", e.Namespace, e.Name, t.Name))
+				continue
+			}
+			for _, what := range tool.edited() {
+				faults = append(faults, fmt.Errorf("server %s/%s: tool %q: its %s and the hash of it differ: the file was edited by hand; run 'toolctl lock --update %s'", e.Namespace, e.Name, t.Name, what, e.Name))
+			}
+			s.Tools = append(s.Tools, tool)
+		}
+		f.Servers = append(f.Servers, s)
+	}
+	f.sort()
+	return f, errors.Join(faults...)
+}
+
+// edited names the parts whose text and hash differ.
+func (t *Tool) edited() []string {
+	var out []string
+	for _, p := range [...]struct{ what, have, want string }{
+		{"name", t.Hashes.Name, hashText(t.Name)},
+		{"title", t.Hashes.Title, hashText(t.Title)},
+		{"description", t.Hashes.Description, hashText(t.Description)},
+		{"annotations", t.Hashes.Annotations, hashOf(t.Annotations)},
+	} {
+		if p.have != p.want && !(p.what == "annotations" && t.Annotations == nil) { // what has no canonical form has no text
+			out = append(out, p.what)
+		}
+	}
+	return out
+}
+
+// Write writes a lock file, all or nothing: readers see the old one or the new one.
+func Write(path string, f File) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	_, err = tmp.Write(Marshal(f))
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+const header = `# Written by 'toolctl lock'. It holds what each MCP server said of its tools when
+# a person last looked; with --locked, or spec.locked of the server, a tool whose
+# definition differs is refused. Review a change of this file as you review code:
+# models read these descriptions. Hashes are SHA-256 over canonical JSON (RFC 8785).
+`
+
+// Marshal writes a lock as YAML. The same lock gives the same bytes. Characters
+// that cannot be seen are written as escapes.
+func Marshal(f File) []byte {
+	f.Servers = clone(f.Servers)
+	f.sort()
+	var b bytes.Buffer
+	b.WriteString(header)
+	fmt.Fprintf(&b, "lock_version: %d\n", version)
+	if len(f.Servers) == 0 {
+		b.WriteString("servers: []\n")
+		return b.Bytes()
+	}
+	b.WriteString("servers:\n")
+	for _, s := range f.Servers {
+		fmt.Fprintf(&b, "- namespace: %s\n  name: %s\n", quote(s.Key.Namespace), quote(s.Key.Name))
+		optional(&b, "  ", "server_name", s.Name)
+		optional(&b, "  ", "server_version", s.Version)
+		optional(&b, "  ", "protocol_version", s.ProtocolVersion)
+		if len(s.Tools) == 0 {
+			b.WriteString("  tools: []\n")
+			continue
+		}
+		b.WriteString("  tools:\n")
+		for _, t := range s.Tools {
+			writeTool(&b, &t)
+		}
+	}
+	return b.Bytes()
+}
+
+func writeTool(b *bytes.Buffer, t *Tool) {
+	fmt.Fprintf(b, "  - name: %s\n", quote(t.Name))
+	optional(b, "    ", "title", t.Title)
+	optional(b, "    ", "description", t.Description)
+	optional(b, "    ", "annotations", string(t.Annotations))
+	if len(t.Arguments) > 0 {
+		args := make([]string, len(t.Arguments))
+		for i, a := range t.Arguments {
+			args[i] = quote(a)
+		}
+		fmt.Fprintf(b, "    arguments: [%s]\n", strings.Join(args, ", "))
+	}
+	b.WriteString("    hashes:\n")
+	for _, p := range t.Hashes.parts() {
+		if p.hash != "" {
+			fmt.Fprintf(b, "      %s: %s\n", p.name, quote(p.hash))
+		}
+	}
+}
+
+func optional(b *bytes.Buffer, indent, key, text string) {
+	if text == "" {
+		return
+	}
+	if !isBlock(text) {
+		fmt.Fprintf(b, "%s%s: %s\n", indent, key, quote(text))
+		return
+	}
+	fmt.Fprintf(b, "%s%s: |-\n", indent, key)
+	for line := range strings.SplitSeq(text, "\n") {
+		if line != "" {
+			b.WriteString(indent + "  " + line)
+		}
+		b.WriteByte('\n')
+	}
+}
