@@ -1,0 +1,109 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+const (
+	// maxText bounds the bytes of one text that are looked at.
+	maxText = 256 << 10
+	// maxFindings bounds the findings of one text or schema.
+	maxFindings = 20
+	// maxDepth bounds the depth to which a schema is looked into.
+	maxDepth = 64
+)
+
+// Text returns what a text hides or orders, as warnings. path is the JSON pointer
+// of the text in its document.
+func Text(path, s string) []v1.Fault {
+	if len(s) > maxText {
+		s = s[:maxText]
+	}
+	var fs []v1.Fault
+	for _, f := range append(hidden(s), orders(s)...) {
+		f.Path, f.Severity = path, v1.SeverityWarning
+		fs = append(fs, f)
+	}
+	return fs[:min(len(fs), maxFindings)]
+}
+
+// Schema returns what the texts of a JSON Schema hide or order: names and
+// descriptions of properties reach a model too. What is no JSON has no findings.
+func Schema(path string, schema json.RawMessage) []v1.Fault {
+	if len(bytes.TrimSpace(schema)) == 0 {
+		return nil
+	}
+	var v any
+	if json.Unmarshal(schema, &v) != nil {
+		return nil
+	}
+	var fs []v1.Fault
+	walk(path, v, 0, &fs)
+	return fs[:min(len(fs), maxFindings)]
+}
+
+func walk(path string, v any, depth int, fs *[]v1.Fault) {
+	if depth > maxDepth || len(*fs) >= maxFindings {
+		return
+	}
+	switch v := v.(type) {
+	case string:
+		*fs = append(*fs, Text(path, v)...)
+	case []any:
+		for i, item := range v {
+			walk(v1.Pointer(path, strconv.Itoa(i)), item, depth+1, fs)
+		}
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			*fs = append(*fs, Text(path, k)...)
+			walk(v1.Pointer(path, k), v[k], depth+1, fs)
+		}
+	}
+}
+
+// Tool returns the findings of all texts of a tool that a model reads.
+func Tool(t *v1.Tool) []v1.Fault {
+	fs := Text("/spec/description", t.Spec.Description)
+	if h := t.Spec.Hints; h != nil {
+		fs = append(fs, Text("/spec/hints/title", h.Title)...)
+	}
+	fs = append(fs, Schema("/spec/input_schema", t.Spec.InputSchema)...)
+	fs = append(fs, Schema("/spec/output_schema", t.Spec.OutputSchema)...)
+	return fs[:min(len(fs), maxFindings)]
+}
+
+// excerpt shows the text around a place, with hidden characters as ⟨U+200B⟩.
+func excerpt(runes []rune, from, to int) string {
+	const around = 12
+	var b strings.Builder
+	start, end := max(from-around, 0), min(to+around, len(runes))
+	if start > 0 {
+		b.WriteString("…")
+	}
+	for i, r := range runes[start:end] {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			b.WriteByte(' ')
+		case class(r) != "" && !(start+i < from || start+i >= to) || class(r) != "" && class(r) != variation:
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	if end < len(runes) {
+		b.WriteString("…")
+	}
+	return b.String()
+}
