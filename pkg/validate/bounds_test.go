@@ -81,17 +81,22 @@ func TestRecursionThatReadsInputIsFine(t *testing.T) {
 	}
 }
 
+// bomb is a chain of definitions, each of which applies the next one twice.
 func bomb(keyword string, links int) string {
-	return `{"$ref":"#/definitions/d0","definitions":{` +
-		repeat(links, `"d%[1]d":{"`+keyword+`":[{"$ref":"#/definitions/e%[1]d"},{"$ref":"#/definitions/e%[1]d"}]}`, ",") + "," +
-		repeat(links-1, `"e%[1]d":{"$ref":"#/definitions/f%[1]d"}`, ",") + fmt.Sprintf(`,"e%d":{"type":"integer"},`, links-1) +
-		func() string {
-			var b []string
-			for i := range links - 1 {
-				b = append(b, fmt.Sprintf(`"f%d":{"$ref":"#/definitions/d%d"}`, i, i+1))
-			}
-			return strings.Join(b, ",")
-		}() + `}}`
+	var b []string
+	for i := range links {
+		b = append(b, fmt.Sprintf(`"d%d":{%q:[{"$ref":"#/definitions/d%d"},{"$ref":"#/definitions/d%d"}]}`, i, keyword, i+1, i+1))
+	}
+	return fmt.Sprintf(`{"$ref":"#/definitions/d0","definitions":{%s,"d%d":{"type":"integer"}}}`, strings.Join(b, ","), links)
+}
+
+// chain leads each eN on to d(N+1).
+func chain(links int) string {
+	var b []string
+	for i := range links {
+		b = append(b, fmt.Sprintf(`"e%d":{"allOf":[{"$ref":"#/definitions/d%d"}]}`, i, i+1))
+	}
+	return strings.Join(b, ",")
 }
 
 func TestHostileSchemas(t *testing.T) {
@@ -99,7 +104,10 @@ func TestHostileSchemas(t *testing.T) {
 		{"allOf that doubles", bomb("allOf", 40), "schema expands to more than 100000 checks of one value"},
 		{"anyOf that doubles", bomb("anyOf", 40), "schema expands to more than 100000 checks of one value"},
 		{"oneOf that doubles", bomb("oneOf", 400), "schema expands to more than 100000 checks of one value"},
+		{"a chain of references", `{"$ref":"#/definitions/d0","definitions":{` + repeat(2000, `"d%d":{"$ref":"#/definitions/e%[1]d"}`, ",") + "," +
+			chain(2000) + `,"d2000":{"properties":{"a":{"$ref":"#"}}}}}`, "schema applies more than 100 subschemas to one value"},
 		{"nested too deep", strings.Repeat(`{"not":`, 100_000) + "{}" + strings.Repeat("}", 100_000), "nested deeper than 256 levels"},
+		{"a nest that is not too deep for JSON", strings.Repeat(`{"not":`, 120) + "{}" + strings.Repeat("}", 120), "schema applies more than 100 subschemas to one value"},
 		{"too many bytes", `{"title":"` + strings.Repeat("a", 1<<20) + `"}`, "too large: at most 1048576"},
 		{"too many subschemas", `{"properties":{` + repeat(10_001, `"p%d":{}`, ",") + `}}`, "schema has more than 10000 subschemas"},
 		{"too many ids", `{"definitions":{` + repeat(1001, `"p%d":{"$id":"http://x/%[1]d"}`, ",") + `}}`, "1000 of them with an $id"},
@@ -145,10 +153,13 @@ func TestHostileDocuments(t *testing.T) {
 			`document takes too long to check with the pattern "^(?=a)(a+)+$"`},
 		{"many numbers in a long enum", `{"items":{"enum":[` + repeat(10_000, `%d`, ",") + `]}}`, `[` + repeat(2000, `9%d`, ",") + `]`, tooDear},
 		{"items that collide", `{"$schema":"https://json-schema.org/draft/2020-12/schema","uniqueItems":true}`, colliding(10_000), tooDear},
-		{"many items that differ", `{"uniqueItems":true}`, `[` + repeat(100_000, `{"a":%d}`, ",") + `]`, ""},
+		{"many items that differ", `{"uniqueItems":true}`, `[` + repeat(40_000, `{"a":%d}`, ",") + `]`, ""},
 		{"many items that are equal", `{"uniqueItems":true}`, `[` + strings.Repeat(`{"a":1},`, 50_000) + `{"a":1}]`, "items 0 and 1 are equal"},
-		{"many faults", `{"items":{"type":"integer"}}`, `[` + repeat(200_000, `"%d"`, ",") + `]`, `/0: expected integer, got string "0"`},
-		{"a large valid document", `{"items":{"type":"object","properties":{"a":{"type":"integer"}}}}`, `[` + repeat(100_000, `{"a":%d}`, ",") + `]`, ""},
+		{"as deep as may be, in schema and document", `{"$ref":"#/definitions/d0","definitions":{` + repeat(32, `"d%d":{"$ref":"#/definitions/e%[1]d"}`, ",") + "," +
+			chain(32) + `,"d32":{"properties":{"a":{"$ref":"#"},"b":{"type":"integer"}}}}}`,
+			strings.Repeat(`{"a":`, 250) + `{"b":"x"}` + strings.Repeat("}", 250), "expected integer, got string \"x\""},
+		{"many faults", `{"items":{"type":"integer"}}`, `[` + repeat(100_000, `"%d"`, ",") + `]`, `/0: expected integer, got string "0"`},
+		{"a large valid document", `{"items":{"type":"object","properties":{"a":{"type":"integer"}}}}`, `[` + repeat(40_000, `{"a":%d}`, ",") + `]`, ""},
 	}
 	for _, test := range tests {
 		for _, draft := range []validate.Draft{validate.Draft7, validate.Draft2020} {

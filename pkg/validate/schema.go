@@ -38,7 +38,7 @@ type engine interface {
 
 // Compile compiles the schema unless that was done before. Its error is a
 // [*v1.ValidationError] of type manifest_invalid that lists all faults, with JSON
-// pointers into the schema.
+// pointers into the schema. All callers get the same one: copy it to change it.
 func (s *Schema) Compile() error {
 	s.once.Do(s.compile)
 	if s.err != nil {
@@ -90,11 +90,8 @@ func (s *Schema) start(g *graph, root any) []v1.Fault {
 			return []v1.Fault{{Message: err.Error()}}
 		}
 		problems, _ := meta.check(root)
-		problems = slices.DeleteFunc(problems, func(p problem) bool {
-			return p.keyword == keywordNames // told by the graph, with the right place
-		})
 		if len(problems) > 0 || len(g.faults) > 0 {
-			return schemaFaults(problems)
+			return schemaFaults(problems, len(g.faults) == 0)
 		}
 		if b, ok := bundleFor(g, format); ok {
 			if e, err := newGojson(b, draft); err == nil {
@@ -108,7 +105,7 @@ func (s *Schema) start(g *graph, root any) []v1.Fault {
 	case err != nil && len(g.faults) > 0 && !isMetaschemaError(err):
 		return nil // the graph has told it better
 	case err != nil:
-		return compileFaults(err, root)
+		return compileFaults(err, root, len(g.faults) == 0)
 	}
 	s.engine = e
 	return nil
@@ -235,100 +232,4 @@ func (s *Schema) faults(problems []problem) []v1.Fault {
 		return nil
 	}
 	return faults(problems, s.propertyNames)
-}
-
-// propertyNames lists the members that the schema knows at a path of the document.
-func (s *Schema) propertyNames(path []string) []string {
-	g := s.graph()
-	nodes := map[int]bool{0: true}
-	known := map[string]bool{}
-	for step := 0; ; step++ {
-		todo := make([]int, 0, len(nodes))
-		for i := range nodes {
-			todo = append(todo, i)
-		}
-		for len(todo) > 0 {
-			i := todo[len(todo)-1]
-			todo = todo[:len(todo)-1]
-			for _, j := range g.nodes[i].same {
-				if !nodes[j] {
-					nodes[j] = true
-					todo = append(todo, j)
-				}
-			}
-		}
-		if step == len(path) {
-			break
-		}
-		next := map[int]bool{}
-		for i := range nodes {
-			n := &g.nodes[i]
-			if j, ok := n.byName[path[step]]; ok {
-				next[j] = true
-			}
-			for _, list := range [][]int{n.anyName, n.byIndex, n.anyItem} {
-				for _, j := range list {
-					next[j] = true
-				}
-			}
-		}
-		nodes = next
-	}
-	for i := range nodes {
-		for name := range g.nodes[i].byName {
-			known[name] = true
-		}
-	}
-	names := make([]string, 0, len(known))
-	for name := range known {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// placeNames finds the objects that refused property names belong to: see [explainer.name].
-func (s *Schema) placeNames(problems []problem, doc any) {
-	taken := map[string]int{}
-	for i := range problems {
-		p := &problems[i]
-		if p.keyword != keywordNames || p.schema == "" {
-			continue
-		}
-		url, ptr, err := splitURL(strings.TrimSuffix(p.schema, "/propertyNames"))
-		if err != nil {
-			continue
-		}
-		g := s.graph()
-		node, ok := g.index[place{url, ptr}]
-		if !ok {
-			continue
-		}
-		property, depth := p.path[len(p.path)-1], len(p.path)-1
-		var fits [][]string
-		for _, path := range g.visits(node, doc) {
-			tokens := splitPointer(path)
-			obj, _ := at(doc, tokens).(map[string]any)
-			if _, has := obj[property]; has && len(tokens) == depth {
-				fits = append(fits, tokens)
-			}
-		}
-		slices.SortFunc(fits, comparePaths)
-		key := fmt.Sprint(node, depth, property)
-		if k := taken[key]; k < len(fits) {
-			p.path = join(fits[k], property)
-		}
-		taken[key]++
-	}
-}
-
-func splitPointer(ptr string) []string {
-	if ptr == "" {
-		return nil
-	}
-	tokens := strings.Split(ptr[1:], "/")
-	for i, t := range tokens {
-		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
-	}
-	return tokens
 }

@@ -253,6 +253,7 @@ func TestPatternsOfECMAScript(t *testing.T) {
 		{"escape of a code point", `^\u0041$`, []string{"A"}, []string{"u0041"}},
 		{"more repeats than RE2 takes", `^a{1001}$`, []string{strings.Repeat("a", 1001)}, []string{strings.Repeat("a", 1000)}},
 		{"dollar in a class", `^(?=a)[a$]+$`, []string{"a$"}, []string{"a$\n"}},
+		{"a nest of groups", `^(?=a)` + strings.Repeat("(", 3000) + "a" + strings.Repeat(")", 3000) + "$", []string{"a"}, []string{"b"}},
 		{"ordinary", `^\d+$`, []string{"12"}, []string{"1a", "1\n", "١"}},
 	}
 	for _, test := range tests {

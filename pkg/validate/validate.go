@@ -84,9 +84,12 @@ func NewCache(options Options) *Cache {
 }
 
 // Schema returns the schema of a JSON text; white space does not matter. draft is
-// the one of a schema that has no "$schema". Nothing is compiled and nothing can
+// the one of a schema that has no "$schema"; 0 is [Draft2020]. Nothing is compiled and nothing can
 // fail yet: see [Schema.Compile].
 func (c *Cache) Schema(raw json.RawMessage, draft Draft) *Schema {
+	if draft < Draft4 || draft > Draft2020 {
+		draft = Draft2020
+	}
 	if len(raw) > c.options.MaxSchemaBytes {
 		return &Schema{cache: c, raw: raw, draft: draft}
 	}
