@@ -51,18 +51,22 @@ func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Fault {
 		// What New found by comparing objects; the reader's own faults are the reader's to report.
 		fs = slices.DeleteFunc(slices.Clone(e.faults), func(f v1.Fault) bool { return slices.Contains(h.Faults, f) })
 	}
-	if hasError(e.faults) {
-		return fs
-	}
 	var more []v1.Fault
 	switch o := e.object.(type) {
 	case *v1.Tool:
-		more = r.checkTool(e.tool)
+		more = e.tool.checkSchemas()
+		if !hasError(e.faults) && !hasError(more) {
+			more = append(more, e.tool.checkExecution()...)
+		}
 	case *v1.ToolPolicy:
 		more = s.checkPolicy(o)
 	case *v1.Prompt:
 		more = r.checkPrompt(o)
 	}
+	// A schema that is missing or no schema at all was reported before.
+	more = slices.DeleteFunc(more, func(f v1.Fault) bool {
+		return slices.ContainsFunc(e.faults, func(old v1.Fault) bool { return old.Path == f.Path && !old.IsWarning() })
+	})
 	for i := range more {
 		if more[i].Source.IsZero() {
 			more[i].Source = h.Field(more[i].Path)
@@ -72,14 +76,19 @@ func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Fault {
 	return append(fs, more...)
 }
 
-func (r *Registry) checkTool(t *tool) []v1.Fault {
+func (t *tool) checkSchemas() []v1.Fault {
 	fs := schemaFaults(t.spec.Head(), "/spec/input_schema", t.in)
 	if t.out != nil {
-		out := schemaFaults(t.spec.Head(), "/spec/output_schema", t.out)
-		if out == nil && t.spec.Mode() == v1.ModeMock && t.spec.Spec.MockTemplate == "" && len(t.spec.Spec.MockResult) > 0 {
-			out = t.staticFaults()
-		}
-		fs = append(fs, out...)
+		fs = append(fs, schemaFaults(t.spec.Head(), "/spec/output_schema", t.out)...)
+	}
+	return fs
+}
+
+// checkExecution finds what would fail every call of a tool whose schemas are sound.
+func (t *tool) checkExecution() []v1.Fault {
+	var fs []v1.Fault
+	if t.out != nil && t.spec.Mode() == v1.ModeMock && t.spec.Spec.MockTemplate == "" && len(t.spec.Spec.MockResult) > 0 {
+		fs = t.staticFaults()
 	}
 	if c, ok := t.executor.(Checker); ok {
 		fs = append(fs, c.Check(t.spec)...)

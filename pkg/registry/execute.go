@@ -62,6 +62,9 @@ func (r *Registry) admit(ctx context.Context, c *call) {
 		c.err = v1.NewValidationError(v1.ManifestInvalid, t.spec.Metadata.Name, reasons)
 		return
 	}
+	if c.err = t.refused; c.err != nil {
+		return
+	}
 	if c.err = ctx.Err(); c.err != nil {
 		return
 	}

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"slices"
+
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
@@ -35,6 +37,8 @@ type Item struct {
 	Ready bool
 	// Reasons says why it is not ready.
 	Reasons []v1.Fault
+	// Server is the MCPServer that offers the tool; zero for what a manifest declares.
+	Server v1.Key
 }
 
 // Reason returns the first reason in one line, "" when the item is ready.
@@ -56,8 +60,8 @@ func (i Item) Tool() *v1.Tool {
 }
 
 func (e *entry) item() Item {
-	reasons := e.reasons()
-	return Item{Object: e.object, Ready: len(reasons) == 0, Reasons: reasons}
+	reasons := slices.Concat(e.reasons(), reasonFaults(e.refused), reasonFaults(e.unready))
+	return Item{Object: e.object, Ready: len(reasons) == 0, Reasons: reasons, Server: e.server}
 }
 
 // List returns the objects that fit a query. The error says that the selector
@@ -85,6 +89,6 @@ func (r *Registry) List(q Query) (Page, error) {
 	return p, nil
 }
 
-// Objects returns every object, in the order of kind, namespace and name. The
-// slice must not be changed.
+// Objects returns every object that was declared, in the order of kind, namespace and
+// name. The slice must not be changed.
 func (r *Registry) Objects() []v1.Object { return r.snap.Load().objects }

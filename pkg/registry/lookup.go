@@ -8,17 +8,24 @@ import (
 )
 
 // lookup finds the tool that name fits: namespace/name, name, server__tool,
-// server.tool, or a server tool's bare name, in this order. The first of these
-// that fits decides; when it fits two tools, the error lists both.
+// server.tool, or a server tool's bare name, in this order; the last three may
+// follow a namespace too. The first of these that fits decides; when it fits two
+// tools, the error lists both.
 func (s *snapshot) lookup(namespace, name string) (*tool, error) {
 	if ns, local, ok := strings.Cut(name, "/"); ok {
-		if namespace == "" || namespace == ns {
-			if e := s.byKey[v1.Key{Kind: v1.KindTool, Namespace: ns, Name: local}]; e != nil {
-				return e.tool, nil
-			}
+		if namespace != "" && namespace != ns {
+			return nil, s.notFound(namespace, name)
 		}
-		return nil, s.notFound(namespace, name)
+		if e := s.byKey[v1.Key{Kind: v1.KindTool, Namespace: ns, Name: local}]; e != nil && e.server == (v1.Key{}) {
+			return e.tool, nil
+		}
+		return s.byName(ns, local, name)
 	}
+	return s.byName(namespace, name, name)
+}
+
+// byName finds a tool by a name without its namespace; asked is the name for errors.
+func (s *snapshot) byName(namespace, name, asked string) (*tool, error) {
 	for _, rank := range [...]string{"", rankWire, rankDotted, rankBare} {
 		found := s.names[rank+name]
 		if namespace != "" {
@@ -29,18 +36,30 @@ func (s *snapshot) lookup(namespace, name string) (*tool, error) {
 		case 1:
 			return found[0], nil
 		default:
-			err := &v1.NotFoundError{Kind: v1.KindTool, Name: name, Ambiguous: true}
+			err := &v1.NotFoundError{Kind: v1.KindTool, Name: asked, Ambiguous: true}
 			for _, t := range found {
-				err.Candidates = append(err.Candidates, t.spec.Namespace()+"/"+t.spec.Metadata.Name)
+				err.Candidates = append(err.Candidates, t.fullName())
 			}
 			slices.Sort(err.Candidates)
 			return nil, err
 		}
 	}
-	return nil, s.notFound(namespace, name)
+	return nil, s.notFound(namespace, asked)
+}
+
+// fullName is a name that fits no other tool: namespace/name, or namespace/server__tool
+// for a tool that its server offers, whose name another server may give too.
+func (t *tool) fullName() string {
+	if t.server != (v1.Key{}) {
+		return t.spec.Namespace() + "/" + t.server.Name + "__" + remoteName(t.spec)
+	}
+	return t.spec.Namespace() + "/" + t.spec.Metadata.Name
 }
 
 func (s *snapshot) notFound(namespace, name string) error {
+	if err := s.serverError(namespace, name); err != nil {
+		return err
+	}
 	err := &v1.NotFoundError{Kind: v1.KindTool, Name: name}
 	local := name
 	if _, after, ok := strings.Cut(name, "/"); ok {

@@ -41,7 +41,7 @@ func (r *Registry) Plan(ctx context.Context, in v1.Call) (Plan, error) {
 	}
 	t := c.tool
 	p := Plan{Tool: t.spec.Metadata.Name, Namespace: t.spec.Namespace(), Executor: t.executor.Name(), Args: redact.JSON(c.args, t.spec.Spec.Redact)}
-	if ex != nil {
+	if ex != nil && len(ex.Matched) > 0 {
 		if ex.Decision == v1.DecisionDeny {
 			return Plan{}, refusal(ex)
 		}
@@ -92,6 +92,9 @@ func (r *Registry) explain(ctx context.Context, in v1.Call, checkArgs bool) (*ca
 	}
 	if reasons := c.tool.reasons(); reasons != nil {
 		return c, nil, v1.NewValidationError(v1.ManifestInvalid, c.tool.spec.Metadata.Name, reasons)
+	}
+	if c.tool.refused != nil {
+		return c, nil, c.tool.refused
 	}
 	if checkArgs {
 		if err := r.checkArgs(ctx, c); err != nil {

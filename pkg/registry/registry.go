@@ -77,7 +77,7 @@ func New(objects []v1.Object, o Options) (*Registry, error) {
 		}
 		r.executors[e.Name()] = e
 	}
-	r.snap.Store(r.build(objects))
+	r.snap.Store(r.build(objects, nil))
 	return r, nil
 }
 
@@ -100,7 +100,7 @@ func (r *Registry) Register(objects ...v1.Object) error {
 		seen[key] = true
 		next = append(next, o)
 	}
-	r.snap.Store(r.build(next))
+	r.snap.Store(r.build(next, old.discovered))
 	return nil
 }
 
@@ -118,15 +118,16 @@ func (r *Registry) Unregister(keys ...v1.Key) error {
 		drop[k] = true
 	}
 	next := slices.DeleteFunc(slices.Clone(old.objects), func(o v1.Object) bool { return drop[o.Head().Key()] })
-	r.snap.Store(r.build(next))
+	r.snap.Store(r.build(next, old.discovered))
 	return nil
 }
 
 // Replace swaps the whole set. Calls that are under way end with the set they began with.
+// What was discovered of servers that are in the new set too is kept.
 func (r *Registry) Replace(objects []v1.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.snap.Store(r.build(objects))
+	r.snap.Store(r.build(objects, r.snap.Load().discovered))
 }
 
 // Close ends what the executors hold, such as connections and child processes.

@@ -21,6 +21,8 @@ type snapshot struct {
 	entries []*entry // one for each of objects
 	names   map[string][]*tool
 	policy  *policy.Set
+	// discovered is what servers offer; see discovered.go.
+	discovered map[v1.Key]Discovery
 }
 
 // entry is one object and whether it can be used.
@@ -29,8 +31,14 @@ type entry struct {
 	tool   *tool // nil for other kinds
 	// faults is why the object is not ready, as New found it.
 	faults []v1.Fault
+	// closed names the broken policy that might have refused the calls of a tool.
+	closed *v1.Fault
 	// checked is what a later Check found.
 	checked atomic.Pointer[[]v1.Fault]
+	// server is the MCPServer that offers the tool; zero for what a manifest declares.
+	server v1.Key
+	// unready makes the object not ready without refusing calls; refused refuses them.
+	unready, refused error
 }
 
 // tool is a Tool that is ready to be called.
@@ -46,7 +54,7 @@ type tool struct {
 	staticFail error
 }
 
-func (r *Registry) build(objects []v1.Object) *snapshot {
+func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *snapshot {
 	s := &snapshot{
 		objects: slices.Clone(objects),
 		byKey:   make(map[v1.Key]*entry, len(objects)),
@@ -93,23 +101,15 @@ func (r *Registry) build(objects []v1.Object) *snapshot {
 			s.index(e.tool)
 		}
 	}
+	if len(discovered) > 0 {
+		r.addDiscovered(s, discovered, brokenPolicies)
+	}
 	return s
 }
 
 // prepare readies a tool. It compiles no schema: that happens on first use.
 func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Object) *tool {
 	p := &tool{entry: e, spec: t}
-	if hasError(e.faults) {
-		return p
-	}
-	notReady := func(path, format string, args ...any) {
-		e.faults = append(slices.Clip(e.faults), v1.Fault{Path: path, Message: fmt.Sprintf(format, args...), Source: t.Field(path)})
-	}
-	if brokenPolicy != nil {
-		notReady("", "policy %q is broken and might have refused the call: mend %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))
-		return p
-	}
-	p.chain = s.policy.For(policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels})
 	draft := validate.Draft2020
 	if t.FromPromptKit() {
 		draft = validate.Draft7
@@ -118,6 +118,16 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 	if len(t.Spec.OutputSchema) > 0 {
 		p.out = r.schemas.Schema(t.Spec.OutputSchema, draft)
 	}
+	if hasError(e.faults) {
+		return p
+	}
+	notReady := func(path, format string, args ...any) {
+		e.faults = append(slices.Clip(e.faults), v1.Fault{Path: path, Message: fmt.Sprintf(format, args...), Source: t.Field(path)})
+	}
+	if brokenPolicy != nil {
+		e.closed = &v1.Fault{Expected: "a policy that can be read", Got: "a broken one", Message: fmt.Sprintf("policy %q is broken and might have refused the call: mend %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))}
+	}
+	p.chain = s.policy.For(policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels})
 	name := t.ExecutorName()
 	p.executor = r.executors[name]
 	switch {
@@ -141,7 +151,7 @@ func (s *snapshot) index(t *tool) {
 	name := t.spec.Metadata.Name
 	s.names[name] = append(s.names[name], t)
 	if m := t.spec.Spec.MCP; m != nil && t.spec.Mode() == v1.ModeMCP {
-		remote := cmp.Or(m.Tool, name)
+		remote := remoteName(t.spec)
 		for _, alias := range []string{rankWire + m.Server + "__" + remote, rankDotted + m.Server + "." + remote, rankBare + remote} {
 			s.names[alias] = append(s.names[alias], t)
 		}
@@ -178,6 +188,9 @@ func (e *entry) reasons() []v1.Fault {
 		if !f.IsWarning() {
 			bad = append(bad, f)
 		}
+	}
+	if e.closed != nil && bad == nil {
+		bad = append(bad, *e.closed)
 	}
 	if checked := e.checked.Load(); checked != nil && bad == nil {
 		for _, f := range *checked {

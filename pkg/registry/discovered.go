@@ -1,0 +1,133 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Discovery is what an MCPServer offers besides what manifests declare.
+type Discovery struct {
+	// Tools are the server's tools as manifests of mode mcp, in the server's namespace.
+	// A Tool manifest that binds the same tool of the server takes the place of the
+	// discovered one, and so does a Tool manifest of the same name.
+	Tools []*v1.Tool
+	// Refused says which tools must not be called and why, by the tool's name on the
+	// server; a Tool manifest that binds one is refused too. A call fails with the error.
+	Refused map[string]error
+	// Err says why the server is not ready; nil when it is. Tools are then the last known
+	// ones: they are listed as not ready, and calls go to the executor, which knows when
+	// the server is back. A call of a tool that is not known fails with Err.
+	Err error
+}
+
+// SetDiscovered replaces what is known of a server's tools. It changes nothing when
+// there is no such MCPServer. What is discovered is listed and called like what is
+// declared, and is no part of [Registry.Objects].
+func (r *Registry) SetDiscovered(server v1.Key, d Discovery) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.snap.Load()
+	if e := old.byKey[server]; e == nil || e.object.Head().Kind != v1.KindMCPServer {
+		return
+	}
+	next := maps.Clone(old.discovered)
+	if next == nil {
+		next = map[v1.Key]Discovery{}
+	}
+	next[server] = d
+	r.snap.Store(r.build(old.objects, next))
+}
+
+// addDiscovered adds the tools of servers to a snapshot whose objects are all there.
+func (r *Registry) addDiscovered(s *snapshot, found map[v1.Key]Discovery, brokenPolicies map[string]v1.Object) {
+	s.discovered = map[v1.Key]Discovery{}
+	bound := map[string]*tool{} // by namespace, server and remote name
+	for _, e := range s.entries {
+		if e.tool != nil && e.tool.spec.Mode() == v1.ModeMCP && e.tool.spec.Spec.MCP != nil {
+			bound[bindingOf(e.tool.spec)] = e.tool
+		}
+	}
+	for key, d := range found {
+		server := s.byKey[key]
+		if server == nil {
+			continue // the server went with an earlier set
+		}
+		s.discovered[key] = d
+		server.unready = d.Err
+		for _, t := range d.Tools {
+			if key.Namespace != t.Namespace() {
+				continue // only its own namespace is a server's to offer tools in
+			}
+			if bound[bindingOf(t)] != nil {
+				continue
+			}
+			k := t.Key()
+			if first := s.byKey[k]; first != nil && first.server == (v1.Key{}) {
+				continue // a manifest of the same name stands in for it
+			}
+			e := &entry{object: t, faults: allFaults(t), server: key}
+			e.tool = r.prepare(s, e, t, brokenPolicies[t.Namespace()])
+			s.byKey[k] = e // bare names of two servers may be equal: lookup finds both by name
+			s.entries = append(s.entries, e)
+			s.index(e.tool)
+		}
+	}
+	for _, e := range s.entries {
+		if e.tool == nil || e.tool.spec.Spec.MCP == nil || e.tool.spec.Mode() != v1.ModeMCP {
+			continue
+		}
+		m := e.tool.spec.Spec.MCP
+		d := s.discovered[v1.Key{Kind: v1.KindMCPServer, Namespace: e.tool.spec.Namespace(), Name: m.Server}]
+		e.unready, e.refused = d.Err, d.Refused[remoteName(e.tool.spec)]
+	}
+	slices.SortStableFunc(s.entries, func(a, b *entry) int {
+		if c := compareObjects(a.object, b.object); c != 0 {
+			return c
+		}
+		return strings.Compare(a.server.Name, b.server.Name)
+	})
+}
+
+// bindingOf identifies the tool of a server that a Tool of mode mcp calls.
+func bindingOf(t *v1.Tool) string {
+	return t.Namespace() + "\x00" + t.Spec.MCP.Server + "\x00" + remoteName(t)
+}
+
+func remoteName(t *v1.Tool) string {
+	if t.Spec.MCP.Tool != "" {
+		return t.Spec.MCP.Tool
+	}
+	return t.Metadata.Name
+}
+
+// serverError returns why the server that name begins with is not ready; nil when
+// none does, or it is ready. Its tools are then unknown rather than absent.
+func (s *snapshot) serverError(namespace, name string) error {
+	for key, d := range s.discovered {
+		if d.Err == nil || namespace != "" && key.Namespace != namespace {
+			continue
+		}
+		local := strings.TrimPrefix(name, key.Namespace+"/")
+		if strings.HasPrefix(local, key.Name+"__") || strings.HasPrefix(local, key.Name+".") {
+			return d.Err
+		}
+	}
+	return nil
+}
+
+// reasonFaults turns an error that makes an object not ready into reasons.
+func reasonFaults(err error) []v1.Fault {
+	var invalid *v1.ValidationError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &invalid) && len(invalid.Faults) > 0:
+		return invalid.Faults
+	}
+	return []v1.Fault{{Message: fmt.Sprint(err)}}
+}
