@@ -227,10 +227,7 @@ func urlValue(out, value string) string {
 }
 
 // jsonValue fits the value of a variable into a JSON string.
-func jsonValue(_, value string) string {
-	text := jsonText(value)
-	return string(text[1 : len(text)-1])
-}
+func jsonValue(_, value string) string { return inner(value) }
 
 // shownURL is the URL as messages have it: without a user, with a mask for each
 // variable, and without the arguments that the rules name.

@@ -2,6 +2,7 @@ package executors
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -183,4 +184,12 @@ func newCopy(t *testing.T, h *HTTP) *HTTP {
 	c := newTestHTTP(t, nil)
 	c.resolver = h.resolver
 	return c
+}
+
+func privateKey(t *testing.T, key any) []byte {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
 }

@@ -2,6 +2,7 @@ package executors
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
@@ -14,7 +15,8 @@ import (
 )
 
 // secrets are the values of one call that must show nowhere: what came from the
-// environment, and tokens that were fetched with it.
+// environment, and tokens that were fetched with it. Longer ones come first, as they
+// may hold shorter ones.
 type secrets struct{ values []string }
 
 // minSecret is the length of the shortest value that is looked for in foreign
@@ -25,7 +27,8 @@ const minSecret = 6
 func (s *secrets) add(values ...string) {
 	for _, v := range values {
 		if v = strings.TrimSpace(v); len(v) >= minSecret && !slices.Contains(s.values, v) {
-			s.values = append(s.values, v)
+			i, _ := slices.BinarySearchFunc(s.values, v, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+			s.values = slices.Insert(s.values, i, v)
 		}
 	}
 }
@@ -33,14 +36,20 @@ func (s *secrets) add(values ...string) {
 // text masks the secrets in a text, in the forms in which servers and libraries repeat them.
 func (s *secrets) text(t string) string {
 	for _, v := range s.values {
-		escaped := string(bytes.Trim(jsonText(v), `"`))
-		for _, form := range []string{v, url.QueryEscape(v), url.PathEscape(v), percentEncode(v), escaped, base64.StdEncoding.EncodeToString([]byte(v))} {
+		escaped := inner(v)
+		for _, form := range []string{inner(escaped), escaped, v, url.QueryEscape(v), url.PathEscape(v), percentEncode(v), base64.StdEncoding.EncodeToString([]byte(v))} {
 			if strings.Contains(t, form) {
 				t = strings.ReplaceAll(t, form, redact.Mask)
 			}
 		}
 	}
 	return t
+}
+
+// inner is a text as it stands within a JSON string.
+func inner(s string) string {
+	text := jsonText(s)
+	return string(text[1 : len(text)-1])
 }
 
 func (s *secrets) in(t []byte) bool {
@@ -156,9 +165,8 @@ func scalars(raw json.RawMessage) []string {
 func (s *secrets) foreign(body []byte, rules []string, limit int) string {
 	body = bytes.TrimSpace(bytes.ToValidUTF8(body, []byte("\uFFFD")))
 	switch {
-	case len(rules) == 0:
 	case json.Valid(body):
-		body = redact.JSON(body, rules)
+		body = redact.JSON(s.json(body), rules)
 	case mentions(body, rules):
 		// It cannot be told what in it belongs to the name.
 		return redact.Mask
