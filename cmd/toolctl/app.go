@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// app is what the commands share: the streams, the global flags, and how the
+// parts are joined. What is dear to make is made when a command asks.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) (string, bool)
+
+	// Global flags.
+	files     []string
+	dsn       string
+	namespace string
+	output    string
+	verbose   bool
+}
+
+func (a *app) logger() *slog.Logger {
+	level := slog.LevelWarn
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+}
+
+// workspace is the objects that a command works on, ready to be called.
+type workspace struct {
+	reg   *registry.Registry
+	store *store.Store // nil when there is none
+	set   *manifest.Set
+}
+
+func (w *workspace) Close() error {
+	err := w.reg.Close()
+	if w.store != nil {
+		err = errors.Join(err, w.store.Close())
+	}
+	return err
+}
+
+// workspaceOptions say how a workspace is opened.
+type workspaceOptions struct {
+	executors executors.Options
+}
+
+// open makes the workspace of the files given with -f, else of the store.
+func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err error) {
+	w := &workspace{}
+	defer func() {
+		if err != nil && w.store != nil {
+			err = errors.Join(err, w.store.Close())
+		}
+	}()
+	if len(a.files) == 0 || a.dsn != "" {
+		if w.store, err = a.openStore(ctx, len(a.files) > 0); err != nil {
+			return nil, err
+		}
+	}
+	var objects []v1.Object
+	if len(a.files) > 0 {
+		if w.set, err = manifest.Load(ctx, a.files, manifest.Options{Stdin: a.in}); err != nil {
+			return nil, usageError{err}
+		}
+		objects = w.set.Objects
+	} else {
+		if objects, err = storedObjects(ctx, w.store, store.ListOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	o.executors.Env, o.executors.Logger = a.env, a.logger()
+	opts := registry.Options{Executors: executors.All(o.executors), Logger: a.logger()}
+	if w.store != nil {
+		opts.Counters, opts.Audit = w.store, w.store
+	}
+	w.reg, err = registry.New(objects, opts)
+	return w, err
+}
+
+func storedObjects(ctx context.Context, s *store.Store, o store.ListOptions) ([]v1.Object, error) {
+	list, err := s.List(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]v1.Object, len(list.Records))
+	for i, r := range list.Records {
+		objects[i] = r.Object
+	}
+	return objects, nil
+}
+
+// openStore opens the store that the flags, the environment or the folder name.
+func (a *app) openStore(ctx context.Context, create bool) (*store.Store, error) {
+	dsn, err := a.storeDSN(create)
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.Open(ctx, dsn, &store.Options{Create: create})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", dsn)
+	}
+	return s, err
+}
+
+const storeDir, storeFile = ".toolctl", "state.db"
+
+// storeDSN says where the store is, or, with create, where it will be.
+func (a *app) storeDSN(create bool) (string, error) {
+	if a.dsn != "" {
+		return a.dsn, nil
+	}
+	if v, ok := a.env("TOOLCTL_STORE"); ok && v != "" {
+		return v, nil
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := cwd; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(filepath.Join(dir, storeDir)); err == nil && info.IsDir() {
+			return filepath.Join(dir, storeDir, storeFile), nil
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	if create {
+		return filepath.Join(cwd, storeDir, storeFile), nil
+	}
+	return "", usagef("no manifests: name files with -f, or put some into a store with 'toolctl apply -f PATH' (no %s folder here or above)", storeDir)
+}
+
+// warnFaults says on stderr that the files have faults, when the command goes on without them.
+func (a *app) warnFaults(w *workspace) {
+	if w.set == nil {
+		return
+	}
+	errs, files := 0, map[string]bool{}
+	for _, f := range w.set.Faults {
+		if !f.IsWarning() {
+			errs++
+			files[f.Source.File] = true
+		}
+	}
+	if errs > 0 {
+		fmt.Fprintf(a.err, "warning: %s in %s: see 'toolctl validate -f %s'\n", count(errs, "fault"), count(len(files), "file"), strings.Join(a.files, " -f "))
+	}
+}
+
+// resource reads KIND/NAME, KIND NAME, or KIND from arguments.
+func resource(args []string) (kind string, names []string, err error) {
+	for i, arg := range args {
+		k, name, slash := strings.Cut(arg, "/")
+		if !slash && i == 0 {
+			if kind, err = parseKind(arg); err != nil {
+				return "", nil, err
+			}
+			continue
+		}
+		if !slash || i > 0 && kind != "" && !isKind(k) {
+			names = append(names, arg)
+			continue
+		}
+		this, err := parseKind(k)
+		if err != nil {
+			return "", nil, err
+		}
+		if kind != "" && kind != this {
+			return "", nil, usagef("one kind at a time: %s and %s", strings.ToLower(kind), strings.ToLower(this))
+		}
+		kind, names = this, append(names, name)
+	}
+	return kind, names, nil
+}
+
+func isKind(s string) bool { _, err := parseKind(s); return err == nil }
+
+// parseKind reads a kind as people write it: any case, singular or plural.
+func parseKind(s string) (string, error) {
+	var words, singular []string
+	for _, k := range v1.Kinds() {
+		l := strings.ToLower(k)
+		if w := strings.ToLower(s); w == l || w == plural(l) {
+			return k, nil
+		}
+		words, singular = append(words, plural(l)), append(singular, l)
+	}
+	switch strings.ToLower(s) {
+	case "policy", "policies":
+		return v1.KindToolPolicy, nil
+	case "server", "servers", "mcp":
+		return v1.KindMCPServer, nil
+	}
+	msg := fmt.Sprintf("unknown kind %q: expected one of %s", s, strings.Join(words, ", "))
+	if near := v1.Nearest(strings.ToLower(s), append(words, singular...)); near != "" {
+		msg += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return "", usagef("%s", msg)
+}
+
+func plural(kind string) string {
+	if stem, ok := strings.CutSuffix(kind, "y"); ok {
+		return stem + "ies"
+	}
+	return kind + "s"
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %s", n, plural(noun))
+}
+
+func quoted(s string) string { return fmt.Sprintf("%q", s) }
+
+func nearestFlag(cmd *cobra.Command, name string) string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return v1.Nearest(name, names)
+}
+
+// exactArgs is cobra.ExactArgs with an error of ours.
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		return usagef("expected %s, got %s", what, count(len(args), "argument"))
+	}
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+type applyOptions struct {
+	*app
+	dryRun bool
+	prune  bool
+	set    string
+}
+
+func newApplyCmd(a *app) *cobra.Command {
+	o := &applyOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "apply -f PATH",
+		Short: "Put manifests into the store",
+		Long: `Put manifests into the store, all or nothing: when one has a fault, nothing
+changes. Each object is created, configured or unchanged.
+
+With --prune, what an earlier apply of the same set put there and this one does
+not have is removed. A set is named with --set; without it, by the paths given
+with -f.
+
+Output formats (-o): table (a line an object), name, json.`,
+		Example: `  toolctl apply -f manifests/
+  toolctl apply -f manifests/ --prune --dry-run
+  cat tool.yaml | toolctl apply -f -`,
+		Args: exactArgs(0, "no argument: name files with -f"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would change, and change nothing")
+	f.BoolVar(&o.prune, "prune", false, "remove what an earlier apply of this set put there")
+	f.StringVar(&o.set, "set", "", "name of the set (default: the paths given with -f)")
+	return cmd
+}
+
+func (o *applyOptions) run(ctx context.Context) error {
+	format, err := o.format("table", "name", "json")
+	if err != nil {
+		return err
+	}
+	if len(o.files) == 0 {
+		return usagef("name the manifests to apply with -f")
+	}
+	if o.set == "" {
+		if o.prune && slices.Contains(o.files, "-") {
+			return usagef("--prune of stdin needs --set, which names what was applied before")
+		}
+		if o.set, err = setName(o.files); err != nil {
+			return err
+		}
+	}
+	set, err := o.loadAll(ctx, false)
+	if err != nil {
+		return err
+	}
+	s, err := o.openStore(ctx, !o.dryRun)
+	var usage usageError
+	if o.dryRun && errors.As(err, &usage) {
+		s, err = store.Open(ctx, ":memory:", &store.Options{Create: true}) // no store yet: all would be created
+	}
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	changes, err := s.Apply(ctx, set.Objects, store.ApplyOptions{Set: o.set, Prune: o.prune, DryRun: o.dryRun})
+	if err != nil {
+		return err
+	}
+	return o.printChanges(format, changes)
+}
+
+// loadAll reads and checks the manifests given with -f; a fault that is not a
+// warning fails it. Warnings are printed when it succeeds.
+func (a *app) loadAll(ctx context.Context, quiet bool) (*manifest.Set, error) {
+	set, faults, err := a.check(ctx, a.files)
+	if err != nil {
+		return nil, err
+	}
+	var errs []v1.Fault
+	for _, f := range faults {
+		if !f.IsWarning() {
+			errs = append(errs, f)
+		} else if !quiet {
+			fmt.Fprintln(a.err, f)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, v1.NewValidationError(v1.ManifestInvalid, "", errs)
+	}
+	return set, nil
+}
+
+// check reads manifests and returns every fault that can be found without a call.
+func (a *app) check(ctx context.Context, paths []string) (*manifest.Set, []v1.Fault, error) {
+	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: a.in, Fields: true})
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	reg, err := registry.New(set.Objects, registry.Options{Executors: executors.All(executors.Options{Env: a.env})})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer reg.Close()
+	faults := append(slices.Clip(set.Faults), reg.Check(ctx)...)
+	manifest.SortFaults(faults)
+	return set, faults, ctx.Err()
+}
+
+// setName names a set by its paths.
+func setName(files []string) (string, error) {
+	var abs []string
+	for _, f := range files {
+		if f != "-" {
+			p, err := filepath.Abs(f)
+			if err != nil {
+				return "", err
+			}
+			f = p
+		}
+		abs = append(abs, f)
+	}
+	slices.Sort(abs)
+	return strings.Join(slices.Compact(abs), "\n"), nil
+}
+
+// change is one line of apply and delete with -o json.
+type change struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Action    string `json:"action"`
+	DryRun    bool   `json:"dry_run,omitempty"`
+}
+
+func (o *applyOptions) printChanges(format string, changes []store.Change) error {
+	lines := make([]change, len(changes))
+	for i, c := range changes {
+		lines[i] = change{c.Key.Kind, c.Key.Namespace, c.Key.Name, string(c.Action), o.dryRun}
+	}
+	return o.printActions(format, lines)
+}
+
+func (a *app) printActions(format string, lines []change) error {
+	if format == "json" {
+		return printJSON(a.out, lines)
+	}
+	for _, c := range lines {
+		name := objectName(v1.Key{Kind: c.Kind, Name: c.Name})
+		if format == "name" {
+			fmt.Fprintln(a.out, name)
+			continue
+		}
+		if c.Namespace != v1.DefaultNamespace {
+			name += " in namespace " + c.Namespace
+		}
+		suffix := ""
+		if c.DryRun {
+			suffix = " (dry run)"
+		}
+		fmt.Fprintf(a.out, "%s %s%s\n", name, c.Action, suffix)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// maxArgsBytes bounds what is read as arguments.
+const maxArgsBytes = 10 << 20
+
+const argsHelp = "argument as key=value, key:=JSON, or a whole JSON object; - reads an object from stdin; may be repeated"
+
+// callArgs makes the arguments of a call from --args-file and the -a flags. They
+// are merged in this order; a whole object and a file are overridden key by key.
+//
+//	-a city=Oslo        the text "Oslo"; the tool's schema turns "5" into 5 where it wants a number
+//	-a days:=3          any JSON value
+//	-a '{"city":"Oslo"}' a whole object
+//	-a -                a whole object from stdin
+func (a *app) callArgs(flags []string, file string) (json.RawMessage, error) {
+	args := map[string]json.RawMessage{}
+	if file != "" {
+		if err := a.readArgs(file, args); err != nil {
+			return nil, err
+		}
+	}
+	pairs, whole, err := parseArgs(flags)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range whole {
+		if w == "-" {
+			err = a.readArgs("-", args)
+		} else {
+			err = mergeObject([]byte(w), args)
+		}
+		if err != nil {
+			return nil, usageError{err}
+		}
+	}
+	for k, v := range pairs {
+		args[k] = v
+	}
+	return json.Marshal(args)
+}
+
+func (a *app) readArgs(file string, into map[string]json.RawMessage) error {
+	in, name := a.in, "stdin"
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return usageError{err}
+		}
+		defer f.Close()
+		in, name = f, file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxArgsBytes+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxArgsBytes {
+		return usagef("%s: arguments over %d bytes", name, maxArgsBytes)
+	}
+	if strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+		raw, faults := manifest.ToJSON(name, data)
+		for _, f := range faults {
+			if !f.IsWarning() {
+				return usagef("%s", f)
+			}
+		}
+		data = raw
+	}
+	if err := mergeObject(data, into); err != nil {
+		return usagef("%s: %w", name, err)
+	}
+	return nil
+}
+
+// parseArgs reads -a flags into pairs and whole objects ("-" stands for stdin).
+func parseArgs(flags []string) (pairs map[string]json.RawMessage, whole []string, err error) {
+	pairs = map[string]json.RawMessage{}
+	for _, f := range flags {
+		if t := strings.TrimSpace(f); t == "-" || strings.HasPrefix(t, "{") {
+			whole = append(whole, t)
+			continue
+		}
+		key, value, ok := strings.Cut(f, "=")
+		if !ok || key == "" || key == ":" {
+			return nil, nil, usagef("argument %q: expected key=value, key:=JSON or a JSON object", shorten(f, 60))
+		}
+		raw, err := json.Marshal(value)
+		if k, isJSON := strings.CutSuffix(key, ":"); isJSON {
+			key = k
+			if _, err := validate.Decode([]byte(value)); err != nil {
+				return nil, nil, usagef("argument %q: %q is not JSON: %w", key, shorten(value, 60), err)
+			}
+			raw = json.RawMessage(value)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, twice := pairs[key]; twice {
+			return nil, nil, usagef("argument %q is given twice", key)
+		}
+		pairs[key] = raw
+	}
+	return pairs, whole, nil
+}
+
+// mergeObject puts the members of a JSON object into a map.
+func mergeObject(data []byte, into map[string]json.RawMessage) error {
+	data = bytes.TrimSpace(data)
+	doc, err := validate.Decode(data)
+	if err != nil {
+		return fmt.Errorf("arguments are not JSON: %w", err)
+	}
+	if _, ok := doc.(map[string]any); !ok {
+		return fmt.Errorf("arguments must be a JSON object, got %s", v1.JSONKind(data))
+	}
+	return json.Unmarshal(data, &into)
+}

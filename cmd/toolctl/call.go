@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+type callOptions struct {
+	*app
+	tool         string
+	args         []string
+	argsFile     string
+	session      string
+	turn         string
+	timeout      time.Duration
+	dryRun       bool
+	allowPrivate bool
+}
+
+func newCallCmd(a *app) *cobra.Command {
+	o := &callOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "call NAME [-a key=value]...",
+		Short: "Call a tool and print its result",
+		Long: `Call a tool and print the content of its result: indented on a terminal, on
+one line on a pipe. The call takes the road of every call: the arguments are
+mended and validated, the policies asked, the result validated.
+
+NAME is namespace/name, name, server__tool, server.tool, or the bare name of a
+tool that only one server has.
+
+Output formats (-o): json and yaml print the whole result, text its text, and
+with --dry-run curl prints the HTTP request as a command.`,
+		Example: `  toolctl call -f manifests/weather.yaml get-weather -a location=Oslo
+  toolctl call get-weather -a '{"location":"Oslo","units":"metric"}' -o json
+  echo '{"location":"Oslo"}' | toolctl call get-weather -a -
+  toolctl call pay-invoice --args-file invoice.json --session chat-7 --turn 2
+  toolctl call get-weather -a location=Oslo --dry-run`,
+		Args:              exactArgs(1, "the name of one tool"),
+		ValidArgsFunction: a.completeTools,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.tool = args[0]
+			return o.run(cmd)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&o.args, "arg", "a", nil, argsHelp)
+	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
+	f.StringVar(&o.session, "session", "", "conversation that policies count in (default: a session of its own)")
+	f.StringVar(&o.turn, "turn", "", "turn within the session (default: calls without one share a turn)")
+	f.DurationVar(&o.timeout, "timeout", 0, "time for the call, such as 5s (default: the tool's timeout_ms)")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be done, and do nothing")
+	f.BoolVar(&o.allowPrivate, "allow-private-network", false, "let HTTP tools reach loopback and private addresses")
+	return cmd
+}
+
+func (o *callOptions) run(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	format, err := o.format("content", "json", "yaml", "text", "curl")
+	if err != nil {
+		return err
+	}
+	if format == "curl" && !o.dryRun {
+		return usagef("-o curl goes with --dry-run")
+	}
+	if o.timeout < 0 {
+		return usagef("--timeout %s: expected a time above 0", o.timeout)
+	}
+	args, err := o.callArgs(o.args, o.argsFile)
+	if err != nil {
+		return err
+	}
+	w, err := o.open(ctx, workspaceOptions{executors: executors.Options{AllowPrivateNetwork: o.allowPrivate}})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	o.warnFaults(w)
+	call := v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Timeout: o.timeout}
+	if o.dryRun {
+		plan, err := w.reg.Plan(ctx, call)
+		if err != nil {
+			return err
+		}
+		return o.printPlan(format, plan)
+	}
+	res, err := w.reg.Execute(ctx, call)
+	if perr := o.printResult(format, res, err); perr != nil {
+		return perr
+	}
+	if err == nil && res.Status == v1.StatusPending {
+		return statusError{exitPending, fmt.Sprintf("pending: %s (id %s)", res.Pending.Message, res.Pending.ID)}
+	}
+	if err == nil && res.Status == v1.StatusFailed {
+		return statusError{exitFailed, fmt.Sprintf("tool %q failed", res.Tool)}
+	}
+	return err
+}
+
+// printResult prints a result; a call that failed prints nothing but a Result
+// that was asked for.
+func (o *callOptions) printResult(format string, res v1.Result, err error) error {
+	switch format {
+	case "json":
+		return printJSON(o.out, res)
+	case "yaml":
+		return printYAML(o.out, res)
+	}
+	if err != nil || res.Status != v1.StatusComplete {
+		return nil
+	}
+	if format == "text" {
+		return o.printText(res)
+	}
+	return o.printContent(res.Content)
+}
+
+// printText prints the text of a result: its text parts, else a content that is
+// a string without its quotes, else the content as JSON.
+func (o *callOptions) printText(res v1.Result) error {
+	printed := false
+	for _, p := range res.Parts {
+		if p.Type == v1.PartText {
+			fmt.Fprintln(o.out, p.Text)
+			printed = true
+		}
+	}
+	if printed {
+		return nil
+	}
+	var s string
+	if json.Unmarshal(res.Content, &s) == nil {
+		_, err := fmt.Fprintln(o.out, s)
+		return err
+	}
+	return o.printContent(res.Content)
+}
+
+// printPlan prints what a dry run found.
+func (o *callOptions) printPlan(format string, p registry.Plan) error {
+	type curler interface{ Curl() string }
+	switch format {
+	case "curl":
+		c, ok := p.Request.(curler)
+		if !ok {
+			return usagef("-o curl: tool %q is carried out by the %s executor, which sends no HTTP request", p.Tool, p.Executor)
+		}
+		_, err := fmt.Fprintln(o.out, c.Curl())
+		return err
+	case "yaml":
+		return printYAML(o.out, p)
+	}
+	return printJSON(o.out, p)
+}

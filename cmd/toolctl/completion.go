@@ -1,0 +1,117 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+func newCompletionCmd(a *app) *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	return &cobra.Command{
+		Use:   "completion (bash|zsh|fish|powershell)",
+		Short: "Print the completion script of a shell",
+		Long: `Print the completion script of a shell. Names of objects complete from the
+store, or from the files given with -f.`,
+		Example: `  source <(toolctl completion bash)
+  toolctl completion zsh > "${fpath[1]}/_toolctl"
+  toolctl completion fish > ~/.config/fish/completions/toolctl.fish`,
+		ValidArgs: shells,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("expected one shell: %s", strings.Join(shells, ", "))
+			}
+			if !slices.Contains(shells, args[0]) {
+				return usagef("unknown shell %q: expected one of %s", args[0], strings.Join(shells, ", "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(a.out, true)
+			case "zsh":
+				return root.GenZshCompletion(a.out)
+			case "fish":
+				return root.GenFishCompletion(a.out, true)
+			}
+			return root.GenPowerShellCompletionWithDesc(a.out)
+		},
+	}
+}
+
+// items lists objects for a completion; what cannot be read completes nothing.
+func (a *app) items(cmd *cobra.Command, q registry.Query) []registry.Item {
+	w, err := a.open(cmd.Context(), workspaceOptions{})
+	if err != nil {
+		return nil
+	}
+	defer w.Close()
+	p, err := w.reg.List(q)
+	if err != nil {
+		return nil
+	}
+	return p.Items
+}
+
+func (a *app) completeTools(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return names(a.items(cmd, registry.Query{Kind: v1.KindTool, Namespace: a.namespace}), "", prefix), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeResources completes KIND/NAME, or KIND and then NAME.
+func (a *app) completeResources(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	q := registry.Query{Namespace: a.namespace}
+	lead := ""
+	switch before, _, slash := strings.Cut(prefix, "/"); {
+	case slash:
+		kind, err := parseKind(before)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		q.Kind, lead = kind, before+"/"
+	case len(args) > 0 && !strings.Contains(args[0], "/"):
+		kind, err := parseKind(args[0])
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		q.Kind = kind
+	default:
+		var kinds []string
+		for _, k := range v1.Kinds() {
+			if p := plural(strings.ToLower(k)); strings.HasPrefix(p, prefix) {
+				kinds = append(kinds, p)
+			}
+		}
+		return kinds, cobra.ShellCompDirectiveNoFileComp
+	}
+	return names(a.items(cmd, q), lead, prefix), cobra.ShellCompDirectiveNoFileComp
+}
+
+func names(items []registry.Item, lead, prefix string) []string {
+	var out []string
+	for _, it := range items {
+		n := lead + it.Object.Head().Metadata.Name
+		if strings.HasPrefix(n, prefix) && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (a *app) completeNamespaces(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, it := range a.items(cmd, registry.Query{}) {
+		if ns := it.Object.Head().Namespace(); strings.HasPrefix(ns, prefix) && !slices.Contains(out, ns) {
+			out = append(out, ns)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

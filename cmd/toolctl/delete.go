@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+type deleteOptions struct {
+	*app
+	dryRun        bool
+	ignoreMissing bool
+}
+
+func newDeleteCmd(a *app) *cobra.Command {
+	o := &deleteOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "delete (KIND/NAME... | -f PATH)",
+		Short: "Remove objects from the store",
+		Long: `Remove objects from the store, all or nothing. With -f the objects that the
+files name are removed; the files stay.
+
+Output formats (-o): table (a line an object), name, json.`,
+		Example: `  toolctl delete tool/get-weather
+  toolctl delete tools get-weather get-news
+  toolctl delete -f manifests/`,
+		ValidArgsFunction: a.completeResources,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	f.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "succeed when an object is not there")
+	return cmd
+}
+
+func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
+	format, err := o.format("table", "name", "json")
+	if err != nil {
+		return err
+	}
+	kind, names, err := resource(args)
+	if err != nil {
+		return err
+	}
+	if (len(names) == 0) == (len(o.files) == 0) {
+		return usagef("name what to delete as KIND/NAME or with -f")
+	}
+	s, err := o.openStore(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var keys []v1.Key
+	if len(o.files) > 0 {
+		set, err := manifest.Load(ctx, o.files, manifest.Options{Stdin: o.in})
+		if err != nil {
+			return usageError{err}
+		}
+		for _, obj := range set.Objects {
+			keys = append(keys, obj.Head().Key())
+		}
+	} else if keys, err = o.keys(cmd, s, kind, names); err != nil {
+		return err
+	}
+	keys, err = o.present(cmd, s, keys)
+	if err != nil {
+		return err
+	}
+	if !o.dryRun {
+		if _, err := s.Delete(ctx, keys); err != nil {
+			return err
+		}
+	}
+	lines := make([]change, len(keys))
+	for i, k := range keys {
+		lines[i] = change{k.Kind, k.Namespace, k.Name, "deleted", o.dryRun}
+	}
+	return o.printActions(format, lines)
+}
+
+// keys finds the objects that names mean, with the rules of every other command.
+func (o *deleteOptions) keys(cmd *cobra.Command, s *store.Store, kind string, names []string) ([]v1.Key, error) {
+	objects, err := storedObjects(cmd.Context(), s, store.ListOptions{Kind: kind})
+	if err != nil {
+		return nil, err
+	}
+	reg, err := registry.New(objects, registry.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var keys []v1.Key
+	for _, n := range names {
+		it, err := reg.Get(kind, o.namespace, n)
+		var missing *v1.NotFoundError
+		if o.ignoreMissing && errors.As(err, &missing) && !missing.Ambiguous {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, it.Object.Head().Key())
+	}
+	return keys, nil
+}
+
+// present drops doubled keys and, with --ignore-not-found, those that are not there.
+func (o *deleteOptions) present(cmd *cobra.Command, s *store.Store, keys []v1.Key) ([]v1.Key, error) {
+	var out []v1.Key
+	for _, k := range keys {
+		if slices.Contains(out, k) {
+			continue
+		}
+		_, err := s.Get(cmd.Context(), k)
+		var missing *v1.NotFoundError
+		if errors.As(err, &missing) && o.ignoreMissing {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+func newDescribeCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "describe KIND/NAME",
+		Short: "Show one object, its state and what applies to it",
+		Long: `Show one object for people: where it stands, whether it is ready and why not,
+its spec, and for a tool the policies that govern it. Values of environment
+variables are never shown.`,
+		Example: `  toolctl describe tool/get-weather
+  toolctl describe -f manifests/ toolpolicy careful`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completeResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, names, err := resource(args)
+			if err != nil {
+				return err
+			}
+			if len(names) == 0 {
+				return usagef("expected KIND/NAME or KIND NAME")
+			}
+			w, err := a.open(cmd.Context(), workspaceOptions{})
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			w.reg.Check(cmd.Context())
+			a.warnFaults(w)
+			for i, name := range names {
+				it, err := w.reg.Get(kind, a.namespace, name)
+				if err != nil {
+					return err
+				}
+				if i > 0 {
+					fmt.Fprintln(a.out)
+				}
+				var rec *store.Record
+				if w.set == nil {
+					r, err := w.store.Get(cmd.Context(), it.Object.Head().Key())
+					if err != nil {
+						return err
+					}
+					rec = &r
+				}
+				if err := describe(cmd.Context(), a.out, w.reg, it, rec); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it registry.Item, rec *store.Record) error {
+	h := it.Object.Head()
+	line := func(key, value string) { fmt.Fprintf(out, "%-13s%s\n", key+":", oneLine(value)) }
+	line("Kind", h.Kind)
+	line("Namespace", h.Namespace())
+	line("Name", h.Metadata.Name)
+	line("Labels", strings.ReplaceAll(labelText(h.Metadata.Labels), ",", ", "))
+	if len(h.Metadata.Annotations) > 0 {
+		line("Annotations", strings.ReplaceAll(labelText(h.Metadata.Annotations), ",", ", "))
+	}
+	if !h.Source.IsZero() {
+		line("Source", h.Source.String())
+	}
+	if rec != nil {
+		line("Version", fmt.Sprintf("%d (generation %d)", rec.ResourceVersion, rec.Generation))
+		line("Applied", rec.Updated.UTC().Format(time.RFC3339))
+	}
+	line("Ready", readyText(it))
+	for _, f := range it.Reasons {
+		fmt.Fprintf(out, "  - %s\n", f)
+	}
+	if t := it.Tool(); t != nil {
+		line("Executor", t.ExecutorName())
+		if it.Ready {
+			ex, err := reg.ExplainPolicy(ctx, v1.Call{Tool: h.Namespace() + "/" + h.Metadata.Name})
+			if err != nil {
+				return err
+			}
+			line("Policies", cmp.Or(strings.Join(ex.Matched, ", "), "-"))
+		}
+	}
+	var body struct {
+		Spec json.RawMessage `json:"spec"`
+	}
+	raw, err := json.Marshal(it.Object)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return err
+	}
+	spec, err := manifest.MarshalYAML(body.Spec)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "Spec:")
+	for l := range strings.Lines(string(spec)) {
+		fmt.Fprint(out, "  "+l)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Exit codes. This is the one place for them; docs/exit-codes.md says the same.
+const (
+	exitOK          = 0
+	exitFailed      = 1 // the tool reported failure, a scenario failed, diff found differences
+	exitUsage       = 2
+	exitInvalid     = 3 // a manifest, arguments or a result breaks its rules or schema
+	exitRefused     = 4 // by policy
+	exitNotFound    = 5 // no such object, or an ambiguous name
+	exitPending     = 6 // waits for approval
+	exitUnavailable = 7 // the upstream could not be reached, or time ran out
+	exitInterrupted = 130
+)
+
+// usageError is a command line that cannot be read.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// statusError ends the command with a code; its text, if any, is printed.
+type statusError struct {
+	code int
+	text string
+}
+
+func (e statusError) Error() string { return e.text }
+
+func exitCode(err error) int {
+	var (
+		status   statusError
+		usage    usageError
+		invalid  *v1.ValidationError
+		refused  *v1.PolicyError
+		notFound *v1.NotFoundError
+		exec     *v1.ExecutionError
+		mcp      *v1.MCPError
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &status):
+		return status.code
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &invalid):
+		return exitInvalid
+	case errors.As(err, &refused):
+		return exitRefused
+	case errors.As(err, &notFound):
+		return exitNotFound
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &exec):
+		switch exec.Phase {
+		case v1.PhaseConnect, v1.PhaseTimeout:
+			return exitUnavailable
+		case v1.PhaseValidate:
+			return exitInvalid
+		}
+		return exitFailed
+	case errors.As(err, &mcp), errors.Is(err, context.DeadlineExceeded):
+		return exitUnavailable
+	}
+	return exitFailed
+}
+
+// report prints an error for the person at the terminal and returns the exit code.
+func (a *app) report(err error) int {
+	code := exitCode(err)
+	var invalid *v1.ValidationError
+	switch text := err.Error(); {
+	case text == "":
+	case errors.As(err, &invalid) && len(invalid.Faults) > 1:
+		// One fault a line; the error's own text has them in one.
+		first, _, _ := strings.Cut(text, ": "+invalid.Faults[0].String())
+		fmt.Fprintf(a.err, "error: %s: %d faults\n", first, len(invalid.Faults))
+		for _, f := range invalid.Faults {
+			fmt.Fprintf(a.err, "  %s\n", f)
+		}
+	default:
+		fmt.Fprintf(a.err, "error: %s\n", text)
+	}
+	if code == exitUsage {
+		fmt.Fprintln(a.err, "Run 'toolctl --help', or a command with --help, for usage.")
+	}
+	return code
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+type listOptions struct {
+	*app
+	kind     string
+	names    []string
+	selector string
+	limit    int
+	offset   int
+}
+
+func newListCmd(a *app) *cobra.Command {
+	o := &listOptions{app: a}
+	cmd := &cobra.Command{
+		Use:     "list [KIND | KIND/NAME]...",
+		Aliases: []string{"get", "ls"},
+		Short:   "List objects",
+		Long: `List objects: all of them, those of one kind, or some by name. A name may end
+in "*". An object that cannot be used is listed as not ready; -o wide says why.
+
+Output formats (-o): table, wide, json, yaml, name.`,
+		Example: `  toolctl list
+  toolctl list tools -l team=payments -o wide
+  toolctl list tool/get-weather -o yaml
+  toolctl list -f manifests/ tools -o name`,
+		ValidArgsFunction: a.completeResources,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.kind, o.names, err = resource(args); err != nil {
+				return err
+			}
+			return o.run(cmd)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.selector, "selector", "l", "", "labels that objects must have, such as team=pay,tier!=old")
+	f.IntVar(&o.limit, "limit", 0, "most objects to list (default: all)")
+	f.IntVar(&o.offset, "offset", 0, "objects to skip")
+	return cmd
+}
+
+func (o *listOptions) run(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	format, err := o.format("table", "wide", "json", "yaml", "name")
+	if err != nil {
+		return err
+	}
+	if o.limit < 0 || o.offset < 0 {
+		return usagef("--limit and --offset must not be negative")
+	}
+	w, err := o.open(ctx, workspaceOptions{})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if w.set != nil && (format == "table" || format == "wide") {
+		w.reg.Check(ctx) // a store's objects were checked when they were applied
+	}
+	o.warnFaults(w)
+	items, total, err := o.query(w.reg)
+	if err != nil {
+		return err
+	}
+	switch format {
+	case "table", "wide":
+		if len(items) == 0 {
+			fmt.Fprintln(o.err, "no objects found")
+			return nil
+		}
+		if err := o.printTables(items, format == "wide"); err != nil {
+			return err
+		}
+		if len(items) < total {
+			fmt.Fprintf(o.err, "%d of %d shown\n", len(items), total)
+		}
+		return nil
+	}
+	objects := make([]v1.Object, len(items))
+	for i, it := range items {
+		objects[i] = it.Object
+	}
+	single := len(o.names) == 1 && !strings.HasSuffix(o.names[0], "*")
+	return o.printObjects(format, objects, single)
+}
+
+// query returns the items that the arguments name, and how many there are on all pages.
+func (o *listOptions) query(reg *registry.Registry) ([]registry.Item, int, error) {
+	q := registry.Query{Kind: o.kind, Namespace: o.namespace, Selector: o.selector, Limit: o.limit, Offset: o.offset}
+	if len(o.names) == 0 {
+		p, err := reg.List(q)
+		return p.Items, p.Total, usageIf(err)
+	}
+	var items []registry.Item
+	for _, name := range o.names {
+		if strings.HasSuffix(name, "*") {
+			q.Name = name
+			p, err := reg.List(q)
+			if err != nil {
+				return nil, 0, usageIf(err)
+			}
+			items = append(items, p.Items...)
+			continue
+		}
+		it, err := reg.Get(o.kind, o.namespace, name)
+		if err != nil {
+			return nil, 0, err
+		}
+		items = append(items, it)
+	}
+	return items, len(items), nil
+}
+
+func usageIf(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
+
+// printTables prints one table a kind.
+func (o *listOptions) printTables(items []registry.Item, wide bool) error {
+	for i, kind := range v1.Kinds() {
+		of := slices.DeleteFunc(slices.Clone(items), func(it registry.Item) bool { return it.Object.Head().Kind != kind })
+		if len(of) == 0 {
+			continue
+		}
+		if o.kind == "" && i > 0 && of[0].Object != items[0].Object {
+			fmt.Fprintln(o.out)
+		}
+		if err := o.printTable(kind, of, wide, o.kind == ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefix bool) error {
+	detail, title := details(kind)
+	head := []string{"NAMESPACE", "NAME", "READY", title}
+	if kind == v1.KindTool {
+		head = []string{"NAMESPACE", "NAME", "MODE", "READY", title}
+	}
+	if wide {
+		head = append(head, "LABELS", "SOURCE", "REASON")
+	}
+	t := newTable(o.out, head...)
+	for _, it := range items {
+		h := it.Object.Head()
+		name := h.Metadata.Name
+		if prefix {
+			name = objectName(h.Key())
+		}
+		cells := []string{h.Namespace(), name}
+		if tool := it.Tool(); tool != nil {
+			cells = append(cells, tool.Mode())
+		}
+		cells = append(cells, readyText(it), shorten(detail(it.Object), 60))
+		if wide {
+			cells = append(cells, labelText(h.Metadata.Labels), cmp.Or(h.Source.String(), "-"), cmp.Or(shorten(it.Reason(), 160), "-"))
+		}
+		t.row(cells...)
+	}
+	return t.Flush()
+}
+
+func readyText(it registry.Item) string {
+	if it.Ready {
+		return "True"
+	}
+	return "False"
+}
+
+func labelText(labels map[string]string) string {
+	if len(labels) == 0 {
+		return "-"
+	}
+	var pairs []string
+	for k, v := range labels {
+		pairs = append(pairs, k+"="+v)
+	}
+	sort.Strings(pairs)
+	return strings.Join(pairs, ",")
+}
+
+// details returns the last column of a kind's table.
+func details(kind string) (func(v1.Object) string, string) {
+	switch kind {
+	case v1.KindTool:
+		return func(o v1.Object) string { return o.(*v1.Tool).Spec.Description }, "DESCRIPTION"
+	case v1.KindPrompt:
+		return func(o v1.Object) string {
+			s := o.(*v1.Prompt).Spec
+			return cmp.Or(s.Description, s.Title, "-")
+		}, "DESCRIPTION"
+	case v1.KindMCPServer:
+		return func(o v1.Object) string {
+			s := o.(*v1.MCPServer).Spec
+			return cmp.Or(s.URL, strings.Join(append([]string{s.Command}, s.Args...), " "))
+		}, "TARGET"
+	case v1.KindToolPolicy:
+		return func(o v1.Object) string { return strings.Join(ruleNames(&o.(*v1.ToolPolicy).Spec), ", ") }, "RULES"
+	}
+	return func(o v1.Object) string { return cmp.Or(o.(*v1.Scenario).Spec.Description, "-") }, "DESCRIPTION"
+}
+
+// ruleNames names the rules that a policy sets.
+func ruleNames(s *v1.ToolPolicySpec) []string {
+	var names []string
+	add := func(set bool, name string) {
+		if set {
+			names = append(names, name)
+		}
+	}
+	add(s.ToolChoice == v1.ToolChoiceNone, "tool_choice")
+	add(s.MaxToolCallsPerTurn != nil, "max_tool_calls_per_turn")
+	add(len(s.Blocklist) > 0, "blocklist")
+	add(s.MaxTotalToolCalls != nil, "max_total_tool_calls")
+	add(s.Allowlist != nil, "allowlist")
+	add(len(s.Limits) > 0, "limits")
+	if len(names) == 0 {
+		return []string{"-"}
+	}
+	return names
+}

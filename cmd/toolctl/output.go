@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/term"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+)
+
+// format returns the output format, held to those that the command knows; the
+// first of them is the default.
+func (a *app) format(known ...string) (string, error) {
+	if a.output == "" {
+		return known[0], nil
+	}
+	if slices.Contains(known, a.output) {
+		return a.output, nil
+	}
+	msg := fmt.Sprintf("unknown output format %q: expected one of %s", a.output, strings.Join(known, ", "))
+	if near := v1.Nearest(a.output, known); near != "" {
+		msg += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return "", usagef("%s", msg)
+}
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// paint colours text on a terminal, unless NO_COLOR is set (https://no-color.org).
+func (a *app) paint(code, text string) string {
+	if v, ok := a.env("NO_COLOR"); ok && v != "" || !isTerminal(a.out) {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+const green, red, yellow = "32", "31", "33"
+
+// printJSON prints a value as JSON, indented.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// printYAML prints a value as YAML, in the form of its JSON.
+func printYAML(w io.Writer, v any) error {
+	out, err := manifest.MarshalYAML(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(out)
+	return err
+}
+
+// printContent prints the content of a result: indented on a terminal, on one
+// line elsewhere.
+func (a *app) printContent(content json.RawMessage) error {
+	if len(content) == 0 {
+		content = json.RawMessage("null")
+	}
+	var b bytes.Buffer
+	var err error
+	if isTerminal(a.out) {
+		err = json.Indent(&b, content, "", "  ")
+	} else {
+		err = json.Compact(&b, content)
+	}
+	if err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	_, err = a.out.Write(b.Bytes())
+	return err
+}
+
+// table prints rows in columns. On a pipe nothing depends on the terminal.
+type table struct {
+	*tabwriter.Writer
+}
+
+func newTable(w io.Writer, columns ...string) *table {
+	t := &table{tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)}
+	t.row(columns...)
+	return t
+}
+
+func (t *table) row(cells ...string) {
+	for i, c := range cells {
+		if cells[i] = oneLine(c); cells[i] == "" {
+			cells[i] = "-"
+		}
+	}
+	fmt.Fprintln(t, strings.Join(cells, "\t"))
+}
+
+// oneLine makes foreign text safe to print in a cell: no line breaks, no control characters.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case r == '\x1b' && strings.HasPrefix(s, "\x1b["): // our own paint
+			return r
+		case r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// shorten cuts text to n characters.
+func shorten(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// objectName is how a command names an object in a line: tool/get-weather.
+func objectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name }
+
+// printObjects prints manifests as json, yaml or name. One object is printed as
+// itself when single is set, else as a List.
+func (a *app) printObjects(format string, objects []v1.Object, single bool) error {
+	if format == "name" {
+		for _, o := range objects {
+			fmt.Fprintln(a.out, objectName(o.Head().Key()))
+		}
+		return nil
+	}
+	var v any = objectList{APIVersion: "v1", Kind: "List", Items: objects}
+	if single && len(objects) == 1 {
+		v = objects[0]
+	}
+	if format == "json" {
+		return printJSON(a.out, v)
+	}
+	return printYAML(a.out, v)
+}
+
+type objectList struct {
+	APIVersion string      `json:"apiVersion"`
+	Kind       string      `json:"kind"`
+	Items      []v1.Object `json:"items"`
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+)
+
+func newPolicyCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "policy",
+		Short:   "Ask what policies make of a call",
+		Long:    "Ask what the ToolPolicy manifests make of a call, without calling.",
+		Example: "  toolctl policy explain pay-invoice -a amount=10 --session chat-7",
+		Args:    noSubcommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newPolicyExplainCmd(a))
+	return cmd
+}
+
+// noSubcommand refuses what is left when no subcommand fits.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	msg := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		msg += fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return usagef("%s", msg)
+}
+
+func newPolicyExplainCmd(a *app) *cobra.Command {
+	var (
+		args          []string
+		argsFile      string
+		session, turn string
+	)
+	cmd := &cobra.Command{
+		Use:   "explain NAME [-a key=value]...",
+		Short: "Print every rule in order with its verdict and counters",
+		Long: `Print every rule that governs a call of the tool, in the order in which they
+are asked, with its verdict and the counters before and after, without calling
+and without counting. The exit code is the one the call would have: 4 when a
+policy refuses. The arguments are checked first when any are given.
+
+Output formats (-o): table, json, yaml.`,
+		Example: `  toolctl policy explain pay-invoice -a amount=10
+  toolctl policy explain pay-invoice --session chat-7 --turn 3 -o json`,
+		Args:              exactArgs(1, "the name of one tool"),
+		ValidArgsFunction: a.completeTools,
+		RunE: func(cmd *cobra.Command, pos []string) error {
+			format, err := a.format("table", "json", "yaml")
+			if err != nil {
+				return err
+			}
+			call := v1.Call{Tool: pos[0], Namespace: a.namespace, Session: session, Turn: turn}
+			if len(args) > 0 || argsFile != "" {
+				if call.Args, err = a.callArgs(args, argsFile); err != nil {
+					return err
+				}
+			}
+			w, err := a.open(cmd.Context(), workspaceOptions{})
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			a.warnFaults(w)
+			ex, err := w.reg.ExplainPolicy(cmd.Context(), call)
+			if err != nil {
+				return err
+			}
+			switch format {
+			case "json":
+				err = printJSON(a.out, ex)
+			case "yaml":
+				err = printYAML(a.out, ex)
+			default:
+				err = a.printExplanation(ex)
+			}
+			if err == nil && ex.Decision == v1.DecisionDeny {
+				return statusError{code: exitRefused}
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&args, "arg", "a", nil, argsHelp)
+	f.StringVar(&argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
+	f.StringVar(&session, "session", "", "conversation that policies count in (default: a session of its own)")
+	f.StringVar(&turn, "turn", "", "turn within the session")
+	return cmd
+}
+
+func (a *app) printExplanation(ex policy.Explanation) error {
+	fmt.Fprintf(a.out, "Tool:      %s/%s\n", ex.Namespace, ex.Tool)
+	decision := ex.Decision
+	if ex.Rule != "" {
+		decision += fmt.Sprintf(" (policy %s, rule %s)", ex.Policy, ex.Rule)
+	}
+	fmt.Fprintf(a.out, "Decision:  %s\n", decision)
+	if len(ex.Verdicts) == 0 {
+		fmt.Fprintln(a.out, "\nNo policy governs this tool.")
+	} else {
+		fmt.Fprintln(a.out)
+		t := newTable(a.out, "POLICY", "RULE", "VERDICT", "BEFORE", "AFTER", "LIMIT", "WHY", "AT")
+		for _, v := range ex.Verdicts {
+			before, after, limit := "-", "-", "-"
+			if v.Limit != nil {
+				limit = fmt.Sprint(*v.Limit)
+				before, after = fmt.Sprint(*v.UsedBefore), fmt.Sprint(*v.UsedAfter)
+			}
+			t.row(v.Policy, v.Rule, v.Verdict, before, after, limit, v.Message, v.Source.String())
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(ex.Unmatched) > 0 {
+		fmt.Fprintln(a.out)
+		t := newTable(a.out, "NOT APPLIED", "WHY")
+		for _, u := range ex.Unmatched {
+			t.row(u.Policy, u.Reason)
+		}
+		return t.Flush()
+	}
+	return nil
+}

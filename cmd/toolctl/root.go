@@ -1,0 +1,76 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newRootCmd(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "toolctl",
+		Short: "kubectl for the tools that AI agents use",
+		Long: `toolctl keeps the tools that AI agents use as manifests in git.
+
+With -f a command works on those files and folders. Without it, on the store:
+.toolctl/state.db in the nearest folder upwards that has .toolctl/, unless
+--store or the variable TOOLCTL_STORE names another.`,
+		Example: `  # call a tool of a file
+  toolctl call -f manifests/weather.yaml get-weather -a location=Oslo
+
+  # put a folder of manifests into the store, and list what is there
+  toolctl apply -f manifests/
+  toolctl list`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			msg := "unknown command " + quoted(args[0])
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				msg += "; did you mean " + quoted(near[0]) + "?"
+			}
+			return usagef("%s", msg)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
+	p := root.PersistentFlags()
+	p.StringArrayVarP(&a.files, "filename", "f", nil, "file or folder of manifests, or - for stdin; may be repeated")
+	p.StringVar(&a.dsn, "store", "", "store to use (default: $TOOLCTL_STORE, else .toolctl/state.db)")
+	p.StringVarP(&a.namespace, "namespace", "n", "", "namespace (default: all)")
+	p.StringVarP(&a.output, "output", "o", "", "output format; the command's help says which")
+	p.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens to stderr")
+	_ = root.RegisterFlagCompletionFunc("namespace", a.completeNamespaces)
+
+	root.AddGroup(
+		&cobra.Group{ID: "use", Title: "Use tools:"},
+		&cobra.Group{ID: "keep", Title: "Keep manifests:"},
+		&cobra.Group{ID: "help", Title: "Help:"},
+	)
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("use", newCallCmd(a), newListCmd(a), newDescribeCmd(a), newPolicyCmd(a))
+	add("keep", newInitCmd(a), newValidateCmd(a), newApplyCmd(a), newDeleteCmd(a))
+	add("help", newExplainCmd(a), newCompletionCmd(a), newVersionCmd(a))
+	root.SetHelpCommandGroupID("help")
+	return root
+}
+
+// flagError names the nearest right flag.
+func flagError(cmd *cobra.Command, err error) error {
+	msg := err.Error()
+	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
+		if near := nearestFlag(cmd, name); near != "" {
+			msg += "; did you mean --" + near + "?"
+		}
+	}
+	return usagef("%s", msg)
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+type validateOptions struct {
+	*app
+	strict bool
+}
+
+func newValidateCmd(a *app) *cobra.Command {
+	o := &validateOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "validate [PATH]...",
+		Short: "Find every fault of manifests, without a call",
+		Long: `Find every fault of manifests: syntax, fields, types, names, JSON Schemas,
+templates, mappings, and what objects say of each other. Nothing is called and
+nothing is fetched. PATH is the same as -f; without either, the current folder.
+
+Faults go to stderr, one a line, as file:line:column: field: what is wrong.
+Output formats (-o): table (the default), json (a report on stdout), github
+(workflow annotations on stdout).`,
+		Example: `  toolctl validate manifests/
+  toolctl validate -f tool.yaml -o json
+  toolctl validate -o github --strict`,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as faults")
+	return cmd
+}
+
+// report is what validate -o json prints.
+type report struct {
+	Valid    bool       `json:"valid"`
+	Files    int        `json:"files"`
+	Objects  int        `json:"objects"`
+	Errors   int        `json:"errors"`
+	Warnings int        `json:"warnings"`
+	Faults   []v1.Fault `json:"faults"`
+}
+
+func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
+	format, err := o.format("table", "json", "github")
+	if err != nil {
+		return err
+	}
+	paths := append(o.files, args...)
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	set, faults, err := o.check(cmd.Context(), paths)
+	if err != nil {
+		return err
+	}
+	r := report{Files: set.Files, Objects: len(set.Objects), Faults: faults}
+	if r.Faults == nil {
+		r.Faults = []v1.Fault{}
+	}
+	for _, f := range faults {
+		if f.IsWarning() {
+			r.Warnings++
+		} else {
+			r.Errors++
+		}
+	}
+	r.Valid = r.Errors == 0 && (!o.strict || r.Warnings == 0)
+	o.print(format, r)
+	if !r.Valid {
+		n := r.Errors
+		if o.strict {
+			n += r.Warnings
+		}
+		return statusError{exitInvalid, fmt.Sprintf("%s in %s", count(n, "fault"), count(r.Files, "file"))}
+	}
+	return nil
+}
+
+func (o *validateOptions) print(format string, r report) {
+	switch format {
+	case "json":
+		for i := range r.Faults {
+			if r.Faults[i].Severity == "" {
+				r.Faults[i].Severity = v1.SeverityError
+			}
+		}
+		_ = printJSON(o.out, r)
+		return
+	case "github":
+		for _, f := range r.Faults {
+			fmt.Fprintln(o.out, annotation(f))
+		}
+		return
+	}
+	for _, f := range r.Faults {
+		fmt.Fprintln(o.err, f)
+	}
+	if r.Valid {
+		fmt.Fprintf(o.out, "%s in %s valid\n", count(r.Objects, "object"), count(r.Files, "file"))
+	}
+}
+
+// annotation is a GitHub workflow command, with its escapes
+// (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
+func annotation(f v1.Fault) string {
+	level := "error"
+	if f.IsWarning() {
+		level = "warning"
+	}
+	prop := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	text := f.Message
+	if f.Path != "" {
+		text = v1.FieldPath(f.Path) + ": " + text
+	}
+	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, prop.Replace(f.Source.File), max(f.Source.Line, 1), max(f.Source.Column, 1), data.Replace(text))
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func newVersionCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    "Print the version of toolctl, of Go, and the platform.\n\nOutput formats (-o): table, json.",
+		Example: "  toolctl version -o json",
+		Args:    exactArgs(0, "no argument"),
+		RunE: func(*cobra.Command, []string) error {
+			format, err := a.format("table", "json")
+			if err != nil {
+				return err
+			}
+			v := buildVersion()
+			if format == "json" {
+				return printJSON(a.out, v)
+			}
+			_, err = fmt.Fprintf(a.out, "toolctl %s %s %s\n", v.Version, v.Go, v.Platform)
+			return err
+		},
+	}
+}
+
+type versionInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// buildVersion reads what the go command wrote into the program.
+func buildVersion() versionInfo {
+	v := versionInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if m := info.Main.Version; m != "" && m != "(devel)" {
+		v.Version = m
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v.Revision = s.Value
+		}
+	}
+	return v
+}
