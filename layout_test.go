@@ -31,12 +31,13 @@ var layout = map[string]struct{ may, never []string }{
 	"pkg/openapi":   {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
 	"pkg/store":     {may: []string{"api/v1"}},
 	"pkg/mcp":       {may: []string{"api/v1", "pkg/redact", "pkg/netaddr"}},
+	"pkg/mcpconfig": {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
 	"pkg/lock":      {may: []string{"api/v1"}, never: []string{sdk}},
 	"pkg/inspect":   {may: []string{"api/v1"}, never: []string{"github.com/"}},
 	"schemas":       {may: []string{"api/v1"}},
 	"schemas/gen":   {may: []string{"api/v1"}},
 	"cmd/toolctl": {may: []string{"api/v1", "pkg/manifest", "pkg/validate", "pkg/policy", "pkg/registry", "pkg/executors",
-		"pkg/openapi", "pkg/store", "pkg/lock", "pkg/inspect", "schemas"}},
+		"pkg/openapi", "pkg/store", "pkg/lock", "pkg/inspect", "pkg/mcpconfig", "schemas"}},
 }
 
 const (

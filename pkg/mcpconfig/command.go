@@ -1,0 +1,97 @@
+package mcpconfig
+
+import (
+	"errors"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Server makes the manifest of one server that a command line names: a URL alone,
+// or a command with its arguments. Without a name, one is made of the package, the
+// program or the host. Secrets become variables as in [Read].
+func Server(name string, words []string) (*v1.MCPServer, []string, error) {
+	if len(words) == 0 {
+		return nil, nil, errors.New("no command and no URL")
+	}
+	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
+	isURL := len(words) == 1 && (strings.HasPrefix(words[0], "http://") || strings.HasPrefix(words[0], "https://"))
+	if name == "" {
+		if isURL {
+			name = hostName(words[0])
+		} else {
+			name = programName(words)
+		}
+	}
+	m.Metadata.Name = Name(name)
+	c := &converter{values: map[string]string{}, names: map[string]string{}}
+	t := texter{c: c, server: m.Metadata.Name, prefix: variable(m.Metadata.Name)}
+	if isURL {
+		m.Spec.URL = t.url(words[0])
+	} else {
+		m.Spec.Command, m.Spec.Args = words[0], t.args(words[1:])
+	}
+	var errs []error
+	for _, f := range m.Validate() {
+		if !f.IsWarning() {
+			errs = append(errs, errors.New(f.Message))
+		}
+	}
+	return m, c.notes, errors.Join(errs...)
+}
+
+// runners start a package or script that is named in their arguments.
+var runners = map[string]bool{"npx": true, "uvx": true, "uv": true, "pnpm": true, "bunx": true, "node": true, "python": true, "python3": true, "deno": true, "docker": true, "go": true, "npm": true, "yarn": true, "pipx": true, "bun": true}
+
+// programName is the name of what a command starts: filesystem of
+// npx -y @modelcontextprotocol/server-filesystem@1.2.3 /srv.
+func programName(words []string) string {
+	program := strings.TrimSuffix(filepath.Base(words[0]), ".exe")
+	if runners[program] {
+		for _, w := range words[1:] {
+			if strings.HasPrefix(w, "-") || w == "run" || w == "exec" || w == "x" || w == "dlx" || w == "tool" {
+				continue
+			}
+			program = w
+			break
+		}
+	}
+	base := path.Base(strings.TrimSuffix(filepath.ToSlash(program), "/"))
+	if i := strings.IndexAny(base, "@:"); i > 0 { // a version or a tag
+		base = base[:i]
+	}
+	for _, ext := range []string{".js", ".mjs", ".cjs", ".ts", ".py", ".go"} {
+		base = strings.TrimSuffix(base, ext)
+	}
+	short := base
+	for _, affix := range []string{"mcp-server-", "server-", "mcp-"} {
+		short = strings.TrimPrefix(short, affix)
+	}
+	for _, affix := range []string{"-mcp-server", "-server", "-mcp"} {
+		short = strings.TrimSuffix(short, affix)
+	}
+	if short == "" {
+		return base
+	}
+	return short
+}
+
+// hostName is the part of a host that tells it apart: example of https://mcp.example.com/mcp.
+func hostName(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	host := u.Hostname()
+	labels := strings.Split(host, ".")
+	if len(labels) < 2 || strings.Trim(host, "0123456789.") == "" {
+		return host
+	}
+	if len(labels) > 2 && (labels[0] == "mcp" || labels[0] == "api" || labels[0] == "www") {
+		labels = labels[1:]
+	}
+	return strings.Join(labels[:len(labels)-1], "-")
+}

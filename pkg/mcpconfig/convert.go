@@ -1,0 +1,244 @@
+package mcpconfig
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// converter makes the manifests of one file.
+type converter struct {
+	inputs map[string]string // VS Code: id to description
+	notes  []string
+	values map[string]string // variable to the secret that it took the place of
+	names  map[string]string // manifest name to the name in the file
+}
+
+func (c *converter) note(server, format string, args ...any) {
+	n := fmt.Sprintf("%s: ", server) + fmt.Sprintf(format, args...)
+	if !slices.Contains(c.notes, n) {
+		c.notes = append(c.notes, n)
+	}
+}
+
+// fields is one server's entry; each field is taken out when it is read, so that
+// what is left has no place in a manifest.
+type fields map[string]json.RawMessage
+
+// take reads the first of several names of a field.
+func take[T any](f fields, names ...string) (v T, err error) {
+	var found bool
+	for _, n := range names {
+		raw, ok := f[n]
+		delete(f, n)
+		if !ok || found || v1.JSONKind(raw) == "null" {
+			continue
+		}
+		found = true
+		if json.Unmarshal(raw, &v) != nil {
+			err = fmt.Errorf("%s: unexpected %s", n, v1.JSONKind(raw))
+		}
+	}
+	return v, err
+}
+
+// scalar is a text, number or boolean, kept as text.
+type scalar string
+
+func (s *scalar) UnmarshalJSON(raw []byte) error {
+	switch v1.JSONKind(raw) {
+	case "string":
+		return json.Unmarshal(raw, (*string)(s))
+	case "number", "boolean":
+		*s = scalar(raw)
+		return nil
+	}
+	return errors.New("not a text")
+}
+
+// convert makes one manifest; nil without an error for a server that is switched off.
+func (c *converter) convert(e entry) (*v1.MCPServer, error) {
+	var f fields
+	if json.Unmarshal(e.raw, &f) != nil || f == nil {
+		return nil, fmt.Errorf("expected an object, got %s", v1.JSONKind(e.raw))
+	}
+	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
+	m.Metadata.Name = Name(e.name)
+	if m.Metadata.Name == "" {
+		return nil, errors.New("no manifest name can be made of this name")
+	}
+	if m.Metadata.Name != e.name {
+		c.note(e.name, "its name in the manifest is %q", m.Metadata.Name)
+	}
+	if other, twice := c.names[m.Metadata.Name]; twice {
+		return nil, fmt.Errorf("its name in the manifest would be %q, as for %q: rename one", m.Metadata.Name, other)
+	}
+	c.names[m.Metadata.Name] = e.name
+
+	r := &record{f: f}
+	off := read[bool](r, "disabled")
+	if on := read[*bool](r, "enabled"); off || on != nil && !*on {
+		c.note(e.name, "it is switched off in the file and was left out")
+		return nil, nil
+	}
+	transport := read[string](r, "type", "transport")
+	s := &m.Spec
+	s.Description = read[string](r, "description")
+	command := read[words](r, "command")
+	args := slices.Concat(command.tail(), texts(read[[]scalar](r, "args")))
+	env := read[map[string]scalar](r, "env", "environment")
+	dir := read[string](r, "cwd", "working_dir", "workingDir", "workingDirectory", "workdir")
+	address := read[string](r, "url", "serverUrl", "httpUrl")
+	headers := read[map[string]scalar](r, "headers")
+	s.TimeoutMS = read[int](r, "timeout_ms", "timeoutMs")
+	s.ToolFilter = read[*v1.ToolFilter](r, "tool_filter")
+	read[string](r, "name")
+	if file := read[string](r, "envFile"); file != "" {
+		c.note(e.name, "envFile is not read: set its variables in the environment, and name them in spec.env or spec.env_passthrough")
+	}
+	if err := errors.Join(r.errs...); err != nil {
+		return nil, err
+	}
+	for _, left := range slices.Sorted(maps.Keys(f)) {
+		c.note(e.name, "%s has no place in an MCPServer and was left out", left)
+	}
+	t := texter{c: c, server: e.name, prefix: variable(m.Metadata.Name)}
+	switch {
+	case command.head() != "" && address != "":
+		return nil, errors.New("it has a command and a url: expected one of them")
+	case command.head() != "":
+		s.Command = t.plain(command.head())
+		s.Args = t.args(args)
+		s.Env = t.env(env)
+		s.WorkingDir = t.plain(dir)
+	case address != "":
+		s.URL = t.url(address)
+		s.Headers = t.headers(headers)
+	default:
+		if source := f["source"]; source != nil {
+			return nil, fmt.Errorf("it is started by source %s, which toolctl does not have: expected a command or a url", source)
+		}
+		return nil, errors.New("it has no command and no url")
+	}
+	if s.URL != "" && len(args)+len(env)+len(dir) > 0 {
+		c.note(e.name, "args, env and cwd go with a command, not with a url, and were left out")
+	}
+	if s.Command != "" && len(headers) > 0 {
+		c.note(e.name, "headers go with a url, not with a command, and were left out")
+	}
+	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(transport)) {
+	case "", "stdio", "local", "http", "streamablehttp", "remote":
+	case "sse":
+		if s.URL != "" {
+			s.Transport = v1.TransportSSE
+		}
+	default:
+		return nil, fmt.Errorf("unknown type %q: expected stdio, http or sse", transport)
+	}
+	var errs []error
+	for _, fault := range m.Validate() {
+		if !fault.IsWarning() {
+			errs = append(errs, errors.New(fault.Message))
+		}
+	}
+	return m, errors.Join(errs...)
+}
+
+// record reads fields and gathers what is wrong with them.
+type record struct {
+	f    fields
+	errs []error
+}
+
+func read[T any](r *record, names ...string) T {
+	v, err := take[T](r.f, names...)
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+	return v
+}
+
+// words is a command: a text, or a list with its arguments.
+type words []string
+
+func (w *words) UnmarshalJSON(raw []byte) error {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		*w = words{one}
+		return nil
+	}
+	return json.Unmarshal(raw, (*[]string)(w))
+}
+
+func (w words) head() string {
+	if len(w) == 0 {
+		return ""
+	}
+	return w[0]
+}
+
+func (w words) tail() []string {
+	if len(w) == 0 {
+		return nil
+	}
+	return w[1:]
+}
+
+func texts(list []scalar) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = string(s)
+	}
+	return out
+}
+
+// Name makes a legal manifest name of any text; "" when nothing of it is left.
+func Name(s string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(s) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '_':
+			b.WriteRune(r)
+		default:
+			b.WriteByte('-')
+		}
+	}
+	name := b.String()
+	for strings.Contains(name, "__") {
+		name = strings.ReplaceAll(name, "__", "_")
+	}
+	var parts []string
+	for part := range strings.SplitSeq(name, ".") {
+		if part = strings.Trim(part, "-_"); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	name = strings.Join(parts, ".")
+	if len(name) > 63 {
+		name = strings.Trim(name[:63], "-_.")
+	}
+	return name
+}
+
+// variable makes the name of an environment variable: MY_SERVER of my-server.
+func variable(s string) string {
+	var b strings.Builder
+	for _, r := range strings.ToUpper(s) {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			b.WriteRune(r)
+		} else if n := b.String(); n != "" && !strings.HasSuffix(n, "_") {
+			b.WriteByte('_')
+		}
+	}
+	name := strings.Trim(b.String(), "_")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "V_" + name
+	}
+	return cmp.Or(name, "V")
+}

@@ -1,0 +1,4 @@
+package mcpconfig
+
+// LooksSecret is looksSecret for tests.
+var LooksSecret = looksSecret
