@@ -217,10 +217,13 @@ func isLabelValue(s string) bool {
 	return true
 }
 
-func quote(s string) string {
+func quote(s string) string { return fmt.Sprintf("%q", clip(s)) }
+
+// clip bounds the length of foreign text in a message.
+func clip(s string) string {
 	const limit = 80
 	if len(s) > limit {
-		s = s[:limit] + "…"
+		return strings.ToValidUTF8(s[:limit], "") + "…"
 	}
-	return fmt.Sprintf("%q", s)
+	return s
 }

@@ -238,6 +238,9 @@ func rootTypeFaults(path string, schema json.RawMessage) []Fault {
 	if fs := schemaShape(path, schema); fs != nil {
 		return fs
 	}
+	if saysObject(schema) {
+		return nil
+	}
 	var root struct {
 		Type json.RawMessage `json:"type"`
 	}
@@ -247,7 +250,15 @@ func rootTypeFaults(path string, schema json.RawMessage) []Fault {
 	if len(root.Type) == 0 || string(root.Type) == `"object"` {
 		return nil
 	}
-	return []Fault{{Path: path + "/type", Expected: `"object"`, Got: string(root.Type), Message: `the root type of an input schema must be "object" (MCP specification, server/tools)`}}
+	return []Fault{{Path: path + "/type", Expected: `"object"`, Got: clip(string(root.Type)), Message: `the root type of an input schema must be "object" (MCP specification, server/tools)`}}
+}
+
+// saysObject sees the common case without reading the whole schema: compact JSON
+// whose first member is "type": "object", as the reader of manifests keeps it. A
+// schema that is no JSON further on does not compile.
+func saysObject(schema json.RawMessage) bool {
+	const first = `{"type":"object"`
+	return len(schema) > len(first) && string(schema[:len(first)]) == first
 }
 
 func schemaShape(path string, schema json.RawMessage) []Fault {
