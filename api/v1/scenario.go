@@ -49,11 +49,19 @@ type Mock struct {
 	Responses []MockResponse `json:"responses,omitempty"`
 	// Cassette is a file of recorded calls, relative to the manifest. Example: cassettes/weather.yaml.
 	Cassette string `json:"cassette,omitempty"`
+	// Match says how the arguments of a call are compared with those of a recorded one: exact, or
+	// subset, where a call may have more than was recorded. Default: what the cassette says, else exact.
+	Match string `json:"match,omitempty" check:"oneof=exact|subset"`
+	// Ignore lists arguments that are not compared with the recorded ones, as JSON pointers
+	// (RFC 6901), besides those that the cassette ignores. Example: [/request_id].
+	Ignore []string `json:"ignore,omitempty"`
 }
 
 // MockResponse is one answer of a mock.
 type MockResponse struct {
-	// When says which arguments the response is for. Default: all.
+	// When says which arguments the response is for: an object that the arguments must contain, with
+	// the conditions of expect.result, or a text in the Common Expression Language (cel.dev) over args
+	// and call, the number of the call of this tool from 1. Default: all. Example: args.amount > 100.
 	When json.RawMessage `json:"when,omitempty"`
 	// Times is how often the response answers; 0 means always. Default: 0.
 	Times int `json:"times,omitempty" check:"min=0"`

@@ -87,10 +87,24 @@ type ToolSpec struct {
 	// Example: [{type: image, media: {file_path: chart.png, mime_type: image/png}}].
 	MockParts []Part `json:"mock_parts,omitempty"`
 
+	// Examples are calls that show how the tool is used and what it gives back; "toolctl verify" makes them.
+	// Example: [{name: oslo, args: {location: Oslo}, expect: {status: complete}}].
+	Examples []ToolExample `json:"examples,omitempty"`
+
 	// HTTP calls a REST API; mode live.
 	HTTP *HTTPSpec `json:"http,omitempty"`
 	// MCP calls a tool of an MCP server; mode mcp.
 	MCP *MCPToolSpec `json:"mcp,omitempty"`
+}
+
+// ToolExample is one call of a tool and what is expected of it.
+type ToolExample struct {
+	// Name names the example in reports. Default: its number, from 1. Example: oslo.
+	Name string `json:"name,omitempty"`
+	// Args are the arguments. Default: {}. Example: {location: Oslo}.
+	Args json.RawMessage `json:"args,omitempty"`
+	// Expect says what is expected, as in a Scenario. Default: status complete.
+	Expect *Expect `json:"expect,omitempty"`
 }
 
 // Hints describe a tool's effects, with the meaning of the MCP tool annotations
