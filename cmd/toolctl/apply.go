@@ -12,7 +12,9 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/inspect"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -79,6 +81,11 @@ func (o *applyOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer s.Close()
+	for _, obj := range set.Objects {
+		if h := obj.Head(); h.Kind != v1.KindToolPolicy && h.Kind != v1.KindScenario {
+			h.Fields = nil // they were for the faults; a store of them would be ten times as large
+		}
+	}
 	changes, err := s.Apply(ctx, set.Objects, store.ApplyOptions{Set: o.set, Prune: o.prune, DryRun: o.dryRun})
 	if err != nil {
 		return err
@@ -113,14 +120,41 @@ func (a *app) check(ctx context.Context, paths []string) (*manifest.Set, []v1.Fa
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	reg, err := registry.New(set.Objects, registry.Options{Executors: executors.All(executors.Options{Env: a.env})})
+	idle := mcp.NewUpstreams(nil, mcp.Options{}) // a check reaches nothing
+	defer idle.Close()
+	reg, err := registry.New(set.Objects, registry.Options{Executors: executors.All(executors.Options{Env: a.env, Upstream: idle})})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer reg.Close()
 	faults := append(slices.Clip(set.Faults), reg.Check(ctx)...)
+	faults = append(faults, inspectTexts(set.Objects)...)
 	manifest.SortFaults(faults)
 	return set, faults, ctx.Err()
+}
+
+// inspectTexts warns of what the texts that a model reads hide or order.
+func inspectTexts(objects []v1.Object) []v1.Fault {
+	var fs []v1.Fault
+	add := func(h *v1.Header, found []v1.Fault) {
+		for _, f := range found {
+			f.Source = h.Field(f.Path)
+			fs = append(fs, f)
+		}
+	}
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *v1.Tool:
+			add(o.Head(), inspect.Tool(o))
+		case *v1.MCPServer:
+			for name, over := range o.Spec.Overrides {
+				path := v1.Pointer("/spec/overrides", name)
+				add(o.Head(), inspect.Text(path+"/description", over.Description))
+				add(o.Head(), inspect.Schema(path+"/input_schema", over.InputSchema))
+			}
+		}
+	}
+	return fs
 }
 
 // setName names a set by its paths.
