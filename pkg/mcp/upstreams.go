@@ -1,52 +1,358 @@
 package mcp
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
 )
 
 // Upstreams are the sessions to MCP servers. All methods may be called by many
 // goroutines at once.
-type Upstreams struct{ opts Options }
+type Upstreams struct {
+	opts   Options
+	host   proc.Host
+	tokens atomic.Int64 // of progress
 
-// NewUpstreams returns the sessions to servers, none of which is started yet.
-func NewUpstreams(servers []*v1.MCPServer, o Options) *Upstreams { return &Upstreams{o} }
+	mu     sync.RWMutex
+	set    map[v1.Key]*upstream
+	gone   []*upstream // replaced; they end with their last call
+	closed bool
+}
+
+// NewUpstreams returns the sessions to servers, none of which is started yet. Of two
+// servers with one key the first counts.
+func NewUpstreams(servers []*v1.MCPServer, o Options) *Upstreams {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.MaxMessageBytes <= 0 {
+		o.MaxMessageBytes = 64 << 20
+	}
+	if o.StopTimeout <= 0 {
+		o.StopTimeout = 2 * time.Second
+	}
+	o.Name, o.Version = cmp.Or(o.Name, "toolctl"), cmp.Or(o.Version, "dev")
+	u := &Upstreams{opts: o, set: map[v1.Key]*upstream{}}
+	u.Replace(servers)
+	return u
+}
 
 // Replace makes servers the set. Sessions to servers whose manifest did not change
 // go on; the others end once the calls that use them have ended.
-func (u *Upstreams) Replace(servers []*v1.MCPServer) {}
+func (u *Upstreams) Replace(servers []*v1.MCPServer) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return
+	}
+	next := make(map[v1.Key]*upstream, len(servers))
+	for _, m := range servers {
+		key := serverKey(m.Key())
+		switch old := u.set[key]; {
+		case next[key] != nil:
+		case old != nil && unchanged(old.spec, m):
+			next[key] = old
+		default:
+			next[key] = newUpstream(u, m)
+		}
+	}
+	u.gone = slices.DeleteFunc(u.gone, (*upstream).endIdle)
+	for key, old := range u.set {
+		if next[key] != old {
+			old.leave()
+			u.gone = append(u.gone, old)
+		}
+	}
+	u.set = next
+}
+
+// serverKey lets a key do without its kind.
+func serverKey(k v1.Key) v1.Key {
+	return v1.Key{Kind: v1.KindMCPServer, Namespace: cmp.Or(k.Namespace, v1.DefaultNamespace), Name: k.Name}
+}
+
+// unchanged reports whether two manifests ask for the same session.
+func unchanged(a, b *v1.MCPServer) bool {
+	return reflect.DeepEqual(a.Spec, b.Spec) && reflect.DeepEqual(a.Metadata, b.Metadata) &&
+		a.Source.File == b.Source.File && reflect.DeepEqual(a.Files, b.Files)
+}
 
 // Servers returns the keys of the set, sorted.
-func (u *Upstreams) Servers() []v1.Key { return nil }
+func (u *Upstreams) Servers() []v1.Key {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	keys := make([]v1.Key, 0, len(u.set))
+	for k := range u.set {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b v1.Key) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return keys
+}
 
-// State returns what is known of a server without asking it.
-func (u *Upstreams) State(server v1.Key) (ServerState, bool) { return ServerState{}, false }
+// get returns a server of the set. The error is a [v1.NotFoundError].
+func (u *Upstreams) get(server v1.Key) (*upstream, error) {
+	server = serverKey(server)
+	u.mu.RLock()
+	up := u.set[server]
+	u.mu.RUnlock()
+	if up == nil {
+		err := &v1.NotFoundError{Kind: v1.KindMCPServer, Name: server.Namespace + "/" + server.Name}
+		var names []string
+		for _, k := range u.Servers() {
+			names = append(names, k.Namespace+"/"+k.Name)
+		}
+		if near := v1.Nearest(err.Name, names); near != "" {
+			err.Candidates = []string{near}
+		}
+		return nil, err
+	}
+	return up, nil
+}
 
-// Discover asks the servers that keys name, or all when there are none, at once,
-// and returns their states in the order of the keys, or sorted.
-func (u *Upstreams) Discover(ctx context.Context, keys ...v1.Key) []ServerState { return nil }
+// State returns what is known of a server without asking it; false when it is not in
+// the set.
+func (u *Upstreams) State(server v1.Key) (ServerState, bool) {
+	up, err := u.get(server)
+	if err != nil {
+		return ServerState{}, false
+	}
+	return up.state(nil), true
+}
 
-// Call calls a tool by its name on the server.
+// Discover asks the servers that keys name, or all when there are none, at once, and
+// returns their states in the order of the keys, or sorted. One that is down or slow
+// is not ready and holds up no other: it takes at most its connect_timeout_ms, and
+// its timeout_ms for each page. A key that is not in the set gets a state that says so.
+func (u *Upstreams) Discover(ctx context.Context, keys ...v1.Key) []ServerState {
+	if len(keys) == 0 {
+		keys = u.Servers()
+	}
+	states := make([]ServerState, len(keys))
+	var all sync.WaitGroup
+	for i, key := range keys {
+		up, err := u.get(key)
+		if err != nil {
+			states[i] = ServerState{Key: serverKey(key), Reason: err.Error(), Err: err, Tools: []DiscoveredTool{}}
+			continue
+		}
+		all.Go(func() {
+			_, err := up.discover(ctx)
+			states[i] = up.state(err)
+		})
+	}
+	all.Wait()
+	return states
+}
+
+// state puts together what is known; err is what the last attempt to ask ended with.
+func (u *upstream) state(err error) ServerState {
+	u.mu.Lock()
+	s := ServerState{Key: u.key, Starts: u.starts, LastSeen: u.known.read, Transport: u.transport.Load().(string),
+		Prompts: u.known.prompts, Resources: u.known.resources, ResourceTemplates: u.known.templates,
+		ProtocolVersion: u.known.info.version, ServerName: u.known.info.name, ServerVersion: u.known.info.server,
+		Instructions: u.known.info.instructions, Latency: u.known.latency}
+	if err == nil {
+		err = u.lastErr
+	}
+	known, warnings := u.known.tools, u.known.warnings
+	current := u.current
+	u.mu.Unlock()
+
+	if current != nil && !current.ended() {
+		if l, ok := current.link.(*streamLink); ok && l.child != nil {
+			s.PID = l.child.PID()
+		}
+	}
+	s.Stderr = u.stderr.Bytes()
+	var more []string
+	s.Tools, more = u.tools(known)
+	if s.Tools == nil {
+		s.Tools = []DiscoveredTool{}
+	}
+	if !s.LastSeen.IsZero() {
+		s.Warnings = slices.Concat(warnings, more)
+	}
+	switch {
+	case err != nil:
+		s.Err, s.Reason = err, err.Error()
+	case s.LastSeen.IsZero():
+		s.Reason = "it was not asked yet"
+	default:
+		s.Ready = true
+	}
+	return s
+}
+
+// Call calls a tool by its name on the server. With retry, a call that was lost on
+// its way may be sent again; without, only one that surely never reached the server.
+//
+// A tool that reports failure is a result with status "failed" and a
+// [v1.ExecutionError]; a server that cannot be reached, or is lost during the call,
+// is a [v1.MCPError] with code 0; a JSON-RPC error of the server is a [v1.MCPError]
+// with its code; an unset variable is a [v1.ValidationError]; a server that is not in
+// the set is a [v1.NotFoundError]; the end of ctx is its error, and the server is told.
 func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args json.RawMessage, retry bool) (v1.Result, error) {
-	return v1.Result{}, nil
+	up, err := u.get(server)
+	if err != nil {
+		return v1.Result{}, err
+	}
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	o := up.spec.Spec.Overrides[tool]
+	limit := milliseconds(cmp.Or(o.TimeoutMS, up.spec.Spec.TimeoutMS), 0)
+	progress, _ := ctx.Value(progressKey{}).(func(Progress))
+	raw, attempts, err := up.do(ctx, request{method: "tools/call", limit: limit, retry: retry, progress: progress,
+		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
+			_, err := c.CallTool(ctx, &sdk.CallToolParams{Meta: m, Name: tool, Arguments: args})
+			return err
+		}})
+	if err != nil {
+		return v1.Result{Attempts: attempts}, err
+	}
+	res, failed, ok := toolResult(raw)
+	if !ok {
+		return v1.Result{Attempts: attempts}, up.unavailable("the answer to tools/call is no result: %s", excerpt(raw))
+	}
+	res.Attempts = attempts
+	if failed {
+		res.Status = v1.StatusFailed
+		text := cmp.Or(clip(strings.Join(texts(res.Parts), "\n"), maxErrorText), "the tool reported failure and gave no text")
+		return res, &v1.ExecutionError{Tool: tool, Phase: v1.PhaseExecute, Message: text}
+	}
+	return res, nil
 }
 
 // ReadResource reads a resource: one part of type "resource" for each of its contents.
 func (u *Upstreams) ReadResource(ctx context.Context, server v1.Key, uri string) ([]v1.Part, error) {
-	return nil, nil
+	up, err := u.get(server)
+	if err != nil {
+		return nil, err
+	}
+	raw, _, err := up.do(ctx, request{method: "resources/read", limit: up.timeout(), retry: true,
+		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
+			_, err := c.ReadResource(ctx, &sdk.ReadResourceParams{Meta: m, URI: uri})
+			return err
+		}})
+	if err != nil {
+		return nil, err
+	}
+	var r struct {
+		Contents []contents `json:"contents"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, up.unavailable("the answer to resources/read cannot be read: %v", err)
+	}
+	ps := make([]v1.Part, len(r.Contents))
+	for i, c := range r.Contents {
+		ps[i] = v1.Part{Type: v1.PartResource, Resource: c.part(), Meta: c.Meta}
+	}
+	return ps, nil
 }
 
 // GetPrompt fills in a prompt.
 func (u *Upstreams) GetPrompt(ctx context.Context, server v1.Key, name string, args map[string]string) (PromptResult, error) {
-	return PromptResult{}, nil
+	up, err := u.get(server)
+	if err != nil {
+		return PromptResult{}, err
+	}
+	raw, _, err := up.do(ctx, request{method: "prompts/get", limit: up.timeout(), retry: true,
+		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
+			_, err := c.GetPrompt(ctx, &sdk.GetPromptParams{Meta: m, Name: name, Arguments: args})
+			return err
+		}})
+	if err != nil {
+		return PromptResult{}, err
+	}
+	var r struct {
+		Description string `json:"description"`
+		Messages    []struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return PromptResult{}, up.unavailable("the answer to prompts/get cannot be read: %v", err)
+	}
+	res := PromptResult{Description: r.Description, Messages: make([]PromptMessage, len(r.Messages))}
+	for i, m := range r.Messages {
+		res.Messages[i] = PromptMessage{Role: m.Role, Content: part(m.Content)}
+	}
+	return res, nil
 }
 
 // Complete asks for the values that an argument may take.
 func (u *Upstreams) Complete(ctx context.Context, server v1.Key, r CompletionRequest) (Completion, error) {
-	return Completion{}, nil
+	up, err := u.get(server)
+	if err != nil {
+		return Completion{}, err
+	}
+	if (r.Prompt == "") == (r.URITemplate == "") {
+		return Completion{}, fmt.Errorf("a completion is for a prompt or for a resource template")
+	}
+	ref := &sdk.CompleteReference{Type: "ref/prompt", Name: r.Prompt}
+	if r.Prompt == "" {
+		ref = &sdk.CompleteReference{Type: "ref/resource", URI: r.URITemplate}
+	}
+	raw, _, err := up.do(ctx, request{method: "completion/complete", limit: up.timeout(), retry: true,
+		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
+			p := &sdk.CompleteParams{Meta: m, Ref: ref, Argument: sdk.CompleteParamsArgument{Name: r.Argument, Value: r.Value}}
+			if len(r.Context) > 0 {
+				p.Context = &sdk.CompleteContext{Arguments: r.Context}
+			}
+			_, err := c.Complete(ctx, p)
+			return err
+		}})
+	if err != nil {
+		return Completion{}, err
+	}
+	var res struct {
+		Completion Completion `json:"completion"`
+	}
+	if err := json.Unmarshal(bytes.TrimSpace(raw), &res); err != nil {
+		return Completion{}, up.unavailable("the answer to completion/complete cannot be read: %v", err)
+	}
+	return res.Completion, nil
 }
 
-// Close ends every session and every child process, and waits for them.
-func (u *Upstreams) Close() error { return nil }
+// Close ends every session and every child process, and waits for them. A child that
+// does not end takes two times StopTimeout. Close may be called more than once.
+func (u *Upstreams) Close() error {
+	u.mu.Lock()
+	u.closed = true
+	all := slices.Clone(u.gone)
+	for _, up := range u.set {
+		all = append(all, up)
+	}
+	u.mu.Unlock()
+	var ended sync.WaitGroup
+	for _, up := range all {
+		ended.Go(up.close)
+	}
+	ended.Wait()
+	u.host.Close()
+	return nil
+}

@@ -1,0 +1,70 @@
+package mcp
+
+import (
+	"io"
+	"log/slog"
+	"os/exec"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
+)
+
+// command reads what to run. The child gets PATH, HOME and what the manifest names,
+// and nothing else of the environment.
+func (r *resolver) command() proc.Spec {
+	s := &r.server.Spec
+	p := proc.Spec{Args: s.Args}
+	vars := map[string]string{}
+	for i, name := range append([]string{"PATH", "HOME"}, s.EnvPassthrough...) {
+		if v, ok := r.env(name); ok {
+			vars[name] = v
+			if i > 1 && len(v) >= 8 { // a token is longer than a language
+				r.secret(v)
+			}
+		}
+	}
+	for name, text := range s.Env {
+		vars[name] = r.expand(v1.Pointer("/spec/env", name), text)
+	}
+	p.Env = make([]string, 0, len(vars))
+	for name, v := range vars {
+		p.Env = append(p.Env, name+"="+v)
+	}
+	if s.WorkingDir != "" {
+		p.Dir = r.beside(s.WorkingDir)
+	}
+	if len(r.faults) > 0 {
+		return p
+	}
+	path, err := exec.LookPath(s.Command)
+	if err != nil {
+		r.fault("/spec/command", "a program", "none", proc.StartError(s.Command, err).Error())
+	}
+	p.Path = path
+	return p
+}
+
+// start runs the server's child and returns the link to it.
+func (u *upstream) start(s *session, p proc.Spec) (link, error) {
+	p.StopTimeout = u.owner.opts.StopTimeout
+	p.Stderr = func(line []byte) {
+		text := s.mask(string(line))
+		u.stderr.Add([]byte(text))
+		s.log.Info(text, slog.String("source", "stderr"))
+	}
+	c, err := u.owner.host.Start(p)
+	if err != nil {
+		return nil, proc.StartError(u.spec.Spec.Command, err)
+	}
+	st := newStream(c.Stdout, c.Stdin, u.owner.opts.MaxMessageBytes, func() error {
+		err := c.Stdin.Close()
+		c.Stdout.Close()
+		return err
+	})
+	return &streamLink{s: s, stream: st, child: c}, nil
+}
+
+// dialled is the link over a stream that Options.Dial opened.
+func (u *upstream) dialled(s *session, rwc io.ReadWriteCloser) link {
+	return &streamLink{s: s, stream: newStream(rwc, rwc, u.owner.opts.MaxMessageBytes, rwc.Close)}
+}

@@ -1,0 +1,230 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// exchange is one request and what came back for it. It travels in the context of
+// the request, so that the transport finds it. The SDK decodes results into maps,
+// which lose the digits of large numbers and the order of keys; so the transport
+// takes the result as it came, and gives the SDK an empty one in its place.
+type exchange struct {
+	method string
+	id     jsonrpc.ID // under the mutex of the session
+
+	sent   atomic.Bool  // the request may have reached the server
+	gone   atomic.Bool  // the server does not know the session any more, and did nothing
+	status atomic.Int32 // of the HTTP response
+
+	progress chan Progress // nil when nobody asked
+
+	answer atomic.Pointer[answer]
+}
+
+// answer is what the server answered.
+type answer struct {
+	result json.RawMessage
+	err    *jsonrpc.Error
+}
+
+type exchangeKey struct{}
+
+func withExchange(ctx context.Context, x *exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+// standIns are what the SDK gets in place of a result that was taken.
+var standIns = map[string]json.RawMessage{
+	"tools/call":               json.RawMessage(`{"content":[],"resultType":"complete"}`),
+	"tools/list":               json.RawMessage(`{"tools":[],"resultType":"complete"}`),
+	"prompts/list":             json.RawMessage(`{"prompts":[],"resultType":"complete"}`),
+	"prompts/get":              json.RawMessage(`{"messages":[],"resultType":"complete"}`),
+	"resources/list":           json.RawMessage(`{"resources":[],"resultType":"complete"}`),
+	"resources/templates/list": json.RawMessage(`{"resourceTemplates":[],"resultType":"complete"}`),
+	"resources/read":           json.RawMessage(`{"contents":[],"resultType":"complete"}`),
+	"completion/complete":      json.RawMessage(`{"completion":{"values":[]},"resultType":"complete"}`),
+}
+
+// take keeps a response. It reports whether it changed the message.
+func (x *exchange) take(m *jsonrpc.Response) bool {
+	if m.Error != nil {
+		if e, ok := m.Error.(*jsonrpc.Error); ok {
+			x.answer.Store(&answer{err: e})
+		}
+		return false
+	}
+	x.answer.Store(&answer{result: m.Result})
+	standIn := standIns[x.method]
+	// A request for input is for the SDK, which repeats the call.
+	if standIn == nil || bytes.Contains(m.Result, []byte(`"inputRequests"`)) {
+		return false
+	}
+	if x.method == "tools/list" {
+		standIn = headerTools(m.Result)
+	}
+	m.Result = standIn
+	return true
+}
+
+// headerTools returns a list of only those tools of a page whose arguments are also
+// sent as HTTP headers (x-mcp-header, MCP 2026-07-28), which the SDK does when it
+// knows the tool. The SDK drops a whole page for one tool that it cannot decode.
+func headerTools(page json.RawMessage) json.RawMessage {
+	if !bytes.Contains(page, []byte(`"x-mcp-header"`)) {
+		return standIns["tools/list"]
+	}
+	var list struct {
+		Tools []json.RawMessage `json:"tools"`
+	}
+	if json.Unmarshal(page, &list) != nil {
+		return standIns["tools/list"]
+	}
+	type tool struct {
+		Name        string          `json:"name"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	keep := struct {
+		Tools      []tool `json:"tools"`
+		ResultType string `json:"resultType"`
+	}{[]tool{}, "complete"}
+	for _, raw := range list.Tools {
+		var t tool
+		if bytes.Contains(raw, []byte(`"x-mcp-header"`)) && json.Unmarshal(raw, &t) == nil && v1.JSONKind(t.InputSchema) == "object" {
+			keep.Tools = append(keep.Tools, t)
+		}
+	}
+	out, err := json.Marshal(keep)
+	if err != nil {
+		return standIns["tools/list"]
+	}
+	return out
+}
+
+// What becomes of an incoming message.
+type verdict int
+
+const (
+	pass    verdict = iota // the SDK gets it as it came
+	changed                // the SDK gets it, and it was changed
+	drop                   // the SDK does not get it
+)
+
+// incoming looks at a message before the SDK does. x is the exchange that a
+// response belongs to; nil when it is not known.
+//
+// Progress and log messages are handled here: the SDK would run their handlers
+// after the answer of the call they belong to. What no handler waits for is
+// dropped: the SDK calls some handlers with nil where a server left parameters out.
+func (s *session) incoming(m jsonrpc.Message, x *exchange) (verdict, error) {
+	s.heard.Store(true)
+	switch m := m.(type) {
+	case *jsonrpc.Response:
+		if x != nil && x.take(m) {
+			return changed, nil
+		}
+		return pass, nil
+	case *jsonrpc.Request:
+		if m.IsCall() {
+			return s.incomingCall(m)
+		}
+		return s.notification(m), nil
+	}
+	return drop, nil
+}
+
+// maxOpenCalls bounds the requests of a server that wait for our answer: one that
+// asks and never reads would fill the memory.
+const maxOpenCalls = 256
+
+func (s *session) incomingCall(m *jsonrpc.Request) (verdict, error) {
+	if s.openCalls.Add(1) > maxOpenCalls {
+		return drop, fmt.Errorf("the server has %d requests open at once", maxOpenCalls)
+	}
+	switch m.Method {
+	case "ping", "roots/list", "sampling/createMessage", "elicitation/create":
+		return pass, nil
+	}
+	m.Method = "unsupported/" + m.Method // the SDK answers: method not found
+	return changed, nil
+}
+
+func (s *session) notification(m *jsonrpc.Request) verdict {
+	switch m.Method {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
+		"notifications/cancelled", "notifications/subscriptions/acknowledged":
+		return pass
+	case "notifications/progress":
+		var p struct {
+			Token any `json:"progressToken"`
+			Progress
+		}
+		if json.Unmarshal(m.Params, &p) == nil {
+			s.reportProgress(p.Token, p.Progress)
+		}
+	case "notifications/message":
+		s.logMessage(m.Params)
+	}
+	return drop
+}
+
+// reportProgress hands a report to the call that asked for it, unless the call is
+// behind with earlier ones.
+func (s *session) reportProgress(token any, p Progress) {
+	name, _ := token.(string)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.tokens[name]; x != nil {
+		select {
+		case x.progress <- p:
+		default:
+		}
+	}
+}
+
+const maxLogText = 4 << 10
+
+// logMessage passes a log message of the server on (MCP specification, server/utilities/logging).
+func (s *session) logMessage(params json.RawMessage) {
+	var p struct {
+		Level  string          `json:"level"`
+		Logger string          `json:"logger"`
+		Data   json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	level, ok := logLevels[p.Level]
+	if !ok {
+		level = slog.LevelInfo
+	}
+	text := string(p.Data)
+	var plain string
+	if json.Unmarshal(p.Data, &plain) == nil {
+		text = plain
+	}
+	attrs := []slog.Attr{slog.String("source", "message")}
+	if p.Logger != "" {
+		attrs = append(attrs, slog.String("logger", clip(p.Logger, 100)))
+	}
+	s.log.LogAttrs(context.Background(), level, s.mask(clip(text, maxLogText)), attrs...)
+}
+
+// logLevels are the levels of RFC 5424 that MCP uses.
+var logLevels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "notice": slog.LevelInfo, "warning": slog.LevelWarn,
+	"error": slog.LevelError, "critical": slog.LevelError, "alert": slog.LevelError, "emergency": slog.LevelError,
+}

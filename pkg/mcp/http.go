@@ -1,0 +1,381 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/netaddr"
+)
+
+// httpLink is a link over HTTP: every request of a session goes through it, so
+// that it can be bounded, shown to the session, and cut.
+type httpLink struct {
+	s     *session
+	sse   bool
+	base  http.RoundTripper
+	to    *url.URL    // the server's address
+	head  http.Header // sent to the server's own origin only
+	oauth oauthHandler
+	max   int // bytes of one message
+
+	mu   sync.Mutex
+	live map[*flight]struct{}
+	off  bool
+}
+
+// flight is one HTTP request that runs.
+type flight struct{ cancel context.CancelFunc }
+
+const sessionHeader = "Mcp-Session-Id"
+
+// Connect makes the connection of the SDK over this link.
+func (l *httpLink) Connect(ctx context.Context) (sdk.Connection, error) {
+	client := &http.Client{Transport: l, CheckRedirect: checkRedirect}
+	if l.sse {
+		if l.oauth != nil { // the SDK's older transport knows no tokens
+			client.Transport = withTokens{l}
+		}
+		c, err := (&sdk.SSEClientTransport{Endpoint: l.to.String(), HTTPClient: client, MaxEventSize: l.max}).Connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &tapped{Connection: c, s: l.s}, nil
+	}
+	t := &sdk.StreamableClientTransport{Endpoint: l.to.String(), HTTPClient: client, MaxEventSize: l.max}
+	if l.oauth != nil {
+		t.OAuthHandler = l.oauth
+	}
+	return t.Connect(ctx)
+}
+
+func (l *httpLink) outcome(bool) error { return nil }
+
+func (l *httpLink) end() {}
+
+// cut ends every request. Only the DELETE that tells the server of the end of the
+// session is let through afterwards.
+func (l *httpLink) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.off = true
+	for c := range l.live {
+		c.cancel()
+	}
+}
+
+var errCut = errors.New("the session is closed")
+
+// closeTimeout bounds the request that ends a session.
+const closeTimeout = 2 * time.Second
+
+// begin makes the context of a request, which ends with the link.
+func (l *httpLink) begin(req *http.Request) (context.Context, func(), error) {
+	ctx := req.Context()
+	if l.sse && req.Method == http.MethodGet {
+		ctx = context.WithoutCancel(ctx) // the stream outlives the start of the session
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	if req.Method == http.MethodDelete {
+		ctx, cancel = context.WithTimeout(ctx, closeTimeout)
+	}
+	c := &flight{cancel}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.off && req.Method != http.MethodDelete {
+		cancel()
+		return nil, nil, errCut
+	}
+	l.live[c] = struct{}{}
+	return ctx, func() {
+		cancel()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.live, c)
+	}, nil
+}
+
+// RoundTrip sends one request of the SDK.
+func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
+	own := sameOrigin(req.URL, l.to)
+	if !own && req.Response == nil {
+		return nil, fmt.Errorf("the server sends messages to another origin, %s", origin(req.URL))
+	}
+	ctx, finish, err := l.begin(req)
+	if err != nil {
+		return nil, err
+	}
+	out := req.Clone(ctx)
+	if own {
+		for k, v := range l.head {
+			out.Header[k] = v
+		}
+	} else { // a redirect: what proves who we are stays behind
+		for _, k := range []string{"Authorization", "Cookie", sessionHeader} {
+			out.Header.Del(k)
+		}
+		for k := range l.head {
+			out.Header.Del(k)
+		}
+	}
+	x := exchangeOf(req.Context())
+	l.answered(req)
+	resp, err := l.base.RoundTrip(out)
+	if err != nil {
+		if x != nil && !neverSent(err) {
+			x.sent.Store(true)
+		}
+		finish()
+		return nil, err
+	}
+	if x != nil {
+		x.sent.Store(true)
+		x.status.Store(int32(resp.StatusCode))
+	}
+	resp.Body = &body{ReadCloser: resp.Body, left: l.limit(resp), finish: finish}
+	if l.sse {
+		return resp, nil
+	}
+	return l.show(req, resp, x)
+}
+
+// maxErrorBody bounds the body of a response that reports an error.
+const maxErrorBody = 1 << 20
+
+// limit returns how long a body may be; 0 means that it does not end.
+func (l *httpLink) limit(resp *http.Response) int64 {
+	switch {
+	case resp.StatusCode >= 300:
+		return maxErrorBody
+	case mediaType(resp) == "text/event-stream":
+		return 0 // bounded event by event
+	}
+	return int64(l.max)
+}
+
+// show lets the session see the messages of a response.
+func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange) (*http.Response, error) {
+	switch {
+	case resp.StatusCode >= 300:
+		data, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		if x != nil && req.Header.Get(sessionHeader) != "" && sessionGone(resp.StatusCode, data) {
+			x.gone.Store(true)
+		}
+		data, _, err = l.s.inspect(data, x)
+		if err != nil {
+			return nil, err
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(data))
+	case mediaType(resp) == "text/event-stream":
+		resp.Body = newEvents(resp.Body, l.max, func(data []byte) ([]byte, bool, error) { return l.s.inspect(data, x) })
+	case mediaType(resp) == "application/json" && req.Method == http.MethodPost:
+		data, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		if data, _, err = l.s.inspect(data, x); err != nil {
+			return nil, err
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(data))
+	}
+	return resp, nil
+}
+
+// sessionGone reports whether a response says that the server does not know the
+// session: 404 (MCP specification, basic/transports, session management), or the
+// 400 that some servers answer, with a text that says so.
+func sessionGone(status int, data []byte) bool {
+	return status == http.StatusNotFound ||
+		status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(data), []byte("session"))
+}
+
+// answered notes that one of our answers to the server's requests is on its way.
+func (l *httpLink) answered(req *http.Request) {
+	if l.s.openCalls.Load() == 0 || req.GetBody == nil {
+		return
+	}
+	if b, err := req.GetBody(); err == nil {
+		data, err := io.ReadAll(b)
+		b.Close()
+		if m, derr := decodeResponse(data); err == nil && derr == nil && m {
+			l.s.openCalls.Add(-1)
+		}
+	}
+}
+
+// neverSent reports whether a request failed before any of it was sent.
+func neverSent(err error) bool {
+	var op *net.OpError
+	var private *netaddr.PrivateError
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &private) || errors.Is(err, errCut)
+}
+
+func mediaType(resp *http.Response) string {
+	t, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return t
+}
+
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+func sameOrigin(a, b *url.URL) bool {
+	port := func(u *url.URL) string {
+		return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+const maxRedirects = 5
+
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	if via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
+		return fmt.Errorf("a redirect leads from https to %s", req.URL.Scheme)
+	}
+	return nil
+}
+
+// body bounds a response and tells of its end.
+type body struct {
+	io.ReadCloser
+	left   int64 // 0: no bound
+	finish func()
+	once   sync.Once
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left > 0 {
+		if b.left -= int64(n); b.left <= 0 {
+			return n, errors.New("the response is larger than allowed")
+		}
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.once.Do(b.finish)
+	return err
+}
+
+// newTransport returns the transport of one server. Proxies are not used: behind
+// one, the address that is dialled could not be checked.
+func (r *resolver) newTransport(private bool) *http.Transport {
+	d := &net.Dialer{Timeout: 10 * time.Second}
+	if !private {
+		d.ControlContext = netaddr.CheckDial
+	}
+	return &http.Transport{
+		DialContext:            d.DialContext,
+		TLSClientConfig:        r.tls(),
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           64,
+		MaxIdleConnsPerHost:    64,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+}
+
+// mayDialPrivate says whether the server's URL may lead to a private address.
+func mayDialPrivate(spec *v1.MCPServerSpec, to *url.URL, all bool) bool {
+	if spec.AllowPrivateNetwork != nil {
+		return *spec.AllowPrivateNetwork || all
+	}
+	return all || netaddr.IsLoopbackHost(to.Hostname())
+}
+
+// endpoint reads the URL, and the headers that go with every request.
+func (r *resolver) endpoint() (*url.URL, http.Header) {
+	s := &r.server.Spec
+	to, err := url.Parse(r.expand("/spec/url", s.URL))
+	if len(r.faults) == 0 && (err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https") {
+		r.fault("/spec/url", "an http or https URL", "another", "the url is not an http or https URL once its variables are filled in")
+	}
+	head := http.Header{}
+	for k, v := range s.Headers {
+		path := v1.Pointer("/spec/headers", k)
+		v = r.expand(path, v)
+		if !validHeader(k, v) {
+			r.fault(path, "a header", "another", fmt.Sprintf("%q and its value are not a legal HTTP header", k))
+			continue
+		}
+		head.Set(k, v)
+	}
+	if a := s.Auth; a != nil {
+		switch {
+		case a.BearerEnv != "":
+			head.Set("Authorization", "Bearer "+r.variable("/spec/auth/bearer_env", a.BearerEnv))
+		case a.Basic != nil:
+			req := http.Request{Header: head}
+			req.SetBasicAuth(r.variable("/spec/auth/basic/username_env", a.Basic.UsernameEnv), r.variable("/spec/auth/basic/password_env", a.Basic.PasswordEnv))
+			r.secret(strings.TrimPrefix(head.Get("Authorization"), "Basic "))
+		}
+	}
+	return to, head
+}
+
+func validHeader(name, value string) bool {
+	for _, c := range []byte(name) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
+			return false
+		}
+	}
+	return name != "" && !strings.ContainsAny(value, "\r\n\x00")
+}
+
+// withTokens adds tokens to requests, and gets one when the server refuses a request.
+type withTokens struct{ *httpLink }
+
+func (t withTokens) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.send(req)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	if err := t.oauth.Authorize(req.Context(), req, resp); err != nil {
+		return nil, err
+	}
+	return t.send(req)
+}
+
+// send sends the request with the token that there is.
+func (t withTokens) send(req *http.Request) (*http.Response, error) {
+	source, err := t.oauth.TokenSource(req.Context())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetBody != nil {
+		if req.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	if source != nil {
+		if token, err := source.Token(); err == nil {
+			req.Header.Set("Authorization", "Bearer "+token.AccessToken)
+		}
+	}
+	return t.httpLink.RoundTrip(req)
+}

@@ -1,0 +1,30 @@
+//go:build !unix
+
+package proc
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// Where there are no process groups, only the child itself is ended.
+
+type guard struct{}
+
+func startGuard() *guard  { return &guard{} }
+func (*guard) add(int)    {}
+func (*guard) remove(int) {}
+func (*guard) close()     {}
+func groupLives(int) bool { return false }
+func killGroup(pid int) error {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return p.Kill()
+}
+
+func terminateGroup(int) error { return errors.New("not supported") }
+
+func ownGroup() *syscall.SysProcAttr { return nil }

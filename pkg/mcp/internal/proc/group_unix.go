@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package proc
+
+import "syscall"
+
+// ownGroup gives a child a process group.
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,288 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// lists is what a server offers, as of a moment.
+type lists struct {
+	read      time.Time // zero: never
+	tools     []json.RawMessage
+	prompts   []Prompt
+	resources []Resource
+	templates []ResourceTemplate
+	warnings  []string
+	latency   time.Duration
+	info      info
+}
+
+// info is what a server says of itself.
+type info struct{ version, name, server, instructions string }
+
+// Bounds of what one server may list.
+const (
+	maxPages     = 200
+	maxItems     = 10_000
+	maxListBytes = 64 << 20
+	// maxInstructions bounds what a server says of itself.
+	maxInstructions = 64 << 10
+	defaultTimeout  = v1.DefaultTimeoutMS * time.Millisecond
+)
+
+// read asks the server for everything it offers.
+func (u *upstream) read(ctx context.Context) (lists, error) {
+	s, err := u.acquire(ctx)
+	if err != nil {
+		return lists{}, err
+	}
+	init := s.client.InitializeResult()
+	u.release(s)
+	l := lists{info: s.info(init)}
+	caps := init.Capabilities
+	if caps == nil { // the server does not say: ask for what nearly all have
+		caps = &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
+	}
+	warn := func(w string) { l.warnings = append(l.warnings, w) }
+	began := time.Now()
+	if caps.Tools != nil {
+		l.tools, err = u.pages(ctx, "tools/list", "tools", listTools, warn)
+		if err != nil && !isUnknownMethod(err) {
+			return lists{}, err
+		}
+	} else if _, _, err = u.do(ctx, request{method: "ping", limit: u.timeout(), retry: true, send: ping}); err != nil && !isUnknownMethod(err) {
+		return lists{}, err
+	}
+	l.latency = time.Since(began)
+	// What else a server offers is not what it is for: a failure there is a warning.
+	var more sync.WaitGroup
+	var mu sync.Mutex
+	other := func(method, key string, send pageSender, keep func([]json.RawMessage)) {
+		more.Go(func() {
+			items, err := u.pages(ctx, method, key, send, func(w string) { mu.Lock(); warn(w); mu.Unlock() })
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				if !isUnknownMethod(err) {
+					warn(method + ": " + err.Error())
+				}
+				return
+			}
+			keep(items)
+		})
+	}
+	if caps.Prompts != nil {
+		other("prompts/list", "prompts", listPrompts, func(items []json.RawMessage) {
+			l.prompts = decodeItems(items, "prompt", warn, func(p Prompt) string { return p.Name })
+		})
+	}
+	if caps.Resources != nil {
+		other("resources/list", "resources", listResources, func(items []json.RawMessage) {
+			l.resources = decodeItems(items, "resource", warn, func(r Resource) string { return r.URI })
+		})
+		other("resources/templates/list", "resourceTemplates", listTemplates, func(items []json.RawMessage) {
+			l.templates = decodeItems(items, "resource template", warn, func(t ResourceTemplate) string { return t.URITemplate })
+		})
+	}
+	more.Wait()
+	if err := ctx.Err(); err != nil {
+		return lists{}, err
+	}
+	slices.Sort(l.warnings)
+	l.read = u.owner.opts.Now()
+	return l, nil
+}
+
+func (s *session) info(r *sdk.InitializeResult) info {
+	i := info{version: r.ProtocolVersion, instructions: s.mask(clip(r.Instructions, maxInstructions))}
+	if r.ServerInfo != nil {
+		i.name, i.server = clip(r.ServerInfo.Name, 256), clip(r.ServerInfo.Version, 256)
+	}
+	return i
+}
+
+// timeout is the time for one request that is no call of a tool.
+func (u *upstream) timeout() time.Duration {
+	return milliseconds(u.spec.Spec.TimeoutMS, defaultTimeout)
+}
+
+func isUnknownMethod(err error) bool {
+	var mcp *v1.MCPError
+	return errors.As(err, &mcp) && mcp.Code == -32601
+}
+
+// pageSender asks for one page of a list.
+type pageSender func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta, cursor string) error
+
+func listTools(ctx context.Context, c *sdk.ClientSession, m sdk.Meta, cursor string) error {
+	_, err := c.ListTools(ctx, &sdk.ListToolsParams{Meta: m, Cursor: cursor})
+	return err
+}
+
+func listPrompts(ctx context.Context, c *sdk.ClientSession, m sdk.Meta, cursor string) error {
+	_, err := c.ListPrompts(ctx, &sdk.ListPromptsParams{Meta: m, Cursor: cursor})
+	return err
+}
+
+func listResources(ctx context.Context, c *sdk.ClientSession, m sdk.Meta, cursor string) error {
+	_, err := c.ListResources(ctx, &sdk.ListResourcesParams{Meta: m, Cursor: cursor})
+	return err
+}
+
+func listTemplates(ctx context.Context, c *sdk.ClientSession, m sdk.Meta, cursor string) error {
+	_, err := c.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Meta: m, Cursor: cursor})
+	return err
+}
+
+func ping(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
+	return c.Ping(ctx, &sdk.PingParams{Meta: m})
+}
+
+// pages reads every page of a list. A list that goes round in a circle, or beyond
+// the bounds, ends there with a warning.
+func (u *upstream) pages(ctx context.Context, method, key string, send pageSender, warn func(string)) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	seen := map[string]bool{}
+	cursor, size := "", 0
+	for page := 1; ; page++ {
+		raw, _, err := u.do(ctx, request{method: method, limit: u.timeout(), retry: true,
+			send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error { return send(ctx, c, m, cursor) }})
+		if err != nil {
+			return nil, err
+		}
+		var fields map[string]json.RawMessage
+		var items []json.RawMessage
+		if err := json.Unmarshal(raw, &fields); err == nil {
+			err = json.Unmarshal(orNull(fields[key]), &items)
+		}
+		if err != nil || fields[key] == nil {
+			return nil, u.unavailable("page %d of %s holds no list %q: %s", page, method, key, excerpt(raw))
+		}
+		size += len(raw)
+		all = append(all, items...)
+		var next string
+		if c := fields["nextCursor"]; c != nil && json.Unmarshal(c, &next) != nil {
+			warn(fmt.Sprintf("%s: page %d has a cursor that is not a string; what follows is left out", method, page))
+		}
+		switch {
+		case next == "" && len(all) <= maxItems:
+			return all, nil
+		case seen[next]:
+			warn(fmt.Sprintf("%s: the cursor %q of page %d came before; what follows is left out", method, clip(next, 80), page))
+			return all, nil
+		case page == maxPages, len(all) > maxItems, size > maxListBytes:
+			warn(fmt.Sprintf("%s: more than %d pages, %d items or %d bytes; what follows is left out", method, maxPages, maxItems, maxListBytes))
+			return all[:min(len(all), maxItems)], nil
+		}
+		seen[next] = true
+		cursor = next
+	}
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// decodeItems decodes each item by itself, so that a broken one hides no other, and
+// sorts them by name.
+func decodeItems[T any](items []json.RawMessage, what string, warn func(string), name func(T) string) []T {
+	var all []T
+	for i, raw := range items {
+		var t T
+		if err := json.Unmarshal(raw, &t); err != nil {
+			warn(fmt.Sprintf("%s %d is left out: %v", what, i+1, err))
+			continue
+		}
+		if name(t) == "" {
+			warn(fmt.Sprintf("%s %d is left out: it has no name", what, i+1))
+			continue
+		}
+		all = append(all, t)
+	}
+	slices.SortStableFunc(all, func(a, b T) int { return strings.Compare(name(a), name(b)) })
+	return all
+}
+
+// same reports whether two readings found the same things.
+func (l *lists) same(o *lists) bool {
+	return reflect.DeepEqual(l.tools, o.tools) && reflect.DeepEqual(l.prompts, o.prompts) &&
+		reflect.DeepEqual(l.resources, o.resources) && reflect.DeepEqual(l.templates, o.templates) && l.info == o.info
+}
+
+// discover reads the lists and keeps them as the last known ones.
+func (u *upstream) discover(ctx context.Context) (changed bool, err error) {
+	l, err := u.read(ctx)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err != nil {
+		return false, err
+	}
+	changed = !u.known.read.IsZero() && !u.known.same(&l)
+	u.known = l
+	return changed, nil
+}
+
+// changed notes that the server said that its lists changed.
+func (u *upstream) changed() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.reread()
+}
+
+// refreshEvery is the least time between two readings that a server asks for.
+const refreshEvery = 100 * time.Millisecond
+
+// reread reads the lists in the background, and once more when the server says
+// meanwhile that they changed again. It is called under mu.
+func (u *upstream) reread() {
+	u.dirty = true
+	if u.refresh || u.ended {
+		return
+	}
+	u.refresh = true
+	u.running.Go(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		defer u.untilClosing(cancel)()
+		for {
+			u.mu.Lock()
+			if !u.dirty || u.closed {
+				u.refresh = false
+				u.mu.Unlock()
+				return
+			}
+			u.dirty = false
+			u.mu.Unlock()
+			if changed, err := u.discover(ctx); err == nil && changed {
+				u.tellChange()
+			}
+			_ = sleep(ctx, refreshEvery)
+		}
+	})
+}
+
+func (u *upstream) tellChange() {
+	if u.owner.opts.OnChange == nil {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			u.log.Error("the change hook panicked", "panic", fmt.Sprint(r))
+		}
+	}()
+	u.owner.opts.OnChange(u.key)
+}

@@ -1,0 +1,187 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+)
+
+// oauthHandler gets tokens (MCP specification, basic/authorization). It lives as
+// long as its server, and so do the tokens.
+type oauthHandler interface {
+	auth.OAuthHandler
+	// signingIn says what to call before a person is asked to sign in.
+	signingIn(extend func())
+}
+
+// newOAuth returns what gets tokens for the server; nil when its manifest asks for none.
+func (u *upstream) newOAuth(r *resolver, to *url.URL) oauthHandler {
+	a := u.spec.Spec.Auth
+	client := &http.Client{Transport: bounded{u.base}, Timeout: 30 * time.Second, CheckRedirect: checkRedirect}
+	const path = "/spec/auth/oauth2_"
+	switch {
+	case a.OAuth2ClientCredentials != nil:
+		c := a.OAuth2ClientCredentials
+		return &clientCredentials{client: client, config: clientcredentials.Config{
+			ClientID:     r.variable(path+"client_credentials/client_id_env", c.ClientIDEnv),
+			ClientSecret: r.variable(path+"client_credentials/client_secret_env", c.ClientSecretEnv),
+			TokenURL:     c.TokenURL, Scopes: c.Scopes,
+		}}
+	case a.OAuth2AuthorizationCode != nil:
+		c := a.OAuth2AuthorizationCode
+		s := &signIn{u: u, client: client, to: to.String(), scopes: c.Scopes, port: c.RedirectPort}
+		if c.ClientIDEnv != "" {
+			s.id = r.variable(path+"authorization_code/client_id_env", c.ClientIDEnv)
+		}
+		if c.ClientSecretEnv != "" {
+			s.secret = r.variable(path+"authorization_code/client_secret_env", c.ClientSecretEnv)
+		}
+		s.load()
+		return s
+	}
+	return nil
+}
+
+// bounded bounds what an authorization server may answer.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(req)
+	if err == nil {
+		resp.Body = &body{ReadCloser: resp.Body, left: maxErrorBody, finish: func() {}}
+	}
+	return resp, err
+}
+
+// clientCredentials is the client credentials grant (RFC 6749, section 4.4). Without
+// a token URL, it is found when the server first refuses a request.
+type clientCredentials struct {
+	client *http.Client
+
+	mu     sync.Mutex
+	config clientcredentials.Config
+	source oauth2.TokenSource
+}
+
+func (*clientCredentials) signingIn(func()) {}
+
+// withClient makes oauth2 use a client. Tokens outlive the request that needs the
+// first one, so its end does not reach them.
+func withClient(ctx context.Context, c *http.Client) context.Context {
+	return context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, c)
+}
+
+// TokenSource returns nil while the token URL is not known.
+func (c *clientCredentials) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.source == nil && c.config.TokenURL != "" {
+		c.source = c.config.TokenSource(withClient(ctx, c.client))
+	}
+	return c.source, nil
+}
+
+// Authorize is asked when the server refused a request: it finds the token URL, or
+// drops a token that is no longer good.
+func (c *clientCredentials) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+	defer resp.Body.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.source != nil {
+		if t, err := c.source.Token(); err == nil && req.Header.Get("Authorization") != "Bearer "+t.AccessToken {
+			return nil // another request got a new one meanwhile
+		}
+	}
+	if c.config.TokenURL == "" {
+		meta, err := findAuthServer(ctx, c.client, req.URL, resp.Header)
+		if err != nil {
+			return err
+		}
+		if c.config.Scopes == nil {
+			c.config.Scopes = meta.scopes
+		}
+		c.config.TokenURL = meta.tokenURL
+	}
+	c.source = c.config.TokenSource(withClient(ctx, c.client))
+	if _, err := c.source.Token(); err != nil {
+		return fmt.Errorf("no token by client credentials: %w", tokenError(err))
+	}
+	return nil
+}
+
+// tokenError leaves out the body of an answer, which may repeat what was sent.
+func tokenError(err error) error {
+	var refused *oauth2.RetrieveError
+	if errors.As(err, &refused) {
+		text := "the token endpoint answered " + refused.Response.Status
+		if refused.ErrorCode != "" {
+			text += ": " + clip(refused.ErrorCode, 100)
+		}
+		return errors.New(text)
+	}
+	return err
+}
+
+type authServer struct {
+	tokenURL string
+	scopes   []string
+}
+
+// findAuthServer finds the token endpoint of a server that refused a request: by its
+// protected resource metadata (RFC 9728), then by the metadata of the authorization
+// server (RFC 8414).
+func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, refusal http.Header) (authServer, error) {
+	challenges, err := oauthex.ParseWWWAuthenticate(refusal.Values("WWW-Authenticate"))
+	if err != nil {
+		return authServer{}, fmt.Errorf("read the server's challenge: %w", err)
+	}
+	root := *server
+	root.Path, root.RawQuery = "", ""
+	wellKnown := func(path string) string {
+		at := root
+		at.Path = "/.well-known/oauth-protected-resource" + path
+		return at.String()
+	}
+	places := [][2]string{{wellKnown("/" + strings.TrimLeft(server.Path, "/")), server.String()}, {wellKnown(""), root.String()}}
+	var found authServer
+	for _, c := range challenges {
+		if at := c.Params["resource_metadata"]; at != "" {
+			places = append([][2]string{{at, server.String()}}, places...)
+		}
+		if s := c.Params["scope"]; s != "" {
+			found.scopes = strings.Fields(s)
+		}
+	}
+	issuer := root.String()
+	for _, p := range places {
+		meta, err := oauthex.GetProtectedResourceMetadata(ctx, p[0], p[1], client)
+		if err != nil || meta == nil || len(meta.AuthorizationServers) == 0 {
+			continue
+		}
+		issuer = meta.AuthorizationServers[0]
+		if found.scopes == nil {
+			found.scopes = meta.ScopesSupported
+		}
+		break
+	}
+	meta, err := auth.GetAuthServerMetadata(ctx, issuer, client)
+	switch {
+	case err != nil:
+		return authServer{}, fmt.Errorf("read the metadata of the authorization server %s: %w", issuer, err)
+	case meta == nil: // as before version 2025-06-18: endpoints of fixed names
+		found.tokenURL = strings.TrimRight(issuer, "/") + "/token"
+	default:
+		found.tokenURL = meta.TokenEndpoint
+	}
+	return found, nil
+}

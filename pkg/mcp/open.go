@@ -1,0 +1,165 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// legacyVersion is the last version of MCP that begins with initialize. A client of
+// a later one asks server/discover first.
+const legacyVersion = "2025-11-25"
+
+const (
+	defaultConnectTimeout = 10 * time.Second
+	// signInTimeout is how long a person may take to sign in.
+	signInTimeout = 5 * time.Minute
+)
+
+// open starts the server, or connects to it, and agrees on a version. A child that
+// dies without a word is started once more with the older handshake: some servers
+// do not survive a method they do not know.
+func (u *upstream) open(ctx context.Context) (*session, error) {
+	if u.legacy.Load() {
+		return u.attempt(ctx, legacyVersion)
+	}
+	s, err := u.attempt(ctx, "")
+	var silent *silentError
+	if !errors.As(err, &silent) {
+		return s, err
+	}
+	if s, err := u.attempt(ctx, legacyVersion); err == nil {
+		u.legacy.Store(true)
+		return s, nil
+	}
+	return nil, err
+}
+
+// silentError says that a child ended before it said anything.
+type silentError struct{ error }
+
+func (e *silentError) Unwrap() error { return e.error }
+
+var errSlow = errors.New("it did not answer in time")
+
+// attempt opens one session with one version; the empty version is the latest. It
+// may take spec.connect_timeout_ms.
+func (u *upstream) attempt(ctx context.Context, version string) (*session, error) {
+	limit := milliseconds(u.spec.Spec.ConnectTimeoutMS, defaultConnectTimeout)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(limit, func() { cancel(errSlow) })
+	defer timer.Stop()
+
+	r := &resolver{env: u.owner.opts.Env, server: u.spec}
+	s := &session{log: u.log, patience: limit / 2}
+	l, err := u.link(ctx, r, s, func() { timer.Reset(signInTimeout) })
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{}
+	err = connect(withExchange(ctx, x), l, s, &sdk.ClientOptions{
+		Capabilities:               &sdk.ClientCapabilities{},
+		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { u.changed() },
+		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { u.changed() },
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { u.changed() },
+	}, &sdk.Implementation{Name: u.owner.opts.Name, Version: u.owner.opts.Version}, version)
+	if err == nil {
+		return s, nil
+	}
+	if context.Cause(ctx) == errSlow {
+		return nil, u.unavailable("no session after %s (spec.connect_timeout_ms): %v%s", limit, errSlow, u.lastWords())
+	}
+	var failed *connectError
+	if errors.As(err, &failed) && failed.dead != nil {
+		err = u.unavailable("no session: %v%s", failed.dead, u.lastWords())
+		if !s.heard.Load() {
+			err = &silentError{err}
+		}
+		return nil, err
+	}
+	if status := int(x.status.Load()); status >= 300 {
+		return nil, u.unavailable("no session: %s", statusText(status))
+	}
+	return nil, u.unavailable("no session: %s", clip(s.mask(plain(err)), maxErrorText))
+}
+
+// plain takes the SDK's own words out of an error.
+func plain(err error) string {
+	text := err.Error()
+	for _, noise := range []string{"rejected by transport: ", ": rejected by transport", "client is closing: ", "server is closing: "} {
+		text = strings.ReplaceAll(text, noise, "")
+	}
+	return text
+}
+
+// lastWords quotes the last line of stderr, which often says why a child ended.
+func (u *upstream) lastWords() string {
+	lines := strings.Split(strings.TrimSpace(string(u.stderr.Bytes())), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return fmt.Sprintf("; the last line of its stderr is %q", clip(last, 200))
+	}
+	return ""
+}
+
+// link makes the way to the server. extend gives a person time to sign in.
+func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend func()) (link, error) {
+	if dial := u.owner.opts.Dial; dial != nil {
+		rwc, err := dial(ctx, u.key)
+		if err != nil {
+			return nil, u.unavailable("%v", err)
+		}
+		if rwc != nil {
+			s.masks = r.masker()
+			u.transport.Store("memory")
+			return u.dialled(s, rwc), nil
+		}
+	}
+	if u.spec.Spec.Command != "" {
+		p := r.command()
+		if err := r.err(); err != nil {
+			return nil, err
+		}
+		s.masks = r.masker()
+		return u.start(s, p)
+	}
+	to, head := r.endpoint()
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	private := mayDialPrivate(&u.spec.Spec, to, u.owner.opts.AllowPrivateNetwork)
+	if u.base == nil {
+		u.base = r.newTransport(private)
+	}
+	l := &httpLink{s: s, sse: u.spec.Spec.Transport == v1.TransportSSE, base: u.base, to: to, head: head,
+		max: u.owner.opts.MaxMessageBytes, live: map[*flight]struct{}{}}
+	if u.auth == nil && u.spec.Spec.Auth != nil {
+		u.auth = u.newOAuth(r, to)
+	}
+	if err := r.err(); err != nil {
+		u.base, u.auth = nil, nil // made anew when the faults are mended
+		return nil, err
+	}
+	if u.auth != nil {
+		l.oauth = u.auth
+		u.auth.signingIn(extend)
+	}
+	s.masks = r.masker()
+	return l, nil
+}
+
+func milliseconds(ms int, fallback time.Duration) time.Duration {
+	if ms <= 0 {
+		return fallback
+	}
+	if d := time.Duration(ms) * time.Millisecond; d/time.Millisecond == time.Duration(ms) {
+		return d
+	}
+	return fallback
+}

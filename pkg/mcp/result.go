@@ -1,0 +1,123 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// toolResult reads a CallToolResult (MCP specification, server/tools). Its content
+// is structuredContent when the server gives one; else, of one text part, the JSON
+// that it holds; else the text of all text parts, a line between two; else null.
+func toolResult(raw json.RawMessage) (res v1.Result, failed bool, ok bool) {
+	var r struct {
+		Content    []json.RawMessage `json:"content"`
+		Structured json.RawMessage   `json:"structuredContent"`
+		IsError    bool              `json:"isError"`
+	}
+	if json.Unmarshal(raw, &r) != nil || len(bytes.TrimSpace(raw)) == 0 || bytes.TrimSpace(raw)[0] != '{' {
+		return v1.Result{}, false, false
+	}
+	res = v1.Result{Status: v1.StatusComplete, Parts: parts(r.Content)}
+	if len(r.Structured) > 0 && string(r.Structured) != "null" {
+		res.Content = r.Structured
+	} else {
+		res.Content = textContent(res.Parts)
+	}
+	return res, r.IsError, true
+}
+
+// texts returns the text parts.
+func texts(ps []v1.Part) []string {
+	var all []string
+	for _, p := range ps {
+		if p.Type == v1.PartText {
+			all = append(all, p.Text)
+		}
+	}
+	return all
+}
+
+func textContent(ps []v1.Part) json.RawMessage {
+	all := texts(ps)
+	if len(all) == 0 {
+		return json.RawMessage("null")
+	}
+	if len(all) == 1 && json.Valid([]byte(all[0])) {
+		return json.RawMessage(strings.TrimSpace(all[0]))
+	}
+	return quote(strings.Join(all, "\n"))
+}
+
+// quote returns a text as JSON, without the escapes for HTML.
+func quote(s string) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// parts reads content blocks (MCP specification, ContentBlock).
+func parts(blocks []json.RawMessage) []v1.Part {
+	ps := make([]v1.Part, 0, len(blocks))
+	for _, raw := range blocks {
+		ps = append(ps, part(raw))
+	}
+	return ps
+}
+
+// part reads one content block. A block of a kind that is not known, or that cannot
+// be read, is kept as a text part that holds it as it came.
+func part(raw json.RawMessage) v1.Part {
+	var b struct {
+		Type        string          `json:"type"`
+		Text        string          `json:"text"`
+		Data        string          `json:"data"`
+		MIMEType    string          `json:"mimeType"`
+		URI         string          `json:"uri"`
+		Name        string          `json:"name"`
+		Title       string          `json:"title"`
+		Description string          `json:"description"`
+		Size        *int64          `json:"size"`
+		Resource    *contents       `json:"resource"`
+		Annotations json.RawMessage `json:"annotations"`
+		Meta        json.RawMessage `json:"_meta"`
+	}
+	asItCame := v1.Part{Type: v1.PartText, Text: string(raw)}
+	if json.Unmarshal(raw, &b) != nil {
+		return asItCame
+	}
+	p := v1.Part{Type: b.Type, Annotations: b.Annotations, Meta: b.Meta}
+	switch b.Type {
+	case v1.PartText:
+		p.Text = b.Text
+	case v1.PartImage, v1.PartAudio:
+		p.Data, p.MIMEType = b.Data, b.MIMEType
+	case v1.PartResource:
+		if b.Resource == nil {
+			return asItCame
+		}
+		p.Resource = b.Resource.part()
+	case v1.PartResourceLink:
+		p.URI, p.Name, p.Title, p.Description, p.MIMEType, p.Size = b.URI, b.Name, b.Title, b.Description, b.MIMEType, b.Size
+	default:
+		return asItCame
+	}
+	return p
+}
+
+// contents are the contents of a resource as they are on the wire.
+type contents struct {
+	URI      string          `json:"uri"`
+	MIMEType string          `json:"mimeType"`
+	Text     string          `json:"text"`
+	Blob     string          `json:"blob"`
+	Meta     json.RawMessage `json:"_meta"`
+}
+
+func (c *contents) part() *v1.ResourceContents {
+	return &v1.ResourceContents{URI: c.URI, MIMEType: c.MIMEType, Text: c.Text, Blob: c.Blob}
+}

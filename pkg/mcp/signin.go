@@ -1,0 +1,267 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+)
+
+// signIn is the authorization code grant with PKCE (RFC 6749, section 4.1; RFC 7636):
+// a person signs in through a browser, which comes back to a port of this machine.
+type signIn struct {
+	u          *upstream
+	client     *http.Client
+	to         string // the server's address
+	id, secret string // empty: the client registers itself (RFC 7591)
+	scopes     []string
+	port       int
+
+	asking sync.Mutex // one person is asked once
+
+	mu     sync.Mutex
+	source oauth2.TokenSource
+	extend func()
+}
+
+func (s *signIn) signingIn(extend func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.extend = extend
+}
+
+// TokenSource returns nil before the first sign-in.
+func (s *signIn) TokenSource(context.Context) (oauth2.TokenSource, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.source, nil
+}
+
+// Authorize asks the person to sign in.
+func (s *signIn) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+	defer resp.Body.Close()
+	open := s.u.owner.opts.OpenBrowser
+	if open == nil {
+		return errors.New("the server asks for a sign-in: use it once from a terminal")
+	}
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	s.mu.Lock()
+	source, extend := s.source, s.extend
+	s.mu.Unlock()
+	if source != nil {
+		if t, err := source.Token(); err == nil && req.Header.Get("Authorization") != "Bearer "+t.AccessToken {
+			return nil // another request was signed in meanwhile
+		}
+	}
+	if extend != nil {
+		extend()
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)))
+	if err != nil {
+		return fmt.Errorf("wait for the browser: %w", err)
+	}
+	defer l.Close()
+	back := "http://" + l.Addr().String() + "/callback"
+	config := &auth.AuthorizationCodeHandlerConfig{
+		RedirectURL: back, Client: s.client, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
+		AuthorizationCodeFetcher: func(ctx context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			return waitForBrowser(ctx, l, func() error { return open(ctx, s.u.key, a.URL) })
+		},
+		NewTokenSource: func(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
+			saved := &savedToken{URL: s.to, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Endpoint: c.Endpoint, Scopes: c.Scopes, Token: t}
+			s.save(saved)
+			return s.keeping(ctx, c, saved), nil
+		},
+	}
+	if s.scopes != nil {
+		config.ScopeFilter = func([]string) []string { return s.scopes }
+	}
+	if s.id != "" {
+		config.PreregisteredClient = &oauthex.ClientCredentials{ClientID: s.id}
+		if s.secret != "" {
+			config.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: s.secret}
+		}
+	} else {
+		config.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			ClientName: s.u.owner.opts.Name, RedirectURIs: []string{back}, GrantTypes: []string{"authorization_code", "refresh_token"},
+			ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none",
+		}}
+	}
+	h, err := auth.NewAuthorizationCodeHandler(config)
+	if err != nil {
+		return err
+	}
+	if err := h.Authorize(ctx, req, resp); err != nil {
+		return fmt.Errorf("the sign-in failed: %w", tokenError(err))
+	}
+	source, err = h.TokenSource(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.source = source
+	s.mu.Unlock()
+	return nil
+}
+
+// waitForBrowser opens the browser and waits until it comes back with a code.
+func waitForBrowser(ctx context.Context, l net.Listener, open func() error) (*auth.AuthorizationResult, error) {
+	type outcome struct {
+		res *auth.AuthorizationResult
+		err error
+	}
+	back := make(chan outcome, 1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		o := outcome{res: &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}}
+		text := "You are signed in. You may close this window."
+		if o.res.Code == "" {
+			o.err = fmt.Errorf("the authorization server refused: %s", excerpt([]byte(q.Get("error"))))
+			text = "The sign-in failed. You may close this window."
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintln(w, text)
+		select {
+		case back <- o:
+		default:
+		}
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(l) })
+	defer func() {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if server.Shutdown(bounded) != nil { // lets the page reach the browser
+			server.Close()
+		}
+		serving.Wait()
+	}()
+	if err := open(); err != nil {
+		return nil, err
+	}
+	select {
+	case o := <-back:
+		return o.res, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// savedToken is what is kept of a sign-in.
+type savedToken struct {
+	URL          string          `json:"url"`
+	ClientID     string          `json:"client_id"`
+	ClientSecret string          `json:"client_secret,omitempty"`
+	Endpoint     oauth2.Endpoint `json:"endpoint"`
+	Scopes       []string        `json:"scopes,omitempty"`
+	Token        *oauth2.Token   `json:"token"`
+}
+
+// file is where the token is kept; empty when it is not. The address is part of the
+// name, so that a manifest that was pointed elsewhere does not take the token along.
+func (s *signIn) file() string {
+	dir := s.u.owner.opts.ConfigDir
+	if dir == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(s.u.key.Namespace + "\x00" + s.u.key.Name + "\x00" + s.to + "\x00" + s.id))
+	return filepath.Join(dir, "tokens", s.u.key.Name+"-"+hex.EncodeToString(sum[:8])+".json")
+}
+
+// load takes up the token of an earlier sign-in.
+func (s *signIn) load() {
+	file := s.file()
+	if file == "" {
+		return
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return // nobody signed in yet
+	}
+	var saved savedToken
+	if err := json.Unmarshal(data, &saved); err != nil || saved.Token == nil || saved.URL != s.to {
+		s.u.log.Warn("the saved sign-in cannot be read and is left out", slog.String("file", file))
+		return
+	}
+	c := &oauth2.Config{ClientID: saved.ClientID, ClientSecret: saved.ClientSecret, Endpoint: saved.Endpoint, Scopes: saved.Scopes}
+	s.source = s.keeping(withClient(context.Background(), s.client), c, &saved)
+}
+
+// keeping returns a source that keeps each new token.
+func (s *signIn) keeping(ctx context.Context, c *oauth2.Config, saved *savedToken) oauth2.TokenSource {
+	return &keptSource{source: c.TokenSource(ctx, saved.Token), saved: saved, save: s.save}
+}
+
+type keptSource struct {
+	source oauth2.TokenSource
+	save   func(*savedToken)
+
+	mu    sync.Mutex
+	saved *savedToken
+}
+
+func (k *keptSource) Token() (*oauth2.Token, error) {
+	t, err := k.source.Token()
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if t.AccessToken != k.saved.Token.AccessToken {
+		next := *k.saved
+		next.Token = t
+		k.saved = &next
+		k.save(k.saved)
+	}
+	return t, nil
+}
+
+// save writes the token for its owner alone. A token that cannot be kept is good
+// until the process ends.
+func (s *signIn) save(t *savedToken) {
+	file := s.file()
+	if file == "" {
+		return
+	}
+	if err := writeSecret(file, t); err != nil {
+		s.u.log.Warn("the sign-in cannot be kept", slog.String("error", err.Error()))
+	}
+}
+
+// writeSecret replaces a file of mode 0600 at once.
+func writeSecret(file string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".token-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), file)
+}

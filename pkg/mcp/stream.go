@@ -1,0 +1,180 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// stream speaks newline-delimited JSON-RPC (MCP specification, basic/transports,
+// stdio) over two pipes or any other stream of bytes. It is an [sdk.Connection].
+type stream struct {
+	in  *bufio.Reader
+	out io.Writer
+	max int // bytes of one message
+
+	shut    func() error // closes in and out
+	writing chan struct{}
+
+	queue []jsonrpc.Message // what is left of a batch
+	line  []byte            // room for a message that is longer than the reader's buffer
+
+	once     sync.Once
+	closed   chan struct{}
+	closeErr error
+}
+
+func newStream(in io.Reader, out io.Writer, max int, shut func() error) *stream {
+	return &stream{in: bufio.NewReaderSize(in, 64<<10), out: out, max: max, shut: shut,
+		writing: make(chan struct{}, 1), closed: make(chan struct{})}
+}
+
+// Connect makes the stream its own transport.
+func (s *stream) Connect(context.Context) (sdk.Connection, error) { return s, nil }
+
+// SessionID is empty: a stream is one session.
+func (s *stream) SessionID() string { return "" }
+
+// Read returns the next message. What is no message ends the session: after it
+// nothing that follows can be trusted to be in step.
+func (s *stream) Read(context.Context) (jsonrpc.Message, error) {
+	for len(s.queue) == 0 {
+		line, err := s.readLine()
+		if err != nil {
+			select {
+			case <-s.closed:
+				return nil, io.EOF
+			default:
+				return nil, err
+			}
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if s.queue, err = decode(line); err != nil {
+			return nil, fmt.Errorf("the server wrote what is not JSON-RPC: %s", excerpt(line))
+		}
+	}
+	m := s.queue[0]
+	s.queue = s.queue[1:]
+	return m, nil
+}
+
+// decode reads one message, or the batch that versions before 2025-06-18 allow.
+func decode(line []byte) ([]jsonrpc.Message, error) {
+	if line[0] != '[' {
+		m, err := jsonrpc.DecodeMessage(line)
+		return []jsonrpc.Message{m}, err
+	}
+	var batch []json.RawMessage
+	if err := json.Unmarshal(line, &batch); err != nil {
+		return nil, err
+	}
+	var messages []jsonrpc.Message
+	for _, raw := range batch {
+		m, err := jsonrpc.DecodeMessage(raw)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+// readLine returns the next line, which is valid until the next call.
+func (s *stream) readLine() ([]byte, error) {
+	part, err := s.in.ReadSlice('\n')
+	if err == nil {
+		return part, nil
+	}
+	s.line = s.line[:0]
+	for {
+		if len(s.line)+len(part) > s.max {
+			return nil, fmt.Errorf("the server sent a message of more than %d bytes", s.max)
+		}
+		s.line = append(s.line, part...)
+		switch {
+		case err == nil:
+			line := s.line
+			if cap(line) > 1<<20 { // one large message does not hold its room for ever
+				s.line = nil
+			}
+			return line, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			if len(bytes.TrimSpace(s.line)) > 0 && errors.Is(err, io.EOF) {
+				return nil, fmt.Errorf("the server ended in the middle of a message: %s", excerpt(s.line))
+			}
+			return nil, err
+		}
+		part, err = s.in.ReadSlice('\n')
+	}
+}
+
+const maxExcerpt = 120
+
+// excerpt shows the start of foreign bytes on one line.
+func excerpt(b []byte) string {
+	if len(b) > maxExcerpt {
+		return fmt.Sprintf("%.*q… (%d bytes)", maxExcerpt, b, len(b))
+	}
+	return fmt.Sprintf("%q", b)
+}
+
+// Write sends a message. A server that does not read blocks it until ctx ends; a
+// message that was cut off by that ends the session.
+func (s *stream) Write(ctx context.Context, m jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	select {
+	case s.writing <- struct{}{}:
+		defer func() { <-s.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closed:
+		return io.ErrClosedPipe
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	data = append(data, '\n')
+	timed, ok := s.out.(interface{ SetWriteDeadline(time.Time) error })
+	if !ok || ctx.Done() == nil {
+		_, err = s.out.Write(data)
+		return err
+	}
+	fired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(fired)
+		_ = timed.SetWriteDeadline(time.Unix(1, 0))
+	})
+	n, err := s.out.Write(data)
+	if stop() {
+		return err
+	}
+	<-fired
+	_ = timed.SetWriteDeadline(time.Time{})
+	if err != nil && n > 0 {
+		s.Close()
+	}
+	return err
+}
+
+// Close ends the session, and a Read or Write that waits. It may be called again.
+func (s *stream) Close() error {
+	s.once.Do(func() {
+		close(s.closed)
+		s.closeErr = s.shut()
+	})
+	return s.closeErr
+}

@@ -1,0 +1,295 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
+)
+
+// upstream is one server: its session, if there is one, and what is known of it.
+type upstream struct {
+	// Fixed after newUpstream.
+	key   v1.Key
+	spec  *v1.MCPServer
+	owner *Upstreams
+	log   *slog.Logger
+
+	stderr    proc.Tail
+	legacy    atomic.Bool  // the server does not survive server/discover
+	transport atomic.Value // string
+
+	// Only the goroutine that opens a session uses these.
+	base *http.Transport // shared by all sessions of a server with a URL
+	auth oauthHandler    // keeps tokens from one session to the next
+
+	running sync.WaitGroup // every goroutine of the upstream
+	closing chan struct{}
+
+	mu       sync.Mutex
+	closed   bool // no session is opened any more
+	ended    bool // and no goroutine is started
+	current  *session
+	sessions map[*session]bool // that have not ended, those out of use included
+	opening  *opening
+	starts   int
+	failures int       // in a row
+	notTill  time.Time // no session is opened before
+	lastErr  error     // why there is no session
+	known    lists     // what the server last listed
+	dirty    bool      // the server said that its lists changed
+	refresh  bool      // a goroutine reads them anew
+}
+
+// opening is a session that is being opened; all who need it wait for done.
+type opening struct {
+	done chan struct{}
+	err  error
+}
+
+func newUpstream(owner *Upstreams, spec *v1.MCPServer) *upstream {
+	u := &upstream{key: spec.Key(), spec: spec, owner: owner, closing: make(chan struct{}), sessions: map[*session]bool{},
+		log: owner.opts.Logger.With(slog.String("server", spec.Metadata.Name))}
+	u.key.Kind = v1.KindMCPServer
+	u.stderr.Max = 64 << 10
+	switch {
+	case spec.Spec.Command != "":
+		u.transport.Store("stdio")
+	case spec.Spec.Transport == v1.TransportSSE:
+		u.transport.Store(v1.TransportSSE)
+	default:
+		u.transport.Store(v1.TransportStreamableHTTP)
+	}
+	return u
+}
+
+// unavailable is the error of a server that cannot be reached.
+func (u *upstream) unavailable(format string, args ...any) error {
+	return &v1.MCPError{Server: u.key.Name, Message: fmt.Sprintf(format, args...)}
+}
+
+// acquire returns the session, opening it when there is none. Who gets it must
+// release it. While the server is left alone after failures, it fails at once.
+func (u *upstream) acquire(ctx context.Context) (*session, error) {
+	for {
+		u.mu.Lock()
+		if s := u.current; s != nil && !s.ended() {
+			s.users++
+			u.mu.Unlock()
+			return s, nil
+		}
+		if u.closed {
+			u.mu.Unlock()
+			return nil, u.unavailable("the server is no longer in use")
+		}
+		if u.opening == nil {
+			if wait := u.notTill.Sub(u.owner.opts.Now()); wait > 0 {
+				err := u.leftAlone(wait)
+				u.mu.Unlock()
+				return nil, err
+			}
+			u.begin(ctx)
+		}
+		o := u.opening
+		u.mu.Unlock()
+		select {
+		case <-o.done:
+			if o.err != nil {
+				return nil, o.err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (u *upstream) leftAlone(wait time.Duration) error {
+	msg := u.lastErr.Error()
+	var mcp *v1.MCPError
+	if errors.As(u.lastErr, &mcp) {
+		msg = mcp.Message
+	}
+	return u.unavailable("%s; the next try is in %s", msg, max(wait.Round(10*time.Millisecond), 10*time.Millisecond))
+}
+
+// release gives a session back.
+func (u *upstream) release(s *session) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.users--
+	u.endUnused(s)
+}
+
+var errUnused = errors.New("the session is no longer used")
+
+// retire takes a session out of use: new calls get another, and it ends when the
+// last of its calls has ended. It is called under mu.
+func (u *upstream) retire(s *session) {
+	if s.retired {
+		return
+	}
+	s.retired = true
+	if u.current == s {
+		u.current = nil
+	}
+	u.endUnused(s)
+}
+
+func (u *upstream) endUnused(s *session) {
+	if s.retired && s.users == 0 && !u.ended {
+		u.running.Go(func() { s.shut(errUnused) })
+	}
+}
+
+// begin opens a session in a goroutine of its own: it is for everyone who waits, so
+// it does not end with the first of them. It is called under mu.
+func (u *upstream) begin(ctx context.Context) {
+	o := &opening{done: make(chan struct{})}
+	u.opening = o
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	u.running.Go(func() {
+		defer close(o.done)
+		defer cancel()
+		stop := u.untilClosing(cancel)
+		defer stop()
+		s, err := u.open(ctx)
+		u.opened(s, err)
+		o.err = err
+	})
+}
+
+// untilClosing calls cancel when the upstream is closed, until the function that it
+// returns is called.
+func (u *upstream) untilClosing(cancel func()) (stop func()) {
+	over := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-u.closing:
+			cancel()
+		case <-over:
+		}
+	})
+	return func() { close(over); watch.Wait() }
+}
+
+// opened notes how the opening of a session went.
+func (u *upstream) opened(s *session, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.opening = nil
+	if err != nil {
+		u.failed(err, false)
+		return
+	}
+	u.starts++
+	u.lastErr = nil
+	u.current = s
+	u.sessions[s] = true
+	if u.starts > 1 && !u.known.read.IsZero() {
+		u.reread() // another process may offer other tools
+	}
+	u.running.Go(func() { u.watch(s) })
+	switch {
+	case u.ended:
+		u.running.Go(func() { s.shut(errUnused) })
+	case u.closed:
+		u.retire(s)
+	}
+}
+
+// watch waits for the end of a session and cleans up after it.
+func (u *upstream) watch(s *session) {
+	s.watch()
+	u.mu.Lock()
+	if u.current == s {
+		u.current = nil
+		if s.proven.Load() {
+			u.failures = 0
+		}
+		err := u.unavailable("%s", s.mask(plain(s.why())))
+		u.log.Warn(err.Error())
+		u.failed(err, true)
+	}
+	u.mu.Unlock()
+	s.link.cut()
+	_ = s.client.Close()
+	s.link.end()
+	u.mu.Lock()
+	delete(u.sessions, s)
+	u.mu.Unlock()
+}
+
+const (
+	firstWait = 250 * time.Millisecond
+	lastWait  = 30 * time.Second
+)
+
+// failed sets when the next session may be opened: at once after the first death of
+// a session that worked, and then after a time that doubles. A fault of the
+// manifest is not the server's, and costs nothing to look at again.
+func (u *upstream) failed(err error, worked bool) {
+	u.lastErr = err
+	var invalid *v1.ValidationError
+	if errors.As(err, &invalid) {
+		return
+	}
+	u.failures++
+	if worked && u.failures == 1 {
+		u.notTill = time.Time{}
+		return
+	}
+	u.notTill = u.owner.opts.Now().Add(min(firstWait<<min(u.failures-1, 10), lastWait))
+}
+
+// close ends the sessions and waits for every goroutine.
+func (u *upstream) close() {
+	u.mu.Lock()
+	if !u.ended {
+		u.closed, u.ended = true, true
+		close(u.closing)
+	}
+	var live []*session
+	for s := range u.sessions {
+		live = append(live, s)
+	}
+	u.current = nil
+	u.mu.Unlock()
+	var shut sync.WaitGroup
+	for _, s := range live {
+		shut.Go(func() { s.shut(errors.New("toolctl closed the session")) })
+	}
+	shut.Wait()
+	u.running.Wait()
+	if u.base != nil {
+		u.base.CloseIdleConnections()
+	}
+}
+
+// leave ends the session once its calls have ended, without waiting.
+func (u *upstream) leave() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.closed = true
+	if u.current != nil {
+		u.retire(u.current)
+	}
+}
+
+// endIdle ends an upstream that was left, once nothing of it runs any more.
+func (u *upstream) endIdle() bool {
+	u.mu.Lock()
+	idle := len(u.sessions) == 0 && u.opening == nil && !u.refresh
+	u.mu.Unlock()
+	if idle {
+		u.close()
+	}
+	return idle
+}

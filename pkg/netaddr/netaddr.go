@@ -1,0 +1,121 @@
+// Package netaddr tells addresses of the public internet from all others, so that
+// what a manifest or a foreign server names does not lead into a private network.
+package netaddr
+
+import (
+	"context"
+	"fmt"
+
+	"net/netip"
+	"syscall"
+)
+
+// PrivateError says that an address is not on the public internet.
+type PrivateError struct {
+	Addr netip.Addr
+	// Kind says what the address is, for example "loopback".
+	Kind string
+}
+
+func (e *PrivateError) Error() string {
+	return fmt.Sprintf("the address %s (%s) is refused", e.Addr, e.Kind)
+}
+
+// special are the networks that are not the public internet: the special-purpose
+// registries of RFC 6890 and its updates, and the metadata services of clouds.
+// The first that holds an address names it.
+var special = []struct {
+	prefix netip.Prefix
+	kind   string
+}{
+	{netip.MustParsePrefix("169.254.169.254/32"), "cloud metadata"},
+	{netip.MustParsePrefix("168.63.129.16/32"), "cloud metadata"},
+	{netip.MustParsePrefix("100.100.100.200/32"), "cloud metadata"},
+	{netip.MustParsePrefix("fd00:ec2::/32"), "cloud metadata"},
+	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
+	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
+	{netip.MustParsePrefix("100.64.0.0/10"), "shared, RFC 6598"},
+	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
+	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
+	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
+	{netip.MustParsePrefix("192.0.0.0/24"), "protocol assignments"},
+	{netip.MustParsePrefix("192.0.2.0/24"), "documentation"},
+	{netip.MustParsePrefix("192.88.99.0/24"), "6to4 relay"},
+	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
+	{netip.MustParsePrefix("198.18.0.0/15"), "benchmarking"},
+	{netip.MustParsePrefix("198.51.100.0/24"), "documentation"},
+	{netip.MustParsePrefix("203.0.113.0/24"), "documentation"},
+	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved or broadcast"},
+	{netip.MustParsePrefix("::/128"), "unspecified"},
+	{netip.MustParsePrefix("::1/128"), "loopback"},
+	{netip.MustParsePrefix("fc00::/7"), "private"},
+	{netip.MustParsePrefix("fe80::/10"), "link-local"},
+	{netip.MustParsePrefix("ff00::/8"), "multicast"},
+	{netip.MustParsePrefix("2001::/23"), "protocol assignments"},
+	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
+	{netip.MustParsePrefix("3fff::/20"), "documentation"},
+}
+
+// globalUnicast is all of IPv6 that is given out to the public (RFC 4291, section 2.4).
+var globalUnicast = netip.MustParsePrefix("2000::/3")
+
+// embedding are IPv6 networks whose addresses lead to the IPv4 address within them.
+var embedding = []struct {
+	prefix netip.Prefix
+	at     int // first byte of the IPv4 address
+}{
+	{netip.MustParsePrefix("64:ff9b::/96"), 12}, // NAT64, RFC 6052
+	{netip.MustParsePrefix("2002::/16"), 2},     // 6to4, RFC 3056
+}
+
+// Check returns a [PrivateError] for an address that is not on the public internet.
+func Check(addr netip.Addr) error {
+	plain := addr.WithZone("").Unmap()
+	for _, e := range embedding {
+		if e.prefix.Contains(plain) {
+			b := plain.As16()
+			plain = netip.AddrFrom4([4]byte(b[e.at : e.at+4]))
+			break
+		}
+	}
+	for _, s := range special {
+		if s.prefix.Contains(plain) {
+			return &PrivateError{addr, s.kind}
+		}
+	}
+	if !plain.IsValid() || plain.Is6() && !globalUnicast.Contains(plain) {
+		return &PrivateError{addr, "not public"}
+	}
+	return nil
+}
+
+// CheckDial is a [net.Dialer]'s ControlContext: it sees the address that is about to
+// be connected to, so no answer of DNS can change after it.
+func CheckDial(_ context.Context, _, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("the address %q cannot be checked: %w", address, err)
+	}
+	return Check(ap.Addr())
+}
+
+// IsLoopbackHost reports whether a host of a URL names this machine: localhost and
+// its subdomains (RFC 6761, section 6.3), or a loopback address.
+func IsLoopbackHost(host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().IsLoopback()
+	}
+	const local = "localhost"
+	n := len(host) - len(local)
+	return n >= 0 && equalFold(host[n:], local) && (n == 0 || host[n-1] == '.')
+}
+
+func equalFold(a, b string) bool {
+	for i := range len(a) {
+		if a[i]|0x20 != b[i] {
+			return false
+		}
+	}
+	return true
+}

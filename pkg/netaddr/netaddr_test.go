@@ -1,0 +1,82 @@
+package netaddr
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestCheck(t *testing.T) {
+	tests := []struct{ addr, kind string }{
+		{"8.8.8.8", ""},
+		{"2606:4700:4700::1111", ""},
+		{"127.0.0.1", "loopback"},
+		{"127.9.9.9", "loopback"},
+		{"::1", "loopback"},
+		{"::ffff:127.0.0.1", "loopback"},
+		{"64:ff9b::7f00:1", "loopback"},
+		{"2002:a00:1::", "private"},
+		{"10.1.2.3", "private"},
+		{"172.31.255.255", "private"},
+		{"172.32.0.1", ""},
+		{"192.168.0.1", "private"},
+		{"169.254.169.254", "cloud metadata"},
+		{"169.254.1.1", "link-local"},
+		{"fe80::1%eth0", "link-local"},
+		{"fd00:ec2::254", "cloud metadata"},
+		{"fd12::1", "private"},
+		{"0.0.0.0", "unspecified"},
+		{"::", "unspecified"},
+		{"255.255.255.255", "reserved or broadcast"},
+		{"4000::1", "not public"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.addr, func(t *testing.T) {
+			err := Check(netip.MustParseAddr(tt.addr))
+			var private *PrivateError
+			switch {
+			case tt.kind == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case tt.kind != "" && (!errors.As(err, &private) || private.Kind != tt.kind):
+				t.Errorf("got %v, want kind %q", err, tt.kind)
+			}
+		})
+	}
+	if Check(netip.Addr{}) == nil {
+		t.Error("no address at all is let through")
+	}
+}
+
+func TestCheckFollowsTheEmbeddedAddress(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := [4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "v4"))
+		v4 := netip.AddrFrom4(b)
+		want := Check(v4) == nil
+		nat := [16]byte{0, 0x64, 0xff, 0x9b, 12: b[0], b[1], b[2], b[3]}
+		for _, v6 := range []netip.Addr{netip.AddrFrom16(v4.As16()), netip.AddrFrom16(nat),
+			netip.AddrFrom16([16]byte{0x20, 0x02, b[0], b[1], b[2], b[3]})} {
+			if got := Check(v6) == nil; got != want {
+				t.Fatalf("%s is let through: %v, and %s: %v", v6, got, v4, want)
+			}
+		}
+	})
+}
+
+func TestCheckDial(t *testing.T) {
+	for address, ok := range map[string]bool{"8.8.8.8:53": true, "127.0.0.1:1": false, "[::1]:1": false, "host:1": false} {
+		if err := CheckDial(t.Context(), "tcp", address, nil); (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func TestIsLoopbackHost(t *testing.T) {
+	for host, want := range map[string]bool{"localhost": true, "LocalHost": true, "a.localhost": true, "127.0.0.2": true, "::1": true,
+		"notlocalhost": false, "localhost.example.com": false, "10.0.0.1": false, "": false, "ocalhost": false} {
+		if got := IsLoopbackHost(host); got != want {
+			t.Errorf("%q: got %v", host, got)
+		}
+	}
+}
