@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -19,6 +20,15 @@ type argument struct {
 	in       string // path, query, header or body
 	required bool
 	schema   any
+	fallback string // of an optional header: its default as a string of a Go template
+}
+
+// template renders the argument in the URL or in a header.
+func (a *argument) template() string {
+	if a.fallback != "" {
+		return "{{default " + a.fallback + " ." + a.name + "}}"
+	}
+	return "{{." + a.name + "}}"
 }
 
 // arguments gives every parameter and body property a name of its own. A query
@@ -114,10 +124,10 @@ func (b *builder) parameter(p *openapi3.Parameter) {
 			return // OpenAPI 3.1.1, section 4.8.12.1: such a parameter is ignored
 		}
 		if !isToken(p.Name) {
-			b.note(what + " is not a header name: left out")
+			b.note(what + " is not the name of a header that can be set: left out")
 			return
 		}
-		if !p.Required {
+		if !p.Required && b.headerDefault(p) == "" {
 			b.note(what + " is optional and left out: a header template needs its argument; add it to spec.http.request.header_params where it is wanted")
 			return
 		}
@@ -140,9 +150,36 @@ func (b *builder) parameter(p *openapi3.Parameter) {
 		arg.schema = b.use(b.doc.schemas.Convert(place.at, place.node, schema.Request))
 		b.style(p, what, arg.schema)
 	}
+	if p.In == "header" && !p.Required {
+		arg.fallback = b.headerDefault(p)
+	}
 	raw, _ := b.doc.outline.at(p.Extensions)
 	arg.schema = annotate(arg.schema, p, raw.node)
 	b.args.add(arg)
+}
+
+// headerDefault returns the default of a header parameter as a string of a Go
+// template, or "" when it has none that can stand there.
+func (b *builder) headerDefault(p *openapi3.Parameter) string {
+	place, ok := b.doc.outline.schemaOf(p.Schema)
+	if !ok {
+		return ""
+	}
+	_, node, err := b.doc.schemas.Follow(place.at, place.node)
+	m, _ := node.(map[string]any)
+	if err != nil || m["default"] == nil {
+		return ""
+	}
+	value := text(m["default"])
+	if flag, ok := m["default"].(bool); ok {
+		value = strconv.FormatBool(flag)
+	}
+	// Nothing of a document may look like an action or a variable.
+	odd := func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune("${}`\"\\", r) }
+	if value == "" || strings.ContainsFunc(value, odd) {
+		return ""
+	}
+	return strconv.Quote(value)
 }
 
 // contentParameter is the schema of a parameter whose value is a document in a

@@ -47,7 +47,8 @@ func jsonMedia(content openapi3.Content) (string, *openapi3.MediaType) {
 
 // mediaHeader is the media type as a header says it; "" for those that name none.
 func mediaHeader(name string) string {
-	if strings.Contains(name, "*") || strings.ContainsAny(name, "${}\r\n") {
+	notPlain := func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune("*${}", r) }
+	if strings.ContainsFunc(name, notPlain) {
 		return ""
 	}
 	return name
@@ -70,10 +71,9 @@ func (b *builder) body(ref *openapi3.RequestBodyRef) (skip string) {
 	if ok && b.isEmpty(place) {
 		return ""
 	}
-	switch b.method {
-	case "GET", "HEAD", "DELETE":
+	if b.method == "GET" || b.method == "HEAD" {
 		if body.Required {
-			return "its " + b.method + " request needs a body: arguments of such a request go into the query"
+			return "its " + b.method + " request needs a body, and such a request has none"
 		}
 		b.note("the optional body of a " + b.method + " request is left out")
 		return ""
@@ -86,13 +86,29 @@ func (b *builder) body(ref *openapi3.RequestBodyRef) (skip string) {
 	}
 	if parts, ok := b.flatten(place); ok {
 		b.flatBody(parts, body.Required)
+		if b.method == "DELETE" && b.mapping == "" {
+			b.mapping = "@" // a DELETE request has a body only when it is mapped
+		}
 		return ""
 	}
 	f := b.doc.schemas.Convert(place.at, place.node, schema.Request)
-	arg := &argument{source: "body", in: "body", required: body.Required, schema: describe(b.use(f), body.Description)}
+	arg := &argument{source: "body", in: "body", required: true, schema: describe(b.use(f), body.Description)}
 	b.args.add(arg)
 	b.mapping = arg.name
+	if !body.Required && b.isObject(place) {
+		// A mapping that finds nothing sends nothing; without properties the body is {}.
+		arg.required, b.mapping = false, "not_null("+arg.name+", `{}`)"
+	} else if !body.Required {
+		b.note("the optional body is required: a request of this kind is not sent without one")
+	}
 	return ""
+}
+
+// isObject reports whether a schema is one of objects.
+func (b *builder) isObject(p place) bool {
+	_, node, err := b.doc.schemas.Follow(p.at, p.node)
+	m, ok := node.(map[string]any)
+	return err == nil && ok && (m["type"] == "object" || m["type"] == nil && m["properties"] != nil)
 }
 
 func describe(s any, text string) any {

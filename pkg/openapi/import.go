@@ -34,7 +34,7 @@ type Options struct {
 	// API without words such as "API". Example: GITHUB.
 	EnvPrefix string
 	// MaxSchemaBytes bounds each input and each output schema; what is farthest from
-	// the root is replaced by a schema that accepts anything. Default: 262144.
+	// the root is replaced by a schema that accepts anything. Default: 131072.
 	MaxSchemaBytes int
 	// Check reports whether a JSON Schema can be used; an operation whose input schema
 	// cannot is skipped, and an output schema that cannot is left out. Default: all can.
@@ -42,7 +42,7 @@ type Options struct {
 }
 
 // DefaultMaxSchemaBytes is the bound of a schema when Options names none.
-const DefaultMaxSchemaBytes = 256 << 10
+const DefaultMaxSchemaBytes = 128 << 10
 
 // A Set is what an import made of a document.
 type Set struct {
@@ -200,6 +200,11 @@ func (b *builder) build() (*v1.Tool, string, error) {
 	}
 	if strings.Contains(b.op.path, "#") {
 		return nil, "its path holds a fragment (#), which is never sent", nil
+	}
+	for segment := range strings.SplitSeq(b.op.path, "/") {
+		if segment == "." || segment == ".." {
+			return nil, `its path holds the segment "." or ".."`, nil
+		}
 	}
 	op, shared, skip := b.decode()
 	if skip != "" {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -54,6 +55,10 @@ func checkServer(u *url.URL) (string, error) {
 		return "", fmt.Errorf("server %q: %q is not a host name", u.Redacted(), u.Host)
 	}
 	u.Fragment, u.RawQuery = "", ""
+	u.Path, u.RawPath = path.Clean("/"+u.Path), "" // without . and .., which a manifest may not hold
+	if u.Path == "/" {
+		u.Path = ""
+	}
 	return strings.TrimSuffix(u.Scheme+"://"+u.Host+literal(u.EscapedPath()), "/"), nil
 }
 

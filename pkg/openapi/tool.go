@@ -114,7 +114,7 @@ func (b *builder) http(op *openapi3.Operation, server string) *v1.HTTPSpec {
 	var path strings.Builder
 	for _, s := range pathSegments(b.op.path) {
 		if s.param {
-			path.WriteString("{{." + b.args.by("path", s.text).name + "}}")
+			path.WriteString(b.args.by("path", s.text).template())
 		} else {
 			path.WriteString(literal(s.text))
 		}
@@ -131,7 +131,7 @@ func (b *builder) http(op *openapi3.Operation, server string) *v1.HTTPSpec {
 		if req.HeaderParams == nil {
 			req.HeaderParams = map[string]string{}
 		}
-		req.HeaderParams[a.source] = "{{." + a.name + "}}"
+		req.HeaderParams[a.source] = a.template()
 	}
 	c := b.credentials(op, server)
 	maps.Copy(b.headers, c.headers)

@@ -1,0 +1,386 @@
+package openapi_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"toolctl.dev/toolctl/pkg/openapi"
+)
+
+const petDoc = `
+openapi: 3.0.3
+info: {title: Pets, version: "1"}
+servers: [{url: https://pets.example}]
+paths:
+  /pets:
+    get:
+      operationId: listPets
+      summary: List pets
+      tags: [read]
+      parameters:
+        - {name: limit, in: query, schema: {type: integer, maximum: 100}}
+      responses: {'204': {description: none}}
+    post:
+      operationId: createPet
+      summary: Add a pet
+      tags: [write]
+      requestBody: {required: true, content: {application/json: {schema: {type: object, required: [name], properties: {name: {type: string}}}}}}
+      responses: {'204': {description: none}}
+`
+
+// a folder is a place where documents are imported again and again.
+type folder struct {
+	t   *testing.T
+	dir string
+}
+
+func newFolder(t *testing.T) *folder { return &folder{t, filepath.Join(t.TempDir(), "tools")} }
+
+func (f *folder) importDoc(text string, o openapi.FolderOptions) *openapi.Report {
+	f.t.Helper()
+	r, err := f.tryImport(text, openapi.Options{}, o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return r
+}
+
+func (f *folder) tryImport(text string, o openapi.Options, fo openapi.FolderOptions) (*openapi.Report, error) {
+	f.t.Helper()
+	doc, err := openapi.Parse([]byte(text), "pets.yaml", "", nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	set, err := doc.Import(f.t.Context(), o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return set.WriteFolder(f.t.Context(), f.dir, fo)
+}
+
+func (f *folder) read(name string) string {
+	f.t.Helper()
+	b, err := os.ReadFile(filepath.Join(f.dir, name))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// edit replaces text of a file, which must be there once.
+func (f *folder) edit(name, from, to string) {
+	f.t.Helper()
+	text := f.read(name)
+	if strings.Count(text, from) != 1 {
+		f.t.Fatalf("%s: %q is there %d times\n%s", name, from, strings.Count(text, from), text)
+	}
+	f.write(name, strings.Replace(text, from, to, 1))
+}
+
+func (f *folder) write(name, text string) {
+	f.t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// all returns every file of the folder.
+func (f *folder) all() map[string]string {
+	f.t.Helper()
+	entries, err := os.ReadDir(f.dir)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m := map[string]string{}
+	for _, e := range entries {
+		m[e.Name()] = f.read(e.Name())
+	}
+	return m
+}
+
+func summary(r *openapi.Report) []string {
+	var out []string
+	for _, c := range r.Changes {
+		line := c.Action + " " + c.File
+		for _, k := range c.Conflicts {
+			line += fmt.Sprintf(" [%s ours=%s theirs=%s]", k.Path, k.Ours, k.Theirs)
+		}
+		for _, fault := range c.Faults {
+			line += " fault: " + fault.String()
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func (f *folder) want(r *openapi.Report, lines ...string) {
+	f.t.Helper()
+	if diff := cmp.Diff(lines, summary(r)); diff != "" {
+		f.t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+func replace(t *testing.T, text, from, to string) string {
+	t.Helper()
+	if !strings.Contains(text, from) {
+		t.Fatalf("no %q", from)
+	}
+	return strings.Replace(text, from, to, 1)
+}
+
+func TestImportAgainChangesNothing(t *testing.T) {
+	f := newFolder(t)
+	f.want(f.importDoc(petDoc, openapi.FolderOptions{}), "created create-pet.yaml", "created list-pets.yaml")
+	before := f.all()
+	if _, ok := before[openapi.LockFile]; !ok || len(before) != 3 {
+		t.Errorf("files: %v", before)
+	}
+	f.want(f.importDoc(petDoc, openapi.FolderOptions{}), "unchanged create-pet.yaml", "unchanged list-pets.yaml")
+	if diff := cmp.Diff(before, f.all()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHandEditsAreKept(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.edit("list-pets.yaml", "spec:\n", "# Ask Ann before changing this.\nspec:\n  timeout_ms: 5000 # slow upstream\n")
+	f.edit("list-pets.yaml", "description: List pets", "description: 'All pets, newest first'")
+	// The document changes another field of the same tool, and adds one.
+	next := replace(t, petDoc, "maximum: 100}}", "maximum: 50}}\n        - {name: sort, in: query, schema: {type: string}}")
+	f.want(f.importDoc(next, openapi.FolderOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
+	got := f.read("list-pets.yaml")
+	for _, want := range []string{"# Ask Ann before changing this.\n", "timeout_ms: 5000 # slow upstream", "description: 'All pets, newest first'", "maximum: 50", "      sort:\n        type: string", "- limit\n      - sort"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	before := f.all()
+	f.want(f.importDoc(next, openapi.FolderOptions{}), "unchanged create-pet.yaml", "unchanged list-pets.yaml")
+	if diff := cmp.Diff(before, f.all()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCommentsAloneAreKept(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.edit("create-pet.yaml", "spec:\n", "# A note.\nspec:\n")
+	next := replace(t, petDoc, "summary: Add a pet", "summary: Add one pet")
+	f.want(f.importDoc(next, openapi.FolderOptions{}), "merged create-pet.yaml", "unchanged list-pets.yaml")
+	if got := f.read("create-pet.yaml"); !strings.Contains(got, "# A note.\n") || !strings.Contains(got, "description: Add one pet") {
+		t.Error(got)
+	}
+}
+
+func TestConflictKeepsOurs(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.edit("list-pets.yaml", "maximum: 100", "maximum: 10")
+	next := replace(t, petDoc, "maximum: 100", "maximum: 200")
+	r := f.importDoc(next, openapi.FolderOptions{})
+	f.want(r, "unchanged create-pet.yaml", "merged list-pets.yaml [/spec/input_schema/properties/limit/maximum ours=10 theirs=200]")
+	if r.Conflicts() != 1 {
+		t.Errorf("%d conflicts", r.Conflicts())
+	}
+	if got := f.read("list-pets.yaml"); !strings.Contains(got, "maximum: 10\n") {
+		t.Error(got)
+	}
+	// It is told once: the file is the decision.
+	if r := f.importDoc(next, openapi.FolderOptions{}); r.Conflicts() != 0 {
+		t.Errorf("told again: %v", summary(r))
+	}
+}
+
+func TestOperationGone(t *testing.T) {
+	next := petDoc[:strings.Index(petDoc, "    post:")]
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.want(f.importDoc(next, openapi.FolderOptions{}), "gone create-pet.yaml", "unchanged list-pets.yaml")
+	f.read("create-pet.yaml")
+	f.want(f.importDoc(next, openapi.FolderOptions{Prune: true, DryRun: true}), "pruned create-pet.yaml", "unchanged list-pets.yaml")
+	f.read("create-pet.yaml")
+	f.want(f.importDoc(next, openapi.FolderOptions{Prune: true}), "pruned create-pet.yaml", "unchanged list-pets.yaml")
+	if _, ok := f.all()["create-pet.yaml"]; ok {
+		t.Error("it is still there")
+	}
+	f.want(f.importDoc(petDoc, openapi.FolderOptions{}), "created create-pet.yaml", "unchanged list-pets.yaml")
+}
+
+func TestPruneKeepsHandEdits(t *testing.T) {
+	next := petDoc[:strings.Index(petDoc, "    post:")]
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.edit("create-pet.yaml", "description: Add a pet", "description: Mine")
+	r := f.importDoc(next, openapi.FolderOptions{Prune: true})
+	if r.Conflicts() != 1 || r.Changes[0].Action != openapi.ActionGone {
+		t.Errorf("%v", summary(r))
+	}
+	f.read("create-pet.yaml")
+}
+
+func TestFileRemovedByHandStaysRemoved(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	if err := os.Remove(filepath.Join(f.dir, "create-pet.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	f.want(f.importDoc(petDoc, openapi.FolderOptions{}), "absent create-pet.yaml", "unchanged list-pets.yaml")
+	if _, ok := f.all()["create-pet.yaml"]; ok {
+		t.Error("it came back")
+	}
+}
+
+func TestForeignFileIsNotTouched(t *testing.T) {
+	f := newFolder(t)
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f.write("create-pet.yaml", "mine: true\n")
+	r := f.importDoc(petDoc, openapi.FolderOptions{})
+	f.want(r, "refused create-pet.yaml", "created list-pets.yaml")
+	if r.Conflicts() != 1 || f.read("create-pet.yaml") != "mine: true\n" {
+		t.Error("the file was touched")
+	}
+}
+
+func TestOperationMoves(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.edit("list-pets.yaml", "description: List pets", "description: Mine")
+	moved := strings.Replace(petDoc, "/pets:", "/v2/pets:", 1)
+	f.want(f.importDoc(moved, openapi.FolderOptions{}), "updated create-pet.yaml", "merged list-pets.yaml")
+	if got := f.read("list-pets.yaml"); !strings.Contains(got, "url: https://pets.example/v2/pets") || !strings.Contains(got, "description: Mine") {
+		t.Error(got)
+	}
+	renamed := replace(t, moved, "operationId: listPets", "operationId: findPets")
+	f.want(f.importDoc(renamed, openapi.FolderOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
+	if got := f.read("list-pets.yaml"); !strings.Contains(got, "name: find-pets") || !strings.Contains(got, "description: Mine") {
+		t.Error(got)
+	}
+}
+
+func TestFilterLeavesOthersAlone(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	filter, err := openapi.NewFilter([]string{"tag=read"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.tryImport(petDoc, openapi.Options{Filter: filter}, openapi.FolderOptions{Prune: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.want(r, "unchanged list-pets.yaml")
+	f.want(f.importDoc(petDoc, openapi.FolderOptions{}), "unchanged create-pet.yaml", "unchanged list-pets.yaml")
+}
+
+func TestAnotherAPIIsRefused(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	doc, err := openapi.Parse([]byte(strings.Replace(petDoc, "title: Pets", "title: Cars", 1)), "cars.yaml", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := doc.Import(t.Context(), openapi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = set.WriteFolder(t.Context(), f.dir, openapi.FolderOptions{Prune: true})
+	if err == nil || !strings.Contains(err.Error(), `holds the import of "Pets" from pets.yaml`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDryRunWritesNothing(t *testing.T) {
+	f := newFolder(t)
+	f.want(f.importDoc(petDoc, openapi.FolderOptions{DryRun: true}), "created create-pet.yaml", "created list-pets.yaml")
+	if _, err := os.Stat(f.dir); !os.IsNotExist(err) {
+		t.Errorf("the folder was made: %v", err)
+	}
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	before := f.all()
+	f.edit("create-pet.yaml", "description: Add a pet", "description: Mine")
+	before["create-pet.yaml"] = f.read("create-pet.yaml")
+	next := replace(t, petDoc, "summary: Add a pet", "summary: Theirs")
+	r := f.importDoc(next, openapi.FolderOptions{DryRun: true})
+	if r.Conflicts() != 1 {
+		t.Errorf("%v", summary(r))
+	}
+	if diff := cmp.Diff(before, f.all()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMergedManifestIsChecked(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.edit("create-pet.yaml", "spec:\n", "spec:\n  colour: red\n")
+	r := f.importDoc(replace(t, petDoc, "summary: Add a pet", "summary: Theirs"), openapi.FolderOptions{})
+	if len(r.Changes[0].Faults) == 0 || !strings.Contains(r.Changes[0].Faults[0].String(), "create-pet.yaml:") || r.Conflicts() == 0 {
+		t.Errorf("%v", summary(r))
+	}
+}
+
+func TestUnreadableFilesAreReported(t *testing.T) {
+	tests := []struct{ name, file, text, want string }{
+		{"a manifest that is no YAML", "create-pet.yaml", "a: [", "was changed by hand and cannot be read"},
+		{"a lock that is no JSON", openapi.LockFile, "{", "restore it from version control"},
+		{"a lock that leads elsewhere", openapi.LockFile, `{"tools": [{"operation": "POST /pets", "file": "../../x.yaml", "manifest": {}}]}`, "is not a file of an import"},
+		{"a lock with a broken manifest", openapi.LockFile, `{"tools": [{"operation": "POST /pets", "file": "x.yaml", "manifest": 1e9999}]}`, "tools[0].manifest"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFolder(t)
+			f.importDoc(petDoc, openapi.FolderOptions{})
+			f.write(tt.file, tt.text)
+			_, err := f.tryImport(petDoc, openapi.Options{}, openapi.FolderOptions{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if f.read(tt.file) != tt.text {
+				t.Error("the file was touched")
+			}
+		})
+	}
+}
+
+// TestAliasesSurvive: a file that a person wrote with an anchor says the right
+// thing after a merge, even where its text cannot be kept.
+func TestAliasesSurvive(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.edit("list-pets.yaml", "maximum: 100", "maximum: &most 100\n        x-most: *most")
+	r := f.importDoc(replace(t, petDoc, "maximum: 100", "maximum: 70"), openapi.FolderOptions{})
+	got := f.read("list-pets.yaml")
+	if !strings.Contains(got, "maximum: 70") || !strings.Contains(got, "x-most: 100") || len(r.Changes[1].Faults) > 0 {
+		t.Errorf("%v\n%s", summary(r), got)
+	}
+}
+
+func TestSwappedNamesDoNotOverwrite(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	swapped := strings.NewReplacer("operationId: listPets", "operationId: createPet", "operationId: createPet", "operationId: listPets").Replace(petDoc)
+	r := f.importDoc(swapped, openapi.FolderOptions{})
+	f.want(r, "updated create-pet.yaml", "updated list-pets.yaml")
+	if got := f.read("list-pets.yaml"); !strings.Contains(got, "name: create-pet") || !strings.Contains(got, "method: GET") {
+		t.Error(got)
+	}
+	names := slices.Sorted(func(yield func(string) bool) {
+		for n := range f.all() {
+			if !yield(n) {
+				return
+			}
+		}
+	})
+	if diff := cmp.Diff([]string{"create-pet.yaml", "list-pets.yaml", openapi.LockFile}, names); diff != "" {
+		t.Error(diff)
+	}
+}
