@@ -70,25 +70,26 @@ func (r *Report) Conflicts() int {
 // A Change is what happened to the file of one operation.
 type Change struct {
 	// File is the name in the folder.
-	File string
+	File string `json:"file"`
 	// Operation is method and path. Example: GET /pets/{petId}.
-	Operation string
+	Operation string `json:"operation"`
 	// Action is one of the Action constants.
-	Action string
+	Action string `json:"action"`
 	// Conflicts are the fields that the file and the document changed differently. The
 	// file keeps its own, and they are reported once.
-	Conflicts []Conflict
+	Conflicts []Conflict `json:"conflicts,omitempty"`
 	// Faults are what is wrong with the manifest after merging.
-	Faults []v1.Fault
+	Faults []v1.Fault `json:"faults,omitempty"`
 }
 
 // A Conflict is a field that was changed by hand and by the document.
 type Conflict struct {
 	// Path is the JSON pointer of the field in the manifest.
-	Path string
-	// Ours is the value in the file, Theirs that of the document, as JSON; "" where the
-	// field is not there.
-	Ours, Theirs string
+	Path string `json:"path"`
+	// Ours is the value in the file as JSON; "" where the field is not there.
+	Ours string `json:"ours"`
+	// Theirs is the value of the document as JSON; "" where the field is not there.
+	Theirs string `json:"theirs"`
 }
 
 // WriteFolder writes one file a tool into dir, which is made when it is not
@@ -267,6 +268,7 @@ func (w *folderWriter) merge(change *Change, disk []byte, entry *lockEntry, thei
 	if err != nil {
 		return err
 	}
+	ownProvenance(base, ours, theirs)
 	merged, conflicts := merge.Three(base, ours, theirs)
 	for _, c := range conflicts {
 		change.Conflicts = append(change.Conflicts, Conflict{Path: c.Path, Ours: shown(c.Ours), Theirs: shown(c.Theirs)})
@@ -290,6 +292,35 @@ func (w *folderWriter) merge(change *Change, disk []byte, entry *lockEntry, thei
 	}
 	_, change.Faults = manifest.Decode(change.File, text, manifest.Options{})
 	return w.write(change.File, text)
+}
+
+// ownProvenance makes the annotations of the import its own: they say what was
+// imported last and are no one's to disagree with. One that a person removed
+// stays removed. It changes base.
+func ownProvenance(base, ours, theirs any) {
+	b := annotations(base)
+	if b == nil {
+		return
+	}
+	o, t := annotations(ours), annotations(theirs)
+	for _, key := range []string{AnnotationSource, AnnotationOperation, AnnotationVersion, AnnotationHash} {
+		from := t
+		if _, kept := o[key]; kept {
+			from = o
+		}
+		if v, ok := from[key]; ok {
+			b[key] = v
+		} else {
+			delete(b, key)
+		}
+	}
+}
+
+func annotations(tree any) map[string]any {
+	m, _ := tree.(map[string]any)
+	m, _ = m["metadata"].(map[string]any)
+	m, _ = m["annotations"].(map[string]any)
+	return m
 }
 
 // rest reports the operations of the last import that this one does not write.

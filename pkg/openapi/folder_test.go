@@ -198,6 +198,23 @@ func TestConflictKeepsOurs(t *testing.T) {
 	}
 }
 
+// TestProvenanceIsNoConflict: who removed or changed an annotation of the import
+// is not asked about it.
+func TestProvenanceIsNoConflict(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.edit("list-pets.yaml", "    toolctl.dev/openapi-operation: GET /pets\n", "")
+	f.edit("list-pets.yaml", "openapi-version: \"1\"", "openapi-version: mine")
+	text := f.read("create-pet.yaml")
+	from, to := strings.Index(text, "  annotations:"), strings.Index(text, "spec:")
+	f.write("create-pet.yaml", text[:from]+text[to:])
+	next := replace(t, strings.ReplaceAll(petDoc, "204", "200"), `version: "1"`, `version: "2"`)
+	f.want(f.importDoc(next, openapi.FolderOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
+	if got := f.read("list-pets.yaml"); strings.Contains(got, "openapi-operation") || !strings.Contains(got, `openapi-version: "2"`) {
+		t.Error(got)
+	}
+}
+
 func TestOperationGone(t *testing.T) {
 	next := petDoc[:strings.Index(petDoc, "    post:")]
 	f := newFolder(t)

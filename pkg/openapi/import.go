@@ -71,17 +71,17 @@ type Tool struct {
 // A Skip is an operation that was not imported.
 type Skip struct {
 	// Operation is method and path. Example: POST /upload.
-	Operation string
+	Operation string `json:"operation"`
 	// Reason is one sentence.
-	Reason string
+	Reason string `json:"reason"`
 }
 
 // EnvUse says where the value of an environment variable is sent.
 type EnvUse struct {
 	// Variable is its name. Example: PETSTORE_API_KEY.
-	Variable string
+	Variable string `json:"variable"`
 	// Hosts are the hosts that get it, sorted.
-	Hosts []string
+	Hosts []string `json:"hosts"`
 }
 
 var isEnvPrefix = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)

@@ -55,7 +55,7 @@ type Converter struct {
 
 // maxSteps is the most schemas that are looked at for one document. It is far
 // above the largest public documents, and ends documents made to be dear.
-const maxSteps = 10_000_000
+const maxSteps = 5_000_000
 
 // step counts n schemas, and reports whether that many may be looked at.
 func (c *Converter) step(n int) bool {

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/openapi"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+type importOpenAPIOptions struct {
+	*app
+	dir              string
+	include, exclude []string
+	folder           openapi.FolderOptions
+	set              openapi.Options
+}
+
+// newImportOpenAPICmd makes `import openapi`.
+func newImportOpenAPICmd(a *app) *cobra.Command {
+	o := &importOpenAPIOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "openapi FILE|URL|-",
+		Short: "Make Tool manifests from an OpenAPI document",
+		Long: `Make Tool manifests from an OpenAPI 3.0 or 3.1 document, one for each operation:
+as a stream of YAML on stdout, or with --dir as one file a tool.
+
+Credentials are read from environment variables, which stderr names. A document
+may refer to other files of its folder; nothing but the URL that is given is
+fetched. What a manifest cannot say is reported on stderr.
+
+Importing into the same folder again keeps changes made by hand: the file
+openapi-import.lock in it holds what was generated last, and what the document
+changed since is merged field by field. Where a file and the document changed one
+field differently the file keeps its value, the conflict is reported, and the
+command ends with status 1.
+
+Filters are KEY=GLOB with a KEY of tag, path, method or operation. * stands for
+text without a slash, ** for any text. Globs of one KEY are alternatives, those of
+different KEYs must all match.
+
+Output formats (-o): yaml (the default, without --dir); table (the default),
+json or name (with --dir).`,
+		Example: `  toolctl import openapi petstore.yaml --dir tools/petstore
+  toolctl import openapi https://api.example.com/openapi.json --include tag=pets --exclude method=DELETE
+  toolctl import openapi api.yaml --server http://localhost:8080 | toolctl validate -f -`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("expected one file or URL of an OpenAPI document, got %s", count(len(args), "argument"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.dir, "dir", "d", "", "folder for one file a tool (default: a stream on stdout)")
+	f.StringArrayVar(&o.include, "include", nil, "import only operations that match KEY=GLOB; may be repeated")
+	f.StringArrayVar(&o.exclude, "exclude", nil, "leave out operations that match KEY=GLOB; may be repeated")
+	f.StringVar(&o.set.Server, "server", "", "URL that replaces the servers of the document")
+	f.StringVar(&o.set.Prefix, "prefix", "", "text before the name of each tool, such as github-")
+	f.StringVar(&o.set.EnvPrefix, "env-prefix", "", "start of the names of environment variables (default: the API's title)")
+	f.BoolVar(&o.folder.Prune, "prune", false, "remove the files of operations that are gone, unless they were changed by hand")
+	f.BoolVar(&o.folder.DryRun, "dry-run", false, "say what would happen in --dir and write nothing")
+	_ = cmd.MarkFlagDirname("dir")
+	return cmd
+}
+
+func (o *importOpenAPIOptions) run(ctx context.Context, source string) error {
+	formats := []string{"yaml"}
+	if o.dir != "" {
+		formats = []string{"table", "json", "name"}
+	} else if o.folder.Prune || o.folder.DryRun {
+		return usagef("--prune and --dry-run are about a folder: name it with --dir")
+	}
+	format, err := o.format(formats...)
+	if err != nil {
+		return err
+	}
+	if o.set.Filter, err = openapi.NewFilter(o.include, o.exclude); err != nil {
+		return usageError{err}
+	}
+	o.set.Namespace = o.namespace
+	cache := validate.NewCache(validate.Options{})
+	o.set.Check = func(raw json.RawMessage) error { return cache.Schema(raw, validate.Draft2020).Compile() }
+	doc, err := openapi.Load(ctx, source, openapi.LoadOptions{Stdin: o.in})
+	if err != nil {
+		return err
+	}
+	set, err := doc.Import(ctx, o.set)
+	if err != nil {
+		return err
+	}
+	if len(set.Tools) == 0 && len(set.Skipped) == 0 {
+		return &v1.NotFoundError{Kind: "operation", Name: strings.Join(append(o.include, o.exclude...), " ")}
+	}
+	o.explain(set)
+	if o.dir == "" {
+		return set.WriteStream(o.out)
+	}
+	report, err := set.WriteFolder(ctx, o.dir, o.folder)
+	if err != nil {
+		return err
+	}
+	return o.printReport(format, set, report)
+}
+
+// explain says on stderr what was left out and which variables the tools read.
+func (o *importOpenAPIOptions) explain(set *openapi.Set) {
+	const most = 20
+	list := func(n int, what string, line func(int) string) {
+		for i := range n {
+			if i == most && !o.verbose {
+				fmt.Fprintf(o.err, "… and %s; --verbose shows all\n", count(n-most, "more "+what))
+				return
+			}
+			fmt.Fprintln(o.err, oneLine(line(i)))
+		}
+	}
+	list(len(set.Warnings), "warning", func(i int) string { return set.Warnings[i].String() })
+	list(len(set.Skipped), "skipped operation", func(i int) string {
+		return "skipped " + set.Skipped[i].Operation + ": " + set.Skipped[i].Reason
+	})
+	for _, e := range set.Env {
+		fmt.Fprintf(o.err, "the tools read %s and send it to %s\n", e.Variable, strings.Join(e.Hosts, ", "))
+	}
+}
+
+// importReport is what import openapi --dir -o json prints.
+type importReport struct {
+	Source   string           `json:"source"`
+	Title    string           `json:"title"`
+	Version  string           `json:"version"`
+	Changes  []openapi.Change `json:"changes"`
+	Skipped  []openapi.Skip   `json:"skipped"`
+	Warnings []v1.Fault       `json:"warnings"`
+	Env      []openapi.EnvUse `json:"env"`
+	DryRun   bool             `json:"dry_run,omitempty"`
+}
+
+func (o *importOpenAPIOptions) printReport(format string, set *openapi.Set, r *openapi.Report) error {
+	switch format {
+	case "json":
+		err := printJSON(o.out, importReport{
+			Source: set.Source, Title: set.Title, Version: set.Version, DryRun: o.folder.DryRun,
+			Changes: orEmpty(r.Changes), Skipped: orEmpty(set.Skipped), Warnings: orEmpty(set.Warnings), Env: orEmpty(set.Env),
+		})
+		if err != nil {
+			return err
+		}
+	case "name":
+		for _, c := range r.Changes {
+			fmt.Fprintln(o.out, c.File)
+		}
+	default:
+		o.printChanges(r)
+	}
+	if n := r.Conflicts(); n > 0 {
+		return statusError{exitFailed, fmt.Sprintf("%s to look at in %s", count(n, "conflict"), o.dir)}
+	}
+	return nil
+}
+
+// printChanges prints what changed, and how many files did not.
+func (o *importOpenAPIOptions) printChanges(r *openapi.Report) {
+	same := 0
+	t := newTable(o.out, "ACTION", "FILE", "OPERATION")
+	for _, c := range r.Changes {
+		if c.Action == openapi.ActionUnchanged && len(c.Conflicts) == 0 {
+			same++
+			continue
+		}
+		t.row(c.Action, c.File, c.Operation)
+	}
+	if same < len(r.Changes) {
+		_ = t.Flush()
+	}
+	suffix := ""
+	if o.folder.DryRun {
+		suffix = " (dry run)"
+	}
+	fmt.Fprintf(o.out, "%s, %d unchanged%s\n", count(len(r.Changes), "file"), same, suffix)
+	for _, c := range r.Changes {
+		for _, k := range c.Conflicts {
+			fmt.Fprintf(o.err, "conflict %s: %s: kept %s, the document has %s\n", c.File, v1.FieldPath(k.Path), shownValue(k.Ours), shownValue(k.Theirs))
+		}
+		for _, f := range c.Faults {
+			fmt.Fprintln(o.err, f)
+		}
+		if c.Action == openapi.ActionRefused {
+			fmt.Fprintf(o.err, "conflict %s: it is there and not from an import: kept\n", c.File)
+		}
+	}
+}
+
+// shownValue is a value of a conflict in a line.
+func shownValue(json string) string {
+	if json == "" {
+		return "nothing"
+	}
+	return oneLine(shorten(json, 80))
+}
+
+// orEmpty is the list as JSON shows it: never null.
+func orEmpty[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return l
+}
