@@ -28,7 +28,7 @@ func newImportOpenAPICmd(a *app) *cobra.Command {
 		Use:   "openapi FILE|URL|-",
 		Short: "Make Tool manifests from an OpenAPI document",
 		Long: `Make Tool manifests from an OpenAPI 3.0 or 3.1 document, one for each operation:
-as a stream of YAML on stdout, or with --dir as one file a tool.
+as a stream of YAML on stdout, or with --out as one file a tool.
 
 Credentials are read from environment variables, which stderr names. A document
 may refer to other files of its folder; nothing but the URL that is given is
@@ -44,9 +44,9 @@ Filters are KEY=GLOB with a KEY of tag, path, method or operation. * stands for
 text without a slash, ** for any text. Globs of one KEY are alternatives, those of
 different KEYs must all match.
 
-Output formats (-o): yaml (the default, without --dir); table (the default),
-json or name (with --dir).`,
-		Example: `  toolctl import openapi petstore.yaml --dir tools/petstore
+Output formats (-o): yaml (the default, without --out); table (the default),
+json or name (with --out).`,
+		Example: `  toolctl import openapi petstore.yaml --out tools/petstore
   toolctl import openapi https://api.example.com/openapi.json --include tag=pets --exclude method=DELETE
   toolctl import openapi api.yaml --server http://localhost:8080 | toolctl validate -f -`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -58,15 +58,15 @@ json or name (with --dir).`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.dir, "dir", "d", "", "folder for one file a tool (default: a stream on stdout)")
+	f.StringVar(&o.dir, "out", "", "folder to write a file for each tool into (default: all to stdout)")
 	f.StringArrayVar(&o.include, "include", nil, "import only operations that match KEY=GLOB; may be repeated")
 	f.StringArrayVar(&o.exclude, "exclude", nil, "leave out operations that match KEY=GLOB; may be repeated")
 	f.StringVar(&o.set.Server, "server", "", "URL that replaces the servers of the document")
 	f.StringVar(&o.set.Prefix, "prefix", "", "text before the name of each tool, such as github-")
 	f.StringVar(&o.set.EnvPrefix, "env-prefix", "", "start of the names of environment variables (default: the API's title)")
 	f.BoolVar(&o.folder.Prune, "prune", false, "remove the files of operations that are gone, unless they were changed by hand")
-	f.BoolVar(&o.folder.DryRun, "dry-run", false, "say what would happen in --dir and write nothing")
-	_ = cmd.MarkFlagDirname("dir")
+	f.BoolVar(&o.folder.DryRun, "dry-run", false, "say what would happen in --out and write nothing")
+	_ = cmd.MarkFlagDirname("out")
 	return cmd
 }
 
@@ -75,7 +75,7 @@ func (o *importOpenAPIOptions) run(ctx context.Context, source string) error {
 	if o.dir != "" {
 		formats = []string{"table", "json", "name"}
 	} else if o.folder.Prune || o.folder.DryRun {
-		return usagef("--prune and --dry-run are about a folder: name it with --dir")
+		return usagef("--prune and --dry-run are about a folder: name it with --out")
 	}
 	format, err := o.format(formats...)
 	if err != nil {
@@ -130,7 +130,7 @@ func (o *importOpenAPIOptions) explain(set *openapi.Set) {
 	}
 }
 
-// importReport is what import openapi --dir -o json prints.
+// importReport is what import openapi --out -o json prints.
 type importReport struct {
 	Source   string           `json:"source"`
 	Title    string           `json:"title"`
