@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"os/exec"
+	"strconv"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
@@ -13,7 +14,10 @@ import (
 // and nothing else of the environment.
 func (r *resolver) command() proc.Spec {
 	s := &r.server.Spec
-	p := proc.Spec{Args: s.Args}
+	p := proc.Spec{Args: make([]string, len(s.Args))}
+	for i, arg := range s.Args {
+		p.Args[i] = r.expand(v1.Pointer("/spec/args", strconv.Itoa(i)), arg)
+	}
 	vars := map[string]string{}
 	for i, name := range append([]string{"PATH", "HOME"}, s.EnvPassthrough...) {
 		if v, ok := r.env(name); ok {
@@ -56,7 +60,7 @@ func (u *upstream) start(s *session, p proc.Spec) (link, error) {
 	if err != nil {
 		return nil, proc.StartError(u.spec.Spec.Command, err)
 	}
-	st := newStream(c.Stdout, c.Stdin, u.owner.opts.MaxMessageBytes, func() error {
+	st := newStream(c.Stdout, c.Stdin, u.owner.opts.MaxMessageBytes, s.oddLine, func() error {
 		err := c.Stdin.Close()
 		c.Stdout.Close()
 		return err
@@ -66,5 +70,10 @@ func (u *upstream) start(s *session, p proc.Spec) (link, error) {
 
 // dialled is the link over a stream that Options.Dial opened.
 func (u *upstream) dialled(s *session, rwc io.ReadWriteCloser) link {
-	return &streamLink{s: s, stream: newStream(rwc, rwc, u.owner.opts.MaxMessageBytes, rwc.Close)}
+	return &streamLink{s: s, stream: newStream(rwc, rwc, u.owner.opts.MaxMessageBytes, s.oddLine, rwc.Close)}
+}
+
+// oddLine logs a line that is JSON and no message.
+func (s *session) oddLine(line []byte) {
+	s.log.Warn("the server wrote what is not JSON-RPC; it is left out", slog.String("line", s.mask(excerpt(line))))
 }

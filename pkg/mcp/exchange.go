@@ -25,6 +25,9 @@ type exchange struct {
 	gone   atomic.Bool  // the server does not know the session any more, and did nothing
 	status atomic.Int32 // of the HTTP response
 
+	stream atomic.Pointer[stream] // that it went into, if it did
+	end    atomic.Int64           // where it ended there
+
 	progress chan Progress // nil when nobody asked
 
 	answer atomic.Pointer[answer]
@@ -34,6 +37,14 @@ type exchange struct {
 type answer struct {
 	result json.RawMessage
 	err    *jsonrpc.Error
+}
+
+// reached reports whether the request may have reached the server.
+func (x *exchange) reached() bool {
+	if st := x.stream.Load(); st != nil && !st.mayHaveRead(x.end.Load()) {
+		return false
+	}
+	return x.sent.Load()
 }
 
 type exchangeKey struct{}

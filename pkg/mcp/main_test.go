@@ -177,12 +177,13 @@ func rawServer(answer func(method string, params json.RawMessage) (string, bool)
 		}
 		result, raw := answer(m.Method, m.Params)
 		switch {
+		case raw && result == "":
 		case raw:
 			fmt.Println(result)
 		case result == "":
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", m.ID)
 		default:
-			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, strings.ReplaceAll(result, "\n", " "))
 		}
 	}
 }
@@ -215,6 +216,12 @@ var rawAnswers = map[string]func(string, json.RawMessage) (string, bool){
 		{"name":"twice","inputSchema":{"type":"object"}},
 		{"name":"","inputSchema":{"type":"object"}}, 7, null,
 		{"name":"readOnly","title":"Read","annotations":{"readOnlyHint":true,"title":"Other"},"inputSchema":{"type":"object"}}]}`),
+	"ignores": func(method string, p json.RawMessage) (string, bool) {
+		if method == "server/discover" {
+			return "", true
+		}
+		return rawTools(`{"tools":[]}`)(method, p)
+	},
 	"badjson": func(method string, p json.RawMessage) (string, bool) {
 		if method == "tools/call" {
 			return "Listening on port 3000", true
@@ -256,6 +263,15 @@ var rawAnswers = map[string]func(string, json.RawMessage) (string, bool){
 		}
 		return rawTools(`{"tools":[]}`)(method, p)
 	},
+}
+
+// serveSSE serves the SDK's server over the older HTTP transport.
+func serveSSE(t testing.TB) *httptest.Server {
+	t.Helper()
+	s := newSDKServer()
+	h := httptest.NewServer(sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return s }, nil))
+	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+	return h
 }
 
 // stdio is the manifest of this binary in a role.

@@ -84,6 +84,9 @@ func (u *upstream) attempt(ctx context.Context, version string) (*session, error
 		}
 		return nil, err
 	}
+	if why := s.reason(); why != nil {
+		err = why
+	}
 	if status := int(x.status.Load()); status >= 300 {
 		return nil, u.unavailable("no session: %s", statusText(status))
 	}

@@ -66,7 +66,7 @@ func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, err
 		if x.gone.Load() {
 			u.drop(s, errors.New("the server does not know the session any more"))
 		}
-		again := !x.sent.Load() || x.gone.Load() || r.retry && repeatable(int(x.status.Load()))
+		again := !x.reached() || x.gone.Load() || r.retry && repeatable(int(x.status.Load()))
 		if !again || attempt == maxAttempts {
 			return nil, attempt, u.lost(s, x, r, err)
 		}
@@ -186,7 +186,7 @@ func (u *upstream) lost(s *session, x *exchange, r request, err error) error {
 		// The reason comes a moment after the calls were told.
 		select {
 		case <-s.done:
-			return u.unavailable("%s", clip(s.mask(plain(s.why())), maxErrorText))
+			return u.unavailable("%s", clip(s.mask(plain(s.reason())), maxErrorText))
 		case <-time.After(reasonWait(err)):
 		}
 	}

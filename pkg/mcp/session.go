@@ -35,7 +35,7 @@ type session struct {
 	mu      sync.Mutex
 	pending map[jsonrpc.ID]*exchange // of transports that carry all messages in one stream
 	tokens  map[string]*exchange     // by progress token
-	reason  error                    // why it ended, as far as it is known
+	cause   error                    // why it ended, as far as it is known
 
 	done chan struct{} // closed when the session ended
 
@@ -72,27 +72,22 @@ func (s *session) ended() bool {
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reason == nil {
-		s.reason = err
+	if s.cause == nil {
+		s.cause = err
 	}
 }
 
-func (s *session) why() error {
+// reason returns what fail was told; nil when it was told nothing.
+func (s *session) reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reason == nil {
-		return errors.New("the session ended")
-	}
-	return s.reason
+	return s.cause
 }
 
 // watch waits for the end of the session. A dead child and a stream that broke end it.
 func (s *session) watch() {
 	err := s.client.Wait()
-	s.mu.Lock()
-	known := s.reason != nil
-	s.mu.Unlock()
-	if !known {
+	if s.reason() == nil {
 		if o := s.link.outcome(err == nil); o != nil {
 			err = o
 		}
@@ -132,8 +127,10 @@ func connect(ctx context.Context, l link, s *session, o *sdk.ClientOptions, who 
 		err = ctx.Err()
 	}
 	if err != nil {
-		lost := errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed)
-		dead := l.outcome(lost && ctx.Err() == nil)
+		var dead error
+		if s.reason() == nil && ctx.Err() == nil {
+			dead = l.outcome(errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed))
+		}
 		l.cut()
 		l.end()
 		return &connectError{err, dead}
@@ -201,6 +198,12 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := t.next(ctx)
 		if err != nil {
+			if l, ok := t.s.link.(*streamLink); ok {
+				l.settle()
+			}
+			if !errors.Is(err, io.EOF) { // of an end without a word, the child's own end says more
+				t.s.fail(fmt.Errorf("the session was lost: %w", err))
+			}
 			return nil, err
 		}
 		var x *exchange
@@ -238,6 +241,14 @@ func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
 		x.id = m.ID
 		t.s.mu.Unlock()
 		x.sent.Store(true)
+		err := t.Connection.Write(ctx, m)
+		if st, ok := t.Connection.(*stream); ok {
+			x.stream.Store(st)
+			if err != nil {
+				x.sent.Store(false) // what was cut off is no message to the server
+			}
+		}
+		return err
 	}
 	return t.Connection.Write(ctx, m)
 }
@@ -283,15 +294,38 @@ func (l *streamLink) outcome(wait bool) error {
 		return nil
 	}
 	if wait {
-		select {
-		case <-l.child.Exited():
-		case <-time.After(500 * time.Millisecond):
-		}
+		l.waitExit()
 	}
 	select {
 	case <-l.child.Exited():
 		return fmt.Errorf("its process ended: %s", l.child.Outcome())
 	default:
 		return nil
+	}
+}
+
+// waitExit gives a child whose stream ended a moment to end too.
+func (l *streamLink) waitExit() {
+	t := time.NewTimer(500 * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-l.child.Exited():
+	case <-l.stream.closed: // by us: it will not end before it is told
+	case <-t.C:
+	}
+}
+
+// settle finds out, after the stream ended, how far a child that is dead had read.
+func (l *streamLink) settle() {
+	if l.child == nil {
+		return
+	}
+	l.waitExit()
+	select {
+	case <-l.child.Exited():
+		if n, ok := l.child.Unread(); ok {
+			l.stream.settle(n)
+		}
+	default:
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -22,7 +23,11 @@ type stream struct {
 	out io.Writer
 	max int // bytes of one message
 
-	shut    func() error // closes in and out
+	written int64             // bytes, while writing is held
+	settled atomic.Bool       // the reader at the other end is gone
+	read    atomic.Int64      // and has read so many bytes
+	shut    func() error      // closes in and out
+	odd     func(line []byte) // takes lines that are left out
 	writing chan struct{}
 
 	queue []jsonrpc.Message // what is left of a batch
@@ -33,8 +38,8 @@ type stream struct {
 	closeErr error
 }
 
-func newStream(in io.Reader, out io.Writer, max int, shut func() error) *stream {
-	return &stream{in: bufio.NewReaderSize(in, 64<<10), out: out, max: max, shut: shut,
+func newStream(in io.Reader, out io.Writer, max int, odd func([]byte), shut func() error) *stream {
+	return &stream{in: bufio.NewReaderSize(in, 64<<10), out: out, max: max, odd: odd, shut: shut,
 		writing: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
@@ -61,12 +66,27 @@ func (s *stream) Read(context.Context) (jsonrpc.Message, error) {
 			continue
 		}
 		if s.queue, err = decode(line); err != nil {
-			return nil, fmt.Errorf("the server wrote what is not JSON-RPC: %s", excerpt(line))
+			s.queue = nil
+			if !harmless(line) {
+				return nil, fmt.Errorf("the server wrote what is not JSON-RPC: %s", excerpt(line))
+			}
+			s.odd(line)
 		}
 	}
 	m := s.queue[0]
 	s.queue = s.queue[1:]
 	return m, nil
+}
+
+// harmless reports whether a line that is no JSON-RPC may be left out: it is JSON,
+// such as a log line on the wrong stream, and answers no request.
+func harmless(line []byte) bool {
+	var m struct{ ID, Result, Error json.RawMessage }
+	if line[0] != '{' || json.Unmarshal(line, &m) != nil {
+		return false
+	}
+	answer := len(m.Result) > 0 || len(m.Error) > 0
+	return !answer || len(m.ID) == 0 || string(m.ID) == "null"
 }
 
 // decode reads one message, or the batch that versions before 2025-06-18 allow.
@@ -148,6 +168,10 @@ func (s *stream) Write(ctx context.Context, m jsonrpc.Message) error {
 		return ctx.Err()
 	}
 	data = append(data, '\n')
+	s.written += int64(len(data))
+	if x := exchangeOf(ctx); x != nil {
+		x.end.Store(s.written)
+	}
 	timed, ok := s.out.(interface{ SetWriteDeadline(time.Time) error })
 	if !ok || ctx.Done() == nil {
 		_, err = s.out.Write(data)
@@ -169,6 +193,17 @@ func (s *stream) Write(ctx context.Context, m jsonrpc.Message) error {
 	}
 	return err
 }
+
+// settle notes that the other end is gone and has left so many bytes unread.
+func (s *stream) settle(unread int) {
+	s.writing <- struct{}{}
+	s.read.Store(s.written - int64(unread))
+	<-s.writing
+	s.settled.Store(true)
+}
+
+// mayHaveRead reports whether the other end may have read what ends at a place.
+func (s *stream) mayHaveRead(end int64) bool { return !s.settled.Load() || s.read.Load() >= end }
 
 // Close ends the session, and a Read or Write that waits. It may be called again.
 func (s *stream) Close() error {

@@ -214,7 +214,7 @@ func (u *upstream) watch(s *session) {
 		if s.proven.Load() {
 			u.failures = 0
 		}
-		err := u.unavailable("%s", s.mask(plain(s.why())))
+		err := u.unavailable("%s", s.mask(plain(s.reason())))
 		u.log.Warn(err.Error())
 		u.failed(err, true)
 	}
