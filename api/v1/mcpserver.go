@@ -36,7 +36,9 @@ type MCPServerSpec struct {
 	Description string `json:"description,omitempty"`
 	// Command is the program to start; it speaks MCP over its stdin and stdout. Example: npx.
 	Command string `json:"command,omitempty"`
-	// Args are the program's arguments. Example: ["-y", "@modelcontextprotocol/server-memory"].
+	// Args are the program's arguments; ${VAR} and ${VAR:-default} are read from the environment.
+	// Every user of the machine can see them: secrets belong in env.
+	// Example: ["-y", "@modelcontextprotocol/server-memory"].
 	Args []string `json:"args,omitempty"`
 	// Env sets variables of the program; ${VAR} and ${VAR:-default} are read from the environment.
 	// Example: {API_KEY: "${FS_API_KEY}"}.
