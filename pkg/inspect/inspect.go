@@ -49,6 +49,9 @@ func Schema(path string, schema json.RawMessage) []v1.Fault {
 	return fs[:min(len(fs), maxFindings)]
 }
 
+// mechanical are the keywords whose texts are for programs.
+var mechanical = map[string]bool{"$ref": true, "$dynamicRef": true, "$id": true, "$schema": true, "$anchor": true, "pattern": true, "format": true, "type": true, "contentEncoding": true, "contentMediaType": true}
+
 func walk(path string, v any, depth int, fs *[]v1.Fault) {
 	if depth > maxDepth || len(*fs) >= maxFindings {
 		return
@@ -68,6 +71,9 @@ func walk(path string, v any, depth int, fs *[]v1.Fault) {
 		slices.Sort(keys)
 		for _, k := range keys {
 			*fs = append(*fs, Text(path, k)...)
+			if _, ok := v[k].(string); ok && mechanical[k] {
+				continue
+			}
 			walk(v1.Pointer(path, k), v[k], depth+1, fs)
 		}
 	}
@@ -104,6 +110,31 @@ func excerpt(runes []rune, from, to int) string {
 	}
 	if end < len(runes) {
 		b.WriteString("…")
+	}
+	return b.String()
+}
+
+// Show returns a text for a person's terminal: hidden characters as ⟨U+200B⟩, except
+// for the selectors and joiners that hold emoji and words together.
+func Show(s string) string {
+	runes := []rune(s)
+	rtl := hasRTL(runes)
+	var b strings.Builder
+	for i := 0; i < len(runes); {
+		c, end := class(runes[i]), i+1
+		if c != "" {
+			for end < len(runes) && class(runes[end]) == c {
+				end++
+			}
+		}
+		if c == "" || allowed(runes, i, end, c, rtl) && c != bidi {
+			b.WriteString(string(runes[i:end]))
+		} else {
+			for _, r := range runes[i:end] {
+				fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+			}
+		}
+		i = end
 	}
 	return b.String()
 }

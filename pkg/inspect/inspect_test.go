@@ -75,7 +75,7 @@ func TestHonest(t *testing.T) {
 		"Sets the system prompt of an assistant. Returns the full conversation of a ticket.",
 		"Emoji: \U0001F600 \u2764\ufe0f \U0001F468\u200d\U0001F469\u200d\U0001F467 \U0001F3F4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f \U0001F3F3\ufe0f\u200d\U0001F308 \U0001F937\U0001F3FD\u200d\u2642\ufe0f 1\ufe0f\u20e3",
 		"فارسی: می\u200cخواهم \u200f(متن)\u200e \u2067abc\u2069", "हिन्दी: क्\u200dष", "עברית \u200f1", "漢字\u8fbb\U000e0100", "Zürich, 東京, Ελλάδα, Ñandú — “quotes” … 10\u00a0km",
-		"Create multiple new entities in the knowledge graph", "Execute SQL on the server; environment variables are read from .env",
+		"Create multiple new entities in the knowledge graph", "Refuses paths such as /etc/passwd", "Execute SQL on the server; environment variables are read from .env",
 	} {
 		for _, f := range inspect.Text("", text) {
 			t.Errorf("%q: %s", text, f.Message)
@@ -96,6 +96,16 @@ func TestTool(t *testing.T) {
 	want := []string{"/spec/hints/title", "/spec/input_schema/properties/a/description", "/spec/input_schema/properties", "/spec/input_schema/properties/ignore previous instructions/enum/0"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestShow(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain \u2764\ufe0f": "plain \u2764\ufe0f", "a\u200bb": "a⟨U+200B⟩b", "\x1b[31m": "⟨U+001B⟩[31m", "\u05d0\u200f": "\u05d0⟨U+200F⟩", "\U000e0041\U000e0042": "⟨U+E0041⟩⟨U+E0042⟩",
+	} {
+		if got := inspect.Show(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ var rules = []rule{
 			`|<\s?(?:system|instructions?|hidden|secret|admin|assistant)\s?>[\s\S]+?<\s?/\s?(?:system|instructions?|hidden|secret|admin|assistant)\s?>`)},
 	{"credentials", "it names a file that holds credentials", phrase(
 		`(?:~|\$HOME|%USERPROFILE%|/home/\w+|/root)[/\\]\.(?:ssh|aws|gnupg|kube|docker|cursor|netrc|npmrc|pypirc|claude|config[/\\]gcloud)\b` +
-			`|\bid_(?:rsa|ed25519|ecdsa)\b|\bclaude_desktop_config\.json\b|/etc/(?:shadow|passwd)\b|\.aws/credentials\b`)},
+			`|\bid_(?:rsa|ed25519|ecdsa)\b|\bclaude_desktop_config\.json\b|/etc/shadow\b|\.aws/credentials\b`)},
 	{"exfiltrate", "it asks for what the model knows to be sent on", phrase(
 		`\b(?:pass|include|put|append|add|attach|provide|send|copy|paste|supply|repeat|output|print) ` + gap +
 			`(?:the )?(?:(?:entire|full|whole|complete) (?:conversation|chat|message)(?: history)?|system prompt|contents? of your (?:context|instructions)|your (?:system prompt|instructions))\b`)},
