@@ -39,7 +39,7 @@ var layout = map[string]struct{ may, never []string }{
 	"schemas":               {may: []string{"api/v1"}},
 	"schemas/gen":           {may: []string{"api/v1"}},
 	"cmd/toolctl": {may: []string{"api/v1", "pkg/manifest", "pkg/validate", "pkg/policy", "pkg/registry", "pkg/executors",
-		"pkg/openapi", "pkg/store", "pkg/lock", "pkg/inspect", "pkg/mcpconfig", "schemas"}},
+		"pkg/openapi", "pkg/store", "pkg/mcp", "pkg/lock", "pkg/inspect", "pkg/mcpconfig", "schemas"}},
 }
 
 const (

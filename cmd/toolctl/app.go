@@ -34,6 +34,8 @@ type app struct {
 	namespace string
 	output    string
 	verbose   bool
+	locked    bool
+	lockFile  string
 }
 
 func (a *app) logger() *slog.Logger {
@@ -49,10 +51,11 @@ type workspace struct {
 	reg   *registry.Registry
 	store *store.Store // nil when there is none
 	set   *manifest.Set
+	mcp   *upstream
 }
 
 func (w *workspace) Close() error {
-	err := w.reg.Close()
+	err := errors.Join(w.reg.Close(), w.mcp.Close())
 	if w.store != nil {
 		err = errors.Join(err, w.store.Close())
 	}
@@ -88,13 +91,17 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 			return nil, err
 		}
 	}
-	o.executors.Env, o.executors.Logger = a.env, a.logger()
+	w.mcp = a.newUpstream(objects, o.executors.AllowPrivateNetwork)
+	o.executors.Env, o.executors.Logger, o.executors.Upstream = a.env, a.logger(), w.mcp
 	opts := registry.Options{Executors: executors.All(o.executors), Logger: a.logger()}
 	if w.store != nil {
 		opts.Counters, opts.Audit = w.store, w.store
 	}
-	w.reg, err = registry.New(objects, opts)
-	return w, err
+	if w.reg, err = registry.New(objects, opts); err != nil {
+		return nil, errors.Join(err, w.mcp.Close())
+	}
+	w.mcp.attach(w.reg)
+	return w, nil
 }
 
 func storedObjects(ctx context.Context, s *store.Store, o store.ListOptions) ([]v1.Object, error) {

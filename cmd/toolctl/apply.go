@@ -115,8 +115,19 @@ func (a *app) loadAll(ctx context.Context, quiet bool) (*manifest.Set, error) {
 }
 
 // check reads manifests and returns every fault that can be found without a call.
+// The place of every field takes more memory than the objects, so the files are
+// read for the places only when there is a fault that needs one.
 func (a *app) check(ctx context.Context, paths []string) (*manifest.Set, []v1.Fault, error) {
-	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: a.in, Fields: true})
+	places := slices.Contains(paths, "-") // stdin is read once
+	set, faults, err := a.checkOnce(ctx, paths, places)
+	if err == nil && !places && len(faults) > len(set.Faults) {
+		return a.checkOnce(ctx, paths, true)
+	}
+	return set, faults, err
+}
+
+func (a *app) checkOnce(ctx context.Context, paths []string, places bool) (*manifest.Set, []v1.Fault, error) {
+	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: a.in, Fields: places})
 	if err != nil {
 		return nil, nil, usageError{err}
 	}

@@ -83,6 +83,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	}
 	defer w.Close()
 	o.warnFaults(w)
+	o.prepare(ctx, w, o.tool)
 	call := v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Timeout: o.timeout}
 	if o.dryRun {
 		plan, err := w.reg.Plan(ctx, call)

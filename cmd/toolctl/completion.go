@@ -115,3 +115,8 @@ func (a *app) completeNamespaces(cmd *cobra.Command, _ []string, prefix string) 
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
+
+// completeServers completes names of MCP servers.
+func (a *app) completeServers(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return names(a.items(cmd, registry.Query{Kind: v1.KindMCPServer, Namespace: a.namespace}), "", prefix), cobra.ShellCompDirectiveNoFileComp
+}

@@ -13,19 +13,23 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
 func newDescribeCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	var offline bool
+	cmd := &cobra.Command{
 		Use:   "describe KIND/NAME",
 		Short: "Show one object, its state and what applies to it",
 		Long: `Show one object for people: where it stands, whether it is ready and why not,
-its spec, and for a tool the policies that govern it. Values of environment
-variables are never shown.`,
+its spec, for a tool the policies that govern it, and for an MCP server what it
+says and offers and the end of its stderr. Values of environment variables are
+never shown.`,
 		Example: `  toolctl describe tool/get-weather
-  toolctl describe -f manifests/ toolpolicy careful`,
+  toolctl describe -f manifests/ toolpolicy careful
+  toolctl describe mcpserver files`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,6 +48,9 @@ variables are never shown.`,
 			w.reg.Check(cmd.Context())
 			a.warnFaults(w)
 			for i, name := range names {
+				if kind == v1.KindTool && !offline {
+					a.prepare(cmd.Context(), w, name)
+				}
 				it, err := w.reg.Get(kind, a.namespace, name)
 				if err != nil {
 					return err
@@ -52,20 +59,34 @@ variables are never shown.`,
 					fmt.Fprintln(a.out)
 				}
 				var rec *store.Record
-				if w.set == nil {
+				if w.set == nil && it.Server == (v1.Key{}) {
 					r, err := w.store.Get(cmd.Context(), it.Object.Head().Key())
 					if err != nil {
 						return err
 					}
 					rec = &r
 				}
+				var state *mcp.ServerState
+				if kind == v1.KindMCPServer && !offline && len(it.Reasons) == 0 {
+					state = &w.mcp.discover(cmd.Context(), it.Object.Head().Key())[0]
+					if it, err = w.reg.Get(kind, a.namespace, name); err != nil {
+						return err
+					}
+				}
 				if err := describe(cmd.Context(), a.out, w.reg, it, rec); err != nil {
 					return err
+				}
+				if state != nil {
+					if err := a.describeState(*state); err != nil {
+						return err
+					}
 				}
 			}
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&offline, "no-discover", false, "do not ask MCP servers what they offer")
+	return cmd
 }
 
 func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it registry.Item, rec *store.Record) error {
@@ -78,8 +99,8 @@ func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it reg
 	if len(h.Metadata.Annotations) > 0 {
 		line("Annotations", strings.ReplaceAll(labelText(h.Metadata.Annotations), ",", ", "))
 	}
-	if !h.Source.IsZero() {
-		line("Source", h.Source.String())
+	if it.Server != (v1.Key{}) || !h.Source.IsZero() {
+		line("Source", sourceText(it))
 	}
 	if rec != nil {
 		line("Version", fmt.Sprintf("%d (generation %d)", rec.ResourceVersion, rec.Generation))

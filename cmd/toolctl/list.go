@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -20,6 +22,9 @@ type listOptions struct {
 	selector string
 	limit    int
 	offset   int
+	offline  bool
+
+	states []mcp.ServerState // of the servers that were asked
 }
 
 func newListCmd(a *app) *cobra.Command {
@@ -31,13 +36,25 @@ func newListCmd(a *app) *cobra.Command {
 		Long: `List objects: all of them, those of one kind, or some by name. A name may end
 in "*". An object that cannot be used is listed as not ready; -o wide says why.
 
+'list tools' and 'list prompts' ask the MCP servers for theirs too, as does
+'list mcpservers -o wide' for their state; --no-discover leaves the servers alone.
+'list resources' lists what the servers offer to 'toolctl read'.
+
 Output formats (-o): table, wide, json, yaml, name.`,
 		Example: `  toolctl list
   toolctl list tools -l team=payments -o wide
   toolctl list tool/get-weather -o yaml
-  toolctl list -f manifests/ tools -o name`,
+  toolctl list -f manifests/ tools -o name
+  toolctl list mcpservers -o wide
+  toolctl list resources`,
 		ValidArgsFunction: a.completeResources,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if len(args) > 0 && (args[0] == "resources" || args[0] == "resource") {
+				if len(args) > 1 {
+					return usagef("list resources takes no names: see 'toolctl read'")
+				}
+				return a.listResources(cmd.Context())
+			}
 			if o.kind, o.names, err = resource(args); err != nil {
 				return err
 			}
@@ -48,6 +65,7 @@ Output formats (-o): table, wide, json, yaml, name.`,
 	f.StringVarP(&o.selector, "selector", "l", "", "labels that objects must have, such as team=pay,tier!=old")
 	f.IntVar(&o.limit, "limit", 0, "most objects to list (default: all)")
 	f.IntVar(&o.offset, "offset", 0, "objects to skip")
+	f.BoolVar(&o.offline, "no-discover", false, "do not ask MCP servers what they offer")
 	return cmd
 }
 
@@ -69,6 +87,7 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 		w.reg.Check(ctx) // a store's objects were checked when they were applied
 	}
 	o.warnFaults(w)
+	o.discover(ctx, w, format == "wide")
 	items, total, err := o.query(w.reg)
 	if err != nil {
 		return err
@@ -99,6 +118,9 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 func (o *listOptions) query(reg *registry.Registry) ([]registry.Item, int, error) {
 	q := registry.Query{Kind: o.kind, Namespace: o.namespace, Selector: o.selector, Limit: o.limit, Offset: o.offset}
 	if len(o.names) == 0 {
+		if o.kind == v1.KindPrompt {
+			return o.queryPrompts(reg, q)
+		}
 		p, err := reg.List(q)
 		return p.Items, p.Total, usageIf(err)
 	}
@@ -149,8 +171,16 @@ func (o *listOptions) printTables(items []registry.Item, wide bool) error {
 func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefix bool) error {
 	detail, title := details(kind)
 	head := []string{"NAMESPACE", "NAME", "READY", title}
-	if kind == v1.KindTool {
+	servers := kind == v1.KindMCPServer && wide && !o.offline
+	sourced := !wide && slices.ContainsFunc(items, func(it registry.Item) bool { return it.Server != v1.Key{} })
+	switch {
+	case kind == v1.KindTool:
 		head = []string{"NAMESPACE", "NAME", "MODE", "READY", title}
+	case servers:
+		head = []string{"NAMESPACE", "NAME", "READY", "STATUS", "PROTOCOL", "TOOLS", "LATENCY", title}
+	}
+	if sourced {
+		head = append(head[:len(head)-1], "SOURCE", title)
 	}
 	if wide {
 		head = append(head, "LABELS", "SOURCE", "REASON")
@@ -166,9 +196,16 @@ func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefi
 		if tool := it.Tool(); tool != nil {
 			cells = append(cells, tool.Mode())
 		}
-		cells = append(cells, readyText(it), shorten(detail(it.Object), 60))
+		cells = append(cells, readyText(it))
+		if servers {
+			cells = append(cells, o.stateCells(h.Key())...)
+		}
+		if sourced {
+			cells = append(cells, sourceText(it))
+		}
+		cells = append(cells, shorten(inspect.Show(detail(it.Object)), 60))
 		if wide {
-			cells = append(cells, labelText(h.Metadata.Labels), cmp.Or(h.Source.String(), "-"), cmp.Or(shorten(it.Reason(), 160), "-"))
+			cells = append(cells, labelText(h.Metadata.Labels), sourceText(it), cmp.Or(shorten(inspect.Show(it.Reason()), 160), "-"))
 		}
 		t.row(cells...)
 	}

@@ -71,6 +71,7 @@ Output formats (-o): table, json, yaml.`,
 			}
 			defer w.Close()
 			a.warnFaults(w)
+			a.prepare(cmd.Context(), w, call.Tool)
 			ex, err := w.reg.ExplainPolicy(cmd.Context(), call)
 			if err != nil {
 				return err

@@ -43,6 +43,8 @@ With -f a command works on those files and folders. Without it, on the store:
 	p.StringVar(&a.dsn, "store", "", "store to use (default: $TOOLCTL_STORE, else .toolctl/state.db)")
 	p.StringVarP(&a.namespace, "namespace", "n", "", "namespace (default: all)")
 	p.StringVarP(&a.output, "output", "o", "", "output format; the command's help says which")
+	p.BoolVar(&a.locked, "locked", false, "refuse tools of MCP servers that differ from toolctl.lock")
+	p.StringVar(&a.lockFile, "lock-file", "", "lock to use (default: the nearest toolctl.lock upwards)")
 	p.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens to stderr")
 	_ = root.RegisterFlagCompletionFunc("namespace", a.completeNamespaces)
 
@@ -57,8 +59,8 @@ With -f a command works on those files and folders. Without it, on the store:
 			root.AddCommand(c)
 		}
 	}
-	add("use", newCallCmd(a), newListCmd(a), newDescribeCmd(a), newPolicyCmd(a))
-	add("keep", newInitCmd(a), newValidateCmd(a), newApplyCmd(a), newDeleteCmd(a))
+	add("use", newCallCmd(a), newListCmd(a), newDescribeCmd(a), newReadCmd(a), newRenderCmd(a), newWaitCmd(a), newPolicyCmd(a))
+	add("keep", newInitCmd(a), newValidateCmd(a), newApplyCmd(a), newDeleteCmd(a), newImportCmd(a), newLockCmd(a))
 	add("help", newExplainCmd(a), newCompletionCmd(a), newVersionCmd(a))
 	root.SetHelpCommandGroupID("help")
 	return root

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+)
+
+func newImportCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import",
+		Short: "Make manifests of what others describe",
+		Long:  "Make manifests of what others describe: configurations of MCP clients, MCP servers,\nand OpenAPI documents.",
+		Example: `  toolctl import mcp-config claude_desktop_config.json
+  toolctl import mcp --tools -- npx -y @modelcontextprotocol/server-memory`,
+		Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newImportMCPConfigCmd(a), newImportMCPCmd(a), newImportOpenAPICmd(a))
+	return cmd
+}
+
+// manifestWriter writes manifests: one stream to stdout, or a file each into a folder.
+type manifestWriter struct {
+	*app
+	dir   string
+	force bool
+}
+
+func (m *manifestWriter) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&m.dir, "out", "", "folder to write a file for each manifest into (default: all to stdout)")
+	cmd.Flags().BoolVar(&m.force, "force", false, "overwrite files that are there")
+	_ = cmd.MarkFlagDirname("out")
+}
+
+// write writes all or nothing: a file that is there is an error before any is written.
+func (m *manifestWriter) write(objects []v1.Object) error {
+	texts := make([][]byte, len(objects))
+	for i, o := range objects {
+		if m.namespace != "" {
+			o.Head().Metadata.Namespace = m.namespace
+		}
+		text, err := manifest.MarshalYAML(o)
+		if err != nil {
+			return err
+		}
+		texts[i] = text
+	}
+	if m.dir == "" {
+		for i, text := range texts {
+			if i > 0 {
+				fmt.Fprintln(m.out, "---")
+			}
+			if _, err := m.out.Write(text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := os.MkdirAll(m.dir, 0o755); err != nil {
+		return err
+	}
+	paths := make([]string, len(objects))
+	var there []error
+	for i, o := range objects {
+		paths[i] = filepath.Join(m.dir, o.Head().Metadata.Name+".yaml")
+		if _, err := os.Lstat(paths[i]); err == nil && !m.force {
+			there = append(there, usagef("%s is there already: use --force to overwrite it", paths[i]))
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			there = append(there, err)
+		}
+	}
+	if err := errors.Join(there...); err != nil {
+		return err
+	}
+	for i, text := range texts {
+		if err := os.WriteFile(paths[i], text, 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintln(m.out, paths[i])
+	}
+	return nil
+}
+
+// readInput reads a file, or stdin for "-", of a bounded size.
+func (a *app) readInput(file string, limit int64) ([]byte, error) {
+	in := a.in
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = usagef("%s: over %d bytes", file, limit)
+	}
+	return data, err
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcpconfig"
+)
+
+type importMCPOptions struct {
+	manifestWriter
+	name      string
+	transport string
+	env       []string
+	tools     bool
+}
+
+func newImportMCPCmd(a *app) *cobra.Command {
+	o := &importMCPOptions{manifestWriter: manifestWriter{app: a}}
+	cmd := &cobra.Command{
+		Use:   "mcp [flags] (-- COMMAND [ARG]... | URL)",
+		Short: "Make the manifest of one MCP server, and of its tools",
+		Long: `Make the manifest of one MCP server: a command that speaks MCP over stdio, or a
+URL. With --tools the server is asked, and there is a Tool manifest of mode mcp for
+each tool that it offers; without, nothing is started.`,
+		Example: `  toolctl import mcp -- npx -y @modelcontextprotocol/server-filesystem /srv/docs
+  toolctl import mcp --name docs --tools https://mcp.example.com/mcp --out tools/`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("expected -- and a command, or a URL")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.name, "name", "", "name of the server (default: of the package, the program or the host)")
+	f.StringVar(&o.transport, "transport", "", "transport of a URL: streamable_http or sse (default: streamable_http)")
+	f.StringArrayVar(&o.env, "env", nil, "variable of the command as NAME=VALUE, or NAME for the environment's own; may be repeated")
+	f.BoolVar(&o.tools, "tools", false, "ask the server, and make a Tool manifest for each of its tools")
+	o.flags(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions([]string{v1.TransportStreamableHTTP, v1.TransportSSE}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (o *importMCPOptions) run(ctx context.Context, words []string) error {
+	if o.name != "" && !v1.IsName(o.name) {
+		return usagef("--name %q is not a legal name: expected lower-case letters, digits, '-', '_' and '.'", o.name)
+	}
+	server, notes, err := mcpconfig.Server(o.name, words)
+	if err != nil {
+		return invalidInput(err)
+	}
+	server.Spec.Transport = o.transport
+	for _, e := range o.env {
+		name, value, given := strings.Cut(e, "=")
+		if !given {
+			value = "${" + name + "}"
+		}
+		if server.Spec.Env == nil {
+			server.Spec.Env = map[string]string{}
+		}
+		server.Spec.Env[name] = value
+	}
+	for _, f := range server.Validate() {
+		if !f.IsWarning() {
+			return usagef("%s", f.Message)
+		}
+	}
+	o.printNotes(notes)
+	objects := []v1.Object{server}
+	if o.tools {
+		tools, err := o.ask(ctx, server, words)
+		if err != nil {
+			return err
+		}
+		for _, t := range tools {
+			objects = append(objects, t)
+		}
+	}
+	return o.write(objects)
+}
+
+// ask makes a Tool manifest for each tool that a server offers. The words are those
+// of the command line: the manifest may have variables in place of their secrets.
+func (o *importMCPOptions) ask(ctx context.Context, server *v1.MCPServer, words []string) ([]*v1.Tool, error) {
+	asked := *server
+	if asked.Spec.Command != "" {
+		asked.Spec.Args = nil
+		for _, w := range words[1:] {
+			asked.Spec.Args = append(asked.Spec.Args, strings.ReplaceAll(w, "${", "$${"))
+		}
+	} else {
+		asked.Spec.URL = words[0]
+	}
+	u := mcp.NewUpstreams([]*v1.MCPServer{&asked}, o.mcpOptions(false, nil))
+	defer u.Close()
+	state := u.Discover(ctx, asked.Key())[0]
+	if !state.Ready {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, stateError(state)
+	}
+	var tools []*v1.Tool
+	taken := map[string]bool{server.Metadata.Name: true}
+	for _, found := range state.Tools {
+		if found.Problem != "" {
+			fmt.Fprintf(o.err, "warning: tool %q was left out: %s\n", inspect.Show(found.Remote), inspect.Show(found.Problem))
+			continue
+		}
+		o.warnTexts(found.Tool)
+		t := v1.NewObject(v1.KindTool).(*v1.Tool)
+		t.Spec = found.Tool.Spec
+		t.Metadata.Name = freeName(server.Metadata.Name+"__"+mcpconfig.Name(found.Remote), taken)
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+// freeName returns a name that no other manifest has, and takes it.
+func freeName(name string, taken map[string]bool) string {
+	free := name
+	for i := 2; taken[free]; i++ {
+		free = fmt.Sprintf("%s-%d", name, i)
+	}
+	taken[free] = true
+	return free
+}

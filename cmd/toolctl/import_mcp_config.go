@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/pkg/mcpconfig"
+)
+
+func newImportMCPConfigCmd(a *app) *cobra.Command {
+	w := &manifestWriter{app: a}
+	cmd := &cobra.Command{
+		Use:   "mcp-config FILE",
+		Short: "Make MCPServer manifests of an MCP client's configuration",
+		Long: `Make MCPServer manifests of an MCP client's configuration: mcpServers (Claude
+Desktop, Claude Code, Cursor and others), servers (mcp.json of VS Code), or
+mcp_servers, a map or a list; JSON, with comments or without, or YAML.
+
+${env:VAR} and ${input:name} become ${VAR}. A literal that looks like a secret
+becomes a variable, and a warning names it. Nothing is started.`,
+		Example: `  toolctl import mcp-config claude_desktop_config.json > servers.yaml
+  toolctl import mcp-config .vscode/mcp.json --out servers/`,
+		Args: exactArgs(1, "one file, or - for stdin"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			const limit = 1 << 20
+			data, err := a.readInput(args[0], limit)
+			if err != nil {
+				return err
+			}
+			servers, notes, err := mcpconfig.Read(args[0], data)
+			if err != nil {
+				return invalidInput(err)
+			}
+			a.printNotes(notes)
+			objects := make([]v1.Object, len(servers))
+			for i, s := range servers {
+				objects[i] = s
+			}
+			return w.write(objects)
+		},
+	}
+	w.flags(cmd)
+	return cmd
+}
+
+func (a *app) printNotes(notes []string) {
+	for _, n := range notes {
+		fmt.Fprintf(a.err, "warning: %s\n", oneLine(inspect.Show(n)))
+	}
+}
+
+// invalidInput is an error of a file that breaks its rules.
+func invalidInput(err error) error { return statusError{exitInvalid, err.Error()} }

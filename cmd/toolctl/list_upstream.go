@@ -1,0 +1,208 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// discover asks the servers that the list is about. A list of everything shows what
+// is declared and starts nothing.
+func (o *listOptions) discover(ctx context.Context, w *workspace, wide bool) {
+	if o.offline {
+		return
+	}
+	switch {
+	case o.kind == v1.KindTool && len(o.names) > 0 && !slices.ContainsFunc(o.names, func(n string) bool { return strings.HasSuffix(n, "*") }):
+		for _, name := range o.names {
+			o.prepare(ctx, w, name)
+		}
+		return
+	case o.kind == v1.KindTool, o.kind == v1.KindPrompt && len(o.names) == 0:
+		o.states = w.mcp.discover(ctx, w.mcp.in(o.namespace)...)
+	case o.kind == v1.KindMCPServer && wide:
+		keys := w.mcp.in(o.namespace)
+		if len(o.names) > 0 {
+			keys = slices.DeleteFunc(keys, func(k v1.Key) bool {
+				return !slices.ContainsFunc(o.names, func(n string) bool { return v1.MatchPattern(n, k.Name) || n == k.Namespace+"/"+k.Name })
+			})
+		}
+		if len(keys) > 0 {
+			o.states = w.mcp.discover(ctx, keys...)
+		}
+		return // the table says what is not ready
+	}
+	o.warnStates(o.states)
+}
+
+// queryPrompts lists the declared prompts and those of servers.
+func (o *listOptions) queryPrompts(reg *registry.Registry, q registry.Query) ([]registry.Item, int, error) {
+	q.Limit, q.Offset = 0, 0
+	p, err := reg.List(q)
+	if err != nil {
+		return nil, 0, usageIf(err)
+	}
+	items := p.Items
+	sel, err := registry.ParseSelector(q.Selector)
+	if err != nil {
+		return nil, 0, usageIf(err)
+	}
+	for _, s := range o.states {
+		for _, prompt := range s.Prompts {
+			it := registry.Item{Object: promptObject(s.Key, prompt), Ready: s.Ready, Server: s.Key}
+			if !s.Ready {
+				it.Reasons = []v1.Fault{{Message: s.Reason}}
+			}
+			if sel.Matches(nil) {
+				items = append(items, it)
+			}
+		}
+	}
+	slices.SortStableFunc(items, func(a, b registry.Item) int {
+		ha, hb := a.Object.Head(), b.Object.Head()
+		return cmp.Or(strings.Compare(ha.Namespace(), hb.Namespace()), strings.Compare(ha.Metadata.Name, hb.Metadata.Name))
+	})
+	total := len(items)
+	items = items[min(o.offset, total):]
+	if o.limit > 0 {
+		items = items[:min(o.limit, len(items))]
+	}
+	return items, total, nil
+}
+
+// promptObject shows a server's prompt in the form of a manifest.
+func promptObject(server v1.Key, p mcp.Prompt) *v1.Prompt {
+	o := v1.NewObject(v1.KindPrompt).(*v1.Prompt)
+	o.Metadata = v1.Metadata{Name: server.Name + "__" + p.Name, Namespace: server.Namespace}
+	o.Spec.Title, o.Spec.Description = p.Title, p.Description
+	for _, a := range p.Arguments {
+		o.Spec.Arguments = append(o.Spec.Arguments, v1.PromptArgument{Name: a.Name, Title: a.Title, Description: a.Description, Required: a.Required})
+	}
+	return o
+}
+
+// sourceText says where an object comes from: a file, or a server.
+func sourceText(it registry.Item) string {
+	if it.Server != (v1.Key{}) {
+		return objectName(it.Server)
+	}
+	return cmp.Or(it.Object.Head().Source.String(), "-")
+}
+
+// stateCells are the cells of a server that was asked.
+func (o *listOptions) stateCells(key v1.Key) []string {
+	for _, s := range o.states {
+		if s.Key == key {
+			return []string{statusText(s), cmp.Or(s.ProtocolVersion, "-"), toolCount(s), latencyText(s)}
+		}
+	}
+	return []string{"Unknown", "-", "-", "-"}
+}
+
+func statusText(s mcp.ServerState) string {
+	if s.Ready {
+		return "Ready"
+	}
+	return "NotReady"
+}
+
+func toolCount(s mcp.ServerState) string {
+	if s.LastSeen.IsZero() && !s.Ready {
+		return "-"
+	}
+	return strconv.Itoa(len(s.Tools))
+}
+
+func latencyText(s mcp.ServerState) string {
+	if s.Latency <= 0 {
+		return "-"
+	}
+	return s.Latency.Round(100 * time.Microsecond).String()
+}
+
+// upstreamResource is a resource of a server, as list resources -o json prints it.
+type upstreamResource struct {
+	Namespace   string          `json:"namespace"`
+	Server      string          `json:"server"`
+	URI         string          `json:"uri,omitempty"`
+	URITemplate string          `json:"uri_template,omitempty"`
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	MIMEType    string          `json:"mime_type,omitempty"`
+	Size        *int64          `json:"size,omitempty"`
+	Annotations json.RawMessage `json:"annotations,omitempty"`
+}
+
+// listResources lists the resources and resource templates of the MCP servers.
+func (a *app) listResources(ctx context.Context) error {
+	format, err := a.format("table", "wide", "json", "yaml", "name")
+	if err != nil {
+		return err
+	}
+	w, err := a.open(ctx, workspaceOptions{})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	a.warnFaults(w)
+	states := w.mcp.discover(ctx, w.mcp.in(a.namespace)...)
+	for _, s := range states {
+		if !s.Ready {
+			fmt.Fprintf(a.err, "warning: %s is not ready: %s\n", objectName(s.Key), inspect.Show(s.Reason))
+		}
+	}
+	list := []upstreamResource{}
+	for _, s := range states {
+		for _, r := range s.Resources {
+			list = append(list, upstreamResource{s.Key.Namespace, s.Key.Name, r.URI, "", r.Name, r.Title, r.Description, r.MIMEType, r.Size, r.Annotations})
+		}
+		for _, r := range s.ResourceTemplates {
+			list = append(list, upstreamResource{s.Key.Namespace, s.Key.Name, "", r.URITemplate, r.Name, r.Title, r.Description, r.MIMEType, nil, r.Annotations})
+		}
+	}
+	switch format {
+	case "json":
+		return printJSON(a.out, list)
+	case "yaml":
+		return printYAML(a.out, list)
+	case "name":
+		for _, r := range list {
+			if r.URI != "" {
+				fmt.Fprintln(a.out, oneLine(r.URI))
+			}
+		}
+		return nil
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.err, "no resources found")
+		return nil
+	}
+	head := []string{"NAMESPACE", "SERVER", "URI", "TYPE", "NAME"}
+	if format == "wide" {
+		head = append(head, "SIZE", "DESCRIPTION")
+	}
+	t := newTable(a.out, head...)
+	for _, r := range list {
+		cells := []string{r.Namespace, r.Server, inspect.Show(cmp.Or(r.URI, r.URITemplate)), cmp.Or(r.MIMEType, "-"), shorten(inspect.Show(cmp.Or(r.Title, r.Name)), 60)}
+		if format == "wide" {
+			size := "-"
+			if r.Size != nil {
+				size = strconv.FormatInt(*r.Size, 10)
+			}
+			cells = append(cells, size, cmp.Or(shorten(inspect.Show(r.Description), 80), "-"))
+		}
+		t.row(cells...)
+	}
+	return t.Flush()
+}

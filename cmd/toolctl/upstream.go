@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/pkg/lock"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// upstream is the MCP side of a workspace: the sessions, and the lock that their
+// tools are held to.
+type upstream struct {
+	*mcp.Upstreams
+	reg     *registry.Registry
+	servers map[v1.Key]*v1.MCPServer
+	held    func(v1.Key) bool // whether a server is held to the lock
+	lock    lock.File
+	lockErr error // why there is no lock
+}
+
+// usableServers returns the MCPServer manifests without a fault.
+func usableServers(objects []v1.Object) []*v1.MCPServer {
+	var servers []*v1.MCPServer
+	for _, o := range objects {
+		if s, ok := o.(*v1.MCPServer); ok && !s.Broken() {
+			servers = append(servers, s)
+		}
+	}
+	return servers
+}
+
+// newUpstream makes the sessions; nothing is started.
+func (a *app) newUpstream(objects []v1.Object, allowPrivate bool) *upstream {
+	u := &upstream{servers: map[v1.Key]*v1.MCPServer{}}
+	servers := usableServers(objects)
+	for _, s := range servers {
+		u.servers[s.Key()] = s
+	}
+	u.held = func(k v1.Key) bool { return a.locked || u.servers[k] != nil && u.servers[k].Spec.Locked }
+	for k := range u.servers {
+		if u.held(k) {
+			u.lock, u.lockErr = a.readLock()
+			break
+		}
+	}
+	u.Upstreams = mcp.NewUpstreams(servers, a.mcpOptions(allowPrivate, func(k v1.Key) {
+		if s, ok := u.State(k); ok {
+			u.publish(s)
+		}
+	}))
+	return u
+}
+
+func (a *app) mcpOptions(allowPrivate bool, onChange func(v1.Key)) mcp.Options {
+	o := mcp.Options{Env: a.env, Logger: a.logger(), AllowPrivateNetwork: allowPrivate, OnChange: onChange, Name: "toolctl", Version: buildVersion().Version}
+	if dir, err := os.UserConfigDir(); err == nil {
+		o.ConfigDir = filepath.Join(dir, "toolctl")
+	}
+	if isTerminal(a.err) {
+		o.OpenBrowser = func(_ context.Context, server v1.Key, address string) error {
+			fmt.Fprintf(a.err, "to sign in to MCP server %s, open this address:\n  %s\n", server.Name, address)
+			openBrowser(address)
+			return nil
+		}
+	}
+	return o
+}
+
+// openBrowser shows an address where there is a desktop; the person has it in text anyway.
+func openBrowser(address string) {
+	name, args := "xdg-open", []string{address}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+	}
+	cmd := exec.Command(name, args...)
+	if cmd.Start() == nil {
+		go func() { _ = cmd.Wait() }() // it outlives us when the person keeps it open
+	}
+}
+
+// attach joins the sessions to the registry. A server that is held to the lock has
+// its declared tools refused until it was asked.
+func (u *upstream) attach(reg *registry.Registry) {
+	u.reg = reg
+	for k := range u.servers {
+		if u.held(k) {
+			u.publish(mcp.ServerState{Key: k, Reason: "it was not asked yet"})
+		}
+	}
+}
+
+// discover asks servers, all when none is named, and gives the registry what they offer.
+func (u *upstream) discover(ctx context.Context, keys ...v1.Key) []mcp.ServerState {
+	if len(u.servers) == 0 {
+		return nil
+	}
+	states := u.Discover(ctx, keys...)
+	for _, s := range states {
+		u.publish(s)
+	}
+	return states
+}
+
+// publish gives the registry what is known of a server.
+func (u *upstream) publish(s mcp.ServerState) {
+	d := registry.Discovery{Refused: map[string]error{}}
+	if !s.Ready {
+		d.Err = s.Err
+		if d.Err == nil {
+			d.Err = &v1.MCPError{Server: s.Key.Name, Message: s.Reason}
+		}
+	}
+	held := u.held(s.Key)
+	if held && !s.Ready {
+		// What cannot be compared is not called: a manifest may bind tools of the server.
+		for _, t := range u.declared(s.Key) {
+			d.Refused[remoteTool(t)] = d.Err
+		}
+	}
+	for _, t := range s.Tools {
+		d.Tools = append(d.Tools, t.Tool)
+		if !held {
+			continue
+		}
+		if err := u.compare(s.Key, t); err != nil {
+			d.Refused[t.Remote] = &v1.PolicyError{Tool: t.Tool.Metadata.Name, Policy: lock.Name, Rule: "locked", Message: err.Error()}
+		}
+	}
+	u.reg.SetDiscovered(s.Key, d)
+}
+
+func (u *upstream) compare(server v1.Key, t mcp.DiscoveredTool) error {
+	if u.lockErr != nil {
+		return u.lockErr
+	}
+	return u.lock.Check(server, definition(t))
+}
+
+// definition is what a server said of a tool.
+func definition(t mcp.DiscoveredTool) lock.Definition {
+	return lock.Definition{Name: t.Remote, Title: t.Title, Description: t.Description, Annotations: t.Annotations, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema}
+}
+
+// declared returns the Tool manifests that bind tools of a server.
+func (u *upstream) declared(server v1.Key) []*v1.Tool {
+	var tools []*v1.Tool
+	for _, o := range u.reg.Objects() {
+		if t, ok := o.(*v1.Tool); ok && t.Mode() == v1.ModeMCP && t.Spec.MCP != nil && serverOf(t) == server {
+			tools = append(tools, t)
+		}
+	}
+	return tools
+}
+
+func serverOf(t *v1.Tool) v1.Key {
+	return v1.Key{Kind: v1.KindMCPServer, Namespace: t.Namespace(), Name: t.Spec.MCP.Server}
+}
+
+func remoteTool(t *v1.Tool) string {
+	if t.Spec.MCP.Tool != "" {
+		return t.Spec.MCP.Tool
+	}
+	return t.Metadata.Name
+}
+
+// prepare discovers what a call of a tool needs: nothing for one that is declared,
+// its server for server__tool, and all servers for a bare name that nothing has. It
+// warns of what the tool's texts hide or order.
+func (a *app) prepare(ctx context.Context, w *workspace, name string) {
+	u := w.mcp
+	it, err := w.reg.Lookup(a.namespace, name)
+	var missing *v1.NotFoundError
+	switch {
+	case err == nil:
+		if t := it.Tool(); t.Mode() == v1.ModeMCP && t.Spec.MCP != nil && u.held(serverOf(t)) {
+			u.discover(ctx, serverOf(t))
+		}
+		return
+	case errors.As(err, &missing) && missing.Ambiguous:
+		return
+	}
+	if keys := u.named(a.namespace, name); len(keys) > 0 {
+		u.discover(ctx, keys...)
+	} else {
+		u.discover(ctx, u.in(a.namespace)...)
+	}
+	if it, err := w.reg.Lookup(a.namespace, name); err == nil {
+		a.warnTexts(it.Tool())
+	}
+}
+
+// named returns the servers whose name a tool's name begins with.
+func (u *upstream) named(namespace, name string) []v1.Key {
+	var keys []v1.Key
+	for _, k := range u.in(namespace) {
+		local := name
+		if ns, rest, ok := strings.Cut(name, "/"); ok {
+			if ns != k.Namespace {
+				continue
+			}
+			local = rest
+		}
+		if strings.HasPrefix(local, k.Name+"__") || strings.HasPrefix(local, k.Name+".") {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// in returns the servers of a namespace, of all when it is empty, sorted.
+func (u *upstream) in(namespace string) []v1.Key {
+	var keys []v1.Key
+	for k := range u.servers {
+		if namespace == "" || k.Namespace == namespace {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b v1.Key) int { return strings.Compare(a.Namespace+"\x00"+a.Name, b.Namespace+"\x00"+b.Name) })
+	return keys
+}
+
+// warnStates says on stderr which servers are not ready, and what of their answers
+// is left out or suspicious.
+func (a *app) warnStates(states []mcp.ServerState) {
+	for _, s := range states {
+		if !s.Ready {
+			fmt.Fprintf(a.err, "warning: %s is not ready: %s\n", objectName(s.Key), inspect.Show(s.Reason))
+		}
+		for _, text := range s.Warnings {
+			fmt.Fprintf(a.err, "warning: %s: %s\n", objectName(s.Key), inspect.Show(text))
+		}
+		for _, t := range s.Tools {
+			a.warnTexts(t.Tool)
+		}
+	}
+}
+
+// warnTexts warns of what the texts of a tool hide or order.
+func (a *app) warnTexts(t *v1.Tool) {
+	for _, f := range inspect.Tool(t) {
+		fmt.Fprintf(a.err, "warning: %s: %s: %s\n", objectName(t.Key()), v1.FieldPath(f.Path), f.Message)
+	}
+}
+
+// lockPath is where the lock is: what --lock-file names, else the nearest one
+// upwards, else, for a new one, the current folder.
+func (a *app) lockPath() (string, error) {
+	if a.lockFile != "" {
+		return a.lockFile, nil
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := cwd; ; dir = filepath.Dir(dir) {
+		path := filepath.Join(dir, lock.Name)
+		if _, err := os.Stat(path); err == nil {
+			if rel, err := filepath.Rel(cwd, path); err == nil {
+				return rel, nil
+			}
+			return path, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return lock.Name, nil
+		}
+	}
+}
+
+// readLock reads the lock that calls are held to.
+func (a *app) readLock() (lock.File, error) {
+	path, err := a.lockPath()
+	if err != nil {
+		return lock.File{}, err
+	}
+	f, err := lock.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("there is no %s here or above: make one with 'toolctl lock'", lock.Name)
+		if a.lockFile != "" {
+			err = fmt.Errorf("there is no %s: make it with 'toolctl lock --lock-file %s'", a.lockFile, a.lockFile)
+		}
+	}
+	return f, err
+}
