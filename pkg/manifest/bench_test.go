@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -151,4 +152,19 @@ func TestMemoryOfManyTools(t *testing.T) {
 	}
 	t.Logf("10,000 tools keep %.1f MB", float64(kept)/(1<<20))
 	runtime.KeepAlive(tools)
+}
+
+// BenchmarkOneLine shows that a long line of JSON costs time in proportion to its length.
+func BenchmarkOneLine(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		doc := []byte("[" + strings.Repeat(`{"ä":1},`, n) + "0]")
+		b.Run(fmt.Sprintf("values=%d", n), func(b *testing.B) {
+			b.SetBytes(int64(len(doc)))
+			for b.Loop() {
+				if _, faults := ToJSON("x.json", doc); faults != nil {
+					b.Fatal(faults)
+				}
+			}
+		})
+	}
 }

@@ -22,7 +22,7 @@ func parseJSON(file string, data []byte, yield func(*yaml.Node) bool) *v1.Fault 
 	if f := invalidUTF8(file, data); f != nil {
 		return f
 	}
-	p := &jsonParser{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
+	p := &jsonParser{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1, column: 1}
 	p.dec.UseNumber()
 	for {
 		n, err := p.value(0)
@@ -43,7 +43,7 @@ type jsonParser struct {
 	dec   *json.Decoder
 	nodes int
 	// The place of the token that was read last; counted forward only.
-	offset, line, lineStart int
+	offset, line, column int
 	// before is the end of the token before it.
 	before int
 }
@@ -61,16 +61,19 @@ func (p *jsonParser) token() (json.Token, *yaml.Node, error) {
 		at++
 	}
 	for ; p.offset < at; p.offset++ {
-		if p.data[p.offset] == '\n' {
+		switch b := p.data[p.offset]; {
+		case b == '\n':
 			p.line++
-			p.lineStart = p.offset + 1
+			p.column = 1
+		case utf8.RuneStart(b):
+			p.column++
 		}
 	}
 	if p.nodes++; p.nodes > maxNodes {
 		return nil, nil, errJSONSize
 	}
 	t, err := p.dec.Token()
-	return t, &yaml.Node{Line: p.line, Column: utf8.RuneCount(p.data[p.lineStart:at]) + 1}, err
+	return t, &yaml.Node{Line: p.line, Column: p.column}, err
 }
 
 func (p *jsonParser) value(depth int) (*yaml.Node, error) {
@@ -137,7 +140,7 @@ func (p *jsonParser) fault(file string, err error) *v1.Fault {
 	default:
 		f.Message = err.Error()
 		f.Expected, f.Got = "a smaller document", "too much"
-		f.Source = v1.Source{File: file, Line: p.line, Column: utf8.RuneCount(p.data[p.lineStart:p.offset]) + 1}
+		f.Source = v1.Source{File: file, Line: p.line, Column: p.column}
 	}
 	return f
 }
