@@ -3,6 +3,7 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -188,11 +189,19 @@ func (t *Tool) Mode() string {
 
 // ExecutorName returns the name of the [Executor] that carries out the tool's mode.
 func (t *Tool) ExecutorName() string {
-	if m := t.Mode(); m != ModeLive {
+	switch m := t.Mode(); {
+	case m == ModeLive:
+		return "http"
+	case m == modeClient && t.FromPromptKit():
+		return ModeMock
+	default:
 		return m
 	}
-	return "http"
 }
+
+// modeClient is PromptKit's mode of tools that a person's device carries out. Without
+// such a device they are mocked, there as here.
+const modeClient = "client"
 
 // Validate returns the faults of the tool by its own rules. Whether its schemas
 // compile is checked by the registry.
@@ -220,6 +229,7 @@ func (t *Tool) Validate() []Fault {
 	}
 	if t.FromPromptKit() {
 		// PromptKit has modes and forms of its own; a tool that uses them loads and is not ready.
+		fs = slices.DeleteFunc(fs, func(f Fault) bool { return f.Path == "/spec/mode" && s.Mode == modeClient })
 		for i := range fs {
 			if fs[i].Path == "/spec/mode" {
 				fs[i].Severity = SeverityWarning

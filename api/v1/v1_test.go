@@ -89,8 +89,9 @@ func TestValidate(t *testing.T) {
 			`spec.mock_parts[2].type: unknown value "picture": expected one of text, image, audio, video, document, resource, resource_link`,
 			`spec.mock_parts[3].resource.uri: required field "uri" is missing`,
 		}},
-		{"a PromptKit mode is a warning", tool(func(t *v1.Tool) { t.APIVersion, t.Spec.Mode = "promptkit.altairalabs.ai/v1", "client" }), []string{
-			`warning: spec.mode: unknown value "client": expected one of mock, live, mcp`,
+		{"PromptKit's mode client is mocked", tool(func(t *v1.Tool) { t.APIVersion, t.Spec.Mode = "promptkit.altairalabs.ai/v1", "client" }), nil},
+		{"another PromptKit mode is a warning", tool(func(t *v1.Tool) { t.APIVersion, t.Spec.Mode = "promptkit.altairalabs.ai/v1", "my-executor" }), []string{
+			`warning: spec.mode: unknown value "my-executor": expected one of mock, live, mcp`,
 		}},
 		{"a sound policy", policy(v1.ToolPolicySpec{Blocklist: []string{"a", "b*", "*"}, Allowlist: []string{}, MaxTotalToolCalls: n(0)}), nil},
 		{"a policy", policy(v1.ToolPolicySpec{

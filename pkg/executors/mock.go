@@ -90,6 +90,9 @@ func (m *mock) answer(tool *v1.Tool) *mockAnswer {
 	return a.(*mockAnswer)
 }
 
+// promptKitResult is what PromptKit answers for a tool that declares no result.
+const promptKitResult = `{"result": "mock response"}`
+
 func prepare(tool *v1.Tool) *mockAnswer {
 	s := &tool.Spec
 	a := &mockAnswer{}
@@ -98,7 +101,11 @@ func prepare(tool *v1.Tool) *mockAnswer {
 		a.faults = append(a.faults, v1.Fault{Path: path, Expected: expected, Got: got, Message: msg, Source: tool.Field(path)})
 	}
 	parse := func(path, name, src string) {
-		t, err := template.ParseJSON(name, src)
+		read := template.ParseJSON
+		if tool.FromPromptKit() {
+			read = template.ParseLenient
+		}
+		t, err := read(name, src)
 		if err != nil {
 			msg := strings.TrimPrefix(err.Error(), "mock_template: ") // the path says so already
 			fault(path, "a Go template", "a template that cannot be read", msg)
@@ -128,6 +135,8 @@ func prepare(tool *v1.Tool) *mockAnswer {
 		}
 	case len(s.MockParts) > 0:
 		a.content = textContent(a.parts)
+	case tool.FromPromptKit():
+		a.content = json.RawMessage(promptKitResult)
 	default:
 		fault("/spec", "mock_result, mock_template or mock_parts", "none of them",
 			"the tool has mode mock and declares no result: set mock_result, mock_template, mock_result_file, mock_template_file or mock_parts")

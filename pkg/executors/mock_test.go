@@ -151,6 +151,28 @@ func TestMock(t *testing.T) {
 	}
 }
 
+// A mock of PromptKit's answers as it does there.
+func TestMockOfPromptKit(t *testing.T) {
+	tests := []struct {
+		name, args, want string
+		spec             v1.ToolSpec
+	}{
+		{name: "no result", want: `{"result": "mock response"}`},
+		{name: "absent arguments", spec: v1.ToolSpec{MockTemplate: `{"a": "{{.x}}", "b": {{.x}}}`}, want: `{"a": "<no value>", "b": null}`},
+		{name: "a file", spec: v1.ToolSpec{MockTemplateFile: "greet.tmpl"}, want: `{"greeting": "hello <no value>"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tool := mockTool(tt.spec)
+			tool.APIVersion = "promptkit.altairalabs.ai/v1"
+			res, err := newMock().Execute(t.Context(), tool, json.RawMessage(tt.args))
+			if err != nil || string(res.Content) != tt.want {
+				t.Errorf("got %s, %v, want %s", res.Content, err, tt.want)
+			}
+		})
+	}
+}
+
 func TestMockStaticResultIsTheManifestsOwn(t *testing.T) {
 	tool := mockTool(v1.ToolSpec{MockResult: json.RawMessage(`{"a": 1}`)})
 	got, err := newMock().Execute(t.Context(), tool, nil)

@@ -114,8 +114,7 @@ func promptKitFault(obj v1.Object, f *v1.Fault) bool {
 			f.Severity = v1.SeverityWarning
 		}
 	case f.Path == "/metadata/name", f.Path == "/metadata":
-	case obj.Head().Kind == v1.KindTool && (f.Path == "/spec/description" || f.Path == "/spec/http/url" ||
-		strings.HasPrefix(f.Path, "/spec/input_schema") || strings.HasPrefix(f.Path, "/spec/output_schema")):
+	case obj.Head().Kind == v1.KindTool && (f.Path == "/spec/description" || f.Path == "/spec/input_schema" || f.Path == "/spec/output_schema"):
 	default:
 		f.Severity = v1.SeverityWarning
 	}

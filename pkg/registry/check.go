@@ -73,7 +73,28 @@ func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Fault {
 		}
 	}
 	e.checked.Store(&more)
-	return append(fs, more...)
+	fs = append(fs, more...)
+	if h.FromPromptKit() {
+		return promptKitFaults(h, fs)
+	}
+	return fs
+}
+
+// promptKitFaults makes warnings of what PromptKit finds out only when the tool is
+// called: there the manifest loads. The tool is not ready all the same.
+func promptKitFaults(h *v1.Header, fs []v1.Fault) []v1.Fault {
+	var out []v1.Fault
+	for _, f := range fs {
+		known := func(old v1.Fault) bool { return old.Path == f.Path && old.Message == f.Message }
+		if slices.ContainsFunc(h.Faults, known) || slices.ContainsFunc(out, known) {
+			continue
+		}
+		if !strings.HasPrefix(f.Path, "/spec/input_schema") && !strings.HasPrefix(f.Path, "/spec/output_schema") {
+			f.Severity = v1.SeverityWarning
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 func (t *tool) checkSchemas() []v1.Fault {
@@ -87,7 +108,7 @@ func (t *tool) checkSchemas() []v1.Fault {
 // checkExecution finds what would fail every call of a tool whose schemas are sound.
 func (t *tool) checkExecution() []v1.Fault {
 	var fs []v1.Fault
-	if t.out != nil && t.spec.Mode() == v1.ModeMock && t.spec.Spec.MockTemplate == "" && len(t.spec.Spec.MockResult) > 0 {
+	if t.out != nil && t.spec.ExecutorName() == v1.ModeMock && t.spec.Spec.MockTemplate == "" && len(t.spec.Spec.MockResult) > 0 {
 		fs = t.staticFaults()
 	}
 	if c, ok := t.executor.(Checker); ok {

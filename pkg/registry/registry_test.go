@@ -232,6 +232,47 @@ func TestBrokenObjectsHideNothing(t *testing.T) {
 	}
 }
 
+// What PromptKit finds out only when it calls a tool keeps no manifest from loading.
+func TestPromptKitFaultsAreWarnings(t *testing.T) {
+	promptKit := func(name string, edit func(*v1.Tool)) *v1.Tool {
+		return newTool(name, func(t *v1.Tool) { t.APIVersion = "promptkit.altairalabs.ai/v1" }, edit)
+	}
+	r := newRegistry(t, registry.Options{Executors: []registry.Executor{mock{name: "mock"}, mock{name: "http"}}},
+		promptKit("live", func(t *v1.Tool) { t.Spec.Mode = "live" }),
+		promptKit("other", func(t *v1.Tool) { t.Spec.Mode = "my-executor" }),
+		promptKit("result", func(t *v1.Tool) { t.Spec.OutputSchema = json.RawMessage(`{"type":"string"}`) }),
+		promptKit("schema", func(t *v1.Tool) { t.Spec.OutputSchema = json.RawMessage(`{"type":"strin"}`) }),
+		promptKit("client", func(t *v1.Tool) { t.Spec.Mode = "client" }),
+	)
+	var got []string
+	for _, f := range r.Check(t.Context()) {
+		s := v1.FieldPath(f.Path) + ": " + f.Message
+		if f.IsWarning() {
+			s = "warning: " + s
+		}
+		got = append(got, s)
+	}
+	want := []string{
+		`warning: spec.mode: mode live needs spec.http`,
+		`warning: spec.mode: unknown value "my-executor": expected one of mock, live, mcp`,
+		`warning: spec.mode: no executor for mode "my-executor"`,
+		`warning: spec.mock_result: the mock result breaks output_schema: expected string, got object with 1 property`,
+		`spec.output_schema.type: expected array or one of "array", "boolean", "integer", "null", "number", "object", "string", got string "strin"; did you mean "string"?`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for name, ready := range map[string]bool{"live": false, "other": false, "result": false, "schema": false, "client": true} {
+		it, err := r.Get(v1.KindTool, "", name)
+		if err != nil || it.Ready != ready {
+			t.Errorf("%s: ready %t, %v, want %t", name, it.Ready, err, ready)
+		}
+	}
+	if _, err := r.Execute(t.Context(), oslo("client")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestABrokenPolicyFailsClosed(t *testing.T) {
 	bad := newPolicy("p", v1.ToolPolicySpec{Blocklist: []string{"a*b"}})
 	r := newRegistry(t, registry.Options{}, bad, newTool("here"), newTool("there", inNamespace("prod")))

@@ -15,7 +15,8 @@
 //
 // What is absent or null cannot be printed: `{{.units}}` without that argument
 // is an error that names it. `{{if .units}}`, `{{default "metric" .units}}` and
-// `{{json .units}}` are the ways to expect it. "<no value>" is never printed.
+// `{{json .units}}` are the ways to expect it. "<no value>" is never printed,
+// except by what [ParseLenient] read.
 //
 // # JSON
 //

@@ -22,11 +22,23 @@ func ParseJSON(name, src string) (*JSON, error) {
 	return &JSON{t}, nil
 }
 
+// ParseLenient is [ParseJSON] for templates that were written for text/template
+// itself: what is absent or null is "<no value>" inside a JSON string, as there,
+// and null outside of one.
+func ParseLenient(name, src string) (*JSON, error) {
+	t, err := ParseJSON(name, src)
+	if err != nil {
+		return nil, err
+	}
+	t.lenient = true
+	return t, nil
+}
+
 // Render renders the template with the arguments, which are not changed. Errors
 // are of type *[Error]; those of ctx are wrapped in it. When the output is not
 // JSON, [Error.Output] holds it.
 func (t *JSON) Render(ctx context.Context, args map[string]any) (json.RawMessage, error) {
-	var enc jsonEncoding
+	enc := jsonEncoding{lenient: t.lenient}
 	out, err := t.render(ctx, args, &enc)
 	if err != nil {
 		return nil, err
@@ -47,6 +59,8 @@ type jsonEncoding struct {
 	hex   int
 	// rendered says that the last token holds a value, keyed that such a token became a key.
 	rendered, keyed bool
+	// lenient is that of the tree.
+	lenient bool
 }
 
 func (e *jsonEncoding) literal(text []byte) {
@@ -76,8 +90,15 @@ func (e *jsonEncoding) value(out []byte, v value) ([]byte, error) {
 	if e.slash || e.hex > 0 {
 		return out, errors.New("a value stands in the middle of an escape sequence")
 	}
-	if e.inString && v.kind == isNull {
-		return out, errNull
+	if v.kind == isNull || v.kind == isMissing {
+		switch {
+		case !e.inString:
+			v = value{kind: isJSON, text: "null"}
+		case e.lenient:
+			v = value{kind: isString, text: noValue}
+		default:
+			return out, errNull
+		}
 	}
 	e.rendered = true
 	switch {
@@ -88,6 +109,9 @@ func (e *jsonEncoding) value(out []byte, v value) ([]byte, error) {
 	}
 	return append(out, v.text...), nil
 }
+
+// noValue is what text/template prints for an absent or null value.
+const noValue = "<no value>"
 
 // appendEscaped appends text as the inside of a JSON string (RFC 8259, section
 // 7). What is not UTF-8 becomes U+FFFD, as in encoding/json.

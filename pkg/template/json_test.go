@@ -95,6 +95,32 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+func TestParseLenient(t *testing.T) {
+	tests := []struct{ name, src, args, want string }{
+		{name: "absent inside a string", src: `{"a": "hello {{.x}}"}`, want: `{"a": "hello <no value>"}`},
+		{name: "null inside a string", src: `{"a": "{{.x}}!"}`, args: `{"x": null}`, want: `{"a": "<no value>!"}`},
+		{name: "absent outside a string", src: `{"a": {{.x}}}`, want: `{"a": null}`},
+		{name: "absent in a loop and a variable", src: `{{$y := .y}}[{{range .l}}"{{.k}}{{$y}}"{{end}}]`, args: `{"l": [{}]}`, want: `["<no value><no value>"]`},
+		{name: "absent in a comparison", src: `"{{if eq .x "a"}}A{{else}}B{{end}}"`, want: `"B"`},
+		{name: "present", src: `["{{.x}}", {{.x}}]`, args: `{"x": "a\"b"}`, want: `["a\"b", "a\"b"]`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tmpl, err := ParseLenient("mock", tt.src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := tmpl.Render(t.Context(), decode(t, tt.args))
+			if err != nil || string(got) != tt.want {
+				t.Errorf("got %s, %v, want %s", got, err, tt.want)
+			}
+		})
+	}
+	if _, err := ParseLenient("mock", "{{"); err == nil {
+		t.Error("a template that cannot be read was read")
+	}
+}
+
 func TestJSONErrors(t *testing.T) {
 	tests := []struct{ name, src, args, want string }{
 		{name: "absent argument", src: "{\n\"a\": \"{{.city}}\"}", want: `m: line 2: .city: argument "city" is missing: give it, or guard it with default or if`},

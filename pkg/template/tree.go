@@ -36,6 +36,8 @@ type tree struct {
 	root   *template.Template
 	sites  []site
 	fields map[string]bool
+	// lenient renders what is absent or null as text/template does.
+	lenient bool
 }
 
 // parseTree parses and rewrites a source. name is what messages call it.

@@ -120,10 +120,10 @@ func (w *writer) Write(p []byte) (int, error) {
 var errNull = errors.New("is null: guard it with default or if")
 
 func (w *writer) value(v value) (err error) {
-	switch v.kind {
-	case isMissing:
+	switch {
+	case v.kind == isMissing && !w.tree.lenient:
 		err = errors.New("is missing: give it, or guard it with default or if")
-	case isBad:
+	case v.kind == isBad:
 		err = errors.New(v.text)
 	default:
 		w.out, err = w.enc.value(w.out, v)
