@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"slices"
 	"strings"
@@ -124,7 +125,7 @@ func (c *httpCall) prepare(ctx context.Context) error {
 			c.secrets.add(values[i])
 		}
 	}
-	client, err := c.client()
+	client, err := c.httpClient()
 	if err != nil {
 		return err
 	}
@@ -144,8 +145,8 @@ func (c *httpCall) prepare(ctx context.Context) error {
 	return nil
 }
 
-// client returns the tool's client, which is made with its first call: Check opens no certificates.
-func (c *httpCall) client() (*http.Client, error) {
+// httpClient returns the tool's client, which is made with its first call: Check opens no certificates.
+func (c *httpCall) httpClient() (*http.Client, error) {
 	if client := c.p.client.Load(); client != nil {
 		return client, nil
 	}
@@ -172,7 +173,17 @@ func (c *httpCall) build(ctx context.Context, values []string) error {
 		}
 	}
 	c.base = base
-	req, err := http.NewRequestWithContext(ctx, c.p.method, base+substitute(d.rest, values, urlValue), nil)
+	c.trace.GotConn = func(httptrace.GotConnInfo) { c.connected = true }
+	traced := httptrace.WithClientTrace(ctx, &c.trace)
+	var req *http.Request
+	var err error
+	if c.p.fixed != nil && d.rest == c.p.rest {
+		if req, err = http.NewRequestWithContext(traced, c.p.method, "", nil); err == nil {
+			req.URL, req.Host = c.p.fixed, c.p.fixed.Host
+		}
+	} else {
+		req, err = http.NewRequestWithContext(traced, c.p.method, base+substitute(d.rest, values, urlValue), nil)
+	}
 	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Hostname() == "" {
 		shown := quoted(c.shownURL(ctx))
 		return c.invalid(v1.Fault{Path: at, Expected: "an http or https URL", Got: shown, Message: shown + " is not an http or https URL with a host"})
@@ -188,21 +199,25 @@ func (c *httpCall) build(ctx context.Context, values []string) error {
 	return c.setHeaders(d, values)
 }
 
+// Header values that all requests share. They have no room to be appended to.
+var userAgent, jsonType = []string{"toolctl"}, []string{"application/json"}
+
 func (c *httpCall) setHeaders(d *draft, values []string) error {
 	h := make(http.Header, len(d.headers)+5)
-	h["Accept"] = []string{acceptHeader(c.p.accepts)}
-	h["User-Agent"] = []string{"toolctl"}
+	h["Accept"], h["User-Agent"] = c.p.accept, userAgent
 	if d.hasBody {
-		h["Content-Type"] = []string{"application/json"}
+		h["Content-Type"] = jsonType
 	}
 	var faults []v1.Fault
-	for _, f := range d.headers {
+	texts := make([]string, len(d.headers))
+	for i, f := range d.headers {
 		value := substitute(f.text, values, asIs)
 		if !isHeaderValue(value) {
 			faults = append(faults, v1.Fault{Path: f.path, Expected: "one line of text", Got: "control characters",
 				Message: "a header value cannot hold a line break or another control character: look at the variable's value"})
 		}
-		h[f.name] = []string{value}
+		texts[i] = value
+		h[f.name] = texts[i : i+1 : i+1]
 	}
 	if faults != nil {
 		return c.invalid(faults...)

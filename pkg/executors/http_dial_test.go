@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -192,4 +194,19 @@ func privateKey(t *testing.T, key any) []byte {
 		t.Fatal(err)
 	}
 	return der
+}
+
+// connCounter keeps the set of open connections of a server, and the most there were.
+func connCounter(mu *sync.Mutex, open map[string]bool, most *int) func(net.Conn, http.ConnState) {
+	return func(c net.Conn, state http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch state {
+		case http.StateNew:
+			open[c.RemoteAddr().String()] = true
+			*most = max(*most, len(open))
+		case http.StateClosed, http.StateHijacked:
+			delete(open, c.RemoteAddr().String())
+		}
+	}
 }

@@ -45,7 +45,11 @@ func acceptHeader(parts []string) string {
 
 // mediaTypeOf returns the media type of a body, by its header or else by its first bytes.
 func mediaTypeOf(header http.Header, body []byte) string {
-	if t, _, err := mime.ParseMediaType(header.Get("Content-Type")); err == nil || t != "" {
+	named := header.Get("Content-Type")
+	if named == "application/json" {
+		return named
+	}
+	if t, _, err := mime.ParseMediaType(named); err == nil || t != "" {
 		return t
 	}
 	t, _, _ := mime.ParseMediaType(http.DetectContentType(body))

@@ -3,6 +3,7 @@ package executors
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -94,8 +95,14 @@ func TestHTTPCurlSendsTheSame(t *testing.T) {
 		t.Skip("curl is not installed")
 	}
 	vars := map[string]string{"KEY": `to'p "$se`, "U": "ann", "P": "p w"}
-	var got seen
-	srv := echo(t, &got, `{}`)
+	requests := make(chan seen, 2)
+	srv, _ := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("the server cannot read the body: %v", err)
+		}
+		requests <- seen{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, string(body), r.Header.Clone()}
+	})
 	tool := httpToolOf(v1.HTTPSpec{URL: srv.URL + "/x[1]/{{.seg}}", Headers: map[string]string{"X-Key": "a ${KEY} $HOME `id`", "X-Empty": ""},
 		Auth: &v1.Auth{Basic: &v1.BasicAuth{UsernameEnv: "U", PasswordEnv: "P"}}})
 	args := json.RawMessage(`{"seg":"it's {a} & b","text":"@file '$HOME' \n \\ ` + "`id`" + `"}`)
@@ -103,7 +110,7 @@ func TestHTTPCurlSendsTheSame(t *testing.T) {
 	if _, err := h.Execute(t.Context(), tool, args); err != nil {
 		t.Fatal(err)
 	}
-	want := got
+	want := <-requests
 	plan, err := h.Plan(t.Context(), tool, args)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +124,7 @@ func TestHTTPCurlSendsTheSame(t *testing.T) {
 		t.Fatalf("curl: %v\n%s", err, out)
 	}
 	want.Header.Del("Accept-Encoding") // curl unpacks nothing unless asked
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, <-requests); d != "" {
 		t.Errorf("(-execute +curl):\n%s", d)
 	}
 }

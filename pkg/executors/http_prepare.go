@@ -27,12 +27,14 @@ type httpTool struct {
 	method string
 	vars   []envVar
 
+	fixed   *url.URL       // the URL, when it holds neither variables nor arguments; not to be changed
 	base    string         // the URL up to its path, with marks
 	rest    string         // its path and query, with marks, when they hold no template
 	restTpl *template.Text // the same when they do
 	used    map[string]bool
 
 	headers     []httpHeader // later ones win
+	literal     []httpField  // the same, when none is a template
 	staticQuery []httpField
 	staticBody  []httpField // text is JSON
 	bodyMapping *mapping
@@ -44,6 +46,7 @@ type httpTool struct {
 	maxBytes      int64
 	redact        []string
 	accepts       []string // media types that become parts
+	accept        []string // the Accept header; not to be changed
 	auth          httpAuth
 
 	timeout   time.Duration // of an attempt; 0 means none of its own
@@ -119,6 +122,11 @@ func prepareHTTP(t *v1.Tool) *httpTool {
 	p.prepareAuth(s)
 	p.prepareRetry(s.Retry)
 	p.prepareResponse(s)
+	if !slices.ContainsFunc(p.headers, func(h httpHeader) bool { return h.tpl != nil }) {
+		for _, h := range p.headers {
+			p.literal = append(p.literal, httpField{h.name, h.path, h.text})
+		}
+	}
 	for i := range p.faults {
 		p.faults[i].Source = t.Field(p.faults[i].Path)
 	}
@@ -168,6 +176,10 @@ func (p *httpTool) prepareURL(raw string) {
 		p.restTpl = p.template(path, "spec.http.url", p.rest, escapeURL)
 	} else {
 		p.rest, _, _ = strings.Cut(p.rest, "#") // a fragment is never sent
+		if u, err := url.Parse(s); err == nil && !strings.Contains(s, markOpen) {
+			u.Fragment, u.RawFragment = "", ""
+			p.fixed = u
+		}
 	}
 }
 
@@ -285,6 +297,7 @@ func (p *httpTool) prepareResponse(s *v1.HTTPSpec) {
 		}
 	}
 	p.accepts = acceptTypes(s.Multimodal)
+	p.accept = []string{acceptHeader(p.accepts)}
 }
 
 func milliseconds(ms int) time.Duration {

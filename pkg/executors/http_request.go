@@ -16,8 +16,8 @@ import (
 
 // draft is a request whose variables are still marks. Building one reaches nothing.
 type draft struct {
-	base, rest string // the URL
-	headers    []httpField
+	base, rest string      // the URL
+	headers    []httpField // not to be changed
 	body       []byte
 	hasBody    bool
 }
@@ -107,7 +107,10 @@ func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, ar
 			return v1.NewValidationError(v1.ArgsInvalid, name, []v1.Fault{*fault})
 		}
 	}
-	d.headers = make([]httpField, 0, len(p.headers)+1)
+	if d.headers = p.literal; p.literal != nil {
+		return nil
+	}
+	d.headers = make([]httpField, 0, len(p.headers))
 	for _, h := range p.headers {
 		text := h.text
 		if h.tpl != nil {

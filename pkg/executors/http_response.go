@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/redact"
@@ -74,7 +75,10 @@ func textOrJSON(mediaType string, body []byte) (content json.RawMessage, isText 
 	plain := bytes.TrimPrefix(body, []byte("\ufeff"))
 	if first := bytes.TrimLeft(plain, " \t\r\n"); named || len(first) > 0 && (first[0] == '{' || first[0] == '[') {
 		if json.Valid(plain) {
-			return bytes.ToValidUTF8(plain, []byte("\uFFFD")), true
+			if !utf8.Valid(plain) {
+				plain = bytes.ToValidUTF8(plain, []byte("\uFFFD"))
+			}
+			return plain, true
 		}
 	}
 	valid := bytes.ToValidUTF8(body, []byte("\uFFFD"))

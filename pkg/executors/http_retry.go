@@ -33,7 +33,12 @@ type httpCall struct {
 	masks   *secrets // the secrets and masked arguments; made by hidden
 	base    string   // the address of the URL, its variables put in
 
-	req    *http.Request
+	req *http.Request
+	// What a call needs of others, held here to be made at once.
+	trace   httptrace.ClientTrace
+	client  retryablehttp.Client
+	request retryablehttp.Request
+
 	body   []byte
 	source *tokenSource // nil without OAuth 2
 
@@ -51,22 +56,21 @@ type httpCall struct {
 
 // run sends the request and reads the answer.
 func (c *httpCall) run(ctx context.Context) (v1.Result, error) {
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { c.connected = true }}
-	req := &retryablehttp.Request{Request: c.req.WithContext(httptrace.WithClientTrace(ctx, trace))}
+	req := &c.request
+	req.Request = c.req
 	if c.body != nil {
 		if err := req.SetBody(c.body); err != nil {
 			return v1.Result{}, c.fail(v1.PhaseValidate, err.Error(), err)
 		}
 	}
 	req.SetResponseHandler(c.read)
-	client := retryablehttp.Client{
-		HTTPClient:     c.p.client.Load(),
-		RetryMax:       c.p.attempts - 1,
-		CheckRetry:     c.again,
-		Backoff:        func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.wait },
-		ErrorHandler:   retryablehttp.PassthroughErrorHandler,
-		RequestLogHook: c.begin,
-	}
+	client := &c.client
+	client.HTTPClient = c.p.client.Load()
+	client.RetryMax = c.p.attempts - 1
+	client.CheckRetry = c.again
+	client.Backoff = func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.wait }
+	client.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	client.RequestLogHook = c.begin
 	if c.source != nil {
 		client.PrepareRetry = c.reauthorize
 	}
