@@ -199,7 +199,7 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 		m, err := t.next(ctx)
 		if err != nil {
 			if l, ok := t.s.link.(*streamLink); ok {
-				l.settle()
+				l.settle(errors.Is(err, io.EOF))
 			}
 			if !errors.Is(err, io.EOF) { // of an end without a word, the child's own end says more
 				t.s.fail(fmt.Errorf("the session was lost: %w", err))
@@ -316,11 +316,13 @@ func (l *streamLink) waitExit() {
 }
 
 // settle finds out, after the stream ended, how far a child that is dead had read.
-func (l *streamLink) settle() {
+func (l *streamLink) settle(wait bool) {
 	if l.child == nil {
 		return
 	}
-	l.waitExit()
+	if wait {
+		l.waitExit()
+	}
 	select {
 	case <-l.child.Exited():
 		if n, ok := l.child.Unread(); ok {

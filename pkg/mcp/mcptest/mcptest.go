@@ -1,0 +1,245 @@
+// Package mcptest is a mock MCP server for tests, in the process of the test.
+//
+//	s := mcptest.NewServer("weather")
+//	defer s.Close()
+//	s.AddTool(mcptest.Tool{Name: "get", Description: "the weather"}, mcptest.Text("sunny"))
+//
+// A client reaches it in memory, with [Server.Dial] as the Dial of mcp.Options, or
+// over HTTP at the address of its [Server.Manifest].
+//
+// The server speaks every version of MCP that toolctl does: in memory 2026-07-28, and
+// over HTTP, where it keeps sessions, 2025-11-25.
+package mcptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Tool is what the server lists of a tool.
+type Tool struct {
+	// Name is the tool's name on the server. Required.
+	Name string
+	// Title and Description are for people and models.
+	Title, Description string
+	// InputSchema is a JSON Schema whose root type is object. Default: {"type":"object"}.
+	InputSchema string
+	// OutputSchema is the JSON Schema of structured results. Default: none.
+	OutputSchema string
+	// Hints are the tool's annotations. Default: none.
+	Hints *v1.Hints
+}
+
+// Response is what a tool answers. Exactly one of Handler and the rest is used:
+// Handler, when it is set.
+type Response struct {
+	// Text is the text of the result.
+	Text string
+	// Structured is the structured content of the result, as JSON.
+	Structured string
+	// IsError says that the tool reports failure.
+	IsError bool
+	// Code makes the answer a JSON-RPC error with Text as its message, when it is not 0.
+	Code int64
+	// Handler makes the answer from the arguments of the call.
+	Handler func(ctx context.Context, args json.RawMessage) Response
+}
+
+// Text is a result with one text.
+func Text(s string) Response { return Response{Text: s} }
+
+// JSON is a result with structured content, and the same as text.
+func JSON(s string) Response { return Response{Text: s, Structured: s} }
+
+// Failure is the result of a tool that reports failure.
+func Failure(text string) Response { return Response{Text: text, IsError: true} }
+
+// Server is a mock MCP server. All methods may be called by many goroutines at once.
+type Server struct {
+	name string
+	sdk  *sdk.Server
+	http *httptest.Server
+
+	serving sync.WaitGroup // every goroutine of the server
+
+	mu      sync.Mutex
+	tools   map[string]*tool
+	pipes   []net.Conn
+	dropped chan struct{} // closed by the next DropConnection, which ends delays
+	closed  bool
+}
+
+type tool struct {
+	response Response
+	delay    time.Duration
+	calls    []json.RawMessage
+}
+
+// NewServer starts a server that offers nothing yet. Its name is what it says of
+// itself, and the name of its Manifest. Close it.
+func NewServer(name string) *Server {
+	s := &Server{name: name, tools: map[string]*tool{}, dropped: make(chan struct{}),
+		sdk: sdk.NewServer(&sdk.Implementation{Name: name, Version: "0.0.0"}, &sdk.ServerOptions{
+			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
+		})}
+	s.http = httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, nil))
+	return s
+}
+
+// URL is the server's address for streamable HTTP.
+func (s *Server) URL() string { return s.http.URL }
+
+// Manifest is an MCPServer that leads to the server's URL.
+func (s *Server) Manifest() *v1.MCPServer {
+	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
+	m.Metadata.Name, m.Spec.URL = s.name, s.URL()
+	return m
+}
+
+// Dial connects to the server in memory. It is the Dial of mcp.Options, and leaves
+// servers of other names to their manifests.
+func (s *Server) Dial(_ context.Context, server v1.Key) (io.ReadWriteCloser, error) {
+	if server.Name != s.name {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("the mock server %q is closed", s.name)
+	}
+	theirs, ours := net.Pipe()
+	s.pipes = append(s.pipes, ours)
+	s.serving.Go(func() {
+		// It ends when either end of the pipe is closed.
+		_ = s.sdk.Run(context.Background(), &sdk.IOTransport{Reader: ours, Writer: ours})
+		ours.Close()
+	})
+	return theirs, nil
+}
+
+// AddTool adds a tool, or replaces one of that name, and tells clients of it. It
+// panics on a tool without a name or with a schema that is not an object's.
+func (s *Server) AddTool(t Tool, r Response) {
+	def := &sdk.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: json.RawMessage(t.InputSchema)}
+	if t.Name == "" {
+		panic("mcptest: a tool needs a name")
+	}
+	if t.InputSchema == "" {
+		def.InputSchema = json.RawMessage(`{"type":"object"}`)
+	}
+	if t.OutputSchema != "" {
+		def.OutputSchema = json.RawMessage(t.OutputSchema)
+	}
+	if h := t.Hints; h != nil {
+		def.Annotations = &sdk.ToolAnnotations{Title: h.Title, DestructiveHint: h.Destructive, OpenWorldHint: h.OpenWorld,
+			ReadOnlyHint: h.ReadOnly != nil && *h.ReadOnly, IdempotentHint: h.Idempotent != nil && *h.Idempotent}
+	}
+	s.mu.Lock()
+	s.tools[t.Name] = &tool{response: r}
+	s.mu.Unlock()
+	s.sdk.AddTool(def, s.call)
+}
+
+// RemoveTool removes a tool and tells clients of it.
+func (s *Server) RemoveTool(name string) { s.sdk.RemoveTools(name) }
+
+// SetResponse changes what a tool answers from now on.
+func (s *Server) SetResponse(name string, r Response) {
+	s.change(name, func(t *tool) { t.response = r })
+}
+
+// Fail makes a tool report failure from now on.
+func (s *Server) Fail(name, text string) { s.SetResponse(name, Failure(text)) }
+
+// Delay makes a tool wait before it answers; 0 ends that.
+func (s *Server) Delay(name string, d time.Duration) { s.change(name, func(t *tool) { t.delay = d }) }
+
+// Calls returns the arguments of the calls of a tool so far.
+func (s *Server) Calls(name string) (calls []json.RawMessage) {
+	s.change(name, func(t *tool) { calls = slices.Clone(t.calls) })
+	return calls
+}
+
+func (s *Server) change(name string, f func(*tool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tools[name]
+	if t == nil {
+		panic(fmt.Sprintf("mcptest: the server %q has no tool %q", s.name, name))
+	}
+	f(t)
+}
+
+// DropConnection cuts every connection as a server does that dies. Calls that are
+// under way are lost; clients may connect again.
+func (s *Server) DropConnection() {
+	s.mu.Lock()
+	pipes := s.pipes
+	s.pipes = nil
+	close(s.dropped)
+	s.dropped = make(chan struct{})
+	s.mu.Unlock()
+	for _, p := range pipes {
+		p.Close()
+	}
+	s.http.CloseClientConnections()
+	for session := range s.sdk.Sessions() {
+		s.serving.Go(func() { session.Close() }) // which waits for the calls, this one perhaps
+	}
+}
+
+// Close cuts every connection and ends the server.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.DropConnection()
+	s.serving.Wait()
+	s.http.Close()
+}
+
+func (s *Server) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	var r Response
+	var delay time.Duration
+	var dropped chan struct{}
+	s.change(req.Params.Name, func(t *tool) {
+		t.calls = append(t.calls, slices.Clone(req.Params.Arguments))
+		r, delay, dropped = t.response, t.delay, s.dropped
+	})
+	if delay > 0 {
+		timer := time.NewTimer(delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-dropped:
+			return nil, errors.New("the connection was dropped")
+		}
+	}
+	if r.Handler != nil {
+		r = r.Handler(ctx, req.Params.Arguments)
+	}
+	if r.Code != 0 {
+		return nil, &jsonrpc.Error{Code: r.Code, Message: r.Text}
+	}
+	res := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: r.Text}}, IsError: r.IsError}
+	if r.Structured != "" {
+		res.StructuredContent = json.RawMessage(r.Structured)
+	}
+	return res, nil
+}
