@@ -36,10 +36,11 @@ var layout = map[string]struct{ may, never []string }{
 	"pkg/mcpconfig":         {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
 	"pkg/lock":              {may: []string{"api/v1"}, never: []string{sdk}},
 	"pkg/inspect":           {may: []string{"api/v1"}, never: []string{"github.com/"}},
+	"pkg/scenario":          {may: []string{"api/v1", "pkg/registry", "pkg/policy", "pkg/redact", "pkg/validate"}, never: []string{sdk}},
 	"schemas":               {may: []string{"api/v1"}},
 	"schemas/gen":           {may: []string{"api/v1"}},
 	"cmd/toolctl": {may: []string{"api/v1", "pkg/manifest", "pkg/validate", "pkg/policy", "pkg/registry", "pkg/executors",
-		"pkg/openapi", "pkg/store", "pkg/mcp", "pkg/lock", "pkg/inspect", "pkg/mcpconfig", "schemas"}},
+		"pkg/openapi", "pkg/store", "pkg/mcp", "pkg/lock", "pkg/inspect", "pkg/mcpconfig", "pkg/scenario", "schemas"}},
 }
 
 const (
@@ -54,6 +55,7 @@ var onlyIn = map[string]string{
 	santhosh:             "pkg/validate",
 	sdk:                  "pkg/mcp", // and the packages under it
 	"modernc.org/sqlite": "pkg/store",
+	"cel.dev/":           "pkg/scenario",
 }
 
 func TestLayout(t *testing.T) {

@@ -9,12 +9,15 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// promptKitFields are fields of a PromptConfig that we know by another name.
+// promptKitFields are fields of a PromptConfig or a Scenario that we know by another name.
 var promptKitFields = map[string]string{
 	"system_template": "system_prompt",
 	"allowed_tools":   "tools",
 	"tool_policy":     "policy",
 	"variables":       "arguments",
+	"content":         "user",
+
+	"conversation_assertions": "assertions",
 }
 
 const kindPromptConfig = "PromptConfig"

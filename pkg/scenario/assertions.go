@@ -1,0 +1,312 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+func allCalls(turns []Turn) []*Call {
+	var all []*Call
+	for i := range turns {
+		for j := range turns[i].Calls {
+			all = append(all, &turns[i].Calls[j])
+		}
+	}
+	return all
+}
+
+// is reports whether a call is of the tool: by the name that was asked for, or the
+// one that was found.
+func (c *Call) is(tool string) bool {
+	return tool == c.Tool || tool == c.name() || tool == c.Result.Namespace+"/"+c.name()
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "no calls"
+	}
+	return strings.Join(names, ", ")
+}
+
+func toolNames(calls []*Call) []string {
+	names := make([]string, len(calls))
+	for i, c := range calls {
+		names[i] = c.name()
+	}
+	return names
+}
+
+// toolsCalled counts calls that went well, as PromptKit does.
+func toolsCalled(q *params, turns []Turn) (expected, got string) {
+	low, high := 1, -1
+	if q.MinCalls != nil {
+		low = *q.MinCalls
+	}
+	if q.MaxCalls != nil {
+		high = *q.MaxCalls
+	}
+	var bad []string
+	for _, tool := range q.tools() {
+		n, failed := 0, 0
+		for _, c := range allCalls(turns) {
+			switch {
+			case !c.is(tool), q.RequireArgs && len(c.raw) == 0:
+			case c.Result.Error == nil, q.IgnoreValidation && c.Result.Error.Type == v1.ArgsInvalid:
+				n++
+			default:
+				failed++
+			}
+		}
+		if n < low || high >= 0 && n > high {
+			text := fmt.Sprintf("%s %s", tool, times(n))
+			if failed > 0 {
+				text += fmt.Sprintf(", and %s without success", times(failed))
+			}
+			bad = append(bad, text)
+		}
+	}
+	if bad == nil {
+		return "", ""
+	}
+	return fmt.Sprintf("each of %s called %s", strings.Join(q.tools(), ", "), bounds(&low, positive(high))), strings.Join(bad, "; ")
+}
+
+func positive(n int) *int {
+	if n < 0 {
+		return nil
+	}
+	return &n
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "1 time"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func bounds(low, high *int) string {
+	switch {
+	case low != nil && high != nil && *low == *high:
+		return times(*low)
+	case low != nil && high != nil:
+		return fmt.Sprintf("%d to %s", *low, times(*high))
+	case high != nil:
+		return "at most " + times(*high)
+	case low != nil:
+		return "at least " + times(*low)
+	}
+	return "any number of times"
+}
+
+func toolsNotCalled(q *params, turns []Turn) (expected, got string) {
+	var called []string
+	for _, c := range allCalls(turns) {
+		if slices.ContainsFunc(q.tools(), c.is) {
+			called = append(called, c.name())
+		}
+	}
+	if called == nil {
+		return "", ""
+	}
+	return "no call of " + strings.Join(q.tools(), ", "), "calls of " + listed(called)
+}
+
+// within judges a count by the parameters count, min and max.
+func (q *params) within(n int) (expected string) {
+	low, high := q.Min, q.Max
+	if q.Count != nil {
+		low, high = q.Count, q.Count
+	}
+	if low != nil && n < *low || high != nil && n > *high {
+		return bounds(low, high)
+	}
+	return ""
+}
+
+func toolCallCount(q *params, turns []Turn) (expected, got string) {
+	n, what := 0, "all tools"
+	if q.tool() != "" {
+		what = q.tool()
+	}
+	for _, c := range allCalls(turns) {
+		if q.tool() == "" || c.is(q.tool()) {
+			n++
+		}
+	}
+	if expected = q.within(n); expected == "" {
+		return "", ""
+	}
+	return fmt.Sprintf("calls of %s: %s", what, expected), times(n)
+}
+
+// toolCallArgs asks for one call of the tool whose arguments fit.
+func toolCallArgs(q *params, turns []Turn) (expected, got string) {
+	patterns := map[string]string{}
+	if len(q.ArgsMatch) > 0 {
+		if err := json.Unmarshal(q.ArgsMatch, &patterns); err != nil {
+			return "args_match as an object of regular expressions", v1.JSONKind(q.ArgsMatch)
+		}
+	}
+	want := map[string]any{}
+	if raw := q.args(); len(raw) > 0 {
+		object, ok := decode(raw).(map[string]any)
+		if !ok {
+			return "expected_args as an object", v1.JSONKind(raw)
+		}
+		want = object
+	}
+	var seen []string
+	for _, c := range allCalls(turns) {
+		if !c.is(q.tool()) {
+			continue
+		}
+		args := c.args()
+		if len(compare(want, args)) == 0 && argsMatch(patterns, args) {
+			return "", ""
+		}
+		seen = append(seen, string(c.Args))
+	}
+	expected = "a call of " + q.tool()
+	if len(want) > 0 {
+		expected += " with " + show(want)
+	}
+	for i, name := range sortedKeys(patterns) {
+		word := " and "
+		if i == 0 && len(want) == 0 {
+			word = " with "
+		}
+		expected += word + name + " matching " + show(patterns[name])
+	}
+	if seen == nil {
+		return expected, "no call of it"
+	}
+	return expected, strings.Join(seen, "; ")
+}
+
+func argsMatch(patterns map[string]string, args any) bool {
+	object, ok := args.(map[string]any)
+	if !ok {
+		return len(patterns) == 0
+	}
+	for name, pattern := range patterns {
+		re, err := regexp.Compile(pattern)
+		value, has := object[name]
+		if err != nil || !has || !re.MatchString(text(value)) {
+			return false
+		}
+	}
+	return true
+}
+
+// toolCallOrder asks for calls in an order, with any others between them.
+func toolCallOrder(q *params, turns []Turn) (expected, got string) {
+	sequence := q.Sequence
+	if len(sequence) == 0 {
+		sequence = q.tools()
+	}
+	calls := allCalls(turns)
+	found := 0
+	for _, c := range calls {
+		if found < len(sequence) && c.is(sequence[found]) {
+			found++
+		}
+	}
+	if found == len(sequence) {
+		return "", ""
+	}
+	return strings.Join(sequence, ", then "), fmt.Sprintf("%s; %s is missing from place %d on", listed(toolNames(calls)), sequence[found], found+1)
+}
+
+func noToolErrors(q *params, turns []Turn) (expected, got string) {
+	var bad []string
+	for _, c := range allCalls(turns) {
+		if len(q.tools()) > 0 && !slices.ContainsFunc(q.tools(), c.is) {
+			continue
+		}
+		if err := c.Result.Error; err != nil {
+			bad = append(bad, c.name()+": "+err.Type+": "+err.Message)
+		} else if c.Result.Status == v1.StatusFailed {
+			bad = append(bad, c.name()+": failed")
+		}
+	}
+	if bad == nil {
+		return "", ""
+	}
+	return "no call that fails", strings.Join(bad, "; ")
+}
+
+// contentIncludes looks, without regard to case, in what the model said; in a turn
+// without a model, in the results of its calls.
+func contentIncludes(q *params, turns []Turn) (expected, got string) {
+	var said []string
+	for _, t := range turns {
+		if t.Text != "" {
+			said = append(said, t.Text)
+			continue
+		}
+		for _, c := range t.Calls {
+			if len(c.Result.Content) > 0 {
+				said = append(said, text(decode(c.Result.Content)))
+			}
+		}
+	}
+	all := strings.ToLower(strings.Join(said, "\n"))
+	var missing []string
+	for _, p := range q.Patterns {
+		if !strings.Contains(all, strings.ToLower(p)) {
+			missing = append(missing, show(p))
+		}
+	}
+	if missing == nil {
+		return "", ""
+	}
+	return "a text with " + strings.Join(missing, " and "), show(strings.Join(said, "\n"))
+}
+
+// policyRefusals counts the calls that a policy refused; without a count it asks
+// for at least one.
+func policyRefusals(q *params, turns []Turn) (expected, got string) {
+	if q.Min == nil && q.Max == nil && q.Count == nil {
+		one := 1
+		asked := *q
+		asked.Min = &one
+		q = &asked
+	}
+	n := 0
+	var other []string
+	for _, c := range allCalls(turns) {
+		d := c.Result.Policy
+		if d == nil || d.Decision != v1.DecisionDeny {
+			continue
+		}
+		if len(q.tools()) > 0 && !slices.ContainsFunc(q.tools(), c.is) || q.Rule != "" && q.Rule != d.Rule || q.Policy != "" && q.Policy != d.Policy {
+			other = append(other, c.name()+" by rule "+d.Rule+" of policy "+d.Policy)
+			continue
+		}
+		n++
+	}
+	if expected = q.within(n); expected == "" {
+		return "", ""
+	}
+	got = times(n)
+	if other != nil {
+		got += "; other refusals: " + strings.Join(other, ", ")
+	}
+	expected = "a refusal " + expected
+	if len(q.tools()) > 0 {
+		expected += " of " + strings.Join(q.tools(), ", ")
+	}
+	if q.Rule != "" {
+		expected += " by rule " + q.Rule
+	}
+	if q.Policy != "" {
+		expected += " of policy " + q.Policy
+	}
+	return expected, got
+}

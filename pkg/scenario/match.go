@@ -1,0 +1,290 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Difference is one place where a value is not what was expected.
+type Difference struct {
+	// Path is the place in the value as a JSONPath (RFC 9535), "$" for the whole.
+	Path string
+	// Expected and Got are for a person; Got is bounded in length.
+	Expected, Got string
+	// field is the JSON pointer of the expectation, from its root.
+	field string
+	// observed is the value that is there; absent says that there is none.
+	observed any
+	absent   bool
+}
+
+// operators of a condition, in the order in which they are asked.
+var operators = []string{"exists", "equals", "matches", "contains", "gt", "lt"}
+
+// absent stands for a value that is not there.
+type absentValue struct{}
+
+// maxDifferences bounds what one comparison reports.
+const maxDifferences = 50
+
+// compare says where got is not what is expected: objects by subset, everything
+// else exactly, conditions and JSONPath addresses as [v1.Expect.Result] says.
+// Both are values of the kind that validate.Decode makes.
+func compare(expected, got any) []Difference {
+	m := &matcher{}
+	m.value(expected, got, "$", "")
+	return m.found
+}
+
+type matcher struct {
+	found []Difference
+	// exact compares objects by all their members and knows no conditions.
+	exact bool
+}
+
+func (m *matcher) differ(path, field, expected string, got any) {
+	if len(m.found) >= maxDifferences {
+		return
+	}
+	d := Difference{Path: path, field: field, Expected: expected, Got: "nothing", observed: got}
+	if _, d.absent = got.(absentValue); !d.absent {
+		d.Got = show(got)
+	}
+	m.found = append(m.found, d)
+}
+
+func (m *matcher) value(expected, got any, path, field string) {
+	if want, ok := expected.(map[string]any); ok && !m.exact {
+		switch {
+		case isCondition(want):
+			m.condition(want, got, path, field)
+			return
+		case hasAddress(want):
+			m.addresses(want, got, path, field)
+			return
+		}
+	}
+	switch want := expected.(type) {
+	case map[string]any:
+		m.object(want, got, path, field)
+	case []any:
+		m.array(want, got, path, field)
+	default:
+		if !equalScalar(expected, got) {
+			m.differ(path, field, show(expected), got)
+		}
+	}
+}
+
+func (m *matcher) object(want map[string]any, got any, path, field string) {
+	have, ok := got.(map[string]any)
+	if !ok {
+		m.differ(path, field, "an object "+show(want), got)
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		value, ok := have[key]
+		if !ok {
+			value = absentValue{}
+		}
+		m.value(want[key], value, member(path, key), v1.Pointer(field, key))
+	}
+	if !m.exact {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(have)) {
+		if _, ok := want[key]; !ok {
+			m.differ(member(path, key), field, "nothing", have[key])
+		}
+	}
+}
+
+func (m *matcher) array(want []any, got any, path, field string) {
+	have, ok := got.([]any)
+	if !ok {
+		m.differ(path, field, "an array "+show(want), got)
+		return
+	}
+	if len(want) != len(have) {
+		m.differ(path, field, fmt.Sprintf("%d items %s", len(want), show(want)), got)
+		return
+	}
+	for i := range want {
+		m.value(want[i], have[i], fmt.Sprintf("%s[%d]", path, i), v1.Pointer(field, strconv.Itoa(i)))
+	}
+}
+
+// isCondition reports whether every member of an object is an operator.
+func isCondition(want map[string]any) bool {
+	for key := range want {
+		if !slices.Contains(operators, key) {
+			return false
+		}
+	}
+	return len(want) > 0
+}
+
+func (m *matcher) condition(want map[string]any, got any, path, field string) {
+	_, gone := got.(absentValue)
+	for _, op := range operators {
+		arg, ok := want[op]
+		if !ok {
+			continue
+		}
+		at := v1.Pointer(field, op)
+		if op == "exists" {
+			yes, isBool := arg.(bool)
+			switch {
+			case !isBool:
+				m.differ(path, at, "a condition exists: true or exists: false", got)
+			case yes && gone:
+				m.differ(path, at, "a value", got)
+			case !yes && !gone:
+				m.differ(path, at, "nothing", got)
+			}
+			continue
+		}
+		if ok, expected := holds(op, arg, got); !ok || gone {
+			m.differ(path, at, expected, got)
+		}
+	}
+}
+
+// holds asks one operator other than exists. expected says what would have been right.
+func holds(op string, arg, got any) (ok bool, expected string) {
+	switch op {
+	case "equals":
+		exact := &matcher{exact: true}
+		exact.value(arg, got, "$", "")
+		return len(exact.found) == 0, "exactly " + show(arg)
+	case "matches":
+		pattern, isText := arg.(string)
+		re, err := regexp.Compile(pattern)
+		if !isText || err != nil {
+			return false, fmt.Sprintf("a match of %s, which is no regular expression (RE2)", show(arg))
+		}
+		return re.MatchString(text(got)), "a match of " + show(arg)
+	case "contains":
+		return contains(arg, got), "something that contains " + show(arg)
+	case "gt", "lt":
+		c, comparable := order(got, arg)
+		if op == "gt" {
+			return comparable && c > 0, "above " + show(arg)
+		}
+		return comparable && c < 0, "below " + show(arg)
+	}
+	return false, op
+}
+
+func contains(arg, got any) bool {
+	switch have := got.(type) {
+	case string:
+		part, ok := arg.(string)
+		return ok && strings.Contains(have, part)
+	case []any:
+		return slices.ContainsFunc(have, func(item any) bool { return len(compare(arg, item)) == 0 })
+	case map[string]any:
+		if key, ok := arg.(string); ok {
+			_, ok = have[key]
+			return ok
+		}
+		return len(compare(arg, have)) == 0
+	}
+	return false
+}
+
+// order compares two numbers or two strings.
+func order(a, b any) (c int, comparable bool) {
+	switch x := a.(type) {
+	case json.Number:
+		if y, ok := b.(json.Number); ok {
+			return number(x).Cmp(number(y)), true
+		}
+	case string:
+		if y, ok := b.(string); ok {
+			return strings.Compare(x, y), true
+		}
+	}
+	return 0, false
+}
+
+// number reads a JSON number with all its digits; validate.Decode bounds them.
+func number(n json.Number) *big.Float {
+	f, _, err := big.ParseFloat(string(n), 10, uint(64+4*len(n)), big.ToNearestEven)
+	if err != nil {
+		return new(big.Float)
+	}
+	return f
+}
+
+func equalScalar(want, got any) bool {
+	if w, ok := want.(json.Number); ok {
+		g, ok := got.(json.Number)
+		if !ok || w == g {
+			return ok
+		}
+		digits := uint(64 + 4*max(len(w), len(g)))
+		a, _, errA := big.ParseFloat(string(w), 10, digits, big.ToNearestEven)
+		b, _, errB := big.ParseFloat(string(g), 10, digits, big.ToNearestEven)
+		return errA == nil && errB == nil && a.Cmp(b) == 0
+	}
+	switch got.(type) {
+	case map[string]any, []any, absentValue:
+		return false
+	}
+	return want == got
+}
+
+// text is a value as the operator matches sees it: a string as it is, all else as JSON.
+func text(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return encode(v)
+}
+
+// member appends a member to a JSONPath.
+func member(path, key string) string {
+	for i, r := range key {
+		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
+			return path + "[" + quotePath(key) + "]"
+		}
+	}
+	if key == "" {
+		return path + "['']"
+	}
+	return path + "." + key
+}
+
+func quotePath(key string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(key) + "'"
+}
+
+// maxShown bounds a value in a message, in characters.
+const maxShown = 200
+
+func show(v any) string {
+	s := []rune(encode(v))
+	if len(s) > maxShown {
+		return string(s[:maxShown]) + "…"
+	}
+	return string(s)
+}
+
+func encode(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v) // cannot happen: the values come from JSON
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

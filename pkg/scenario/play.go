@@ -1,0 +1,284 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// player plays one scenario. It belongs to one goroutine, except for its counters.
+type player struct {
+	runner   *Runner
+	spec     *v1.ScenarioSpec
+	reg      *registry.Registry
+	mocks    map[v1.Key]*mock
+	counters *policy.Memory
+	random   *rand.Rand
+	// promptKit says that the manifest is one of PromptKit's: what is not known there
+	// is named and passed over.
+	promptKit bool
+	// turn and call are where the play is, from 1.
+	turn, call int
+	broken     bool // by a fault of the manifest
+	res        Result
+}
+
+// prepare readies registry and mocks. It reports false when the scenario cannot be played.
+func (p *player) prepare(ctx context.Context) bool {
+	s := p.res.scenario
+	p.promptKit = s.FromPromptKit()
+	name := fnv.New64a()
+	name.Write([]byte(s.Namespace() + "/" + s.Metadata.Name))
+	p.random = rand.New(rand.NewPCG(uint64(p.spec.Seed), name.Sum64()))
+	if p.reg = p.choose(ctx); p.reg == nil {
+		return false
+	}
+	p.mocks = map[v1.Key]*mock{}
+	for _, name := range sortedKeys(p.spec.Mocks) {
+		item, err := p.reg.Lookup("", name)
+		if err != nil {
+			p.invalid(v1.Pointer("/spec/mocks", name), err.Error())
+			continue
+		}
+		tool := item.Tool()
+		if p.mocks[tool.Key()] != nil {
+			p.invalid(v1.Pointer("/spec/mocks", name), fmt.Sprintf("tool %q has two mocks", tool.Metadata.Name))
+			continue
+		}
+		if p.runner.opts.Live {
+			continue
+		}
+		m := p.spec.Mocks[name]
+		p.mocks[tool.Key()] = p.newMock(name, &m, tool)
+	}
+	for i := range p.spec.Turns {
+		p.checkTurn(i)
+	}
+	p.checkAssertions("/spec/assertions", p.spec.Assertions)
+	return !p.broken
+}
+
+// checkTurn finds what would keep a turn from being played.
+func (p *player) checkTurn(i int) {
+	turn, field := &p.spec.Turns[i], v1.Pointer("/spec/turns", strconv.Itoa(i))
+	p.checkAssertions(field+"/assertions", turn.Assertions)
+	if p.promptKit {
+		return
+	}
+	switch {
+	case len(turn.Calls) > 0 && len(turn.Model) > 0:
+		p.invalid(field+"/model", "a turn has either calls or a scripted model, not both")
+	case len(turn.Calls) == 0 && len(turn.Model) == 0:
+		p.invalid(field, "a turn needs calls, or model with what a scripted model answers")
+	case len(turn.Calls) > 0 && turn.Prompt+turn.User != "":
+		p.invalid(field+"/calls", "prompt and user go with a scripted model, not with calls")
+	}
+	if turn.Prompt != "" {
+		if _, err := p.runner.base.Get(v1.KindPrompt, "", turn.Prompt); err != nil {
+			p.invalid(field+"/prompt", err.Error())
+		}
+	}
+}
+
+// play plays all turns.
+func (p *player) play(ctx context.Context) {
+	played := 0
+	for i := range p.spec.Turns {
+		if ctx.Err() != nil {
+			return
+		}
+		p.turn, p.call = i+1, 0
+		p.res.Turns = append(p.res.Turns, Turn{Calls: []Call{}})
+		turn, field := &p.spec.Turns[i], v1.Pointer("/spec/turns", strconv.Itoa(i))
+		model := turn.Model
+		if len(turn.Calls) == 0 && len(model) == 0 {
+			model = p.runner.opts.Responses.turn(p.res.Name, i+1)
+		}
+		if len(turn.Calls) == 0 && len(model) == 0 {
+			p.warn(field, "turn %d is not played: nothing scripts the model's answer (--mock-responses FILE does)", i+1)
+			continue
+		}
+		played++
+		p.playCalls(ctx, field+"/calls", turn.Calls)
+		p.playModel(ctx, model)
+		p.call = 0
+		p.assert(field+"/assertions", turn.Assertions, p.res.Turns[i:])
+	}
+	p.turn, p.call = 0, 0
+	if played == 0 {
+		p.res.Status = Skipped
+		return
+	}
+	p.assert("/spec/assertions", p.spec.Assertions, p.res.Turns)
+}
+
+// finish decides on the status.
+func (p *player) finish() {
+	for _, t := range p.res.Turns {
+		for _, c := range t.Calls {
+			p.res.DurationMS += c.Result.DurationMS
+		}
+	}
+	p.res.DurationMS = math.Round(p.res.DurationMS*1000) / 1000
+	switch {
+	case len(p.res.Failures) > 0:
+		p.res.Status = Failed
+	case p.res.Status == "":
+		p.res.Status = Passed
+	}
+}
+
+// playCalls makes the calls of a turn and compares what comes back.
+func (p *player) playCalls(ctx context.Context, field string, calls []v1.ScenarioCall) {
+	if len(calls) == 0 {
+		return
+	}
+	asked := make([]v1.Call, len(calls))
+	for i, c := range calls {
+		asked[i] = p.newCall(c.Tool, c.Args)
+	}
+	done := p.execute(ctx, asked)
+	for i := range calls {
+		p.call = i + 1
+		p.expect(v1.Pointer(field, strconv.Itoa(i)), calls[i].Expect, &done[i].Result, calls[i].Tool)
+	}
+}
+
+// playModel plays what a scripted model says and calls, hop by hop.
+func (p *player) playModel(ctx context.Context, replies []v1.ModelReply) {
+	for _, reply := range replies {
+		turn := &p.res.Turns[len(p.res.Turns)-1]
+		if reply.Text != "" {
+			turn.Text = strings.TrimPrefix(turn.Text+"\n"+reply.Text, "\n")
+		}
+		asked := make([]v1.Call, len(reply.ToolCalls))
+		for i, c := range reply.ToolCalls {
+			args := c.Args
+			if text := ""; v1.JSONKind(args) == "string" && json.Unmarshal(args, &text) == nil {
+				args = json.RawMessage(text) // as the model wrote it, malformed or not
+			}
+			asked[i] = p.newCall(c.Tool, args)
+		}
+		p.execute(ctx, asked)
+	}
+}
+
+func (p *player) newCall(tool string, args json.RawMessage) v1.Call {
+	return v1.Call{Tool: tool, Args: args, Session: scenarioName(p.res.scenario), Turn: strconv.Itoa(p.turn)}
+}
+
+// execute makes calls and enters them in the report. Mocked ones are made one after
+// the other: which of two calls gets the first of a mock's responses is then no
+// matter of luck, and to tools and policies it makes no difference.
+func (p *player) execute(ctx context.Context, asked []v1.Call) []Call {
+	turn := &p.res.Turns[len(p.res.Turns)-1]
+	first := len(turn.Calls)
+	if p.runner.opts.Live {
+		for i, o := range p.reg.ExecuteAll(ctx, asked) {
+			turn.Calls = append(turn.Calls, p.record(asked[i], o.Result, ranLive(o.Result)))
+		}
+		return turn.Calls[first:]
+	}
+	for i := range asked {
+		p.call = first + i + 1
+		s := &slot{player: p}
+		res, _ := p.reg.Execute(context.WithValue(ctx, slotKey{}, s), asked[i]) // the result says all of the error
+		res.DurationMS = float64(s.took) / float64(time.Millisecond)
+		turn.Calls = append(turn.Calls, p.record(asked[i], res, s.executed))
+	}
+	return turn.Calls[first:]
+}
+
+// ranLive reports whether a call reached its executor, by its error.
+func ranLive(res v1.Result) bool {
+	if res.Error == nil {
+		return true
+	}
+	switch res.Error.Type {
+	case v1.ArgsInvalid, v1.ManifestInvalid, v1.TypePolicyRefused, v1.TypeNotFound:
+		return false
+	}
+	return true
+}
+
+func (p *player) record(asked v1.Call, res v1.Result, executed bool) Call {
+	c := Call{Tool: asked.Tool, Args: asked.Args, Result: res, raw: asked.Args, executed: executed}
+	if !json.Valid(c.Args) { // what a model wrote and nobody can read
+		c.Args = nil
+		if len(asked.Args) > 0 {
+			c.Args = json.RawMessage(encode(string(asked.Args)))
+		}
+	}
+	if item, err := p.reg.Lookup("", asked.Tool); err == nil {
+		tool := item.Tool()
+		c.key = tool.Key()
+		if len(tool.Spec.Redact) > 0 {
+			c.Args = redact.JSON(c.Args, tool.Spec.Redact)
+		}
+	}
+	return c
+}
+
+// args are the arguments of a call as a document; {} when none were given, nil
+// when they are no JSON.
+func (c *Call) args() any {
+	if len(c.raw) == 0 {
+		return map[string]any{}
+	}
+	doc, err := validate.Decode(c.raw)
+	if err != nil {
+		return nil
+	}
+	return doc
+}
+
+// name is the tool's name as the registry knows it, else as it was asked for.
+func (c *Call) name() string { return c.Result.Tool }
+
+func redacted(doc any, tool *v1.Tool) any {
+	if len(tool.Spec.Redact) == 0 {
+		return doc
+	}
+	masked, err := validate.Decode(redact.JSON(json.RawMessage(encode(doc)), tool.Spec.Redact))
+	if err != nil {
+		return redact.Mask
+	}
+	return masked
+}
+
+// fail enters a failure at the place of the play.
+func (p *player) fail(f Failure) {
+	f.Turn, f.Call = p.turn, p.call
+	if f.Source.IsZero() {
+		f.Source = p.source(f.Field)
+	}
+	p.res.Failures = append(p.res.Failures, f)
+}
+
+// problem enters a failure of the scenario itself during a call, whatever the call
+// was expected to give.
+func (p *player) problem(f Failure) { p.fail(f) }
+
+// invalid enters a fault of the manifest: the scenario is not played.
+func (p *player) invalid(field, message string) {
+	p.broken = true
+	p.fail(Failure{What: "scenario", Message: v1.FieldPath(field) + ": " + message, Field: field})
+}
+
+func (p *player) warn(field, format string, args ...any) {
+	p.res.Warnings = append(p.res.Warnings, v1.Fault{Path: field, Message: fmt.Sprintf(format, args...), Severity: v1.SeverityWarning, Source: p.source(field)})
+}
+
+func (p *player) source(field string) v1.Source { return p.res.scenario.Field(field) }

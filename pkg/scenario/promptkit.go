@@ -1,0 +1,119 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Responses script the model of scenarios, from a file of PromptKit's mock
+// responses: by the scenario's name and the turn's number, a text, or an object
+// with response and tool_calls. A nil Responses scripts nothing.
+type Responses struct {
+	turns map[string]map[int]v1.ModelReply
+}
+
+// ReadResponses reads a file of mock responses that was turned into JSON. Faults
+// that are warnings name the parts that have no meaning for tools; any other makes
+// the file unusable. Paths of faults start at the file's root.
+func ReadResponses(raw json.RawMessage) (*Responses, []v1.Fault) {
+	out := &Responses{turns: map[string]map[int]v1.ModelReply{}}
+	var faults []v1.Fault
+	fault := func(path, severity, format string, args ...any) {
+		faults = append(faults, v1.Fault{Path: path, Severity: severity, Message: fmt.Sprintf(format, args...)})
+	}
+	object := func(path string, raw json.RawMessage) map[string]json.RawMessage {
+		fields := map[string]json.RawMessage{}
+		if err := json.Unmarshal(raw, &fields); err != nil {
+			fault(path, "", "expected an object, got %s", v1.JSONKind(raw))
+		}
+		return fields
+	}
+	root := object("", raw)
+	for _, key := range sortedKeys(root) {
+		if key != "scenarios" {
+			fault(v1.Pointer("", key), v1.SeverityWarning, "%q is not read: only scripted turns are", key)
+		}
+	}
+	if len(root["scenarios"]) == 0 {
+		fault("", "", "expected scenarios, got nothing")
+		return nil, faults
+	}
+	scenarios := object("/scenarios", root["scenarios"])
+	for _, name := range sortedKeys(scenarios) {
+		path := v1.Pointer("/scenarios", name)
+		fields := object(path, scenarios[name])
+		for _, key := range sortedKeys(fields) {
+			if key != "turns" {
+				fault(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only scripted turns are", key)
+			}
+		}
+		if len(fields["turns"]) == 0 {
+			continue
+		}
+		out.turns[name] = map[int]v1.ModelReply{}
+		turns := object(path+"/turns", fields["turns"])
+		for _, number := range sortedKeys(turns) {
+			at := v1.Pointer(path, "turns", number)
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 {
+				fault(at, "", "expected the number of a turn, from 1, got %q", number)
+				continue
+			}
+			out.turns[name][n] = readReply(at, turns[number], fault)
+		}
+	}
+	for _, f := range faults {
+		if !f.IsWarning() {
+			return nil, faults
+		}
+	}
+	return out, faults
+}
+
+func readReply(path string, raw json.RawMessage, fault func(path, severity, format string, args ...any)) (reply v1.ModelReply) {
+	if json.Unmarshal(raw, &reply.Text) == nil {
+		return reply
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		fault(path, "", "expected a text or an object, got %s", v1.JSONKind(raw))
+		return reply
+	}
+	for _, key := range sortedKeys(fields) {
+		switch key {
+		case "response", "content", "text":
+			if err := json.Unmarshal(fields[key], &reply.Text); err != nil {
+				fault(v1.Pointer(path, key), "", "expected a text, got %s", v1.JSONKind(fields[key]))
+			}
+		case "tool_calls":
+			var calls []struct {
+				Name      string          `json:"name"`
+				Arguments json.RawMessage `json:"arguments"`
+			}
+			if err := json.Unmarshal(fields[key], &calls); err != nil {
+				fault(v1.Pointer(path, key), "", "expected a list of calls with name and arguments, got %s", v1.JSONKind(fields[key]))
+			}
+			for _, c := range calls {
+				reply.ToolCalls = append(reply.ToolCalls, v1.ModelToolCall{Tool: c.Name, Args: c.Arguments})
+			}
+		default:
+			fault(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only response and tool_calls are", key)
+		}
+	}
+	return reply
+}
+
+// turn is what the model answers in a turn, from 1; nil when nothing scripts it.
+func (r *Responses) turn(scenario string, turn int) []v1.ModelReply {
+	if r == nil {
+		return nil
+	}
+	reply, ok := r.turns[scenario][turn]
+	if !ok {
+		return nil
+	}
+	return []v1.ModelReply{reply}
+}

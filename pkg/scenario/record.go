@@ -1,0 +1,133 @@
+package scenario
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// SecretKeys returns the names of members that are masked in every recording,
+// besides what a tool's spec.redact names.
+func SecretKeys() []string {
+	return []string{"access_token", "api_key", "apiKey", "apikey", "authorization", "Authorization", "client_secret", "cookie", "password", "private_key", "refresh_token", "secret", "token"}
+}
+
+// Recorder keeps what executors are asked and what they answer. It may be used by
+// many goroutines at once.
+type Recorder struct {
+	redact []string
+
+	mu    sync.Mutex
+	calls []Recorded
+}
+
+// NewRecorder returns an empty recorder that masks by the rules too, besides
+// [SecretKeys] and the tools' own.
+func NewRecorder(rules []string) *Recorder {
+	return &Recorder{redact: slices.Concat(SecretKeys(), rules)}
+}
+
+// Wrap returns executors that do what the given ones do, and record it.
+func (r *Recorder) Wrap(executors []v1.Executor) []v1.Executor {
+	out := make([]v1.Executor, len(executors))
+	for i, e := range executors {
+		out[i] = &recording{Executor: e, recorder: r}
+	}
+	return out
+}
+
+// Cassette returns what was recorded, sorted by tool and arguments; equal calls
+// keep the order in which they were made.
+func (r *Recorder) Cassette() *Cassette {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &Cassette{Match: matchExact, Redacted: r.redact, Calls: slices.Clone(r.calls)}
+	slices.SortStableFunc(c.Calls, func(a, b Recorded) int {
+		return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(encode(decode(a.Args)), encode(decode(b.Args))))
+	})
+	return c
+}
+
+type recording struct {
+	v1.Executor
+	recorder *Recorder
+}
+
+// Execute calls and records. What is recorded is masked; what is returned is not.
+func (e *recording) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
+	began := time.Now()
+	res, err := e.Executor.Execute(ctx, tool, args)
+	e.recorder.add(tool, args, res, err, time.Since(began))
+	return res, err
+}
+
+func (r *Recorder) add(tool *v1.Tool, args json.RawMessage, res v1.Result, err error, took time.Duration) {
+	rules := slices.Concat(r.redact, tool.Spec.Redact)
+	rec := Recorded{
+		Tool: tool.Namespace() + "/" + tool.Metadata.Name, Args: redact.JSON(args, rules),
+		DurationMS: math.Round(float64(took)/float64(time.Millisecond)*10) / 10,
+	}
+	if len(res.Content) > 0 {
+		rec.Result = redact.JSON(res.Content, rules)
+	}
+	for _, p := range res.Parts {
+		if p.Type == v1.PartText && json.Valid([]byte(p.Text)) {
+			p.Text = string(redact.JSON(json.RawMessage(p.Text), rules))
+		}
+		rec.Parts = append(rec.Parts, p)
+	}
+	if err != nil {
+		rec.Error = recordError(err, res)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, rec)
+}
+
+func recordError(err error, res v1.Result) *RecordedError {
+	out := &RecordedError{Type: v1.NewResultError(err).Type, Message: err.Error(), Answered: res.Status == v1.StatusFailed}
+	var exec *v1.ExecutionError
+	var mcp *v1.MCPError
+	switch {
+	case errors.As(err, &exec):
+		out.Message = exec.Message
+	case errors.As(err, &mcp):
+		out.Message, out.Server, out.Code = mcp.Message, mcp.Server, mcp.Code
+	}
+	return out
+}
+
+// Check, Plan and Close are those of the recorded executor, where it has them.
+func (e *recording) Check(tool *v1.Tool) []v1.Fault {
+	if c, ok := e.Executor.(registry.Checker); ok {
+		return c.Check(tool)
+	}
+	return nil
+}
+
+// Plan says what the recorded executor would do.
+func (e *recording) Plan(ctx context.Context, tool *v1.Tool, args json.RawMessage) (any, error) {
+	if p, ok := e.Executor.(registry.Planner); ok {
+		return p.Plan(ctx, tool, args)
+	}
+	return nil, nil
+}
+
+// Close closes the recorded executor.
+func (e *recording) Close() error {
+	if c, ok := e.Executor.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package scenario
+
+import (
+	"encoding/json"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// States of a [Result].
+const (
+	// Passed: all that was expected came true.
+	Passed = "passed"
+	// Failed: something differs.
+	Failed = "failed"
+	// Invalid: the manifest has faults, or names what is not there; nothing was played.
+	Invalid = "invalid"
+	// Skipped: not played, because an earlier one failed or nothing in it touches a tool.
+	Skipped = "skipped"
+)
+
+// Report is the outcome of many scenarios, in the order in which they were given.
+type Report struct {
+	Scenarios []Result `json:"scenarios"`
+	Passed    int      `json:"passed"`
+	Failed    int      `json:"failed"`
+	Invalid   int      `json:"invalid"`
+	Skipped   int      `json:"skipped"`
+}
+
+// Result is the outcome of one scenario.
+type Result struct {
+	Name        string `json:"name"`
+	Namespace   string `json:"namespace"`
+	Description string `json:"description,omitempty"`
+	// Status is [Passed], [Failed], [Invalid] or [Skipped].
+	Status string    `json:"status"`
+	Source v1.Source `json:"source,omitzero"`
+	Turns  []Turn    `json:"turns"`
+	// Failures is what differs, in the order in which it was found.
+	Failures []Failure `json:"failures"`
+	// Warnings name the parts of the manifest that were not played, and recorded
+	// results that no longer fit their schema.
+	Warnings []v1.Fault `json:"warnings"`
+	// DurationMS is the sum of the durations of all calls, in milliseconds.
+	DurationMS float64 `json:"duration_ms"`
+
+	scenario *v1.Scenario
+}
+
+// Scenario returns the manifest that was played.
+func (r *Result) Scenario() *v1.Scenario { return r.scenario }
+
+// Turn is what was played of one turn.
+type Turn struct {
+	// Text is what a scripted model said.
+	Text string `json:"text,omitempty"`
+	// Calls are the calls, those of a scripted model too.
+	Calls []Call `json:"calls"`
+}
+
+// Call is one call that was made.
+type Call struct {
+	// Tool is the name that was asked for; Result has the name that was found.
+	Tool string `json:"tool"`
+	// Args are the arguments with secrets masked.
+	Args   json.RawMessage `json:"args,omitempty"`
+	Result v1.Result       `json:"result"`
+
+	key      v1.Key          // of the tool; zero when none was found
+	raw      json.RawMessage // the arguments as they were asked for
+	executed bool            // the call reached an executor or a mock
+}
+
+// Failure is one expectation that did not come true.
+type Failure struct {
+	// Turn and Call count from 1; 0 when the failure is of the whole.
+	Turn int `json:"turn,omitempty"`
+	Call int `json:"call,omitempty"`
+	// Tool is the tool of the call.
+	Tool string `json:"tool,omitempty"`
+	// What is what was compared: status, result, error, policy, duration_ms, mock,
+	// scenario, or the type of an assertion.
+	What string `json:"what"`
+	// Path is the place in the result as a JSONPath (RFC 9535).
+	Path string `json:"path,omitempty"`
+	// Expected and Got say the difference; both are empty when Message says all.
+	Expected string `json:"expected,omitempty"`
+	Got      string `json:"got,omitempty"`
+	Message  string `json:"message,omitempty"`
+	// Field is the JSON pointer of the expectation in the manifest.
+	Field string `json:"field,omitempty"`
+	// Source is the place of the expectation.
+	Source v1.Source `json:"source,omitzero"`
+
+	// update is what would make the expectation come true; nil when nothing would.
+	update *Update
+}
+
+// An Update replaces one expectation by what was observed.
+type Update struct {
+	// Field is the JSON pointer of the expectation in the manifest.
+	Field string
+	// Value is the new value; nil removes the field.
+	Value json.RawMessage
+}
+
+// Updates returns what makes the expectations of calls in the manifest come true.
+// What has no one right value, such as an assertion, is not among them.
+func (r *Result) Updates() []Update {
+	var all []Update
+	for _, f := range r.Failures {
+		if f.update != nil {
+			all = append(all, *f.update)
+		}
+	}
+	return all
+}

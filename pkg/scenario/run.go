@@ -1,0 +1,193 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// Options say how scenarios are played.
+type Options struct {
+	// Mock answers a tool from what its manifest declares: mock_result and the like.
+	// Required unless Live is set.
+	Mock v1.Executor
+	// ToJSON reads a file of one YAML or JSON value, for cassettes. The faults say what
+	// cannot be read. Required for scenarios with cassettes.
+	ToJSON func(name string, data []byte) (json.RawMessage, []v1.Fault)
+	// Live plays without mocks: Executors carry out the calls.
+	Live      bool
+	Executors []v1.Executor
+	// Discover tells a live registry what MCP servers offer, before anything is
+	// played. Default: only what manifests declare can be called.
+	Discover func(ctx context.Context, reg *registry.Registry) error
+	// Responses scripts the model of scenarios that have no script of their own.
+	Responses *Responses
+	// Timeout is the time for one scenario. Default: none.
+	Timeout time.Duration
+	// Parallel is how many scenarios are played at once. Default: the number of processors.
+	Parallel int
+	// FailFast skips what comes after the first scenario that does not pass.
+	FailFast bool
+	// Done is told of each scenario that has ended, in no fixed order, by many
+	// goroutines at once. Default: nobody is told.
+	Done func(Result)
+}
+
+// Runner plays scenarios over one set of manifests. Its methods may be called by
+// many goroutines at once.
+type Runner struct {
+	opts    Options
+	objects []v1.Object
+	base    *registry.Registry // of all objects, to find names in
+	schemas *validate.Cache
+	asserts map[string]assertion
+
+	mu     sync.Mutex
+	shared map[string]*selection // by what is chosen
+}
+
+// New returns a Runner over the objects. The error says that the options
+// contradict each other.
+func New(objects []v1.Object, o Options) (*Runner, error) {
+	if !o.Live && o.Mock == nil {
+		return nil, errors.New("scenario: neither a mock executor nor live executors")
+	}
+	if o.Parallel <= 0 {
+		o.Parallel = runtime.GOMAXPROCS(0)
+	}
+	base, err := registry.New(objects, registry.Options{Executors: answerers(nil)})
+	if err != nil {
+		return nil, err
+	}
+	return &Runner{opts: o, objects: objects, base: base, schemas: validate.NewCache(validate.Options{}), asserts: assertions(), shared: map[string]*selection{}}, nil
+}
+
+// Run plays the scenarios. When ctx ends, those that have not ended fail.
+func (r *Runner) Run(ctx context.Context, scenarios []*v1.Scenario) *Report {
+	results := make([]Result, len(scenarios))
+	var mu sync.Mutex
+	firstBad := len(scenarios)
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(r.opts.Parallel, len(scenarios)) {
+		wg.Go(func() {
+			for i := range next {
+				mu.Lock()
+				skip := r.opts.FailFast && i > firstBad
+				mu.Unlock()
+				if skip {
+					continue
+				}
+				results[i] = r.one(ctx, scenarios[i])
+				if bad(results[i].Status) {
+					mu.Lock()
+					firstBad = min(firstBad, i)
+					mu.Unlock()
+				}
+				if r.opts.Done != nil {
+					r.opts.Done(results[i])
+				}
+			}
+		})
+	}
+	for i := range scenarios {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	report := &Report{Scenarios: results}
+	for i := range results {
+		if r.opts.FailFast && i > firstBad {
+			// What ran beside the one that failed is forgotten, so that the report does not
+			// depend on how many ran at once.
+			results[i] = newResult(scenarios[i])
+			results[i].Status = Skipped
+		}
+		report.count(results[i].Status)
+	}
+	return report
+}
+
+func bad(status string) bool { return status == Failed || status == Invalid }
+
+func (r *Report) count(status string) {
+	switch status {
+	case Passed:
+		r.Passed++
+	case Failed:
+		r.Failed++
+	case Invalid:
+		r.Invalid++
+	case Skipped:
+		r.Skipped++
+	}
+}
+
+func newResult(s *v1.Scenario) Result {
+	return Result{Name: s.Metadata.Name, Namespace: s.Namespace(), Description: s.Spec.Description, Source: s.Source,
+		Turns: []Turn{}, Failures: []Failure{}, Warnings: []v1.Fault{}, scenario: s}
+}
+
+// one plays one scenario.
+func (r *Runner) one(ctx context.Context, s *v1.Scenario) Result {
+	p := &player{runner: r, spec: &s.Spec, res: newResult(s), counters: policy.NewMemory()}
+	if s.Broken() {
+		for _, f := range s.Faults {
+			if !f.IsWarning() {
+				p.fail(Failure{What: "scenario", Message: v1.FieldPath(f.Path) + ": " + f.Message, Field: f.Path, Source: f.Source})
+			}
+		}
+		p.res.Status = Invalid
+		return p.res
+	}
+	if r.opts.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.opts.Timeout)
+		defer cancel()
+	}
+	if !p.prepare(ctx) {
+		p.res.Status = Invalid
+		return p.res
+	}
+	p.play(context.WithValue(ctx, playerKey{}, p))
+	if err := ctx.Err(); err != nil {
+		message := "interrupted"
+		if errors.Is(err, context.DeadlineExceeded) {
+			message = "timed out"
+			if r.opts.Timeout > 0 {
+				message += " after " + r.opts.Timeout.String()
+			}
+		}
+		p.fail(Failure{What: "scenario", Message: message})
+	}
+	p.finish()
+	return p.res
+}
+
+// Names of executors that a tool may ask for; a scenario answers for all of them.
+func executorNames() []string { return []string{v1.ModeMock, "http", v1.ModeMCP} }
+
+func answerers(mock v1.Executor) []v1.Executor {
+	var all []v1.Executor
+	for _, name := range executorNames() {
+		all = append(all, &answerer{name: name, mock: mock})
+	}
+	return all
+}
+
+// scenarioName names a scenario in messages.
+func scenarioName(s *v1.Scenario) string {
+	if s.Namespace() == v1.DefaultNamespace {
+		return s.Metadata.Name
+	}
+	return strings.Join([]string{s.Namespace(), s.Metadata.Name}, "/")
+}

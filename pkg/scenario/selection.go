@@ -1,0 +1,145 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// selection is the registry of the tools and policies that scenarios chose.
+type selection struct {
+	reg *registry.Registry
+	err error
+}
+
+// instant is the time of every call of a mocked scenario, so that limits by the
+// minute, hour and day do not depend on when a test runs.
+var instant = time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
+
+// choose finds what the scenario names and returns the registry that holds it.
+func (p *player) choose(ctx context.Context) *registry.Registry {
+	r := p.runner
+	tools, okTools := p.find(v1.KindTool, "/spec/tools", p.spec.Tools)
+	policies, okPolicies := p.find(v1.KindToolPolicy, "/spec/policies", p.spec.Policies)
+	if !okTools || !okPolicies {
+		return nil
+	}
+	key := strings.Join(keyNames(tools), ",") + "|" + strings.Join(keyNames(policies), ",")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sel := r.shared[key]
+	if sel == nil {
+		sel = &selection{}
+		sel.reg, sel.err = r.build(ctx, tools, policies)
+		r.shared[key] = sel
+	}
+	if sel.err != nil {
+		p.fail(Failure{What: "scenario", Message: sel.err.Error()})
+	}
+	return sel.reg
+}
+
+// find returns the keys of the named objects, nil for all.
+func (p *player) find(kind, field string, names []string) ([]v1.Key, bool) {
+	if names == nil {
+		return nil, true
+	}
+	keys, ok := make([]v1.Key, 0, len(names)), true
+	for i, name := range names {
+		item, err := p.runner.base.Get(kind, "", name)
+		if err != nil {
+			at := v1.Pointer(field, strconv.Itoa(i))
+			p.fail(Failure{What: "scenario", Message: err.Error(), Field: at, Source: p.source(at)})
+			ok = false
+			continue
+		}
+		keys = append(keys, item.Object.Head().Key())
+	}
+	return keys, ok
+}
+
+func keyNames(keys []v1.Key) []string {
+	if keys == nil {
+		return []string{"*"}
+	}
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.Namespace + "/" + k.Name
+	}
+	slices.Sort(names)
+	return names
+}
+
+// build makes a registry of the chosen tools and policies; servers are always in it.
+func (r *Runner) build(ctx context.Context, tools, policies []v1.Key) (*registry.Registry, error) {
+	chosen := func(keys []v1.Key, o v1.Object) bool { return keys == nil || slices.Contains(keys, o.Head().Key()) }
+	var objects []v1.Object
+	for _, o := range r.objects {
+		switch o.Head().Kind {
+		case v1.KindTool:
+			if chosen(tools, o) {
+				objects = append(objects, o)
+			}
+		case v1.KindToolPolicy:
+			if chosen(policies, o) {
+				objects = append(objects, o)
+			}
+		case v1.KindMCPServer:
+			objects = append(objects, o)
+		}
+	}
+	o := registry.Options{Counters: counters{}, Executors: answerers(r.opts.Mock), Now: func() time.Time { return instant }}
+	if r.opts.Live {
+		o.Executors, o.Now = r.opts.Executors, time.Now
+	}
+	reg, err := registry.New(objects, o)
+	if err == nil && r.opts.Live && r.opts.Discover != nil {
+		err = r.opts.Discover(ctx, reg)
+	}
+	return reg, err
+}
+
+// counters hands each call to the counters of its scenario, which the context
+// carries: scenarios share a registry and no count.
+type counters struct{}
+
+type playerKey struct{}
+
+func ofScenario(ctx context.Context) (*policy.Memory, error) {
+	p, ok := ctx.Value(playerKey{}).(*player)
+	if !ok {
+		return nil, fmt.Errorf("scenario: a call outside a scenario")
+	}
+	return p.counters, nil
+}
+
+func (counters) Reserve(ctx context.Context, cs []v1.Counter) ([]int64, int, error) {
+	m, err := ofScenario(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	return m.Reserve(ctx, cs)
+}
+
+func (counters) Release(ctx context.Context, cs []v1.Counter) error {
+	m, err := ofScenario(ctx)
+	if err != nil {
+		return err
+	}
+	return m.Release(ctx, cs)
+}
+
+func (counters) Read(ctx context.Context, cs []v1.Counter) ([]int64, error) {
+	m, err := ofScenario(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m.Read(ctx, cs)
+}
