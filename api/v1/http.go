@@ -31,7 +31,8 @@ type HTTPSpec struct {
 	Request *HTTPRequest `json:"request,omitempty"`
 	// Response says how the response becomes the result.
 	Response *HTTPResponse `json:"response,omitempty"`
-	// Redact lists what is masked in results and error bodies, like spec.redact.
+	// Redact lists what is masked in results and error bodies, like spec.redact. With a body_mapping of
+	// the response it is masked before the mapping, and names parts of the body.
 	Redact []string `json:"redact,omitempty"`
 	// Retry says how failed attempts are repeated.
 	Retry *HTTPRetry `json:"retry,omitempty"`

@@ -59,13 +59,13 @@ func (p *httpTool) content(header http.Header, body []byte, s *secrets) (json.Ra
 	if !isText {
 		content = fmt.Appendf(nil, `{"result":%s,"encoding":"base64","mime_type":%s}`, jsonText(base64.StdEncoding.EncodeToString(body)), jsonText(mediaType))
 	}
-	rules := p.spec.Redact // the registry applies spec.redact, after it validated the result
-	content = redact.JSON(s.json(content), rules)
+	content = s.json(content)
 	if p.resultMapping == nil {
-		return content, nil, nil
+		return content, nil, nil // the registry masks it, after it validated the result
 	}
-	mapped, err := p.resultMapping.apply(content)
-	return redact.JSON(mapped, rules), nil, err
+	// The rules are those of the body, whose members a mapping moves and renames.
+	mapped, err := p.resultMapping.apply(redact.JSON(content, p.spec.Redact))
+	return mapped, nil, err
 }
 
 // textOrJSON returns a body as JSON: as it is, or as the member result. isText is

@@ -58,6 +58,10 @@ func (d *deadline) Err() error {
 	return nil
 }
 
+// AfterFunc lets contexts made from this one hear of its end without a goroutine
+// each: package context asks for this method of contexts that are not its own.
+func (d *deadline) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(d.start(), f) }
+
 // stop frees the timer.
 func (d *deadline) stop() {
 	d.mu.Lock()

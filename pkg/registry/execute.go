@@ -169,7 +169,7 @@ func (r *Registry) run(ctx context.Context, c *call) {
 	if c.res.Status == v1.StatusPending {
 		c.release(ctx)
 	}
-	if rules := t.spec.Spec.Redact; len(rules) > 0 {
+	if rules := t.redact; len(rules) > 0 {
 		c.res.Content = redact.JSON(c.res.Content, rules)
 		for i, p := range c.res.Parts {
 			if p.Type == v1.PartText && json.Valid([]byte(p.Text)) {
@@ -324,7 +324,7 @@ func (r *Registry) audit(ctx context.Context, c *call) {
 	if c.tool != nil {
 		line.Tool, line.Namespace = c.tool.spec.Metadata.Name, c.tool.spec.Namespace()
 		if json.Valid(c.args) {
-			line.Args = redact.JSON(c.args, c.tool.spec.Spec.Redact)
+			line.Args = redact.JSON(c.args, c.tool.redact)
 		}
 	}
 	if c.err != nil {

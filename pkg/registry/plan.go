@@ -40,7 +40,7 @@ func (r *Registry) Plan(ctx context.Context, in v1.Call) (Plan, error) {
 		return Plan{}, err
 	}
 	t := c.tool
-	p := Plan{Tool: t.spec.Metadata.Name, Namespace: t.spec.Namespace(), Executor: t.executor.Name(), Args: redact.JSON(c.args, t.spec.Spec.Redact)}
+	p := Plan{Tool: t.spec.Metadata.Name, Namespace: t.spec.Namespace(), Executor: t.executor.Name(), Args: redact.JSON(c.args, t.redact)}
 	if ex != nil && len(ex.Matched) > 0 {
 		if ex.Decision == v1.DecisionDeny {
 			return Plan{}, refusal(ex)

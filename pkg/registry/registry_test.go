@@ -125,6 +125,16 @@ func TestExecute(t *testing.T) {
 			t.Spec.OutputSchema = json.RawMessage(`{"properties":{"token":{"type":"integer"}}}`)
 			t.Spec.Redact = []string{"/token"}
 		}), call: oslo("weather"), wantErr: `got [REDACTED]`, wantType: v1.ResultInvalid},
+		{name: "the redaction of an HTTP block comes after validation too", tool: newTool("weather", func(t *v1.Tool) {
+			t.Spec.Mode, t.Spec.HTTP = v1.ModeMock, &v1.HTTPSpec{URL: "https://example.com", Redact: []string{"pin"}}
+			t.Spec.MockResult = json.RawMessage(`{"pin":1234}`)
+			t.Spec.OutputSchema = json.RawMessage(`{"properties":{"pin":{"type":"integer"}}}`)
+		}), call: oslo("weather"), want: `{"pin":"[REDACTED]"}`},
+		{name: "a fault at the parent of a secret holds no secret", tool: newTool("weather", func(t *v1.Tool) {
+			t.Spec.MockResult = json.RawMessage(`{"user":{"token":"s3cret"},"list":[{"token":"s3cret"}]}`)
+			t.Spec.OutputSchema = json.RawMessage(`{"properties":{"user":{"enum":[1,2]},"list":{"uniqueItems":true,"items":{"const":{"a":1}},"maxItems":0}}}`)
+			t.Spec.Redact = []string{"token"}
+		}), call: oslo("weather"), wantErr: `/user: `, wantType: v1.ResultInvalid},
 		{name: "no executor", tool: newTool("weather", func(t *v1.Tool) { t.Spec.HTTP = &v1.HTTPSpec{URL: "https://example.com"} }), call: oslo("weather"),
 			wantErr: `no executor for mode "live"`, wantType: v1.ManifestInvalid},
 	}

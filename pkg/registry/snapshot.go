@@ -47,6 +47,7 @@ type tool struct {
 	spec     *v1.Tool
 	chain    *policy.Chain
 	executor Executor
+	redact   []string         // spec.redact and spec.http.redact
 	in, out  *validate.Schema // out is nil when every result is accepted
 
 	static     sync.Once // guards the faults of a static mock result
@@ -109,7 +110,10 @@ func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *
 
 // prepare readies a tool. It compiles no schema: that happens on first use.
 func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Object) *tool {
-	p := &tool{entry: e, spec: t}
+	p := &tool{entry: e, spec: t, redact: t.Spec.Redact}
+	if t.Spec.HTTP != nil {
+		p.redact = slices.Concat(p.redact, t.Spec.HTTP.Redact)
+	}
 	draft := validate.Draft2020
 	if t.FromPromptKit() {
 		draft = validate.Draft7
