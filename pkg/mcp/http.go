@@ -32,6 +32,8 @@ type httpLink struct {
 	oauth oauthHandler
 	max   int // bytes of one message
 
+	streams sync.WaitGroup
+
 	mu   sync.Mutex
 	live map[*flight]struct{}
 	off  bool
@@ -64,7 +66,7 @@ func (l *httpLink) Connect(ctx context.Context) (sdk.Connection, error) {
 
 func (l *httpLink) outcome(bool) error { return nil }
 
-func (l *httpLink) end() {}
+func (l *httpLink) end() { l.streams.Wait() }
 
 // cut ends every request. Only the DELETE that tells the server of the end of the
 // session is let through afterwards.
@@ -114,8 +116,12 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !own && req.Response == nil {
 		return nil, fmt.Errorf("the server sends messages to another origin, %s", origin(req.URL))
 	}
+	standing := req.Method == http.MethodGet && !l.sse
 	ctx, finish, err := l.begin(req)
 	if err != nil {
+		if standing { // the SDK would try again and again
+			return noStream(req), nil
+		}
 		return nil, err
 	}
 	out := req.Clone(ctx)
@@ -133,6 +139,9 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x := exchangeOf(req.Context())
 	l.answered(req)
+	if standing {
+		return l.standing(req, out, finish)
+	}
 	resp, err := l.base.RoundTrip(out)
 	if err != nil {
 		if x != nil && !neverSent(err) {
@@ -150,6 +159,64 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	return l.show(req, resp, x)
+}
+
+// noStream is the answer of a server that offers no standing stream (MCP
+// specification, basic/transports, listening for messages).
+func noStream(req *http.Request) *http.Response {
+	return &http.Response{StatusCode: http.StatusMethodNotAllowed, Header: http.Header{}, Body: http.NoBody, Request: req}
+}
+
+// standingWait is how long the start of a session waits for the standing stream.
+const standingWait = 500 * time.Millisecond
+
+// standing opens the stream for what the server says unasked. The SDK starts no
+// session before the stream's headers came, and some servers send them with the
+// first message; so after a moment the stream counts as open and stays silent.
+func (l *httpLink) standing(req, out *http.Request, finish func()) (*http.Response, error) {
+	type outcome struct {
+		resp *http.Response
+		err  error
+	}
+	came := make(chan outcome, 1)
+	l.streams.Go(func() {
+		resp, err := l.base.RoundTrip(out)
+		came <- outcome{resp, err}
+	})
+	show := func(resp *http.Response, finish func()) (*http.Response, error) {
+		resp.Body = &body{ReadCloser: resp.Body, left: l.limit(resp), finish: finish}
+		return l.show(req, resp, nil)
+	}
+	t := time.NewTimer(standingWait)
+	defer t.Stop()
+	select {
+	case o := <-came:
+		if o.err != nil {
+			finish()
+			return nil, o.err
+		}
+		return show(o.resp, finish)
+	case <-t.C:
+	}
+	r, w := io.Pipe()
+	l.streams.Go(func() {
+		defer finish()
+		o := <-came
+		if o.err == nil {
+			var resp *http.Response
+			if resp, o.err = show(o.resp, func() {}); o.err == nil {
+				if resp.StatusCode < 300 && mediaType(resp) == "text/event-stream" {
+					_, o.err = io.Copy(w, resp.Body)
+				} else {
+					<-out.Context().Done() // no stream: silence until the session ends
+				}
+				resp.Body.Close()
+			}
+		}
+		w.CloseWithError(cmp.Or(o.err, io.EOF))
+	})
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
+		Body: &body{ReadCloser: r, finish: finish}, Request: req}, nil
 }
 
 // maxErrorBody bounds the body of a response that reports an error.

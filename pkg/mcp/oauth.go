@@ -52,6 +52,41 @@ func (u *upstream) newOAuth(r *resolver, to *url.URL) oauthHandler {
 	return nil
 }
 
+// authError says that no token was got; it says more than the status of the refusal.
+type authError struct{ error }
+
+func (e *authError) Unwrap() error { return e.error }
+
+// named marks the errors of a handler.
+type named struct{ oauthHandler }
+
+func (n named) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+	if err := n.oauthHandler.Authorize(ctx, req, resp); err != nil {
+		return &authError{err}
+	}
+	return nil
+}
+
+func (n named) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
+	source, err := n.oauthHandler.TokenSource(ctx)
+	if err != nil || source == nil {
+		return nil, err
+	}
+	return namedSource{source}, nil
+}
+
+type namedSource struct{ oauth2.TokenSource }
+
+// Token leaves a grant that is no longer good to the SDK, which asks for another.
+func (s namedSource) Token() (*oauth2.Token, error) {
+	t, err := s.TokenSource.Token()
+	var refused *oauth2.RetrieveError
+	if err != nil && !(errors.As(err, &refused) && refused.ErrorCode == "invalid_grant") {
+		err = &authError{fmt.Errorf("no token: %w", tokenError(err))}
+	}
+	return t, err
+}
+
 // bounded bounds what an authorization server may answer.
 type bounded struct{ http.RoundTripper }
 

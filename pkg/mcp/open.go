@@ -87,10 +87,7 @@ func (u *upstream) attempt(ctx context.Context, version string) (*session, error
 	if why := s.reason(); why != nil {
 		err = why
 	}
-	if status := int(x.status.Load()); status >= 300 {
-		return nil, u.unavailable("no session: %s", statusText(status))
-	}
-	return nil, u.unavailable("no session: %s", clip(s.mask(plain(err)), maxErrorText))
+	return nil, u.unavailable("no session: %s", s.explain(x, err))
 }
 
 // plain takes the SDK's own words out of an error.
@@ -150,7 +147,7 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		return nil, err
 	}
 	if u.auth != nil {
-		l.oauth = u.auth
+		l.oauth = named{u.auth}
 		u.auth.signingIn(extend)
 	}
 	s.masks = r.masker()

@@ -190,11 +190,20 @@ func (u *upstream) lost(s *session, x *exchange, r request, err error) error {
 		case <-time.After(reasonWait(err)):
 		}
 	}
-	text := clip(s.mask(plain(err)), maxErrorText)
-	if status := int(x.status.Load()); status >= 300 {
-		text = statusText(status)
+	return u.unavailable("%s", s.explain(x, err))
+}
+
+// explain says why a request got no answer: the refusal of a token, the status of the
+// response, or the error itself.
+func (s *session) explain(x *exchange, err error) string {
+	var auth *authError
+	switch status := int(x.status.Load()); {
+	case errors.As(err, &auth):
+		err = auth
+	case status >= 300:
+		return statusText(status)
 	}
-	return u.unavailable("%s", text)
+	return clip(s.mask(plain(err)), maxErrorText)
 }
 
 func statusText(status int) string {
