@@ -37,6 +37,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("REPO", root)
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("TOOLCTL_STORE", "")
+			serveWeather(e)
 			return nil
 		},
 	})
