@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -153,7 +154,7 @@ func (o *callOptions) printPlan(format string, p registry.Plan) error {
 		if !ok {
 			return usagef("-o curl: tool %q is carried out by the %s executor, which sends no HTTP request", p.Tool, p.Executor)
 		}
-		_, err := fmt.Fprintln(o.out, c.Curl())
+		_, err := fmt.Fprintln(o.out, strings.TrimRight(c.Curl(), "\n"))
 		return err
 	case "yaml":
 		return printYAML(o.out, p)
