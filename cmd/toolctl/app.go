@@ -62,6 +62,13 @@ func (w *workspace) Close() error {
 	return err
 }
 
+// closing closes what a command opened; what fails then is too late for an exit code.
+func (a *app) closing(c io.Closer) {
+	if err := c.Close(); err != nil {
+		a.logger().Warn("closing failed", slog.Any("error", err))
+	}
+}
+
 // workspaceOptions say how a workspace is opened.
 type workspaceOptions struct {
 	executors executors.Options
@@ -172,57 +179,6 @@ func (a *app) warnFaults(w *workspace) {
 	if errs > 0 {
 		fmt.Fprintf(a.err, "warning: %s in %s: see 'toolctl validate -f %s'\n", count(errs, "fault"), count(len(files), "file"), strings.Join(a.files, " -f "))
 	}
-}
-
-// resource reads KIND/NAME, KIND NAME, or KIND from arguments.
-func resource(args []string) (kind string, names []string, err error) {
-	for i, arg := range args {
-		k, name, slash := strings.Cut(arg, "/")
-		if !slash && i == 0 {
-			if kind, err = parseKind(arg); err != nil {
-				return "", nil, err
-			}
-			continue
-		}
-		if !slash || i > 0 && kind != "" && !isKind(k) {
-			names = append(names, arg)
-			continue
-		}
-		this, err := parseKind(k)
-		if err != nil {
-			return "", nil, err
-		}
-		if kind != "" && kind != this {
-			return "", nil, usagef("one kind at a time: %s and %s", strings.ToLower(kind), strings.ToLower(this))
-		}
-		kind, names = this, append(names, name)
-	}
-	return kind, names, nil
-}
-
-func isKind(s string) bool { _, err := parseKind(s); return err == nil }
-
-// parseKind reads a kind as people write it: any case, singular or plural.
-func parseKind(s string) (string, error) {
-	var words, singular []string
-	for _, k := range v1.Kinds() {
-		l := strings.ToLower(k)
-		if w := strings.ToLower(s); w == l || w == plural(l) {
-			return k, nil
-		}
-		words, singular = append(words, plural(l)), append(singular, l)
-	}
-	switch strings.ToLower(s) {
-	case "policy", "policies":
-		return v1.KindToolPolicy, nil
-	case "server", "servers", "mcp":
-		return v1.KindMCPServer, nil
-	}
-	msg := fmt.Sprintf("unknown kind %q: expected one of %s", s, strings.Join(words, ", "))
-	if near := v1.Nearest(strings.ToLower(s), append(words, singular...)); near != "" {
-		msg += fmt.Sprintf("; did you mean %q?", near)
-	}
-	return "", usagef("%s", msg)
 }
 
 func plural(kind string) string {

@@ -38,11 +38,13 @@ With --prune, what an earlier apply of the same set put there and this one does
 not have is removed. A set is named with --set; without it, by the paths given
 with -f.
 
+With -n an object that names no namespace goes into that one.
+
 Output formats (-o): table (a line an object), name, json.`,
 		Example: `  toolctl apply -f manifests/
   toolctl apply -f manifests/ --prune --dry-run
   cat tool.yaml | toolctl apply -f -`,
-		Args: exactArgs(0, "no argument: name files with -f"),
+		Args: filesOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
@@ -50,6 +52,14 @@ Output formats (-o): table (a line an object), name, json.`,
 	f.BoolVar(&o.prune, "prune", false, "remove what an earlier apply of this set put there")
 	f.StringVar(&o.set, "set", "", "name of the set (default: the paths given with -f)")
 	return cmd
+}
+
+// filesOnly refuses a path that stands without -f.
+func filesOnly(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("unexpected argument %q: name files with -f, as in -f %s", args[0], args[0])
 }
 
 func (o *applyOptions) run(ctx context.Context) error {
@@ -72,6 +82,9 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(set.Objects) == 0 {
+		return usagef("%s: no objects to apply", strings.Join(o.files, ", "))
+	}
 	s, err := o.openStore(ctx, !o.dryRun)
 	var usage usageError
 	if o.dryRun && errors.As(err, &usage) {
@@ -80,7 +93,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer o.closing(s)
 	for _, obj := range set.Objects {
 		if h := obj.Head(); h.Kind != v1.KindToolPolicy && h.Kind != v1.KindScenario {
 			h.Fields = nil // they were for the faults; a store of them would be ten times as large
@@ -131,14 +144,18 @@ func (a *app) checkOnce(ctx context.Context, paths []string, places bool) (*mani
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
+	elsewhere, err := a.intoNamespace(set.Objects)
+	if err != nil {
+		return nil, nil, err
+	}
 	idle := mcp.NewUpstreams(nil, mcp.Options{}) // a check reaches nothing
-	defer idle.Close()
+	defer a.closing(idle)
 	reg, err := registry.New(set.Objects, registry.Options{Executors: executors.All(executors.Options{Env: a.env, Upstream: idle})})
 	if err != nil {
 		return nil, nil, err
 	}
-	defer reg.Close()
-	faults := append(slices.Clip(set.Faults), reg.Check(ctx)...)
+	defer a.closing(reg)
+	faults := slices.Concat(set.Faults, elsewhere, reg.Check(ctx))
 	faults = append(faults, inspectTexts(set.Objects)...)
 	manifest.SortFaults(faults)
 	return set, faults, ctx.Err()
@@ -166,6 +183,31 @@ func inspectTexts(objects []v1.Object) []v1.Fault {
 		}
 	}
 	return fs
+}
+
+// intoNamespace puts objects that name no namespace into the one given with -n, as
+// kubectl does. An object that names another one is a fault.
+func (a *app) intoNamespace(objects []v1.Object) (faults []v1.Fault, err error) {
+	if a.namespace == "" {
+		return nil, nil
+	}
+	if !v1.IsName(a.namespace) || strings.Contains(a.namespace, ".") {
+		return nil, usagef("-n %q is not a legal name: expected lower-case letters, digits, '-' and '_'", a.namespace)
+	}
+	for _, o := range objects {
+		h := o.Head()
+		switch h.Metadata.Namespace {
+		case a.namespace:
+		case "":
+			h.Metadata.Namespace = a.namespace
+		default:
+			faults = append(faults, v1.Fault{
+				Path: "/metadata/namespace", Source: h.Field("/metadata/namespace"), Expected: a.namespace, Got: h.Metadata.Namespace,
+				Message: fmt.Sprintf("%s is in namespace %q, and -n names %q: leave one of them out", objectName(h.Key()), h.Metadata.Namespace, a.namespace),
+			})
+		}
+	}
+	return faults, nil
 }
 
 // setName names a set by its paths.

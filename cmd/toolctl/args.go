@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -27,6 +29,9 @@ const argsHelp = "argument as key=value, key:=JSON, or a whole JSON object; - re
 //	-a -                a whole object from stdin
 func (a *app) callArgs(flags []string, file string) (json.RawMessage, error) {
 	args := map[string]json.RawMessage{}
+	if err := a.stdinOnce(flags, file); err != nil {
+		return nil, err
+	}
 	if file != "" {
 		if err := a.readArgs(file, args); err != nil {
 			return nil, err
@@ -52,19 +57,41 @@ func (a *app) callArgs(flags []string, file string) (json.RawMessage, error) {
 	return json.Marshal(args)
 }
 
+// stdinOnce refuses a command line that reads stdin for two things.
+func (a *app) stdinOnce(flags []string, file string) error {
+	var asked []string
+	for _, f := range a.files {
+		if f == "-" {
+			asked = append(asked, "-f -")
+		}
+	}
+	if file == "-" {
+		asked = append(asked, "--args-file -")
+	}
+	for _, f := range flags {
+		if strings.TrimSpace(f) == "-" {
+			asked = append(asked, "-a -")
+		}
+	}
+	if len(asked) > 1 {
+		return usagef("stdin can be read once only: %s", strings.Join(asked, " and "))
+	}
+	return nil
+}
+
 func (a *app) readArgs(file string, into map[string]json.RawMessage) error {
 	in, name := a.in, "stdin"
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return usageError{err}
+			return usagef("%s: %w", file, plainError(err))
 		}
 		defer f.Close()
 		in, name = f, file
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxArgsBytes+1))
 	if err != nil {
-		return err
+		return usagef("%s: %w", name, plainError(err))
 	}
 	if len(data) > maxArgsBytes {
 		return usagef("%s: arguments over %d bytes", name, maxArgsBytes)
@@ -82,6 +109,14 @@ func (a *app) readArgs(file string, into map[string]json.RawMessage) error {
 		return usagef("%s: %w", name, err)
 	}
 	return nil
+}
+
+// plainError drops the operation and the path of a file error: messages name them.
+func plainError(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // parseArgs reads -a flags into pairs and whole objects ("-" stands for stdin).

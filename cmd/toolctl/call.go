@@ -82,7 +82,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer o.closing(w)
 	o.warnFaults(w)
 	o.prepare(ctx, w, o.tool)
 	call := v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Timeout: o.timeout}
@@ -94,7 +94,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 		return o.printPlan(format, plan)
 	}
 	res, err := w.reg.Execute(ctx, call)
-	if perr := o.printResult(format, res, err); perr != nil {
+	if perr := o.printResult(format, res, err == nil && res.Status == v1.StatusComplete); perr != nil {
 		return perr
 	}
 	if err == nil && res.Status == v1.StatusPending {
@@ -108,14 +108,14 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 
 // printResult prints a result; a call that failed prints nothing but a Result
 // that was asked for.
-func (o *callOptions) printResult(format string, res v1.Result, err error) error {
+func (o *callOptions) printResult(format string, res v1.Result, complete bool) error {
 	switch format {
 	case "json":
 		return printJSON(o.out, res)
 	case "yaml":
 		return printYAML(o.out, res)
 	}
-	if err != nil || res.Status != v1.StatusComplete {
+	if !complete {
 		return nil
 	}
 	if format == "text" {

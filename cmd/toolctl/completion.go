@@ -51,7 +51,7 @@ func (a *app) items(cmd *cobra.Command, q registry.Query) []registry.Item {
 	if err != nil {
 		return nil
 	}
-	defer w.Close()
+	defer a.closing(w)
 	p, err := w.reg.List(q)
 	if err != nil {
 		return nil

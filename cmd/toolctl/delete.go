@@ -45,28 +45,35 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	kind, names, err := resource(args)
+	rs, err := requests(args)
 	if err != nil {
 		return err
 	}
-	if (len(names) == 0) == (len(o.files) == 0) {
+	if named(rs) == (len(o.files) > 0) || len(rs) > 0 && !named(rs) {
 		return usagef("name what to delete as KIND/NAME or with -f")
 	}
 	s, err := o.openStore(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer o.closing(s)
 	var keys []v1.Key
 	if len(o.files) > 0 {
 		set, err := manifest.Load(ctx, o.files, manifest.Options{Stdin: o.in})
 		if err != nil {
 			return usageError{err}
 		}
+		faults, err := o.intoNamespace(set.Objects)
+		if err != nil {
+			return err
+		}
+		if len(faults) > 0 {
+			return v1.NewValidationError(v1.ManifestInvalid, "", faults)
+		}
 		for _, obj := range set.Objects {
 			keys = append(keys, obj.Head().Key())
 		}
-	} else if keys, err = o.keys(cmd, s, kind, names); err != nil {
+	} else if keys, err = o.keys(cmd, s, rs); err != nil {
 		return err
 	}
 	keys, err = o.present(cmd, s, keys)
@@ -86,8 +93,8 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 // keys finds the objects that names mean, with the rules of every other command.
-func (o *deleteOptions) keys(cmd *cobra.Command, s *store.Store, kind string, names []string) ([]v1.Key, error) {
-	objects, err := storedObjects(cmd.Context(), s, store.ListOptions{Kind: kind})
+func (o *deleteOptions) keys(cmd *cobra.Command, s *store.Store, rs []request) ([]v1.Key, error) {
+	objects, err := storedObjects(cmd.Context(), s, store.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -96,16 +103,18 @@ func (o *deleteOptions) keys(cmd *cobra.Command, s *store.Store, kind string, na
 		return nil, err
 	}
 	var keys []v1.Key
-	for _, n := range names {
-		it, err := reg.Get(kind, o.namespace, n)
-		var missing *v1.NotFoundError
-		if o.ignoreMissing && errors.As(err, &missing) && !missing.Ambiguous {
-			continue
+	for _, r := range rs {
+		for _, n := range r.names {
+			it, err := reg.Get(r.kind, o.namespace, n)
+			var missing *v1.NotFoundError
+			if o.ignoreMissing && errors.As(err, &missing) && !missing.Ambiguous {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, it.Object.Head().Key())
 		}
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, it.Object.Head().Key())
 	}
 	return keys, nil
 }

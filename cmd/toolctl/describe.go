@@ -13,7 +13,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -25,59 +24,36 @@ func newDescribeCmd(a *app) *cobra.Command {
 		Short: "Show one object, its state and what applies to it",
 		Long: `Show one object for people: where it stands, whether it is ready and why not,
 its spec, for a tool the policies that govern it, and for an MCP server what it
-says and offers and the end of its stderr. Values of environment variables are
-never shown.`,
+says and offers and the end of its stderr. Values of environment variables, and
+what else looks like a secret, are never shown.`,
 		Example: `  toolctl describe tool/get-weather
   toolctl describe -f manifests/ toolpolicy careful
   toolctl describe mcpserver files`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, names, err := resource(args)
+			rs, err := requests(args)
 			if err != nil {
 				return err
 			}
-			if len(names) == 0 {
+			if !named(rs) {
 				return usagef("expected KIND/NAME or KIND NAME")
 			}
 			w, err := a.open(cmd.Context(), workspaceOptions{})
 			if err != nil {
 				return err
 			}
-			defer w.Close()
+			defer a.closing(w)
 			w.reg.Check(cmd.Context())
 			a.warnFaults(w)
-			for i, name := range names {
-				if kind == v1.KindTool && !offline {
-					a.prepare(cmd.Context(), w, name)
-				}
-				it, err := w.reg.Get(kind, a.namespace, name)
-				if err != nil {
-					return err
-				}
-				if i > 0 {
-					fmt.Fprintln(a.out)
-				}
-				var rec *store.Record
-				if w.set == nil && it.Server == (v1.Key{}) {
-					r, err := w.store.Get(cmd.Context(), it.Object.Head().Key())
-					if err != nil {
-						return err
+			first := true
+			for _, r := range rs {
+				for _, name := range r.names {
+					if !first {
+						fmt.Fprintln(a.out)
 					}
-					rec = &r
-				}
-				var state *mcp.ServerState
-				if kind == v1.KindMCPServer && !offline && len(it.Reasons) == 0 {
-					state = &w.mcp.discover(cmd.Context(), it.Object.Head().Key())[0]
-					if it, err = w.reg.Get(kind, a.namespace, name); err != nil {
-						return err
-					}
-				}
-				if err := describe(cmd.Context(), a.out, w.reg, it, rec); err != nil {
-					return err
-				}
-				if state != nil {
-					if err := a.describeState(*state); err != nil {
+					first = false
+					if err := a.describeNamed(cmd.Context(), w, r.kind, name, offline); err != nil {
 						return err
 					}
 				}
@@ -87,6 +63,36 @@ never shown.`,
 	}
 	cmd.Flags().BoolVar(&offline, "no-discover", false, "do not ask MCP servers what they offer")
 	return cmd
+}
+
+// describeNamed describes the object that a name means; a server is asked, unless offline.
+func (a *app) describeNamed(ctx context.Context, w *workspace, kind, name string, offline bool) error {
+	if kind == v1.KindTool && !offline {
+		a.prepare(ctx, w, name)
+	}
+	it, err := w.reg.Get(kind, a.namespace, name)
+	if err != nil {
+		return err
+	}
+	var rec *store.Record
+	if w.set == nil && it.Server == (v1.Key{}) {
+		r, err := w.store.Get(ctx, it.Object.Head().Key())
+		if err != nil {
+			return err
+		}
+		rec = &r
+	}
+	if kind != v1.KindMCPServer || offline || len(it.Reasons) > 0 {
+		return describe(ctx, a.out, w.reg, it, rec)
+	}
+	state := w.mcp.discover(ctx, it.Object.Head().Key())[0]
+	if it, err = w.reg.Get(kind, a.namespace, name); err != nil {
+		return err
+	}
+	if err := describe(ctx, a.out, w.reg, it, rec); err != nil {
+		return err
+	}
+	return a.describeState(state)
 }
 
 func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it registry.Item, rec *store.Record) error {
@@ -123,7 +129,11 @@ func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it reg
 	var body struct {
 		Spec json.RawMessage `json:"spec"`
 	}
-	raw, err := json.Marshal(it.Object)
+	shown, err := masked(it.Object)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(shown)
 	if err != nil {
 		return err
 	}

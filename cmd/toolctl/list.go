@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"sort"
@@ -17,7 +18,8 @@ import (
 
 type listOptions struct {
 	*app
-	kind     string
+	requests []request
+	kind     string // of the request that is being carried out; "" for all kinds
 	names    []string
 	selector string
 	limit    int
@@ -30,7 +32,7 @@ type listOptions struct {
 func newListCmd(a *app) *cobra.Command {
 	o := &listOptions{app: a}
 	cmd := &cobra.Command{
-		Use:     "list [KIND | KIND/NAME]...",
+		Use:     "list [KIND [NAME...] | KIND/NAME...]",
 		Aliases: []string{"get", "ls"},
 		Short:   "List objects",
 		Long: `List objects: all of them, those of one kind, or some by name. A name may end
@@ -40,10 +42,12 @@ in "*". An object that cannot be used is listed as not ready; -o wide says why.
 'list mcpservers -o wide' for their state; --no-discover leaves the servers alone.
 'list resources' lists what the servers offer to 'toolctl read'.
 
-Output formats (-o): table, wide, json, yaml, name.`,
+Output formats (-o): table, wide, json, yaml, name. json and yaml are the manifests
+as they were written; the tables mask what looks like a secret.`,
 		Example: `  toolctl list
   toolctl list tools -l team=payments -o wide
   toolctl list tool/get-weather -o yaml
+  toolctl list tool/get-weather toolpolicy/careful
   toolctl list -f manifests/ tools -o name
   toolctl list mcpservers -o wide
   toolctl list resources`,
@@ -55,7 +59,7 @@ Output formats (-o): table, wide, json, yaml, name.`,
 				}
 				return a.listResources(cmd.Context())
 			}
-			if o.kind, o.names, err = resource(args); err != nil {
+			if o.requests, err = requests(args); err != nil {
 				return err
 			}
 			return o.run(cmd)
@@ -82,13 +86,12 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer o.closing(w)
 	if w.set != nil && (format == "table" || format == "wide") {
 		w.reg.Check(ctx) // a store's objects were checked when they were applied
 	}
 	o.warnFaults(w)
-	o.discover(ctx, w, format == "wide")
-	items, total, err := o.query(w.reg)
+	items, total, err := o.collect(ctx, w, format == "wide")
 	if err != nil {
 		return err
 	}
@@ -110,8 +113,27 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	for i, it := range items {
 		objects[i] = it.Object
 	}
-	single := len(o.names) == 1 && !strings.HasSuffix(o.names[0], "*")
+	single := len(o.requests) == 1 && len(o.names) == 1 && !strings.HasSuffix(o.names[0], "*")
 	return o.printObjects(format, objects, single)
+}
+
+// collect carries out the requests one after the other.
+func (o *listOptions) collect(ctx context.Context, w *workspace, wide bool) (items []registry.Item, total int, err error) {
+	if len(o.requests) == 0 {
+		o.requests = []request{{}}
+	}
+	var states []mcp.ServerState
+	for _, r := range o.requests {
+		o.kind, o.names, o.states = r.kind, r.names, nil
+		o.discover(ctx, w, wide)
+		found, n, err := o.query(w.reg)
+		if err != nil {
+			return nil, 0, err
+		}
+		items, total, states = append(items, found...), total+n, append(states, o.states...)
+	}
+	o.states = states
+	return items, total, nil
 }
 
 // query returns the items that the arguments name, and how many there are on all pages.
@@ -153,15 +175,17 @@ func usageIf(err error) error {
 
 // printTables prints one table a kind.
 func (o *listOptions) printTables(items []registry.Item, wide bool) error {
-	for i, kind := range v1.Kinds() {
+	several, printed := len(o.requests) > 1 || o.kind == "", false
+	for _, kind := range v1.Kinds() {
 		of := slices.DeleteFunc(slices.Clone(items), func(it registry.Item) bool { return it.Object.Head().Kind != kind })
 		if len(of) == 0 {
 			continue
 		}
-		if o.kind == "" && i > 0 && of[0].Object != items[0].Object {
+		if several && printed {
 			fmt.Fprintln(o.out)
 		}
-		if err := o.printTable(kind, of, wide, o.kind == ""); err != nil {
+		printed = true
+		if err := o.printTable(kind, of, wide, several); err != nil {
 			return err
 		}
 	}
@@ -244,7 +268,7 @@ func details(kind string) (func(v1.Object) string, string) {
 	case v1.KindMCPServer:
 		return func(o v1.Object) string {
 			s := o.(*v1.MCPServer).Spec
-			return cmp.Or(s.URL, strings.Join(append([]string{s.Command}, s.Args...), " "))
+			return cmp.Or(maskURL(s.URL), strings.Join(append([]string{s.Command}, maskArgs(s.Args)...), " "))
 		}, "TARGET"
 	case v1.KindToolPolicy:
 		return func(o v1.Object) string { return strings.Join(ruleNames(&o.(*v1.ToolPolicy).Spec), ", ") }, "RULES"

@@ -69,7 +69,7 @@ Output formats (-o): table, json, yaml.`,
 			if err != nil {
 				return err
 			}
-			defer w.Close()
+			defer a.closing(w)
 			a.warnFaults(w)
 			a.prepare(cmd.Context(), w, call.Tool)
 			ex, err := w.reg.ExplainPolicy(cmd.Context(), call)

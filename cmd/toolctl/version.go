@@ -24,7 +24,7 @@ func newVersionCmd(a *app) *cobra.Command {
 			if format == "json" {
 				return printJSON(a.out, v)
 			}
-			_, err = fmt.Fprintf(a.out, "toolctl %s %s %s\n", v.Version, v.Go, v.Platform)
+			_, err = fmt.Fprintln(a.out, v)
 			return err
 		},
 	}
@@ -35,6 +35,10 @@ type versionInfo struct {
 	Revision string `json:"revision,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
+}
+
+func (v versionInfo) String() string {
+	return fmt.Sprintf("toolctl %s %s %s", v.Version, v.Go, v.Platform)
 }
 
 // buildVersion reads what the go command wrote into the program.

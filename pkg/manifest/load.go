@@ -144,7 +144,7 @@ func (l *loader) find(ctx context.Context, name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such file or folder: %w", name, fs.ErrNotExist)
+		return missingError(name)
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, plainError(err))
 	case info.IsDir():
@@ -156,6 +156,12 @@ func (l *loader) find(ctx context.Context, name string) error {
 	}
 	return l.add(&source{}, name, abs)
 }
+
+// missingError is a path where nothing is.
+type missingError string
+
+func (e missingError) Error() string        { return string(e) + ": no such file or folder" }
+func (e missingError) Is(target error) bool { return target == fs.ErrNotExist }
 
 func (l *loader) findStdin() error {
 	if l.opts.Stdin == nil {

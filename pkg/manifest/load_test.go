@@ -132,7 +132,7 @@ func TestLoadErrors(t *testing.T) {
 		is    error
 	}{
 		{name: "no path", want: "no path given: expected a file, a folder or - for stdin"},
-		{name: "missing", paths: []string{"none.yaml"}, want: "none.yaml: no such file or folder: file does not exist", is: fs.ErrNotExist},
+		{name: "missing", paths: []string{"none.yaml"}, want: "none.yaml: no such file or folder", is: fs.ErrNotExist},
 		{name: "folder without manifests", paths: []string{"empty"}, want: "empty: the folder holds no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter"},
 		{name: "folder of text", paths: []string{"text"}, want: "text: no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter"},
 		{name: "no stdin", paths: []string{"-"}, want: "-: there is no stdin to read from"},

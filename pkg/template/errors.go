@@ -50,6 +50,7 @@ var (
 	execPlace  = regexp.MustCompile(`(?s)^template: :(\d+):\d+: executing "(?:[^"\\]|\\.)*" at <(.*?)>: (.*)$`)
 	otherLine  = regexp.MustCompile(`(^| ):(\d+)\b`)
 	noField    = regexp.MustCompile(`can't evaluate field (\S+) in type .*`)
+	noFunction = regexp.MustCompile(`^function "(\w+)" not defined$`)
 	calling    = regexp.MustCompile(`^error calling \w+: `)
 	iterating  = regexp.MustCompile(`(?s)range can't iterate over .*`)
 )
@@ -62,6 +63,9 @@ func parseError(name string, err error) error {
 		e.Message = m[2]
 	}
 	e.Message = otherLine.ReplaceAllString(shortenTo(e.Message, 300), "${1}line $2")
+	if m := noFunction.FindStringSubmatch(e.Message); m != nil {
+		e.Message += fmt.Sprintf("; an argument is written {{.%s}}", m[1])
+	}
 	return e
 }
 

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// request asks for objects of one kind: those with the names, or all of them.
+type request struct {
+	kind  string
+	names []string
+}
+
+// requests reads what a command is about: KIND or KIND,KIND with or without NAMEs
+// behind it, "all", or KIND/NAME as often as wanted, of any kinds.
+func requests(args []string) ([]request, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	if !strings.Contains(args[0], "/") {
+		return requestsOf(args[0], args[1:])
+	}
+	var rs []request
+	for _, arg := range args {
+		word, name, slash := strings.Cut(arg, "/")
+		switch {
+		case !slash:
+			return nil, usagef("%q: expected KIND/NAME, as in %q", arg, args[0])
+		case name == "":
+			return nil, usagef("%q: a name is missing after the slash", arg)
+		}
+		kind, err := parseKind(word)
+		if err != nil {
+			return nil, err
+		}
+		rs = add(rs, kind, name)
+	}
+	return rs, nil
+}
+
+// requestsOf reads a first word that names kinds, and the names behind it.
+func requestsOf(words string, args []string) ([]request, error) {
+	var rs []request
+	if words == "all" {
+		for _, kind := range v1.Kinds() {
+			rs = append(rs, request{kind: kind})
+		}
+	} else {
+		for word := range strings.SplitSeq(words, ",") {
+			kind, err := parseKind(word)
+			if err != nil {
+				return nil, err
+			}
+			rs = add(rs, kind)
+		}
+	}
+	for _, arg := range args {
+		// A kind before the slash is a second KIND/NAME, else it is a namespace.
+		if word, _, slash := strings.Cut(arg, "/"); slash && isKind(word) {
+			return nil, usagef("%q and %q: name the kind once, or write KIND/NAME for each", words, arg)
+		}
+		for i := range rs {
+			rs[i].names = append(rs[i].names, arg)
+		}
+	}
+	return rs, nil
+}
+
+// add adds names of a kind to what is asked of it already.
+func add(rs []request, kind string, names ...string) []request {
+	for i := range rs {
+		if rs[i].kind == kind {
+			rs[i].names = append(rs[i].names, names...)
+			return rs
+		}
+	}
+	return append(rs, request{kind, names})
+}
+
+// named reports whether every request names its objects.
+func named(rs []request) bool {
+	for _, r := range rs {
+		if len(r.names) == 0 {
+			return false
+		}
+	}
+	return len(rs) > 0
+}
+
+// resource reads requests for commands that are about one kind.
+func resource(args []string) (kind string, names []string, err error) {
+	rs, err := requests(args)
+	switch {
+	case err != nil || len(rs) == 0:
+		return "", nil, err
+	case len(rs) > 1:
+		return "", nil, usagef("one kind at a time: %s and %s", strings.ToLower(rs[0].kind), strings.ToLower(rs[1].kind))
+	}
+	return rs[0].kind, rs[0].names, nil
+}
+
+func isKind(s string) bool { _, err := parseKind(s); return err == nil }
+
+// parseKind reads a kind as people write it: any case, singular or plural.
+func parseKind(s string) (string, error) {
+	var words, singular []string
+	for _, k := range v1.Kinds() {
+		l := strings.ToLower(k)
+		if w := strings.ToLower(s); w == l || w == plural(l) {
+			return k, nil
+		}
+		words, singular = append(words, plural(l)), append(singular, l)
+	}
+	switch strings.ToLower(s) {
+	case "policy", "policies":
+		return v1.KindToolPolicy, nil
+	case "server", "servers", "mcp":
+		return v1.KindMCPServer, nil
+	}
+	msg := fmt.Sprintf("unknown kind %q: expected one of %s", s, strings.Join(words, ", "))
+	if near := v1.Nearest(strings.ToLower(s), append(words, singular...)); near != "" {
+		msg += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return "", usagef("%s", msg)
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// A manifest should name a secret as ${VAR}, but people write them out too.
+// What is shown to people masks those; a reference stays as it is.
+
+const mask = "***"
+
+// secretName fits names of headers, flags and query parameters that hold secrets.
+var secretName = regexp.MustCompile(`(?i)authorization|(^|[-_])auth([-_]|$)|cookie|token([-_]|$)|secret|passw|credential|api[-_]?key|signature|(^|[-_])key$`)
+
+// masked returns the object with its secrets masked; the object itself is not changed.
+func masked(o v1.Object) (v1.Object, error) {
+	switch o.(type) {
+	case *v1.MCPServer, *v1.Tool:
+	default:
+		return o, nil
+	}
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	c := v1.NewObject(o.Head().Kind)
+	if err := json.Unmarshal(raw, c); err != nil {
+		return nil, err
+	}
+	switch c := c.(type) {
+	case *v1.MCPServer:
+		for name, value := range c.Spec.Env {
+			c.Spec.Env[name] = maskValue(value)
+		}
+		c.Spec.Args = maskArgs(c.Spec.Args)
+		c.Spec.URL = maskURL(c.Spec.URL)
+		maskNamed(c.Spec.Headers)
+	case *v1.Tool:
+		if h := c.Spec.HTTP; h != nil {
+			h.URL = maskURL(h.URL)
+			maskNamed(h.Headers)
+			if h.Request != nil {
+				maskNamed(h.Request.StaticHeaders)
+				maskNamed(h.Request.StaticQuery)
+			}
+		}
+	}
+	return c, nil
+}
+
+// maskNamed masks the values whose names are those of secrets.
+func maskNamed(values map[string]string) {
+	for _, name := range slices.Collect(maps.Keys(values)) {
+		if secretName.MatchString(name) {
+			values[name] = maskValue(values[name])
+		}
+	}
+}
+
+// maskValue masks a value, unless it is read from the environment.
+func maskValue(value string) string {
+	if value == "" || strings.Contains(value, "${") && strings.Contains(value, "}") {
+		return value
+	}
+	return mask
+}
+
+// maskArgs masks --token=VALUE, and VALUE after --token.
+func maskArgs(args []string) []string {
+	out := slices.Clone(args)
+	for i, arg := range out {
+		name, value, assigned := strings.Cut(arg, "=")
+		switch {
+		case !secretName.MatchString(name):
+		case assigned:
+			out[i] = name + "=" + maskValue(value)
+		case strings.HasPrefix(name, "-") && i+1 < len(out) && !strings.HasPrefix(out[i+1], "-"):
+			out[i+1] = maskValue(out[i+1])
+		}
+	}
+	return out
+}
+
+var (
+	userInfo   = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*://)([^/?#@]*):([^/?#@]*)@`)
+	queryParam = regexp.MustCompile(`([?&])([^=&#]+)=([^&#]*)`)
+)
+
+// maskURL masks the password and the secret query parameters of a URL, which may
+// hold templates and references and so be no URL yet.
+func maskURL(address string) string {
+	address = userInfo.ReplaceAllStringFunc(address, func(s string) string {
+		m := userInfo.FindStringSubmatch(s)
+		return m[1] + m[2] + ":" + maskValue(m[3]) + "@"
+	})
+	return queryParam.ReplaceAllStringFunc(address, func(s string) string {
+		m := queryParam.FindStringSubmatch(s)
+		name, err := url.QueryUnescape(m[2])
+		if err != nil || !secretName.MatchString(name) || strings.Contains(m[3], "{{") {
+			return s
+		}
+		return m[1] + m[2] + "=" + maskValue(m[3])
+	})
+}
