@@ -16,7 +16,7 @@ func (a *app) describeState(s mcp.ServerState) error {
 	line := func(key, value string) { fmt.Fprintf(a.out, "%-13s%s\n", key+":", oneLine(inspect.Show(value))) }
 	line("Status", statusText(s))
 	if s.Reason != "" {
-		line("Reason", s.Reason)
+		line("Reason", reasonText(s))
 	}
 	line("Transport", s.Transport)
 	line("Protocol", cmp.Or(s.ProtocolVersion, "-"))

@@ -159,7 +159,7 @@ func (a *app) listResources(ctx context.Context) error {
 	states := w.mcp.discover(ctx, w.mcp.in(a.namespace)...)
 	for _, s := range states {
 		if !s.Ready {
-			fmt.Fprintf(a.err, "warning: %s is not ready: %s\n", objectName(s.Key), inspect.Show(s.Reason))
+			fmt.Fprintf(a.err, "warning: %s is not ready: %s\n", objectName(s.Key), reasonText(s))
 		}
 	}
 	list := []upstreamResource{}

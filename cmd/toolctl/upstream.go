@@ -239,7 +239,7 @@ func (u *upstream) in(namespace string) []v1.Key {
 func (a *app) warnStates(states []mcp.ServerState) {
 	for _, s := range states {
 		if !s.Ready {
-			fmt.Fprintf(a.err, "warning: %s is not ready: %s\n", objectName(s.Key), inspect.Show(s.Reason))
+			fmt.Fprintf(a.err, "warning: %s is not ready: %s\n", objectName(s.Key), reasonText(s))
 		}
 		for _, text := range s.Warnings {
 			fmt.Fprintf(a.err, "warning: %s: %s\n", objectName(s.Key), inspect.Show(text))
@@ -248,6 +248,11 @@ func (a *app) warnStates(states []mcp.ServerState) {
 			a.warnTexts(t.Tool)
 		}
 	}
+}
+
+// reasonText is why a server is not ready, where its name stands beside it.
+func reasonText(s mcp.ServerState) string {
+	return oneLine(inspect.Show(strings.TrimPrefix(s.Reason, fmt.Sprintf("mcp server %q: ", s.Key.Name))))
 }
 
 // warnTexts warns of what the texts of a tool hide or order.

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/inspect"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -74,7 +73,7 @@ func (a *app) waitReady(ctx context.Context, names []string, timeout time.Durati
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			return statusError{exitUnavailable, fmt.Sprintf("%s is not ready after %s: %s", objectName(s.Key()), timeout, inspect.Show(reason))}
+			return statusError{exitUnavailable, fmt.Sprintf("%s is not ready after %s: %s", objectName(s.Key()), timeout, reason)}
 		}
 		fmt.Fprintf(a.out, "%s ready\n", objectName(s.Key()))
 	}
@@ -95,7 +94,7 @@ func (a *app) waitFor(ctx context.Context, s *v1.MCPServer) (reason string, err 
 			return "", nil
 		}
 		if reason == "" || ctx.Err() == nil {
-			reason = state.Reason // the last one may only say that time ran out
+			reason = reasonText(state) // the last one may only say that time ran out
 		}
 		t := time.NewTimer(pause)
 		select {

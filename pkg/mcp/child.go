@@ -11,8 +11,9 @@ import (
 )
 
 // command reads what to run. The child gets PATH, HOME and what the manifest names,
-// and nothing else of the environment.
-func (r *resolver) command() proc.Spec {
+// and nothing else of the environment. The error says that there is no such program:
+// it may be installed later, so it is no fault of the manifest.
+func (r *resolver) command() (proc.Spec, error) {
 	s := &r.server.Spec
 	p := proc.Spec{Args: make([]string, len(s.Args))}
 	for i, arg := range s.Args {
@@ -38,14 +39,14 @@ func (r *resolver) command() proc.Spec {
 		p.Dir = r.beside(s.WorkingDir)
 	}
 	if len(r.faults) > 0 {
-		return p
+		return p, nil
 	}
 	path, err := exec.LookPath(s.Command)
 	if err != nil {
-		r.fault("/spec/command", "a program", "none", proc.StartError(s.Command, err).Error())
+		return p, proc.StartError(s.Command, err)
 	}
 	p.Path = path
-	return p
+	return p, nil
 }
 
 // start runs the server's child and returns the link to it.

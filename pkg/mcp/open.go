@@ -122,9 +122,12 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		}
 	}
 	if u.spec.Spec.Command != "" {
-		p := r.command()
+		p, noProgram := r.command()
 		if err := r.err(); err != nil {
 			return nil, err
+		}
+		if noProgram != nil {
+			return nil, u.unavailable("%v", noProgram)
 		}
 		s.masks = r.masker()
 		return u.start(s, p)

@@ -215,8 +215,8 @@ func TestOneBadServerHidesNoOther(t *testing.T) {
 		var invalid *v1.ValidationError
 		switch name {
 		case "good":
-		case "absent", "unset":
-			if !errors.As(st.Err, &invalid) || name == "unset" && (len(invalid.Faults) != 2 || invalid.Faults[0].Path == "") {
+		case "unset":
+			if !errors.As(st.Err, &invalid) || len(invalid.Faults) != 2 || invalid.Faults[0].Path == "" {
 				t.Errorf("%s: %#v", name, st.Err)
 			}
 		default:
