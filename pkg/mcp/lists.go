@@ -56,9 +56,9 @@ func (u *upstream) read(ctx context.Context) (lists, error) {
 	}
 	warn := func(w string) { l.warnings = append(l.warnings, w) }
 	began := time.Now()
-	if caps.Tools != nil {
+	if caps.Tools != nil || l.info.version >= withoutPing {
 		l.tools, err = u.pages(ctx, "tools/list", "tools", listTools, warn)
-		if err != nil && !isUnknownMethod(err) {
+		if err != nil && !isUnknownMethod(err) && (caps.Tools != nil || !isAnswer(err)) {
 			return lists{}, err
 		}
 	} else if _, _, err = u.do(ctx, request{method: "ping", limit: u.timeout(), retry: true, send: ping}); err != nil && !isUnknownMethod(err) {
@@ -115,6 +115,16 @@ func (s *session) info(r *sdk.InitializeResult) info {
 // timeout is the time for one request that is no call of a tool.
 func (u *upstream) timeout() time.Duration {
 	return milliseconds(u.spec.Spec.TimeoutMS, defaultTimeout)
+}
+
+// withoutPing is the first protocol version that has no ping; whether a server
+// without tools is there is seen by its refusal to list some.
+const withoutPing = "2026-07-28"
+
+// isAnswer reports whether an error is one that the server gave.
+func isAnswer(err error) bool {
+	var mcp *v1.MCPError
+	return errors.As(err, &mcp) && mcp.Code != 0
 }
 
 func isUnknownMethod(err error) bool {

@@ -116,6 +116,8 @@ func (u *upstream) tool(raw json.RawMessage) DiscoveredTool {
 		broken(&d, "/spec/hints", "an object", "the server gives the tool annotations that cannot be read: "+excerpt(d.Annotations))
 	case len(t.Spec.InputSchema) == 0 || string(t.Spec.InputSchema) == "null":
 		broken(&d, "/spec/input_schema", "a JSON Schema", "the server gives the tool no inputSchema")
+	case u.spec.Spec.URL != "" && headerProblem(d.InputSchema) != "":
+		broken(&d, "/spec/input_schema", "legal headers", headerProblem(d.InputSchema))
 	default:
 		for _, f := range t.Validate() {
 			if !f.IsWarning() && strings.HasPrefix(f.Path, "/spec/") {
