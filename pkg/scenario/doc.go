@@ -1,9 +1,9 @@
 // Package scenario plays Scenario manifests: turns of calls against mocks, with
 // what is expected of each, and says what differs.
 //
-//	run, err := scenario.New(objects, scenario.Options{Mock: mock, ToJSON: manifest.ToJSON})
+//	runner, err := scenario.New(objects, scenario.Options{Mock: mock, ToJSON: manifest.ToJSON})
 //	...
-//	report := run.Run(ctx, scenarios)
+//	report := runner.Run(ctx, scenarios)
 //	for _, s := range report.Scenarios {
 //		fmt.Println(s.Name, s.Status)
 //	}
@@ -12,8 +12,8 @@
 //
 // A call is answered by the scenario's spec.mocks, else by what the tool itself
 // declares to be its mock, whatever its mode is. A tool without either fails the
-// scenario; it is never called. With Options.Live there are no mocks, and the
-// executors that were given carry out the calls.
+// scenario; it is never called. With Options.Live there are no mocks, and a
+// registry with real executors carries out the calls.
 //
 // # Isolation
 //

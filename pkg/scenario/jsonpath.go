@@ -62,7 +62,7 @@ func (m *matcher) address(addr string, want, got any, path, field string) {
 			m.value(want, absentValue{}, at, field)
 			return
 		}
-		m.value(want, located[0].Node, path+strings.TrimPrefix(located[0].Path.String(), "$"), field)
+		m.value(want, located[0].Node, at, field)
 		return
 	}
 	nodes := make([]any, len(located))

@@ -114,7 +114,7 @@ func (m *matcher) array(want []any, got any, path, field string) {
 		return
 	}
 	if len(want) != len(have) {
-		m.differ(path, field, fmt.Sprintf("%d items %s", len(want), show(want)), got)
+		m.differ(path, field, fmt.Sprintf("an array of length %d %s", len(want), show(want)), got)
 		return
 	}
 	for i := range want {

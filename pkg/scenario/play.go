@@ -31,14 +31,18 @@ type player struct {
 	promptKit bool
 	// turn and call are where the play is, from 1.
 	turn, call int
-	broken     bool // by a fault of the manifest
+	// field is the pointer of the call that is being made, "" in between.
+	field  string
+	broken bool // by a fault of the manifest
 	res        Result
 }
 
 // prepare readies registry and mocks. It reports false when the scenario cannot be played.
 func (p *player) prepare(ctx context.Context) bool {
 	s := p.res.scenario
-	p.promptKit = s.FromPromptKit()
+	if p.promptKit = s.FromPromptKit(); p.promptKit {
+		p.warnUnread()
+	}
 	name := fnv.New64a()
 	name.Write([]byte(s.Namespace() + "/" + s.Metadata.Name))
 	p.random = rand.New(rand.NewPCG(uint64(p.spec.Seed), name.Sum64()))
@@ -49,6 +53,9 @@ func (p *player) prepare(ctx context.Context) bool {
 	for _, name := range sortedKeys(p.spec.Mocks) {
 		item, err := p.reg.Lookup("", name)
 		if err != nil {
+			if other, there := p.runner.base.Lookup("", name); there == nil && p.spec.Tools != nil {
+				err = fmt.Errorf("spec.tools does not name %q", other.Tool().Metadata.Name)
+			}
 			p.invalid(v1.Pointer("/spec/mocks", name), err.Error())
 			continue
 		}
@@ -57,7 +64,7 @@ func (p *player) prepare(ctx context.Context) bool {
 			p.invalid(v1.Pointer("/spec/mocks", name), fmt.Sprintf("tool %q has two mocks", tool.Metadata.Name))
 			continue
 		}
-		if p.runner.opts.Live {
+		if p.runner.opts.Live != nil {
 			continue
 		}
 		m := p.spec.Mocks[name]
@@ -112,13 +119,19 @@ func (p *player) play(ctx context.Context) {
 		}
 		played++
 		p.playCalls(ctx, field+"/calls", turn.Calls)
-		p.playModel(ctx, model)
+		p.playModel(ctx, field+"/model", model)
 		p.call = 0
 		p.assert(field+"/assertions", turn.Assertions, p.res.Turns[i:])
 	}
 	p.turn, p.call = 0, 0
 	if played == 0 {
 		p.res.Status = Skipped
+		return
+	}
+	if played < len(p.spec.Turns) {
+		for i, a := range p.spec.Assertions {
+			p.warn(v1.Pointer("/spec/assertions", strconv.Itoa(i)), "assertion %q is not judged: not every turn was played", a.Type)
+		}
 		return
 	}
 	p.assert("/spec/assertions", p.spec.Assertions, p.res.Turns)
@@ -149,7 +162,7 @@ func (p *player) playCalls(ctx context.Context, field string, calls []v1.Scenari
 	for i, c := range calls {
 		asked[i] = p.newCall(c.Tool, c.Args)
 	}
-	done := p.execute(ctx, asked)
+	done := p.execute(ctx, field, asked)
 	for i := range calls {
 		p.call = i + 1
 		p.expect(v1.Pointer(field, strconv.Itoa(i)), calls[i].Expect, &done[i].Result, calls[i].Tool)
@@ -157,8 +170,8 @@ func (p *player) playCalls(ctx context.Context, field string, calls []v1.Scenari
 }
 
 // playModel plays what a scripted model says and calls, hop by hop.
-func (p *player) playModel(ctx context.Context, replies []v1.ModelReply) {
-	for _, reply := range replies {
+func (p *player) playModel(ctx context.Context, field string, replies []v1.ModelReply) {
+	for i, reply := range replies {
 		turn := &p.res.Turns[len(p.res.Turns)-1]
 		if reply.Text != "" {
 			turn.Text = strings.TrimPrefix(turn.Text+"\n"+reply.Text, "\n")
@@ -171,7 +184,7 @@ func (p *player) playModel(ctx context.Context, replies []v1.ModelReply) {
 			}
 			asked[i] = p.newCall(c.Tool, args)
 		}
-		p.execute(ctx, asked)
+		p.execute(ctx, v1.Pointer(field, strconv.Itoa(i), "tool_calls"), asked)
 	}
 }
 
@@ -181,23 +194,25 @@ func (p *player) newCall(tool string, args json.RawMessage) v1.Call {
 
 // execute makes calls and enters them in the report. Mocked ones are made one after
 // the other: which of two calls gets the first of a mock's responses is then no
-// matter of luck, and to tools and policies it makes no difference.
-func (p *player) execute(ctx context.Context, asked []v1.Call) []Call {
+// matter of luck, and to tools and policies it makes no difference. field is the list
+// of calls in the manifest.
+func (p *player) execute(ctx context.Context, field string, asked []v1.Call) []Call {
 	turn := &p.res.Turns[len(p.res.Turns)-1]
 	first := len(turn.Calls)
-	if p.runner.opts.Live {
+	if p.runner.opts.Live != nil {
 		for i, o := range p.reg.ExecuteAll(ctx, asked) {
 			turn.Calls = append(turn.Calls, p.record(asked[i], o.Result, ranLive(o.Result)))
 		}
 		return turn.Calls[first:]
 	}
 	for i := range asked {
-		p.call = first + i + 1
+		p.call, p.field = first+i+1, v1.Pointer(field, strconv.Itoa(i))
 		s := &slot{player: p}
 		res, _ := p.reg.Execute(context.WithValue(ctx, slotKey{}, s), asked[i]) // the result says all of the error
 		res.DurationMS = float64(s.took) / float64(time.Millisecond)
 		turn.Calls = append(turn.Calls, p.record(asked[i], res, s.executed))
 	}
+	p.field = ""
 	return turn.Calls[first:]
 }
 
@@ -261,6 +276,9 @@ func redacted(doc any, tool *v1.Tool) any {
 // fail enters a failure at the place of the play.
 func (p *player) fail(f Failure) {
 	f.Turn, f.Call = p.turn, p.call
+	if f.Field == "" {
+		f.Field = p.field
+	}
 	if f.Source.IsZero() {
 		f.Source = p.source(f.Field)
 	}
@@ -281,4 +299,23 @@ func (p *player) warn(field, format string, args ...any) {
 	p.res.Warnings = append(p.res.Warnings, v1.Fault{Path: field, Message: fmt.Sprintf(format, args...), Severity: v1.SeverityWarning, Source: p.source(field)})
 }
 
-func (p *player) source(field string) v1.Source { return p.res.scenario.Field(field) }
+// source is the place of a field. PromptKit has another name for assertions on the whole.
+func (p *player) source(field string) v1.Source {
+	const ours, theirs = "/spec/assertions", "/spec/conversation_assertions"
+	if rest, ok := strings.CutPrefix(field, ours); ok && p.promptKit {
+		if _, ok := p.res.scenario.Fields[ours]; !ok {
+			field = theirs + rest
+		}
+	}
+	return p.res.scenario.Field(field)
+}
+
+// warnUnread passes on what the reader of a PromptKit manifest passed over. Whose
+// turn it is, and the types of assertions, are looked at here.
+func (p *player) warnUnread() {
+	for _, f := range p.res.scenario.Faults {
+		if !strings.HasSuffix(f.Path, "/role") && !strings.HasSuffix(f.Path, "/type") {
+			p.res.Warnings = append(p.res.Warnings, f)
+		}
+	}
+}

@@ -23,12 +23,10 @@ type Options struct {
 	// ToJSON reads a file of one YAML or JSON value, for cassettes. The faults say what
 	// cannot be read. Required for scenarios with cassettes.
 	ToJSON func(name string, data []byte) (json.RawMessage, []v1.Fault)
-	// Live plays without mocks: Executors carry out the calls.
-	Live      bool
-	Executors []v1.Executor
-	// Discover tells a live registry what MCP servers offer, before anything is
-	// played. Default: only what manifests declare can be called.
-	Discover func(ctx context.Context, reg *registry.Registry) error
+	// Live plays without mocks: it makes the registry that carries out the calls, once
+	// for each choice of tools and policies. Its policies must count in counters, which
+	// keep scenarios apart. Default: scenarios are mocked.
+	Live func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error)
 	// Responses scripts the model of scenarios that have no script of their own.
 	Responses *Responses
 	// Timeout is the time for one scenario. Default: none.
@@ -58,8 +56,8 @@ type Runner struct {
 // New returns a Runner over the objects. The error says that the options
 // contradict each other.
 func New(objects []v1.Object, o Options) (*Runner, error) {
-	if !o.Live && o.Mock == nil {
-		return nil, errors.New("scenario: neither a mock executor nor live executors")
+	if o.Live == nil && o.Mock == nil {
+		return nil, errors.New("scenario: neither a mock executor nor a live registry")
 	}
 	if o.Parallel <= 0 {
 		o.Parallel = runtime.GOMAXPROCS(0)

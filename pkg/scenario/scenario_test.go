@@ -153,14 +153,14 @@ func TestRun(t *testing.T) {
 				`1.1 result $.big: expected 12345678901234567891, got 12345678901234567890 @/spec/turns/0/calls/0/expect/result/big`,
 				`1.1 result $.gone: expected a value, got nothing @/spec/turns/0/calls/0/expect/result/gone/exists`,
 				`1.1 result $.location: expected "Bergen", got "Oslo" @/spec/turns/0/calls/0/expect/result/location`,
-				`1.1 result $.tags: expected 1 items ["sun"], got ["sun","wind"] @/spec/turns/0/calls/0/expect/result/tags`,
+				`1.1 result $.tags: expected an array of length 1 ["sun"], got ["sun","wind"] @/spec/turns/0/calls/0/expect/result/tags`,
 				`1.1 result $.temperature: expected above 30, got 21.5 @/spec/turns/0/calls/0/expect/result/temperature/gt`,
 			},
 		},
 		"a tool without a mock fails whatever is expected": {
 			spec:   "\n  turns: [{calls: [{tool: bare, expect: {status: failed}}]}]",
 			status: scenario.Failed,
-			want:   []string{`1.1 mock: tool "bare" has no mock: add spec.mocks.bare to the scenario, or mock_result to the tool; with --live the real tool is called @`},
+			want:   []string{`1.1 mock: tool "bare" has no mock: add spec.mocks.bare to the scenario, or mock_result to the tool; with --live the real tool is called @/spec/turns/0/calls/0`},
 		},
 		"errors, policies and durations are expected": {
 			spec: `
@@ -321,7 +321,7 @@ func TestFaults(t *testing.T) {
 	})
 	t.Run("schema_violation needs a schema", func(t *testing.T) {
 		res := run(t, "\n  mocks: {pay: {fault: {kind: schema_violation}}}\n  turns: [{calls: [{tool: pay}]}]")
-		want := []string{`1.1 mock: fault schema_violation: tool "pay" has no output_schema that a result could break @`}
+		want := []string{`1.1 mock: fault schema_violation: tool "pay" has no output_schema that a result could break @/spec/turns/0/calls/0`}
 		if diff := cmp.Diff(want, texts(res)); diff != "" {
 			t.Error(diff)
 		}

@@ -95,15 +95,10 @@ func (r *Runner) build(ctx context.Context, tools, policies []v1.Key) (*registry
 			objects = append(objects, o)
 		}
 	}
-	o := registry.Options{Counters: counters{}, Executors: answerers(r.opts.Mock), Now: func() time.Time { return instant }}
-	if r.opts.Live {
-		o.Executors, o.Now = r.opts.Executors, time.Now
+	if r.opts.Live != nil {
+		return r.opts.Live(ctx, objects, counters{})
 	}
-	reg, err := registry.New(objects, o)
-	if err == nil && r.opts.Live && r.opts.Discover != nil {
-		err = r.opts.Discover(ctx, reg)
-	}
-	return reg, err
+	return registry.New(objects, registry.Options{Counters: counters{}, Executors: answerers(r.opts.Mock), Now: func() time.Time { return instant }})
 }
 
 // counters hands each call to the counters of its scenario, which the context

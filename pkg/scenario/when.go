@@ -60,6 +60,7 @@ func newExpression(text string) (condition, error) {
 	ast, issues := env.Compile(text)
 	if err := issues.Err(); err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
+		first, _, _ = strings.Cut(first, " expecting {") // all tokens of the language
 		return nil, fmt.Errorf("%q is no expression: %s", text, strings.TrimPrefix(first, "ERROR: <input>:"))
 	}
 	if t := ast.OutputType(); t != cel.BoolType && t != cel.DynType {

@@ -1,0 +1,354 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/scenario"
+)
+
+type testOptions struct {
+	*app
+	run, shard    string
+	responses     string
+	update, watch bool
+	failFast      bool
+	live          bool
+	allowPrivate  bool
+	timeout       time.Duration
+	parallel      int
+	coverage      string
+	minCoverage   float64
+
+	only         *regexp.Regexp
+	part, shards int // of --shard, from 1; 0 is no shard
+}
+
+func newTestCmd(a *app) *cobra.Command {
+	o := &testOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "test [PATH]...",
+		Short: "Play Scenario manifests against mocks, and say what differs",
+		Long: `Play every Scenario manifest of the files, in parallel, each with counters and
+mocks of its own. PATH is the same as -f; without either, the current folder.
+Nothing is called over the network: a tool without a mock fails its scenario.
+
+The exit code is 1 when a scenario fails, 3 when a manifest of a scenario has
+faults. Output formats (-o): table (the default), json, junit, tap, github.
+The same files and seeds give the same output, byte for byte.`,
+		Example: `  toolctl test manifests/
+  toolctl test --run weather --watch
+  toolctl test -o junit > report.xml
+  toolctl test --coverage=coverage.html --min-coverage 80`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.read(); err != nil {
+				return err
+			}
+			return o.start(cmd.Context(), args)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.run, "run", "", "play only scenarios whose name this regular expression fits")
+	f.BoolVar(&o.update, "update", false, "write what was observed into the expectations of calls that differ")
+	f.BoolVar(&o.watch, "watch", false, "play again whenever a file changes, until interrupted")
+	f.StringVar(&o.shard, "shard", "", "play one part of the scenarios, as I/N: 2/4 is the second of four")
+	f.BoolVar(&o.failFast, "fail-fast", false, "skip what comes after the first scenario that does not pass")
+	f.BoolVar(&o.live, "live", false, "call the real tools instead of mocks")
+	f.BoolVar(&o.allowPrivate, "allow-private-network", false, "with --live, let HTTP tools reach loopback and private addresses")
+	f.DurationVar(&o.timeout, "timeout", time.Minute, "time for one scenario")
+	f.IntVar(&o.parallel, "parallel", 0, "how many scenarios to play at once (default: the number of processors)")
+	f.StringVar(&o.coverage, "coverage", "", "say what the scenarios cover: a table, or a file that ends in .json or .html")
+	f.Lookup("coverage").NoOptDefVal = coverageTable
+	f.Float64Var(&o.minCoverage, "min-coverage", 0, "fail when less than this percentage is covered")
+	f.StringVar(&o.responses, "mock-responses", "", "file of PromptKit's mock responses, which script the model")
+	return cmd
+}
+
+// coverageTable is what --coverage without a file means.
+const coverageTable = "table"
+
+// read checks the flags.
+func (o *testOptions) read() (err error) {
+	if o.only, err = regexp.Compile(o.run); err != nil {
+		return usagef("--run %q: %w", o.run, err)
+	}
+	if o.shard != "" {
+		i, n, ok := strings.Cut(o.shard, "/")
+		part, err1 := strconv.Atoi(i)
+		parts, err2 := strconv.Atoi(n)
+		if !ok || err1 != nil || err2 != nil || part < 1 || part > parts {
+			return usagef("--shard %q: expected I/N with I from 1 to N, such as 2/4", o.shard)
+		}
+		o.part, o.shards = part, parts
+	}
+	switch {
+	case o.timeout <= 0:
+		return usagef("--timeout %s: expected a time above 0", o.timeout)
+	case o.parallel < 0:
+		return usagef("--parallel %d: expected a number above 0", o.parallel)
+	case o.minCoverage < 0 || o.minCoverage > 100:
+		return usagef("--min-coverage %g: expected a percentage from 0 to 100", o.minCoverage)
+	case o.update && o.live:
+		return usagef("--update and --live exclude each other: what a real tool gives is recorded with 'toolctl record'")
+	case o.coverage != "" && o.coverage != coverageTable && !strings.HasSuffix(o.coverage, ".json") && !strings.HasSuffix(o.coverage, ".html"):
+		return usagef("--coverage=%s: expected a file that ends in .json or .html", o.coverage)
+	}
+	return nil
+}
+
+func (o *testOptions) start(ctx context.Context, args []string) error {
+	format, err := o.format("table", "json", "junit", "tap", "github")
+	if err != nil {
+		return err
+	}
+	paths := append(o.files, args...)
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	if o.watch {
+		return o.watchFiles(ctx, paths, func() error { return o.play(ctx, format, paths) })
+	}
+	return o.play(ctx, format, paths)
+}
+
+// play loads, plays and prints once.
+func (o *testOptions) play(ctx context.Context, format string, paths []string) error {
+	set, scenarios, err := o.load(ctx, paths)
+	if err != nil {
+		return err
+	}
+	report, cov, err := o.playSet(ctx, set, scenarios)
+	if err != nil {
+		return err
+	}
+	if o.update {
+		changed, err := o.writeUpdates(report)
+		if err != nil {
+			return err
+		}
+		if changed {
+			if set, scenarios, err = o.load(ctx, paths); err != nil {
+				return err
+			}
+			if report, cov, err = o.playSet(ctx, set, scenarios); err != nil {
+				return err
+			}
+		}
+	}
+	if err := o.printReport(format, report); err != nil {
+		return err
+	}
+	if err := o.reportCoverage(format, cov); err != nil {
+		return err
+	}
+	return o.verdict(ctx, set, report, cov)
+}
+
+// load reads the manifests and chooses the scenarios that are played.
+func (o *testOptions) load(ctx context.Context, paths []string) (*manifest.Set, []*v1.Scenario, error) {
+	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: o.in})
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	var scenarios []*v1.Scenario
+	found, chosen := 0, 0
+	for _, obj := range set.Objects {
+		s, ok := obj.(*v1.Scenario)
+		if !ok || o.namespace != "" && s.Namespace() != o.namespace {
+			continue
+		}
+		found++
+		if !o.only.MatchString(s.Metadata.Name) {
+			continue
+		}
+		if o.shards == 0 || chosen%o.shards == o.part-1 {
+			scenarios = append(scenarios, s)
+		}
+		chosen++
+	}
+	for _, f := range set.Faults {
+		// Those of the scenarios are in the report.
+		if !f.IsWarning() && !slices.ContainsFunc(scenarios, func(s *v1.Scenario) bool { return slices.Contains(s.Faults, f) }) {
+			fmt.Fprintln(o.err, f)
+		}
+	}
+	if found == 0 && set.Failed() {
+		return nil, nil, statusError{exitInvalid, "no scenario can be read"}
+	}
+	if found == 0 {
+		return nil, nil, usagef("no Scenario manifest in %s", strings.Join(paths, ", "))
+	}
+	if chosen == 0 {
+		return nil, nil, usagef("--run %q fits none of %s", o.run, count(found, "scenario"))
+	}
+	return set, scenarios, nil
+}
+
+// playSet plays scenarios over the objects of their files.
+func (o *testOptions) playSet(ctx context.Context, set *manifest.Set, scenarios []*v1.Scenario) (*scenario.Report, *scenario.Coverage, error) {
+	responses, err := o.readResponses()
+	if err != nil {
+		return nil, nil, err
+	}
+	progress := o.newProgress(len(scenarios))
+	opts := scenario.Options{
+		Mock: mockExecutor(), ToJSON: manifest.ToJSON, Responses: responses, Timeout: o.timeout,
+		Parallel: o.parallel, FailFast: o.failFast, Done: progress.done,
+	}
+	var live liveRegistries
+	defer live.close(o.app)
+	if o.live {
+		opts.Live = func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
+			return live.open(ctx, o.app, objects, counters, o.allowPrivate)
+		}
+	}
+	runner, err := scenario.New(set.Objects, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	report := runner.Run(ctx, scenarios)
+	progress.clear()
+	var cov *scenario.Coverage
+	if o.coverage != "" || o.minCoverage > 0 {
+		cov = scenario.Cover(set.Objects, report)
+	}
+	return report, cov, nil
+}
+
+// mockExecutor is the one that answers from manifests.
+func mockExecutor() v1.Executor {
+	for _, e := range executors.All(executors.Options{}) {
+		if e.Name() == v1.ModeMock {
+			return e
+		}
+	}
+	panic("executors.All has no mock executor")
+}
+
+func (o *testOptions) readResponses() (*scenario.Responses, error) {
+	if o.responses == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(o.responses)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	raw, faults := manifest.ToJSON(o.responses, data)
+	var responses *scenario.Responses
+	if raw != nil {
+		var more []v1.Fault
+		responses, more = scenario.ReadResponses(raw)
+		for _, f := range more {
+			f.Source.File = o.responses
+			faults = append(faults, f)
+		}
+	}
+	bad := 0
+	for _, f := range faults {
+		fmt.Fprintln(o.err, f)
+		if !f.IsWarning() {
+			bad++
+		}
+	}
+	if bad > 0 {
+		return nil, statusError{exitInvalid, fmt.Sprintf("%s in %s", count(bad, "fault"), o.responses)}
+	}
+	return responses, nil
+}
+
+// verdict is the error that says what did not pass.
+func (o *testOptions) verdict(ctx context.Context, set *manifest.Set, r *scenario.Report, cov *scenario.Coverage) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case r.Invalid > 0:
+		return statusError{exitInvalid, fmt.Sprintf("%s cannot be played", count(r.Invalid, "scenario"))}
+	case set.Failed():
+		return statusError{exitInvalid, "manifests have faults: see 'toolctl validate'"}
+	case r.Failed > 0:
+		return statusError{exitFailed, fmt.Sprintf("%s failed", count(r.Failed, "scenario"))}
+	case cov != nil && cov.Percent < o.minCoverage:
+		return statusError{exitFailed, fmt.Sprintf("coverage is %.1f%%, below %g%%", cov.Percent, o.minCoverage)}
+	}
+	return nil
+}
+
+// liveRegistries are the registries with real executors of a run, and their sessions.
+type liveRegistries struct {
+	mu  sync.Mutex
+	all []io.Closer
+}
+
+func (l *liveRegistries) open(ctx context.Context, a *app, objects []v1.Object, counters policy.Counters, allowPrivate bool) (*registry.Registry, error) {
+	up := a.newUpstream(objects, allowPrivate)
+	reg, err := registry.New(objects, registry.Options{
+		Executors: executors.All(executors.Options{Env: a.env, Logger: a.logger(), AllowPrivateNetwork: allowPrivate, Upstream: up}),
+		Counters:  counters, Logger: a.logger(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	up.attach(reg)
+	a.warnStates(up.discover(ctx))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, reg, up)
+	return reg, nil
+}
+
+func (l *liveRegistries) close(a *app) {
+	for _, c := range l.all {
+		if err := c.Close(); err != nil {
+			a.logger().Warn("end what live calls began", "error", err)
+		}
+	}
+}
+
+// progress is one line on a terminal that says how far a run is.
+type progress struct {
+	w          io.Writer // nil when nobody watches
+	mu         sync.Mutex
+	n, of, bad int
+}
+
+func (o *testOptions) newProgress(of int) *progress {
+	p := &progress{of: of}
+	if isTerminal(o.err) && isTerminal(o.out) {
+		p.w = o.err
+	}
+	return p
+}
+
+func (p *progress) done(r scenario.Result) {
+	if p.w == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.n++
+	if r.Status == scenario.Failed || r.Status == scenario.Invalid {
+		p.bad++
+	}
+	fmt.Fprintf(p.w, "\r%d/%d played, %d failed", p.n, p.of, p.bad)
+}
+
+func (p *progress) clear() {
+	if p.w != nil {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}

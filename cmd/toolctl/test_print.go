@@ -1,0 +1,300 @@
+package main
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/scenario"
+)
+
+// printReport prints the outcome of scenarios.
+func (o *testOptions) printReport(format string, r *scenario.Report) error {
+	switch format {
+	case "json":
+		return printJSON(o.out, r)
+	case "junit":
+		return printJUnit(o.out, r)
+	case "tap":
+		return printTAP(o.out, r)
+	case "github":
+		printGitHub(o.out, r)
+		return nil
+	}
+	for i := range r.Scenarios {
+		o.printScenario(&r.Scenarios[i])
+	}
+	fmt.Fprintln(o.out, summary(r))
+	return nil
+}
+
+// summary is the last line: "3 scenarios: 2 passed, 1 failed".
+func summary(r *scenario.Report) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{r.Passed, "passed"}, {r.Failed, "failed"}, {r.Invalid, "invalid"}, {r.Skipped, "skipped"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
+		}
+	}
+	return count(len(r.Scenarios), "scenario") + ": " + strings.Join(parts, ", ")
+}
+
+// printScenario prints one scenario: a line when it passed, else a tree of turns,
+// calls and what differs; with -v the calls of a scenario that passed too.
+func (o *testOptions) printScenario(s *scenario.Result) {
+	word, color := map[string]string{scenario.Passed: "PASS", scenario.Failed: "FAIL", scenario.Invalid: "INVALID", scenario.Skipped: "SKIP"}[s.Status], green
+	switch s.Status {
+	case scenario.Failed, scenario.Invalid:
+		color = red
+	case scenario.Skipped:
+		color = yellow
+	}
+	name := s.Name
+	if s.Namespace != v1.DefaultNamespace {
+		name = s.Namespace + "/" + s.Name
+	}
+	fmt.Fprintf(o.out, "%s  %s\n", o.paint(color, word), oneLine(name))
+	for _, w := range s.Warnings {
+		fmt.Fprintf(o.out, "  %s\n", oneLine(w.String()))
+	}
+	if o.verbose {
+		printCalls(o.out, s)
+	}
+	turn, call := -1, -1
+	for _, f := range s.Failures {
+		if f.Turn != turn {
+			if turn, call = f.Turn, -1; turn > 0 {
+				fmt.Fprintf(o.out, "  turn %d\n", turn)
+			}
+		}
+		if f.Call != call {
+			if call = f.Call; call > 0 {
+				fmt.Fprintf(o.out, "    call %d %s\n", call, oneLine(f.Tool))
+			}
+		}
+		o.printFailure(f)
+	}
+}
+
+func printCalls(w io.Writer, s *scenario.Result) {
+	for i, t := range s.Turns {
+		for j, c := range t.Calls {
+			got := string(c.Result.Content)
+			if c.Result.Error != nil {
+				got = c.Result.Error.Type + ": " + c.Result.Error.Message
+			}
+			fmt.Fprintf(w, "  %d.%d %s %s: %s %s\n", i+1, j+1, oneLine(c.Tool), oneLine(shorten(string(c.Args), 200)), c.Result.Status, oneLine(shorten(got, 300)))
+		}
+	}
+}
+
+// printFailure prints one difference, indented to its place in the tree.
+func (o *testOptions) printFailure(f scenario.Failure) {
+	indent := "  "
+	if f.Turn > 0 {
+		indent += "  "
+	}
+	if f.Call > 0 {
+		indent += "  "
+	}
+	what := f.What
+	if f.Path != "" {
+		what += " " + f.Path
+	}
+	if f.Message != "" {
+		what += ": " + f.Message
+	}
+	fmt.Fprintf(o.out, "%s%s\n", indent, oneLine(what))
+	if f.Expected != "" {
+		fmt.Fprintf(o.out, "%s  %s\n", indent, o.paint(green, "expected: "+oneLine(f.Expected)))
+		fmt.Fprintf(o.out, "%s  %s\n", indent, o.paint(red, "got:      "+oneLine(f.Got)))
+	}
+	if !f.Source.IsZero() {
+		fmt.Fprintf(o.out, "%s  at %s\n", indent, f.Source)
+	}
+}
+
+// failureText is a failure in one line.
+func failureText(f scenario.Failure) string {
+	var b strings.Builder
+	if f.Turn > 0 {
+		fmt.Fprintf(&b, "turn %d, ", f.Turn)
+	}
+	if f.Call > 0 {
+		fmt.Fprintf(&b, "call %d (%s), ", f.Call, f.Tool)
+	}
+	b.WriteString(f.What)
+	if f.Path != "" {
+		b.WriteString(" " + f.Path)
+	}
+	if f.Message != "" {
+		b.WriteString(": " + f.Message)
+	}
+	if f.Expected != "" {
+		fmt.Fprintf(&b, ": expected %s, got %s", f.Expected, f.Got)
+	}
+	return b.String()
+}
+
+func printGitHub(w io.Writer, r *scenario.Report) {
+	for _, s := range r.Scenarios {
+		for _, f := range s.Warnings {
+			fmt.Fprintln(w, annotation(f))
+		}
+		for _, f := range s.Failures {
+			fmt.Fprintln(w, annotation(v1.Fault{Message: "scenario " + s.Name + ": " + failureText(f), Source: f.Source}))
+		}
+	}
+}
+
+// printTAP prints version 14 of the Test Anything Protocol (https://testanything.org).
+func printTAP(w io.Writer, r *scenario.Report) error {
+	fmt.Fprintf(w, "TAP version 14\n1..%d\n", len(r.Scenarios))
+	escape := strings.NewReplacer(`\`, `\\`, "#", `\#`)
+	for i, s := range r.Scenarios {
+		ok, directive := "ok", ""
+		switch s.Status {
+		case scenario.Failed, scenario.Invalid:
+			ok = "not ok"
+		case scenario.Skipped:
+			directive = " # SKIP nothing to play"
+			if len(s.Warnings) == 0 {
+				directive = " # SKIP after a failure"
+			}
+		}
+		fmt.Fprintf(w, "%s %d - %s%s\n", ok, i+1, escape.Replace(oneLine(s.Name)), directive)
+		if len(s.Failures) == 0 {
+			continue
+		}
+		fmt.Fprintln(w, "  ---\n  failures:")
+		for _, f := range s.Failures {
+			fmt.Fprintf(w, "    - message: %s\n", strconv.Quote(failureText(f)))
+			if !f.Source.IsZero() {
+				fmt.Fprintf(w, "      at: %s\n", strconv.Quote(f.Source.String()))
+			}
+		}
+		fmt.Fprintln(w, "  ...")
+	}
+	return nil
+}
+
+// The elements of a JUnit report, in the form that the Jenkins schema
+// (junit-10.xsd) has and that CI systems read.
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Time     string       `xml:"time,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Errors   int          `xml:"errors,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Time     string      `xml:"time,attr"`
+		File     string      `xml:"file,attr,omitempty"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Name      string        `xml:"name,attr"`
+		Class     string        `xml:"classname,attr"`
+		Time      string        `xml:"time,attr"`
+		Skipped   *junitSkipped `xml:"skipped"`
+		Errors    []junitTrace  `xml:"error"`
+		Failures  []junitTrace  `xml:"failure"`
+		SystemOut string        `xml:"system-out,omitempty"`
+	}
+	junitSkipped struct{}
+	junitTrace   struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// printJUnit prints one suite a file and one case a scenario.
+func printJUnit(w io.Writer, r *scenario.Report) error {
+	all := junitSuites{Name: "toolctl test", Tests: len(r.Scenarios)}
+	var total float64
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		file := s.Source.File
+		j := slices.IndexFunc(all.Suites, func(have junitSuite) bool { return have.File == file })
+		if j < 0 {
+			j = len(all.Suites)
+			all.Suites = append(all.Suites, junitSuite{Name: file, File: file})
+		}
+		suite, c := &all.Suites[j], junitCaseOf(s)
+		suite.Cases = append(suite.Cases, c)
+		suite.Tests++
+		total += s.DurationMS
+		switch s.Status {
+		case scenario.Failed:
+			suite.Failures++
+			all.Failures++
+		case scenario.Invalid:
+			suite.Errors++
+			all.Errors++
+		case scenario.Skipped:
+			suite.Skipped++
+		}
+	}
+	for i := range all.Suites {
+		var ms float64
+		for j := range r.Scenarios {
+			if r.Scenarios[j].Source.File == all.Suites[i].File {
+				ms += r.Scenarios[j].DurationMS
+			}
+		}
+		all.Suites[i].Time = seconds(ms)
+	}
+	all.Time = seconds(total)
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(w)
+	enc.Indent("", "  ")
+	if err := enc.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func seconds(ms float64) string { return strconv.FormatFloat(ms/1000, 'f', 3, 64) }
+
+func junitCaseOf(s *scenario.Result) junitCase {
+	c := junitCase{Name: s.Name, Class: s.Namespace, Time: seconds(s.DurationMS)}
+	for _, f := range s.Failures {
+		t := junitTrace{Message: failureText(f), Type: f.What, Text: failureText(f)}
+		if !f.Source.IsZero() {
+			t.Text = f.Source.String() + ": " + t.Text
+		}
+		if s.Status == scenario.Invalid {
+			c.Errors = append(c.Errors, t)
+		} else {
+			c.Failures = append(c.Failures, t)
+		}
+	}
+	if s.Status == scenario.Skipped {
+		c.Skipped = &junitSkipped{}
+	}
+	var out strings.Builder
+	for _, w := range s.Warnings {
+		fmt.Fprintln(&out, w)
+	}
+	c.SystemOut = out.String()
+	return c
+}

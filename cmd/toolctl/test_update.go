@@ -1,0 +1,348 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/scenario"
+)
+
+// writeUpdates writes what was observed into the expectations of the scenarios. It
+// reports whether a file was changed.
+func (o *testOptions) writeUpdates(r *scenario.Report) (changed bool, err error) {
+	var files []string
+	byFile := map[string][]*scenario.Result{}
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		if len(s.Updates()) == 0 {
+			continue
+		}
+		file := s.Source.File
+		if byFile[file] == nil {
+			files = append(files, file)
+		}
+		byFile[file] = append(byFile[file], s)
+	}
+	for _, file := range files {
+		n, err := updateFile(file, byFile[file])
+		if err != nil {
+			fmt.Fprintf(o.err, "warning: %s is not updated: %v\n", file, err)
+			continue
+		}
+		changed = true
+		fmt.Fprintf(o.err, "updated %s: %s\n", file, count(n, "expectation"))
+	}
+	return changed, nil
+}
+
+func updateFile(file string, results []*scenario.Result) (int, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0, err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, s := range results {
+		if data, err = updateText(data, s.Scenario(), s.Updates()); err != nil {
+			return 0, err
+		}
+		n += len(s.Updates())
+	}
+	return n, os.WriteFile(file, data, info.Mode().Perm())
+}
+
+var errFlow = errors.New("the expectation does not stand in a list of block style")
+
+// updateText puts new values into the manifest of a scenario. Only the list items
+// that hold them, calls as a rule, are written anew; every other byte stays, and so
+// do the comments within them.
+func updateText(data []byte, s *v1.Scenario, updates []scenario.Update) ([]byte, error) {
+	root, err := scenarioNode(data, s)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	type edit struct {
+		from, to int // lines, from 0
+		seq      *yaml.Node
+		item     *yaml.Node
+	}
+	var edits []edit
+	for _, u := range updates {
+		seq, item := enclosingItem(root, u.Field)
+		if item == nil {
+			return nil, errFlow
+		}
+		from, to := itemLines(lines, seq, item)
+		if from < 0 {
+			return nil, errFlow
+		}
+		if !slices.ContainsFunc(edits, func(e edit) bool { return e.item == item }) {
+			edits = append(edits, edit{from, to, seq, item})
+		}
+	}
+	for _, u := range updates {
+		if err := setValue(root, u); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return b.from - a.from })
+	for _, e := range edits {
+		text, err := renderItem(e.seq, e.item, strings.Join(lines[e.from:e.to], ""))
+		if err != nil {
+			return nil, err
+		}
+		lines = slices.Replace(lines, e.from, e.to, text)
+	}
+	return []byte(strings.Join(lines, "")), nil
+}
+
+// scenarioNode finds the manifest of a scenario among the documents of a file.
+func scenarioNode(data []byte, s *v1.Scenario) (*yaml.Node, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); err != nil {
+			return nil, fmt.Errorf("scenario %q is not found in it any more", s.Metadata.Name)
+		}
+		if len(doc.Content) == 0 {
+			continue
+		}
+		candidates := []*yaml.Node{doc.Content[0]}
+		if items := child(doc.Content[0], "items"); items != nil {
+			candidates = append(candidates, items.Content...)
+		}
+		for _, c := range candidates {
+			kind, meta := child(c, "kind"), child(c, "metadata")
+			if kind == nil || kind.Value != v1.KindScenario || meta == nil {
+				continue
+			}
+			namespace := v1.DefaultNamespace
+			if ns := child(meta, "namespace"); ns != nil {
+				namespace = ns.Value
+			}
+			if name := child(meta, "name"); name != nil && name.Value == s.Metadata.Name && namespace == s.Namespace() {
+				return c, nil
+			}
+		}
+	}
+}
+
+// child is the value of a key, or the item of an index; nil when there is none.
+func child(n *yaml.Node, token string) *yaml.Node {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == token {
+				return n.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i]
+		}
+	case yaml.AliasNode:
+		return nil // an anchor stands for several places: it is not changed
+	}
+	return nil
+}
+
+func tokens(pointer string) []string {
+	parts := strings.Split(pointer, "/")[1:]
+	for i := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(parts[i])
+	}
+	return parts
+}
+
+// enclosingItem is the call that a field is of, or the item nearest around it that
+// stands in a list of block style.
+func enclosingItem(root *yaml.Node, pointer string) (seq, item *yaml.Node) {
+	n := root
+	for i, token := range tokens(pointer) {
+		if n.Style&yaml.FlowStyle != 0 || i > 4 { // 4: /spec/turns/0/calls/0 is a call
+			break
+		}
+		next := child(n, token)
+		if next == nil {
+			break
+		}
+		if n.Kind == yaml.SequenceNode {
+			seq, item = n, next
+		}
+		n = next
+	}
+	return seq, item
+}
+
+// itemLines are the lines of an item of a list: from its dash to before the next
+// line that is not indented more.
+func itemLines(lines []string, seq, item *yaml.Node) (from, to int) {
+	dash := seq.Column - 1
+	for from = item.Line - 1; from >= 0; from-- {
+		if l := lines[from]; len(l) > dash && l[dash] == '-' && strings.TrimSpace(l[:dash]) == "" {
+			break
+		}
+	}
+	if from < 0 {
+		return -1, -1
+	}
+	last := from
+	for i := from + 1; i < len(lines); i++ {
+		text := strings.TrimLeft(lines[i], " ")
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		if len(lines[i])-len(text) <= dash {
+			break
+		}
+		last = i
+	}
+	return from, last + 1
+}
+
+// setValue puts the value of an update into the tree; a missing key is added.
+func setValue(root *yaml.Node, u scenario.Update) error {
+	n := root
+	parts := tokens(u.Field)
+	for i, token := range parts {
+		last := i == len(parts)-1
+		next := child(n, token)
+		switch {
+		case last && u.Value == nil:
+			remove(n, token)
+			return nil
+		case next == nil && n.Kind == yaml.MappingNode:
+			next = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+			n.Content = append(n.Content, plain(token), next)
+		case next == nil:
+			return fmt.Errorf("%s is not there any more", v1.FieldPath(u.Field))
+		}
+		if last {
+			value, err := valueNode(u.Value)
+			if err != nil {
+				return err
+			}
+			value.HeadComment, value.LineComment, value.FootComment = next.HeadComment, next.LineComment, next.FootComment
+			if len(u.Value) <= 70 || next.Style&yaml.FlowStyle != 0 {
+				value.Style |= next.Style&yaml.FlowStyle | flowWhenSmall(value, u.Value)
+			}
+			*next = *value
+		}
+		n = next
+	}
+	return nil
+}
+
+// flowWhenSmall keeps a small object or list on one line, except a whole expectation.
+func flowWhenSmall(n *yaml.Node, raw json.RawMessage) yaml.Style {
+	if n.Kind == yaml.ScalarNode || bytes.HasPrefix(raw, []byte(`{"status"`)) {
+		return 0
+	}
+	return yaml.FlowStyle
+}
+
+func remove(n *yaml.Node, token string) {
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == token {
+			n.Content = slices.Delete(n.Content, i, i+2)
+			return
+		}
+	}
+}
+
+func plain(s string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
+	n.Style = stringStyle(s)
+	return n
+}
+
+// valueNode reads JSON, every object in block style.
+func valueNode(raw json.RawMessage) (*yaml.Node, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(raw, &doc); err != nil {
+		return nil, err
+	}
+	var tidy func(n *yaml.Node)
+	tidy = func(n *yaml.Node) {
+		n.Style &^= yaml.FlowStyle
+		if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+			n.Style = stringStyle(n.Value)
+		}
+		for _, c := range n.Content {
+			tidy(c)
+		}
+	}
+	tidy(doc.Content[0])
+	return doc.Content[0], nil
+}
+
+var (
+	plainText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
+	// otherText is what a YAML 1.1 or 1.2 reader takes for something else than text.
+	otherText = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null)$`)
+)
+
+func stringStyle(s string) yaml.Style {
+	if plainText.MatchString(s) && !otherText.MatchString(s) {
+		return 0
+	}
+	return yaml.DoubleQuotedStyle
+}
+
+// renderItem writes an item of a list as it stands at its place. before is the text
+// that it replaces: comments that are not in it stand elsewhere and stay there.
+func renderItem(seq, item *yaml.Node, before string) (string, error) {
+	var tidy func(n *yaml.Node)
+	tidy = func(n *yaml.Node) {
+		for _, c := range []*string{&n.HeadComment, &n.FootComment} {
+			first, _, _ := strings.Cut(*c, "\n")
+			if first != "" && !strings.Contains(before, first) {
+				*c = ""
+			}
+		}
+		for _, c := range n.Content {
+			tidy(c)
+		}
+	}
+	tidy(item)
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	enc.CompactSeqIndent()
+	if err := enc.Encode(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}); err != nil {
+		return "", err
+	}
+	if err := enc.Close(); err != nil {
+		return "", err
+	}
+	indent := strings.Repeat(" ", seq.Column-1)
+	var out strings.Builder
+	for line := range strings.Lines(b.String()) {
+		if strings.TrimSpace(line) != "" {
+			out.WriteString(indent)
+		}
+		out.WriteString(line)
+	}
+	text := out.String()
+	if !strings.HasSuffix(before, "\n") {
+		text = strings.TrimSuffix(text, "\n")
+	}
+	return text, nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// watchPause is how long files must be quiet before the scenarios are played again:
+// editors write in several steps.
+const watchPause = 100 * time.Millisecond
+
+// watchFiles runs play now and whenever a file under paths changes, until ctx ends.
+func (o *testOptions) watchFiles(ctx context.Context, paths []string, play func() error) error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	for _, p := range paths {
+		if p == "-" {
+			return usagef("--watch needs files or folders, not stdin")
+		}
+		if err := watchTree(w, p); err != nil {
+			return usageError{err}
+		}
+	}
+	quiet := time.NewTimer(0)
+	defer quiet.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-quiet.C:
+			if err := play(); err != nil && ctx.Err() == nil {
+				o.report(err)
+			}
+			if ctx.Err() == nil {
+				fmt.Fprintf(o.err, "watching %s; Ctrl-C ends\n", strings.Join(paths, ", "))
+			}
+		case e := <-w.Events:
+			if strings.HasPrefix(filepath.Base(e.Name), ".") || e.Op == fsnotify.Chmod {
+				continue
+			}
+			if info, err := os.Stat(e.Name); err == nil && info.IsDir() && e.Op.Has(fsnotify.Create) {
+				if err := watchTree(w, e.Name); err != nil {
+					fmt.Fprintf(o.err, "warning: %v\n", err)
+				}
+			}
+			quiet.Reset(watchPause)
+		case err := <-w.Errors:
+			fmt.Fprintf(o.err, "warning: watch: %v\n", err)
+		}
+	}
+}
+
+// watchTree watches a folder and those in it, or the folder of a file: an editor that
+// replaces the file would end a watch of the file itself.
+func watchTree(w *fsnotify.Watcher, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return w.Add(filepath.Dir(path))
+	}
+	return filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if p != path && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		return w.Add(p)
+	})
+}

@@ -1,0 +1,310 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// Kinds of [CoverageItem].
+const (
+	// CoverCalled: the tool was called.
+	CoverCalled = "called"
+	// CoverProperty: an argument was given.
+	CoverProperty = "property"
+	// CoverEnum: a value of an enum was given.
+	CoverEnum = "enum"
+	// CoverRequired: a required argument was left out, and the call refused for it.
+	CoverRequired = "required"
+	// CoverError: the tool failed in this way: "arguments" for arguments that were
+	// refused, "execution" for a failure of the executor.
+	CoverError = "error"
+	// CoverRule: the rule of a policy decided on a call.
+	CoverRule = "rule"
+)
+
+// Coverage is what the calls of scenarios reached of tools and policies.
+type Coverage struct {
+	// Covered and Total count items; Percent is their ratio, 100 when there is nothing
+	// to cover.
+	Covered  int             `json:"covered"`
+	Total    int             `json:"total"`
+	Percent  float64         `json:"percent"`
+	Tools    []CoveredObject `json:"tools"`
+	Policies []CoveredObject `json:"policies"`
+}
+
+// CoveredObject is what was reached of one tool or policy.
+type CoveredObject struct {
+	Namespace string  `json:"namespace"`
+	Name      string  `json:"name"`
+	Covered   int     `json:"covered"`
+	Total     int     `json:"total"`
+	Percent   float64 `json:"percent"`
+	// Calls is how often a tool was called, or how often a policy decided.
+	Calls int            `json:"calls"`
+	Items []CoverageItem `json:"items"`
+}
+
+// CoverageItem is one thing that can be reached.
+type CoverageItem struct {
+	// Kind is called, property, enum, required, error or rule.
+	Kind string `json:"kind"`
+	// Name is a JSON pointer into the arguments, with the value for an enum; the
+	// field of a rule; or the way of failing.
+	Name    string `json:"name,omitempty"`
+	Covered bool   `json:"covered"`
+}
+
+// Cover says what the calls of a report reached of the tools and policies among
+// the objects. Broken objects are left out.
+func Cover(objects []v1.Object, report *Report) *Coverage {
+	calls := map[v1.Key][]*Call{}
+	fired := map[string]int{}
+	for i := range report.Scenarios {
+		for _, c := range allCalls(report.Scenarios[i].Turns) {
+			calls[c.key] = append(calls[c.key], c)
+			if d := c.Result.Policy; d != nil && d.Rule != "" {
+				fired[d.Policy+"|"+d.Rule]++
+			}
+		}
+	}
+	out := &Coverage{Tools: []CoveredObject{}, Policies: []CoveredObject{}}
+	for _, o := range objects {
+		h := o.Head()
+		if h.Broken() {
+			continue
+		}
+		switch o := o.(type) {
+		case *v1.Tool:
+			out.Tools = append(out.Tools, coverTool(o, calls[o.Key()]))
+		case *v1.ToolPolicy:
+			out.Policies = append(out.Policies, coverPolicy(o, fired))
+		}
+	}
+	for _, list := range [][]CoveredObject{out.Tools, out.Policies} {
+		slices.SortFunc(list, func(a, b CoveredObject) int {
+			return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+		})
+		for i := range list {
+			list[i].count()
+			out.Covered += list[i].Covered
+			out.Total += list[i].Total
+		}
+	}
+	out.Percent = percent(out.Covered, out.Total)
+	return out
+}
+
+func (o *CoveredObject) count() {
+	for _, item := range o.Items {
+		o.Total++
+		if item.Covered {
+			o.Covered++
+		}
+	}
+	o.Percent = percent(o.Covered, o.Total)
+}
+
+func percent(part, whole int) float64 {
+	if whole == 0 {
+		return 100
+	}
+	return math.Floor(float64(part)/float64(whole)*1000) / 10
+}
+
+func coverTool(t *v1.Tool, calls []*Call) CoveredObject {
+	out := CoveredObject{Namespace: t.Namespace(), Name: t.Metadata.Name, Calls: len(calls)}
+	add := func(kind, name string, covered bool) {
+		out.Items = append(out.Items, CoverageItem{Kind: kind, Name: name, Covered: covered})
+	}
+	add(CoverCalled, "", len(calls) > 0)
+	w := &schemaWalk{}
+	w.schema(t.Spec.InputSchema)
+	given := make([]map[string][]any, len(calls)) // values by pointer, for each call
+	for i, c := range calls {
+		given[i] = map[string][]any{}
+		values("", c.args(), given[i], 0)
+	}
+	gave := func(pointer string, ok func(any) bool) bool {
+		return slices.ContainsFunc(given, func(g map[string][]any) bool { return slices.ContainsFunc(g[pointer], ok) })
+	}
+	for _, p := range w.properties {
+		add(CoverProperty, p, gave(p, func(any) bool { return true }))
+	}
+	for _, e := range w.enums {
+		add(CoverEnum, e.pointer+" "+show(e.value), gave(e.pointer, func(v any) bool { return len(compareExact(e.value, v)) == 0 }))
+	}
+	for _, p := range w.required {
+		covered := false
+		for _, c := range calls {
+			if err := c.Result.Error; err != nil && err.Type == v1.ArgsInvalid {
+				covered = covered || slices.ContainsFunc(err.Faults, func(f v1.Fault) bool { return generalize(f.Path) == p && strings.Contains(f.Message, "missing") })
+			}
+		}
+		add(CoverRequired, p, covered)
+	}
+	failed := func(refused bool) bool {
+		return slices.ContainsFunc(calls, func(c *Call) bool {
+			err := c.Result.Error
+			return err != nil && (refused && err.Type == v1.ArgsInvalid || !refused && c.executed)
+		})
+	}
+	if len(w.properties)+len(w.required) > 0 {
+		add(CoverError, "arguments", failed(true))
+	}
+	add(CoverError, "execution", failed(false))
+	return out
+}
+
+func compareExact(want, got any) []Difference {
+	m := &matcher{exact: true}
+	m.value(want, got, "$", "")
+	return m.found
+}
+
+func coverPolicy(p *v1.ToolPolicy, fired map[string]int) CoveredObject {
+	out := CoveredObject{Namespace: p.Namespace(), Name: p.Metadata.Name}
+	name := p.Metadata.Name
+	if p.Namespace() != v1.DefaultNamespace {
+		name = p.Namespace() + "/" + name
+	}
+	for _, rule := range policyRules(&p.Spec) {
+		n := fired[name+"|"+rule]
+		out.Calls += n
+		out.Items = append(out.Items, CoverageItem{Kind: CoverRule, Name: rule, Covered: n > 0})
+	}
+	return out
+}
+
+// policyRules are the rules of a policy that can refuse a call, by field.
+func policyRules(s *v1.ToolPolicySpec) []string {
+	var rules []string
+	if s.ToolChoice == v1.ToolChoiceNone {
+		rules = append(rules, "tool_choice")
+	}
+	if s.MaxToolCallsPerTurn != nil {
+		rules = append(rules, "max_tool_calls_per_turn")
+	}
+	if len(s.Blocklist) > 0 {
+		rules = append(rules, "blocklist")
+	}
+	if s.MaxTotalToolCalls != nil {
+		rules = append(rules, "max_total_tool_calls")
+	}
+	if s.Allowlist != nil {
+		rules = append(rules, "allowlist")
+	}
+	for i := range s.Limits {
+		rules = append(rules, fmt.Sprintf("limits[%d]", i))
+	}
+	return rules
+}
+
+// schemaWalk collects what arguments can reach of a schema. Items of arrays have
+// the token "*". References are followed within the document.
+type schemaWalk struct {
+	root       any
+	properties []string
+	required   []string
+	enums      []enumValue
+}
+
+type enumValue struct {
+	pointer string
+	value   any
+}
+
+// maxSchemaDepth bounds the walk: schemas may refer to themselves.
+const maxSchemaDepth = 6
+
+func (w *schemaWalk) schema(raw json.RawMessage) {
+	doc, err := validate.Decode(raw)
+	if err != nil {
+		return
+	}
+	w.root = doc
+	w.walk("", doc, 0)
+}
+
+func (w *schemaWalk) walk(pointer string, schema any, depth int) {
+	s, ok := schema.(map[string]any)
+	if !ok || depth > maxSchemaDepth {
+		return
+	}
+	if ref, ok := s["$ref"].(string); ok {
+		if fragment, local := strings.CutPrefix(ref, "#"); local {
+			w.walk(pointer, at(w.root, fragment), depth+1)
+		}
+	}
+	if pointer != "" {
+		w.values(pointer, s)
+	}
+	if properties, ok := s["properties"].(map[string]any); ok {
+		for _, name := range sortedKeys(properties) {
+			p := v1.Pointer(pointer, name)
+			if !slices.Contains(w.properties, p) {
+				w.properties = append(w.properties, p)
+			}
+			w.walk(p, properties[name], depth+1)
+		}
+	}
+	if required, ok := s["required"].([]any); ok {
+		for _, name := range required {
+			if text, ok := name.(string); ok && !slices.Contains(w.required, v1.Pointer(pointer, text)) {
+				w.required = append(w.required, v1.Pointer(pointer, text))
+			}
+		}
+	}
+	w.walk(pointer+"/*", s["items"], depth+1)
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		if parts, ok := s[key].([]any); ok {
+			for _, part := range parts {
+				w.walk(pointer, part, depth+1)
+			}
+		}
+	}
+}
+
+func (w *schemaWalk) values(pointer string, s map[string]any) {
+	list, _ := s["enum"].([]any)
+	for _, v := range list {
+		w.enums = append(w.enums, enumValue{pointer, v})
+	}
+}
+
+// values collects what arguments hold, by pointer with "*" for the items of arrays.
+func values(pointer string, doc any, into map[string][]any, depth int) {
+	if depth > maxSchemaDepth {
+		return
+	}
+	if pointer != "" {
+		into[pointer] = append(into[pointer], doc)
+	}
+	switch v := doc.(type) {
+	case map[string]any:
+		for key, item := range v {
+			values(v1.Pointer(pointer, key), item, into, depth+1)
+		}
+	case []any:
+		for _, item := range v {
+			values(pointer+"/*", item, into, depth+1)
+		}
+	}
+}
+
+// generalize replaces the indexes of a pointer by "*".
+func generalize(pointer string) string {
+	tokens := strings.Split(pointer, "/")
+	for i, t := range tokens {
+		if i > 0 && t != "" && strings.Trim(t, "0123456789") == "" {
+			tokens[i] = "*"
+		}
+	}
+	return strings.Join(tokens, "/")
+}

@@ -1,0 +1,322 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// Bounds of a generated value.
+const (
+	generateTries = 200
+	generateDepth = 8
+	maxItems      = 50
+	maxText       = 1000
+)
+
+// Generate makes a result that fits the tool's output schema, the same one for the
+// same seed. The error says which rules of the schema no try could meet.
+func Generate(tool *v1.Tool, seed int64) (json.RawMessage, error) {
+	if len(tool.Spec.OutputSchema) == 0 {
+		return nil, fmt.Errorf("tool %q has no output_schema to make a result from", tool.Metadata.Name)
+	}
+	root, err := validate.Decode(tool.Spec.OutputSchema)
+	if err != nil {
+		return nil, fmt.Errorf("tool %q: output_schema: %w", tool.Metadata.Name, err)
+	}
+	draft := validate.Draft2020
+	if tool.FromPromptKit() {
+		draft = validate.Draft7
+	}
+	schema := validate.NewCache(validate.Options{}).Schema(tool.Spec.OutputSchema, draft)
+	name := fnv.New64a()
+	name.Write([]byte(tool.Namespace() + "/" + tool.Metadata.Name))
+	g := &generator{root: root, random: rand.New(rand.NewPCG(uint64(seed), name.Sum64()))}
+	var faults []v1.Fault
+	for range generateTries {
+		value := g.value(root, 0)
+		if faults, err = schema.Validate(value); err != nil {
+			return nil, err
+		}
+		if len(faults) == 0 {
+			return json.RawMessage(encode(value)), nil
+		}
+	}
+	return nil, fmt.Errorf("tool %q: no result could be made that fits output_schema: %s; write one by hand", tool.Metadata.Name, faults[0])
+}
+
+// generator makes values that are likely to fit a schema; whether they do is for
+// the schema to say.
+type generator struct {
+	root   any
+	random *rand.Rand
+}
+
+func (g *generator) value(schema any, depth int) any {
+	s, ok := schema.(map[string]any)
+	if !ok || depth > generateDepth {
+		return nil
+	}
+	if ref, ok := s["$ref"].(string); ok {
+		if fragment, local := strings.CutPrefix(ref, "#"); local {
+			return g.value(at(g.root, fragment), depth+1)
+		}
+	}
+	if v, ok := s["const"]; ok {
+		return v
+	}
+	for _, key := range []string{"enum", "examples"} {
+		if list, ok := s[key].([]any); ok && len(list) > 0 {
+			return list[g.random.IntN(len(list))]
+		}
+	}
+	if v, ok := s["default"]; ok {
+		return v
+	}
+	s = g.merge(s, depth)
+	switch g.kind(s) {
+	case "object":
+		return g.object(s, depth)
+	case "array":
+		return g.array(s, depth)
+	case "string":
+		return g.text(s)
+	case "integer":
+		return g.number(s, true)
+	case "number":
+		return g.number(s, false)
+	case "boolean":
+		return g.random.IntN(2) == 0
+	}
+	return nil
+}
+
+// merge joins a schema with all of allOf and one of anyOf and oneOf.
+func (g *generator) merge(s map[string]any, depth int) map[string]any {
+	parts, _ := s["allOf"].([]any)
+	parts = slices.Clone(parts)
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if list, ok := s[key].([]any); ok && len(list) > 0 {
+			parts = append(parts, list[g.random.IntN(len(list))])
+		}
+	}
+	if len(parts) == 0 || depth > generateDepth {
+		return s
+	}
+	out := map[string]any{}
+	for key, v := range s {
+		if key != "allOf" && key != "anyOf" && key != "oneOf" {
+			out[key] = v
+		}
+	}
+	for _, part := range parts {
+		p, ok := part.(map[string]any)
+		if !ok {
+			continue
+		}
+		if ref, ok := p["$ref"].(string); ok {
+			if target, ok := at(g.root, strings.TrimPrefix(ref, "#")).(map[string]any); ok {
+				p = target
+			}
+		}
+		join(out, g.merge(p, depth+1))
+	}
+	return out
+}
+
+// join adds the rules of one schema to another.
+func join(into, from map[string]any) {
+	for key, v := range from {
+		switch key {
+		case "properties":
+			both := map[string]any{}
+			for _, m := range []any{into[key], v} {
+				object, _ := m.(map[string]any)
+				for name, schema := range object {
+					both[name] = schema
+				}
+			}
+			into[key] = both
+		case "required":
+			a, _ := into[key].([]any)
+			b, _ := v.([]any)
+			into[key] = slices.Concat(a, b)
+		default:
+			into[key] = v
+		}
+	}
+}
+
+func (g *generator) kind(s map[string]any) string {
+	switch t := s["type"].(type) {
+	case string:
+		return t
+	case []any:
+		var names []string
+		for _, item := range t {
+			if name, ok := item.(string); ok && name != "null" {
+				names = append(names, name)
+			}
+		}
+		if len(names) > 0 {
+			return names[g.random.IntN(len(names))]
+		}
+		return "null"
+	}
+	for _, hint := range []struct{ keyword, kind string }{
+		{"properties", "object"}, {"required", "object"}, {"items", "array"}, {"minItems", "array"}, {"pattern", "string"}, {"format", "string"},
+		{"minLength", "string"}, {"maxLength", "string"}, {"minimum", "number"}, {"maximum", "number"},
+	} {
+		if _, ok := s[hint.keyword]; ok {
+			return hint.kind
+		}
+	}
+	return "string"
+}
+
+// object has every property; the optional ones of deep objects are left out, so
+// that a schema that refers to itself comes to an end.
+func (g *generator) object(s map[string]any, depth int) any {
+	out := map[string]any{}
+	properties, _ := s["properties"].(map[string]any)
+	required, _ := s["required"].([]any)
+	for _, name := range sortedKeys(properties) {
+		if depth < 4 || slices.Contains(required, any(name)) {
+			out[name] = g.value(properties[name], depth+1)
+		}
+	}
+	for _, item := range required {
+		name, ok := item.(string)
+		if _, has := out[name]; ok && !has {
+			other, ok := s["additionalProperties"].(map[string]any)
+			if !ok {
+				other = map[string]any{"type": "string"}
+			}
+			out[name] = g.value(other, depth+1)
+		}
+	}
+	return out
+}
+
+func (g *generator) array(s map[string]any, depth int) any {
+	low, high := bound(s, "minItems", 0), bound(s, "maxItems", maxItems)
+	n := 1 + g.random.IntN(3)
+	if depth >= 4 {
+		n = 0
+	}
+	n = min(max(n, int(low)), int(high), maxItems)
+	out := make([]any, 0, n)
+	prefix, _ := s["prefixItems"].([]any)
+	for i := range max(n, len(prefix)) {
+		if i < len(prefix) {
+			out = append(out, g.value(prefix[i], depth+1))
+			continue
+		}
+		item := s["items"]
+		if item == nil {
+			item = map[string]any{"type": "string"}
+		}
+		out = append(out, g.value(item, depth+1))
+	}
+	return out
+}
+
+func bound(s map[string]any, key string, otherwise float64) float64 {
+	n, ok := s[key].(json.Number)
+	if !ok {
+		return otherwise
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return otherwise
+	}
+	return f
+}
+
+func (g *generator) number(s map[string]any, whole bool) any {
+	low, high := bound(s, "minimum", math.Inf(-1)), bound(s, "maximum", math.Inf(1))
+	step := bound(s, "multipleOf", 0)
+	unit := 0.5
+	if whole {
+		unit = 1
+	}
+	low = max(low, bound(s, "exclusiveMinimum", math.Inf(-1))+unit)
+	high = min(high, bound(s, "exclusiveMaximum", math.Inf(1))-unit)
+	switch {
+	case math.IsInf(low, -1) && math.IsInf(high, 1):
+		low, high = 0, 100
+	case math.IsInf(low, -1):
+		low = high - 100
+	case math.IsInf(high, 1):
+		high = low + 100
+	}
+	v := low + g.random.Float64()*(high-low)
+	if step > 0 {
+		v = math.Floor(v/step) * step
+		if v < low {
+			v += step
+		}
+	}
+	if whole {
+		return json.Number(fmt.Sprintf("%.0f", math.Floor(v)))
+	}
+	if step == 0 {
+		if rounded := math.Round(v*100) / 100; rounded >= low && rounded <= high {
+			v = rounded
+		}
+	}
+	return json.Number(encode(v))
+}
+
+var words = [...]string{"amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "kelp", "lagoon", "maple", "north", "opal", "pine"}
+
+// text is a text of a format, or one or more words within the bounds of length.
+func (g *generator) text(s map[string]any) any {
+	format, _ := s["format"].(string)
+	day := func() string { return fmt.Sprintf("2026-%02d-%02d", 1+g.random.IntN(12), 1+g.random.IntN(28)) }
+	clock := func() string {
+		return fmt.Sprintf("%02d:%02d:%02dZ", g.random.IntN(24), g.random.IntN(60), g.random.IntN(60))
+	}
+	word := words[g.random.IntN(len(words))]
+	switch format {
+	case "date":
+		return day()
+	case "time":
+		return clock()
+	case "date-time":
+		return day() + "T" + clock()
+	case "duration":
+		return fmt.Sprintf("PT%dM", 1+g.random.IntN(59))
+	case "email", "idn-email":
+		return word + "@example.com"
+	case "hostname", "idn-hostname":
+		return word + ".example.com"
+	case "uri", "url", "iri", "uri-reference", "iri-reference":
+		return "https://example.com/" + word
+	case "uuid":
+		return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", g.random.Uint32(), g.random.IntN(1<<16), g.random.IntN(1<<12), g.random.IntN(1<<12), g.random.Int64N(1<<48))
+	case "ipv4":
+		return fmt.Sprintf("192.0.2.%d", 1+g.random.IntN(254))
+	case "ipv6":
+		return fmt.Sprintf("2001:db8::%x", 1+g.random.IntN(1<<16-1))
+	}
+	if pattern, ok := s["pattern"].(string); ok {
+		return g.matching(pattern)
+	}
+	low, high := int(bound(s, "minLength", 0)), int(bound(s, "maxLength", maxText))
+	text := []rune(word)
+	for len(text) < min(low, maxText) {
+		text = append(text, []rune(" "+words[g.random.IntN(len(words))])...)
+	}
+	if high >= 0 && len(text) > high {
+		text = text[:high]
+	}
+	return strings.TrimSpace(string(text))
+}

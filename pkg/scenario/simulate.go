@@ -1,0 +1,99 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+)
+
+// Simulation says what policies would decide on calls that were recorded.
+type Simulation struct {
+	// Calls counts the recorded calls that reached the policies then; Skipped those
+	// that did not, because their arguments were refused before or their tool is no
+	// longer there.
+	Calls   int `json:"calls"`
+	Skipped int `json:"skipped"`
+	// Changed are the calls that would be decided otherwise, in their order.
+	Changed []Changed `json:"changed"`
+}
+
+// Changed is one call that would be decided otherwise.
+type Changed struct {
+	Time      time.Time `json:"time"`
+	CallID    string    `json:"call_id"`
+	Session   string    `json:"session,omitempty"`
+	Tool      string    `json:"tool"`
+	Namespace string    `json:"namespace"`
+	// Was and Now are the decisions, with the rules that made them.
+	Was v1.PolicyDecision `json:"was"`
+	Now v1.PolicyDecision `json:"now"`
+	// Message says why a call would be refused.
+	Message string `json:"message,omitempty"`
+}
+
+// Simulate asks the policies among the objects to decide anew on the recorded calls,
+// in their order, each at its own time and in its own session and turn. Counts start
+// at 0. A broken policy is an error: it might have refused.
+func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord) (*Simulation, error) {
+	var policies []*v1.ToolPolicy
+	tools := map[v1.Key]*v1.Tool{}
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *v1.ToolPolicy:
+			if o.Broken() {
+				return nil, v1.NewValidationError(v1.ManifestInvalid, o.Metadata.Name, o.Faults)
+			}
+			policies = append(policies, o)
+		case *v1.Tool:
+			tools[o.Key()] = o
+		}
+	}
+	set, counters := policy.Compile(policies), policy.NewMemory()
+	out := &Simulation{Changed: []Changed{}}
+	for _, rec := range records {
+		if !reachedPolicy(&rec) {
+			out.Skipped++
+			continue
+		}
+		subject := policy.Subject{Namespace: rec.Namespace, Name: rec.Tool}
+		if t := tools[v1.Key{Kind: v1.KindTool, Namespace: rec.Namespace, Name: rec.Tool}]; t != nil {
+			subject.Labels = t.Metadata.Labels
+		}
+		out.Calls++
+		admission, err := set.For(subject).Admit(ctx, counters, policy.Request{Session: rec.Session, Turn: rec.Turn, Principal: rec.Principal, Now: rec.Time})
+		var refused *v1.PolicyError
+		if err != nil && !errors.As(err, &refused) {
+			return nil, err
+		}
+		now, was := decision(&admission.Decision), decision(rec.Policy)
+		if now.Decision == was.Decision {
+			continue
+		}
+		c := Changed{Time: rec.Time, CallID: rec.CallID, Session: rec.Session, Tool: rec.Tool, Namespace: rec.Namespace, Was: was, Now: now}
+		if refused != nil {
+			c.Message = refused.Message
+		}
+		out.Changed = append(out.Changed, c)
+	}
+	return out, nil
+}
+
+// reachedPolicy reports whether policies were asked: arguments are checked first.
+func reachedPolicy(rec *v1.AuditRecord) bool {
+	switch rec.ErrorType {
+	case v1.ArgsInvalid, v1.ManifestInvalid, v1.TypeNotFound:
+		return false
+	}
+	return true
+}
+
+// decision is what was decided; where no policy governs a tool, it is allowed.
+func decision(d *v1.PolicyDecision) v1.PolicyDecision {
+	if d == nil || d.Decision == "" {
+		return v1.PolicyDecision{Decision: v1.DecisionAllow}
+	}
+	return *d
+}
