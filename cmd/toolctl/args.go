@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
@@ -123,6 +124,9 @@ func plainError(err error) error {
 func parseArgs(flags []string) (pairs map[string]json.RawMessage, whole []string, err error) {
 	pairs = map[string]json.RawMessage{}
 	for _, f := range flags {
+		if !utf8.ValidString(f) {
+			return nil, nil, usagef("argument %q is not UTF-8, which JSON needs", shorten(f, 60))
+		}
 		if t := strings.TrimSpace(f); t == "-" || strings.HasPrefix(t, "{") {
 			whole = append(whole, t)
 			continue
