@@ -1,0 +1,214 @@
+// Command conformance is the client that @modelcontextprotocol/conformance starts:
+// its last argument is the address of a server, MCP_CONFORMANCE_SCENARIO names what
+// is tested and MCP_CONFORMANCE_CONTEXT holds what the scenario tells the client. It
+// does what toolctl does with a server: discover everything, call the tools, read a
+// resource, fill in a prompt.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// hints is what a scenario tells the client.
+type hints struct {
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+	ToolCalls    []struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"toolCalls"`
+}
+
+func run(ctx context.Context) (err error) {
+	if len(os.Args) < 2 {
+		return errors.New("expected the address of a server")
+	}
+	scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO")
+	var h hints
+	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
+		if err := json.Unmarshal([]byte(text), &h); err != nil {
+			return err
+		}
+	}
+	server := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
+	server.Metadata.Name = "conformance"
+	server.Spec.URL = os.Args[len(os.Args)-1]
+	server.Spec.Auth = authOf(scenario, h)
+
+	var browsers sync.WaitGroup
+	defer browsers.Wait()
+	up := mcp.NewUpstreams([]*v1.MCPServer{server}, mcp.Options{
+		Logger:              slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		AllowPrivateNetwork: true,
+		Env:                 func(name string) (string, bool) { return h.env(name) },
+		OpenBrowser: func(ctx context.Context, _ v1.Key, address string) error {
+			browsers.Go(func() { browse(ctx, address) })
+			return nil
+		},
+	})
+	defer func() { err = errors.Join(err, up.Close()) }()
+	state := up.Discover(ctx, server.Key())[0]
+	if !state.Ready {
+		return fmt.Errorf("not ready: %s", state.Reason)
+	}
+	return errors.Join(callTools(ctx, up, state, h), readFirst(ctx, up, state))
+}
+
+// authOf chooses how to authenticate: a client secret alone for the scenarios of the
+// client credentials grant, else a person who signs in.
+func authOf(scenario string, h hints) *v1.Auth {
+	switch {
+	case !strings.HasPrefix(scenario, "auth/"):
+		return nil
+	case strings.HasPrefix(scenario, "auth/client-credentials-basic"):
+		return &v1.Auth{OAuth2ClientCredentials: &v1.OAuth2ClientCredentials{ClientIDEnv: "CLIENT_ID", ClientSecretEnv: "CLIENT_SECRET"}}
+	}
+	code := &v1.OAuth2AuthorizationCode{}
+	if h.ClientID != "" {
+		code.ClientIDEnv = "CLIENT_ID"
+	}
+	if h.ClientSecret != "" {
+		code.ClientSecretEnv = "CLIENT_SECRET"
+	}
+	return &v1.Auth{OAuth2AuthorizationCode: code}
+}
+
+func (h hints) env(name string) (string, bool) {
+	switch name {
+	case "CLIENT_ID":
+		return h.ClientID, h.ClientID != ""
+	case "CLIENT_SECRET":
+		return h.ClientSecret, h.ClientSecret != ""
+	}
+	return "", false
+}
+
+// browse does what a person's browser does: it follows the redirects of the
+// authorization server, the last of which leads to the client.
+func browse(ctx context.Context, address string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "browser:", err)
+		return
+	}
+	client := &http.Client{Timeout: 10 * time.Second}
+	defer client.CloseIdleConnections()
+	res, err := client.Do(req)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "browser:", err)
+		return
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20))
+}
+
+// callTools makes the calls that the scenario asks for, else one call of each tool.
+// That a tool answers with a failure is the scenario's to judge.
+func callTools(ctx context.Context, up *mcp.Upstreams, state mcp.ServerState, h hints) error {
+	if len(h.ToolCalls) > 0 {
+		for _, c := range h.ToolCalls {
+			report(c.Name, call(ctx, up, state.Key, c.Name, c.Arguments))
+		}
+		return nil
+	}
+	var errs []error
+	for _, t := range state.Tools {
+		if t.Problem != "" {
+			fmt.Fprintf(os.Stderr, "%s: left out: %s\n", t.Remote, t.Problem)
+			continue
+		}
+		args, err := arguments(t, state)
+		if err == nil {
+			err = call(ctx, up, state.Key, t.Remote, args)
+		}
+		report(t.Remote, err)
+		var lost *v1.MCPError
+		if errors.As(err, &lost) && lost.Code == 0 {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func call(ctx context.Context, up *mcp.Upstreams, key v1.Key, tool string, args json.RawMessage) error {
+	_, err := up.Call(ctx, key, tool, args, false)
+	return err
+}
+
+func report(tool string, err error) {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", tool, err)
+	}
+}
+
+// arguments makes arguments that fit a tool's schema: a value for each property.
+func arguments(t mcp.DiscoveredTool, state mcp.ServerState) (json.RawMessage, error) {
+	var schema struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(t.InputSchema, &schema); err != nil {
+		return nil, err
+	}
+	args := map[string]any{}
+	for name, p := range schema.Properties {
+		switch p.Type {
+		case "number", "integer":
+			args[name] = len(args) + 3
+		case "boolean":
+			args[name] = true
+		case "string":
+			args[name] = "us-west1"
+		}
+	}
+	if t.Remote == "json_schema_echo" { // gives back the schema of another tool, to show what is left of it
+		for _, other := range state.Tools {
+			if other.Remote == "json_schema_2020_12_tool" {
+				args = map[string]any{"schema": other.InputSchema}
+			}
+		}
+	}
+	return json.Marshal(args)
+}
+
+// readFirst reads the first resource and fills in the first prompt.
+func readFirst(ctx context.Context, up *mcp.Upstreams, state mcp.ServerState) error {
+	if len(state.Resources) > 0 {
+		_, err := up.ReadResource(ctx, state.Key, state.Resources[0].URI)
+		report(state.Resources[0].URI, err)
+	}
+	if len(state.Prompts) > 0 {
+		args := map[string]string{}
+		for _, a := range state.Prompts[0].Arguments {
+			args[a.Name] = "x"
+		}
+		_, err := up.GetPrompt(ctx, state.Key, state.Prompts[0].Name, args)
+		report(state.Prompts[0].Name, err)
+	}
+	return nil
+}
