@@ -102,7 +102,7 @@ func excerpt(runes []rune, from, to int) string {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
 			b.WriteByte(' ')
-		case class(r) != "" && !(start+i < from || start+i >= to) || class(r) != "" && class(r) != variation:
+		case class(r) != "" && (class(r) != variation || start+i >= from && start+i < to):
 			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
 		default:
 			b.WriteRune(r)

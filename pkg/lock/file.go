@@ -124,7 +124,10 @@ func (t *Tool) edited() []string {
 		{"description", t.Hashes.Description, hashText(t.Description)},
 		{"annotations", t.Hashes.Annotations, hashOf(t.Annotations)},
 	} {
-		if p.have != p.want && !(p.what == "annotations" && t.Annotations == nil) { // what has no canonical form has no text
+		if p.what == "annotations" && t.Annotations == nil {
+			continue // what has no canonical form has a hash and no text
+		}
+		if p.have != p.want {
 			out = append(out, p.what)
 		}
 	}
