@@ -18,6 +18,7 @@ import (
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -27,6 +28,8 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) (string, bool)
+	// recorder takes what executors do; nil when nothing is recorded.
+	recorder *scenario.Recorder
 
 	// Global flags.
 	files     []string
@@ -100,7 +103,7 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 	}
 	w.mcp = a.newUpstream(objects, o.executors.AllowPrivateNetwork)
 	o.executors.Env, o.executors.Logger, o.executors.Upstream = a.env, a.logger(), w.mcp
-	opts := registry.Options{Executors: executors.All(o.executors), Logger: a.logger()}
+	opts := registry.Options{Executors: a.allExecutors(o.executors), Logger: a.logger()}
 	if w.store != nil {
 		opts.Counters, opts.Audit = w.store, w.store
 	}
@@ -109,6 +112,15 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 	}
 	w.mcp.attach(w.reg)
 	return w, nil
+}
+
+// allExecutors returns the executors of a workspace, recorded when a command asked for it.
+func (a *app) allExecutors(o executors.Options) []v1.Executor {
+	all := executors.All(o)
+	if a.recorder != nil {
+		all = a.recorder.Wrap(all)
+	}
+	return all
 }
 
 func storedObjects(ctx context.Context, s *store.Store, o store.ListOptions) ([]v1.Object, error) {

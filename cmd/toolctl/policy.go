@@ -18,7 +18,7 @@ func newPolicyCmd(a *app) *cobra.Command {
 		Args:    noSubcommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPolicyExplainCmd(a))
+	cmd.AddCommand(newPolicyExplainCmd(a), newPolicySimulateCmd(a))
 	return cmd
 }
 

@@ -35,6 +35,7 @@ type testOptions struct {
 	coverage      string
 	minCoverage   float64
 
+	noun, step   string // what the report calls a scenario and a turn; "" is these words
 	only         *regexp.Regexp
 	part, shards int // of --shard, from 1; 0 is no shard
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -28,12 +29,12 @@ func (o *testOptions) printReport(format string, r *scenario.Report) error {
 	for i := range r.Scenarios {
 		o.printScenario(&r.Scenarios[i])
 	}
-	fmt.Fprintln(o.out, summary(r))
+	fmt.Fprintln(o.out, summary(r, cmp.Or(o.noun, "scenario")))
 	return nil
 }
 
 // summary is the last line: "3 scenarios: 2 passed, 1 failed".
-func summary(r *scenario.Report) string {
+func summary(r *scenario.Report, noun string) string {
 	var parts []string
 	for _, p := range []struct {
 		n    int
@@ -43,7 +44,7 @@ func summary(r *scenario.Report) string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
 		}
 	}
-	return count(len(r.Scenarios), "scenario") + ": " + strings.Join(parts, ", ")
+	return count(len(r.Scenarios), noun) + ": " + strings.Join(parts, ", ")
 }
 
 // printScenario prints one scenario: a line when it passed, else a tree of turns,
@@ -71,7 +72,7 @@ func (o *testOptions) printScenario(s *scenario.Result) {
 	for _, f := range s.Failures {
 		if f.Turn != turn {
 			if turn, call = f.Turn, -1; turn > 0 {
-				fmt.Fprintf(o.out, "  turn %d\n", turn)
+				fmt.Fprintf(o.out, "  %s %d\n", cmp.Or(o.step, "turn"), turn)
 			}
 		}
 		if f.Call != call {

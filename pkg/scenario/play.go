@@ -34,7 +34,7 @@ type player struct {
 	// field is the pointer of the call that is being made, "" in between.
 	field  string
 	broken bool // by a fault of the manifest
-	res        Result
+	res    Result
 }
 
 // prepare readies registry and mocks. It reports false when the scenario cannot be played.

@@ -53,9 +53,7 @@ func (r *Recorder) Cassette() *Cassette {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &Cassette{Match: matchExact, Redacted: r.redact, Calls: slices.Clone(r.calls)}
-	slices.SortStableFunc(c.Calls, func(a, b Recorded) int {
-		return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(encode(decode(a.Args)), encode(decode(b.Args))))
-	})
+	c.sort()
 	return c
 }
 
@@ -130,4 +128,30 @@ func (e *recording) Close() error {
 		return c.Close()
 	}
 	return nil
+}
+
+// Add puts the calls of an older cassette beside those of c, which keeps its own
+// settings where it has some. Rules by which either was masked hold for both.
+func (c *Cassette) Add(old *Cassette) {
+	c.Match = cmp.Or(old.Match, c.Match)
+	c.Ignore = union(old.Ignore, c.Ignore)
+	c.Redacted = union(old.Redacted, c.Redacted)
+	c.Calls = slices.Concat(old.Calls, c.Calls)
+	c.sort()
+}
+
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (c *Cassette) sort() {
+	slices.SortStableFunc(c.Calls, func(a, b Recorded) int {
+		return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(encode(decode(a.Args)), encode(decode(b.Args))))
+	})
 }

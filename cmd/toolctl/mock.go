@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/scenario"
+)
+
+func newMockCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "mock",
+		Short:   "Make mocks of tools",
+		Long:    "Make mocks of tools, for scenarios.",
+		Example: "  toolctl mock generate get-weather",
+		Args:    noSubcommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newMockGenerateCmd(a))
+	return cmd
+}
+
+func newMockGenerateCmd(a *app) *cobra.Command {
+	var seed int64
+	cmd := &cobra.Command{
+		Use:   "generate [NAME]...",
+		Short: "Print mock results that fit the output schemas of tools",
+		Long: `Print a mock result for each tool, made from its output_schema and valid by it, in
+the form that spec.mocks of a Scenario takes. Without NAME: for every tool that has
+an output schema. The same seed gives the same results.
+
+Output formats (-o): yaml (the default), json.`,
+		Example: `  toolctl mock generate -f manifests/weather.yaml get-weather
+  toolctl mock generate --seed 7 -o json`,
+		ValidArgsFunction: a.completeTools,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			format, err := a.format("yaml", "json")
+			if err != nil {
+				return err
+			}
+			w, err := a.open(cmd.Context(), workspaceOptions{})
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			a.warnFaults(w)
+			tools, err := a.toolsWith(w, args, func(t *v1.Tool) bool { return len(t.Spec.OutputSchema) > 0 })
+			if err != nil {
+				return err
+			}
+			mocks := map[string]v1.MockResponse{}
+			for _, t := range tools {
+				result, err := scenario.Generate(t, seed)
+				if err != nil {
+					return statusError{exitInvalid, err.Error()}
+				}
+				mocks[shortName(t)] = v1.MockResponse{Result: json.RawMessage(result)}
+			}
+			if format == "json" {
+				return printJSON(a.out, mocks)
+			}
+			return printYAML(a.out, mocks)
+		},
+	}
+	cmd.Flags().Int64Var(&seed, "seed", 0, "number that fixes what is made")
+	return cmd
+}
+
+// shortName names a tool in a scenario.
+func shortName(t *v1.Tool) string {
+	if t.Namespace() == v1.DefaultNamespace {
+		return t.Metadata.Name
+	}
+	return t.Namespace() + "/" + t.Metadata.Name
+}
+
+// toolsWith returns the named tools; without names, all for which has is true. A
+// tool that is not ready is an error when it is named.
+func (a *app) toolsWith(w *workspace, names []string, has func(*v1.Tool) bool) ([]*v1.Tool, error) {
+	var tools []*v1.Tool
+	for _, name := range names {
+		it, err := w.reg.Lookup(a.namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		if it.Object.Head().Broken() {
+			return nil, v1.NewValidationError(v1.ManifestInvalid, it.Tool().Metadata.Name, it.Reasons)
+		}
+		tools = append(tools, it.Tool())
+	}
+	if len(names) > 0 {
+		return tools, nil
+	}
+	page, err := w.reg.List(registry.Query{Kind: v1.KindTool, Namespace: a.namespace})
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range page.Items {
+		if t := it.Tool(); !t.Broken() && has(t) {
+			tools = append(tools, t)
+		}
+	}
+	if len(tools) == 0 {
+		return nil, usagef("no tool that this could be done for")
+	}
+	return slices.Clip(tools), nil
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/scenario"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// auditStore is the value of --audit that stands for the store.
+const auditStore = "store"
+
+func newPolicySimulateCmd(a *app) *cobra.Command {
+	var (
+		audit string
+		since time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "simulate --audit FILE|store",
+		Short: "Say which recorded calls changed policies would decide otherwise",
+		Long: `Ask the policies of the files (-f) to decide anew on calls that were recorded, in
+their order, each at its own time and in its own session and turn; counts start at
+0. The calls come from the audit of the store, or from a file with one audit record
+of JSON a line. The exit code is 1 when a call would be decided otherwise.
+
+Output formats (-o): table, json, yaml.`,
+		Example: `  toolctl policy simulate -f policies/ --audit store
+  toolctl policy simulate -f policies/ --audit calls.jsonl -o json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			format, err := a.format("table", "json", "yaml")
+			if err != nil {
+				return err
+			}
+			if audit == "" {
+				return usagef("--audit is missing: expected a file, or the word store")
+			}
+			ctx := cmd.Context()
+			records, err := a.auditRecords(ctx, audit, since)
+			if err != nil {
+				return err
+			}
+			w, err := a.open(ctx, workspaceOptions{})
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			a.warnFaults(w)
+			sim, err := scenario.Simulate(ctx, w.reg.Objects(), records)
+			if err != nil {
+				return err
+			}
+			switch format {
+			case "json":
+				err = printJSON(a.out, sim)
+			case "yaml":
+				err = printYAML(a.out, sim)
+			default:
+				err = a.printSimulation(sim)
+			}
+			if err == nil && len(sim.Changed) > 0 {
+				return statusError{exitFailed, count(len(sim.Changed), "call") + " would be decided otherwise"}
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&audit, "audit", "", "file of audit records, one of JSON a line, or the word store")
+	cmd.Flags().DurationVar(&since, "since", 0, "only calls of the last time, such as 24h (default: all)")
+	return cmd
+}
+
+// noArgs is cobra.NoArgs with an error of ours.
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("unexpected argument %q", args[0])
+	}
+	return nil
+}
+
+// auditRecords reads what was recorded.
+func (a *app) auditRecords(ctx context.Context, from string, since time.Duration) ([]v1.AuditRecord, error) {
+	var filter store.AuditFilter
+	if since > 0 {
+		filter.Since = time.Now().Add(-since)
+	}
+	if from == auditStore {
+		s, err := a.openStore(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		defer s.Close()
+		return s.ListAudit(ctx, filter)
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	var records []v1.AuditRecord
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	for {
+		var rec v1.AuditRecord
+		err := dec.Decode(&rec)
+		if errors.Is(err, io.EOF) {
+			return records, nil
+		}
+		if err != nil {
+			return nil, statusError{exitInvalid, fmt.Sprintf("%s: record %d: expected an audit record: %v", from, len(records)+1, err)}
+		}
+		if !rec.Time.Before(filter.Since) {
+			records = append(records, rec)
+		}
+	}
+}
+
+func (a *app) printSimulation(s *scenario.Simulation) error {
+	if len(s.Changed) > 0 {
+		t := newTable(a.out, "TIME", "CALL", "SESSION", "TOOL", "WAS", "NOW", "RULE", "WHY")
+		for _, c := range s.Changed {
+			rule := ""
+			for _, d := range []v1.PolicyDecision{c.Now, c.Was} {
+				if d.Rule != "" {
+					rule = d.Policy + " " + d.Rule
+					break
+				}
+			}
+			t.row(c.Time.UTC().Format(time.RFC3339), c.CallID, c.Session, c.Namespace+"/"+c.Tool, c.Was.Decision, c.Now.Decision, rule, c.Message)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(a.out, "%s: %d would be decided otherwise, %d skipped\n", count(s.Calls+s.Skipped, "recorded call"), len(s.Changed), s.Skipped)
+	return err
+}

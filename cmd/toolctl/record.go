@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/scenario"
+)
+
+type recordOptions struct {
+	*app
+	cassette string
+	add      bool
+	redact   []string
+}
+
+func newRecordCmd(a *app) *cobra.Command {
+	o := &recordOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "record --cassette FILE -- call NAME [-a key=value]...",
+		Short: "Record real calls in a cassette that scenarios play",
+		Long: `Run a command and record what the executors were asked and what they answered:
+arguments, results, errors and times, in YAML that can be reviewed. A scenario
+plays the file with spec.mocks.NAME.cassette.
+
+Members named password, token and the like, what --redact names, and what
+spec.redact of the tool names are masked; look at the file before you commit it.
+A cassette that exists is replaced, unless --append is given.`,
+		Example: `  toolctl record -f tools/ --cassette weather.yaml -- call get-weather -a location=Oslo
+  toolctl record -f tools/ --cassette weather.yaml --append -- call get-weather -a location=Bergen`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.cassette == "" {
+				return usagef("--cassette FILE is missing")
+			}
+			if len(args) == 0 || args[0] != "call" {
+				return usagef("expected a command to record: call NAME")
+			}
+			inner := newCallCmd(a)
+			inner.SilenceErrors, inner.SilenceUsage = true, true
+			inner.Flags().AddFlagSet(cmd.Root().PersistentFlags())
+			inner.SetFlagErrorFunc(flagError)
+			inner.SetArgs(args[1:])
+			inner.SetOut(a.out)
+			inner.SetErr(a.err)
+			return o.run(cmd.Context(), inner)
+		},
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows is the inner command's
+	f.StringVar(&o.cassette, "cassette", "", "file to write")
+	f.BoolVar(&o.add, "append", false, "add to the cassette")
+	f.StringArrayVar(&o.redact, "redact", nil, "JSON pointer or name of members to mask; may be repeated")
+	return cmd
+}
+
+func (o *recordOptions) run(ctx context.Context, inner *cobra.Command) error {
+	var old *scenario.Cassette
+	if o.add {
+		var err error
+		if old, err = readCassette(o.cassette); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	o.recorder = scenario.NewRecorder(o.redact)
+	ran := inner.ExecuteContext(ctx) // a call that fails is recorded too
+	c := o.recorder.Cassette()
+	n := len(c.Calls)
+	if n == 0 {
+		if ran == nil {
+			ran = statusError{exitFailed, "nothing was called"}
+		}
+		return ran
+	}
+	if old != nil {
+		c.Add(old)
+	}
+	if err := writeCassette(o.cassette, c); err != nil {
+		return errors.Join(ran, err)
+	}
+	fmt.Fprintf(o.err, "recorded %s in %s\n", count(n, "call"), o.cassette)
+	return ran
+}
+
+func readCassette(path string) (*scenario.Cassette, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	raw, faults := manifest.ToJSON(path, data)
+	for _, f := range faults {
+		if !f.IsWarning() {
+			return nil, statusError{exitInvalid, f.String()}
+		}
+	}
+	c, err := scenario.ReadCassette(raw)
+	if err != nil {
+		return nil, statusError{exitInvalid, fmt.Sprintf("%s: %v", path, err)}
+	}
+	return c, nil
+}
+
+func writeCassette(path string, c *scenario.Cassette) error {
+	out, err := manifest.MarshalYAML(c)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	b.WriteString("# Recorded by toolctl record. Review it: what is masked is listed under redacted.\n")
+	b.Write(out)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, b.Bytes(), 0o644)
+}

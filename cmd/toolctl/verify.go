@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/lock"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/scenario"
+)
+
+type verifyOptions struct {
+	testOptions
+	names []string
+}
+
+func newVerifyCmd(a *app) *cobra.Command {
+	o := &verifyOptions{testOptions: testOptions{app: a, noun: "tool", step: "example"}}
+	cmd := &cobra.Command{
+		Use:   "verify [NAME]...",
+		Short: "Make the calls of spec.examples, and say what drifted",
+		Long: `Make the calls that Tool manifests give as spec.examples and compare what comes
+back: with --live from the real upstreams, without it from mocks. A result that no
+longer fits output_schema is a failure, and so is an MCP server that differs from
+toolctl.lock. Without NAME: every tool that has examples.
+
+The exit code is 1 when something drifted. Output formats (-o): table, json, junit,
+tap, github.`,
+		Example: `  toolctl verify -f manifests/
+  toolctl verify --live get-weather`,
+		ValidArgsFunction: a.completeTools,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.names = args
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&o.live, "live", false, "call the real tools instead of mocks")
+	cmd.Flags().BoolVar(&o.allowPrivate, "allow-private-network", false, "with --live, let HTTP tools reach loopback and private addresses")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "time for the examples of one tool (default: the tools' own)")
+	return cmd
+}
+
+func (o *verifyOptions) run(ctx context.Context) error {
+	format, err := o.format("table", "json", "junit", "tap", "github")
+	if err != nil {
+		return err
+	}
+	w, err := o.open(ctx, workspaceOptions{executors: executors.Options{AllowPrivateNetwork: o.allowPrivate}})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	o.warnFaults(w)
+	tools, err := o.toolsWith(w, o.names, func(t *v1.Tool) bool { return len(t.Spec.Examples) > 0 })
+	if err != nil {
+		return err
+	}
+	if err := o.placeFields(ctx, tools); err != nil {
+		return err
+	}
+	var scenarios []*v1.Scenario
+	for _, t := range tools {
+		s := scenario.FromExamples(t)
+		if s == nil {
+			return usagef("tool %q has no spec.examples to verify", t.Metadata.Name)
+		}
+		scenarios = append(scenarios, s)
+	}
+	report, err := o.playExamples(ctx, w, scenarios)
+	if err != nil {
+		return err
+	}
+	if err := o.printReport(format, report); err != nil {
+		return err
+	}
+	drift, err := o.lockDrift(ctx, w, tools)
+	if err != nil {
+		return err
+	}
+	for _, d := range drift {
+		fmt.Fprintln(o.err, oneLine(d.String()))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case report.Failed+report.Invalid > 0:
+		return statusError{exitFailed, fmt.Sprintf("%s drifted from the examples", count(report.Failed+report.Invalid, "tool"))}
+	case len(drift) > 0:
+		return statusError{exitFailed, fmt.Sprintf("%s from %s", count(len(drift), "difference"), lock.Name)}
+	}
+	return nil
+}
+
+// placeFields gives tools the places of their fields, so that a difference names the
+// line of the example. What comes from the store has none.
+func (o *verifyOptions) placeFields(ctx context.Context, tools []*v1.Tool) error {
+	if len(o.files) == 0 || slices.Contains(o.files, "-") {
+		return nil
+	}
+	set, err := manifest.Load(ctx, o.files, manifest.Options{Fields: true})
+	if err != nil {
+		return err
+	}
+	for _, obj := range set.Objects {
+		for _, t := range tools {
+			if obj.Head().Key() == t.Key() {
+				t.Fields = obj.Head().Fields
+			}
+		}
+	}
+	return nil
+}
+
+func (o *verifyOptions) playExamples(ctx context.Context, w *workspace, scenarios []*v1.Scenario) (*scenario.Report, error) {
+	opts := scenario.Options{Mock: mockExecutor(), ToJSON: manifest.ToJSON, Timeout: o.timeout}
+	var live liveRegistries
+	defer live.close(o.app)
+	if o.live {
+		opts.Live = func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
+			return live.open(ctx, o.app, objects, counters, o.allowPrivate)
+		}
+	}
+	runner, err := scenario.New(w.reg.Objects(), opts)
+	if err != nil {
+		return nil, err
+	}
+	return runner.Run(ctx, scenarios), nil
+}
+
+// lockDrift says what the MCP servers of the tools say otherwise than the lock; there
+// is nothing to say without a lock or without --live.
+func (o *verifyOptions) lockDrift(ctx context.Context, w *workspace, tools []*v1.Tool) ([]lock.Drift, error) {
+	var keys []v1.Key
+	for _, t := range tools {
+		if t.Mode() == v1.ModeMCP && t.Spec.MCP != nil && !slices.Contains(keys, serverOf(t)) {
+			keys = append(keys, serverOf(t))
+		}
+	}
+	if !o.live || len(keys) == 0 {
+		return nil, nil
+	}
+	path, err := o.lockPath()
+	if err != nil {
+		return nil, err
+	}
+	old, err := lock.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	now, _ := lockServers(w.mcp.discover(ctx, keys...)) // a server that is not ready has failed its examples
+	var part lock.File
+	for _, s := range now {
+		if have := old.Server(s.Key); have != nil {
+			part.Servers = append(part.Servers, *have)
+		}
+	}
+	return lock.Diff(part, lock.File{Servers: now}), nil
+}

@@ -1,0 +1,33 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// FromExamples makes a scenario of a tool's spec.examples, a turn for each, so that
+// they are played and compared as calls of scenarios are. Places are those of the
+// tool's manifest. It returns nil when the tool has no examples.
+func FromExamples(tool *v1.Tool) *v1.Scenario {
+	if len(tool.Spec.Examples) == 0 {
+		return nil
+	}
+	s := v1.NewObject(v1.KindScenario).(*v1.Scenario)
+	s.Metadata.Name, s.Metadata.Namespace = tool.Metadata.Name, tool.Metadata.Namespace
+	s.Source = tool.Source
+	s.Fields = map[string]v1.Source{}
+	name := tool.Namespace() + "/" + tool.Metadata.Name
+	for i, e := range tool.Spec.Examples {
+		s.Spec.Turns = append(s.Spec.Turns, v1.Turn{Calls: []v1.ScenarioCall{{Tool: name, Args: e.Args, Expect: e.Expect}}})
+		from, to := v1.Pointer("/spec/examples", strconv.Itoa(i)), fmt.Sprintf("/spec/turns/%d/calls/0", i)
+		for field, place := range tool.Fields {
+			if rest, ok := strings.CutPrefix(field, from); ok && (rest == "" || rest[0] == '/') {
+				s.Fields[to+rest] = place
+			}
+		}
+	}
+	return s
+}
