@@ -63,7 +63,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 	}
 	old, err := lock.Read(path)
 	fresh := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !(fresh && !o.check) && !o.mends(err) {
+	if err != nil && (!fresh || o.check) && !o.mends(err) {
 		if fresh {
 			return usagef("there is no %s: make it with 'toolctl lock'", path)
 		}

@@ -99,9 +99,18 @@ func (u *upstream) attach(reg *registry.Registry) {
 	u.reg = reg
 	for k := range u.servers {
 		if u.held(k) {
-			u.publish(mcp.ServerState{Key: k, Reason: "it was not asked yet"})
+			reg.SetDiscovered(k, registry.Discovery{Refused: u.refuseAll(k, &v1.MCPError{Server: k.Name, Message: "its tools were not compared with " + lock.Name + " yet"})})
 		}
 	}
+}
+
+// refuseAll refuses the declared tools of a server: what cannot be compared is not called.
+func (u *upstream) refuseAll(server v1.Key, err error) map[string]error {
+	refused := map[string]error{}
+	for _, t := range u.declared(server) {
+		refused[remoteTool(t)] = err
+	}
+	return refused
 }
 
 // discover asks servers, all when none is named, and gives the registry what they offer.
@@ -127,10 +136,7 @@ func (u *upstream) publish(s mcp.ServerState) {
 	}
 	held := u.held(s.Key)
 	if held && !s.Ready {
-		// What cannot be compared is not called: a manifest may bind tools of the server.
-		for _, t := range u.declared(s.Key) {
-			d.Refused[remoteTool(t)] = d.Err
-		}
+		d.Refused = u.refuseAll(s.Key, d.Err)
 	}
 	for _, t := range s.Tools {
 		d.Tools = append(d.Tools, t.Tool)
