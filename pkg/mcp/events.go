@@ -3,43 +3,48 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // inspect shows the session one message as bytes, and returns the bytes that the
-// SDK gets; false when it gets none. What is no message is passed on: the SDK has
-// its own words for it.
-func (s *session) inspect(data []byte, x *exchange) ([]byte, bool, error) {
-	m, err := jsonrpc.DecodeMessage(data)
-	if err != nil {
-		return data, true, nil
+// SDK gets; nil when it gets none. What is no message is passed on: the SDK has its
+// own words for it. x is the exchange that a response belongs to; nil when there is none.
+func (s *session) inspect(data []byte, x *exchange) ([]byte, error) {
+	m, ok := split(data)
+	switch {
+	case !ok:
+	case m.method != "":
+		method, err := s.incomingRequest(m.method, m.params, m.isCall())
+		if err != nil {
+			s.fail(err)
+			return nil, err
+		}
+		if method == "" {
+			return nil, nil
+		}
+		if method != m.method {
+			quoted, err := json.Marshal(method)
+			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s}`, m.id, quoted), err
+		}
+	case m.result != nil || m.failure != nil:
+		s.heard.Store(true)
+		if x == nil || m.result != nil && !json.Valid(m.result) {
+			break
+		}
+		if standIn := x.take(m.result, m.error()); standIn != nil {
+			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.id, standIn), nil
+		}
 	}
-	if r, ok := m.(*jsonrpc.Response); ok && !r.ID.IsValid() && r.Error == nil {
-		return data, true, nil
-	}
-	v, err := s.incoming(m, x)
-	if err != nil {
-		s.fail(err)
-		return nil, false, err
-	}
-	switch v {
-	case drop:
-		return nil, false, nil
-	case changed:
-		data, err = jsonrpc.EncodeMessage(m)
-	}
-	return data, true, err
+	return data, nil
 }
 
-// decodeResponse reports whether data is a response.
-func decodeResponse(data []byte) (bool, error) {
-	m, err := jsonrpc.DecodeMessage(data)
-	_, ok := m.(*jsonrpc.Response)
-	return ok, err
+// isResponse reports whether a message of ours answers a request of the server.
+func isResponse(data []byte) bool {
+	m, ok := split(data)
+	return ok && m.method == ""
 }
 
 // events passes a stream of server-sent events on (WHATWG HTML, server-sent
@@ -48,14 +53,14 @@ type events struct {
 	in   *bufio.Reader
 	body io.Closer
 	max  int
-	see  func(data []byte) ([]byte, bool, error)
+	see  func(data []byte) ([]byte, error)
 
 	out bytes.Buffer // what is ready to be read
 	err error
 }
 
-func newEvents(body io.ReadCloser, max int, see func([]byte) ([]byte, bool, error)) io.ReadCloser {
-	return &events{in: bufio.NewReaderSize(body, 16<<10), body: body, max: max, see: see}
+func newEvents(body io.ReadCloser, max int, see func([]byte) ([]byte, error)) io.ReadCloser {
+	return &events{in: bufio.NewReaderSize(body, 4<<10), body: body, max: max, see: see}
 }
 
 func (e *events) Close() error { return e.body.Close() }
@@ -104,11 +109,11 @@ func (e *events) next() error {
 		e.out.Write(raw)
 		return nil
 	}
-	seen, keep, err := e.see(data)
+	seen, err := e.see(data)
 	if err != nil {
 		return err
 	}
-	if keep && bytes.Equal(seen, data) {
+	if len(seen) == len(data) && &seen[0] == &data[0] {
 		e.out.Write(raw)
 		return nil
 	}
@@ -119,7 +124,7 @@ func (e *events) next() error {
 			e.out.WriteByte('\n')
 		}
 	}
-	if keep {
+	if seen != nil {
 		e.out.WriteString("data: ")
 		e.out.Write(seen)
 		e.out.WriteByte('\n')

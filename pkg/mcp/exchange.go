@@ -70,25 +70,19 @@ var standIns = map[string]json.RawMessage{
 	"completion/complete":      json.RawMessage(`{"completion":{"values":[]},"resultType":"complete"}`),
 }
 
-// take keeps a response. It reports whether it changed the message.
-func (x *exchange) take(m *jsonrpc.Response) bool {
-	if m.Error != nil {
-		if e, ok := m.Error.(*jsonrpc.Error); ok {
-			x.answer.Store(&answer{err: e})
-		}
-		return false
-	}
-	x.answer.Store(&answer{result: m.Result})
+// take keeps what was answered, and returns what the SDK gets in place of the
+// result; nil when it gets the result itself.
+func (x *exchange) take(result json.RawMessage, err *jsonrpc.Error) json.RawMessage {
+	x.answer.Store(&answer{result, err})
 	standIn := standIns[x.method]
 	// A request for input is for the SDK, which repeats the call.
-	if standIn == nil || bytes.Contains(m.Result, []byte(`"inputRequests"`)) {
-		return false
+	if err != nil || standIn == nil || bytes.Contains(result, []byte(`"inputRequests"`)) {
+		return nil
 	}
 	if x.method == "tools/list" {
-		standIn = headerTools(m.Result)
+		return headerTools(result)
 	}
-	m.Result = standIn
-	return true
+	return standIn
 }
 
 // headerTools returns a list of only those tools of a page whose arguments are also
@@ -125,71 +119,52 @@ func headerTools(page json.RawMessage) json.RawMessage {
 	return out
 }
 
-// What becomes of an incoming message.
-type verdict int
-
-const (
-	pass    verdict = iota // the SDK gets it as it came
-	changed                // the SDK gets it, and it was changed
-	drop                   // the SDK does not get it
-)
-
-// incoming looks at a message before the SDK does. x is the exchange that a
-// response belongs to; nil when it is not known.
+// incomingRequest looks at a request or notification of the server before the SDK
+// does. It returns the method that the SDK gets to see; an empty one for none.
 //
 // Progress and log messages are handled here: the SDK would run their handlers
 // after the answer of the call they belong to. What no handler waits for is
 // dropped: the SDK calls some handlers with nil where a server left parameters out.
-func (s *session) incoming(m jsonrpc.Message, x *exchange) (verdict, error) {
+func (s *session) incomingRequest(method string, params json.RawMessage, isCall bool) (string, error) {
 	s.heard.Store(true)
-	switch m := m.(type) {
-	case *jsonrpc.Response:
-		if x != nil && x.take(m) {
-			return changed, nil
-		}
-		return pass, nil
-	case *jsonrpc.Request:
-		if m.IsCall() {
-			return s.incomingCall(m)
-		}
-		return s.notification(m), nil
+	if isCall {
+		return s.incomingCall(method)
 	}
-	return drop, nil
+	return s.notification(method, params), nil
 }
 
 // maxOpenCalls bounds the requests of a server that wait for our answer: one that
 // asks and never reads would fill the memory.
 const maxOpenCalls = 256
 
-func (s *session) incomingCall(m *jsonrpc.Request) (verdict, error) {
+func (s *session) incomingCall(method string) (string, error) {
 	if s.openCalls.Add(1) > maxOpenCalls {
-		return drop, fmt.Errorf("the server has %d requests open at once", maxOpenCalls)
+		return "", fmt.Errorf("the server has %d requests open at once", maxOpenCalls)
 	}
-	switch m.Method {
+	switch method {
 	case "ping", "roots/list", "sampling/createMessage", "elicitation/create":
-		return pass, nil
+		return method, nil
 	}
-	m.Method = "unsupported/" + m.Method // the SDK answers: method not found
-	return changed, nil
+	return "unsupported/" + method, nil // the SDK answers: method not found
 }
 
-func (s *session) notification(m *jsonrpc.Request) verdict {
-	switch m.Method {
+func (s *session) notification(method string, params json.RawMessage) string {
+	switch method {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
 		"notifications/cancelled", "notifications/subscriptions/acknowledged":
-		return pass
+		return method
 	case "notifications/progress":
 		var p struct {
 			Token any `json:"progressToken"`
 			Progress
 		}
-		if json.Unmarshal(m.Params, &p) == nil {
+		if json.Unmarshal(params, &p) == nil {
 			s.reportProgress(p.Token, p.Progress)
 		}
 	case "notifications/message":
-		s.logMessage(m.Params)
+		s.logMessage(params)
 	}
-	return drop
+	return ""
 }
 
 // reportProgress hands a report to the call that asked for it, unless the call is

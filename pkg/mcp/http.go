@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -84,30 +85,41 @@ var errCut = errors.New("the session is closed")
 // closeTimeout bounds the request that ends a session.
 const closeTimeout = 2 * time.Second
 
-// begin makes the context of a request, which ends with the link.
-func (l *httpLink) begin(req *http.Request) (context.Context, func(), error) {
-	ctx := req.Context()
-	if l.sse && req.Method == http.MethodGet {
-		ctx = context.WithoutCancel(ctx) // the stream outlives the start of the session
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	if req.Method == http.MethodDelete {
-		ctx, cancel = context.WithTimeout(ctx, closeTimeout)
-	}
+// begin makes the context of a request, which ends with the link, and with the
+// caller's until release is called: once the answer is there, the rest of the response
+// is read without the caller, so that the connection can be used again.
+func (l *httpLink) begin(req *http.Request) (ctx context.Context, release, finish func(), err error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	c := &flight{cancel}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.off && req.Method != http.MethodDelete {
 		cancel()
-		return nil, nil, errCut
+		return nil, nil, nil, errCut
 	}
 	l.live[c] = struct{}{}
+	stop := func() bool { return true }
+	if !l.sse || req.Method != http.MethodGet { // which outlives the start of the session
+		stop = context.AfterFunc(req.Context(), cancel)
+	}
+	var rest *time.Timer
+	if req.Method == http.MethodDelete {
+		rest = time.AfterFunc(closeTimeout, cancel)
+	}
 	return ctx, func() {
-		cancel()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.live, c)
-	}, nil
+			if stop() && rest == nil {
+				rest = time.AfterFunc(closeTimeout, cancel)
+			}
+		}, func() {
+			stop()
+			if rest != nil {
+				rest.Stop()
+			}
+			cancel()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			delete(l.live, c)
+		}, nil
 }
 
 // RoundTrip sends one request of the SDK.
@@ -117,18 +129,19 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("the server sends messages to another origin, %s", origin(req.URL))
 	}
 	standing := req.Method == http.MethodGet && !l.sse
-	ctx, finish, err := l.begin(req)
+	ctx, release, finish, err := l.begin(req)
 	if err != nil {
 		if standing { // the SDK would try again and again
 			return noStream(req), nil
 		}
 		return nil, err
 	}
-	out := req.Clone(ctx)
+	out := req.WithContext(ctx)
+	if len(l.head) > 0 || !own {
+		out.Header = req.Header.Clone()
+	}
 	if own {
-		for k, v := range l.head {
-			out.Header[k] = v
-		}
+		maps.Copy(out.Header, l.head)
 	} else { // a redirect: what proves who we are stays behind
 		for _, k := range []string{"Authorization", "Cookie", sessionHeader} {
 			out.Header.Del(k)
@@ -158,7 +171,7 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	if l.sse {
 		return resp, nil
 	}
-	return l.show(req, resp, x)
+	return l.show(req, resp, x, release)
 }
 
 // noStream is the answer of a server that offers no standing stream (MCP
@@ -183,9 +196,15 @@ func (l *httpLink) standing(req, out *http.Request, finish func()) (*http.Respon
 		resp, err := l.base.RoundTrip(out)
 		came <- outcome{resp, err}
 	})
+	// A stream that is taken up again brings the answer to the request whose response
+	// it was (MCP specification, basic/transports, resumability).
+	var resumed *exchange
+	if req.Header.Get("Last-Event-ID") != "" {
+		resumed = exchangeOf(req.Context())
+	}
 	show := func(resp *http.Response, finish func()) (*http.Response, error) {
 		resp.Body = &body{ReadCloser: resp.Body, left: l.limit(resp), finish: finish}
-		return l.show(req, resp, nil)
+		return l.show(req, resp, resumed, func() {})
 	}
 	t := time.NewTimer(standingWait)
 	defer t.Stop()
@@ -233,8 +252,9 @@ func (l *httpLink) limit(resp *http.Response) int64 {
 	return int64(l.max)
 }
 
-// show lets the session see the messages of a response.
-func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange) (*http.Response, error) {
+// show lets the session see the messages of a response. It calls release when the
+// answer to x has come.
+func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange, release func()) (*http.Response, error) {
 	switch {
 	case resp.StatusCode >= 300:
 		data, err := io.ReadAll(resp.Body)
@@ -244,21 +264,25 @@ func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange) (*h
 		}
 		if x != nil && req.Header.Get(sessionHeader) != "" && sessionGone(resp.StatusCode, data) {
 			x.gone.Store(true)
-		}
-		data, _, err = l.s.inspect(data, x)
-		if err != nil {
+		} else if data, err = l.s.inspect(data, x); err != nil {
 			return nil, err
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(data))
 	case mediaType(resp) == "text/event-stream":
-		resp.Body = newEvents(resp.Body, l.max, func(data []byte) ([]byte, bool, error) { return l.s.inspect(data, x) })
+		resp.Body = newEvents(resp.Body, l.max, func(data []byte) ([]byte, error) {
+			data, err := l.s.inspect(data, x)
+			if x != nil && x.answer.Load() != nil {
+				release()
+			}
+			return data, err
+		})
 	case mediaType(resp) == "application/json" && req.Method == http.MethodPost:
 		data, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil {
 			return nil, err
 		}
-		if data, _, err = l.s.inspect(data, x); err != nil {
+		if data, err = l.s.inspect(data, x); err != nil {
 			return nil, err
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(data))
@@ -282,7 +306,7 @@ func (l *httpLink) answered(req *http.Request) {
 	if b, err := req.GetBody(); err == nil {
 		data, err := io.ReadAll(b)
 		b.Close()
-		if m, derr := decodeResponse(data); err == nil && derr == nil && m {
+		if err == nil && isResponse(data) {
 			l.s.openCalls.Add(-1)
 		}
 	}

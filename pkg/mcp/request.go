@@ -97,11 +97,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // try sends a request once.
 func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) (err error) {
+	// The context of package context itself: what net/http derives from another kind
+	// costs a goroutine each time.
+	var cancel context.CancelFunc
 	if r.limit > 0 {
-		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.limit)
-		defer cancel()
+	} else {
+		ctx, cancel = context.WithCancel(ctx)
 	}
+	defer cancel()
 	var meta sdk.Meta
 	if m := u.owner.opts.Meta; m != nil {
 		for k, v := range m(ctx) {

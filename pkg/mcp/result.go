@@ -12,15 +12,30 @@ import (
 // is structuredContent when the server gives one; else, of one text part, the JSON
 // that it holds; else the text of all text parts, a line between two; else null.
 func toolResult(raw json.RawMessage) (res v1.Result, failed bool, ok bool) {
-	var r struct {
-		Content    []json.RawMessage `json:"content"`
-		Structured json.RawMessage   `json:"structuredContent"`
-		IsError    bool              `json:"isError"`
-	}
-	if json.Unmarshal(raw, &r) != nil || len(bytes.TrimSpace(raw)) == 0 || bytes.TrimSpace(raw)[0] != '{' {
+	if len(bytes.TrimSpace(raw)) == 0 || bytes.TrimSpace(raw)[0] != '{' {
 		return v1.Result{}, false, false
 	}
-	res = v1.Result{Status: v1.StatusComplete, Parts: parts(r.Content)}
+	var r struct {
+		Content    []block         `json:"content"`
+		Structured json.RawMessage `json:"structuredContent"`
+		IsError    bool            `json:"isError"`
+	}
+	var ps []v1.Part
+	if json.Unmarshal(raw, &r) == nil {
+		ps, ok = knownParts(r.Content)
+	}
+	if !ok { // a block that is odd: each by itself
+		var each struct {
+			Content    []json.RawMessage `json:"content"`
+			Structured json.RawMessage   `json:"structuredContent"`
+			IsError    bool              `json:"isError"`
+		}
+		if json.Unmarshal(raw, &each) != nil {
+			return v1.Result{}, false, false
+		}
+		ps, r.Structured, r.IsError = parts(each.Content), each.Structured, each.IsError
+	}
+	res = v1.Result{Status: v1.StatusComplete, Parts: ps}
 	if len(r.Structured) > 0 && string(r.Structured) != "null" {
 		res.Content = r.Structured
 	} else {
@@ -72,24 +87,44 @@ func parts(blocks []json.RawMessage) []v1.Part {
 // part reads one content block. A block of a kind that is not known, or that cannot
 // be read, is kept as a text part that holds it as it came.
 func part(raw json.RawMessage) v1.Part {
-	var b struct {
-		Type        string          `json:"type"`
-		Text        string          `json:"text"`
-		Data        string          `json:"data"`
-		MIMEType    string          `json:"mimeType"`
-		URI         string          `json:"uri"`
-		Name        string          `json:"name"`
-		Title       string          `json:"title"`
-		Description string          `json:"description"`
-		Size        *int64          `json:"size"`
-		Resource    *contents       `json:"resource"`
-		Annotations json.RawMessage `json:"annotations"`
-		Meta        json.RawMessage `json:"_meta"`
+	var b block
+	if json.Unmarshal(raw, &b) == nil {
+		if p, ok := b.part(); ok {
+			return p
+		}
 	}
-	asItCame := v1.Part{Type: v1.PartText, Text: string(raw)}
-	if json.Unmarshal(raw, &b) != nil {
-		return asItCame
+	return v1.Part{Type: v1.PartText, Text: string(raw)}
+}
+
+// knownParts returns the parts of blocks of which each is of a known kind.
+func knownParts(blocks []block) ([]v1.Part, bool) {
+	ps := make([]v1.Part, len(blocks))
+	for i := range blocks {
+		var ok bool
+		if ps[i], ok = blocks[i].part(); !ok {
+			return nil, false
+		}
 	}
+	return ps, true
+}
+
+// block is a content block as it is on the wire.
+type block struct {
+	Type        string          `json:"type"`
+	Text        string          `json:"text"`
+	Data        string          `json:"data"`
+	MIMEType    string          `json:"mimeType"`
+	URI         string          `json:"uri"`
+	Name        string          `json:"name"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Size        *int64          `json:"size"`
+	Resource    *contents       `json:"resource"`
+	Annotations json.RawMessage `json:"annotations"`
+	Meta        json.RawMessage `json:"_meta"`
+}
+
+func (b *block) part() (v1.Part, bool) {
 	p := v1.Part{Type: b.Type, Annotations: b.Annotations, Meta: b.Meta}
 	switch b.Type {
 	case v1.PartText:
@@ -98,15 +133,15 @@ func part(raw json.RawMessage) v1.Part {
 		p.Data, p.MIMEType = b.Data, b.MIMEType
 	case v1.PartResource:
 		if b.Resource == nil {
-			return asItCame
+			return p, false
 		}
 		p.Resource = b.Resource.part()
 	case v1.PartResourceLink:
 		p.URI, p.Name, p.Title, p.Description, p.MIMEType, p.Size = b.URI, b.Name, b.Title, b.Description, b.MIMEType, b.Size
 	default:
-		return asItCame
+		return p, false
 	}
-	return p
+	return p, true
 }
 
 // contents are the contents of a resource as they are on the wire.

@@ -206,22 +206,40 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 			return nil, err
 		}
-		var x *exchange
-		if r, ok := m.(*jsonrpc.Response); ok {
-			t.s.mu.Lock()
-			x = t.s.pending[r.ID]
-			delete(t.s.pending, r.ID)
-			t.s.mu.Unlock()
-		}
-		v, err := t.s.incoming(m, x)
+		keep, err := t.see(m)
 		if err != nil {
 			t.s.fail(err)
 			return nil, err
 		}
-		if v != drop {
+		if keep {
 			return m, nil
 		}
 	}
+}
+
+// see shows the session a message, which it may change; false when the SDK does not
+// get it.
+func (t *tapped) see(m jsonrpc.Message) (bool, error) {
+	switch m := m.(type) {
+	case *jsonrpc.Response:
+		t.s.heard.Store(true)
+		t.s.mu.Lock()
+		x := t.s.pending[m.ID]
+		delete(t.s.pending, m.ID)
+		t.s.mu.Unlock()
+		if x == nil {
+			break
+		}
+		failure, _ := m.Error.(*jsonrpc.Error)
+		if standIn := x.take(m.Result, failure); standIn != nil {
+			m.Result = standIn
+		}
+	case *jsonrpc.Request:
+		method, err := t.s.incomingRequest(m.Method, m.Params, m.IsCall())
+		m.Method = method
+		return method != "", err
+	}
+	return true, nil
 }
 
 func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {

@@ -1,0 +1,199 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+func TestExpand(t *testing.T) {
+	env := map[string]string{"A": "one", "EMPTY": "", "SECRET": "hunter2"}
+	tests := []struct{ name, text, want, fault string }{
+		{name: "plain", text: "x $ {A} $A", want: "x $ {A} $A"},
+		{name: "variable", text: "<${A}>${A}", want: "<one>one"},
+		{name: "empty counts without a default", text: "<${EMPTY}>", want: "<>"},
+		{name: "empty does not with one", text: "<${EMPTY:-d}>", want: "<d>"},
+		{name: "default", text: "${NO:-a b}", want: "a b"},
+		{name: "default of a set one", text: "${A:-x}", want: "one"},
+		{name: "escaped", text: "$${A} ${A}", want: "${A} one"},
+		{name: "unset", text: "${NO}", fault: `environment variable "NO" is not set`},
+		{name: "not closed", text: "${A", fault: `"A" is not the name of a variable; write $${ for the text itself`},
+		{name: "no name", text: "${1a}", fault: `"1a" is not the name of a variable; write $${ for the text itself`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &resolver{env: func(k string) (string, bool) { v, ok := env[k]; return v, ok }, server: &v1.MCPServer{}}
+			got := r.expand("/spec/env/X", tt.text)
+			if tt.fault != "" {
+				if len(r.faults) != 1 || r.faults[0].Message != tt.fault || r.faults[0].Path != "/spec/env/X" {
+					t.Errorf("faults %v", r.faults)
+				}
+			} else if got != tt.want || r.err() != nil {
+				t.Errorf("got %q, %v", got, r.err())
+			}
+		})
+	}
+}
+
+func TestMaskerTakesTheLongestFirst(t *testing.T) {
+	r := &resolver{secrets: []string{"hunter", "hunter2"}}
+	if got := r.masker().Replace("hunter2 and hunter"); got != "[REDACTED] and [REDACTED]" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestToolResult(t *testing.T) {
+	size := int64(3)
+	tests := []struct {
+		name    string
+		raw     string
+		content string
+		parts   []v1.Part
+		failed  bool
+		broken  bool
+	}{
+		{name: "structured wins", raw: `{"content":[{"type":"text","text":"x"}],"structuredContent":{"n":12345678901234567890}}`, content: `{"n":12345678901234567890}`,
+			parts: []v1.Part{{Type: "text", Text: "x"}}},
+		{name: "structured null is none", raw: `{"content":[{"type":"text","text":"x"}],"structuredContent":null}`, content: `"x"`, parts: []v1.Part{{Type: "text", Text: "x"}}},
+		{name: "text that is JSON", raw: `{"content":[{"type":"text","text":" {\"a\":1} "}]}`, content: `{"a":1}`, parts: []v1.Part{{Type: "text", Text: ` {"a":1} `}}},
+		{name: "text", raw: `{"content":[{"type":"text","text":"a <b>"}]}`, content: `"a <b>"`, parts: []v1.Part{{Type: "text", Text: "a <b>"}}},
+		{name: "two texts", raw: `{"content":[{"type":"text","text":"1"},{"type":"text","text":"2"}]}`, content: `"1\n2"`, parts: []v1.Part{{Type: "text", Text: "1"}, {Type: "text", Text: "2"}}},
+		{name: "nothing", raw: `{"content":[]}`, content: `null`, parts: []v1.Part{}},
+		{name: "no content at all", raw: `{}`, content: `null`, parts: []v1.Part{}},
+		{name: "failure", raw: `{"content":[{"type":"text","text":"no"}],"isError":true}`, content: `"no"`, parts: []v1.Part{{Type: "text", Text: "no"}}, failed: true},
+		{name: "every kind", raw: `{"content":[{"type":"image","data":"AA==","mimeType":"image/png","annotations":{"priority":1}},{"type":"audio","data":"AA==","mimeType":"audio/wav","_meta":{"a":1}},
+			{"type":"resource","resource":{"uri":"file:///a","text":"t","mimeType":"text/plain"}},{"type":"resource_link","uri":"file:///b","name":"b","size":3}]}`, content: `null`,
+			parts: []v1.Part{{Type: "image", Data: "AA==", MIMEType: "image/png", Annotations: json.RawMessage(`{"priority":1}`)}, {Type: "audio", Data: "AA==", MIMEType: "audio/wav", Meta: json.RawMessage(`{"a":1}`)},
+				{Type: "resource", Resource: &v1.ResourceContents{URI: "file:///a", Text: "t", MIMEType: "text/plain"}}, {Type: "resource_link", URI: "file:///b", Name: "b", Size: &size}}},
+		{name: "a kind of the future", raw: `{"content":[{"type":"hologram","x":1},{"type":"text","text":"t"}]}`, content: `"{\"type\":\"hologram\",\"x\":1}\nt"`,
+			parts: []v1.Part{{Type: "text", Text: `{"type":"hologram","x":1}`}, {Type: "text", Text: "t"}}},
+		{name: "a part that cannot be read", raw: `{"content":[{"type":"text","text":5},7,null]}`, content: `"{\"type\":\"text\",\"text\":5}\n7\nnull"`,
+			parts: []v1.Part{{Type: "text", Text: `{"type":"text","text":5}`}, {Type: "text", Text: "7"}, {Type: "text", Text: "null"}}},
+		{name: "no object", raw: `[]`, broken: true},
+		{name: "content is no list", raw: `{"content":5}`, broken: true},
+		{name: "empty", raw: ``, broken: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			res, failed, ok := toolResult(json.RawMessage(tt.raw))
+			if ok == tt.broken || failed != tt.failed {
+				t.Fatalf("ok %v, failed %v", ok, failed)
+			}
+			if tt.broken {
+				return
+			}
+			if string(res.Content) != tt.content {
+				t.Errorf("content %s, want %s", res.Content, tt.content)
+			}
+			if diff := cmp.Diff(tt.parts, res.Parts); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// FuzzToolResult holds what a server answers to two rules: it does not panic, and
+// its content is JSON.
+func FuzzToolResult(f *testing.F) {
+	f.Add([]byte(`{"content":[{"type":"text","text":"{}"}],"structuredContent":1}`))
+	f.Add([]byte(`{"content":[null,{"type":"resource"}]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if res, _, ok := toolResult(raw); ok && !json.Valid(res.Content) {
+			t.Fatalf("%q: content %q", raw, res.Content)
+		}
+	})
+}
+
+func TestStreamReads(t *testing.T) {
+	long := strings.Repeat("x", 100<<10)
+	tests := []struct {
+		name, in string
+		messages int
+		err      string
+	}{
+		{"one", `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", 1, "EOF"},
+		{"blank lines and CRLF", "\n\r\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\r\n", 1, "EOF"},
+		{"batch", `[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"x"}]` + "\n", 2, "EOF"},
+		{"longer than the buffer", `{"jsonrpc":"2.0","id":1,"result":{"x":"` + long + `"}}` + "\n", 1, "EOF"},
+		{"too long", `{"jsonrpc":"2.0","id":1,"result":{"x":"` + long + long + `"}}` + "\n", 0, "more than 150000 bytes"},
+		{"a log line in JSON", `{"level":"info"}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", 1, "EOF"},
+		{"an error that belongs to nothing", `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}` + "\n", 0, "EOF"},
+		{"text", "hello\n", 0, `the server wrote what is not JSON-RPC: "hello"`},
+		{"an answer that cannot be read", `{"id":1,"result":{}}` + "\n", 0, "the server wrote what is not JSON-RPC"},
+		{"cut off", `{"jsonrpc":"2.0",`, 0, "the server ended in the middle of a message"},
+		{"empty batch", "[]\n", 0, "EOF"},
+		{"broken batch", "[{]\n", 0, "not JSON-RPC"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStream(strings.NewReader(tt.in), io.Discard, 150_000, func([]byte) {}, func() error { return nil })
+			n := 0
+			for {
+				_, err := s.Read(t.Context())
+				if err == nil {
+					n++
+					continue
+				}
+				if n != tt.messages || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("%d messages, then %v", n, err)
+				}
+				return
+			}
+		})
+	}
+}
+
+// FuzzEvents holds the stream of events that the SDK gets to that which came: with
+// nothing to see, every byte is passed on, up to a missing end of the last line.
+func FuzzEvents(f *testing.F) {
+	f.Add([]byte("event: message\nid: 1\ndata: {}\n\n: c\n\ndata: a\ndata: b\n\n"))
+	f.Add([]byte("data"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		e := newEvents(io.NopCloser(bytes.NewReader(in)), 1<<20, func(d []byte) ([]byte, error) { return d, nil })
+		out, err := io.ReadAll(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(out, in) && !bytes.Equal(out, append(bytes.Clone(in), '\n')) {
+			t.Fatalf("%q became %q", in, out)
+		}
+	})
+}
+
+func TestEventsChangeAndDrop(t *testing.T) {
+	in := "event: message\nid: 7\ndata: a\n\nid: 8\ndata: b\n\nevent: other\ndata: a\n\nretry: 5\n\n"
+	e := newEvents(io.NopCloser(strings.NewReader(in)), 1<<20, func(d []byte) ([]byte, error) {
+		if string(d) == "a" {
+			return []byte("A!"), nil
+		}
+		return nil, nil
+	})
+	out, err := io.ReadAll(e)
+	if want := "event: message\nid: 7\ndata: A!\n\nid: 8\n\nevent: other\ndata: a\n\nretry: 5\n\n"; err != nil || string(out) != want {
+		t.Errorf("got %q, %v", out, err)
+	}
+	e = newEvents(io.NopCloser(strings.NewReader("data: "+strings.Repeat("x", 100)+"\n\n")), 50, nil)
+	if _, err := io.ReadAll(e); err == nil || !strings.Contains(err.Error(), "more than 50 bytes") {
+		t.Errorf("got %v", err)
+	}
+	e = newEvents(io.NopCloser(strings.NewReader("data: x\n\n")), 50, func([]byte) ([]byte, error) { return nil, errors.New("enough") })
+	if _, err := io.ReadAll(e); err == nil || err.Error() != "enough" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWireNames(t *testing.T) {
+	for name, want := range map[string]bool{"a": true, "A_b-9": true, "": false, "a b": false, "a.b": false, "é": false,
+		strings.Repeat("a", 64): true, strings.Repeat("a", 65): false, "@": false, "[": false, "`": false, "{": false} {
+		if got := isWireName(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}

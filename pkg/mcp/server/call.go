@@ -1,0 +1,139 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Keys of _meta that a client may set on tools/call.
+const (
+	metaSession = "toolctl.dev/session"
+	metaTurn    = "toolctl.dev/turn"
+	maxMetaText = 128
+)
+
+// callTool answers tools/call.
+func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Result, error) {
+	if err := s.calls.begin(s.opts.MaxCalls); err != nil {
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
+	}
+	defer s.calls.end()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.calls.ctx, func() { cancel(errStopping) })()
+
+	offer, ok := s.lookup(ctx, req.Params.Name)
+	if !ok {
+		return nil, unknownTool(req.Params.Name)
+	}
+	call := v1.Call{ID: rand.Text(), Tool: offer.Name, Args: req.Params.Arguments}
+	if string(call.Args) == "null" {
+		call.Args = nil
+	}
+	var err error
+	if call.Session, call.Principal, err = s.session(req); err != nil {
+		return nil, err
+	}
+	if call.Turn, err = metaText(req, metaTurn); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	res, err := s.call(ctx, call)
+	s.log(ctx, call, offer, res, err, time.Since(began))
+	if errors.Is(context.Cause(ctx), errStopping) {
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: errStopping.Error()}
+	}
+	var missing *v1.NotFoundError
+	switch {
+	case errors.As(err, &missing): // it went between the list and the call
+		return nil, unknownTool(req.Params.Name)
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	return newResult(offer.Tool, res, err, req.ProtocolVersion()), nil
+}
+
+// call keeps a panic of the catalog within its call.
+func (s *Server) call(ctx context.Context, call v1.Call) (res v1.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.opts.Logger.ErrorContext(ctx, "panic in a call", slog.String("call_id", call.ID), slog.Any("panic", p))
+			res, err = v1.Result{}, &v1.ExecutionError{Tool: call.Tool, Phase: v1.PhaseExecute, Message: "internal error; call " + call.ID + " in the server's log"}
+		}
+	}()
+	return s.catalog.Call(ctx, call)
+}
+
+// codeUnavailable is in the range that JSON-RPC 2.0, section 5.1, leaves to servers.
+const codeUnavailable = -32000
+
+func unknownTool(name string) error {
+	const most = 100
+	if len(name) > most {
+		name = name[:most]
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
+}
+
+// session returns what policies count in, and who asks. Ids of MCP sessions are
+// secrets, so the session is named by a hash of one.
+func (s *Server) session(req *sdk.CallToolRequest) (session, principal string, err error) {
+	if req.Extra != nil && req.Extra.TokenInfo != nil {
+		principal = req.Extra.TokenInfo.UserID
+	}
+	if id := req.Session.ID(); id != "" {
+		return "mcp-" + hash(id), principal, nil
+	}
+	if req.Extra == nil { // no HTTP: the process serves one client
+		return "stdio-" + hash(s.run), "", nil
+	}
+	key, err := metaText(req, metaSession)
+	if err != nil {
+		return "", "", err
+	}
+	session = "principal-" + principal
+	if principal == "" {
+		session = "anonymous-" + hash(s.run)
+	}
+	if key != "" {
+		session += "/" + key
+	}
+	return session, principal, nil
+}
+
+func metaText(req *sdk.CallToolRequest, key string) (string, error) {
+	v, ok := req.Params.Meta[key]
+	if !ok || v == nil {
+		return "", nil
+	}
+	text, ok := v.(string)
+	if !ok || len(text) > maxMetaText {
+		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("_meta %q: expected a text of at most %d bytes", key, maxMetaText)}
+	}
+	return text, nil
+}
+
+// log writes one line on a call. Arguments and results stay out of it.
+func (s *Server) log(ctx context.Context, call v1.Call, o Offer, res v1.Result, err error, took time.Duration) {
+	level, attrs := slog.LevelInfo, []slog.Attr{
+		slog.String("call_id", call.ID), slog.String("tool", o.Name), slog.String("session", call.Session),
+		slog.String("status", res.Status), slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+	}
+	if call.Principal != "" {
+		attrs = append(attrs, slog.String("principal", call.Principal))
+	}
+	if err != nil {
+		level = slog.LevelWarn
+		attrs = append(attrs, slog.String("error_type", v1.NewResultError(err).Type))
+	}
+	s.opts.Logger.LogAttrs(ctx, level, "call", attrs...)
+}

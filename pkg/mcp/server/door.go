@@ -1,0 +1,276 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Headers of the streamable HTTP transport.
+const (
+	headerSession  = "Mcp-Session-Id"
+	headerVersion  = "Mcp-Protocol-Version"
+	headerMethod   = "Mcp-Method"
+	metaVersionKey = "io.modelcontextprotocol/protocolVersion"
+)
+
+// door decides who may ask and which handler of the SDK answers: a handler serves one
+// era of the protocol fully and refuses the other.
+type door struct {
+	server   *Server
+	opts     HTTPOptions
+	local    bool // the address is one of loopback
+	cross    *http.CrossOriginProtection
+	inside   http.Handler // behind authentication
+	stateful http.Handler // 2025-11-25 and older
+	modern   http.Handler // 2026-07-28: each request on its own
+	requests chan struct{}
+	streams  chan struct{}
+}
+
+func newDoor(s *Server, o HTTPOptions, local bool) (*door, error) {
+	d := &door{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), requests: make(chan struct{}, o.MaxRequests), streams: make(chan struct{}, o.MaxStreams)}
+	for _, origin := range o.AllowedOrigins {
+		if err := d.cross.AddTrustedOrigin(origin); err != nil {
+			return nil, err
+		}
+	}
+	get := func(*http.Request) *sdk.Server { return s.sdk }
+	logger := slog.New(quiet{s.opts.Logger.Handler()})
+	d.stateful = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+		Logger: logger, SessionTimeout: o.SessionTimeout, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true, // ours knows allowed hosts
+	})
+	d.modern = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
+	})
+	d.inside = http.HandlerFunc(d.admit)
+	if o.Tokens != nil {
+		d.inside = auth.RequireBearerToken(d.verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(d.inside)
+	}
+	return d, nil
+}
+
+// ServeHTTP checks where a request comes from (MCP specification, transports,
+// security warning): a web page must not reach the server through its visitor's
+// browser, be it by a name that leads here.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !d.hostAllowed(r.Host) {
+		http.Error(w, "the Host header is not one of this server's names", http.StatusForbidden)
+		return
+	}
+	origin := r.Header.Get("Origin")
+	if slices.Contains(d.opts.AllowedOrigins, origin) {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Vary", "Origin")
+		h.Set("Access-Control-Expose-Headers", headerSession)
+		if r.Method == http.MethodOptions {
+			h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+			h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+	} else if origin != "" && !sameHost(origin, r.Host) || d.cross.Check(r) != nil {
+		http.Error(w, "requests from this origin are not allowed", http.StatusForbidden)
+		return
+	}
+	if d.opts.Tokens != nil {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="toolctl"`) // RFC 6750, section 3; admit removes it
+	}
+	d.inside.ServeHTTP(w, r)
+}
+
+func (d *door) verify(_ context.Context, presented string, _ *http.Request) (*auth.TokenInfo, error) {
+	name, ok := d.opts.Tokens.principal(presented)
+	if !ok {
+		return nil, auth.ErrInvalidToken
+	}
+	return &auth.TokenInfo{UserID: name}, nil // the SDK holds a session to its user
+}
+
+// admit bounds what is served at once, reads the body and chooses the era.
+func (d *door) admit(w http.ResponseWriter, r *http.Request) {
+	w.Header().Del("WWW-Authenticate")
+	if d.server.calls.stopping() {
+		unavailable(w, errStopping.Error())
+		return
+	}
+	slots := d.requests
+	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == methodListen {
+		slots = d.streams
+	}
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	default:
+		unavailable(w, "too many requests at once")
+		return
+	}
+	out := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}
+	version := r.Header.Get(headerVersion)
+	if r.Method != http.MethodPost {
+		if isModern(version) {
+			d.modern.ServeHTTP(out, r)
+		} else {
+			d.stateful.ServeHTTP(out, r)
+		}
+		return
+	}
+	body, ok := d.read(w, r)
+	if !ok {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	switch first := peek(body); {
+	case isModern(version):
+		d.modern.ServeHTTP(out, r)
+	case r.Header.Get(headerSession) != "":
+		d.stateful.ServeHTTP(out, r)
+	case isModern(first.version):
+		d.modern.ServeHTTP(out, r) // which asks for the header that is missing
+	case first.method == "initialize":
+		if d.sessions() >= d.opts.MaxSessions {
+			unavailable(w, "too many sessions")
+			return
+		}
+		d.stateful.ServeHTTP(out, r)
+	default:
+		noSession(w, first.id)
+	}
+}
+
+// read takes the whole body within its time and size.
+func (d *door) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection has deadlines
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.opts.MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case err == nil:
+		return body, true
+	case errors.As(err, &large):
+		http.Error(w, "the request is too large", http.StatusRequestEntityTooLarge)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		http.Error(w, "the request took too long to arrive", http.StatusRequestTimeout)
+	default:
+		http.Error(w, "the request could not be read", http.StatusBadRequest)
+	}
+	return nil, false
+}
+
+// message is what the choice of an era depends on. It is empty for a batch and for
+// what is no JSON; the handlers have words for those.
+type message struct {
+	id              json.RawMessage
+	method, version string
+}
+
+func peek(body []byte) message {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params struct {
+			Meta map[string]json.RawMessage `json:"_meta"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(body, &m) // fields of another type stay empty
+	var version string
+	_ = json.Unmarshal(m.Params.Meta[metaVersionKey], &version)
+	return message{m.ID, m.Method, version}
+}
+
+func (d *door) sessions() (n int) {
+	for s := range d.server.sdk.Sessions() {
+		if s.ID() != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *door) hostAllowed(hostport string) bool {
+	host := hostname(hostport)
+	switch {
+	case slices.ContainsFunc(d.opts.AllowedHosts, func(h string) bool { return strings.EqualFold(h, host) }):
+		return true
+	case d.local:
+		ip, err := netip.ParseAddr(host)
+		return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
+	}
+	return len(d.opts.AllowedHosts) == 0
+}
+
+func hostname(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.Trim(hostport, "[]")
+}
+
+func sameHost(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
+}
+
+func unavailable(w http.ResponseWriter, text string) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, text, http.StatusServiceUnavailable)
+}
+
+// noSession refuses a request of the older era outside a session (MCP specification
+// 2025-11-25, transports, session management).
+func noSession(w http.ResponseWriter, id json.RawMessage) {
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
+		"code":    jsonrpc.CodeInvalidRequest,
+		"message": "no session: begin with initialize and send its " + headerSession + " header, or send the " + headerVersion + " header of " + modernVersion,
+	}})
+}
+
+// patientWriter gives a client a bounded time to take each piece of an answer. A
+// stream may be silent for as long as it likes.
+type patientWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (w *patientWriter) Write(p []byte) (int, error) {
+	defer w.within()()
+	return w.ResponseWriter.Write(p)
+}
+
+// FlushError is what http.ResponseController calls.
+func (w *patientWriter) FlushError() error {
+	defer w.within()()
+	return w.control.Flush()
+}
+
+// Flush is for writers that ask for an http.Flusher.
+func (w *patientWriter) Flush() { _ = w.FlushError() }
+
+func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *patientWriter) within() func() {
+	_ = w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every connection has deadlines
+	return func() { _ = w.control.SetWriteDeadline(time.Time{}) }
+}

@@ -1,0 +1,179 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// HTTPOptions configure [Server.ListenAndServe]; the zero value serves clients of
+// this machine.
+type HTTPOptions struct {
+	// Tokens are the bearer tokens that clients must show one of. Default: none is asked for.
+	Tokens *Tokens
+	// Insecure allows an address that other machines reach without tokens. Default: it is refused.
+	Insecure bool
+	// TLS makes the server speak HTTPS. Default: HTTP.
+	TLS *tls.Config
+	// AllowedHosts are names that the Host header may have, without port. Default: names
+	// of this machine's loopback when the address is one, else any.
+	AllowedHosts []string
+	// AllowedOrigins are web pages that may use the server, such as
+	// "http://localhost:6274"; they get the headers of CORS. Default: none, and a browser's
+	// request from another origin is refused.
+	AllowedOrigins []string
+	// MaxBody is the largest request in bytes. Default: 4 MiB.
+	MaxBody int64
+	// MaxRequests is the most requests that are served at once; one more gets status 503
+	// and Retry-After. Default: 512.
+	MaxRequests int
+	// MaxStreams is the most open streams of notifications. Default: 1024.
+	MaxStreams int
+	// MaxSessions is the most sessions of clients of 2025-11-25 and older. Default: 1024.
+	MaxSessions int
+	// SessionTimeout ends a session that sent no request for so long. Default: 30 minutes.
+	SessionTimeout time.Duration
+	// Warning returns what is wrong although the server serves, for /readyz, which anyone
+	// may read; "" when nothing is. Default: nothing ever is.
+	Warning func() string
+	// Listening is told the address, once.
+	Listening func(net.Addr)
+}
+
+// Default bounds of HTTP.
+const (
+	defaultMaxBody        = 4 << 20
+	defaultMaxRequests    = 512
+	defaultMaxStreams     = 1024
+	defaultMaxSessions    = 1024
+	defaultSessionTimeout = 30 * time.Minute
+
+	headerTimeout  = 10 * time.Second  // to send the headers of a request
+	bodyTimeout    = 30 * time.Second  // to send its body
+	writeTimeout   = 30 * time.Second  // to take one piece of the answer
+	idleTimeout    = 120 * time.Second // between requests of one connection
+	maxHeaderBytes = 64 << 10
+)
+
+func (o HTTPOptions) withDefaults() HTTPOptions {
+	set := func(n *int, d int) {
+		if *n <= 0 {
+			*n = d
+		}
+	}
+	set(&o.MaxRequests, defaultMaxRequests)
+	set(&o.MaxStreams, defaultMaxStreams)
+	set(&o.MaxSessions, defaultMaxSessions)
+	if o.MaxBody <= 0 {
+		o.MaxBody = defaultMaxBody
+	}
+	if o.SessionTimeout <= 0 {
+		o.SessionTimeout = defaultSessionTimeout
+	}
+	if o.Warning == nil {
+		o.Warning = func() string { return "" }
+	}
+	return o
+}
+
+// ListenAndServe serves HTTP at an address until ctx ends: MCP at /mcp, /healthz for
+// whether the process lives, /readyz for whether it takes requests. Then it takes no
+// more requests, lets calls go on for Options.DrainTimeout, ends the sessions and
+// returns nil. Any other error is why it cannot serve.
+func (s *Server) ListenAndServe(ctx context.Context, address string, o HTTPOptions) error {
+	o = o.withDefaults()
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", address, err)
+	}
+	local := isLoopback(ln.Addr())
+	if !local && o.Tokens == nil && !o.Insecure {
+		return errors.Join(fmt.Errorf("%s can be reached from other machines, and no tokens are asked for: name a token file, listen on 127.0.0.1, or say that it is meant to be insecure", ln.Addr()), ln.Close())
+	}
+	if o.Tokens != nil {
+		s.private.Store(true)
+	}
+	d, err := newDoor(s, o, local)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	srv := &http.Server{
+		Handler: s.mux(d, o), TLSConfig: o.TLS, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
+	}
+	if o.Listening != nil {
+		o.Listening(ln.Addr())
+	}
+	served := make(chan error, 1)
+	go func() {
+		if o.TLS != nil {
+			served <- srv.ServeTLS(ln, "", "")
+			return
+		}
+		served <- srv.Serve(ln)
+	}()
+	select {
+	case err = <-served:
+		s.shutdown(srv)
+		return err
+	case <-ctx.Done():
+	}
+	s.shutdown(srv)
+	<-served
+	return nil
+}
+
+// shutdown stops taking connections, drains the calls and ends what still hangs.
+func (s *Server) shutdown(srv *http.Server) {
+	closing := make(chan error, 1)
+	ctx, stop := context.WithTimeout(context.Background(), max(0, s.opts.DrainTimeout)+writeTimeout)
+	defer stop()
+	s.calls.refuse()
+	go func() { closing <- srv.Shutdown(ctx) }()
+	s.drain()
+	for session := range s.sdk.Sessions() {
+		_ = session.Close() // ends its streams, which Shutdown waits for
+	}
+	if err := <-closing; err != nil {
+		s.opts.Logger.Warn("connections did not end in time and are cut", slog.Any("error", err))
+		_ = srv.Close()
+	}
+}
+
+func (s *Server) mux(d *door, o HTTPOptions) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", d)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		writeState(w, http.StatusOK, map[string]any{"alive": true})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		state, code := map[string]any{"ready": true, "tools": len(s.set.Load().listed)}, http.StatusOK
+		if s.calls.stopping() {
+			state, code = map[string]any{"ready": false, "reason": errStopping.Error()}, http.StatusServiceUnavailable
+		}
+		if text := o.Warning(); text != "" {
+			state["warning"] = text
+		}
+		writeState(w, code, state)
+	})
+	return mux
+}
+
+func writeState(w http.ResponseWriter, code int, state map[string]any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(state) // the client is gone
+}
+
+func isLoopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}

@@ -1,0 +1,213 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// offers is what a catalog offered at one time. It never changes.
+type offers struct {
+	listed []listed // in the order of their names
+	byName map[string]Offer
+	sum    [sha256.Size]byte // of what is listed
+	checks map[string]bool   // tools that the SDK knows too; see headerTools
+}
+
+type listed struct {
+	name string
+	tool *sdk.Tool
+	// legacy is the tool for clients of 2025-11-25 and older.
+	legacy *sdk.Tool
+}
+
+// Refresh reads the catalog again. When what is listed changed, clients that have a
+// session or listen for changes are told so.
+func (s *Server) Refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.set.Load()
+	next := newOffers(s.catalog.Offers())
+	s.headerTools(old, next)
+	s.set.Store(next)
+	if old.byName != nil && old.sum != next.sum {
+		s.opts.Logger.Info("tools changed", slog.Int("tools", len(next.listed)))
+		// The SDK tells clients when one of its own tools changes.
+		s.sdk.AddTool(&sdk.Tool{Name: bell, InputSchema: json.RawMessage(`{"type":"object"}`)}, unreachable)
+	}
+}
+
+// bell is a tool of the SDK that no client can see or call.
+const bell = "toolctl-list-changed"
+
+func unreachable(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+}
+
+// headerTools gives the SDK the tools that mirror arguments in headers (MCP
+// specification 2026-07-28, x-mcp-header), which its transport compares before the
+// request gets here. It takes no others: it would read every schema anew.
+func (s *Server) headerTools(old, next *offers) {
+	next.checks = map[string]bool{}
+	for _, l := range next.listed {
+		raw, _ := l.tool.InputSchema.(json.RawMessage)
+		if l.name != bell && bytes.Contains(raw, []byte(`"x-mcp-header"`)) && s.addTool(l.tool) {
+			next.checks[l.name] = true
+		}
+	}
+	for name := range old.checks {
+		if !next.checks[name] {
+			s.sdk.RemoveTools(name)
+		}
+	}
+}
+
+// addTool adds a tool to the SDK, which panics on one that it does not like.
+func (s *Server) addTool(t *sdk.Tool) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.opts.Logger.Warn("headers of a tool cannot be checked", slog.String("tool", t.Name), slog.Any("reason", p))
+		}
+	}()
+	s.sdk.AddTool(t, unreachable)
+	return true
+}
+
+func newOffers(all []Offer) *offers {
+	o := &offers{byName: make(map[string]Offer, len(all))}
+	for i, name := range wireNames(all) {
+		if name == "" {
+			continue
+		}
+		o.byName[name] = all[i]
+		if !all[i].Hidden {
+			t := wireTool(name, all[i].Tool)
+			o.listed = append(o.listed, listed{name, t, legacyTool(t)})
+		}
+	}
+	slices.SortFunc(o.listed, func(a, b listed) int { return strings.Compare(a.name, b.name) })
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	for _, l := range o.listed {
+		_ = enc.Encode(l.tool) // a schema that is no JSON changes nothing and is not ready
+	}
+	h.Sum(o.sum[:0])
+	return o
+}
+
+// wireTool is a tool as clients see it (MCP specification, server/tools, Tool).
+func wireTool(name string, t *v1.Tool) *sdk.Tool {
+	w := &sdk.Tool{Name: name, Description: t.Spec.Description, InputSchema: withRootType(t.Spec.InputSchema)}
+	if len(t.Spec.OutputSchema) > 0 {
+		w.OutputSchema = t.Spec.OutputSchema
+	}
+	if h := t.Spec.Hints; h != nil {
+		w.Title = h.Title
+		if h.ReadOnly != nil || h.Destructive != nil || h.Idempotent != nil || h.OpenWorld != nil {
+			w.Annotations = &sdk.ToolAnnotations{
+				ReadOnlyHint:    h.ReadOnly != nil && *h.ReadOnly,
+				IdempotentHint:  h.Idempotent != nil && *h.Idempotent,
+				DestructiveHint: h.Destructive, OpenWorldHint: h.OpenWorld,
+			}
+		}
+	}
+	return w
+}
+
+// legacyTool is the tool without an output schema that older clients cannot read:
+// until 2025-11-25 its root type is object.
+func legacyTool(t *sdk.Tool) *sdk.Tool {
+	out, ok := t.OutputSchema.(json.RawMessage)
+	if !ok || rootType(out) == `"object"` {
+		return t
+	}
+	old := *t
+	old.OutputSchema = nil
+	return &old
+}
+
+// withRootType gives an input schema that names no root type the one that clients
+// ask for. Arguments are an object anyway, so it means the same.
+func withRootType(schema json.RawMessage) json.RawMessage {
+	body := bytes.TrimSpace(schema)
+	if rootType(body) != "" || len(body) < 2 || body[0] != '{' {
+		return schema
+	}
+	rest := bytes.TrimSpace(body[1:])
+	if rest[0] != '}' {
+		rest = append([]byte{','}, rest...)
+	}
+	return append(json.RawMessage(`{"type":"object"`), rest...)
+}
+
+func rootType(schema json.RawMessage) string {
+	var root struct {
+		Type json.RawMessage `json:"type"`
+	}
+	if json.Unmarshal(schema, &root) != nil {
+		return ""
+	}
+	return string(root.Type)
+}
+
+// lookup finds a tool by the name that clients know. It waits for the catalog only
+// when the name is not known yet.
+func (s *Server) lookup(ctx context.Context, name string) (Offer, bool) {
+	if o, ok := s.set.Load().byName[name]; ok {
+		return o, true
+	}
+	s.catalog.Settle(ctx)
+	o, ok := s.set.Load().byName[name]
+	return o, ok
+}
+
+// listTools answers tools/list, in the order of the names. A cursor names the last
+// tool of the page before, so a list that changes between two pages neither repeats
+// nor skips one that stayed.
+func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (sdk.Result, error) {
+	after := ""
+	if req.Params != nil && req.Params.Cursor != "" {
+		last, err := base64.RawURLEncoding.DecodeString(req.Params.Cursor)
+		if err != nil || len(last) == 0 {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server: begin again without one"}
+		}
+		after = string(last)
+	}
+	s.catalog.Settle(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all := s.set.Load().listed
+	from, found := slices.BinarySearchFunc(all, after, func(l listed, name string) int { return strings.Compare(l.name, name) })
+	if found {
+		from++
+	}
+	page := all[from:min(from+s.opts.PageSize, len(all))]
+	res := &sdk.ListToolsResult{Tools: make([]*sdk.Tool, len(page)), Cacheable: sdk.Cacheable{CacheScope: "public"}}
+	s.cacheable(&res.Cacheable)
+	modern := isModern(req.ProtocolVersion())
+	for i, l := range page {
+		if res.Tools[i] = l.legacy; modern {
+			res.Tools[i] = l.tool
+		}
+	}
+	if from+len(page) < len(all) {
+		res.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(page[len(page)-1].name))
+	}
+	return res, nil
+}
+
+// modernVersion is the first version of MCP without sessions.
+const modernVersion = "2026-07-28"
+
+func isModern(version string) bool { return version >= modernVersion }

@@ -1,0 +1,252 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Catalog is what a [Server] serves. All methods may be called by many goroutines
+// at once.
+type Catalog interface {
+	// Offers returns what is known now of the tools. It does not wait.
+	Offers() []Offer
+	// Settle returns when everything that is still being found out has been, such as
+	// the tools of servers that start, or when ctx ends. It must return soon in any case.
+	Settle(ctx context.Context)
+	// Call carries out a call of the tool whose Offer.Name is call.Tool. The errors are
+	// those of api/v1, and a result may come with an error.
+	Call(ctx context.Context, call v1.Call) (v1.Result, error)
+}
+
+// Offer is one tool of a [Catalog].
+//
+// Clients know it by metadata.name, in which every character that is no letter,
+// digit, "_" or "-" becomes "_". Tools whose names are then equal go by
+// namespace__name, all of them; a name that is still not the only one, or is longer
+// than 64, is cut and ends in eight digits of a hash of Name. A tool whose
+// metadata.name is legal as it is keeps it against those that had to be changed.
+type Offer struct {
+	// Tool is the tool as a manifest.
+	Tool *v1.Tool
+	// Name is what [Catalog.Call] takes for this tool and no other.
+	Name string
+	// Hidden tools are not listed: nobody can call them now. A client that knows one is
+	// told why by Catalog.Call.
+	Hidden bool
+}
+
+// Options configure a [Server]; the zero value works.
+type Options struct {
+	// Name and Version are what the server says of itself. Default: "toolctl" and "0".
+	Name, Version string
+	// Logger takes a line for each call and for what goes wrong. Default: none.
+	Logger *slog.Logger
+	// PageSize is the most tools in one answer of tools/list. Default: 1000.
+	PageSize int
+	// MaxCalls is the most calls that run at once; one more is refused. Default: 1024.
+	MaxCalls int
+	// DrainTimeout is how long calls may go on when the server stops, before they are
+	// cancelled. Default: 10 seconds. Below 0 they are cancelled at once.
+	DrainTimeout time.Duration
+}
+
+const (
+	defaultPageSize     = 1000
+	defaultMaxCalls     = 1024
+	defaultDrainTimeout = 10 * time.Second
+)
+
+// Server is one MCP server for any number of clients. Make it with [New].
+type Server struct {
+	catalog Catalog
+	opts    Options
+	sdk     *sdk.Server
+	run     string // names the life of this server, for sessions that have no other name
+
+	mu  sync.Mutex // held while the list is made
+	set atomic.Pointer[offers]
+
+	calls   calls
+	private atomic.Bool // lists are for one client only
+}
+
+// New makes a server of what a catalog offers. Call [Server.Refresh] when that changes.
+func New(c Catalog, o Options) *Server {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.PageSize <= 0 {
+		o.PageSize = defaultPageSize
+	}
+	if o.MaxCalls <= 0 {
+		o.MaxCalls = defaultMaxCalls
+	}
+	if o.DrainTimeout == 0 {
+		o.DrainTimeout = defaultDrainTimeout
+	}
+	s := &Server{catalog: c, opts: o, run: rand.Text()}
+	s.calls.idle = make(chan struct{})
+	close(s.calls.idle)
+	s.calls.ctx, s.calls.stop = context.WithCancelCause(context.Background())
+	impl := &sdk.Implementation{Name: cmp.Or(o.Name, "toolctl"), Version: cmp.Or(o.Version, "0")}
+	s.sdk = sdk.NewServer(impl, &sdk.ServerOptions{
+		Logger:       slog.New(quiet{o.Logger.Handler()}),
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
+		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { s.cacheable(c) },
+	})
+	s.sdk.AddReceivingMiddleware(s.receive)
+	s.set.Store(&offers{})
+	s.Refresh()
+	return s
+}
+
+// Methods that the server answers itself. The SDK answers the others.
+const (
+	methodList = "tools/list"
+	methodCall = "tools/call"
+)
+
+// receive is the SDK's way into the server. The SDK has no recover of its own: a
+// panic anywhere under a request would end the process.
+func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.opts.Logger.ErrorContext(ctx, "panic while a request was served", slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			}
+		}()
+		switch r := req.(type) {
+		case *sdk.ListToolsRequest:
+			if method == methodList {
+				return s.listTools(ctx, r)
+			}
+		case *sdk.CallToolRequest:
+			if method == methodCall {
+				return s.callTool(ctx, r)
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+func (s *Server) cacheable(c *sdk.Cacheable) {
+	if s.private.Load() {
+		c.CacheScope = "private"
+	}
+}
+
+// calls counts the calls that run, so that a server that stops can wait for them.
+type calls struct {
+	ctx  context.Context // ends when calls must end; a call's own context ends with it
+	stop context.CancelCauseFunc
+
+	mu       sync.Mutex
+	running  int
+	draining bool
+	idle     chan struct{} // closed while nothing runs
+}
+
+var (
+	errStopping = errors.New("the server is stopping")
+	errBusy     = errors.New("too many calls at once: call again later")
+)
+
+// begin takes part in the count; it fails once the server stops.
+func (c *calls) begin(limit int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.draining:
+		return errStopping
+	case c.running >= limit:
+		return errBusy
+	}
+	if c.running++; c.running == 1 {
+		c.idle = make(chan struct{})
+	}
+	return nil
+}
+
+func (c *calls) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running--; c.running == 0 {
+		close(c.idle)
+	}
+}
+
+// refuse makes every later call fail, and returns what closes when none runs.
+func (c *calls) refuse() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.draining = true
+	return c.idle
+}
+
+func (c *calls) stopping() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.draining
+}
+
+// drain lets the calls that run end within Options.DrainTimeout, then cancels them
+// and waits for them. No call begins after it.
+func (s *Server) drain() {
+	idle := s.calls.refuse()
+	patience := time.NewTimer(max(0, s.opts.DrainTimeout))
+	defer patience.Stop()
+	select {
+	case <-idle:
+	case <-patience.C:
+		s.opts.Logger.Warn("calls did not end in time and are cancelled")
+	}
+	s.calls.stop(errStopping)
+	<-idle
+}
+
+// hash names a secret, such as a session id, in places where it must not stand.
+func hash(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// quiet makes the SDK's lines on every session debugging, and keeps its warnings.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
+	if l < slog.LevelWarn {
+		l = slog.LevelDebug
+	}
+	return q.Handler.Enabled(ctx, l)
+}
+
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level < slog.LevelWarn {
+		r.Level = slog.LevelDebug
+	} else {
+		r.Level = slog.LevelWarn // what it calls an error is a client's mistake
+	}
+	return q.Handler.Handle(ctx, r)
+}
+
+func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
+func (q quiet) WithGroup(g string) slog.Handler      { return quiet{q.Handler.WithGroup(g)} }

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxLine is the longest message on stdin, in bytes.
+const maxLine = 16 << 20
+
+// ServeStdio serves one client over a pair of streams (MCP specification,
+// transports, stdio), until the client closes its side or ctx ends. Requests that
+// came before the end of in are answered. When ctx ends, calls may go on for
+// Options.DrainTimeout. When in is an [io.Closer] it is closed at the end, so that
+// nothing is left reading it. out gets nothing but messages.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	line := &stdio{Transport: &sdk.IOTransport{Reader: reader{in}, Writer: writer{out}, MaxLineLength: maxLine}}
+	session, err := s.sdk.Connect(context.WithoutCancel(ctx), line, nil)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	select {
+	case err = <-ended:
+		s.drain()
+	case <-ctx.Done():
+		s.drain()
+		_ = session.Close() // waits for the answers to be written
+		err = <-ended
+	}
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		err = nil
+	}
+	return err
+}
+
+// stdio is the SDK's transport whose end waits for the answers to what was asked: the
+// SDK cancels every request when its input ends, and a client may well write its
+// requests, close its side and read on.
+type stdio struct{ sdk.Transport }
+
+func (t *stdio) Connect(ctx context.Context) (sdk.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &stdioConn{Connection: c, open: map[jsonrpc.ID]bool{}, answered: make(chan struct{}, 1), closed: make(chan struct{})}, nil
+}
+
+type stdioConn struct {
+	sdk.Connection
+	answered chan struct{} // holds a token when open has shrunk
+	closed   chan struct{}
+	close    sync.Once
+
+	mu   sync.Mutex
+	open map[jsonrpc.ID]bool // requests without an answer
+}
+
+// methodListen is a request that is answered when the session ends.
+const methodListen = "subscriptions/listen"
+
+func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Connection.Read(ctx)
+	if err != nil {
+		c.wait(ctx)
+		return m, err
+	}
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() && r.Method != methodListen {
+		c.mu.Lock()
+		c.open[r.ID] = true
+		c.mu.Unlock()
+	}
+	return m, nil
+}
+
+func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, m)
+	if r, ok := m.(*jsonrpc.Response); ok {
+		c.mu.Lock()
+		delete(c.open, r.ID)
+		c.mu.Unlock()
+		select {
+		case c.answered <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
+
+// wait returns when everything is answered; calls have their timeouts.
+func (c *stdioConn) wait(ctx context.Context) {
+	for {
+		c.mu.Lock()
+		n := len(c.open)
+		c.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-c.answered:
+		case <-c.closed:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *stdioConn) Close() error {
+	c.close.Do(func() { close(c.closed) })
+	return c.Connection.Close()
+}
+
+type reader struct{ io.Reader }
+
+func (r reader) Close() error {
+	if c, ok := r.Reader.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// writer leaves its stream open, which is not ours to close.
+type writer struct{ io.Writer }
+
+func (writer) Close() error { return nil }
