@@ -32,6 +32,7 @@ var layout = map[string]struct{ may, never []string }{
 	"pkg/store":       {may: []string{"api/v1"}},
 	"pkg/mcp":         {may: []string{"api/v1", "pkg/redact", "pkg/netaddr"}},
 	"pkg/mcp/mcptest": {may: []string{"api/v1"}},
+	"pkg/mcp/server":  {may: []string{"api/v1"}},
 	"pkg/mcpconfig":   {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
 	"pkg/lock":        {may: []string{"api/v1"}, never: []string{sdk}},
 	"pkg/inspect":     {may: []string{"api/v1"}, never: []string{"github.com/"}},
@@ -39,7 +40,7 @@ var layout = map[string]struct{ may, never []string }{
 	"schemas":         {may: []string{"api/v1"}},
 	"schemas/gen":     {may: []string{"api/v1"}},
 	"cmd/toolctl": {may: []string{"api/v1", "pkg/manifest", "pkg/validate", "pkg/policy", "pkg/registry", "pkg/executors",
-		"pkg/openapi", "pkg/store", "pkg/mcp", "pkg/lock", "pkg/inspect", "pkg/mcpconfig", "pkg/scenario", "schemas"}},
+		"pkg/openapi", "pkg/store", "pkg/mcp", "pkg/mcp/server", "pkg/lock", "pkg/inspect", "pkg/mcpconfig", "pkg/scenario", "schemas"}},
 }
 
 const (

@@ -39,6 +39,12 @@ type Item struct {
 	Reasons []v1.Fault
 	// Server is the MCPServer that offers the tool; zero for what a manifest declares.
 	Server v1.Key
+	// Blocked is the refusal that every call of the tool gets from its policies; nil when
+	// some call may pass. Such a tool need not be offered to a model.
+	Blocked *v1.PolicyError
+	// FullName is the name of a tool that fits no other: namespace/name, or
+	// namespace/server__tool for what a server offers; "" for other kinds.
+	FullName string
 }
 
 // Reason returns the first reason in one line, "" when the item is ready.
@@ -61,7 +67,11 @@ func (i Item) Tool() *v1.Tool {
 
 func (e *entry) item() Item {
 	reasons := slices.Concat(e.reasons(), reasonFaults(e.refused), reasonFaults(e.unready))
-	return Item{Object: e.object, Ready: len(reasons) == 0, Reasons: reasons, Server: e.server}
+	it := Item{Object: e.object, Ready: len(reasons) == 0, Reasons: reasons, Server: e.server}
+	if e.tool != nil {
+		it.Blocked, it.FullName = e.tool.chain.Blocked(), e.tool.fullName()
+	}
+	return it
 }
 
 // List returns the objects that fit a query. The error says that the selector
