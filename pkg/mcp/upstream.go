@@ -43,6 +43,7 @@ type upstream struct {
 	failures int       // in a row
 	notTill  time.Time // no session is opened before
 	lastErr  error     // why there is no session
+	died     bool      // it ended after it had been opened
 	known    lists     // what the server last listed
 	dirty    bool      // the server said that its lists changed
 	refresh  bool      // a goroutine reads them anew
@@ -76,7 +77,8 @@ func (u *upstream) unavailable(format string, args ...any) error {
 }
 
 // acquire returns the session, opening it when there is none. Who gets it must
-// release it. While the server is left alone after failures, it fails at once.
+// release it. While the server is left alone after failures, it fails at once; a
+// short pause after a death it waits out.
 func (u *upstream) acquire(ctx context.Context) (*session, error) {
 	for {
 		u.mu.Lock()
@@ -91,9 +93,15 @@ func (u *upstream) acquire(ctx context.Context) (*session, error) {
 		}
 		if u.opening == nil {
 			if wait := u.notTill.Sub(u.owner.opts.Now()); wait > 0 {
-				err := u.leftAlone(wait)
+				err, short := u.leftAlone(wait), u.died && wait <= maxPause
 				u.mu.Unlock()
-				return nil, err
+				if !short {
+					return nil, err
+				}
+				if err := u.pause(ctx, wait); err != nil {
+					return nil, err
+				}
+				continue
 			}
 			u.begin(ctx)
 		}
@@ -107,6 +115,23 @@ func (u *upstream) acquire(ctx context.Context) (*session, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+	}
+}
+
+// maxPause is the longest back-off that a call waits out.
+const maxPause = time.Second
+
+// pause waits until a server that died may be started again.
+func (u *upstream) pause(ctx context.Context, wait time.Duration) error {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-u.closing:
+		return u.unavailable("the server is no longer in use")
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -236,7 +261,7 @@ const (
 // a session that worked, and then after a time that doubles. A fault of the
 // manifest is not the server's, and costs nothing to look at again.
 func (u *upstream) failed(err error, worked bool) {
-	u.lastErr = err
+	u.lastErr, u.died = err, worked
 	var invalid *v1.ValidationError
 	if errors.As(err, &invalid) {
 		return
