@@ -43,7 +43,7 @@ func (a *authServer) handle(_ int, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Header.Get("Authorization") != fmt.Sprintf("Bearer token-number-%d", a.tokens.Load()) {
-		http.Error(w, "stale "+r.Header.Get("Authorization"), 401)
+		http.Error(w, "stale "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 		return
 	}
 	io.WriteString(w, `{"ok":true}`)

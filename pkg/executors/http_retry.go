@@ -118,7 +118,7 @@ func (c *httpCall) read(resp *http.Response) error {
 // asked after the headers and, when it said no, again after the body.
 func (c *httpCall) again(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if c.handled && err == nil || ctx.Err() != nil || c.attempts >= c.p.attempts {
-		return false, nil
+		return false, nil //nolint:nilerr // an error here would replace that of the attempt
 	}
 	reason := ""
 	switch {

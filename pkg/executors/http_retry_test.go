@@ -202,7 +202,7 @@ func TestHTTPObeysRetryAfter(t *testing.T) {
 func TestHTTPDoesNotWaitPastTheDeadline(t *testing.T) {
 	srv, n := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
-		http.Error(w, "come later", 429)
+		http.Error(w, "come later", http.StatusTooManyRequests)
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -490,7 +490,7 @@ func TestHTTPTLS(t *testing.T) {
 
 // TestHTTPLogsNoSecrets reads the log of attempts.
 func TestHTTPLogsNoSecrets(t *testing.T) {
-	srv, _ := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { http.Error(w, r.Header.Get("Authorization"), 503) })
+	srv, _ := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { http.Error(w, r.Header.Get("Authorization"), http.StatusServiceUnavailable) })
 	var log bytes.Buffer
 	h := newTestHTTP(t, map[string]string{"KEY": "topsecret"}, func(o *Options) {
 		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -135,7 +135,7 @@ func (c *Chain) used(ctx context.Context, counters Counters, rules []*rule, req 
 // explain is the verdict of the rule asked alone; UsedAfter is as for a refused call.
 func (r *rule) explain(tool string, used int64, req Request) Verdict {
 	v := Verdict{Policy: r.policy.name, Rule: r.name, Source: r.source}
-	ok := true
+	var ok bool
 	switch {
 	case r.count == nil:
 		ok, v.Message = r.judge(tool)

@@ -161,9 +161,9 @@ func checkMagic(path string) error {
 	var head [len(magic)]byte
 	n, err := io.ReadFull(f, head[:])
 	switch {
-	case err == io.EOF, string(head[:n]) == magic:
+	case errors.Is(err, io.EOF), string(head[:n]) == magic:
 		return nil
-	case err != nil && err != io.ErrUnexpectedEOF:
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("store %q: %w", path, cause(err))
 	}
 	return fmt.Errorf("store %q: %w: it is no database: move the file away and apply the manifests again, or choose another with --store", path, ErrDamaged)

@@ -29,7 +29,10 @@ func (s *Store) write(ctx context.Context, durable bool, fn func(c *sql.Conn) er
 			if _, err := c.ExecContext(ctx, "PRAGMA synchronous=FULL"); err != nil {
 				return err
 			}
-			defer c.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous=NORMAL")
+			defer func() {
+				// Should it fail, the connection goes on being slow and safe.
+				_, _ = c.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous=NORMAL")
+			}()
 		}
 		return s.transact(ctx, c, "BEGIN IMMEDIATE", fn)
 	}))
@@ -71,7 +74,7 @@ func (s *Store) transact(ctx context.Context, c *sql.Conn, begin string, fn func
 		if _, rerr := c.ExecContext(final, "ROLLBACK"); rerr != nil && s.name != memory {
 			// SQLite may have rolled back by itself. A connection of which we do
 			// not know that is not used again; closing it rolls back for certain.
-			c.Raw(func(any) error { return driver.ErrBadConn })
+			_ = c.Raw(func(any) error { return driver.ErrBadConn })
 		}
 	}()
 	if err := fn(c); err != nil {

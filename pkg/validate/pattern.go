@@ -54,11 +54,6 @@ func treeSize(re *syntax.Regexp) int {
 	return min(size, maxPatternSize+1) // so that nested repeats do not overflow
 }
 
-func needsBacktracking(pattern string) bool {
-	_, err := syntax.Parse(pattern, syntax.Perl)
-	return err != nil
-}
-
 // A stopwatch bounds the backtracking matches of one validation. It belongs to
 // one compiled schema and is used by one validation at a time.
 type stopwatch struct {
