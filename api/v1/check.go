@@ -185,8 +185,9 @@ func (r *fieldRule) checkBounds(f reflect.Value, path string, fs *[]Fault) {
 }
 
 // Nearest returns the candidate that s was probably meant to be: the same
-// letters in another case, or at most a third of the letters different. It
-// returns "" when none is near.
+// letters in another case, at most a third of the letters different, or the one
+// that s is the first words of, as timeout is of timeout_ms. It returns "" when
+// none is near.
 func Nearest(s string, candidates []string) string {
 	best, bestDist := "", max(1, len(s)/3)+1
 	for _, c := range candidates {
@@ -195,6 +196,17 @@ func Nearest(s string, candidates []string) string {
 		}
 		if d := editDistance(strings.ToLower(s), strings.ToLower(c), bestDist); d < bestDist {
 			best, bestDist = c, d
+		}
+	}
+	if best != "" || len(s) < 3 {
+		return best
+	}
+	for _, c := range candidates {
+		if rest, ok := strings.CutPrefix(c, strings.ToLower(s)); ok && (rest[0] == '_' || rest[0] == '-') {
+			if best != "" {
+				return "" // two begin so
+			}
+			best = c
 		}
 	}
 	return best

@@ -164,7 +164,7 @@ func TestNearest(t *testing.T) {
 	names := []string{"description", "input_schema", "mock_result", "timeout_ms"}
 	for in, want := range map[string]string{
 		"descripton": "description", "Description": "description", "inputSchema": "input_schema", "mock-result": "mock_result",
-		"timout_ms": "timeout_ms", "xyz": "", "": "", "decsription": "description",
+		"timout_ms": "timeout_ms", "timeout": "timeout_ms", "input": "input_schema", "in": "", "mock_resul_t": "mock_result", "xyz": "", "": "", "decsription": "description",
 	} {
 		if got := v1.Nearest(in, names); got != want {
 			t.Errorf("Nearest(%q) = %q; want %q", in, got, want)

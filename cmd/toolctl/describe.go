@@ -146,7 +146,7 @@ func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it reg
 	}
 	fmt.Fprintln(out, "Spec:")
 	for l := range strings.Lines(string(spec)) {
-		fmt.Fprint(out, "  "+l)
+		fmt.Fprintln(out, strings.TrimRight("  "+l, " \n"))
 	}
 	return nil
 }

@@ -55,9 +55,7 @@ func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Fault {
 	switch o := e.object.(type) {
 	case *v1.Tool:
 		more = e.tool.checkSchemas()
-		if !hasError(e.faults) && !hasError(more) {
-			more = append(more, e.tool.checkExecution()...)
-		}
+		more = append(more, e.tool.checkExecution(hasError(e.faults) || hasError(more))...)
 	case *v1.ToolPolicy:
 		more = s.checkPolicy(o)
 	case *v1.Prompt:
@@ -105,14 +103,22 @@ func (t *tool) checkSchemas() []v1.Fault {
 	return fs
 }
 
-// checkExecution finds what would fail every call of a tool whose schemas are sound.
-func (t *tool) checkExecution() []v1.Fault {
+// checkExecution finds what would fail every call of a tool. When it is broken
+// already, what is said of a whole block is left out: it may only follow from that.
+func (t *tool) checkExecution(broken bool) []v1.Fault {
+	s := &t.spec.Spec
+	if mode := t.spec.Mode(); mode == v1.ModeLive && s.HTTP == nil || mode == v1.ModeMCP && s.MCP == nil {
+		return nil
+	}
 	var fs []v1.Fault
 	if t.out != nil && t.spec.ExecutorName() == v1.ModeMock && t.spec.Spec.MockTemplate == "" && len(t.spec.Spec.MockResult) > 0 {
 		fs = t.staticFaults()
 	}
 	if c, ok := t.executor.(Checker); ok {
 		fs = append(fs, c.Check(t.spec)...)
+	}
+	if broken {
+		fs = slices.DeleteFunc(fs, func(f v1.Fault) bool { return strings.Count(f.Path, "/") < 2 || f.Path == "/spec/mode" })
 	}
 	return fs
 }

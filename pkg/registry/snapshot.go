@@ -122,6 +122,7 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 	if len(t.Spec.OutputSchema) > 0 {
 		p.out = r.schemas.Schema(t.Spec.OutputSchema, draft)
 	}
+	p.executor = r.executors[t.ExecutorName()]
 	if hasError(e.faults) {
 		return p
 	}
@@ -132,8 +133,6 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 		e.closed = &v1.Fault{Expected: "a policy that can be read", Got: "a broken one", Message: fmt.Sprintf("policy %q is broken and might have refused the call: mend %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))}
 	}
 	p.chain = s.policy.For(policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels})
-	name := t.ExecutorName()
-	p.executor = r.executors[name]
 	switch {
 	case p.executor == nil:
 		notReady("/spec/mode", "no executor for mode %q", t.Mode())
