@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/scenario"
+)
+
+func writeFiles(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func toolctl(t *testing.T, wantExit int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), args, strings.NewReader(""), &out, &errs); code != wantExit {
+		t.Fatalf("toolctl %s: exit %d, want %d\n%s%s", strings.Join(args, " "), code, wantExit, out.String(), errs.String())
+	}
+	return out.String(), errs.String()
+}
+
+// What was recorded from a real API plays the same when the API is gone.
+func TestRecordHTTPAndReplay(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("city") == "Atlantis" {
+			http.Error(w, `{"error":"no such place"}`, http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"city":%q,"degrees":12.5,"token":"t0ken"}`, r.URL.Query().Get("city"))
+	}))
+	dir := writeFiles(t, map[string]string{
+		"tool.yaml": `apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: degrees}
+spec:
+  description: Degrees
+  input_schema: {type: object, properties: {city: {type: string}}, required: [city]}
+  http: {url: "` + api.URL + `/?city={{.city}}", allow_private_network: true}
+`,
+		"play/scenario.yaml": `apiVersion: toolctl.dev/v1
+kind: Scenario
+metadata: {name: degrees}
+spec:
+  mocks: {degrees: {cassette: calls.yaml}}
+  turns:
+  - calls:
+    - {tool: degrees, args: {city: Oslo}, expect: {result: {equals: {city: Oslo, degrees: 12.5, token: "[REDACTED]"}}}}
+    - {tool: degrees, args: {city: Atlantis}, expect: {error: {type: execution_failed, message: "404"}}}
+`})
+	tool, cassette := filepath.Join(dir, "tool.yaml"), filepath.Join(dir, "play", "calls.yaml")
+	toolctl(t, exitOK, "record", "-f", tool, "--cassette", cassette, "--", "call", "degrees", "-a", "city=Oslo")
+	_, real := toolctl(t, exitFailed, "record", "-f", tool, "--cassette", cassette, "--append", "--", "call", "degrees", "-a", "city=Atlantis")
+	api.Close()
+	toolctl(t, exitUnavailable, "call", "-f", tool, "degrees", "-a", "city=Oslo") // it is really gone
+	out, _ := toolctl(t, exitOK, "test", tool, filepath.Join(dir, "play"), "-v")
+	first, _, _ := strings.Cut(strings.TrimPrefix(real, "recorded 1 call in "+cassette+"\nerror: "), "\n")
+	if !strings.Contains(out, first) {
+		t.Errorf("the real error was %q, the played one is in\n%s", first, out)
+	}
+}
+
+func TestUpdateText(t *testing.T) {
+	const head = "apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"
+	tests := map[string]struct {
+		before, after string
+		field, value  string
+		err           string
+	}{
+		"a scalar": {
+			before: "  turns:\n  - calls:\n    - tool: a\n      expect:\n        result: {n: 1}   # one\n\n    # next\n    - {tool: b}\n",
+			field:  "/spec/turns/0/calls/0/expect/result/n", value: `2`,
+			after: "  turns:\n  - calls:\n    - tool: a\n      expect:\n        result: {n: 2} # one\n\n    # next\n    - {tool: b}\n",
+		},
+		"a text that YAML would read otherwise": {
+			before: "  turns:\n  - calls:\n    - {tool: a, expect: {result: x}}\n",
+			field:  "/spec/turns/0/calls/0/expect/result", value: `"no"`,
+			after: "  turns:\n  - calls:\n    - {tool: a, expect: {result: \"no\"}}\n",
+		},
+		"a missing expectation": {
+			before: "  turns:\n    - calls:\n        - tool: a\n          args: {b: 1}\n  assertions: []\n",
+			field:  "/spec/turns/0/calls/0/expect", value: `{"status":"failed","error":{"type":"timeout"}}`,
+			after: "  turns:\n    - calls:\n        - tool: a\n          args: {b: 1}\n          expect:\n            status: failed\n            error:\n              type: timeout\n  assertions: []\n",
+		},
+		"calls on one line make the turn be written": {
+			before: "  turns:\n  - user: x\n    calls: [{tool: a, expect: {status: failed}}]\n  - calls: [{tool: b}]\n",
+			field:  "/spec/turns/0/calls/0/expect/status", value: `"complete"`,
+			after: "  turns:\n  - user: x\n    calls: [{tool: a, expect: {status: complete}}]\n  - calls: [{tool: b}]\n",
+		},
+		"what is gone is removed": {
+			before: "  turns:\n  - calls:\n    - tool: a\n      expect: {result: {a: 1, b: 2}}\n",
+			field:  "/spec/turns/0/calls/0/expect/result/b",
+			after:  "  turns:\n  - calls:\n    - tool: a\n      expect: {result: {a: 1}}\n",
+		},
+		"nothing but one line": {
+			before: "  turns: [{calls: [{tool: a}]}]\n", field: "/spec/turns/0/calls/0/expect", value: `{"status":"failed"}`,
+			err: errFlow.Error(),
+		},
+		"a place that is not there": {
+			before: "  turns:\n  - calls:\n    - {tool: a}\n", field: "/spec/turns/0/calls/3/expect", value: `{"status":"failed"}`,
+			err: "spec.turns[0].calls[3].expect is not there any more",
+		},
+	}
+	s := v1.NewObject(v1.KindScenario).(*v1.Scenario)
+	s.Metadata.Name = "s"
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			u := scenario.Update{Field: tt.field}
+			if tt.value != "" {
+				u.Value = []byte(tt.value)
+			}
+			other := "# first\nkind: Tool\n---\n"
+			got, err := updateText([]byte(other+head+tt.before), s, []scenario.Update{u})
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Fatalf("error %v, want %s", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(other+head+tt.after, string(got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if _, faults := manifest.Decode("s.yaml", got, manifest.Options{}); slices.ContainsFunc(faults, func(f v1.Fault) bool { return strings.Contains(f.Message, "not YAML") }) {
+				t.Errorf("no YAML: %v", faults)
+			}
+		})
+	}
+}
+
+// The scenarios are played again when a file changes, and the command ends with ctx.
+func TestWatch(t *testing.T) {
+	const tool = "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: a}\nspec: {description: a, input_schema: {type: object}, mock_result: %d}\n"
+	dir := writeFiles(t, map[string]string{
+		"tool.yaml":         fmt.Sprintf(tool, 1),
+		"sub/scenario.yaml": "apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: s}\nspec: {turns: [{calls: [{tool: a, expect: {result: 2}}]}]}\n",
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	r, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"test", "--watch", dir}, strings.NewReader(""), w, w)
+		w.Close()
+	}()
+	lines := bufio.NewScanner(r)
+	until := func(want string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), want) {
+				return
+			}
+		}
+		t.Fatalf("the output ended without %q", want)
+	}
+	until("1 scenario: 1 failed")
+	until("watching")
+	if err := os.WriteFile(filepath.Join(dir, "tool.yaml"), fmt.Appendf(nil, tool, 2), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	until("1 scenario: 1 passed")
+	until("watching")
+	stop()
+	for lines.Scan() { // what is left
+	}
+	if code := <-ended; code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// The elements and attributes that the JUnit schema of Jenkins (junit-10.xsd) has.
+var junitSchema = map[string]struct{ attrs, required, children []string }{
+	"testsuites": {[]string{"name", "time", "tests", "failures", "disabled", "errors"}, nil, []string{"testsuite"}},
+	"testsuite":  {[]string{"name", "tests", "failures", "errors", "time", "disabled", "skipped", "timestamp", "hostname", "id", "package", "group", "file", "log", "url", "version"}, []string{"name", "tests", "failures", "errors"}, []string{"properties", "testcase", "system-out", "system-err"}},
+	"testcase":   {[]string{"name", "time", "classname", "group"}, []string{"name"}, []string{"skipped", "error", "failure", "system-out", "system-err"}},
+	"failure":    {[]string{"type", "message"}, nil, nil},
+	"error":      {[]string{"type", "message"}, nil, nil},
+	"skipped":    {[]string{"type", "message"}, nil, nil},
+	"system-out": {},
+}
+
+func TestJUnit(t *testing.T) {
+	dir := writeFiles(t, map[string]string{
+		"a.yaml": "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: a}\nspec: {description: a, input_schema: {type: object}, mock_result: \"<\\u0001&>\"}\n---\n" +
+			"apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: fails}\nspec: {turns: [{calls: [{tool: a, expect: {result: 2}}]}]}\n---\n" +
+			"apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: passes}\nspec: {turns: [{calls: [{tool: a}]}]}\n",
+		"b.yaml": "apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: invalid}\nspec: {tools: [none], turns: [{calls: [{tool: a}]}]}\n---\n" +
+			"apiVersion: promptkit.altairalabs.ai/v1\nkind: Scenario\nmetadata: {name: skipped}\nspec: {turns: [{role: user, content: hi}]}\n",
+	})
+	out, _ := toolctl(t, exitInvalid, "test", dir, "-o", "junit")
+	dec := xml.NewDecoder(strings.NewReader(out))
+	var stack []string
+	seen := map[string]int{}
+	counts := map[string]string{}
+	for {
+		token, err := dec.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("not XML: %v\n%s", err, out)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			name := e.Name.Local
+			rule, known := junitSchema[name]
+			if !known {
+				t.Fatalf("unknown element %s", name)
+			}
+			if len(stack) > 0 && !slices.Contains(junitSchema[stack[len(stack)-1]].children, name) {
+				t.Errorf("%s within %s", name, stack[len(stack)-1])
+			}
+			var have []string
+			for _, a := range e.Attr {
+				if !slices.Contains(rule.attrs, a.Name.Local) {
+					t.Errorf("%s has an attribute %s", name, a.Name.Local)
+				}
+				have = append(have, a.Name.Local)
+				if name == "testsuites" {
+					counts[a.Name.Local] = a.Value
+				}
+			}
+			for _, r := range rule.required {
+				if !slices.Contains(have, r) {
+					t.Errorf("%s has no attribute %s", name, r)
+				}
+			}
+			stack, seen[name] = append(stack, name), seen[name]+1
+		case xml.EndElement:
+			stack = stack[:len(stack)-1]
+		}
+	}
+	for element, n := range map[string]int{"testsuites": 1, "testsuite": 2, "testcase": 4, "failure": 1, "error": 1, "skipped": 1} {
+		if seen[element] != n {
+			t.Errorf("%d of %s, want %d", seen[element], element, n)
+		}
+	}
+	for attr, n := range map[string]int{"tests": 4, "failures": 1, "errors": 1} {
+		if counts[attr] != strconv.Itoa(n) {
+			t.Errorf("%s=%q, want %d", attr, counts[attr], n)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package scenario_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/scenario"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+func TestCover(t *testing.T) {
+	objects, scenarios := decode(t, `
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: t}
+spec:
+  description: t
+  input_schema:
+    type: object
+    required: [a, list]
+    properties:
+      a: {enum: [1, 2.0, x]}
+      b: {type: string}
+      list: {type: array, items: {type: object, required: [id], properties: {id: {$ref: "#/$defs/id"}}}}
+    $defs: {id: {type: string, enum: [p, q]}}
+  mock_result: 1
+---
+apiVersion: toolctl.dev/v1
+kind: ToolPolicy
+metadata: {name: p}
+spec: {blocklist: [nothing], max_total_tool_calls: 3, limits: [{max_calls: 100, per: day}]}
+---
+apiVersion: toolctl.dev/v1
+kind: Scenario
+metadata: {name: s}
+spec:
+  turns:
+  - calls:
+    - {tool: t, args: {a: 1, list: [{id: q}]}}
+    - {tool: t, args: {a: 2, list: [{}]}, expect: {status: failed}}
+    - {tool: t, args: {a: x, list: []}}
+    - {tool: t, args: {a: x, list: []}}
+    - {tool: t, args: {a: x, list: []}, expect: {policy: {decision: deny}}}
+`)
+	cov := scenario.Cover(objects, runAll(t, objects, scenarios, options()))
+	var got []string
+	for _, o := range slices.Concat(cov.Tools, cov.Policies) {
+		got = append(got, fmt.Sprintf("%s %d/%d calls %d", o.Name, o.Covered, o.Total, o.Calls))
+		for _, item := range o.Items {
+			if !item.Covered {
+				got = append(got, "not: "+item.Kind+" "+item.Name)
+			}
+		}
+	}
+	want := []string{
+		"t 10/15 calls 5",
+		"not: property /b",
+		`not: enum /list/*/id "p"`,
+		"not: required /a", "not: required /list",
+		"not: error execution",
+		"p 1/3 calls 1", "not: rule blocklist", "not: rule limits[0]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if cov.Covered != 11 || cov.Total != 18 || cov.Percent != 61.1 {
+		t.Errorf("got %d of %d, %g%%", cov.Covered, cov.Total, cov.Percent)
+	}
+}
+
+func TestGenerate(t *testing.T) {
+	tests := map[string]string{
+		"scalars":   `{"type":"object","required":["a","b","c","d"],"properties":{"a":{"type":"integer","minimum":5,"maximum":6},"b":{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1.2},"c":{"type":"boolean"},"d":{"type":"null"}}}`,
+		"texts":     `{"type":"array","minItems":3,"items":{"type":"string","minLength":12,"maxLength":14}}`,
+		"formats":   `{"type":"object","required":["a","b","c","d","e","f","g","h"],"properties":{"a":{"format":"date-time"},"b":{"format":"email"},"c":{"format":"uuid"},"d":{"format":"uri"},"e":{"format":"ipv4"},"f":{"format":"ipv6"},"g":{"format":"date"},"h":{"format":"time"}}}`,
+		"pattern":   `{"type":"string","pattern":"^[A-Z]{2}-[0-9]{3,5}(x|y)?$"}`,
+		"choices":   `{"oneOf":[{"type":"object","required":["k"],"properties":{"k":{"const":"a"}}},{"type":"array","items":{"enum":[1,2]}}]}`,
+		"all of":    `{"allOf":[{"$ref":"#/$defs/base"},{"required":["more"],"properties":{"more":{"type":"integer","multipleOf":7}}}],"$defs":{"base":{"type":"object","required":["id"],"properties":{"id":{"type":"string"}}}}}`,
+		"recursive": `{"$ref":"#/$defs/node","$defs":{"node":{"type":"object","required":["v"],"properties":{"v":{"type":"integer"},"next":{"$ref":"#/$defs/node"}}}}}`,
+		"draft-07":  `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","required":["a"],"properties":{"a":{"type":["string","null"]}}}`,
+		"no type":   `{"properties":{"a":{"minimum":3}}}`,
+	}
+	for name, schema := range tests {
+		t.Run(name, func(t *testing.T) {
+			tool := &v1.Tool{Header: v1.Header{Metadata: v1.Metadata{Name: "t"}}, Spec: v1.ToolSpec{OutputSchema: json.RawMessage(schema)}}
+			check := validate.NewCache(validate.Options{}).Schema(tool.Spec.OutputSchema, validate.Draft2020)
+			seen := map[string]bool{}
+			for seed := range int64(20) {
+				got, err := scenario.Generate(tool, seed)
+				if err != nil {
+					t.Fatal(err)
+				}
+				faults, err := check.ValidateJSON(got)
+				if err != nil || len(faults) > 0 {
+					t.Fatalf("seed %d: %s does not fit: %v %v", seed, got, faults, err)
+				}
+				again, err := scenario.Generate(tool, seed)
+				if err != nil || string(again) != string(got) {
+					t.Fatalf("seed %d gave %s, then %s (%v)", seed, got, again, err)
+				}
+				seen[string(got)] = true
+			}
+			if len(seen) < 2 {
+				t.Errorf("20 seeds gave only %v", seen)
+			}
+		})
+	}
+	for name, schema := range map[string]string{"nothing fits": `{"type":"integer","minimum":2,"maximum":1}`, "no schema": ``} {
+		t.Run(name, func(t *testing.T) {
+			tool := &v1.Tool{Header: v1.Header{Metadata: v1.Metadata{Name: "t"}}, Spec: v1.ToolSpec{OutputSchema: json.RawMessage(schema)}}
+			if got, err := scenario.Generate(tool, 1); err == nil || !strings.Contains(err.Error(), `tool "t"`) {
+				t.Errorf("got %s, %v; want an error that names the tool", got, err)
+			}
+		})
+	}
+}
+
+func TestReadResponses(t *testing.T) {
+	raw, faults := manifest.ToJSON("m.yaml", []byte(`
+defaultResponse: hi
+scenarios:
+  s:
+    defaultResponse: hi
+    turns:
+      1: {response: Paid., type: tool_calls, tool_calls: [{name: pay, arguments: {amount: 4}}]}
+      2: Thank you.
+`))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	responses, faults := scenario.ReadResponses(raw)
+	var got []string
+	for _, f := range faults {
+		got = append(got, f.String())
+	}
+	want := []string{
+		`warning: /defaultResponse: "defaultResponse" is not read: only scripted turns are`,
+		`warning: /scenarios/s/defaultResponse: "defaultResponse" is not read: only scripted turns are`,
+		`warning: /scenarios/s/turns/1/type: "type" is not read: only response and tool_calls are`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatal(diff)
+	}
+	objects, scenarios := decode(t, weatherTool+`
+apiVersion: promptkit.altairalabs.ai/v1alpha1
+kind: Scenario
+metadata: {name: s}
+spec:
+  turns:
+  - role: user
+    content: pay
+    assertions: [{type: tool_args, params: {tool_name: pay, expected_args: {amount: 4}}}, {type: content_matches, params: {pattern: Paid}}]
+  - {role: user, content: thanks}
+  conversation_assertions: [{type: contains, params: {patterns: [thank YOU, more]}}]
+`)
+	o := options()
+	o.Responses = responses
+	res := runAll(t, objects, scenarios, o).Scenarios[0]
+	wantFailures := []string{`0.0 contains: expected a text with "more", got "Paid.\nThank you." @/spec/assertions/0`}
+	if diff := cmp.Diff(wantFailures, texts(res)); diff != "" {
+		t.Error(diff)
+	}
+	var warnings []string
+	for _, f := range res.Warnings {
+		warnings = append(warnings, f.Message)
+	}
+	if diff := cmp.Diff([]string{`assertion "content_matches" is not about tools: it is not judged`}, warnings); diff != "" {
+		t.Error(diff)
+	}
+
+	bad := map[string]string{
+		`[]`: "expected an object, got array", `{}`: "expected scenarios, got nothing", `{"scenarios":{"s":{"turns":{"0":"x"}}}}`: `expected the number of a turn, from 1, got "0"`,
+		`{"scenarios":{"s":{"turns":{"1":5}}}}`:                  "expected a text or an object, got number",
+		`{"scenarios":{"s":{"turns":{"1":{"tool_calls":"x"}}}}}`: "expected a list of calls with name and arguments, got string",
+	}
+	for text, message := range bad {
+		r, faults := scenario.ReadResponses(json.RawMessage(text))
+		if r != nil || !slices.ContainsFunc(faults, func(f v1.Fault) bool { return f.Message == message }) {
+			t.Errorf("%s: got %v, want %q", text, faults, message)
+		}
+	}
+}
+
+func TestTimeoutOfAScenario(t *testing.T) {
+	objects, scenarios := load(t, "\n  turns: [{calls: [{tool: pay}]}]")
+	o := options()
+	o.Timeout = time.Nanosecond
+	res := runAll(t, objects, scenarios, o).Scenarios[0]
+	if got := texts(res); res.Status != scenario.Failed || len(got) == 0 || !strings.Contains(got[len(got)-1], "timed out after 1ns") {
+		t.Errorf("%s: %q", res.Status, got)
+	}
+}
+
+func TestFromExamples(t *testing.T) {
+	objects, _ := decode(t, `
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: t, namespace: n}
+spec:
+  description: t
+  input_schema: {type: object}
+  examples: [{args: {a: 1}, expect: {result: {b: 2}}}, {expect: {status: failed}}]
+  mock_result: {b: 3}
+`)
+	tool := objects[0].(*v1.Tool)
+	tool.Fields = map[string]v1.Source{"/spec/examples/1/expect/status": {File: "t.yaml", Line: 8}, "/spec/examples/10": {Line: 1}}
+	res := runAll(t, objects, []*v1.Scenario{scenario.FromExamples(tool)}, options()).Scenarios[0]
+	want := []string{
+		"1.1 result $.b: expected 2, got 3 @/spec/turns/0/calls/0/expect/result/b",
+		"2.1 status: expected failed, got complete @/spec/turns/1/calls/0/expect/status",
+	}
+	if diff := cmp.Diff(want, texts(res)); diff != "" {
+		t.Error(diff)
+	}
+	if at := res.Failures[1].Source; at.Line != 8 {
+		t.Errorf("the place is %s", at)
+	}
+	tool.Spec.Examples = nil
+	if scenario.FromExamples(tool) != nil {
+		t.Error("a tool without examples has a scenario")
+	}
+}
+
+// FuzzRun plays whatever can be read: nothing may panic, hang or reach a network, and
+// what does not pass says why.
+func FuzzRun(f *testing.F) {
+	f.Add([]byte(weatherTool + "apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: s}\nspec:\n  mocks: {pay: {responses: [{when: 'args.amount > 1', fault: {kind: schema_violation}}, {template: '{{.a}}'}]}}\n  turns: [{calls: [{tool: pay, args: {amount: 1}, expect: {result: {'$..a': {gt: 1}}}}]}]\n  assertions: [{type: tools_called, params: {tools: [pay]}}]\n"))
+	f.Add([]byte("apiVersion: promptkit.altairalabs.ai/v1\nkind: Scenario\nmetadata: {name: s}\nspec: {turns: [{role: user, content: x, assertions: [{type: tool_args, params: {}}]}]}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		objects, _ := manifest.Decode("f.yaml", data, manifest.Options{})
+		var scenarios []*v1.Scenario
+		for _, o := range objects {
+			if s, ok := o.(*v1.Scenario); ok {
+				scenarios = append(scenarios, s)
+			}
+		}
+		o := options()
+		o.Timeout = 5 * time.Second
+		for _, res := range runAll(t, objects, scenarios, o).Scenarios {
+			if res.Status == "" || res.Status != scenario.Passed && res.Status != scenario.Skipped && len(res.Failures) == 0 {
+				t.Errorf("%s: %q without a failure", res.Name, res.Status)
+			}
+		}
+	})
+}
