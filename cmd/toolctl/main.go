@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -19,13 +20,18 @@ func main() {
 
 // run is the whole program; it touches no global state and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{in: stdin, out: stdout, err: stderr, env: os.LookupEnv}
+	out := &output{w: stdout}
+	a := &app{in: stdin, out: out, err: stderr, env: os.LookupEnv}
 	root := newRootCmd(a)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
-	if err := root.ExecuteContext(ctx); err != nil {
+	err := root.ExecuteContext(ctx)
+	if err == nil || errors.Is(err, out.err) {
+		err = out.lost()
+	}
+	if err != nil {
 		return a.report(err)
 	}
 	return exitOK

@@ -58,7 +58,7 @@ Output formats (-o): yaml (the default), json.`,
 				if err != nil {
 					return statusError{exitInvalid, err.Error()}
 				}
-				mocks[shortName(t)] = v1.MockResponse{Result: json.RawMessage(result)}
+				mocks[shortName(t)] = v1.MockResponse{Result: result}
 			}
 			if format == "json" {
 				return printJSON(a.out, mocks)

@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 
 	"golang.org/x/term"
@@ -32,8 +34,37 @@ func (a *app) format(known ...string) (string, error) {
 	return "", usagef("%s", msg)
 }
 
+// output is stdout. It remembers the first error, so that no command has to look
+// at each line it prints: what could not be written is never a success.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// lost says what could not be written. Whoever closed the pipe knows already.
+func (o *output) lost() error {
+	switch {
+	case o.err == nil:
+		return nil
+	case errors.Is(o.err, syscall.EPIPE), errors.Is(o.err, io.ErrClosedPipe):
+		return statusError{code: exitFailed}
+	}
+	return fmt.Errorf("the output could not be written: %w", plainError(o.err))
+}
+
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		w = o.w
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

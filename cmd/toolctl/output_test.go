@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// failing is a stdout that takes no more.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestOutputThatIsLost(t *testing.T) {
+	commands := [][]string{
+		{"validate", "../../manifests"},
+		{"validate", "../../manifests", "-o", "json"},
+		{"list", "-f", "../../manifests"},
+		{"list", "-f", "../../manifests", "-o", "name"},
+		{"call", "-f", "../../manifests", "get-weather", "-a", "location=Oslo"},
+		{"describe", "-f", "../../manifests", "tool/get-weather"},
+		{"apply", "-f", "../../manifests/weather.yaml", "--store", ":memory:"},
+		{"explain", "tool"},
+		{"completion", "bash"},
+		{"version"},
+		{"--help"},
+	}
+	for _, tt := range []struct {
+		name, want string
+		err        error
+	}{
+		{"a full disk", "error: the output could not be written: no space left on device\n", syscall.ENOSPC},
+		{"a closed pipe", "", syscall.EPIPE},
+	} {
+		for _, args := range commands {
+			t.Run(tt.name+"/"+strings.Join(args, " "), func(t *testing.T) {
+				var stderr bytes.Buffer
+				code := run(t.Context(), args, strings.NewReader(""), failing{tt.err}, &stderr)
+				if code != exitFailed || stderr.String() != tt.want {
+					t.Errorf("exit %d, %q; want %d, %q", code, stderr.String(), exitFailed, tt.want)
+				}
+			})
+		}
+	}
+	if code := run(t.Context(), []string{"version"}, strings.NewReader(""), io.Discard, io.Discard); code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+}
