@@ -32,6 +32,8 @@ type httpLink struct {
 	head  http.Header // sent to the server's own origin only
 	oauth oauthHandler
 	max   int // bytes of one message
+	now   func() time.Time
+	stale func() // takes the session out of use once its calls have ended
 
 	streams sync.WaitGroup
 
@@ -167,11 +169,37 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.sent.Store(true)
 		x.status.Store(int32(resp.StatusCode))
 	}
+	if req.Header.Get("Mcp-Method") == "subscriptions/listen" {
+		finish = l.listening(resp, finish)
+	}
 	resp.Body = &body{ReadCloser: resp.Body, left: l.limit(resp), finish: finish}
 	if l.sse {
 		return resp, nil
 	}
 	return l.show(req, resp, x, release)
+}
+
+// shortListen is how long a stream of changes lives at least. What ends sooner was
+// never meant to stay, and opening it again would go on for ever.
+const shortListen = 5 * time.Second
+
+// listening watches over the stream on which a server without sessions tells of
+// changes (subscriptions/listen, MCP 2026-07-28). The SDK does not open it again, so
+// its end is the end of the session.
+func (l *httpLink) listening(resp *http.Response, finish func()) func() {
+	if resp.StatusCode >= 300 || mediaType(resp) != "text/event-stream" {
+		return finish
+	}
+	began := l.now()
+	return func() {
+		finish()
+		l.mu.Lock()
+		off := l.off
+		l.mu.Unlock()
+		if !off && l.now().Sub(began) > shortListen {
+			l.stale()
+		}
+	}
 }
 
 // noStream is the answer of a server that offers no standing stream (MCP

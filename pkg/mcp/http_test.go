@@ -220,6 +220,68 @@ func TestLostSessionIsOpenedAgain(t *testing.T) {
 	}
 }
 
+// A server without sessions tells of changes on one long response; after its end
+// nobody would hear of them.
+func TestLostStreamOfChangesIsOpenedAgain(t *testing.T) {
+	var streams atomic.Int32
+	end := make(chan struct{})
+	inner := mcpHandler(t, &sdk.StreamableHTTPOptions{Stateless: true})
+	h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") != "subscriptions/listen" {
+			inner.ServeHTTP(w, r)
+			return
+		}
+		n := streams.Add(1)
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		if n == 1 {
+			go func() {
+				select {
+				case <-end:
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
+		}
+		inner.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	var clock atomic.Int64
+	u := open(t, mcp.Options{Now: func() time.Time { return time.Unix(clock.Load(), 0) }}, web("s", h.URL))
+	if _, err := u.Call(t.Context(), key("s"), "echo", nil, false); err != nil {
+		t.Fatal(err)
+	}
+	clock.Add(60)
+	close(end)
+	for stop := time.Now().Add(5 * time.Second); streams.Load() < 2; {
+		if time.Now().After(stop) {
+			t.Fatal("the stream is not opened again")
+		}
+		if _, err := u.Call(t.Context(), key("s"), "echo", nil, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st, _ := u.State(key("s")); st.Starts != 2 {
+		t.Errorf("%d starts", st.Starts)
+	}
+}
+
+// A tool that asks for input of a person gets none, and is not called again and again.
+func TestInputThatNobodyCanGive(t *testing.T) {
+	var calls atomic.Int32
+	s := newSDKServer()
+	s.AddTool(&sdk.Tool{Name: "ask", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		calls.Add(1)
+		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": &sdk.ElicitParams{Message: "which?", RequestedSchema: json.RawMessage(`{"type":"object"}`)}}}, nil
+	})
+	h := serve(t, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true}))
+	u := open(t, mcp.Options{}, web("s", h.URL))
+	_, err := u.Call(t.Context(), key("s"), "ask", nil, true)
+	var refused *v1.MCPError
+	if !errors.As(err, &refused) || refused.Code == 0 || calls.Load() != 1 || !strings.Contains(err.Error(), "elicitation") {
+		t.Errorf("%d calls, %v", calls.Load(), err)
+	}
+}
+
 func TestCloseEndsTheSessionOnTheServer(t *testing.T) {
 	var ended atomic.Int32
 	inner := mcpHandler(t, nil)

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -59,6 +60,8 @@ func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, err
 			return a.result, attempt, nil
 		case err == nil:
 			return nil, attempt, u.unavailable("the server's answer was lost")
+		case a != nil && ctx.Err() == nil: // it asks for input, such as a form that a person fills in
+			return nil, attempt, u.refused(s, &answer{err: &jsonrpc.Error{Message: "the server's answer cannot be used: " + plain(err)}})
 		}
 		if ctx.Err() != nil {
 			return nil, attempt, ctx.Err()
