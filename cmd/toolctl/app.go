@@ -28,6 +28,7 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) (string, bool)
+	log      *slog.Logger // of a command that logs in its own way, else nil
 	// recorder takes what executors do; nil when nothing is recorded.
 	recorder *scenario.Recorder
 
@@ -42,6 +43,9 @@ type app struct {
 }
 
 func (a *app) logger() *slog.Logger {
+	if a.log != nil {
+		return a.log
+	}
 	level := slog.LevelWarn
 	if a.verbose {
 		level = slog.LevelDebug

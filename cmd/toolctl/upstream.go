@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/inspect"
@@ -28,6 +29,22 @@ type upstream struct {
 	held    func(v1.Key) bool // whether a server is held to the lock
 	lock    lock.File
 	lockErr error // why there is no lock
+
+	published atomic.Pointer[func()] // see onPublish
+}
+
+// onPublish sets what is called after the registry was given news of a server.
+func (u *upstream) onPublish(f func()) { u.published.Store(&f) }
+
+// notReady returns the servers that did not answer when they were last asked.
+func (u *upstream) notReady() []v1.Key {
+	var keys []v1.Key
+	for _, k := range u.Servers() {
+		if s, ok := u.State(k); ok && !s.Ready {
+			keys = append(keys, k)
+		}
+	}
+	return keys
 }
 
 // usableServers returns the MCPServer manifests without a fault.
@@ -58,6 +75,9 @@ func (a *app) newUpstream(objects []v1.Object, allowPrivate bool) *upstream {
 	u.Upstreams = mcp.NewUpstreams(servers, a.mcpOptions(allowPrivate, func(k v1.Key) {
 		if s, ok := u.State(k); ok {
 			u.publish(s)
+			if f := u.published.Load(); f != nil {
+				(*f)()
+			}
 		}
 	}))
 	return u

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+)
+
+type serveOptions struct {
+	*app
+	http         string
+	tokenFile    string
+	insecure     bool
+	tlsCert      string
+	tlsKey       string
+	hosts        []string
+	origins      []string
+	maxCalls     int
+	drain        time.Duration
+	allowPrivate bool
+}
+
+func newServeCmd(a *app) *cobra.Command {
+	o := &serveOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the tools as one MCP server",
+		Long: `Serve the tools as one MCP server: those that manifests declare and those that
+MCP servers offer. Each call takes the road of every call: the arguments are
+mended and validated, the policies asked, the result validated, masked and
+written to the audit. Tools that are not ready, or that a policy always refuses,
+are not listed.
+
+Without --http it speaks over stdin and stdout, for a client that starts it, and
+ends when the client closes stdin. With --http it listens: MCP at /mcp, for
+clients of all versions up to 2026-07-28, and /healthz and /readyz.
+
+The log goes to stderr, as JSON.`,
+		Example: `  toolctl serve -f manifests/
+  toolctl serve --http 127.0.0.1:8080
+  toolctl serve --http :8443 --token-file tokens --tls-cert cert.pem --tls-key key.pem`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.http, "http", "", "address to listen at, such as 127.0.0.1:8080 (default: stdin and stdout)")
+	f.StringVar(&o.tokenFile, "token-file", "", "file of bearer tokens, a line NAME:HEX for each, where HEX is the token's SHA-256; needs --http")
+	f.BoolVar(&o.insecure, "insecure", false, "listen where other machines reach it although no tokens are asked for; needs --http")
+	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate for HTTPS; needs --http and --tls-key")
+	f.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the certificate's key")
+	f.StringArrayVar(&o.hosts, "allowed-host", nil, "name that clients may know the server by; may be repeated; needs --http")
+	f.StringArrayVar(&o.origins, "allowed-origin", nil, "web page that may use the server, such as http://localhost:6274; may be repeated; needs --http")
+	f.IntVar(&o.maxCalls, "max-calls", 1024, "most calls that run at once")
+	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")
+	f.BoolVar(&o.allowPrivate, "allow-private-network", false, "let HTTP tools reach loopback and private addresses")
+	return cmd
+}
+
+func (o *serveOptions) check(cmd *cobra.Command) error {
+	if o.http == "" {
+		for _, name := range []string{"token-file", "insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin"} {
+			if cmd.Flags().Changed(name) {
+				return usagef("--%s needs --http: over stdin and stdout there is one client, which started this program", name)
+			}
+		}
+		if slices.Contains(o.files, "-") {
+			return usagef("-f - and serving over stdin exclude each other: use files, or --http")
+		}
+	}
+	switch {
+	case (o.tlsCert == "") != (o.tlsKey == ""):
+		return usagef("--tls-cert and --tls-key belong together")
+	case o.maxCalls < 1:
+		return usagef("--max-calls %d: expected 1 or more", o.maxCalls)
+	case o.drain < 0:
+		return usagef("--drain-timeout %s: expected 0s or more", o.drain)
+	}
+	return nil
+}
+
+func (o *serveOptions) run(ctx context.Context) error {
+	h, err := o.httpOptions()
+	if err != nil {
+		return err
+	}
+	level := slog.LevelInfo
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	o.log = slog.New(slog.NewJSONHandler(o.err, &slog.HandlerOptions{Level: level}))
+	w, err := o.open(ctx, workspaceOptions{executors: executors.Options{AllowPrivateNetwork: o.allowPrivate}})
+	if err != nil {
+		return err
+	}
+	defer o.closing(w)
+	o.logFaults(w)
+
+	c := newCatalog(o.app, w)
+	drain := o.drain
+	if drain == 0 {
+		drain = -1
+	}
+	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, DrainTimeout: drain})
+	stop := c.watchUpstreams(ctx, s)
+	defer stop()
+	if o.http == "" {
+		return s.ServeStdio(ctx, o.in, o.out)
+	}
+	return s.ListenAndServe(ctx, o.http, h)
+}
+
+func (o *serveOptions) httpOptions() (server.HTTPOptions, error) {
+	h := server.HTTPOptions{Insecure: o.insecure, AllowedHosts: o.hosts, AllowedOrigins: o.origins}
+	if o.tokenFile != "" {
+		f, err := os.Open(o.tokenFile)
+		if err != nil {
+			return h, usagef("--token-file: %w", err)
+		}
+		defer f.Close()
+		if h.Tokens, err = server.ReadTokens(f); err != nil {
+			return h, statusError{exitInvalid, fmt.Sprintf("%s: %s", o.tokenFile, strings.ReplaceAll(err.Error(), "\n", "\n  "))}
+		}
+	}
+	scheme := "http"
+	if o.tlsCert != "" {
+		pair, err := tls.LoadX509KeyPair(o.tlsCert, o.tlsKey)
+		if err != nil {
+			return h, statusError{exitInvalid, fmt.Sprintf("--tls-cert %s, --tls-key %s: %s", o.tlsCert, o.tlsKey, err)}
+		}
+		h.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		scheme = "https"
+	}
+	h.Listening = func(at net.Addr) { o.log.Info("listening", "url", scheme+"://"+at.String()+"/mcp") }
+	return h, nil
+}
+
+// logFaults logs what is wrong with the manifests that are served all the same.
+func (a *app) logFaults(w *workspace) {
+	if w.set == nil {
+		return
+	}
+	for _, f := range w.set.Faults {
+		if !f.IsWarning() {
+			a.log.Warn("manifest fault", "fault", f.String())
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// catalog is a workspace as pkg/mcp/server asks for one.
+type catalog struct {
+	*app
+	w       *workspace
+	settled chan struct{} // closed when every MCP server was asked once
+}
+
+func newCatalog(a *app, w *workspace) *catalog {
+	return &catalog{app: a, w: w, settled: make(chan struct{})}
+}
+
+func (c *catalog) Offers() []server.Offer {
+	page, err := c.w.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.namespace})
+	if err != nil { // no selector is given that could be malformed
+		c.log.Error("list the tools", "error", err)
+	}
+	offers := make([]server.Offer, len(page.Items))
+	for i, it := range page.Items {
+		offers[i] = server.Offer{Tool: it.Tool(), Name: it.FullName, Hidden: !it.Ready || it.Blocked != nil}
+	}
+	return offers
+}
+
+func (c *catalog) Settle(ctx context.Context) {
+	select {
+	case <-c.settled:
+	case <-ctx.Done():
+	}
+}
+
+func (c *catalog) Call(ctx context.Context, call v1.Call) (v1.Result, error) {
+	return c.w.reg.Execute(ctx, call)
+}
+
+// retryServers is how often a server that is not ready is asked again.
+const retryServers = 15 * time.Second
+
+// watchUpstreams asks the MCP servers what they offer and goes on asking those that
+// are not ready. The function that it returns ends that and waits for it.
+func (c *catalog) watchUpstreams(ctx context.Context, s *server.Server) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	c.w.mcp.onPublish(s.Refresh)
+	var done sync.WaitGroup
+	done.Go(func() {
+		states := c.w.mcp.discover(ctx)
+		c.logStates(states)
+		s.Refresh()
+		close(c.settled)
+		c.w.reg.Check(ctx) // schemas that do not compile take their tools out of the list
+		s.Refresh()
+		tick := time.NewTicker(retryServers)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if keys := c.w.mcp.notReady(); len(keys) > 0 {
+				c.w.mcp.discover(ctx, keys...)
+				s.Refresh()
+			}
+		}
+	})
+	return func() {
+		c.w.mcp.onPublish(func() {})
+		cancel()
+		done.Wait()
+	}
+}
+
+// logStates logs which servers are not ready, and what of their answers is left out
+// or suspicious.
+func (c *catalog) logStates(states []mcp.ServerState) {
+	for _, s := range states {
+		if !s.Ready {
+			c.log.Warn("mcp server is not ready", "server", s.Key.Name, "namespace", s.Key.Namespace, "reason", inspect.Show(s.Reason))
+		}
+		for _, text := range s.Warnings {
+			c.log.Warn("mcp server", "server", s.Key.Name, "namespace", s.Key.Namespace, "warning", inspect.Show(text))
+		}
+		for _, t := range s.Tools {
+			for _, f := range inspect.Tool(t.Tool) {
+				c.log.Warn("suspicious text", "tool", t.Tool.Metadata.Name, "field", v1.FieldPath(f.Path), "warning", f.Message)
+			}
+		}
+	}
+}
