@@ -129,7 +129,7 @@ func TestFaults(t *testing.T) {
 		// YAML
 		{name: "syntax", in: "a: b\n c: d\n", want: []string{`a.yaml:2:2: not YAML: mapping values are not allowed in this context`}},
 		{name: "syntax in the middle of a block", in: "a:\n  b: 1\n c: 2\nd: 3\n", want: []string{`a.yaml:3:2: not YAML: did not find expected key`}},
-		{name: "tab", in: "a:\n\tb: 1\n", want: []string{`a.yaml:2:2: not YAML: found character that cannot start any token`}},
+		{name: "tab", in: "a:\n\tb: 1\n", want: []string{`a.yaml:2:2: not YAML: found character that cannot start any token: the line is indented with a tab, and YAML takes spaces only`}},
 		{name: "quote not closed", in: "a: 1\nb: \"x\nc: 2\n", want: []string{`a.yaml:2:1: not YAML: found unexpected end of stream`}},
 		{name: "template", in: "a: {{ .Values.a }}\n", want: []string{`a.yaml:1:1: not a toolctl manifest: apiVersion and kind are missing; expected apiVersion toolctl.dev/v1 and one of the kinds Tool, Prompt, MCPServer, ToolPolicy, Scenario`}},
 		{name: "unknown anchor", in: "a: 1\nb: *c\n", want: []string{`a.yaml:2:1: not YAML: unknown anchor 'c' referenced`}},

@@ -27,7 +27,11 @@ func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Fault 
 		return nil
 	}
 	src := yamlErrorPlace(file, data, err)
-	return &v1.Fault{Expected: "YAML", Got: "a syntax error", Message: "not YAML: " + yamlProblem(err), Source: src}
+	problem := yamlProblem(err)
+	if indentedByTab(data, src.Line) {
+		problem += ": the line is indented with a tab, and YAML takes spaces only"
+	}
+	return &v1.Fault{Expected: "YAML", Got: "a syntax error", Message: "not YAML: " + problem, Source: src}
 }
 
 func yamlDocuments(data []byte, yield func(*yaml.Node) bool) (err error) {
@@ -62,6 +66,20 @@ func yamlProblem(err error) string {
 		}
 	}
 	return clip(msg)
+}
+
+// indentedByTab reports whether the white space before a line has a tab, which
+// YAML does not allow (YAML 1.2.2, section 6.1) and nobody can see.
+func indentedByTab(data []byte, line int) bool {
+	for ; line > 1; line-- {
+		_, after, found := bytes.Cut(data, []byte("\n"))
+		if !found {
+			return false
+		}
+		data = after
+	}
+	indent := data[:len(data)-len(bytes.TrimLeft(data, " \t"))]
+	return bytes.IndexByte(indent, '\t') >= 0
 }
 
 // yamlErrorPlace finds the line of a syntax error: the first line up to which the
