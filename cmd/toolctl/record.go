@@ -25,9 +25,9 @@ type recordOptions struct {
 func newRecordCmd(a *app) *cobra.Command {
 	o := &recordOptions{app: a}
 	cmd := &cobra.Command{
-		Use:   "record --cassette FILE -- call NAME [-a key=value]...",
+		Use:   "record --cassette FILE -- call|serve ...",
 		Short: "Record real calls in a cassette that scenarios play",
-		Long: `Run a command and record what the executors were asked and what they answered:
+		Long: `Run call or serve and record what the executors were asked and what they answered:
 arguments, results, errors and times, in YAML that can be reviewed. A scenario
 plays the file with spec.mocks.NAME.cassette.
 
@@ -35,15 +35,16 @@ Members named password, token and the like, what --redact names, and what
 spec.redact of the tool names are masked; look at the file before you commit it.
 A cassette that exists is replaced, unless --append is given.`,
 		Example: `  toolctl record -f tools/ --cassette weather.yaml -- call get-weather -a location=Oslo
-  toolctl record -f tools/ --cassette weather.yaml --append -- call get-weather -a location=Bergen`,
+  toolctl record -f tools/ --cassette weather.yaml --append -- call get-weather -a location=Bergen
+  toolctl record -f tools/ --cassette session.yaml -- serve`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.cassette == "" {
 				return usagef("--cassette FILE is missing")
 			}
-			if len(args) == 0 || args[0] != "call" {
-				return usagef("expected a command to record: call NAME")
+			inner := recordable(a, args)
+			if inner == nil {
+				return usagef("expected a command to record: call or serve")
 			}
-			inner := newCallCmd(a)
 			inner.SilenceErrors, inner.SilenceUsage = true, true
 			inner.Flags().AddFlagSet(cmd.Root().PersistentFlags())
 			inner.SetFlagErrorFunc(flagError)
@@ -61,6 +62,19 @@ A cassette that exists is replaced, unless --append is given.`,
 	return cmd
 }
 
+// recordable is the command that is recorded; nil when it is none that calls.
+func recordable(a *app, args []string) *cobra.Command {
+	if len(args) > 0 {
+		switch args[0] {
+		case "call":
+			return newCallCmd(a)
+		case "serve":
+			return newServeCmd(a)
+		}
+	}
+	return nil
+}
+
 func (o *recordOptions) run(ctx context.Context, inner *cobra.Command) error {
 	var old *scenario.Cassette
 	if o.add {
@@ -73,6 +87,9 @@ func (o *recordOptions) run(ctx context.Context, inner *cobra.Command) error {
 	ran := inner.ExecuteContext(ctx) // a call that fails is recorded too
 	c := o.recorder.Cassette()
 	n := len(c.Calls)
+	if dropped := o.recorder.Dropped(); dropped > 0 {
+		fmt.Fprintf(o.err, "warning: %s beyond the first %d are not recorded\n", count(dropped, "call"), n)
+	}
 	if n == 0 {
 		if ran == nil {
 			ran = statusError{exitFailed, "nothing was called"}

@@ -88,6 +88,47 @@ spec:
 	}
 }
 
+// What clients of serve call is recorded until it ends.
+func TestRecordServe(t *testing.T) {
+	dir := writeFiles(t, map[string]string{"tool.yaml": "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: a}\nspec: {description: a, input_schema: {type: object}, mock_result: {sum: 1}}\n"})
+	cassette := filepath.Join(dir, "calls.yaml")
+	in, client := io.Pipe()
+	answers, out := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(t.Context(), []string{"record", "-f", filepath.Join(dir, "tool.yaml"), "--cassette", cassette, "--", "serve"}, in, out, io.Discard)
+		out.Close()
+	}()
+	lines := bufio.NewScanner(answers)
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a","arguments":{"x":1}}}`,
+	} {
+		if _, err := io.WriteString(client, message+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(message, `"id"`) {
+			continue
+		}
+		for lines.Scan() && !strings.Contains(lines.Text(), `"id"`) { // notifications
+		}
+	}
+	client.Close()
+	for lines.Scan() {
+	}
+	if code := <-ended; code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+	got, err := os.ReadFile(cassette)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(got), "- tool: default/a\n  args:\n    x: 1\n  result:\n    sum: 1\n") {
+		t.Errorf("the cassette is\n%s", got)
+	}
+}
+
 func TestUpdateText(t *testing.T) {
 	const head = "apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"
 	tests := map[string]struct {

@@ -28,9 +28,13 @@ func SecretKeys() []string {
 type Recorder struct {
 	redact []string
 
-	mu    sync.Mutex
-	calls []Recorded
+	mu      sync.Mutex
+	calls   []Recorded
+	dropped int
 }
+
+// maxRecorded is how many calls a recorder keeps: a cassette is to be read by people.
+const maxRecorded = 10_000
 
 // NewRecorder returns an empty recorder that masks by the rules too, besides
 // [SecretKeys] and the tools' own.
@@ -90,7 +94,18 @@ func (r *Recorder) add(tool *v1.Tool, args json.RawMessage, res v1.Result, err e
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.calls) == maxRecorded {
+		r.dropped++
+		return
+	}
 	r.calls = append(r.calls, rec)
+}
+
+// Dropped is how many calls came after the recorder was full, at 10,000.
+func (r *Recorder) Dropped() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dropped
 }
 
 func recordError(err error, res v1.Result) *RecordedError {
