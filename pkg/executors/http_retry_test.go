@@ -490,7 +490,9 @@ func TestHTTPTLS(t *testing.T) {
 
 // TestHTTPLogsNoSecrets reads the log of attempts.
 func TestHTTPLogsNoSecrets(t *testing.T) {
-	srv, _ := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { http.Error(w, r.Header.Get("Authorization"), http.StatusServiceUnavailable) })
+	srv, _ := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		http.Error(w, r.Header.Get("Authorization"), http.StatusServiceUnavailable)
+	})
 	var log bytes.Buffer
 	h := newTestHTTP(t, map[string]string{"KEY": "topsecret"}, func(o *Options) {
 		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
