@@ -53,6 +53,7 @@ with --dry-run curl prints the HTTP request as a command.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.args, "arg", "a", nil, argsHelp)
+	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeArgs)
 	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
 	f.StringVar(&o.session, "session", "", "conversation that policies count in (default: a session of its own)")
 	f.StringVar(&o.turn, "turn", "", "turn within the session (default: calls without one share a turn)")

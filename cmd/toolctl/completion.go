@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -64,6 +66,45 @@ func (a *app) completeTools(cmd *cobra.Command, args []string, prefix string) ([
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return names(a.items(cmd, registry.Query{Kind: v1.KindTool, Namespace: a.namespace}), "", prefix), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeArgs completes -a: the names of the tool's properties, and behind "=" the
+// values of an enum.
+func (a *app) completeArgs(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	const keep = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	if len(args) == 0 {
+		return nil, keep
+	}
+	w, err := a.open(cmd.Context(), workspaceOptions{})
+	if err != nil {
+		return nil, keep
+	}
+	defer a.closing(w)
+	it, err := w.reg.Lookup(a.namespace, args[0])
+	if err != nil {
+		return nil, keep
+	}
+	var schema struct {
+		Properties map[string]struct {
+			Enum []any `json:"enum"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(it.Tool().Spec.InputSchema, &schema) != nil {
+		return nil, keep
+	}
+	var out []string
+	for name, p := range schema.Properties {
+		if !strings.HasPrefix(prefix, name+"=") {
+			out = append(out, name+"=")
+			continue
+		}
+		for _, v := range p.Enum {
+			out = append(out, fmt.Sprintf("%s=%v", name, v))
+		}
+	}
+	out = slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, prefix) })
+	slices.Sort(out)
+	return out, keep
 }
 
 // completeResources completes KIND/NAME, or KIND and then NAME.

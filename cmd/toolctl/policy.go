@@ -92,6 +92,7 @@ Output formats (-o): table, json, yaml.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&args, "arg", "a", nil, argsHelp)
+	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeArgs)
 	f.StringVar(&argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
 	f.StringVar(&session, "session", "", "conversation that policies count in (default: a session of its own)")
 	f.StringVar(&turn, "turn", "", "turn within the session")
