@@ -1,10 +1,15 @@
 package mcp
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os/exec"
 	"strconv"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
@@ -77,4 +82,66 @@ func (u *upstream) dialled(s *session, rwc io.ReadWriteCloser) link {
 // oddLine logs a line that is JSON and no message.
 func (s *session) oddLine(line []byte) {
 	s.log.Warn("the server wrote what is not JSON-RPC; it is left out", slog.String("line", s.mask(excerpt(line))))
+}
+
+// streamLink is a link over one stream of bytes: a child's pipes, or what Options.Dial opened.
+type streamLink struct {
+	s      *session
+	stream *stream
+	child  *proc.Child // nil for Options.Dial
+}
+
+func (l *streamLink) Connect(context.Context) (sdk.Connection, error) {
+	return &tapped{Connection: l.stream, s: l.s}, nil
+}
+
+func (l *streamLink) cut() { l.stream.Close() }
+
+func (l *streamLink) end() {
+	if l.child != nil {
+		l.child.Stop()
+	}
+}
+
+func (l *streamLink) outcome(wait bool) error {
+	if l.child == nil {
+		return nil
+	}
+	if wait {
+		l.waitExit()
+	}
+	select {
+	case <-l.child.Exited():
+		return fmt.Errorf("its process ended: %s", l.child.Outcome())
+	default:
+		return nil
+	}
+}
+
+// waitExit gives a child whose stream ended a moment to end too.
+func (l *streamLink) waitExit() {
+	t := time.NewTimer(500 * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-l.child.Exited():
+	case <-l.stream.closed: // by us: it will not end before it is told
+	case <-t.C:
+	}
+}
+
+// settle finds out, after the stream ended, how far a child that is dead had read.
+func (l *streamLink) settle(wait bool) {
+	if l.child == nil {
+		return
+	}
+	if wait {
+		l.waitExit()
+	}
+	select {
+	case <-l.child.Exited():
+		if n, ok := l.child.Unread(); ok {
+			l.stream.settle(n)
+		}
+	default:
+	}
 }

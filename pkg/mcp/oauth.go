@@ -220,3 +220,36 @@ func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, r
 	}
 	return found, nil
 }
+
+// withTokens adds tokens to requests, and gets one when the server refuses a request.
+type withTokens struct{ *httpLink }
+
+func (t withTokens) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.send(req)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	if err := t.oauth.Authorize(req.Context(), req, resp); err != nil {
+		return nil, err
+	}
+	return t.send(req)
+}
+
+// send sends the request with the token that there is.
+func (t withTokens) send(req *http.Request) (*http.Response, error) {
+	source, err := t.oauth.TokenSource(req.Context())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetBody != nil {
+		if req.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	if source != nil {
+		if token, err := source.Token(); err == nil {
+			req.Header.Set("Authorization", "Bearer "+token.AccessToken)
+		}
+	}
+	return t.httpLink.RoundTrip(req)
+}

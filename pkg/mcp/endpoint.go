@@ -1,0 +1,79 @@
+package mcp
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/netaddr"
+)
+
+// newTransport returns the transport of one server. Proxies are not used: behind
+// one, the address that is dialled could not be checked.
+func (r *resolver) newTransport(private bool) *http.Transport {
+	d := &net.Dialer{Timeout: 10 * time.Second}
+	if !private {
+		d.ControlContext = netaddr.CheckDial
+	}
+	return &http.Transport{
+		DialContext:            d.DialContext,
+		TLSClientConfig:        r.tls(),
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           64,
+		MaxIdleConnsPerHost:    64,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+}
+
+// mayDialPrivate says whether the server's URL may lead to a private address.
+func mayDialPrivate(spec *v1.MCPServerSpec, to *url.URL, all bool) bool {
+	if spec.AllowPrivateNetwork != nil {
+		return *spec.AllowPrivateNetwork || all
+	}
+	return all || netaddr.IsLoopbackHost(to.Hostname())
+}
+
+// endpoint reads the URL, and the headers that go with every request.
+func (r *resolver) endpoint() (*url.URL, http.Header) {
+	s := &r.server.Spec
+	to, err := url.Parse(r.expand("/spec/url", s.URL))
+	if len(r.faults) == 0 && (err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https") {
+		r.fault("/spec/url", "an http or https URL", "another", "the url is not an http or https URL once its variables are filled in")
+	}
+	head := http.Header{}
+	for k, v := range s.Headers {
+		path := v1.Pointer("/spec/headers", k)
+		v = r.expand(path, v)
+		if !validHeader(k, v) {
+			r.fault(path, "a header", "another", fmt.Sprintf("%q and its value are not a legal HTTP header", k))
+			continue
+		}
+		head.Set(k, v)
+	}
+	if a := s.Auth; a != nil {
+		switch {
+		case a.BearerEnv != "":
+			head.Set("Authorization", "Bearer "+r.variable("/spec/auth/bearer_env", a.BearerEnv))
+		case a.Basic != nil:
+			req := http.Request{Header: head}
+			req.SetBasicAuth(r.variable("/spec/auth/basic/username_env", a.Basic.UsernameEnv), r.variable("/spec/auth/basic/password_env", a.Basic.PasswordEnv))
+			r.secret(strings.TrimPrefix(head.Get("Authorization"), "Basic "))
+		}
+	}
+	return to, head
+}
+
+func validHeader(name, value string) bool {
+	for _, c := range []byte(name) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
+			return false
+		}
+	}
+	return name != "" && !strings.ContainsAny(value, "\r\n\x00")
+}
