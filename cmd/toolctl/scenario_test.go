@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +88,34 @@ spec:
 	if !strings.Contains(out, first) {
 		t.Errorf("the real error was %q, the played one is in\n%s", first, out)
 	}
+}
+
+// With --live the real tools are called, those of a turn at once, and no mock is asked.
+func TestLive(t *testing.T) {
+	both := make(chan struct{}, 2)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		both <- struct{}{}
+		for len(both) < 2 { // neither answers before both were asked
+			select {
+			case <-r.Context().Done():
+				return
+			default:
+				runtime.Gosched()
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `"real"`)
+	}))
+	defer api.Close()
+	dir := writeFiles(t, map[string]string{
+		"tool.yaml": "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: a}\nspec: {description: a, input_schema: {type: object}, mock_result: mocked, http: {url: \"" + api.URL + "\"}}\n",
+		"s.yaml":    "apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: s}\nspec: {mocks: {a: {error: mocked}}, turns: [{calls: [{tool: a, expect: {result: real}}, {tool: a, expect: {result: real}}]}]}\n",
+	})
+	toolctl(t, exitFailed, "test", dir)
+	if out, _ := toolctl(t, exitFailed, "test", dir, "--live"); !strings.Contains(out, "--allow-private-network") && !strings.Contains(out, "private") {
+		t.Errorf("a loopback address was called without leave: %s", out)
+	}
+	toolctl(t, exitOK, "test", dir, "--live", "--allow-private-network")
 }
 
 // What clients of serve call is recorded until it ends.
@@ -265,7 +295,7 @@ func TestJUnit(t *testing.T) {
 	counts := map[string]string{}
 	for {
 		token, err := dec.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -189,6 +189,22 @@ spec:
 	}
 }
 
+// A name that several namespaces have is that of the scenario's own.
+func TestNamespaces(t *testing.T) {
+	const tool = "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: t, namespace: %s}\nspec: {description: t, input_schema: {type: object}, mock_result: %s}\n---\n"
+	const s = "apiVersion: toolctl.dev/v1\nkind: Scenario\nmetadata: {name: s, namespace: %s}\nspec: {tools: %s, mocks: {%s: {responses: [{times: 1, result: mocked}, {times: 1}]}}, turns: [{calls: [{tool: t, expect: {result: mocked}}, {tool: t, expect: {result: %[1]s}}]}]}\n---\n"
+	objects, scenarios := decode(t, fmt.Sprintf(tool, "a", "a")+fmt.Sprintf(tool, "b", "b")+fmt.Sprintf(s, "a", "[t, b/t]", "t")+fmt.Sprintf(s, "b", "[a/t, b/t]", "b/t")+fmt.Sprintf(s, "c", "[a/t, b/t]", "a/t"))
+	r := runAll(t, objects, scenarios, options())
+	for _, res := range r.Scenarios[:2] {
+		if res.Status != scenario.Passed {
+			t.Errorf("namespace %s: %q", res.Namespace, texts(res))
+		}
+	}
+	if got := texts(r.Scenarios[2]); r.Scenarios[2].Status != scenario.Failed || !strings.Contains(got[0], `tool "t" not found; did you mean "a/t" or "b/t"?`) {
+		t.Errorf("namespace c: %q", got)
+	}
+}
+
 func TestTimeoutOfAScenario(t *testing.T) {
 	objects, scenarios := load(t, "\n  turns: [{calls: [{tool: pay}]}]")
 	o := options()

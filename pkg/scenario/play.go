@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -51,7 +52,7 @@ func (p *player) prepare(ctx context.Context) bool {
 	}
 	p.mocks = map[v1.Key]*mock{}
 	for _, name := range sortedKeys(p.spec.Mocks) {
-		item, err := p.reg.Lookup("", name)
+		item, err := p.reg.Lookup(p.namespace(p.reg, name), name)
 		if err != nil {
 			if other, there := p.runner.base.Lookup("", name); there == nil && p.spec.Tools != nil {
 				err = fmt.Errorf("spec.tools does not name %q", other.Tool().Metadata.Name)
@@ -189,8 +190,18 @@ func (p *player) playModel(ctx context.Context, field string, replies []v1.Model
 	}
 }
 
+// namespace restricts a name that fits tools of several namespaces to that of the
+// scenario; every other name is looked for everywhere.
+func (p *player) namespace(reg *registry.Registry, name string) string {
+	var missing *v1.NotFoundError
+	if _, err := reg.Lookup("", name); errors.As(err, &missing) && missing.Ambiguous {
+		return p.res.scenario.Namespace()
+	}
+	return ""
+}
+
 func (p *player) newCall(tool string, args json.RawMessage) v1.Call {
-	return v1.Call{Tool: tool, Args: args, Session: scenarioName(p.res.scenario), Turn: strconv.Itoa(p.turn)}
+	return v1.Call{Tool: tool, Namespace: p.namespace(p.reg, tool), Args: args, Session: scenarioName(p.res.scenario), Turn: strconv.Itoa(p.turn)}
 }
 
 // execute makes calls and enters them in the report. Mocked ones are made one after
@@ -237,7 +248,7 @@ func (p *player) record(asked v1.Call, res v1.Result, executed bool) Call {
 			c.Args = json.RawMessage(encode(string(asked.Args)))
 		}
 	}
-	if item, err := p.reg.Lookup("", asked.Tool); err == nil {
+	if item, err := p.reg.Lookup(asked.Namespace, asked.Tool); err == nil {
 		tool := item.Tool()
 		c.key = tool.Key()
 		if len(tool.Spec.Redact) > 0 {

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -54,6 +55,9 @@ func (p *player) find(kind, field string, names []string) ([]v1.Key, bool) {
 	keys, ok := make([]v1.Key, 0, len(names)), true
 	for i, name := range names {
 		item, err := p.runner.base.Get(kind, "", name)
+		if missing := (*v1.NotFoundError)(nil); errors.As(err, &missing) && missing.Ambiguous {
+			item, err = p.runner.base.Get(kind, p.res.scenario.Namespace(), name)
+		}
 		if err != nil {
 			at := v1.Pointer(field, strconv.Itoa(i))
 			p.fail(Failure{What: "scenario", Message: err.Error(), Field: at, Source: p.source(at)})
