@@ -129,11 +129,28 @@ func (o *verifyOptions) playExamples(ctx context.Context, w *workspace, scenario
 			return live.open(ctx, o.app, objects, counters, o.allowPrivate)
 		}
 	}
-	runner, err := scenario.New(w.reg.Objects(), opts)
+	runner, err := scenario.New(strict(w.reg.Objects()), opts)
 	if err != nil {
 		return nil, err
 	}
 	return runner.Run(ctx, scenarios), nil
+}
+
+// strict returns the objects with every tool's results held to its schema, also where
+// calls only warn of drift: it is drift that is looked for.
+func strict(objects []v1.Object) []v1.Object {
+	out := slices.Clone(objects)
+	for i, obj := range objects {
+		t, ok := obj.(*v1.Tool)
+		if !ok || t.Spec.Validation.ResultMode() == v1.Enforce {
+			continue
+		}
+		held, v := *t, *t.Spec.Validation
+		v.Result = v1.Enforce
+		held.Spec.Validation = &v
+		out[i] = &held
+	}
+	return out
 }
 
 // lockDrift says what the MCP servers of the tools say otherwise than the lock; there
