@@ -15,6 +15,7 @@ import (
 
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 type serveOptions struct {
@@ -26,6 +27,9 @@ type serveOptions struct {
 	tlsKey       string
 	hosts        []string
 	origins      []string
+	labels       string
+	tools        []string
+	watch        bool
 	maxCalls     int
 	drain        time.Duration
 	allowPrivate bool
@@ -46,9 +50,13 @@ Without --http it speaks over stdin and stdout, for a client that starts it, and
 ends when the client closes stdin. With --http it listens: MCP at /mcp, for
 clients of all versions up to 2026-07-28, and /healthz and /readyz.
 
+With --watch it follows changes of the manifests. A set with a fault changes
+nothing: the one before it is served on, and the log and /readyz say so.
+
 The log goes to stderr, as JSON.`,
 		Example: `  toolctl serve -f manifests/
-  toolctl serve --http 127.0.0.1:8080
+  toolctl serve --http 127.0.0.1:8080 --watch
+  toolctl serve --select team=pay --tools 'invoice-*'
   toolctl serve --http :8443 --token-file tokens --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,6 +74,9 @@ The log goes to stderr, as JSON.`,
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the certificate's key")
 	f.StringArrayVar(&o.hosts, "allowed-host", nil, "name that clients may know the server by; may be repeated; needs --http")
 	f.StringArrayVar(&o.origins, "allowed-origin", nil, "web page that may use the server, such as http://localhost:6274; may be repeated; needs --http")
+	f.StringVar(&o.labels, "select", "", "serve only tools with these labels, such as team=pay,tier!=old")
+	f.StringArrayVar(&o.tools, "tools", nil, "serve only tools of this name, which may end in *; may be repeated")
+	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
 	f.IntVar(&o.maxCalls, "max-calls", 1024, "most calls that run at once")
 	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")
 	f.BoolVar(&o.allowPrivate, "allow-private-network", false, "let HTTP tools reach loopback and private addresses")
@@ -83,7 +94,12 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 			return usagef("-f - and serving over stdin exclude each other: use files, or --http")
 		}
 	}
+	if _, err := registry.ParseSelector(o.labels); err != nil {
+		return usagef("--select: %w", err)
+	}
 	switch {
+	case o.watch && slices.Contains(o.files, "-"):
+		return usagef("--watch cannot follow -f -: name files or folders")
 	case (o.tlsCert == "") != (o.tlsKey == ""):
 		return usagef("--tls-cert and --tls-key belong together")
 	case o.maxCalls < 1:
@@ -111,7 +127,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	defer o.closing(w)
 	o.logFaults(w)
 
-	c := newCatalog(o.app, w)
+	c := newCatalog(o.app, w, o.labels, o.tools)
 	drain := o.drain
 	if drain == 0 {
 		drain = -1
@@ -119,6 +135,15 @@ func (o *serveOptions) run(ctx context.Context) error {
 	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, DrainTimeout: drain})
 	stop := c.watchUpstreams(ctx, s)
 	defer stop()
+	if o.watch {
+		r := newReloader(o.app, w, c, s)
+		h.Warning = r.warning
+		stop, err := r.watch(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	if o.http == "" {
 		return s.ServeStdio(ctx, o.in, o.out)
 	}

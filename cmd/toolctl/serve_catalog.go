@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,21 +17,26 @@ import (
 type catalog struct {
 	*app
 	w       *workspace
+	labels  string        // selector of the tools that are served
+	names   []string      // patterns of their names; none for all
 	settled chan struct{} // closed when every MCP server was asked once
 }
 
-func newCatalog(a *app, w *workspace) *catalog {
-	return &catalog{app: a, w: w, settled: make(chan struct{})}
+func newCatalog(a *app, w *workspace, labels string, names []string) *catalog {
+	return &catalog{app: a, w: w, labels: labels, names: names, settled: make(chan struct{})}
 }
 
 func (c *catalog) Offers() []server.Offer {
-	page, err := c.w.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.namespace})
-	if err != nil { // no selector is given that could be malformed
+	page, err := c.w.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.namespace, Selector: c.labels})
+	if err != nil { // the selector was read before
 		c.log.Error("list the tools", "error", err)
 	}
-	offers := make([]server.Offer, len(page.Items))
-	for i, it := range page.Items {
-		offers[i] = server.Offer{Tool: it.Tool(), Name: it.FullName, Hidden: !it.Ready || it.Blocked != nil}
+	offers := make([]server.Offer, 0, len(page.Items))
+	for _, it := range page.Items {
+		name := it.Tool().Metadata.Name
+		if len(c.names) == 0 || slices.ContainsFunc(c.names, func(p string) bool { return v1.MatchPattern(p, name) }) {
+			offers = append(offers, server.Offer{Tool: it.Tool(), Name: it.FullName, Hidden: !it.Ready || it.Blocked != nil})
+		}
 	}
 	return offers
 }
@@ -60,6 +66,7 @@ func (c *catalog) watchUpstreams(ctx context.Context, s *server.Server) (stop fu
 		c.logStates(states)
 		s.Refresh()
 		close(c.settled)
+		c.warnSubset()
 		c.w.reg.Check(ctx) // schemas that do not compile take their tools out of the list
 		s.Refresh()
 		tick := time.NewTicker(retryServers)
@@ -80,6 +87,19 @@ func (c *catalog) watchUpstreams(ctx context.Context, s *server.Server) (stop fu
 		c.w.mcp.onPublish(func() {})
 		cancel()
 		done.Wait()
+	}
+}
+
+// warnSubset logs which of --tools and --select choose nothing, which is likely a slip.
+func (c *catalog) warnSubset() {
+	page, err := c.w.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.namespace, Selector: c.labels})
+	if err == nil && c.labels != "" && len(page.Items) == 0 {
+		c.log.Warn("no tool has the labels of --select", "select", c.labels)
+	}
+	for _, p := range c.names {
+		if !slices.ContainsFunc(page.Items, func(it registry.Item) bool { return v1.MatchPattern(p, it.Tool().Metadata.Name) }) {
+			c.log.Warn("no tool has a name of --tools", "tools", p)
+		}
 	}
 }
 

@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -24,13 +26,20 @@ import (
 // tools are held to.
 type upstream struct {
 	*mcp.Upstreams
-	reg     *registry.Registry
+	reg  *registry.Registry
+	set  atomic.Pointer[upstreamSet]
+	read func([]v1.Object) *upstreamSet // makes the set of objects
+
+	asking    sync.Mutex             // held while servers are asked and what they say is published
+	published atomic.Pointer[func()] // see onPublish
+}
+
+// upstreamSet is the servers of one set of manifests and what they are held to.
+type upstreamSet struct {
 	servers map[v1.Key]*v1.MCPServer
-	held    func(v1.Key) bool // whether a server is held to the lock
+	held    map[v1.Key]bool // servers whose tools are held to the lock
 	lock    lock.File
 	lockErr error // why there is no lock
-
-	published atomic.Pointer[func()] // see onPublish
 }
 
 // onPublish sets what is called after the registry was given news of a server.
@@ -60,19 +69,22 @@ func usableServers(objects []v1.Object) []*v1.MCPServer {
 
 // newUpstream makes the sessions; nothing is started.
 func (a *app) newUpstream(objects []v1.Object, allowPrivate bool) *upstream {
-	u := &upstream{servers: map[v1.Key]*v1.MCPServer{}}
-	servers := usableServers(objects)
-	for _, s := range servers {
-		u.servers[s.Key()] = s
-	}
-	u.held = func(k v1.Key) bool { return a.locked || u.servers[k] != nil && u.servers[k].Spec.Locked }
-	for k := range u.servers {
-		if u.held(k) {
-			u.lock, u.lockErr = a.readLock()
-			break
+	u := &upstream{}
+	u.read = func(objects []v1.Object) *upstreamSet {
+		set := &upstreamSet{servers: map[v1.Key]*v1.MCPServer{}, held: map[v1.Key]bool{}}
+		for _, s := range usableServers(objects) {
+			set.servers[s.Key()] = s
+			if a.locked || s.Spec.Locked {
+				set.held[s.Key()] = true
+			}
 		}
+		if len(set.held) > 0 {
+			set.lock, set.lockErr = a.readLock()
+		}
+		return set
 	}
-	u.Upstreams = mcp.NewUpstreams(servers, a.mcpOptions(allowPrivate, func(k v1.Key) {
+	u.set.Store(u.read(objects))
+	u.Upstreams = mcp.NewUpstreams(usableServers(objects), a.mcpOptions(allowPrivate, func(k v1.Key) {
 		if s, ok := u.State(k); ok {
 			u.publish(s)
 			if f := u.published.Load(); f != nil {
@@ -117,11 +129,54 @@ func openBrowser(address string) {
 // its declared tools refused until it was asked.
 func (u *upstream) attach(reg *registry.Registry) {
 	u.reg = reg
-	for k := range u.servers {
-		if u.held(k) {
-			reg.SetDiscovered(k, registry.Discovery{Refused: u.refuseAll(k, &v1.MCPError{Server: k.Name, Message: "its tools were not compared with " + lock.Name + " yet"})})
+	for k := range u.set.Load().held {
+		u.refuse(k)
+	}
+}
+
+// held reports whether the tools of a server are held to the lock.
+func (u *upstream) held(server v1.Key) bool { return u.set.Load().held[server] }
+
+// refuse refuses the tools of a server that is held to the lock until it was asked.
+func (u *upstream) refuse(k v1.Key) {
+	u.reg.SetDiscovered(k, registry.Discovery{Refused: u.refuseAll(k, &v1.MCPError{Server: k.Name, Message: "its tools were not compared with " + lock.Name + " yet"})})
+}
+
+// replace makes objects the set of the registry and its servers that of the sessions,
+// and asks those that are new or changed. At no time can a tool be called that was not
+// compared with the lock it is held to.
+func (u *upstream) replace(ctx context.Context, objects []v1.Object) []mcp.ServerState {
+	u.asking.Lock()
+	defer u.asking.Unlock()
+	old, next := u.set.Load(), u.read(objects)
+	relocked := !reflect.DeepEqual(old.lock, next.lock) || (old.lockErr == nil) != (next.lockErr == nil)
+	var changed []v1.Key
+	for k, s := range next.servers {
+		if before := old.servers[k]; before == nil || !sameServer(before, s) || next.held[k] && relocked {
+			changed = append(changed, k)
 		}
 	}
+	u.set.Store(next)
+	again := func() {
+		for _, k := range changed {
+			if next.held[k] {
+				u.refuse(k)
+			}
+		}
+	}
+	again() // for the objects that go
+	u.reg.Replace(objects)
+	again() // for those that came; sessions to new servers there are none yet
+	u.Replace(usableServers(objects))
+	if len(changed) == 0 {
+		return nil
+	}
+	return u.ask(ctx, changed...)
+}
+
+// sameServer reports whether two manifests lead to the same session with the same tools.
+func sameServer(a, b *v1.MCPServer) bool {
+	return reflect.DeepEqual(a.Spec, b.Spec) && reflect.DeepEqual(a.Metadata, b.Metadata) && a.Source.File == b.Source.File && reflect.DeepEqual(a.Files, b.Files)
 }
 
 // refuseAll refuses the declared tools of a server: what cannot be compared is not called.
@@ -135,9 +190,16 @@ func (u *upstream) refuseAll(server v1.Key, err error) map[string]error {
 
 // discover asks servers, all when none is named, and gives the registry what they offer.
 func (u *upstream) discover(ctx context.Context, keys ...v1.Key) []mcp.ServerState {
-	if len(u.servers) == 0 {
+	if len(u.set.Load().servers) == 0 {
 		return nil
 	}
+	u.asking.Lock()
+	defer u.asking.Unlock()
+	return u.ask(ctx, keys...)
+}
+
+// ask is discover for those who hold asking.
+func (u *upstream) ask(ctx context.Context, keys ...v1.Key) []mcp.ServerState {
 	states := u.Discover(ctx, keys...)
 	for _, s := range states {
 		u.publish(s)
@@ -171,10 +233,11 @@ func (u *upstream) publish(s mcp.ServerState) {
 }
 
 func (u *upstream) compare(server v1.Key, t mcp.DiscoveredTool) error {
-	if u.lockErr != nil {
-		return u.lockErr
+	set := u.set.Load()
+	if set.lockErr != nil {
+		return set.lockErr
 	}
-	return u.lock.Check(server, definition(t))
+	return set.lock.Check(server, definition(t))
 }
 
 // definition is what a server said of a tool.
@@ -251,7 +314,7 @@ func (u *upstream) named(namespace, name string) []v1.Key {
 // in returns the servers of a namespace, of all when it is empty, sorted.
 func (u *upstream) in(namespace string) []v1.Key {
 	var keys []v1.Key
-	for k := range u.servers {
+	for k := range u.set.Load().servers {
 		if namespace == "" || k.Namespace == namespace {
 			keys = append(keys, k)
 		}

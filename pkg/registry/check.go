@@ -21,8 +21,21 @@ type Checker interface {
 // with each other. It returns what [Registry.New] and the reader did not look
 // for, in the order of the objects, and remembers it: a tool with a fault is not
 // ready from then on. It runs on all processors and stops early when ctx ends.
-func (r *Registry) Check(ctx context.Context) []v1.Fault {
-	s := r.snap.Load()
+func (r *Registry) Check(ctx context.Context) []v1.Fault { return r.check(ctx, r.snap.Load()) }
+
+// CheckObjects returns the faults that objects would have as the whole set, those of
+// the reader included, before they are given to [Registry.Replace].
+func (r *Registry) CheckObjects(ctx context.Context, objects []v1.Object) []v1.Fault {
+	var faults []v1.Fault
+	for _, o := range objects {
+		if o.Head().Broken() {
+			faults = append(faults, o.Head().Faults...)
+		}
+	}
+	return append(faults, r.check(ctx, r.build(objects, nil))...)
+}
+
+func (r *Registry) check(ctx context.Context, s *snapshot) []v1.Fault {
 	found := make([][]v1.Fault, len(s.entries))
 	next := make(chan int)
 	var wg sync.WaitGroup
