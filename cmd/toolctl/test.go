@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -287,69 +285,4 @@ func (o *testOptions) verdict(ctx context.Context, set *manifest.Set, r *scenari
 		return statusError{exitFailed, fmt.Sprintf("coverage is %.1f%%, below %g%%", cov.Percent, o.minCoverage)}
 	}
 	return nil
-}
-
-// liveRegistries are the registries with real executors of a run, and their sessions.
-type liveRegistries struct {
-	mu  sync.Mutex
-	all []io.Closer
-}
-
-func (l *liveRegistries) open(ctx context.Context, a *app, objects []v1.Object, counters policy.Counters, allowPrivate bool) (*registry.Registry, error) {
-	up := a.newUpstream(objects, allowPrivate)
-	reg, err := registry.New(objects, registry.Options{
-		Executors: executors.All(executors.Options{Env: a.env, Logger: a.logger(), AllowPrivateNetwork: allowPrivate, Upstream: up}),
-		Counters:  counters, Logger: a.logger(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	up.attach(reg)
-	a.warnStates(up.discover(ctx))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all = append(l.all, reg, up)
-	return reg, nil
-}
-
-func (l *liveRegistries) close(a *app) {
-	for _, c := range l.all {
-		if err := c.Close(); err != nil {
-			a.logger().Warn("end what live calls began", "error", err)
-		}
-	}
-}
-
-// progress is one line on a terminal that says how far a run is.
-type progress struct {
-	w          io.Writer // nil when nobody watches
-	mu         sync.Mutex
-	n, of, bad int
-}
-
-func (o *testOptions) newProgress(of int) *progress {
-	p := &progress{of: of}
-	if isTerminal(o.err) && isTerminal(o.out) {
-		p.w = o.err
-	}
-	return p
-}
-
-func (p *progress) done(r scenario.Result) {
-	if p.w == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.n++
-	if r.Status == scenario.Failed || r.Status == scenario.Invalid {
-		p.bad++
-	}
-	fmt.Fprintf(p.w, "\r%d/%d played, %d failed", p.n, p.of, p.bad)
-}
-
-func (p *progress) clear() {
-	if p.w != nil {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
 }

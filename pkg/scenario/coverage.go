@@ -1,14 +1,12 @@
 package scenario
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/validate"
 )
 
 // Kinds of [CoverageItem].
@@ -204,107 +202,4 @@ func policyRules(s *v1.ToolPolicySpec) []string {
 		rules = append(rules, fmt.Sprintf("limits[%d]", i))
 	}
 	return rules
-}
-
-// schemaWalk collects what arguments can reach of a schema. Items of arrays have
-// the token "*". References are followed within the document.
-type schemaWalk struct {
-	root       any
-	properties []string
-	required   []string
-	enums      []enumValue
-}
-
-type enumValue struct {
-	pointer string
-	value   any
-}
-
-// maxSchemaDepth bounds the walk: schemas may refer to themselves.
-const maxSchemaDepth = 6
-
-func (w *schemaWalk) schema(raw json.RawMessage) {
-	doc, err := validate.Decode(raw)
-	if err != nil {
-		return
-	}
-	w.root = doc
-	w.walk("", doc, 0)
-}
-
-func (w *schemaWalk) walk(pointer string, schema any, depth int) {
-	s, ok := schema.(map[string]any)
-	if !ok || depth > maxSchemaDepth {
-		return
-	}
-	if ref, ok := s["$ref"].(string); ok {
-		if fragment, local := strings.CutPrefix(ref, "#"); local {
-			w.walk(pointer, at(w.root, fragment), depth+1)
-		}
-	}
-	if pointer != "" {
-		w.values(pointer, s)
-	}
-	if properties, ok := s["properties"].(map[string]any); ok {
-		for _, name := range sortedKeys(properties) {
-			p := v1.Pointer(pointer, name)
-			if !slices.Contains(w.properties, p) {
-				w.properties = append(w.properties, p)
-			}
-			w.walk(p, properties[name], depth+1)
-		}
-	}
-	if required, ok := s["required"].([]any); ok {
-		for _, name := range required {
-			if text, ok := name.(string); ok && !slices.Contains(w.required, v1.Pointer(pointer, text)) {
-				w.required = append(w.required, v1.Pointer(pointer, text))
-			}
-		}
-	}
-	w.walk(pointer+"/*", s["items"], depth+1)
-	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
-		if parts, ok := s[key].([]any); ok {
-			for _, part := range parts {
-				w.walk(pointer, part, depth+1)
-			}
-		}
-	}
-}
-
-func (w *schemaWalk) values(pointer string, s map[string]any) {
-	list, _ := s["enum"].([]any)
-	for _, v := range list {
-		w.enums = append(w.enums, enumValue{pointer, v})
-	}
-}
-
-// values collects what arguments hold, by pointer with "*" for the items of arrays.
-func values(pointer string, doc any, into map[string][]any, depth int) {
-	if depth > maxSchemaDepth {
-		return
-	}
-	if pointer != "" {
-		into[pointer] = append(into[pointer], doc)
-	}
-	switch v := doc.(type) {
-	case map[string]any:
-		for key, item := range v {
-			values(v1.Pointer(pointer, key), item, into, depth+1)
-		}
-	case []any:
-		for _, item := range v {
-			values(pointer+"/*", item, into, depth+1)
-		}
-	}
-}
-
-// generalize replaces the indexes of a pointer by "*".
-func generalize(pointer string) string {
-	tokens := strings.Split(pointer, "/")
-	for i, t := range tokens {
-		if i > 0 && t != "" && strings.Trim(t, "0123456789") == "" {
-			tokens[i] = "*"
-		}
-	}
-	return strings.Join(tokens, "/")
 }

@@ -14,9 +14,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
-	"toolctl.dev/toolctl/pkg/redact"
 	"toolctl.dev/toolctl/pkg/registry"
-	"toolctl.dev/toolctl/pkg/validate"
 )
 
 // player plays one scenario. It belongs to one goroutine, except for its counters.
@@ -238,51 +236,6 @@ func ranLive(res v1.Result) bool {
 		return false
 	}
 	return true
-}
-
-func (p *player) record(asked v1.Call, res v1.Result, executed bool) Call {
-	c := Call{Tool: asked.Tool, Args: asked.Args, Result: res, raw: asked.Args, executed: executed}
-	if !json.Valid(c.Args) { // what a model wrote and nobody can read
-		c.Args = nil
-		if len(asked.Args) > 0 {
-			c.Args = json.RawMessage(encode(string(asked.Args)))
-		}
-	}
-	if item, err := p.reg.Lookup(asked.Namespace, asked.Tool); err == nil {
-		tool := item.Tool()
-		c.key = tool.Key()
-		if len(tool.Spec.Redact) > 0 {
-			c.Args = redact.JSON(c.Args, tool.Spec.Redact)
-		}
-	}
-	return c
-}
-
-// args are the arguments of a call as a document; {} when none were given, nil
-// when they are no JSON.
-func (c *Call) args() any {
-	if len(c.raw) == 0 {
-		return map[string]any{}
-	}
-	doc, err := validate.Decode(c.raw)
-	if err != nil {
-		return nil
-	}
-	return doc
-}
-
-// name is the tool's name as the registry knows it, else as it was asked for.
-func (c *Call) name() string { return c.Result.Tool }
-
-func redacted(doc any, tool *v1.Tool) any {
-	if len(tool.Spec.Redact) == 0 {
-		return doc
-	}
-	masked, err := validate.Decode(redact.JSON(json.RawMessage(encode(doc)), tool.Spec.Redact))
-	if err != nil {
-		return redact.Mask
-	}
-	return masked
 }
 
 // fail enters a failure at the place of the play.
