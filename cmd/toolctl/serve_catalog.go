@@ -48,7 +48,10 @@ func (c *catalog) Settle(ctx context.Context) {
 	}
 }
 
-func (c *catalog) Call(ctx context.Context, call v1.Call) (v1.Result, error) {
+func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(server.Progress)) (v1.Result, error) {
+	if progress != nil {
+		ctx = mcp.WithProgress(ctx, func(p mcp.Progress) { progress(server.Progress(p)) })
+	}
 	return c.w.reg.Execute(ctx, call)
 }
 

@@ -47,7 +47,7 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Re
 		return nil, err
 	}
 	began := time.Now()
-	res, err := s.call(ctx, call)
+	res, err := s.call(ctx, call, s.progress(ctx, req))
 	s.log(ctx, call, offer, res, err, time.Since(began))
 	if errors.Is(context.Cause(ctx), errStopping) {
 		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: errStopping.Error()}
@@ -63,14 +63,29 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Re
 }
 
 // call keeps a panic of the catalog within its call.
-func (s *Server) call(ctx context.Context, call v1.Call) (res v1.Result, err error) {
+func (s *Server) call(ctx context.Context, call v1.Call, progress func(Progress)) (res v1.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.opts.Logger.ErrorContext(ctx, "panic in a call", slog.String("call_id", call.ID), slog.Any("panic", p))
 			res, err = v1.Result{}, &v1.ExecutionError{Tool: call.Tool, Phase: v1.PhaseExecute, Message: "internal error; call " + call.ID + " in the server's log"}
 		}
 	}()
-	return s.catalog.Call(ctx, call)
+	return s.catalog.Call(ctx, call, progress)
+}
+
+// progress relays reports to the client that asked for them, each before the next and
+// all before the answer: they are written as they come, with the answer's own stream.
+func (s *Server) progress(ctx context.Context, req *sdk.CallToolRequest) func(Progress) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	return func(p Progress) {
+		err := req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message})
+		if err != nil {
+			s.opts.Logger.DebugContext(ctx, "progress did not reach the client", slog.Any("error", err))
+		}
+	}
 }
 
 // codeUnavailable is in the range that JSON-RPC 2.0, section 5.1, leaves to servers.

@@ -27,6 +27,7 @@ var eras = map[string]string{"sessions": "2025-11-25", "modern": "2026-07-28"}
 type catalog struct {
 	do     func(ctx context.Context, call v1.Call) (v1.Result, error)
 	settle func(ctx context.Context)
+	report func(progress func(server.Progress))
 
 	mu     sync.Mutex
 	offers []server.Offer
@@ -50,7 +51,10 @@ func (c *catalog) Settle(ctx context.Context) {
 	}
 }
 
-func (c *catalog) Call(ctx context.Context, call v1.Call) (v1.Result, error) {
+func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(server.Progress)) (v1.Result, error) {
+	if c.report != nil {
+		c.report(progress)
+	}
 	if c.do == nil {
 		return v1.Result{Status: v1.StatusComplete, Content: json.RawMessage(`{"tool":"` + call.Tool + `"}`)}, nil
 	}

@@ -29,8 +29,19 @@ type Catalog interface {
 	// the tools of servers that start, or when ctx ends. It must return soon in any case.
 	Settle(ctx context.Context)
 	// Call carries out a call of the tool whose Offer.Name is call.Tool. The errors are
-	// those of api/v1, and a result may come with an error.
-	Call(ctx context.Context, call v1.Call) (v1.Result, error)
+	// those of api/v1, and a result may come with an error. progress takes reports on the
+	// call, one at a time and none after Call returned; it is nil when nobody asked.
+	Call(ctx context.Context, call v1.Call, progress func(Progress)) (v1.Result, error)
+}
+
+// Progress is one report on a call (MCP specification, utilities/progress).
+type Progress struct {
+	// Progress grows with each report.
+	Progress float64
+	// Total is what Progress counts to; 0 when it is not known.
+	Total float64
+	// Message is a sentence for people.
+	Message string
 }
 
 // Offer is one tool of a [Catalog].

@@ -267,3 +267,44 @@ func TestTooManyCallsAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Reports come before the answer and in their order, as the wire has them: a client
+// may drop what comes after the answer.
+func TestProgressComesInOrderAndBeforeTheAnswer(t *testing.T) {
+	const reports = 50
+	c := catalogOf(offer("", "do"))
+	c.report = func(progress func(server.Progress)) {
+		if progress == nil {
+			return
+		}
+		for i := range reports {
+			progress(server.Progress{Progress: float64(i + 1), Total: reports, Message: fmt.Sprint("step ", i+1)})
+		}
+	}
+	meta := map[string]string{"sessions": `"_meta":{"progressToken":"p"},`, "modern": `"_meta":{"progressToken":"p","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},`}
+	e := listen(t, server.New(c, server.Options{}), server.HTTPOptions{})
+	for era := range eras {
+		t.Run(era, func(t *testing.T) {
+			headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "do"}
+			if era == "sessions" {
+				res, _ := send(t, "POST", e.url+"/mcp", initialize)
+				headers = []string{"Mcp-Session-Id", res.Header.Get("Mcp-Session-Id")}
+			}
+			_, body := send(t, "POST", e.url+"/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+meta[era]+`"name":"do"}}`, headers...)
+			var got []string
+			for line := range strings.Lines(body) {
+				if data, ok := strings.CutPrefix(line, "data: "); ok {
+					got = append(got, strings.TrimSpace(data))
+				}
+			}
+			if len(got) != reports+1 || !strings.Contains(got[reports], `"id":2`) {
+				t.Fatalf("%d messages: %s", len(got), body)
+			}
+			for i := range reports {
+				if want := fmt.Sprintf(`"params":{"progressToken":"p","message":"step %d","progress":%[1]d,"total":50}`, i+1); !strings.Contains(got[i], want) {
+					t.Errorf("message %d is %s", i, got[i])
+				}
+			}
+		})
+	}
+}
