@@ -32,7 +32,7 @@ var layout = map[string]struct{ may, never []string }{
 	"pkg/store":       {may: []string{"api/v1"}},
 	"pkg/mcp":         {may: []string{"api/v1", "pkg/redact", "pkg/netaddr"}},
 	"pkg/mcp/mcptest": {may: []string{"api/v1"}},
-	"pkg/mcp/server":  {may: []string{"api/v1"}},
+	"pkg/mcp/server":  {may: []string{"api/v1", "pkg/mcp"}},
 	"pkg/mcpconfig":   {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
 	"pkg/lock":        {may: []string{"api/v1"}, never: []string{sdk}},
 	"pkg/inspect":     {may: []string{"api/v1"}, never: []string{"github.com/"}},

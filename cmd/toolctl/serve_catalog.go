@@ -13,6 +13,8 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
+var _ server.Library = (*catalog)(nil)
+
 // catalog is a workspace as pkg/mcp/server asks for one.
 type catalog struct {
 	*app
@@ -53,6 +55,33 @@ func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(server.P
 		ctx = mcp.WithProgress(ctx, func(p mcp.Progress) { progress(server.Progress(p)) })
 	}
 	return c.w.reg.Execute(ctx, call)
+}
+
+// Servers returns the MCP servers for their prompts and resources; none when only some
+// tools are served.
+func (c *catalog) Servers() []server.Upstream {
+	if c.labels != "" || len(c.names) > 0 {
+		return nil
+	}
+	var servers []server.Upstream
+	for k, m := range c.w.mcp.set.Load().servers {
+		if state, ok := c.w.mcp.State(k); ok && (c.namespace == "" || k.Namespace == c.namespace) {
+			servers = append(servers, server.Upstream{ServerState: state, Bare: m.Spec.ToolNames == "bare"})
+		}
+	}
+	return servers
+}
+
+func (c *catalog) GetPrompt(ctx context.Context, server v1.Key, name string, args map[string]string) (mcp.PromptResult, error) {
+	return c.w.mcp.GetPrompt(ctx, server, name, args)
+}
+
+func (c *catalog) ReadResource(ctx context.Context, server v1.Key, uri string) ([]v1.Part, error) {
+	return c.w.mcp.ReadResource(ctx, server, uri)
+}
+
+func (c *catalog) Complete(ctx context.Context, server v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
+	return c.w.mcp.Complete(ctx, server, r)
 }
 
 // retryServers is how often a server that is not ready is asked again.

@@ -92,11 +92,7 @@ func (s *Server) progress(ctx context.Context, req *sdk.CallToolRequest) func(Pr
 const codeUnavailable = -32000
 
 func unknownTool(name string) error {
-	const most = 100
-	if len(name) > most {
-		name = name[:most]
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", clip(name))}
 }
 
 // session returns what policies count in, and who asks. Ids of MCP sessions are

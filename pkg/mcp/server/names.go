@@ -5,26 +5,29 @@ import "strings"
 // maxName is the longest name that clients and models take.
 const maxName = 64
 
-// wireNames returns the name that clients know each offer by; see [Offer]. The names
-// depend on the offers and not on their order, hidden ones included, so that a tool
-// keeps its name while others come and go ready. A name is empty when it is not
-// unique even with its hash, which is to say that an offer came twice.
-func wireNames(all []Offer) []string {
+// identity is what the name that clients know something by is made of.
+type identity struct{ namespace, name, full string }
+
+// wireNames returns the names that clients know things by; see [Offer]. They do not
+// depend on the order, and hidden tools take part, so that a tool keeps its name while
+// others come and go ready. A name is empty when it is not unique even with its hash,
+// which is to say that something came twice.
+func wireNames(all []identity) []string {
 	names := make([]string, len(all))
 	taken := map[string]bool{}
 	rest := make([]int, len(all))
 	for i := range all {
 		rest[i] = i
 	}
-	short := func(o Offer) string { return o.Tool.Metadata.Name }
-	long := func(o Offer) string { return o.Tool.Namespace() + "__" + o.Tool.Metadata.Name }
-	for _, form := range []func(Offer) string{short, long} {
+	short := func(id identity) string { return id.name }
+	long := func(id identity) string { return id.namespace + "__" + id.name }
+	for _, form := range []func(identity) string{short, long} {
 		rest = claim(all, rest, names, taken, form)
 	}
 	for _, i := range rest {
 		const tail = 8
 		stem := legal(short(all[i]))
-		name := stem[:min(len(stem), maxName-1-tail)] + "_" + hash(all[i].Name)[:tail]
+		name := stem[:min(len(stem), maxName-1-tail)] + "_" + hash(all[i].full)[:tail]
 		if !taken[name] {
 			taken[name], names[i] = true, name
 		}
@@ -34,7 +37,7 @@ func wireNames(all []Offer) []string {
 
 // claim gives a form of their names to those of rest that are alone in it, or the
 // only ones that need no change for it. It returns those that got none.
-func claim(all []Offer, rest []int, names []string, taken map[string]bool, form func(Offer) string) []int {
+func claim(all []identity, rest []int, names []string, taken map[string]bool, form func(identity) string) []int {
 	exact, changed := map[string][]int{}, map[string][]int{}
 	for _, i := range rest {
 		name := form(all[i])

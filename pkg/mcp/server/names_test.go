@@ -7,17 +7,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-func named(names ...string) []Offer {
-	var all []Offer
+func named(names ...string) []identity {
+	var all []identity
 	for _, full := range names {
 		namespace, name, _ := strings.Cut(full, "/")
-		t := v1.NewObject(v1.KindTool).(*v1.Tool)
-		t.Metadata.Namespace, t.Metadata.Name = namespace, name
-		all = append(all, Offer{Tool: t, Name: full})
+		all = append(all, identity{namespace, name, full})
 	}
 	return all
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"log/slog"
 	"slices"
@@ -22,6 +21,9 @@ type offers struct {
 	byName map[string]Offer
 	sum    [sha256.Size]byte // of what is listed
 	checks map[string]bool   // tools that the SDK knows too; see headerTools
+
+	library  *library
+	archived [sha256.Size]byte // the sum of the library
 }
 
 type listed struct {
@@ -38,6 +40,14 @@ func (s *Server) Refresh() {
 	defer s.mu.Unlock()
 	old := s.set.Load()
 	next := newOffers(s.catalog.Offers())
+	var servers []Upstream
+	if lib, ok := s.catalog.(Library); ok {
+		servers = lib.Servers()
+	}
+	next.library = newLibrary(servers)
+	h := sha256.New()
+	_ = json.NewEncoder(h).Encode([]any{next.library.prompts, next.library.resources, next.library.templates}) // annotations were read as JSON
+	h.Sum(next.archived[:0])
 	s.headerTools(old, next)
 	s.set.Store(next)
 	if old.byName != nil && old.sum != next.sum {
@@ -45,9 +55,14 @@ func (s *Server) Refresh() {
 		// The SDK tells clients when one of its own tools changes.
 		s.sdk.AddTool(&sdk.Tool{Name: bell, InputSchema: json.RawMessage(`{"type":"object"}`)}, unreachable)
 	}
+	if old.byName != nil && old.archived != next.archived {
+		s.opts.Logger.Info("prompts or resources changed", slog.Int("prompts", len(next.library.prompts)), slog.Int("resources", len(next.library.resources)))
+		s.sdk.AddPrompt(&sdk.Prompt{Name: bell}, nil)
+		s.sdk.AddResource(&sdk.Resource{Name: bell, URI: "toolctl:" + bell}, nil)
+	}
 }
 
-// bell is a tool of the SDK that no client can see or call.
+// bell is a tool, a prompt and a resource of the SDK that no client can see or use.
 const bell = "toolctl-list-changed"
 
 func unreachable(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -85,7 +100,11 @@ func (s *Server) addTool(t *sdk.Tool) (ok bool) {
 
 func newOffers(all []Offer) *offers {
 	o := &offers{byName: make(map[string]Offer, len(all))}
-	for i, name := range wireNames(all) {
+	ids := make([]identity, len(all))
+	for i, offer := range all {
+		ids[i] = identity{offer.Tool.Namespace(), offer.Tool.Metadata.Name, offer.Name}
+	}
+	for i, name := range wireNames(ids) {
 		if name == "" {
 			continue
 		}
@@ -171,38 +190,27 @@ func (s *Server) lookup(ctx context.Context, name string) (Offer, bool) {
 	return o, ok
 }
 
-// listTools answers tools/list, in the order of the names. A cursor names the last
-// tool of the page before, so a list that changes between two pages neither repeats
-// nor skips one that stayed.
+// listTools answers tools/list, in the order of the names.
 func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (sdk.Result, error) {
-	after := ""
-	if req.Params != nil && req.Params.Cursor != "" {
-		last, err := base64.RawURLEncoding.DecodeString(req.Params.Cursor)
-		if err != nil || len(last) == 0 {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server: begin again without one"}
-		}
-		after = string(last)
-	}
 	s.catalog.Settle(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	all := s.set.Load().listed
-	from, found := slices.BinarySearchFunc(all, after, func(l listed, name string) int { return strings.Compare(l.name, name) })
-	if found {
-		from++
+	cursor := ""
+	if req.Params != nil {
+		cursor = req.Params.Cursor
 	}
-	page := all[from:min(from+s.opts.PageSize, len(all))]
-	res := &sdk.ListToolsResult{Tools: make([]*sdk.Tool, len(page)), Cacheable: sdk.Cacheable{CacheScope: "public"}}
+	items, next, err := page(s.set.Load().listed, func(l listed) string { return l.name }, cursor, s.opts.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	res := &sdk.ListToolsResult{Tools: make([]*sdk.Tool, len(items)), NextCursor: next, Cacheable: sdk.Cacheable{CacheScope: "public"}}
 	s.cacheable(&res.Cacheable)
 	modern := isModern(req.ProtocolVersion())
-	for i, l := range page {
+	for i, l := range items {
 		if res.Tools[i] = l.legacy; modern {
 			res.Tools[i] = l.tool
 		}
-	}
-	if from+len(page) < len(all) {
-		res.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(page[len(page)-1].name))
 	}
 	return res, nil
 }

@@ -31,11 +31,8 @@ const metaPending = "toolctl.dev/pending"
 // the content when the tool declares an output schema, or when the content says what
 // the parts do not; older clients take objects only.
 func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
-	r := &result{Content: []block{}}
+	r := &result{Content: []block{}, Type: resultType(version)}
 	modern := isModern(version)
-	if modern {
-		r.Type = "complete"
-	}
 	if res.Status == v1.StatusPending && err == nil {
 		r.pending(res.Pending)
 		return r

@@ -115,22 +115,21 @@ func New(c Catalog, o Options) *Server {
 	close(s.calls.idle)
 	s.calls.ctx, s.calls.stop = context.WithCancelCause(context.Background())
 	impl := &sdk.Implementation{Name: cmp.Or(o.Name, "toolctl"), Version: cmp.Or(o.Version, "0")}
+	has := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}}
+	if _, ok := c.(Library); ok {
+		has.Prompts, has.Resources = &sdk.PromptCapabilities{ListChanged: true}, &sdk.ResourceCapabilities{ListChanged: true}
+		has.Completions = &sdk.CompletionCapabilities{}
+	}
 	s.sdk = sdk.NewServer(impl, &sdk.ServerOptions{
 		Logger:       slog.New(quiet{o.Logger.Handler()}),
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
+		Capabilities: has,
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { s.cacheable(c) },
 	})
 	s.sdk.AddReceivingMiddleware(s.receive)
-	s.set.Store(&offers{})
+	s.set.Store(new(offers))
 	s.Refresh()
 	return s
 }
-
-// Methods that the server answers itself. The SDK answers the others.
-const (
-	methodList = "tools/list"
-	methodCall = "tools/call"
-)
 
 // receive is the SDK's way into the server. The SDK has no recover of its own: a
 // panic anywhere under a request would end the process.
@@ -142,14 +141,30 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
+		// The SDK answers what is not here.
+		lib, hasLibrary := s.catalog.(Library)
 		switch r := req.(type) {
 		case *sdk.ListToolsRequest:
-			if method == methodList {
-				return s.listTools(ctx, r)
-			}
+			return s.listTools(ctx, r)
 		case *sdk.CallToolRequest:
-			if method == methodCall {
-				return s.callTool(ctx, r)
+			return s.callTool(ctx, r)
+		case *sdk.ListPromptsRequest:
+			return s.listPrompts(ctx, r)
+		case *sdk.ListResourcesRequest:
+			return s.listResources(ctx, r)
+		case *sdk.ListResourceTemplatesRequest:
+			return s.listTemplates(ctx, r)
+		case *sdk.GetPromptRequest:
+			if hasLibrary {
+				return s.getPrompt(ctx, lib, r)
+			}
+		case *sdk.ReadResourceRequest:
+			if hasLibrary {
+				return s.readResource(ctx, lib, r)
+			}
+		case *sdk.CompleteRequest:
+			if hasLibrary {
+				return s.complete(ctx, lib, r)
 			}
 		}
 		return next(ctx, method, req)

@@ -1,0 +1,360 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/yosida95/uritemplate/v3"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+)
+
+// Library is a [Catalog] that has prompts and resources too, those of MCP servers.
+type Library interface {
+	// Servers returns what is known now of the servers. It does not wait.
+	Servers() []Upstream
+	// GetPrompt and ReadResource ask a server, by its own names.
+	GetPrompt(ctx context.Context, server v1.Key, name string, args map[string]string) (mcp.PromptResult, error)
+	ReadResource(ctx context.Context, server v1.Key, uri string) ([]v1.Part, error)
+	// Complete asks a server for the values that an argument may take.
+	Complete(ctx context.Context, server v1.Key, r mcp.CompletionRequest) (mcp.Completion, error)
+}
+
+// Upstream is one server of a [Library]. Its prompts are named server__prompt, with
+// the rules of [Offer] for names that are equal; its resources keep their addresses,
+// and of two servers that list the same address the first by namespace and name has it.
+type Upstream struct {
+	mcp.ServerState
+	// Bare prompts keep the server's own names.
+	Bare bool
+}
+
+// library is what the servers of a Library had at one time.
+type library struct {
+	prompts   []mcp.Prompt // by the names that clients know
+	resources []mcp.Resource
+	templates []mcp.ResourceTemplate
+	promptOf  map[string]remote
+	serverOf  map[string]v1.Key // of an address
+	sourceOf  map[string]v1.Key // of a template
+	patterns  []pattern
+}
+
+type remote struct {
+	server v1.Key
+	prompt mcp.Prompt
+}
+
+type pattern struct {
+	server   v1.Key
+	template *uritemplate.Template
+}
+
+// maxTemplate is the longest template and address that are compared: a template
+// becomes a regular expression.
+const maxTemplate = 2048
+
+func newLibrary(servers []Upstream) *library {
+	l := &library{promptOf: map[string]remote{}, serverOf: map[string]v1.Key{}, sourceOf: map[string]v1.Key{}, prompts: []mcp.Prompt{}, resources: []mcp.Resource{}, templates: []mcp.ResourceTemplate{}}
+	servers = slices.DeleteFunc(slices.Clone(servers), func(s Upstream) bool { return !s.Ready })
+	slices.SortFunc(servers, func(a, b Upstream) int {
+		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
+	})
+	var all []remote
+	var ids []identity
+	for _, s := range servers {
+		for _, p := range s.Prompts {
+			name := s.Key.Name + "__" + p.Name
+			full := s.Key.Namespace + "/" + name
+			if s.Bare {
+				name = p.Name
+			}
+			all, ids = append(all, remote{s.Key, p}), append(ids, identity{s.Key.Namespace, name, full})
+		}
+		for _, r := range s.Resources {
+			if _, twice := l.serverOf[r.URI]; !twice {
+				l.serverOf[r.URI] = s.Key
+				l.resources = append(l.resources, r)
+			}
+		}
+		for _, t := range s.ResourceTemplates {
+			if _, twice := l.sourceOf[t.URITemplate]; twice {
+				continue
+			}
+			l.sourceOf[t.URITemplate] = s.Key
+			l.templates = append(l.templates, t)
+			if compiled, err := uritemplate.New(t.URITemplate); err == nil && len(t.URITemplate) <= maxTemplate {
+				l.patterns = append(l.patterns, pattern{s.Key, compiled})
+			}
+		}
+	}
+	for i, name := range wireNames(ids) {
+		if name != "" {
+			l.promptOf[name] = all[i]
+			p := all[i].prompt
+			p.Name = name
+			l.prompts = append(l.prompts, p)
+		}
+	}
+	slices.SortFunc(l.prompts, func(a, b mcp.Prompt) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(l.resources, func(a, b mcp.Resource) int { return strings.Compare(a.URI, b.URI) })
+	slices.SortFunc(l.templates, func(a, b mcp.ResourceTemplate) int { return strings.Compare(a.URITemplate, b.URITemplate) })
+	return l
+}
+
+// server returns the server that an address leads to: the one that lists it, else the
+// first with a template for it.
+func (l *library) server(uri string) (v1.Key, bool) {
+	if k, ok := l.serverOf[uri]; ok {
+		return k, true
+	}
+	if len(uri) > maxTemplate {
+		return v1.Key{}, false
+	}
+	for _, p := range l.patterns {
+		if p.template.Match(uri) != nil {
+			return p.server, true
+		}
+	}
+	return v1.Key{}, false
+}
+
+// listResult is the answer to a list of prompts, resources or templates.
+type listResult struct {
+	sdk.ResultBase
+	sdk.Cacheable
+	Type       string `json:"resultType,omitempty"`
+	NextCursor string `json:"nextCursor,omitempty"`
+	Prompts    any    `json:"prompts,omitempty"`
+	Resources  any    `json:"resources,omitempty"`
+	Templates  any    `json:"resourceTemplates,omitempty"`
+}
+
+func (s *Server) newList(version string) *listResult {
+	res := &listResult{Cacheable: sdk.Cacheable{CacheScope: "public"}, Type: resultType(version)}
+	s.cacheable(&res.Cacheable)
+	return res
+}
+
+// resultType is what clients of a version get as that of a result that is final.
+func resultType(version string) string {
+	if isModern(version) {
+		return "complete"
+	}
+	return ""
+}
+
+// page returns the items after the one that a cursor names, and the next cursor. A
+// list that changes between two pages neither repeats nor skips an item that stayed.
+func page[T any](all []T, name func(T) string, cursor string, size int) ([]T, string, error) {
+	from := 0
+	if cursor != "" {
+		last, err := base64.RawURLEncoding.DecodeString(cursor)
+		if err != nil || len(last) == 0 {
+			return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server: begin again without one"}
+		}
+		at, found := slices.BinarySearchFunc(all, string(last), func(item T, last string) int { return strings.Compare(name(item), last) })
+		if from = at; found {
+			from++
+		}
+	}
+	items := all[from:min(from+size, len(all))]
+	if from+len(items) == len(all) {
+		return items, "", nil
+	}
+	return items, base64.RawURLEncoding.EncodeToString([]byte(name(items[len(items)-1]))), nil
+}
+
+func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (sdk.Result, error) {
+	s.catalog.Settle(ctx)
+	cursor := ""
+	if req.Params != nil {
+		cursor = req.Params.Cursor
+	}
+	items, next, err := page(s.set.Load().library.prompts, func(p mcp.Prompt) string { return p.Name }, cursor, s.opts.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	res := s.newList(req.ProtocolVersion())
+	res.Prompts, res.NextCursor = items, next
+	return res, nil
+}
+
+func (s *Server) listResources(ctx context.Context, req *sdk.ListResourcesRequest) (sdk.Result, error) {
+	s.catalog.Settle(ctx)
+	cursor := ""
+	if req.Params != nil {
+		cursor = req.Params.Cursor
+	}
+	items, next, err := page(s.set.Load().library.resources, func(r mcp.Resource) string { return r.URI }, cursor, s.opts.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	res := s.newList(req.ProtocolVersion())
+	res.Resources, res.NextCursor = items, next
+	return res, nil
+}
+
+func (s *Server) listTemplates(ctx context.Context, req *sdk.ListResourceTemplatesRequest) (sdk.Result, error) {
+	s.catalog.Settle(ctx)
+	cursor := ""
+	if req.Params != nil {
+		cursor = req.Params.Cursor
+	}
+	items, next, err := page(s.set.Load().library.templates, func(t mcp.ResourceTemplate) string { return t.URITemplate }, cursor, s.opts.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	res := s.newList(req.ProtocolVersion())
+	res.Templates, res.NextCursor = items, next
+	return res, nil
+}
+
+// promptResult is a GetPromptResult.
+type promptResult struct {
+	sdk.ResultBase
+	Type        string          `json:"resultType,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Messages    []promptMessage `json:"messages"`
+}
+
+type promptMessage struct {
+	Role    string `json:"role"`
+	Content block  `json:"content"`
+}
+
+func (s *Server) getPrompt(ctx context.Context, lib Library, req *sdk.GetPromptRequest) (sdk.Result, error) {
+	known, ok := s.set.Load().library.promptOf[req.Params.Name]
+	if !ok {
+		s.catalog.Settle(ctx)
+		known, ok = s.set.Load().library.promptOf[req.Params.Name]
+	}
+	if !ok {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", clip(req.Params.Name))}
+	}
+	for _, a := range known.prompt.Arguments {
+		if _, given := req.Params.Arguments[a.Name]; a.Required && !given {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("prompt %q: the argument %q is missing", req.Params.Name, a.Name)}
+		}
+	}
+	got, err := lib.GetPrompt(ctx, known.server, known.prompt.Name, req.Params.Arguments)
+	if err != nil {
+		return nil, relayed(err)
+	}
+	res := &promptResult{Type: resultType(req.ProtocolVersion()), Description: got.Description, Messages: []promptMessage{}}
+	for _, m := range got.Messages {
+		res.Messages = append(res.Messages, promptMessage{m.Role, newBlock(m.Content)})
+	}
+	return res, nil
+}
+
+// readResult is a ReadResourceResult.
+type readResult struct {
+	sdk.ResultBase
+	sdk.Cacheable
+	Type     string     `json:"resultType,omitempty"`
+	Contents []contents `json:"contents"`
+}
+
+// codeNoResource is what clients of 2025-11-25 and older know a missing resource by.
+const codeNoResource = -32002
+
+func (s *Server) readResource(ctx context.Context, lib Library, req *sdk.ReadResourceRequest) (sdk.Result, error) {
+	server, ok := s.set.Load().library.server(req.Params.URI)
+	if !ok {
+		s.catalog.Settle(ctx)
+		server, ok = s.set.Load().library.server(req.Params.URI)
+	}
+	if !ok {
+		data, _ := json.Marshal(map[string]string{"uri": clip(req.Params.URI)})
+		code := int64(codeNoResource)
+		if isModern(req.ProtocolVersion()) {
+			code = jsonrpc.CodeInvalidParams
+		}
+		return nil, &jsonrpc.Error{Code: code, Message: "resource not found", Data: data}
+	}
+	parts, err := lib.ReadResource(ctx, server, req.Params.URI)
+	if err != nil {
+		return nil, relayed(err)
+	}
+	// What a server gave to one client may not be for others.
+	res := &readResult{Type: resultType(req.ProtocolVersion()), Cacheable: sdk.Cacheable{CacheScope: "private"}, Contents: []contents{}}
+	for _, p := range parts {
+		if b := newBlock(p); b.Resource != nil {
+			res.Contents = append(res.Contents, *b.Resource)
+		}
+	}
+	return res, nil
+}
+
+// completion is a CompleteResult.
+type completion struct {
+	sdk.ResultBase
+	Type       string         `json:"resultType,omitempty"`
+	Completion mcp.Completion `json:"completion"`
+}
+
+// complete answers completion/complete (MCP specification, utilities/completion).
+func (s *Server) complete(ctx context.Context, lib Library, req *sdk.CompleteRequest) (sdk.Result, error) {
+	p := req.Params
+	if p.Ref == nil || p.Argument.Name == "" {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "expected ref and argument.name"}
+	}
+	ask := mcp.CompletionRequest{Argument: p.Argument.Name, Value: p.Argument.Value}
+	if p.Context != nil {
+		ask.Context = p.Context.Arguments
+	}
+	s.catalog.Settle(ctx)
+	known := s.set.Load().library
+	var from v1.Key
+	var ok bool
+	if p.Ref.Type == "ref/prompt" {
+		var found remote
+		found, ok = known.promptOf[p.Ref.Name]
+		from, ask.Prompt = found.server, found.prompt.Name
+	} else {
+		if from, ok = known.sourceOf[p.Ref.URI]; !ok {
+			from, ok = known.server(p.Ref.URI)
+		}
+		ask.URITemplate = p.Ref.URI
+	}
+	if !ok {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown reference %q", clip(p.Ref.Name+p.Ref.URI))}
+	}
+	got, err := lib.Complete(ctx, from, ask)
+	if err != nil {
+		return nil, relayed(err)
+	}
+	if got.Values == nil {
+		got.Values = []string{}
+	}
+	return &completion{Type: resultType(req.ProtocolVersion()), Completion: got}, nil
+}
+
+// relayed is the JSON-RPC error for what an MCP server could not do: its own, or that
+// it cannot be reached.
+func relayed(err error) error {
+	var upstream *v1.MCPError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &upstream) && upstream.Code != 0:
+		return &jsonrpc.Error{Code: upstream.Code, Message: upstream.Message}
+	}
+	return &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
+}
+
+// clip shortens what a client sent before it is sent back.
+func clip(s string) string {
+	const most = 100
+	return s[:min(len(s), most)]
+}
