@@ -1,5 +1,5 @@
-// Package server serves a catalog of tools as one MCP server, over stdio and
-// streamable HTTP.
+// Package server serves a catalog of tools, prompts and resources as one MCP
+// server, over stdio and streamable HTTP.
 //
 //	s := server.New(catalog, server.Options{Name: "toolctl", Version: "1.0.0"})
 //	err := s.ServeStdio(ctx, os.Stdin, os.Stdout)
@@ -10,6 +10,11 @@
 // Clients of MCP 2025-11-25 and older open a session with initialize; those of
 // 2026-07-28 send each request on its own. Over HTTP both are served at one
 // address, each by the handler that knows its era.
+//
+// # Prompts and resources
+//
+// A catalog that is a [Library] has those of MCP servers, which are asked by their own
+// names and addresses.
 //
 // # Names
 //

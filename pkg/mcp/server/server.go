@@ -97,6 +97,7 @@ type Server struct {
 }
 
 // New makes a server of what a catalog offers. Call [Server.Refresh] when that changes.
+// A server that has stopped serves no more.
 func New(c Catalog, o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
