@@ -126,7 +126,9 @@ func (s *Server) ListenAndServe(ctx context.Context, address string, o HTTPOptio
 	case <-ctx.Done():
 	}
 	s.shutdown(srv)
-	<-served
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
 	return nil
 }
 

@@ -131,7 +131,7 @@ func TestStatusCodes(t *testing.T) {
 }
 
 // send sends one request with the headers of a client; more headers take their place.
-func send(t testing.TB, method, url, body string, headers ...string) (*http.Response, string) {
+func send(t testing.TB, method, url, body string, headers ...string) (reply, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -155,7 +155,12 @@ func send(t testing.TB, method, url, body string, headers ...string) (*http.Resp
 	if err != nil {
 		t.Fatal(err)
 	}
-	return res, string(got)
+	return reply{res.StatusCode, res.Header}, string(got)
+}
+
+type reply struct {
+	StatusCode int
+	Header     http.Header
 }
 
 func TestBothErasAtOneAddress(t *testing.T) {
