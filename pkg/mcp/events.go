@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // inspect shows the session one message as bytes, and returns the bytes that the
@@ -31,7 +32,7 @@ func (s *session) inspect(data []byte, x *exchange) ([]byte, error) {
 		}
 	case m.result != nil || m.failure != nil:
 		s.heard.Store(true)
-		if x == nil || m.result != nil && !json.Valid(m.result) {
+		if x == nil {
 			break
 		}
 		if standIn := x.take(m.result, m.error()); standIn != nil {
@@ -50,22 +51,48 @@ func isResponse(data []byte) bool {
 // events passes a stream of server-sent events on (WHATWG HTML, server-sent
 // events) and lets see change or drop the data of each message.
 type events struct {
-	in   *bufio.Reader
 	body io.Closer
 	max  int
 	see  func(data []byte) ([]byte, error)
+	err  error
+	*eventBuffers
+}
 
+// eventBuffers is the room that a stream needs; most streams carry one event.
+type eventBuffers struct {
+	in  *bufio.Reader
+	raw []byte       // the event as it came
 	out bytes.Buffer // what is ready to be read
-	err error
 }
 
+// largeBuffer is what a stream does not leave to the next.
+const largeBuffer = 64 << 10
+
+var buffers = sync.Pool{New: func() any { return &eventBuffers{in: bufio.NewReaderSize(nil, 4<<10)} }}
+
+// newEvents returns the stream; see must not keep the bytes that it is given beyond
+// what it returns of them, except for parts of them, which stay as they are.
 func newEvents(body io.ReadCloser, max int, see func([]byte) ([]byte, error)) io.ReadCloser {
-	return &events{in: bufio.NewReaderSize(body, 4<<10), body: body, max: max, see: see}
+	b := buffers.Get().(*eventBuffers)
+	b.in.Reset(body)
+	b.out.Reset()
+	return &events{body: body, max: max, see: see, eventBuffers: b}
 }
 
-func (e *events) Close() error { return e.body.Close() }
+// Close ends the stream. It is not called while Read is: the SDK closes what it has read.
+func (e *events) Close() error {
+	if b := e.eventBuffers; b != nil && cap(b.raw) <= largeBuffer && b.out.Cap() <= largeBuffer {
+		e.eventBuffers = nil
+		b.in.Reset(nil)
+		buffers.Put(b)
+	}
+	return e.body.Close()
+}
 
 func (e *events) Read(p []byte) (int, error) {
+	if e.eventBuffers == nil {
+		return 0, io.ErrClosedPipe
+	}
 	for e.out.Len() == 0 {
 		if e.err != nil {
 			return 0, e.err
@@ -78,18 +105,18 @@ func (e *events) Read(p []byte) (int, error) {
 // next reads one event into out.
 func (e *events) next() error {
 	e.out.Reset()
-	var raw, data []byte // the event as it came, and its data
+	e.raw = e.raw[:0]
+	var data []byte
 	message := true
 	for {
-		line, err := e.line(len(raw))
-		if err != nil {
-			if len(raw) > 0 && errors.Is(err, io.EOF) {
-				e.out.Write(raw)
+		from := len(e.raw)
+		if err := e.line(); err != nil {
+			if len(e.raw) > 0 && errors.Is(err, io.EOF) {
+				e.out.Write(e.raw)
 			}
 			return err
 		}
-		raw = append(raw, line...)
-		field := bytes.TrimRight(line, "\r\n")
+		field := bytes.TrimRight(e.raw[from:], "\r\n")
 		if len(field) == 0 {
 			break
 		}
@@ -106,7 +133,7 @@ func (e *events) next() error {
 		}
 	}
 	if len(data) == 0 || !message {
-		e.out.Write(raw)
+		e.out.Write(e.raw)
 		return nil
 	}
 	seen, err := e.see(data)
@@ -114,11 +141,11 @@ func (e *events) next() error {
 		return err
 	}
 	if len(seen) == len(data) && &seen[0] == &data[0] {
-		e.out.Write(raw)
+		e.out.Write(e.raw)
 		return nil
 	}
 	// The other fields stay: id and retry are for the SDK even when the message is not.
-	for line := range bytes.Lines(raw) {
+	for line := range bytes.Lines(e.raw) {
 		if field := bytes.TrimRight(line, "\r\n"); len(field) > 0 && !bytes.HasPrefix(field, []byte("data")) {
 			e.out.Write(field)
 			e.out.WriteByte('\n')
@@ -133,20 +160,22 @@ func (e *events) next() error {
 	return nil
 }
 
-// line returns the next line with its end; the event has had so many bytes before.
-func (e *events) line(had int) ([]byte, error) {
-	var line []byte
+// line appends the next line with its end to raw.
+func (e *events) line() error {
+	from := len(e.raw)
 	for {
 		part, err := e.in.ReadSlice('\n')
-		if had+len(line)+len(part) > e.max {
-			return nil, fmt.Errorf("the server sent a message of more than %d bytes", e.max)
+		if len(e.raw)+len(part) > e.max {
+			return fmt.Errorf("the server sent a message of more than %d bytes", e.max)
 		}
-		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			if len(line) > 0 && errors.Is(err, io.EOF) {
-				return append(line, '\n'), nil
-			}
-			return line, err
+		e.raw = append(e.raw, part...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
 		}
+		if len(e.raw) > from && errors.Is(err, io.EOF) {
+			e.raw = append(e.raw, '\n')
+			return nil
+		}
+		return err
 	}
 }

@@ -38,11 +38,15 @@ type httpLink struct {
 
 	mu   sync.Mutex
 	live map[*flight]struct{}
+	late map[*flight]struct{} // those of live whose answer came
 	off  bool
 }
 
 // flight is one HTTP request that runs.
-type flight struct{ cancel context.CancelFunc }
+type flight struct {
+	cancel   context.CancelFunc
+	answered time.Time // when its answer came and the rest did not matter any more
+}
 
 const sessionHeader = "Mcp-Session-Id"
 
@@ -91,7 +95,10 @@ const closeTimeout = 2 * time.Second
 // is read without the caller, so that the connection can be used again.
 func (l *httpLink) begin(req *http.Request) (ctx context.Context, release, finish func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
-	c := &flight{cancel}
+	if req.Method == http.MethodDelete {
+		ctx, cancel = context.WithTimeout(ctx, closeTimeout)
+	}
+	c := &flight{cancel: cancel}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.off && req.Method != http.MethodDelete {
@@ -99,28 +106,39 @@ func (l *httpLink) begin(req *http.Request) (ctx context.Context, release, finis
 		return nil, nil, nil, errCut
 	}
 	l.live[c] = struct{}{}
+	l.endLate()
 	stop := func() bool { return true }
 	if !l.sse || req.Method != http.MethodGet { // which outlives the start of the session
 		stop = context.AfterFunc(req.Context(), cancel)
 	}
-	var rest *time.Timer
-	if req.Method == http.MethodDelete {
-		rest = time.AfterFunc(closeTimeout, cancel)
-	}
-	return ctx, func() {
-			if stop() && rest == nil {
-				rest = time.AfterFunc(closeTimeout, cancel)
-			}
-		}, func() {
-			stop()
-			if rest != nil {
-				rest.Stop()
-			}
-			cancel()
+	release = func() {
+		if stop() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			delete(l.live, c)
-		}, nil
+			c.answered = time.Now()
+			l.late[c] = struct{}{}
+		}
+	}
+	finish = func() {
+		stop()
+		cancel()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.live, c)
+		delete(l.late, c)
+	}
+	return ctx, release, finish, nil
+}
+
+// endLate ends responses that go on long after their answer. It is asked at each
+// request, which costs less than a timer for each. It is called under mu.
+func (l *httpLink) endLate() {
+	for c := range l.late {
+		if time.Since(c.answered) > closeTimeout {
+			c.cancel()
+			delete(l.late, c)
+		}
+	}
 }
 
 // RoundTrip sends one request of the SDK.

@@ -141,7 +141,7 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		u.base = r.newTransport(private)
 	}
 	l := &httpLink{s: s, sse: u.spec.Spec.Transport == v1.TransportSSE, base: u.base, to: to, head: head,
-		max: u.owner.opts.MaxMessageBytes, live: map[*flight]struct{}{}, now: u.owner.opts.Now,
+		max: u.owner.opts.MaxMessageBytes, live: map[*flight]struct{}{}, late: map[*flight]struct{}{}, now: u.owner.opts.Now,
 		stale: func() { u.drop(s, errUnused) }}
 	if u.auth == nil && u.spec.Spec.Auth != nil {
 		u.auth = u.newOAuth(r, to)
