@@ -25,6 +25,9 @@ type Scenario struct {
 
 // ScenarioSpec holds what is played and what is expected.
 type ScenarioSpec struct {
+	// ID is the name by which PromptKit's mock responses know the scenario, read from PromptKit
+	// manifests. Default: metadata.name.
+	ID string `json:"id,omitempty"`
 	// Description says what the scenario shows.
 	Description string `json:"description,omitempty"`
 	// Tools names the tools that exist in the scenario. Default: all that are loaded. Example: [get-weather].

@@ -114,7 +114,11 @@ func (p *player) checkAssertions(field string, list []v1.Assertion) {
 		at := v1.Pointer(field, strconv.Itoa(i))
 		kind, ok := p.assertion(&list[i])
 		if !ok {
-			p.warn(at+"/type", "assertion %q is not about tools: it is not judged", list[i].Type)
+			why := "is not about tools"
+			if strings.HasPrefix(list[i].Type, "tool") {
+				why = "is not known"
+			}
+			p.warn(at+"/type", "assertion %q %s: it is not judged", list[i].Type, why)
 			continue
 		}
 		_, message := kind.read(list[i].Params)

@@ -176,6 +176,9 @@ spec:
 		t.Error(diff)
 	}
 
+	if r, faults := scenario.ReadResponses(json.RawMessage(`{"defaultResponse":"hi"}`)); r == nil || len(faults) != 1 || !faults[0].IsWarning() {
+		t.Errorf("a default answer alone: got %v, want one warning", faults)
+	}
 	bad := map[string]string{
 		`[]`: "expected an object, got array", `{}`: "expected scenarios, got nothing", `{"scenarios":{"s":{"turns":{"0":"x"}}}}`: `expected the number of a turn, from 1, got "0"`,
 		`{"scenarios":{"s":{"turns":{"1":5}}}}`:                  "expected a text or an object, got number",
@@ -186,6 +189,63 @@ spec:
 		if r != nil || !slices.ContainsFunc(faults, func(f v1.Fault) bool { return f.Message == message }) {
 			t.Errorf("%s: got %v, want %q", text, faults, message)
 		}
+	}
+}
+
+// Answers are found by the scenario's id, and are numbered through the conversation
+// when there are more of them than turns.
+func TestResponsesOfConversation(t *testing.T) {
+	raw, faults := manifest.ToJSON("m.yaml", []byte(`
+scenarios:
+  visit:
+    turns:
+      1: {response: One moment., tool_calls: [{name: pay, arguments: {amount: 1}}]}
+      2: {tool_calls: [{name: pay, arguments: {amount: 2}}]}
+      3: Both are paid.
+      4: You are welcome.
+      6: See you.
+  by-turn:
+    turns:
+      1: {tool_calls: [{name: pay, arguments: {amount: 3}}]}
+      2: Paid.
+  visit-scenario:
+    turns:
+      1: Never said.
+`))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	responses, faults := scenario.ReadResponses(raw)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	tests := map[string]struct {
+		head string
+		want []string // the calls and the text of each turn that is played
+	}{
+		"by id, with more answers than turns": {"metadata: {name: visit-scenario}\nspec:\n  id: visit\n", []string{"2 One moment.\nBoth are paid.", "0 You are welcome.", "0 ", "0 See you."}},
+		"by name, with an id of no answers":   {"metadata: {name: by-turn}\nspec:\n  id: other\n", []string{"1 ", "0 Paid.", "0 ", "0 "}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects, scenarios := decode(t, weatherTool+"\napiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: Scenario\n"+tt.head+
+				"  turns: [{role: user, content: a}, {role: user, content: b}, {role: user, content: c}, {role: user, content: d}]\n")
+			o := options()
+			o.Responses = responses
+			res := runAll(t, objects, scenarios, o).Scenarios[0]
+			var got []string
+			for _, turn := range res.Turns {
+				got = append(got, fmt.Sprintf("%d %s", len(turn.Calls), turn.Text))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+			for _, f := range res.Warnings {
+				if strings.Contains(f.Path, "id") {
+					t.Errorf("the id is read, and yet: %s", f.Message)
+				}
+			}
+		})
 	}
 }
 

@@ -101,6 +101,7 @@ func (p *player) checkTurn(i int) {
 // play plays all turns.
 func (p *player) play(ctx context.Context) {
 	played := 0
+	script := p.runner.opts.Responses.script(len(p.spec.Turns), p.spec.ID, p.res.Name)
 	for i := range p.spec.Turns {
 		if ctx.Err() != nil {
 			return
@@ -110,7 +111,7 @@ func (p *player) play(ctx context.Context) {
 		turn, field := &p.spec.Turns[i], v1.Pointer("/spec/turns", strconv.Itoa(i))
 		model := turn.Model
 		if len(turn.Calls) == 0 && len(model) == 0 {
-			model = p.runner.opts.Responses.turn(p.res.Name, i+1)
+			model = script.turn(i + 1)
 		}
 		if len(turn.Calls) == 0 && len(model) == 0 {
 			p.warn(field, "turn %d is not played: nothing scripts the model's answer (--mock-responses FILE does)", i+1)

@@ -9,7 +9,7 @@ import (
 )
 
 // Responses script the model of scenarios, from a file of PromptKit's mock
-// responses: by the scenario's name and the turn's number, a text, or an object
+// responses: by the scenario's id or name and the answer's number, a text, or an object
 // with response and tool_calls. A nil Responses scripts nothing.
 type Responses struct {
 	turns map[string]map[int]v1.ModelReply
@@ -38,6 +38,9 @@ func ReadResponses(raw json.RawMessage) (*Responses, []v1.Fault) {
 		}
 	}
 	if len(root["scenarios"]) == 0 {
+		if len(root["defaultResponse"]) > 0 {
+			return out, faults // PromptKit's, with one answer to everything
+		}
 		fault("", "", "expected scenarios, got nothing")
 		return nil, faults
 	}
@@ -106,14 +109,50 @@ func readReply(path string, raw json.RawMessage, fault func(path, severity, form
 	return reply
 }
 
-// turn is what the model answers in a turn, from 1; nil when nothing scripts it.
-func (r *Responses) turn(scenario string, turn int) []v1.ModelReply {
+// script is what the model answers in one scenario.
+type script struct {
+	replies map[int]v1.ModelReply
+	// whole says that the numbers run through the conversation, not turn by turn.
+	whole bool
+	// next is the number of the next answer, from 1.
+	next int
+}
+
+// script chooses the answers of a scenario by the first of its names that has some.
+// PromptKit's mock model numbers its answers through the whole conversation: what it
+// says to the results of its calls has a number of its own. A file with no more
+// answers than the scenario has turns may be numbered either way, and is read by turn.
+func (r *Responses) script(turns int, names ...string) *script {
+	s := &script{next: 1}
 	if r == nil {
-		return nil
+		return s
 	}
-	reply, ok := r.turns[scenario][turn]
-	if !ok {
-		return nil
+	for _, name := range names {
+		if len(r.turns[name]) > 0 {
+			s.replies = r.turns[name]
+			break
+		}
 	}
-	return []v1.ModelReply{reply}
+	for n := range s.replies {
+		s.whole = s.whole || n > turns
+	}
+	return s
+}
+
+// turn is what the model answers in a turn, from 1, in order; nil when nothing scripts it.
+func (s *script) turn(n int) (replies []v1.ModelReply) {
+	if !s.whole {
+		s.next = n
+	}
+	for {
+		reply, ok := s.replies[s.next]
+		s.next++ // an answer that is not scripted counts: PromptKit gives its default one
+		if !ok {
+			return replies
+		}
+		replies = append(replies, reply)
+		if !s.whole || len(reply.ToolCalls) == 0 {
+			return replies
+		}
+	}
 }
