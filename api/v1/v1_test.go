@@ -110,6 +110,15 @@ func TestValidate(t *testing.T) {
 		{"a server of both kinds", server(v1.MCPServerSpec{Command: "x", URL: "https://x"}), []string{`spec.url: an MCPServer has spec.command or spec.url, not both`}},
 		{"fields of the other kind", server(v1.MCPServerSpec{URL: "https://x", Args: []string{"a"}}), []string{`spec.args: spec.args goes with spec.command, not with spec.url`}},
 		{"a prompt without a template", &v1.Prompt{Header: header(v1.KindPrompt)}, []string{`spec.template: a prompt needs spec.template or spec.system_prompt`}},
+		{"assertions of PromptKit", &v1.Scenario{
+			Header: v1.Header{APIVersion: v1.PromptKitGroup + "/v1alpha1", Kind: v1.KindScenario, Metadata: v1.Metadata{Name: "n"}},
+			Spec: v1.ScenarioSpec{
+				Turns:      []v1.Turn{{Assertions: []v1.Assertion{{Type: "tool_args"}, {Type: "json_path"}}}},
+				Assertions: []v1.Assertion{{Type: "tool_call_sequence"}, {Type: "tools_called"}},
+			},
+		}, []string{
+			`warning: spec.turns[0].assertions[1].type: unknown value "json_path": expected one of tools_called, tools_not_called, tool_call_count, tool_call_args, tool_call_order, no_tool_errors, content_includes, policy_refusals`,
+		}},
 		{"a scenario without turns", &v1.Scenario{Header: header(v1.KindScenario)}, []string{`spec.turns: required field "turns" is missing`}},
 	}
 	for _, tt := range tests {

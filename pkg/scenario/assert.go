@@ -91,17 +91,10 @@ func assertions() map[string]assertion {
 	}
 }
 
-// promptKitNames are PromptKit's names of assertions that mean one of ours.
-var promptKitNames = map[string]string{
-	"tool_called": "tools_called", "tools_called_session": "tools_called", "tools_not_called_session": "tools_not_called",
-	"tool_args": "tool_call_args", "tool_args_session": "tool_call_args", "tool_calls_with_args": "tool_call_args",
-	"tool_call_sequence": "tool_call_order", "contains": "content_includes",
-}
-
 func (p *player) assertion(a *v1.Assertion) (assertion, bool) {
 	name := a.Type
-	if p.promptKit && promptKitNames[name] != "" {
-		name = promptKitNames[name]
+	if p.promptKit {
+		name = v1.PromptKitAssertion(name)
 	}
 	kind, ok := p.runner.asserts[name]
 	return kind, ok
