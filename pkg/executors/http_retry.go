@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/netaddr"
 )
 
 // httpCall is one call on its way: a request, its attempts and what came of them.
@@ -74,7 +75,7 @@ func (c *httpCall) run(ctx context.Context) (v1.Result, error) {
 	if c.source != nil {
 		client.PrepareRetry = c.reauthorize
 	}
-	_, err := client.Do(req)
+	_, err := client.Do(req) //nolint:bodyclose // read, the response handler, closed it
 	if err != nil {
 		return v1.Result{Attempts: c.attempts}, c.describe(ctx, err)
 	}
@@ -154,7 +155,7 @@ func (c *httpCall) again(ctx context.Context, resp *http.Response, err error) (b
 // never reached the server, and else when a second time does no harm.
 func (c *httpCall) repeatable(err error) bool {
 	var (
-		refused  *addressError
+		refused  *netaddr.PrivateError
 		redirect *redirectError
 		cert     *tls.CertificateVerificationError
 	)
@@ -214,7 +215,7 @@ func (c *httpCall) describe(ctx context.Context, err error) error {
 	var (
 		own     *v1.ExecutionError
 		timeout net.Error
-		refused *addressError
+		refused *netaddr.PrivateError
 		dial    *net.OpError
 	)
 	err = plainError(err)
@@ -229,7 +230,7 @@ func (c *httpCall) describe(ctx context.Context, err error) error {
 	case isTooLarge(err):
 		return c.fail(v1.PhaseValidate, err.Error(), err)
 	case errors.As(err, &refused):
-		return c.fail(v1.PhaseConnect, target+": "+refused.Error(), refused)
+		return c.fail(v1.PhaseConnect, target+": "+refusedAddress(refused), refused)
 	case !c.connected, errors.As(err, &dial) && dial.Op == "dial":
 		if errors.As(err, &timeout) && timeout.Timeout() && c.p.timeout > 0 && c.p.timeout <= dialTimeout {
 			return c.fail(v1.PhaseTimeout, fmt.Sprintf("cannot connect for %s within %s (spec.http.timeout_ms)%s", target, c.p.timeout, c.tries()), err)

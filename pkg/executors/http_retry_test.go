@@ -21,6 +21,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/netaddr"
 )
 
 var yes = true
@@ -417,7 +418,7 @@ func TestHTTPRedirectToPrivateAddress(t *testing.T) {
 		if address == public {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		}
-		return (&net.Dialer{ControlContext: refuseDial}).DialContext(ctx, network, address)
+		return (&net.Dialer{ControlContext: netaddr.CheckDial}).DialContext(ctx, network, address)
 	}}
 	tool := httpToolOf(quick(v1.HTTPSpec{URL: outer.URL, Method: "GET", AllowRedirectHosts: []string{"localhost"}}))
 	tool.Spec.HTTP.AllowPrivateNetwork = false
