@@ -70,7 +70,12 @@ func exitCode(err error) int {
 			return exitInvalid
 		}
 		return exitFailed
-	case errors.As(err, &mcp), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &mcp):
+		if mcp.Code != 0 { // the server is there, and answered with an error
+			return exitFailed
+		}
+		return exitUnavailable
+	case errors.Is(err, context.DeadlineExceeded):
 		return exitUnavailable
 	}
 	return exitFailed

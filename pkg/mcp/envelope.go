@@ -22,8 +22,8 @@ func (m *envelope) error() *jsonrpc.Error {
 		return nil
 	}
 	e := &jsonrpc.Error{}
-	if json.Unmarshal(m.failure, e) != nil {
-		return nil
+	if err := json.Unmarshal(m.failure, e); err != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the server answered with an error that cannot be read"}
 	}
 	return e
 }

@@ -173,7 +173,7 @@ func (u *upstream) pages(ctx context.Context, method, key string, send pageSende
 		}
 		var fields map[string]json.RawMessage
 		var items []json.RawMessage
-		if err := json.Unmarshal(raw, &fields); err == nil {
+		if err = json.Unmarshal(raw, &fields); err == nil {
 			err = json.Unmarshal(orNull(fields[key]), &items)
 		}
 		if err != nil || fields[key] == nil {

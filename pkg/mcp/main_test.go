@@ -179,7 +179,7 @@ func rawServer(answer func(method string, params json.RawMessage) (string, bool)
 		switch {
 		case raw && result == "":
 		case raw:
-			fmt.Println(result)
+			fmt.Println(strings.Replace(result, "ID", string(m.ID), 1))
 		case result == "":
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", m.ID)
 		default:
@@ -227,6 +227,13 @@ var rawAnswers = map[string]func(string, json.RawMessage) (string, bool){
 			return "Listening on port 3000", true
 		}
 		return rawTools(`{"tools":[]}`)(method, p)
+	},
+	"nolist": rawTools(`{"tools":{"name":"t"}}`),
+	"baderror": func(method string, p json.RawMessage) (string, bool) {
+		if method == "tools/call" {
+			return `{"jsonrpc":"2.0","id":ID,"error":{"code":"x"}}`, true
+		}
+		return rawTools(`{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}`)(method, p)
 	},
 	"loop": func(method string, p json.RawMessage) (string, bool) {
 		return rawTools(`{"tools":[{"name":"t`+strconv.Itoa(rand.IntN(1e9))+`","inputSchema":{"type":"object"}}],"nextCursor":"again"}`)(method, p)

@@ -73,7 +73,7 @@ func (u *upstream) attempt(ctx context.Context, version string) (*session, error
 	if err == nil {
 		return s, nil
 	}
-	if context.Cause(ctx) == errSlow {
+	if errors.Is(context.Cause(ctx), errSlow) {
 		return nil, u.unavailable("no session after %s (spec.connect_timeout_ms): %v%s", limit, errSlow, u.lastWords())
 	}
 	var failed *connectError

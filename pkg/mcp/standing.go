@@ -49,7 +49,7 @@ func (l *httpLink) standing(req, out *http.Request, finish func()) (*http.Respon
 	}
 	came := make(chan outcome, 1)
 	l.streams.Go(func() {
-		resp, err := l.base.RoundTrip(out)
+		resp, err := l.base.RoundTrip(out) //nolint:bodyclose // whoever receives it from came closes it
 		came <- outcome{resp, err}
 	})
 	// A stream that is taken up again brings the answer to the request whose response

@@ -102,7 +102,7 @@ func (t *tapped) see(m jsonrpc.Message) (bool, error) {
 		if x == nil {
 			break
 		}
-		failure, _ := m.Error.(*jsonrpc.Error)
+		failure, _ := m.Error.(*jsonrpc.Error) //nolint:errorlint // the wire form, never wrapped
 		if standIn := x.take(m.Result, failure); standIn != nil {
 			m.Result = standIn
 		}

@@ -183,6 +183,22 @@ func TestPagesAreBounded(t *testing.T) {
 	}
 }
 
+func TestAListThatIsNone(t *testing.T) {
+	st := open(t, mcp.Options{}, stdio("s", "raw:nolist")).Discover(t.Context())[0]
+	if all := strings.Join(st.Warnings, " ") + st.Reason; !strings.Contains(all, `page 1 of tools/list holds no list "tools"`) {
+		t.Errorf("ready %v, warnings %q, reason %q", st.Ready, st.Warnings, st.Reason)
+	}
+}
+
+func TestAnErrorThatCannotBeRead(t *testing.T) {
+	s := stdio("s", "raw:baderror")
+	_, err := open(t, mcp.Options{}, s).Call(t.Context(), s.Key(), "t", json.RawMessage(`{}`), false)
+	var failed *v1.MCPError
+	if !errors.As(err, &failed) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestOneBadServerHidesNoOther(t *testing.T) {
 	mute := stdio("mute", "mute")
 	mute.Spec.ConnectTimeoutMS = 300
