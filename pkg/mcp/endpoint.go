@@ -46,6 +46,9 @@ func (r *resolver) endpoint() (*url.URL, http.Header) {
 	if len(r.faults) == 0 && (err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https") {
 		r.fault("/spec/url", "an http or https URL", "another", "the url is not an http or https URL once its variables are filled in")
 	}
+	if to != nil {
+		r.hideWithin(to)
+	}
 	head := http.Header{}
 	for k, v := range s.Headers {
 		path := v1.Pointer("/spec/headers", k)
@@ -67,6 +70,23 @@ func (r *resolver) endpoint() (*url.URL, http.Header) {
 		}
 	}
 	return to, head
+}
+
+// hideWithin hides what the query of a URL and its user part say: keys are written
+// there too, also by people who do not know ${VAR}. Errors of net/http quote the URL.
+func (r *resolver) hideWithin(to *url.URL) {
+	for pair := range strings.SplitSeq(to.RawQuery, "&") {
+		_, value, _ := strings.Cut(pair, "=")
+		r.secret(value)
+	}
+	for _, values := range to.Query() {
+		for _, v := range values {
+			r.secret(v)
+		}
+	}
+	if password, ok := to.User.Password(); ok {
+		r.secret(password)
+	}
 }
 
 func validHeader(name, value string) bool {

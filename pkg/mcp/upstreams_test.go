@@ -183,6 +183,19 @@ func TestPagesAreBounded(t *testing.T) {
 	}
 }
 
+func TestErrorsShowNoQueryOfTheURL(t *testing.T) {
+	s := web("s", "http://user:p4ssw0rd@127.0.0.1:1/mcp?key=l1teral%20secret&flag")
+	st := open(t, mcp.Options{}, s).Discover(t.Context())[0]
+	if st.Ready || !strings.Contains(st.Reason, "127.0.0.1:1") {
+		t.Errorf("ready %v: %s", st.Ready, st.Reason)
+	}
+	for _, secret := range []string{"p4ssw0rd", "l1teral"} {
+		if strings.Contains(st.Reason, secret) {
+			t.Errorf("%q is shown: %s", secret, st.Reason)
+		}
+	}
+}
+
 func TestAListThatIsNone(t *testing.T) {
 	st := open(t, mcp.Options{}, stdio("s", "raw:nolist")).Discover(t.Context())[0]
 	if all := strings.Join(st.Warnings, " ") + st.Reason; !strings.Contains(all, `page 1 of tools/list holds no list "tools"`) {
