@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -45,59 +44,6 @@ func plainCall(ctx context.Context, client *http.Client, url string, args []byte
 		err = io.ErrUnexpectedEOF
 	}
 	return err
-}
-
-// BenchmarkHTTP compares Execute with net/http doing the same. Both take turns within
-// one measurement, so that what else the machine does falls on both.
-func BenchmarkHTTP(b *testing.B) {
-	for _, inFlight := range []int{1, 64} {
-		b.Run(map[int]string{1: "serial", 64: "64-in-flight"}[inFlight], func(b *testing.B) {
-			srv := weatherServer()
-			defer srv.Close()
-			h := newTestHTTP(b, map[string]string{"KEY": "topsecret"})
-			tool := httpToolOf(v1.HTTPSpec{URL: srv.URL, Headers: map[string]string{"Authorization": "Bearer ${KEY}"}})
-			transport := http.DefaultTransport.(*http.Transport).Clone()
-			transport.MaxIdleConnsPerHost = 128 // net/http's own 2 would dial anew for most of 64 calls
-			client := &http.Client{Transport: transport}
-			defer client.CloseIdleConnections()
-			args := []byte(`{"location":"Oslo","units":"metric"}`)
-			execute := func() error { _, err := h.Execute(b.Context(), tool, args); return err }
-			plain := func() error { return plainCall(b.Context(), client, srv.URL, args) }
-			run := func(call func() error, n int) time.Duration {
-				start := time.Now()
-				var wg sync.WaitGroup
-				for range inFlight {
-					wg.Go(func() {
-						for range n / inFlight {
-							if err := call(); err != nil {
-								b.Error(err)
-								return
-							}
-						}
-					})
-				}
-				wg.Wait()
-				return time.Since(start)
-			}
-			const batch = 256
-			run(execute, batch)
-			run(plain, batch)
-			var ours, floor time.Duration
-			for i := 0; b.Loop(); i++ {
-				if i%2 == 0 {
-					ours += run(execute, batch)
-					floor += run(plain, batch)
-				} else {
-					floor += run(plain, batch)
-					ours += run(execute, batch)
-				}
-			}
-			calls := float64(b.N * batch)
-			b.ReportMetric(float64(ours)/calls, "execute-ns/call")
-			b.ReportMetric(float64(floor)/calls, "plain-ns/call")
-			b.ReportMetric(float64(ours)/float64(floor), "ratio")
-		})
-	}
 }
 
 // BenchmarkHTTPExecute and BenchmarkHTTPPlain are for allocations and profiles.
