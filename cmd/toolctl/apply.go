@@ -78,7 +78,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	set, err := o.loadAll(ctx, false)
+	set, err := o.loadAll(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 
 // loadAll reads and checks the manifests given with -f; a fault that is not a
 // warning fails it. Warnings are printed when it succeeds.
-func (a *app) loadAll(ctx context.Context, quiet bool) (*manifest.Set, error) {
+func (a *app) loadAll(ctx context.Context) (*manifest.Set, error) {
 	set, faults, err := a.check(ctx, a.files)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (a *app) loadAll(ctx context.Context, quiet bool) (*manifest.Set, error) {
 	for _, f := range faults {
 		if !f.IsWarning() {
 			errs = append(errs, f)
-		} else if !quiet {
+		} else {
 			fmt.Fprintln(a.err, f)
 		}
 	}
