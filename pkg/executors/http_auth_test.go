@@ -20,10 +20,18 @@ type authServer struct {
 	fail    atomic.Bool
 	expires int
 	hold    chan struct{} // when set, /token waits for it
+	asked   chan struct{} // when set, /token says here that it waits
 }
 
 func (a *authServer) handle(_ int, w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/token" {
+		if err := r.ParseForm(); err != nil { // a server sees the client go only when it has read the body
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if a.asked != nil {
+			a.asked <- struct{}{}
+		}
 		if a.hold != nil {
 			select {
 			case <-a.hold:
@@ -137,12 +145,15 @@ func TestHTTPOAuth2CallersDoNotWaitForOthers(t *testing.T) {
 }
 
 func TestHTTPCloseEndsTheRequestForAToken(t *testing.T) {
-	a := &authServer{hold: make(chan struct{})}
+	a := &authServer{hold: make(chan struct{}), asked: make(chan struct{})}
 	srv, _ := serve(t, a.handle)
 	h := NewHTTP(Options{Env: func(string) (string, bool) { return "client-secret", true }})
 	spec := v1.HTTPSpec{URL: srv.URL, Auth: &v1.Auth{OAuth2ClientCredentials: &v1.OAuth2ClientCredentials{TokenURL: srv.URL + "/token", ClientIDEnv: "ID", ClientSecretEnv: "S"}}}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	go func() {
+		<-a.asked // the request for the token is under way when its only caller leaves
+		cancel()
+	}()
 	if _, err := h.Execute(ctx, httpToolOf(spec), nil); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
