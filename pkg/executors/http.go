@@ -121,7 +121,7 @@ func (c *httpCall) prepare(ctx context.Context) error {
 		return c.invalid(faults...)
 	}
 	for i, v := range c.p.vars {
-		if v.secret && !(v.optional && values[i] == v.fallback) {
+		if v.secret && !(v.Optional && values[i] == v.Fallback) {
 			c.secrets.add(values[i])
 		}
 	}

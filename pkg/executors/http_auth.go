@@ -15,6 +15,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/envref"
 )
 
 // httpAuth is spec.http.auth made ready: at most one kind is set. The texts are marks.
@@ -40,10 +41,10 @@ func (p *httpTool) prepareAuth(s *v1.HTTPSpec) {
 		}
 	}
 	variable := func(path, name string) string {
-		if !isEnvName(name) {
+		if !envref.IsName(name) {
 			p.fault(path, "the name of a variable", quoted(name), fmt.Sprintf("%s is not the name of a variable", quoted(name)))
 		}
-		return p.variable(envVar{name: name, path: path, secret: true, named: true})
+		return p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true})
 	}
 	switch {
 	case a.BearerEnv != "":

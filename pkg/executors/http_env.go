@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/envref"
 )
 
 // A text of a manifest that may hold ${VAR} is kept with a mark in place of each
@@ -20,12 +21,10 @@ const (
 
 // envVar is one place where a manifest reads a variable.
 type envVar struct {
-	name     string
-	fallback string
-	optional bool   // ${VAR:-fallback}
-	path     string // JSON pointer of the field
-	secret   bool   // its value is masked wherever it shows
-	named    bool   // by a field of its own, such as bearer_env, and not by ${}
+	envref.Ref
+	path   string // JSON pointer of the field
+	secret bool   // its value is masked wherever it shows
+	named  bool   // by a field of its own, such as bearer_env, and not by ${}
 }
 
 // mark replaces each ${VAR} and ${VAR:-default} of a text and remembers it. $${ is
@@ -38,34 +37,22 @@ func (p *httpTool) mark(path, s string, secret bool) string {
 	if !strings.Contains(s, "${") {
 		return s
 	}
+	pieces, err := envref.Parse(s)
+	if err != nil {
+		p.fault(path, "${VAR} or ${VAR:-default}", quoted(s), err.Error())
+		return ""
+	}
 	var b strings.Builder
-	inAction := false
-	for s != "" {
-		switch {
-		case strings.HasPrefix(s, "{{"):
-			inAction = true
-		case strings.HasPrefix(s, "}}"):
-			inAction = false
-		case strings.HasPrefix(s, "$${"):
-			b.WriteString("${")
-			s = s[3:]
-			continue
-		case strings.HasPrefix(s, "${"):
-			v, rest, err := parseVar(s)
-			if err == "" && inAction {
-				err = fmt.Sprintf("${%s} stands inside {{ }}: put it outside", v.name)
-			}
-			if err != "" {
-				p.fault(path, "${VAR} or ${VAR:-default}", quoted(s), err)
-				return ""
-			}
-			v.path, v.secret = path, secret
-			b.WriteString(p.variable(v))
-			s = rest
+	for _, piece := range pieces {
+		if piece.Ref == nil {
+			b.WriteString(piece.Text)
 			continue
 		}
-		b.WriteByte(s[0])
-		s = s[1:]
+		if strings.LastIndex(b.String(), "{{") > strings.LastIndex(b.String(), "}}") {
+			p.fault(path, "${VAR} or ${VAR:-default}", quoted(s), piece.Text+" stands inside {{ }}: put it outside")
+			return ""
+		}
+		b.WriteString(p.variable(envVar{Ref: *piece.Ref, path: path, secret: secret}))
 	}
 	return b.String()
 }
@@ -74,28 +61,6 @@ func (p *httpTool) mark(path, s string, secret bool) string {
 func (p *httpTool) variable(v envVar) string {
 	p.vars = append(p.vars, v)
 	return markOpen + strconv.Itoa(len(p.vars)-1) + markClose
-}
-
-// parseVar reads a variable at the start of s.
-func parseVar(s string) (v envVar, rest, err string) {
-	body, rest, ok := strings.Cut(s[2:], "}")
-	if !ok {
-		return v, "", `"${" has no "}"; write $${ for the text itself`
-	}
-	v.name, v.fallback, v.optional = strings.Cut(body, ":-")
-	if !isEnvName(v.name) {
-		return v, "", fmt.Sprintf("%q is not the name of a variable; write $${ for the text itself", v.name)
-	}
-	return v, rest, ""
-}
-
-func isEnvName(s string) bool {
-	for i, c := range []byte(s) {
-		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // checkReadable holds the variables in ${} to the list in headers_from_env, when there is one.
@@ -109,22 +74,22 @@ func (p *httpTool) checkReadable(list []string) {
 			name, bare = entry, true
 		}
 		may = append(may, name)
-		if !isEnvName(name) {
+		if !envref.IsName(name) {
 			p.fault(path, "Header=VAR or VAR", quoted(entry), fmt.Sprintf("%q is not the name of a variable: expected Header=VAR or VAR", name))
 		} else if isHeader {
-			p.header(path, header, p.variable(envVar{name: name, path: path, secret: true, named: true}), nil)
+			p.header(path, header, p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true}), nil)
 		}
 	}
 	for _, v := range p.vars {
-		if bare && !v.named && !slices.Contains(may, v.name) {
-			p.fault(v.path, "a variable of spec.http.headers_from_env", "${"+v.name+"}",
-				fmt.Sprintf("environment variable %q may not be read: spec.http.headers_from_env does not list it", v.name))
+		if bare && !v.named && !slices.Contains(may, v.Name) {
+			p.fault(v.path, "a variable of spec.http.headers_from_env", "${"+v.Name+"}",
+				fmt.Sprintf("environment variable %q may not be read: spec.http.headers_from_env does not list it", v.Name))
 		}
 	}
 }
 
-// resolve looks the variables up. What is not set and has no default is a fault.
-// For ${VAR:-default} an empty variable counts as not set, as in a shell.
+// resolve looks the variables up. What is not set and has no default is a fault, and
+// so is an empty one that a field names.
 func (p *httpTool) resolve(env func(string) (string, bool)) ([]string, []v1.Fault) {
 	if len(p.vars) == 0 {
 		return nil, nil
@@ -132,16 +97,12 @@ func (p *httpTool) resolve(env func(string) (string, bool)) ([]string, []v1.Faul
 	values := make([]string, len(p.vars))
 	var faults []v1.Fault
 	for i, v := range p.vars {
-		value, ok := env(v.name)
-		switch {
-		case ok && (value != "" || !v.optional && !v.named):
-			values[i] = value
-		case v.optional:
-			values[i] = v.fallback
-		default:
-			faults = append(faults, v1.Fault{Path: v.path, Expected: "environment variable " + v.name, Got: "nothing",
-				Message: fmt.Sprintf("environment variable %q is not set", v.name)})
+		value, _, ok := v.Value(env)
+		if !ok || v.named && value == "" {
+			faults = append(faults, v1.Fault{Path: v.path, Expected: "environment variable " + v.Name, Got: "nothing",
+				Message: fmt.Sprintf("environment variable %q is not set", v.Name)})
 		}
+		values[i] = value
 	}
 	return values, faults
 }

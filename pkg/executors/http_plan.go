@@ -112,18 +112,15 @@ const oauthVariable = "OAUTH2_TOKEN"
 func (p *httpTool) names(h *HTTP, plan *HTTPPlan) []string {
 	address := make([]string, len(p.vars))
 	for i, v := range p.vars {
-		value, ok := h.env(v.name)
-		ok = ok && (value != "" || !v.optional && !v.named)
+		value, _, ok := v.Value(h.env)
 		address[i] = markOpen + strconv.Itoa(i) + markClose
 		switch {
-		case ok:
+		case ok && (value != "" || !v.named):
 			address[i] = value
-		case v.optional:
-			address[i] = v.fallback
-		case !slices.Contains(plan.Unset, v.name):
-			plan.Unset = append(plan.Unset, v.name)
+		case !slices.Contains(plan.Unset, v.Name):
+			plan.Unset = append(plan.Unset, v.Name)
 		}
-		plan.names = append(plan.names, v.name)
+		plan.names = append(plan.names, v.Name)
 	}
 	return address
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/envref"
 	"toolctl.dev/toolctl/pkg/redact"
 )
 
@@ -52,49 +53,29 @@ func (r *resolver) secret(v string) {
 	}
 }
 
-// expand replaces ${VAR} and ${VAR:-default}; $${ is ${ as it is. For
-// ${VAR:-default} an empty variable counts as not set, as in a shell.
+// expand replaces the references to variables; what is read is a secret.
 func (r *resolver) expand(path, s string) string {
+	pieces, err := envref.Parse(s)
+	if err != nil {
+		r.fault(path, "${VAR} or ${VAR:-default}", "text that cannot be read", err.Error())
+		return ""
+	}
 	var b strings.Builder
-	for {
-		before, rest, ok := strings.Cut(s, "${")
-		if !ok {
-			b.WriteString(s)
-			return b.String()
-		}
-		if literal, ok := strings.CutSuffix(before, "$"); ok {
-			b.WriteString(literal + "${")
-			s = rest
+	for _, p := range pieces {
+		if p.Ref == nil {
+			b.WriteString(p.Text)
 			continue
 		}
-		b.WriteString(before)
-		body, after, ok := strings.Cut(rest, "}")
-		name, fallback, optional := strings.Cut(body, ":-")
-		if !ok || !isVariable(name) {
-			r.fault(path, "${VAR} or ${VAR:-default}", "${"+body, fmt.Sprintf("%q is not the name of a variable; write $${ for the text itself", name))
-			return ""
+		v, read, ok := p.Ref.Value(r.env)
+		if !ok {
+			r.unset(path, p.Ref.Name)
 		}
-		v, set := r.env(name)
-		switch {
-		case set && (v != "" || !optional):
+		if read {
 			r.secret(v)
-			b.WriteString(v)
-		case optional:
-			b.WriteString(fallback)
-		default:
-			r.unset(path, name)
 		}
-		s = after
+		b.WriteString(v)
 	}
-}
-
-func isVariable(s string) bool {
-	for i, c := range []byte(s) {
-		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
+	return b.String()
 }
 
 // masker returns a function that takes the secrets out of a text.

@@ -24,7 +24,7 @@ func TestExpand(t *testing.T) {
 		{name: "default of a set one", text: "${A:-x}", want: "one"},
 		{name: "escaped", text: "$${A} ${A}", want: "${A} one"},
 		{name: "unset", text: "${NO}", fault: `environment variable "NO" is not set`},
-		{name: "not closed", text: "${A", fault: `"A" is not the name of a variable; write $${ for the text itself`},
+		{name: "not closed", text: "${A", fault: `"${" has no "}"; write $${ for the text itself`},
 		{name: "no name", text: "${1a}", fault: `"1a" is not the name of a variable; write $${ for the text itself`},
 	}
 	for _, tt := range tests {

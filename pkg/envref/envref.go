@@ -1,0 +1,92 @@
+// Package envref reads the references to environment variables in a text of a
+// manifest: ${VAR}, and ${VAR:-fallback} for a variable that may be absent. $${ is
+// the text ${ itself. The form is that of POSIX shells (Shell Command Language,
+// section 2.6.2) without the forms that nobody needs in a manifest.
+package envref
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Piece is a part of a text: literal text, or a reference.
+type Piece struct {
+	// Text is what stands there; of a reference, as it was written.
+	Text string
+	// Ref is the reference; nil for literal text.
+	Ref *Ref
+}
+
+// Ref is a reference to one variable.
+type Ref struct {
+	// Name is the variable's name.
+	Name string
+	// Fallback is the value of a variable that is not set, when Optional.
+	Fallback string
+	// Optional says that the reference has a fallback, be it empty.
+	Optional bool
+}
+
+// Value returns what the reference stands for; false when the variable is not set and
+// the reference has no fallback. With a fallback an empty variable counts as not set,
+// as in a shell. read says that the value is the variable's.
+func (r Ref) Value(env func(string) (string, bool)) (value string, read, ok bool) {
+	v, set := env(r.Name)
+	switch {
+	case set && (v != "" || !r.Optional):
+		return v, true, true
+	case r.Optional:
+		return r.Fallback, false, true
+	}
+	return "", false, false
+}
+
+// Parse splits a text. The error says what is wrong with the first reference that
+// cannot be read, and what to write.
+func Parse(s string) ([]Piece, error) {
+	var pieces []Piece
+	var text strings.Builder
+	flush := func() {
+		if text.Len() > 0 {
+			pieces = append(pieces, Piece{Text: text.String()})
+			text.Reset()
+		}
+	}
+	for {
+		before, rest, ok := strings.Cut(s, "${")
+		if !ok {
+			text.WriteString(s)
+			flush()
+			return pieces, nil
+		}
+		if literal, escaped := strings.CutSuffix(before, "$"); escaped {
+			text.WriteString(literal + "${")
+			s = rest
+			continue
+		}
+		text.WriteString(before)
+		body, after, ok := strings.Cut(rest, "}")
+		if !ok {
+			return nil, fmt.Errorf(`"${" has no "}"; write $${ for the text itself`)
+		}
+		var r Ref
+		r.Name, r.Fallback, r.Optional = strings.Cut(body, ":-")
+		if !IsName(r.Name) {
+			return nil, fmt.Errorf("%q is not the name of a variable; write $${ for the text itself", r.Name)
+		}
+		flush()
+		pieces = append(pieces, Piece{Text: "${" + body + "}", Ref: &r})
+		s = after
+	}
+}
+
+// IsName reports whether a text is the name of an environment variable: letters,
+// digits and "_", no digit first (POSIX Base Definitions, section 3.216).
+func IsName(s string) bool {
+	for i, c := range []byte(s) {
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
