@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Tool declares one tool that an agent can call: what it takes, what it gives
@@ -31,6 +32,10 @@ type Tool struct {
 	Header
 	// Spec says what the tool does. Required.
 	Spec ToolSpec `json:"spec" check:"required"`
+
+	// Func carries out the calls of a tool that is made in Go; nil for what a manifest
+	// declares. It goes before every executor.
+	Func Executor `json:"-"`
 }
 
 // How a tool is carried out; the values of spec.mode.
@@ -38,6 +43,8 @@ const (
 	ModeMock = "mock"
 	ModeLive = "live"
 	ModeMCP  = "mcp"
+	// ModeGo is the mode of a tool that is made in Go; no manifest may name it.
+	ModeGo = "go"
 )
 
 // Default times of a call.
@@ -70,6 +77,12 @@ type ToolSpec struct {
 	Hints *Hints `json:"hints,omitempty"`
 	// Validation says how strictly arguments and results are held to their schemas.
 	Validation *Validation `json:"validation,omitempty"`
+	// OnError says what a failed call means to the run of a prompt: with inform the model is told
+	// and may try otherwise, with return the run ends with the error. Default: inform.
+	OnError string `json:"on_error,omitempty" check:"oneof=inform|return"`
+	// Cache lets the run of a prompt use a result again for the same arguments. Default: tools with
+	// hints.read_only answer once for each run and arguments, other tools every time.
+	Cache *Cache `json:"cache,omitempty"`
 	// Redact lists what is masked in results, errors and the audit: JSON pointers (RFC 6901), or
 	// bare key names that match at any depth. Example: [/card/number, password].
 	Redact []string `json:"redact,omitempty"`
@@ -166,6 +179,35 @@ func (v *Validation) ResultMode() string {
 // Coerces returns Coerce with its default.
 func (v *Validation) Coerces() bool { return v == nil || v.Coerce == nil || *v.Coerce }
 
+// What a failed call means to the run of a prompt; the values of spec.on_error.
+const (
+	OnErrorInform = "inform"
+	OnErrorReturn = "return"
+)
+
+// Cache says how long a result may be used again for the same arguments.
+type Cache struct {
+	// TTL is how old a result may be, as a number and a unit such as 90s, 5m or 1h. 0s means that no
+	// result is used again. Required. Example: 5m.
+	TTL string `json:"ttl" check:"required"`
+}
+
+// Lifetime returns TTL as a duration; 0 when it is none.
+func (c *Cache) Lifetime() time.Duration {
+	d, err := time.ParseDuration(c.TTL)
+	if err != nil || d < 0 {
+		return 0
+	}
+	return d
+}
+
+func (c *Cache) validate(path string) []Fault {
+	if d, err := time.ParseDuration(c.TTL); c.TTL != "" && (err != nil || d < 0) {
+		return []Fault{{Path: path + "/ttl", Expected: "a time such as 90s, 5m or 1h", Got: quote(c.TTL), Message: fmt.Sprintf("%s is not a time: expected a number and a unit, such as 90s, 5m or 1h", quote(c.TTL))}}
+	}
+	return nil
+}
+
 // MCPToolSpec binds a tool to one of an MCP server.
 type MCPToolSpec struct {
 	// Server is the name of an MCPServer manifest. Required. Example: filesystem.
@@ -175,8 +217,11 @@ type MCPToolSpec struct {
 }
 
 // Mode returns spec.mode with its default: the executor block that is present, else mock.
+// It is ModeGo for a tool with a Func.
 func (t *Tool) Mode() string {
 	switch {
+	case t.Func != nil:
+		return ModeGo
 	case t.Spec.Mode != "":
 		return t.Spec.Mode
 	case t.Spec.HTTP != nil:
@@ -223,6 +268,9 @@ func (t *Tool) Validate() []Fault {
 	}
 	for i := range s.MockParts {
 		fs = append(fs, s.MockParts[i].validate(Pointer("/spec/mock_parts", fmt.Sprint(i)))...)
+	}
+	if s.Cache != nil {
+		fs = append(fs, s.Cache.validate("/spec/cache")...)
 	}
 	if s.HTTP != nil {
 		fs = append(fs, s.HTTP.validate("/spec/http")...)

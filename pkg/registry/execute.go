@@ -197,7 +197,11 @@ func execute(ctx context.Context, t *tool, c *call) (res v1.Result, err error) {
 			res, err = v1.Result{}, &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseExecute, Message: fmt.Sprintf("the %s executor panicked: %v", t.executor.Name(), p)}
 		}
 	}()
-	res, err = t.executor.Execute(within, t.spec, c.args)
+	var inner context.Context = within
+	if t.spec.Func != nil {
+		inner = c.withSession(within)
+	}
+	res, err = t.executor.Execute(inner, t.spec, c.args)
 	if err != nil && ctx.Err() == nil && within.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
 		err = &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s", limit), Cause: err}
 	}

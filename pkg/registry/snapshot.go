@@ -122,7 +122,9 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 	if len(t.Spec.OutputSchema) > 0 {
 		p.out = r.schemas.Schema(t.Spec.OutputSchema, draft)
 	}
-	p.executor = r.executors[t.ExecutorName()]
+	if p.executor = t.Func; p.executor == nil {
+		p.executor = r.executors[t.ExecutorName()]
+	}
 	if hasError(e.faults) {
 		return p
 	}

@@ -1,0 +1,156 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Func makes a tool of a Go function. It registers like a manifest, and its calls take
+// the road of every call: arguments and results are validated, policies apply, and the
+// audit has a line.
+//
+// The schemas come from the types: a struct is an object whose properties have the
+// names of the json tags, described by the description tags. A field is optional when
+// it is a pointer or has omitempty or omitzero; other properties than the fields are
+// refused. In must be a struct or a map with string keys, or json.RawMessage for any
+// object. A type that has no schema, such as a channel or one that contains itself, is
+// a fault of the tool: Register refuses it. An Out of json.RawMessage or [v1.Result] has no
+// schema; a v1.Result is the result as it is.
+//
+// An error of fn fails the call as a [v1.ExecutionError] with its text, unless it is
+// one of the typed errors of api/v1 already. fn finds the call it serves with [Session].
+// It may be called by many goroutines at once.
+func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) *v1.Tool {
+	t := &v1.Tool{
+		Header: v1.Header{APIVersion: v1.APIVersion, Kind: v1.KindTool, Metadata: v1.Metadata{Name: name}},
+		Spec:   v1.ToolSpec{Description: description},
+		Func:   goFunc[In, Out]{name, fn},
+	}
+	fault := func(path string, typ reflect.Type, err error) {
+		t.Faults = append(t.Faults, v1.Fault{Path: path, Expected: "a Go type with a JSON Schema", Got: typ.String(), Message: fmt.Sprintf("the type %s has no JSON Schema: %v", typ, err)})
+	}
+	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	var err error
+	if in == reflect.TypeFor[json.RawMessage]() {
+		t.Spec.InputSchema = json.RawMessage(`{"type":"object"}`)
+	} else if t.Spec.InputSchema, err = schemaOf(in); err != nil {
+		fault("/spec/input_schema", in, err)
+	}
+	if out != reflect.TypeFor[json.RawMessage]() && out != reflect.TypeFor[v1.Result]() {
+		if t.Spec.OutputSchema, err = schemaOf(out); err != nil {
+			fault("/spec/output_schema", out, err)
+		}
+	}
+	return t
+}
+
+// schemaOf derives the JSON Schema of a type.
+func schemaOf(t reflect.Type) (json.RawMessage, error) {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage](): {},
+		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"}, // as encoding/json writes it
+	}})
+	if err != nil {
+		return nil, err
+	}
+	annotate(s, t)
+	return json.Marshal(s)
+}
+
+// annotate adds to the schema of a type what the library does not read: descriptions in
+// a tag of their own, and that a pointer is an optional field.
+func annotate(s *jsonschema.Schema, t reflect.Type) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		if s.Items != nil {
+			annotate(s.Items, t.Elem())
+		}
+	case reflect.Map:
+		if s.AdditionalProperties != nil {
+			annotate(s.AdditionalProperties, t.Elem())
+		}
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "" {
+				name = f.Name
+			}
+			p := s.Properties[name]
+			if p == nil || f.Anonymous || !f.IsExported() {
+				continue
+			}
+			annotate(p, f.Type)
+			if text := f.Tag.Get("description"); text != "" {
+				p.Description = text
+			}
+			if f.Type.Kind() == reflect.Pointer {
+				s.Required = without(s.Required, name)
+			}
+		}
+	}
+}
+
+func without(names []string, name string) []string {
+	kept := names[:0]
+	for _, n := range names {
+		if n != name {
+			kept = append(kept, n)
+		}
+	}
+	return kept
+}
+
+// goFunc is the executor of one tool.
+type goFunc[In, Out any] struct {
+	name string
+	fn   func(context.Context, In) (Out, error)
+}
+
+func (goFunc[In, Out]) Name() string { return v1.ModeGo }
+
+func (g goFunc[In, Out]) Execute(ctx context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {
+	res := v1.Result{Attempts: 1}
+	var in In
+	if err := json.Unmarshal(args, &in); err != nil {
+		return res, v1.NewValidationError(v1.ArgsInvalid, g.name, []v1.Fault{{Expected: "arguments that fit " + reflect.TypeFor[In]().String(), Got: "others", Message: "the arguments do not fit the tool's Go type: " + err.Error()}})
+	}
+	out, err := g.fn(ctx, in)
+	if whole, ok := any(out).(v1.Result); ok {
+		whole.Attempts = max(1, whole.Attempts)
+		res = whole
+	} else if err == nil {
+		if res.Content, err = encode(out); err != nil {
+			err = fmt.Errorf("encode the result: %w", err)
+		}
+	}
+	return res, g.typed(ctx, err)
+}
+
+// typed makes an error of the function one of api/v1.
+func (g goFunc[In, Out]) typed(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
+	var (
+		invalid *v1.ValidationError
+		failed  *v1.ExecutionError
+		remote  *v1.MCPError
+		refused *v1.PolicyError
+		missing *v1.NotFoundError
+	)
+	if errors.As(err, &invalid) || errors.As(err, &failed) || errors.As(err, &remote) || errors.As(err, &refused) || errors.As(err, &missing) {
+		return err
+	}
+	return &v1.ExecutionError{Tool: g.name, Phase: v1.PhaseExecute, Message: err.Error(), Cause: err}
+}
