@@ -52,6 +52,9 @@ type Result struct {
 	Pending *PendingToolInfo `json:"pending,omitempty"`
 	// Policy is what the policies decided; nil when none matched.
 	Policy *PolicyDecision `json:"policy,omitempty"`
+	// Repair says how the arguments, which a model wrote and which were no JSON object, were made
+	// one: "unquoted", "trimmed" or "repaired"; empty when they were taken as they are.
+	Repair string `json:"repair,omitempty"`
 	// Attempts counts how often the executor tried.
 	Attempts int `json:"attempts"`
 	// DurationMS is how long the call took, in milliseconds.

@@ -321,6 +321,7 @@ func NewResultError(err error) *ResultError {
 		mcp      *MCPError
 		refused  *PolicyError
 		notFound *NotFoundError
+		typed    interface{ ResultErrorType() string } // of other packages
 	)
 	switch {
 	case errors.As(err, &invalid):
@@ -345,6 +346,8 @@ func NewResultError(err error) *ResultError {
 		}
 	case errors.As(err, &mcp):
 		r.Type = TypeMCPError
+	case errors.As(err, &typed):
+		r.Type = typed.ResultErrorType()
 	case errors.Is(err, context.Canceled):
 		r.Type = TypeCancelled
 	case errors.Is(err, context.DeadlineExceeded):

@@ -108,6 +108,9 @@ type Turn struct {
 	User string `json:"user,omitempty"`
 	// Model scripts the answers of the model, one a hop.
 	Model []ModelReply `json:"model,omitempty"`
+	// Expect says what is expected of the whole run of a scripted model: result is compared with the
+	// structured answer of a prompt that has output. Default: status complete.
+	Expect *Expect `json:"expect,omitempty"`
 	// Assertions hold for this turn.
 	Assertions []Assertion `json:"assertions,omitempty"`
 }
@@ -128,6 +131,27 @@ type ModelReply struct {
 	Text string `json:"text,omitempty"`
 	// ToolCalls are the calls that the model asks for.
 	ToolCalls []ModelToolCall `json:"tool_calls,omitempty"`
+	// Stop says why the model stops: end, tool_calls, length or filter. Default: tool_calls when there
+	// are some, else end.
+	Stop string `json:"stop,omitempty" check:"oneof=end|tool_calls|length|filter"`
+	// Error fails the request instead, with this message.
+	Error string `json:"error,omitempty"`
+	// Sees says what the request must hold that this answers.
+	Sees *ModelSees `json:"sees,omitempty"`
+}
+
+// ModelSees is what a scripted model must be shown; every member that is set must hold.
+type ModelSees struct {
+	// Tools are the tools that are offered, by their names, in any order. An empty list means none.
+	// Example: [get-weather].
+	Tools []string `json:"tools,omitzero"`
+	// ToolChoice is auto, required or none.
+	ToolChoice string `json:"tool_choice,omitempty" check:"oneof=auto|required|none"`
+	// Contains are texts that stand in what was said since the model's last answer, or, before its
+	// first one, in the system message and the prompt. Example: ["the temperature is 4"].
+	Contains []string `json:"contains,omitempty"`
+	// Lacks are texts that do not stand there.
+	Lacks []string `json:"lacks,omitempty"`
 }
 
 // ModelToolCall is a call that a scripted model asks for.
