@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -111,7 +112,7 @@ func (s *Server) session(req *sdk.CallToolRequest) (session, principal string, e
 	if err != nil {
 		return "", "", err
 	}
-	session = "principal-" + principal
+	session = "principal-" + strings.NewReplacer("%", "%25", "/", "%2F").Replace(principal) // a slash ends it
 	if principal == "" {
 		session = "anonymous-" + hash(s.run)
 	}

@@ -2,9 +2,9 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -16,9 +16,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 )
 
 // Headers of the streamable HTTP transport.
@@ -41,10 +42,18 @@ type door struct {
 	modern   http.Handler // 2026-07-28: each request on its own
 	requests chan struct{}
 	streams  chan struct{}
+	verifier *access.Verifier // of OAuth tokens; nil without
+	rates    *rates
 }
 
 func newDoor(s *Server, o HTTPOptions, local bool) (*door, error) {
-	d := &door{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), requests: make(chan struct{}, o.MaxRequests), streams: make(chan struct{}, o.MaxStreams)}
+	d := &door{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), requests: make(chan struct{}, o.MaxRequests), streams: make(chan struct{}, o.MaxStreams), rates: newRates(o.Rate, o.Now)}
+	if o.OAuth != nil {
+		var err error
+		if d.opts.OAuth, d.verifier, err = o.OAuth.prepare(s.opts.Logger, o.Now); err != nil {
+			return nil, fmt.Errorf("OAuth: %w", err)
+		}
+	}
 	for _, origin := range o.AllowedOrigins {
 		if err := d.cross.AddTrustedOrigin(origin); err != nil {
 			return nil, err
@@ -58,10 +67,7 @@ func newDoor(s *Server, o HTTPOptions, local bool) (*door, error) {
 	d.modern = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
-	d.inside = http.HandlerFunc(d.admit)
-	if o.Tokens != nil {
-		d.inside = auth.RequireBearerToken(d.verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(d.inside)
-	}
+	d.inside = d.guard(http.HandlerFunc(d.admit))
 	return d, nil
 }
 
@@ -78,7 +84,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Set("Vary", "Origin")
-		h.Set("Access-Control-Expose-Headers", headerSession)
+		h.Set("Access-Control-Expose-Headers", headerSession+", WWW-Authenticate, Retry-After")
 		if r.Method == http.MethodOptions {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
 			h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
@@ -89,29 +95,20 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "requests from this origin are not allowed", http.StatusForbidden)
 		return
 	}
-	if d.opts.Tokens != nil {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="toolctl"`) // RFC 6750, section 3; admit removes it
-	}
 	d.inside.ServeHTTP(w, r)
-}
-
-func (d *door) verify(_ context.Context, presented string, _ *http.Request) (*auth.TokenInfo, error) {
-	name, ok := d.opts.Tokens.principal(presented)
-	if !ok {
-		return nil, auth.ErrInvalidToken
-	}
-	return &auth.TokenInfo{UserID: name}, nil // the SDK holds a session to its user
 }
 
 // admit bounds what is served at once, reads the body and chooses the era.
 func (d *door) admit(w http.ResponseWriter, r *http.Request) {
-	w.Header().Del("WWW-Authenticate")
 	if d.server.calls.stopping() {
 		unavailable(w, errStopping.Error())
 		return
 	}
 	slots := d.requests
 	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == methodListen {
+		var stop func()
+		r, stop = lasting(r)
+		defer stop()
 		slots = d.streams
 	}
 	select {
@@ -208,6 +205,8 @@ func (d *door) hostAllowed(hostport string) bool {
 	host := hostname(hostport)
 	switch {
 	case slices.ContainsFunc(d.opts.AllowedHosts, func(h string) bool { return strings.EqualFold(h, host) }):
+		return true
+	case d.opts.OAuth != nil && strings.EqualFold(host, d.opts.OAuth.host()):
 		return true
 	case d.local:
 		ip, err := netip.ParseAddr(host)

@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 )
 
 // HTTPOptions configure [Server.ListenAndServe]; the zero value serves clients of
@@ -17,7 +19,12 @@ import (
 type HTTPOptions struct {
 	// Tokens are the bearer tokens that clients must show one of. Default: none is asked for.
 	Tokens *Tokens
-	// Insecure allows an address that other machines reach without tokens. Default: it is refused.
+	// OAuth makes clients show an access token, besides those of Tokens. Default: none is asked for.
+	OAuth *OAuth
+	// Rate bounds the requests of one principal, without authentication those of one
+	// address; one more gets status 429 and Retry-After. Default: no bound.
+	Rate Rate
+	// Insecure allows an address that other machines reach without authentication. Default: it is refused.
 	Insecure bool
 	// TLS makes the server speak HTTPS. Default: HTTP.
 	TLS *tls.Config
@@ -42,6 +49,8 @@ type HTTPOptions struct {
 	// Warning returns what is wrong although the server serves, for /readyz, which anyone
 	// may read; "" when nothing is. Default: nothing ever is.
 	Warning func() string
+	// Now is the clock of tokens and rates. Default: time.Now.
+	Now func() time.Time
 	// Listening is told the address, once.
 	Listening func(net.Addr)
 }
@@ -76,6 +85,9 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	if o.SessionTimeout <= 0 {
 		o.SessionTimeout = defaultSessionTimeout
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.Warning == nil {
 		o.Warning = func() string { return "" }
 	}
@@ -94,16 +106,17 @@ func (s *Server) ListenAndServe(ctx context.Context, address string, o HTTPOptio
 		return fmt.Errorf("listen on %s: %w", address, err)
 	}
 	local := isLoopback(ln.Addr())
-	if !local && o.Tokens == nil && !o.Insecure {
+	if !local && !o.authenticates() && !o.Insecure {
 		return errors.Join(fmt.Errorf("%s can be reached from other machines, and no tokens are asked for: name a token file, listen on 127.0.0.1, or say that it is meant to be insecure", ln.Addr()), ln.Close())
 	}
-	if o.Tokens != nil {
+	if o.authenticates() {
 		s.private.Store(true)
 	}
 	d, err := newDoor(s, o, local)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	defer readKeys(d.verifier)()
 	srv := &http.Server{
 		Handler: s.mux(d, o), TLSConfig: o.TLS, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
@@ -152,6 +165,9 @@ func (s *Server) shutdown(srv *http.Server) {
 func (s *Server) mux(d *door, o HTTPOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", d)
+	if d.opts.OAuth != nil {
+		d.opts.OAuth.handleMetadata(mux)
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		writeState(w, http.StatusOK, map[string]any{"alive": true})
 	})
@@ -162,6 +178,8 @@ func (s *Server) mux(d *door, o HTTPOptions) http.Handler {
 		}
 		if text := o.Warning(); text != "" {
 			state["warning"] = text
+		} else if d.verifier != nil && !d.verifier.Ready() {
+			state["warning"] = access.ErrUnavailable.Error()
 		}
 		writeState(w, code, state)
 	})

@@ -88,7 +88,7 @@ func TestStatusCodes(t *testing.T) {
 		{name: "GET from another origin", on: open, method: "GET", headers: []string{"Origin", "https://evil.example"}, status: 403},
 		{name: "another site without an origin", on: open, body: initialize, headers: []string{"Sec-Fetch-Site", "cross-site"}, status: 403},
 		{name: "an allowed origin", on: open, body: initialize, headers: []string{"Origin", "http://localhost:6274", "Sec-Fetch-Site", "cross-site"}, status: 200,
-			answer: []string{"Access-Control-Allow-Origin", "http://localhost:6274", "Access-Control-Expose-Headers", "Mcp-Session-Id"}},
+			answer: []string{"Access-Control-Allow-Origin", "http://localhost:6274", "Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After"}},
 		{name: "preflight of an allowed origin", on: open, method: "OPTIONS", headers: []string{"Origin", "http://localhost:6274", "Access-Control-Request-Headers", "mcp-session-id"}, status: 204,
 			answer: []string{"Access-Control-Allow-Headers", "mcp-session-id"}},
 		{name: "a name that leads here", on: open, body: initialize, headers: []string{"Host", "evil.example"}, status: 403},

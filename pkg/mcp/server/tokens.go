@@ -9,11 +9,23 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 )
 
 // Tokens are the bearer tokens that a server takes, each with the name of its
-// principal. They are kept as hashes.
-type Tokens struct{ list []token }
+// principal. They are kept as hashes. All methods may be called by many goroutines at
+// once.
+type Tokens struct {
+	mu       sync.Mutex
+	list     []token // never changed in place
+	watchers map[*watcher]struct{}
+}
+
+// watcher is told when the token with the hash is taken no longer.
+type watcher struct {
+	sum  [sha256.Size]byte
+	tell func()
+}
 
 type token struct {
 	name string
@@ -74,13 +86,64 @@ func isPrincipal(name string) bool {
 // principal returns the name of a token. It takes as long for a wrong token as for a
 // right one.
 func (t *Tokens) principal(presented string) (string, bool) {
-	sum := sha256.Sum256([]byte(presented))
+	t.mu.Lock()
+	list := t.list
+	t.mu.Unlock()
+	return find(list, sha256.Sum256([]byte(presented)))
+}
+
+func find(list []token, sum [sha256.Size]byte) (string, bool) {
 	at := -1
-	for i := range t.list {
-		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], t.list[i].sum[:]), i, at)
+	for i := range list {
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], list[i].sum[:]), i, at)
 	}
 	if at < 0 {
 		return "", false
 	}
-	return t.list[at].name, true
+	return list[at].name, true
+}
+
+// Set makes the tokens of next the ones that are taken. Streams that were opened with
+// a token that is none any more, or is another's, end.
+func (t *Tokens) Set(next *Tokens) {
+	next.mu.Lock()
+	list := next.list
+	next.mu.Unlock()
+	t.mu.Lock()
+	old := t.list
+	t.list = list
+	var told []func()
+	for w := range t.watchers {
+		before, _ := find(old, w.sum)
+		if after, ok := find(list, w.sum); !ok || after != before {
+			told = append(told, w.tell)
+		}
+	}
+	t.mu.Unlock()
+	for _, tell := range told {
+		tell()
+	}
+}
+
+// onDrop calls f when a token is taken no longer, until stop is called.
+func (t *Tokens) onDrop(presented string, f func()) (stop func()) {
+	w := &watcher{sha256.Sum256([]byte(presented)), f}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.watchers == nil {
+		t.watchers = map[*watcher]struct{}{}
+	}
+	t.watchers[w] = struct{}{}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.watchers, w)
+	}
+}
+
+// Count returns how many tokens are taken.
+func (t *Tokens) Count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.list)
 }

@@ -1,0 +1,309 @@
+package access
+
+import (
+	"context"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// Bounds of reading keys.
+const (
+	refresh      = 15 * time.Minute // keys older than this are read again
+	refetch      = 10 * time.Second // the least time between two readings
+	fetchTimeout = 10 * time.Second
+	maxDocument  = 1 << 20 // bytes of the metadata, and of the key set
+	maxKeys      = 100
+	maxTries     = 8    // keys that a token without kid is tried with
+	maxWaiting   = 256  // tokens with an unknown key that wait for a reading
+	minRSA       = 2048 // bits
+	maxRSA       = 8192 // a larger modulus costs more than it secures
+)
+
+// keys is the key set of the issuer as it was last read.
+type keys struct {
+	opts   Options
+	issuer *url.URL
+	http   *http.Client
+	ask    chan struct{} // holds a token when a reading is asked for
+
+	mu      sync.Mutex
+	known   []jose.JSONWebKey
+	last    time.Time     // when the last reading ended
+	reading chan struct{} // closed when the reading that is asked for ended; nil when none is
+	waiting int
+}
+
+func newKeys(o Options, issuer *url.URL) *keys {
+	return &keys{opts: o, issuer: issuer, http: client(), ask: make(chan struct{}, 1)}
+}
+
+// run reads the keys at once, when they are old, and when somebody asks, until ctx ends.
+func (k *keys) run(ctx context.Context) {
+	patience := refetch
+	for {
+		ended := k.begin()
+		set, err := k.read(ctx)
+		next := refresh
+		if err == nil {
+			patience = refetch
+		} else if ctx.Err() == nil {
+			next, patience = patience, min(2*patience, refresh)
+			k.opts.Logger.Warn("the keys of the authorization server could not be read; those that are known stay in use",
+				slog.String("issuer", k.opts.Issuer), slog.Int("known", k.count()), slog.Any("error", err))
+		}
+		k.keep(set, err, ended)
+		timer := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		case <-k.ask:
+			timer.Stop()
+		}
+	}
+}
+
+// begin makes those who ask from now on wait for this reading.
+func (k *keys) begin() chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.reading == nil {
+		k.reading = make(chan struct{})
+	}
+	return k.reading
+}
+
+func (k *keys) keep(set []jose.JSONWebKey, err error, ended chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err == nil {
+		k.known = set
+	}
+	k.last, k.reading = k.opts.Now(), nil
+	select {
+	case <-k.ask: // answered by this reading
+	default:
+	}
+	close(ended)
+}
+
+func (k *keys) count() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.known)
+}
+
+// each hands the keys that a token may be signed with to try, until one fits.
+func (k *keys) each(ctx context.Context, h jose.Header, try func(*jose.JSONWebKey) error) error {
+	err := k.tryAll(h, try)
+	if err == nil || !errors.Is(err, errKey) && h.KeyID != "" {
+		return err
+	}
+	if werr := k.again(ctx); werr != nil {
+		return werr
+	}
+	if k.count() == 0 {
+		return ErrUnavailable
+	}
+	return k.tryAll(h, try)
+}
+
+func (k *keys) tryAll(h jose.Header, try func(*jose.JSONWebKey) error) error {
+	k.mu.Lock()
+	known := k.known // never changed in place
+	k.mu.Unlock()
+	err, tried := errKey, 0
+	for i := range known {
+		key := &known[i]
+		if h.KeyID != "" && key.KeyID != h.KeyID || key.Algorithm != "" && key.Algorithm != h.Algorithm || tried == maxTries {
+			continue
+		}
+		tried++
+		if err = try(key); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// again waits for the keys to be read once more, unless they were a moment ago.
+func (k *keys) again(ctx context.Context) error {
+	k.mu.Lock()
+	if k.reading == nil {
+		if k.opts.Now().Sub(k.last) < refetch && !k.last.IsZero() {
+			k.mu.Unlock()
+			return nil
+		}
+		k.reading = make(chan struct{})
+		k.ask <- struct{}{} // has room: it is emptied before reading is nil again
+	}
+	if k.waiting >= maxWaiting {
+		k.mu.Unlock()
+		return ErrUnavailable
+	}
+	k.waiting++
+	ended := k.reading
+	k.mu.Unlock()
+	defer func() {
+		k.mu.Lock()
+		k.waiting--
+		k.mu.Unlock()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// read is fetch without its panics: what a library makes of foreign bytes must not end
+// the process.
+func (k *keys) read(ctx context.Context) (set []jose.JSONWebKey, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			set, err = nil, fmt.Errorf("the key set cannot be read: %v", p)
+		}
+	}()
+	return k.fetch(ctx)
+}
+
+// fetch reads the key set.
+func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	at := k.opts.JWKSURL
+	if at == "" {
+		var err error
+		if at, err = k.discover(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := k.get(ctx, at, &set); err != nil {
+		return nil, err
+	}
+	var usable []jose.JSONWebKey
+	for _, raw := range set.Keys[:min(len(set.Keys), maxKeys)] {
+		var key jose.JSONWebKey
+		// A key of a kind that is not known here spoils no other (RFC 7517, section 5).
+		if json.Unmarshal(raw, &key) == nil && canVerify(&key) {
+			usable = append(usable, key)
+		}
+	}
+	if len(usable) == 0 {
+		return nil, fmt.Errorf("%s: %d keys, none of which can verify a signature here", at, len(set.Keys))
+	}
+	return usable, nil
+}
+
+// canVerify reports whether a key is a public one for signatures.
+func canVerify(k *jose.JSONWebKey) bool {
+	if k.Use != "" && k.Use != "sig" || !k.Valid() || !k.IsPublic() {
+		return false
+	}
+	if rsaKey, ok := k.Key.(*rsa.PublicKey); ok {
+		return rsaKey.N.BitLen() >= minRSA && rsaKey.N.BitLen() <= maxRSA
+	}
+	return true
+}
+
+// discover returns where the issuer's metadata says that the keys are (MCP
+// specification, authorization server metadata discovery, and its order).
+func (k *keys) discover(ctx context.Context) (string, error) {
+	path := strings.TrimSuffix(k.issuer.Path, "/")
+	places := []string{"/.well-known/oauth-authorization-server" + path, "/.well-known/openid-configuration" + path}
+	if path != "" {
+		places = append(places, path+"/.well-known/openid-configuration")
+	}
+	var errs []error
+	for _, place := range places {
+		at := k.issuer.Scheme + "://" + k.issuer.Host + place
+		var found struct {
+			Issuer string `json:"issuer"`
+			JWKS   string `json:"jwks_uri"`
+		}
+		err := k.get(ctx, at, &found)
+		switch {
+		case err != nil:
+		case found.Issuer != k.opts.Issuer: // RFC 8414, section 3.3
+			err = fmt.Errorf("%s: it is the metadata of another issuer, %q", at, clip(found.Issuer))
+		case found.JWKS == "":
+			err = fmt.Errorf("%s: it has no jwks_uri", at)
+		default:
+			if _, err = secureURL(found.JWKS); err == nil {
+				return found.JWKS, nil
+			}
+			err = fmt.Errorf("%s: jwks_uri %q: %w", at, clip(found.JWKS), err)
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
+}
+
+// get reads a JSON document.
+func (k *keys) get(ctx context.Context, at string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/json")
+	res, err := k.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: status %d: expected 200", at, res.StatusCode)
+	}
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", at, err)
+	case len(data) > maxDocument:
+		return fmt.Errorf("%s: larger than %d bytes", at, maxDocument)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%s: it is not the JSON that was expected: %w", at, err)
+	}
+	return nil
+}
+
+// secureURL reads an address that nobody on the way can change: https, or http on
+// this machine.
+func secureURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Fragment != "" || u.User != nil:
+		return nil, errors.New("expected a URL such as https://login.example.com")
+	case u.Scheme == "https":
+		return u, nil
+	case u.Scheme != "http":
+		return nil, errors.New("expected https")
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	if u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return nil, errors.New("expected https, since http is for addresses of this machine")
+	}
+	return u, nil
+}
+
+func clip(s string) string {
+	const most = 200
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")
+}

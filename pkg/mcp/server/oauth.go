@@ -1,0 +1,143 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
+)
+
+// OAuth makes the server a resource server of OAuth 2.1 (MCP specification,
+// authorization): it takes the access tokens that an authorization server issued for
+// it, as JSON Web Tokens signed with an asymmetric key, and tells clients where to get
+// one (RFC 9728).
+type OAuth struct {
+	// Issuer is the authorization server, as in the iss of its tokens. https, or http at a
+	// loopback address. Required. Example: https://login.example.com/realms/acme.
+	Issuer string
+	// Audiences are what tokens for this server carry in aud (RFC 8707). Required.
+	// Example: https://tools.example.com/mcp.
+	Audiences []string
+	// Resource is the address that clients know /mcp by. Default: the first audience that
+	// is an http or https URL.
+	Resource string
+	// JWKSURL is where the issuer's keys are. Default: where its metadata says (RFC 8414,
+	// OpenID Connect Discovery 1.0).
+	JWKSURL string
+	// Scopes are what a token must have, all of them. Default: none.
+	Scopes []string
+	// PrincipalClaim is the claim that names the principal. Default: sub.
+	PrincipalClaim string
+}
+
+const wellKnown = "/.well-known/oauth-protected-resource"
+
+// Validate returns what is wrong with the options.
+func (o OAuth) Validate() error {
+	_, _, err := o.prepare(slog.New(slog.DiscardHandler), nil)
+	return err
+}
+
+// prepare returns the options with their defaults, and what verifies tokens.
+func (o OAuth) prepare(log *slog.Logger, now func() time.Time) (*OAuth, *access.Verifier, error) {
+	if o.Resource == "" {
+		for _, a := range o.Audiences {
+			if _, err := resourceURL(a); err == nil {
+				o.Resource = a
+				break
+			}
+		}
+	}
+	v, err := access.New(access.Options{Issuer: o.Issuer, JWKSURL: o.JWKSURL, Audiences: o.Audiences, PrincipalClaim: o.PrincipalClaim, Logger: log, Now: now})
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Resource == "" {
+		return nil, nil, errors.New("no audience is a URL: name the address that clients know the server by as the resource")
+	}
+	if _, err := resourceURL(o.Resource); err != nil {
+		return nil, nil, fmt.Errorf("resource %q: %w", o.Resource, err)
+	}
+	for _, s := range o.Scopes {
+		// RFC 6749, section 3.3.
+		if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+			return nil, nil, fmt.Errorf("scope %q: expected letters, digits and signs without spaces, quotes and backslashes", s)
+		}
+	}
+	return &o, v, nil
+}
+
+// resourceURL reads an address that may name a resource (RFC 8707, section 2).
+func resourceURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Fragment != "" || u.RawQuery != "" || u.User != nil {
+		return nil, errors.New("expected a URL such as https://tools.example.com/mcp")
+	}
+	return u, nil
+}
+
+// metadataURL is where clients find the metadata (RFC 9728, section 3.1).
+func (o *OAuth) metadataURL() string {
+	u, err := resourceURL(o.Resource)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host + wellKnown + strings.TrimSuffix(u.EscapedPath(), "/")
+}
+
+// host is the name that clients know the server by.
+func (o *OAuth) host() string {
+	if o == nil {
+		return ""
+	}
+	u, err := resourceURL(o.Resource)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// handleMetadata serves the metadata at the places where clients look for it: at the
+// root, and by the path that the endpoint has here and outside.
+func (o *OAuth) handleMetadata(mux *http.ServeMux) {
+	h := auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+		Resource: o.Resource, AuthorizationServers: []string{o.Issuer}, ScopesSupported: o.Scopes,
+		BearerMethodsSupported: []string{"header"}, ResourceName: "toolctl",
+	})
+	places := map[string]bool{wellKnown: true, wellKnown + "/mcp": true}
+	if u, err := resourceURL(o.Resource); err == nil {
+		places[wellKnown+strings.TrimSuffix(u.Path, "/")] = true
+	}
+	mux.HandleFunc(wellKnown+"/", func(w http.ResponseWriter, r *http.Request) {
+		if !places[strings.TrimSuffix(r.URL.Path, "/")] {
+			http.NotFound(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+	mux.Handle(wellKnown, h)
+}
+
+// readKeys keeps the issuer's keys fresh until the function that it returns is called,
+// which waits for the end.
+func readKeys(v *access.Verifier) (stop func()) {
+	if v == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		v.Run(ctx)
+	}()
+	return func() { cancel(); <-ended }
+}

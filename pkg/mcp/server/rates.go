@@ -1,0 +1,82 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Rate is how many requests one principal may send; without authentication, one
+// address. The zero value is no bound.
+type Rate struct {
+	// PerSecond is how many requests a second go on for as long as one likes.
+	PerSecond float64
+	// Burst is how many may come at once. Default: what a second allows, and at least 10.
+	Burst int
+}
+
+// maxRates is the most keys whose rate is counted apart.
+const maxRates = 10_000
+
+// rates holds each key to its rate, in bounded memory.
+type rates struct {
+	limit rate.Limit
+	burst int
+	now   func() time.Time
+
+	mu    sync.Mutex
+	byKey map[string]*rate.Limiter
+	swept time.Time
+	// others is shared by the keys for which there is no room.
+	others *rate.Limiter
+}
+
+func newRates(r Rate, now func() time.Time) *rates {
+	if r.PerSecond <= 0 {
+		return nil
+	}
+	const least = 10
+	if r.Burst <= 0 {
+		r.Burst = max(least, int(min(r.PerSecond, 1<<20)))
+	}
+	l := rate.Limit(r.PerSecond)
+	return &rates{limit: l, burst: r.Burst, now: now, byKey: map[string]*rate.Limiter{}, others: rate.NewLimiter(l, r.Burst)}
+}
+
+// take counts one request and returns how long its sender must wait for it; 0 when it
+// may go on.
+func (r *rates) take(key string) time.Duration {
+	if r == nil {
+		return 0
+	}
+	now := r.now()
+	spot := r.of(key, now).ReserveN(now, 1)
+	wait := spot.DelayFrom(now)
+	if wait > 0 {
+		spot.CancelAt(now)
+	}
+	return wait
+}
+
+func (r *rates) of(key string, now time.Time) *rate.Limiter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l, ok := r.byKey[key]; ok {
+		return l
+	}
+	if len(r.byKey) >= maxRates && now.Sub(r.swept) >= time.Second {
+		r.swept = now
+		for k, l := range r.byKey {
+			if l.TokensAt(now) >= float64(r.burst) { // it may do what a new one may
+				delete(r.byKey, k)
+			}
+		}
+	}
+	if len(r.byKey) >= maxRates {
+		return r.others
+	}
+	l := rate.NewLimiter(r.limit, r.burst)
+	r.byKey[key] = l
+	return l
+}
