@@ -23,6 +23,7 @@ var layout = map[string]struct{ may, never []string }{
 	"pkg/manifest":    {may: []string{"api/v1"}, never: []string{gojsonschema, santhosh, sdk}},
 	"pkg/validate":    {may: []string{"api/v1"}},
 	"pkg/template":    {},
+	"pkg/prompt":      {may: []string{"api/v1", "pkg/validate", "pkg/template"}},
 	"pkg/redact":      {},
 	"pkg/netaddr":     {},
 	"pkg/envref":      {},

@@ -26,6 +26,10 @@
 // numbers alone gave stands outside a string as it is. The result has to be JSON,
 // with no key twice where a key was rendered.
 //
+// # Mustache
+//
+// [ParseMustache] reads {{name}} and nothing more, for prompts that were written so.
+//
 // # Functions
 //
 // The functions of text/template, of which and, or, not, index, slice, len and call

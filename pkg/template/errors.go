@@ -17,6 +17,9 @@ type Error struct {
 	Line int
 	// Message says what is wrong. It quotes the source and never an argument.
 	Message string
+	// Missing is the argument that would have been printed and is not there, if that is
+	// what is wrong.
+	Missing string
 	// Output is what was rendered when that is not JSON; it holds arguments.
 	Output []byte
 	// Err is the error behind it, if any: of the context or of [Options.Escape].

@@ -36,6 +36,12 @@ func (t *Text) Render(ctx context.Context, args map[string]any) (string, error) 
 	return string(out), err
 }
 
+// RenderValue is [Text.Render] with any JSON value for the dot, such as a string or a list.
+func (t *Text) RenderValue(ctx context.Context, dot any) (string, error) {
+	out, err := t.render(ctx, dot, textEncoding{t.opts})
+	return string(out), err
+}
+
 type textEncoding struct{ opts Options }
 
 func (textEncoding) literal([]byte) {}

@@ -36,6 +36,7 @@ type tree struct {
 	root   *template.Template
 	sites  []site
 	fields map[string]bool
+	whole  bool // all arguments at once are read
 	// lenient renders what is absent or null as text/template does.
 	lenient bool
 }
@@ -55,7 +56,12 @@ func parseTree(name, src string) (t *tree, err error) {
 	if err != nil {
 		return nil, parseError(name, err)
 	}
-	t = &tree{name: name, root: root, fields: map[string]bool{}}
+	return newTree(name, root)
+}
+
+// newTree checks and rewrites what was parsed.
+func newTree(name string, root *template.Template) (*tree, error) {
+	t := &tree{name: name, root: root, fields: map[string]bool{}}
 	w := walker{tree: t, state: map[string]visit{}}
 	if err := w.define(root, true, 0); err != nil {
 		return nil, err
@@ -70,7 +76,7 @@ func parseTree(name, src string) (t *tree, err error) {
 
 // Fields returns the names of the arguments that the template reads, sorted:
 // `{{.a.b}}` reads a. What is reached in another way than by a field of the top
-// level, such as `{{index . "a"}}`, is not found.
+// level, such as `{{index . "a"}}`, is not found; see ReadsAll.
 func (t *tree) Fields() []string {
 	names := make([]string, 0, len(t.fields))
 	for n := range t.fields {
@@ -79,6 +85,10 @@ func (t *tree) Fields() []string {
 	slices.Sort(names)
 	return names
 }
+
+// ReadsAll reports whether the template uses all its arguments at once, as in
+// `{{json .}}` or `{{index . "a"}}`, so that [Text.Fields] may not be all that it reads.
+func (t *tree) ReadsAll() bool { return t.whole }
 
 // visit is what is known of a {{define}}.
 type visit struct {
@@ -258,13 +268,19 @@ func (w *walker) expr(n parse.Node, line int, s scope) error {
 		if w.calls++; w.calls > maxCalls {
 			return w.fail(line, "more than %d function calls in one action: use variables", maxCalls)
 		}
+	case *parse.DotNode:
+		w.tree.whole = w.tree.whole || s.root
 	case *parse.FieldNode:
 		if s.root {
 			w.tree.fields[n.Ident[0]] = true
 		}
 	case *parse.VariableNode:
-		if s.dollar && n.Ident[0] == "$" && len(n.Ident) > 1 {
+		switch {
+		case !s.dollar || n.Ident[0] != "$":
+		case len(n.Ident) > 1:
 			w.tree.fields[n.Ident[1]] = true
+		default:
+			w.tree.whole = true
 		}
 	}
 	return nil

@@ -134,23 +134,27 @@ func (w *writer) value(v value) (err error) {
 	case err == nil:
 		return nil
 	}
-	msg := err.Error()
+	msg, absent := err.Error(), ""
 	if v.kind == isMissing || errors.Is(err, errNull) {
 		subject := "the value "
 		if v.site.arg != "" {
 			subject = fmt.Sprintf("argument %q ", v.site.arg)
 		}
 		msg = subject + msg
+		if v.kind == isMissing {
+			absent = v.site.arg
+		}
 	}
-	return &Error{Name: w.tree.name, Line: v.site.line, Message: v.site.src + ": " + msg, Err: err}
+	return &Error{Name: w.tree.name, Line: v.site.line, Message: v.site.src + ": " + msg, Missing: absent, Err: err}
 }
 
 func (w *writer) tooLarge() error {
 	return &Error{Name: w.tree.name, Message: fmt.Sprintf("the output is larger than %d bytes", MaxOutput)}
 }
 
-// render executes the template. Errors of ctx come back as they are, with the name before them.
-func (t *tree) render(ctx context.Context, args map[string]any, enc encoding) (out []byte, err error) {
+// render executes the template; dot is the arguments, or any JSON value. Errors of ctx
+// come back as they are, with the name before them.
+func (t *tree) render(ctx context.Context, dot any, enc encoding) (out []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			out, err = nil, &Error{Name: t.name, Message: fmt.Sprintf("the template panicked: %v", p)}
@@ -159,8 +163,14 @@ func (t *tree) render(ctx context.Context, args map[string]any, enc encoding) (o
 	if err := ctx.Err(); err != nil {
 		return nil, &Error{Name: t.name, Message: err.Error(), Err: err}
 	}
-	w := &writer{tree: t, enc: enc, args: convertArgs(args), ended: ctx.Err}
-	if err := t.root.Execute(w, w.args); err != nil {
+	w := &writer{tree: t, enc: enc, ended: ctx.Err}
+	if args, ok := dot.(map[string]any); ok {
+		w.args = convertArgs(args)
+		dot = w.args
+	} else {
+		dot = convert(dot)
+	}
+	if err := t.root.Execute(w, dot); err != nil {
 		return nil, t.execError(err)
 	}
 	return w.out, nil

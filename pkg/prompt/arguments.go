@@ -1,0 +1,152 @@
+package prompt
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// Arguments returns the variables one by one, as MCP clients see them (MCP
+// specification, server/prompts, PromptArgument): those of spec.arguments, then the
+// properties of spec.input, then what the templates read besides. An argument without
+// a default that spec.input requires is required.
+func (p *Prompt) Arguments() []v1.PromptArgument {
+	args := slices.Clone(p.object.Spec.Arguments)
+	find := func(name string) int {
+		return slices.IndexFunc(args, func(a v1.PromptArgument) bool { return a.Name == name })
+	}
+	if p.in.takesObject() {
+		for _, name := range p.in.order {
+			i := find(name)
+			if i < 0 {
+				i = len(args)
+				args = append(args, v1.PromptArgument{Name: name})
+			}
+			a, prop := &args[i], p.in.properties[name]
+			if a.Title == "" {
+				a.Title = prop.Title
+			}
+			if a.Description == "" {
+				a.Description = prop.Description
+			}
+			if len(a.Default) == 0 {
+				a.Default = prop.Default
+			}
+			a.Required = a.Required || slices.Contains(p.in.required, name)
+		}
+	} else if len(args) == 0 {
+		args = append(args, v1.PromptArgument{Name: ValueArgument, Description: "the prompt's input: " + oneOf(p.in.types), Required: true})
+	}
+	if p.in.takesObject() && !p.in.closed {
+		for _, name := range p.Variables() {
+			if find(name) < 0 {
+				args = append(args, v1.PromptArgument{Name: name})
+			}
+		}
+	}
+	for i := range args {
+		if len(args[i].Default) > 0 {
+			args[i].Required = false
+		}
+	}
+	return args
+}
+
+// ValueArgument is the argument that stands for the whole input of a prompt whose
+// variables are no object, where arguments have names.
+const ValueArgument = "input"
+
+// FromStrings makes the variables of a rendering from arguments that are texts, as
+// those of MCP prompts are: a text is taken as JSON where spec.input asks for a number,
+// a boolean, an object or an array, and as it is where it takes a string.
+func (p *Prompt) FromStrings(args map[string]string) (json.RawMessage, error) {
+	if !p.in.takesObject() {
+		text, given := args[ValueArgument]
+		if !given {
+			return nil, nil
+		}
+		return asValue(text, p.in.types), nil
+	}
+	vars := make(map[string]json.RawMessage, len(args))
+	for name, text := range args {
+		vars[name] = asValue(text, p.in.properties[name].Types)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(vars)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// asValue reads a text as a value of one of some types; it stays a string when they
+// take one, or when it is no JSON.
+func asValue(text string, want types) json.RawMessage {
+	if len(want) > 0 && !slices.Contains(want, "string") {
+		if _, err := validate.Decode([]byte(text)); err == nil {
+			return json.RawMessage(text)
+		}
+	}
+	raw, _ := json.Marshal(text) // a string always has a JSON form
+	return raw
+}
+
+// maxCompletions is the most values that MCP allows in one answer.
+const maxCompletions = 100
+
+// Complete returns the values that an argument may take and that begin with prefix, in
+// the order of spec.input, at most 100, and how many there are; ok is false when the
+// prompt has no such argument.
+func (p *Prompt) Complete(argument, prefix string) (values []string, total int, ok bool) {
+	ok = slices.ContainsFunc(p.Arguments(), func(a v1.PromptArgument) bool { return a.Name == argument })
+	prop := p.in.properties[argument]
+	all := prop.Enum
+	if len(prop.Const) > 0 {
+		all = []any{prop.Const}
+	} else if len(all) == 0 && slices.Contains(prop.Types, "boolean") {
+		all = []any{true, false}
+	}
+	for _, v := range all {
+		text, isString := v.(string)
+		if !isString {
+			raw, err := json.Marshal(v)
+			if err != nil || string(raw) == "null" {
+				continue
+			}
+			if json.Unmarshal(raw, &text) != nil {
+				text = string(raw)
+			}
+		}
+		if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
+			continue
+		}
+		if total++; len(values) < maxCompletions {
+			values = append(values, text)
+		}
+	}
+	return values, total, ok
+}
+
+// oneOf names the types of a schema for people.
+func oneOf(names []string) string {
+	words := map[string]string{"string": "a string", "array": "an array", "number": "a number", "integer": "an integer", "boolean": "a boolean", "null": "null", "object": "an object"}
+	var all []string
+	for _, n := range names {
+		if w := words[n]; w != "" {
+			all = append(all, w)
+		}
+	}
+	if len(all) == 0 {
+		return "a value"
+	}
+	return strings.Join(all, " or ")
+}
+
+func newDecoder(data []byte) *json.Decoder {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	return dec
+}

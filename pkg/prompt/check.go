@@ -1,0 +1,83 @@
+package prompt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Check returns the faults of [Compile], and warnings of what is likely a slip: a
+// template that reads a variable which spec.input and spec.arguments do not declare,
+// and an argument that spec.input does not allow.
+func Check(m *v1.Prompt) []v1.Fault {
+	p, err := Compile(m)
+	var invalid *v1.ValidationError
+	switch {
+	case errors.As(err, &invalid):
+		return invalid.Faults
+	case err != nil:
+		return []v1.Fault{{Message: err.Error()}}
+	}
+	return append(p.undeclared(), p.impossible()...)
+}
+
+// undeclared warns of variables that the templates read and nothing declares. A prompt
+// that declares nothing at all has no list to hold them against.
+func (p *Prompt) undeclared() []v1.Fault {
+	s := &p.object.Spec
+	declared := slices.Clone(p.in.order)
+	for _, a := range s.Arguments {
+		declared = append(declared, a.Name)
+	}
+	if len(declared) == 0 || !p.in.takesObject() {
+		return nil
+	}
+	var faults []v1.Fault
+	for _, part := range []struct {
+		path  string
+		names []string
+	}{{pathSystem, p.systemFields()}, {pathTemplate, p.userFields()}} {
+		for _, name := range part.names {
+			if slices.Contains(declared, name) {
+				continue
+			}
+			msg := fmt.Sprintf("the template reads the variable %q, which neither input nor arguments declare", name)
+			if near := v1.Nearest(name, declared); near != "" {
+				msg += fmt.Sprintf("; did you mean %q?", near)
+			}
+			faults = append(faults, p.place(v1.Fault{Severity: v1.SeverityWarning, Path: part.path, Expected: "a declared variable", Got: name, Message: msg}))
+		}
+	}
+	return faults
+}
+
+// impossible warns of required arguments that a closed input refuses.
+func (p *Prompt) impossible() []v1.Fault {
+	if !p.in.closed {
+		return nil
+	}
+	var faults []v1.Fault
+	for i, a := range p.object.Spec.Arguments {
+		if _, ok := p.in.properties[a.Name]; !ok {
+			faults = append(faults, p.place(v1.Fault{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec/arguments", fmt.Sprint(i), "name"), Expected: "a property of input", Got: a.Name,
+				Message: fmt.Sprintf("input has no property %q and additionalProperties: false, so the argument can never be given", a.Name)}))
+		}
+	}
+	return faults
+}
+
+func (p *Prompt) systemFields() []string {
+	if p.system == nil {
+		return nil
+	}
+	return p.system.Fields()
+}
+
+func (p *Prompt) userFields() []string {
+	if p.user == nil {
+		return nil
+	}
+	return p.user.Fields()
+}

@@ -1,0 +1,208 @@
+package prompt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/template"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// Values of template_syntax.
+const (
+	SyntaxGo       = "go"
+	SyntaxMustache = "mustache"
+)
+
+// Prompt is a compiled manifest. It may be used by many goroutines at once.
+type Prompt struct {
+	object        *v1.Prompt
+	user, system  *template.Text // nil when the manifest has none
+	input, output *validate.Schema
+	in            outline
+}
+
+// Compile reads the templates and schemas of a manifest, which must not change
+// afterwards. Its error is a [*v1.ValidationError] of the type manifest_invalid that
+// lists all faults of them with their places; [Check] lists the warnings too. The
+// rules of [v1.Prompt.Validate] are not asked again.
+func Compile(m *v1.Prompt) (*Prompt, error) {
+	p := &Prompt{object: m, in: readOutline(m.Spec.Input)}
+	faults := p.compile()
+	if len(faults) == 0 {
+		return p, nil
+	}
+	return nil, v1.NewValidationError(v1.ManifestInvalid, "", faults)
+}
+
+// Object returns the manifest.
+func (p *Prompt) Object() *v1.Prompt { return p.object }
+
+func (p *Prompt) compile() []v1.Fault {
+	var faults []v1.Fault
+	s := &p.object.Spec
+	read := func(path, src string) *template.Text {
+		if src == "" {
+			return nil
+		}
+		parse := template.ParseText
+		if s.TemplateSyntax == SyntaxMustache {
+			parse = template.ParseMustache
+		}
+		t, err := parse(v1.FieldPath(path), src, template.Options{})
+		if err != nil {
+			faults = append(faults, p.place(templateFault(path, err)))
+		}
+		return t
+	}
+	p.system, p.user = read(pathSystem, s.SystemPrompt), read(pathTemplate, s.Template)
+
+	schemas := validate.NewCache(validate.Options{})
+	compile := func(path string, raw json.RawMessage) *validate.Schema {
+		if len(raw) == 0 {
+			return nil
+		}
+		draft := validate.Draft2020
+		if p.object.FromPromptKit() {
+			draft = validate.Draft7
+		}
+		schema := schemas.Schema(raw, draft)
+		if err := schema.Compile(); err != nil {
+			faults = append(faults, p.schemaFaults(path, err)...)
+		}
+		return schema
+	}
+	p.input, p.output = compile(pathInput, s.Input), compile(pathOutput, s.Output)
+	return faults
+}
+
+const (
+	pathTemplate = "/spec/template"
+	pathSystem   = "/spec/system_prompt"
+	pathInput    = "/spec/input"
+	pathOutput   = "/spec/output"
+)
+
+// place fills in where the field of a fault stands in its file.
+func (p *Prompt) place(f v1.Fault) v1.Fault {
+	if f.Source.IsZero() {
+		f.Source = p.object.Field(f.Path)
+	}
+	return f
+}
+
+func templateFault(path string, err error) v1.Fault {
+	f := v1.Fault{Path: path, Expected: "a template that can be read", Got: "a faulty one", Message: err.Error()}
+	var own *template.Error
+	if errors.As(err, &own) {
+		f.Message = (&template.Error{Name: "template", Line: own.Line, Message: own.Message}).Error()
+	}
+	return f
+}
+
+func (p *Prompt) schemaFaults(path string, err error) []v1.Fault {
+	var invalid *v1.ValidationError
+	if !errors.As(err, &invalid) {
+		return []v1.Fault{p.place(v1.Fault{Path: path, Expected: "a JSON Schema", Got: "something else", Message: err.Error()})}
+	}
+	faults := make([]v1.Fault, len(invalid.Faults))
+	for i, f := range invalid.Faults {
+		f.Path = path + f.Path
+		faults[i] = p.place(f)
+	}
+	return faults
+}
+
+// Variables returns the names that the templates read at their top level, sorted.
+func (p *Prompt) Variables() []string {
+	var names []string
+	for _, t := range []*template.Text{p.user, p.system} {
+		if t != nil {
+			names = append(names, t.Fields()...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// NamesTool reports whether spec.tools names a tool, by its name or a pattern.
+func (p *Prompt) NamesTool(name string) bool {
+	return slices.ContainsFunc(p.object.Spec.Tools, func(t string) bool { return v1.MatchPattern(t, name) })
+}
+
+// CheckOutput returns what is wrong with an answer by spec.output; nothing when the
+// manifest has none.
+func (p *Prompt) CheckOutput(answer json.RawMessage) []v1.Fault {
+	if p.output == nil {
+		return nil
+	}
+	faults, err := p.output.ValidateJSON(answer)
+	if err != nil {
+		return []v1.Fault{{Expected: "a usable spec.output", Got: "a faulty one", Message: err.Error()}}
+	}
+	return faults
+}
+
+// Roles of a [Message].
+const (
+	RoleSystem = "system"
+	RoleUser   = "user"
+)
+
+// Message is one rendered message.
+type Message struct {
+	// Role is "system" or "user".
+	Role string `json:"role"`
+	// Content is the text.
+	Content string `json:"content"`
+}
+
+// Messages are the rendered messages, that of the role system first.
+type Messages []Message
+
+// System returns the text of the system message; "" when there is none.
+func (m Messages) System() string { return m.text(RoleSystem) }
+
+// User returns the text of the user's message; "" when there is none.
+func (m Messages) User() string { return m.text(RoleUser) }
+
+func (m Messages) text(role string) string {
+	for _, one := range m {
+		if one.Role == role {
+			return one.Content
+		}
+	}
+	return ""
+}
+
+// Render fills in the templates. vars is a JSON value: an object of variables, or
+// whatever spec.input describes; nothing stands for an empty object where spec.input
+// allows one. Its error is a [*v1.ValidationError] of the type args_invalid whose
+// faults have JSON pointers into vars, or that of ctx.
+func (p *Prompt) Render(ctx context.Context, vars json.RawMessage) (Messages, error) {
+	doc, faults := p.variables(vars)
+	messages, more, err := p.render(ctx, doc, faults)
+	if err != nil {
+		return nil, err
+	}
+	if faults = merge(faults, more); len(faults) > 0 {
+		return nil, v1.NewValidationError(v1.ArgsInvalid, "", faults)
+	}
+	return messages, nil
+}
+
+// merge adds faults at places that have none yet, in the order of their paths.
+func merge(faults, more []v1.Fault) []v1.Fault {
+	for _, f := range more {
+		if f.Path == "" && len(faults) > 0 {
+			continue // it may only follow from those
+		}
+		if !slices.ContainsFunc(faults, func(old v1.Fault) bool { return old.Path == f.Path }) {
+			faults = append(faults, f)
+		}
+	}
+	return faults
+}

@@ -1,0 +1,209 @@
+package prompt
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// outline is what a schema says of an object at its top level.
+type outline struct {
+	types      []string // of the root; empty for any
+	required   []string
+	properties map[string]property
+	order      []string // of the properties, as they are written
+	closed     bool     // additionalProperties: false
+}
+
+type property struct {
+	Types       types           `json:"type"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Default     json.RawMessage `json:"default"`
+	Enum        []any           `json:"enum"`
+	Const       json.RawMessage `json:"const"`
+}
+
+// types is the keyword type: a name or a list of names.
+type types []string
+
+func (t *types) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*t = types{one}
+		return nil
+	}
+	var list []string
+	_ = json.Unmarshal(data, &list) // what is no type is a fault of the schema, told elsewhere
+	*t = list
+	return nil
+}
+
+// readOutline reads what it can of a schema; whoever compiles it says what is wrong.
+func readOutline(schema json.RawMessage) outline {
+	var raw struct {
+		Types                types                      `json:"type"`
+		Required             json.RawMessage            `json:"required"`
+		Properties           map[string]json.RawMessage `json:"properties"`
+		AdditionalProperties json.RawMessage            `json:"additionalProperties"`
+	}
+	o := outline{properties: map[string]property{}}
+	if json.Unmarshal(schema, &raw) != nil {
+		return o
+	}
+	o.types, o.closed = raw.Types, string(raw.AdditionalProperties) == "false"
+	_ = json.Unmarshal(raw.Required, &o.required)
+	for name, body := range raw.Properties {
+		var p property
+		_ = json.Unmarshal(body, &p)
+		o.properties[name] = p
+	}
+	o.order = keysInOrder(schema)
+	return o
+}
+
+// keysInOrder returns the names under the properties of a schema as they are written.
+func keysInOrder(schema json.RawMessage) []string {
+	var root struct {
+		Properties orderedKeys `json:"properties"`
+	}
+	_ = json.Unmarshal(schema, &root)
+	return root.Properties
+}
+
+// orderedKeys are the keys of a JSON object in their order.
+type orderedKeys []string
+
+func (k *orderedKeys) UnmarshalJSON(data []byte) error {
+	dec := newDecoder(data)
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil
+		}
+		var skip json.RawMessage
+		if dec.Decode(&skip) != nil {
+			return nil
+		}
+		if name, ok := key.(string); ok && !slices.Contains(*k, name) {
+			*k = append(*k, name)
+		}
+	}
+	return nil
+}
+
+// takesObject reports whether an object may be the variables.
+func (o outline) takesObject() bool { return len(o.types) == 0 || slices.Contains(o.types, "object") }
+
+// TakesObject reports whether the variables are an object, as they are unless the
+// root type of spec.input says otherwise.
+func (p *Prompt) TakesObject() bool { return p.in.takesObject() }
+
+// variables decodes, defaults, mends and validates. The value that it returns may be
+// used to look for more faults even when there are some.
+func (p *Prompt) variables(raw json.RawMessage) (any, []v1.Fault) {
+	if len(raw) == 0 && p.in.takesObject() {
+		raw = json.RawMessage("{}")
+	}
+	if len(raw) == 0 {
+		return nil, []v1.Fault{{Expected: oneOf(p.in.types), Got: "nothing", Message: fmt.Sprintf("the prompt takes %s: give one", oneOf(p.in.types))}}
+	}
+	doc, err := validate.Decode(raw)
+	if err != nil {
+		return nil, []v1.Fault{{Expected: "JSON", Got: "no JSON", Message: "the variables are not JSON: " + err.Error()}}
+	}
+	vars, isObject := doc.(map[string]any)
+	if isObject && p.in.takesObject() {
+		p.fillDefaults(vars)
+	}
+	var faults []v1.Fault
+	if p.input != nil {
+		if doc, _, faults, err = p.input.Check(doc, true); err != nil {
+			var invalid *v1.ValidationError
+			if errors.As(err, &invalid) {
+				return doc, invalid.Faults
+			}
+			return doc, []v1.Fault{{Expected: "a usable spec.input", Got: "a faulty one", Message: err.Error()}}
+		}
+		vars, isObject = doc.(map[string]any)
+	} else if !isObject && len(p.object.Spec.Arguments) > 0 {
+		return doc, []v1.Fault{{Expected: "an object", Got: kindOf(doc), Message: "the variables must be an object, got " + kindOf(doc)}}
+	}
+	return doc, merge(faults, p.missingArguments(vars, isObject))
+}
+
+func (p *Prompt) missingArguments(vars map[string]any, isObject bool) []v1.Fault {
+	if !isObject {
+		return nil
+	}
+	var faults []v1.Fault
+	for _, a := range p.object.Spec.Arguments {
+		if v, given := vars[a.Name]; a.Required && (!given || v == nil) {
+			faults = append(faults, v1.Fault{Path: v1.Pointer("", a.Name), Expected: "a value", Got: "nothing", Message: fmt.Sprintf("required argument %q is missing", a.Name)})
+		}
+	}
+	return faults
+}
+
+// fillDefaults puts defaults in the place of what is absent.
+func (p *Prompt) fillDefaults(vars map[string]any) {
+	fill := func(name string, value json.RawMessage) {
+		if _, given := vars[name]; given || len(value) == 0 {
+			return
+		}
+		if doc, err := validate.Decode(value); err == nil {
+			vars[name] = doc
+		}
+	}
+	for _, a := range p.object.Spec.Arguments {
+		fill(a.Name, a.Default)
+	}
+	for name, prop := range p.in.properties {
+		fill(name, prop.Default)
+	}
+}
+
+// Unused returns a warning for each variable that the manifest does not declare and no
+// template reads, which is likely a slip.
+func (p *Prompt) Unused(vars json.RawMessage) []v1.Fault {
+	if p.readsAll() {
+		return nil
+	}
+	var given orderedKeys
+	_ = given.UnmarshalJSON(vars)
+	known := p.known()
+	var faults []v1.Fault
+	for _, name := range given {
+		if slices.Contains(known, name) {
+			continue
+		}
+		msg := fmt.Sprintf("variable %q is not used by the prompt", name)
+		if near := v1.Nearest(name, known); near != "" {
+			msg += fmt.Sprintf("; did you mean %q?", near)
+		}
+		faults = append(faults, v1.Fault{Severity: v1.SeverityWarning, Path: v1.Pointer("", name), Expected: "a variable of the prompt", Got: name, Message: msg})
+	}
+	return faults
+}
+
+func (p *Prompt) readsAll() bool {
+	return p.user != nil && p.user.ReadsAll() || p.system != nil && p.system.ReadsAll()
+}
+
+// known returns the names of all variables: declared and read.
+func (p *Prompt) known() []string {
+	names := p.Variables()
+	for _, a := range p.Arguments() {
+		if !slices.Contains(names, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
