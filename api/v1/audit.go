@@ -24,4 +24,6 @@ type AuditRecord struct {
 	// ErrorType is the type of the result's error, if it failed.
 	ErrorType  string  `json:"error_type,omitempty"`
 	DurationMS float64 `json:"duration_ms"`
+	// Effects are what the call did outside this process.
+	Effects []Effect `json:"effects,omitempty"`
 }

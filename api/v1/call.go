@@ -55,6 +55,8 @@ type Result struct {
 	// Repair says how the arguments, which a model wrote and which were no JSON object, were made
 	// one: "unquoted", "trimmed" or "repaired"; empty when they were taken as they are.
 	Repair string `json:"repair,omitempty"`
+	// Effects are what the call did outside this process, or may have done when it failed.
+	Effects []Effect `json:"effects,omitempty"`
 	// Attempts counts how often the executor tried.
 	Attempts int `json:"attempts"`
 	// DurationMS is how long the call took, in milliseconds.

@@ -111,7 +111,11 @@ func (h *HTTP) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage) (v
 	if err := c.prepare(ctx); err != nil {
 		return v1.Result{}, contextError(ctx, t, err)
 	}
-	return c.run(ctx)
+	res, err := c.run(ctx)
+	if c.reached {
+		res.Effects = []v1.Effect{{Kind: v1.EffectHTTP, Method: p.method, URL: p.shown, Host: c.req.URL.Host, HTTPStatus: c.code}}
+	}
+	return res, err
 }
 
 // prepare puts the environment into a draft.
@@ -173,7 +177,7 @@ func (c *httpCall) build(ctx context.Context, values []string) error {
 		}
 	}
 	c.base = base
-	c.trace.GotConn = func(httptrace.GotConnInfo) { c.connected = true }
+	c.trace.GotConn = func(httptrace.GotConnInfo) { c.connected, c.reached = true, true }
 	traced := httptrace.WithClientTrace(ctx, &c.trace)
 	var req *http.Request
 	var err error

@@ -29,6 +29,7 @@ type httpTool struct {
 
 	fixed   *url.URL       // the URL, when it holds neither variables nor arguments; not to be changed
 	base    string         // the URL up to its path, with marks
+	shown   string         // the URL for effects: as the manifest has it, without user and query
 	rest    string         // its path and query, with marks, when they hold no template
 	restTpl *template.Text // the same when they do
 	used    map[string]bool
@@ -150,6 +151,8 @@ func (p *httpTool) prepareURL(raw string) {
 		end = start + i
 	}
 	p.base, p.rest = s[:end], s[end:]
+	shown, _, _ := strings.Cut(raw, "?")
+	p.shown = hideUser(shown)
 	if strings.Contains(p.base, "{{") {
 		p.fault(path, "arguments in the path and query only", quoted(raw),
 			"an argument may stand in the path and query of the URL, never in its scheme, user, host or port")

@@ -69,7 +69,7 @@ func TestHTTPResponses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(v1.Result{Status: v1.StatusComplete, Content: json.RawMessage(tt.want), Parts: tt.parts, Attempts: 1}, res); d != "" {
+			if d := cmp.Diff(v1.Result{Status: v1.StatusComplete, Content: json.RawMessage(tt.want), Parts: tt.parts, Effects: res.Effects, Attempts: 1}, res); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
@@ -117,6 +117,10 @@ func TestHTTPFailures(t *testing.T) {
 			if want := `tool "api": ` + tt.want + " (POST " + srv.URL + "/p?q=1)"; err.Error() != want {
 				t.Errorf("got  %s\nwant %s", err, want)
 			}
+			if len(res.Effects) != 1 || res.Effects[0].HTTPStatus/100 < 3 {
+				t.Errorf("effects %+v", res.Effects)
+			}
+			res.Effects = nil
 			if d := cmp.Diff(v1.Result{Status: v1.StatusFailed, Attempts: 1}, res); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}

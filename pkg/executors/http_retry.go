@@ -45,6 +45,8 @@ type httpCall struct {
 
 	attempts  int
 	connected bool // the current attempt got a connection: the request may have been sent
+	reached   bool // an attempt got a connection
+	code      int  // the status of the last answer; 0 for none
 	handled   bool // the body of the current attempt was read
 	renewed   bool // a token was refused once; a second refusal stands
 	stale     bool // the token of the last attempt was refused
@@ -97,7 +99,7 @@ func (c *httpCall) run(ctx context.Context) (v1.Result, error) {
 func (c *httpCall) begin(retryablehttp.Logger, *http.Request, int) {
 	c.attempts++
 	c.connected, c.handled = false, false
-	c.status, c.answer, c.header = "", nil, nil
+	c.status, c.answer, c.header, c.code = "", nil, nil, 0
 }
 
 // read reads the body of the last answer. It runs within the attempt, so that a body
@@ -105,7 +107,7 @@ func (c *httpCall) begin(retryablehttp.Logger, *http.Request, int) {
 func (c *httpCall) read(resp *http.Response) error {
 	defer resp.Body.Close()
 	c.handled = true
-	c.header = resp.Header
+	c.header, c.code = resp.Header, resp.StatusCode
 	var err error
 	if c.answer, err = readBody(resp, c.p.maxBytes); resp.StatusCode/100 == 2 {
 		return err

@@ -169,7 +169,9 @@ func TestHTTPRequests(t *testing.T) {
 			if got.Method == "HEAD" {
 				content = "null"
 			}
-			if d := cmp.Diff(v1.Result{Status: v1.StatusComplete, Content: json.RawMessage(content), Attempts: 1}, res); d != "" {
+			host := strings.TrimPrefix(srv.URL, "http://")
+			effects := []v1.Effect{{Kind: v1.EffectHTTP, Method: got.Method, URL: strings.Split(tt.spec.URL, "?")[0], Host: host, HTTPStatus: 200}}
+			if d := cmp.Diff(v1.Result{Status: v1.StatusComplete, Content: json.RawMessage(content), Effects: effects, Attempts: 1}, res); d != "" {
 				t.Errorf("result (-want +got):\n%s", d)
 			}
 		})

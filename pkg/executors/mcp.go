@@ -34,7 +34,11 @@ func (m mcp) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (
 		return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseValidate, Message: "mode mcp needs spec.mcp"}
 	}
 	server := v1.Key{Kind: v1.KindMCPServer, Namespace: tool.Namespace(), Name: bind.Server}
-	res, err := m.upstream.Call(ctx, server, cmp.Or(bind.Tool, tool.Metadata.Name), args, tool.Spec.Hints.Retryable())
+	remote := cmp.Or(bind.Tool, tool.Metadata.Name)
+	res, err := m.upstream.Call(ctx, server, remote, args, tool.Spec.Hints.Retryable())
+	if res.Attempts > 0 {
+		res.Effects = []v1.Effect{{Kind: v1.EffectMCP, Server: server.Namespace + "/" + server.Name, Tool: remote}}
+	}
 	var failed *v1.ExecutionError
 	if errors.As(err, &failed) { // name the tool as the registry knows it
 		named := *failed

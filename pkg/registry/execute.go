@@ -318,7 +318,7 @@ func (r *Registry) audit(ctx context.Context, c *call) {
 	}
 	line := v1.AuditRecord{
 		Time: c.began.UTC(), CallID: c.ID, Principal: c.Principal, Session: c.Session, Turn: c.Turn,
-		Tool: c.Tool, Namespace: c.Namespace, Policy: c.decision(), Status: c.res.Status, DurationMS: c.milliseconds(),
+		Tool: c.Tool, Namespace: c.Namespace, Policy: c.decision(), Status: c.res.Status, Effects: c.res.Effects, DurationMS: c.milliseconds(),
 	}
 	if line.CallID == "" {
 		line.CallID = rand.Text()
