@@ -2,27 +2,21 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// AuditFilter chooses lines of the audit. The zero value is all of them.
-type AuditFilter struct {
-	// Since keeps lines of that time and later.
-	Since time.Time
-	// Tool, Session and Status keep the lines that have them; "" keeps all.
-	Tool, Session, Status string
-	// Limit is the most lines to return, the newest ones; 0 returns all.
-	Limit int
-}
-
-// AppendAudit adds a line to the audit. A line without a time gets that of now.
+// AppendAudit adds a line to the audit and to its chain: see [Store.VerifyAudit]. A
+// line without a time gets that of now. Lines that come while another is being
+// written are written together, in one transaction.
 func (s *Store) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
 	if line.Time.IsZero() {
 		line.Time = time.Now().UTC()
@@ -31,56 +25,248 @@ func (s *Store) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
 	if err != nil {
 		return fmt.Errorf("audit: call %q cannot be recorded: %w", line.CallID, err)
 	}
-	return s.write(ctx, false, func(c *sql.Conn) error {
-		_, err := c.ExecContext(ctx, "INSERT INTO audit (time, tool, session, status, record) VALUES (?, ?, ?, ?, ?)",
-			line.Time.UnixMicro(), line.Tool, line.Session, line.Status, text)
+	e := &auditEntry{line: line, text: text, done: make(chan struct{})}
+	s.audit.add(e)
+	select {
+	case s.gate <- struct{}{}:
+		// Whoever may write now writes for all that wait; perhaps e is written already.
+		batch := s.audit.take()
+		err := s.appendAudit(context.WithoutCancel(ctx), batch)
+		for _, b := range batch {
+			b.err = err
+			close(b.done)
+		}
+		<-s.gate
+		<-e.done
+		return e.err
+	case <-e.done:
+		return e.err
+	case <-ctx.Done():
+		err = s.explain(ctx, ctx.Err())
+	case <-s.closed:
+		err = ErrClosed
+	}
+	if s.audit.withdraw(e) {
 		return err
-	})
+	}
+	<-e.done // another is writing it
+	return e.err
+}
+
+// auditEntry is a line that waits to be written.
+type auditEntry struct {
+	line v1.AuditRecord
+	text []byte
+	done chan struct{} // closed when it was written, or could not be
+	err  error         // fixed before done is closed
+}
+
+// auditQueue holds the lines that wait for the writer of this process. They are as
+// many as there are calls that end at once.
+type auditQueue struct {
+	mu      sync.Mutex
+	waiting []*auditEntry
+}
+
+func (q *auditQueue) add(e *auditEntry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, e)
+}
+
+func (q *auditQueue) take() []*auditEntry {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	batch := q.waiting
+	q.waiting = nil
+	return batch
+}
+
+// withdraw takes an entry out that nobody writes yet.
+func (q *auditQueue) withdraw(e *auditEntry) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, w := range q.waiting {
+		if w == e {
+			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// appendAudit writes lines in one transaction; the caller holds the gate. No writer of
+// another process can come between the end of the chain that it reads and its lines.
+func (s *Store) appendAudit(ctx context.Context, batch []*auditEntry) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
+		return s.transact(ctx, c, "BEGIN IMMEDIATE", func(c *sql.Conn) error {
+			head, err := auditHead(ctx, c)
+			if err != nil {
+				return err
+			}
+			for _, e := range batch {
+				head = nextHash(head, e.text)
+				_, err := c.ExecContext(ctx, "INSERT INTO audit (time, tool, session, status, principal, record, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
+					e.line.Time.UnixMicro(), e.line.Tool, e.line.Session, e.line.Status, e.line.Principal, e.text, head[:])
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}))
+}
+
+// auditHash is a link of the audit's chain. The zero value stands before the first line.
+type auditHash [sha256.Size]byte
+
+func (h auditHash) String() string { return hex.EncodeToString(h[:]) }
+
+// nextHash is the hash of a line: the SHA-256 of the hash before it and the line's JSON
+// as it is stored, whatever fields it has.
+func nextHash(prev auditHash, record []byte) (next auditHash) {
+	h := sha256.New()
+	h.Write(prev[:])
+	h.Write(record)
+	h.Sum(next[:0])
+	return next
+}
+
+// auditHead reads the hash of the last line.
+func auditHead(ctx context.Context, c *sql.Conn) (head auditHash, err error) {
+	var stored []byte
+	err = c.QueryRowContext(ctx, "SELECT coalesce((SELECT hash FROM audit WHERE hash IS NOT NULL ORDER BY id DESC LIMIT 1), x'')").Scan(&stored)
+	copy(head[:], stored)
+	return head, err
+}
+
+// AuditFilter chooses lines of the audit. The zero value is all of them.
+type AuditFilter struct {
+	// Since keeps lines of that time and later.
+	Since time.Time
+	// Tool, Session, Status and Principal keep the lines that have them; "" keeps all.
+	Tool, Session, Status, Principal string
+	// Limit is the most lines to return, the newest ones; 0 returns all.
+	Limit int
+}
+
+// where returns the filter without its limit as a condition of SQL.
+func (f AuditFilter) where() (string, []any) {
+	where, args := []string{"true"}, []any(nil)
+	if !f.Since.IsZero() {
+		where, args = append(where, "time >= ?"), append(args, f.Since.UnixMicro())
+	}
+	for _, f := range []struct{ column, value string }{{"tool", f.Tool}, {"session", f.Session}, {"status", f.Status}, {"principal", f.Principal}} {
+		if f.value != "" {
+			where, args = append(where, f.column+" = ?"), append(args, f.value)
+		}
+	}
+	return strings.Join(where, " AND "), args
+}
+
+// AuditLine is a record of the audit with its place in the chain.
+type AuditLine struct {
+	// ID numbers the lines from 1, without gaps.
+	ID int64
+	// Hash is the SHA-256 of the hash before it and Text, in hexadecimal; empty for a
+	// line that was written before stores had a chain.
+	Hash string
+	// Text is the record as JSON, byte for byte as it was written.
+	Text []byte
+}
+
+// Record decodes the line.
+func (l AuditLine) Record() (v1.AuditRecord, error) {
+	var r v1.AuditRecord
+	if err := json.Unmarshal(l.Text, &r); err != nil {
+		return r, fmt.Errorf("%w: audit: line %d: %w", ErrDamaged, l.ID, err)
+	}
+	return r, nil
 }
 
 // ListAudit returns lines of the audit in the order in which they were written,
 // the newest last.
 func (s *Store) ListAudit(ctx context.Context, filter AuditFilter) ([]v1.AuditRecord, error) {
+	var records []v1.AuditRecord
+	err := s.EachAudit(ctx, filter, func(l AuditLine) error {
+		r, err := l.Record()
+		records = append(records, r)
+		return err
+	})
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	return records, nil
+}
+
+// EachAudit calls fn for lines of the audit, the newest last, until it returns an
+// error, which EachAudit returns. Lines that are added meanwhile are left out. It holds
+// a part of them at a time, and no lock while fn runs.
+func (s *Store) EachAudit(ctx context.Context, filter AuditFilter, fn func(AuditLine) error) error {
 	if filter.Limit < 0 {
-		return nil, fmt.Errorf("audit: limit %d may not be negative", filter.Limit)
+		return fmt.Errorf("audit: limit %d may not be negative", filter.Limit)
 	}
-	where, args := []string{"true"}, []any(nil)
-	if !filter.Since.IsZero() {
-		where, args = append(where, "time >= ?"), append(args, filter.Since.UnixMicro())
-	}
-	for _, f := range []struct{ column, value string }{{"tool", filter.Tool}, {"session", filter.Session}, {"status", filter.Status}} {
-		if f.value != "" {
-			where, args = append(where, f.column+" = ?"), append(args, f.value)
+	where, args := filter.where()
+	var after, last int64
+	err := s.read(ctx, func(c *sql.Conn) error {
+		if err := c.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM audit").Scan(&last); err != nil || filter.Limit == 0 {
+			return err
+		}
+		return c.QueryRowContext(ctx, "SELECT coalesce(min(id), 1) - 1 FROM (SELECT id FROM audit WHERE "+where+" ORDER BY id DESC LIMIT ?)",
+			append(args[:len(args):len(args)], filter.Limit)...).Scan(&after)
+	})
+	for err == nil {
+		var page []auditRow
+		if page, err = s.auditPage(ctx, where, args, after, last); len(page) == 0 {
+			return err
+		}
+		for _, r := range page {
+			if err := fn(AuditLine{ID: r.id, Hash: hex.EncodeToString(r.hash), Text: r.text}); err != nil {
+				return err
+			}
+			after = r.id
 		}
 	}
-	query := "SELECT record FROM audit WHERE " + strings.Join(where, " AND ") + " ORDER BY id DESC"
-	if filter.Limit > 0 {
-		query, args = query+" LIMIT ?", append(args, filter.Limit)
-	}
-	var lines []v1.AuditRecord
-	err := s.read(ctx, func(c *sql.Conn) error {
-		lines = nil
+	return err
+}
+
+// auditRow is a line with the columns that are copies of its parts.
+type auditRow struct {
+	id                               int64
+	time                             int64
+	tool, session, status, principal string
+	text, hash                       []byte
+}
+
+// Bounds of what is held of the audit at once.
+const (
+	auditPageLines = 512
+	auditPageBytes = 1 << 20
+)
+
+// auditPage reads the next lines after an id and up to another, in their order.
+func (s *Store) auditPage(ctx context.Context, where string, args []any, after, last int64) (page []auditRow, err error) {
+	query := "SELECT id, time, tool, session, status, principal, record, hash FROM audit WHERE " + where + " AND id > ? AND id <= ? ORDER BY id LIMIT ?"
+	args = append(args[:len(args):len(args)], after, last, auditPageLines)
+	err = s.read(ctx, func(c *sql.Conn) error {
+		page = nil
 		rows, err := c.QueryContext(ctx, query, args...)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
-		for rows.Next() {
-			var text sql.RawBytes
-			if err := rows.Scan(&text); err != nil {
+		for size := 0; size < auditPageBytes && rows.Next(); {
+			var r auditRow
+			if err := rows.Scan(&r.id, &r.time, &r.tool, &r.session, &r.status, &r.principal, &r.text, &r.hash); err != nil {
 				return err
 			}
-			var line v1.AuditRecord
-			if err := json.Unmarshal(text, &line); err != nil {
-				return fmt.Errorf("%w: audit: %w", ErrDamaged, err)
-			}
-			lines = append(lines, line)
+			size += len(r.text)
+			page = append(page, r)
 		}
 		return rows.Err()
 	})
-	if err != nil {
-		return nil, err
-	}
-	slices.Reverse(lines)
-	return lines, nil
+	return page, err
 }

@@ -133,12 +133,53 @@ func BenchmarkReserve(b *testing.B) {
 	})
 }
 
+// BenchmarkAppendAudit writes lines one after the other and 16 at once, which share
+// transactions. The floor is the bare transaction of a plain insert.
 func BenchmarkAppendAudit(b *testing.B) {
-	st := open(b, filled(b, 1))
 	line := v1.AuditRecord{Time: time.Now(), CallID: "c", Tool: "get-weather", Namespace: "default", Args: []byte(`{"location":"Oslo"}`), Status: v1.StatusComplete}
-	for b.Loop() {
-		if err := st.AppendAudit(b.Context(), line); err != nil {
+	b.Run("one", func(b *testing.B) {
+		st := open(b, filled(b, 1))
+		for b.Loop() {
+			if err := st.AppendAudit(b.Context(), line); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		st := open(b, filled(b, 1))
+		b.SetParallelism(8)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if err := st.AppendAudit(b.Context(), line); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	})
+	b.Run("floor-transaction", func(b *testing.B) {
+		db, err := sql.Open("sqlite", filled(b, 1)+"?_synchronous=NORMAL")
+		if err != nil {
 			b.Fatal(err)
 		}
-	}
+		defer db.Close()
+		ctx := context.Background()
+		c, err := db.Conn(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer c.Close()
+		text := []byte(`{"call_id":"c","tool":"get-weather","namespace":"default","args":{"location":"Oslo"},"status":"complete"}`)
+		for b.Loop() {
+			for _, q := range []string{"BEGIN IMMEDIATE", "INSERT INTO audit (time, tool, session, status, record) VALUES (1, 'get-weather', '', 'complete', ?)", "COMMIT"} {
+				var args []any
+				if q[0] == 'I' {
+					args = []any{text}
+				}
+				if _, err := c.ExecContext(ctx, q, args...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
 }

@@ -10,3 +10,16 @@ var SameJSON = sameJSON
 
 // NewestMigration is the version that a new store has.
 var NewestMigration = newestMigration
+
+// HoldWriter keeps the writers of this process waiting until release is called.
+func (s *Store) HoldWriter() (release func()) {
+	s.gate <- struct{}{}
+	return func() { <-s.gate }
+}
+
+// WaitingAudit is how many lines of the audit wait for the writer.
+func (s *Store) WaitingAudit() int {
+	s.audit.mu.Lock()
+	defer s.audit.mu.Unlock()
+	return len(s.audit.waiting)
+}

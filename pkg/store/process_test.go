@@ -36,7 +36,7 @@ func child(job string) int {
 		return 1
 	}
 	defer st.Close()
-	if err := map[string]func(context.Context, *store.Store) error{"apply": applyForEver, "call": callOften}[job](ctx, st); err != nil {
+	if err := map[string]func(context.Context, *store.Store) error{"apply": applyForEver, "call": callOften, "audit": auditOften}[job](ctx, st); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -76,6 +76,22 @@ func callOften(ctx context.Context, st *store.Store) error {
 		}
 	}
 	fmt.Println(granted)
+	return nil
+}
+
+// auditOften writes lines of the audit, several at once.
+func auditOften(ctx context.Context, st *store.Store) error {
+	errs := make(chan error, childCalls)
+	for i := range childCalls {
+		go func() {
+			errs <- st.AppendAudit(ctx, v1.AuditRecord{CallID: fmt.Sprintf("%d-%d", os.Getpid(), i), Tool: "get", Status: v1.StatusComplete})
+		}()
+	}
+	for range childCalls {
+		if err := <-errs; err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -124,6 +140,27 @@ func TestTwoProcesses(t *testing.T) {
 	list := mustList(t, st, store.ListOptions{})
 	if list.Total != 10 || list.ResourceVersion != 2*5*childCalls/10 {
 		t.Errorf("%d objects at %d: want 10 at %d", list.Total, list.ResourceVersion, 2*5*childCalls/10)
+	}
+}
+
+// TestTwoProcessesAudit: the lines of two processes are one chain.
+func TestTwoProcessesAudit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	a, outA := startChild(t, "audit", path)
+	b, outB := startChild(t, "audit", path)
+	for _, out := range []io.Reader{outA, outB} {
+		if _, err := io.Copy(io.Discard, out); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, cmd := range []*osexec.Cmd{a, b} {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	check := verified(t, open(t, path), "")
+	if check.Broken != nil || check.Lines != 2*childCalls {
+		t.Errorf("%d lines, %v: want %d whole ones", check.Lines, check.Broken, 2*childCalls)
 	}
 }
 

@@ -94,6 +94,7 @@ func fill(v reflect.Value, n *int) {
 		for i := range v.NumField() {
 			fill(v.Field(i), n)
 		}
+	case reflect.Interface: // a tool's Go function, which no manifest has
 	default:
 		panic("fill: " + v.Type().String())
 	}

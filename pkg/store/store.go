@@ -77,6 +77,7 @@ type Store struct {
 	once   sync.Once
 	bell   bell
 	sweep  sweeper
+	audit  auditQueue
 }
 
 // Open opens the store that dsn names: a file's path, "file:PATH",

@@ -1,0 +1,191 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// AuditCheck is what [Store.VerifyAudit] found.
+type AuditCheck struct {
+	// Lines is how many lines of the chain were checked and found whole.
+	Lines int64 `json:"lines"`
+	// Unchained is how many lines are older than the chain, which says nothing of them.
+	Unchained int64 `json:"unchained"`
+	// Head is the hash of the last line that was found whole, or 64 zeros when there is none.
+	Head string `json:"head"`
+	// Broken is the first fault; nil when there is none.
+	Broken *AuditFault `json:"broken,omitempty"`
+}
+
+// AuditFault is a place at which the chain is broken.
+type AuditFault struct {
+	// Line is the ID of the line, or of the first one that is missing.
+	Line int64 `json:"line"`
+	// CallID and Time are what the line says of itself, if it can be read.
+	CallID string    `json:"call_id,omitempty"`
+	Time   time.Time `json:"time,omitzero"`
+	// Message says what is wrong.
+	Message string `json:"message"`
+}
+
+func (f *AuditFault) Error() string {
+	if f.CallID == "" {
+		return fmt.Sprintf("line %d: %s", f.Line, f.Message)
+	}
+	return fmt.Sprintf("line %d (call %q at %s): %s", f.Line, f.CallID, f.Time.UTC().Format(time.RFC3339), f.Message)
+}
+
+// AuditHead is the end of the chain.
+type AuditHead struct {
+	// Hash is the hash of the last line, or 64 zeros when there is none.
+	Hash string
+	// Lines is how many lines were ever written.
+	Lines int64
+}
+
+// AuditHead returns the end of the chain as it is stored, unchecked.
+func (s *Store) AuditHead(ctx context.Context) (head AuditHead, err error) {
+	err = s.read(ctx, func(c *sql.Conn) error {
+		hash, err := auditHead(ctx, c)
+		if err != nil {
+			return err
+		}
+		head.Hash = hash.String()
+		head.Lines, err = auditWritten(ctx, c)
+		return err
+	})
+	return head, err
+}
+
+// auditWritten is the ID that was given out last; SQLite keeps it when lines are deleted
+// (sqlite.org/autoinc.html).
+func auditWritten(ctx context.Context, c *sql.Conn) (n int64, err error) {
+	err = c.QueryRowContext(ctx, "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0)").Scan(&n)
+	return n, err
+}
+
+// VerifyAudit checks the chain of the audit: that no line was changed, removed, added
+// or moved. The hash of each line is the SHA-256 of the hash before it, 32 zero bytes
+// for the first, and the line's JSON as it is stored.
+//
+// The chain has no secret: who can write the store can cut its end off, or make the
+// whole of it anew. Against that, head is the hash of a line, noted earlier, that must
+// still be there; "" asks for none. It must be 64 hexadecimal digits.
+func (s *Store) VerifyAudit(ctx context.Context, head string) (AuditCheck, error) {
+	v := auditVerifier{want: strings.ToLower(head)}
+	if err := v.checkHead(); err != nil {
+		return AuditCheck{}, err
+	}
+	var last int64
+	err := s.read(ctx, func(c *sql.Conn) (err error) {
+		if v.written, err = auditWritten(ctx, c); err != nil {
+			return err
+		}
+		return c.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM audit").Scan(&last)
+	})
+	// IDs that nobody gave out may be below 1.
+	for after := int64(-1 << 63); err == nil && v.fault == nil; {
+		var page []auditRow
+		if page, err = s.auditPage(ctx, "true", nil, after, last); err != nil || len(page) == 0 {
+			break
+		}
+		for i := range page {
+			if v.fault = v.check(&page[i]); v.fault != nil {
+				break
+			}
+			after = page[i].id
+		}
+	}
+	if err != nil {
+		return AuditCheck{}, err
+	}
+	v.end()
+	return AuditCheck{Lines: v.lines, Unchained: v.unchained, Head: v.head.String(), Broken: v.fault}, nil
+}
+
+// auditVerifier follows the chain from line to line.
+type auditVerifier struct {
+	want    string // a hash that must turn up
+	written int64
+
+	head             auditHash
+	lastID           int64 // of the last line, 0 before the first
+	lines, unchained int64
+	fault            *AuditFault
+}
+
+func (v *auditVerifier) checkHead() error {
+	if v.want == "" {
+		return nil
+	}
+	if len(v.want) != 2*len(v.head) || strings.Trim(v.want, "0123456789abcdef") != "" {
+		return fmt.Errorf("audit: head %q: expected the %d hexadecimal digits of a line's hash", v.want, 2*len(v.head))
+	}
+	v.found()
+	return nil
+}
+
+// found notes when the hash that must turn up has.
+func (v *auditVerifier) found() {
+	if v.want == v.head.String() {
+		v.want = ""
+	}
+}
+
+func (v *auditVerifier) check(r *auditRow) *AuditFault {
+	if r.hash == nil && v.lines == 0 {
+		v.unchained++
+		v.lastID = r.id
+		return nil
+	}
+	record, err := AuditLine{ID: r.id, Text: r.text}.Record()
+	fault := func(format string, args ...any) *AuditFault {
+		return &AuditFault{Line: r.id, CallID: record.CallID, Time: record.Time, Message: fmt.Sprintf(format, args...)}
+	}
+	next := nextHash(v.head, r.text)
+	switch {
+	case v.lines > 0 && r.id != v.lastID+1:
+		return &AuditFault{Line: v.lastID + 1, Message: missing(v.lastID+1, r.id-1)}
+	case r.hash == nil:
+		return fault("it was added without a hash")
+	case !bytes.Equal(next[:], r.hash):
+		return fault("its hash does not fit: it was changed, or a line before it was removed or moved")
+	case err != nil:
+		return fault("it is not a record: %v", errors.Unwrap(err))
+	}
+	for _, c := range []struct{ name, column, record string }{
+		{"time", fmt.Sprint(r.time), fmt.Sprint(record.Time.UnixMicro())}, {"tool", r.tool, record.Tool}, {"session", r.session, record.Session},
+		{"status", r.status, record.Status}, {"principal", r.principal, record.Principal},
+	} {
+		if c.column != c.record {
+			return fault("its column %s was changed: expected %q, got %q", c.name, c.record, c.column)
+		}
+	}
+	v.head, v.lastID = next, r.id
+	v.lines++
+	v.found()
+	return nil
+}
+
+// end looks for what is missing at the end.
+func (v *auditVerifier) end() {
+	switch {
+	case v.fault != nil:
+	case v.lastID < v.written:
+		v.fault = &AuditFault{Line: v.lastID + 1, Message: missing(v.lastID+1, v.written) + " at the end"}
+	case v.want != "":
+		v.fault = &AuditFault{Line: v.lastID + 1, Message: "no line has the hash " + v.want + ": lines at the end were removed, or the whole audit was written anew"}
+	}
+}
+
+func missing(first, last int64) string {
+	if first == last {
+		return "it was removed"
+	}
+	return fmt.Sprintf("it and those up to line %d were removed", last)
+}

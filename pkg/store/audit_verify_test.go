@@ -1,0 +1,332 @@
+package store_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+func verified(t testing.TB, st *store.Store, head string) store.AuditCheck {
+	t.Helper()
+	check, err := st.VerifyAudit(t.Context(), head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return check
+}
+
+func auditLine(i int) v1.AuditRecord {
+	return v1.AuditRecord{
+		Time: time.Date(2026, 11, 21, 7, 0, i, 0, time.UTC), CallID: fmt.Sprintf("c%d", i), Principal: "me", Session: "s", Tool: "get", Namespace: "default",
+		Args: []byte(fmt.Sprintf(`{"n":%d,"t":"<&>"}`, i)), Status: v1.StatusComplete,
+	}
+}
+
+// audited makes a closed store with n lines and returns the hashes of its lines, that
+// before the first one included.
+func audited(t testing.TB, n int) (path string, hashes []string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "state.db")
+	st, err := store.Open(t.Context(), path, &store.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i <= n; i++ {
+		if err := st.AppendAudit(t.Context(), auditLine(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hashes = append(hashes, strings.Repeat("0", 64))
+	if err := st.EachAudit(t.Context(), store.AuditFilter{}, func(l store.AuditLine) error {
+		hashes = append(hashes, l.Hash)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path, hashes
+}
+
+// The chain is what its description says, so that others can check it.
+func TestAuditChainRecipe(t *testing.T) {
+	path, hashes := audited(t, 3)
+	st := open(t, path)
+	prev := make([]byte, 32)
+	n := 0
+	if err := st.EachAudit(t.Context(), store.AuditFilter{}, func(l store.AuditLine) error {
+		n++
+		sum := sha256.Sum256(append(prev, l.Text...))
+		prev = sum[:]
+		if l.ID != int64(n) || l.Hash != hex.EncodeToString(prev) {
+			t.Errorf("line %d: hash %s, want %x", l.ID, l.Hash, prev)
+		}
+		if r, err := l.Record(); err != nil || r.CallID != fmt.Sprintf("c%d", n) {
+			t.Errorf("line %d: %+v, %v", l.ID, r, err)
+		}
+		return nil
+	}); err != nil || n != 3 {
+		t.Fatal(n, err)
+	}
+	head, err := st.AuditHead(t.Context())
+	if err != nil || head.Hash != hashes[3] || head.Lines != 3 {
+		t.Errorf("head %+v, %v: want %s", head, err, hashes[3])
+	}
+	// A head that was noted stays good when lines are added.
+	for i, h := range hashes {
+		if check := verified(t, st, strings.ToUpper(h)); check.Broken != nil || check.Lines != 3 || check.Head != hashes[3] || check.Unchained != 0 {
+			t.Errorf("head %d: %+v", i, check)
+		}
+	}
+	for _, bad := range []string{"x", hashes[1][:63], strings.Repeat("g", 64)} {
+		if _, err := st.VerifyAudit(t.Context(), bad); !contains(err, "expected the 64 hexadecimal digits") {
+			t.Errorf("head %q: %v", bad, err)
+		}
+	}
+	if _, err := st.VerifyAudit(t.Context(), strings.Repeat("1", 64)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestVerifyAuditFindsTampering(t *testing.T) {
+	// rehash makes the chain anew from a line on, as one who knows the recipe would.
+	rehash := func(t *testing.T, path string) {
+		st := open(t, path)
+		prev := make([]byte, 32)
+		sums := map[int64]string{}
+		if err := st.EachAudit(t.Context(), store.AuditFilter{}, func(l store.AuditLine) error {
+			sum := sha256.Sum256(append(prev, l.Text...))
+			prev = sum[:]
+			sums[l.ID] = hex.EncodeToString(prev)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for id, h := range sums {
+			exec(t, path, fmt.Sprintf("UPDATE audit SET hash = x'%s' WHERE id = %d", h, id))
+		}
+	}
+	const edit = "UPDATE audit SET record = replace(CAST(record AS TEXT), '\"complete\"', '\"failed\"')"
+	for _, tc := range []struct {
+		name string
+		sql  []string
+		do   func(*testing.T, string)
+		head int // the line whose hash was noted; 0 for none
+		line int64
+		says string
+	}{
+		{name: "untouched", head: 6},
+		{name: "an argument", sql: []string{"UPDATE audit SET record = replace(CAST(record AS TEXT), '\"n\":3', '\"n\":4') WHERE id = 3"}, line: 3, says: `line 3 (call "c3" at 2026-11-21T07:00:03Z): its hash does not fit: it was changed, or a line before it was removed or moved`},
+		{name: "white space", sql: []string{"UPDATE audit SET record = CAST(record AS TEXT) || ' ' WHERE id = 6"}, line: 6, says: "its hash does not fit"},
+		{name: "an added field", sql: []string{"UPDATE audit SET record = replace(CAST(record AS TEXT), '{\"time\"', '{\"x\":1,\"time\"') WHERE id = 1"}, line: 1, says: "its hash does not fit"},
+		{name: "a record that is no record", sql: []string{"UPDATE audit SET record = 'x' WHERE id = 2"}, line: 2, says: "line 2: its hash does not fit"},
+		{name: "a hash", sql: []string{"UPDATE audit SET hash = zeroblob(32) WHERE id = 4"}, line: 4, says: "its hash does not fit"},
+		{name: "a hash cut short", sql: []string{"UPDATE audit SET hash = substr(hash, 1, 31) WHERE id = 4"}, line: 4, says: "its hash does not fit"},
+		{name: "a hash taken away", sql: []string{"UPDATE audit SET hash = NULL WHERE id = 4"}, line: 4, says: "it was added without a hash"},
+		{name: "the first hash taken away", sql: []string{"UPDATE audit SET hash = NULL WHERE id = 1"}, line: 2, says: "its hash does not fit"},
+		{name: "one in the middle removed", sql: []string{"DELETE FROM audit WHERE id = 3"}, line: 3, says: "line 3: it was removed"},
+		{name: "two in the middle removed", sql: []string{"DELETE FROM audit WHERE id IN (3, 4)"}, line: 3, says: "line 3: it and those up to line 4 were removed"},
+		{name: "one removed and the others moved up", sql: []string{"DELETE FROM audit WHERE id = 3", "UPDATE audit SET id = 3 WHERE id = 4", "UPDATE audit SET id = 4 WHERE id = 5", "UPDATE audit SET id = 5 WHERE id = 6", "UPDATE sqlite_sequence SET seq = 5"}, line: 3, says: `(call "c4"`},
+		{name: "the first removed", sql: []string{"DELETE FROM audit WHERE id = 1"}, line: 2, says: "a line before it was removed"},
+		{name: "two swapped", sql: []string{"UPDATE audit SET id = -1 WHERE id = 2", "UPDATE audit SET id = 2 WHERE id = 4", "UPDATE audit SET id = 4 WHERE id = -1"}, line: 2, says: `(call "c4"`},
+		{name: "one added in front", sql: []string{"INSERT INTO audit (id, time, tool, session, status, record, hash) VALUES (0, 1, '', '', '', '{}', x'00')"}, line: 0, says: "its hash does not fit"},
+		{name: "one added at the end", sql: []string{"INSERT INTO audit (time, tool, session, status, record) VALUES (1, '', '', '', '{}')"}, line: 7, says: "it was added without a hash"},
+		{name: "all of the chain taken away", sql: []string{"UPDATE audit SET hash = NULL"}, head: 2, line: 7, says: "no line has the hash"},
+		{name: "the tail cut off", sql: []string{"DELETE FROM audit WHERE id > 4"}, line: 5, says: "it and those up to line 6 were removed at the end"},
+		{name: "everything removed", sql: []string{"DELETE FROM audit"}, line: 1, says: "it and those up to line 6 were removed at the end"},
+		{name: "the tail cut off, and its count", sql: []string{"DELETE FROM audit WHERE id > 4", "UPDATE sqlite_sequence SET seq = 4"}, head: 6, line: 5, says: "lines at the end were removed, or the whole audit was written anew"},
+		{name: "made anew with another content", sql: []string{edit + " WHERE id = 2", "UPDATE audit SET status = 'failed' WHERE id = 2"}, do: rehash, head: 3, line: 7, says: "the whole audit was written anew"},
+		{name: "the column status", sql: []string{"UPDATE audit SET status = 'failed' WHERE id = 5"}, line: 5, says: `its column status was changed: expected "complete", got "failed"`},
+		{name: "the column tool", sql: []string{"UPDATE audit SET tool = 'x' WHERE id = 5"}, line: 5, says: "its column tool"},
+		{name: "the column session", sql: []string{"UPDATE audit SET session = 'x' WHERE id = 5"}, line: 5, says: "its column session"},
+		{name: "the column principal", sql: []string{"UPDATE audit SET principal = '' WHERE id = 5"}, line: 5, says: "its column principal"},
+		{name: "the column time", sql: []string{"UPDATE audit SET time = 0 WHERE id = 5"}, line: 5, says: "its column time"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path, hashes := audited(t, 6)
+			for _, q := range tc.sql {
+				exec(t, path, q)
+			}
+			if tc.do != nil {
+				tc.do(t, path)
+			}
+			var head string
+			if tc.head > 0 {
+				head = hashes[tc.head]
+			}
+			check := verified(t, open(t, path), head)
+			if tc.says == "" {
+				if check.Broken != nil || check.Lines != 6 {
+					t.Errorf("%+v", check)
+				}
+				return
+			}
+			if check.Broken == nil || check.Broken.Line != tc.line || !contains(check.Broken, tc.says) {
+				t.Errorf("got %v, want line %d and %q", check.Broken, tc.line, tc.says)
+			}
+		})
+	}
+}
+
+// Whatever is done to one line, the first broken one is that line or the next.
+func TestVerifyAuditProperty(t *testing.T) {
+	const lines = 8
+	rapid.Check(t, func(r *rapid.T) {
+		path, _ := audited(t, lines)
+		at := rapid.Int64Range(1, lines).Draw(r, "line")
+		what := rapid.SampledFrom([]string{
+			"DELETE FROM audit WHERE id = %d",
+			"UPDATE audit SET record = CAST(substr(record, 1, length(record) - 2) AS TEXT) || '1}' WHERE id = %d AND record NOT LIKE '%%1}'",
+			"UPDATE audit SET record = replace(CAST(record AS TEXT), '\"me\"', '\"you\"'), principal = 'you' WHERE id = %d",
+			"UPDATE audit SET id = id + 100 WHERE id = %d",
+			"UPDATE audit SET hash = x'00' WHERE id = %d",
+		}).Draw(r, "what")
+		st := open(t, path)
+		if check := verified(t, st, ""); check.Broken != nil || check.Lines != lines {
+			r.Fatalf("before: %+v", check)
+		}
+		exec(t, path, fmt.Sprintf(what, at))
+		check := verified(t, st, "")
+		if check.Broken == nil || check.Broken.Line < at || check.Broken.Line > at+1 {
+			r.Errorf("line %d, %s: got %+v", at, what, check)
+		}
+	})
+}
+
+// Lines of before the chain are kept, and the chain begins after them.
+func TestAuditBeforeTheChain(t *testing.T) {
+	path, _ := audited(t, 0)
+	for _, q := range []string{
+		"ALTER TABLE audit DROP COLUMN hash", "ALTER TABLE audit DROP COLUMN principal", "DELETE FROM goose_db_version WHERE version_id > 1",
+		`INSERT INTO audit (time, tool, session, status, record) VALUES (1000000, 'get', '', 'complete', CAST('{"time":"1970-01-01T00:00:01Z","call_id":"a","principal":"me","tool":"get","status":"complete"}' AS BLOB))`,
+		`INSERT INTO audit (time, tool, session, status, record) VALUES (2000000, 'get', '', 'complete', CAST('{"time":"1970-01-01T00:00:02Z","call_id":"b","tool":"get","status":"complete"}' AS BLOB))`,
+	} {
+		exec(t, path, q)
+	}
+	st := open(t, path)
+	if head, err := st.AuditHead(t.Context()); err != nil || head.Hash != strings.Repeat("0", 64) || head.Lines != 2 {
+		t.Errorf("head %+v, %v", head, err)
+	}
+	if err := st.AppendAudit(t.Context(), auditLine(3)); err != nil {
+		t.Fatal(err)
+	}
+	if check := verified(t, st, ""); check.Broken != nil || check.Unchained != 2 || check.Lines != 1 {
+		t.Errorf("%+v", check)
+	}
+	mine, err := st.ListAudit(t.Context(), store.AuditFilter{Principal: "me"})
+	if err != nil || len(mine) != 2 || mine[0].CallID != "a" || mine[1].CallID != "c3" {
+		t.Errorf("%+v, %v", mine, err)
+	}
+}
+
+// waitFor returns once a condition holds.
+func waitFor(cond func() bool) {
+	for !cond() {
+		runtime.Gosched()
+	}
+}
+
+// What waits for the writer is written together, and can be given up.
+func TestAppendAuditTogether(t *testing.T) {
+	st := create(t, filepath.Join(t.TempDir(), "state.db"))
+	release := st.HoldWriter()
+	const lines = 20
+	ended := make(chan error, lines)
+	for i := range lines {
+		go func() { ended <- st.AppendAudit(t.Context(), auditLine(i)) }()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() { gone <- st.AppendAudit(ctx, auditLine(99)) }()
+	waitFor(func() bool { return st.WaitingAudit() == lines+1 })
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("the cancelled one: %v", err)
+	}
+	release()
+	for range lines {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if check := verified(t, st, ""); check.Broken != nil || check.Lines != lines {
+		t.Errorf("%+v", check)
+	}
+}
+
+func TestAppendAuditClosed(t *testing.T) {
+	st := create(t, filepath.Join(t.TempDir(), "state.db"))
+	release := st.HoldWriter()
+	ended := make(chan error, 2)
+	for i := range 2 {
+		go func() { ended <- st.AppendAudit(t.Context(), auditLine(i)) }()
+	}
+	waitFor(func() bool { return st.WaitingAudit() == 2 })
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := <-ended; !errors.Is(err, store.ErrClosed) {
+			t.Errorf("%v is not ErrClosed", err)
+		}
+	}
+	release()
+}
+
+// More lines than a page are all read, in their order; the reader may stop.
+func TestEachAuditPages(t *testing.T) {
+	st := create(t, filepath.Join(t.TempDir(), "state.db"))
+	const lines = 1200
+	ended := make(chan error, lines)
+	for i := range lines {
+		go func() { ended <- st.AppendAudit(t.Context(), auditLine(i)) }()
+	}
+	for range lines {
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := errors.New("enough")
+	for _, tc := range []struct {
+		name        string
+		filter      store.AuditFilter
+		stop        int64
+		first, last int64
+	}{
+		{name: "all", first: 1, last: lines},
+		{name: "the newest", filter: store.AuditFilter{Limit: 700}, first: 501, last: lines},
+		{name: "stopped", stop: 600, first: 1, last: 600},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			next := tc.first
+			err := st.EachAudit(t.Context(), tc.filter, func(l store.AuditLine) error {
+				if l.ID != next {
+					t.Fatalf("line %d, want %d", l.ID, next)
+				}
+				if next++; l.ID == tc.stop {
+					return stop
+				}
+				return nil
+			})
+			if next != tc.last+1 || tc.stop > 0 != errors.Is(err, stop) || tc.stop == 0 && err != nil {
+				t.Errorf("up to %d, %v", next-1, err)
+			}
+		})
+	}
+	if check := verified(t, st, ""); check.Broken != nil || check.Lines != lines {
+		t.Errorf("%+v", check)
+	}
+}
