@@ -16,6 +16,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/wirename"
 )
 
 // Library is a [Catalog] that has prompts and resources too, those of MCP servers.
@@ -70,7 +71,7 @@ func newLibrary(servers []Upstream) *library {
 		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
 	})
 	var all []remote
-	var ids []identity
+	var ids []wirename.ID
 	for _, s := range servers {
 		for _, p := range s.Prompts {
 			name := s.Key.Name + "__" + p.Name
@@ -78,7 +79,7 @@ func newLibrary(servers []Upstream) *library {
 			if s.Bare {
 				name = p.Name
 			}
-			all, ids = append(all, remote{s.Key, p}), append(ids, identity{s.Key.Namespace, name, full})
+			all, ids = append(all, remote{s.Key, p}), append(ids, wirename.ID{Namespace: s.Key.Namespace, Name: name, Full: full})
 		}
 		for _, r := range s.Resources {
 			if _, twice := l.serverOf[r.URI]; !twice {
@@ -97,7 +98,7 @@ func newLibrary(servers []Upstream) *library {
 			}
 		}
 	}
-	for i, name := range wireNames(ids) {
+	for i, name := range wirename.Names(ids) {
 		if name != "" {
 			l.promptOf[name] = all[i]
 			p := all[i].prompt

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/wirename"
 )
 
 // offers is what a catalog offered at one time. It never changes.
@@ -100,11 +101,11 @@ func (s *Server) addTool(t *sdk.Tool) (ok bool) {
 
 func newOffers(all []Offer) *offers {
 	o := &offers{byName: make(map[string]Offer, len(all))}
-	ids := make([]identity, len(all))
+	ids := make([]wirename.ID, len(all))
 	for i, offer := range all {
-		ids[i] = identity{offer.Tool.Namespace(), offer.Tool.Metadata.Name, offer.Name}
+		ids[i] = wirename.ID{Namespace: offer.Tool.Namespace(), Name: offer.Tool.Metadata.Name, Full: offer.Name}
 	}
-	for i, name := range wireNames(ids) {
+	for i, name := range wirename.Names(ids) {
 		if name == "" {
 			continue
 		}

@@ -1,33 +1,48 @@
-package server
+// Package wirename gives tools and prompts the names by which MCP clients and models
+// know them: ^[a-zA-Z0-9_-]{1,64}$, and no two the same.
+//
+// A thing is known by its name; where two namespaces have the name, or it becomes
+// another's when it is made legal, by namespace__name; where that fails too, or is too
+// long, by its name and a hash.
+package wirename
 
-import "strings"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
 
 // maxName is the longest name that clients and models take.
 const maxName = 64
 
-// identity is what the name that clients know something by is made of.
-type identity struct{ namespace, name, full string }
+// ID is what a wire name is made of.
+type ID struct {
+	Namespace, Name string
+	// Full is a name that nothing else has.
+	Full string
+}
 
-// wireNames returns the names that clients know things by; see [Offer]. They do not
-// depend on the order, and hidden tools take part, so that a tool keeps its name while
-// others come and go ready. A name is empty when it is not unique even with its hash,
-// which is to say that something came twice.
-func wireNames(all []identity) []string {
+// Names returns the names that clients know things by, one for each. They do not
+// depend on the order. What is there and not shown should take part, so that a tool
+// keeps its name while others come and go. A name is empty when it is not unique even
+// with its hash, which is to say that something came twice.
+func Names(all []ID) []string {
 	names := make([]string, len(all))
 	taken := map[string]bool{}
 	rest := make([]int, len(all))
 	for i := range all {
 		rest[i] = i
 	}
-	short := func(id identity) string { return id.name }
-	long := func(id identity) string { return id.namespace + "__" + id.name }
-	for _, form := range []func(identity) string{short, long} {
+	short := func(id ID) string { return id.Name }
+	long := func(id ID) string { return id.Namespace + "__" + id.Name }
+	for _, form := range []func(ID) string{short, long} {
 		rest = claim(all, rest, names, taken, form)
 	}
 	for _, i := range rest {
 		const tail = 8
 		stem := legal(short(all[i]))
-		name := stem[:min(len(stem), maxName-1-tail)] + "_" + hash(all[i].full)[:tail]
+		name := stem[:min(len(stem), maxName-1-tail)] + "_" + hash(all[i].Full)[:tail]
 		if !taken[name] {
 			taken[name], names[i] = true, name
 		}
@@ -37,7 +52,7 @@ func wireNames(all []identity) []string {
 
 // claim gives a form of their names to those of rest that are alone in it, or the
 // only ones that need no change for it. It returns those that got none.
-func claim(all []identity, rest []int, names []string, taken map[string]bool, form func(identity) string) []int {
+func claim(all []ID, rest []int, names []string, taken map[string]bool, form func(ID) string) []int {
 	exact, changed := map[string][]int{}, map[string][]int{}
 	for _, i := range rest {
 		name := form(all[i])
@@ -84,4 +99,9 @@ func legal(name string) string {
 		}
 		return '_'
 	}, name)
+}
+
+func hash(full string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", len(full), full))
+	return hex.EncodeToString(sum[:])
 }

@@ -1,4 +1,4 @@
-package server
+package wirename_test
 
 import (
 	"math/rand/v2"
@@ -7,18 +7,20 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"toolctl.dev/toolctl/pkg/wirename"
 )
 
-func named(names ...string) []identity {
-	var all []identity
+func named(names ...string) []wirename.ID {
+	var all []wirename.ID
 	for _, full := range names {
 		namespace, name, _ := strings.Cut(full, "/")
-		all = append(all, identity{namespace, name, full})
+		all = append(all, wirename.ID{Namespace: namespace, Name: name, Full: full})
 	}
 	return all
 }
 
-func TestWireNames(t *testing.T) {
+func TestNames(t *testing.T) {
 	long := strings.Repeat("long-", 20)
 	for _, tc := range []struct {
 		name   string
@@ -36,7 +38,7 @@ func TestWireNames(t *testing.T) {
 		{name: "one server twice", offers: []string{"default/get", "default/get"}, want: []string{"get_~", ""}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := wireNames(named(tc.offers...))
+			got := wirename.Names(named(tc.offers...))
 			for i, want := range tc.want {
 				stem, hashed := strings.CutSuffix(want, "~")
 				if hashed && (!strings.HasPrefix(got[i], stem) || len(got[i]) != len(stem)+8) || !hashed && got[i] != want {
@@ -47,11 +49,11 @@ func TestWireNames(t *testing.T) {
 	}
 }
 
-func TestWireNamesAreLegalUniqueAndIndependentOfOrder(t *testing.T) {
+func TestNamesAreLegalUniqueAndIndependentOfOrder(t *testing.T) {
 	wire := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	rapid.Check(t, func(t *rapid.T) {
 		full := rapid.SliceOfNDistinct(rapid.StringMatching(`[ab]/[ab._]{1,5}(x{60,70})?`), 0, 12, rapid.ID[string]).Draw(t, "names")
-		names := wireNames(named(full...))
+		names := wirename.Names(named(full...))
 		by := map[string]string{}
 		seen := map[string]bool{}
 		for i, n := range names {
@@ -64,7 +66,7 @@ func TestWireNamesAreLegalUniqueAndIndependentOfOrder(t *testing.T) {
 			seen[n], by[full[i]] = true, n
 		}
 		rand.Shuffle(len(full), func(i, j int) { full[i], full[j] = full[j], full[i] })
-		for i, n := range wireNames(named(full...)) {
+		for i, n := range wirename.Names(named(full...)) {
 			if by[full[i]] != n {
 				t.Fatalf("%s is %q in one order and %q in another", full[i], by[full[i]], n)
 			}
