@@ -3,6 +3,8 @@ package v1
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"time"
 )
 
 // ReasonApproval is the reason of a [PendingToolInfo] whose call waits until a
@@ -40,4 +42,128 @@ func WithAsker(ctx context.Context, ask Asker) context.Context {
 func AskerOf(ctx context.Context) Asker {
 	ask, _ := ctx.Value(askerKey{}).(Asker)
 	return ask
+}
+
+// States of a [PendingCall].
+const (
+	ApprovalPending  = "pending"
+	ApprovalApproved = "approved"
+	ApprovalDenied   = "denied"
+	// ApprovalUsed is the state of an approval that let its one call through.
+	ApprovalUsed = "used"
+	// ApprovalExpired is the state of a call that nobody decided on, or that was not made, in time.
+	ApprovalExpired = "expired"
+)
+
+// PendingCall is a call that waits for approval, or waited. It holds what a
+// person needs to decide, and of the arguments, besides that, a hash only: the
+// caller has them, and sends them again.
+type PendingCall struct {
+	// ID names the call for who decides, and in [Call.Approval].
+	ID string `json:"id"`
+	// State is one of the states above; [PendingCall.StateAt] knows about time.
+	State     string `json:"state"`
+	Tool      string `json:"tool"`
+	Namespace string `json:"namespace"`
+	// Policy and Rule are what asks for the approval.
+	Policy    string `json:"policy"`
+	Rule      string `json:"rule"`
+	Principal string `json:"principal,omitempty"`
+	Session   string `json:"session,omitempty"`
+	Turn      string `json:"turn,omitempty"`
+	// Args are the arguments with secrets masked.
+	Args json.RawMessage `json:"args"`
+	// ArgsHash is the SHA-256 of the arguments as they were called, in hexadecimal.
+	ArgsHash string    `json:"args_hash"`
+	Created  time.Time `json:"created"`
+	// Expires is when the call can no longer be approved, or, once decided on, when the decision
+	// no longer holds.
+	Expires time.Time `json:"expires"`
+	// By and Reason are who decided and why; Decided is when.
+	By      string    `json:"by,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Decided time.Time `json:"decided,omitzero"`
+
+	// EditedArgs are the arguments that were approved instead, not masked; nil leaves them
+	// as they were called. Redact are the rules by which to mask them. They are no part of
+	// the JSON so that no list shows them.
+	EditedArgs json.RawMessage `json:"-"`
+	Redact     []string        `json:"-"`
+	// Key is equal for calls of the same caller, tool and arguments.
+	Key string `json:"-"`
+}
+
+// StateAt returns the state at a time.
+func (p *PendingCall) StateAt(now time.Time) string {
+	if p.State != ApprovalUsed && !now.Before(p.Expires) {
+		return ApprovalExpired
+	}
+	return p.State
+}
+
+// Decide enters what a person decided at a time. A decision holds as long as
+// the call could wait for it. The error is an [ApprovalError] when the call does
+// not wait any more.
+func (p *PendingCall) Decide(d Decision, now time.Time) error {
+	if state := p.StateAt(now); state != ApprovalPending {
+		return &ApprovalError{ID: p.ID, State: state, By: p.By}
+	}
+	p.State = ApprovalDenied
+	if d.Approved {
+		p.State, p.EditedArgs = ApprovalApproved, d.Args
+	}
+	p.By, p.Reason, p.Decided = d.By, d.Reason, now
+	p.Expires = now.Add(p.Expires.Sub(p.Created))
+	return nil
+}
+
+// Record returns what the audit says of the decision; nil when there is none.
+func (p *PendingCall) Record() *ApprovalRecord {
+	if p.Decided.IsZero() {
+		return nil
+	}
+	r := &ApprovalRecord{ID: p.ID, Decision: ApprovalApproved, By: p.By, Reason: p.Reason, Time: p.Decided, Edited: p.EditedArgs != nil}
+	if p.State == ApprovalDenied {
+		r.Decision = ApprovalDenied
+	}
+	return r
+}
+
+// ApprovalRecord is what the audit says of a decision on a call.
+type ApprovalRecord struct {
+	// ID names the pending call; empty when a person was asked at once.
+	ID string `json:"id,omitempty"`
+	// Decision is "approved" or "denied".
+	Decision string    `json:"decision"`
+	By       string    `json:"by,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Time     time.Time `json:"time"`
+	// Edited says that the call was approved with other arguments.
+	Edited bool `json:"edited,omitempty"`
+}
+
+// ApprovalError says that a pending call cannot be decided on any more.
+type ApprovalError struct {
+	ID string
+	// State is the state of the call: "approved", "denied", "used" or "expired".
+	State string
+	// By is who decided, if anybody did.
+	By string
+}
+
+func (e *ApprovalError) Error() string {
+	switch {
+	case e.State == ApprovalExpired:
+		return fmt.Sprintf("pending call %q has expired: it must be called again", e.ID)
+	case e.State == ApprovalUsed:
+		return fmt.Sprintf("pending call %q was approved%s, and was made", e.ID, by(e.By))
+	}
+	return fmt.Sprintf("pending call %q is decided already: %s%s", e.ID, e.State, by(e.By))
+}
+
+func by(who string) string {
+	if who == "" {
+		return ""
+	}
+	return " by " + who
 }

@@ -20,7 +20,12 @@ type AuditRecord struct {
 	// Args are the arguments with secrets masked.
 	Args   json.RawMessage `json:"args,omitempty"`
 	Policy *PolicyDecision `json:"policy,omitempty"`
-	Status string          `json:"status"`
+	// Approval is what a person decided on the call; nil when nobody was asked, or has not
+	// decided yet.
+	Approval *ApprovalRecord `json:"approval,omitempty"`
+	// Status is that of the result: "complete", "failed" or "pending". A line on a decision
+	// that was made apart from a call has "approved" or "denied".
+	Status string `json:"status"`
 	// ErrorType is the type of the result's error, if it failed.
 	ErrorType  string  `json:"error_type,omitempty"`
 	DurationMS float64 `json:"duration_ms"`

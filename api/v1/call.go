@@ -23,6 +23,9 @@ type Call struct {
 	Turn string
 	// Principal is who asks, for policies and the audit; empty on a command line.
 	Principal string
+	// Approval names the pending call that this one repeats, by [PendingToolInfo.ID]; empty
+	// looks for one of the same caller, tool and arguments.
+	Approval string
 	// Timeout bounds this call on top of the tool's own timeout; 0 means none.
 	Timeout time.Duration
 }
@@ -52,6 +55,9 @@ type Result struct {
 	Pending *PendingToolInfo `json:"pending,omitempty"`
 	// Policy is what the policies decided; nil when none matched.
 	Policy *PolicyDecision `json:"policy,omitempty"`
+	// Budgets say what is left of each count that limits such calls, after this one; counts of
+	// a session without a name, and those of policies in mode audit, are left out.
+	Budgets []Budget `json:"-"`
 	// Repair says how the arguments, which a model wrote and which were no JSON object, were made
 	// one: "unquoted", "trimmed" or "repaired"; empty when they were taken as they are.
 	Repair string `json:"repair,omitempty"`
@@ -95,13 +101,16 @@ const (
 	DecisionDeny  = "deny"
 	// DecisionAudit lets a call through that a policy in mode audit would have refused.
 	DecisionAudit = "audit"
+	// DecisionPending holds a call until a person has approved it.
+	DecisionPending = "pending"
 )
 
 // PolicyDecision is what the policies decided on a call.
 type PolicyDecision struct {
-	// Decision is "allow", "deny" or "audit".
+	// Decision is "allow", "deny", "audit" or "pending".
 	Decision string `json:"decision"`
-	// Rule is the rule that decided; empty when all rules allowed.
+	// Rule is the rule that decided; empty when all rules allowed. A call that was approved
+	// is allowed by require_approval.
 	Rule string `json:"rule,omitempty"`
 	// Policy is the policy of that rule.
 	Policy string `json:"policy,omitempty"`

@@ -190,8 +190,8 @@ type ExpectError struct {
 
 // ExpectPolicy is an expected decision; every member that is set must hold.
 type ExpectPolicy struct {
-	// Decision is allow, deny or audit.
-	Decision string `json:"decision,omitempty" check:"oneof=allow|deny|audit"`
+	// Decision is allow, deny, audit or pending.
+	Decision string `json:"decision,omitempty" check:"oneof=allow|deny|audit|pending"`
 	// Rule is the rule that decided. Example: max_total_tool_calls.
 	Rule string `json:"rule,omitempty"`
 }

@@ -54,10 +54,16 @@ type ToolPolicySpec struct {
 	Allowlist []string `json:"allowlist,omitzero"`
 	// Limits bound the calls of some tools in a time or a session.
 	Limits []Limit `json:"limits,omitempty"`
+	// RequireApproval makes calls of the tools it names wait until a person approves them: exact
+	// names or patterns with a trailing "*". Example: ["pay-*"].
+	RequireApproval []string `json:"require_approval,omitempty"`
+	// ApprovalTimeoutMS is how long a call can wait for approval, and how long after a decision the
+	// decision holds, in milliseconds. Default: 3600000. Example: 600000.
+	ApprovalTimeoutMS int64 `json:"approval_timeout_ms,omitempty" check:"min=0,max=2592000000"`
 	// Mode is enforce or audit. In audit a call that breaks a rule goes through and the
 	// decision is recorded. Default: enforce.
 	Mode string `json:"mode,omitempty" check:"oneof=enforce|audit"`
-	// Match says which tools the policy governs. Default: every tool of its namespace.
+	// Match says which calls the policy governs. Default: every call of a tool of its namespace.
 	Match *Match `json:"match,omitempty"`
 }
 
@@ -82,12 +88,20 @@ type Limit struct {
 	Per string `json:"per" check:"required,oneof=turn|session|minute|hour|day"`
 }
 
-// Match selects tools; a tool must fit every member that is set.
+// DefaultApprovalTimeoutMS is how long a call can wait for approval when its
+// policy does not say: one hour.
+const DefaultApprovalTimeoutMS = 3_600_000
+
+// Match selects calls; a call must fit every member that is set.
 type Match struct {
 	// Tools are exact names or patterns with a trailing "*". Example: ["get-*"].
 	Tools []string `json:"tools,omitempty"`
 	// Labels are labels that the tool must have. Example: {team: payments}.
 	Labels map[string]string `json:"labels,omitempty"`
+	// Principals are the callers: exact names or patterns with a trailing "*". A caller of "toolctl
+	// serve" is the name of its token; one without a token, as on a command line, fits "*" only.
+	// Example: [ann, "team-*"].
+	Principals []string `json:"principals,omitempty"`
 }
 
 // Validate returns the faults of the policy by its own rules.
@@ -99,20 +113,26 @@ func (p *ToolPolicy) Validate() []Fault {
 func (s *ToolPolicySpec) patternFaults(path string) []Fault {
 	fs := patternFaults(path+"/blocklist", s.Blocklist)
 	fs = append(fs, patternFaults(path+"/allowlist", s.Allowlist)...)
+	fs = append(fs, patternFaults(path+"/require_approval", s.RequireApproval)...)
 	for i, l := range s.Limits {
 		fs = append(fs, patternFaults(Pointer(path+"/limits", fmt.Sprint(i), "tools"), l.Tools)...)
 	}
 	if s.Match != nil {
 		fs = append(fs, patternFaults(path+"/match/tools", s.Match.Tools)...)
+		fs = append(fs, patternFaultsOf("principal", path+"/match/principals", s.Match.Principals)...)
 	}
 	return fs
 }
 
 func patternFaults(path string, patterns []string) []Fault {
+	return patternFaultsOf("tool", path, patterns)
+}
+
+func patternFaultsOf(what, path string, patterns []string) []Fault {
 	var fs []Fault
 	for i, p := range patterns {
 		if star := strings.IndexByte(p, '*'); p == "" || star >= 0 && star < len(p)-1 {
-			fs = append(fs, Fault{Path: Pointer(path, fmt.Sprint(i)), Expected: "a name, or a prefix and '*'", Got: quote(p), Message: fmt.Sprintf("%q is not a tool pattern: expected an exact name or a prefix with one trailing '*'", p)})
+			fs = append(fs, Fault{Path: Pointer(path, fmt.Sprint(i)), Expected: "a name, or a prefix and '*'", Got: quote(p), Message: fmt.Sprintf("%q is not a %s pattern: expected an exact name or a prefix with one trailing '*'", p, what)})
 		}
 	}
 	return fs

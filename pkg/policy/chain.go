@@ -14,12 +14,46 @@ import (
 type Chain struct {
 	set      *Set
 	tool     Subject
-	governed bool // some policy matches, be it one without rules
+	policies []*policy // that match, be it without rules
+	personal bool      // some of them match principals: of makes the chain of one
+	requires bool      // some policy of all principals has tool_choice required
 	// steps are the rules that can matter to a call, in the order in which they are
-	// asked: counts, and refusals by name. It ends at the first rule that refuses always.
+	// asked: counts, refusals by name, and what waits for approval. It ends at the first
+	// rule that refuses all: no rule after that can be the first to refuse.
 	steps    []*rule
 	counting int // how many steps count
 	blocked  bool
+}
+
+func (c *Chain) add(r *rule) {
+	c.steps = append(c.steps, r)
+	if r.count != nil {
+		c.counting++
+	}
+}
+
+// of returns the chain of the rules that govern the calls of a principal.
+func (c *Chain) of(principal string) *Chain {
+	if !c.personal {
+		return c
+	}
+	v := &Chain{set: c.set, tool: c.tool, requires: c.requires, steps: make([]*rule, 0, len(c.steps))}
+	for _, p := range c.policies {
+		if p.governs(principal) {
+			v.policies = append(v.policies, p)
+			v.requires = v.requires || p.requires
+		}
+	}
+	for _, r := range c.steps {
+		if !r.policy.governs(principal) {
+			continue
+		}
+		if v.add(r); r.blocks() {
+			v.blocked = true
+			break
+		}
+	}
+	return v
 }
 
 // Request is what a decision depends on beside the tool.
@@ -28,8 +62,8 @@ type Request struct {
 	Session string
 	// Turn names the turn within the session; empty is the session's unnamed turn.
 	Turn string
-	// Principal is who asks. It is there for rules that match principals; counts
-	// are not kept apart by it.
+	// Principal is who asks, for policies that match principals; empty is nobody that
+	// is known. Counts are not kept apart by it.
 	Principal string
 	// Now is the time of the call, which minute, hour and day depend on; zero
 	// means time.Now().
@@ -39,8 +73,13 @@ type Request struct {
 // Admission is the outcome of [Chain.Admit].
 type Admission struct {
 	// Decision says allow, audit or deny, and the rule that decided. It is empty
-	// when no policy governs the tool.
+	// when no policy governs the call.
 	Decision v1.PolicyDecision
+	// Approval is what the call must wait for before it may run; nil when it need not
+	// wait. Decision is what holds besides it.
+	Approval *Approval
+	// Budgets say what is left of the counts that limit the call, as [v1.Result] has them.
+	Budgets []v1.Budget
 
 	counters Counters
 	reserved []v1.Counter
@@ -56,6 +95,10 @@ func (a *Admission) Release(ctx context.Context) error {
 	if len(reserved) == 0 {
 		return nil
 	}
+	for i := range a.Budgets {
+		b := &a.Budgets[i]
+		b.Used, b.Remaining = b.Used-1, b.Remaining+1
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := a.counters.Release(ctx, reserved); err != nil {
@@ -69,7 +112,10 @@ func (a *Admission) Release(ctx context.Context) error {
 // counters failed; in both cases nothing is reserved, the call must not go on,
 // and the decision of the admission is "deny". counters must not be nil.
 func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admission, error) {
-	if c == nil || !c.governed {
+	if c == nil {
+		return Admission{}, nil
+	}
+	if c = c.of(req.Principal); len(c.policies) == 0 {
 		return Admission{}, nil
 	}
 	note := v1.PolicyDecision{Decision: v1.DecisionAllow}
@@ -85,24 +131,60 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 		err = fmt.Errorf("tool %q: refused, because its policies could not count the call: %w", c.tool.Name, err)
 		return Admission{Decision: v1.PolicyDecision{Decision: v1.DecisionDeny}}, err
 	}
+	adm := Admission{Budgets: c.budgets(req, used, full < 0 && !c.blocked)}
 	kept := 0 // index in keys and used of the next step that has a kept count
 	for _, r := range c.steps {
 		var before int64
-		refuses := r.alwaysRefuses()
+		stops := r.asks > 0 || r.alwaysRefuses()
 		if r.count != nil && r.count.kept(req) {
 			before = used[kept]
-			refuses = kept == full || r.policy.audit && before >= r.count.limit
+			stops = kept == full || r.policy.audit && before >= r.count.limit
 			kept++
 		}
 		switch {
-		case !refuses:
-		case !r.policy.audit:
-			return Admission{Decision: r.decision(v1.DecisionDeny)}, r.refusal(c.tool.Name, before, req)
-		case note.Decision == v1.DecisionAllow:
-			note = r.decision(v1.DecisionAudit)
+		case !stops:
+		case r.policy.audit:
+			if note.Decision == v1.DecisionAllow {
+				note = r.decision(v1.DecisionAudit)
+			}
+		case r.asks == 0:
+			adm.Decision, adm.Approval = r.decision(v1.DecisionDeny), nil
+			return adm, r.refusal(c.tool.Name, before, req)
+		case adm.Approval == nil:
+			adm.Approval = r.approval(c.tool.Name)
 		}
 	}
-	return Admission{Decision: note, counters: counters, reserved: keys}, nil
+	adm.Decision, adm.counters, adm.reserved = note, counters, keys
+	return adm, nil
+}
+
+// budgets says what is left of the kept counts of policies that enforce them;
+// counted says that this call was added to used.
+func (c *Chain) budgets(req Request, used []int64, counted bool) []v1.Budget {
+	if len(used) == 0 {
+		return nil
+	}
+	budgets := make([]v1.Budget, 0, len(used))
+	kept := 0
+	for _, r := range c.steps {
+		if r.count == nil || !r.count.kept(req) {
+			continue
+		}
+		n := used[kept]
+		kept++
+		if r.policy.audit {
+			continue
+		}
+		if counted {
+			n++
+		}
+		b := v1.Budget{Rule: r.name, Policy: r.policy.name, Limit: r.count.limit, Used: n, Remaining: max(0, r.count.limit-n)}
+		if r.count.window > 0 {
+			b.ResetsAt = r.count.start(req.Now).Add(r.count.window)
+		}
+		budgets = append(budgets, b)
+	}
+	return budgets
 }
 
 // counters returns the kept counters of the steps, in order.
@@ -148,13 +230,26 @@ func firstFull(counters []v1.Counter, used []int64) int {
 	return -1
 }
 
+// BlockedFor returns the refusal of the first rule that refuses every call of the
+// tool by a principal; nil when some call of it may pass. See [Chain.Blocked].
+func (c *Chain) BlockedFor(principal string) *v1.PolicyError {
+	if c == nil {
+		return nil
+	}
+	return c.of(principal).Blocked()
+}
+
 // Blocked returns the refusal of the first rule that refuses every call of the
-// tool whatever was counted before (tool_choice none, a blocklist, an allowlist,
-// a limit of 0), or nil when there is none. Such a tool need not be offered.
-// Policies in mode audit block nothing.
+// tool, whoever calls and whatever was counted before (tool_choice none, a blocklist,
+// an allowlist, a limit of 0), or nil when there is none. Such a tool need not be
+// offered. Policies in mode audit block nothing.
 func (c *Chain) Blocked() *v1.PolicyError {
 	if c == nil || !c.blocked {
 		return nil
 	}
 	return c.steps[len(c.steps)-1].refusal(c.tool.Name, 0, Request{})
 }
+
+// Requires reports whether a policy in mode enforce wants a model to call a tool:
+// whether its tool_choice is required. Policies that match principals do not count.
+func (c *Chain) Requires() bool { return c != nil && c.requires }

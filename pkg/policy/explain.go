@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -15,7 +17,7 @@ const NotAsked = "not_asked"
 type Explanation struct {
 	Tool      string `json:"tool"`
 	Namespace string `json:"namespace"`
-	// Decision is "allow", "deny" or "audit".
+	// Decision is "allow", "deny", "audit" or "pending".
 	Decision string `json:"decision"`
 	// Rule and Policy name the rule that decided; empty when all rules allow.
 	Rule   string `json:"rule,omitempty"`
@@ -24,7 +26,7 @@ type Explanation struct {
 	Matched []string `json:"matched"`
 	// Verdicts has every rule of the matched policies, in the order in which they are asked.
 	Verdicts []Verdict `json:"verdicts"`
-	// Unmatched are the policies that do not govern the tool.
+	// Unmatched are the policies that do not govern the call.
 	Unmatched []Unmatched `json:"unmatched"`
 }
 
@@ -33,13 +35,14 @@ type Verdict struct {
 	Policy string `json:"policy"`
 	// Rule is the field of the policy, for example "limits[0]".
 	Rule string `json:"rule"`
-	// Verdict is "allow", "deny", "audit" (it would be deny, were the policy not in
-	// mode audit) or "not_asked".
+	// Verdict is "allow", "deny", "pending" (it waits until a person approves it),
+	// "audit" (it would be deny or pending, were the policy not in mode audit) or
+	// "not_asked".
 	Verdict string `json:"verdict"`
 	// Message is the reason.
 	Message string `json:"message"`
 	// Limit, UsedBefore and UsedAfter are the figures of a counting rule that counts
-	// the call. A call that is refused, by whichever rule, uses up nothing.
+	// the call. A call that is refused or waits, by whichever rule, uses up nothing.
 	Limit      *int64 `json:"limit,omitempty"`
 	UsedBefore *int64 `json:"used_before,omitempty"`
 	UsedAfter  *int64 `json:"used_after,omitempty"`
@@ -66,25 +69,25 @@ func (c *Chain) Explain(ctx context.Context, counters Counters, req Request) (Ex
 	}
 	e.Tool, e.Namespace = c.tool.Name, c.tool.Namespace
 	for _, p := range c.set.policies {
-		if reason := p.mismatch(c.tool); reason == "" {
+		if reason := cmp.Or(p.mismatch(c.tool), p.stranger(req.Principal)); reason == "" {
 			e.Matched = append(e.Matched, p.name)
 		} else {
 			e.Unmatched = append(e.Unmatched, Unmatched{p.name, reason})
 		}
 	}
-	rules := c.rules()
+	rules := c.rules(req.Principal)
 	used, err := c.used(ctx, counters, rules, req)
 	if err != nil {
 		return Explanation{}, err
 	}
 	for i, r := range rules {
 		v := r.explain(c.tool.Name, used[i], req)
-		if v.Verdict == v1.DecisionDeny && e.Decision != v1.DecisionDeny || v.Verdict == v1.DecisionAudit && e.Decision == v1.DecisionAllow {
+		if weight(v.Verdict) > weight(e.Decision) {
 			e.Decision, e.Rule, e.Policy = v.Verdict, v.Rule, v.Policy
 		}
 		e.Verdicts = append(e.Verdicts, v)
 	}
-	if e.Decision != v1.DecisionDeny {
+	if weight(e.Decision) < weight(v1.DecisionPending) {
 		for i := range e.Verdicts {
 			if e.Verdicts[i].UsedAfter != nil {
 				*e.Verdicts[i].UsedAfter++
@@ -94,12 +97,17 @@ func (c *Chain) Explain(ctx context.Context, counters Counters, req Request) (Ex
 	return e, nil
 }
 
-// rules returns all rules of the policies that govern the tool, those that do
-// not concern it too.
-func (c *Chain) rules() []*rule {
+// weight says which of two decisions wins.
+func weight(decision string) int {
+	return slices.Index([]string{v1.DecisionAllow, v1.DecisionAudit, v1.DecisionPending, v1.DecisionDeny}, decision)
+}
+
+// rules returns all rules of the policies that govern the calls of a principal,
+// those that do not concern the tool too.
+func (c *Chain) rules(principal string) []*rule {
 	var rules []*rule
 	for _, r := range c.set.rules[c.tool.Namespace] {
-		if r.policy.mismatch(c.tool) == "" {
+		if r.policy.mismatch(c.tool) == "" && r.policy.governs(principal) {
 			rules = append(rules, r)
 		}
 	}
@@ -157,6 +165,8 @@ func (r *rule) explain(tool string, used int64, req Request) Verdict {
 		v.Verdict = v1.DecisionAllow
 	case r.policy.audit:
 		v.Verdict = v1.DecisionAudit
+	case r.asks > 0:
+		v.Verdict = v1.DecisionPending
 	default:
 		v.Verdict = v1.DecisionDeny
 	}

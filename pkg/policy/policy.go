@@ -12,15 +12,17 @@
 //
 // # Which policies apply
 //
-// A policy governs the tools of its own namespace, narrowed by spec.match. All
-// policies that match a tool apply to each of its calls, and one refusal is
-// enough.
+// A policy governs the tools of its own namespace, narrowed by spec.match to some
+// tools and to the calls of some principals. All policies that match a call apply
+// to it, and one refusal is enough.
 //
 // # Order
 //
 // Rules are asked kind by kind: tool_choice, max_tool_calls_per_turn, blocklist,
-// max_total_tool_calls, allowlist, limits. Within a kind, policies are asked in
-// the order of their names. The first rule that refuses is the one that is named.
+// max_total_tool_calls, allowlist, limits, require_approval. Within a kind,
+// policies are asked in the order of their names. The first rule that refuses is
+// the one that is named. require_approval does not refuse: [Admission.Approval]
+// says that a person has to approve the call before it may run.
 //
 // # Counting
 //
@@ -53,14 +55,19 @@ import (
 // Set is a compiled set of policies. It never changes and may be used by many
 // goroutines at once.
 type Set struct {
-	policies []*policy          // by namespace, then name
-	rules    map[string][]*rule // by namespace, in the order in which they are asked
+	policies []*policy // by namespace, then name
+	// manifests are what policies were made of, one for each.
+	manifests []*v1.ToolPolicy
+	rules     map[string][]*rule // by namespace, in the order in which they are asked
 }
 
 // Compile prepares policies for use. Nil ones are left out. The policies should
 // be free of faults and of distinct names; a limit or a choice that no reader
 // would have let through refuses every call.
-func Compile(policies []*v1.ToolPolicy) *Set {
+func Compile(policies []*v1.ToolPolicy) *Set { return compile(policies, nil) }
+
+// compile is Compile for policies that named, when it is not nil, gives other names.
+func compile(policies []*v1.ToolPolicy, named func(*policy, *v1.ToolPolicy)) *Set {
 	kinds := []func(*v1.ToolPolicySpec) []*rule{ // in the order in which they are asked
 		toolChoice,
 		maxToolCallsPerTurn,
@@ -68,14 +75,19 @@ func Compile(policies []*v1.ToolPolicy) *Set {
 		maxTotalToolCalls,
 		allowlist,
 		limits,
+		requireApproval,
 	}
 	sorted := slices.DeleteFunc(slices.Clone(policies), func(p *v1.ToolPolicy) bool { return p == nil })
 	slices.SortStableFunc(sorted, func(a, b *v1.ToolPolicy) int {
 		return cmp.Or(strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Metadata.Name, b.Metadata.Name))
 	})
-	s := &Set{rules: map[string][]*rule{}}
+	s := &Set{manifests: sorted, rules: map[string][]*rule{}}
 	for _, p := range sorted {
-		s.policies = append(s.policies, newPolicy(p))
+		made := newPolicy(p)
+		if named != nil {
+			named(made, p)
+		}
+		s.policies = append(s.policies, made)
 	}
 	for _, kind := range kinds {
 		for i, p := range sorted {
@@ -95,19 +107,18 @@ func (s *Set) For(t Subject) *Chain {
 	governs := map[*policy]bool{}
 	for _, p := range s.policies {
 		if p.namespace == t.Namespace && p.mismatch(t) == "" {
-			governs[p], c.governed = true, true
+			governs[p] = true
+			c.policies = append(c.policies, p)
+			c.personal = c.personal || p.personal()
+			c.requires = c.requires || p.requires && !p.personal()
 		}
 	}
 	for _, r := range s.rules[t.Namespace] {
 		if !governs[r.policy] || !r.concerns(t.Name) {
 			continue
 		}
-		c.steps = append(c.steps, r)
-		if r.count != nil {
-			c.counting++
-		}
-		if !r.policy.audit && r.alwaysRefuses() {
-			c.blocked = true // no rule after this one can be the first to refuse
+		if c.add(r); r.blocks() && !r.policy.personal() {
+			c.blocked = true
 			break
 		}
 	}

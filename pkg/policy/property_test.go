@@ -44,6 +44,16 @@ func drawPolicies(t *rapid.T) []*v1.ToolPolicy {
 		if rapid.IntRange(0, 3).Draw(t, "has match") == 0 {
 			s.Match = &v1.Match{Tools: patterns(t, "match")}
 		}
+		if rapid.IntRange(0, 3).Draw(t, "has principals") == 0 {
+			who := rapid.SliceOfN(rapid.SampledFrom([]string{"ann", "team-*", "*", "team-b"}), 0, 2).Draw(t, "principals")
+			if s.Match == nil {
+				s.Match = &v1.Match{}
+			}
+			s.Match.Principals = who
+		}
+		if rapid.IntRange(0, 3).Draw(t, "has approval") == 0 {
+			s.RequireApproval = patterns(t, "approval")
+		}
 		for range rapid.IntRange(0, 2).Draw(t, "limits") {
 			s.Limits = append(s.Limits, v1.Limit{
 				Tools: patterns(t, "limit tools"), MaxCalls: n(rapid.Int64Range(0, 4).Draw(t, "max")), Per: rapid.SampledFrom(spans()).Draw(t, "per"),
@@ -72,6 +82,12 @@ func fits(patterns []string, tool string) bool {
 	})
 }
 
+// governs reports whether the policy matches a call.
+func governs(p *v1.ToolPolicy, tool, principal string) bool {
+	m := p.Spec.Match
+	return m == nil || (len(m.Tools) == 0 || fits(m.Tools, tool)) && (len(m.Principals) == 0 || fits(m.Principals, principal))
+}
+
 // used counts the calls of the policy's tools in the span.
 func (m *model) used(p *v1.ToolPolicy, tools []string, per string, req Request) int64 {
 	same := func(a, b Request) bool {
@@ -86,21 +102,21 @@ func (m *model) used(p *v1.ToolPolicy, tools []string, per string, req Request) 
 	}
 	var n int64
 	for _, c := range m.calls {
-		governed := p.Spec.Match == nil || len(p.Spec.Match.Tools) == 0 || fits(p.Spec.Match.Tools, c.tool)
-		if governed && (len(tools) == 0 || fits(tools, c.tool)) && same(c.req, req) {
+		if governs(p, c.tool, c.req.Principal) && (len(tools) == 0 || fits(tools, c.tool)) && same(c.req, req) {
 			n++
 		}
 	}
 	return n
 }
 
-// decide returns the decision and, for a denied count, what is used of it.
-func (m *model) decide(tool string, req Request) (d v1.PolicyDecision, limit, used int64) {
+// decide returns the decision, the policy whose approval the call waits for, and, for
+// a denied count, what is used of it.
+func (m *model) decide(tool string, req Request) (d v1.PolicyDecision, approval string, limit, used int64) {
 	governed, note := false, v1.PolicyDecision{Decision: v1.DecisionAllow}
-	for kind := range 6 {
+	for kind := range 7 {
 		for _, p := range m.policies {
 			s := &p.Spec
-			if s.Match != nil && len(s.Match.Tools) > 0 && !fits(s.Match.Tools, tool) {
+			if !governs(p, tool, req.Principal) {
 				continue
 			}
 			governed = true
@@ -137,20 +153,28 @@ func (m *model) decide(tool string, req Request) (d v1.PolicyDecision, limit, us
 				for i, l := range s.Limits {
 					count(fmt.Sprintf("limits[%d]", i), l.MaxCalls, l.Tools, l.Per)
 				}
+			case 6:
+				switch {
+				case !fits(s.RequireApproval, tool):
+				case s.Mode == v1.PolicyAudit:
+					b = append(b, broken{rule: "require_approval"})
+				case approval == "":
+					approval = p.Metadata.Name
+				}
 			}
 			switch {
 			case len(b) == 0:
 			case s.Mode != v1.PolicyAudit:
-				return v1.PolicyDecision{Decision: v1.DecisionDeny, Rule: b[0].rule, Policy: p.Metadata.Name}, b[0].limit, b[0].used
+				return v1.PolicyDecision{Decision: v1.DecisionDeny, Rule: b[0].rule, Policy: p.Metadata.Name}, "", b[0].limit, b[0].used
 			case note.Decision == v1.DecisionAllow:
 				note = v1.PolicyDecision{Decision: v1.DecisionAudit, Rule: b[0].rule, Policy: p.Metadata.Name}
 			}
 		}
 	}
 	if !governed {
-		return v1.PolicyDecision{}, 0, 0
+		return v1.PolicyDecision{}, "", 0, 0
 	}
-	return note, 0, 0
+	return note, approval, 0, 0
 }
 
 // Any calls and releases, under any policies: Admit decides as the model does,
@@ -180,13 +204,15 @@ func TestAdmitAgreesWithTheModel(t *testing.T) {
 				Session: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "session"),
 				Turn:    rapid.SampledFrom([]string{"", "1"}).Draw(t, "turn"),
 				Now:     now,
+
+				Principal: rapid.SampledFrom([]string{"", "ann", "team-b"}).Draw(t, "principal"),
 			}}
 			chain := set.For(tool(call.tool))
 			explained, err := chain.Explain(ctx, counters, call.req)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, limit, used := m.decide(call.tool, call.req)
+			want, approval, limit, used := m.decide(call.tool, call.req)
 			adm, err := chain.Admit(ctx, counters, call.req)
 			if adm.Decision != want {
 				t.Fatalf("Admit of %+v = %+v (%v), the model says %+v", call, adm.Decision, err, want)
@@ -195,14 +221,34 @@ func TestAdmitAgreesWithTheModel(t *testing.T) {
 			if denied := want.Decision == v1.DecisionDeny; denied != (err != nil) || denied && (!errors.As(err, &refused) || refused.Limit != limit || refused.Used != used) {
 				t.Fatalf("Admit of %+v: %v, the model says %d of %d", call, err, used, limit)
 			}
+			switch {
+			case (approval != "") != (adm.Approval != nil):
+				t.Fatalf("Admit of %+v waits for %+v, the model says %q", call, adm.Approval, approval)
+			case approval != "":
+				if adm.Approval.Policy != approval {
+					t.Fatalf("Admit of %+v waits for policy %q, the model says %q", call, adm.Approval.Policy, approval)
+				}
+				want = v1.PolicyDecision{Decision: v1.DecisionPending, Rule: "require_approval", Policy: approval}
+			}
+			for _, b := range adm.Budgets {
+				if b.Remaining != max(0, b.Limit-b.Used) || err == nil && b.Used > b.Limit {
+					t.Fatalf("Admit of %+v: %v, budget %+v", call, err, b)
+				}
+			}
 			if want.Decision == "" {
 				want.Decision = v1.DecisionAllow // to a person who asks, nothing stands against it
 			}
 			if got := (v1.PolicyDecision{Decision: explained.Decision, Rule: explained.Rule, Policy: explained.Policy}); got != want {
 				t.Fatalf("Explain of %+v says %+v, Admit did %+v", call, got, want)
 			}
-			if b := chain.Blocked(); b != nil && err == nil {
-				t.Fatalf("Blocked says %v, but the call was admitted", b)
+			if b := chain.BlockedFor(call.req.Principal); b != nil && err == nil {
+				t.Fatalf("BlockedFor says %v, but the call was admitted", b)
+			}
+			if chain.Blocked() != nil && chain.BlockedFor(call.req.Principal) == nil {
+				t.Fatal("Blocked for all, but not for one")
+			}
+			if sees := chain.Audience() == nil || chain.Audience().Sees(call.req.Principal); chain.Blocked() == nil && sees != (chain.BlockedFor(call.req.Principal) == nil) {
+				t.Fatalf("the audience %v says %v", chain.Audience(), sees)
 			}
 			if err == nil {
 				m.calls = append(m.calls, call)
@@ -213,6 +259,9 @@ func TestAdmitAgreesWithTheModel(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, v := range explained.Verdicts {
+				if approval != "" {
+					break // Explain counts nothing for a call that waits
+				}
 				if v.UsedAfter != nil && call.req.Session != "" && *after.Verdicts[i].UsedBefore != *v.UsedAfter {
 					t.Fatalf("rule %s: %d used after the call, Explain said %d", v.Rule, *after.Verdicts[i].UsedBefore, *v.UsedAfter)
 				}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"strings"
+	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
@@ -14,6 +15,9 @@ type rule struct {
 	// judge says whether the tool may be called, and why. It depends on nothing else.
 	judge func(tool string) (ok bool, why string)
 	count *count
+	// asks makes a rule that judges hold a call for a person instead of refusing it,
+	// for at most this long.
+	asks time.Duration
 
 	// Set by bind.
 	name   string // the field as users write it: "limits[0]"
@@ -33,7 +37,7 @@ func (r *rule) bind(p *policy, manifest *v1.ToolPolicy) {
 }
 
 // concerns reports whether calls of the tool need to ask the rule at all: it
-// counts them or it refuses them.
+// counts them, refuses them or holds them.
 func (r *rule) concerns(tool string) bool {
 	if r.count != nil {
 		return r.count.includes(tool)
@@ -44,7 +48,12 @@ func (r *rule) concerns(tool string) bool {
 
 // alwaysRefuses reports whether the rule, which concerns the tool, refuses each
 // of its calls whatever was counted before.
-func (r *rule) alwaysRefuses() bool { return r.count == nil || r.count.limit == 0 }
+func (r *rule) alwaysRefuses() bool {
+	return r.asks == 0 && (r.count == nil || r.count.limit == 0)
+}
+
+// blocks reports whether the calls that the rule's policy governs can never pass.
+func (r *rule) blocks() bool { return !r.policy.audit && r.alwaysRefuses() }
 
 // refusal is the error for a call that the rule refuses.
 func (r *rule) refusal(tool string, used int64, req Request) *v1.PolicyError {

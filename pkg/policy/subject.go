@@ -25,6 +25,7 @@ type policy struct {
 	name      string // as people write it: with the namespace unless that is "default"
 	key       string // the first part of its counters' keys
 	audit     bool
+	requires  bool // tool_choice is required
 	match     v1.Match
 }
 
@@ -38,10 +39,29 @@ func newPolicy(p *v1.ToolPolicy) *policy {
 	if c.namespace != v1.DefaultNamespace {
 		c.name = c.namespace + "/" + c.name
 	}
+	c.requires = p.Spec.ToolChoice == v1.ToolChoiceRequired && !c.audit
 	if p.Spec.Match != nil {
 		c.match = *p.Spec.Match
 	}
 	return c
+}
+
+// stranger says why the policy does not govern the principal's calls; "" when it does.
+func (p *policy) stranger(principal string) string {
+	switch {
+	case p.governs(principal):
+		return ""
+	case principal == "":
+		return fmt.Sprintf("match.principals is %s; nobody is named as who calls", list(p.match.Principals))
+	}
+	return fmt.Sprintf("match.principals is %s; %q calls", list(p.match.Principals), principal)
+}
+
+// personal reports whether it depends on the principal what the policy governs.
+func (p *policy) personal() bool { return len(p.match.Principals) > 0 }
+
+func (p *policy) governs(principal string) bool {
+	return !p.personal() || firstFit(p.match.Principals, principal) != ""
 }
 
 // mismatch says why the policy does not govern the tool; "" when it does.

@@ -1,0 +1,39 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Audience says which principals may call a tool that is blocked for others: by
+// a policy that matches principals.
+type Audience struct {
+	chain *Chain
+	text  string
+}
+
+// Audience returns who may call the tool; nil when its policies make no
+// difference: they block it for all principals or for none.
+func (c *Chain) Audience() *Audience {
+	if c == nil || !c.personal || c.blocked {
+		return nil
+	}
+	var refuse []string
+	for _, r := range c.steps {
+		if r.blocks() { // for some: for all, the chain would be blocked
+			refuse = append(refuse, fmt.Sprintf("%q", r.policy.match.Principals))
+		}
+	}
+	if refuse == nil {
+		return nil
+	}
+	slices.Sort(refuse)
+	return &Audience{chain: c, text: strings.Join(slices.Compact(refuse), " ")}
+}
+
+// Sees reports whether some call of the principal may pass.
+func (a *Audience) Sees(principal string) bool { return a.chain.BlockedFor(principal) == nil }
+
+// String is the same for audiences that see the same.
+func (a *Audience) String() string { return a.text }

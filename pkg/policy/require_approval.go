@@ -1,0 +1,49 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// requireApproval is spec.require_approval: it holds the calls of the tools that
+// fit one of its patterns until a person has approved them.
+func requireApproval(s *v1.ToolPolicySpec) []*rule {
+	if len(s.RequireApproval) == 0 {
+		return nil
+	}
+	ms := max(0, s.ApprovalTimeoutMS)
+	return []*rule{{
+		field: "/spec/require_approval",
+		asks:  time.Duration(cmp.Or(ms, v1.DefaultApprovalTimeoutMS)) * time.Millisecond,
+		judge: func(tool string) (bool, string) {
+			if p := firstFit(s.RequireApproval, tool); p != "" {
+				return false, fmt.Sprintf("require_approval has %q", p)
+			}
+			return true, "require_approval does not have it"
+		},
+	}}
+}
+
+// Approval is what an admitted call waits for: that a person approves it.
+type Approval struct {
+	// Policy and Rule are what asks for it.
+	Policy, Rule string
+	// Timeout is how long the call can wait.
+	Timeout time.Duration
+	// Source is where the rule stands.
+	Source v1.Source
+
+	tool string
+}
+
+// Refusal is the error of a call that was not approved, with the reason.
+func (a *Approval) Refusal(message string) *v1.PolicyError {
+	return &v1.PolicyError{Tool: a.tool, Policy: a.Policy, Rule: a.Rule, Message: message, Source: a.Source}
+}
+
+func (r *rule) approval(tool string) *Approval {
+	return &Approval{Policy: r.policy.name, Rule: r.name, Timeout: r.asks, Source: r.source, tool: tool}
+}
