@@ -118,7 +118,7 @@ func TestExplainUnknownPaths(t *testing.T) {
 		{"wrong case", "tool.spec.timeoutMs", "Field", `field "tool.spec.timeoutMs" not found; did you mean "tool.spec.timeout_ms"?`},
 		{"spec is forgotten", "tools.http", "Field", `field "tools.http" not found; did you mean "tool.spec.http"?`},
 		{"metadata is forgotten", "tool.name", "Field", `field "tool.name" not found; did you mean "tool.metadata.name"?`},
-		{"no field", "toolpolicy.spec.match.zebra", "Field", `field "toolpolicy.spec.match.zebra" not found: the fields of toolpolicy.spec.match are tools, labels`},
+		{"no field", "toolpolicy.spec.match.zebra", "Field", `field "toolpolicy.spec.match.zebra" not found: the fields of toolpolicy.spec.match are tools, labels, principals`},
 		{"below text", "tool.spec.description.x", "Field", `field "tool.spec.description.x" not found: tool.spec.description is <string> and has no fields`},
 		{"empty step", "tool.", "Field", `field "tool." not found: the fields of tool are apiVersion, kind, metadata, spec`},
 		{"star on an object", "tool.*", "Field", `field "tool.*" not found: the fields of tool are apiVersion, kind, metadata, spec`},
