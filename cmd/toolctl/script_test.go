@@ -13,7 +13,10 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"mcpserver": mcpServer, // see mcpserver_test.go
+		"mcpserver":     mcpServer,    // see mcpserver_test.go
+		"echo-upstream": echoUpstream, // see hop_test.go
+		"echo-stdio":    echoStdio,
+		"plain-proxy":   plainProxy,
 		"toolctl": func() {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

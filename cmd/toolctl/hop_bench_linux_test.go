@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// hopPolicy has a rule of each kind that counts or looks at names.
+const hopPolicy = `
+apiVersion: toolctl.dev/v1
+kind: MCPServer
+metadata: {name: echo}
+spec: {url: "%s", tool_names: bare}
+---
+apiVersion: toolctl.dev/v1
+kind: ToolPolicy
+metadata: {name: caps}
+spec:
+  max_tool_calls_per_turn: 1000000000
+  max_total_tool_calls: 1000000000
+  blocklist: ["delete-*"]
+  limits:
+  - {tools: ["echo"], max_calls: 1000000000, per: hour}
+`
+
+// eras are the versions of the protocol that are measured, with the path of the
+// upstream that speaks them.
+var eras = []struct{ name, version, path string }{
+	{"sessions", "2025-11-25", "/sessions"},
+	{"modern", "2026-07-28", "/modern"},
+}
+
+// BenchmarkHop compares a call to an upstream with the same call through a plain
+// reverse proxy, which is the floor of a hop, and through toolctl serve with policies
+// and both validations. Each of the three is a process of its own, and this one makes
+// the load with a client that costs next to nothing. The three take turns of a few
+// milliseconds, so that what else the machine does falls on all; what is reported are
+// medians over the turns:
+//
+//	direct/s       calls per second to the upstream
+//	proxy, serve   calls per second as a part of that
+//	proxy-p50x, serve-p50x   median time of a call as a multiple of the direct one
+//	serve-p99-us   time that 99 of 100 calls through serve take at most
+//	serve-cpu-us   processor time of toolctl for a call
+//	serve-rss-MB   its memory at the end, and serve-peak-MB the most it ever had
+func BenchmarkHop(b *testing.B) {
+	bin := buildToolctl(b)
+	upstream := launch(b, again(b, "echo-upstream"))
+	proxy := launch(b, again(b, "plain-proxy", upstream.url))
+	for _, era := range eras {
+		dir := b.TempDir()
+		writeFile(b, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, upstream.url+era.path))
+		serve := launchServe(b, command(bin), "-f", dir)
+		roads := [3]string{upstream.url + era.path, proxy.url + era.path, serve.url}
+		var wires [3]wire
+		for i, at := range roads {
+			wires[i] = openWire(b, at, era.version)
+		}
+		for _, size := range []int{100, 1 << 10, 100 << 10} {
+			for _, inFlight := range []int{1, 16} {
+				b.Run(fmt.Sprintf("%s/%dB/%d", era.name, size, inFlight), func(b *testing.B) {
+					var callers [3][]*caller
+					for i, at := range roads {
+						for id := range inFlight {
+							callers[i] = append(callers[i], newCaller(b, at, wires[i].request(at, id, "echo", fmt.Sprintf(`{"size":%d,"note":"a call"}`, size))))
+						}
+						turns(b, callers[i], 20*time.Millisecond) // warm
+					}
+					var rate, p50 [3][]float64
+					var served []time.Duration
+					var cpu time.Duration
+					for n := 0; b.Loop(); n++ {
+						for k := range roads {
+							i := (n + k) % len(roads)
+							before := serve.cpu(b)
+							took, times := turns(b, callers[i], turn)
+							rate[i] = append(rate[i], float64(len(times))/took.Seconds())
+							slices.Sort(times)
+							p50[i] = append(p50[i], float64(times[len(times)/2]))
+							if i == 2 {
+								cpu += serve.cpu(b) - before
+								served = append(served, times...)
+							}
+						}
+					}
+					direct := middle(rate[0])
+					slices.Sort(served)
+					b.ReportMetric(0, "ns/op")
+					b.ReportMetric(direct, "direct/s")
+					b.ReportMetric(middle(p50[0])/1e3, "direct-p50-us")
+					b.ReportMetric(middle(ratios(rate[1], rate[0])), "proxy")
+					b.ReportMetric(middle(ratios(rate[2], rate[0])), "serve")
+					b.ReportMetric(middle(ratios(p50[1], p50[0])), "proxy-p50x")
+					b.ReportMetric(middle(ratios(p50[2], p50[0])), "serve-p50x")
+					b.ReportMetric(float64(served[len(served)*99/100])/1e3, "serve-p99-us")
+					b.ReportMetric(float64(cpu)/float64(len(served))/1e3, "serve-cpu-us")
+					b.ReportMetric(serve.memory(b, "VmRSS"), "serve-rss-MB")
+					b.ReportMetric(serve.memory(b, "VmHWM"), "serve-peak-MB")
+				})
+			}
+		}
+	}
+}
+
+// turn is how long one road is used before it is the next one's turn.
+const turn = 50 * time.Millisecond
+
+// turns lets every caller call for a time, and returns how long that took in all and
+// how long each call took.
+func turns(b *testing.B, callers []*caller, d time.Duration) (took time.Duration, times []time.Duration) {
+	b.Helper()
+	each := make([][]time.Duration, len(callers))
+	began := time.Now()
+	var all sync.WaitGroup
+	for i, c := range callers {
+		all.Go(func() {
+			for start := began; start.Sub(began) < d; {
+				if _, err := c.call(); err != nil {
+					b.Error(err)
+					return
+				}
+				now := time.Now()
+				each[i] = append(each[i], now.Sub(start))
+				start = now
+			}
+		})
+	}
+	all.Wait()
+	took = time.Since(began)
+	if b.Failed() {
+		b.FailNow()
+	}
+	return took, slices.Concat(each...)
+}
+
+// ratios divides turn by turn.
+func ratios(a, b []float64) []float64 {
+	r := make([]float64, min(len(a), len(b)))
+	for i := range r {
+		r[i] = a[i] / b[i]
+	}
+	return r
+}
+
+func middle(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return v[len(v)/2]
+}
+
+// BenchmarkColdStart times a program over stdin and stdout from its start to its first
+// answer to tools/list: toolctl serve with 1,000 Tool manifests; an MCP server alone,
+// and toolctl serve with that one as its only upstream.
+func BenchmarkColdStart(b *testing.B) {
+	bin := buildToolctl(b)
+	many, one := b.TempDir(), b.TempDir()
+	var text strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&text, "---\napiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: tool-%d, labels: {team: t%d}}\nspec:\n  description: Looks number %[1]d up\n  input_schema:\n    type: object\n    properties:\n      id: {type: string, minLength: 1, description: The id}\n      limit: {type: integer, minimum: 1, maximum: 100}\n    required: [id]\n  output_schema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}\n  mock_result: {ok: true}\n", i, i%10)
+	}
+	writeFile(b, filepath.Join(many, "tools.yaml"), text.String())
+	writeFile(b, filepath.Join(one, "server.yaml"), fmt.Sprintf("apiVersion: toolctl.dev/v1\nkind: MCPServer\nmetadata: {name: echo}\nspec: {command: %q, tool_names: bare}\n", echoLink(b)))
+	serve := func(dir string) func() *exec.Cmd {
+		return func() *exec.Cmd { return command(bin, "serve", "-f", dir) }
+	}
+	var alone float64
+	for _, c := range []struct {
+		name  string
+		start func() *exec.Cmd
+		tools int
+	}{
+		{"tools1000", serve(many), 1000},
+		{"upstream-alone", func() *exec.Cmd { return again(b, "echo-stdio") }, 1},
+		{"upstream-served", serve(one), 1},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var times []float64
+			for b.Loop() {
+				times = append(times, firstList(b, c.start(), c.tools).Seconds()*1e3)
+			}
+			ms := middle(times)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(ms, "ms")
+			switch c.name {
+			case "upstream-alone":
+				alone = ms
+			case "upstream-served":
+				b.ReportMetric(ms-alone, "more-ms")
+			}
+		})
+	}
+}
+
+// echoLink is a path by which this test program is the MCP server of echoStdio.
+func echoLink(t testing.TB) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "echo-stdio")
+	if err := os.Symlink(self, link); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// firstList starts an MCP server and returns how long it takes to list its tools.
+func firstList(b *testing.B, cmd *exec.Cmd, tools int) time.Duration {
+	b.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"cold","version":"1"}}}`)
+	lines := bufio.NewReaderSize(out, 1<<20)
+	if _, err := lines.ReadSlice('\n'); err != nil {
+		b.Fatal(err)
+	}
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	answer, err := lines.ReadSlice('\n')
+	took := time.Since(began)
+	if n := bytes.Count(answer, []byte(`"inputSchema"`)); err != nil || n != tools {
+		b.Fatalf("%d tools, %v: %.300s", n, err, answer)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	return took
+}

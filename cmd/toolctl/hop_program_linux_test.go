@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// program is a process that a test started; it ends with the test.
+type program struct {
+	*exec.Cmd
+	url  string
+	logs string // the file that holds its stderr
+}
+
+// again is this test program as one of the commands of TestMain.
+func again(t testing.TB, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(self, args...)
+	cmd.Args[0] = name
+	return cmd
+}
+
+// command is a program that ends with this one.
+func command(path string, args ...string) *exec.Cmd {
+	cmd := exec.Command(path, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// launch starts a program that prints its address and ends with its stdin.
+func launch(t testing.TB, cmd *exec.Cmd) *program {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &program{Cmd: cmd, url: strings.TrimSpace(line)}
+}
+
+// launchServe starts cmd, which is toolctl, as serve over HTTP. Its log goes to a file.
+func launchServe(t testing.TB, cmd *exec.Cmd, args ...string) *program {
+	t.Helper()
+	p := &program{Cmd: cmd, logs: filepath.Join(t.TempDir(), "serve.log")}
+	address := freeAddress(t)
+	cmd.Args = append(append(cmd.Args, "serve", "--http", address), args...)
+	log, err := os.Create(p.logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			text, _ := os.ReadFile(p.logs)
+			t.Logf("the log of serve ends with:\n%s", text[max(0, len(text)-1000):])
+		}
+	})
+	p.url = "http://" + address + "/mcp"
+	untilListening(t, address)
+	return p
+}
+
+// freeAddress is one where nothing listens.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+func untilListening(t testing.TB, address string) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); ; <-tick.C {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		if time.Since(began) > 30*time.Second {
+			t.Fatal(err)
+		}
+	}
+}
+
+// cpu is the processor time that the process has used.
+func (p *program) cpu(t testing.TB) time.Duration {
+	t.Helper()
+	var ts unix.Timespec
+	// The clock of another process (clock_getcpuclockid(3)).
+	if err := unix.ClockGettime(int32(^p.Process.Pid)<<3|2, &ts); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(ts.Nano())
+}
+
+// memory reads VmRSS or VmHWM, the highest VmRSS so far, in MB.
+func (p *program) memory(t testing.TB, field string) float64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Process.Pid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
+			kb, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return float64(kb) / 1024
+		}
+	}
+	t.Fatalf("no %s in %s", field, text)
+	return 0
+}
+
+// buildToolctl builds the program as users get it. With TOOLCTL_BIN it takes that.
+func buildToolctl(t testing.TB) string {
+	t.Helper()
+	if bin := os.Getenv("TOOLCTL_BIN"); bin != "" {
+		return bin
+	}
+	bin := filepath.Join(t.TempDir(), "toolctl")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", bin, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build toolctl: %v\n%s", err, out)
+	}
+	return bin
+}
