@@ -250,6 +250,8 @@ func (c *Chain) Blocked() *v1.PolicyError {
 	return c.steps[len(c.steps)-1].refusal(c.tool.Name, 0, Request{})
 }
 
-// Requires reports whether a policy in mode enforce wants a model to call a tool:
-// whether its tool_choice is required. Policies that match principals do not count.
-func (c *Chain) Requires() bool { return c != nil && c.requires }
+// Requires reports whether a policy in mode enforce that governs the calls of a
+// principal wants a model to call a tool: whether its tool_choice is required.
+func (c *Chain) Requires(principal string) bool {
+	return c != nil && (c.requires || c.personal && c.of(principal).requires)
+}

@@ -16,13 +16,13 @@ type Outcome struct {
 
 // ExecuteAll carries out the calls of one turn. Policies are asked in the order
 // of the calls, so that it is always the same ones that a limit refuses; then the
-// calls run at once, at most Options.Parallel of them. Outcomes are in the order
-// asked, and one failure does not stop the others. Calls that name no session
-// share one of their own.
+// calls run at once, at most Options.Parallel of them, which [WithParallel] lowers.
+// Outcomes are in the order asked, and one failure does not stop the others. Calls
+// that name no session share one of their own.
 func (r *Registry) ExecuteAll(ctx context.Context, calls []v1.Call) []Outcome {
 	out := make([]Outcome, len(calls))
 	own := rand.Text()
-	limit := make(chan struct{}, r.opts.Parallel)
+	limit := make(chan struct{}, r.parallel(ctx))
 	var wg sync.WaitGroup
 	for i := range calls {
 		c := r.begin(calls[i])

@@ -71,7 +71,7 @@ func (r *Registry) admit(ctx context.Context, c *call) {
 	if c.err = r.checkArgs(ctx, c); c.err != nil || t.chain == nil {
 		return
 	}
-	c.admit, c.err = t.chain.Admit(ctx, r.opts.Counters, policy.Request{
+	c.admit, c.err = policy.Over(ctx, t.chain).Admit(ctx, r.opts.Counters, policy.Request{
 		Session: c.Session, Turn: c.Turn, Principal: c.Principal, Now: c.began,
 	})
 }

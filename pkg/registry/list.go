@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
 )
 
 // Query says what [Registry.List] returns; the zero value is everything.
@@ -45,6 +46,17 @@ type Item struct {
 	// FullName is the name of a tool that fits no other: namespace/name, or
 	// namespace/server__tool for what a server offers; "" for other kinds.
 	FullName string
+
+	chain *policy.Chain // of a tool, and of a prompt that was asked for by its name
+}
+
+// Under returns what the policies make of the calls of a tool by a principal, or of a
+// prompt that [Registry.Get] returned, when an overlay governs them too: the refusal
+// that every call gets, nil when some call may pass, and whether a policy wants a model
+// to call a tool. The overlay may be nil.
+func (i Item) Under(o *policy.Overlay, principal string) (blocked *v1.PolicyError, requires bool) {
+	c := o.Over(i.chain)
+	return c.BlockedFor(principal), c.Requires(principal)
 }
 
 // Reason returns the first reason in one line, "" when the item is ready.
@@ -69,7 +81,7 @@ func (e *entry) item() Item {
 	reasons := slices.Concat(e.reasons(), reasonFaults(e.refused), reasonFaults(e.unready))
 	it := Item{Object: e.object, Ready: len(reasons) == 0, Reasons: reasons, Server: e.server}
 	if e.tool != nil {
-		it.Blocked, it.FullName = e.tool.chain.Blocked(), e.tool.fullName()
+		it.Blocked, it.FullName, it.chain = e.tool.chain.Blocked(), e.tool.fullName(), e.tool.chain
 	}
 	return it
 }

@@ -122,7 +122,11 @@ func (r *Registry) Get(kind, namespace, name string) (Item, error) {
 	err := &v1.NotFoundError{Kind: kind, Name: name}
 	switch len(found) {
 	case 1:
-		return found[0].item(), nil
+		it := found[0].item()
+		if kind == v1.KindPrompt {
+			it.chain = s.policy.For(promptSubject(it.Object.Head()))
+		}
+		return it, nil
 	case 0:
 		if near := v1.Nearest(name, names); near != "" {
 			err.Candidates = []string{near}
