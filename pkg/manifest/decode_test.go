@@ -177,10 +177,10 @@ func TestFaults(t *testing.T) {
 		{name: "JSON doubled key", file: "a.json", in: "{\"apiVersion\": \"toolctl.dev/v1\", \"kind\": \"Tool\", \"metadata\": {\"name\": \"t\"},\n\t\"spec\": {\"description\": \"ü\", \"description\": \"e\", \"input_schema\": {}}}",
 			want: []string{`a.json:2:31: spec.description: key "description" is doubled: first on line 2, again on line 2`}},
 		// markdown
-		{name: "markdown without front matter", file: "a.md", in: "# x\n", want: []string{`a.md:1:1: no front matter: a markdown prompt begins with a line "---", fields of a Prompt's spec, and a line "---"`}},
+		{name: "markdown without front matter", file: "a.md", in: "# x\n", want: []string{`a.md:1:1: warning: no front matter: the whole text is the template; fields of a Prompt's spec may stand before it, between two lines "---"`}},
 		{name: "front matter not closed", file: "a.md", in: "---\ntitle: x\n", want: []string{`a.md:1:1: the front matter is not closed: a line "---" must follow it`}},
 		{name: "front matter without fields", file: "a.md", in: "---\n- a\n---\nx\n", want: []string{`a.md:2:1: the front matter must hold fields, got an array`}},
-		{name: "front matter syntax", file: "a.md", in: "---\ndescription: a: b\n---\nx\n", want: []string{`a.md:2:1: not YAML: mapping values are not allowed in this context`}},
+		{name: "front matter syntax", file: "a.md", in: "---\ninput: a: b\n---\nx\n", want: []string{`a.md:2:1: not YAML: mapping values are not allowed in this context`}},
 		{name: "front matter and body with a template", file: "a.md", in: "---\ntemplate: x\n---\ny\n",
 			want: []string{`a.md:4:1: spec.template: key "template" is doubled: first on line 2, again on line 4`}},
 		{name: "front matter of another agent", file: "a.md", in: "---\nname: Code Reviewer\ncolor: blue\ntools: Read, Bash(git:*)\nthinking: maybe\n---\nReview.\n",
@@ -188,7 +188,7 @@ func TestFaults(t *testing.T) {
 				`a.md:3:1: warning: spec.color: unknown field "color": ignored`,
 				`a.md:4:8: warning: spec.tools[1]: "Bash(git:*)" is not a tool pattern: expected an exact name or a prefix with one trailing '*'`,
 				`a.md:5:11: spec.thinking: expected boolean, got string "maybe"`}},
-		{name: "empty markdown prompt", file: "a.md", in: "---\n---\n", want: []string{`a.md:1:1: spec.template: a prompt needs spec.template or spec.system_prompt`}},
+		{name: "empty markdown prompt", file: "a.md", in: "---\n---\n", want: []string{`a.md:1:1: warning: spec.template: a prompt needs spec.template or spec.system_prompt`}},
 		// PromptKit
 		{name: "PromptKit tool without what its own registry asks for", in: "apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: Tool\nmetadata: {name: t}\nspec: {mode: mock}\n",
 			want: []string{`a.yaml:4:1: spec.description: required field "description" is missing`, `a.yaml:4:1: spec.input_schema: required field "input_schema" is missing`}},

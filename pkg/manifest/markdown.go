@@ -45,34 +45,17 @@ func (r *reader) markdown(data []byte) {
 		r.faults = append(r.faults, *f)
 		return
 	}
-	if !hasFrontMatter(data) {
-		r.faults = append(r.faults, v1.Fault{Expected: "front matter", Got: "none", Source: v1.Source{File: r.name, Line: 1, Column: 1},
-			Message: `no front matter: a markdown prompt begins with a line "---", fields of a Prompt's spec, and a line "---"`})
-		return
-	}
-	head, body, bodyLine, ok := splitFrontMatter(data)
-	if !ok {
-		r.faults = append(r.faults, v1.Fault{Expected: `a line "---"`, Got: "the end of the file", Source: v1.Source{File: r.name, Line: 1, Column: 1},
-			Message: `the front matter is not closed: a line "---" must follow it`})
-		return
-	}
-	var spec *yaml.Node
-	if f := parseYAML(r.name, head, func(n *yaml.Node) bool { spec = n; return false }); f != nil {
-		r.faults = append(r.faults, *f)
-		return
-	}
-	if spec == nil || spec.Kind == yaml.ScalarNode && spec.Value == "" {
-		spec = &yaml.Node{Kind: yaml.MappingNode, Tag: tagMap, Line: 1, Column: 1}
-	}
 	d := &document{file: r.name, markdown: true, anchors: map[*yaml.Node]int{}}
-	if spec.Kind != yaml.MappingNode {
-		r.faults = append(r.faults, v1.Fault{Expected: "an object", Got: describe(spec), Source: d.source(spec), Message: "the front matter must hold fields, got " + describe(spec)})
+	spec, body, bodyLine, f := r.splitMarkdown(d, data)
+	if f != nil {
+		r.faults = append(r.faults, *f)
 		return
 	}
 	if text := strings.TrimSpace(string(body)); text != "" {
 		at := bodyLine + bytes.Count(body[:len(body)-len(bytes.TrimLeft(body, " \t\r\n"))], []byte("\n"))
 		spec.Content = append(spec.Content, textNode("template", at), textNode(strings.ReplaceAll(text, "\r\n", "\n"), at))
 	}
+	renameFields(spec)
 	listTools(spec)
 	d.root = mappingNode(textNode("apiVersion", 1), textNode(v1.APIVersion, 1), textNode("kind", 1), textNode(v1.KindPrompt, 1),
 		textNode("metadata", 1), mappingNode(textNode("name", 1), d.markdownName(spec)), textNode("spec", 1), spec)
@@ -81,6 +64,32 @@ func (r *reader) markdown(data []byte) {
 			p.Spec.Title = firstHeading(body)
 		}
 	})
+}
+
+// splitMarkdown returns the fields of the front matter and the text after it. A file
+// that a person named needs no front matter: all of it is text then.
+func (r *reader) splitMarkdown(d *document, data []byte) (spec *yaml.Node, body []byte, bodyLine int, _ *v1.Fault) {
+	at := v1.Source{File: r.name, Line: 1, Column: 1}
+	if !hasFrontMatter(data) {
+		d.fault(nil, v1.Fault{Severity: v1.SeverityWarning, Expected: "front matter", Got: "none", Source: at,
+			Message: `no front matter: the whole text is the template; fields of a Prompt's spec may stand before it, between two lines "---"`})
+		return mappingNode(), data, 1, nil
+	}
+	head, body, bodyLine, ok := splitFrontMatter(data)
+	if !ok {
+		return nil, nil, 0, &v1.Fault{Expected: `a line "---"`, Got: "the end of the file", Source: at,
+			Message: `the front matter is not closed: a line "---" must follow it`}
+	}
+	spec, f := r.frontMatter(d, head)
+	switch {
+	case f != nil:
+		return nil, nil, 0, f
+	case spec == nil || spec.Kind == yaml.ScalarNode && spec.Value == "":
+		spec = mappingNode()
+	case spec.Kind != yaml.MappingNode:
+		return nil, nil, 0, &v1.Fault{Expected: "an object", Got: describe(spec), Source: d.source(spec), Message: "the front matter must hold fields, got " + describe(spec)}
+	}
+	return spec, body, bodyLine, nil
 }
 
 // markdownName returns a legal name: the field name, or the file's.

@@ -229,6 +229,8 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 				return promptKitFault(obj, f)
 			case d.markdown && strings.HasPrefix(f.Path, "/spec/tools/"):
 				f.Severity = v1.SeverityWarning // tools of another agent, such as Bash(git:*)
+			case d.markdown && f.Path == "/spec/template":
+				f.Severity = v1.SeverityWarning // the front matter alone, for a model that is given a text in another way
 			}
 			return true
 		})

@@ -1,0 +1,106 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// frontMatterKey begins a field of the front matter of agents' files. Only names that
+// are known count: a description that goes over many lines has words with colons too.
+var frontMatterKey = regexp.MustCompile(`^(name|title|description|template|template_syntax|system_prompt|model|provider|parameters|input|output|format|tools|thinking|thinking_budget|policy|arguments|color|allowed-tools|disallowed-tools|argument-hint|version|author|tags)[ \t]*:(?:[ \t]|$)`)
+
+// frontMatterText names the fields whose value is a text, so that it can be taken as it
+// is written when it is not YAML.
+var frontMatterText = map[string]bool{"title": true, "description": true, "model": true, "color": true, "tools": true, "allowed-tools": true, "disallowed-tools": true, "argument-hint": true, "version": true, "author": true, "tags": true}
+
+// frontMatter reads front matter as YAML. Many files of agents hold a description with
+// ": " in it and without quotes, which is not YAML and yet plain to read; when that is
+// all that is wrong, the fields are read one by one and a warning says which.
+func (r *reader) frontMatter(d *document, head []byte) (*yaml.Node, *v1.Fault) {
+	var spec *yaml.Node
+	fault := parseYAML(r.name, head, func(n *yaml.Node) bool { spec = n; return false })
+	if fault == nil {
+		return spec, nil
+	}
+	if spec = plainFields(r.name, head, d); spec == nil {
+		return nil, fault
+	}
+	return spec, nil
+}
+
+// plainFields reads the fields of broken front matter one by one; nil when one that is
+// broken is no text. Lines before the first field, but the opening one, are no fields.
+func plainFields(file string, head []byte, d *document) *yaml.Node {
+	spec := mappingNode()
+	var field []byte // the lines of one field
+	var key string
+	begin, broken := 0, false
+	flush := func() bool {
+		if key == "" {
+			return len(bytes.TrimSpace(field)) == 0
+		}
+		pairs, ok := oneField(file, field, begin)
+		if !ok {
+			if !frontMatterText[key] {
+				return false
+			}
+			_, text, _ := strings.Cut(string(field), ":")
+			k, v := textNode(key, begin), textNode(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), begin)
+			pairs, broken = []*yaml.Node{k, v}, true
+			d.fault(k, v1.Fault{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec", key), Source: v1.Source{File: file, Line: begin, Column: 1}, Expected: "YAML", Got: "a text that needs quotes",
+				Message: fmt.Sprintf("the text of %q is not YAML and is read as it is written: quote it", key)})
+		}
+		spec.Content = append(spec.Content, pairs...)
+		return true
+	}
+	line := 0
+	for text := range bytes.Lines(head) {
+		if line++; line == 1 {
+			continue // the opening "---"
+		}
+		if m := frontMatterKey.FindSubmatch(text); m != nil {
+			if !flush() {
+				return nil
+			}
+			key, begin, field = string(m[1]), line, nil
+		}
+		field = append(field, text...)
+	}
+	if !flush() || !broken {
+		return nil // something else is wrong
+	}
+	return spec
+}
+
+// oneField reads the lines of a field that begins at a line of its file.
+func oneField(file string, field []byte, begin int) ([]*yaml.Node, bool) {
+	var n *yaml.Node
+	padded := append(bytes.Repeat([]byte("\n"), begin-1), field...) // for the places
+	f := parseYAML(file, padded, func(doc *yaml.Node) bool { n = doc; return false })
+	if f != nil || n == nil || n.Kind != yaml.MappingNode {
+		return nil, false
+	}
+	return n.Content, true
+}
+
+// markdownFields are other names of fields in the front matter of agents' files.
+var markdownFields = map[string]string{"format": "output", "allowed-tools": "tools"}
+
+// renameFields gives the fields of front matter their names here, where those are free.
+func renameFields(spec *yaml.Node) {
+	for i := 0; i+1 < len(spec.Content); i += 2 {
+		k, v := spec.Content[i], spec.Content[i+1]
+		ours := markdownFields[k.Value]
+		if ours == "" || ours == "output" && v.Kind != yaml.MappingNode {
+			continue
+		}
+		if other, _ := member(spec, ours); other == nil {
+			k.Value = ours
+		}
+	}
+}
