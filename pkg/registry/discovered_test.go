@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -183,5 +185,46 @@ func TestDiscoveredNotReady(t *testing.T) {
 	var notFound *v1.NotFoundError
 	if _, err := reg.Execute(t.Context(), v1.Call{Tool: "unknown"}); !errors.As(err, &notFound) {
 		t.Errorf("an unknown tool: %v", err)
+	}
+}
+
+// Descriptions that were set stand in for those of manifests and servers, and outlive
+// every change of the set.
+func TestSetDescriptions(t *testing.T) {
+	plain := &v1.Tool{Spec: v1.ToolSpec{Description: "declared", InputSchema: json.RawMessage(`{"type":"object"}`), MockResult: json.RawMessage(`1`)}}
+	plain.APIVersion, plain.Kind, plain.Metadata.Name = v1.APIVersion, v1.KindTool, "plain"
+	reg := discovering(t, remote{}, server("s"), plain)
+	found := func() map[string]string {
+		p, err := reg.List(registry.Query{Kind: v1.KindTool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]string{}
+		for _, it := range p.Items {
+			all[it.FullName] = it.Tool().Spec.Description
+		}
+		return all
+	}
+	reg.SetDescriptions(map[v1.Key]string{{Name: "plain"}: "told", {Kind: v1.KindTool, Namespace: v1.DefaultNamespace, Name: "s__read"}: "served", {Name: "gone"}: "x"})
+	reg.SetDiscovered(keyOf("s"), registry.Discovery{Tools: []*v1.Tool{offered("s", "read", "read"), offered("s", "write", "write")}})
+	want := map[string]string{"default/plain": "told", "default/s__read": "served", "default/s__write": "offered"}
+	if d := cmp.Diff(want, found()); d != "" {
+		t.Errorf("after discovery (-want +got):\n%s", d)
+	}
+	if plain.Spec.Description != "declared" {
+		t.Error("the manifest was changed")
+	}
+	for _, o := range reg.Objects() {
+		if tool, ok := o.(*v1.Tool); ok && tool.Spec.Description != "declared" {
+			t.Errorf("Objects returns %q", tool.Spec.Description)
+		}
+	}
+	reg.Replace([]v1.Object{server("s"), plain})
+	if d := cmp.Diff(want, found()); d != "" {
+		t.Errorf("after Replace (-want +got):\n%s", d)
+	}
+	reg.SetDescriptions(nil)
+	if d := cmp.Diff(map[string]string{"default/plain": "declared", "default/s__read": "offered", "default/s__write": "offered"}, found()); d != "" {
+		t.Errorf("taken back (-want +got):\n%s", d)
 	}
 }

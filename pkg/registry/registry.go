@@ -31,6 +31,9 @@ type Options struct {
 	Executors []Executor
 	// Counters keep the counts of policies. Default: in memory, for the life of the registry.
 	Counters policy.Counters
+	// Approvals keep the calls that wait for approval. Default: in memory, for the life of the
+	// registry.
+	Approvals Approvals
 	// Audit takes a line for each call. Default: none.
 	Audit Auditor
 	// Logger takes warnings, such as the faults of a tool whose validation is "warn". Default: none.
@@ -53,6 +56,8 @@ type Registry struct {
 
 	snap atomic.Pointer[snapshot]
 	mu   sync.Mutex // held while the next snapshot is built
+	// descriptions stand in for those of tools; under mu.
+	descriptions map[v1.Key]string
 }
 
 // New compiles objects into a Registry. A broken object does not fail it: see
@@ -60,6 +65,9 @@ type Registry struct {
 func New(objects []v1.Object, o Options) (*Registry, error) {
 	if o.Counters == nil {
 		o.Counters = policy.NewMemory()
+	}
+	if o.Approvals == nil {
+		o.Approvals = new(MemoryApprovals)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

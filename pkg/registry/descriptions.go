@@ -1,0 +1,50 @@
+package registry
+
+import (
+	"maps"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// SetDescriptions makes texts the descriptions of tools, in place of those of their
+// manifests or of the MCP servers that offer them. A key is the tool's namespace and
+// its metadata.name, or server__tool for what a server offers; its kind does not matter. They hold for every later set of
+// objects too, until they are set again. [Registry.Objects] returns the manifests as
+// they are.
+func (r *Registry) SetDescriptions(texts map[v1.Key]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := make(map[v1.Key]string, len(texts))
+	for k, text := range texts {
+		k.Kind = v1.KindTool
+		if k.Namespace == "" {
+			k.Namespace = v1.DefaultNamespace
+		}
+		next[k] = text
+	}
+	if maps.Equal(next, r.descriptions) {
+		return
+	}
+	r.descriptions = next
+	old := r.snap.Load()
+	r.snap.Store(r.build(old.objects, old.discovered))
+}
+
+// described returns the tool with the description that was set for it.
+func (r *Registry) described(e *entry, t *v1.Tool) *v1.Tool {
+	if len(r.descriptions) == 0 {
+		return t
+	}
+	key := t.Key()
+	if e.server != (v1.Key{}) {
+		key.Name = e.server.Name + "__" + remoteName(t)
+	}
+	text, ok := r.descriptions[key]
+	if !ok {
+		return t
+	}
+	changed := *t
+	changed.Spec.Description = text
+	e.object = &changed
+	return &changed
+}
