@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,8 +18,8 @@ import (
 
 type serveOptions struct {
 	*app
+	doorOptions
 	http         string
-	tokenFile    string
 	insecure     bool
 	tlsCert      string
 	tlsKey       string
@@ -68,8 +66,8 @@ The log goes to stderr, as JSON.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.http, "http", "", "address to listen at, such as 127.0.0.1:8080 (default: stdin and stdout)")
-	f.StringVar(&o.tokenFile, "token-file", "", "file of bearer tokens, a line NAME:HEX for each, where HEX is the token's SHA-256; needs --http")
-	f.BoolVar(&o.insecure, "insecure", false, "listen where other machines reach it although no tokens are asked for; needs --http")
+	o.bind(f)
+	f.BoolVar(&o.insecure, "insecure", false, "listen where other machines reach it although nobody is asked who they are; needs --http")
 	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate for HTTPS; needs --http and --tls-key")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the certificate's key")
 	f.StringArrayVar(&o.hosts, "allowed-host", nil, "name that clients may know the server by; may be repeated; needs --http")
@@ -85,7 +83,7 @@ The log goes to stderr, as JSON.`,
 
 func (o *serveOptions) check(cmd *cobra.Command) error {
 	if o.http == "" {
-		for _, name := range []string{"token-file", "insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin"} {
+		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin"}, doorNeedsHTTP...) {
 			if cmd.Flags().Changed(name) {
 				return usagef("--%s needs --http: over stdin and stdout there is one client, which started this program", name)
 			}
@@ -93,6 +91,9 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 		if slices.Contains(o.files, "-") {
 			return usagef("-f - and serving over stdin exclude each other: use files, or --http")
 		}
+	}
+	if err := o.doorOptions.check(cmd); err != nil {
+		return err
 	}
 	if _, err := registry.ParseSelector(o.labels); err != nil {
 		return usagef("--select: %w", err)
@@ -115,6 +116,10 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	instructions, err := o.readInstructions()
+	if err != nil {
+		return err
+	}
 	level := slog.LevelInfo
 	if o.verbose {
 		level = slog.LevelDebug
@@ -132,7 +137,8 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if drain == 0 {
 		drain = -1
 	}
-	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, DrainTimeout: drain})
+	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, DrainTimeout: drain,
+		MaxResultBytes: o.maxResult, Instructions: instructions})
 	stop := c.watchUpstreams(ctx, s)
 	defer stop()
 	if o.watch {
@@ -144,6 +150,11 @@ func (o *serveOptions) run(ctx context.Context) error {
 		}
 		defer stop()
 	}
+	if h.Tokens != nil {
+		t := &tokenWatch{path: o.tokenFile, tokens: h.Tokens, last: o.tokenInfo, log: o.log}
+		h.Warning = warnings(h.Warning, t.warning)
+		defer t.follow(ctx)()
+	}
 	if o.http == "" {
 		return s.ServeStdio(ctx, o.in, o.out)
 	}
@@ -152,15 +163,8 @@ func (o *serveOptions) run(ctx context.Context) error {
 
 func (o *serveOptions) httpOptions() (server.HTTPOptions, error) {
 	h := server.HTTPOptions{Insecure: o.insecure, AllowedHosts: o.hosts, AllowedOrigins: o.origins}
-	if o.tokenFile != "" {
-		f, err := os.Open(o.tokenFile)
-		if err != nil {
-			return h, usagef("--token-file: %w", err)
-		}
-		defer f.Close()
-		if h.Tokens, err = server.ReadTokens(f); err != nil {
-			return h, statusError{exitInvalid, fmt.Sprintf("%s: %s", o.tokenFile, strings.ReplaceAll(err.Error(), "\n", "\n  "))}
-		}
+	if err := o.apply(&h); err != nil {
+		return h, err
 	}
 	scheme := "http"
 	if o.tlsCert != "" {

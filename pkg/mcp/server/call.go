@@ -60,7 +60,7 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Re
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
-	return newResult(offer.Tool, res, err, req.ProtocolVersion()), nil
+	return s.bounded(ctx, req.Params.Name, newResult(offer.Tool, res, err, req.ProtocolVersion())), nil
 }
 
 // call keeps a panic of the catalog within its call.

@@ -255,6 +255,13 @@ func (s *Server) getPrompt(ctx context.Context, lib Library, req *sdk.GetPromptR
 	for _, m := range got.Messages {
 		res.Messages = append(res.Messages, promptMessage{m.Role, newBlock(m.Content)})
 	}
+	size := int64(len(res.Description))
+	for i := range res.Messages {
+		size += res.Messages[i].Content.size()
+	}
+	if err := s.fits("prompt "+req.Params.Name, size); err != nil {
+		return nil, err
+	}
 	return res, nil
 }
 
@@ -293,6 +300,13 @@ func (s *Server) readResource(ctx context.Context, lib Library, req *sdk.ReadRes
 		if b := newBlock(p); b.Resource != nil {
 			res.Contents = append(res.Contents, *b.Resource)
 		}
+	}
+	var size int64
+	for i := range res.Contents {
+		size += res.Contents[i].size()
+	}
+	if err := s.fits(req.Params.URI, size); err != nil {
+		return nil, err
 	}
 	return res, nil
 }

@@ -71,6 +71,12 @@ type Options struct {
 	PageSize int
 	// MaxCalls is the most calls that run at once; one more is refused. Default: 1024.
 	MaxCalls int
+	// MaxResultBytes is the largest result of a call, prompt or resource that clients get;
+	// a call with a larger one is a result with isError that says so. Default: 16 MiB.
+	MaxResultBytes int64
+	// Instructions tell a model how to use the server. Default: those of the only MCP
+	// server that is served, when nothing else is, else a few words on calls.
+	Instructions string
 	// DrainTimeout is how long calls may go on when the server stops, before they are
 	// cancelled. Default: 10 seconds. Below 0 they are cancelled at once.
 	DrainTimeout time.Duration
@@ -107,6 +113,9 @@ func New(c Catalog, o Options) *Server {
 	}
 	if o.MaxCalls <= 0 {
 		o.MaxCalls = defaultMaxCalls
+	}
+	if o.MaxResultBytes <= 0 {
+		o.MaxResultBytes = defaultMaxResult
 	}
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = defaultDrainTimeout
@@ -168,7 +177,10 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 				return s.complete(ctx, lib, r)
 			}
 		}
-		return next(ctx, method, req)
+		if res, err = next(ctx, method, req); err == nil {
+			s.instruct(ctx, res)
+		}
+		return res, err
 	}
 }
 

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"toolctl.dev/toolctl/pkg/mcp/server"
+)
+
+// tokenWatch follows changes of --token-file.
+type tokenWatch struct {
+	path   string
+	tokens *server.Tokens
+	last   os.FileInfo // of the file as it was read
+	log    *slog.Logger
+	failed atomic.Pointer[time.Time] // when the last reading failed; nil when it did not
+}
+
+// lookEvery is how often the file is looked at. Events of the file system would miss
+// what a symlink leads to, which is how secrets are put into containers.
+const lookEvery = time.Second
+
+// follow reads the file again when it changes, until the function that it returns is
+// called, which waits for the end.
+func (t *tokenWatch) follow(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			now, _ := os.Stat(t.path)
+			if changed := !sameFile(t.last, now); changed || t.failed.Load() != nil {
+				t.read(changed)
+				t.last = now
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
+
+func sameFile(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// read takes the tokens of the file, unless it has a fault.
+func (t *tokenWatch) read(changed bool) {
+	next, err := readTokenFile(t.path)
+	if err != nil {
+		if changed { // a file that stays bad is told once
+			now := time.Now()
+			t.failed.Store(&now)
+			t.log.Error("the token file cannot be used: the tokens before it are taken", "file", t.path, "error", err.Error())
+		}
+		return
+	}
+	t.tokens.Set(next)
+	t.failed.Store(nil)
+	t.log.Info("tokens read again", "file", t.path, "tokens", next.Count())
+}
+
+// warning is what /readyz says, which anyone may read: the log has the reasons.
+func (t *tokenWatch) warning() string {
+	at := t.failed.Load()
+	if at == nil {
+		return ""
+	}
+	return fmt.Sprintf("the token file that came at %s cannot be used; the tokens before it are taken, and the log says why", at.UTC().Format(time.RFC3339))
+}
+
+// warnings joins what /readyz says.
+func warnings(all ...func() string) func() string {
+	return func() string {
+		var text string
+		for _, w := range all {
+			if w == nil {
+				continue
+			}
+			if s := w(); s != "" && text != "" {
+				text += "; " + s
+			} else {
+				text += s
+			}
+		}
+		return text
+	}
+}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+)
+
+// defaultInstructions is what a model is told of the server when nobody wrote more.
+const defaultInstructions = `This server is a gateway to tools of several origins. A tool named a__b is the tool b of the MCP server a.
+Arguments are checked against the tool's input schema: when a call fails, its text lists each fault; mend the arguments and call again.
+A call may be refused by a policy: its text names the rule and the limit. Do not repeat a refused call unchanged.`
+
+// settleInstructions is how long the first answer to a client waits for the only
+// server behind this one to say something of itself.
+const settleInstructions = 2 * time.Second
+
+// instruct puts the instructions into the answer that opens a conversation (MCP
+// specification, lifecycle, and server/discover of 2026-07-28).
+func (s *Server) instruct(ctx context.Context, res sdk.Result) {
+	switch r := res.(type) {
+	case *sdk.InitializeResult:
+		r.Instructions = s.instructions(ctx)
+	case *sdk.DiscoverResult:
+		r.Instructions = s.instructions(ctx)
+	}
+}
+
+// instructions are those of the options; else those of the only server that is served,
+// when nothing else is; else the default.
+func (s *Server) instructions(ctx context.Context) string {
+	if s.opts.Instructions != "" {
+		return s.opts.Instructions
+	}
+	only, ok := s.only()
+	if ok && !only.Ready && only.LastSeen.IsZero() {
+		ctx, cancel := context.WithTimeout(ctx, settleInstructions)
+		defer cancel()
+		s.catalog.Settle(ctx)
+		only, ok = s.only()
+	}
+	if ok && only.Instructions != "" {
+		return only.Instructions
+	}
+	return defaultInstructions
+}
+
+// only returns the server that everything served is of, if there is one.
+func (s *Server) only() (mcp.ServerState, bool) {
+	lib, ok := s.catalog.(Library)
+	if !ok {
+		return mcp.ServerState{}, false
+	}
+	servers := lib.Servers()
+	if len(servers) != 1 || servers[0].Key.Kind != v1.KindMCPServer {
+		return mcp.ServerState{}, false
+	}
+	for _, o := range s.set.Load().byName {
+		t := o.Tool
+		if t.Spec.MCP == nil || t.Spec.MCP.Server != servers[0].Key.Name || t.Namespace() != servers[0].Key.Namespace {
+			return mcp.ServerState{}, false
+		}
+	}
+	return servers[0].ServerState, true
+}
