@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/agent"
+	"toolctl.dev/toolctl/pkg/agent/scripted"
+	"toolctl.dev/toolctl/pkg/manifest"
+)
+
+// modelOptions are what a provider may need of the command line.
+type modelOptions struct {
+	// env looks a variable up, such as OPENAI_API_KEY.
+	env func(string) (string, bool)
+	// script is the file of a scripted model.
+	script string
+}
+
+// modelProviders are the APIs of models, by the names that spec.provider of a Prompt and
+// --provider take. This is the one list of them.
+func modelProviders() map[string]func(modelOptions) (agent.Model, error) {
+	return map[string]func(modelOptions) (agent.Model, error){
+		scripted.Provider: newScripted,
+	}
+}
+
+// newModel makes the model of a provider.
+func newModel(provider string, o modelOptions) (agent.Model, error) {
+	all := modelProviders()
+	if make := all[provider]; make != nil {
+		return make(o)
+	}
+	var names []string
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	msg := "unknown provider " + quoted(provider) + ": expected one of " + strings.Join(names, ", ")
+	if near := v1.Nearest(provider, names); near != "" {
+		msg += "; did you mean " + quoted(near) + "?"
+	}
+	return nil, usagef("%s", msg)
+}
+
+// maxScriptBytes bounds the file of a scripted model.
+const maxScriptBytes = 10 << 20
+
+func newScripted(o modelOptions) (agent.Model, error) {
+	if o.script == "" {
+		return nil, usagef("provider scripted needs --script FILE, a list of what the model says")
+	}
+	info, err := os.Stat(o.script)
+	if err == nil && info.Size() > maxScriptBytes {
+		return nil, usagef("%s: a script of over %d bytes", o.script, maxScriptBytes)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(o.script)
+	}
+	if err != nil {
+		return nil, usagef("%s: %w", o.script, plainError(err))
+	}
+	raw, faults := manifest.ToJSON(o.script, data)
+	if len(faults) == 0 {
+		var replies []v1.ModelReply
+		if replies, faults = scripted.Parse(raw); len(faults) == 0 {
+			return scripted.New(replies, scripted.Options{}), nil
+		}
+	}
+	for i := range faults {
+		if faults[i].Source.IsZero() {
+			faults[i].Source = v1.Source{File: o.script}
+		}
+	}
+	return nil, v1.NewValidationError(v1.ManifestInvalid, "", faults)
+}

@@ -1,0 +1,31 @@
+package agent
+
+import "fmt"
+
+// ModelError says that the API of a model refused a request, or failed. It holds no
+// secret, and its texts are bounded.
+type ModelError struct {
+	// Provider is the provider's name, such as "openai".
+	Provider string
+	// Status is the HTTP status; 0 when the error came inside a stream.
+	Status int
+	// Type is the provider's word for the kind of error, such as "rate_limit_error".
+	// Empty when the provider gave none.
+	Type string
+	// Message is what the provider said, and what to do where that is known.
+	Message string
+}
+
+// Error returns "provider: message (status, type)".
+func (e *ModelError) Error() string {
+	s := e.Message
+	switch {
+	case e.Status != 0 && e.Type != "":
+		s += fmt.Sprintf(" (status %d, %s)", e.Status, e.Type)
+	case e.Status != 0:
+		s += fmt.Sprintf(" (status %d)", e.Status)
+	case e.Type != "":
+		s += fmt.Sprintf(" (%s)", e.Type)
+	}
+	return e.Provider + ": " + s
+}

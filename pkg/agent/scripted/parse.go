@@ -1,0 +1,64 @@
+package scripted
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Parse reads a script that was turned into JSON: a list of replies, or an object whose
+// member replies is that list. Paths of faults start at the script's root.
+func Parse(raw json.RawMessage) ([]v1.ModelReply, []v1.Fault) {
+	base := ""
+	if v1.JSONKind(raw) == "object" {
+		var file map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &file); err != nil {
+			return nil, []v1.Fault{{Expected: "a script", Got: "no JSON", Message: err.Error()}}
+		}
+		for key := range file {
+			if key != "replies" {
+				return nil, []v1.Fault{{Path: v1.Pointer("", key), Expected: "replies", Got: key, Message: fmt.Sprintf("unknown field %q: expected replies", key)}}
+			}
+		}
+		raw, base = file["replies"], "/replies"
+	}
+	if kind := v1.JSONKind(raw); kind != "array" {
+		return nil, []v1.Fault{{Path: base, Expected: "a list of replies", Got: kind, Message: "expected a list of replies with text or tool_calls, got " + kind}}
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return nil, []v1.Fault{{Path: base, Expected: "a list of replies", Got: "no JSON", Message: err.Error()}}
+	}
+	replies := make([]v1.ModelReply, len(items))
+	var faults []v1.Fault
+	for i, item := range items {
+		dec := json.NewDecoder(bytes.NewReader(item))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&replies[i]); err != nil {
+			faults = append(faults, v1.Fault{Path: fmt.Sprintf("%s/%d", base, i), Expected: "a reply", Got: v1.JSONKind(item),
+				Message: fmt.Sprintf("reply %d: %s; a reply has text, tool_calls, stop, error and sees", i+1, strings.TrimPrefix(err.Error(), "json: "))})
+		}
+	}
+	if faults != nil {
+		return nil, faults
+	}
+	return replies, check(base, replies)
+}
+
+// check holds the replies to the rules that those of a Scenario are held to.
+func check(base string, replies []v1.ModelReply) []v1.Fault {
+	s := v1.NewObject(v1.KindScenario).(*v1.Scenario)
+	s.Metadata.Name, s.Spec.Turns = "script", []v1.Turn{{Model: replies}}
+	const at = "/spec/turns/0/model"
+	var faults []v1.Fault
+	for _, f := range s.Validate() {
+		if path, ok := strings.CutPrefix(f.Path, at); ok {
+			f.Path = base + path
+			faults = append(faults, f)
+		}
+	}
+	return faults
+}

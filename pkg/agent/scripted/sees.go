@@ -1,0 +1,103 @@
+package scripted
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/agent"
+)
+
+// MismatchError says that a request is not what the script expects it to be.
+type MismatchError struct {
+	// Reply is the number of the reply whose sees does not hold, from 1.
+	Reply int
+	// Field is the member of sees: tools, tool_choice, contains or lacks; Index is the
+	// text of the last two, from 0.
+	Field string
+	Index int
+	// Expected and Got say the difference.
+	Expected, Got string
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("reply %d of the script: sees.%s: expected %s, got %s", e.Reply, e.Field, e.Expected, e.Got)
+}
+
+// ResultErrorType is the type of the error in a result.
+func (e *MismatchError) ResultErrorType() string { return "script_mismatch" }
+
+// sees compares a request with what a reply must be shown.
+func sees(want *v1.ModelSees, req agent.Request) *MismatchError {
+	if want == nil {
+		return nil
+	}
+	if want.Tools != nil {
+		offered := make([]string, len(req.Tools))
+		for i, t := range req.Tools {
+			offered[i] = t.Name
+		}
+		expected := slices.Sorted(slices.Values(want.Tools))
+		if !slices.Equal(expected, offered) {
+			return &MismatchError{Field: "tools", Expected: listed(expected), Got: listed(offered)}
+		}
+	}
+	choice := req.ToolChoice
+	if choice == "" {
+		choice = v1.ToolChoiceAuto
+	}
+	if want.ToolChoice != "" && want.ToolChoice != choice {
+		return &MismatchError{Field: "tool_choice", Expected: want.ToolChoice, Got: choice}
+	}
+	if len(want.Contains)+len(want.Lacks) == 0 {
+		return nil
+	}
+	shown := news(req)
+	for i, text := range want.Contains {
+		if !strings.Contains(shown, text) {
+			return &MismatchError{Field: "contains", Index: i, Expected: fmt.Sprintf("a text with %q", text), Got: clip(shown)}
+		}
+	}
+	for i, text := range want.Lacks {
+		if strings.Contains(shown, text) {
+			return &MismatchError{Field: "lacks", Index: i, Expected: fmt.Sprintf("a text without %q", text), Got: clip(shown)}
+		}
+	}
+	return nil
+}
+
+// news is what was said since the model's last message, before its first one the
+// system message too.
+func news(req agent.Request) string {
+	first := 0
+	for i, m := range req.Messages {
+		if m.Role == agent.RoleAssistant {
+			first = i + 1
+		}
+	}
+	var said []string
+	if first == 0 && req.System != "" {
+		said = append(said, req.System)
+	}
+	for _, m := range req.Messages[first:] {
+		said = append(said, m.Text)
+	}
+	return strings.Join(said, "\n")
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "no tools"
+	}
+	return strings.Join(names, ", ")
+}
+
+// clip bounds what a message shows of a text.
+func clip(s string) string {
+	const limit = 2000
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}
