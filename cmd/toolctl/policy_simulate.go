@@ -109,8 +109,9 @@ func (a *app) auditRecords(ctx context.Context, from string, since time.Duration
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	for {
-		var rec v1.AuditRecord
-		err := dec.Decode(&rec)
+		var line auditLine // what 'audit export' writes, and a record alone
+		err := dec.Decode(&line)
+		rec := line.AuditRecord
 		if errors.Is(err, io.EOF) {
 			return records, nil
 		}

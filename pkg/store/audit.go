@@ -147,8 +147,8 @@ func auditHead(ctx context.Context, c *sql.Conn) (head auditHash, err error) {
 type AuditFilter struct {
 	// Since keeps lines of that time and later.
 	Since time.Time
-	// Tool, Session, Status and Principal keep the lines that have them; "" keeps all.
-	Tool, Session, Status, Principal string
+	// Namespace, Tool, Session, Status and Principal keep the lines that have them; "" keeps all.
+	Namespace, Tool, Session, Status, Principal string
 	// Limit is the most lines to return, the newest ones; 0 returns all.
 	Limit int
 }
@@ -163,6 +163,10 @@ func (f AuditFilter) where() (string, []any) {
 		if f.value != "" {
 			where, args = append(where, f.column+" = ?"), append(args, f.value)
 		}
+	}
+	if f.Namespace != "" {
+		where = append(where, "CASE WHEN json_valid(CAST(record AS TEXT)) THEN json_extract(CAST(record AS TEXT), '$.namespace') END = ?")
+		args = append(args, f.Namespace)
 	}
 	return strings.Join(where, " AND "), args
 }

@@ -49,6 +49,10 @@ func TestAudit(t *testing.T) {
 		{"session", store.AuditFilter{Session: "t"}, []int{1, 2, 4, 5}},
 		{"status", store.AuditFilter{Status: v1.StatusFailed}, []int{3, 4, 5}},
 		{"together", store.AuditFilter{Tool: "pay", Session: "t", Since: start, Limit: 1}, []int{5}},
+		{"namespace", store.AuditFilter{Namespace: "default", Limit: 2}, []int{4, 5}},
+		{"another namespace", store.AuditFilter{Namespace: "other"}, nil},
+		{"principal", store.AuditFilter{Principal: "me", Limit: 1}, []int{5}},
+		{"another principal", store.AuditFilter{Principal: "you"}, nil},
 		{"none", store.AuditFilter{Tool: "p%"}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

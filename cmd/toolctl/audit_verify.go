@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newAuditVerifyCmd(a *app) *cobra.Command {
+	var head string
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check that no line of the audit was changed, removed or moved",
+		Long: `Check the chain of the audit from its first line to the last, and name the first
+line that was changed, removed, added or moved. The exit code is 1 when there is one.
+
+The chain has no secret: who can write the store can cut off its end or make all of
+it anew. So note the head that this command and 'toolctl audit list' print in another
+place, and give it with --head: it must still be the hash of a line.
+
+Output formats (-o): text, json, yaml.`,
+		Example: `  toolctl audit verify
+  toolctl audit verify --head 0d3f...`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			format, err := a.format("text", "json", "yaml")
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("head") && !isHash(head) {
+				return usagef("--head %q: expected the 64 hexadecimal digits that 'toolctl audit verify' prints", head)
+			}
+			s, err := a.openAudit(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer a.closing(s)
+			check, err := s.VerifyAudit(cmd.Context(), head)
+			if err != nil {
+				return err
+			}
+			switch {
+			case format == "json":
+				err = printJSON(a.out, check)
+			case format == "yaml":
+				err = printYAML(a.out, check)
+			case check.Broken == nil:
+				text := count(int(check.Lines), "line")
+				if check.Unchained > 0 {
+					text += fmt.Sprintf(" and %d older than the chain", check.Unchained)
+				}
+				_, err = fmt.Fprintf(a.out, "%s: whole, head %s\n", text, check.Head)
+			}
+			if err == nil && check.Broken != nil {
+				err = statusError{exitFailed, "the audit is broken: " + check.Broken.Error()}
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&head, "head", "", "hash that was printed earlier and must still be that of a line")
+	return cmd
+}
+
+// isHash reports whether text is a SHA-256 in hexadecimal.
+func isHash(text string) bool {
+	for _, r := range text {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'f') && (r < 'A' || r > 'F') {
+			return false
+		}
+	}
+	return len(text) == 64
+}
