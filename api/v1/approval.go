@@ -89,8 +89,8 @@ type PendingCall struct {
 	// the JSON so that no list shows them.
 	EditedArgs json.RawMessage `json:"-"`
 	Redact     []string        `json:"-"`
-	// Key is equal for calls of the same caller, tool and arguments.
-	Key string `json:"-"`
+	// Subject is equal for calls of the same tool with the same arguments.
+	Subject string `json:"-"`
 }
 
 // StateAt returns the state at a time.
@@ -166,4 +166,32 @@ func by(who string) string {
 		return ""
 	}
 	return " by " + who
+}
+
+// Bounds of the calls that wait for approval.
+const (
+	// MaxPendingCalls is how many calls may wait at once.
+	MaxPendingCalls = 1000
+	// MaxPendingCallsPerSession is how many calls of one principal and session may wait at once.
+	MaxPendingCallsPerSession = 50
+	// MaxPendingArgs is the most bytes that the arguments of such a call may have: more than
+	// anybody reads before deciding.
+	MaxPendingArgs = 64 << 10
+)
+
+// ErrPendingFull says that as many calls wait for approval as may.
+var ErrPendingFull = fmt.Errorf("too many calls wait for approval: at most %d of one session and %d in all", MaxPendingCallsPerSession, MaxPendingCalls)
+
+// Repeats reports whether p asks for the same as a call that was kept: by the same
+// principal, the same tool with the same arguments. A call that names the one it
+// repeats may come in another session; else one without a principal may not, since
+// nobody knows that its caller is the same.
+func (p *PendingCall) Repeats(kept *PendingCall, name string) bool {
+	if p.Principal != kept.Principal || p.Subject != kept.Subject {
+		return false
+	}
+	if name != "" {
+		return kept.ID == name
+	}
+	return p.Principal != "" || p.Session == kept.Session
 }

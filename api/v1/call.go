@@ -49,6 +49,10 @@ type Result struct {
 	Content json.RawMessage `json:"content,omitempty"`
 	// Parts holds text, images, audio and resources beside Content.
 	Parts []Part `json:"parts,omitempty"`
+	// Structured says that Content came as the structuredContent of an MCP server.
+	Structured bool `json:"-"`
+	// Meta is the MCP _meta object of the result, as it came.
+	Meta json.RawMessage `json:"_meta,omitempty"`
 	// Error is set when Status is "failed".
 	Error *ResultError `json:"error,omitempty"`
 	// Pending is set when Status is "pending".
@@ -150,6 +154,8 @@ type Part struct {
 	Size *int64 `json:"size,omitempty"`
 	// Resource is an embedded resource.
 	Resource *ResourceContents `json:"resource,omitempty"`
+	// Icons are the MCP icons of a resource link, as they came.
+	Icons json.RawMessage `json:"icons,omitempty"`
 	// Annotations are the MCP annotations of the part, as they came.
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 	// Meta is the MCP _meta object of the part, as it came.
@@ -189,6 +195,8 @@ type ResourceContents struct {
 	Text string `json:"text,omitempty"`
 	// Blob is the content of a binary resource, base64.
 	Blob string `json:"blob,omitempty"`
+	// Meta is the MCP _meta object of the contents, as it came.
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // Executor does the work of one executor kind. Execute may be called by many

@@ -22,8 +22,12 @@ import (
 // Execute carries out one call. The result is filled whether or not the call
 // succeeds; the error is one of the typed errors of api/v1, or the error of ctx.
 //
-// The order is fixed: lookup, coerce, validate the arguments, policy, execute,
-// validate the result, redact, audit.
+// The order is fixed: lookup, coerce, validate the arguments, policy, approval,
+// execute, validate the result, redact, audit.
+//
+// A call that needs approval is decided at once when ctx has a [v1.Asker] that can
+// ask. Else it goes on when it was approved since it was made before, and each
+// approval lets one call through; a call that nobody has decided on ends pending.
 func (r *Registry) Execute(ctx context.Context, call v1.Call) (v1.Result, error) {
 	c := r.begin(call)
 	r.admit(ctx, c)
@@ -39,8 +43,10 @@ type call struct {
 	tool  *tool
 	args  json.RawMessage // as they will be executed
 	admit policy.Admission
-	res   v1.Result
-	err   error
+	// approval is what a person decided on the call; nil when nobody did.
+	approval *v1.ApprovalRecord
+	res      v1.Result
+	err      error
 }
 
 func (r *Registry) begin(in v1.Call) *call {
@@ -52,7 +58,7 @@ func (r *Registry) begin(in v1.Call) *call {
 }
 
 // admit looks the tool up, checks the arguments and asks the policies. After it,
-// either c.err is set or the call may run.
+// either c.err is set, or the call is pending, or it may run.
 func (r *Registry) admit(ctx context.Context, c *call) {
 	if c.tool, c.err = r.snap.Load().lookup(c.Namespace, c.Tool); c.err != nil {
 		return
@@ -74,6 +80,9 @@ func (r *Registry) admit(ctx context.Context, c *call) {
 	c.admit, c.err = policy.Over(ctx, t.chain).Admit(ctx, r.opts.Counters, policy.Request{
 		Session: c.Session, Turn: c.Turn, Principal: c.Principal, Now: c.began,
 	})
+	if c.admit.Approval != nil {
+		r.approve(ctx, c)
+	}
 }
 
 // checkArgs mends and validates the arguments.
@@ -148,7 +157,7 @@ func under(h *v1.Header, path string, faults []v1.Fault) []v1.Fault {
 
 // run executes an admitted call and checks what comes back.
 func (r *Registry) run(ctx context.Context, c *call) {
-	if c.err != nil {
+	if c.err != nil || c.res.Status == v1.StatusPending {
 		r.audit(ctx, c)
 		return
 	}
@@ -170,8 +179,9 @@ func (r *Registry) run(ctx context.Context, c *call) {
 		c.release(ctx)
 	}
 	if rules := t.redact; len(rules) > 0 {
-		c.res.Content = redact.JSON(c.res.Content, rules)
+		c.res.Content, c.res.Meta = redact.JSON(c.res.Content, rules), redact.JSON(c.res.Meta, rules)
 		for i, p := range c.res.Parts {
+			c.res.Parts[i].Meta = redact.JSON(p.Meta, rules)
 			if p.Type == v1.PartText && json.Valid([]byte(p.Text)) {
 				c.res.Parts[i].Text = string(redact.JSON(json.RawMessage(p.Text), rules))
 			}
@@ -294,7 +304,7 @@ func (c *call) finish() (v1.Result, error) {
 			res.Content, res.Parts = nil, nil // nothing that broke its schema is passed on
 		}
 	}
-	res.Policy = c.decision()
+	res.Policy, res.Budgets = c.decision(), c.admit.Budgets
 	res.DurationMS = c.milliseconds()
 	return *res, c.err
 }
@@ -318,7 +328,7 @@ func (r *Registry) audit(ctx context.Context, c *call) {
 	}
 	line := v1.AuditRecord{
 		Time: c.began.UTC(), CallID: c.ID, Principal: c.Principal, Session: c.Session, Turn: c.Turn,
-		Tool: c.Tool, Namespace: c.Namespace, Policy: c.decision(), Status: c.res.Status, Effects: c.res.Effects, DurationMS: c.milliseconds(),
+		Tool: c.Tool, Namespace: c.Namespace, Policy: c.decision(), Approval: c.approval, Status: c.res.Status, Effects: c.res.Effects, DurationMS: c.milliseconds(),
 	}
 	if line.CallID == "" {
 		line.CallID = rand.Text()

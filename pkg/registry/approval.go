@@ -1,0 +1,200 @@
+package registry
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// Approvals keeps the calls that wait for approval and what was decided on them.
+// Its methods may be called by many goroutines at once, and each is one step to
+// the others.
+type Approvals interface {
+	// TakeApproval returns what is kept of the call that p repeats, by the rules of
+	// [v1.PendingCall.Repeats]; the newest, when there are several. One that was used, or
+	// has expired at the time p.Created, is not there. What is approved is used up by this,
+	// and returned as approved.
+	//
+	// When nothing is there, p itself is kept and returned, or the error is
+	// [v1.ErrPendingFull]; with a name it is a [v1.NotFoundError].
+	TakeApproval(ctx context.Context, p v1.PendingCall, name string) (v1.PendingCall, error)
+}
+
+// approve lets an admitted call go on that a person has approved. Every other one
+// fails or is left pending, and gives back what it reserved.
+func (r *Registry) approve(ctx context.Context, c *call) {
+	if c.err = r.decide(ctx, c); c.err != nil || c.res.Status == v1.StatusPending {
+		c.release(ctx)
+	}
+}
+
+func (r *Registry) decide(ctx context.Context, c *call) error {
+	need := c.admit.Approval
+	if len(c.args) > v1.MaxPendingArgs {
+		return c.refuse(fmt.Sprintf("its arguments have %d bytes; those of a call that a person approves may have %d", len(c.args), v1.MaxPendingArgs))
+	}
+	p := c.pending()
+	ask := v1.AskerOf(ctx)
+	if ask != nil && c.Approval == "" {
+		d, ok, err := ask(ctx, *c.info(&p))
+		if err != nil {
+			c.admit.Decision = v1.PolicyDecision{Decision: v1.DecisionPending, Rule: need.Rule, Policy: need.Policy}
+			return err
+		}
+		if ok {
+			d.By, d.Reason = clip(d.By), clip(d.Reason)
+			now := r.opts.Now()
+			p.Expires = now.Add(need.Timeout) // to ask took its time
+			if err := p.Decide(d, now); err != nil {
+				return err
+			}
+			return r.settle(ctx, c, &p)
+		}
+	}
+	p, err := r.opts.Approvals.TakeApproval(ctx, p, c.Approval)
+	var missing *v1.NotFoundError
+	switch {
+	case errors.As(err, &missing):
+		return c.refuse(fmt.Sprintf("approval %q is not there for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask anew", clip(c.Approval)))
+	case errors.Is(err, v1.ErrPendingFull):
+		return c.refuse(err.Error() + "; 'toolctl approvals list' shows them")
+	case err != nil:
+		c.admit.Decision = v1.PolicyDecision{Decision: v1.DecisionDeny, Rule: need.Rule, Policy: need.Policy}
+		return fmt.Errorf("tool %q: refused, because the approvals could not be read: %w", c.tool.spec.Metadata.Name, err)
+	}
+	return r.settle(ctx, c, &p)
+}
+
+// settle does what was decided on the call.
+func (r *Registry) settle(ctx context.Context, c *call, p *v1.PendingCall) error {
+	need := c.admit.Approval
+	c.approval = p.Record()
+	switch p.State {
+	case v1.ApprovalApproved:
+		if c.admit.Decision.Decision == v1.DecisionAllow {
+			c.admit.Decision.Rule, c.admit.Decision.Policy = need.Rule, need.Policy
+		}
+		if p.EditedArgs == nil {
+			return nil
+		}
+		var err error
+		if c.args, err = unmask(p.EditedArgs, c.args, c.tool.redact); err != nil {
+			return v1.NewValidationError(v1.ArgsInvalid, c.tool.spec.Metadata.Name, []v1.Fault{{Message: "the edited arguments: " + err.Error()}})
+		}
+		return r.checkArgs(ctx, c)
+	case v1.ApprovalDenied:
+		text := "denied"
+		if p.By != "" {
+			text += " by " + p.By
+		}
+		if p.Reason != "" {
+			text += ": " + p.Reason
+		}
+		return c.refuse(text)
+	}
+	c.admit.Decision = v1.PolicyDecision{Decision: v1.DecisionPending, Rule: need.Rule, Policy: need.Policy}
+	c.res.Status, c.res.Pending = v1.StatusPending, c.info(p)
+	return nil
+}
+
+// refuse makes the call one that its approval rule refuses.
+func (c *call) refuse(message string) error {
+	need := c.admit.Approval
+	c.admit.Decision = v1.PolicyDecision{Decision: v1.DecisionDeny, Rule: need.Rule, Policy: need.Policy}
+	return need.Refusal(message)
+}
+
+// pending is the call as it waits for approval.
+func (c *call) pending() v1.PendingCall {
+	need, spec := c.admit.Approval, c.tool.spec
+	sum := sha256.Sum256(c.args)
+	p := v1.PendingCall{
+		ID: strings.ToLower(rand.Text()[:10]), State: v1.ApprovalPending, Tool: spec.Metadata.Name, Namespace: spec.Namespace(),
+		Policy: need.Policy, Rule: need.Rule, Principal: c.Principal, Session: c.Session, Turn: c.Turn,
+		Args: redact.JSON(c.args, c.tool.redact), ArgsHash: hex.EncodeToString(sum[:]), Redact: c.tool.redact,
+		Created: c.began, Expires: c.began.Add(need.Timeout),
+	}
+	p.Subject = c.tool.fullName() + " " + p.ArgsHash
+	return p
+}
+
+func (c *call) info(p *v1.PendingCall) *v1.PendingToolInfo {
+	expires := p.Expires.UTC()
+	return &v1.PendingToolInfo{
+		Reason: v1.ReasonApproval, Message: fmt.Sprintf("tool %q needs approval by policy %q", p.Tool, p.Policy), ToolName: p.Tool,
+		Args: p.Args, ExpiresAt: &expires, Metadata: map[string]any{"policy": p.Policy, "rule": p.Rule}, ID: p.ID,
+	}
+}
+
+// unmask puts the caller's own values where edited arguments still hold the mask that
+// stood in their place when they were shown.
+func unmask(edited, own json.RawMessage, rules []string) (json.RawMessage, error) {
+	e, err := validate.Decode(edited)
+	if err != nil {
+		return nil, err
+	}
+	o, err := validate.Decode(own)
+	if err != nil {
+		return nil, err
+	}
+	if e, err = unmaskValue(e, o, true, "", rules); err != nil {
+		return nil, err
+	}
+	return encode(e)
+}
+
+func unmaskValue(edited, own any, has bool, path string, rules []string) (any, error) {
+	switch e := edited.(type) {
+	case string:
+		if e != redact.Mask || !redact.Covers(rules, path) {
+			return edited, nil
+		}
+		if !has {
+			return nil, fmt.Errorf("%s: %s stands for a value that the call does not have", path, redact.Mask)
+		}
+		return own, nil
+	case map[string]any:
+		o, _ := own.(map[string]any)
+		for k, v := range e {
+			was, has := o[k]
+			v, err := unmaskValue(v, was, has, v1.Pointer(path, k), rules)
+			if err != nil {
+				return nil, err
+			}
+			e[k] = v
+		}
+	case []any:
+		o, _ := own.([]any)
+		for i, v := range e {
+			var was any
+			if i < len(o) {
+				was = o[i]
+			}
+			v, err := unmaskValue(v, was, i < len(o), v1.Pointer(path, strconv.Itoa(i)), rules)
+			if err != nil {
+				return nil, err
+			}
+			e[i] = v
+		}
+	}
+	return edited, nil
+}
+
+// clip bounds what a person or a client writes about a decision.
+func clip(s string) string {
+	const most = 500
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,376 @@
+package registry_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// approving is a registry whose pay tool needs approval, and what its calls left.
+type approving struct {
+	*registry.Registry
+	kept     *registry.MemoryApprovals
+	counters *policy.Memory
+	ran      []string // the arguments of the calls that ran
+	lines    []v1.AuditRecord
+	now      time.Time
+}
+
+func (a *approving) AppendAudit(_ context.Context, line v1.AuditRecord) error {
+	a.lines = append(a.lines, line)
+	return nil
+}
+
+func newApproving(t *testing.T, spec v1.ToolPolicySpec, edit ...func(*v1.Tool)) *approving {
+	t.Helper()
+	a := &approving{kept: new(registry.MemoryApprovals), counters: policy.NewMemory(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	executor := mock{name: "mock", fn: func(_ context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {
+		a.ran = append(a.ran, string(args))
+		return v1.Result{Content: json.RawMessage(`{"ok":true}`), Attempts: 1}, nil
+	}}
+	a.Registry = newRegistry(t, registry.Options{
+		Executors: []registry.Executor{executor}, Counters: a.counters, Approvals: a.kept, Audit: a, Now: func() time.Time { return a.now },
+	}, newTool("pay", edit...), newTool("get"), newPolicy("careful", spec))
+	return a
+}
+
+func limitOf(n int64) *int64 { return &n }
+
+var needsApproval = v1.ToolPolicySpec{RequireApproval: []string{"pay"}, MaxTotalToolCalls: limitOf(2)}
+
+func pay(session, city string) v1.Call {
+	return v1.Call{Tool: "pay", Session: session, Args: json.RawMessage(`{"city":"` + city + `"}`)}
+}
+
+// outcome says in a word or two how a call ended.
+func outcome(res v1.Result, err error) string {
+	s := res.Status
+	if res.Policy != nil {
+		s += " " + res.Policy.Decision + " " + res.Policy.Rule
+	}
+	if err != nil {
+		s += ": " + err.Error()
+	}
+	return strings.TrimSpace(s)
+}
+
+const (
+	isPending  = "pending pending require_approval"
+	isApproved = "complete allow require_approval"
+	refusedBy  = `failed deny require_approval: tool "pay": refused by policy "careful", rule require_approval: `
+)
+
+func TestApproval(t *testing.T) {
+	ask := func(d v1.Decision, ok bool, err error) context.Context {
+		return v1.WithAsker(context.Background(), func(context.Context, v1.PendingToolInfo) (v1.Decision, bool, error) { return d, ok, err })
+	}
+	bg := context.Background()
+	type step struct {
+		name   string
+		ctx    context.Context
+		call   v1.Call
+		byID   string // the session whose pending call the call names
+		decide *v1.Decision
+		of     string // the session of the pending call that is decided on; "" is s
+		after  time.Duration
+		want   string
+	}
+	const long = time.Hour
+	yes, no := &v1.Decision{Approved: true, By: "ann"}, &v1.Decision{By: "ann", Reason: "too dear"}
+	for _, tt := range []struct {
+		name  string
+		spec  *v1.ToolPolicySpec
+		edit  func(*v1.Tool)
+		steps []step
+		ran   string
+	}{
+		{name: "approved, once", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{name: "again while it waits", call: pay("s", "Oslo"), want: isPending},
+			{decide: yes, call: pay("s", "Oslo"), want: isApproved},
+			{name: "a second time", call: pay("s", "Oslo"), want: isPending},
+		}, ran: `{"city":"Oslo"}`},
+		{name: "other arguments", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{decide: yes, call: pay("s", "Rome"), want: isPending},
+			{call: pay("s", "Oslo"), want: isApproved},
+		}, ran: `{"city":"Oslo"}`},
+		{name: "another session of nobody", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{decide: yes, call: pay("r", "Oslo"), want: isPending},
+		}},
+		{name: "another session of one principal", steps: []step{
+			{call: v1.Call{Tool: "pay", Principal: "bob", Session: "s", Args: json.RawMessage(`{"city":"Oslo"}`)}, want: isPending},
+			{decide: yes, call: v1.Call{Tool: "pay", Principal: "bob", Session: "r", Args: json.RawMessage(`{"city":"Oslo"}`)}, want: isApproved},
+		}, ran: `{"city":"Oslo"}`},
+		{name: "another principal", steps: []step{
+			{call: v1.Call{Tool: "pay", Principal: "bob", Session: "s", Args: json.RawMessage(`{"city":"Oslo"}`)}, want: isPending},
+			{decide: yes, call: v1.Call{Tool: "pay", Principal: "eve", Session: "s", Args: json.RawMessage(`{"city":"Oslo"}`)}, want: isPending},
+		}},
+		{name: "by its name in another session", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{decide: yes, byID: "s", call: pay("r", "Oslo"), want: isApproved},
+			{byID: "s", call: pay("r", "Oslo"), want: refusedBy + `approval "ID" is not there for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask anew`},
+		}, ran: `{"city":"Oslo"}`},
+		{name: "by its name with other arguments", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{decide: yes, byID: "s", call: pay("s", "Rome"), want: refusedBy + `approval "ID" is not there for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask anew`},
+		}},
+		{name: "by its name while it waits", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{byID: "s", call: pay("s", "Oslo"), want: isPending},
+		}},
+		{name: "denied", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{decide: no, call: pay("s", "Oslo"), want: refusedBy + "denied by ann: too dear"},
+			{name: "again", call: pay("s", "Oslo"), want: refusedBy + "denied by ann: too dear"},
+			{name: "in an hour", after: long, call: pay("s", "Oslo"), want: isPending},
+		}},
+		{name: "expired while it waited", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{name: "a new one", after: long, call: pay("s", "Oslo"), want: isPending},
+		}},
+		{name: "a decision holds as long again", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{after: long - time.Second, decide: yes, call: pay("other", "Oslo"), want: isPending},
+			{after: long - time.Second, call: pay("s", "Oslo"), want: isApproved},
+		}, ran: `{"city":"Oslo"}`},
+		{name: "an approval expires", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{decide: yes, call: pay("other", "Oslo"), want: isPending},
+			{after: long, call: pay("s", "Oslo"), want: isPending},
+		}},
+		{name: "edited", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{decide: &v1.Decision{Approved: true, Args: json.RawMessage(`{"city":"Rome","days":"3"}`)}, call: pay("s", "Oslo"), want: isApproved},
+		}, ran: `{"city":"Rome","days":3}`},
+		{name: "edited and wrong", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{decide: &v1.Decision{Approved: true, Args: json.RawMessage(`{"days":3}`)}, call: pay("s", "Oslo"), want: `failed allow require_approval: tool "pay": invalid arguments: /city: required property "city" is missing`},
+		}},
+		{name: "edited under a mask", edit: func(t *v1.Tool) { t.Spec.Redact = []string{"city"} }, steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{decide: &v1.Decision{Approved: true, Args: json.RawMessage(`{"city":"[REDACTED]","days":4}`)}, call: pay("s", "Oslo"), want: isApproved},
+		}, ran: `{"city":"Oslo","days":4}`},
+		{name: "a mask of nothing", edit: func(t *v1.Tool) { t.Spec.Redact = []string{"days"} }, steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{decide: &v1.Decision{Approved: true, Args: json.RawMessage(`{"city":"Rome","days":"[REDACTED]"}`)}, call: pay("s", "Oslo"), want: `failed allow require_approval: tool "pay": invalid arguments: the edited arguments: /days: [REDACTED] stands for a value that the call does not have`},
+		}},
+		{name: "a mask where nothing is masked", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{decide: &v1.Decision{Approved: true, Args: json.RawMessage(`{"city":"[REDACTED]"}`)}, call: pay("s", "Oslo"), want: isApproved},
+		}, ran: `{"city":"[REDACTED]"}`},
+		{name: "asked at once: yes", steps: []step{{ctx: ask(*yes, true, nil), call: pay("s", "Oslo"), want: isApproved}}, ran: `{"city":"Oslo"}`},
+		{name: "asked at once: no", steps: []step{
+			{ctx: ask(*no, true, nil), call: pay("s", "Oslo"), want: refusedBy + "denied by ann: too dear"},
+			{name: "and asked again", ctx: ask(*yes, true, nil), call: pay("s", "Oslo"), want: isApproved},
+		}, ran: `{"city":"Oslo"}`},
+		{name: "asked at once: no, by nobody", steps: []step{{ctx: ask(v1.Decision{}, true, nil), call: pay("s", "Oslo"), want: refusedBy + "denied"}}},
+		{name: "asked at once: edited", steps: []step{{ctx: ask(v1.Decision{Approved: true, Args: json.RawMessage(`{"city":"Rome"}`)}, true, nil), call: pay("s", "Oslo"), want: isApproved}}, ran: `{"city":"Rome"}`},
+		{name: "nobody to ask", steps: []step{{ctx: ask(v1.Decision{}, false, nil), call: pay("s", "Oslo"), want: isPending}}},
+		{name: "asking fails", steps: []step{{ctx: ask(v1.Decision{}, false, errors.New("the client is gone")), call: pay("s", "Oslo"), want: "failed pending require_approval: the client is gone"}}},
+		{name: "who names an approval is not asked", steps: []step{
+			{call: pay("s", "Oslo"), want: isPending},
+			{ctx: ask(*no, true, nil), decide: yes, byID: "s", call: pay("s", "Oslo"), want: isApproved},
+		}, ran: `{"city":"Oslo"}`},
+		{name: "wrong arguments ask nobody", steps: []step{{ctx: ask(*yes, true, nil), call: v1.Call{Tool: "pay"}, want: `failed: tool "pay": invalid arguments: /city: required property "city" is missing`}}},
+		{name: "a refusal asks nobody", spec: &v1.ToolPolicySpec{RequireApproval: []string{"*"}, MaxTotalToolCalls: limitOf(0)}, steps: []step{
+			{ctx: ask(*yes, true, nil), call: pay("s", "Oslo"), want: `failed deny max_total_tool_calls: tool "pay": refused by policy "careful", rule max_total_tool_calls: no calls in this session are allowed`},
+		}},
+		{name: "audit lets it through", spec: &v1.ToolPolicySpec{RequireApproval: []string{"*"}, Mode: v1.PolicyAudit}, steps: []step{{call: pay("s", "Oslo"), want: "complete audit require_approval"}}, ran: `{"city":"Oslo"}`},
+		{name: "great arguments", steps: []step{{call: pay("s", strings.Repeat("x", v1.MaxPendingArgs)), want: refusedBy + "its arguments have 65547 bytes; those of a call that a person approves may have 65536"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec, edit := needsApproval, func(*v1.Tool) {}
+			if tt.spec != nil {
+				spec = *tt.spec
+			}
+			if tt.edit != nil {
+				edit = tt.edit
+			}
+			a := newApproving(t, spec, edit)
+			idOf := func(session string) string {
+				for _, c := range a.kept.List() {
+					if c.Session == session {
+						return c.ID
+					}
+				}
+				t.Fatalf("no pending call of session %q", session)
+				return ""
+			}
+			for _, s := range tt.steps {
+				if s.after > 0 {
+					a.now = a.now.Add(s.after)
+				}
+				if s.decide != nil {
+					if _, err := a.kept.Decide(idOf("s"), *s.decide, a.now); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if s.ctx == nil {
+					s.ctx = bg
+				}
+				if s.byID != "" {
+					s.call.Approval = idOf(s.byID)
+				}
+				res, err := a.Execute(s.ctx, s.call)
+				want := s.want
+				if s.call.Approval != "" {
+					want = strings.Replace(want, `"ID"`, fmt.Sprintf("%q", s.call.Approval), 1)
+				}
+				if got := outcome(res, err); got != want {
+					t.Fatalf("%s:\n got %s\nwant %s", s.name, got, want)
+				}
+				if res.Status == v1.StatusPending {
+					p := res.Pending
+					if p == nil || p.ID == "" || p.Reason != v1.ReasonApproval || p.ToolName != "pay" || p.Message != `tool "pay" needs approval by policy "careful"` || p.ExpiresAt == nil || !p.ExpiresAt.After(a.now) {
+						t.Fatalf("%s: pending %+v", s.name, p)
+					}
+				}
+			}
+			if got := strings.Join(a.ran, " "); got != tt.ran {
+				t.Errorf("ran %s, want %s", got, tt.ran)
+			}
+			// Only what ran has used up a budget.
+			key := []v1.Counter{{Key: "default/careful|max_total_tool_calls|session|s"}, {Key: "default/careful|max_total_tool_calls|session|r"}}
+			if used, _ := a.counters.Read(bg, key); spec.MaxTotalToolCalls != nil && used[0]+used[1] != int64(len(a.ran)) {
+				t.Errorf("%v calls are counted, %d ran", used, len(a.ran))
+			}
+		})
+	}
+}
+
+// The id of a waiting call stays while it is repeated, and no list shows a secret.
+func TestApprovalKeepsNoSecret(t *testing.T) {
+	a := newApproving(t, needsApproval, func(t *v1.Tool) { t.Spec.Redact = []string{"/city"} })
+	first, _ := a.Execute(t.Context(), pay("s", "s3cret"))
+	second, _ := a.Execute(t.Context(), pay("s", "s3cret"))
+	if first.Pending.ID != second.Pending.ID || len(a.kept.List()) != 1 {
+		t.Errorf("%v and %v: %d calls wait", first.Pending, second.Pending, len(a.kept.List()))
+	}
+	if _, err := a.kept.Decide(first.Pending.ID, v1.Decision{Approved: true, By: "ann", Args: json.RawMessage(`{"city":"s3cret2"}`)}, a.now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Execute(t.Context(), pay("s", "s3cret")); err != nil {
+		t.Fatal(err)
+	}
+	for what, v := range map[string]any{"results": []v1.Result{first, second}, "list": a.kept.List(), "audit": a.lines} {
+		raw, err := json.Marshal(v)
+		if err != nil || strings.Contains(string(raw), "s3cret") {
+			t.Errorf("%s: %s, %v", what, raw, err)
+		}
+	}
+	last := a.lines[len(a.lines)-1]
+	if r := last.Approval; r == nil || r.Decision != v1.ApprovalApproved || r.By != "ann" || !r.Edited || r.ID != first.Pending.ID || !r.Time.Equal(a.now) {
+		t.Errorf("the audit has %+v", r)
+	}
+	if a.lines[0].Status != v1.StatusPending || a.lines[0].Approval != nil {
+		t.Errorf("the audit has %+v of the call that waited", a.lines[0])
+	}
+}
+
+func TestApprovalBounds(t *testing.T) {
+	a := newApproving(t, v1.ToolPolicySpec{RequireApproval: []string{"*"}})
+	full := refusedBy + "too many calls wait for approval: at most 50 of one session and 1000 in all; 'toolctl approvals list' shows them"
+	for i := range v1.MaxPendingCalls {
+		session := fmt.Sprint("s", i/v1.MaxPendingCallsPerSession)
+		if got := outcome(a.Execute(t.Context(), pay(session, fmt.Sprint(i)))); got != isPending {
+			t.Fatalf("call %d: %s", i, got)
+		}
+		if i == v1.MaxPendingCallsPerSession-1 {
+			if got := outcome(a.Execute(t.Context(), pay(session, "one more"))); got != full {
+				t.Fatalf("one more in a session: %s", got)
+			}
+			if got := outcome(a.Execute(t.Context(), pay(session, "0"))); got != isPending {
+				t.Fatalf("one that waits, again: %s", got)
+			}
+		}
+	}
+	if got := outcome(a.Execute(t.Context(), pay("other", "x"))); got != full {
+		t.Fatalf("one more in all: %s", got)
+	}
+	a.now = a.now.Add(time.Hour)
+	for i := range 600 {
+		if got := outcome(a.Execute(t.Context(), pay(fmt.Sprint("r", i), "x"))); got != isPending {
+			t.Fatalf("after the others expired: %s", got)
+		}
+	}
+	if kept := len(a.kept.List()); kept != 1600 {
+		t.Errorf("%d calls are kept, want 600 that wait and 1000 that expired", kept)
+	}
+	if _, err := a.kept.Decide(a.kept.List()[0].ID, v1.Decision{Approved: true}, a.now); fmt.Sprint(err) != fmt.Sprintf("pending call %q has expired: it must be called again", a.kept.List()[0].ID) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := a.kept.Decide("nothing", v1.Decision{}, a.now); fmt.Sprint(err) != `approval "nothing" not found` {
+		t.Errorf("got %v", err)
+	}
+}
+
+// However many callers repeat an approved call, one of them goes through.
+func TestApprovalIsUsedOnce(t *testing.T) {
+	var ran atomic.Int64
+	approvals := new(registry.MemoryApprovals)
+	reg := newRegistry(t, registry.Options{Approvals: approvals, Executors: []registry.Executor{mock{name: "mock", fn: func(context.Context, *v1.Tool, json.RawMessage) (v1.Result, error) {
+		ran.Add(1)
+		return v1.Result{Content: json.RawMessage(`{}`)}, nil
+	}}}}, newTool("pay"), newPolicy("careful", v1.ToolPolicySpec{RequireApproval: []string{"pay"}}))
+	for round := range 20 {
+		res, err := reg.Execute(t.Context(), pay("s", "Oslo"))
+		if err != nil || res.Pending == nil {
+			t.Fatal(res, err)
+		}
+		if _, err := approvals.Decide(res.Pending.ID, v1.Decision{Approved: true}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		var group sync.WaitGroup
+		for range 16 {
+			group.Go(func() {
+				if _, err := reg.Execute(context.Background(), pay("s", "Oslo")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if got := ran.Load(); got != int64(round+1) {
+			t.Fatalf("round %d: %d calls ran", round, got)
+		}
+		// One of the others waits now: it is decided on, so that the next round begins anew.
+		for _, c := range approvals.List() {
+			if c.State == v1.ApprovalPending {
+				if _, err := approvals.Decide(c.ID, v1.Decision{Approved: true}, time.Now()); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := reg.Execute(t.Context(), pay("s", "Oslo")); err != nil {
+					t.Fatal(err)
+				}
+				ran.Add(-1)
+			}
+		}
+	}
+}
+
+func TestResultBudgets(t *testing.T) {
+	a := newApproving(t, needsApproval)
+	if _, err := a.Execute(t.Context(), v1.Call{Tool: "get", Session: "s", Args: json.RawMessage(`{"city":"Oslo"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	res, _ := a.Execute(t.Context(), pay("s", "Oslo"))
+	want := v1.Budget{Rule: "max_total_tool_calls", Policy: "careful", Limit: 2, Used: 1, Remaining: 1}
+	if len(res.Budgets) != 1 || res.Budgets[0] != want {
+		t.Errorf("pending: %+v, want %+v", res.Budgets, want)
+	}
+	raw, err := json.Marshal(res)
+	if err != nil || strings.Contains(string(raw), "remaining") {
+		t.Errorf("%s, %v", raw, err)
+	}
+}
