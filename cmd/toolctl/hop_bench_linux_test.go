@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -167,7 +166,7 @@ func BenchmarkColdStart(b *testing.B) {
 		fmt.Fprintf(&text, "---\napiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: tool-%d, labels: {team: t%d}}\nspec:\n  description: Looks number %[1]d up\n  input_schema:\n    type: object\n    properties:\n      id: {type: string, minLength: 1, description: The id}\n      limit: {type: integer, minimum: 1, maximum: 100}\n    required: [id]\n  output_schema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}\n  mock_result: {ok: true}\n", i, i%10)
 	}
 	writeFile(b, filepath.Join(many, "tools.yaml"), text.String())
-	writeFile(b, filepath.Join(one, "server.yaml"), fmt.Sprintf("apiVersion: toolctl.dev/v1\nkind: MCPServer\nmetadata: {name: echo}\nspec: {command: %q, tool_names: bare}\n", echoLink(b)))
+	writeFile(b, filepath.Join(one, "server.yaml"), fmt.Sprintf("apiVersion: toolctl.dev/v1\nkind: MCPServer\nmetadata: {name: echo}\nspec: {command: %q, tool_names: bare}\n", linked(b, "echo-stdio")))
 	serve := func(dir string) func() *exec.Cmd {
 		return func() *exec.Cmd { return command(bin, "serve", "-f", dir) }
 	}
@@ -197,20 +196,6 @@ func BenchmarkColdStart(b *testing.B) {
 			}
 		})
 	}
-}
-
-// echoLink is a path by which this test program is the MCP server of echoStdio.
-func echoLink(t testing.TB) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	link := filepath.Join(t.TempDir(), "echo-stdio")
-	if err := os.Symlink(self, link); err != nil {
-		t.Fatal(err)
-	}
-	return link
 }
 
 // firstList starts an MCP server and returns how long it takes to list its tools.

@@ -34,6 +34,20 @@ func again(t testing.TB, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// linked is a path by which this test program is one of the commands of TestMain.
+func linked(t testing.TB, name string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), name)
+	if err := os.Symlink(self, link); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
 // command is a program that ends with this one.
 func command(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)

@@ -13,10 +13,13 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"mcpserver":     mcpServer,    // see mcpserver_test.go
-		"echo-upstream": echoUpstream, // see hop_test.go
-		"echo-stdio":    echoStdio,
-		"plain-proxy":   plainProxy,
+		"mcpserver":         mcpServer,    // see mcpserver_test.go
+		"echo-upstream":     echoUpstream, // see hop_test.go
+		"echo-stdio":        echoStdio,
+		"plain-proxy":       plainProxy,
+		"faulty-stdio":      faultyStdio, // see faulty_test.go
+		"faulty-http":       faultyHTTP,
+		"changing-upstream": changingUpstream,
 		"toolctl": func() {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
