@@ -28,7 +28,7 @@ var layout = map[string]struct{ may, never []string }{
 	"pkg/netaddr":        {},
 	"pkg/envref":         {},
 	"pkg/policy":         {may: []string{"api/v1"}},
-	"pkg/registry":       {may: []string{"api/v1", "pkg/validate", "pkg/policy", "pkg/redact"}, never: []string{"net/http"}},
+	"pkg/registry":       {may: []string{"api/v1", "pkg/validate", "pkg/policy", "pkg/redact", "pkg/prompt"}, never: []string{"net/http"}},
 	"pkg/executors":      {may: []string{"api/v1", "pkg/template", "pkg/redact", "pkg/netaddr", "pkg/envref"}, never: []string{sdk}},
 	"pkg/openapi":        {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
 	"pkg/store":          {may: []string{"api/v1"}},
@@ -45,7 +45,7 @@ var layout = map[string]struct{ may, never []string }{
 	"schemas":            {may: []string{"api/v1"}},
 	"schemas/gen":        {may: []string{"api/v1"}},
 	"cmd/toolctl": {may: []string{"api/v1", "pkg/manifest", "pkg/validate", "pkg/policy", "pkg/registry", "pkg/executors",
-		"pkg/openapi", "pkg/store", "pkg/mcp", "pkg/mcp/server", "pkg/lock", "pkg/inspect", "pkg/mcpconfig", "pkg/scenario", "pkg/agent", "pkg/agent/scripted", "schemas"}},
+		"pkg/openapi", "pkg/store", "pkg/mcp", "pkg/mcp/server", "pkg/lock", "pkg/inspect", "pkg/mcpconfig", "pkg/scenario", "pkg/agent", "pkg/agent/scripted", "schemas", "pkg/prompt"}},
 }
 
 const (

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -81,35 +80,48 @@ func (a *app) stdinOnce(flags []string, file string) error {
 }
 
 func (a *app) readArgs(file string, into map[string]json.RawMessage) error {
+	data, err := a.argsInput(file)
+	if err != nil {
+		return err
+	}
+	name := file
+	if file == "-" {
+		name = "stdin"
+	}
+	if isYAML(name) {
+		if data, err = yamlValue(name, data); err != nil {
+			return err
+		}
+	}
+	if err := mergeObject(data, into); err != nil {
+		return usagef("%s: %w", name, err)
+	}
+	return nil
+}
+
+// argsInput reads what a person names as arguments; "-" is stdin.
+func (a *app) argsInput(file string) ([]byte, error) {
 	in, name := a.in, "stdin"
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return usagef("%s: %w", file, plainError(err))
+			return nil, usagef("%s: %w", file, plainError(err))
 		}
 		defer f.Close()
 		in, name = f, file
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxArgsBytes+1))
 	if err != nil {
-		return usagef("%s: %w", name, plainError(err))
+		return nil, usagef("%s: %w", name, plainError(err))
 	}
 	if len(data) > maxArgsBytes {
-		return usagef("%s: arguments over %d bytes", name, maxArgsBytes)
+		return nil, usagef("%s: arguments over %d bytes", name, maxArgsBytes)
 	}
-	if strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
-		raw, faults := manifest.ToJSON(name, data)
-		for _, f := range faults {
-			if !f.IsWarning() {
-				return usagef("%s", f)
-			}
-		}
-		data = raw
-	}
-	if err := mergeObject(data, into); err != nil {
-		return usagef("%s: %w", name, err)
-	}
-	return nil
+	return data, nil
+}
+
+func isYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
 // plainError drops the operation and the path of a file error: messages name them.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,162 +11,173 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/prompt"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
+type renderOptions struct {
+	*app
+	name     string
+	args     []string
+	argsFile string
+}
+
 func newRenderCmd(a *app) *cobra.Command {
-	var (
-		flags    []string
-		argsFile string
-	)
+	o := &renderOptions{app: a}
 	cmd := &cobra.Command{
-		Use:   "render prompt NAME [-a key=value]...",
-		Short: "Fill in a prompt of an MCP server and print its messages",
-		Long: `Fill in a prompt of an MCP server and print its messages. NAME is
-server__prompt, server.prompt, or the name of a prompt that only one server has;
-'toolctl list prompts' lists them.
+		Use:   "render NAME [-a key=value]...",
+		Short: "Fill in a prompt and print its messages",
+		Long: `Fill in a prompt and print its messages: nothing is sent to a model. NAME is that
+of a Prompt manifest, or a prompt of an MCP server as server__prompt, server.prompt,
+or the name that only one server has; 'toolctl list prompts' lists them. "prompt NAME"
+and "prompt/NAME" are the same.
+
+The variables are mended and validated against the prompt's input; one that is
+missing is an error. Where the input is no object, -a gives the whole value.
 
 Output formats (-o): text, json, yaml.`,
-		Example: `  toolctl render prompt everything__args-prompt -a city=Oslo
-  toolctl render prompt/everything__simple-prompt -o json`,
-		ValidArgsFunction: cobra.FixedCompletions([]string{"prompt"}, cobra.ShellCompDirectiveNoFileComp),
+		Example: `  toolctl render travel-advice -a city=Oslo -a days=3
+  toolctl render travel-advice -a '{"city":"Oslo","days":3}' -o json
+  toolctl render travel-advice -a @trip.yaml
+  toolctl render summarize -a - < article.txt
+  toolctl render everything__args-prompt -a city=Oslo`,
+		ValidArgsFunction: a.completePrompts,
 		RunE: func(cmd *cobra.Command, pos []string) error {
-			format, err := a.format("text", "json", "yaml")
-			if err != nil {
+			var err error
+			if o.name, err = promptName(pos); err != nil {
 				return err
 			}
-			kind, names, err := resource(pos)
-			if err != nil {
-				return err
-			}
-			if kind != v1.KindPrompt || len(names) != 1 {
-				return usagef("expected prompt NAME or prompt/NAME")
-			}
-			raw, err := a.callArgs(flags, argsFile)
-			if err != nil {
-				return err
-			}
-			args, err := promptArgs(raw)
-			if err != nil {
-				return err
-			}
-			w, err := a.open(cmd.Context(), workspaceOptions{})
-			if err != nil {
-				return err
-			}
-			defer w.Close()
-			a.warnFaults(w)
-			res, err := a.renderUpstream(cmd.Context(), w, names[0], args)
-			if err != nil {
-				return err
-			}
-			return a.printPrompt(format, res)
+			return o.run(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&flags, "arg", "a", nil, argsHelp)
-	f.StringVar(&argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
+	f.StringArrayVarP(&o.args, "arg", "a", nil, varsHelp)
+	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeVars)
+	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of variables; - reads stdin")
 	return cmd
 }
 
-// promptArgs makes texts of arguments: those of MCP prompts are texts.
-func promptArgs(raw json.RawMessage) (map[string]string, error) {
-	var values map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &values); err != nil {
-		return nil, err
-	}
-	args := map[string]string{}
-	for k, v := range values {
-		var s string
-		if json.Unmarshal(v, &s) != nil {
-			s = string(v)
+// promptName reads NAME, prompt NAME or prompt/NAME.
+func promptName(pos []string) (string, error) {
+	switch {
+	case len(pos) == 1 && !isKind(pos[0]):
+		word, _, slash := strings.Cut(pos[0], "/")
+		if !slash || !isKind(word) {
+			return pos[0], nil
 		}
-		args[k] = s
+	case len(pos) == 0:
+		return "", usagef("expected the name of one prompt")
 	}
-	return args, nil
+	kind, names, err := resource(pos)
+	switch {
+	case err != nil:
+		return "", err
+	case kind != v1.KindPrompt || len(names) != 1:
+		return "", usagef("expected the name of one prompt: NAME, prompt NAME or prompt/NAME")
+	}
+	return names[0], nil
 }
 
-// renderUpstream fills in a prompt of a server.
-func (a *app) renderUpstream(ctx context.Context, w *workspace, name string, args map[string]string) (mcp.PromptResult, error) {
-	if it, err := w.reg.Get(v1.KindPrompt, a.namespace, name); err == nil {
-		return mcp.PromptResult{}, usagef("%s is a manifest: prompts of MCP servers can be rendered", objectName(it.Object.Head().Key()))
+func (o *renderOptions) run(ctx context.Context) error {
+	format, err := o.format("text", "json", "yaml")
+	if err != nil {
+		return err
 	}
-	keys := w.mcp.named(a.namespace, name)
-	if len(keys) == 0 {
-		keys = w.mcp.in(a.namespace)
+	if err := o.stdinOnce(o.args, o.argsFile); err != nil {
+		return err
 	}
-	var states []mcp.ServerState
-	if len(keys) > 0 {
-		states = w.mcp.discover(ctx, keys...)
+	w, err := o.open(ctx, workspaceOptions{})
+	if err != nil {
+		return err
 	}
-	type hit struct {
-		server v1.Key
-		prompt mcp.Prompt
+	defer o.closing(w)
+	o.warnFaults(w)
+	it, err := w.reg.Get(v1.KindPrompt, o.namespace, o.name)
+	var missing *v1.NotFoundError
+	if errors.As(err, &missing) && !missing.Ambiguous {
+		return o.upstream(ctx, w, format, missing)
 	}
-	var hits []hit
-	missing := &v1.NotFoundError{Kind: v1.KindPrompt, Name: name}
-	var known []string
-	local := name
-	if ns, rest, ok := strings.Cut(name, "/"); ok && slices.ContainsFunc(keys, func(k v1.Key) bool { return k.Namespace == ns }) {
-		local = rest
+	if err != nil {
+		return err
 	}
-	for _, s := range states {
-		for _, p := range s.Prompts {
-			full := s.Key.Name + "__" + p.Name
-			known = append(known, full)
-			if local == full || local == s.Key.Name+"."+p.Name || local == p.Name {
-				hits = append(hits, hit{s.Key, p})
-			}
-		}
+	p, err := compilePrompt(it)
+	if err != nil {
+		return err
 	}
-	switch len(hits) {
-	case 1:
-		if err := missingArgs(hits[0].server.Name+"__"+hits[0].prompt.Name, hits[0].prompt, args); err != nil {
-			return mcp.PromptResult{}, err
-		}
-		return w.mcp.GetPrompt(ctx, hits[0].server, hits[0].prompt.Name, args)
-	case 0:
-		for _, s := range states {
-			if !s.Ready { // it may well be the one
-				return mcp.PromptResult{}, stateError(s)
-			}
-		}
-		if near := v1.Nearest(name, known); near != "" {
-			missing.Candidates = []string{near}
-		}
-		return mcp.PromptResult{}, missing
+	vars, err := o.promptVars(p, o.args, o.argsFile)
+	if err != nil {
+		return err
 	}
-	missing.Ambiguous = true
-	for _, h := range hits {
-		missing.Candidates = append(missing.Candidates, h.server.Namespace+"/"+h.server.Name+"__"+h.prompt.Name)
+	messages, err := p.Render(ctx, vars)
+	o.warnUnused(p.Unused(vars), err)
+	if err != nil {
+		return fmt.Errorf("prompt %q: %w", p.Object().Metadata.Name, err)
 	}
-	return mcp.PromptResult{}, missing
+	return o.print(format, p, messages)
 }
 
-// missingArgs says which required arguments are not there, and which that are there are unknown.
-func missingArgs(name string, p mcp.Prompt, args map[string]string) error {
-	var fs []v1.Fault
-	var known []string
-	for _, arg := range p.Arguments {
-		known = append(known, arg.Name)
-		if _, ok := args[arg.Name]; arg.Required && !ok {
-			fs = append(fs, v1.Fault{Path: v1.Pointer("", arg.Name), Expected: "a value", Got: "nothing", Message: fmt.Sprintf("required argument %q is missing", arg.Name)})
+// compilePrompt readies a prompt of the registry, or says why it cannot be used.
+func compilePrompt(it registry.Item) (*prompt.Prompt, error) {
+	m := it.Object.(*v1.Prompt)
+	if len(it.Reasons) > 0 {
+		return nil, fmt.Errorf("prompt %q: %w", m.Metadata.Name, v1.NewValidationError(v1.ManifestInvalid, "", it.Reasons))
+	}
+	p, err := prompt.Compile(m)
+	if err != nil {
+		return nil, fmt.Errorf("prompt %q: %w", m.Metadata.Name, err)
+	}
+	return p, nil
+}
+
+// warnUnused warns of variables that are likely a slip, unless the error tells of them.
+func (a *app) warnUnused(faults []v1.Fault, err error) {
+	var invalid *v1.ValidationError
+	errors.As(err, &invalid)
+	for _, f := range faults {
+		if invalid == nil || !slices.ContainsFunc(invalid.Faults, func(told v1.Fault) bool { return told.Path == f.Path }) {
+			fmt.Fprintf(a.err, "warning: %s\n", f.Message)
 		}
 	}
-	for k := range args {
-		if !slices.Contains(known, k) {
-			msg := fmt.Sprintf("unknown argument %q", k)
-			if near := v1.Nearest(k, known); near != "" {
-				msg += fmt.Sprintf("; did you mean %q?", near)
-			}
-			fs = append(fs, v1.Fault{Path: v1.Pointer("", k), Expected: "an argument of the prompt", Got: k, Message: msg})
+}
+
+// rendered is what render -o json prints of a manifest.
+type rendered struct {
+	Description string          `json:"description,omitempty"`
+	Messages    prompt.Messages `json:"messages"`
+}
+
+func (o *renderOptions) print(format string, p *prompt.Prompt, messages prompt.Messages) error {
+	all := rendered{p.Object().Spec.Description, messages}
+	switch format {
+	case "json":
+		return printJSON(o.out, all)
+	case "yaml":
+		return printYAML(o.out, all)
+	}
+	for i, m := range messages {
+		if i > 0 {
+			fmt.Fprintln(o.out)
 		}
+		fmt.Fprintf(o.out, "%s: %s\n", m.Role, m.Content)
 	}
-	if fs == nil {
-		return nil
+	return nil
+}
+
+// upstream fills in a prompt of an MCP server.
+func (o *renderOptions) upstream(ctx context.Context, w *workspace, format string, missing *v1.NotFoundError) error {
+	raw, err := o.callArgs(o.args, o.argsFile)
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(fs, func(a, b v1.Fault) int { return strings.Compare(a.Path, b.Path) })
-	err := v1.NewValidationError(v1.ArgsInvalid, "", fs)
-	return fmt.Errorf("prompt %q: %w", name, err)
+	args, err := promptArgs(raw)
+	if err != nil {
+		return err
+	}
+	res, err := o.renderUpstream(ctx, w, o.name, args, missing)
+	if err != nil {
+		return err
+	}
+	return o.printPrompt(format, res)
 }
 
 func (a *app) printPrompt(format string, res mcp.PromptResult) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -98,7 +99,9 @@ func templateFault(path string, err error) v1.Fault {
 	f := v1.Fault{Path: path, Expected: "a template that can be read", Got: "a faulty one", Message: err.Error()}
 	var own *template.Error
 	if errors.As(err, &own) {
-		f.Message = (&template.Error{Name: "template", Line: own.Line, Message: own.Message}).Error()
+		if f.Message = own.Message; own.Line > 0 {
+			f.Message = fmt.Sprintf("line %d of the template: %s", own.Line, own.Message)
+		}
 	}
 	return f
 }

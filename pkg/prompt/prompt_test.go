@@ -205,7 +205,7 @@ func TestCompileFaults(t *testing.T) {
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Errorf("paths (-want +got):\n%s\n%v", diff, err)
 	}
-	if msg := invalid.Faults[1].Message; msg != `template: line 2: function "nofunc" not defined; an argument is written {{.nofunc}}` {
+	if msg := invalid.Faults[1].Message; msg != `line 2 of the template: function "nofunc" not defined; an argument is written {{.nofunc}}` {
 		t.Errorf("message of the template is %q", msg)
 	}
 }

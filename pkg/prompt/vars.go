@@ -46,7 +46,6 @@ func (t *types) UnmarshalJSON(data []byte) error {
 // readOutline reads what it can of a schema; whoever compiles it says what is wrong.
 func readOutline(schema json.RawMessage) outline {
 	var raw struct {
-		Types                types                      `json:"type"`
 		Required             json.RawMessage            `json:"required"`
 		Properties           map[string]json.RawMessage `json:"properties"`
 		AdditionalProperties json.RawMessage            `json:"additionalProperties"`
@@ -55,7 +54,7 @@ func readOutline(schema json.RawMessage) outline {
 	if json.Unmarshal(schema, &raw) != nil {
 		return o
 	}
-	o.types, o.closed = raw.Types, string(raw.AdditionalProperties) == "false"
+	o.types, o.closed = rootTypes(schema, 0), string(raw.AdditionalProperties) == "false"
 	_ = json.Unmarshal(raw.Required, &o.required)
 	for name, body := range raw.Properties {
 		var p property
@@ -64,6 +63,47 @@ func readOutline(schema json.RawMessage) outline {
 	}
 	o.order = keysInOrder(schema)
 	return o
+}
+
+// rootTypes returns the types that the root of a schema allows, as far as type, enum,
+// const, anyOf and oneOf say; none when any may be.
+func rootTypes(schema json.RawMessage, depth int) types {
+	const deepest = 8
+	var root struct {
+		Types types             `json:"type"`
+		Enum  []json.RawMessage `json:"enum"`
+		Const json.RawMessage   `json:"const"`
+		AnyOf []json.RawMessage `json:"anyOf"`
+		OneOf []json.RawMessage `json:"oneOf"`
+	}
+	if json.Unmarshal(schema, &root) != nil || depth > deepest {
+		return nil
+	}
+	if len(root.Types) > 0 {
+		return root.Types
+	}
+	var all types
+	add := func(kind string) {
+		if !slices.Contains(all, kind) {
+			all = append(all, kind)
+		}
+	}
+	if len(root.Const) > 0 {
+		root.Enum = append(root.Enum, root.Const)
+	}
+	for _, v := range root.Enum {
+		add(v1.JSONKind(v))
+	}
+	for _, branch := range append(root.AnyOf, root.OneOf...) {
+		kinds := rootTypes(branch, depth+1)
+		if len(kinds) == 0 {
+			return nil
+		}
+		for _, k := range kinds {
+			add(k)
+		}
+	}
+	return all
 }
 
 // keysInOrder returns the names under the properties of a schema as they are written.
@@ -105,6 +145,20 @@ func (o outline) takesObject() bool { return len(o.types) == 0 || slices.Contain
 // TakesObject reports whether the variables are an object, as they are unless the
 // root type of spec.input says otherwise.
 func (p *Prompt) TakesObject() bool { return p.in.takesObject() }
+
+// Takes reports whether the variables may be of a type of JSON Schema, as far as the
+// root type of spec.input says.
+func (p *Prompt) Takes(kind string) bool {
+	return len(p.in.types) == 0 || slices.Contains(p.in.types, kind) || kind == "number" && slices.Contains(p.in.types, "integer")
+}
+
+// Input names what the variables are, for people: "an object", or "a string or an array".
+func (p *Prompt) Input() string {
+	if p.in.takesObject() {
+		return "an object"
+	}
+	return oneOf(p.in.types)
+}
 
 // variables decodes, defaults, mends and validates. The value that it returns may be
 // used to look for more faults even when there are some.

@@ -72,7 +72,7 @@ func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Fault {
 	case *v1.ToolPolicy:
 		more = s.checkPolicy(o)
 	case *v1.Prompt:
-		more = r.checkPrompt(o)
+		more = s.checkPrompt(o)
 	}
 	// A schema that is missing or no schema at all was reported before.
 	more = slices.DeleteFunc(more, func(f v1.Fault) bool {

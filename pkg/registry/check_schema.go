@@ -20,14 +20,3 @@ func schemaFaults(h *v1.Header, path string, s *validate.Schema) []v1.Fault {
 	}
 	return []v1.Fault{{Path: path, Expected: "a JSON Schema", Got: "something else", Message: err.Error()}}
 }
-
-func (r *Registry) checkPrompt(p *v1.Prompt) []v1.Fault {
-	var fs []v1.Fault
-	if len(p.Spec.Input) > 0 {
-		fs = schemaFaults(p.Head(), "/spec/input", r.schemas.Schema(p.Spec.Input, validate.Draft2020))
-	}
-	if len(p.Spec.Output) > 0 {
-		fs = append(fs, schemaFaults(p.Head(), "/spec/output", r.schemas.Schema(p.Spec.Output, validate.Draft2020))...)
-	}
-	return fs
-}

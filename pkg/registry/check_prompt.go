@@ -1,0 +1,46 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/prompt"
+)
+
+// checkPrompt compiles the templates and schemas of a prompt and looks for the tools
+// that it names.
+func (s *snapshot) checkPrompt(p *v1.Prompt) []v1.Fault {
+	return append(prompt.Check(p), s.unknownTools(p)...)
+}
+
+// unknownTools warns of entries in spec.tools that fit no tool. What the MCP servers of
+// a namespace offer is not known before they are asked, so there it says nothing.
+func (s *snapshot) unknownTools(p *v1.Prompt) []v1.Fault {
+	if len(p.Spec.Tools) == 0 || s.hasServer(p.Namespace()) {
+		return nil
+	}
+	var names []string // a prompt can be called as a tool
+	for _, o := range s.objects {
+		if h := o.Head(); h.Kind == v1.KindTool || h.Kind == v1.KindPrompt {
+			names = append(names, h.Metadata.Name)
+		}
+	}
+	var faults []v1.Fault
+	for i, want := range p.Spec.Tools {
+		local := want[strings.LastIndexByte(want, '/')+1:]
+		if slices.ContainsFunc(names, func(n string) bool { return v1.MatchPattern(local, n) }) {
+			continue
+		}
+		if _, err := s.lookup(p.Namespace(), want); err == nil {
+			continue
+		}
+		msg := fmt.Sprintf("%q fits no tool here", want)
+		if near := v1.Nearest(strings.TrimSuffix(local, "*"), names); near != "" {
+			msg += fmt.Sprintf("; did you mean %q?", near)
+		}
+		faults = append(faults, v1.Fault{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec/tools", fmt.Sprint(i)), Expected: "a tool or a pattern of some", Got: fmt.Sprintf("%q", want), Message: msg})
+	}
+	return faults
+}
