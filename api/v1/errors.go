@@ -175,6 +175,8 @@ type MCPError struct {
 	// Code is the JSON-RPC error code; 0 when the server could not be reached.
 	Code    int64
 	Message string
+	// Data is what the server said of the error besides, JSON; nil when it said nothing.
+	Data json.RawMessage
 	// Cause is the error behind it, if any.
 	Cause error
 }

@@ -8,17 +8,26 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // inspect shows the session one message as bytes, and returns the bytes that the
 // SDK gets; nil when it gets none. What is no message is passed on: the SDK has its
-// own words for it. x is the exchange that a response belongs to; nil when there is none.
-func (s *session) inspect(data []byte, x *exchange) ([]byte, error) {
+// own words for it. x is the exchange that a response belongs to; nil when there is
+// none. reply answers a request of the server.
+func (s *session) inspect(data []byte, x *exchange, reply func(id, result json.RawMessage, err *jsonrpc.Error)) ([]byte, error) {
 	m, ok := split(data)
 	switch {
 	case !ok:
 	case m.method != "":
-		method, err := s.incomingRequest(m.method, m.params, m.isCall())
+		in := incoming{method: m.method, params: m.params, of: x}
+		if m.isCall() {
+			in.id = bytes.Clone(m.id)
+			in.params = bytes.Clone(m.params)
+			in.reply = func(result json.RawMessage, err *jsonrpc.Error) { reply(in.id, result, err) }
+		}
+		method, err := s.receive(in)
 		if err != nil {
 			s.fail(err)
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -28,7 +29,10 @@ type exchange struct {
 	stream atomic.Pointer[stream] // that it went into, if it did
 	end    atomic.Int64           // where it ended there
 
-	progress chan Progress // nil when nobody asked
+	progress func(Progress)  // nil when nobody asked
+	rider    *rider          // for whom it is; nil when nothing of the server is for the client
+	out      *outbox         // where messages for the caller wait; nil when there is none
+	more     json.RawMessage // fields that are added to the parameters; nil when there are none
 
 	answer atomic.Pointer[answer]
 }
@@ -67,6 +71,8 @@ var standIns = map[string]json.RawMessage{
 	"resources/list":           json.RawMessage(`{"resources":[],"resultType":"complete"}`),
 	"resources/templates/list": json.RawMessage(`{"resourceTemplates":[],"resultType":"complete"}`),
 	"resources/read":           json.RawMessage(`{"contents":[],"resultType":"complete"}`),
+	"resources/subscribe":      json.RawMessage(`{}`),
+	"resources/unsubscribe":    json.RawMessage(`{}`),
 	"completion/complete":      json.RawMessage(`{"completion":{"values":[]},"resultType":"complete"}`),
 }
 
@@ -75,8 +81,7 @@ var standIns = map[string]json.RawMessage{
 func (x *exchange) take(result json.RawMessage, err *jsonrpc.Error) json.RawMessage {
 	x.answer.Store(&answer{result, err})
 	standIn := standIns[x.method]
-	// A request for input is for the SDK, which repeats the call.
-	if err != nil || standIn == nil || bytes.Contains(result, []byte(`"inputRequests"`)) {
+	if err != nil || standIn == nil {
 		return nil
 	}
 	if x.method == "tools/list" {
@@ -119,50 +124,61 @@ func headerTools(page json.RawMessage) json.RawMessage {
 	return out
 }
 
-// incomingRequest looks at a request or notification of the server before the SDK
-// does. It returns the method that the SDK gets to see; an empty one for none.
+// receive looks at a request or notification of the server before the SDK does. It
+// returns the method that the SDK gets to see; an empty one for none.
 //
-// Progress and log messages are handled here: the SDK would run their handlers
-// after the answer of the call they belong to. What no handler waits for is
-// dropped: the SDK calls some handlers with nil where a server left parameters out.
-func (s *session) incomingRequest(method string, params json.RawMessage, isCall bool) (string, error) {
+// What a server asks of the client, progress and log messages are handled here: the
+// SDK would run its handlers after the answer of the call they belong to. What no
+// handler waits for is dropped: the SDK calls some handlers with nil where a server
+// left parameters out.
+func (s *session) receive(in incoming) (string, error) {
 	s.heard.Store(true)
-	if isCall {
-		return s.incomingCall(method)
+	if len(in.id) == 0 {
+		return s.notification(in), nil
 	}
-	return s.notification(method, params), nil
+	if s.openCalls.Add(1) > maxOpenCalls {
+		return "", fmt.Errorf("the server has %d requests open at once", maxOpenCalls)
+	}
+	switch in.method {
+	case "ping":
+		return in.method, nil
+	case methodRoots, methodSample, methodElicit:
+		s.ask(in)
+		return "", nil
+	}
+	return "unsupported/" + in.method, nil // the SDK answers: method not found
 }
 
 // maxOpenCalls bounds the requests of a server that wait for our answer: one that
 // asks and never reads would fill the memory.
 const maxOpenCalls = 256
 
-func (s *session) incomingCall(method string) (string, error) {
-	if s.openCalls.Add(1) > maxOpenCalls {
-		return "", fmt.Errorf("the server has %d requests open at once", maxOpenCalls)
-	}
-	switch method {
-	case "ping", "roots/list", "sampling/createMessage", "elicitation/create":
-		return method, nil
-	}
-	return "unsupported/" + method, nil // the SDK answers: method not found
-}
-
-func (s *session) notification(method string, params json.RawMessage) string {
-	switch method {
+func (s *session) notification(in incoming) string {
+	switch in.method {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
-		"notifications/cancelled", "notifications/subscriptions/acknowledged":
-		return method
+		"notifications/subscriptions/acknowledged":
+		return in.method
+	case "notifications/cancelled":
+		s.takeBack(in.params)
 	case "notifications/progress":
 		var p struct {
 			Token any `json:"progressToken"`
 			Progress
 		}
-		if json.Unmarshal(params, &p) == nil {
+		if json.Unmarshal(in.params, &p) == nil {
 			s.reportProgress(p.Token, p.Progress)
 		}
 	case "notifications/message":
-		s.logMessage(params)
+		s.logMessage(in)
+	case "notifications/elicitation/complete":
+		s.forward(in, func(p *Peer) bool { return p.Can.URL })
+	case "notifications/resources/updated":
+		var p struct {
+			URI string `json:"uri"`
+		}
+		if json.Unmarshal(in.params, &p) == nil && s.slot == &s.upstream.shared {
+			s.upstream.resourceUpdated(p.URI)
+		}
 	}
 	return ""
 }
@@ -172,27 +188,26 @@ func (s *session) notification(method string, params json.RawMessage) string {
 func (s *session) reportProgress(token any, p Progress) {
 	name, _ := token.(string)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if x := s.tokens[name]; x != nil {
-		select {
-		case x.progress <- p:
-		default:
-		}
+	x := s.tokens[name]
+	s.mu.Unlock()
+	if x != nil {
+		x.out.put(func() { x.progress(p) })
 	}
 }
 
 const maxLogText = 4 << 10
 
 // logMessage passes a log message of the server on (MCP specification, server/utilities/logging).
-func (s *session) logMessage(params json.RawMessage) {
+func (s *session) logMessage(in incoming) {
 	var p struct {
 		Level  string          `json:"level"`
 		Logger string          `json:"logger"`
 		Data   json.RawMessage `json:"data"`
 	}
-	if json.Unmarshal(params, &p) != nil {
+	if json.Unmarshal(in.params, &p) != nil {
 		return
 	}
+	s.forward(in, func(c *Peer) bool { return c.LogLevel != "" && severity(p.Level) >= severity(c.LogLevel) })
 	level, ok := logLevels[p.Level]
 	if !ok {
 		level = slog.LevelInfo
@@ -207,6 +222,14 @@ func (s *session) logMessage(params json.RawMessage) {
 		attrs = append(attrs, slog.String("logger", clip(p.Logger, 100)))
 	}
 	s.log.LogAttrs(context.Background(), level, s.mask(clip(text, maxLogText)), attrs...)
+}
+
+// severity orders the levels of RFC 5424; what is none counts as info.
+func severity(level string) int {
+	if n := slices.Index([]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}, level); n >= 0 {
+		return n
+	}
+	return 1
 }
 
 // logLevels are the levels of RFC 5424 that MCP uses.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"toolctl.dev/toolctl/pkg/netaddr"
@@ -155,7 +157,14 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
+	x := exchangeOf(req.Context())
 	out := req.WithContext(ctx)
+	if x != nil && x.more != nil && req.Method == http.MethodPost {
+		if err := addToBody(out, x.more); err != nil {
+			finish()
+			return nil, err
+		}
+	}
 	if len(l.head) > 0 || !own {
 		out.Header = req.Header.Clone()
 	}
@@ -169,7 +178,6 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 			out.Header.Del(k)
 		}
 	}
-	x := exchangeOf(req.Context())
 	l.answered(req)
 	if standing {
 		return l.standing(req, out, finish)
@@ -213,6 +221,7 @@ func (l *httpLink) limit(resp *http.Response) int64 {
 // show lets the session see the messages of a response. It calls release when the
 // answer to x has come.
 func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange, release func()) (*http.Response, error) {
+	reply := func(id, result json.RawMessage, err *jsonrpc.Error) { l.post(req, id, result, err) }
 	switch {
 	case resp.StatusCode >= 300:
 		data, err := io.ReadAll(resp.Body)
@@ -222,13 +231,13 @@ func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange, rel
 		}
 		if x != nil && req.Header.Get(sessionHeader) != "" && sessionGone(resp.StatusCode, data) {
 			x.gone.Store(true)
-		} else if data, err = l.s.inspect(data, x); err != nil {
+		} else if data, err = l.s.inspect(data, x, reply); err != nil {
 			return nil, err
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(data))
 	case mediaType(resp) == "text/event-stream":
 		resp.Body = newEvents(resp.Body, l.max, func(data []byte) ([]byte, error) {
-			data, err := l.s.inspect(data, x)
+			data, err := l.s.inspect(data, x, reply)
 			if x != nil && x.answer.Load() != nil {
 				release()
 			}
@@ -240,7 +249,7 @@ func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange, rel
 		if err != nil {
 			return nil, err
 		}
-		if data, err = l.s.inspect(data, x); err != nil {
+		if data, err = l.s.inspect(data, x, reply); err != nil {
 			return nil, err
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(data))

@@ -43,7 +43,7 @@ const (
 
 // read asks the server for everything it offers.
 func (u *upstream) read(ctx context.Context) (lists, error) {
-	s, err := u.acquire(ctx)
+	s, err := u.acquire(ctx, &u.shared)
 	if err != nil {
 		return lists{}, err
 	}

@@ -24,22 +24,36 @@ const (
 
 // open starts the server, or connects to it, and agrees on a version. A child that
 // dies without a word is started once more with the older handshake: some servers
-// do not survive a method they do not know.
-func (u *upstream) open(ctx context.Context) (*session, error) {
+// do not survive a method they do not know. What an older client needs is asked of a
+// server in that client's version, as long as the server knows it.
+func (u *upstream) open(ctx context.Context, sl *slot) (*session, error) {
 	if u.legacy.Load() {
-		return u.attempt(ctx, legacyVersion)
+		return u.attempt(ctx, sl, legacyVersion)
 	}
-	s, err := u.attempt(ctx, "")
+	if sl.version != "" && !u.modernOnly.Load() {
+		s, err := u.attempt(ctx, sl, sl.version)
+		var refused *handshakeError
+		if !errors.As(err, &refused) {
+			return s, err
+		}
+		u.modernOnly.Store(true)
+	}
+	s, err := u.attempt(ctx, sl, "")
 	var silent *silentError
 	if !errors.As(err, &silent) {
 		return s, err
 	}
-	if s, err := u.attempt(ctx, legacyVersion); err == nil {
+	if s, err := u.attempt(ctx, sl, legacyVersion); err == nil {
 		u.legacy.Store(true)
 		return s, nil
 	}
 	return nil, err
 }
+
+// handshakeError says that a server refused to open a session with a version.
+type handshakeError struct{ error }
+
+func (e *handshakeError) Unwrap() error { return e.error }
 
 // silentError says that a child ended before it said anything.
 type silentError struct{ error }
@@ -50,7 +64,7 @@ var errSlow = errors.New("it did not answer in time")
 
 // attempt opens one session with one version; the empty version is the latest. It
 // may take spec.connect_timeout_ms.
-func (u *upstream) attempt(ctx context.Context, version string) (*session, error) {
+func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*session, error) {
 	limit := milliseconds(u.spec.Spec.ConnectTimeoutMS, defaultConnectTimeout)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -58,14 +72,15 @@ func (u *upstream) attempt(ctx context.Context, version string) (*session, error
 	defer timer.Stop()
 
 	r := &resolver{env: u.owner.opts.Env, server: u.spec}
-	s := &session{log: u.log, patience: limit / 2}
+	s := &session{log: u.log, patience: limit / 2, slot: sl, upstream: u}
 	l, err := u.link(ctx, r, s, func() { timer.Reset(signInTimeout) })
 	if err != nil {
 		return nil, err
 	}
 	x := &exchange{}
 	err = connect(withExchange(ctx, x), l, s, &sdk.ClientOptions{
-		Capabilities:               &sdk.ClientCapabilities{},
+		Capabilities:               sl.key.can.sdk(),
+		MultiRoundTrip:             &sdk.MultiRoundTripOptions{Disabled: true}, // do asks the client
 		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { u.changed() },
 		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { u.changed() },
 		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { u.changed() },
@@ -87,7 +102,11 @@ func (u *upstream) attempt(ctx context.Context, version string) (*session, error
 	if why := s.reason(); why != nil {
 		err = why
 	}
-	return nil, u.unavailable("no session: %s", s.explain(x, err))
+	err = u.unavailable("no session: %s", s.explain(x, err))
+	if a := x.answer.Load(); a != nil && a.err != nil {
+		err = &handshakeError{err}
+	}
+	return nil, err
 }
 
 // plain takes the SDK's own words out of an error.
@@ -132,6 +151,8 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		s.masks = r.masker()
 		return u.start(s, p)
 	}
+	u.linking.Lock()
+	defer u.linking.Unlock()
 	to, head := r.endpoint()
 	if err := r.err(); err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -28,6 +27,8 @@ type request struct {
 	retry bool
 	// progress takes reports of a call; nil when nobody asked.
 	progress func(Progress)
+	// more are fields that are added to the parameters; nil when there are none.
+	more json.RawMessage
 }
 
 const (
@@ -39,46 +40,73 @@ const (
 
 // do sends a request and returns the result as it came, and how often it was sent.
 // What surely never reached the server is sent again; what may have reached it only
-// when the request says so.
+// when the request says so. When the server asks for input, the client of ctx gives it
+// and the request is made once more, as often as the server asks.
 func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, error) {
-	for attempt := 1; ; attempt++ {
-		s, err := u.acquire(ctx)
+	attempts := 0
+	for round := 1; ; round++ {
+		raw, n, s, rider, err := u.round(ctx, r)
+		attempts += n
 		if err != nil {
-			return nil, attempt, err
+			return nil, attempts, err
 		}
-		x := &exchange{method: r.method}
-		err = u.try(ctx, s, x, r)
-		u.release(s)
-		a := x.answer.Load()
-		if a != nil && !strings.HasSuffix(r.method, "/list") { // a server that only lists proves nothing
-			s.proven.Store(true)
+		in := asksForInput(raw)
+		if in == nil {
+			return raw, attempts, nil
 		}
-		switch {
-		case a != nil && a.err != nil:
-			return nil, attempt, u.refused(s, a)
-		case err == nil && a != nil:
-			return a.result, attempt, nil
-		case err == nil:
-			return nil, attempt, u.unavailable("the server's answer was lost")
-		case a != nil && ctx.Err() == nil: // it asks for input, such as a form that a person fills in
-			return nil, attempt, u.refused(s, &answer{err: &jsonrpc.Error{Message: "the server's answer cannot be used: " + plain(err)}})
+		if len(in.Requests) == 0 && round > maxBusy {
+			return nil, attempts, u.unavailable("the server puts the request off again and again")
 		}
-		if ctx.Err() != nil {
-			return nil, attempt, ctx.Err()
-		}
-		if x.gone.Load() {
-			u.drop(s, errors.New("the server does not know the session any more"))
-		}
-		again := !x.reached() || x.gone.Load() || r.retry && repeatable(int(x.status.Load()))
-		if !again || attempt == maxAttempts {
-			return nil, attempt, u.lost(s, x, r, err)
-		}
-		if !s.ended() { // the server is there and cannot take it now
-			if werr := sleep(ctx, retryWait<<(attempt-1)); werr != nil {
-				return nil, attempt, werr
-			}
+		if r.more, err = u.fulfil(ctx, s, rider, in, round); err != nil {
+			return nil, attempts, err
 		}
 	}
+}
+
+// round sends a request until it is answered or must not be sent again.
+func (u *upstream) round(ctx context.Context, r request) (json.RawMessage, int, *session, *rider, error) {
+	for attempt := 1; ; attempt++ {
+		raw, s, rider, again, err := u.once(ctx, r)
+		if again && attempt < maxAttempts {
+			if !s.ended() { // the server is there and cannot take it now
+				if err := sleep(ctx, retryWait<<(attempt-1)); err != nil {
+					return nil, attempt, s, rider, err
+				}
+			}
+			continue
+		}
+		return raw, attempt, s, rider, err
+	}
+}
+
+// once sends a request once. again says that it may be sent again after the error.
+func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s *session, of *rider, again bool, err error) {
+	s, of, release, err := u.session(ctx)
+	if err != nil {
+		return nil, nil, nil, false, err
+	}
+	defer release()
+	x := &exchange{method: r.method, rider: of, more: r.more}
+	err = u.try(ctx, s, x, r)
+	a := x.answer.Load()
+	if a != nil && !strings.HasSuffix(r.method, "/list") { // a server that only lists proves nothing
+		s.proven.Store(true)
+	}
+	switch {
+	case a != nil && a.err != nil:
+		return nil, s, of, false, u.refused(s, a)
+	case err == nil && a != nil:
+		return a.result, s, of, false, nil
+	case err == nil:
+		return nil, s, of, false, u.unavailable("the server's answer was lost")
+	case ctx.Err() != nil:
+		return nil, s, of, false, ctx.Err()
+	}
+	if x.gone.Load() {
+		u.drop(s, errors.New("the server does not know the session any more"))
+	}
+	again = !x.reached() || x.gone.Load() || r.retry && repeatable(int(x.status.Load()))
+	return nil, s, of, again, u.lost(s, x, r, err)
 }
 
 // repeatable reports whether a request that failed with an HTTP status may fare
@@ -98,14 +126,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// try sends a request once.
+// try sends a request over a session.
 func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) (err error) {
 	// The context of package context itself: what net/http derives from another kind
 	// costs a goroutine each time.
 	var cancel context.CancelFunc
-	if r.limit > 0 {
+	switch {
+	case r.limit > 0 && x.rider != nil:
+		var clock *stopwatch
+		ctx, clock, cancel = withStopwatch(ctx, r.limit)
+		x.rider.clock.Store(clock)
+	case r.limit > 0:
 		ctx, cancel = context.WithTimeout(ctx, r.limit)
-	} else {
+	default:
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	defer cancel()
@@ -118,6 +151,15 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 			meta[k] = v
 		}
 	}
+	if x.rider != nil && s.modern() {
+		if meta == nil {
+			meta = sdk.Meta{}
+		}
+		meta[metaCapabilities] = x.rider.peer.Can.wire()
+		if level := x.rider.peer.LogLevel; level != "" {
+			meta[metaLogLevel] = level
+		}
+	}
 	var token string
 	if r.progress != nil {
 		token = "p" + strconv.FormatInt(u.owner.tokens.Add(1), 10)
@@ -125,41 +167,32 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 			meta = sdk.Meta{}
 		}
 		meta["progressToken"] = token
-		x.progress = make(chan Progress, 64)
-		s.expect(x, token)
-		reported := make(chan struct{})
-		go func() {
-			defer close(reported)
-			u.report(x.progress, r.progress)
-		}()
-		defer func() {
-			s.forget(x, token) // nothing is sent on the channel from here on
-			close(x.progress)
-			<-reported
-		}()
-	} else {
-		defer s.forget(x, token)
+		x.progress = r.progress
 	}
+	if s.slot != &u.shared {
+		x.out = &s.out
+	} else if r.progress != nil || x.rider != nil {
+		x.out = &outbox{log: u.log}
+	}
+	if token != "" {
+		s.expect(x, token)
+	}
+	defer func() {
+		s.forget(x, token) // no progress is put from here on
+		if x.out != nil {
+			x.out.flush()
+		}
+	}()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the MCP client panicked: %v", p)
 		}
 	}()
-	return r.send(withExchange(ctx, x), s.client, meta)
-}
-
-// report hands progress on. A panic of the hook is contained: it is not the server's fault.
-func (u *upstream) report(from <-chan Progress, to func(Progress)) {
-	for p := range from {
-		func() {
-			defer func() {
-				if r := recover(); r != nil {
-					u.log.Error("the progress hook panicked", "panic", fmt.Sprint(r))
-				}
-			}()
-			to(p)
-		}()
+	err = r.send(withExchange(ctx, x), s.client, meta)
+	if err != nil && x.rider != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		err = context.DeadlineExceeded
 	}
+	return err
 }
 
 // drop takes a session out of use that cannot be used any more.
@@ -180,7 +213,11 @@ func (u *upstream) refused(s *session, a *answer) error {
 	if text == "" {
 		text = "the server gave no message"
 	}
-	return &v1.MCPError{Server: u.key.Name, Code: code, Message: s.mask(clip(text, maxErrorText))}
+	e := &v1.MCPError{Server: u.key.Name, Code: code, Message: s.mask(clip(text, maxErrorText))}
+	if len(a.err.Data) > 0 && len(a.err.Data) <= maxErrorText && json.Valid(a.err.Data) {
+		e.Data = json.RawMessage(s.mask(string(a.err.Data)))
+	}
+	return e
 }
 
 // lost is the error of a request that got no answer.

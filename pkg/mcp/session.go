@@ -18,11 +18,14 @@ import (
 // session is one session with a server, from its start to its end.
 type session struct {
 	// Fixed before the session is shared.
-	link     link
-	client   *sdk.ClientSession
-	log      *slog.Logger
-	masks    *strings.Replacer
-	patience time.Duration // for the answer to server/discover
+	slot      *slot
+	upstream  *upstream
+	link      link
+	sdkClient *sdk.Client
+	client    *sdk.ClientSession
+	log       *slog.Logger
+	masks     *strings.Replacer
+	patience  time.Duration // for the answer to server/discover
 
 	probe atomic.Pointer[discoverProbe]
 
@@ -30,7 +33,16 @@ type session struct {
 	proven    atomic.Bool  // the server answered a call
 	openCalls atomic.Int32 // requests of the server that wait for our answer
 
+	out outbox // to the client whose session it is
+
+	levels sync.Mutex
+	level  string // of the log messages that were asked for
+
+	asks sync.WaitGroup // requests of the server that are being answered
+
 	mu      sync.Mutex
+	asking  map[string]context.CancelCauseFunc // those, by id
+	asksOff bool
 	pending map[jsonrpc.ID]*exchange // of transports that carry all messages in one stream
 	tokens  map[string]*exchange     // by progress token
 	cause   error                    // why it ended, as far as it is known
@@ -116,10 +128,11 @@ func (e *connectError) Unwrap() error { return e.error }
 // connect opens a session over a link. It returns soon after ctx ends, and after an
 // error nothing is left of the session.
 func connect(ctx context.Context, l link, s *session, o *sdk.ClientOptions, who *sdk.Implementation, version string) error {
-	s.link, s.done = l, make(chan struct{})
+	s.link, s.done, s.out.log = l, make(chan struct{}), s.log
 	s.pending, s.tokens = map[jsonrpc.ID]*exchange{}, map[string]*exchange{}
 	stop := context.AfterFunc(ctx, l.cut)
-	client, err := sdk.NewClient(who, o).Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	s.sdkClient = sdk.NewClient(who, o)
+	client, err := s.sdkClient.Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if !stop() && err == nil {
 		_ = client.Close()
 		err = ctx.Err()
@@ -130,7 +143,9 @@ func connect(ctx context.Context, l link, s *session, o *sdk.ClientOptions, who 
 			dead = l.outcome(errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed))
 		}
 		l.cut()
+		s.endAsks()
 		l.end()
+		s.out.close()
 		return &connectError{err, dead}
 	}
 	s.client = client

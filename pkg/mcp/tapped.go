@@ -2,9 +2,11 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -107,7 +109,15 @@ func (t *tapped) see(m jsonrpc.Message) (bool, error) {
 			m.Result = standIn
 		}
 	case *jsonrpc.Request:
-		method, err := t.s.incomingRequest(m.Method, m.Params, m.IsCall())
+		in := incoming{method: m.Method, params: m.Params}
+		if m.IsCall() {
+			id, err := json.Marshal(m.ID.Raw())
+			if err != nil {
+				return false, err
+			}
+			in.id, in.reply = id, func(result json.RawMessage, err *jsonrpc.Error) { t.reply(m.ID, result, err) }
+		}
+		method, err := t.s.receive(in)
 		m.Method = method
 		return method != "", err
 	}
@@ -126,6 +136,13 @@ func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
 		if x == nil || !m.IsCall() {
 			break
 		}
+		if x.more != nil {
+			params, err := addFields(m.Params, x.more)
+			if err != nil {
+				return err
+			}
+			m.Params = params
+		}
 		t.s.mu.Lock()
 		t.s.pending[m.ID] = x
 		x.id = m.ID
@@ -141,4 +158,15 @@ func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
 		return err
 	}
 	return t.Connection.Write(ctx, m)
+}
+
+// reply answers a request of the server.
+func (t *tapped) reply(id jsonrpc.ID, result json.RawMessage, failure *jsonrpc.Error) {
+	m := &jsonrpc.Response{ID: id, Result: result}
+	if failure != nil {
+		m.Error = failure
+	}
+	if err := t.Write(context.Background(), m); err != nil {
+		t.s.log.Debug("an answer did not reach the server", slog.String("error", t.s.mask(plain(err))))
+	}
 }

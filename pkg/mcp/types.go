@@ -41,6 +41,12 @@ type Options struct {
 	Name, Version string
 	// MaxMessageBytes is the largest message that a server may send. Default: 64 MiB.
 	MaxMessageBytes int
+	// MaxPeerSessions is the most sessions that a server has for clients, see [Peer].
+	// One more ends that which was not used for the longest time. Default: 64.
+	MaxPeerSessions int
+	// OnUpdate is called when a server says that a resource changed that
+	// [Upstreams.Subscribe] asked it about. Default: nobody is told.
+	OnUpdate func(server v1.Key, uri string)
 	// StopTimeout is how long a child may take for each step of its end: after its
 	// stdin was closed, and after SIGTERM. Default: 2 seconds.
 	StopTimeout time.Duration
@@ -119,6 +125,9 @@ type Prompt struct {
 	Title       string           `json:"title,omitempty"`
 	Description string           `json:"description,omitempty"`
 	Arguments   []PromptArgument `json:"arguments,omitempty"`
+	// Icons and Meta are as the server gives them.
+	Icons json.RawMessage `json:"icons,omitempty"`
+	Meta  json.RawMessage `json:"_meta,omitempty"`
 }
 
 // PromptArgument is one argument of a [Prompt].
@@ -131,29 +140,37 @@ type PromptArgument struct {
 
 // Resource is a resource that a server offers.
 type Resource struct {
-	URI         string          `json:"uri"`
-	Name        string          `json:"name"`
-	Title       string          `json:"title,omitempty"`
-	Description string          `json:"description,omitempty"`
-	MIMEType    string          `json:"mimeType,omitempty"`
-	Size        *int64          `json:"size,omitempty"`
+	URI         string `json:"uri"`
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	MIMEType    string `json:"mimeType,omitempty"`
+	Size        *int64 `json:"size,omitempty"`
+	// Annotations, Icons and Meta are as the server gives them.
 	Annotations json.RawMessage `json:"annotations,omitempty"`
+	Icons       json.RawMessage `json:"icons,omitempty"`
+	Meta        json.RawMessage `json:"_meta,omitempty"`
 }
 
 // ResourceTemplate is a family of resources whose addresses follow a template (RFC 6570).
 type ResourceTemplate struct {
-	URITemplate string          `json:"uriTemplate"`
-	Name        string          `json:"name"`
-	Title       string          `json:"title,omitempty"`
-	Description string          `json:"description,omitempty"`
-	MIMEType    string          `json:"mimeType,omitempty"`
+	URITemplate string `json:"uriTemplate"`
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	MIMEType    string `json:"mimeType,omitempty"`
+	// Annotations, Icons and Meta are as the server gives them.
 	Annotations json.RawMessage `json:"annotations,omitempty"`
+	Icons       json.RawMessage `json:"icons,omitempty"`
+	Meta        json.RawMessage `json:"_meta,omitempty"`
 }
 
 // PromptResult is a prompt with its arguments filled in.
 type PromptResult struct {
 	Description string          `json:"description,omitempty"`
 	Messages    []PromptMessage `json:"messages"`
+	// Meta is as the server gives it.
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // PromptMessage is one message of a [PromptResult].

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,9 +27,11 @@ type upstream struct {
 	legacy    atomic.Bool  // the server does not survive server/discover
 	transport atomic.Value // string
 
-	// Only the goroutine that opens a session uses these.
-	base *http.Transport // shared by all sessions of a server with a URL
-	auth oauthHandler    // keeps tokens from one session to the next
+	linking sync.Mutex      // held by what makes the way to the server; guards the next two
+	base    *http.Transport // shared by all sessions of a server with a URL
+	auth    oauthHandler    // keeps tokens from one session to the next
+
+	modernOnly atomic.Bool // the server refuses the handshake of older clients
 
 	running sync.WaitGroup // every goroutine of the upstream
 	closing chan struct{}
@@ -36,27 +39,23 @@ type upstream struct {
 	mu       sync.Mutex
 	closed   bool // no session is opened any more
 	ended    bool // and no goroutine is started
-	current  *session
+	shared   slot
+	peers    map[ownerKey][]*slot
 	sessions map[*session]bool // that have not ended, those out of use included
-	opening  *opening
+	openings int               // that go on
 	starts   int
-	failures int       // in a row
-	notTill  time.Time // no session is opened before
-	lastErr  error     // why there is no session
-	died     bool      // it ended after it had been opened
-	known    lists     // what the server last listed
-	dirty    bool      // the server said that its lists changed
-	refresh  bool      // a goroutine reads them anew
-}
+	known    lists // what the server last listed
+	dirty    bool  // the server said that its lists changed
+	refresh  bool  // a goroutine reads them anew
 
-// opening is a session that is being opened; all who need it wait for done.
-type opening struct {
-	done chan struct{}
-	err  error
+	watched  map[string]int  // subscriptions to resources, by address
+	updated  map[string]bool // resources whose change is not told yet
+	updating bool            // a goroutine tells them
 }
 
 func newUpstream(owner *Upstreams, spec *v1.MCPServer) *upstream {
 	u := &upstream{key: spec.Key(), spec: spec, owner: owner, closing: make(chan struct{}), sessions: map[*session]bool{},
+		peers: map[ownerKey][]*slot{}, watched: map[string]int{}, updated: map[string]bool{},
 		log: owner.opts.Logger.With(slog.String("server", spec.Metadata.Name))}
 	u.key.Kind = v1.KindMCPServer
 	u.stderr.Max = 64 << 10
@@ -76,24 +75,24 @@ func (u *upstream) unavailable(format string, args ...any) error {
 	return &v1.MCPError{Server: u.key.Name, Message: fmt.Sprintf(format, args...)}
 }
 
-// acquire returns the session, opening it when there is none. Who gets it must
-// release it. While the server is left alone after failures, it fails at once; a
+// acquire returns the session of a slot, opening it when there is none. Who gets it
+// must release it. While the server is left alone after failures, it fails at once; a
 // short pause after a death it waits out.
-func (u *upstream) acquire(ctx context.Context) (*session, error) {
+func (u *upstream) acquire(ctx context.Context, sl *slot) (*session, error) {
 	for {
 		u.mu.Lock()
-		if s := u.current; s != nil && !s.ended() {
+		if s := sl.current; s != nil && !s.ended() {
 			s.users++
 			u.mu.Unlock()
 			return s, nil
 		}
-		if u.closed {
+		if u.closed || sl.gone {
 			u.mu.Unlock()
 			return nil, u.unavailable("the server is no longer in use")
 		}
-		if u.opening == nil {
-			if wait := u.notTill.Sub(u.owner.opts.Now()); wait > 0 {
-				err, short := u.leftAlone(wait), u.died && wait <= maxPause
+		if sl.opening == nil {
+			if wait := sl.notTill.Sub(u.owner.opts.Now()); wait > 0 {
+				err, short := u.leftAlone(sl, wait), sl.died && wait <= maxPause
 				u.mu.Unlock()
 				if !short {
 					return nil, err
@@ -103,9 +102,9 @@ func (u *upstream) acquire(ctx context.Context) (*session, error) {
 				}
 				continue
 			}
-			u.begin(ctx)
+			u.begin(ctx, sl)
 		}
-		o := u.opening
+		o := sl.opening
 		u.mu.Unlock()
 		select {
 		case <-o.done:
@@ -135,10 +134,10 @@ func (u *upstream) pause(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-func (u *upstream) leftAlone(wait time.Duration) error {
-	msg := u.lastErr.Error()
+func (u *upstream) leftAlone(sl *slot, wait time.Duration) error {
+	msg := sl.lastErr.Error()
 	var mcp *v1.MCPError
-	if errors.As(u.lastErr, &mcp) {
+	if errors.As(sl.lastErr, &mcp) {
 		msg = mcp.Message
 	}
 	return u.unavailable("%s; the next try is in %s", msg, max(wait.Round(10*time.Millisecond), 10*time.Millisecond))
@@ -161,8 +160,8 @@ func (u *upstream) retire(s *session) {
 		return
 	}
 	s.retired = true
-	if u.current == s {
-		u.current = nil
+	if s.slot.current == s {
+		s.slot.current = nil
 	}
 	u.endUnused(s)
 }
@@ -173,19 +172,20 @@ func (u *upstream) endUnused(s *session) {
 	}
 }
 
-// begin opens a session in a goroutine of its own: it is for everyone who waits, so
-// it does not end with the first of them. It is called under mu.
-func (u *upstream) begin(ctx context.Context) {
+// begin opens the session of a slot in a goroutine of its own: it is for everyone who
+// waits, so it does not end with the first of them. It is called under mu.
+func (u *upstream) begin(ctx context.Context, sl *slot) {
 	o := &opening{done: make(chan struct{})}
-	u.opening = o
+	sl.opening = o
+	u.openings++
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	u.running.Go(func() {
 		defer close(o.done)
 		defer cancel()
 		stop := u.untilClosing(cancel)
 		defer stop()
-		s, err := u.open(ctx)
-		u.opened(s, err)
+		s, err := u.open(ctx, sl)
+		u.opened(sl, s, err)
 		o.err = err
 	})
 }
@@ -206,26 +206,30 @@ func (u *upstream) untilClosing(cancel func()) (stop func()) {
 }
 
 // opened notes how the opening of a session went.
-func (u *upstream) opened(s *session, err error) {
+func (u *upstream) opened(sl *slot, s *session, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.opening = nil
+	sl.opening = nil
+	u.openings--
 	if err != nil {
-		u.failed(err, false)
+		u.failed(sl, err, false)
 		return
 	}
 	u.starts++
-	u.lastErr = nil
-	u.current = s
+	sl.lastErr = nil
+	sl.current = s
 	u.sessions[s] = true
-	if u.starts > 1 && !u.known.read.IsZero() {
+	if sl == &u.shared && !u.known.read.IsZero() {
 		u.reread() // another process may offer other tools
+	}
+	if sl == &u.shared && len(u.watched) > 0 {
+		u.running.Go(func() { u.watchAgain(s) })
 	}
 	u.running.Go(func() { u.watch(s) })
 	switch {
 	case u.ended:
 		u.running.Go(func() { s.shut(errUnused) })
-	case u.closed:
+	case u.closed, sl.gone:
 		u.retire(s)
 	}
 }
@@ -234,19 +238,21 @@ func (u *upstream) opened(s *session, err error) {
 func (u *upstream) watch(s *session) {
 	s.watch()
 	u.mu.Lock()
-	if u.current == s {
-		u.current = nil
+	if sl := s.slot; sl.current == s {
+		sl.current = nil
 		if s.proven.Load() {
-			u.failures = 0
+			sl.failures = 0
 		}
 		err := u.unavailable("%s", s.mask(plain(s.reason())))
 		u.log.Warn(err.Error())
-		u.failed(err, true)
+		u.failed(sl, err, true)
 	}
 	u.mu.Unlock()
 	s.link.cut()
 	_ = s.client.Close()
+	s.endAsks()
 	s.link.end()
+	s.out.close()
 	u.mu.Lock()
 	delete(u.sessions, s)
 	u.mu.Unlock()
@@ -260,18 +266,18 @@ const (
 // failed sets when the next session may be opened: at once after the first death of
 // a session that worked, and then after a time that doubles. A fault of the
 // manifest is not the server's, and costs nothing to look at again.
-func (u *upstream) failed(err error, worked bool) {
-	u.lastErr, u.died = err, worked
+func (u *upstream) failed(sl *slot, err error, worked bool) {
+	sl.lastErr, sl.died = err, worked
 	var invalid *v1.ValidationError
 	if errors.As(err, &invalid) {
 		return
 	}
-	u.failures++
-	if worked && u.failures == 1 {
-		u.notTill = time.Time{}
+	sl.failures++
+	if worked && sl.failures == 1 {
+		sl.notTill = time.Time{}
 		return
 	}
-	u.notTill = u.owner.opts.Now().Add(min(firstWait<<min(u.failures-1, 10), lastWait))
+	sl.notTill = u.owner.opts.Now().Add(min(firstWait<<min(sl.failures-1, 10), lastWait))
 }
 
 // close ends the sessions and waits for every goroutine.
@@ -285,7 +291,8 @@ func (u *upstream) close() {
 	for s := range u.sessions {
 		live = append(live, s)
 	}
-	u.current = nil
+	u.shared.current = nil
+	u.vacateAll()
 	u.mu.Unlock()
 	var shut sync.WaitGroup
 	for _, s := range live {
@@ -303,15 +310,25 @@ func (u *upstream) leave() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.closed = true
-	if u.current != nil {
-		u.retire(u.current)
+	if u.shared.current != nil {
+		u.retire(u.shared.current)
+	}
+	u.vacateAll()
+}
+
+// vacateAll takes the sessions of all clients out of use. It is called under mu.
+func (u *upstream) vacateAll() {
+	for _, all := range u.peers {
+		for _, sl := range slices.Clone(all) {
+			u.vacate(sl)
+		}
 	}
 }
 
 // endIdle ends an upstream that was left, once nothing of it runs any more.
 func (u *upstream) endIdle() bool {
 	u.mu.Lock()
-	idle := len(u.sessions) == 0 && u.opening == nil && !u.refresh
+	idle := len(u.sessions) == 0 && u.openings == 0 && !u.refresh
 	u.mu.Unlock()
 	if idle {
 		u.close()

@@ -27,6 +27,7 @@ type Upstreams struct {
 	opts   Options
 	host   proc.Host
 	tokens atomic.Int64 // of progress
+	asked  atomic.Int64 // requests of servers
 
 	mu     sync.RWMutex
 	set    map[v1.Key]*upstream
@@ -48,6 +49,9 @@ func NewUpstreams(servers []*v1.MCPServer, o Options) *Upstreams {
 	}
 	if o.MaxMessageBytes <= 0 {
 		o.MaxMessageBytes = 64 << 20
+	}
+	if o.MaxPeerSessions <= 0 {
+		o.MaxPeerSessions = defaultPeerSessions
 	}
 	if o.StopTimeout <= 0 {
 		o.StopTimeout = 2 * time.Second
@@ -175,10 +179,10 @@ func (u *upstream) state(err error) ServerState {
 		ProtocolVersion: u.known.info.version, ServerName: u.known.info.name, ServerVersion: u.known.info.server,
 		Instructions: u.known.info.instructions, Latency: u.known.latency}
 	if err == nil {
-		err = u.lastErr
+		err = u.shared.lastErr
 	}
 	known, warnings := u.known.tools, u.known.warnings
-	current := u.current
+	current := u.shared.current
 	u.mu.Unlock()
 
 	if current != nil && !current.ended() {
@@ -268,7 +272,7 @@ func (u *Upstreams) ReadResource(ctx context.Context, server v1.Key, uri string)
 	}
 	ps := make([]v1.Part, len(r.Contents))
 	for i, c := range r.Contents {
-		ps[i] = v1.Part{Type: v1.PartResource, Resource: c.part(), Meta: c.Meta}
+		ps[i] = v1.Part{Type: v1.PartResource, Resource: c.part()}
 	}
 	return ps, nil
 }
@@ -293,11 +297,12 @@ func (u *Upstreams) GetPrompt(ctx context.Context, server v1.Key, name string, a
 			Role    string          `json:"role"`
 			Content json.RawMessage `json:"content"`
 		} `json:"messages"`
+		Meta json.RawMessage `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return PromptResult{}, up.unavailable("the answer to prompts/get cannot be read: %v", err)
 	}
-	res := PromptResult{Description: r.Description, Messages: make([]PromptMessage, len(r.Messages))}
+	res := PromptResult{Description: r.Description, Messages: make([]PromptMessage, len(r.Messages)), Meta: meta(r.Meta)}
 	for i, m := range r.Messages {
 		res.Messages[i] = PromptMessage{Role: m.Role, Content: part(m.Content)}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // A context made from a deadline ends with it, and costs no goroutine.
@@ -43,4 +45,42 @@ func TestDeadlineOfTheCallerWins(t *testing.T) {
 			t.Error("the caller's end was not heard")
 		}
 	})
+}
+
+func TestDeadlineStopsWhileAPersonIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outer := withDeadline(t.Context(), 2*time.Second)
+		defer outer.stop()
+		d := withDeadline(outer, time.Second)
+		defer d.stop()
+		child, cancel := context.WithCancel(d)
+		defer cancel()
+		time.Sleep(900 * time.Millisecond)
+		first, second := v1.PauseDeadlines(child), v1.PauseDeadlines(child)
+		if at, ok := d.Deadline(); ok {
+			t.Errorf("a deadline at %s that is stopped", at)
+		}
+		time.Sleep(time.Hour)
+		first()
+		first() // counts once
+		time.Sleep(time.Hour)
+		if child.Err() != nil || d.Err() != nil || outer.Err() != nil {
+			t.Fatalf("ended while it was stopped: %v, %v, %v", child.Err(), d.Err(), outer.Err())
+		}
+		second()
+		began := time.Now()
+		<-child.Done()
+		if took := time.Since(began); took != 100*time.Millisecond || !errors.Is(d.Err(), context.DeadlineExceeded) || outer.Err() != nil {
+			t.Errorf("ended after %s with %v, the outer one with %v", took, d.Err(), outer.Err())
+		}
+		resume := v1.PauseDeadlines(child) // too late
+		resume()
+		if !errors.Is(d.Err(), context.DeadlineExceeded) {
+			t.Errorf("went on after its end: %v", d.Err())
+		}
+	})
+}
+
+func TestNothingToPause(t *testing.T) {
+	v1.PauseDeadlines(t.Context())()
 }

@@ -1,0 +1,165 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Peer is the client on whose behalf a server is asked: who answers what the server
+// asks in turn, and who gets what it says. It travels in the context of a call, see
+// [WithPeer]. Without one, a server is told that its client can do nothing of that.
+//
+// A client of MCP 2025-11-25 or older has a session with each server, of its own and
+// told what the client can do; so has one that wants log messages. Clients of
+// 2026-07-28 share the session of a server that speaks it too, where each request says
+// what its client can do; with an older server each of their calls has a session to
+// itself, which is kept for their next call.
+type Peer struct {
+	// Key names the client's session. Peers of one key may use one session with a server.
+	Key string
+	// Modern says that the client speaks MCP 2026-07-28 or later: nothing reaches it but
+	// through a call.
+	Modern bool
+	// Can is what the client can do.
+	Can Capabilities
+	// LogLevel is the least level of the log messages that the client wants, one of RFC
+	// 5424 as MCP writes them. Default: none are wanted.
+	LogLevel string
+	// Ask has the client answer what a server asks, all of it at once, and returns the
+	// answer to each. A [v1.MCPError] is what the client answered in place of one. The
+	// context is that of the call which the server asks for, as far as that is known.
+	Ask func(ctx context.Context, asked map[string]InputRequest) (map[string]json.RawMessage, error)
+	// Notify passes a notification on: one after the other, and those of a call before
+	// the call returns.
+	Notify func(ctx context.Context, method string, params json.RawMessage)
+}
+
+// InputRequest is what a server asks of the client (MCP 2026-07-28, InputRequest).
+type InputRequest struct {
+	// Method is elicitation/create, sampling/createMessage or roots/list.
+	Method string `json:"method"`
+	// Params are as they came.
+	Params json.RawMessage `json:"params,omitempty"`
+}
+
+// Capabilities are what a client can do for a server (MCP specification, ClientCapabilities).
+type Capabilities struct {
+	// Form and URL are the modes of elicitation.
+	Form, URL bool
+	// Sampling is of messages; Tools and Context are what may go with them.
+	Sampling, SamplingTools, SamplingContext bool
+	// Roots are listed; with RootsChanged the client says when they change.
+	Roots, RootsChanged bool
+}
+
+// The methods of servers that are for the client.
+const (
+	methodElicit = "elicitation/create"
+	methodSample = "sampling/createMessage"
+	methodRoots  = "roots/list"
+)
+
+// allow reports whether the client can answer a request.
+func (c Capabilities) allow(r InputRequest) bool {
+	switch r.Method {
+	case methodElicit:
+		var p struct {
+			Mode string `json:"mode"`
+		}
+		_ = json.Unmarshal(r.Params, &p) // a mode of another type is none
+		return p.Mode == "url" && c.URL || p.Mode != "url" && c.Form
+	case methodSample:
+		return c.Sampling
+	case methodRoots:
+		return c.Roots
+	}
+	return false
+}
+
+// sdk is what the SDK tells the server.
+func (c Capabilities) sdk() *sdk.ClientCapabilities {
+	caps := &sdk.ClientCapabilities{}
+	if c.Form || c.URL {
+		caps.Elicitation = &sdk.ElicitationCapabilities{}
+		if c.Form {
+			caps.Elicitation.Form = &sdk.FormElicitationCapabilities{}
+		}
+		if c.URL {
+			caps.Elicitation.URL = &sdk.URLElicitationCapabilities{}
+		}
+	}
+	if c.Sampling {
+		caps.Sampling = &sdk.SamplingCapabilities{}
+		if c.SamplingTools {
+			caps.Sampling.Tools = &sdk.SamplingToolsCapabilities{}
+		}
+		if c.SamplingContext {
+			caps.Sampling.Context = &sdk.SamplingContextCapabilities{}
+		}
+	}
+	if c.Roots {
+		caps.RootsV2 = &sdk.RootCapabilities{ListChanged: c.RootsChanged}
+	}
+	return caps
+}
+
+// wire is what a request of MCP 2026-07-28 says in its _meta.
+func (c Capabilities) wire() map[string]any {
+	caps := c.sdk()
+	m := map[string]any{}
+	if caps.Elicitation != nil {
+		m["elicitation"] = caps.Elicitation
+	}
+	if caps.Sampling != nil {
+		m["sampling"] = caps.Sampling
+	}
+	if caps.RootsV2 != nil {
+		m["roots"] = caps.RootsV2
+	}
+	return m
+}
+
+// Keys of _meta in MCP 2026-07-28.
+const (
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
+)
+
+type peerKey struct{}
+
+// WithPeer returns a context whose requests to servers are on behalf of a client.
+func WithPeer(ctx context.Context, p *Peer) context.Context {
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// PeerOf returns the client of a context; nil when there is none.
+func PeerOf(ctx context.Context) *Peer {
+	p, _ := ctx.Value(peerKey{}).(*Peer)
+	return p
+}
+
+// wants reports whether anything of a server is for the client.
+func (p *Peer) wants() bool { return p != nil && (p.Can != Capabilities{} || p.LogLevel != "") }
+
+// rider is a request that is made for a client, while it is made.
+type rider struct {
+	ctx   context.Context
+	peer  *Peer
+	clock atomic.Pointer[stopwatch] // of the server's own time for the request; nil when it has none
+}
+
+// pause stops the time that the request may take, while its client is asked.
+func (r *rider) pause() (resume func()) {
+	outer := v1.PauseDeadlines(r.ctx)
+	clock := r.clock.Load()
+	if clock == nil {
+		return outer
+	}
+	inner := clock.pause()
+	return func() { inner(); outer() }
+}

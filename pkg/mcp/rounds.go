@@ -1,0 +1,195 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// A server of MCP 2026-07-28 does not call its client: it answers a request with what
+// it wants to know, and gets the request once more with the answers (basic/utilities,
+// multi round-trip requests).
+
+const (
+	// maxRounds is how often a server may ask for input to one request.
+	maxRounds = 16
+	// maxInputs is how much it may ask for at once.
+	maxInputs = 64
+	// maxBusy is how often a server may put a request off without asking for anything.
+	maxBusy = 3
+)
+
+// inputRequired is a result that asks for input.
+type inputRequired struct {
+	Type     string                  `json:"resultType"`
+	Requests map[string]InputRequest `json:"inputRequests"`
+	State    *string                 `json:"requestState"`
+}
+
+// asksForInput returns what a result asks for; nil when it is final.
+func asksForInput(result json.RawMessage) *inputRequired {
+	if !bytes.Contains(result, []byte(`"input_required"`)) {
+		return nil
+	}
+	in := &inputRequired{}
+	if json.Unmarshal(result, in) != nil || in.Type != "input_required" {
+		return nil
+	}
+	return in
+}
+
+// codeNeedsCapability is that of a request which needs what the client did not say
+// that it can do (MCP 2026-07-28, basic).
+const codeNeedsCapability = -32021
+
+// fulfil has the client answer what a result asks for, and returns the fields that are
+// added to the request when it is made again.
+func (u *upstream) fulfil(ctx context.Context, s *session, r *rider, in *inputRequired, round int) (json.RawMessage, error) {
+	refuse := func(format string, args ...any) error {
+		return u.refused(s, &answer{err: &jsonrpc.Error{Message: fmt.Sprintf(format, args...)}})
+	}
+	switch {
+	case round > maxRounds:
+		return nil, refuse("the server asked for input more than %d times", maxRounds)
+	case len(in.Requests) > maxInputs:
+		return nil, refuse("the server asked for %d inputs at once; at most %d are passed on", len(in.Requests), maxInputs)
+	}
+	fields := map[string]any{}
+	if in.State != nil {
+		fields["requestState"] = *in.State
+	}
+	if len(in.Requests) == 0 {
+		if err := sleep(ctx, retryWait<<min(round, maxBusy)); err != nil {
+			return nil, err
+		}
+	} else {
+		for name, asked := range in.Requests {
+			if r == nil || r.peer.Ask == nil || !r.peer.Can.allow(asked) {
+				text := fmt.Sprintf("the server asks for input (%s, as %q), which the client did not say that it can give", clip(asked.Method, 100), clip(name, 100))
+				return nil, u.refused(s, &answer{err: &jsonrpc.Error{Code: codeNeedsCapability, Message: text, Data: needed(asked.Method)}})
+			}
+		}
+		resume := v1.PauseDeadlines(ctx)
+		answers, err := r.peer.Ask(ctx, in.Requests)
+		resume()
+		var said *v1.MCPError
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.As(err, &said):
+			return nil, refuse("the client did not give the input that the server asked for: %s", said.Message)
+		case err != nil:
+			return nil, refuse("the client did not give the input that the server asked for: %v", err)
+		}
+		fields["inputResponses"] = answers
+	}
+	return json.Marshal(fields)
+}
+
+// needed says which capability a client must have to answer a request.
+func needed(method string) json.RawMessage {
+	name, _, _ := strings.Cut(method, "/")
+	if !slices.Contains([]string{methodElicit, methodSample, methodRoots}, method) {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"requiredCapabilities":{%q:{}}}`, name)
+}
+
+// addFields adds the fields of one object to another.
+func addFields(object, fields json.RawMessage) (json.RawMessage, error) {
+	object, fields = bytes.TrimSpace(object), bytes.TrimSpace(fields)
+	if len(object) < 2 || object[0] != '{' || len(fields) < 2 || fields[0] != '{' {
+		return nil, errors.New("the parameters are no object")
+	}
+	inner := bytes.TrimSpace(fields[1 : len(fields)-1])
+	if len(inner) == 0 {
+		return object, nil
+	}
+	out := append(make([]byte, 0, len(object)+len(inner)+1), object[:len(object)-1]...)
+	if len(bytes.TrimSpace(object[1:len(object)-1])) > 0 {
+		out = append(out, ',')
+	}
+	return append(append(out, inner...), '}'), nil
+}
+
+// addToBody adds fields to the parameters of the request that an HTTP request carries.
+func addToBody(req *http.Request, fields json.RawMessage) error {
+	data, err := io.ReadAll(req.Body)
+	req.Body.Close()
+	if err != nil {
+		return err
+	}
+	m, ok := split(data)
+	if !ok || m.params == nil || !m.isCall() {
+		return errors.New("the request holds no parameters")
+	}
+	params, err := addFields(m.params, fields)
+	if err != nil {
+		return err
+	}
+	method, err := json.Marshal(m.method)
+	if err != nil {
+		return err
+	}
+	data = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, m.id, method, params)
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	return nil
+}
+
+// withStopwatch returns a context that ends after a time which can be stopped.
+func withStopwatch(ctx context.Context, d time.Duration) (context.Context, *stopwatch, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &stopwatch{left: d, from: time.Now()}
+	w.timer = time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+	return ctx, w, func() { w.end(); cancel(nil) }
+}
+
+// stopwatch is a timer that can be stopped by several at once.
+type stopwatch struct {
+	timer *time.Timer
+
+	mu      sync.Mutex
+	left    time.Duration
+	from    time.Time // when the timer ran last
+	stopped int
+	over    bool
+}
+
+// end stops the time for good.
+func (w *stopwatch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.timer.Stop()
+}
+
+// pause stops the time until the function that it returns is called.
+func (w *stopwatch) pause() (resume func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped++; w.stopped == 1 {
+		w.timer.Stop()
+		w.left -= time.Since(w.from)
+	}
+	return sync.OnceFunc(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.stopped--; w.stopped == 0 && !w.over {
+			w.from = time.Now()
+			w.timer.Reset(max(w.left, time.Millisecond))
+		}
+	})
+}

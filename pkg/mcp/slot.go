@@ -1,0 +1,302 @@
+package mcp
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// slot is the place of one session with a server: that which all share, or that of a
+// client. The session may be lost and opened again. Its fields are under the mutex of
+// the upstream, but for those that say otherwise.
+type slot struct {
+	// Fixed.
+	key     ownerKey
+	version string // of MCP; empty for the latest
+
+	current  *session
+	opening  *opening
+	failures int       // in a row
+	notTill  time.Time // no session is opened before
+	lastErr  error     // why there is no session
+	died     bool      // it ended after it had been opened
+
+	leases int
+	used   time.Time
+	idle   *time.Timer // ends a session that no call leases; nil for those that end with their client
+	gone   bool        // no more leases
+
+	mu     sync.Mutex
+	riders []*rider // the requests that are made, the latest last
+	last   *Peer    // the client, of slots that are not shared
+}
+
+// ownerKey names whose a session is. It is zero for that which all share.
+type ownerKey struct {
+	key    string
+	modern bool
+	can    Capabilities
+}
+
+// opening is a session that is being opened; all who need it wait for done.
+type opening struct {
+	done chan struct{}
+	err  error
+}
+
+const (
+	// defaultPeerSessions is how many sessions of clients a server has at most.
+	defaultPeerSessions = 64
+	// peerIdle is how long a session waits for the next call of a client that has no
+	// session of its own.
+	peerIdle = 2 * time.Minute
+)
+
+// session returns a session for a request that ctx makes, and what gives it back.
+func (u *upstream) session(ctx context.Context) (*session, *rider, func(), error) {
+	p := PeerOf(ctx)
+	if !p.wants() {
+		s, err := u.acquire(ctx, &u.shared)
+		return s, nil, func() { u.release(s) }, err
+	}
+	r := &rider{ctx: ctx, peer: p}
+	if p.Modern {
+		s, err := u.acquire(ctx, &u.shared)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		// What a server of this era says belongs to a request, but for log messages on a
+		// stream that all requests share.
+		if s.modern() && (p.LogLevel == "" || s.separate()) {
+			return s, r, func() { u.release(s) }, nil
+		}
+		u.release(s)
+	}
+	sl, err := u.lease(r)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s, err := u.acquire(ctx, sl)
+	if err != nil {
+		u.unlease(sl, r)
+		return nil, nil, nil, err
+	}
+	s.setLevel(ctx, p.LogLevel)
+	return s, r, func() { u.release(s); u.unlease(sl, r) }, nil
+}
+
+// lease takes a slot for a request of a client: a slot of its own when the client has
+// no session in which messages of several calls could reach it.
+func (u *upstream) lease(r *rider) (*slot, error) {
+	k := ownerKey{key: r.peer.Key, modern: r.peer.Modern, can: r.peer.Can}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var sl *slot
+	for _, have := range u.peers[k] {
+		if !k.modern || have.leases == 0 {
+			sl = have
+			break
+		}
+	}
+	if sl == nil {
+		if err := u.makeRoom(); err != nil {
+			return nil, err
+		}
+		sl = &slot{key: k}
+		if !k.modern { // a server of both eras does for an older client what it did before
+			sl.version = legacyVersion
+		}
+		u.peers[k] = append(u.peers[k], sl)
+	}
+	sl.leases++
+	if sl.idle != nil {
+		sl.idle.Stop()
+	}
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	sl.last = r.peer
+	sl.riders = append(sl.riders, r)
+	return sl, nil
+}
+
+// unlease gives a slot back.
+func (u *upstream) unlease(sl *slot, r *rider) {
+	sl.mu.Lock()
+	sl.riders = slices.DeleteFunc(sl.riders, func(o *rider) bool { return o == r })
+	sl.mu.Unlock()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	sl.leases--
+	sl.used = u.owner.opts.Now()
+	switch {
+	case sl.leases > 0 || sl.gone:
+	case sl.current == nil && sl.opening == nil && sl.lastErr == nil:
+		u.vacate(sl)
+	case sl.key.modern && !u.ended:
+		sl.idle = time.AfterFunc(peerIdle, func() {
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			if sl.leases == 0 {
+				u.vacate(sl)
+			}
+		})
+	}
+}
+
+// makeRoom ends the session that was not used for the longest time when a client
+// needs one more than there may be. It is called under mu.
+func (u *upstream) makeRoom() error {
+	n := 0
+	var oldest *slot
+	for _, all := range u.peers {
+		n += len(all)
+		for _, sl := range all {
+			if sl.leases == 0 && (oldest == nil || sl.used.Before(oldest.used)) {
+				oldest = sl
+			}
+		}
+	}
+	switch most := u.owner.opts.MaxPeerSessions; {
+	case n < most:
+	case oldest == nil:
+		return u.unavailable("all %d sessions that clients may have with it are in use: call again later", most)
+	default:
+		u.vacate(oldest)
+	}
+	return nil
+}
+
+// vacate takes a slot out of use and ends its session. It is called under mu.
+func (u *upstream) vacate(sl *slot) {
+	sl.gone = true
+	if sl.idle != nil {
+		sl.idle.Stop()
+	}
+	rest := slices.DeleteFunc(u.peers[sl.key], func(o *slot) bool { return o == sl })
+	if u.peers[sl.key] = rest; len(rest) == 0 {
+		delete(u.peers, sl.key)
+	}
+	if sl.current != nil {
+		u.retire(sl.current)
+	}
+}
+
+// slotsOf calls f with the sessions of a client, under mu.
+func (u *upstream) slotsOf(key string, f func(*slot)) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for k, all := range u.peers {
+		if k.key == key {
+			for _, sl := range slices.Clone(all) {
+				f(sl)
+			}
+		}
+	}
+}
+
+// EndPeer ends the sessions that servers have with a client, each with its last call.
+func (u *Upstreams) EndPeer(key string) {
+	for _, up := range u.all() {
+		up.slotsOf(key, func(sl *slot) {
+			up.vacate(sl)
+		})
+	}
+}
+
+// RootsChanged tells the servers of a client that its roots changed.
+func (u *Upstreams) RootsChanged(key string) {
+	u.tell(key, func(_ context.Context, s *session) {
+		// The SDK says so when its own list of roots changes, which nobody sees.
+		s.sdkClient.AddRoots(&sdk.Root{URI: "toolctl:roots"})
+	})
+}
+
+// SetLogLevel tells the servers of a client which log messages it wants. Sessions that
+// are opened later learn it from [Peer.LogLevel].
+func (u *Upstreams) SetLogLevel(key, level string) {
+	u.tell(key, func(ctx context.Context, s *session) { s.setLevel(ctx, level) })
+}
+
+// tellTimeout is how long a server may take to hear of a change.
+const tellTimeout = 5 * time.Second
+
+// tell calls f for each session of a client, at once, and waits.
+func (u *Upstreams) tell(key string, f func(context.Context, *session)) {
+	ctx, cancel := context.WithTimeout(context.Background(), tellTimeout)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, up := range u.all() {
+		up.slotsOf(key, func(sl *slot) {
+			if s := sl.current; s != nil && !s.ended() {
+				s.users++
+				all.Go(func() {
+					defer up.release(s)
+					f(ctx, s)
+				})
+			}
+		})
+	}
+	all.Wait()
+}
+
+// all returns the servers that may have sessions, those that were replaced included.
+func (u *Upstreams) all() []*upstream {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	all := slices.Clone(u.gone)
+	for _, up := range u.set {
+		all = append(all, up)
+	}
+	return all
+}
+
+// rider returns the request that a message of the server belongs to: that of the
+// stream it came in, else the latest that the session serves; nil when there is none.
+func (s *session) rider(x *exchange) *rider {
+	if x != nil && x.rider != nil {
+		return x.rider
+	}
+	if s.slot == nil {
+		return nil
+	}
+	s.slot.mu.Lock()
+	defer s.slot.mu.Unlock()
+	if n := len(s.slot.riders); n > 0 {
+		return s.slot.riders[n-1]
+	}
+	if p := s.slot.last; p != nil && !p.Modern {
+		return &rider{ctx: context.Background(), peer: p}
+	}
+	return nil
+}
+
+// modern reports whether the session speaks MCP 2026-07-28 or later.
+func (s *session) modern() bool { return s.client.InitializeResult().ProtocolVersion >= withoutPing }
+
+// separate reports whether each request has a stream of its own.
+func (s *session) separate() bool {
+	l, ok := s.link.(*httpLink)
+	return ok && !l.sse
+}
+
+// setLevel asks an older server for the log messages that a client wants.
+func (s *session) setLevel(ctx context.Context, level string) {
+	if level == "" || s.modern() || s.client.InitializeResult().Capabilities.Logging == nil {
+		return
+	}
+	s.levels.Lock()
+	defer s.levels.Unlock()
+	if s.level == level {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	if err := s.client.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: sdk.LoggingLevel(level)}); err != nil {
+		s.log.Debug("the server does not take the level of its log messages", "level", level, "error", s.mask(plain(err)))
+		return
+	}
+	s.level = level
+}

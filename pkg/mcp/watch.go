@@ -1,0 +1,155 @@
+package mcp
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// maxWatched bounds the subscriptions that one server has from us.
+const maxWatched = 10_000
+
+// Subscribe asks a server to say when a resource changes, which Options.OnUpdate is
+// told. The server is asked once, however often Subscribe is called, and again by each
+// new session; [Upstreams.Unsubscribe] must be called as often. The error is that of
+// [Upstreams.ReadResource].
+func (u *Upstreams) Subscribe(ctx context.Context, server v1.Key, uri string) error {
+	up, err := u.get(server)
+	if err != nil {
+		return err
+	}
+	up.mu.Lock()
+	if up.watched[uri] == 0 && len(up.watched) >= maxWatched {
+		up.mu.Unlock()
+		return up.unavailable("more than %d resources are subscribed to", maxWatched)
+	}
+	up.watched[uri]++
+	first := up.watched[uri] == 1
+	up.mu.Unlock()
+	if !first {
+		return nil
+	}
+	if err := up.subscribe(ctx, uri); err != nil {
+		up.unwatch(uri)
+		return err
+	}
+	return nil
+}
+
+// Unsubscribe takes back one [Upstreams.Subscribe]. The server is told with the last.
+func (u *Upstreams) Unsubscribe(ctx context.Context, server v1.Key, uri string) error {
+	up, err := u.get(server)
+	if err != nil {
+		return err
+	}
+	if !up.unwatch(uri) {
+		return nil
+	}
+	s, err := up.acquire(ctx, &up.shared)
+	if err != nil {
+		return err
+	}
+	defer up.release(s)
+	if s.modern() {
+		return s.client.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri})
+	}
+	_, _, err = up.do(withoutPeer(ctx), request{method: "resources/unsubscribe", limit: up.timeout(), retry: true,
+		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
+			return c.Unsubscribe(ctx, &sdk.UnsubscribeParams{Meta: m, URI: uri})
+		}})
+	return err
+}
+
+// withoutPeer makes a request of the session that all share.
+func withoutPeer(ctx context.Context) context.Context { return WithPeer(ctx, nil) }
+
+// unwatch takes one subscription back; true when it was the last.
+func (u *upstream) unwatch(uri string) (last bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.watched[uri]--; u.watched[uri] > 0 {
+		return false
+	}
+	_, last = u.watched[uri]
+	delete(u.watched, uri)
+	delete(u.updated, uri)
+	return last
+}
+
+// subscribe asks the server, over the session that all share.
+func (u *upstream) subscribe(ctx context.Context, uri string) error {
+	s, err := u.acquire(ctx, &u.shared)
+	if err != nil {
+		return err
+	}
+	defer u.release(s)
+	if caps := s.client.InitializeResult().Capabilities; caps == nil || caps.Resources == nil || !caps.Resources.Subscribe {
+		return &v1.MCPError{Server: u.key.Name, Code: -32601, Message: "the server does not say when its resources change"}
+	}
+	if s.modern() { // a stream of its own, which the SDK keeps
+		return s.client.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
+	}
+	_, _, err = u.do(withoutPeer(ctx), request{method: "resources/subscribe", limit: u.timeout(), retry: true,
+		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
+			return c.Subscribe(ctx, &sdk.SubscribeParams{Meta: m, URI: uri})
+		}})
+	return err
+}
+
+// watchAgain subscribes in a new session to what the one before was subscribed to. What
+// changed in between is not known, so all of it counts as changed.
+func (u *upstream) watchAgain(s *session) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	defer u.untilClosing(cancel)()
+	u.mu.Lock()
+	uris := slices.Sorted(maps.Keys(u.watched))
+	u.mu.Unlock()
+	for _, uri := range uris {
+		if s.ended() {
+			return
+		}
+		if err := u.subscribe(ctx, uri); err != nil {
+			u.log.Warn("a resource cannot be subscribed to again", slog.String("uri", clip(uri, 200)), slog.Any("error", err))
+			continue
+		}
+		u.resourceUpdated(uri)
+	}
+}
+
+// resourceUpdated tells of a change, in a goroutine of its own: who is told may be slow,
+// and must not hold up the server's other messages. Changes that come meanwhile are one.
+func (u *upstream) resourceUpdated(uri string) {
+	tell := u.owner.opts.OnUpdate
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if tell == nil || u.ended || u.watched[uri] == 0 {
+		return
+	}
+	u.updated[uri] = true
+	if u.updating {
+		return
+	}
+	u.updating = true
+	u.running.Go(func() {
+		for {
+			u.mu.Lock()
+			if len(u.updated) == 0 || u.ended {
+				u.updating = false
+				u.mu.Unlock()
+				return
+			}
+			uris := slices.Sorted(maps.Keys(u.updated))
+			clear(u.updated)
+			u.mu.Unlock()
+			for _, uri := range uris {
+				tell(u.key, uri)
+			}
+		}
+	})
+}
