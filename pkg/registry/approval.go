@@ -53,7 +53,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 		}
 		if ok {
 			d.By, d.Reason = clip(d.By), clip(d.Reason)
-			now := r.opts.Now()
+			now := r.opts.Now().UTC()
 			p.Expires = now.Add(need.Timeout) // to ask took its time
 			if err := p.Decide(d, now); err != nil {
 				return err
@@ -117,19 +117,19 @@ func (c *call) refuse(message string) error {
 // pending is the call as it waits for approval.
 func (c *call) pending() v1.PendingCall {
 	need, spec := c.admit.Approval, c.tool.spec
-	sum := sha256.Sum256(c.args)
+	sum, began := sha256.Sum256(c.args), c.began.UTC()
 	p := v1.PendingCall{
 		ID: strings.ToLower(rand.Text()[:10]), State: v1.ApprovalPending, Tool: spec.Metadata.Name, Namespace: spec.Namespace(),
 		Policy: need.Policy, Rule: need.Rule, Principal: c.Principal, Session: c.Session, Turn: c.Turn,
 		Args: redact.JSON(c.args, c.tool.redact), ArgsHash: hex.EncodeToString(sum[:]), Redact: c.tool.redact,
-		Created: c.began, Expires: c.began.Add(need.Timeout),
+		Created: began, Expires: began.Add(need.Timeout),
 	}
 	p.Subject = c.tool.fullName() + " " + p.ArgsHash
 	return p
 }
 
 func (c *call) info(p *v1.PendingCall) *v1.PendingToolInfo {
-	expires := p.Expires.UTC()
+	expires := p.Expires
 	return &v1.PendingToolInfo{
 		Reason: v1.ReasonApproval, Message: fmt.Sprintf("tool %q needs approval by policy %q", p.Tool, p.Policy), ToolName: p.Tool,
 		Args: p.Args, ExpiresAt: &expires, Metadata: map[string]any{"policy": p.Policy, "rule": p.Rule}, ID: p.ID,

@@ -102,22 +102,25 @@ func (s *Store) appendAudit(ctx context.Context, batch []*auditEntry) error {
 		return nil
 	}
 	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
-		return s.transact(ctx, c, "BEGIN IMMEDIATE", func(c *sql.Conn) error {
-			head, err := auditHead(ctx, c)
-			if err != nil {
-				return err
-			}
-			for _, e := range batch {
-				head = nextHash(head, e.text)
-				_, err := c.ExecContext(ctx, "INSERT INTO audit (time, tool, session, status, principal, record, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
-					e.line.Time.UnixMicro(), e.line.Tool, e.line.Session, e.line.Status, e.line.Principal, e.text, head[:])
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		return s.transact(ctx, c, "BEGIN IMMEDIATE", func(c *sql.Conn) error { return insertAudit(ctx, c, batch) })
 	}))
+}
+
+// insertAudit adds lines to the chain in the transaction of c.
+func insertAudit(ctx context.Context, c *sql.Conn, batch []*auditEntry) error {
+	head, err := auditHead(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, e := range batch {
+		head = nextHash(head, e.text)
+		_, err := c.ExecContext(ctx, "INSERT INTO audit (time, tool, session, status, principal, record, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			e.line.Time.UnixMicro(), e.line.Tool, e.line.Session, e.line.Status, e.line.Principal, e.text, head[:])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // auditHash is a link of the audit's chain. The zero value stands before the first line.

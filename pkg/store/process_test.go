@@ -36,7 +36,7 @@ func child(job string) int {
 		return 1
 	}
 	defer st.Close()
-	if err := map[string]func(context.Context, *store.Store) error{"apply": applyForEver, "call": callOften, "audit": auditOften}[job](ctx, st); err != nil {
+	if err := map[string]func(context.Context, *store.Store) error{"apply": applyForEver, "call": callOften, "audit": auditOften, "take": takeAll}[job](ctx, st); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
