@@ -33,11 +33,12 @@ func (c *catalog) Offers() []server.Offer {
 	if err != nil { // the selector was read before
 		c.log.Error("list the tools", "error", err)
 	}
+	definitions := newDefinitions(c.w.mcp)
 	offers := make([]server.Offer, 0, len(page.Items))
 	for _, it := range page.Items {
 		name := it.Tool().Metadata.Name
 		if len(c.names) == 0 || slices.ContainsFunc(c.names, func(p string) bool { return v1.MatchPattern(p, name) }) {
-			offers = append(offers, server.Offer{Tool: it.Tool(), Name: it.FullName, Hidden: !it.Ready || it.Blocked != nil})
+			offers = append(offers, server.Offer{Tool: it.Tool(), Name: it.FullName, Definition: definitions.of(it.Tool()), Hidden: !it.Ready || it.Blocked != nil})
 		}
 	}
 	return offers

@@ -19,6 +19,7 @@ func toolResult(raw json.RawMessage) (res v1.Result, failed bool, ok bool) {
 		Content    []block         `json:"content"`
 		Structured json.RawMessage `json:"structuredContent"`
 		IsError    bool            `json:"isError"`
+		Meta       json.RawMessage `json:"_meta"`
 	}
 	var ps []v1.Part
 	if json.Unmarshal(raw, &r) == nil {
@@ -29,19 +30,45 @@ func toolResult(raw json.RawMessage) (res v1.Result, failed bool, ok bool) {
 			Content    []json.RawMessage `json:"content"`
 			Structured json.RawMessage   `json:"structuredContent"`
 			IsError    bool              `json:"isError"`
+			Meta       json.RawMessage   `json:"_meta"`
 		}
 		if json.Unmarshal(raw, &each) != nil {
 			return v1.Result{}, false, false
 		}
-		ps, r.Structured, r.IsError = parts(each.Content), each.Structured, each.IsError
+		ps, r.Structured, r.IsError, r.Meta = parts(each.Content), each.Structured, each.IsError, each.Meta
 	}
-	res = v1.Result{Status: v1.StatusComplete, Parts: ps}
+	res = v1.Result{Status: v1.StatusComplete, Parts: ps, Meta: meta(r.Meta)}
 	if len(r.Structured) > 0 && string(r.Structured) != "null" {
-		res.Content = r.Structured
+		res.Content, res.Structured = r.Structured, true
 	} else {
 		res.Content = textContent(res.Parts)
 	}
 	return res, r.IsError, true
+}
+
+// metaServerInfo is a key of _meta that each server sets for itself, in every result.
+const metaServerInfo = "io.modelcontextprotocol/serverInfo"
+
+// meta returns what a _meta object holds for others; nil when that is nothing.
+func meta(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	if !bytes.Contains(raw, []byte(metaServerInfo)) {
+		return raw
+	}
+	var values map[string]json.RawMessage
+	if json.Unmarshal(raw, &values) != nil {
+		return nil
+	}
+	if delete(values, metaServerInfo); len(values) == 0 {
+		return nil
+	}
+	rest, err := json.Marshal(values)
+	if err != nil {
+		return nil
+	}
+	return rest
 }
 
 // texts returns the text parts.
@@ -120,6 +147,7 @@ type block struct {
 	Description string          `json:"description"`
 	Size        *int64          `json:"size"`
 	Resource    *contents       `json:"resource"`
+	Icons       json.RawMessage `json:"icons"`
 	Annotations json.RawMessage `json:"annotations"`
 	Meta        json.RawMessage `json:"_meta"`
 }
@@ -137,7 +165,7 @@ func (b *block) part() (v1.Part, bool) {
 		}
 		p.Resource = b.Resource.part()
 	case v1.PartResourceLink:
-		p.URI, p.Name, p.Title, p.Description, p.MIMEType, p.Size = b.URI, b.Name, b.Title, b.Description, b.MIMEType, b.Size
+		p.URI, p.Name, p.Title, p.Description, p.MIMEType, p.Size, p.Icons = b.URI, b.Name, b.Title, b.Description, b.MIMEType, b.Size, b.Icons
 	default:
 		return p, false
 	}
@@ -154,5 +182,5 @@ type contents struct {
 }
 
 func (c *contents) part() *v1.ResourceContents {
-	return &v1.ResourceContents{URI: c.URI, MIMEType: c.MIMEType, Text: c.Text, Blob: c.Blob}
+	return &v1.ResourceContents{URI: c.URI, MIMEType: c.MIMEType, Text: c.Text, Blob: c.Blob, Meta: meta(c.Meta)}
 }

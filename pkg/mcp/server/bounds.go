@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 
@@ -36,11 +37,15 @@ func (r *result) size() int64 {
 	for i := range r.Content {
 		n += r.Content[i].size()
 	}
+	for k, v := range r.Meta {
+		raw, _ := v.(json.RawMessage)
+		n += int64(len(k) + len(raw))
+	}
 	return n
 }
 
 func (b *block) size() int64 {
-	n := len(b.Text) + len(b.Data) + len(b.URI) + len(b.Name) + len(b.Title) + len(b.Description) + len(b.Annotations) + len(b.Meta)
+	n := len(b.Text) + len(b.Data) + len(b.URI) + len(b.Name) + len(b.Title) + len(b.Description) + len(b.Icons) + len(b.Annotations) + len(b.Meta)
 	if b.Resource != nil {
 		n += int(b.Resource.size())
 	}
@@ -48,7 +53,7 @@ func (b *block) size() int64 {
 }
 
 func (c *contents) size() int64 {
-	n := len(c.URI) + len(c.Blob)
+	n := len(c.URI) + len(c.Blob) + len(c.Meta)
 	if c.Text != nil {
 		n += len(*c.Text)
 	}

@@ -51,7 +51,7 @@ type library struct {
 }
 
 type remote struct {
-	server v1.Key
+	owner  v1.Key // an MCPServer, or a Prompt of the catalog
 	prompt mcp.Prompt
 }
 
@@ -64,7 +64,7 @@ type pattern struct {
 // becomes a regular expression.
 const maxTemplate = 2048
 
-func newLibrary(servers []Upstream) *library {
+func newLibrary(servers []Upstream, own []Prompt) *library {
 	l := &library{promptOf: map[string]remote{}, serverOf: map[string]v1.Key{}, sourceOf: map[string]v1.Key{}, prompts: []mcp.Prompt{}, resources: []mcp.Resource{}, templates: []mcp.ResourceTemplate{}}
 	servers = slices.DeleteFunc(slices.Clone(servers), func(s Upstream) bool { return !s.Ready })
 	slices.SortFunc(servers, func(a, b Upstream) int {
@@ -97,6 +97,9 @@ func newLibrary(servers []Upstream) *library {
 				l.patterns = append(l.patterns, pattern{s.Key, compiled})
 			}
 		}
+	}
+	for _, p := range own {
+		all, ids = append(all, remote{p.Key, p.Prompt}), append(ids, wirename.ID{Namespace: p.Key.Namespace, Name: p.Key.Name, Full: p.Key.Namespace + "/" + p.Key.Name})
 	}
 	for i, name := range wirename.Names(ids) {
 		if name != "" {
@@ -135,6 +138,7 @@ type listResult struct {
 	sdk.Cacheable
 	Type       string `json:"resultType,omitempty"`
 	NextCursor string `json:"nextCursor,omitempty"`
+	Tools      any    `json:"tools,omitempty"`
 	Prompts    any    `json:"prompts,omitempty"`
 	Resources  any    `json:"resources,omitempty"`
 	Templates  any    `json:"resourceTemplates,omitempty"`
@@ -247,11 +251,12 @@ func (s *Server) getPrompt(ctx context.Context, lib Library, req *sdk.GetPromptR
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("prompt %q: the argument %q is missing", req.Params.Name, a.Name)}
 		}
 	}
-	got, err := lib.GetPrompt(ctx, known.server, known.prompt.Name, req.Params.Arguments)
+	got, err := known.render(ctx, lib, req.Params.Arguments)
 	if err != nil {
 		return nil, relayed(err)
 	}
 	res := &promptResult{Type: resultType(req.ProtocolVersion()), Description: got.Description, Messages: []promptMessage{}}
+	res.SetMeta(metaOf(got.Meta))
 	for _, m := range got.Messages {
 		res.Messages = append(res.Messages, promptMessage{m.Role, newBlock(m.Content)})
 	}
@@ -335,7 +340,7 @@ func (s *Server) complete(ctx context.Context, lib Library, req *sdk.CompleteReq
 	if p.Ref.Type == "ref/prompt" {
 		var found remote
 		found, ok = known.promptOf[p.Ref.Name]
-		from, ask.Prompt = found.server, found.prompt.Name
+		from, ask.Prompt = found.owner, found.prompt.Name
 	} else {
 		if from, ok = known.sourceOf[p.Ref.URI]; !ok {
 			from, ok = known.server(p.Ref.URI)
@@ -345,7 +350,7 @@ func (s *Server) complete(ctx context.Context, lib Library, req *sdk.CompleteReq
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown reference %q", clip(p.Ref.Name+p.Ref.URI))}
 	}
-	got, err := lib.Complete(ctx, from, ask)
+	got, err := complete(ctx, lib, from, ask)
 	if err != nil {
 		return nil, relayed(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/wirename"
 )
 
@@ -28,10 +28,10 @@ type offers struct {
 }
 
 type listed struct {
-	name string
-	tool *sdk.Tool
-	// legacy is the tool for clients of 2025-11-25 and older.
-	legacy *sdk.Tool
+	name   string
+	schema json.RawMessage // of the arguments
+	tool   json.RawMessage // as clients get it
+	legacy json.RawMessage // as clients of 2025-11-25 and older do
 }
 
 // Refresh reads the catalog again. When what is listed changed, clients that have a
@@ -45,7 +45,7 @@ func (s *Server) Refresh() {
 	if lib, ok := s.catalog.(Library); ok {
 		servers = lib.Servers()
 	}
-	next.library = newLibrary(servers)
+	next.library = newLibrary(servers, promptsOf(s.catalog))
 	h := sha256.New()
 	_ = json.NewEncoder(h).Encode([]any{next.library.prompts, next.library.resources, next.library.templates}) // annotations were read as JSON
 	h.Sum(next.archived[:0])
@@ -76,8 +76,7 @@ func unreachable(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, er
 func (s *Server) headerTools(old, next *offers) {
 	next.checks = map[string]bool{}
 	for _, l := range next.listed {
-		raw, _ := l.tool.InputSchema.(json.RawMessage)
-		if l.name != bell && bytes.Contains(raw, []byte(`"x-mcp-header"`)) && s.addTool(l.tool) {
+		if l.name != bell && bytes.Contains(l.schema, []byte(`"x-mcp-header"`)) && s.addTool(&sdk.Tool{Name: l.name, InputSchema: l.schema}) {
 			next.checks[l.name] = true
 		}
 	}
@@ -111,49 +110,30 @@ func newOffers(all []Offer) *offers {
 		}
 		o.byName[name] = all[i]
 		if !all[i].Hidden {
-			t := wireTool(name, all[i].Tool)
-			o.listed = append(o.listed, listed{name, t, legacyTool(t)})
+			o.list(newWire(name, all[i]))
 		}
 	}
 	slices.SortFunc(o.listed, func(a, b listed) int { return strings.Compare(a.name, b.name) })
 	h := sha256.New()
-	enc := json.NewEncoder(h)
 	for _, l := range o.listed {
-		_ = enc.Encode(l.tool) // a schema that is no JSON changes nothing and is not ready
+		fmt.Fprintf(h, "%d:%s", len(l.tool), l.tool)
 	}
 	h.Sum(o.sum[:0])
 	return o
 }
 
-// wireTool is a tool as clients see it (MCP specification, server/tools, Tool).
-func wireTool(name string, t *v1.Tool) *sdk.Tool {
-	w := &sdk.Tool{Name: name, Description: t.Spec.Description, InputSchema: withRootType(t.Spec.InputSchema)}
-	if len(t.Spec.OutputSchema) > 0 {
-		w.OutputSchema = t.Spec.OutputSchema
+// list adds a tool to those that are listed. One whose schema is no JSON is not ready
+// and is not offered; it would spoil the whole list.
+func (o *offers) list(w wire) {
+	tool, err := json.Marshal(w)
+	if err != nil {
+		return
 	}
-	if h := t.Spec.Hints; h != nil {
-		w.Title = h.Title
-		if h.ReadOnly != nil || h.Destructive != nil || h.Idempotent != nil || h.OpenWorld != nil {
-			w.Annotations = &sdk.ToolAnnotations{
-				ReadOnlyHint:    h.ReadOnly != nil && *h.ReadOnly,
-				IdempotentHint:  h.Idempotent != nil && *h.Idempotent,
-				DestructiveHint: h.Destructive, OpenWorldHint: h.OpenWorld,
-			}
-		}
+	l := listed{w.Name, w.InputSchema, tool, tool}
+	if old := w.forOlder(); len(old.OutputSchema) != len(w.OutputSchema) {
+		l.legacy, _ = json.Marshal(old)
 	}
-	return w
-}
-
-// legacyTool is the tool without an output schema that older clients cannot read:
-// until 2025-11-25 its root type is object.
-func legacyTool(t *sdk.Tool) *sdk.Tool {
-	out, ok := t.OutputSchema.(json.RawMessage)
-	if !ok || rootType(out) == `"object"` {
-		return t
-	}
-	old := *t
-	old.OutputSchema = nil
-	return &old
+	o.listed = append(o.listed, l)
 }
 
 // withRootType gives an input schema that names no root type the one that clients
@@ -205,14 +185,14 @@ func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (sdk.
 	if err != nil {
 		return nil, err
 	}
-	res := &sdk.ListToolsResult{Tools: make([]*sdk.Tool, len(items)), NextCursor: next, Cacheable: sdk.Cacheable{CacheScope: "public"}}
-	s.cacheable(&res.Cacheable)
+	res, tools := s.newList(req.ProtocolVersion()), make([]json.RawMessage, len(items))
 	modern := isModern(req.ProtocolVersion())
 	for i, l := range items {
-		if res.Tools[i] = l.legacy; modern {
-			res.Tools[i] = l.tool
+		if tools[i] = l.legacy; modern {
+			tools[i] = l.tool
 		}
 	}
+	res.Tools, res.NextCursor = tools, next
 	return res, nil
 }
 

@@ -38,6 +38,7 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 		return r
 	}
 	r.IsError = err != nil || res.Status == v1.StatusFailed
+	r.SetMeta(metaOf(res.Meta))
 	for _, p := range res.Parts {
 		r.Content = append(r.Content, newBlock(p))
 	}
@@ -46,7 +47,7 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 		content = nil
 	}
 	said := len(res.Parts) > 0 && (len(content) == 0 || bytes.Equal(content, textOf(res.Parts)))
-	declared, object := len(t.Spec.OutputSchema) > 0 && !r.IsError, len(content) > 0 && content[0] == '{'
+	declared, object := len(t.Spec.OutputSchema) > 0 && !r.IsError || res.Structured, len(content) > 0 && content[0] == '{'
 	if len(content) > 0 && declared && modern || object && (declared || !said) {
 		r.Structured = content
 	}
@@ -56,6 +57,7 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 		if len(content) > 0 {
 			r.Content = append(r.Content, textBlock(plain(content)))
 		}
+	case res.Structured && len(res.Parts) > 0 && len(r.Structured) > 0: // as the server gave it
 	case !hasText(res.Parts) && len(content) > 0:
 		r.Content = append(r.Content, textBlock(plain(content)))
 	}
@@ -156,6 +158,7 @@ type block struct {
 	Description string
 	Size        *int64
 	Resource    *contents
+	Icons       json.RawMessage
 	Annotations json.RawMessage
 	Meta        json.RawMessage
 }
@@ -166,6 +169,8 @@ type contents struct {
 	MIMEType string  `json:"mimeType,omitempty"`
 	Text     *string `json:"text,omitempty"`
 	Blob     string  `json:"blob,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // MarshalJSON writes the fields that the block's type has, required ones even when empty.
@@ -195,9 +200,10 @@ func (b block) MarshalJSON() ([]byte, error) {
 			Description string          `json:"description,omitempty"`
 			MIMEType    string          `json:"mimeType,omitempty"`
 			Size        *int64          `json:"size,omitempty"`
+			Icons       json.RawMessage `json:"icons,omitempty"`
 			Annotations json.RawMessage `json:"annotations,omitempty"`
 			Meta        json.RawMessage `json:"_meta,omitempty"`
-		}{b.Type, b.URI, b.Name, b.Title, b.Description, b.MIMEType, b.Size, b.Annotations, b.Meta})
+		}{b.Type, b.URI, b.Name, b.Title, b.Description, b.MIMEType, b.Size, b.Icons, b.Annotations, b.Meta})
 	}
 	return json.Marshal(struct {
 		Type        string          `json:"type"`
@@ -214,11 +220,11 @@ func textBlock(text string) block { return block{Type: v1.PartText, Text: text} 
 func newBlock(p v1.Part) block {
 	b := block{
 		Type: p.Type, Text: p.Text, Data: p.Data, MIMEType: p.MIMEType, URI: p.URI, Name: p.Name, Title: p.Title,
-		Description: p.Description, Size: p.Size, Annotations: valid(p.Annotations), Meta: valid(p.Meta),
+		Description: p.Description, Size: p.Size, Icons: valid(p.Icons), Annotations: valid(p.Annotations), Meta: valid(p.Meta),
 	}
 	switch {
 	case p.Type == v1.PartResource && p.Resource != nil:
-		b.Resource = &contents{URI: p.Resource.URI, MIMEType: p.Resource.MIMEType, Blob: p.Resource.Blob}
+		b.Resource = &contents{URI: p.Resource.URI, MIMEType: p.Resource.MIMEType, Blob: p.Resource.Blob, Meta: valid(p.Resource.Meta)}
 		if p.Resource.Blob == "" {
 			b.Resource.Text = &p.Resource.Text
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -56,6 +57,9 @@ type Offer struct {
 	Tool *v1.Tool
 	// Name is what [Catalog.Call] takes for this tool and no other.
 	Name string
+	// Definition is the tool as an MCP server defined it, for what a manifest has no field
+	// for, such as icons and _meta; empty for other tools.
+	Definition json.RawMessage
 	// Hidden tools are not listed: nobody can call them now. A client that knows one is
 	// told why by Catalog.Call.
 	Hidden bool

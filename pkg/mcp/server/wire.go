@@ -1,0 +1,115 @@
+package server
+
+import (
+	"encoding/json"
+	"reflect"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// wire is a tool as clients get it (MCP specification, server/tools, Tool). It is not
+// the SDK's, which would read icons, annotations and _meta only to write them anew.
+type wire struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  json.RawMessage `json:"annotations,omitempty"`
+	Icons        json.RawMessage `json:"icons,omitempty"`
+	Meta         json.RawMessage `json:"_meta,omitempty"`
+}
+
+// newWire makes what clients get of an offer. Of the definition of an MCP server they
+// get what a manifest has no field for, and its title and annotations as they are as
+// long as no manifest says otherwise.
+func newWire(name string, o Offer) wire {
+	spec := &o.Tool.Spec
+	w := wire{Name: name, Description: spec.Description, InputSchema: withRootType(spec.InputSchema), OutputSchema: spec.OutputSchema}
+	var def struct {
+		Title       string          `json:"title"`
+		Annotations json.RawMessage `json:"annotations"`
+		Icons       json.RawMessage `json:"icons"`
+		Meta        json.RawMessage `json:"_meta"`
+	}
+	if len(o.Definition) > 0 && json.Unmarshal(o.Definition, &def) == nil {
+		w.Icons, w.Meta = kind(def.Icons, '['), kind(def.Meta, '{')
+		if said, ok := hintsOf(def.Annotations, def.Title); ok && reflect.DeepEqual(said, orNone(spec.Hints)) {
+			w.Title, w.Annotations = def.Title, kind(def.Annotations, '{')
+			return w
+		}
+	}
+	if h := spec.Hints; h != nil {
+		w.Title, w.Annotations = h.Title, annotations(h)
+	}
+	return w
+}
+
+// annotations are hints as MCP has them; none when nothing is said.
+func annotations(h *v1.Hints) json.RawMessage {
+	if h.ReadOnly == nil && h.Destructive == nil && h.Idempotent == nil && h.OpenWorld == nil {
+		return nil
+	}
+	raw, _ := json.Marshal(struct { // of booleans: it cannot fail
+		ReadOnly    *bool `json:"readOnlyHint,omitempty"`
+		Destructive *bool `json:"destructiveHint,omitempty"`
+		Idempotent  *bool `json:"idempotentHint,omitempty"`
+		OpenWorld   *bool `json:"openWorldHint,omitempty"`
+	}{h.ReadOnly, h.Destructive, h.Idempotent, h.OpenWorld})
+	return raw
+}
+
+// hintsOf reads the annotations of a definition as a manifest would have them.
+func hintsOf(raw json.RawMessage, title string) (v1.Hints, bool) {
+	var a struct {
+		Title       string `json:"title"`
+		ReadOnly    *bool  `json:"readOnlyHint"`
+		Destructive *bool  `json:"destructiveHint"`
+		Idempotent  *bool  `json:"idempotentHint"`
+		OpenWorld   *bool  `json:"openWorldHint"`
+	}
+	if len(raw) > 0 && json.Unmarshal(raw, &a) != nil {
+		return v1.Hints{}, false
+	}
+	if title != "" {
+		a.Title = title
+	}
+	return v1.Hints{Title: a.Title, ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}, true
+}
+
+func orNone(h *v1.Hints) v1.Hints {
+	if h == nil {
+		return v1.Hints{}
+	}
+	return *h
+}
+
+// kind returns raw when it begins as a value of its kind must.
+func kind(raw json.RawMessage, first byte) json.RawMessage {
+	if len(raw) == 0 || raw[0] != first {
+		return nil
+	}
+	return raw
+}
+
+// forOlder is the tool without an output schema that older clients cannot read: until
+// 2025-11-25 its root type is object.
+func (w wire) forOlder() wire {
+	if len(w.OutputSchema) > 0 && rootType(w.OutputSchema) != `"object"` {
+		w.OutputSchema = nil
+	}
+	return w
+}
+
+// metaOf reads a _meta object so that its values are written as they came.
+func metaOf(raw json.RawMessage) map[string]any {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(raw, &values) != nil || len(values) == 0 {
+		return nil
+	}
+	meta := make(map[string]any, len(values))
+	for k, v := range values {
+		meta[k] = v
+	}
+	return meta
+}
