@@ -114,6 +114,13 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 	if w.reg, err = registry.New(objects, opts); err != nil {
 		return nil, errors.Join(err, w.mcp.Close())
 	}
+	if w.store != nil {
+		overrides, err := w.store.Overrides(ctx)
+		if err != nil {
+			return nil, errors.Join(err, w.reg.Close(), w.mcp.Close())
+		}
+		applyOverrides(w.reg, overrides)
+	}
 	w.mcp.attach(w.reg)
 	return w, nil
 }

@@ -15,10 +15,15 @@ import (
 
 type importMCPOptions struct {
 	manifestWriter
+	serverFlags
+	tools bool
+}
+
+// serverFlags are what a command line says of an MCP server beside its command or URL.
+type serverFlags struct {
 	name      string
 	transport string
 	env       []string
-	tools     bool
 }
 
 func newImportMCPCmd(a *app) *cobra.Command {
@@ -39,26 +44,31 @@ each tool that it offers; without, nothing is started.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	f := cmd.Flags()
-	f.StringVar(&o.name, "name", "", "name of the server (default: of the package, the program or the host)")
-	f.StringVar(&o.transport, "transport", "", "transport of a URL: streamable_http or sse (default: streamable_http)")
-	f.StringArrayVar(&o.env, "env", nil, "variable of the command as NAME=VALUE, or NAME for the environment's own; may be repeated")
-	f.BoolVar(&o.tools, "tools", false, "ask the server, and make a Tool manifest for each of its tools")
+	o.serverFlags.bind(cmd)
+	cmd.Flags().BoolVar(&o.tools, "tools", false, "ask the server, and make a Tool manifest for each of its tools")
 	o.flags(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions([]string{v1.TransportStreamableHTTP, v1.TransportSSE}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (o *importMCPOptions) run(ctx context.Context, words []string) error {
-	if o.name != "" && !v1.IsName(o.name) {
-		return usagef("--name %q is not a legal name: expected lower-case letters, digits, '-', '_' and '.'", o.name)
+func (s *serverFlags) bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.name, "name", "", "name of the server (default: of the package, the program or the host)")
+	f.StringVar(&s.transport, "transport", "", "transport of a URL: streamable_http or sse (default: streamable_http)")
+	f.StringArrayVar(&s.env, "env", nil, "variable of the command as NAME=VALUE, or NAME for the environment's own; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions([]string{v1.TransportStreamableHTTP, v1.TransportSSE}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// server makes the manifest of a server, and notes on what it was given in place of secrets.
+func (s *serverFlags) server(words []string) (*v1.MCPServer, []string, error) {
+	if s.name != "" && !v1.IsName(s.name) {
+		return nil, nil, usagef("--name %q is not a legal name: expected lower-case letters, digits, '-', '_' and '.'", s.name)
 	}
-	server, notes, err := mcpconfig.Server(o.name, words)
+	server, notes, err := mcpconfig.Server(s.name, words)
 	if err != nil {
-		return invalidInput(err)
+		return nil, nil, invalidInput(err)
 	}
-	server.Spec.Transport = o.transport
-	for _, e := range o.env {
+	server.Spec.Transport = s.transport
+	for _, e := range s.env {
 		name, value, given := strings.Cut(e, "=")
 		if !given {
 			value = "${" + name + "}"
@@ -70,8 +80,16 @@ func (o *importMCPOptions) run(ctx context.Context, words []string) error {
 	}
 	for _, f := range server.Validate() {
 		if !f.IsWarning() {
-			return usagef("%s", f.Message)
+			return nil, nil, usagef("%s", f.Message)
 		}
+	}
+	return server, notes, nil
+}
+
+func (o *importMCPOptions) run(ctx context.Context, words []string) error {
+	server, notes, err := o.server(words)
+	if err != nil {
+		return err
 	}
 	o.printNotes(notes)
 	objects := []v1.Object{server}

@@ -27,6 +27,7 @@ type serveOptions struct {
 	origins      []string
 	labels       string
 	tools        []string
+	prompts      []string
 	watch        bool
 	maxCalls     int
 	drain        time.Duration
@@ -39,7 +40,7 @@ func newServeCmd(a *app) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the tools as one MCP server",
 		Long: `Serve the tools as one MCP server: those that manifests declare and those that
-MCP servers offer. Each call takes the road of every call: the arguments are
+MCP servers offer, with the prompts of both. Each call takes the road of every call: the arguments are
 mended and validated, the policies asked, the result validated, masked and
 written to the audit. Tools that are not ready, or that a policy always refuses,
 are not listed.
@@ -55,6 +56,7 @@ The log goes to stderr, as JSON.`,
 		Example: `  toolctl serve -f manifests/
   toolctl serve --http 127.0.0.1:8080 --watch
   toolctl serve --select team=pay --tools 'invoice-*'
+  toolctl serve --prompt travel-advice
   toolctl serve --http :8443 --token-file tokens --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,6 +76,7 @@ The log goes to stderr, as JSON.`,
 	f.StringArrayVar(&o.origins, "allowed-origin", nil, "web page that may use the server, such as http://localhost:6274; may be repeated; needs --http")
 	f.StringVar(&o.labels, "select", "", "serve only tools with these labels, such as team=pay,tier!=old")
 	f.StringArrayVar(&o.tools, "tools", nil, "serve only tools of this name, which may end in *; may be repeated")
+	f.StringArrayVar(&o.prompts, "prompt", nil, "serve only prompts of this name, which may end in *, and the tools that they name; may be repeated")
 	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
 	f.IntVar(&o.maxCalls, "max-calls", 1024, "most calls that run at once")
 	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")
@@ -133,6 +136,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	o.logFaults(w)
 
 	c := newCatalog(o.app, w, o.labels, o.tools)
+	c.prompts = o.prompts
 	drain := o.drain
 	if drain == 0 {
 		drain = -1
@@ -141,6 +145,9 @@ func (o *serveOptions) run(ctx context.Context) error {
 		MaxResultBytes: o.maxResult, Instructions: instructions})
 	stop := c.watchUpstreams(ctx, s)
 	defer stop()
+	if w.store != nil {
+		defer c.followOverrides(ctx, s)()
+	}
 	if o.watch {
 		r := newReloader(o.app, w, c, s)
 		h.Warning = r.warning

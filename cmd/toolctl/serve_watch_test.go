@@ -199,3 +199,39 @@ spec: {command: %s, args: [%s]%s}
 		}
 	}
 }
+
+// What is changed in the store from another terminal is served at once: a description,
+// and a server that is connected; both are there again after a restart.
+func TestServeFollowsOverridesAndConnections(t *testing.T) {
+	dir := t.TempDir()
+	db := filepath.Join(dir, "state.db")
+	cli := func(args ...string) {
+		t.Helper()
+		var said strings.Builder
+		if code := run(context.Background(), append(args, "--store", db), strings.NewReader(""), &said, &said); code != exitOK {
+			t.Fatalf("toolctl %s: exit code %d: %s", strings.Join(args, " "), code, said.String())
+		}
+	}
+	writeFile(t, filepath.Join(dir, "one.yaml"), fmt.Sprintf(mockTool, "one"))
+	cli("apply", "-f", filepath.Join(dir, "one.yaml"))
+	check := func(cs *sdk.ClientSession) {
+		t.Helper()
+		list, err := cs.ListTools(t.Context(), nil)
+		if err != nil || len(list.Tools) != 1 || list.Tools[0].Description != "Better." {
+			t.Errorf("got %+v, %v", list, err)
+		}
+	}
+	s := serveHTTP(t, "--store", db)
+	o, told := listener()
+	cs := s.client(t, "2025-11-25", o)
+	cli("override", "set", "one", "Better.")
+	<-told
+	check(cs)
+	check(serveHTTP(t, "--store", db).client(t, "2025-11-25", nil))
+
+	s = serveHTTP(t, "--store", db, "--watch")
+	cli("mcp", "connect", "--no-check", "--name", "later", "--", filepath.Join(dir, "no-such-program"))
+	s.wait(t, `"msg":"reloaded"`)
+	cli("mcp", "disconnect", "later")
+	s.wait(t, `"msg":"reloaded"`)
+}

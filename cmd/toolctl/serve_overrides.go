@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"toolctl.dev/toolctl/pkg/mcp/server"
+)
+
+// followOverrides gives the tools that are served the descriptions that the store has
+// for them, as they change. The function that it returns ends that and waits for it.
+func (c *catalog) followOverrides(ctx context.Context, s *server.Server) (stop func()) {
+	const pause = time.Second
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		for ctx.Err() == nil {
+			for all, err := range c.w.store.WatchOverrides(ctx) {
+				if err != nil {
+					c.log.Warn("watching the overrides", "error", err)
+					break
+				}
+				applyOverrides(c.w.reg, all)
+				s.Refresh()
+			}
+			wait := time.NewTimer(pause)
+			select {
+			case <-wait.C:
+			case <-ctx.Done():
+				wait.Stop()
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
