@@ -4,12 +4,14 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/inspect"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -21,7 +23,9 @@ type catalog struct {
 	w       *workspace
 	labels  string        // selector of the tools that are served
 	names   []string      // patterns of their names; none for all
+	prompts []string      // patterns of the names of prompts, which are served with their tools; none for all
 	settled chan struct{} // closed when every MCP server was asked once
+	shelf   atomic.Pointer[shelf]
 }
 
 func newCatalog(a *app, w *workspace, labels string, names []string) *catalog {
@@ -34,11 +38,13 @@ func (c *catalog) Offers() []server.Offer {
 		c.log.Error("list the tools", "error", err)
 	}
 	definitions := newDefinitions(c.w.mcp)
+	named, own := c.toolsOfPrompts(), c.overlay()
 	offers := make([]server.Offer, 0, len(page.Items))
 	for _, it := range page.Items {
 		name := it.Tool().Metadata.Name
-		if len(c.names) == 0 || slices.ContainsFunc(c.names, func(p string) bool { return v1.MatchPattern(p, name) }) {
-			offers = append(offers, server.Offer{Tool: it.Tool(), Name: it.FullName, Definition: definitions.of(it.Tool()), Hidden: !it.Ready || it.Blocked != nil})
+		if len(c.names) == 0 && named == nil || named[it.FullName] || slices.ContainsFunc(c.names, func(p string) bool { return v1.MatchPattern(p, name) }) {
+			blocked, _ := it.Under(own, "")
+			offers = append(offers, server.Offer{Tool: it.Tool(), Name: it.FullName, Definition: definitions.of(it.Tool()), Hidden: !it.Ready || blocked != nil})
 		}
 	}
 	return offers
@@ -55,18 +61,22 @@ func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(server.P
 	if progress != nil {
 		ctx = mcp.WithProgress(ctx, func(p mcp.Progress) { progress(server.Progress(p)) })
 	}
-	return c.w.reg.Execute(ctx, call)
+	return c.w.reg.Execute(policy.WithOverlay(ctx, c.overlay()), call)
 }
 
-// Servers returns the MCP servers for their prompts and resources; none when only some
-// tools are served.
+// Servers returns the MCP servers for their prompts and resources: with --prompt for the
+// prompts of that name, and none when only some tools are served.
 func (c *catalog) Servers() []server.Upstream {
-	if c.labels != "" || len(c.names) > 0 {
+	if len(c.prompts) == 0 && (c.labels != "" || len(c.names) > 0) {
 		return nil
 	}
 	var servers []server.Upstream
 	for k, m := range c.w.mcp.set.Load().servers {
-		if state, ok := c.w.mcp.State(k); ok && (c.namespace == "" || k.Namespace == c.namespace) {
+		state, ok := c.w.mcp.State(k)
+		if ok && len(c.prompts) > 0 {
+			state, ok = c.promptsOnly(state)
+		}
+		if ok && (c.namespace == "" || k.Namespace == c.namespace) {
 			servers = append(servers, server.Upstream{ServerState: state, Bare: m.Spec.ToolNames == "bare"})
 		}
 	}
@@ -125,6 +135,7 @@ func (c *catalog) watchUpstreams(ctx context.Context, s *server.Server) (stop fu
 
 // warnSubset logs which of --tools and --select choose nothing, which is likely a slip.
 func (c *catalog) warnSubset() {
+	c.warnPrompts()
 	page, err := c.w.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.namespace, Selector: c.labels})
 	if err == nil && c.labels != "" && len(page.Items) == 0 {
 		c.log.Warn("no tool has the labels of --select", "select", c.labels)

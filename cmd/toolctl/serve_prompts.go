@@ -1,0 +1,224 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/prompt"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+var _ server.PromptSource = (*catalog)(nil)
+
+// shelf is the Prompt manifests that are served at one time. It never changes.
+type shelf struct {
+	prompts map[v1.Key]*prompt.Prompt
+	// policy is that of the one prompt that --prompt chose; nil when there are more,
+	// since nobody can tell for which of them a client calls a tool.
+	policy *policy.Overlay
+}
+
+// fillShelf compiles the Prompt manifests that are served: those that --prompt names,
+// else all with the labels of --select, unless only some tools are served. Manifests
+// that did not change are not compiled again.
+func (c *catalog) fillShelf() *shelf {
+	now := &shelf{prompts: map[v1.Key]*prompt.Prompt{}}
+	defer func() { c.shelf.Store(now) }()
+	if len(c.names) > 0 && len(c.prompts) == 0 {
+		return now
+	}
+	page, err := c.w.reg.List(registry.Query{Kind: v1.KindPrompt, Namespace: c.namespace, Selector: c.labels})
+	if err != nil { // the selector was read before
+		c.log.Error("list the prompts", "error", err)
+		return now
+	}
+	old := c.shelf.Load()
+	for _, it := range page.Items {
+		m, key := it.Object.(*v1.Prompt), it.Object.Head().Key()
+		if !it.Ready || !c.wantsPrompt(key.Namespace, key.Name) {
+			continue
+		}
+		if p := old.prompt(key); p != nil && p.Object() == m {
+			now.prompts[key] = p
+			continue
+		}
+		p, err := prompt.Compile(m)
+		if err != nil {
+			c.log.Warn("a prompt is not served", "prompt", key.Name, "namespace", key.Namespace, "error", err.Error())
+			continue
+		}
+		now.prompts[key] = p
+	}
+	if len(c.prompts) > 0 && len(now.prompts) == 1 {
+		for key, p := range now.prompts {
+			if old.prompt(key) == p {
+				now.policy = old.policy
+			}
+			if s := p.Object().Spec.Policy; s != nil && now.policy == nil {
+				now.policy = policy.NewOverlay(p.Object().Head(), *s)
+			}
+		}
+	}
+	return now
+}
+
+// prompt returns a prompt of the shelf, which may be nil; nil when it is not there.
+func (s *shelf) prompt(key v1.Key) *prompt.Prompt {
+	if s == nil {
+		return nil
+	}
+	return s.prompts[key]
+}
+
+// overlay returns the policy that holds for every call, besides those of the registry.
+func (c *catalog) overlay() *policy.Overlay {
+	if s := c.shelf.Load(); s != nil {
+		return s.policy
+	}
+	return nil
+}
+
+// wantsPrompt reports whether --prompt leaves a prompt in.
+func (c *catalog) wantsPrompt(namespace, name string) bool {
+	return len(c.prompts) == 0 || slices.ContainsFunc(c.prompts, func(p string) bool {
+		return v1.MatchPattern(p, name) || v1.MatchPattern(p, namespace+"/"+name)
+	})
+}
+
+// Prompts returns the Prompt manifests as MCP clients see them.
+func (c *catalog) Prompts() []server.Prompt {
+	now := c.fillShelf().prompts
+	all := make([]server.Prompt, 0, len(now))
+	for key, p := range now {
+		s := &p.Object().Spec
+		one := mcp.Prompt{Name: key.Name, Title: s.Title, Description: s.Description}
+		for _, a := range p.Arguments() {
+			one.Arguments = append(one.Arguments, mcp.PromptArgument{Name: a.Name, Title: a.Title, Description: a.Description, Required: a.Required})
+		}
+		all = append(all, server.Prompt{Key: key, Prompt: one})
+	}
+	slices.SortFunc(all, func(a, b server.Prompt) int {
+		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
+	})
+	return all
+}
+
+func (c *catalog) servedPrompt(key v1.Key) (*prompt.Prompt, error) {
+	if p := c.shelf.Load().prompt(key); p != nil {
+		return p, nil
+	}
+	return nil, &v1.NotFoundError{Kind: v1.KindPrompt, Name: key.Name}
+}
+
+// RenderPrompt fills in a Prompt manifest. MCP knows no system messages in prompts, so
+// that one comes first, as the user's.
+func (c *catalog) RenderPrompt(ctx context.Context, key v1.Key, args map[string]string) (mcp.PromptResult, error) {
+	p, err := c.servedPrompt(key)
+	if err != nil {
+		return mcp.PromptResult{}, err
+	}
+	vars, err := p.FromStrings(args)
+	if err != nil {
+		return mcp.PromptResult{}, err
+	}
+	messages, err := p.Render(ctx, vars)
+	if err != nil {
+		return mcp.PromptResult{}, fmt.Errorf("prompt %q: %w", key.Name, err)
+	}
+	res := mcp.PromptResult{Description: p.Object().Spec.Description, Messages: make([]mcp.PromptMessage, 0, len(messages))}
+	for _, m := range messages {
+		res.Messages = append(res.Messages, mcp.PromptMessage{Role: prompt.RoleUser, Content: v1.Part{Type: v1.PartText, Text: m.Content}})
+	}
+	return res, nil
+}
+
+// CompletePrompt returns the values of an enum that begin as asked.
+func (c *catalog) CompletePrompt(_ context.Context, key v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
+	p, err := c.servedPrompt(key)
+	if err != nil {
+		return mcp.Completion{}, err
+	}
+	values, total, ok := p.Complete(r.Argument, r.Value)
+	if !ok {
+		return mcp.Completion{}, v1.NewValidationError(v1.ArgsInvalid, "", []v1.Fault{{Path: v1.Pointer("", r.Argument), Expected: "an argument of the prompt", Got: "another",
+			Message: fmt.Sprintf("prompt %q has no argument %q", key.Name, shorten(r.Argument, 60))}})
+	}
+	return mcp.Completion{Values: values, Total: total, HasMore: total > len(values)}, nil
+}
+
+// toolsOfPrompts returns the full names of the tools that the prompts of --prompt name;
+// nil without that flag. A name is looked for in the prompt's own namespace first, then
+// in all; a pattern fits the tools of its own namespace, or of the one before its slash.
+func (c *catalog) toolsOfPrompts() map[string]bool {
+	if len(c.prompts) == 0 {
+		return nil
+	}
+	named := map[string]bool{}
+	for _, p := range c.fillShelf().prompts {
+		own := p.Object().Namespace()
+		for _, want := range p.Object().Spec.Tools {
+			for _, it := range c.toolsNamed(own, want) {
+				named[it.FullName] = true
+			}
+		}
+	}
+	return named
+}
+
+func (c *catalog) toolsNamed(own, want string) []registry.Item {
+	if strings.HasSuffix(want, "*") {
+		namespace, pattern, ok := strings.Cut(want, "/")
+		if !ok {
+			namespace, pattern = own, want
+		}
+		page, err := c.w.reg.List(registry.Query{Kind: v1.KindTool, Namespace: namespace, Name: pattern})
+		if err != nil {
+			return nil
+		}
+		return page.Items
+	}
+	for _, namespace := range []string{own, ""} {
+		if it, err := c.w.reg.Lookup(namespace, want); err == nil {
+			return []registry.Item{it}
+		}
+	}
+	return nil
+}
+
+// promptsOnly keeps of a server what --prompt names.
+func (c *catalog) promptsOnly(s mcp.ServerState) (mcp.ServerState, bool) {
+	s.Prompts = slices.DeleteFunc(slices.Clone(s.Prompts), func(p mcp.Prompt) bool { return !c.wantsPrompt(s.Key.Namespace, s.Key.Name+"__"+p.Name) })
+	s.Resources, s.ResourceTemplates = nil, nil
+	return s, len(s.Prompts) > 0
+}
+
+// warnPrompts logs which of --prompt choose nothing, which is likely a slip.
+func (c *catalog) warnPrompts() {
+	if len(c.prompts) == 0 {
+		return
+	}
+	var names []string
+	for key := range c.shelf.Load().prompts {
+		names = append(names, key.Namespace+"/"+key.Name)
+	}
+	for _, s := range c.Servers() {
+		for _, p := range s.Prompts {
+			names = append(names, s.Key.Namespace+"/"+s.Key.Name+"__"+p.Name)
+		}
+	}
+	for _, want := range c.prompts {
+		if !slices.ContainsFunc(names, func(full string) bool {
+			_, name, _ := strings.Cut(full, "/")
+			return v1.MatchPattern(want, name) || v1.MatchPattern(want, full)
+		}) {
+			c.log.Warn("no prompt that is ready has a name of --prompt", "prompt", want)
+		}
+	}
+}
