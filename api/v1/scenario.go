@@ -121,6 +121,9 @@ type ScenarioCall struct {
 	Tool string `json:"tool" check:"required"`
 	// Args are the arguments. Default: {}. Example: {location: Oslo}.
 	Args json.RawMessage `json:"args,omitempty"`
+	// Approve is what a person answers when the call needs approval. Default: nobody answers, and
+	// the call is left pending.
+	Approve *bool `json:"approve,omitempty"`
 	// Expect says what is expected. Default: status complete.
 	Expect *Expect `json:"expect,omitempty"`
 }

@@ -198,3 +198,28 @@ func clip(s string) string {
 	}
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
+
+// CheckEdited holds arguments that a person edited to the input schema of the tool
+// of a pending call, as the call itself will be; what is still masked is passed over.
+// The error is a [v1.ValidationError], or a [v1.NotFoundError] when the tool is not here.
+func (r *Registry) CheckEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) error {
+	c := r.begin(v1.Call{Tool: p.Namespace + "/" + p.Tool, Args: args})
+	if c.tool, c.err = r.snap.Load().lookup("", c.Tool); c.err != nil {
+		return c.err
+	}
+	err := r.checkArgs(ctx, c)
+	var invalid *v1.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	var faults []v1.Fault
+	for _, f := range invalid.Faults {
+		if !redact.Covers(p.Redact, f.Path) {
+			faults = append(faults, f)
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return v1.NewValidationError(invalid.Type, invalid.Tool, faults)
+}

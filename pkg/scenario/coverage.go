@@ -201,5 +201,8 @@ func policyRules(s *v1.ToolPolicySpec) []string {
 	for i := range s.Limits {
 		rules = append(rules, fmt.Sprintf("limits[%d]", i))
 	}
+	if len(s.RequireApproval) > 0 {
+		rules = append(rules, "require_approval")
+	}
 	return rules
 }

@@ -24,8 +24,18 @@ func (p *player) expect(field string, want *v1.Expect, res *v1.Result, tool stri
 		return
 	}
 	status := want.Status
-	if status == "" && want.Error == nil && (want.Policy == nil || want.Policy.Decision != v1.DecisionDeny) {
-		status = v1.StatusComplete
+	if status == "" && want.Error == nil {
+		decision := ""
+		if want.Policy != nil {
+			decision = want.Policy.Decision
+		}
+		switch decision {
+		case v1.DecisionDeny:
+		case v1.DecisionPending:
+			status = v1.StatusPending
+		default:
+			status = v1.StatusComplete
+		}
 	}
 	if status != "" && res.Status != status {
 		e.status(status, want)

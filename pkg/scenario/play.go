@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -159,11 +160,11 @@ func (p *player) playCalls(ctx context.Context, field string, calls []v1.Scenari
 	if len(calls) == 0 {
 		return
 	}
-	asked := make([]v1.Call, len(calls))
+	asked, answers := make([]v1.Call, len(calls)), make([]*bool, len(calls))
 	for i, c := range calls {
-		asked[i] = p.newCall(c.Tool, c.Args)
+		asked[i], answers[i] = p.newCall(c.Tool, c.Args), c.Approve
 	}
-	done := p.execute(ctx, field, asked)
+	done := p.execute(ctx, field, asked, answers)
 	for i := range calls {
 		p.call = i + 1
 		p.expect(v1.Pointer(field, strconv.Itoa(i)), calls[i].Expect, &done[i].Result, calls[i].Tool)
@@ -185,7 +186,7 @@ func (p *player) playModel(ctx context.Context, field string, replies []v1.Model
 			}
 			asked[i] = p.newCall(c.Tool, args)
 		}
-		p.execute(ctx, v1.Pointer(field, strconv.Itoa(i), "tool_calls"), asked)
+		p.execute(ctx, v1.Pointer(field, strconv.Itoa(i), "tool_calls"), asked, make([]*bool, len(asked)))
 	}
 }
 
@@ -206,10 +207,17 @@ func (p *player) newCall(tool string, args json.RawMessage) v1.Call {
 // execute makes calls and enters them in the report. Mocked ones are made one after
 // the other: which of two calls gets the first of a mock's responses is then no
 // matter of luck, and to tools and policies it makes no difference. field is the list
-// of calls in the manifest.
-func (p *player) execute(ctx context.Context, field string, asked []v1.Call) []Call {
+// of calls in the manifest, and answers what a person says to each when it needs approval.
+func (p *player) execute(ctx context.Context, field string, asked []v1.Call, answers []*bool) []Call {
 	turn := &p.res.Turns[len(p.res.Turns)-1]
 	first := len(turn.Calls)
+	if p.runner.opts.Live != nil && slices.ContainsFunc(answers, func(a *bool) bool { return a != nil }) {
+		for i := range asked { // one after the other, so that each gets its own answer
+			res, _ := p.reg.Execute(answered(ctx, answers[i]), asked[i])
+			turn.Calls = append(turn.Calls, p.record(asked[i], res, ranLive(res)))
+		}
+		return turn.Calls[first:]
+	}
 	if p.runner.opts.Live != nil {
 		for i, o := range p.reg.ExecuteAll(ctx, asked) {
 			turn.Calls = append(turn.Calls, p.record(asked[i], o.Result, ranLive(o.Result)))
@@ -219,7 +227,7 @@ func (p *player) execute(ctx context.Context, field string, asked []v1.Call) []C
 	for i := range asked {
 		p.call, p.field = first+i+1, v1.Pointer(field, strconv.Itoa(i))
 		s := &slot{player: p}
-		res, _ := p.reg.Execute(context.WithValue(ctx, slotKey{}, s), asked[i]) // the result says all of the error
+		res, _ := p.reg.Execute(context.WithValue(answered(ctx, answers[i]), slotKey{}, s), asked[i]) // the result says all of the error
 		res.DurationMS = float64(s.took) / float64(time.Millisecond)
 		turn.Calls = append(turn.Calls, p.record(asked[i], res, s.executed))
 	}
@@ -227,10 +235,20 @@ func (p *player) execute(ctx context.Context, field string, asked []v1.Call) []C
 	return turn.Calls[first:]
 }
 
+// answered is a context whose calls get the answer when they need approval; nil is no answer.
+func answered(ctx context.Context, yes *bool) context.Context {
+	if yes == nil {
+		return ctx
+	}
+	return v1.WithAsker(ctx, func(context.Context, v1.PendingToolInfo) (v1.Decision, bool, error) {
+		return v1.Decision{Approved: *yes, By: "the scenario"}, true, nil
+	})
+}
+
 // ranLive reports whether a call reached its executor, by its error.
 func ranLive(res v1.Result) bool {
 	if res.Error == nil {
-		return true
+		return res.Status != v1.StatusPending
 	}
 	switch res.Error.Type {
 	case v1.ArgsInvalid, v1.ManifestInvalid, v1.TypePolicyRefused, v1.TypeNotFound:

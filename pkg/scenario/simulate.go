@@ -54,6 +54,9 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 	set, counters := policy.Compile(policies), policy.NewMemory()
 	out := &Simulation{Changed: []Changed{}}
 	for _, rec := range records {
+		if rec.Status == v1.ApprovalApproved || rec.Status == v1.ApprovalDenied {
+			continue // a decision of a person, and no call
+		}
 		if !reachedPolicy(&rec) {
 			out.Skipped++
 			continue
@@ -69,6 +72,17 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 			return nil, err
 		}
 		now, was := decision(&admission.Decision), decision(rec.Policy)
+		if wait := admission.Approval; wait != nil {
+			if rec.Approval == nil || rec.Approval.Decision != v1.ApprovalApproved { // it would not run
+				if err := admission.Release(ctx); err != nil {
+					return nil, err
+				}
+			}
+			if rec.Approval != nil || was.Decision == v1.DecisionPending {
+				continue // a person decided, or would decide, now as then
+			}
+			now = v1.PolicyDecision{Decision: v1.DecisionPending, Rule: wait.Rule, Policy: wait.Policy}
+		}
 		if now.Decision == was.Decision {
 			continue
 		}
