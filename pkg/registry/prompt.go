@@ -16,9 +16,16 @@ func (r *Registry) AdmitPrompt(ctx context.Context, call v1.Call) (policy.Admiss
 	if err != nil {
 		return policy.Admission{}, err
 	}
-	return policy.Over(ctx, it.chain).Admit(ctx, r.opts.Counters, policy.Request{
+	a, err := policy.Over(ctx, it.chain).Admit(ctx, r.opts.Counters, policy.Request{
 		Session: call.Session, Turn: call.Turn, Principal: call.Principal, Now: r.opts.Now(),
 	})
+	if err != nil || a.Approval == nil {
+		return a, err
+	}
+	if err := a.Release(ctx); err != nil {
+		return a, err
+	}
+	return a, a.Approval.Refusal("a prompt that is called like a tool cannot wait for approval: let the rule name the tools that it calls")
 }
 
 // promptSubject is a prompt as the policies see it when it is called.

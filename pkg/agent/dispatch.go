@@ -1,0 +1,268 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/agent/internal/mend"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// understand reads the calls of a reply. Those that cannot be made have a failed result
+// that says why. cut says that the reply was cut off.
+func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
+	calls := make([]Call, len(asked))
+	for i, a := range asked {
+		c := &calls[i]
+		c.ID, c.Name = a.ID, a.Name
+		c.Result.Tool = a.Name
+		if offer.isSubmit(a.Name) {
+			c.refuse(&callError{typeNotAlone, fmt.Sprintf("call %s alone, when the results of all other calls are there", a.Name)})
+			continue
+		}
+		if c.to = offer.find(a.Name); c.to == nil {
+			c.refuse(notOffered(offer, a.Name))
+			continue
+		}
+		h := c.to.item.Object.Head()
+		c.Tool, c.Result.Tool, c.Result.Namespace = c.to.full, h.Metadata.Name, h.Namespace()
+		rules := redactions(c.to)
+		if len(rules) > 0 {
+			if l.Redact == nil {
+				l.Redact = map[string][]string{}
+			}
+			l.Redact[c.ID] = rules
+		}
+		// Only what ends the reply can have been cut off with it.
+		doc, raw, how, err := mend.Object(a.Args, cut && i == len(asked)-1)
+		if err != nil {
+			c.refuse(v1.NewValidationError(v1.ArgsInvalid, h.Metadata.Name, []v1.Fault{{Expected: "a JSON object", Got: gotArgs(a.Args, rules), Message: "the arguments are not JSON: " + err.Error()}}))
+			continue
+		}
+		c.raw, c.Result.Repair = raw, how
+		c.Args = raw
+		if len(rules) > 0 {
+			c.Args = redact.JSON(raw, rules)
+		}
+		c.key = c.to.full + "\x00" + string(mend.Encode(doc))
+	}
+	return calls
+}
+
+// gotArgs shows what was written, when nothing in it can be a secret.
+func gotArgs(args string, rules []string) string {
+	if len(rules) > 0 {
+		return redact.Mask
+	}
+	return strconv.Quote(clip(args, 200))
+}
+
+func redactions(o *offered) []string {
+	t := o.item.Tool()
+	if t == nil {
+		return nil
+	}
+	rules := t.Spec.Redact
+	if t.Spec.HTTP != nil && len(t.Spec.HTTP.Redact) > 0 {
+		rules = append(rules[:len(rules):len(rules)], t.Spec.HTTP.Redact...)
+	}
+	return rules
+}
+
+// refuse gives a call that is not made its result.
+func (c *Call) refuse(err error) {
+	c.skip, c.err = true, err
+	c.Result.Status, c.Result.Error = v1.StatusFailed, resultError(err)
+}
+
+func notOffered(o *offer, name string) error {
+	all := make([]string, len(o.tools))
+	for i := range o.tools {
+		all[i] = o.tools[i].wire
+	}
+	e := &v1.NotFoundError{Kind: v1.KindTool, Name: clip(name, 100)}
+	if near := v1.Nearest(name, all); near != "" {
+		e.Candidates = []string{near}
+	}
+	return e
+}
+
+// dispatch makes the calls of a hop. Results stand in the order in which they were asked for.
+func (l *loop) dispatch(ctx context.Context, offer *offer, hop *Hop) error {
+	var tools, prompts []*Call
+	twins := map[string]*Call{} // of calls whose result is used again
+	copies := map[*Call]*Call{}
+	for i := range hop.Calls {
+		c := &hop.Calls[i]
+		if c.skip {
+			l.told(c)
+			continue
+		}
+		if l.Seen[c.key] >= maxSame {
+			c.refuse(&callError{typeRepeated, fmt.Sprintf("not called: %s was called with the same arguments %d times already; use what it said, change the arguments, or answer without it", c.Name, maxSame)})
+			l.told(c)
+			continue
+		}
+		l.Seen[c.key]++
+		if first := twins[c.key]; first != nil {
+			copies[c] = first
+			continue
+		}
+		if l.recall(c) {
+			l.told(c)
+			continue
+		}
+		if err := l.shared.spend(l.opts.MaxCalls); err != nil {
+			return err
+		}
+		l.Called = true
+		l.tell(Event{Kind: EventCall, Call: c})
+		if c.to.sub != nil {
+			prompts = append(prompts, c)
+			continue
+		}
+		tools = append(tools, c)
+		if l.memorable(c) {
+			twins[c.key] = c
+		}
+	}
+	l.execute(ctx, tools)
+	l.descend(ctx, prompts)
+	for i := range hop.Calls {
+		c := &hop.Calls[i]
+		if first := copies[c]; first != nil {
+			c.Result, c.err, c.ends = first.Result, first.err, first.ends
+			c.Cached = c.Result.Status == v1.StatusComplete
+			l.told(c)
+		}
+	}
+	return nil // results of calls that ctx ended say so, and the transcript is whole
+}
+
+// spend counts a call of the run and of all prompts in it.
+func (s *shared) spend(most int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls >= most {
+		return &LimitError{What: "calls in one run", Limit: most, Got: s.calls + 1}
+	}
+	s.calls++
+	return nil
+}
+
+func (l *loop) told(c *Call) { l.tell(Event{Kind: EventResult, Call: c}) }
+
+// governed returns a context whose calls the prompt's own policy governs too, and no
+// other prompt's.
+func (l *loop) governed(ctx context.Context) context.Context {
+	return policy.WithOverlay(ctx, l.overlay)
+}
+
+func (l *loop) call(c *Call) v1.Call {
+	return v1.Call{
+		ID: l.res.ID + "-" + strconv.Itoa(len(l.res.Messages)) + "-" + c.ID, Tool: c.to.full, Args: c.raw,
+		Session: l.opts.Session, Turn: l.opts.Turn, Principal: l.opts.Principal, Approval: c.approval(),
+	}
+}
+
+// approval names the pending call that this one repeats.
+func (c *Call) approval() string {
+	if c.Result.Pending == nil {
+		return ""
+	}
+	return c.Result.Pending.ID
+}
+
+// execute makes the calls of tools, side by side.
+func (l *loop) execute(ctx context.Context, calls []*Call) {
+	if len(calls) == 0 {
+		return
+	}
+	batch := make([]v1.Call, len(calls))
+	for i, c := range calls {
+		batch[i] = l.call(c)
+	}
+	outcomes := l.reg.ExecuteAll(registry.WithParallel(l.governed(ctx), l.opts.Parallel), batch)
+	for i, c := range calls {
+		how := c.Result.Repair
+		c.Result, c.err = outcomes[i].Result, outcomes[i].Err
+		c.Result.Repair = how
+		c.ends = c.Result.Status == v1.StatusFailed && c.to.item.Tool().Spec.OnError == v1.OnErrorReturn
+		l.remember(c)
+		l.told(c)
+	}
+}
+
+// descend runs the prompts that were called, side by side.
+func (l *loop) descend(ctx context.Context, calls []*Call) {
+	free := make(chan struct{}, l.opts.Parallel)
+	var wg sync.WaitGroup
+	for _, c := range calls {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			l.callPrompt(ctx, c)
+			l.told(c)
+		})
+	}
+	wg.Wait()
+	for _, c := range calls {
+		if c.Run != nil {
+			l.res.Usage.Add(c.Run.Usage)
+		}
+	}
+}
+
+// handOut ends the run with what the model asks for.
+func (l *loop) handOut(hop *Hop) {
+	l.res.Status = ToolRequests
+	for i := range hop.Calls {
+		c := &hop.Calls[i]
+		r := ToolRequest{ID: c.ID, Tool: c.Tool, Args: c.Args, Repair: c.Result.Repair, Error: c.Result.Error}
+		if r.Tool == "" {
+			r.Tool = c.Name
+		}
+		l.res.ToolRequests = append(l.res.ToolRequests, r)
+	}
+	hop.Calls = nil // none was made
+}
+
+// masked is the transcript without the arguments that tools redact. The model itself has
+// to be shown them as it wrote them.
+func (l *loop) masked() []Message {
+	if len(l.Redact) == 0 {
+		return l.res.Messages
+	}
+	all := slices.Clone(l.res.Messages)
+	for i := range all {
+		m := &all[i]
+		for j := range m.ToolCalls {
+			r := l.Redact[m.ToolCalls[j].ID]
+			if r == nil {
+				continue
+			}
+			m.ToolCalls, m.Raw = slices.Clone(m.ToolCalls), nil
+			if _, raw, _, err := mend.Object(m.ToolCalls[j].Args, false); err == nil {
+				m.ToolCalls[j].Args = string(redact.JSON(raw, r))
+			} else {
+				m.ToolCalls[j].Args = redact.Mask
+			}
+		}
+	}
+	return all
+}
+
+// clip bounds a foreign text.
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}

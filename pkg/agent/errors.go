@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// ToolHopsError says that the model still asked for calls when it had been asked as
+// often as a run may. The calls of its last reply were not made.
+type ToolHopsError struct {
+	// Hops is how often it was asked.
+	Hops int
+	// LastReply is what it said last.
+	LastReply Reply
+}
+
+func (e *ToolHopsError) Error() string {
+	var names []string
+	for _, c := range e.LastReply.Message.ToolCalls {
+		names = append(names, c.Name)
+	}
+	return fmt.Sprintf("no answer after %s: the model still asks for %s; a higher limit lets it go on", count(e.Hops, "hop"), strings.Join(names, ", "))
+}
+
+// ResultErrorType is the type of the error in a result.
+func (e *ToolHopsError) ResultErrorType() string { return "tool_hops" }
+
+// OutputError says that an answer does not fit spec.output, after the model was told
+// once what is wrong.
+type OutputError struct {
+	Prompt string
+	// Text is the answer as the model wrote it.
+	Text string
+	// Invalid says what is wrong with it.
+	Invalid *v1.ValidationError
+}
+
+func (e *OutputError) Error() string {
+	faults := make([]string, len(e.Invalid.Faults))
+	for i, f := range e.Invalid.Faults {
+		faults[i] = f.String()
+	}
+	return fmt.Sprintf("prompt %q: the answer does not fit its output schema: %s", e.Prompt, strings.Join(faults, "; "))
+}
+
+// Unwrap returns the faults as a [v1.ValidationError] of the type result_invalid.
+func (e *OutputError) Unwrap() error { return e.Invalid }
+
+// LimitError says that a run reached one of its bounds.
+type LimitError struct {
+	// What is the bound, for example "calls of the run".
+	What string
+	// Limit is its size, Got what would have passed it.
+	Limit, Got int
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the run is stopped: %d %s, at most %d are allowed", e.Got, e.What, e.Limit)
+}
+
+// ResultErrorType is the type of the error in a result.
+func (e *LimitError) ResultErrorType() string { return "limit_reached" }
+
+// callError is why a call that the model asked for was not made.
+type callError struct{ typ, message string }
+
+func (e *callError) Error() string { return e.message }
+
+// ResultErrorType is the type of the error in a result.
+func (e *callError) ResultErrorType() string { return e.typ }
+
+// Types of errors of calls that never reached the registry.
+const (
+	typeRepeated = "repeated_call"
+	typeDepth    = "depth_exceeded"
+	typeNotAlone = "submitted_beside_calls"
+)
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

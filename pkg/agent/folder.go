@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Bounds of a Folder.
+const (
+	maxStates     = 1000
+	maxStateBytes = 64 << 20
+)
+
+// Folder keeps runs that wait as files of a folder, which is made when the first one is
+// kept: ID.json, readable by their owner only. At most 1,000 wait at a time. A run that
+// was taken is ID.running; when the process that took it died, renaming the file gives
+// it back.
+type Folder string
+
+var _ States = Folder("")
+
+func (f Folder) path(id, suffix string) (string, error) {
+	ok := id != "" && len(id) <= 64 && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") == ""
+	if !ok {
+		return "", &v1.NotFoundError{Kind: "Run", Name: clip(id, 64)}
+	}
+	return filepath.Join(string(f), id+suffix), nil
+}
+
+// Save writes a state beside the old one and then puts it in its place.
+func (f Folder) Save(_ context.Context, id string, state []byte) (err error) {
+	path, err := f.path(id, ".json")
+	if err != nil {
+		return err
+	}
+	if len(state) > maxStateBytes {
+		return fmt.Errorf("the state has %d bytes: at most %d are kept", len(state), maxStateBytes)
+	}
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if waiting, err := f.list(); err != nil || len(waiting) >= maxStates {
+			return errors.Join(err, fmt.Errorf("%d runs wait in %s already: resume some, or delete their files", len(waiting), string(f)))
+		}
+	}
+	tmp := path + "." + rand.Text()[:8]
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignoreMissing(os.Remove(tmp)))
+		}
+	}()
+	if err := os.WriteFile(tmp, state, 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	running, _ := f.path(id, ".running") // the id is a good one
+	return ignoreMissing(os.Remove(running))
+}
+
+// Take reads a state and sets it aside.
+func (f Folder) Take(_ context.Context, id string) ([]byte, error) {
+	path, err := f.path(id, ".json")
+	if err != nil {
+		return nil, err
+	}
+	running, _ := f.path(id, ".running") // the id is a good one
+	if err := os.Rename(path, running); errors.Is(err, fs.ErrNotExist) {
+		return nil, f.missing(id, running, path)
+	} else if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(running)
+	if err == nil && info.Size() > maxStateBytes {
+		err = fmt.Errorf("run %s: what was kept of it has %d bytes: at most %d are read", id, info.Size(), maxStateBytes)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(running)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.Rename(running, path))
+	}
+	return data, nil
+}
+
+// missing says why a run is not there.
+func (f Folder) missing(id, running, path string) error {
+	if _, err := os.Lstat(running); err == nil {
+		return fmt.Errorf("run %s is being resumed already; when nothing resumes it, rename %s to %s", id, running, filepath.Base(path))
+	}
+	e := &v1.NotFoundError{Kind: "Run", Name: id}
+	waiting, err := f.list()
+	if err != nil {
+		return errors.Join(e, err)
+	}
+	if near := v1.Nearest(id, waiting); near != "" {
+		e.Candidates = []string{near}
+	}
+	return e
+}
+
+// Drop deletes a state that was taken.
+func (f Folder) Drop(_ context.Context, id string) error {
+	running, err := f.path(id, ".running")
+	if err != nil {
+		return err
+	}
+	return ignoreMissing(os.Remove(running))
+}
+
+// list returns the runs that wait.
+func (f Folder) list() ([]string, error) {
+	entries, err := os.ReadDir(string(f))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var ids []string
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

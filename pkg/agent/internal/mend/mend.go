@@ -1,0 +1,194 @@
+// Package mend reads what models write where JSON was asked of them: arguments that
+// are nearly JSON, and calls that stand in the text.
+package mend
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kaptinlin/jsonrepair"
+
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// How a text became a JSON object; empty when it was one.
+const (
+	// Unquoted: the object was written as a JSON string.
+	Unquoted = "unquoted"
+	// Trimmed: a fence or other text stood around it.
+	Trimmed = "trimmed"
+	// Repaired: its syntax was mended.
+	Repaired = "repaired"
+)
+
+// Bounds of the texts that are mended. The library takes time that grows with the
+// product of a text's length and its number of marks, and recurses with its depth.
+const (
+	maxBytes  = 1 << 20
+	maxDepth  = 128
+	maxWeight = 64 << 20
+)
+
+// Object reads the arguments of a call. It changes as little as it can: the text as it
+// is, a JSON string that holds the object, the object without what stands around it,
+// and only then its syntax. Nothing at all is an empty object. cut says that the
+// model's reply was cut off: then the syntax is not mended, as what is missing may matter.
+func Object(text string, cut bool) (doc map[string]any, raw json.RawMessage, how string, err error) {
+	if strings.TrimSpace(text) == "" {
+		return map[string]any{}, json.RawMessage("{}"), "", nil
+	}
+	if len(text) > maxBytes {
+		return nil, nil, "", fmt.Errorf("the arguments have %d bytes: at most %d are read", len(text), maxBytes)
+	}
+	doc, first := object(text)
+	if first == nil {
+		return doc, json.RawMessage(text), "", nil
+	}
+	if inner, ok := unquote(text); ok {
+		if doc, err := object(inner); err == nil {
+			return doc, json.RawMessage(inner), Unquoted, nil
+		}
+		text = inner
+	}
+	inner, ok := trim(text)
+	if ok {
+		if doc, err := object(inner); err == nil {
+			return doc, json.RawMessage(inner), Trimmed, nil
+		}
+	}
+	if cut {
+		return nil, nil, "", errors.New("the reply was cut off before its end, in the arguments of the call")
+	}
+	for _, candidate := range []string{inner, text} {
+		if doc, raw, ok := repair(candidate); ok {
+			return doc, raw, Repaired, nil
+		}
+	}
+	return nil, nil, "", first
+}
+
+// object reads a text that is a JSON object.
+func object(text string) (map[string]any, error) {
+	doc, err := validate.Decode([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	o, ok := doc.(map[string]any)
+	if !ok {
+		return nil, errors.New("it is JSON, and no object")
+	}
+	return o, nil
+}
+
+// unquote returns what a JSON string holds.
+func unquote(text string) (string, bool) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, `"`) {
+		return "", false
+	}
+	var inner string
+	return inner, json.Unmarshal([]byte(text), &inner) == nil
+}
+
+// trim returns the one object that stands in a text. Where two stand, nobody knows
+// which is meant; but an empty one before another is how some APIs begin a stream.
+func trim(text string) (string, bool) {
+	start := strings.IndexByte(text, '{')
+	if start < 0 {
+		return "", false
+	}
+	end := closing(text[start:])
+	if end < 0 {
+		return text[start:], true
+	}
+	one, rest := text[start:start+end], text[start+end:]
+	if strings.IndexByte(rest, '{') < 0 {
+		return one, true
+	}
+	if strings.TrimSpace(strings.Trim(one, "{}")) == "" {
+		return trim(rest)
+	}
+	return "", false
+}
+
+// closing returns the length of the object that a text begins with; -1 when it has no end.
+func closing(text string) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return -1
+}
+
+// repair mends the syntax of a text that is to be an object.
+func repair(text string) (doc map[string]any, raw json.RawMessage, ok bool) {
+	defer func() {
+		if recover() != nil { // foreign text must not end the process through the library
+			doc, raw, ok = nil, nil, false
+		}
+	}()
+	// What has no brace would become a string, or an object that nobody wrote.
+	if !strings.Contains(text, "{") || !bearable(text) {
+		return nil, nil, false
+	}
+	fixed, err := jsonrepair.Repair(text)
+	if err != nil {
+		return nil, nil, false
+	}
+	if doc, err = object(fixed); err != nil || len(doc) == 0 {
+		return nil, nil, false
+	}
+	return doc, json.RawMessage(fixed), true
+}
+
+// bearable reports whether the library reads a text in bounded time and depth.
+func bearable(text string) bool {
+	marks, depth := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '{', '[', '(':
+			marks++
+			depth++
+		case '}', ']', ')':
+			marks++
+			depth = max(0, depth-1)
+		case '"', '\'', '`', ':', ',', '\\', '/', '+', '\n', '*':
+			marks++
+		default:
+			if text[i] >= 0x80 { // typographic quotes and spaces are marks too
+				marks++
+			}
+		}
+		if depth > maxDepth {
+			return false
+		}
+	}
+	return marks*len(text) <= maxWeight
+}
+
+// Encode writes JSON in its canonical form: members sorted, numbers with every digit as
+// they were written.
+func Encode(doc any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(doc) != nil { // what was decoded always has a JSON form
+		return json.RawMessage("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,368 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/agent/internal/mend"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/prompt"
+)
+
+// loop is one run of one prompt. It belongs to one goroutine; prompts that it calls are
+// loops of their own, which share what is under shared.
+type loop struct {
+	reg     Registry
+	opts    Options
+	prompt  *prompt.Prompt
+	spec    *v1.PromptSpec
+	overlay *policy.Overlay // nil when the prompt has no policy
+	model   Model
+	name    string // of the model
+	depth   int    // from 1
+	native  bool   // the provider holds answers to spec.output
+	began   time.Time
+	shared  *shared
+	stalled bool // the run could go on from here: the model failed, or ctx ended
+
+	res Result
+	saved
+}
+
+// saved is what a run that waits remembers besides its Result.
+type saved struct {
+	// Seen counts calls by tool and arguments, up to the most that are made.
+	Seen map[string]int `json:"seen,omitempty"`
+	// Called says that a tool was called: tool_choice required is satisfied.
+	Called bool `json:"called,omitempty"`
+	// Tries counts answers that did not fit spec.output.
+	Tries int `json:"tries,omitempty"`
+	// Redact are the rules of tools, by the calls whose arguments they mask.
+	Redact map[string][]string `json:"redact,omitempty"`
+	// Size is that of the transcript in bytes.
+	Size int `json:"size,omitempty"`
+}
+
+// shared is what a run and the prompts that it calls have together.
+type shared struct {
+	mu    sync.Mutex
+	calls int // made so far
+	// compiled are the prompts that may be called.
+	compiled map[*v1.Prompt]*prompt.Prompt
+}
+
+func (s *shared) compile(p *v1.Prompt) (*prompt.Prompt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.compiled[p]; c != nil {
+		return c, nil
+	}
+	c, err := prompt.Compile(p)
+	if err != nil {
+		return nil, err
+	}
+	const most = 1000 // of a registry that is replaced again and again
+	if s.compiled == nil || len(s.compiled) >= most {
+		s.compiled = map[*v1.Prompt]*prompt.Prompt{}
+	}
+	s.compiled[p] = c
+	return c, nil
+}
+
+func newLoop(reg Registry, p *prompt.Prompt, o Options) (*loop, error) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, err
+	}
+	id := newID()
+	if o.Session == "" {
+		o.Session = "run-" + id
+	}
+	if o.Turn == "" {
+		o.Turn = id
+	}
+	l := makeLoop(reg, p, o)
+	l.res.ID, l.depth, l.shared = id, 1, &shared{}
+	return l, nil
+}
+
+func makeLoop(reg Registry, p *prompt.Prompt, o Options) *loop {
+	h := p.Object()
+	l := &loop{reg: reg, opts: o, prompt: p, spec: &h.Spec, model: o.Model, name: o.ModelName, began: o.Now(), saved: saved{Seen: map[string]int{}}}
+	if l.name == "" {
+		l.name = l.spec.Model
+	}
+	if l.spec.Policy != nil {
+		l.overlay = policy.NewOverlay(h.Head(), *l.spec.Policy)
+	}
+	if m, ok := o.Model.(StructuredModel); ok && len(l.spec.Output) > 0 {
+		l.native = m.Structured(l.spec.Output)
+	}
+	l.res = Result{Prompt: h.Metadata.Name, Namespace: h.Namespace(), Messages: []Message{}, Hops: []Hop{}}
+	return l
+}
+
+// begin starts the transcript.
+func (l *loop) begin(messages prompt.Messages) {
+	l.res.System = messages.System()
+	l.Size = len(l.res.System)
+	for _, m := range messages {
+		if m.Role != prompt.RoleSystem {
+			l.say(Message{Role: m.Role, Text: m.Content})
+		}
+	}
+}
+
+func (l *loop) converse(ctx context.Context, messages prompt.Messages) (Result, error) {
+	l.begin(messages)
+	return l.end(l.play(ctx))
+}
+
+// play asks the model and makes its calls, in turns, until it has answered.
+func (l *loop) play(ctx context.Context) error {
+	for l.res.Status == "" {
+		if err := ctx.Err(); err != nil {
+			l.stalled = true
+			return err
+		}
+		offer, err := l.offer()
+		if err != nil {
+			return err
+		}
+		reply, err := l.ask(ctx, offer)
+		if err != nil {
+			return err
+		}
+		if err := l.take(ctx, offer, reply); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask sends one request. Its hop is the last one of the result.
+func (l *loop) ask(ctx context.Context, offer *offer) (Reply, error) {
+	if l.Size > l.opts.MaxTranscriptBytes {
+		return Reply{}, &LimitError{What: "bytes of transcript", Limit: l.opts.MaxTranscriptBytes, Got: l.Size}
+	}
+	req := l.request(offer)
+	l.res.Hops = append(l.res.Hops, Hop{Tools: names(req.Tools), ToolChoice: req.ToolChoice})
+	hop := &l.res.Hops[len(l.res.Hops)-1]
+	l.tell(Event{Kind: EventHop, Hop: hop})
+	var on func(Delta)
+	if l.opts.Stream && l.opts.On != nil {
+		on = func(d Delta) { l.tell(Event{Kind: EventDelta, Delta: d}) }
+	}
+	began := l.opts.Now()
+	reply, err := l.generate(ctx, req, on)
+	hop.DurationMS = milliseconds(l.opts.Now().Sub(began))
+	hop.Model, hop.Stop, hop.Usage = reply.Model, reply.Stop, reply.Usage
+	l.res.Usage.Add(reply.Usage)
+	if err != nil {
+		l.stalled = true
+		if text := clip(reply.Message.Text, maxReplyBytes); text != "" {
+			l.res.Text = text // what came before the error
+		}
+		return Reply{}, err
+	}
+	l.tell(Event{Kind: EventReply, Hop: hop})
+	reply.Message.Role = RoleAssistant
+	return reply, bounded(&reply.Message)
+}
+
+// generate contains the panics of a model.
+func (l *loop) generate(ctx context.Context, req Request, on func(Delta)) (reply Reply, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			reply, err = Reply{}, fmt.Errorf("the model panicked: %v", p)
+		}
+	}()
+	reply, err = l.model.Generate(ctx, req, on)
+	if err == nil {
+		return reply, nil
+	}
+	if ctx.Err() != nil {
+		return reply, ctx.Err()
+	}
+	return reply, fmt.Errorf("prompt %q: hop %d: %w", l.res.Prompt, len(l.res.Hops), err)
+}
+
+func (l *loop) request(offer *offer) Request {
+	req := Request{
+		Model: l.name, System: l.system(offer), Messages: l.res.Messages, Tools: offer.specs, ToolChoice: offer.choice,
+		Thinking: l.spec.Thinking, ThinkingBudget: l.spec.ThinkingBudget, Parameters: l.spec.Parameters,
+	}
+	if l.native {
+		req.Output = l.spec.Output
+	}
+	return req
+}
+
+// bounded refuses a reply that is larger than any sensible one.
+func bounded(m *Message) error {
+	if n := len(m.ToolCalls); n > maxCallsPerReply {
+		return &LimitError{What: "calls in one reply", Limit: maxCallsPerReply, Got: n}
+	}
+	size := len(m.Text)
+	for _, c := range m.ToolCalls {
+		size += len(c.Args)
+	}
+	if size > maxReplyBytes {
+		return &LimitError{What: "bytes in one reply", Limit: maxReplyBytes, Got: size}
+	}
+	return nil
+}
+
+// take decides what a reply means: an answer, or calls to make.
+func (l *loop) take(ctx context.Context, offer *offer, reply Reply) error {
+	m := reply.Message
+	fromText := false
+	if len(m.ToolCalls) == 0 {
+		fromText = l.extract(offer, &m)
+	}
+	nameCalls(m.ToolCalls, len(l.res.Messages))
+	if m.Text != "" || len(m.ToolCalls) == 0 {
+		l.res.Text = m.Text
+	}
+	l.say(m)
+	switch {
+	case len(m.ToolCalls) == 0 && len(l.spec.Output) > 0:
+		return l.answer(offer, m.Text, reply.Stop)
+	case len(m.ToolCalls) == 0:
+		l.res.Status = Complete
+		return nil
+	case len(m.ToolCalls) == 1 && offer.isSubmit(m.ToolCalls[0].Name):
+		return l.submitted(m.ToolCalls[0], reply.Stop)
+	}
+	hop := l.lastHop()
+	hop.Calls = l.understand(offer, m.ToolCalls, reply.Stop == StopLength)
+	for i := range hop.Calls {
+		hop.Calls[i].FromText = fromText
+	}
+	if l.opts.ReturnToolRequests {
+		l.handOut(hop)
+		return nil
+	}
+	if len(l.res.Hops) >= l.opts.MaxHops {
+		reply.Message = m
+		for i := range hop.Calls {
+			hop.Calls[i].refuse(&callError{"tool_hops", "the run had no hop left for the result"})
+		}
+		return &ToolHopsError{Hops: len(l.res.Hops), LastReply: reply}
+	}
+	if err := l.dispatch(ctx, offer, hop); err != nil {
+		return err
+	}
+	return l.conclude(ctx, hop)
+}
+
+// lastHop is the hop that is under way.
+func (l *loop) lastHop() *Hop {
+	if len(l.res.Hops) == 0 {
+		return &Hop{}
+	}
+	return &l.res.Hops[len(l.res.Hops)-1]
+}
+
+// extract finds calls in the text of a reply. What a tool said before is not taken for
+// a call when the model repeats it.
+func (l *loop) extract(offer *offer, m *Message) bool {
+	calls, rest := mend.Calls(m.Text, func(c mend.Call) bool {
+		return (offer.find(c.Name) != nil || offer.isSubmit(c.Name)) && !l.quoted(c.Block)
+	})
+	if len(calls) == 0 {
+		return false
+	}
+	m.Text, m.Raw = rest, nil // what the provider kept of the reply has no such calls
+	for _, c := range calls {
+		m.ToolCalls = append(m.ToolCalls, ToolCall{Name: c.Name, Args: c.Args})
+	}
+	return true
+}
+
+// nameCalls gives calls without an id one, and those that share one.
+func nameCalls(calls []ToolCall, at int) {
+	for i := range calls {
+		taken := func(c ToolCall) bool { return c.ID == calls[i].ID }
+		if calls[i].ID == "" || slices.ContainsFunc(calls[:i], taken) {
+			calls[i].ID = fmt.Sprintf("call-%d-%d", at, i+1)
+		}
+	}
+}
+
+// conclude gives the model the results of a hop, or ends or suspends the run.
+func (l *loop) conclude(ctx context.Context, hop *Hop) error {
+	for i := range hop.Calls {
+		if hop.Calls[i].Result.Status == v1.StatusPending {
+			return l.suspend(ctx, hop)
+		}
+	}
+	var ended error
+	for i := range hop.Calls {
+		c := &hop.Calls[i]
+		l.say(l.present(c))
+		if ended == nil && c.ends {
+			ended = c.err
+			if ended == nil { // the tool itself reported failure
+				ended = &v1.ExecutionError{Tool: c.Result.Tool, Phase: v1.PhaseExecute, Message: "failed"}
+			}
+		}
+	}
+	return ended
+}
+
+// say adds a message to the transcript.
+func (l *loop) say(m Message) {
+	l.res.Messages = append(l.res.Messages, m)
+	l.Size += len(m.Text) + len(m.Raw)
+	for _, c := range m.ToolCalls {
+		l.Size += len(c.Name) + len(c.Args)
+	}
+	for _, p := range m.Parts {
+		l.Size += len(p.Data) + len(p.Text)
+	}
+}
+
+// tell hands an event to the caller; prompts that run side by side take turns.
+func (l *loop) tell(e Event) {
+	if l.opts.On == nil {
+		return
+	}
+	e.Prompt, e.Depth = l.res.Prompt, l.depth
+	if e.Number == 0 {
+		e.Number = len(l.res.Hops)
+	}
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	l.opts.On(e)
+}
+
+// end returns the result in its final form. The loop keeps its own, which a later
+// Resume goes on with.
+func (l *loop) end(err error) (Result, error) {
+	res := l.res
+	res.DurationMS = l.elapsed()
+	if err != nil {
+		res.Status, res.Error = Failed, resultError(err)
+	}
+	res.Messages = l.masked()
+	return res, err
+}
+
+// elapsed is how long the run took so far, without the time that it waited.
+func (l *loop) elapsed() float64 {
+	return l.res.DurationMS + milliseconds(l.opts.Now().Sub(l.began))
+}
+
+func resultError(err error) *v1.ResultError {
+	r := v1.NewResultError(err)
+	if r.Type == v1.TypeInternal && errors.As(err, new(*ModelError)) {
+		r.Type = "model_failed"
+	}
+	return r
+}

@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"container/list"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Bounds of a Memo.
+const (
+	memoEntries = 1000
+	memoBytes   = 32 << 20
+	memoResult  = 1 << 20
+)
+
+// Memo remembers results of tools with a cache, or with hints.read_only, by tool and
+// arguments: at most 1,000 results, each of at most 1 MiB, and 32 MiB together; the one
+// that was asked for the longest ago goes first. It may be shared by many runs.
+type Memo struct {
+	mu      sync.Mutex
+	entries map[string]*list.Element
+	order   list.List // of *memory, the newest first
+	size    int
+}
+
+type memory struct {
+	key    string
+	tool   *v1.Tool // a tool that was declared anew is another one
+	result v1.Result
+	at     time.Time
+	size   int
+}
+
+// NewMemo returns an empty Memo.
+func NewMemo() *Memo { return &Memo{entries: map[string]*list.Element{}} }
+
+func (m *Memo) get(key string, tool *v1.Tool, now time.Time, ttl time.Duration) (v1.Result, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entries[key]
+	if e == nil {
+		return v1.Result{}, false
+	}
+	got := e.Value.(*memory)
+	if got.tool != tool || ttl > 0 && now.Sub(got.at) >= ttl {
+		m.drop(e)
+		return v1.Result{}, false
+	}
+	m.order.MoveToFront(e)
+	return got.result, true
+}
+
+func (m *Memo) put(key string, tool *v1.Tool, now time.Time, res v1.Result) {
+	size := len(key) + len(res.Content) + sizeOf(res.Parts)
+	for _, p := range res.Parts {
+		size += len(p.Text)
+	}
+	if size > memoResult {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if old := m.entries[key]; old != nil {
+		m.drop(old)
+	}
+	m.entries[key] = m.order.PushFront(&memory{key, tool, res, now, size})
+	m.size += size
+	for m.size > memoBytes || m.order.Len() > memoEntries {
+		m.drop(m.order.Back())
+	}
+}
+
+func (m *Memo) drop(e *list.Element) {
+	gone := m.order.Remove(e).(*memory)
+	delete(m.entries, gone.key)
+	m.size -= gone.size
+}
+
+// lifetime says for how long results of the tool of a call may be used again; 0 is for
+// as long as the run lasts.
+func (c *Call) lifetime() (ttl time.Duration, ok bool) {
+	if c.to.sub != nil {
+		return 0, false
+	}
+	s := &c.to.item.Tool().Spec
+	if s.Cache != nil {
+		ttl = s.Cache.Lifetime()
+		return ttl, ttl > 0
+	}
+	return 0, s.Hints != nil && s.Hints.ReadOnly != nil && *s.Hints.ReadOnly
+}
+
+func (l *loop) memorable(c *Call) bool {
+	_, ok := c.lifetime()
+	return ok && !l.opts.NoCache
+}
+
+// memoKey tells apart what one caller may not see of another, and runs where no
+// lifetime says that a result outlasts one.
+func (l *loop) memoKey(c *Call, ttl time.Duration) string {
+	key := l.opts.Principal + "\x00" + c.key
+	if ttl == 0 {
+		key = l.opts.Session + "\x00" + l.opts.Turn + "\x00" + key
+	}
+	return key
+}
+
+// recall gives a call the result of an earlier one.
+func (l *loop) recall(c *Call) bool {
+	if !l.memorable(c) {
+		return false
+	}
+	ttl, _ := c.lifetime()
+	res, ok := l.opts.Memo.get(l.memoKey(c, ttl), c.to.item.Tool(), l.opts.Now(), ttl)
+	if !ok {
+		return false
+	}
+	res.Repair, res.DurationMS, res.Attempts = c.Result.Repair, 0, 0
+	c.Result, c.Cached, c.skip = res, true, true
+	return true
+}
+
+func (l *loop) remember(c *Call) {
+	if c.Result.Status != v1.StatusComplete || !l.memorable(c) {
+		return
+	}
+	ttl, _ := c.lifetime()
+	l.opts.Memo.put(l.memoKey(c, ttl), c.to.item.Tool(), l.opts.Now(), c.Result)
+}

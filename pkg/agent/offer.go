@@ -1,0 +1,216 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/prompt"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/wirename"
+)
+
+// offer is what the model may call at one hop.
+type offer struct {
+	specs  []ToolSpec // sorted by name, the one that takes answers included
+	tools  []offered  // those of the prompt
+	choice string
+	submit string // the name of the tool that takes answers; "" when there is none
+}
+
+// offered is a tool or a prompt that the model may call.
+type offered struct {
+	wire string
+	full string
+	item registry.Item
+	sub  *prompt.Prompt // set for a prompt
+}
+
+func (o *offered) name() string { return o.item.Object.Head().Metadata.Name }
+
+// candidate is what the prompt names, be it offered or not: hidden ones keep their wire names.
+type candidate struct {
+	offered
+	hidden bool
+}
+
+// offer reads the registry anew: tools come and go while a run lasts.
+func (l *loop) offer() (*offer, error) {
+	all, err := l.candidates()
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]wirename.ID, len(all))
+	for i := range all {
+		ids[i] = wirename.ID{Namespace: all[i].item.Object.Head().Namespace(), Name: all[i].name(), Full: all[i].full}
+	}
+	o := &offer{}
+	requires := l.spec.Policy != nil && l.spec.Policy.ToolChoice == v1.ToolChoiceRequired && l.spec.Policy.Mode != v1.PolicyAudit
+	for i, wire := range wirename.Names(ids) {
+		if wire == "" || all[i].hidden {
+			continue
+		}
+		blocked, wants := all[i].item.Under(l.overlay, l.opts.Principal)
+		if blocked != nil {
+			continue
+		}
+		requires = requires || wants
+		all[i].wire = wire
+		o.tools = append(o.tools, all[i].offered)
+	}
+	slices.SortFunc(o.tools, func(a, b offered) int { return strings.Compare(a.wire, b.wire) })
+	o.specs = make([]ToolSpec, 0, len(o.tools)+1)
+	for i := range o.tools {
+		o.specs = append(o.specs, o.tools[i].spec())
+	}
+	switch {
+	case len(o.tools) == 0:
+		if len(all) > 0 {
+			o.choice = v1.ToolChoiceNone
+		}
+	case requires && !l.Called:
+		o.choice = v1.ToolChoiceRequired
+	}
+	l.offerSubmit(o)
+	return o, nil
+}
+
+// candidates finds what spec.tools names. A name is looked for in the prompt's own
+// namespace first, then in all; a pattern fits the tools of its own namespace, or of
+// the one that is written before it. What is missing is named once.
+func (l *loop) candidates() ([]candidate, error) {
+	own := l.prompt.Object().Namespace()
+	all := make([]candidate, 0, len(l.spec.Tools))
+	seen := make(map[v1.Key]string, len(l.spec.Tools))
+	add := func(it registry.Item) {
+		key, full := it.Object.Head().Key(), it.FullName
+		if full == "" {
+			full = key.Namespace + "/" + key.Name
+		}
+		if seen[key] == full {
+			return
+		}
+		seen[key] = full
+		c := candidate{offered: offered{full: full, item: it}, hidden: !it.Ready}
+		if p, ok := it.Object.(*v1.Prompt); ok && it.Ready {
+			sub, err := l.shared.compile(p)
+			if c.sub = sub; err != nil {
+				c.hidden = true
+				l.warn("prompt %q is not offered: %v", full, err)
+			}
+		}
+		if !it.Ready {
+			l.warn("%s %q is not offered: %s", strings.ToLower(key.Kind), full, it.Reason())
+		}
+		all = append(all, c)
+	}
+	for _, name := range l.spec.Tools {
+		if strings.HasSuffix(name, "*") {
+			namespace, pattern, ok := strings.Cut(name, "/")
+			if !ok {
+				namespace, pattern = own, name
+			}
+			page, err := l.reg.List(registry.Query{Kind: v1.KindTool, Namespace: namespace, Name: pattern})
+			if err != nil {
+				return nil, err
+			}
+			if page.Total == 0 {
+				l.warn("no tool fits %q in namespace %q", name, namespace)
+			}
+			for _, it := range page.Items {
+				add(it)
+			}
+			continue
+		}
+		it, err := l.named(own, name)
+		if err != nil {
+			l.warn("%v", err)
+			continue
+		}
+		add(it)
+	}
+	return all, nil
+}
+
+// named finds a tool, else a prompt.
+func (l *loop) named(own, name string) (registry.Item, error) {
+	var first error
+	for _, kind := range []string{v1.KindTool, v1.KindPrompt} {
+		for _, namespace := range []string{own, ""} {
+			if strings.Contains(name, "/") && namespace != "" {
+				continue
+			}
+			it, err := l.reg.Get(kind, namespace, name)
+			if err == nil {
+				return it, nil
+			}
+			var missing *v1.NotFoundError
+			if !errors.As(err, &missing) || missing.Ambiguous {
+				return registry.Item{}, err
+			}
+			if namespace == "" && first == nil {
+				first = err // of all namespaces
+			}
+		}
+	}
+	return registry.Item{}, first
+}
+
+// warn says something once.
+func (l *loop) warn(format string, args ...any) {
+	const most = 100
+	text := fmt.Sprintf(format, args...)
+	if len(l.res.Warnings) < most && !slices.Contains(l.res.Warnings, text) {
+		l.res.Warnings = append(l.res.Warnings, text)
+	}
+}
+
+// spec is how the model sees it.
+func (o *offered) spec() ToolSpec {
+	if o.sub != nil {
+		p := o.sub.Object()
+		description := p.Spec.Description
+		if description == "" {
+			description = p.Spec.Title
+		}
+		return ToolSpec{Name: o.wire, Description: description, Parameters: parameters(o.sub)}
+	}
+	t := o.item.Tool()
+	return ToolSpec{Name: o.wire, Description: t.Spec.Description, Parameters: t.Spec.InputSchema}
+}
+
+// find returns what the model means by a name: its wire name, or another that fits one
+// tool only, which small models like to write.
+func (o *offer) find(name string) *offered {
+	for i := range o.tools {
+		if o.tools[i].wire == name {
+			return &o.tools[i]
+		}
+	}
+	var found *offered
+	local := strings.TrimPrefix(name, "functions.")
+	for i := range o.tools {
+		t := &o.tools[i]
+		if t.full != name && t.name() != name && t.wire != local {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = t
+	}
+	return found
+}
+
+func names(specs []ToolSpec) []string {
+	if len(specs) == 0 {
+		return nil
+	}
+	all := make([]string, len(specs))
+	for i := range specs {
+		all[i] = specs[i].Name
+	}
+	return all
+}

@@ -1,0 +1,157 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/agent/internal/mend"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+const submitTool = "submit_output"
+
+// offerSubmit adds the tool that takes the answer of a prompt with spec.output, where
+// the provider cannot hold the model to a schema.
+func (l *loop) offerSubmit(o *offer) {
+	if len(l.spec.Output) == 0 || l.native {
+		return
+	}
+	if o.choice == v1.ToolChoiceRequired {
+		return // a tool has to be called first
+	}
+	o.submit = submitTool
+	for n := 2; o.find(o.submit) != nil; n++ {
+		o.submit = submitTool + "_" + strconv.Itoa(n)
+	}
+	schema := l.spec.Output
+	if l.wrapped() {
+		schema = mend.Encode(map[string]any{"type": "object", "properties": map[string]any{"output": schema}, "required": []string{"output"}})
+	}
+	spec := ToolSpec{Name: o.submit, Description: "Give the final answer. Call it alone, once all else is done.", Parameters: schema}
+	at := 0
+	for at < len(o.specs) && o.specs[at].Name < spec.Name {
+		at++
+	}
+	o.specs = append(o.specs[:at], append([]ToolSpec{spec}, o.specs[at:]...)...)
+	o.choice = v1.ToolChoiceAuto
+	if len(o.specs) == 1 {
+		o.choice = v1.ToolChoiceRequired
+	}
+}
+
+func (o *offer) isSubmit(name string) bool { return o.submit != "" && name == o.submit }
+
+// wrapped reports whether answers are no objects: the arguments of a call always are.
+func (l *loop) wrapped() bool {
+	var root struct {
+		Type any `json:"type"`
+	}
+	return json.Unmarshal(l.spec.Output, &root) != nil || root.Type != "object"
+}
+
+// submitted takes an answer that came as a call.
+func (l *loop) submitted(call ToolCall, stop string) error {
+	hop := &l.res.Hops[len(l.res.Hops)-1]
+	c := Call{ID: call.ID, Name: call.Name, Tool: call.Name, Result: v1.Result{Tool: call.Name, Status: v1.StatusComplete}}
+	doc, raw, how, err := mend.Object(call.Args, stop == StopLength)
+	var faults []v1.Fault
+	c.Result.Repair = how
+	if err != nil {
+		faults = []v1.Fault{{Expected: "a JSON object", Got: strconv.Quote(clip(call.Args, 200)), Message: "the answer is not JSON: " + err.Error()}}
+	} else {
+		c.Args = raw
+		if l.wrapped() {
+			if _, ok := doc["output"]; ok {
+				raw = mend.Encode(doc["output"])
+			}
+		}
+		faults = l.prompt.CheckOutput(raw)
+	}
+	if len(faults) == 0 {
+		l.res.Status, l.res.Output = Complete, raw
+		hop.Calls = []Call{c}
+		return nil
+	}
+	invalid := v1.NewValidationError(v1.ResultInvalid, "", faults)
+	c.refuse(invalid)
+	hop.Calls = []Call{c}
+	return l.again(invalid, call.Args, Message{Role: RoleTool, ToolCallID: call.ID, Tool: call.Name, IsError: true})
+}
+
+// answer takes an answer that came as text.
+func (l *loop) answer(offer *offer, text, stop string) error {
+	raw, faults := l.read(text, stop == StopLength)
+	if len(faults) == 0 {
+		l.res.Status, l.res.Output = Complete, raw
+		return nil
+	}
+	return l.again(v1.NewValidationError(v1.ResultInvalid, "", faults), text, Message{Role: RoleUser})
+}
+
+// read reads an answer out of a text: as JSON, as the JSON in it, or, where the schema
+// takes a string, as it is.
+func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Fault) {
+	body := strings.TrimSpace(text)
+	if inner, ok := strings.CutPrefix(body, "```"); ok {
+		if _, rest, ok := strings.Cut(inner, "\n"); ok {
+			inner = rest
+		}
+		body = strings.TrimSpace(strings.TrimSuffix(inner, "```"))
+	}
+	raw := json.RawMessage(body)
+	_, err := validate.Decode(raw)
+	if err != nil && strings.Contains(body, "{") {
+		if _, mended, _, bad := mend.Object(body, cut); bad == nil {
+			raw, err = mended, nil
+		}
+	}
+	if err == nil {
+		faults := l.prompt.CheckOutput(raw)
+		if len(faults) == 0 {
+			return raw, nil
+		}
+		if quoted := mend.Encode(text); len(l.prompt.CheckOutput(quoted)) == 0 {
+			return quoted, nil
+		}
+		return nil, faults
+	}
+	if quoted := mend.Encode(text); len(l.prompt.CheckOutput(quoted)) == 0 {
+		return quoted, nil
+	}
+	return nil, []v1.Fault{{Expected: "JSON", Got: strconv.Quote(clip(text, 200)), Message: "the answer is not JSON: " + err.Error()}}
+}
+
+// again tells the model once what is wrong with its answer, in the message given.
+func (l *loop) again(invalid *v1.ValidationError, text string, m Message) error {
+	if l.Tries++; l.Tries > 1 || len(l.res.Hops) >= l.opts.MaxHops {
+		return &OutputError{Prompt: l.res.Prompt, Text: clip(text, maxReplyBytes), Invalid: invalid}
+	}
+	m.Text = fmt.Sprintf("The answer does not fit its JSON Schema:\n%s\nGive the whole answer again.", faultList(invalid.Faults))
+	l.say(m)
+	return nil
+}
+
+// faultList writes faults one a line, as a model can mend them.
+func faultList(faults []v1.Fault) string {
+	const most = 50
+	var b strings.Builder
+	for i, f := range faults {
+		if i == most {
+			fmt.Fprintf(&b, "- and %d more\n", len(faults)-most)
+			break
+		}
+		path := f.Path
+		if path == "" {
+			path = "(the whole)"
+		}
+		fmt.Fprintf(&b, "- %s: %s", path, f.Message)
+		if f.Expected != "" {
+			fmt.Fprintf(&b, " (expected %s, got %s)", f.Expected, f.Got)
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

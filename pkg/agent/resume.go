@@ -1,0 +1,256 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/prompt"
+)
+
+// States keeps runs that wait for approval. Its methods may be called by many
+// goroutines at once. A state holds the transcript of its run, so it is to be kept as
+// carefully as that.
+type States interface {
+	// Save keeps a state under the run's id, in the place of an earlier one.
+	Save(ctx context.Context, id string, state []byte) error
+	// Take returns the state of a run and lets nobody else have it until it is given back
+	// by Save, or dropped by Drop. The error is a [v1.NotFoundError] for a run that is not
+	// there, and another one for a run that someone else took.
+	Take(ctx context.Context, id string) ([]byte, error)
+	// Drop forgets a run that was taken.
+	Drop(ctx context.Context, id string) error
+}
+
+// stateVersion counts the forms of a state.
+const stateVersion = 1
+
+// state is a run that waits, as States keep it.
+type state struct {
+	Version int    `json:"version"`
+	Result  Result `json:"result"`
+	saved
+	// Model is the name of the model.
+	Model     string `json:"model,omitempty"`
+	Session   string `json:"session"`
+	Turn      string `json:"turn"`
+	Principal string `json:"principal,omitempty"`
+	// Calls is how many were made, of the run and all prompts in it.
+	Calls int `json:"calls"`
+	// Prompts are the runs of prompts that wait themselves, by the place of their calls in
+	// the last hop.
+	Prompts map[int]*state `json:"prompts,omitempty"`
+}
+
+// suspend ends the loop with calls that wait.
+func (l *loop) suspend(ctx context.Context, hop *Hop) error {
+	l.res.Status = Pending
+	for i := range hop.Calls {
+		if p := hop.Calls[i].Result.Pending; p != nil {
+			l.res.Pending = append(l.res.Pending, *p)
+		}
+	}
+	if l.opts.States == nil || l.depth > 1 { // a prompt that was called is kept with its caller
+		return nil
+	}
+	return l.save(ctx)
+}
+
+// state is what the loop remembers.
+func (l *loop) state() *state {
+	s := &state{
+		Version: stateVersion, Result: l.res, saved: l.saved, Model: l.name,
+		Session: l.opts.Session, Turn: l.opts.Turn, Principal: l.opts.Principal, Calls: l.shared.calls,
+	}
+	s.Result.DurationMS = l.elapsed()
+	hop := l.lastHop()
+	for i := range hop.Calls {
+		if c := &hop.Calls[i]; c.child != nil && c.Result.Status == v1.StatusPending {
+			if s.Prompts == nil {
+				s.Prompts = map[int]*state{}
+			}
+			s.Prompts[i] = c.child.state()
+		}
+	}
+	return s
+}
+
+func (l *loop) save(ctx context.Context) error {
+	raw, err := json.Marshal(l.state())
+	if err == nil {
+		err = l.opts.States.Save(context.WithoutCancel(ctx), l.res.ID, raw)
+	}
+	if err != nil {
+		return fmt.Errorf("keep run %s: %w", l.res.ID, err)
+	}
+	return nil
+}
+
+// Resume goes on with a run that waited for approval, from Options.States. Its calls
+// that waited are made again, with their approvals; when one still waits, so does the
+// run. The prompt is the one that the registry has now. The options should be those of
+// the first time; Model is required, and the session and turn are the run's.
+//
+// A run that fails on the way, by an error of the model or the end of ctx, can be
+// resumed again from where it was. The errors are those of [Run], and a
+// [v1.NotFoundError] for a run or a prompt that is not there.
+func Resume(ctx context.Context, reg Registry, id string, o Options) (Result, error) {
+	o, err := o.filled()
+	if err != nil {
+		return Result{}, err
+	}
+	if o.States == nil {
+		return Result{}, errors.New("agent: Options.States is nil")
+	}
+	raw, err := o.States.Take(ctx, id)
+	if err != nil {
+		return Result{}, err
+	}
+	after := context.WithoutCancel(ctx) // what was taken is given back or dropped in any case
+	l, err := reload(reg, id, raw, o)
+	if err != nil {
+		return Result{}, errors.Join(err, o.States.Save(after, id, raw))
+	}
+	res, err := l.end(l.goOn(ctx))
+	switch {
+	case res.Status == Pending: // it was saved
+	case l.stalled:
+		err = errors.Join(err, l.save(after))
+	default:
+		err = errors.Join(err, o.States.Drop(after, id))
+	}
+	return res, err
+}
+
+// reload makes the loop of a run that was kept.
+func reload(reg Registry, id string, raw []byte, o Options) (*loop, error) {
+	var s state
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, fmt.Errorf("run %s: what was kept of it cannot be read: %w", id, err)
+	}
+	if s.Version != stateVersion {
+		return nil, fmt.Errorf("run %s: it was kept in form %d, and this program knows form %d: resume it with the program that began it", id, s.Version, stateVersion)
+	}
+	if s.Principal != o.Principal {
+		return nil, &v1.NotFoundError{Kind: "Run", Name: id} // of somebody else
+	}
+	p, err := promptOf(reg, &s)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	o.Session, o.Turn = s.Session, s.Turn
+	if o.ModelName == "" {
+		o.ModelName = s.Model
+	}
+	l := makeLoop(reg, p, o)
+	l.depth, l.shared = 1, &shared{calls: s.Calls}
+	l.fill(&s)
+	return l, l.reloadPrompts(&s)
+}
+
+func promptOf(reg Registry, s *state) (*prompt.Prompt, error) {
+	it, err := reg.Get(v1.KindPrompt, s.Result.Namespace, s.Result.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	if !it.Ready {
+		return nil, fmt.Errorf("prompt %q is not ready: %s", s.Result.Prompt, it.Reason())
+	}
+	return prompt.Compile(it.Object.(*v1.Prompt))
+}
+
+// fill makes a loop what its state says.
+func (l *loop) fill(s *state) {
+	l.res, l.saved = s.Result, s.saved
+	l.res.Status, l.res.Error, l.res.Pending = "", nil, nil
+	if l.Seen == nil {
+		l.Seen = map[string]int{}
+	}
+}
+
+func (l *loop) reloadPrompts(s *state) error {
+	hop := l.lastHop()
+	for i, sub := range s.Prompts {
+		if i < 0 || i >= len(hop.Calls) || sub == nil || l.depth > l.opts.MaxDepth {
+			return fmt.Errorf("run %s: what was kept of it does not fit together", l.res.ID)
+		}
+		p, err := promptOf(l.reg, sub)
+		if err != nil {
+			return err
+		}
+		child, err := l.under(p)
+		if err != nil {
+			return err
+		}
+		child.fill(sub)
+		if err := child.reloadPrompts(sub); err != nil {
+			return err
+		}
+		hop.Calls[i].child = child
+	}
+	return nil
+}
+
+// goOn plays a loop that was filled from its state.
+func (l *loop) goOn(ctx context.Context) error {
+	hop := l.lastHop()
+	waits := false
+	for i := range hop.Calls {
+		waits = waits || hop.Calls[i].Result.Status == v1.StatusPending
+	}
+	if waits {
+		if err := l.repeat(ctx, hop); err != nil {
+			return err
+		}
+	}
+	return l.play(ctx)
+}
+
+// repeat makes the calls of a hop again that wait. The others keep their results.
+func (l *loop) repeat(ctx context.Context, hop *Hop) error {
+	offer, err := l.offer()
+	if err != nil {
+		l.stalled = true
+		return err
+	}
+	asked := l.res.Messages[len(l.res.Messages)-1].ToolCalls
+	if len(asked) != len(hop.Calls) {
+		return fmt.Errorf("run %s: what was kept of it does not fit together", l.res.ID)
+	}
+	calls := l.understand(offer, asked, hop.Stop == StopLength)
+	var tools, prompts []*Call
+	for i := range calls {
+		c, old := &calls[i], &hop.Calls[i]
+		c.FromText, c.Cached, c.Run, c.child = old.FromText, old.Cached, old.Run, old.child
+		switch {
+		case old.Result.Status != v1.StatusPending:
+			c.settle(old.Result)
+		case c.skip: // it is not offered any more: its result says so
+		case c.to.sub != nil:
+			prompts = append(prompts, c)
+		default:
+			c.Result.Pending = old.Result.Pending // which names the approval
+			tools = append(tools, c)
+		}
+	}
+	for _, c := range append(tools[:len(tools):len(tools)], prompts...) {
+		l.tell(Event{Kind: EventCall, Call: c})
+	}
+	l.execute(ctx, tools)
+	l.descend(ctx, prompts)
+	hop.Calls = calls
+	return l.conclude(ctx, hop)
+}
+
+// settle gives a call the result that it had.
+func (c *Call) settle(res v1.Result) {
+	c.Result, c.skip = res, true
+	if res.Error != nil {
+		c.err = &callError{res.Error.Type, res.Error.Message}
+	}
+	if c.to != nil && c.to.sub == nil {
+		c.ends = res.Status == v1.StatusFailed && c.to.item.Tool().Spec.OnError == v1.OnErrorReturn
+	}
+}
