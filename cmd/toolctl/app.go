@@ -109,7 +109,7 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 	o.executors.Env, o.executors.Logger, o.executors.Upstream = a.env, a.logger(), w.mcp
 	opts := registry.Options{Executors: a.allExecutors(o.executors), Logger: a.logger()}
 	if w.store != nil {
-		opts.Counters, opts.Audit = w.store, w.store
+		opts.Counters, opts.Audit, opts.Approvals = w.store, w.store, w.store
 	}
 	if w.reg, err = registry.New(objects, opts); err != nil {
 		return nil, errors.Join(err, w.mcp.Close())

@@ -20,6 +20,9 @@ type callOptions struct {
 	argsFile     string
 	session      string
 	turn         string
+	principal    string
+	approval     string
+	noInput      bool
 	timeout      time.Duration
 	dryRun       bool
 	allowPrivate bool
@@ -33,6 +36,9 @@ func newCallCmd(a *app) *cobra.Command {
 		Long: `Call a tool and print the content of its result: indented on a terminal, on
 one line on a pipe. The call takes the road of every call: the arguments are
 mended and validated, the policies asked, the result validated.
+
+A call that needs approval asks you at a terminal. Elsewhere, and with --no-input,
+it ends with exit code 6 and says how to approve it and go on.
 
 NAME is namespace/name, name, server__tool, server.tool, or the bare name of a
 tool that only one server has.
@@ -57,6 +63,9 @@ with --dry-run curl prints the HTTP request as a command.`,
 	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
 	f.StringVar(&o.session, "session", "", "conversation that policies count in (default: a session of its own)")
 	f.StringVar(&o.turn, "turn", "", "turn within the session (default: calls without one share a turn)")
+	f.StringVar(&o.principal, "principal", "", "name of who calls, for policies that match principals (default: nobody)")
+	f.StringVar(&o.approval, "approval", "", "id of the pending call that this one repeats (default: the one of the same session, tool and arguments)")
+	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
 	f.DurationVar(&o.timeout, "timeout", 0, "time for the call, such as 5s (default: the tool's timeout_ms)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be done, and do nothing")
 	f.BoolVar(&o.allowPrivate, "allow-private-network", false, "let HTTP tools reach loopback and private addresses")
@@ -86,7 +95,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	defer o.closing(w)
 	o.warnFaults(w)
 	o.prepare(ctx, w, o.tool)
-	call := v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Timeout: o.timeout}
+	call := v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout}
 	if o.dryRun {
 		plan, err := w.reg.Plan(ctx, call)
 		if err != nil {
@@ -94,12 +103,15 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 		}
 		return o.printPlan(format, plan)
 	}
+	if !o.noInput && o.canAsk() && o.stdinOnce(append([]string{"-"}, o.args...), o.argsFile) == nil { // stdin is not read for arguments
+		ctx = v1.WithAsker(ctx, o.asker())
+	}
 	res, err := w.reg.Execute(ctx, call)
 	if perr := o.printResult(format, res, err == nil && res.Status == v1.StatusComplete); perr != nil {
 		return perr
 	}
 	if err == nil && res.Status == v1.StatusPending {
-		return statusError{exitPending, fmt.Sprintf("pending: %s (id %s)", res.Pending.Message, res.Pending.ID)}
+		return statusError{exitPending, o.pendingText(w, res.Pending)}
 	}
 	if err == nil && res.Status == v1.StatusFailed {
 		return statusError{exitFailed, fmt.Sprintf("tool %q failed", res.Tool)}

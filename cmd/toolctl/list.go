@@ -40,7 +40,7 @@ in "*". An object that cannot be used is listed as not ready; -o wide says why.
 
 'list tools' and 'list prompts' ask the MCP servers for theirs too, as does
 'list mcpservers -o wide' for their state; --no-discover leaves the servers alone.
-'list resources' lists what the servers offer to 'toolctl read'.
+'list resources' lists what manifests and servers offer to 'toolctl read'.
 
 Output formats (-o): table, wide, json, yaml, name. json and yaml are the manifests
 as they were written; the tables mask what looks like a secret.`,
@@ -290,6 +290,7 @@ func ruleNames(s *v1.ToolPolicySpec) []string {
 	add(s.MaxTotalToolCalls != nil, "max_total_tool_calls")
 	add(s.Allowlist != nil, "allowlist")
 	add(len(s.Limits) > 0, "limits")
+	add(len(s.RequireApproval) > 0, "require_approval")
 	if len(names) == 0 {
 		return []string{"-"}
 	}

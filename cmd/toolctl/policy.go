@@ -40,6 +40,7 @@ func newPolicyExplainCmd(a *app) *cobra.Command {
 		args          []string
 		argsFile      string
 		session, turn string
+		principal     string
 	)
 	cmd := &cobra.Command{
 		Use:   "explain NAME [-a key=value]...",
@@ -47,7 +48,7 @@ func newPolicyExplainCmd(a *app) *cobra.Command {
 		Long: `Print every rule that governs a call of the tool, in the order in which they
 are asked, with its verdict and the counters before and after, without calling
 and without counting. The exit code is the one the call would have: 4 when a
-policy refuses. The arguments are checked first when any are given.
+policy refuses, 6 when the call would wait for approval. The arguments are checked first when any are given.
 
 Output formats (-o): table, json, yaml.`,
 		Example: `  toolctl policy explain pay-invoice -a amount=10
@@ -59,7 +60,7 @@ Output formats (-o): table, json, yaml.`,
 			if err != nil {
 				return err
 			}
-			call := v1.Call{Tool: pos[0], Namespace: a.namespace, Session: session, Turn: turn}
+			call := v1.Call{Tool: pos[0], Namespace: a.namespace, Session: session, Turn: turn, Principal: principal}
 			if len(args) > 0 || argsFile != "" {
 				if call.Args, err = a.callArgs(args, argsFile); err != nil {
 					return err
@@ -84,8 +85,11 @@ Output formats (-o): table, json, yaml.`,
 			default:
 				err = a.printExplanation(ex)
 			}
-			if err == nil && ex.Decision == v1.DecisionDeny {
+			switch {
+			case err == nil && ex.Decision == v1.DecisionDeny:
 				return statusError{code: exitRefused}
+			case err == nil && ex.Decision == v1.DecisionPending:
+				return statusError{code: exitPending}
 			}
 			return err
 		},
@@ -96,6 +100,7 @@ Output formats (-o): table, json, yaml.`,
 	f.StringVar(&argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
 	f.StringVar(&session, "session", "", "conversation that policies count in (default: a session of its own)")
 	f.StringVar(&turn, "turn", "", "turn within the session")
+	f.StringVar(&principal, "principal", "", "name of who calls (default: nobody)")
 	return cmd
 }
 

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/user"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+func newApprovalsCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "approvals",
+		Short: "Decide on calls that wait for approval",
+		Long: `Decide on calls that wait for approval, because the require_approval of a
+ToolPolicy names their tool. They wait in the store, so this works from another
+terminal than the call, and across restarts of 'toolctl serve'.
+
+An approval lets one call of the same tool with the same arguments by the same
+caller through: the caller calls again. Calls that nobody decides on in time expire.`,
+		Example: `  toolctl approvals list
+  toolctl approvals approve ijk3u7e2mq
+  toolctl approvals deny ijk3u7e2mq --reason 'too dear'`,
+		Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newApprovalsListCmd(a), newApprovalsDecideCmd(a, true), newApprovalsDecideCmd(a, false), newApprovalsWaitCmd(a))
+	return cmd
+}
+
+// openApprovals opens the store whose calls are decided on.
+func (a *app) openApprovals(ctx context.Context) (*store.Store, error) {
+	if len(a.files) > 0 && a.dsn == "" {
+		return nil, usagef("calls wait in the store, not in files: leave out -f, or name the store with --store")
+	}
+	return a.openStore(ctx, false)
+}
+
+// approvalView is a pending call as it is printed: with its state at that time, and
+// with what was approved instead of its arguments masked.
+type approvalView struct {
+	v1.PendingCall
+	EditedArgs json.RawMessage `json:"edited_args,omitempty"`
+}
+
+func viewOf(p v1.PendingCall, now time.Time) approvalView {
+	p.State = p.StateAt(now)
+	return approvalView{p, redact.JSON(p.EditedArgs, p.Redact)}
+}
+
+// approvalStates are in the order in which they follow each other.
+var approvalStates = []string{v1.ApprovalPending, v1.ApprovalApproved, v1.ApprovalDenied, v1.ApprovalUsed, v1.ApprovalExpired}
+
+func newApprovalsListCmd(a *app) *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use:   "list [ID]...",
+		Short: "List the calls that wait, and those that waited",
+		Long: `List the calls that wait for approval, and the last 1,000 that waited, the
+newest last. Arguments that the tool's redact rules cover are masked.
+
+A call is pending, approved, denied, used (it was approved and made) or expired.
+
+Output formats (-o): table, wide, json, yaml, name.`,
+		Example: `  toolctl approvals list --state pending
+  toolctl approvals list ijk3u7e2mq -o yaml`,
+		ValidArgsFunction: a.completeApprovals,
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			format, err := a.format("table", "wide", "json", "yaml", "name")
+			if err != nil {
+				return err
+			}
+			if state != "" && !slices.Contains(approvalStates, state) {
+				return usagef("--state %q: expected one of %s", state, strings.Join(approvalStates, ", "))
+			}
+			views, err := a.approvals(cmd.Context(), state, ids)
+			if err != nil {
+				return err
+			}
+			return a.printApprovals(format, views)
+		},
+	}
+	cmd.Flags().StringVar(&state, "state", "", "only calls in this state: "+strings.Join(approvalStates, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(approvalStates, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// approvals returns the calls of a state, all for "", and of these ids, all for none.
+func (a *app) approvals(ctx context.Context, state string, ids []string) ([]approvalView, error) {
+	s, err := a.openApprovals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer a.closing(s)
+	calls, err := s.ListApprovals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	views, now, known := []approvalView{}, time.Now(), []string(nil)
+	for _, p := range calls {
+		known = append(known, p.ID)
+		v := viewOf(p, now)
+		if (state == "" || v.State == state) && (a.namespace == "" || v.Namespace == a.namespace) && (len(ids) == 0 || slices.Contains(ids, v.ID)) {
+			views = append(views, v)
+		}
+	}
+	for _, id := range ids {
+		if !slices.Contains(known, id) {
+			return nil, &v1.NotFoundError{Kind: "Approval", Name: id}
+		}
+	}
+	return views, nil
+}
+
+func (a *app) printApprovals(format string, views []approvalView) error {
+	switch format {
+	case "json":
+		return printJSON(a.out, map[string]any{"items": views})
+	case "yaml":
+		return printYAML(a.out, map[string]any{"items": views})
+	case "name":
+		for _, v := range views {
+			fmt.Fprintln(a.out, v.ID)
+		}
+		return nil
+	}
+	if len(views) == 0 {
+		fmt.Fprintln(a.err, "no calls found")
+		return nil
+	}
+	wide := format == "wide"
+	columns := []string{"ID", "STATE", "TOOL", "CALLER", "EXPIRES", "ARGS"}
+	if wide {
+		columns = []string{"ID", "STATE", "TOOL", "CALLER", "SESSION", "POLICY", "CREATED", "EXPIRES", "DECIDED BY", "REASON", "EDITED", "ARGS"}
+	}
+	t, now := newTable(a.out, columns...), time.Now()
+	for _, v := range views {
+		tool := v.Namespace + "/" + v.Tool
+		if wide {
+			t.row(v.ID, v.State, tool, v.Principal, v.Session, v.Policy, clock(v.Created), clock(v.Expires), v.By, v.Reason, string(v.EditedArgs), string(v.Args))
+			continue
+		}
+		t.row(v.ID, v.State, tool, v.Principal, left(v.Expires.Sub(now)), shorten(string(cmp.Or(string(v.EditedArgs), string(v.Args))), 80))
+	}
+	return t.Flush()
+}
+
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// left says how much time is left, as one number.
+func left(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "-"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// completeApprovals completes the ids of calls that wait.
+func (a *app) completeApprovals(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	views, err := a.approvals(cmd.Context(), v1.ApprovalPending, nil)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var ids []string
+	for _, v := range views {
+		if strings.HasPrefix(v.ID, prefix) {
+			ids = append(ids, v.ID+"\t"+v.Tool+" "+shorten(string(v.Args), 60))
+		}
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// whoami is the name of the person at the keyboard, as the system knows it.
+func (a *app) whoami() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	name, _ := a.env("USER")
+	return name
+}

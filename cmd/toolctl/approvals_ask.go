@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// canAsk reports whether a person sits at the terminal that the command runs in.
+func (a *app) canAsk() bool {
+	in, ok := a.in.(*os.File)
+	return ok && term.IsTerminal(int(in.Fd())) && isTerminal(a.out)
+}
+
+// asker asks the person at the terminal whether a call may go on.
+func (a *app) asker() v1.Asker {
+	in := bufio.NewReader(a.in)
+	return func(ctx context.Context, p v1.PendingToolInfo) (v1.Decision, bool, error) {
+		fmt.Fprintf(a.err, "%s:\n%s\nMay it be called? [y/N] ", oneLine(p.Message), readable(p.Args))
+		type answer struct {
+			line string
+			err  error
+		}
+		got := make(chan answer, 1)
+		go func() { // ends with the line, or with the process
+			line, err := in.ReadString('\n')
+			got <- answer{line, err}
+		}()
+		select {
+		case <-ctx.Done():
+			fmt.Fprintln(a.err)
+			return v1.Decision{}, false, ctx.Err()
+		case r := <-got:
+			if r.err != nil && (!errors.Is(r.err, io.EOF) || r.line == "") {
+				fmt.Fprintln(a.err)
+				return v1.Decision{}, false, nil // nobody is there
+			}
+			yes := strings.ToLower(strings.TrimSpace(r.line))
+			return v1.Decision{Approved: yes == "y" || yes == "yes", By: a.whoami()}, true, nil
+		}
+	}
+}
+
+// readable writes arguments for a person, a line for each; what could move the cursor
+// or turn the text around is taken out.
+func readable(args json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, args, "  ", "  ") != nil {
+		return "  " + oneLine(string(args))
+	}
+	lines := strings.Split("  "+b.String(), "\n")
+	for i, l := range lines {
+		lines[i] = oneLine(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// pendingText says how to approve a call, and how to go on then.
+func (a *app) pendingText(w *workspace, p *v1.PendingToolInfo) string {
+	text := "pending: " + p.Message
+	if w.store == nil {
+		return text + ", and no store keeps the request: name one with --store, so that it can be approved from another terminal, or call at a terminal, where you are asked"
+	}
+	where := ""
+	if a.dsn != "" {
+		where = " --store " + shellWord(a.dsn)
+	}
+	text += fmt.Sprintf("\n  approve it with     toolctl approvals approve %s%s", p.ID, where)
+	if p.ExpiresAt != nil {
+		text += "\n  before              " + clock(*p.ExpiresAt)
+	}
+	return text + "\n  and call again as before; --approval " + p.ID + " names it in another session"
+}
+
+// shellWord writes a word for a shell.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// inEditor is the value of --edit-args that opens an editor.
+const inEditor = "$EDITOR"
+
+type decideOptions struct {
+	*app
+	approve  bool
+	as       string
+	reason   string
+	editArgs string
+}
+
+func newApprovalsDecideCmd(a *app, approve bool) *cobra.Command {
+	o := &decideOptions{app: a, approve: approve}
+	cmd := &cobra.Command{
+		Use:   "deny ID",
+		Short: "Refuse a call that waits",
+		Long: `Refuse a call that waits for approval. The caller is told who denied it and why,
+now and whenever it repeats the call for as long as the call could have waited.
+
+Output formats (-o): text, json, yaml.`,
+		Example: `  toolctl approvals deny ijk3u7e2mq --reason 'too dear'`,
+	}
+	if approve {
+		cmd.Use, cmd.Short = "approve ID", "Let a call that waits go on"
+		cmd.Long = `Let a call that waits for approval go on, once: the caller calls again with the
+same arguments. The approval holds for as long as the call could have waited.
+
+--edit-args approves it with other arguments: a JSON object, @FILE, or without a
+value what $EDITOR makes of them. Values that are shown as [REDACTED] and left so
+stay what the caller sends. The arguments are held to the tool's schema when it is
+in the store or in -f, and in any case when the call is made.
+
+Output formats (-o): text, json, yaml.`
+		cmd.Example = `  toolctl approvals approve ijk3u7e2mq
+  toolctl approvals approve ijk3u7e2mq --as ann --reason 'agreed by phone'
+  toolctl approvals approve ijk3u7e2mq --edit-args '{"invoice":"INV-1","amount":4}'
+  toolctl approvals approve ijk3u7e2mq --edit-args`
+	}
+	cmd.ValidArgsFunction = a.completeApprovals
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		// An optional value that is not written with "=" is an argument to the parser of flags.
+		if len(args) == 2 && o.editArgs == inEditor {
+			return nil
+		}
+		return exactArgs(1, "the id of one call")(nil, args)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 2 {
+			o.editArgs = args[1]
+		}
+		return o.run(cmd.Context(), args[0])
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.as, "as", "", "name of who decides, for the caller and the audit (default: your login)")
+	f.StringVar(&o.reason, "reason", "", "why, for the caller and the audit")
+	if approve {
+		f.StringVar(&o.editArgs, "edit-args", "", "approve with other arguments: JSON, @FILE, or no value for $EDITOR")
+		f.Lookup("edit-args").NoOptDefVal = inEditor
+	}
+	return cmd
+}
+
+// maxDecisionText bounds what is said about a decision, in bytes.
+const maxDecisionText = 500
+
+func (o *decideOptions) run(ctx context.Context, id string) error {
+	format, err := o.format("text", "json", "yaml")
+	if err != nil {
+		return err
+	}
+	if len(o.reason) > maxDecisionText || len(o.as) > maxDecisionText {
+		return usagef("--reason and --as may have %d bytes", maxDecisionText)
+	}
+	d := v1.Decision{Approved: o.approve, By: o.as, Reason: o.reason}
+	if d.By == "" {
+		d.By = o.whoami()
+	}
+	s, err := o.openDeciding(ctx)
+	if err != nil {
+		return err
+	}
+	defer o.closing(s)
+	p, err := s.Approval(ctx, id)
+	if err != nil {
+		return err
+	}
+	if o.editArgs != "" {
+		if state := p.StateAt(time.Now()); state != v1.ApprovalPending { // before an editor opens
+			return &v1.ApprovalError{ID: p.ID, State: state, By: p.By}
+		}
+		if d.Args, err = o.edited(ctx, &p); err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	if p, err = s.DecideApproval(ctx, id, d, now.UTC()); err != nil {
+		return err
+	}
+	switch v := viewOf(p, now); format {
+	case "json":
+		return printJSON(o.out, v)
+	case "yaml":
+		return printYAML(o.out, v)
+	default:
+		what := fmt.Sprintf("%s/%s %s", p.Namespace, p.Tool, oneLine(string(v.Args)))
+		if v.EditedArgs != nil {
+			what = fmt.Sprintf("%s/%s with %s instead of %s", p.Namespace, p.Tool, oneLine(string(v.EditedArgs)), oneLine(string(v.Args)))
+		}
+		_, err := fmt.Fprintf(o.out, "%s: %s by %s\n", p.State, what, oneLine(p.By))
+		return err
+	}
+}
+
+// openDeciding opens the store; the files of -f are there to check edited arguments.
+func (o *decideOptions) openDeciding(ctx context.Context) (*store.Store, error) {
+	if o.editArgs != "" {
+		return o.openStore(ctx, false)
+	}
+	return o.openApprovals(ctx)
+}
+
+// edited returns the arguments to approve instead; nil when an editor changed nothing.
+func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall) (json.RawMessage, error) {
+	var (
+		raw  json.RawMessage
+		from string
+		err  error
+	)
+	switch file, isFile := strings.CutPrefix(o.editArgs, "@"); {
+	case o.editArgs == inEditor:
+		if raw, from, err = o.editor(ctx, p); raw == nil && err == nil {
+			return nil, nil
+		}
+	case isFile:
+		raw, err = o.callArgs(nil, file)
+	case strings.HasPrefix(strings.TrimSpace(o.editArgs), "{"):
+		raw, err = o.callArgs([]string{o.editArgs}, "")
+	default:
+		return nil, usagef("--edit-args %q: expected a JSON object, @FILE, or nothing for $EDITOR", shorten(o.editArgs, 60))
+	}
+	if err == nil && len(raw) > v1.MaxPendingArgs {
+		err = usagef("--edit-args: %d bytes; the arguments may have %d", len(raw), v1.MaxPendingArgs)
+	}
+	if err == nil {
+		err = o.checkEdited(ctx, p, raw)
+	}
+	switch {
+	case from == "":
+	case err != nil:
+		fmt.Fprintf(o.err, "nothing is decided; your text is in %s: mend it and use --edit-args @%[1]s\n", from)
+	default:
+		err = os.Remove(from)
+	}
+	return raw, err
+}
+
+// checkEdited holds the arguments to the tool's schema, when the tool is known here.
+func (o *decideOptions) checkEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) error {
+	w, err := o.open(ctx, workspaceOptions{})
+	if err != nil {
+		return err
+	}
+	defer o.closing(w)
+	err = w.reg.CheckEdited(ctx, p, args)
+	var unknown *v1.NotFoundError
+	if errors.As(err, &unknown) {
+		fmt.Fprintf(o.err, "note: tool %s/%s is not known here, so the arguments are checked when it is called; -f names its manifest\n", p.Namespace, p.Tool)
+		return nil
+	}
+	return err
+}
+
+// shown is the arguments as a person edits them.
+func shown(p *v1.PendingCall) []byte {
+	var b bytes.Buffer
+	if json.Indent(&b, redact.JSON(p.Args, p.Redact), "", "  ") != nil {
+		return []byte("{}\n")
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
+}
+
+func newApprovalsWaitCmd(a *app) *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "wait ID",
+		Short: "Wait until a call is decided on",
+		Long: `Wait until a call is decided on, and print its state. The exit code is 0 when
+it was approved, 4 when it was denied, and 7 when it expired or time ran out.`,
+		Example:           `  toolctl approvals wait ijk3u7e2mq --timeout 10m && toolctl call pay-invoice -a invoice=INV-1`,
+		Args:              exactArgs(1, "the id of one call"),
+		ValidArgsFunction: a.completeApprovals,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if timeout <= 0 {
+				return usagef("--timeout %s: expected a time above 0", timeout)
+			}
+			s, err := a.openApprovals(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer a.closing(s)
+			return a.waitDecision(cmd.Context(), s, args[0], timeout)
+		},
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Hour, "how long to wait")
+	return cmd
+}
+
+// waitDecision looks again and again: the decision is another process's.
+func (a *app) waitDecision(ctx context.Context, s *store.Store, id string, timeout time.Duration) error {
+	const pause = 250 * time.Millisecond
+	within, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		p, err := s.Approval(ctx, id)
+		if err != nil {
+			return err
+		}
+		switch state := p.StateAt(time.Now()); state {
+		case v1.ApprovalApproved, v1.ApprovalUsed:
+			_, err := fmt.Fprintln(a.out, state)
+			return err
+		case v1.ApprovalDenied:
+			text := fmt.Sprintf("call %q was denied by %s", id, oneLine(p.By))
+			if p.Reason != "" {
+				text += ": " + oneLine(p.Reason)
+			}
+			return statusError{exitRefused, text}
+		case v1.ApprovalExpired:
+			return statusError{exitUnavailable, fmt.Sprintf("pending call %q has expired: it must be called again", id)}
+		}
+		select {
+		case <-within.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return statusError{exitUnavailable, fmt.Sprintf("call %q is not decided on after %s", id, timeout)}
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// editor lets a person edit the arguments of a call. It returns nil when nothing was
+// changed; the file with the text is removed then, and left for the caller to name else.
+func (o *decideOptions) editor(ctx context.Context, p *v1.PendingCall) (raw json.RawMessage, file string, err error) {
+	program, args := o.editorCommand()
+	if program == "" {
+		return nil, "", usagef("--edit-args without a value opens $EDITOR, which is not set: set it, or give the arguments: --edit-args '{...}' or @FILE")
+	}
+	f, err := os.CreateTemp("", "toolctl-"+p.ID+"-*.json")
+	if err != nil {
+		return nil, "", err
+	}
+	file = f.Name()
+	before := shown(p)
+	_, err = f.Write(before)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("write %s: %w", file, plainError(err))
+	}
+	cmd := exec.CommandContext(ctx, program, append(args, file)...) //nolint:gosec // the program is the user's own
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.in, o.err, o.err          // stdout is for what was decided
+	if out, ok := o.out.(*output); ok && isTerminal(out) {
+		cmd.Stdout = out.w
+	}
+	if err := cmd.Run(); err != nil {
+		return nil, "", errors.Join(fmt.Errorf("nothing is decided: the editor %q failed: %w", program, err), os.Remove(file))
+	}
+	after, err := os.ReadFile(file)
+	if err != nil {
+		return nil, "", plainError(err)
+	}
+	if bytes.Equal(bytes.TrimSpace(before), bytes.TrimSpace(after)) {
+		return nil, "", os.Remove(file)
+	}
+	raw, err = o.callArgs(nil, file)
+	return raw, file, err
+}
+
+// editorCommand splits $VISUAL or $EDITOR at its spaces, as in "code --wait".
+func (o *decideOptions) editorCommand() (program string, args []string) {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if v, _ := o.env(name); strings.TrimSpace(v) != "" {
+			words := strings.Fields(v)
+			return words[0], words[1:]
+		}
+	}
+	return "", nil
+}
