@@ -29,12 +29,14 @@ func (r *Registry) ExecuteAll(ctx context.Context, calls []v1.Call) []Outcome {
 		if c.Session == "" {
 			c.Session = own
 		}
+		ctx := r.observer.begin(ctx, c)
 		r.admit(ctx, c)
 		limit <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-limit }()
 			r.run(ctx, c)
 			out[i].Result, out[i].Err = c.finish()
+			r.observer.end(ctx, c)
 		})
 	}
 	wg.Wait()

@@ -30,9 +30,12 @@ import (
 // approval lets one call through; a call that nobody has decided on ends pending.
 func (r *Registry) Execute(ctx context.Context, call v1.Call) (v1.Result, error) {
 	c := r.begin(call)
+	ctx = r.observer.begin(ctx, c)
 	r.admit(ctx, c)
 	r.run(ctx, c)
-	return c.finish()
+	res, err := c.finish()
+	r.observer.end(ctx, c)
+	return res, err
 }
 
 // call is one call on its way.
@@ -74,14 +77,20 @@ func (r *Registry) admit(ctx context.Context, c *call) {
 	if c.err = ctx.Err(); c.err != nil {
 		return
 	}
-	if c.err = r.checkArgs(ctx, c); c.err != nil || t.chain == nil {
+	within, span := r.observer.enter(ctx, phaseArguments)
+	c.err = r.checkArgs(within, c)
+	if leave(span, c.err); c.err != nil || t.chain == nil {
 		return
 	}
-	c.admit, c.err = policy.Over(ctx, t.chain).Admit(ctx, r.opts.Counters, policy.Request{
+	within, span = r.observer.enter(ctx, phasePolicy)
+	c.admit, c.err = policy.Over(ctx, t.chain).Admit(within, r.opts.Counters, policy.Request{
 		Session: c.Session, Turn: c.Turn, Principal: c.Principal, Now: c.began,
 	})
+	leave(span, c.err)
 	if c.admit.Approval != nil {
-		r.approve(ctx, c)
+		within, span = r.observer.enter(ctx, phaseApproval)
+		r.approve(within, c)
+		leave(span, c.err)
 	}
 }
 
@@ -168,12 +177,16 @@ func (r *Registry) run(ctx context.Context, c *call) {
 		r.audit(ctx, c)
 		return
 	}
-	c.res, c.err = execute(ctx, t, c)
+	within, span := r.observer.enter(ctx, phaseExecute)
+	c.res, c.err = execute(within, t, c)
+	leave(span, c.err)
 	if c.err == nil && c.res.Status == "" {
 		c.res.Status = v1.StatusComplete
 	}
 	if c.err == nil && c.res.Status == v1.StatusComplete {
-		c.err = r.checkResult(ctx, t, c.res.Content)
+		within, span := r.observer.enter(ctx, phaseResult)
+		c.err = r.checkResult(within, t, c.res.Content)
+		leave(span, c.err)
 	}
 	if c.res.Status == v1.StatusPending {
 		c.release(ctx)
@@ -345,7 +358,10 @@ func (r *Registry) audit(ctx context.Context, c *call) {
 		line.Status = v1.StatusFailed
 		line.ErrorType = v1.NewResultError(c.err).Type
 	}
-	if err := r.opts.Audit.AppendAudit(context.WithoutCancel(ctx), line); err != nil {
+	within, span := r.observer.enter(ctx, phaseAudit)
+	err := r.opts.Audit.AppendAudit(context.WithoutCancel(within), line)
+	leave(span, err)
+	if err != nil {
 		r.opts.Logger.ErrorContext(ctx, "write the audit line", slog.String("tool", line.Tool), slog.Any("error", err))
 	}
 }

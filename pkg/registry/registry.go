@@ -11,6 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/validate"
@@ -38,6 +41,10 @@ type Options struct {
 	Audit Auditor
 	// Logger takes warnings, such as the faults of a tool whose validation is "warn". Default: none.
 	Logger *slog.Logger
+	// TracerProvider makes a span of each call, with its phases as children. Default: none.
+	TracerProvider trace.TracerProvider
+	// MeterProvider counts and times calls. Default: nothing is counted.
+	MeterProvider metric.MeterProvider
 	// Parallel is the most calls that ExecuteAll runs at once. Default: 16.
 	Parallel int
 	// Now is the clock of policies and the audit. Default: time.Now.
@@ -51,6 +58,7 @@ const defaultParallel = 16
 type Registry struct {
 	// Fixed after New.
 	opts      Options
+	observer  *observer
 	executors map[string]Executor
 	schemas   *validate.Cache
 
@@ -84,6 +92,10 @@ func New(objects []v1.Object, o Options) (*Registry, error) {
 			return nil, fmt.Errorf("registry: two executors are named %q", e.Name())
 		}
 		r.executors[e.Name()] = e
+	}
+	var err error
+	if r.observer, err = newObserver(o.TracerProvider, o.MeterProvider); err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
 	}
 	r.snap.Store(r.build(objects, nil))
 	return r, nil

@@ -1,0 +1,167 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	nometric "go.opentelemetry.io/otel/metric/noop"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+	notrace "go.opentelemetry.io/otel/trace/noop"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// observer makes a span of each call and counts calls; nil does neither. Nothing of
+// arguments and results gets into it, which is why errors are told by their type.
+type observer struct {
+	tracer   trace.Tracer
+	duration metric.Float64Histogram
+	running  metric.Int64UpDownCounter
+	refused  metric.Int64Counter
+}
+
+// scope names the instrumentation, as OpenTelemetry calls it.
+const scope = "toolctl.dev/toolctl/pkg/registry"
+
+// Keys of ours, beside those of the semantic conventions for generative AI 1.41.
+const (
+	keyNamespace = attribute.Key("toolctl.namespace")
+	keyExecutor  = attribute.Key("toolctl.executor")
+	keyStatus    = attribute.Key("toolctl.status")
+	keyAttempts  = attribute.Key("toolctl.attempts")
+	keyDecision  = attribute.Key("toolctl.policy.decision")
+	keyPolicy    = attribute.Key("toolctl.policy.name")
+	keyRule      = attribute.Key("toolctl.policy.rule")
+)
+
+// errorReported is the error.type of a tool that reported failure, as the MCP
+// conventions have it.
+const errorReported = "tool_error"
+
+func newObserver(t trace.TracerProvider, m metric.MeterProvider) (*observer, error) {
+	if t == nil && m == nil {
+		return nil, nil
+	}
+	if t == nil {
+		t = notrace.NewTracerProvider()
+	}
+	if m == nil {
+		m = nometric.NewMeterProvider()
+	}
+	o := &observer{tracer: t.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))}
+	meter := m.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
+	var errs [3]error
+	// The bounds are those of the MCP conventions, and finer ones for mocks and Go functions.
+	o.duration, errs[0] = meter.Float64Histogram("toolctl.call.duration", metric.WithUnit("s"), metric.WithDescription("Duration of calls, from the lookup to the audit."),
+		metric.WithExplicitBucketBoundaries(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
+	o.running, errs[1] = meter.Int64UpDownCounter("toolctl.calls.active", metric.WithUnit("{call}"), metric.WithDescription("Calls that are under way."))
+	o.refused, errs[2] = meter.Int64Counter("toolctl.policy.refusals", metric.WithUnit("{call}"), metric.WithDescription("Calls that a policy refused."))
+	return o, errors.Join(errs[:]...)
+}
+
+// begin starts the span of a call, which the context that it returns carries.
+func (o *observer) begin(ctx context.Context, c *call) context.Context {
+	if o == nil {
+		return ctx
+	}
+	if c.ID == "" {
+		c.ID = rand.Text() // the audit has the same
+	}
+	o.running.Add(ctx, 1)
+	ctx, _ = o.tracer.Start(ctx, "execute_tool", trace.WithAttributes(semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolCallID(c.ID)))
+	return ctx
+}
+
+// end ends the span of a call that is finished.
+func (o *observer) end(ctx context.Context, c *call) {
+	if o == nil {
+		return
+	}
+	o.running.Add(ctx, -1)
+	attrs := make([]attribute.KeyValue, 0, 8)
+	attrs = append(attrs, keyStatus.String(c.res.Status))
+	failure := errorType(c.err)
+	if c.err == nil && c.res.Status == v1.StatusFailed {
+		failure = errorReported
+	}
+	if failure != "" {
+		attrs = append(attrs, semconv.ErrorTypeKey.String(failure))
+	}
+	// A name that no manifest has is the caller's: it must not become a time series.
+	if c.tool != nil {
+		attrs = append(attrs, semconv.GenAIToolName(c.tool.spec.Metadata.Name), keyNamespace.String(c.tool.spec.Namespace()))
+	}
+	o.duration.Record(ctx, time.Since(c.began).Seconds(), metric.WithAttributes(attrs...))
+	var refused *v1.PolicyError
+	if errors.As(c.err, &refused) {
+		o.refused.Add(ctx, 1, metric.WithAttributes(semconv.GenAIToolName(c.res.Tool), keyNamespace.String(c.res.Namespace), keyPolicy.String(refused.Policy), keyRule.String(refused.Rule)))
+	}
+
+	span := trace.SpanFromContext(ctx)
+	defer span.End()
+	if !span.IsRecording() {
+		return
+	}
+	if c.tool != nil {
+		span.SetName("execute_tool " + c.tool.spec.Metadata.Name)
+		attrs = append(attrs, keyExecutor.String(c.tool.spec.ExecutorName()))
+	}
+	if c.res.Attempts > 0 {
+		attrs = append(attrs, keyAttempts.Int(c.res.Attempts))
+	}
+	if d := c.admit.Decision; d.Decision != "" {
+		attrs = append(attrs, keyDecision.String(d.Decision))
+		if d.Rule != "" {
+			attrs = append(attrs, keyPolicy.String(d.Policy), keyRule.String(d.Rule))
+		}
+	}
+	span.SetAttributes(attrs...)
+	if failure != "" {
+		span.SetStatus(codes.Error, failure)
+	}
+}
+
+// Phases of a call, as its spans have them.
+const (
+	phaseArguments = "validate arguments"
+	phasePolicy    = "policy"
+	phaseApproval  = "approval"
+	phaseExecute   = "execute"
+	phaseResult    = "validate result"
+	phaseAudit     = "audit"
+)
+
+// enter starts the span of a phase; it is nil when nobody looks.
+func (o *observer) enter(ctx context.Context, phase string) (context.Context, trace.Span) {
+	if o == nil || !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx, nil
+	}
+	return o.tracer.Start(ctx, phase)
+}
+
+// leave ends the span of a phase.
+func leave(span trace.Span, err error) {
+	if span == nil {
+		return
+	}
+	if failure := errorType(err); failure != "" {
+		span.SetAttributes(semconv.ErrorTypeKey.String(failure))
+		span.SetStatus(codes.Error, failure)
+	}
+	span.End()
+}
+
+// errorType is one of the few types of an error that [v1.ResultError] has; empty for nil.
+func errorType(err error) string {
+	if err == nil {
+		return ""
+	}
+	return cmp.Or(v1.NewResultError(err).Type, "_OTHER")
+}
