@@ -124,11 +124,7 @@ func (c *catalog) RenderPrompt(ctx context.Context, key v1.Key, args map[string]
 	if err != nil {
 		return mcp.PromptResult{}, err
 	}
-	vars, err := p.FromStrings(args)
-	if err != nil {
-		return mcp.PromptResult{}, err
-	}
-	messages, err := p.Render(ctx, vars)
+	messages, err := p.Render(ctx, p.FromStrings(args))
 	if err != nil {
 		return mcp.PromptResult{}, fmt.Errorf("prompt %q: %w", key.Name, err)
 	}

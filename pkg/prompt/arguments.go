@@ -62,24 +62,29 @@ const ValueArgument = "input"
 
 // FromStrings makes the variables of a rendering from arguments that are texts, as
 // those of MCP prompts are: a text is taken as JSON where spec.input asks for a number,
-// a boolean, an object or an array, and as it is where it takes a string.
-func (p *Prompt) FromStrings(args map[string]string) (json.RawMessage, error) {
+// a boolean, an object or an array, and as it is where it takes a string. It is nil when the whole value is not given.
+func (p *Prompt) FromStrings(args map[string]string) json.RawMessage {
 	if !p.in.takesObject() {
 		text, given := args[ValueArgument]
 		if !given {
-			return nil, nil
+			return nil
 		}
-		return asValue(text, p.in.types), nil
+		return asValue(text, p.in.types)
 	}
 	vars := make(map[string]json.RawMessage, len(args))
 	for name, text := range args {
 		vars[name] = asValue(text, p.in.properties[name].Types)
 	}
+	return encode(vars)
+}
+
+// encode writes texts and JSON, without the escapes for HTML.
+func encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(vars)
-	return bytes.TrimSpace(b.Bytes()), err
+	_ = enc.Encode(v) // texts, and JSON that was read before: they always have a JSON form
+	return bytes.TrimSpace(b.Bytes())
 }
 
 // asValue reads a text as a value of one of some types; it stays a string when they
@@ -90,8 +95,7 @@ func asValue(text string, want types) json.RawMessage {
 			return json.RawMessage(text)
 		}
 	}
-	raw, _ := json.Marshal(text) // a string always has a JSON form
-	return raw
+	return encode(text)
 }
 
 // maxCompletions is the most values that MCP allows in one answer.

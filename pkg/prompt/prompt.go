@@ -184,7 +184,8 @@ func (m Messages) text(role string) string {
 // Render fills in the templates. vars is a JSON value: an object of variables, or
 // whatever spec.input describes; nothing stands for an empty object where spec.input
 // allows one. Its error is a [*v1.ValidationError] of the type args_invalid whose
-// faults have JSON pointers into vars, or that of ctx.
+// faults have JSON pointers into vars, or that of ctx; templates that take longer than
+// 10 seconds are stopped.
 func (p *Prompt) Render(ctx context.Context, vars json.RawMessage) (Messages, error) {
 	doc, faults := p.variables(vars)
 	messages, more, err := p.render(ctx, doc, faults)

@@ -6,17 +6,25 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/template"
 )
 
-// maxMissing bounds how many missing variables one rendering looks for.
-const maxMissing = 50
+// Bounds of one rendering, besides those of a template.
+const (
+	maxMissing = 20 // missing variables that are looked for
+	maxTime    = 10 * time.Second
+)
+
+var errTime = fmt.Errorf("the templates take more than %s", maxTime)
 
 // render renders both templates. Variables that have a fault already are taken as
 // given, so that one rendering reports those that are missing as well.
 func (p *Prompt) render(ctx context.Context, doc any, known []v1.Fault) (Messages, []v1.Fault, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, errTime)
+	defer cancel()
 	vars, isObject := doc.(map[string]any)
 	if isObject {
 		vars = maps.Clone(vars)
@@ -38,8 +46,8 @@ func (p *Prompt) render(ctx context.Context, doc any, known []v1.Fault) (Message
 		}
 		text, err := part.tmpl.RenderValue(ctx, doc)
 		for ; err != nil && len(faults) < maxMissing; text, err = part.tmpl.RenderValue(ctx, doc) {
-			if cause := ctx.Err(); cause != nil {
-				return nil, nil, fmt.Errorf("prompt %q: %w", p.object.Metadata.Name, cause)
+			if ctx.Err() != nil {
+				return nil, nil, fmt.Errorf("prompt %q: %w", p.object.Metadata.Name, context.Cause(ctx))
 			}
 			f, name := renderFault(err, doc)
 			faults = append(faults, f)
