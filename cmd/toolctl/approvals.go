@@ -149,7 +149,11 @@ func (a *app) printApprovals(format string, views []approvalView) error {
 			t.row(v.ID, v.State, tool, v.Principal, v.Session, v.Policy, clock(v.Created), clock(v.Expires), v.By, v.Reason, string(v.EditedArgs), string(v.Args))
 			continue
 		}
-		t.row(v.ID, v.State, tool, v.Principal, left(v.Expires.Sub(now)), shorten(string(cmp.Or(string(v.EditedArgs), string(v.Args))), 80))
+		expires := left(v.Expires.Sub(now))
+		if v.State == v1.ApprovalUsed {
+			expires = ""
+		}
+		t.row(v.ID, v.State, tool, v.Principal, expires, shorten(string(cmp.Or(string(v.EditedArgs), string(v.Args))), 80))
 	}
 	return t.Flush()
 }

@@ -112,7 +112,7 @@ func (o *decideOptions) run(ctx context.Context, id string) error {
 		}
 	}
 	now := time.Now()
-	if p, err = s.DecideApproval(ctx, id, d, now.UTC()); err != nil {
+	if p, err = s.DecideApproval(ctx, id, d, now.UTC().Truncate(time.Millisecond)); err != nil {
 		return err
 	}
 	switch v := viewOf(p, now); format {

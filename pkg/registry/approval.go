@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/redact"
@@ -53,7 +54,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 		}
 		if ok {
 			d.By, d.Reason = clip(d.By), clip(d.Reason)
-			now := r.opts.Now().UTC()
+			now := r.opts.Now().UTC().Truncate(time.Millisecond)
 			p.Expires = now.Add(need.Timeout) // to ask took its time
 			if err := p.Decide(d, now); err != nil {
 				return err
@@ -117,7 +118,7 @@ func (c *call) refuse(message string) error {
 // pending is the call as it waits for approval.
 func (c *call) pending() v1.PendingCall {
 	need, spec := c.admit.Approval, c.tool.spec
-	sum, began := sha256.Sum256(c.args), c.began.UTC()
+	sum, began := sha256.Sum256(c.args), c.began.UTC().Truncate(time.Millisecond)
 	p := v1.PendingCall{
 		ID: strings.ToLower(rand.Text()[:10]), State: v1.ApprovalPending, Tool: spec.Metadata.Name, Namespace: spec.Namespace(),
 		Policy: need.Policy, Rule: need.Rule, Principal: c.Principal, Session: c.Session, Turn: c.Turn,
