@@ -13,6 +13,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -23,9 +24,10 @@ func newDescribeCmd(a *app) *cobra.Command {
 		Use:   "describe KIND/NAME",
 		Short: "Show one object, its state and what applies to it",
 		Long: `Show one object for people: where it stands, whether it is ready and why not,
-its spec, for a tool the policies that govern it, and for an MCP server what it
-says and offers and the end of its stderr. Values of environment variables, and
-what else looks like a secret, are never shown.`,
+its spec, for a tool the policies that govern it, for a prompt its variables and the
+tools that it names, and for an MCP server what it says and offers and the end of
+its stderr. Values of environment variables, and what else looks like a secret, are
+never shown.`,
 		Example: `  toolctl describe tool/get-weather
   toolctl describe -f manifests/ toolpolicy careful
   toolctl describe mcpserver files`,
@@ -125,6 +127,12 @@ func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it reg
 			}
 			line("Policies", cmp.Or(strings.Join(ex.Matched, ", "), "-"))
 		}
+	}
+	if m, ok := it.Object.(*v1.Prompt); ok && it.Ready {
+		if p, err := prompt.Compile(m); err == nil {
+			line("Variables", variablesText(p))
+		}
+		line("Tools", toolsText(reg, m))
 	}
 	var body struct {
 		Spec json.RawMessage `json:"spec"`

@@ -160,7 +160,7 @@ func (c *catalog) toolsOfPrompts() map[string]bool {
 	for _, p := range c.fillShelf().prompts {
 		own := p.Object().Namespace()
 		for _, want := range p.Object().Spec.Tools {
-			for _, it := range c.toolsNamed(own, want) {
+			for _, it := range toolsNamed(c.w.reg, own, want) {
 				named[it.FullName] = true
 			}
 		}
@@ -168,20 +168,21 @@ func (c *catalog) toolsOfPrompts() map[string]bool {
 	return named
 }
 
-func (c *catalog) toolsNamed(own, want string) []registry.Item {
+// toolsNamed finds the tools that an entry of a prompt's tools names.
+func toolsNamed(reg *registry.Registry, own, want string) []registry.Item {
 	if strings.HasSuffix(want, "*") {
 		namespace, pattern, ok := strings.Cut(want, "/")
 		if !ok {
 			namespace, pattern = own, want
 		}
-		page, err := c.w.reg.List(registry.Query{Kind: v1.KindTool, Namespace: namespace, Name: pattern})
+		page, err := reg.List(registry.Query{Kind: v1.KindTool, Namespace: namespace, Name: pattern})
 		if err != nil {
 			return nil
 		}
 		return page.Items
 	}
 	for _, namespace := range []string{own, ""} {
-		if it, err := c.w.reg.Lookup(namespace, want); err == nil {
+		if it, err := reg.Lookup(namespace, want); err == nil {
 			return []registry.Item{it}
 		}
 	}

@@ -47,7 +47,7 @@ func (p *Prompt) render(ctx context.Context, doc any, known []v1.Fault) (Message
 		text, err := part.tmpl.RenderValue(ctx, doc)
 		for ; err != nil && len(faults) < maxMissing; text, err = part.tmpl.RenderValue(ctx, doc) {
 			if ctx.Err() != nil {
-				return nil, nil, fmt.Errorf("prompt %q: %w", p.object.Metadata.Name, context.Cause(ctx))
+				return nil, nil, context.Cause(ctx)
 			}
 			f, name := renderFault(err, doc)
 			faults = append(faults, f)
