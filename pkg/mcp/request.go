@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/attribute"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
@@ -19,6 +20,8 @@ import (
 // request is one request to a server, in the form that may be sent again.
 type request struct {
 	method string
+	// target is the tool or the prompt, for spans; unset for other requests.
+	target attribute.KeyValue
 	// send hands the request to the SDK.
 	send func(context.Context, *sdk.ClientSession, sdk.Meta) error
 	// limit is the time for one try; 0 is what ctx allows.
@@ -81,6 +84,8 @@ func (u *upstream) round(ctx context.Context, r request) (json.RawMessage, int, 
 
 // once sends a request once. again says that it may be sent again after the error.
 func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s *session, of *rider, again bool, err error) {
+	ctx, op := u.observe(ctx, r)
+	defer func() { op.end(ctx, s, raw, err) }()
 	s, of, release, err := u.session(ctx)
 	if err != nil {
 		return nil, nil, nil, false, err

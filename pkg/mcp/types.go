@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
@@ -33,6 +36,11 @@ type Options struct {
 	// Meta returns what a call carries in its _meta object, such as traceparent
 	// (W3C Trace Context). Default: nothing.
 	Meta func(ctx context.Context) map[string]any
+	// TracerProvider makes a span of each request to a server. Default: none.
+	TracerProvider trace.TracerProvider
+	// MeterProvider counts and times requests to servers, and says which are ready. Default:
+	// nothing is counted.
+	MeterProvider metric.MeterProvider
 	// Dial opens a stream of newline-delimited JSON-RPC to a server in place of what
 	// its manifest says; nil, nil leaves the server to its manifest. It is for tests:
 	// see package mcptest. Default: none.

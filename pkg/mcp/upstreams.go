@@ -16,6 +16,7 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
@@ -28,6 +29,8 @@ type Upstreams struct {
 	host   proc.Host
 	tokens atomic.Int64 // of progress
 	asked  atomic.Int64 // requests of servers
+
+	observer *observer // nil when nobody looks
 
 	mu     sync.RWMutex
 	set    map[v1.Key]*upstream
@@ -59,6 +62,7 @@ func NewUpstreams(servers []*v1.MCPServer, o Options) *Upstreams {
 	o.Name, o.Version = cmp.Or(o.Name, "toolctl"), cmp.Or(o.Version, "dev")
 	u := &Upstreams{opts: o, set: map[v1.Key]*upstream{}}
 	u.Replace(servers)
+	u.observer = newObserver(u, o.TracerProvider, o.MeterProvider)
 	return u
 }
 
@@ -229,7 +233,7 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 	o := up.spec.Spec.Overrides[tool]
 	limit := milliseconds(cmp.Or(o.TimeoutMS, up.spec.Spec.TimeoutMS), 0)
 	progress, _ := ctx.Value(progressKey{}).(func(Progress))
-	raw, attempts, err := up.do(ctx, request{method: "tools/call", limit: limit, retry: retry, progress: progress,
+	raw, attempts, err := up.do(ctx, request{method: "tools/call", target: semconv.GenAIToolName(tool), limit: limit, retry: retry, progress: progress,
 		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
 			_, err := c.CallTool(ctx, &sdk.CallToolParams{Meta: m, Name: tool, Arguments: args})
 			return err
@@ -283,7 +287,7 @@ func (u *Upstreams) GetPrompt(ctx context.Context, server v1.Key, name string, a
 	if err != nil {
 		return PromptResult{}, err
 	}
-	raw, _, err := up.do(ctx, request{method: "prompts/get", limit: up.timeout(), retry: true,
+	raw, _, err := up.do(ctx, request{method: "prompts/get", target: semconv.GenAIPromptName(name), limit: up.timeout(), retry: true,
 		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
 			_, err := c.GetPrompt(ctx, &sdk.GetPromptParams{Meta: m, Name: name, Arguments: args})
 			return err

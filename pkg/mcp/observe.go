@@ -1,0 +1,170 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	nometric "go.opentelemetry.io/otel/metric/noop"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/mcpconv"
+	"go.opentelemetry.io/otel/trace"
+	notrace "go.opentelemetry.io/otel/trace/noop"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// scope names the instrumentation, as OpenTelemetry calls it.
+const scope = "toolctl.dev/toolctl/pkg/mcp"
+
+// Keys of ours, beside those of the conventions.
+const (
+	keyServer    = attribute.Key("toolctl.mcpserver")
+	keyNamespace = attribute.Key("toolctl.namespace")
+)
+
+// observer makes spans and metrics of the requests to servers as the conventions for MCP
+// say (OpenTelemetry semantic conventions 1.41, gen-ai, mcp). nil makes none. Nothing of
+// arguments and results gets into them, which is why errors are told by their type.
+type observer struct {
+	tracer   trace.Tracer
+	duration mcpconv.ClientOperationDuration
+}
+
+func newObserver(u *Upstreams, t trace.TracerProvider, m metric.MeterProvider) *observer {
+	if t == nil && m == nil {
+		return nil
+	}
+	if t == nil {
+		t = notrace.NewTracerProvider()
+	}
+	if m == nil {
+		m = nometric.NewMeterProvider()
+	}
+	o := &observer{tracer: t.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))}
+	meter := m.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
+	var errs [2]error
+	o.duration, errs[0] = mcpconv.NewClientOperationDuration(meter, metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
+	_, errs[1] = meter.Int64ObservableGauge("toolctl.mcpserver.ready", metric.WithUnit("1"),
+		metric.WithDescription("1 when the MCP server answered when it was last asked, else 0."),
+		metric.WithInt64Callback(func(_ context.Context, to metric.Int64Observer) error {
+			for _, k := range u.Servers() {
+				var ready int64
+				if s, ok := u.State(k); ok && s.Ready {
+					ready = 1
+				}
+				to.Observe(ready, metric.WithAttributes(keyServer.String(k.Name), keyNamespace.String(k.Namespace)))
+			}
+			return nil
+		}))
+	if err := errors.Join(errs[:]...); err != nil {
+		u.opts.Logger.Warn("some metrics are not to be had", slog.Any("error", err))
+	}
+	return o
+}
+
+// operation is one sending of a request; the zero value is one that nobody observes.
+type operation struct {
+	*observer
+	upstream *upstream
+	request  request
+	began    time.Time
+}
+
+// observe begins the span of a request.
+func (u *upstream) observe(ctx context.Context, r request) (context.Context, operation) {
+	o := u.owner.observer
+	if o == nil {
+		return ctx, operation{}
+	}
+	name := r.method
+	if r.target.Valid() {
+		name += " " + r.target.Value.AsString()
+	}
+	ctx, _ = o.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient))
+	return ctx, operation{o, u, r, time.Now()}
+}
+
+// end ends the span of a request with what came back; s is nil when there was no session.
+func (op operation) end(ctx context.Context, s *session, raw json.RawMessage, err error) {
+	if op.observer == nil {
+		return
+	}
+	attrs := make([]attribute.KeyValue, 0, 12)
+	attrs = append(attrs, keyServer.String(op.upstream.key.Name), keyNamespace.String(op.upstream.key.Namespace))
+	isCall := op.request.method == "tools/call"
+	if op.request.target.Valid() && (isCall || err == nil) { // a prompt that is not there has any name
+		attrs = append(attrs, op.request.target)
+	}
+	if isCall {
+		attrs = append(attrs, semconv.GenAIOperationNameExecuteTool)
+	}
+	switch transport := op.upstream.transport.Load(); transport {
+	case v1.TransportStreamableHTTP, v1.TransportSSE:
+		attrs = append(attrs, semconv.NetworkTransportTCP, semconv.NetworkProtocolName("http"))
+	case "stdio":
+		attrs = append(attrs, semconv.NetworkTransportPipe)
+	}
+	failure, code := outcome(isCall, raw, err)
+	if failure != "" {
+		attrs = append(attrs, semconv.ErrorTypeKey.String(failure))
+	}
+	if code != "" {
+		attrs = append(attrs, semconv.RPCResponseStatusCode(code))
+	}
+	op.duration.Record(ctx, time.Since(op.began).Seconds(), mcpconv.MethodNameAttr(op.request.method), attrs...)
+
+	span := trace.SpanFromContext(ctx)
+	defer span.End()
+	if !span.IsRecording() {
+		return
+	}
+	if s != nil && s.client != nil {
+		if id := s.client.ID(); id != "" {
+			attrs = append(attrs, semconv.McpSessionID(hashOf(id)))
+		}
+		if hello := s.client.InitializeResult(); hello != nil && hello.ProtocolVersion != "" {
+			attrs = append(attrs, semconv.McpProtocolVersion(clip(hello.ProtocolVersion, 32)))
+		}
+	}
+	span.SetAttributes(append(attrs, semconv.McpMethodNameKey.String(op.request.method))...)
+	if failure != "" {
+		span.SetStatus(codes.Error, failure)
+	}
+}
+
+// hashOf names the id of a session, which is a secret.
+func hashOf(id string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", len(id), id))
+	return "mcp-" + hex.EncodeToString(sum[:12])
+}
+
+// outcome is the error.type of what came back, empty when it is good, and the code of a
+// JSON-RPC error.
+func outcome(isCall bool, raw json.RawMessage, err error) (failure, code string) {
+	var answered *v1.MCPError
+	switch {
+	case errors.As(err, &answered) && answered.Code != 0:
+		code = strconv.FormatInt(int64(answered.Code), 10)
+		return code, code
+	case err != nil:
+		return v1.NewResultError(err).Type, ""
+	case isCall:
+		var r struct {
+			IsError bool `json:"isError"`
+		}
+		if json.Unmarshal(raw, &r) == nil && r.IsError {
+			return "tool_error", ""
+		}
+	}
+	return "", ""
+}
