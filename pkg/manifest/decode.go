@@ -110,8 +110,8 @@ func (d *document) unknown(k *yaml.Node, table *fieldTable) {
 	if d.muted() {
 		return
 	}
-	if d.promptKit && isPromptKitVars(k.Value) {
-		return // adaptPromptKit reads them
+	if d.promptKit && isPromptKitExtra(k.Value) {
+		return
 	}
 	if d.promptKit || d.markdown {
 		f.Severity = v1.SeverityWarning

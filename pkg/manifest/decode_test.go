@@ -411,7 +411,6 @@ spec:
 	wantFaults := []string{
 		`p.yaml:6:3: warning: spec.task_type: unknown field "task_type": ignored`,
 		`p.yaml:7:3: warning: spec.version: unknown field "version": ignored`,
-		`p.yaml:10:3: warning: spec.template_engine: unknown field "template_engine": ignored`,
 		`p.yaml:12:18: warning: spec.variables[0].type: unknown field "type": ignored`,
 		`p.yaml:12:73: warning: spec.variables[0].example: unknown field "example": ignored`,
 		`p.yaml:19:3: warning: spec.validators: unknown field "validators": ignored`,

@@ -54,7 +54,7 @@ func (d *document) adaptPromptKit(obj v1.Object) {
 		return
 	}
 	if p.Spec.TemplateSyntax == "" {
-		p.Spec.TemplateSyntax = "mustache"
+		p.Spec.TemplateSyntax = d.promptKitSyntax()
 	}
 	if pol := p.Spec.Policy; pol != nil {
 		for _, limit := range []**int64{&pol.MaxToolCallsPerTurn, &pol.MaxTotalToolCalls} {
@@ -71,6 +71,19 @@ func (d *document) adaptPromptKit(obj v1.Object) {
 	d.addVars(p, required, true)
 	_, optional := d.child(spec, "optional_vars")
 	d.addVars(p, optional, false)
+}
+
+// promptKitSyntax is what template_engine.syntax says, by a name or by an example; mustache
+// when it says nothing.
+func (d *document) promptKitSyntax() string {
+	if _, spec := d.child(d.root, "spec"); spec != nil {
+		if _, engine := d.child(spec, "template_engine"); engine != nil {
+			if _, text := member(engine, "syntax"); text == "go-template" || strings.Contains(strings.ReplaceAll(text, " ", ""), "{{.") {
+				return "go"
+			}
+		}
+	}
+	return "mustache"
 }
 
 // addVars adds arguments from a list of names or a mapping of names to defaults.
@@ -100,8 +113,10 @@ func (d *document) addVars(p *v1.Prompt, n *yaml.Node, required bool) {
 	}
 }
 
-// isPromptKitVars names the fields that adaptPromptKit reads besides the decoder.
-func isPromptKitVars(key string) bool { return key == "required_vars" || key == "optional_vars" }
+// isPromptKitExtra names the fields that are read besides the decoder.
+func isPromptKitExtra(key string) bool {
+	return key == "required_vars" || key == "optional_vars" || key == "fragments" || key == "template_engine"
+}
 
 // promptKitFault says how much a fault of Validate weighs in a PromptKit manifest:
 // what their own registry refuses stays an error, the rest is a warning. A name

@@ -239,6 +239,7 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 		d.ignoredName(obj)
 	}
 	if r.files != nil {
+		r.readFragments(d, obj)
 		r.readFiles(d, obj)
 	}
 	h.Source = d.start()

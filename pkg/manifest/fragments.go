@@ -1,0 +1,74 @@
+package manifest
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// readFragments puts the texts of PromptKit's fragments into the templates of a prompt,
+// in the place of {{name}}. A fragment lies at its path, else at fragments/NAME.yaml; a
+// YAML file holds it in content. Its own variables are those of the prompt.
+func (r *reader) readFragments(d *document, obj v1.Object) {
+	p, ok := obj.(*v1.Prompt)
+	if !ok || !d.promptKit {
+		return
+	}
+	in := &fileReader{reader: r, doc: d, head: obj.Head()}
+	_, spec := d.child(d.root, "spec")
+	if spec == nil {
+		return
+	}
+	_, list := d.child(spec, "fragments")
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return
+	}
+	for i, item := range list.Content {
+		if item.Kind != yaml.MappingNode {
+			continue
+		}
+		_, name := member(item, "name")
+		_, file := member(item, "path")
+		if name == "" {
+			continue
+		}
+		if file == "" {
+			file = "fragments/" + name + ".yaml"
+		}
+		data, ok := in.open(v1.Pointer("/spec/fragments", strconv.Itoa(i), "path"), file, "")
+		if !ok {
+			continue
+		}
+		text := strings.TrimRight(fragmentText(file, data), "\r\n")
+		for _, t := range []*string{&p.Spec.SystemPrompt, &p.Spec.Template} {
+			if len(*t)+strings.Count(*t, "{{"+name+"}}")*len(text) <= maxFragments {
+				*t = strings.ReplaceAll(*t, "{{"+name+"}}", text)
+			}
+		}
+	}
+}
+
+// maxFragments bounds a template with its fragments; a longer one is not read anyway.
+const maxFragments = 1 << 20
+
+// fragmentText is the text of a fragment: the field content of a YAML file, its own or
+// that under spec, else the whole file.
+func fragmentText(file string, data []byte) string {
+	if !strings.HasSuffix(file, ".yaml") && !strings.HasSuffix(file, ".yml") {
+		return string(data)
+	}
+	raw, _ := ToJSON(file, data)
+	var f struct {
+		Content string `json:"content"`
+		Spec    struct {
+			Content string `json:"content"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal(raw, &f) != nil || f.Content+f.Spec.Content == "" {
+		return string(data)
+	}
+	return f.Content + f.Spec.Content
+}
