@@ -15,8 +15,9 @@ import (
 var frontMatterKey = regexp.MustCompile(`^(name|title|description|template|template_syntax|system_prompt|model|provider|parameters|input|output|format|tools|thinking|thinking_budget|policy|arguments|color|allowed-tools|disallowed-tools|argument-hint|version|author|tags)[ \t]*:(?:[ \t]|$)`)
 
 // frontMatterText names the fields whose value is a text, so that it can be taken as it
-// is written when it is not YAML.
-var frontMatterText = map[string]bool{"title": true, "description": true, "model": true, "color": true, "tools": true, "allowed-tools": true, "disallowed-tools": true, "argument-hint": true, "version": true, "author": true, "tags": true}
+// is written when it is not YAML, and whether we use it; what is ignored needs no quotes.
+var frontMatterText = map[string]bool{"title": true, "description": true, "model": true, "tools": true, "allowed-tools": true,
+	"color": false, "disallowed-tools": false, "argument-hint": false, "version": false, "author": false, "tags": false}
 
 // frontMatter reads front matter as YAML. Many files of agents hold a description with
 // ": " in it and without quotes, which is not YAML and yet plain to read; when that is
@@ -46,14 +47,16 @@ func plainFields(file string, head []byte, d *document) *yaml.Node {
 		}
 		pairs, ok := oneField(file, field, begin)
 		if !ok {
-			if !frontMatterText[key] {
+			if _, isText := frontMatterText[key]; !isText {
 				return false
 			}
 			_, text, _ := strings.Cut(string(field), ":")
 			k, v := textNode(key, begin), textNode(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), begin)
 			pairs, broken = []*yaml.Node{k, v}, true
-			d.fault(k, v1.Fault{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec", key), Source: v1.Source{File: file, Line: begin, Column: 1}, Expected: "YAML", Got: "a text that needs quotes",
-				Message: fmt.Sprintf("the text of %q is not YAML and is read as it is written: quote it", key)})
+			if frontMatterText[key] {
+				d.fault(k, v1.Fault{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec", key), Source: v1.Source{File: file, Line: begin, Column: 1}, Expected: "YAML", Got: "a text that needs quotes",
+					Message: fmt.Sprintf("the text of %q is not YAML and is read as it is written: quote it", key)})
+			}
 		}
 		spec.Content = append(spec.Content, pairs...)
 		return true

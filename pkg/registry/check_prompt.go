@@ -30,6 +30,9 @@ func (s *snapshot) unknownTools(p *v1.Prompt) []v1.Fault {
 	var faults []v1.Fault
 	for i, want := range p.Spec.Tools {
 		local := want[strings.LastIndexByte(want, '/')+1:]
+		if star := strings.IndexByte(want, '*'); star >= 0 && star < len(want)-1 {
+			continue // no pattern, which was told
+		}
 		if slices.ContainsFunc(names, func(n string) bool { return v1.MatchPattern(local, n) }) {
 			continue
 		}
