@@ -208,7 +208,7 @@ func TestServeFollowsOverridesAndConnections(t *testing.T) {
 	cli := func(args ...string) {
 		t.Helper()
 		var said strings.Builder
-		if code := run(context.Background(), append(args, "--store", db), strings.NewReader(""), &said, &said); code != exitOK {
+		if code := run(context.Background(), append([]string{"--store", db}, args...), strings.NewReader(""), &said, &said); code != exitOK {
 			t.Fatalf("toolctl %s: exit code %d: %s", strings.Join(args, " "), code, said.String())
 		}
 	}
