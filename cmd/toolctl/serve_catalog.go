@@ -44,7 +44,11 @@ func (c *catalog) Offers() []server.Offer {
 		name := it.Tool().Metadata.Name
 		if len(c.names) == 0 && named == nil || named[it.FullName] || slices.ContainsFunc(c.names, func(p string) bool { return v1.MatchPattern(p, name) }) {
 			blocked, _ := it.Under(own, "")
-			offers = append(offers, server.Offer{Tool: it.Tool(), Name: it.FullName, Definition: definitions.of(it.Tool()), Hidden: !it.Ready || blocked != nil})
+			offer := server.Offer{Tool: it.Tool(), Name: it.FullName, Definition: definitions.of(it.Tool()), Hidden: !it.Ready || blocked != nil}
+			if a := it.Audience(own); a != nil {
+				offer.Audience = a
+			}
+			offers = append(offers, offer)
 		}
 	}
 	return offers
@@ -61,7 +65,8 @@ func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(server.P
 	if progress != nil {
 		ctx = mcp.WithProgress(ctx, func(p mcp.Progress) { progress(server.Progress(p)) })
 	}
-	return c.w.reg.Execute(policy.WithOverlay(ctx, c.overlay()), call)
+	res, err := c.w.reg.Execute(policy.WithOverlay(ctx, c.overlay()), call)
+	return c.undecidable(res), err
 }
 
 // Servers returns the MCP servers for their prompts and resources: with --prompt for the
@@ -103,6 +108,7 @@ const retryServers = 15 * time.Second
 func (c *catalog) watchUpstreams(ctx context.Context, s *server.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.w.mcp.onPublish(s.Refresh)
+	c.w.mcp.onUpdate(s.ResourceUpdated)
 	var done sync.WaitGroup
 	done.Go(func() {
 		states := c.w.mcp.discover(ctx)
@@ -128,6 +134,7 @@ func (c *catalog) watchUpstreams(ctx context.Context, s *server.Server) (stop fu
 	})
 	return func() {
 		c.w.mcp.onPublish(func() {})
+		c.w.mcp.onUpdate(func(string) {})
 		cancel()
 		done.Wait()
 	}

@@ -20,6 +20,7 @@ import (
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
 // upstream is the MCP side of a workspace: the sessions, and the lock that their
@@ -30,8 +31,9 @@ type upstream struct {
 	set  atomic.Pointer[upstreamSet]
 	read func([]v1.Object) *upstreamSet // makes the set of objects
 
-	asking    sync.Mutex             // held while servers are asked and what they say is published
-	published atomic.Pointer[func()] // see onPublish
+	asking    sync.Mutex                       // held while servers are asked and what they say is published
+	published atomic.Pointer[func()]           // see onPublish
+	updated   atomic.Pointer[func(uri string)] // what onUpdate was told
 }
 
 // upstreamSet is the servers of one set of manifests and what they are held to.
@@ -84,19 +86,26 @@ func (a *app) newUpstream(objects []v1.Object, allowPrivate bool) *upstream {
 		return set
 	}
 	u.set.Store(u.read(objects))
-	u.Upstreams = mcp.NewUpstreams(usableServers(objects), a.mcpOptions(allowPrivate, func(k v1.Key) {
+	o := a.mcpOptions(allowPrivate, func(k v1.Key) {
 		if s, ok := u.State(k); ok {
 			u.publish(s)
 			if f := u.published.Load(); f != nil {
 				(*f)()
 			}
 		}
-	}))
+	})
+	o.OnUpdate = func(_ v1.Key, uri string) {
+		if f := u.updated.Load(); f != nil {
+			(*f)(uri)
+		}
+	}
+	u.Upstreams = mcp.NewUpstreams(usableServers(objects), o)
 	return u
 }
 
 func (a *app) mcpOptions(allowPrivate bool, onChange func(v1.Key)) mcp.Options {
-	o := mcp.Options{Env: a.env, Logger: a.logger(), AllowPrivateNetwork: allowPrivate, OnChange: onChange, Name: "toolctl", Version: buildVersion().Version}
+	t := a.telemetry // of a command that calls tools
+	o := mcp.Options{Meta: telemetry.Meta, TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider(), Env: a.env, Logger: a.logger(), AllowPrivateNetwork: allowPrivate, OnChange: onChange, Name: "toolctl", Version: buildVersion().Version}
 	if dir, err := os.UserConfigDir(); err == nil {
 		o.ConfigDir = filepath.Join(dir, "toolctl")
 	}

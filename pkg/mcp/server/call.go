@@ -17,9 +17,10 @@ import (
 
 // Keys of _meta that a client may set on tools/call.
 const (
-	metaSession = "toolctl.dev/session"
-	metaTurn    = "toolctl.dev/turn"
-	maxMetaText = 128
+	metaSession  = "toolctl.dev/session"
+	metaTurn     = "toolctl.dev/turn"
+	metaApproval = "toolctl.dev/approval" // the pending call that this one repeats
+	maxMetaText  = 128
 )
 
 // callTool answers tools/call.
@@ -47,6 +48,9 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Re
 	if call.Turn, err = metaText(req, metaTurn); err != nil {
 		return nil, err
 	}
+	if call.Approval, err = metaText(req, metaApproval); err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	res, err := s.call(ctx, call, s.progress(ctx, req))
 	s.log(ctx, call, offer, res, err, time.Since(began))
@@ -59,6 +63,8 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Re
 		return nil, unknownTool(req.Params.Name)
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
+	case isForClient(err):
+		return nil, relayed(err)
 	}
 	return s.bounded(ctx, req.Params.Name, newResult(offer.Tool, res, err, req.ProtocolVersion())), nil
 }
@@ -81,8 +87,13 @@ func (s *Server) progress(ctx context.Context, req *sdk.CallToolRequest) func(Pr
 	if token == nil {
 		return nil
 	}
+	first := &round{ctx, req.Session, token}
 	return func(p Progress) {
-		err := req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message})
+		at, ok := current(ctx, first)
+		if !ok || at.progress == nil { // the client is between two rounds, or asked no more
+			return
+		}
+		err := at.session.NotifyProgress(at.ctx, &sdk.ProgressNotificationParams{ProgressToken: at.progress, Progress: p.Progress, Total: p.Total, Message: p.Message})
 		if err != nil {
 			s.opts.Logger.DebugContext(ctx, "progress did not reach the client", slog.Any("error", err))
 		}
@@ -99,9 +110,7 @@ func unknownTool(name string) error {
 // session returns what policies count in, and who asks. Ids of MCP sessions are
 // secrets, so the session is named by a hash of one.
 func (s *Server) session(req *sdk.CallToolRequest) (session, principal string, err error) {
-	if req.Extra != nil && req.Extra.TokenInfo != nil {
-		principal = req.Extra.TokenInfo.UserID
-	}
+	principal = principalOf(req.Extra)
 	if id := req.Session.ID(); id != "" {
 		return "mcp-" + hash(id), principal, nil
 	}

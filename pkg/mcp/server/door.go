@@ -132,6 +132,7 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	body = keepRaw(body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	switch first := peek(body); {
 	case isModern(version):
@@ -141,7 +142,7 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 	case isModern(first.version):
 		d.modern.ServeHTTP(out, r) // which asks for the header that is missing
 	case first.method == "initialize":
-		if d.sessions() >= d.opts.MaxSessions {
+		if d.server.sessions() >= d.opts.MaxSessions {
 			unavailable(w, "too many sessions")
 			return
 		}
@@ -190,15 +191,6 @@ func peek(body []byte) message {
 	var version string
 	_ = json.Unmarshal(m.Params.Meta[metaVersionKey], &version)
 	return message{m.ID, m.Method, version}
-}
-
-func (d *door) sessions() (n int) {
-	for s := range d.server.sdk.Sessions() {
-		if s.ID() != "" {
-			n++
-		}
-	}
-	return n
 }
 
 func (d *door) hostAllowed(hostport string) bool {

@@ -160,6 +160,7 @@ func (s *Server) shutdown(srv *http.Server) {
 		s.opts.Logger.Warn("connections did not end in time and are cut", slog.Any("error", err))
 		_ = srv.Close()
 	}
+	s.waitFollowers()
 }
 
 func (s *Server) mux(d *door, o HTTPOptions) http.Handler {

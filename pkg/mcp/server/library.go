@@ -45,7 +45,7 @@ type library struct {
 	resources []mcp.Resource
 	templates []mcp.ResourceTemplate
 	promptOf  map[string]remote
-	serverOf  map[string]v1.Key // of an address
+	serverOf  map[string]v1.Key // of an address; an MCPServer, or a manifest that declares it
 	sourceOf  map[string]v1.Key // of a template
 	patterns  []pattern
 }
@@ -64,12 +64,18 @@ type pattern struct {
 // becomes a regular expression.
 const maxTemplate = 2048
 
-func newLibrary(servers []Upstream, own []Prompt) *library {
+func newLibrary(servers []Upstream, own []Prompt, files []Resource) *library {
 	l := &library{promptOf: map[string]remote{}, serverOf: map[string]v1.Key{}, sourceOf: map[string]v1.Key{}, prompts: []mcp.Prompt{}, resources: []mcp.Resource{}, templates: []mcp.ResourceTemplate{}}
 	servers = slices.DeleteFunc(slices.Clone(servers), func(s Upstream) bool { return !s.Ready })
 	slices.SortFunc(servers, func(a, b Upstream) int {
 		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
 	})
+	for _, f := range files {
+		if _, twice := l.serverOf[f.URI]; !twice {
+			l.serverOf[f.URI] = f.Owner
+			l.resources = append(l.resources, f.Resource)
+		}
+	}
 	var all []remote
 	var ids []wirename.ID
 	for _, s := range servers {
@@ -281,6 +287,15 @@ type readResult struct {
 // codeNoResource is what clients of 2025-11-25 and older know a missing resource by.
 const codeNoResource = -32002
 
+func noResource(uri, version string) error {
+	data, _ := json.Marshal(map[string]string{"uri": clip(uri)})
+	code := int64(codeNoResource)
+	if isModern(version) {
+		code = jsonrpc.CodeInvalidParams
+	}
+	return &jsonrpc.Error{Code: code, Message: "resource not found", Data: data}
+}
+
 func (s *Server) readResource(ctx context.Context, lib Library, req *sdk.ReadResourceRequest) (sdk.Result, error) {
 	server, ok := s.set.Load().library.server(req.Params.URI)
 	if !ok {
@@ -288,14 +303,9 @@ func (s *Server) readResource(ctx context.Context, lib Library, req *sdk.ReadRes
 		server, ok = s.set.Load().library.server(req.Params.URI)
 	}
 	if !ok {
-		data, _ := json.Marshal(map[string]string{"uri": clip(req.Params.URI)})
-		code := int64(codeNoResource)
-		if isModern(req.ProtocolVersion()) {
-			code = jsonrpc.CodeInvalidParams
-		}
-		return nil, &jsonrpc.Error{Code: code, Message: "resource not found", Data: data}
+		return nil, noResource(req.Params.URI, req.ProtocolVersion())
 	}
-	parts, err := lib.ReadResource(ctx, server, req.Params.URI)
+	parts, err := read(ctx, lib, server, req.Params.URI)
 	if err != nil {
 		return nil, relayed(err)
 	}
@@ -368,7 +378,7 @@ func relayed(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &upstream) && upstream.Code != 0:
-		return &jsonrpc.Error{Code: upstream.Code, Message: upstream.Message}
+		return &jsonrpc.Error{Code: upstream.Code, Message: upstream.Message, Data: upstream.Data}
 	}
 	return &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
 }

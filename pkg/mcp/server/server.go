@@ -17,6 +17,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
@@ -63,6 +65,8 @@ type Offer struct {
 	// Hidden tools are not listed: nobody can call them now. A client that knows one is
 	// told why by Catalog.Call.
 	Hidden bool
+	// Audience says for whom the tool is listed when it is not hidden; nil is everyone.
+	Audience Audience
 }
 
 // Options configure a [Server]; the zero value works.
@@ -81,6 +85,11 @@ type Options struct {
 	// Instructions tell a model how to use the server. Default: those of the only MCP
 	// server that is served, when nothing else is, else a few words on calls.
 	Instructions string
+	// TracerProvider makes a span of each request, which belongs to the trace that its _meta or
+	// its HTTP headers name. Default: none.
+	TracerProvider trace.TracerProvider
+	// MeterProvider counts and times requests. Default: nothing is counted.
+	MeterProvider metric.MeterProvider
 	// DrainTimeout is how long calls may go on when the server stops, before they are
 	// cancelled. Default: 10 seconds. Below 0 they are cancelled at once.
 	DrainTimeout time.Duration
@@ -102,8 +111,12 @@ type Server struct {
 	mu  sync.Mutex // held while the list is made
 	set atomic.Pointer[offers]
 
-	calls   calls
-	private atomic.Bool // lists are for one client only
+	observer  *observer
+	calls     calls
+	relay     Relay // the catalog; nil when it is none
+	followers followers
+	holds     holds
+	private   atomic.Bool // lists are for one client only
 }
 
 // New makes a server of what a catalog offers. Call [Server.Refresh] when that changes.
@@ -134,12 +147,24 @@ func New(c Catalog, o Options) *Server {
 		has.Prompts, has.Resources = &sdk.PromptCapabilities{ListChanged: true}, &sdk.ResourceCapabilities{ListChanged: true}
 		has.Completions = &sdk.CompletionCapabilities{}
 	}
-	s.sdk = sdk.NewServer(impl, &sdk.ServerOptions{
+	s.holds.seals = newSeals()
+	options := &sdk.ServerOptions{
 		Logger:       slog.New(quiet{o.Logger.Handler()}),
 		Capabilities: has,
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { s.cacheable(c) },
-	})
+	}
+	if s.relay, _ = c.(Relay); s.relay != nil {
+		has.Logging = &sdk.LoggingCapabilities{}
+		options.RootsListChangedHandler = s.rootsChanged
+		if has.Resources != nil {
+			has.Resources.Subscribe = true
+			options.SubscribeHandler, options.UnsubscribeHandler = s.subscribe, s.unsubscribe
+		}
+	}
+	s.sdk = sdk.NewServer(impl, options)
 	s.sdk.AddReceivingMiddleware(s.receive)
+	s.sdk.AddSendingMiddleware(sendRaw)
+	s.observer = newObserver(s, o.TracerProvider, o.MeterProvider)
 	s.set.Store(new(offers))
 	s.Refresh()
 	return s
@@ -149,6 +174,8 @@ func New(c Catalog, o Options) *Server {
 // panic anywhere under a request would end the process.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
+		ctx, op := s.observe(ctx, method, req)
+		defer func() { op.end(ctx, res, err) }()
 		defer func() {
 			if p := recover(); p != nil {
 				s.opts.Logger.ErrorContext(ctx, "panic while a request was served", slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
@@ -161,7 +188,8 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		case *sdk.ListToolsRequest:
 			return s.listTools(ctx, r)
 		case *sdk.CallToolRequest:
-			return s.callTool(ctx, r)
+			a := askedBy(r, method, r.Params.Name, r.Params.Arguments, r.Params.RequestState)
+			return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.callTool(ctx, r) })
 		case *sdk.ListPromptsRequest:
 			return s.listPrompts(ctx, r)
 		case *sdk.ListResourcesRequest:
@@ -170,16 +198,20 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			return s.listTemplates(ctx, r)
 		case *sdk.GetPromptRequest:
 			if hasLibrary {
-				return s.getPrompt(ctx, lib, r)
+				a := askedBy(r, method, r.Params.Name, r.Params.Arguments, r.Params.RequestState)
+				return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.getPrompt(ctx, lib, r) })
 			}
 		case *sdk.ReadResourceRequest:
 			if hasLibrary {
-				return s.readResource(ctx, lib, r)
+				a := askedBy(r, method, r.Params.URI, nil, r.Params.RequestState)
+				return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.readResource(ctx, lib, r) })
 			}
 		case *sdk.CompleteRequest:
 			if hasLibrary {
 				return s.complete(ctx, lib, r)
 			}
+		case *sdk.ServerRequest[*sdk.SetLoggingLevelParams]:
+			return s.setLevel(ctx, r, func() (sdk.Result, error) { return next(ctx, method, req) })
 		}
 		if res, err = next(ctx, method, req); err == nil {
 			s.instruct(ctx, res)
@@ -252,6 +284,7 @@ func (c *calls) stopping() bool {
 // and waits for them. No call begins after it.
 func (s *Server) drain() {
 	idle := s.calls.refuse()
+	s.endHolds()
 	patience := time.NewTimer(max(0, s.opts.DrainTimeout))
 	defer patience.Stop()
 	select {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -34,6 +35,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		_ = session.Close() // waits for the answers to be written
 		err = <-ended
 	}
+	s.waitFollowers()
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		err = nil
 	}
@@ -71,6 +73,19 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	if err != nil {
 		c.wait(ctx)
 		return m, err
+	}
+	switch r := m.(type) {
+	case *jsonrpc.Response:
+		if kept, err := withCopy(r.Result, r.Result); err == nil {
+			r.Result = kept
+		}
+	case *jsonrpc.Request:
+		if !bytes.Contains(r.Params, []byte(`"inputResponses"`)) {
+			break
+		}
+		if kept, err := keepInput(r.Params); err == nil {
+			r.Params = kept
+		}
 	}
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() && r.Method != methodListen {
 		c.mu.Lock()

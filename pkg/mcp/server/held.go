@@ -1,0 +1,365 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+)
+
+// A client of MCP 2026-07-28 is not called: it is told what it is asked as the answer to
+// its request, and makes the request once more with its answers. Meanwhile the call is
+// held here, be it that its server waits in a session of the older era or will be asked
+// once more itself. So a call is one call to policies and the audit, whatever the eras,
+// and its arguments are those that were checked when it began.
+
+// heldCall is a call whose client may be asked.
+type heldCall struct {
+	id     string
+	bound  []byte // the request; see binding
+	cancel context.CancelCauseFunc
+	moved  chan struct{} // holds a token when a question came
+	done   chan struct{}
+	// Once done is closed.
+	res sdk.Result
+	err error
+
+	mu     sync.Mutex
+	at     *round // the request that is served now; nil between two
+	rounds int    // that were answered with questions
+	open   map[string]*question
+	early  map[string]json.RawMessage // answers that came before their questions
+	expiry *time.Timer
+}
+
+// round is one request of a held call.
+type round struct {
+	ctx      context.Context
+	session  *sdk.ServerSession
+	progress any
+}
+
+// question is one thing that the client is asked.
+type question struct {
+	mcp.InputRequest
+	of   *questions
+	name string // in of
+}
+
+// questions are asked together.
+type questions struct {
+	left    int
+	answers map[string]json.RawMessage
+	done    chan struct{} // closed when none is left
+}
+
+// holds are the calls that wait for their clients.
+type holds struct {
+	seals seals
+	mu    sync.Mutex
+	set   map[string]*heldCall
+	off   bool
+}
+
+const (
+	// maxHeld bounds the calls that wait for their clients.
+	maxHeld = 1024
+	// gather is how long questions that come after another are waited for, so that they
+	// are asked together.
+	gather = 10 * time.Millisecond
+)
+
+var errNoAnswer = errors.New("the client did not answer in time")
+
+// hold carries out a request in rounds. p is its client, whose hooks it sets.
+func (s *Server) hold(ctx context.Context, a *asked, p *mcp.Peer, do func(context.Context) (sdk.Result, error)) (sdk.Result, error) {
+	input, err := inputOf(a.meta)
+	if err != nil {
+		return nil, err
+	}
+	bound := binding(a.principal(), a.method, a.name, a.args)
+	at := &round{ctx, a.session, a.progress}
+	if a.state != "" {
+		h, err := s.resume(a.state, bound, at)
+		if err != nil {
+			return nil, err
+		}
+		if !h.answer(input) {
+			return s.handOut(h)
+		}
+		if h.asks() { // by someone who was not answered
+			h.move()
+		}
+		return s.wait(ctx, h)
+	}
+	h := &heldCall{id: rand.Text(), bound: bound, moved: make(chan struct{}, 1), done: make(chan struct{}), at: at, open: map[string]*question{}, early: input}
+	p.Ask, p.Notify = h.ask, notify(h.where)
+	held, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	h.cancel = cancel
+	go func() {
+		defer close(h.done)
+		defer cancel(nil)
+		defer func() {
+			if p := recover(); p != nil {
+				s.opts.Logger.ErrorContext(held, "panic while a request was served", slog.String("method", a.method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				h.res, h.err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			}
+		}()
+		h.res, h.err = do(context.WithValue(held, heldKey{}, h))
+	}()
+	return s.wait(ctx, h)
+}
+
+type heldKey struct{}
+
+// current returns over which session and request a call reaches its client now, and the
+// token of its progress; false when it does not.
+func current(ctx context.Context, first *round) (*round, bool) {
+	h, _ := ctx.Value(heldKey{}).(*heldCall)
+	if h == nil {
+		return first, true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at, h.at != nil
+}
+
+// where is for the notifications of the call.
+func (h *heldCall) where(context.Context) (context.Context, *sdk.ServerSession, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.at == nil {
+		return nil, nil, false
+	}
+	return h.at.ctx, h.at.session, true
+}
+
+// ask is the hook of the call's server.
+func (h *heldCall) ask(ctx context.Context, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+	of := &questions{left: len(all), answers: map[string]json.RawMessage{}, done: make(chan struct{})}
+	h.mu.Lock()
+	mine := map[string]*question{}
+	for name, q := range all {
+		if early, ok := h.early[name]; ok {
+			delete(h.early, name) // a question that comes again was not answered by it
+			of.take(name, early)
+			continue
+		}
+		public := name
+		for n := 2; h.open[public] != nil; n++ {
+			public = name + "-" + strconv.Itoa(n)
+		}
+		h.open[public] = &question{q, of, name}
+		mine[public] = h.open[public]
+	}
+	h.mu.Unlock()
+	if len(mine) > 0 {
+		h.move()
+	}
+	select {
+	case <-of.done:
+		return of.answers, nil
+	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.open, func(name string, q *question) bool { return mine[name] == q })
+	return nil, context.Cause(ctx)
+}
+
+// move wakes who serves the round.
+func (h *heldCall) move() {
+	select {
+	case h.moved <- struct{}{}:
+	default:
+	}
+}
+
+// take notes one answer. It is called under mu of the call.
+func (q *questions) take(name string, answer json.RawMessage) {
+	q.answers[name] = answer
+	if q.left--; q.left == 0 {
+		close(q.done)
+	}
+}
+
+// answer gives the answers of a round to those who asked. False says that the call has
+// nothing to go on with: every question it waits for is still open.
+func (h *heldCall) answer(input map[string]json.RawMessage) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before, goesOn := len(h.open), false
+	for name, answer := range input {
+		if q := h.open[name]; q != nil && v1.JSONKind(answer) == "object" {
+			delete(h.open, name)
+			q.of.take(q.name, answer)
+			goesOn = goesOn || q.of.left == 0
+		}
+	}
+	return goesOn || before == 0 // it ended, or its server took the questions back
+}
+
+// wait returns the result of a call, or what its client is asked.
+func (s *Server) wait(ctx context.Context, h *heldCall) (sdk.Result, error) {
+	for {
+		select {
+		case <-h.done:
+			s.drop(h)
+			return h.res, h.err
+		case <-ctx.Done(): // the client went away, and the call with it
+			h.cancel(context.Cause(ctx))
+			<-h.done
+			s.drop(h)
+			return nil, ctx.Err()
+		case <-h.moved:
+		}
+		t := time.NewTimer(gather)
+		select {
+		case <-h.done:
+		case <-ctx.Done():
+		case <-t.C:
+			if h.asks() {
+				return s.handOut(h)
+			}
+		}
+		t.Stop()
+	}
+}
+
+func (h *heldCall) asks() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.open) > 0
+}
+
+// inputRequired is an InputRequiredResult (MCP 2026-07-28).
+type inputRequired struct {
+	sdk.ResultBase
+	Type     string                      `json:"resultType"`
+	Requests map[string]mcp.InputRequest `json:"inputRequests"`
+	State    string                      `json:"requestState"`
+}
+
+// handOut ends a round with the questions of the call.
+func (s *Server) handOut(h *heldCall) (sdk.Result, error) {
+	s.holds.mu.Lock()
+	_, known := s.holds.set[h.id]
+	off, full := s.holds.off, !known && len(s.holds.set) >= maxHeld
+	if !off && !full {
+		if s.holds.set == nil {
+			s.holds.set = map[string]*heldCall{}
+		}
+		s.holds.set[h.id] = h
+	}
+	s.holds.mu.Unlock()
+	if off || full {
+		err := errStopping
+		if full {
+			err = errors.New("too many calls wait for their clients: call again later")
+		}
+		h.cancel(err)
+		<-h.done
+		s.drop(h)
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	res := &inputRequired{Type: "input_required", Requests: map[string]mcp.InputRequest{}}
+	for name, q := range h.open {
+		res.Requests[name] = q.InputRequest
+	}
+	h.at = nil
+	h.rounds++
+	res.State = s.holds.seals.seal(sealed{h.id, h.rounds, time.Now().Add(askTimeout)}, h.bound)
+	h.expiry = time.AfterFunc(askTimeout, func() {
+		h.mu.Lock()
+		waits := h.at == nil
+		h.mu.Unlock()
+		if waits {
+			h.cancel(errNoAnswer)
+			<-h.done
+			s.drop(h)
+		}
+	})
+	return res, nil
+}
+
+// resume finds the call that a state names, for its next round.
+func (s *Server) resume(state string, bound []byte, at *round) (*heldCall, error) {
+	refuse := func(text string) error { return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text} }
+	what, err := s.holds.seals.open(state, bound, time.Now())
+	if err != nil {
+		return nil, refuse(err.Error())
+	}
+	s.holds.mu.Lock()
+	h := s.holds.set[what.Call]
+	s.holds.mu.Unlock()
+	if h == nil {
+		return nil, refuse("requestState: its call has ended: make the request anew without it")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.at != nil || what.Round != h.rounds {
+		return nil, refuse("requestState: it was used already: take that of the latest answer")
+	}
+	h.expiry.Stop()
+	h.at = at
+	return h, nil
+}
+
+// drop forgets a call that has ended.
+func (s *Server) drop(h *heldCall) {
+	s.holds.mu.Lock()
+	defer s.holds.mu.Unlock()
+	delete(s.holds.set, h.id)
+}
+
+// endHolds ends the calls that wait for their clients: nobody will come back to them.
+func (s *Server) endHolds() {
+	s.holds.mu.Lock()
+	s.holds.off = true
+	all := slices.Collect(maps.Values(s.holds.set))
+	s.holds.mu.Unlock()
+	all = slices.DeleteFunc(all, func(h *heldCall) bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.at != nil {
+			return true
+		}
+		h.expiry.Stop()
+		h.cancel(errStopping)
+		return false
+	})
+	for _, h := range all {
+		<-h.done
+		s.drop(h)
+	}
+}
+
+// inputOf returns the answers that a request brings, as they came.
+func inputOf(meta map[string]any) (map[string]json.RawMessage, error) {
+	text, _ := meta[metaRaw].(string)
+	if text == "" || text == "null" {
+		return nil, nil
+	}
+	var input map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &input); err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("inputResponses: expected an object: %v", err)}
+	}
+	maps.DeleteFunc(input, func(_ string, answer json.RawMessage) bool { return v1.JSONKind(answer) != "object" })
+	return input, nil
+}

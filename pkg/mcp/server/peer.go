@@ -1,0 +1,223 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+)
+
+// Relay is a [Catalog] whose MCP servers know the clients behind the calls: their
+// contexts hold an [mcp.Peer]. [mcp.Upstreams] has these methods.
+type Relay interface {
+	// Subscribe and Unsubscribe ask a server to say when a resource changes, which
+	// [Server.ResourceUpdated] is then told. Each Subscribe is taken back once.
+	Subscribe(ctx context.Context, server v1.Key, uri string) error
+	Unsubscribe(ctx context.Context, server v1.Key, uri string) error
+	// RootsChanged, SetLogLevel and EndPeer tell the servers of a client, by its key,
+	// that its roots changed, which log messages it wants, and that it is gone.
+	RootsChanged(peer string)
+	SetLogLevel(peer, level string)
+	EndPeer(peer string)
+}
+
+// asked is a request that may lead to questions to its client.
+type asked struct {
+	session  *sdk.ServerSession
+	extra    *sdk.RequestExtra
+	meta     map[string]any
+	can      *sdk.ClientCapabilities
+	version  string
+	progress any // the token
+	// What a later round of the request repeats.
+	method, name string
+	args         any
+	state        string // of the round before; empty for the first
+}
+
+func askedBy[P sdk.RequestParams](r *sdk.ServerRequest[P], method, name string, args any, state string) asked {
+	return asked{session: r.Session, extra: r.Extra, meta: r.Params.GetMeta(), can: r.ClientCapabilities(), version: r.ProtocolVersion(),
+		progress: r.Params.GetProgressToken(), method: method, name: name, args: args, state: state}
+}
+
+func (a *asked) principal() string {
+	if a.extra != nil && a.extra.TokenInfo != nil {
+		return a.extra.TokenInfo.UserID
+	}
+	return ""
+}
+
+// metaLogLevel is the level of the log messages that a client of 2026-07-28 wants.
+const metaLogLevel = "io.modelcontextprotocol/logLevel"
+
+// peer returns the client of a request; nil when it wants nothing but the answer.
+func (s *Server) peer(a *asked) *mcp.Peer {
+	p := &mcp.Peer{Can: capabilities(a.can), Modern: isModern(a.version)}
+	if p.Modern {
+		p.LogLevel, _ = a.meta[metaLogLevel].(string)
+		if !isLevel(p.LogLevel) {
+			p.LogLevel = ""
+		}
+		if p.Can == (mcp.Capabilities{}) && p.LogLevel == "" {
+			return nil
+		}
+		key, _ := a.meta[metaSession].(string)
+		p.Key = "each-" + hash(a.principal(), key)
+		p.Notify = notify(func(ctx context.Context) (context.Context, *sdk.ServerSession, bool) { return ctx, a.session, true })
+		return p
+	}
+	if p.Can == (mcp.Capabilities{}) && !s.wantsLogs(a.session) {
+		return nil
+	}
+	f := s.follow(a.session)
+	if f == nil {
+		return nil
+	}
+	p.Key, p.LogLevel = f.key, f.logLevel()
+	p.Ask = func(ctx context.Context, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+		return s.askAll(ctx, a.session, all)
+	}
+	p.Notify = notify(func(ctx context.Context) (context.Context, *sdk.ServerSession, bool) { return ctx, a.session, true })
+	return p
+}
+
+func capabilities(c *sdk.ClientCapabilities) (can mcp.Capabilities) {
+	if c == nil {
+		return can
+	}
+	if e := c.Elicitation; e != nil {
+		can.URL = e.URL != nil
+		can.Form = e.Form != nil || !can.URL // clients of 2025-06-18 name no mode
+	}
+	if m := c.Sampling; m != nil {
+		can.Sampling, can.SamplingTools, can.SamplingContext = true, m.Tools != nil, m.Context != nil
+	}
+	if r := c.RootsV2; r != nil {
+		can.Roots, can.RootsChanged = true, r.ListChanged
+	}
+	return can
+}
+
+// Methods that a server asks its client with.
+const (
+	methodElicit = "elicitation/create"
+	methodSample = "sampling/createMessage"
+	methodRoots  = "roots/list"
+)
+
+// askTimeout is how long a client may take to answer.
+const askTimeout = 10 * time.Minute
+
+// askAll asks a client that has a session, all at once.
+func (s *Server) askAll(ctx context.Context, ss *sdk.ServerSession, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, errors.New("the client did not answer in time"))
+	defer cancel()
+	answers := make(map[string]json.RawMessage, len(all))
+	var mu sync.Mutex
+	var first error
+	var asking sync.WaitGroup
+	for name, q := range all {
+		asking.Go(func() {
+			answer, err := s.ask(ctx, ss, q)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && first == nil {
+				first = err
+				cancel() // the others are asked in vain
+			}
+			answers[name] = answer
+		})
+	}
+	asking.Wait()
+	if first != nil {
+		return nil, first
+	}
+	return answers, nil
+}
+
+// ask sends one request to a client, as it came from the server, and returns the answer
+// as it came from the client.
+func (s *Server) ask(ctx context.Context, ss *sdk.ServerSession, q mcp.InputRequest) (answer json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("internal error: %v", p)
+		}
+	}()
+	ctx = context.WithValue(ctx, rawKey{}, q)
+	var res sdk.Result
+	switch q.Method {
+	case methodElicit:
+		var p struct {
+			Mode string `json:"mode"`
+		}
+		_ = json.Unmarshal(q.Params, &p) // a mode of another type is the client's to refuse
+		if p.Mode != "url" {
+			p.Mode = "form"
+		}
+		res, err = ss.Elicit(ctx, &sdk.ElicitParams{Mode: p.Mode})
+	case methodSample:
+		res, err = ss.CreateMessageWithTools(ctx, nil)
+	case methodRoots:
+		res, err = ss.ListRoots(ctx, nil)
+	default:
+		return nil, &v1.MCPError{Code: jsonrpc.CodeMethodNotFound, Message: "the client is not asked " + clip(q.Method)}
+	}
+	if err != nil {
+		var refused *jsonrpc.Error
+		if errors.As(err, &refused) {
+			return nil, &v1.MCPError{Code: refused.Code, Message: refused.Message}
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, err
+	}
+	return rawAnswer(res)
+}
+
+// notify makes the hook that passes notifications on. where says over which session
+// and request; false when there is none now.
+func notify(where func(context.Context) (context.Context, *sdk.ServerSession, bool)) func(context.Context, string, json.RawMessage) {
+	return func(ctx context.Context, method string, params json.RawMessage) {
+		ctx, ss, ok := where(ctx)
+		if !ok {
+			return
+		}
+		// What does not reach a client that went away is nobody's fault.
+		switch method {
+		case "notifications/message":
+			var m struct {
+				Meta   map[string]any   `json:"_meta"`
+				Level  sdk.LoggingLevel `json:"level"`
+				Logger string           `json:"logger"`
+				Data   json.RawMessage  `json:"data"`
+			}
+			if json.Unmarshal(params, &m) != nil || !isLevel(string(m.Level)) {
+				return
+			}
+			if len(m.Data) == 0 {
+				m.Data = json.RawMessage("null")
+			}
+			_ = ss.Log(ctx, &sdk.LoggingMessageParams{Meta: m.Meta, Level: m.Level, Logger: m.Logger, Data: m.Data})
+		case "notifications/elicitation/complete":
+			var m sdk.ElicitationCompleteParams
+			if json.Unmarshal(params, &m) == nil {
+				_ = ss.NotifyElicitationComplete(ctx, &m)
+			}
+		}
+	}
+}
+
+// isLevel reports whether a level is one of RFC 5424, as MCP writes them.
+func isLevel(level string) bool {
+	return level != "" && strings.Contains(" debug info notice warning error critical alert emergency ", " "+level+" ")
+}
