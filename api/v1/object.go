@@ -11,6 +11,8 @@ const (
 	APIVersion = "toolctl.dev/v1"
 	// PromptKitGroup is the API group of PromptKit manifests, which load too.
 	PromptKitGroup = "promptkit.altairalabs.ai"
+	// LabelGroup is the label of tools that belong together, such as all of one provider.
+	LabelGroup = "toolctl.dev/group"
 	// DefaultNamespace is the namespace of an object that names none.
 	DefaultNamespace = "default"
 )
@@ -160,7 +162,7 @@ func (h *Header) validate() []Fault {
 		if !isLabelKey(k) {
 			add(Pointer("/metadata/labels", k), quote(k), "a label key", fmt.Sprintf("%q is not a label key: expected [prefix/]name of letters, digits, '-', '_' and '.', the name at most 63 long", k))
 		}
-		if !isLabelValue(v) {
+		if !IsLabelValue(v) {
 			add(Pointer("/metadata/labels", k), quote(v), "a label value", fmt.Sprintf("%q is not a label value: expected at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit", v))
 		}
 	}
@@ -199,10 +201,11 @@ func isLabelKey(s string) bool {
 	if !ok {
 		prefix, name = "", s
 	}
-	return name != "" && isLabelValue(name) && (!ok || IsName(prefix))
+	return name != "" && IsLabelValue(name) && (!ok || IsName(prefix))
 }
 
-func isLabelValue(s string) bool {
+// IsLabelValue reports whether s can be the value of a label, as Kubernetes has it.
+func IsLabelValue(s string) bool {
 	if s == "" {
 		return true
 	}

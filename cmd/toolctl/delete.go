@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +16,7 @@ import (
 
 type deleteOptions struct {
 	*app
+	selector      string
 	dryRun        bool
 	ignoreMissing bool
 }
@@ -21,19 +24,22 @@ type deleteOptions struct {
 func newDeleteCmd(a *app) *cobra.Command {
 	o := &deleteOptions{app: a}
 	cmd := &cobra.Command{
-		Use:   "delete (KIND/NAME... | -f PATH)",
+		Use:   "delete (KIND/NAME... | KIND -l LABELS | -f PATH)",
 		Short: "Remove objects from the store",
 		Long: `Remove objects from the store, all or nothing. With -f the objects that the
-files name are removed; the files stay.
+files name are removed; the files stay. With -l all objects of a kind that have
+the labels are removed.
 
 Output formats (-o): table (a line an object), name, json.`,
 		Example: `  toolctl delete tool/get-weather
   toolctl delete tools get-weather get-news
+  toolctl delete tools -l toolctl.dev/group=github
   toolctl delete -f manifests/`,
 		ValidArgsFunction: a.completeResources,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
+	f.StringVarP(&o.selector, "selector", "l", "", "labels of the objects to remove, such as team=pay,tier!=old")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
 	f.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "succeed when an object is not there")
 	return cmd
@@ -49,8 +55,14 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if named(rs) == (len(o.files) > 0) || len(rs) > 0 && !named(rs) {
-		return usagef("name what to delete as KIND/NAME or with -f")
+	byLabels := cmd.Flags().Changed("selector")
+	switch {
+	case byLabels && (len(rs) == 0 || hasNames(rs) || len(o.files) > 0):
+		return usagef("-l chooses among the objects of a kind: 'toolctl delete tools -l LABELS'")
+	case byLabels && strings.TrimSpace(o.selector) == "":
+		return usagef("-l is empty, which would choose every object: name labels, such as team=pay")
+	case !byLabels && (named(rs) == (len(o.files) > 0) || len(rs) > 0 && !named(rs)):
+		return usagef("name what to delete as KIND/NAME, with -l, or with -f")
 	}
 	s, err := o.openStore(ctx, false)
 	if err != nil {
@@ -85,6 +97,10 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	if len(keys) == 0 && format == "table" && byLabels {
+		_, err := fmt.Fprintf(o.out, "nothing has the labels %s\n", o.selector)
+		return err
+	}
 	lines := make([]change, len(keys))
 	for i, k := range keys {
 		lines[i] = change{k.Kind, k.Namespace, k.Name, "deleted", o.dryRun}
@@ -104,6 +120,15 @@ func (o *deleteOptions) keys(cmd *cobra.Command, s *store.Store, rs []request) (
 	}
 	var keys []v1.Key
 	for _, r := range rs {
+		if o.selector != "" {
+			page, err := reg.List(registry.Query{Kind: r.kind, Namespace: o.namespace, Selector: o.selector})
+			if err != nil {
+				return nil, usagef("-l: %w", err)
+			}
+			for _, it := range page.Items {
+				keys = append(keys, it.Object.Head().Key())
+			}
+		}
 		for _, n := range r.names {
 			it, err := reg.Get(r.kind, o.namespace, n)
 			var missing *v1.NotFoundError

@@ -1,0 +1,56 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// ReplaceGroup puts tools in the place of all tools of a group, in one step: a call sees
+// the old group or the new one. A group is the tools whose label [v1.LabelGroup] has its
+// name, such as all tools of one provider; the label is set on copies of the tools that
+// are given. Without tools the group is removed. [Registry.List] lists a group with the
+// selector "toolctl.dev/group=NAME".
+//
+// It changes nothing and returns an error when a tool is broken, when two have one
+// name, or when a tool outside the group has the name of one of them.
+func (r *Registry) ReplaceGroup(group string, tools ...*v1.Tool) error {
+	if group == "" || !v1.IsLabelValue(group) {
+		return fmt.Errorf("registry: %q is not the name of a group: expected the value of a label", group)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.snap.Load()
+	next := slices.DeleteFunc(slices.Clone(old.objects), func(o v1.Object) bool {
+		return o.Head().Kind == v1.KindTool && o.Head().Metadata.Labels[v1.LabelGroup] == group
+	})
+	taken := make(map[v1.Key]bool, len(next))
+	for _, o := range next {
+		taken[o.Head().Key()] = true
+	}
+	for _, t := range tools {
+		key := t.Key()
+		if taken[key] {
+			return fmt.Errorf("registry: %s is registered already, outside group %q or twice within it", key, group)
+		}
+		if faults := allFaults(t); hasError(faults) {
+			return v1.NewValidationError(v1.ManifestInvalid, key.Name, faults)
+		}
+		taken[key] = true
+		next = append(next, labelled(t, group))
+	}
+	r.snap.Store(r.build(next, old.discovered))
+	return nil
+}
+
+// labelled returns a copy of a tool that belongs to a group.
+func labelled(t *v1.Tool, group string) *v1.Tool {
+	c := *t
+	c.Metadata.Labels = make(map[string]string, len(t.Metadata.Labels)+1)
+	for k, v := range t.Metadata.Labels {
+		c.Metadata.Labels[k] = v
+	}
+	c.Metadata.Labels[v1.LabelGroup] = group
+	return &c
+}
