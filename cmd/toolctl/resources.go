@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -77,6 +78,11 @@ func add(rs []request, kind string, names ...string) []request {
 		}
 	}
 	return append(rs, request{kind, names})
+}
+
+// hasNames reports whether a request names an object.
+func hasNames(rs []request) bool {
+	return slices.ContainsFunc(rs, func(r request) bool { return len(r.names) > 0 })
 }
 
 // named reports whether every request names its objects.
