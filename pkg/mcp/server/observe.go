@@ -1,0 +1,219 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	nometric "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/mcpconv"
+	"go.opentelemetry.io/otel/trace"
+	notrace "go.opentelemetry.io/otel/trace/noop"
+)
+
+// scope names the instrumentation, as OpenTelemetry calls it.
+const scope = "toolctl.dev/toolctl/pkg/mcp/server"
+
+// observer makes spans and metrics of requests as the conventions for MCP say
+// (OpenTelemetry semantic conventions 1.41, gen-ai, mcp). nil makes none. Nothing of
+// arguments and results gets into them, which is why errors are told by their type.
+type observer struct {
+	server   *Server
+	tracer   trace.Tracer
+	duration mcpconv.ServerOperationDuration
+}
+
+func newObserver(s *Server, t trace.TracerProvider, m metric.MeterProvider) *observer {
+	if t == nil && m == nil {
+		return nil
+	}
+	if t == nil {
+		t = notrace.NewTracerProvider()
+	}
+	if m == nil {
+		m = nometric.NewMeterProvider()
+	}
+	o := &observer{server: s, tracer: t.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))}
+	meter := m.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
+	var errs [2]error
+	o.duration, errs[0] = mcpconv.NewServerOperationDuration(meter, metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
+	_, errs[1] = meter.Int64ObservableUpDownCounter("toolctl.mcp.sessions", metric.WithUnit("{session}"),
+		metric.WithDescription("Open sessions over HTTP, of clients of 2025-11-25 and older."),
+		metric.WithInt64Callback(func(_ context.Context, to metric.Int64Observer) error {
+			to.Observe(int64(s.sessions()))
+			return nil
+		}))
+	if err := errors.Join(errs[:]...); err != nil {
+		s.opts.Logger.Warn("some metrics are not to be had", "error", err)
+	}
+	return o
+}
+
+// sessions counts the sessions over HTTP; that over stdin and stdout has no id.
+func (s *Server) sessions() (n int) {
+	for session := range s.sdk.Sessions() {
+		if session.ID() != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// operation is a request that is being answered; the zero value is one that nobody
+// observes.
+type operation struct {
+	*observer
+	method string
+	req    sdk.Request
+	began  time.Time
+}
+
+// observe reads the trace that a request belongs to, and begins its span.
+func (s *Server) observe(ctx context.Context, method string, req sdk.Request) (context.Context, operation) {
+	ctx = withTrace(ctx, req)
+	// Notifications are answered by nothing, and a listener stays for hours.
+	if s.observer == nil || strings.HasPrefix(method, "notifications/") || method == methodListen {
+		return ctx, operation{}
+	}
+	ctx, _ = s.observer.tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindServer))
+	return ctx, operation{s.observer, method, req, time.Now()}
+}
+
+// end ends the span of a request with its answer.
+func (op operation) end(ctx context.Context, res sdk.Result, err error) {
+	if op.observer == nil {
+		return
+	}
+	attrs := make([]attribute.KeyValue, 0, 10)
+	target, known := op.target()
+	if known != (attribute.KeyValue{}) && (known.Key != semconv.GenAIPromptNameKey || err == nil) {
+		attrs = append(attrs, known)
+	} else {
+		target = "" // a name that nothing has is the caller's: it must not become a time series
+	}
+	if op.method == "tools/call" {
+		attrs = append(attrs, semconv.GenAIOperationNameExecuteTool)
+	}
+	attrs = append(attrs, op.transport()...)
+	failure, code := outcome(res, err)
+	if failure != "" {
+		attrs = append(attrs, semconv.ErrorTypeKey.String(failure))
+	}
+	if code != "" {
+		attrs = append(attrs, semconv.RPCResponseStatusCode(code))
+	}
+	op.duration.Record(ctx, time.Since(op.began).Seconds(), mcpconv.MethodNameAttr(op.method), attrs...)
+
+	span := trace.SpanFromContext(ctx)
+	defer span.End()
+	if !span.IsRecording() {
+		return
+	}
+	if target != "" {
+		span.SetName(op.method + " " + target)
+	}
+	if session := op.req.GetSession(); session != nil && session.ID() != "" {
+		attrs = append(attrs, semconv.McpSessionID("mcp-"+hash(session.ID()))) // as the audit names it
+	}
+	span.SetAttributes(append(attrs, semconv.McpMethodNameKey.String(op.method))...)
+	if failure != "" {
+		span.SetStatus(codes.Error, failure)
+	}
+}
+
+// target is the tool or prompt of a request, if there is one of that name.
+func (op operation) target() (string, attribute.KeyValue) {
+	switch r := op.req.(type) {
+	case *sdk.CallToolRequest:
+		if _, ok := op.server.set.Load().byName[r.Params.Name]; ok {
+			return r.Params.Name, semconv.GenAIToolName(r.Params.Name)
+		}
+	case *sdk.GetPromptRequest:
+		return r.Params.Name, semconv.GenAIPromptName(r.Params.Name)
+	}
+	return "", attribute.KeyValue{}
+}
+
+// versions are the versions of MCP that a metric may name.
+var versions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", modernVersion}
+
+func (op operation) transport() []attribute.KeyValue {
+	attrs := make([]attribute.KeyValue, 0, 4)
+	if op.req.GetExtra() == nil {
+		attrs = append(attrs, semconv.NetworkTransportPipe)
+	} else {
+		attrs = append(attrs, semconv.NetworkTransportTCP, semconv.NetworkProtocolName("http"))
+	}
+	if r, ok := op.req.(interface{ ProtocolVersion() string }); ok {
+		if v := r.ProtocolVersion(); slices.Contains(versions, v) {
+			attrs = append(attrs, semconv.McpProtocolVersion(v))
+		}
+	}
+	return attrs
+}
+
+// outcome is the error.type of an answer, empty for a good one, and the code of a
+// JSON-RPC error.
+func outcome(res sdk.Result, err error) (failure, code string) {
+	var wire *jsonrpc.Error
+	switch r, ok := res.(*result); {
+	case errors.As(err, &wire):
+		code = strconv.FormatInt(wire.Code, 10)
+		return code, code
+	case errors.Is(err, context.Canceled):
+		return "cancelled", ""
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout", ""
+	case err != nil:
+		return "_OTHER", ""
+	case ok && r != nil && r.IsError:
+		return "tool_error", ""
+	}
+	return "", ""
+}
+
+// maxTraceText bounds each text of a foreign trace context, in bytes (W3C Baggage,
+// section 3.3.2; W3C Trace Context asks for less).
+const maxTraceText = 8192
+
+// withTrace adds the trace that a request belongs to: that of its _meta (MCP
+// specification 2026-07-28, basic, _meta), else that of the HTTP request. It is passed on
+// to upstreams whether or not spans are made here. What is not well formed is ignored.
+func withTrace(ctx context.Context, req sdk.Request) context.Context {
+	var meta map[string]any
+	if p := req.GetParams(); p != nil && !reflect.ValueOf(p).IsNil() {
+		meta = p.GetMeta()
+	}
+	extra := req.GetExtra()
+	get := func(key string) string {
+		text, ok := meta[key].(string)
+		if !ok && extra != nil {
+			text = extra.Header.Get(key)
+		}
+		if len(text) > maxTraceText {
+			return ""
+		}
+		return text
+	}
+	if text := get("traceparent"); text != "" {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": text, "tracestate": get("tracestate")})
+	}
+	if text := get("baggage"); text != "" {
+		if b, err := baggage.Parse(text); err == nil {
+			ctx = baggage.ContextWithBaggage(ctx, b)
+		}
+	}
+	return ctx
+}

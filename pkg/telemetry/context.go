@@ -1,0 +1,66 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// carried is what goes from one process to the next: W3C Trace Context and W3C Baggage.
+var carried = propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+
+// Header adds the headers traceparent, tracestate and baggage of ctx to a request. It
+// adds nothing when ctx has no trace.
+func Header(ctx context.Context, h http.Header) {
+	carried.Inject(ctx, propagation.HeaderCarrier(h))
+}
+
+// Meta returns what a request of MCP carries in its _meta object of the trace of ctx:
+// traceparent, tracestate and baggage (MCP specification 2026-07-28, basic, _meta). It
+// is nil when ctx has no trace.
+func Meta(ctx context.Context) map[string]any {
+	if !trace.SpanContextFromContext(ctx).IsValid() && baggage.FromContext(ctx).Len() == 0 {
+		return nil
+	}
+	texts := propagation.MapCarrier{}
+	carried.Inject(ctx, texts)
+	meta := make(map[string]any, len(texts))
+	for k, v := range texts {
+		meta[k] = v
+	}
+	return meta
+}
+
+// FromEnv returns a context with the trace that TRACEPARENT and TRACESTATE name, so that
+// a command belongs to the trace of the job that runs it
+// (opentelemetry.io/docs/specs/otel/context/env-carriers).
+func FromEnv(ctx context.Context, env func(string) (string, bool)) context.Context {
+	texts := propagation.MapCarrier{}
+	for key, variable := range map[string]string{"traceparent": "TRACEPARENT", "tracestate": "TRACESTATE"} {
+		if v, ok := env(variable); ok {
+			texts[key] = v
+		}
+	}
+	return propagation.TraceContext{}.Extract(ctx, texts)
+}
+
+// LogHandler adds trace_id and span_id to each line that is logged with a context that
+// has a span.
+func LogHandler(h slog.Handler) slog.Handler { return logHandler{h} }
+
+type logHandler struct{ slog.Handler }
+
+func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
+	if at := trace.SpanContextFromContext(ctx); at.IsValid() {
+		r = r.Clone()
+		r.AddAttrs(slog.String("trace_id", at.TraceID().String()), slog.String("span_id", at.SpanID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h logHandler) WithAttrs(a []slog.Attr) slog.Handler { return logHandler{h.Handler.WithAttrs(a)} }
+func (h logHandler) WithGroup(g string) slog.Handler      { return logHandler{h.Handler.WithGroup(g)} }
