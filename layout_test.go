@@ -36,16 +36,18 @@ var layout = map[string]struct{ may, never []string }{
 	"pkg/mcp/mcptest":    {may: []string{"api/v1"}},
 	"pkg/mcp/server":     {may: []string{"api/v1", "pkg/mcp", "pkg/wirename"}},
 	"pkg/wirename":       {},
+	"pkg/resources":      {may: []string{"api/v1"}, never: []string{sdk}},
 	"pkg/mcpconfig":      {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
 	"pkg/lock":           {may: []string{"api/v1"}, never: []string{sdk}},
 	"pkg/inspect":        {may: []string{"api/v1"}, never: []string{"github.com/"}},
 	"pkg/agent":          {may: []string{"api/v1", "pkg/registry", "pkg/policy", "pkg/prompt", "pkg/redact", "pkg/validate", "pkg/wirename"}, never: []string{sdk}},
 	"pkg/agent/scripted": {may: []string{"api/v1", "pkg/agent"}},
-	"pkg/scenario":       {may: []string{"api/v1", "pkg/registry", "pkg/policy", "pkg/redact", "pkg/validate"}, never: []string{sdk}},
+	"pkg/scenario":       {may: []string{"api/v1", "pkg/registry", "pkg/policy", "pkg/redact", "pkg/validate", "pkg/prompt", "pkg/agent", "pkg/agent/scripted"}, never: []string{sdk}},
+	"pkg/telemetry":      {never: []string{sdk}},
 	"schemas":            {may: []string{"api/v1"}},
 	"schemas/gen":        {may: []string{"api/v1"}},
 	"cmd/toolctl": {may: []string{"api/v1", "pkg/manifest", "pkg/validate", "pkg/policy", "pkg/registry", "pkg/executors",
-		"pkg/openapi", "pkg/store", "pkg/mcp", "pkg/mcp/server", "pkg/lock", "pkg/inspect", "pkg/mcpconfig", "pkg/scenario", "pkg/agent", "pkg/agent/scripted", "schemas", "pkg/prompt"}},
+		"pkg/openapi", "pkg/redact", "pkg/store", "pkg/mcp", "pkg/mcp/server", "pkg/lock", "pkg/inspect", "pkg/mcpconfig", "pkg/resources", "pkg/scenario", "pkg/telemetry", "pkg/agent", "pkg/agent/scripted", "schemas", "pkg/prompt"}},
 }
 
 const (
@@ -61,6 +63,10 @@ var onlyIn = map[string]string{
 	sdk:                  "pkg/mcp", // and the packages under it
 	"modernc.org/sqlite": "pkg/store",
 	"cel.dev/":           "pkg/scenario",
+
+	"go.opentelemetry.io/otel/sdk":       "pkg/telemetry", // the rest knows the API alone
+	"go.opentelemetry.io/otel/exporters": "pkg/telemetry",
+	"github.com/prometheus/":             "pkg/telemetry",
 }
 
 func TestLayout(t *testing.T) {

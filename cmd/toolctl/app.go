@@ -20,6 +20,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
 // app is what the commands share: the streams, the global flags, and how the
@@ -31,6 +32,9 @@ type app struct {
 	log      *slog.Logger // of a command that logs in its own way, else nil
 	// recorder takes what executors do; nil when nothing is recorded.
 	recorder *scenario.Recorder
+	// telemetry is made by watched; scraped says that Prometheus asks for its metrics.
+	telemetry *telemetry.Telemetry
+	scraped   bool
 
 	// Global flags.
 	files     []string
@@ -105,9 +109,10 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 			return nil, err
 		}
 	}
+	t := a.watched(ctx)
 	w.mcp = a.newUpstream(objects, o.executors.AllowPrivateNetwork)
-	o.executors.Env, o.executors.Logger, o.executors.Upstream = a.env, a.logger(), w.mcp
-	opts := registry.Options{Executors: a.allExecutors(o.executors), Logger: a.logger()}
+	o.executors.Env, o.executors.Logger, o.executors.Upstream, o.executors.Propagate = a.env, a.logger(), w.mcp, telemetry.Header
+	opts := registry.Options{Executors: a.allExecutors(o.executors), Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider()}
 	if w.store != nil {
 		opts.Counters, opts.Audit, opts.Approvals = w.store, w.store, w.store
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
 func main() {
@@ -22,6 +24,8 @@ func main() {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := &output{w: stdout}
 	a := &app{in: stdin, out: out, err: stderr, env: os.LookupEnv}
+	defer a.endTelemetry()
+	ctx = telemetry.FromEnv(ctx, a.env)
 	root := newRootCmd(a)
 	root.SetArgs(args)
 	root.SetIn(stdin)

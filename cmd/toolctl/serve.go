@@ -14,6 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
 type serveOptions struct {
@@ -31,6 +32,7 @@ type serveOptions struct {
 	watch        bool
 	maxCalls     int
 	drain        time.Duration
+	metricsAddr  string
 	allowPrivate bool
 }
 
@@ -52,7 +54,8 @@ clients of all versions up to 2026-07-28, and /healthz and /readyz.
 With --watch it follows changes of the manifests. A set with a fault changes
 nothing: the one before it is served on, and the log and /readyz say so.
 
-The log goes to stderr, as JSON.`,
+The log goes to stderr, as JSON. With --metrics-addr Prometheus finds /metrics there;
+traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 		Example: `  toolctl serve -f manifests/
   toolctl serve --http 127.0.0.1:8080 --watch
   toolctl serve --select team=pay --tools 'invoice-*'
@@ -80,6 +83,7 @@ The log goes to stderr, as JSON.`,
 	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
 	f.IntVar(&o.maxCalls, "max-calls", 1024, "most calls that run at once")
 	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")
+	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address at which Prometheus finds /metrics, such as 127.0.0.1:9090 (default: none)")
 	f.BoolVar(&o.allowPrivate, "allow-private-network", false, "let HTTP tools reach loopback and private addresses")
 	return cmd
 }
@@ -127,7 +131,15 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if o.verbose {
 		level = slog.LevelDebug
 	}
-	o.log = slog.New(slog.NewJSONHandler(o.err, &slog.HandlerOptions{Level: level}))
+	o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, &slog.HandlerOptions{Level: level})))
+	if o.metricsAddr != "" {
+		o.scraped = true
+		stop, err := o.serveMetrics(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	w, err := o.open(ctx, workspaceOptions{executors: executors.Options{AllowPrivateNetwork: o.allowPrivate}})
 	if err != nil {
 		return err
@@ -142,7 +154,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 		drain = -1
 	}
 	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, DrainTimeout: drain,
-		MaxResultBytes: o.maxResult, Instructions: instructions})
+		MaxResultBytes: o.maxResult, Instructions: instructions, TracerProvider: o.telemetry.TracerProvider(), MeterProvider: o.telemetry.MeterProvider()})
 	stop := c.watchUpstreams(ctx, s)
 	defer stop()
 	if w.store != nil {

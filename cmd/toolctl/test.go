@@ -209,6 +209,7 @@ func (o *testOptions) playSet(ctx context.Context, set *manifest.Set, scenarios 
 		Mock: mockExecutor(), ToJSON: manifest.ToJSON, Responses: responses, Timeout: o.timeout,
 		Parallel: o.parallel, FailFast: o.failFast, Done: progress.done,
 	}
+	o.watched(ctx)
 	var live liveRegistries
 	defer live.close(o.app)
 	if o.live {

@@ -11,6 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
+	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
 // liveRegistries are the registries with real executors of a run, and their sessions.
@@ -21,9 +22,10 @@ type liveRegistries struct {
 
 func (l *liveRegistries) open(ctx context.Context, a *app, objects []v1.Object, counters policy.Counters, allowPrivate bool) (*registry.Registry, error) {
 	up := a.newUpstream(objects, allowPrivate)
+	t := a.telemetry // which the command has made
 	reg, err := registry.New(objects, registry.Options{
-		Executors: executors.All(executors.Options{Env: a.env, Logger: a.logger(), AllowPrivateNetwork: allowPrivate, Upstream: up}),
-		Counters:  counters, Logger: a.logger(),
+		Executors: executors.All(executors.Options{Env: a.env, Logger: a.logger(), AllowPrivateNetwork: allowPrivate, Upstream: up, Propagate: telemetry.Header}),
+		Counters:  counters, Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider(),
 	})
 	if err != nil {
 		return nil, err

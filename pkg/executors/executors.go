@@ -23,8 +23,8 @@ type Options struct {
 	// AllowPrivateNetwork permits every tool to reach loopback, link-local, private
 	// and metadata addresses, as spec.http.allow_private_network does for one. Default: false.
 	AllowPrivateNetwork bool
-	// Propagate adds the headers of the W3C trace context (traceparent, tracestate) that
-	// ctx carries to a request. Default: none are added.
+	// Propagate adds the headers of the trace that ctx carries (W3C Trace Context: traceparent,
+	// tracestate; W3C Baggage: baggage) to a request. Default: none are added.
 	Propagate func(ctx context.Context, header http.Header)
 	// Upstream calls tools of MCP servers. Default: tools of mode mcp have no executor.
 	Upstream Upstream
