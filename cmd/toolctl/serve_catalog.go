@@ -109,6 +109,7 @@ func (c *catalog) watchUpstreams(ctx context.Context, s *server.Server) (stop fu
 	ctx, cancel := context.WithCancel(ctx)
 	c.w.mcp.onPublish(s.Refresh)
 	c.w.mcp.onUpdate(s.ResourceUpdated)
+	c.w.mcp.onListChanged(s.ListChanged)
 	var done sync.WaitGroup
 	done.Go(func() {
 		states := c.w.mcp.discover(ctx)
@@ -135,6 +136,7 @@ func (c *catalog) watchUpstreams(ctx context.Context, s *server.Server) (stop fu
 	return func() {
 		c.w.mcp.onPublish(func() {})
 		c.w.mcp.onUpdate(func(string) {})
+		c.w.mcp.onListChanged(func(string) {})
 		cancel()
 		done.Wait()
 	}

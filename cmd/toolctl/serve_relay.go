@@ -12,6 +12,9 @@ var _ server.Relay = (*catalog)(nil)
 // onUpdate sets what is called with the address of a resource that changed.
 func (u *upstream) onUpdate(f func(uri string)) { u.updated.Store(&f) }
 
+// onListChanged sets what is called with the list that a server says has changed.
+func (u *upstream) onListChanged(f func(list string)) { u.listed.Store(&f) }
+
 func (c *catalog) Subscribe(ctx context.Context, server v1.Key, uri string) error {
 	return c.w.mcp.Subscribe(ctx, server, uri)
 }

@@ -31,9 +31,10 @@ type upstream struct {
 	set  atomic.Pointer[upstreamSet]
 	read func([]v1.Object) *upstreamSet // makes the set of objects
 
-	asking    sync.Mutex                       // held while servers are asked and what they say is published
-	published atomic.Pointer[func()]           // see onPublish
-	updated   atomic.Pointer[func(uri string)] // what onUpdate was told
+	asking    sync.Mutex                        // held while servers are asked and what they say is published
+	published atomic.Pointer[func()]            // see onPublish
+	updated   atomic.Pointer[func(uri string)]  // what onUpdate was told
+	listed    atomic.Pointer[func(list string)] // what onListChanged was told
 }
 
 // upstreamSet is the servers of one set of manifests and what they are held to.
@@ -97,6 +98,11 @@ func (a *app) newUpstream(objects []v1.Object, allowPrivate bool) *upstream {
 	o.OnUpdate = func(_ v1.Key, uri string) {
 		if f := u.updated.Load(); f != nil {
 			(*f)(uri)
+		}
+	}
+	o.OnListChanged = func(_ v1.Key, list string) {
+		if f := u.listed.Load(); f != nil {
+			(*f)(list)
 		}
 	}
 	u.Upstreams = mcp.NewUpstreams(usableServers(objects), o)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -246,10 +247,11 @@ func (u *upstream) discover(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// changed notes that the server said that its lists changed.
-func (u *upstream) changed() {
+// changed notes that the server said that a list changed: "tools", "prompts" or "resources".
+func (u *upstream) changed(list string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.said[list] = true
 	u.reread()
 }
 
@@ -276,23 +278,35 @@ func (u *upstream) reread() {
 				return
 			}
 			u.dirty = false
+			said := slices.Sorted(maps.Keys(u.said))
+			clear(u.said)
 			u.mu.Unlock()
-			if changed, err := u.discover(ctx); err == nil && changed {
-				u.tellChange()
+			changed, err := u.discover(ctx)
+			if err == nil && changed {
+				u.tell(func() {
+					if f := u.owner.opts.OnChange; f != nil {
+						f(u.key)
+					}
+				})
+			}
+			for _, list := range said {
+				u.tell(func() {
+					if f := u.owner.opts.OnListChanged; f != nil && err == nil {
+						f(u.key, list)
+					}
+				})
 			}
 			_ = sleep(ctx, refreshEvery)
 		}
 	})
 }
 
-func (u *upstream) tellChange() {
-	if u.owner.opts.OnChange == nil {
-		return
-	}
+// tell calls a hook, and contains its panics.
+func (u *upstream) tell(hook func()) {
 	defer func() {
 		if r := recover(); r != nil {
 			u.log.Error("the change hook panicked", "panic", fmt.Sprint(r))
 		}
 	}()
-	u.owner.opts.OnChange(u.key)
+	hook()
 }

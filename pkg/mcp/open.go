@@ -81,9 +81,9 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	err = connect(withExchange(ctx, x), l, s, &sdk.ClientOptions{
 		Capabilities:               sl.key.can.sdk(),
 		MultiRoundTrip:             &sdk.MultiRoundTripOptions{Disabled: true}, // do asks the client
-		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { u.changed() },
-		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { u.changed() },
-		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { u.changed() },
+		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { u.changed("tools") },
+		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { u.changed("prompts") },
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { u.changed("resources") },
 	}, &sdk.Implementation{Name: u.owner.opts.Name, Version: u.owner.opts.Version}, version)
 	if err == nil {
 		return s, nil

@@ -30,6 +30,10 @@ type Options struct {
 	// out to have changed: it said so, or a new session found others. The new ones
 	// are in [Upstreams.State]. It is called from a goroutine of its own for each server.
 	OnChange func(server v1.Key)
+	// OnListChanged is called after a server said that one of its lists changed, "tools",
+	// "prompts" or "resources", and the lists were read again, be they other or not.
+	// Default: nobody is told.
+	OnListChanged func(server v1.Key, list string)
 	// OpenBrowser shows a person the address at which to sign in to a server and
 	// returns at once. Default: a server that asks for a sign-in is not ready.
 	OpenBrowser func(ctx context.Context, server v1.Key, address string) error

@@ -44,9 +44,10 @@ type upstream struct {
 	sessions map[*session]bool // that have not ended, those out of use included
 	openings int               // that go on
 	starts   int
-	known    lists // what the server last listed
-	dirty    bool  // the server said that its lists changed
-	refresh  bool  // a goroutine reads them anew
+	known    lists           // what the server last listed
+	dirty    bool            // the server said that its lists changed
+	refresh  bool            // a goroutine reads them anew
+	said     map[string]bool // the lists that it said it of, until they were read
 
 	watched  map[string]int  // subscriptions to resources, by address
 	updated  map[string]bool // resources whose change is not told yet
@@ -55,7 +56,7 @@ type upstream struct {
 
 func newUpstream(owner *Upstreams, spec *v1.MCPServer) *upstream {
 	u := &upstream{key: spec.Key(), spec: spec, owner: owner, closing: make(chan struct{}), sessions: map[*session]bool{},
-		peers: map[ownerKey][]*slot{}, watched: map[string]int{}, updated: map[string]bool{},
+		peers: map[ownerKey][]*slot{}, said: map[string]bool{}, watched: map[string]int{}, updated: map[string]bool{},
 		log: owner.opts.Logger.With(slog.String("server", spec.Metadata.Name))}
 	u.key.Kind = v1.KindMCPServer
 	u.stderr.Max = 64 << 10

@@ -148,7 +148,7 @@ func (u *upstream) resourceUpdated(uri string) {
 			clear(u.updated)
 			u.mu.Unlock()
 			for _, uri := range uris {
-				tell(u.key, uri)
+				u.tell(func() { tell(u.key, uri) })
 			}
 		}
 	})

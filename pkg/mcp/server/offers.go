@@ -16,9 +16,11 @@ import (
 	"toolctl.dev/toolctl/pkg/wirename"
 )
 
-// offers is what a catalog offered at one time. It never changes.
+// offers is what a catalog offered at one time. It never changes, but for the lists
+// that views remembers.
 type offers struct {
 	listed []listed // in the order of their names
+	views  views
 	byName map[string]Offer
 	sum    [sha256.Size]byte // of what is listed
 	checks map[string]bool   // tools that the SDK knows too; see headerTools
@@ -28,10 +30,11 @@ type offers struct {
 }
 
 type listed struct {
-	name   string
-	schema json.RawMessage // of the arguments
-	tool   json.RawMessage // as clients get it
-	legacy json.RawMessage // as clients of 2025-11-25 and older do
+	name     string
+	schema   json.RawMessage // of the arguments
+	tool     json.RawMessage // as clients get it
+	legacy   json.RawMessage // as clients of 2025-11-25 and older do
+	audience int             // of views
 }
 
 // Refresh reads the catalog again. When what is listed changed, clients that have a
@@ -45,7 +48,7 @@ func (s *Server) Refresh() {
 	if lib, ok := s.catalog.(Library); ok {
 		servers = lib.Servers()
 	}
-	next.library = newLibrary(servers, promptsOf(s.catalog))
+	next.library = newLibrary(servers, promptsOf(s.catalog), resourcesOf(s.catalog))
 	h := sha256.New()
 	_ = json.NewEncoder(h).Encode([]any{next.library.prompts, next.library.resources, next.library.templates}) // annotations were read as JSON
 	h.Sum(next.archived[:0])
@@ -53,12 +56,26 @@ func (s *Server) Refresh() {
 	s.set.Store(next)
 	if old.byName != nil && old.sum != next.sum {
 		s.opts.Logger.Info("tools changed", slog.Int("tools", len(next.listed)))
-		// The SDK tells clients when one of its own tools changes.
-		s.sdk.AddTool(&sdk.Tool{Name: bell, InputSchema: json.RawMessage(`{"type":"object"}`)}, unreachable)
+		s.ListChanged("tools")
 	}
 	if old.byName != nil && old.archived != next.archived {
 		s.opts.Logger.Info("prompts or resources changed", slog.Int("prompts", len(next.library.prompts)), slog.Int("resources", len(next.library.resources)))
+		s.ListChanged("prompts")
+		s.ListChanged("resources")
+	}
+}
+
+// ListChanged tells clients that a list may have changed: "tools", "prompts" or
+// "resources". [Server.Refresh] does it when what is listed is another; a server behind
+// the catalog may mean something that a list does not show. What comes at once is one.
+func (s *Server) ListChanged(list string) {
+	// The SDK tells clients when one of its own tools changes.
+	switch list {
+	case "tools":
+		s.sdk.AddTool(&sdk.Tool{Name: bell, InputSchema: json.RawMessage(`{"type":"object"}`)}, unreachable)
+	case "prompts":
 		s.sdk.AddPrompt(&sdk.Prompt{Name: bell}, nil)
+	case "resources":
 		s.sdk.AddResource(&sdk.Resource{Name: bell, URI: "toolctl:" + bell}, nil)
 	}
 }
@@ -110,13 +127,16 @@ func newOffers(all []Offer) *offers {
 		}
 		o.byName[name] = all[i]
 		if !all[i].Hidden {
-			o.list(newWire(name, all[i]))
+			o.list(newWire(name, all[i]), all[i].Audience)
 		}
 	}
 	slices.SortFunc(o.listed, func(a, b listed) int { return strings.Compare(a.name, b.name) })
 	h := sha256.New()
 	for _, l := range o.listed {
 		fmt.Fprintf(h, "%d:%s", len(l.tool), l.tool)
+		if l.audience > 0 {
+			fmt.Fprintf(h, "%q", o.views.audiences[l.audience-1].String())
+		}
 	}
 	h.Sum(o.sum[:0])
 	return o
@@ -124,12 +144,12 @@ func newOffers(all []Offer) *offers {
 
 // list adds a tool to those that are listed. One whose schema is no JSON is not ready
 // and is not offered; it would spoil the whole list.
-func (o *offers) list(w wire) {
+func (o *offers) list(w wire, a Audience) {
 	tool, err := json.Marshal(w)
 	if err != nil {
 		return
 	}
-	l := listed{w.Name, w.InputSchema, tool, tool}
+	l := listed{w.Name, w.InputSchema, tool, tool, o.views.add(a)}
 	if old := w.forOlder(); len(old.OutputSchema) != len(w.OutputSchema) {
 		l.legacy, _ = json.Marshal(old)
 	}
@@ -181,7 +201,8 @@ func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (sdk.
 	if req.Params != nil {
 		cursor = req.Params.Cursor
 	}
-	items, next, err := page(s.set.Load().listed, func(l listed) string { return l.name }, cursor, s.opts.PageSize)
+	set := s.set.Load()
+	items, next, err := page(set.views.of(principalOf(req.Extra), set.listed), func(l listed) string { return l.name }, cursor, s.opts.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +212,9 @@ func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (sdk.
 		if tools[i] = l.legacy; modern {
 			tools[i] = l.tool
 		}
+	}
+	if len(set.views.audiences) > 0 {
+		res.CacheScope = "private"
 	}
 	res.Tools, res.NextCursor = tools, next
 	return res, nil
