@@ -108,6 +108,9 @@ type Turn struct {
 	User string `json:"user,omitempty"`
 	// Model scripts the answers of the model, one a hop.
 	Model []ModelReply `json:"model,omitempty"`
+	// Approve is what a person answers to the calls of a prompt that wait for approval, when its run
+	// is suspended; the run then goes on. Default: nobody answers, and the run ends as pending.
+	Approve *bool `json:"approve,omitempty"`
 	// Expect says what is expected of the whole run of a scripted model: result is compared with the
 	// structured answer of a prompt that has output. Default: status complete.
 	Expect *Expect `json:"expect,omitempty"`

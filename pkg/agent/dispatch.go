@@ -24,6 +24,7 @@ func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
 		c.ID, c.Name = a.ID, a.Name
 		c.Result.Tool = a.Name
 		if offer.isSubmit(a.Name) {
+			c.Answer = true
 			c.refuse(&callError{typeNotAlone, fmt.Sprintf("call %s alone, when the results of all other calls are there", a.Name)})
 			continue
 		}
@@ -166,8 +167,9 @@ func (l *loop) governed(ctx context.Context) context.Context {
 }
 
 func (l *loop) call(c *Call) v1.Call {
+	c.CallID = l.res.ID + "-" + strconv.Itoa(len(l.res.Messages)) + "-" + c.ID
 	return v1.Call{
-		ID: l.res.ID + "-" + strconv.Itoa(len(l.res.Messages)) + "-" + c.ID, Tool: c.to.full, Args: c.raw,
+		ID: c.CallID, Tool: c.to.full, Args: c.raw,
 		Session: l.opts.Session, Turn: l.opts.Turn, Principal: l.opts.Principal, Approval: c.approval(),
 	}
 }

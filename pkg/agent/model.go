@@ -20,26 +20,26 @@ type Model interface {
 // Request is a conversation so far, and what the model may do next.
 type Request struct {
 	// Model is the model's name, such as "gpt-5-mini".
-	Model string
+	Model string `json:"model,omitempty"`
 	// System is the system message; empty for none.
-	System string
+	System string `json:"system,omitempty"`
 	// Messages are the conversation, the oldest first.
-	Messages []Message
+	Messages []Message `json:"messages"`
 	// Tools are the tools that the model may call, sorted by name.
-	Tools []ToolSpec
+	Tools []ToolSpec `json:"tools,omitempty"`
 	// ToolChoice is auto, required or none, as in api/v1; empty is auto.
-	ToolChoice string
+	ToolChoice string `json:"tool_choice,omitempty"`
 	// Output is the JSON Schema that the reply must fit; nil for free text. Only a
 	// [StructuredModel] is given one.
-	Output json.RawMessage
+	Output json.RawMessage `json:"output,omitempty"`
 	// Thinking asks the model to think before it answers.
-	Thinking bool
+	Thinking bool `json:"thinking,omitempty"`
 	// ThinkingBudget is the most tokens for that; 0 is the provider's default.
-	ThinkingBudget int
+	ThinkingBudget int `json:"thinking_budget,omitempty"`
 	// Parameters is a JSON object of settings such as temperature, top_p, max_tokens
 	// and stop. What the provider's API knows by another name is sent under that name;
 	// the rest is sent as it is.
-	Parameters json.RawMessage
+	Parameters json.RawMessage `json:"parameters,omitempty"`
 }
 
 // StructuredModel is a [Model] whose provider can hold a reply to a JSON Schema.

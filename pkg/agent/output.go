@@ -55,7 +55,7 @@ func (l *loop) wrapped() bool {
 // submitted takes an answer that came as a call.
 func (l *loop) submitted(call ToolCall, stop string) error {
 	hop := &l.res.Hops[len(l.res.Hops)-1]
-	c := Call{ID: call.ID, Name: call.Name, Tool: call.Name, Result: v1.Result{Tool: call.Name, Status: v1.StatusComplete}}
+	c := Call{ID: call.ID, Name: call.Name, Answer: true, Result: v1.Result{Tool: call.Name, Status: v1.StatusComplete}}
 	doc, raw, how, err := mend.Object(call.Args, stop == StopLength)
 	var faults []v1.Fault
 	c.Result.Repair = how

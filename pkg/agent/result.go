@@ -77,6 +77,10 @@ type Call struct {
 	Tool string `json:"tool,omitempty"`
 	// Args are the arguments as they were understood.
 	Args json.RawMessage `json:"args,omitempty"`
+	// CallID is the call's name in the audit; empty for a call that was not made.
+	CallID string `json:"call_id,omitempty"`
+	// Answer says that the call gave the answer of a prompt with spec.output.
+	Answer bool `json:"answer,omitempty"`
 	// FromText says that the call stood in the text of the reply.
 	FromText bool `json:"from_text,omitempty"`
 	// Cached says that an earlier result was used again.

@@ -31,6 +31,11 @@ type player struct {
 	promptKit bool
 	// turn and call are where the play is, from 1.
 	turn, call int
+	// ran are the calls of a run that reached the registry, by their names in the audit.
+	ran map[string]ran
+	// approvals are the calls that wait, and answer what a person says to them.
+	approvals registry.MemoryApprovals
+	answer    *bool
 	// field is the pointer of the call that is being made, "" in between.
 	field  string
 	broken bool // by a fault of the manifest
@@ -91,9 +96,15 @@ func (p *player) checkTurn(i int) {
 		p.invalid(field, "a turn needs calls, or model with what a scripted model answers")
 	case len(turn.Calls) > 0 && turn.Prompt+turn.User != "":
 		p.invalid(field+"/calls", "prompt and user go with a scripted model, not with calls")
+	case len(turn.Calls) > 0 && (turn.Expect != nil || turn.Approve != nil):
+		p.invalid(field+"/calls", "expect and approve of a turn go with a scripted model; each call has its own")
+	case turn.Approve != nil && turn.Prompt == "":
+		p.invalid(field+"/approve", "approve goes with prompt: only the run of a prompt can wait and go on")
+	case len(turn.Args) > 0 && turn.Prompt == "":
+		p.invalid(field+"/args", "args are the variables of a prompt, and the turn names none")
 	}
 	if turn.Prompt != "" {
-		if _, err := p.runner.base.Get(v1.KindPrompt, "", turn.Prompt); err != nil {
+		if _, err := p.promptOf(turn); err != nil {
 			p.invalid(field+"/prompt", err.Error())
 		}
 	}
@@ -120,7 +131,11 @@ func (p *player) play(ctx context.Context) {
 		}
 		played++
 		p.playCalls(ctx, field+"/calls", turn.Calls)
-		p.playModel(ctx, field+"/model", model)
+		if p.promptKit {
+			p.playModel(ctx, field+"/model", model)
+		} else if len(model) > 0 {
+			p.converse(ctx, field, turn)
+		}
 		p.call = 0
 		p.assert(field+"/assertions", turn.Assertions, p.res.Turns[i:])
 	}
@@ -171,7 +186,8 @@ func (p *player) playCalls(ctx context.Context, field string, calls []v1.Scenari
 	}
 }
 
-// playModel plays what a scripted model says and calls, hop by hop.
+// playModel plays what the scripted model of a PromptKit manifest says and calls, hop by
+// hop, without a prompt and without the loop.
 func (p *player) playModel(ctx context.Context, field string, replies []v1.ModelReply) {
 	for i, reply := range replies {
 		turn := &p.res.Turns[len(p.res.Turns)-1]

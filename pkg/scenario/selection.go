@@ -81,7 +81,8 @@ func keyNames(keys []v1.Key) []string {
 	return names
 }
 
-// build makes a registry of the chosen tools and policies; servers are always in it.
+// build makes a registry of the chosen tools and policies; servers and prompts are
+// always in it.
 func (r *Runner) build(ctx context.Context, tools, policies []v1.Key) (*registry.Registry, error) {
 	chosen := func(keys []v1.Key, o v1.Object) bool { return keys == nil || slices.Contains(keys, o.Head().Key()) }
 	var objects []v1.Object
@@ -95,14 +96,14 @@ func (r *Runner) build(ctx context.Context, tools, policies []v1.Key) (*registry
 			if chosen(policies, o) {
 				objects = append(objects, o)
 			}
-		case v1.KindMCPServer:
+		case v1.KindMCPServer, v1.KindPrompt:
 			objects = append(objects, o)
 		}
 	}
 	if r.opts.Live != nil {
 		return r.opts.Live(ctx, objects, counters{})
 	}
-	return registry.New(objects, registry.Options{Counters: counters{}, Executors: answerers(r.opts.Mock), Now: func() time.Time { return instant }})
+	return registry.New(objects, registry.Options{Counters: counters{}, Approvals: approvals{}, Executors: answerers(r.opts.Mock), Now: func() time.Time { return instant }})
 }
 
 // counters hands each call to the counters of its scenario, which the context

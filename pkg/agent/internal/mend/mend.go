@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kaptinlin/jsonrepair"
@@ -150,10 +151,36 @@ func repair(text string) (doc map[string]any, raw json.RawMessage, ok bool) {
 	if err != nil {
 		return nil, nil, false
 	}
-	if doc, err = object(fixed); err != nil || len(doc) == 0 {
-		return nil, nil, false
+	if doc, err = object(fixed); err != nil || len(doc) == 0 || !nullsIn(text) && hasNull(doc) {
+		return nil, nil, false // a value that is missing is not one that is null
 	}
 	return doc, json.RawMessage(fixed), true
+}
+
+// nullsIn reports whether a text has a word that may be null.
+func nullsIn(text string) bool {
+	for _, word := range []string{"null", "None", "undefined", "NaN", "nil"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasNull(doc any) bool {
+	switch v := doc.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, one := range v {
+			if hasNull(one) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasNull)
+	}
+	return false
 }
 
 // bearable reports whether the library reads a text in bounded time and depth.

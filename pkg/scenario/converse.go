@@ -1,0 +1,228 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/agent"
+	"toolctl.dev/toolctl/pkg/agent/scripted"
+	"toolctl.dev/toolctl/pkg/prompt"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// converse plays a turn with a scripted model as the loop of a prompt does: with the
+// tools that the prompt names, all tools of the scenario where there is none.
+func (p *player) converse(ctx context.Context, field string, turn *v1.Turn) {
+	p.field, p.ran = field+"/model", map[string]ran{}
+	stage := &stage{Registry: p.reg, player: p}
+	o := agent.Options{
+		Model:   scripted.New(turn.Model, scripted.Options{Ends: true}),
+		Session: scenarioName(p.res.scenario), Turn: strconv.Itoa(p.turn),
+		States: &kept{},
+	}
+	if p.runner.opts.Live == nil {
+		o.Parallel, o.Now = 1, func() time.Time { return instant }
+	}
+	res, err := p.begin(ctx, stage, turn, o)
+	if res.Status == agent.Pending && turn.Approve != nil {
+		p.answer = turn.Approve
+		res, err = agent.Resume(ctx, stage, res.ID, o)
+		p.answer = nil
+	}
+	p.enter(&res)
+	p.field, p.call = "", 0
+	var seen *scripted.MismatchError
+	if errors.As(err, &seen) {
+		at := v1.Pointer(field, "model", strconv.Itoa(seen.Reply-1), "sees", seen.Field)
+		if seen.Field == "contains" || seen.Field == "lacks" {
+			at = v1.Pointer(at, strconv.Itoa(seen.Index))
+		}
+		p.fail(Failure{What: "sees." + seen.Field, Expected: seen.Expected, Got: seen.Got, Field: at})
+		return
+	}
+	whole := v1.Result{Tool: turn.Prompt, Status: res.Status, Content: res.Output, Error: res.Error, DurationMS: res.DurationMS}
+	if len(whole.Content) == 0 {
+		whole.Content = json.RawMessage(encode(res.Text))
+	}
+	p.expect(field, turn.Expect, &whole, turn.Prompt)
+}
+
+// begin runs the prompt of a turn, or what stands in for one.
+func (p *player) begin(ctx context.Context, stage *stage, turn *v1.Turn, o agent.Options) (agent.Result, error) {
+	manifest, err := p.promptOf(turn)
+	if err != nil {
+		return agent.Result{Status: agent.Failed, Error: v1.NewResultError(err)}, err
+	}
+	compiled, err := prompt.Compile(manifest)
+	if err != nil {
+		return agent.Result{Status: agent.Failed, Error: v1.NewResultError(err)}, err
+	}
+	var messages prompt.Messages
+	if turn.Prompt != "" {
+		if turn.User == "" {
+			return agent.Run(ctx, stage, compiled, turn.Args, o)
+		}
+		if messages, err = compiled.Render(ctx, turn.Args); err != nil {
+			return agent.Result{Status: agent.Failed, Error: v1.NewResultError(err)}, err
+		}
+	}
+	messages = append(messages, prompt.Message{Role: prompt.RoleUser, Content: turn.User})
+	return agent.Converse(ctx, stage, compiled, messages, o)
+}
+
+// promptOf returns the prompt of a turn; for one that names none, a prompt that may call
+// every tool of the scenario.
+func (p *player) promptOf(turn *v1.Turn) (*v1.Prompt, error) {
+	if turn.Prompt != "" {
+		it, err := p.reg.Get(v1.KindPrompt, "", turn.Prompt)
+		if missing := (*v1.NotFoundError)(nil); errors.As(err, &missing) && missing.Ambiguous {
+			it, err = p.reg.Get(v1.KindPrompt, p.res.scenario.Namespace(), turn.Prompt)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return it.Object.(*v1.Prompt), nil
+	}
+	any := &v1.Prompt{Header: v1.Header{Metadata: v1.Metadata{Name: p.res.Name, Namespace: p.res.Namespace}}}
+	page, err := p.reg.List(registry.Query{Kind: v1.KindTool})
+	for _, it := range page.Items {
+		if it.Ready {
+			any.Spec.Tools = append(any.Spec.Tools, it.FullName)
+		}
+	}
+	return any, err
+}
+
+// enter puts a run into the report: what the model said and all calls, those of prompts
+// that it called after the call that led to them.
+func (p *player) enter(res *agent.Result) {
+	turn := &p.res.Turns[len(p.res.Turns)-1]
+	written := map[string]string{}
+	for _, m := range res.Messages {
+		if m.Role == agent.RoleAssistant && m.Text != "" {
+			turn.Text = strings.TrimPrefix(turn.Text+"\n"+m.Text, "\n")
+		}
+		for _, c := range m.ToolCalls {
+			written[c.ID] = c.Args
+		}
+	}
+	for _, hop := range res.Hops {
+		for i := range hop.Calls {
+			c := &hop.Calls[i]
+			if c.Answer {
+				continue
+			}
+			r, made := p.ran[c.CallID]
+			if !made {
+				r.asked = v1.Call{Tool: c.Name, Args: json.RawMessage(written[c.ID])}
+			}
+			r.asked.Tool = c.Name
+			if c.Tool != "" {
+				r.asked.Tool = c.Tool
+			}
+			entered := p.record(r.asked, c.Result, r.executed)
+			entered.Tool = c.Name
+			turn.Calls = append(turn.Calls, entered)
+			if c.Run != nil {
+				p.enter(c.Run)
+			}
+		}
+	}
+}
+
+// ran is a call that reached the registry.
+type ran struct {
+	asked    v1.Call
+	executed bool
+}
+
+// stage is the registry of a scenario as a run sees it. Mocked calls are made one after
+// the other, as those of a turn are.
+type stage struct {
+	*registry.Registry
+	player *player
+	mu     sync.Mutex // guards player.ran: live prompts run side by side
+}
+
+// ExecuteAll makes the calls of a hop.
+func (s *stage) ExecuteAll(ctx context.Context, calls []v1.Call) []registry.Outcome {
+	p := s.player
+	if p.runner.opts.Live != nil {
+		out := s.Registry.ExecuteAll(ctx, calls)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i, o := range out {
+			p.ran[calls[i].ID] = ran{calls[i], ranLive(o.Result)}
+		}
+		return out
+	}
+	out := make([]registry.Outcome, len(calls))
+	for i, c := range calls {
+		p.call = len(p.ran) + 1
+		slot := &slot{player: p}
+		res, err := s.Registry.Execute(context.WithValue(ctx, slotKey{}, slot), c)
+		res.DurationMS = float64(slot.took) / float64(time.Millisecond)
+		out[i] = registry.Outcome{Result: res, Err: err}
+		p.ran[c.ID] = ran{c, slot.executed}
+	}
+	return out
+}
+
+// approvals keeps the calls that wait with their scenario, and answers what the scenario
+// says to those that are made again.
+type approvals struct{}
+
+// TakeApproval implements [registry.Approvals].
+func (approvals) TakeApproval(ctx context.Context, call v1.PendingCall, name string) (v1.PendingCall, error) {
+	p, ok := ctx.Value(playerKey{}).(*player)
+	if !ok {
+		return v1.PendingCall{}, errors.New("scenario: a call outside a scenario")
+	}
+	found, err := p.approvals.TakeApproval(ctx, call, name)
+	if err == nil && name != "" && p.answer != nil {
+		err = found.Decide(v1.Decision{Approved: *p.answer, By: "the scenario"}, call.Created)
+	}
+	return found, err
+}
+
+// kept keeps the runs of a turn that wait.
+type kept struct {
+	mu     sync.Mutex
+	states map[string][]byte
+}
+
+// Save implements [agent.States].
+func (k *kept) Save(_ context.Context, id string, state []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.states == nil {
+		k.states = map[string][]byte{}
+	}
+	k.states[id] = state
+	return nil
+}
+
+// Take implements [agent.States].
+func (k *kept) Take(_ context.Context, id string) ([]byte, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	state, ok := k.states[id]
+	if !ok {
+		return nil, &v1.NotFoundError{Kind: "Run", Name: id}
+	}
+	return state, nil
+}
+
+// Drop implements [agent.States].
+func (k *kept) Drop(_ context.Context, id string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.states, id)
+	return nil
+}
