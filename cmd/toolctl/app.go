@@ -32,9 +32,10 @@ type app struct {
 	log      *slog.Logger // of a command that logs in its own way, else nil
 	// recorder takes what executors do; nil when nothing is recorded.
 	recorder *scenario.Recorder
-	// telemetry is made by watched; scraped says that Prometheus asks for its metrics.
-	telemetry *telemetry.Telemetry
-	scraped   bool
+	// telemetry is made by watched; scraped says that Prometheus asks for its metrics, lasting
+	// that the command runs until it is stopped.
+	telemetry        *telemetry.Telemetry
+	scraped, lasting bool
 
 	// Global flags.
 	files     []string

@@ -132,6 +132,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 		level = slog.LevelDebug
 	}
 	o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, &slog.HandlerOptions{Level: level})))
+	o.lasting = true
 	if o.metricsAddr != "" {
 		o.scraped = true
 		stop, err := o.serveMetrics(ctx)

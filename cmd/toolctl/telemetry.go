@@ -17,7 +17,7 @@ import (
 // run closes it. Failing to make it stops no command.
 func (a *app) watched(ctx context.Context) *telemetry.Telemetry {
 	if a.telemetry == nil {
-		t, err := telemetry.Start(ctx, telemetry.Options{Service: "toolctl", Version: buildVersion().Version, Logger: a.logger(), Console: a.err, Prometheus: a.scraped})
+		t, err := telemetry.Start(ctx, telemetry.Options{Service: "toolctl", Version: buildVersion().Version, Logger: a.logger(), Console: a.err, Prometheus: a.scraped, Retry: a.lasting})
 		if err != nil {
 			a.logger().Warn("no telemetry", slog.Any("error", err))
 			t = new(telemetry.Telemetry)

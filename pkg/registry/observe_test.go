@@ -269,4 +269,4 @@ func BenchmarkExecuteObserved(b *testing.B) {
 type dropped struct{}
 
 func (dropped) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
-func (dropped) Shutdown(context.Context) error                            { return nil }
+func (dropped) Shutdown(context.Context) error                             { return nil }

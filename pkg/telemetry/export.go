@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -20,6 +21,13 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// How exporters try again with Options.Retry; the values are the SDK's own.
+const (
+	retryFirst = 5 * time.Second
+	retryMost  = 30 * time.Second
+	retryTotal = time.Minute
 )
 
 // spanExporters returns an option for each exporter of spans.
@@ -45,9 +53,11 @@ func newSpanExporter(ctx context.Context, name string, o Options) (sdktrace.Span
 	case !ok:
 		return nil, nil
 	case protocol == "grpc":
-		return otlptracegrpc.New(ctx)
+		retry := otlptracegrpc.RetryConfig{Enabled: o.Retry, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryTotal}
+		return otlptracegrpc.New(ctx, otlptracegrpc.WithRetry(retry))
 	}
-	return otlptracehttp.New(ctx)
+	retry := otlptracehttp.RetryConfig{Enabled: o.Retry, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryTotal}
+	return otlptracehttp.New(ctx, otlptracehttp.WithRetry(retry))
 }
 
 // readers returns an option for each reader of metrics.
@@ -82,9 +92,11 @@ func newMetricExporter(ctx context.Context, name string, o Options) (sdkmetric.E
 	case !ok:
 		return nil, nil
 	case protocol == "grpc":
-		return otlpmetricgrpc.New(ctx)
+		retry := otlpmetricgrpc.RetryConfig{Enabled: o.Retry, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryTotal}
+		return otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithRetry(retry))
 	}
-	return otlpmetrichttp.New(ctx)
+	retry := otlpmetrichttp.RetryConfig{Enabled: o.Retry, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryTotal}
+	return otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(retry))
 }
 
 // spanExporter ends with the life of a Telemetry, and logs its failures itself: the SDK

@@ -56,6 +56,9 @@ type Options struct {
 	Console io.Writer
 	// Prometheus keeps the metrics for [Telemetry.Handler] whatever the variables say.
 	Prometheus bool
+	// Retry makes exporters try again for a while when the collector is down, as a long-lived
+	// process should. Default: what cannot be sent is dropped.
+	Retry bool
 	// FlushTimeout bounds what Close waits for. Default: 2 seconds.
 	FlushTimeout time.Duration
 }
