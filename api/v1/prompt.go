@@ -64,6 +64,8 @@ type PromptSpec struct {
 	// Arguments describe the variables one by one, as MCP prompts do.
 	// Example: [{name: city, required: true}].
 	Arguments []PromptArgument `json:"arguments,omitempty"`
+	// Resources are files that MCP clients can read as resources. Example: [{file: docs/packing.md}].
+	Resources []FileResource `json:"resources,omitempty"`
 }
 
 // PromptArgument describes one variable of a prompt.
@@ -103,6 +105,7 @@ func (p *Prompt) Validate() []Fault {
 		seen[a.Name] = true
 	}
 	fs = append(fs, patternFaults("/spec/tools", s.Tools)...)
+	fs = append(fs, resourceFaults(&p.Header, "/spec/resources", s.Resources)...)
 	if s.Policy != nil {
 		fs = append(fs, s.Policy.patternFaults("/spec/policy")...)
 	}

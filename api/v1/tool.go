@@ -104,6 +104,9 @@ type ToolSpec struct {
 	// Examples are calls that show how the tool is used and what it gives back; "toolctl verify" makes them.
 	// Example: [{name: oslo, args: {location: Oslo}, expect: {status: complete}}].
 	Examples []ToolExample `json:"examples,omitempty"`
+	// Resources are files that MCP clients can read as resources.
+	// Example: [{file: docs/units.md, title: Units of measurement}].
+	Resources []FileResource `json:"resources,omitempty"`
 
 	// HTTP calls a REST API; mode live.
 	HTTP *HTTPSpec `json:"http,omitempty"`
@@ -266,6 +269,7 @@ func (t *Tool) Validate() []Fault {
 			fs = append(fs, Fault{Path: Pointer("/spec/redact", fmt.Sprint(i)), Expected: "a JSON pointer or a key name", Got: quote(r), Message: "an empty redaction matches nothing"})
 		}
 	}
+	fs = append(fs, resourceFaults(&t.Header, "/spec/resources", s.Resources)...)
 	for i := range s.MockParts {
 		fs = append(fs, s.MockParts[i].validate(Pointer("/spec/mock_parts", fmt.Sprint(i)))...)
 	}

@@ -130,10 +130,10 @@ func latencyText(s mcp.ServerState) string {
 	return s.Latency.Round(100 * time.Microsecond).String()
 }
 
-// upstreamResource is a resource of a server, as list resources -o json prints it.
+// upstreamResource is a resource of a server or a manifest, as list resources -o json prints it.
 type upstreamResource struct {
 	Namespace   string          `json:"namespace"`
-	Server      string          `json:"server"`
+	Server      string          `json:"server,omitempty"`
 	URI         string          `json:"uri,omitempty"`
 	URITemplate string          `json:"uri_template,omitempty"`
 	Name        string          `json:"name"`
@@ -142,9 +142,12 @@ type upstreamResource struct {
 	MIMEType    string          `json:"mime_type,omitempty"`
 	Size        *int64          `json:"size,omitempty"`
 	Annotations json.RawMessage `json:"annotations,omitempty"`
+	// Manifest is what declares the resource, as KIND/NAME; empty for those of servers.
+	Manifest string `json:"manifest,omitempty"`
 }
 
-// listResources lists the resources and resource templates of the MCP servers.
+// listResources lists the resources that manifests declare, and the resources and
+// resource templates of the MCP servers.
 func (a *app) listResources(ctx context.Context) error {
 	format, err := a.format("table", "wide", "json", "yaml", "name")
 	if err != nil {
@@ -162,13 +165,13 @@ func (a *app) listResources(ctx context.Context) error {
 			fmt.Fprintf(a.err, "warning: %s is not ready: %s\n", objectName(s.Key), reasonText(s))
 		}
 	}
-	list := []upstreamResource{}
+	list := a.declaredResources(w)
 	for _, s := range states {
 		for _, r := range s.Resources {
-			list = append(list, upstreamResource{s.Key.Namespace, s.Key.Name, r.URI, "", r.Name, r.Title, r.Description, r.MIMEType, r.Size, r.Annotations})
+			list = append(list, upstreamResource{s.Key.Namespace, s.Key.Name, r.URI, "", r.Name, r.Title, r.Description, r.MIMEType, r.Size, r.Annotations, ""})
 		}
 		for _, r := range s.ResourceTemplates {
-			list = append(list, upstreamResource{s.Key.Namespace, s.Key.Name, "", r.URITemplate, r.Name, r.Title, r.Description, r.MIMEType, nil, r.Annotations})
+			list = append(list, upstreamResource{s.Key.Namespace, s.Key.Name, "", r.URITemplate, r.Name, r.Title, r.Description, r.MIMEType, nil, r.Annotations, ""})
 		}
 	}
 	switch format {
@@ -188,13 +191,13 @@ func (a *app) listResources(ctx context.Context) error {
 		fmt.Fprintln(a.err, "no resources found")
 		return nil
 	}
-	head := []string{"NAMESPACE", "SERVER", "URI", "TYPE", "NAME"}
+	head := []string{"NAMESPACE", "OWNER", "URI", "TYPE", "NAME"}
 	if format == "wide" {
 		head = append(head, "SIZE", "DESCRIPTION")
 	}
 	t := newTable(a.out, head...)
 	for _, r := range list {
-		cells := []string{r.Namespace, r.Server, inspect.Show(cmp.Or(r.URI, r.URITemplate)), cmp.Or(r.MIMEType, "-"), shorten(inspect.Show(cmp.Or(r.Title, r.Name)), 60)}
+		cells := []string{r.Namespace, cmp.Or(r.Server, r.Manifest), inspect.Show(cmp.Or(r.URI, r.URITemplate)), cmp.Or(r.MIMEType, "-"), shorten(inspect.Show(cmp.Or(r.Title, r.Name)), 60)}
 		if format == "wide" {
 			size := "-"
 			if r.Size != nil {

@@ -18,10 +18,11 @@ func newReadCmd(a *app) *cobra.Command {
 	var server string
 	cmd := &cobra.Command{
 		Use:   "read URI",
-		Short: "Read a resource of an MCP server",
-		Long: `Read a resource of an MCP server and print its content as it is. The server is
-the one that lists the resource, or has a template for it; --server names it when
-several do, or when it reads what it does not list.
+		Short: "Read a resource of an MCP server or a manifest",
+		Long: `Read a resource and print its content as it is: a file that a manifest declares,
+or what an MCP server gives. The server is the one that lists the resource, or has
+a template for it; --server names it when several do, or when it reads what it
+does not list.
 
 Output formats (-o): content, json, yaml.`,
 		Example: `  toolctl read file:///srv/docs/notes.txt
@@ -39,6 +40,9 @@ Output formats (-o): content, json, yaml.`,
 			}
 			defer w.Close()
 			a.warnFaults(w)
+			if parts, ok := a.declaredResource(w, args[0]); ok && server == "" {
+				return a.printResource(format, parts)
+			}
 			key, err := a.resourceServer(cmd.Context(), w, server, args[0])
 			if err != nil {
 				return err
@@ -65,6 +69,9 @@ func (a *app) resourceServer(ctx context.Context, w *workspace, server, uri stri
 	states := w.mcp.discover(ctx, keys...)
 	missing := &v1.NotFoundError{Kind: "Resource", Name: uri}
 	var uris []string
+	for _, r := range a.declared(w) {
+		uris = append(uris, r.URI)
+	}
 	for _, fits := range []func(mcp.ServerState) bool{
 		func(s mcp.ServerState) bool {
 			return slices.ContainsFunc(s.Resources, func(r mcp.Resource) bool { uris = append(uris, r.URI); return r.URI == uri })

@@ -45,21 +45,6 @@ func (s *served) status(t *testing.T, token string) int {
 	return res.StatusCode
 }
 
-func (s *served) ready(t *testing.T) string {
-	t.Helper()
-	res, err := http.Get(strings.TrimSuffix(s.url, "/mcp") + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	defer http.DefaultClient.CloseIdleConnections()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
-}
-
 func TestServeReadsItsTokensAgain(t *testing.T) {
 	dir := t.TempDir()
 	tools, file := filepath.Join(dir, "tools.yaml"), filepath.Join(dir, "tokens")
@@ -75,27 +60,30 @@ func TestServeReadsItsTokensAgain(t *testing.T) {
 		}
 	}
 	want(200, 401)
-	writeFile(t, file, tokenLine("ann", "1")+tokenLine("bob", "2"))
+	put := func(text string) { // the way of configuration systems: a new file in the place of the old one
+		t.Helper()
+		writeFile(t, file+".new", text)
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(tokenLine("ann", "1") + tokenLine("bob", "2"))
 	s.wait(t, `"tokens":2`)
 	want(200, 200)
 
-	writeFile(t, file, "s3cret\n")
+	put("s3cret\n")
 	if line := s.wait(t, "the token file cannot be used"); !strings.Contains(line, "line 1: expected NAME:HEX") || strings.Contains(line, "s3cret") {
 		t.Errorf("got %s", line)
 	}
 	want(200, 200)
-	if got := s.ready(t); !strings.Contains(got, `"ready":true`) || !strings.Contains(got, "the token file that came at") {
+	if got := s.readyz(t); !strings.Contains(got, `"ready":true`) || !strings.Contains(got, "the token file that came at") {
 		t.Errorf("readyz: %s", got)
 	}
 
-	// The way of configuration systems: a new file in the place of the old one.
-	writeFile(t, file+".new", tokenLine("bob", "2"))
-	if err := os.Rename(file+".new", file); err != nil {
-		t.Fatal(err)
-	}
+	put(tokenLine("bob", "2"))
 	s.wait(t, `"tokens":1`)
 	want(401, 200)
-	if got := s.ready(t); strings.Contains(got, "warning") {
+	if got := s.readyz(t); strings.Contains(got, "warning") {
 		t.Errorf("readyz: %s", got)
 	}
 }

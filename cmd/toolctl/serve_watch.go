@@ -122,9 +122,17 @@ func (r *reloader) watchFiles(ctx context.Context, w *fsnotify.Watcher, changed 
 	}
 }
 
-// follow watches every folder of the paths, and the folders of files: editors and
-// configuration systems put a new file in the place of the old one.
+// follow watches every folder of the paths, and the folders of files, those that
+// manifests name included: editors and configuration systems put a new file in the
+// place of the old one.
 func (r *reloader) follow(w *fsnotify.Watcher) {
+	for _, o := range r.w.reg.Objects() {
+		for name := range o.Head().Files {
+			if len(w.WatchList()) < maxWatched {
+				_ = w.Add(filepath.Dir(filepath.Join(filepath.Dir(o.Head().Source.File), name))) // it may be gone
+			}
+		}
+	}
 	for _, root := range r.files {
 		info, err := os.Stat(root)
 		if err != nil || !info.IsDir() {

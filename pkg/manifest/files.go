@@ -116,12 +116,15 @@ func (r *reader) readFiles(d *document, obj v1.Object) {
 		in.data("/spec/mock_result_file", o.Spec.MockResultFile)
 		in.text("/spec/mock_template_file", o.Spec.MockTemplateFile)
 		in.parts("/spec/mock_parts", o.Spec.MockParts)
+		in.resources("/spec/resources", o.Spec.Resources)
 		if o.Spec.HTTP != nil {
 			in.tls("/spec/http/tls", o.Spec.HTTP.TLS)
 		}
 	case *v1.MCPServer:
 		in.tls("/spec/tls", o.Spec.TLS)
 		in.inside("/spec/working_dir", o.Spec.WorkingDir)
+	case *v1.Prompt:
+		in.resources("/spec/resources", o.Spec.Resources)
 	case *v1.Scenario:
 		for name, m := range o.Spec.Mocks {
 			p := v1.Pointer("/spec/mocks", name)
@@ -199,6 +202,12 @@ func (in *fileReader) parts(pointer string, parts []v1.Part) {
 		if p.Media != nil {
 			in.text(v1.Pointer(pointer, strconv.Itoa(i), "media", "file_path"), p.Media.FilePath)
 		}
+	}
+}
+
+func (in *fileReader) resources(pointer string, all []v1.FileResource) {
+	for i := range all[:min(len(all), v1.MaxFileResources)] {
+		in.text(v1.Pointer(pointer, strconv.Itoa(i), "file"), all[i].File)
 	}
 }
 

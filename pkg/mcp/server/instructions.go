@@ -56,7 +56,7 @@ func (s *Server) only() (mcp.ServerState, bool) {
 		return mcp.ServerState{}, false
 	}
 	servers := lib.Servers()
-	if len(servers) != 1 || servers[0].Key.Kind != v1.KindMCPServer {
+	if len(servers) != 1 || len(promptsOf(s.catalog))+len(resourcesOf(s.catalog)) > 0 || servers[0].Key.Kind != v1.KindMCPServer {
 		return mcp.ServerState{}, false
 	}
 	for _, o := range s.set.Load().byName {

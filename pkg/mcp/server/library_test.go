@@ -131,3 +131,35 @@ func TestPromptsAndResources(t *testing.T) {
 		})
 	}
 }
+
+// files is a library with a resource of its own.
+type files struct{ *library }
+
+func (files) Resources() []server.Resource {
+	return []server.Resource{{Owner: v1.Key{Kind: v1.KindTool, Namespace: "default", Name: "t"}, Resource: mcp.Resource{URI: "file:///x", Name: "own"}}}
+}
+
+func (files) ReadOwn(_ context.Context, owner v1.Key, uri string) ([]v1.Part, error) {
+	return []v1.Part{{Type: v1.PartResource, Resource: &v1.ResourceContents{URI: uri, Text: "of " + owner.Name}}}, nil
+}
+
+// A server does not get the address that a manifest declares.
+func TestDeclaredResourcesComeFirst(t *testing.T) {
+	a := upstream("", "a", true)
+	a.Resources = []mcp.Resource{{URI: "file:///x", Name: "another"}}
+	l := files{&library{catalog: catalogOf(), servers: []server.Upstream{a}}}
+	for era, version := range eras {
+		cs := overStdio(t, server.New(l, server.Options{}), version, nil)
+		list, err := cs.ListResources(t.Context(), nil)
+		if err != nil || len(list.Resources) != 1 || list.Resources[0].Name != "own" {
+			t.Errorf("%s: got %s, %v", era, toJSON(t, list), err)
+		}
+		res, err := cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "file:///x"})
+		if err != nil || res.Contents[0].Text != "of t" {
+			t.Errorf("%s: got %s, %v", era, toJSON(t, res), err)
+		}
+	}
+	if len(l.asked) > 0 {
+		t.Errorf("the server was asked: %v", l.asked)
+	}
+}

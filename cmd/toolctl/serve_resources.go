@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/resources"
+)
+
+var _ server.ResourceSource = (*catalog)(nil)
+
+// Resources returns the files that the manifests of the served tools and prompts declare.
+func (c *catalog) Resources() []server.Resource {
+	declared := resources.Of(c.w.reg.Objects())
+	if len(declared) == 0 {
+		return nil
+	}
+	owners := map[v1.Key]bool{}
+	for _, o := range c.Offers() {
+		owners[o.Tool.Key()] = !o.Hidden
+	}
+	if source, ok := any(c).(server.PromptSource); ok {
+		for _, p := range source.Prompts() {
+			owners[p.Key] = true
+		}
+	}
+	var all []server.Resource
+	for i := range declared {
+		if r := &declared[i]; owners[r.Owner] {
+			all = append(all, server.Resource{Owner: r.Owner, Resource: listedResource(r)})
+		}
+	}
+	return all
+}
+
+// ReadOwn returns the content of a declared file as it was loaded.
+func (c *catalog) ReadOwn(_ context.Context, owner v1.Key, uri string) ([]v1.Part, error) {
+	declared := resources.Of(c.w.reg.Objects())
+	at := slices.IndexFunc(declared, func(r resources.Resource) bool { return r.Owner == owner && r.URI == uri })
+	if at < 0 { // it went between the list and the request
+		return nil, &v1.NotFoundError{Kind: "Resource", Name: uri}
+	}
+	return []v1.Part{declared[at].Contents()}, nil
+}
+
+// listedResource is a declared file in the form of a list.
+func listedResource(r *resources.Resource) mcp.Resource {
+	size := int64(len(r.Data))
+	return mcp.Resource{URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MIMEType, Size: &size, Annotations: r.Annotations}
+}
