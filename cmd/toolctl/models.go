@@ -7,6 +7,9 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent"
+	"toolctl.dev/toolctl/pkg/agent/anthropic"
+	"toolctl.dev/toolctl/pkg/agent/google"
+	"toolctl.dev/toolctl/pkg/agent/openai"
 	"toolctl.dev/toolctl/pkg/agent/scripted"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
@@ -24,7 +27,24 @@ type modelOptions struct {
 func modelProviders() map[string]func(modelOptions) (agent.Model, error) {
 	return map[string]func(modelOptions) (agent.Model, error){
 		scripted.Provider: newScripted,
+		openai.Name: func(o modelOptions) (agent.Model, error) {
+			return orNil(openai.New(openai.Options{Env: o.env}))
+		},
+		anthropic.Name: func(o modelOptions) (agent.Model, error) {
+			return orNil(anthropic.New(anthropic.Options{Env: o.env}))
+		},
+		google.Name: func(o modelOptions) (agent.Model, error) {
+			return orNil(google.New(google.Options{Env: o.env}))
+		},
 	}
+}
+
+// orNil keeps a model that was not made from being an interface that is not nil.
+func orNil[M agent.Model](m M, err error) (agent.Model, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // newModel makes the model of a provider.
