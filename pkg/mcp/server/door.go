@@ -104,6 +104,10 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 		unavailable(w, errStopping.Error())
 		return
 	}
+	if !acceptable(r) {
+		unacceptable(w, r)
+		return
+	}
 	slots := d.requests
 	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == methodListen {
 		var stop func()

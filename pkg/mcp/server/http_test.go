@@ -78,7 +78,7 @@ func TestStatusCodes(t *testing.T) {
 		{name: "an old version that never was", on: open, body: initialize, headers: []string{"Mcp-Protocol-Version", "2020-01-01"}, status: 400, want: "Unsupported protocol version"},
 		{name: "a version of the future", on: open, body: strings.Replace(listModern, "2026-07-28", "2099-01-01", 1), headers: []string{"Mcp-Protocol-Version", "2099-01-01", "Mcp-Method", "tools/list"}, status: 400, want: "-32022"},
 		{name: "content type", on: open, body: initialize, headers: []string{"Content-Type", "text/plain"}, status: 415},
-		{name: "accept", on: open, body: initialize, headers: []string{"Accept", "application/json"}, status: 400},
+		{name: "accept", on: open, body: initialize, headers: []string{"Accept", "application/json"}, status: 406},
 		{name: "empty", on: open, status: 400},
 		{name: "no JSON", on: open, body: "{", status: 400},
 		{name: "a batch", on: open, body: "[" + listLegacy + "]", status: 400},
@@ -493,7 +493,7 @@ func TestHungRequestDoesNotHoldTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n")
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n")
 	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100") { // the body is being waited for
 		t.Fatalf("got %q, %v", line, err)
 	}

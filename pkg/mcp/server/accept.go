@@ -1,0 +1,42 @@
+package server
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// acceptable reports whether a client takes what the server answers with: JSON and a
+// stream of events for POST, a stream for GET (MCP specification, transports,
+// streamable HTTP, sending messages). What it names no status for has that of RFC
+// 9110, section 15.5.7.
+func acceptable(r *http.Request) bool {
+	takes := func(kind, wild string) bool {
+		for _, header := range r.Header.Values("Accept") {
+			for one := range strings.SplitSeq(header, ",") {
+				got, params, err := mime.ParseMediaType(one)
+				if err == nil && params["q"] != "0" && (got == kind || got == wild || got == "*/*") {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	stream := takes("text/event-stream", "text/*")
+	switch r.Method {
+	case http.MethodPost:
+		return stream && takes("application/json", "application/*")
+	case http.MethodGet:
+		return stream || isModern(r.Header.Get(headerVersion)) // which has no GET
+	}
+	return true
+}
+
+// unacceptable says what a client must take.
+func unacceptable(w http.ResponseWriter, r *http.Request) {
+	text := "the Accept header must name application/json and text/event-stream"
+	if r.Method == http.MethodGet {
+		text = "the Accept header must name text/event-stream"
+	}
+	http.Error(w, text, http.StatusNotAcceptable)
+}
