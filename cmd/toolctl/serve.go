@@ -147,6 +147,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	}
 	defer o.closing(w)
 	o.logFaults(w)
+	o.warnApprovals(w)
 
 	c := newCatalog(o.app, w, o.labels, o.tools)
 	c.prompts = o.prompts

@@ -59,6 +59,10 @@ func (i Item) Under(o *policy.Overlay, principal string) (blocked *v1.PolicyErro
 	return c.BlockedFor(principal), c.Requires(principal)
 }
 
+// Audience returns which principals can call a tool whose policies block it for others;
+// nil when they make no difference. The overlay governs it too and may be nil.
+func (i Item) Audience(o *policy.Overlay) *policy.Audience { return o.Over(i.chain).Audience() }
+
 // Reason returns the first reason in one line, "" when the item is ready.
 func (i Item) Reason() string {
 	if len(i.Reasons) == 0 {

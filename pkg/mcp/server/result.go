@@ -24,9 +24,6 @@ type result struct {
 	Type string `json:"resultType,omitempty"`
 }
 
-// metaPending is the key of _meta under which a pending call is described.
-const metaPending = "toolctl.dev/pending"
-
 // newResult makes what a client gets of the outcome of a call. structuredContent is
 // the content when the tool declares an output schema, or when the content says what
 // the parts do not; older clients take objects only.
@@ -35,10 +32,12 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 	modern := isModern(version)
 	if res.Status == v1.StatusPending && err == nil {
 		r.pending(res.Pending)
+		r.judged(res)
 		return r
 	}
 	r.IsError = err != nil || res.Status == v1.StatusFailed
 	r.SetMeta(metaOf(res.Meta))
+	r.judged(res)
 	for _, p := range res.Parts {
 		r.Content = append(r.Content, newBlock(p))
 	}
@@ -62,28 +61,6 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 		r.Content = append(r.Content, textBlock(plain(content)))
 	}
 	return r
-}
-
-// pending tells a model that nothing was done yet, and how to ask again.
-func (r *result) pending(p *v1.PendingToolInfo) {
-	r.IsError = true
-	if p == nil {
-		p = &v1.PendingToolInfo{}
-	}
-	text := "the call was not made: it waits for a decision"
-	if p.Message != "" {
-		text += ": " + p.Message
-	}
-	if p.ID != "" {
-		text += " (pending call " + p.ID + ")"
-	}
-	if p.ExpiresAt != nil {
-		text += "; it expires at " + p.ExpiresAt.UTC().Format("2006-01-02T15:04:05Z")
-	}
-	r.Content = append(r.Content, textBlock(text))
-	public := *p
-	public.Args = nil // the client sent them
-	r.SetMeta(map[string]any{metaPending: public})
 }
 
 // explain says what went wrong to a model that may mend its call. Places in the

@@ -71,7 +71,14 @@ func TestResults(t *testing.T) {
 			err: &v1.ExecutionError{Tool: "do", Phase: v1.PhaseExecute, Message: "status 500"}, want: `{"content":[{"type":"text","text":"tool \"do\": status 500"},{"type":"text","text":"{\"code\":7}"}],"structuredContent":{"code":7},"isError":true}`},
 		{name: "pending", res: v1.Result{Status: v1.StatusPending, Pending: &v1.PendingToolInfo{Reason: "requires_approval", Message: "pay 100", ToolName: "do", Args: json.RawMessage(`{"a":1}`), ID: "p1", ExpiresAt: &until}},
 			want: `{"_meta":{"toolctl.dev/pending":{"reason":"requires_approval","message":"pay 100","tool_name":"do","expires_at":"2026-01-02T03:04:05Z","id":"p1"}},` +
-				`"content":[{"type":"text","text":"the call was not made: it waits for a decision: pay 100 (pending call p1); it expires at 2026-01-02T03:04:05Z"}],"isError":true}`},
+				`"content":[{"type":"text","text":"the call was not made: pay 100 (pending call p1, until 2026-01-02T03:04:05Z). A person approves it with 'toolctl approvals approve p1'; ask for that, and then call again with the same arguments"}],"isError":true}`},
+		{name: "pending, for a reason that nobody knows", res: v1.Result{Status: v1.StatusPending},
+			want: `{"_meta":{"toolctl.dev/pending":{"reason":"","message":"","tool_name":"","id":""}},"content":[{"type":"text","text":"the call was not made: it waits for a decision"}],"isError":true}`},
+		{name: "what the policies decided, and what is left", res: v1.Result{Status: v1.StatusComplete, Content: json.RawMessage(`"x"`), Policy: &v1.PolicyDecision{Decision: v1.DecisionAllow}, Meta: json.RawMessage(`{"own":1}`),
+			Budgets: []v1.Budget{{Rule: "limits[0]", Policy: "p", Limit: 3, Used: 2, Remaining: 1, ResetsAt: until}, {Rule: "max_total_tool_calls", Policy: "p", Limit: 9, Used: 9}}},
+			want: `{"_meta":{"own":1,"toolctl.dev/policy":{"decision":"allow","remaining":[{"rule":"limits[0]","policy":"p","limit":3,"used":2,"remaining":1,"resets_at":"2026-01-02T03:04:05Z"},{"rule":"max_total_tool_calls","policy":"p","limit":9,"used":9,"remaining":0}]}},"content":[{"type":"text","text":"x"}]}`},
+		{name: "what a policy refused", res: v1.Result{Policy: &v1.PolicyDecision{Decision: v1.DecisionDeny, Rule: "blocklist", Policy: "p"}}, err: &v1.PolicyError{Tool: "do", Policy: "p", Rule: "blocklist", Message: "no"},
+			want: `{"_meta":{"toolctl.dev/policy":{"decision":"deny","rule":"blocklist","policy":"p"}},"content":[{"type":"text","text":"tool \"do\": refused by policy \"p\", rule blocklist: no"}],"isError":true}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for era, version := range eras {

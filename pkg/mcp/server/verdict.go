@@ -1,0 +1,55 @@
+package server
+
+import (
+	"fmt"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Keys of _meta on results.
+const (
+	metaPending = "toolctl.dev/pending" // the call that waits for approval
+	metaPolicy  = "toolctl.dev/policy"  // what the policies decided, and what is left
+)
+
+// verdict is what a client is told of the policies.
+type verdict struct {
+	v1.PolicyDecision
+	Remaining []v1.Budget `json:"remaining,omitempty"`
+}
+
+// judged adds what the policies decided on the call to the _meta of its result.
+func (r *result) judged(res v1.Result) {
+	if res.Policy == nil {
+		return
+	}
+	meta := r.GetMeta()
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta[metaPolicy] = verdict{*res.Policy, res.Budgets}
+	r.SetMeta(meta)
+}
+
+// pending tells a model that nothing was done yet, and how to go on.
+func (r *result) pending(p *v1.PendingToolInfo) {
+	r.IsError = true
+	if p == nil {
+		p = &v1.PendingToolInfo{}
+	}
+	text := "the call was not made: it waits for a decision"
+	if p.Message != "" {
+		text = "the call was not made: " + p.Message
+	}
+	if p.ID != "" {
+		text += fmt.Sprintf(" (pending call %s", p.ID)
+		if p.ExpiresAt != nil {
+			text += ", until " + p.ExpiresAt.UTC().Format("2006-01-02T15:04:05Z")
+		}
+		text += fmt.Sprintf("). A person approves it with 'toolctl approvals approve %s'; ask for that, and then call again with the same arguments", p.ID)
+	}
+	r.Content = append(r.Content, textBlock(text))
+	public := *p
+	public.Args = nil // the client sent them
+	r.SetMeta(map[string]any{metaPending: public})
+}
