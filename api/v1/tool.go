@@ -83,6 +83,9 @@ type ToolSpec struct {
 	// Cache lets the run of a prompt use a result again for the same arguments. Default: tools with
 	// hints.read_only answer once for each run and arguments, other tools every time.
 	Cache *Cache `json:"cache,omitempty"`
+	// Preference says whether the tool is offered to models and clients, and where it stands among
+	// the others. Default: offered, weight 0.
+	Preference *Preference `json:"preference,omitempty"`
 	// Redact lists what is masked in results, errors and the audit: JSON pointers (RFC 6901), or
 	// bare key names that match at any depth. Example: [/card/number, password].
 	Redact []string `json:"redact,omitempty"`
@@ -187,6 +190,30 @@ const (
 	OnErrorInform = "inform"
 	OnErrorReturn = "return"
 )
+
+// Preference says whether a tool is offered, and where it stands among the others. It is
+// no policy: a tool that is not offered can still be called by its name.
+type Preference struct {
+	// Enabled says whether serve lists the tool and the run of a prompt offers it. Default: true.
+	Enabled *bool `json:"enabled,omitempty"`
+	// Weight orders what is offered: the heaviest first, equal ones by name. When a model is offered
+	// fewer tools than there are, the lightest are left out. Default: 0. Example: 10.
+	Weight int `json:"weight,omitempty" check:"min=-1000,max=1000"`
+}
+
+// Offered reports whether the tool is offered to models and clients.
+func (t *Tool) Offered() bool {
+	p := t.Spec.Preference
+	return p == nil || p.Enabled == nil || *p.Enabled
+}
+
+// Weight returns preference.weight with its default.
+func (t *Tool) Weight() int {
+	if t.Spec.Preference == nil {
+		return 0
+	}
+	return t.Spec.Preference.Weight
+}
 
 // Cache says how long a result may be used again for the same arguments.
 type Cache struct {

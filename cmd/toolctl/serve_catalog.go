@@ -44,7 +44,7 @@ func (c *catalog) Offers() []server.Offer {
 		name := it.Tool().Metadata.Name
 		if len(c.names) == 0 && named == nil || named[it.FullName] || slices.ContainsFunc(c.names, func(p string) bool { return v1.MatchPattern(p, name) }) {
 			blocked, _ := it.Under(own, "")
-			offer := server.Offer{Tool: it.Tool(), Name: it.FullName, Definition: definitions.of(it.Tool()), Hidden: !it.Ready || blocked != nil}
+			offer := server.Offer{Tool: it.Tool(), Name: it.FullName, Definition: definitions.of(it.Tool()), Hidden: !it.Ready || blocked != nil || !it.Tool().Offered()}
 			if a := it.Audience(own); a != nil {
 				offer.Audience = a
 			}

@@ -25,7 +25,8 @@ type Request struct {
 	System string `json:"system,omitempty"`
 	// Messages are the conversation, the oldest first.
 	Messages []Message `json:"messages"`
-	// Tools are the tools that the model may call, sorted by name.
+	// Tools are the tools that the model may call, the heaviest first (spec.preference), equal
+	// ones by name.
 	Tools []ToolSpec `json:"tools,omitempty"`
 	// ToolChoice is auto, required or none, as in api/v1; empty is auto.
 	ToolChoice string `json:"tool_choice,omitempty"`

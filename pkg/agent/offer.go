@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +15,7 @@ import (
 
 // offer is what the model may call at one hop.
 type offer struct {
-	specs  []ToolSpec // sorted by name, the one that takes answers included
+	specs  []ToolSpec // the heaviest first, then by name, the one that takes answers included
 	tools  []offered  // those of the prompt
 	choice string
 	submit string // the name of the tool that takes answers; "" when there is none
@@ -29,6 +30,14 @@ type offered struct {
 }
 
 func (o *offered) name() string { return o.item.Object.Head().Metadata.Name }
+
+// weight is the preference of a tool; a prompt has none.
+func (o *offered) weight() int {
+	if t := o.item.Tool(); t != nil {
+		return t.Weight()
+	}
+	return 0
+}
 
 // candidate is what the prompt names, be it offered or not: hidden ones keep their wire names.
 type candidate struct {
@@ -60,7 +69,13 @@ func (l *loop) offer() (*offer, error) {
 		all[i].wire = wire
 		o.tools = append(o.tools, all[i].offered)
 	}
-	slices.SortFunc(o.tools, func(a, b offered) int { return strings.Compare(a.wire, b.wire) })
+	slices.SortFunc(o.tools, func(a, b offered) int {
+		return cmp.Or(b.weight()-a.weight(), strings.Compare(a.wire, b.wire))
+	})
+	if len(o.tools) > l.opts.MaxTools {
+		l.warn("%d tools fit the prompt, and the model is offered the first %d by preference.weight and name", len(o.tools), l.opts.MaxTools)
+		o.tools = o.tools[:l.opts.MaxTools]
+	}
 	o.specs = make([]ToolSpec, 0, len(o.tools)+1)
 	for i := range o.tools {
 		o.specs = append(o.specs, o.tools[i].spec())
@@ -93,7 +108,7 @@ func (l *loop) candidates() ([]candidate, error) {
 			return
 		}
 		seen[key] = full
-		c := candidate{offered: offered{full: full, item: it}, hidden: !it.Ready}
+		c := candidate{offered: offered{full: full, item: it}, hidden: !it.Ready || it.Tool() != nil && !it.Tool().Offered()}
 		if p, ok := it.Object.(*v1.Prompt); ok && it.Ready {
 			sub, err := l.shared.compile(p)
 			if c.sub = sub; err != nil {

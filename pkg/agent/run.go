@@ -21,14 +21,14 @@ type Registry interface {
 	AdmitPrompt(ctx context.Context, call v1.Call) (policy.Admission, error)
 }
 
-// Options say how a prompt is run. Model is required; the rest has defaults.
+// Options say how a prompt is run. Model or ModelFor is required; the rest has defaults.
 type Options struct {
-	// Model answers, and ModelName is what requests call it. Default of ModelName:
-	// spec.model of the prompt.
+	// Model answers, and ModelName is what requests call it. Default: what ModelFor
+	// chooses, and spec.model of the prompt.
 	Model     Model
 	ModelName string
-	// ModelFor chooses the model of a prompt that is called as a tool, and its name.
-	// Default: the model of the caller.
+	// ModelFor chooses the model of a prompt that is called as a tool, and its name, and
+	// that of the run itself when Model is nil. Default: the model of the caller.
 	ModelFor func(*v1.Prompt) (Model, string, error)
 
 	// MaxHops is the most requests to the model, each with the calls that it asks for.
@@ -38,6 +38,9 @@ type Options struct {
 	MaxDepth int
 	// Parallel is the most calls that run at once. Default: 4.
 	Parallel int
+	// MaxTools is the most tools that the model is offered; the lightest are left out, and
+	// Result.Warnings says so. Default: 128.
+	MaxTools int
 	// MaxCalls is the most calls of the run, those of prompts that it calls included.
 	// Default: 100.
 	MaxCalls int
@@ -75,8 +78,8 @@ const (
 )
 
 func (o Options) filled() (Options, error) {
-	if o.Model == nil {
-		return o, errors.New("agent: Options.Model is nil")
+	if o.Model == nil && o.ModelFor == nil {
+		return o, errors.New("agent: Options have neither Model nor ModelFor")
 	}
 	set := func(n *int, value int) {
 		if *n <= 0 {
@@ -86,6 +89,7 @@ func (o Options) filled() (Options, error) {
 	set(&o.MaxHops, 5)
 	set(&o.MaxDepth, 3)
 	set(&o.Parallel, 4)
+	set(&o.MaxTools, 128) // as many as every provider takes
 	set(&o.MaxCalls, 100)
 	set(&o.MaxResultBytes, 32<<10)
 	set(&o.MaxTranscriptBytes, 4<<20)
@@ -146,6 +150,18 @@ func Plan(ctx context.Context, reg Registry, p *prompt.Prompt, vars json.RawMess
 		return Request{}, err
 	}
 	return l.request(offer), nil
+}
+
+// choose fills in the model of the outermost prompt.
+func (o *Options) choose(p *prompt.Prompt) (err error) {
+	if o.Model == nil {
+		var name string
+		o.Model, name, err = o.ModelFor(p.Object())
+		if o.ModelName == "" {
+			o.ModelName = name
+		}
+	}
+	return err
 }
 
 // newID names a run: 26 letters and digits.

@@ -38,6 +38,7 @@ func sees(want *v1.ModelSees, req agent.Request) *MismatchError {
 		for i, t := range req.Tools {
 			offered[i] = t.Name
 		}
+		slices.Sort(offered) // a script says which tools, in any order
 		expected := slices.Sorted(slices.Values(want.Tools))
 		if !slices.Equal(expected, offered) {
 			return &MismatchError{Field: "tools", Expected: listed(expected), Got: listed(offered)}

@@ -19,7 +19,7 @@ import (
 // offers is what a catalog offered at one time. It never changes, but for the lists
 // that views remembers.
 type offers struct {
-	listed []listed // in the order of their names
+	listed []listed // in the order of their places
 	views  views
 	byName map[string]Offer
 	sum    [sha256.Size]byte // of what is listed
@@ -30,6 +30,7 @@ type offers struct {
 }
 
 type listed struct {
+	place    string // orders the list: the weight, then the name
 	name     string
 	schema   json.RawMessage // of the arguments
 	tool     json.RawMessage // as clients get it
@@ -127,10 +128,10 @@ func newOffers(all []Offer) *offers {
 		}
 		o.byName[name] = all[i]
 		if !all[i].Hidden {
-			o.list(newWire(name, all[i]), all[i].Audience)
+			o.list(newWire(name, all[i]), all[i].Tool.Weight(), all[i].Audience)
 		}
 	}
-	slices.SortFunc(o.listed, func(a, b listed) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(o.listed, func(a, b listed) int { return strings.Compare(a.place, b.place) })
 	h := sha256.New()
 	for _, l := range o.listed {
 		fmt.Fprintf(h, "%d:%s", len(l.tool), l.tool)
@@ -144,12 +145,14 @@ func newOffers(all []Offer) *offers {
 
 // list adds a tool to those that are listed. One whose schema is no JSON is not ready
 // and is not offered; it would spoil the whole list.
-func (o *offers) list(w wire, a Audience) {
+func (o *offers) list(w wire, weight int, a Audience) {
 	tool, err := json.Marshal(w)
 	if err != nil {
 		return
 	}
-	l := listed{w.Name, w.InputSchema, tool, tool, o.views.add(a)}
+	const heaviest = 1 << 20
+	place := fmt.Sprintf("%07d%s", heaviest-max(-heaviest, min(weight, heaviest)), w.Name)
+	l := listed{place, w.Name, w.InputSchema, tool, tool, o.views.add(a)}
 	if old := w.forOlder(); len(old.OutputSchema) != len(w.OutputSchema) {
 		l.legacy, _ = json.Marshal(old)
 	}
@@ -191,7 +194,7 @@ func (s *Server) lookup(ctx context.Context, name string) (Offer, bool) {
 	return o, ok
 }
 
-// listTools answers tools/list, in the order of the names.
+// listTools answers tools/list: the heaviest tools first, equal ones in the order of their names.
 func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (sdk.Result, error) {
 	s.catalog.Settle(ctx)
 	if err := ctx.Err(); err != nil {
@@ -202,7 +205,7 @@ func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (sdk.
 		cursor = req.Params.Cursor
 	}
 	set := s.set.Load()
-	items, next, err := page(set.views.of(principalOf(req.Extra), set.listed), func(l listed) string { return l.name }, cursor, s.opts.PageSize)
+	items, next, err := page(set.views.of(principalOf(req.Extra), set.listed), func(l listed) string { return l.place }, cursor, s.opts.PageSize)
 	if err != nil {
 		return nil, err
 	}

@@ -308,3 +308,22 @@ func TestProgressComesInOrderAndBeforeTheAnswer(t *testing.T) {
 		})
 	}
 }
+
+// The heaviest tools come first, on every page.
+func TestToolsByWeight(t *testing.T) {
+	weighing := func(weight int) func(*server.Offer) {
+		return func(o *server.Offer) { o.Tool.Spec.Preference = &v1.Preference{Weight: weight} }
+	}
+	c := catalogOf(offer("default", "light", weighing(-5)), offer("default", "b"), offer("default", "heavy", weighing(1000)), offer("default", "a"), offer("default", "c", weighing(7)))
+	cs := overStdio(t, server.New(c, server.Options{PageSize: 2}), "2025-11-25", nil)
+	var names []string
+	for tool, err := range cs.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, tool.Name)
+	}
+	if got := strings.Join(names, " "); got != "heavy c a b light" {
+		t.Errorf("got %s", got)
+	}
+}
