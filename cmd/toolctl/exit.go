@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/agent"
 )
 
 // Exit codes. This is the one place for them; docs/exit-codes.md says the same.
@@ -46,6 +47,7 @@ func exitCode(err error) int {
 		notFound *v1.NotFoundError
 		exec     *v1.ExecutionError
 		mcp      *v1.MCPError
+		model    *agent.ModelError
 	)
 	switch {
 	case err == nil:
@@ -75,6 +77,11 @@ func exitCode(err error) int {
 			return exitFailed
 		}
 		return exitUnavailable
+	case errors.As(err, &model):
+		const tooManyRequests, serverError = 429, 500
+		if model.Status == tooManyRequests || model.Status >= serverError {
+			return exitUnavailable
+		}
 	case errors.Is(err, context.DeadlineExceeded):
 		return exitUnavailable
 	}

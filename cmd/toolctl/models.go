@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -18,8 +19,9 @@ import (
 type modelOptions struct {
 	// env looks a variable up, such as OPENAI_API_KEY.
 	env func(string) (string, bool)
-	// script is the file of a scripted model.
+	// script is the file of a scripted model, of which skip replies were given before.
 	script string
+	skip   int
 }
 
 // modelProviders are the APIs of models, by the names that spec.provider of a Prompt and
@@ -47,17 +49,16 @@ func orNil[M agent.Model](m M, err error) (agent.Model, error) {
 	return m, nil
 }
 
+// providerNames returns the names of the providers, sorted.
+func providerNames() []string { return slices.Sorted(maps.Keys(modelProviders())) }
+
 // newModel makes the model of a provider.
 func newModel(provider string, o modelOptions) (agent.Model, error) {
 	all := modelProviders()
 	if make := all[provider]; make != nil {
 		return make(o)
 	}
-	var names []string
-	for name := range all {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := providerNames()
 	msg := "unknown provider " + quoted(provider) + ": expected one of " + strings.Join(names, ", ")
 	if near := v1.Nearest(provider, names); near != "" {
 		msg += "; did you mean " + quoted(near) + "?"
@@ -87,7 +88,7 @@ func newScripted(o modelOptions) (agent.Model, error) {
 	if len(faults) == 0 {
 		var replies []v1.ModelReply
 		if replies, faults = scripted.Parse(raw); len(faults) == 0 {
-			return scripted.New(replies, scripted.Options{}), nil
+			return scripted.New(replies, scripted.Options{Skip: o.skip}), nil
 		}
 	}
 	for i := range faults {

@@ -76,6 +76,9 @@ func (s *shared) compile(p *v1.Prompt) (*prompt.Prompt, error) {
 
 func newLoop(reg Registry, p *prompt.Prompt, o Options) (*loop, error) {
 	o, err := o.filled()
+	if err == nil {
+		err = o.choose(p)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (l *loop) save(ctx context.Context) error {
 // Resume goes on with a run that waited for approval, from Options.States. Its calls
 // that waited are made again, with their approvals; when one still waits, so does the
 // run. The prompt is the one that the registry has now. The options should be those of
-// the first time; Model is required, and the session and turn are the run's.
+// the first time; the session and turn are the run's.
 //
 // A run that fails on the way, by an error of the model or the end of ctx, can be
 // resumed again from where it was. The errors are those of [Run], and a
@@ -143,6 +143,9 @@ func reload(reg Registry, id string, raw []byte, o Options) (*loop, error) {
 	o.Session, o.Turn = s.Session, s.Turn
 	if o.ModelName == "" {
 		o.ModelName = s.Model
+	}
+	if err := o.choose(p); err != nil {
+		return nil, err
 	}
 	l := makeLoop(reg, p, o)
 	l.depth, l.shared = 1, &shared{calls: s.Calls}

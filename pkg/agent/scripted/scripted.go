@@ -35,6 +35,8 @@ import (
 type Options struct {
 	// Ends lets the model say nothing more when the script is over, where it fails by default.
 	Ends bool
+	// Skip leaves out replies from the beginning, which a run got before it was suspended.
+	Skip int
 	// Structured lets requests have an output schema, as those of some providers.
 	Structured bool
 }
@@ -54,7 +56,9 @@ type Model struct {
 var _ agent.StructuredModel = (*Model)(nil)
 
 // New returns a model that gives the replies in their order.
-func New(replies []v1.ModelReply, o Options) *Model { return &Model{opts: o, replies: replies} }
+func New(replies []v1.ModelReply, o Options) *Model {
+	return &Model{opts: o, replies: replies, next: min(max(o.Skip, 0), len(replies))}
+}
 
 // Structured implements [agent.StructuredModel]: Options.Structured.
 func (m *Model) Structured(json.RawMessage) bool { return m.opts.Structured }

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/agent"
+	"toolctl.dev/toolctl/pkg/agent/scripted"
+)
+
+const scriptedProvider = scripted.Provider
+
+// modelFor chooses the model of a prompt: that of the flags, else its own. A provider's
+// model is made once.
+func (o *runOptions) modelFor(states *runStates) func(*v1.Prompt) (agent.Model, string, error) {
+	var mu sync.Mutex
+	made := map[string]agent.Model{}
+	first := "" // the provider of the outermost prompt, which those without one share
+	return func(p *v1.Prompt) (agent.Model, string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		flags := o.flags
+		skip := 0
+		if states != nil && states.flags != nil { // of a run that goes on
+			flags = *states.flags
+			flags.Provider, flags.Model, flags.Script = orElse(o.flags.Provider, flags.Provider), orElse(o.flags.Model, flags.Model), orElse(o.flags.Script, flags.Script)
+			skip = states.asked
+		}
+		provider := flags.Provider
+		if provider == "" && flags.Script != "" {
+			provider = scriptedProvider
+		}
+		provider = orElse(orElse(provider, p.Spec.Provider), first)
+		if provider == "" {
+			return nil, "", usagef("prompt %q names no provider: name one with --provider, or take the model's replies from a file with --script", p.Metadata.Name)
+		}
+		model := made[provider]
+		if model == nil {
+			var err error
+			if model, err = newModel(provider, modelOptions{env: o.env, script: flags.Script, skip: skip}); err != nil {
+				return nil, "", err
+			}
+			made[provider] = model
+		}
+		name := orElse(flags.Model, p.Spec.Model)
+		if name == "" && provider != scriptedProvider {
+			return nil, "", usagef("prompt %q names no model: name one with --model", p.Metadata.Name)
+		}
+		first = orElse(first, provider)
+		return model, name, nil
+	}
+}
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// runStates keeps runs that wait beside the store, with the flags that chose their model.
+type runStates struct {
+	agent.Folder
+	own runFlags
+
+	// Set by Take.
+	flags *runFlags
+	asked int // how often the model was asked before
+}
+
+// states is where runs wait; nil when there is no store that outlives the command.
+func (o *runOptions) states(w *workspace) *runStates {
+	if w.store == nil {
+		return nil
+	}
+	dsn, err := o.storeDSN(false)
+	if err != nil {
+		return nil
+	}
+	for _, scheme := range []string{"file:", "sqlite:"} {
+		if rest, ok := strings.CutPrefix(dsn, scheme); ok {
+			dsn = strings.TrimPrefix(rest, "//")
+		}
+	}
+	if dsn == ":memory:" {
+		return nil
+	}
+	return &runStates{Folder: agent.Folder(filepath.Join(filepath.Dir(dsn), "runs")), own: o.flags}
+}
+
+// keptRun is a run that waits, as a file has it.
+type keptRun struct {
+	Flags runFlags        `json:"flags"`
+	State json.RawMessage `json:"state"`
+}
+
+// Save keeps a run with its flags.
+func (s *runStates) Save(ctx context.Context, id string, state []byte) error {
+	flags := s.own
+	if s.flags != nil {
+		flags = *s.flags
+	}
+	raw, err := json.Marshal(keptRun{flags, state})
+	if err != nil {
+		return err
+	}
+	return s.Folder.Save(ctx, id, raw)
+}
+
+// Take returns a run and remembers its flags.
+func (s *runStates) Take(ctx context.Context, id string) ([]byte, error) {
+	raw, err := s.Folder.Take(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var kept keptRun
+	if err := json.Unmarshal(raw, &kept); err != nil {
+		return nil, fmt.Errorf("run %s: what was kept of it cannot be read: %w", id, err)
+	}
+	var state struct {
+		Result agent.Result `json:"result"`
+	}
+	if json.Unmarshal(kept.State, &state) == nil { // else the run says so itself
+		s.asked = state.Result.Requests()
+	}
+	s.flags = &kept.Flags
+	return kept.State, nil
+}
+
+// prepareTools asks the MCP servers for what a prompt names, and the prompts that it calls.
+func (o *runOptions) prepareTools(ctx context.Context, w *workspace, p *v1.Prompt, seen map[string]bool) {
+	all := false
+	for _, name := range p.Spec.Tools {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if strings.HasSuffix(name, "*") {
+			all = true
+			continue
+		}
+		if _, err := w.reg.Lookup(o.namespace, name); err == nil {
+			o.prepare(ctx, w, name)
+			continue
+		}
+		if it, err := w.reg.Get(v1.KindPrompt, o.namespace, name); err == nil {
+			o.prepareTools(ctx, w, it.Object.(*v1.Prompt), seen)
+			continue
+		}
+		all = true
+	}
+	if all && !seen["*\x00"] {
+		seen["*\x00"] = true
+		o.discoverAll(ctx, w)
+	}
+}
+
+func (o *runOptions) discoverAll(ctx context.Context, w *workspace) {
+	if keys := w.mcp.in(o.namespace); len(keys) > 0 {
+		o.warnStates(w.mcp.discover(ctx, keys...))
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/agent"
+)
+
+// runView shows how a run goes on: on a terminal, or anywhere with --verbose.
+type runView struct {
+	w      io.Writer // nil when nobody watches
+	out    io.Writer // of what the model says, when it is streamed; else nil
+	inText bool      // the last thing printed was a text without an end of line
+}
+
+func (o *runOptions) newRunView(format string) *runView {
+	v := &runView{}
+	if isTerminal(o.err) || o.verbose {
+		v.w = o.err
+	}
+	if o.stream && format == "text" {
+		v.out = o.out
+	}
+	return v
+}
+
+// event is told what happens, one event at a time.
+func (v *runView) event(e agent.Event) {
+	if e.Kind == agent.EventDelta {
+		if v.out != nil && e.Depth == 1 && e.Delta.Text != "" {
+			fmt.Fprint(v.out, e.Delta.Text)
+			v.inText = !strings.HasSuffix(e.Delta.Text, "\n")
+		}
+		return
+	}
+	if e.Kind == agent.EventReply {
+		v.endText(e.Depth)
+	}
+	if v.w == nil {
+		return
+	}
+	indent := strings.Repeat("    ", e.Depth-1)
+	switch e.Kind {
+	case agent.EventHop:
+		v.line("%shop %d: %s asks the model, %s offered", indent, e.Number, e.Prompt, count(len(e.Hop.Tools), "tool"))
+	case agent.EventReply:
+		u := e.Hop.Usage
+		v.line("%shop %d: %s after %s, %d tokens in and %d out", indent, e.Number, orElse(e.Hop.Stop, "done"), span(e.Hop.DurationMS), u.InputTokens, u.OutputTokens)
+	case agent.EventCall:
+		v.line("%s  %s %s", indent, e.Call.Name, shorten(oneLine(string(e.Call.Args)), 100))
+	case agent.EventResult:
+		v.line("%s  %s %s", indent, e.Call.Name, outcomeText(e.Call))
+	}
+}
+
+func (v *runView) line(format string, args ...any) {
+	fmt.Fprintln(v.w, oneLine(fmt.Sprintf(format, args...)))
+}
+
+// endText ends the line of a text that was streamed.
+func (v *runView) endText(depth int) {
+	if v.out != nil && v.inText && depth == 1 {
+		fmt.Fprintln(v.out)
+		v.inText = false
+	}
+}
+
+func (v *runView) end() { v.endText(1) }
+
+func outcomeText(c *agent.Call) string {
+	text := c.Result.Status
+	switch {
+	case c.Cached:
+		text += ", known already"
+	case c.Result.DurationMS > 0:
+		text += " after " + span(c.Result.DurationMS)
+	}
+	if c.Result.Repair != "" {
+		text += ", its arguments were " + c.Result.Repair
+	}
+	if e := c.Result.Error; e != nil {
+		text += ": " + e.Type + ": " + shorten(oneLine(e.Message), 200)
+	}
+	if c.Result.Status == v1.StatusPending && c.Result.Pending != nil {
+		text += ": " + c.Result.Pending.Message
+	}
+	return text
+}
+
+// span writes milliseconds as people say them.
+func span(ms float64) string {
+	const second = 1000
+	if ms < second {
+		return fmt.Sprintf("%.3g ms", ms)
+	}
+	return fmt.Sprintf("%.1f s", ms/second)
+}
