@@ -81,7 +81,7 @@ func (m *Model) tools(body map[string]any, req agent.Request) error {
 		})
 	}
 	body["tools"] = []genai.Tool{tool}
-	mode := genai.FunctionCallingConfigModeUnspecified
+	var mode genai.FunctionCallingConfigMode
 	switch req.ToolChoice {
 	case "", v1.ToolChoiceAuto: // what the API does by itself
 		return nil

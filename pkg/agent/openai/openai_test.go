@@ -136,7 +136,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	url, _ := wiretest.Hangs(t, ": nothing yet\n\n")
+	url := wiretest.Hangs(t, ": nothing yet\n\n")
 	m, err := New(Options{Env: env(map[string]string{urlVar: url}), Transport: wiretest.Transport(t), Timeout: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

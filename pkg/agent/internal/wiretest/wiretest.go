@@ -194,8 +194,9 @@ func answer(t *testing.T, w http.ResponseWriter, text string) {
 	w.WriteHeader(code)
 	flush := http.NewResponseController(w)
 	for _, event := range bytes.SplitAfter(body, []byte("\n\n")) { // each event on its own, as a stream comes
-		w.Write(event)
-		flush.Flush()
+		if _, err := w.Write(event); err != nil || flush.Flush() != nil {
+			return // the client left, and its test says why
+		}
 	}
 	if header.Get("X-Test") == "break" {
 		panic(http.ErrAbortHandler)
@@ -279,53 +280,38 @@ func Same(t *testing.T, one, other string) {
 // Answers serves the same answer to every request, for tests of what is no exchange.
 func Answers(t *testing.T, status int, header http.Header, body string) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
+		_, _ = io.Copy(io.Discard, r.Body)
 		for k, v := range header {
 			w.Header()[k] = v
 		}
 		w.WriteHeader(status)
-		io.WriteString(w, body)
+		_, _ = io.WriteString(w, body)
 	}))
 	t.Cleanup(s.Close)
 	return s.URL
 }
 
 // Hangs serves the beginning of a stream and then nothing more until the client leaves.
-// began is closed once the beginning was sent.
-func Hangs(t *testing.T, beginning string) (url string, began <-chan struct{}) {
-	c := make(chan struct{})
+func Hangs(t *testing.T, beginning string) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // net/http sees a client leave only once the body was read
+		_, _ = io.Copy(io.Discard, r.Body) // net/http sees a client leave only once the body was read
 		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, beginning)
-		http.NewResponseController(w).Flush()
-		close(c)
+		_, _ = io.WriteString(w, beginning)
+		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}))
 	t.Cleanup(s.Close)
-	return s.URL, c
+	return s.URL
 }
 
 // Cancel ends the context in the middle of a stream, and expects the error of the
 // context with what came before.
 func Cancel(t *testing.T, open Open, beginning, text string, req agent.Request) {
 	t.Helper()
-	url, began := Hangs(t, beginning)
-	model := open(t, url, Transport(t))
+	model := open(t, Hangs(t, beginning), Transport(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	seen := make(chan struct{})
-	go func() {
-		<-began
-		<-seen
-		cancel()
-	}()
-	var once sync.Once
-	reply, err := model.Generate(ctx, req, func(d agent.Delta) {
-		if d.Text != "" {
-			once.Do(func() { close(seen) })
-		}
-	})
+	reply, err := model.Generate(ctx, req, func(agent.Delta) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error: expected that of the context, got %v", err)
 	}
