@@ -177,8 +177,14 @@ func (r *Registry) run(ctx context.Context, c *call) {
 		r.audit(ctx, c)
 		return
 	}
+	args, err := r.attached(c)
+	if c.err = err; err != nil {
+		c.release(ctx)
+		r.audit(ctx, c)
+		return
+	}
 	within, span := r.observer.enter(ctx, phaseExecute)
-	c.res, c.err = execute(within, t, c)
+	c.res, c.err = execute(within, t, c, args)
 	leave(span, c.err)
 	if c.err == nil && c.res.Status == "" {
 		c.res.Status = v1.StatusComplete
@@ -211,7 +217,7 @@ func (c *call) release(ctx context.Context) {
 }
 
 // execute runs the executor within the tool's time and contains its panics.
-func execute(ctx context.Context, t *tool, c *call) (res v1.Result, err error) {
+func execute(ctx context.Context, t *tool, c *call, args json.RawMessage) (res v1.Result, err error) {
 	limit := t.timeout(c.Timeout)
 	within := withDeadline(ctx, limit)
 	defer within.stop()
@@ -224,7 +230,7 @@ func execute(ctx context.Context, t *tool, c *call) (res v1.Result, err error) {
 	if t.spec.Func != nil {
 		inner = c.withSession(within)
 	}
-	res, err = t.executor.Execute(inner, t.spec, c.args)
+	res, err = t.executor.Execute(inner, t.spec, args)
 	if err != nil && ctx.Err() == nil && within.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
 		err = &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s", limit), Cause: err}
 	}

@@ -39,6 +39,8 @@ type Options struct {
 	Approvals Approvals
 	// Audit takes a line for each call. Default: none.
 	Audit Auditor
+	// Attachments hold what calls name by reference. Default: a reference is a text like any other.
+	Attachments *Attachments
 	// Logger takes warnings, such as the faults of a tool whose validation is "warn". Default: none.
 	Logger *slog.Logger
 	// TracerProvider makes a span of each call, with its phases as children. Default: none.

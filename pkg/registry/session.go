@@ -2,7 +2,10 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // CallSession is what a tool made in Go may know of the call that it serves.
@@ -20,6 +23,19 @@ type CallSession struct {
 	Client Client
 	// Logger writes to the registry's log, with the names of the call.
 	Logger *slog.Logger
+
+	attachments *Attachments
+}
+
+// Attachment returns what a reference of an argument names, such as "attachment:1".
+func (s CallSession) Attachment(ref string) (v1.Part, bool) { return s.attachments.Get(s.ID, ref) }
+
+// Attach holds a part for later calls of the session, and returns its reference.
+func (s CallSession) Attach(p v1.Part) (string, error) {
+	if s.attachments == nil {
+		return "", errors.New("attachments are not held here: set registry.Options.Attachments")
+	}
+	return s.attachments.Put(s.ID, p)
 }
 
 // Client is the program that makes calls, as it says of itself.
@@ -62,7 +78,7 @@ func Session(ctx context.Context) CallSession {
 }
 
 func (c *call) withSession(ctx context.Context) context.Context {
-	s := CallSession{ID: c.Session, CallID: c.ID, Turn: c.Turn, Principal: c.Principal, Logger: c.reg.opts.Logger.With(slog.String("tool", c.tool.spec.Metadata.Name))}
+	s := CallSession{ID: c.Session, CallID: c.ID, Turn: c.Turn, Principal: c.Principal, attachments: c.reg.opts.Attachments, Logger: c.reg.opts.Logger.With(slog.String("tool", c.tool.spec.Metadata.Name))}
 	if c.ID != "" {
 		s.Logger = s.Logger.With(slog.String("call_id", c.ID))
 	}

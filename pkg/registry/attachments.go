@@ -1,0 +1,175 @@
+package registry
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// Attachments hold what travels beside the arguments of calls, such as images: a tool's
+// result is put here once, and later calls of the same session name it by reference,
+// "attachment:NAME", in place of its bytes. They live as long as the process. All methods
+// may be called by many goroutines at once. Make them with [NewAttachments].
+type Attachments struct {
+	most int64
+
+	mu    sync.Mutex
+	size  int64
+	last  int64
+	held  map[string]map[string]v1.Part // by session and name
+	order []attachmentKey               // the oldest first
+}
+
+type attachmentKey struct{ session, name string }
+
+// AttachmentScheme begins a reference to an attachment.
+const AttachmentScheme = "attachment:"
+
+// maxAttachments is how many are held at most.
+const maxAttachments = 4096
+
+// DefaultAttachmentBytes is how much [NewAttachments] holds when it is told 0.
+const DefaultAttachmentBytes = 64 << 20
+
+// NewAttachments makes a place for attachments of at most so many bytes together, 0 for
+// the default; the oldest go first.
+func NewAttachments(most int64) *Attachments {
+	return &Attachments{most: cmp.Or(most, DefaultAttachmentBytes), held: map[string]map[string]v1.Part{}}
+}
+
+// Put holds a part for a session and returns its reference. The error says that the part
+// is larger than all that may be held, or that the session has no name.
+func (a *Attachments) Put(session string, p v1.Part) (string, error) {
+	size := partSize(p)
+	switch {
+	case session == "":
+		return "", fmt.Errorf("attachments belong to a session, and this call has none")
+	case size > a.most:
+		return "", fmt.Errorf("an attachment of %d bytes is more than the %d that are held", size, a.most)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.size+size > a.most || len(a.order) >= maxAttachments {
+		a.drop(a.order[0])
+	}
+	of := a.held[session]
+	if of == nil {
+		of = map[string]v1.Part{}
+		a.held[session] = of
+	}
+	a.last++ // a reference is never given out twice
+	name := strconv.FormatInt(a.last, 10)
+	of[name] = p
+	a.size += size
+	a.order = append(a.order, attachmentKey{session, name})
+	return AttachmentScheme + name, nil
+}
+
+// Get returns what a reference of a session names.
+func (a *Attachments) Get(session, ref string) (v1.Part, bool) {
+	name, ok := strings.CutPrefix(ref, AttachmentScheme)
+	if !ok || a == nil {
+		return v1.Part{}, false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p, ok := a.held[session][name]
+	return p, ok
+}
+
+// Drop forgets what a session holds.
+func (a *Attachments) Drop(session string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, k := range slices.Clone(a.order) {
+		if k.session == session {
+			a.drop(k)
+		}
+	}
+}
+
+// drop forgets one attachment; the caller holds the lock.
+func (a *Attachments) drop(k attachmentKey) {
+	a.size -= partSize(a.held[k.session][k.name])
+	delete(a.held[k.session], k.name)
+	if len(a.held[k.session]) == 0 {
+		delete(a.held, k.session)
+	}
+	a.order = slices.DeleteFunc(a.order, func(o attachmentKey) bool { return o == k })
+}
+
+// partSize is about what a part takes in memory.
+func partSize(p v1.Part) int64 {
+	n := len(p.Text) + len(p.Data) + len(p.URI) + len(p.Name) + len(p.Description) + 256
+	if r := p.Resource; r != nil {
+		n += len(r.Text) + len(r.Blob) + len(r.URI)
+	}
+	return int64(n)
+}
+
+// attached puts the attachments that the arguments name in their places: the base64 of
+// what is binary, the text of what is text. Arguments without a reference are
+// returned as they are. A tool made in Go gets the references themselves.
+func (r *Registry) attached(c *call) (json.RawMessage, error) {
+	if r.opts.Attachments == nil || c.tool.spec.Func != nil || !bytes.Contains(c.args, []byte(`"`+AttachmentScheme)) {
+		return c.args, nil
+	}
+	doc, err := validate.Decode(c.args)
+	if err != nil {
+		return nil, err
+	}
+	var faults []v1.Fault
+	var walk func(path string, v any) any
+	walk = func(path string, v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, e := range v {
+				v[k] = walk(v1.Pointer(path, k), e)
+			}
+		case []any:
+			for i, e := range v {
+				v[i] = walk(v1.Pointer(path, fmt.Sprint(i)), e)
+			}
+		case string:
+			if !strings.HasPrefix(v, AttachmentScheme) {
+				return v
+			}
+			p, ok := r.opts.Attachments.Get(c.Session, v)
+			if !ok {
+				faults = append(faults, v1.Fault{Path: path, Expected: "an attachment of this session", Got: fmt.Sprintf("%.80q", v), Message: fmt.Sprintf("there is no %.80q in this session", v)})
+				return v
+			}
+			return payload(p)
+		}
+		return v
+	}
+	doc = walk("", doc)
+	if faults != nil {
+		slices.SortFunc(faults, func(a, b v1.Fault) int { return strings.Compare(a.Path, b.Path) })
+		return nil, v1.NewValidationError(v1.ArgsInvalid, c.tool.spec.Metadata.Name, faults)
+	}
+	return encode(doc)
+}
+
+// payload is what stands for a part in an argument.
+func payload(p v1.Part) string {
+	switch r := p.Resource; {
+	case p.Data != "":
+		return p.Data
+	case r != nil && r.Blob != "":
+		return r.Blob
+	case r != nil && r.Text != "":
+		return r.Text
+	case p.URI != "":
+		return p.URI
+	}
+	return p.Text
+}
