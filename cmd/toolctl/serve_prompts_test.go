@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -216,8 +217,30 @@ func TestServeSubsetOfPrompts(t *testing.T) {
 			}
 		})
 	}
-	s := serveHTTP(t, "-f", dir, "--prompt", "travl")
-	s.wait(t, `"msg":"no prompt that is ready has a name of --prompt","prompt":"travl"`)
+}
+
+// A --prompt that chooses nothing is likely a slip.
+func TestServeWarnsOfPromptsThatAreNotThere(t *testing.T) {
+	stdin, end := io.Pipe()
+	log, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(context.Background(), []string{"serve", "-f", promptFiles(t), "--prompt", "travl", "--prompt", "sh*"}, stdin, io.Discard, w)
+		w.Close()
+	}()
+	var told []string
+	for in := bufio.NewScanner(log); in.Scan(); {
+		if strings.Contains(in.Text(), "no prompt that is ready has a name of --prompt") {
+			told = append(told, in.Text())
+			end.Close() // the only warning, unless another follows before the end
+		}
+	}
+	if len(told) != 1 || !strings.Contains(told[0], `"prompt":"travl"`) {
+		t.Errorf("the log tells %q", told)
+	}
+	if code := <-ended; code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
 }
 
 // A reload tells clients that the prompts changed.

@@ -119,18 +119,19 @@ func keysInOrder(schema json.RawMessage) []string {
 type orderedKeys []string
 
 func (k *orderedKeys) UnmarshalJSON(data []byte) error {
+	*k = nil
 	dec := newDecoder(data)
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil
+	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
+		return err // what is no object has no keys
 	}
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
-			return nil
+			return err
 		}
 		var skip json.RawMessage
-		if dec.Decode(&skip) != nil {
-			return nil
+		if err := dec.Decode(&skip); err != nil {
+			return err
 		}
 		if name, ok := key.(string); ok && !slices.Contains(*k, name) {
 			*k = append(*k, name)
