@@ -64,6 +64,8 @@ type events struct {
 	max  int
 	see  func(data []byte) ([]byte, error)
 	err  error
+	// resumable says that the stream may be taken up again where it broke off: it has ids.
+	resumable bool
 	*eventBuffers
 }
 
@@ -81,7 +83,7 @@ var buffers = sync.Pool{New: func() any { return &eventBuffers{in: bufio.NewRead
 
 // newEvents returns the stream; see must not keep the bytes that it is given beyond
 // what it returns of them, except for parts of them, which stay as they are.
-func newEvents(body io.ReadCloser, max int, see func([]byte) ([]byte, error)) io.ReadCloser {
+func newEvents(body io.ReadCloser, max int, see func([]byte) ([]byte, error)) *events {
 	b := buffers.Get().(*eventBuffers)
 	b.in.Reset(body)
 	b.out.Reset()
@@ -137,6 +139,8 @@ func (e *events) next() error {
 				data = append(data, '\n')
 			}
 			data = append(data, value...)
+		case "id":
+			e.resumable = true
 		case "event":
 			message = len(value) == 0 || string(value) == "message"
 		}

@@ -29,6 +29,7 @@ type exchange struct {
 	stream atomic.Pointer[stream] // that it went into, if it did
 	end    atomic.Int64           // where it ended there
 
+	direct   bool            // it was sent without the SDK
 	progress func(Progress)  // nil when nobody asked
 	rider    *rider          // for whom it is; nil when nothing of the server is for the client
 	out      *outbox         // where messages for the caller wait; nil when there is none

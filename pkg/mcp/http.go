@@ -35,6 +35,7 @@ type httpLink struct {
 	max   int // bytes of one message
 	now   func() time.Time
 	stale func() // takes the session out of use once its calls have ended
+	ways
 
 	streams sync.WaitGroup
 
@@ -55,6 +56,7 @@ const sessionHeader = "Mcp-Session-Id"
 // Connect makes the connection of the SDK over this link.
 func (l *httpLink) Connect(ctx context.Context) (sdk.Connection, error) {
 	client := &http.Client{Transport: l, CheckRedirect: checkRedirect}
+	l.client = client
 	if l.sse {
 		if l.oauth != nil { // the SDK's older transport knows no tokens
 			client.Transport = withTokens{l}
@@ -236,13 +238,22 @@ func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange, rel
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(data))
 	case mediaType(resp) == "text/event-stream":
-		resp.Body = newEvents(resp.Body, l.max, func(data []byte) ([]byte, error) {
+		var e *events
+		e = newEvents(resp.Body, l.max, func(data []byte) ([]byte, error) {
+			had := x != nil && x.answer.Load() != nil
 			data, err := l.s.inspect(data, x, reply)
-			if x != nil && x.answer.Load() != nil {
+			has := x != nil && x.answer.Load() != nil
+			if has {
 				release()
+				l.learn(x, e.resumable)
+			}
+			if err == nil && data != nil && x != nil && x.direct && had == has {
+				l.unseen(data, reply)
+				data = nil
 			}
 			return data, err
 		})
+		resp.Body = e
 	case mediaType(resp) == "application/json" && req.Method == http.MethodPost:
 		data, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
@@ -252,6 +263,7 @@ func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange, rel
 		if data, err = l.s.inspect(data, x, reply); err != nil {
 			return nil, err
 		}
+		l.learn(x, false)
 		resp.Body = io.NopCloser(bytes.NewReader(data))
 	}
 	return resp, nil

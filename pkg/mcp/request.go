@@ -30,6 +30,8 @@ type request struct {
 	retry bool
 	// progress takes reports of a call; nil when nobody asked.
 	progress func(Progress)
+	// tool is the call, if it is one.
+	tool *directTool
 	// more are fields that are added to the parameters; nil when there are none.
 	more json.RawMessage
 }
@@ -193,6 +195,9 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 			err = fmt.Errorf("the MCP client panicked: %v", p)
 		}
 	}()
+	if l := s.mayDirect(x, r.tool); l != nil {
+		return l.call(ctx, x, r.tool, meta)
+	}
 	err = r.send(withExchange(ctx, x), s.client, meta)
 	if err != nil && x.rider != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = context.DeadlineExceeded

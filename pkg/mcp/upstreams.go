@@ -233,7 +233,7 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 	o := up.spec.Spec.Overrides[tool]
 	limit := milliseconds(cmp.Or(o.TimeoutMS, up.spec.Spec.TimeoutMS), 0)
 	progress, _ := ctx.Value(progressKey{}).(func(Progress))
-	raw, attempts, err := up.do(ctx, request{method: "tools/call", target: semconv.GenAIToolName(tool), limit: limit, retry: retry, progress: progress,
+	raw, attempts, err := up.do(ctx, request{method: "tools/call", target: semconv.GenAIToolName(tool), limit: limit, retry: retry, progress: progress, tool: &directTool{tool, args},
 		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
 			_, err := c.CallTool(ctx, &sdk.CallToolParams{Meta: m, Name: tool, Arguments: args})
 			return err

@@ -40,6 +40,7 @@ type door struct {
 	inside   http.Handler // behind authentication
 	stateful http.Handler // 2025-11-25 and older
 	modern   http.Handler // 2026-07-28: each request on its own
+	direct   *direct
 	requests chan struct{}
 	streams  chan struct{}
 	verifier *access.Verifier // of OAuth tokens; nil without
@@ -67,6 +68,7 @@ func newDoor(s *Server, o HTTPOptions, local bool) (*door, error) {
 	d.modern = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
+	d.direct = newDirect(s, o)
 	d.inside = d.guard(http.HandlerFunc(d.admit))
 	return d, nil
 }
@@ -122,12 +124,22 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 		unavailable(w, "too many requests at once")
 		return
 	}
+	if slots == d.requests {
+		if !d.server.calls.enter() {
+			unavailable(w, errStopping.Error())
+			return
+		}
+		defer d.server.calls.requests.Done()
+	}
 	out := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}
 	version := r.Header.Get(headerVersion)
 	if r.Method != http.MethodPost {
 		if isModern(version) {
 			d.modern.ServeHTTP(out, r)
 		} else {
+			if r.Method == http.MethodDelete {
+				defer d.direct.forget(r)
+			}
 			d.stateful.ServeHTTP(out, r)
 		}
 		return
@@ -136,8 +148,12 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	if d.direct.serve(out, r, body) {
+		return
+	}
 	body = keepRaw(body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	d.direct.cancelled(r, body)
 	switch first := peek(body); {
 	case isModern(version):
 		d.modern.ServeHTTP(out, r)

@@ -67,6 +67,7 @@ const (
 	bodyTimeout    = 30 * time.Second  // to send its body
 	writeTimeout   = 30 * time.Second  // to take one piece of the answer
 	idleTimeout    = 120 * time.Second // between requests of one connection
+	answerTimeout  = time.Second       // to write the answers of calls that have ended, when the server stops
 	maxHeaderBytes = 64 << 10
 )
 
@@ -153,6 +154,15 @@ func (s *Server) shutdown(srv *http.Server) {
 	s.calls.refuse()
 	go func() { closing <- srv.Shutdown(ctx) }()
 	s.drain()
+	answered := make(chan struct{})
+	go func() { s.calls.requests.Wait(); close(answered) }()
+	defer func() { <-answered }()
+	patience := time.NewTimer(answerTimeout)
+	defer patience.Stop()
+	select {
+	case <-answered:
+	case <-patience.C: // the others are asked something, or do not read
+	}
 	for session := range s.sdk.Sessions() {
 		_ = session.Close() // ends its streams, which Shutdown waits for
 	}

@@ -141,7 +141,7 @@ func New(c Catalog, o Options) *Server {
 	s.calls.idle = make(chan struct{})
 	close(s.calls.idle)
 	s.calls.ctx, s.calls.stop = context.WithCancelCause(context.Background())
-	impl := &sdk.Implementation{Name: cmp.Or(o.Name, "toolctl"), Version: cmp.Or(o.Version, "0")}
+	impl := s.impl()
 	has := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}}
 	if _, ok := c.(Library); ok {
 		has.Prompts, has.Resources = &sdk.PromptCapabilities{ListChanged: true}, &sdk.ResourceCapabilities{ListChanged: true}
@@ -168,6 +168,11 @@ func New(c Catalog, o Options) *Server {
 	s.set.Store(new(offers))
 	s.Refresh()
 	return s
+}
+
+// impl is what the server says of itself.
+func (s *Server) impl() *sdk.Implementation {
+	return &sdk.Implementation{Name: cmp.Or(s.opts.Name, "toolctl"), Version: cmp.Or(s.opts.Version, "0")}
 }
 
 // receive is the SDK's way into the server. The SDK has no recover of its own: a
@@ -234,7 +239,19 @@ type calls struct {
 	mu       sync.Mutex
 	running  int
 	draining bool
-	idle     chan struct{} // closed while nothing runs
+	idle     chan struct{}  // closed while nothing runs
+	requests sync.WaitGroup // requests over HTTP but for streams, whose answers are written after their calls
+}
+
+// enter counts a request until requests.Done; false once the server stops.
+func (c *calls) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.draining {
+		return false
+	}
+	c.requests.Add(1)
+	return true
 }
 
 var (
