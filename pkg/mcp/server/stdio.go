@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,10 +37,16 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		err = <-ended
 	}
 	s.waitFollowers()
-	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+	if isGone(err) || ctx.Err() != nil {
 		err = nil
 	}
 	return err
+}
+
+// isGone reports whether a session ended because the client did: it closed its side, or
+// both before it was told what changed meanwhile.
+func isGone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }
 
 // stdio is the SDK's transport whose end waits for the answers to what was asked: the
