@@ -48,6 +48,10 @@ var exampleCalls = map[string][]struct {
 		{args: []string{"-a", "invoice=INV-7", "-a", "amount=12.5"}, want: `{"invoice":"INV-7","paid":12.5}`},
 		{args: []string{"-a", "invoice=7", "-a", "amount=1"}, code: exitInvalid, want: `/invoice: expected a string that matches the pattern "^INV-[0-9]+$"`},
 	},
+	"refund-order": {
+		{args: []string{"-a", "order=O-1", "-a", "amount=5"}, code: exitPending, want: `tool "refund-order" needs approval by policy "refunds/ask-first"`},
+		{args: []string{"-a", "order=O-1", "-a", "amount=5", "--principal", "guest-7"}, code: exitRefused, want: `refused by policy "refunds/guests-refund-nothing", rule blocklist`},
+	},
 	"delete-invoice": {
 		{args: []string{"-a", "invoice=INV-7"}, code: exitRefused, want: `refused by policy "payments/no-deletes", rule blocklist`},
 	},
