@@ -1,0 +1,138 @@
+package mend_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"toolctl.dev/toolctl/pkg/agent/internal/mend"
+)
+
+func TestObject(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		cut        bool
+		want, how  string // nothing is wanted where it is no object
+	}{
+		{name: "as it is", text: ` {"b":1, "a":9007199254740993} `, want: `{"a":9007199254740993,"b":1}`},
+		{name: "nothing", text: " \n", want: `{}`},
+		{name: "a JSON string", text: `"{\"a\": 1}"`, want: `{"a":1}`, how: mend.Unquoted},
+		{name: "a fence", text: "```json\n{\"a\": 1}\n```", want: `{"a":1}`, how: mend.Trimmed},
+		{name: "a brace too many", text: `{"a": 1}}`, want: `{"a":1}`, how: mend.Trimmed},
+		{name: "words around", text: `Sure: {"a": "}"} is it`, want: `{"a":"}"}`, how: mend.Trimmed},
+		{name: "an empty object first", text: `{}{"a": 1}`, want: `{"a":1}`, how: mend.Trimmed},
+		{name: "two objects", text: `{"a": 1}{"a": 2}`},
+		{name: "single quotes", text: `{'a': 'x'}`, want: `{"a":"x"}`, how: mend.Repaired},
+		{name: "bare keys and a comma too many", text: `{a: 1, b: [1,2,],}`, want: `{"a":1,"b":[1,2]}`, how: mend.Repaired},
+		{name: "Python's words", text: `{"a": True, "b": None}`, want: `{"a":true,"b":null}`, how: mend.Repaired},
+		{name: "no end", text: `{"a": "x", "b": [1`, want: `{"a":"x","b":[1]}`, how: mend.Repaired},
+		{name: "no end, and cut off", text: `{"a": "x", "b": [1`, cut: true},
+		{name: "a fence, and cut off after it", text: "```\n{\"a\": 1}\n```", cut: true, want: `{"a":1}`, how: mend.Trimmed},
+		{name: "a value that is missing", text: `{"a": `},
+		{name: "a line break in a string", text: "{\"a\": \"x\ny\"}", want: `{"a":"x\ny"}`, how: mend.Repaired},
+		{name: "a list", text: `[1]`},
+		{name: "a text", text: `Oslo`},
+		{name: "the same member twice", text: `{"a": 1, "a": 2}`},
+		{name: "too deep", text: strings.Repeat(`{"a":`, 500)},
+		{name: "too long", text: `{"a":"` + strings.Repeat("x", 1<<20) + `"}`},
+		{name: "too dear to mend", text: `{a:` + strings.Repeat(`"`, 100_000)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			doc, raw, how, err := mend.Object(tc.text, tc.cut)
+			if tc.want == "" {
+				if err == nil {
+					t.Fatalf("got %s, %s", raw, how)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(mend.Encode(doc)); got != tc.want || how != tc.how {
+				t.Errorf("got %s, %q; want %s, %q", got, how, tc.want, tc.how)
+			}
+		})
+	}
+}
+
+func TestCalls(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		want       []string // name and arguments
+		rest       string
+	}{
+		{name: "none", text: `It is {"name": "get"} sunny.`, rest: `It is {"name": "get"} sunny.`},
+		{name: "a tag", text: `I look. <tool_call>{"name": "get", "arguments": {"b": 1, "a": 2}}</tool_call>`, want: []string{`get {"a":2,"b":1}`}, rest: "I look."},
+		{name: "two tags, the last without an end", text: "<tool_call>\n{\"name\":\"get\",\"arguments\":{}}\n</tool_call><tool_call>{\"name\":\"put\"}", want: []string{"get {}", "put "}},
+		{name: "a tag whose JSON is sloppy", text: `<tool_call>{'name': 'get', 'arguments': {'a': 1}}</tool_call>`, want: []string{`get {"a":1}`}},
+		{name: "arguments as a text", text: `<tool_call>{"name": "get", "arguments": "{\"a\": 1"}</tool_call>`, want: []string{`get {"a": 1`}},
+		{name: "a function tag", text: `<function=get>{"a": 1}</function> done`, want: []string{`get {"a": 1}`}, rest: "done"},
+		{name: "parameter tags", text: "<tool_call>\n<function=get>\n<parameter=city>\nOslo\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>", want: []string{`get {"city":"Oslo","days":"3"}`}},
+		{name: "a fence", text: "Here:\n```json\n{\"tool\": \"get\", \"args\": {\"a\": 1}}\n```", want: []string{`get {"a":1}`}, rest: "Here:"},
+		{name: "a fence with a list", text: "```\n[{\"name\":\"get\",\"parameters\":{}},{\"function\":{\"name\":\"put\",\"arguments\":\"{}\"}}]\n```", want: []string{"get {}", "put {}"}},
+		{name: "a fence of something else", text: "```json\n{\"name\": \"get\"}\n```", rest: "```json\n{\"name\": \"get\"}\n```"},
+		{name: "nothing but JSON", text: ` {"tool_calls": [{"name": "get", "arguments": {"a": 1}}]} `, want: []string{`get {"a":1}`}},
+		{name: "a tool that nobody offers", text: `<tool_call>{"name": "drop", "arguments": {}}</tool_call>`, rest: `<tool_call>{"name": "drop", "arguments": {}}</tool_call>`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			calls, rest := mend.Calls(tc.text, func(c mend.Call) bool { return c.Name == "get" || c.Name == "put" })
+			var got []string
+			for _, c := range calls {
+				if !strings.Contains(tc.text, c.Block) || c.Block == "" {
+					t.Errorf("block %q does not stand in the text", c.Block)
+				}
+				got = append(got, c.Name+" "+c.Args)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if rest != tc.rest {
+				t.Errorf("rest %q, want %q", rest, tc.rest)
+			}
+		})
+	}
+}
+
+func FuzzObject(f *testing.F) {
+	for _, text := range []string{`{"a":1}`, `{'a': "b`, "```json\n{a:1}```", `"{\"a\":1}"`, `{}{"a":[1,{"b":null}]}`, `{"a":"\u`, `{"a": /* x */ 1, …}`} {
+		f.Add(text, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, cut bool) {
+		doc, raw, how, err := mend.Object(text, cut)
+		if err != nil {
+			return
+		}
+		if doc == nil || !json.Valid(raw) {
+			t.Fatalf("%q: %s, %v", text, raw, doc)
+		}
+		if cut && how == mend.Repaired {
+			t.Fatalf("%q was cut off and repaired as %s", text, raw)
+		}
+		again, _, how, err := mend.Object(string(raw), false)
+		if err != nil || how != "" || string(mend.Encode(again)) != string(mend.Encode(doc)) {
+			t.Fatalf("%q became %s, which is not read as it is: %q, %v", text, raw, how, err)
+		}
+	})
+}
+
+func FuzzCalls(f *testing.F) {
+	for _, text := range []string{`<tool_call>{"name":"get","arguments":{}}</tool_call>`, "```json\n[{\"tool\":\"get\",\"args\":\"{\"}]\n```", `<function=get><parameter=a>1</parameter>`, `{"tool_calls":[{"function":{"name":"get","arguments":{}}}]}`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		calls, rest := mend.Calls(text, func(c mend.Call) bool { return c.Name == "get" })
+		if len(calls) == 0 && rest != text {
+			t.Fatalf("%q lost something: %q", text, rest)
+		}
+		if len(rest) > len(text) {
+			t.Fatalf("%q grew: %q", text, rest)
+		}
+		for _, c := range calls {
+			if c.Name != "get" || !strings.Contains(text, c.Block) {
+				t.Fatalf("%q: %+v", text, c)
+			}
+		}
+	})
+}
