@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,8 +62,11 @@ func (o *doorOptions) check(cmd *cobra.Command) error {
 		if len(o.oauth.Audiences) == 0 {
 			return usagef("--oauth-issuer needs --oauth-audience: a token for another server must not be taken; name what tokens for this one carry in aud, such as https://tools.example.com/mcp")
 		}
+		if o.oauth.Resource == "" && !slices.ContainsFunc(o.oauth.Audiences, func(a string) bool { return strings.Contains(a, "://") }) {
+			return usagef("--oauth-audience %s: none is a URL: name the address that clients know /mcp by with --oauth-resource", strings.Join(o.oauth.Audiences, ","))
+		}
 		if err := o.oauth.Validate(); err != nil {
-			return usagef("--oauth-...: %w", err)
+			return usagef("OAuth: %w", err)
 		}
 	}
 	switch {

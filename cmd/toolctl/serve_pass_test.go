@@ -80,6 +80,7 @@ type rawSession struct {
 	url     string
 	modern  bool
 	session string
+	token   string // none when empty
 }
 
 func (s *rawSession) post(method, name, params string) (*http.Response, string) {
@@ -104,6 +105,9 @@ func (s *rawSession) post(method, name, params string) (*http.Response, string) 
 		if name != "" {
 			req.Header.Set("Mcp-Name", name)
 		}
+	}
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
 	}
 	if s.session != "" {
 		req.Header.Set("Mcp-Session-Id", s.session)

@@ -108,7 +108,7 @@ func (s *Server) ListenAndServe(ctx context.Context, address string, o HTTPOptio
 	}
 	local := isLoopback(ln.Addr())
 	if !local && !o.authenticates() && !o.Insecure {
-		return errors.Join(fmt.Errorf("%s can be reached from other machines, and no tokens are asked for: name a token file, listen on 127.0.0.1, or say that it is meant to be insecure", ln.Addr()), ln.Close())
+		return errors.Join(fmt.Errorf("%s can be reached from other machines, and nobody is asked who they are: name a token file or an authorization server, listen on 127.0.0.1, or say that it is meant to be insecure", ln.Addr()), ln.Close())
 	}
 	if o.authenticates() {
 		s.private.Store(true)
