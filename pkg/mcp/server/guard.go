@@ -131,6 +131,7 @@ func lasting(r *http.Request) (_ *http.Request, stop func()) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	if !c.expires.IsZero() {
+		cancel()
 		ctx, cancel = context.WithDeadline(r.Context(), c.expires)
 	}
 	forget := func() {}

@@ -394,3 +394,38 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	e.stop()
 	<-bob
 }
+
+// A stream does not outlive the access token that opened it, in either era.
+func TestStreamsEndWhenTheirTokenExpires(t *testing.T) {
+	const leeway = 30 * time.Second
+	key := rsaSigner(t, "r1")
+	i := newIssuer(t, "/.well-known/oauth-authorization-server", key)
+	e := listen(t, server.New(catalogOf(), server.Options{}), server.HTTPOptions{OAuth: oauthOf(i)})
+	long := key.token(t, i.claims())
+	res, _ := send(t, "POST", e.url+"/mcp", initialize, "Authorization", "Bearer "+long)
+	session := res.Header.Get("Mcp-Session-Id")
+	for _, tc := range []struct {
+		era, method, body string
+		headers           []string
+	}{
+		{"sessions", "GET", "", []string{"Mcp-Session-Id", session}},
+		{"modern", "POST", strings.Replace(strings.Replace(listModern, "tools/list", "subscriptions/listen", 1), `"params":{`, `"params":{"notifications":{"toolsListChanged":true},`, 1),
+			[]string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"}},
+	} {
+		t.Run(tc.era, func(t *testing.T) {
+			for left := 2 * time.Second; ; left *= 2 { // a slow machine may come too late
+				ends := time.Now().Add(left - leeway)
+				short := key.token(t, i.claims("exp", ends.Unix()+1))
+				// It returns when the stream ends, which nothing else makes it do.
+				res, body := send(t, tc.method, e.url+"/mcp", tc.body, append([]string{"Authorization", "Bearer " + short}, tc.headers...)...)
+				if res.StatusCode == 401 && left < time.Minute {
+					continue
+				}
+				if res.StatusCode != 200 || time.Now().Before(ends.Add(leeway)) {
+					t.Errorf("status %d, %s before its end: %s", res.StatusCode, time.Until(ends.Add(leeway)), body)
+				}
+				return
+			}
+		})
+	}
+}
