@@ -28,6 +28,7 @@ type served struct {
 
 	mu    sync.Mutex
 	lines []string
+	past  []string      // those that were waited for, and those before them
 	more  chan struct{} // holds a token when lines has grown
 }
 
@@ -78,6 +79,7 @@ func (s *served) wait(t testing.TB, text string) string {
 		s.mu.Lock()
 		for i, l := range s.lines {
 			if strings.Contains(l, text) {
+				s.past = append(s.past, s.lines[:i+1]...)
 				s.lines = s.lines[i+1:]
 				s.mu.Unlock()
 				return l
