@@ -152,10 +152,10 @@ type ApprovalError struct {
 }
 
 func (e *ApprovalError) Error() string {
-	switch {
-	case e.State == ApprovalExpired:
+	switch e.State {
+	case ApprovalExpired:
 		return fmt.Sprintf("pending call %q has expired: it must be called again", e.ID)
-	case e.State == ApprovalUsed:
+	case ApprovalUsed:
 		return fmt.Sprintf("pending call %q was approved%s, and was made", e.ID, by(e.By))
 	}
 	return fmt.Sprintf("pending call %q is decided already: %s%s", e.ID, e.State, by(e.By))

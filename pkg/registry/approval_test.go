@@ -81,7 +81,6 @@ func TestApproval(t *testing.T) {
 		call   v1.Call
 		byID   string // the session whose pending call the call names
 		decide *v1.Decision
-		of     string // the session of the pending call that is decided on; "" is s
 		after  time.Duration
 		want   string
 	}

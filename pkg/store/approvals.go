@@ -58,9 +58,10 @@ func (s *Store) TakeApproval(ctx context.Context, p v1.PendingCall, name string)
 
 func insertApproval(ctx context.Context, c *sql.Conn, p *v1.PendingCall) error {
 	now := p.Created.UnixMicro()
-	var all, ofSession int
-	err := c.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(principal = ? AND session = ?), 0) FROM approvals WHERE state = ? AND expires > ?",
-		p.Principal, p.Session, v1.ApprovalPending, now).Scan(&all, &ofSession)
+	var all, ofSession, kept int
+	err := c.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM approvals WHERE state = ?1 AND expires > ?2),
+		(SELECT count(*) FROM approvals WHERE session = ?3 AND principal = ?4 AND state = ?1 AND expires > ?2), (SELECT count(*) FROM approvals)`,
+		v1.ApprovalPending, now, p.Session, p.Principal).Scan(&all, &ofSession, &kept)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func insertApproval(ctx context.Context, c *sql.Conn, p *v1.PendingCall) error {
 	}
 	_, err = c.ExecContext(ctx, "INSERT INTO approvals (id, subject, principal, session, state, created, expires, record, redact) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		p.ID, p.Subject, p.Principal, p.Session, p.State, now, p.Expires.UnixMicro(), record, redact)
-	if err != nil {
+	if err != nil || kept-all < keepApprovals {
 		return err
 	}
 	_, err = c.ExecContext(ctx, `DELETE FROM approvals WHERE id IN

@@ -39,7 +39,7 @@ func TestApprovalsAgreeWithTheMemory(t *testing.T) {
 		round++ // the store is shared by all rounds, so each has subjects of its own
 		memory, now, n := new(registry.MemoryApprovals), noon.Add(time.Duration(round)*1000*time.Hour), 0
 		var ids []string
-		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
 			now = now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, 40 * time.Minute, time.Hour}).Draw(rt, "later"))
 			name := ""
 			if len(ids) > 0 && rapid.Bool().Draw(rt, "named") {

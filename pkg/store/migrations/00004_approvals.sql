@@ -18,3 +18,4 @@ CREATE TABLE approvals (
 );
 CREATE INDEX approvals_subject ON approvals (subject);
 CREATE INDEX approvals_state ON approvals (state, expires);
+CREATE INDEX approvals_session ON approvals (session, principal, state, expires);
