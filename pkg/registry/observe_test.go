@@ -47,7 +47,7 @@ func attrs(kvs []attribute.KeyValue) []string {
 	var out []string
 	for _, kv := range kvs {
 		if kv.Key != "gen_ai.tool.call.id" {
-			out = append(out, fmt.Sprintf("%s=%v", kv.Key, kv.Value.Emit()))
+			out = append(out, fmt.Sprintf("%s=%v", kv.Key, kv.Value.String()))
 		}
 	}
 	slices.Sort(out)

@@ -137,11 +137,9 @@ func TestVariables(t *testing.T) {
 
 // received is what a collector was sent.
 type received struct {
-	mu       sync.Mutex
-	spans    []string // name of the service and of the span
-	metrics  []string
-	instance string
-	headers  []string
+	mu      sync.Mutex
+	spans   []string // name of the service and of the span
+	metrics []string
 }
 
 func (r *received) traces(q *collectortrace.ExportTraceServiceRequest) {
