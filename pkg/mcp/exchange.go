@@ -77,6 +77,14 @@ var standIns = map[string]json.RawMessage{
 	"completion/complete":      json.RawMessage(`{"completion":{"values":[]},"resultType":"complete"}`),
 }
 
+// begin forgets the answer to the request before: the opening of a session makes
+// several, of which the last counts.
+func (x *exchange) begin() {
+	if x.method == "" {
+		x.answer.Store(nil)
+	}
+}
+
 // take keeps what was answered, and returns what the SDK gets in place of the
 // result; nil when it gets the result itself.
 func (x *exchange) take(result json.RawMessage, err *jsonrpc.Error) json.RawMessage {

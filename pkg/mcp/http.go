@@ -180,6 +180,9 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 			out.Header.Del(k)
 		}
 	}
+	if x != nil && req.Method == http.MethodPost {
+		x.begin()
+	}
 	l.answered(req)
 	if standing {
 		return l.standing(req, out, finish)

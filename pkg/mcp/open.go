@@ -91,6 +91,9 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	if errors.Is(context.Cause(ctx), errSlow) {
 		return nil, u.unavailable("no session after %s (spec.connect_timeout_ms): %v%s", limit, errSlow, u.lastWords())
 	}
+	if a := x.answer.Load(); a != nil && a.err != nil { // what came after it is our doing
+		return nil, &handshakeError{u.unavailable("no session: %s", s.explain(x, err))}
+	}
 	var failed *connectError
 	if errors.As(err, &failed) && failed.dead != nil {
 		err = u.unavailable("no session: %v%s", failed.dead, u.lastWords())
@@ -102,11 +105,7 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	if why := s.reason(); why != nil {
 		err = why
 	}
-	err = u.unavailable("no session: %s", s.explain(x, err))
-	if a := x.answer.Load(); a != nil && a.err != nil {
-		err = &handshakeError{err}
-	}
-	return nil, err
+	return nil, u.unavailable("no session: %s", s.explain(x, err))
 }
 
 // plain takes the SDK's own words out of an error.

@@ -143,6 +143,7 @@ func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
 			}
 			m.Params = params
 		}
+		x.begin()
 		t.s.mu.Lock()
 		t.s.pending[m.ID] = x
 		x.id = m.ID

@@ -12,13 +12,10 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // eras are the versions of a client, by the era of the protocol.
 var eras = map[string]string{"sessions": "2025-11-25", "modern": "2026-07-28"}

@@ -1,0 +1,360 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+)
+
+// allCaps are the capabilities of a client that can do everything.
+const allCaps = `{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"tools":{}}}`
+
+// titled is a form that the SDK's own client refuses to hand on.
+const titled = `{"type":"object","properties":{"colors":{"type":"array","title":"Colors","minItems":1,"items":{"anyOf":[{"const":"#FF0000","title":"Red"},{"const":"#00FF00","title":"Green"}]}},"n":{"type":"integer","default":12345678901234567890},"x-own":{"type":"string","enum":["a"],"enumNames":["A","B"]}},"required":["colors"]}`
+
+// What servers ask reaches the client of the call as it was asked, and its answer the
+// server as it was given, whatever the eras of both.
+func TestServersAskTheClient(t *testing.T) {
+	form := `{"mode":"form","message":"pick","requestedSchema":` + titled + `,"_meta":{"own":1}}`
+	cases := map[string]struct{ method, params, answer string }{
+		"form":              {"elicitation/create", form, `{"action":"accept","content":{"colors":["#FF0000"],"n":12345678901234567891}}`},
+		"a form refused":    {"elicitation/create", form, `{"action":"decline"}`},
+		"address":           {"elicitation/create", `{"mode":"url","message":"sign in","url":"https://example.com/in","elicitationId":"e1"}`, `{"action":"accept"}`},
+		"sampling":          {"sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":10,"own":true}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"yo"},"stopReason":"endTurn","own":12345678901234567890}`},
+		"sampling of tools": {"sampling/createMessage", `{"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"maxTokens":10,"tools":[{"name":"add","inputSchema":{"type":"object"}}],"toolChoice":{"mode":"auto"}}`, `{"role":"assistant","model":"m","content":[{"type":"tool_use","id":"1","name":"add","input":{"a":12345678901234567890}}],"stopReason":"toolUse"}`},
+		"roots":             {"roots/list", `{}`, `{"roots":[{"uri":"file:///home","name":"home"}]}`},
+	}
+	for _, server := range []string{"older", "modern"} {
+		_, _, e := newGateway(t, mcp.Options{}, child("up", server))
+		for _, client := range []string{"older", "modern"} {
+			c := e.wire(t, client, allCaps)
+			for name, tc := range cases {
+				t.Run(client+" client, "+server+" server, "+name, func(t *testing.T) {
+					var asked atomic.Value
+					c.answer = func(method string, params json.RawMessage) string {
+						asked.Store(method + " " + string(params))
+						return tc.answer
+					}
+					r := c.call(t.Context(), "ask", `{"asks":[{"method":"`+tc.method+`","params":`+tc.params+`}]}`)
+					if got := r.text(t); got != "["+tc.answer+"]" {
+						t.Errorf("the server got %s", got)
+					}
+					if want := tc.method + " " + tc.params; asked.Load() != want {
+						t.Errorf("the client was asked %s,\nwant %s", asked.Load(), want)
+					}
+				})
+			}
+			t.Run(client+" client, "+server+" server, all at once", func(t *testing.T) {
+				var n atomic.Int32
+				c.answer = func(method string, _ json.RawMessage) string {
+					n.Add(1)
+					return map[string]string{"elicitation/create": `{"action":"cancel"}`, "roots/list": `{"roots":[]}`}[method]
+				}
+				r := c.call(t.Context(), "ask", `{"asks":[{"method":"elicitation/create","params":{"message":"a","requestedSchema":{"type":"object","properties":{}}}},{"method":"roots/list"},{"method":"elicitation/create","params":{"message":"b","requestedSchema":{"type":"object","properties":{}}}}]}`)
+				if got := r.text(t); got != `[{"action":"cancel"},{"roots":[]},{"action":"cancel"}]` || n.Load() != 3 {
+					t.Errorf("%d questions, answers %s", n.Load(), got)
+				}
+				if client == "modern" && server == "modern" && r.rounds != 2 {
+					t.Errorf("%d rounds for one set of questions", r.rounds)
+				}
+			})
+			t.Run(client+" client, "+server+" server, a prompt", func(t *testing.T) {
+				c.answer = func(string, json.RawMessage) string { return `{"action":"accept","content":{}}` }
+				r := c.request(t.Context(), "prompts/get", "p", `"name":"p"`)
+				if !strings.Contains(string(r.Result), `{\"action\":\"accept\",\"content\":{}}`) {
+					t.Errorf("%s %+v", r.Result, r.Error)
+				}
+			})
+		}
+	}
+}
+
+// A client is asked nothing that it did not say that it can do, and its refusal is the
+// server's.
+func TestWhatTheClientCannotDo(t *testing.T) {
+	ask := func(method string) string {
+		return `{"asks":[{"method":"` + method + `","params":{"mode":"url","message":"m","url":"https://example.com","elicitationId":"e","maxTokens":1,"messages":[]}}]}`
+	}
+	t.Run("an older server", func(t *testing.T) {
+		_, _, e := newGateway(t, mcp.Options{}, child("up", "older"))
+		for _, client := range []string{"older", "modern"} {
+			for caps, methods := range map[string][]string{`{}`: {"elicitation/create", "sampling/createMessage", "roots/list"}, `{"elicitation":{"form":{}}}`: {"elicitation/create", "roots/list"}} {
+				c := e.wire(t, client, caps)
+				for _, method := range methods {
+					got := c.call(t.Context(), "ask", ask(method)).text(t)
+					if !strings.Contains(got, `"error"`) || !strings.Contains(got, "does not support") {
+						t.Errorf("%s, %s, %s: the server got %s", client, caps, method, got)
+					}
+				}
+			}
+		}
+	})
+	t.Run("a modern server", func(t *testing.T) {
+		_, _, e := newGateway(t, mcp.Options{}, child("up", "modern"))
+		for _, client := range []string{"older", "modern"} {
+			r := e.wire(t, client, `{"sampling":{}}`).call(t.Context(), "ask", ask("roots/list"))
+			if r.Error == nil || r.Error.Code != -32021 || !strings.Contains(string(r.Error.Data), `{"requiredCapabilities":{"roots":{}}}`) {
+				t.Errorf("%s: %s %+v", client, r.Result, r.Error)
+			}
+		}
+	})
+	t.Run("a refusal", func(t *testing.T) {
+		_, _, e := newGateway(t, mcp.Options{}, child("up", "older"))
+		c := e.wire(t, "older", allCaps)
+		c.answer = func(string, json.RawMessage) string { return "error:nobody is here" }
+		if got := c.call(t.Context(), "ask", ask("roots/list")).text(t); got != `[{"error":{"code":-32000,"message":"nobody is here"}}]` {
+			t.Errorf("the server got %s", got)
+		}
+	})
+}
+
+// What a server is told of its client is what the client said, and clients that want
+// nothing of a server share one session.
+func TestWhatServersAreTold(t *testing.T) {
+	told := func(c *wireClient) (caps, level string, pid int) {
+		var got struct {
+			Caps  json.RawMessage
+			Level string
+			PID   int
+		}
+		if err := json.Unmarshal([]byte(c.call(c.t.Context(), "told", "{}").text(c.t)), &got); err != nil {
+			c.t.Fatal(err)
+		}
+		var sorted any
+		_ = json.Unmarshal(got.Caps, &sorted)
+		raw, _ := json.Marshal(sorted)
+		return string(raw), got.Level, got.PID
+	}
+	for _, server := range []string{"older", "modern"} {
+		t.Run(server+" server", func(t *testing.T) {
+			g, _, e := newGateway(t, mcp.Options{}, child("up", server))
+			shared, _ := g.State(v1.Key{Name: "up"})
+			for _, era := range []string{"older", "modern"} {
+				none, forms, all := e.wire(t, era, "{}"), e.wire(t, era, `{"elicitation":{}}`), e.wire(t, era, allCaps)
+				_, _, pid := told(none)
+				if pid != shared.PID {
+					t.Errorf("%s: a client that wants nothing has a session of its own", era)
+				}
+				caps, _, own := told(forms)
+				if caps != `{"elicitation":{"form":{}}}` {
+					t.Errorf("%s: told %s", era, caps)
+				}
+				caps, _, other := told(all)
+				if caps != allCaps {
+					t.Errorf("%s: told %s", era, caps)
+				}
+				if server == "older" && (own == pid || other == own) {
+					t.Errorf("%s: sessions %d, %d and %d are shared", era, pid, own, other)
+				}
+				for range 3 {
+					if _, _, again := told(forms); again != own {
+						t.Errorf("%s: a session is opened for each call", era)
+					}
+				}
+				all.level = "warning"
+				if era == "older" {
+					all.request(t.Context(), "logging/setLevel", "", `"level":"warning"`)
+				}
+				if _, level, _ := told(all); level != "warning" {
+					t.Errorf("%s: the level is %q", era, level)
+				}
+			}
+		})
+	}
+}
+
+// Log messages reach the client of the call in the order in which the server wrote them,
+// between its reports of progress and before the answer, and no other client.
+func TestLogMessagesInWireOrder(t *testing.T) {
+	const clients, calls, n = 4, 5, 20
+	for _, server := range []string{"older", "modern"} {
+		_, _, e := newGateway(t, mcp.Options{}, child("up", server))
+		for _, era := range []string{"older", "modern"} {
+			t.Run(era+" client, "+server+" server", func(t *testing.T) {
+				var all sync.WaitGroup
+				for i := range clients {
+					c := e.wire(t, era, "{}")
+					c.level = "info"
+					if era == "older" {
+						if r := c.request(t.Context(), "logging/setLevel", "", `"level":"loud"`); r.Error == nil || r.Error.Code != -32602 {
+							t.Errorf("a level that is none: %s", r.Result)
+						}
+						c.request(t.Context(), "logging/setLevel", "", `"level":"info"`)
+					}
+					all.Go(func() {
+						for k := range calls {
+							who := fmt.Sprintf("%d-%d", i, k)
+							r := c.call(t.Context(), "log", fmt.Sprintf(`{"n":%d,"who":%q}`, n, who))
+							if len(r.notes) != 2*n {
+								t.Errorf("%d of %d notifications", len(r.notes), 2*n)
+								continue
+							}
+							for j, note := range r.notes {
+								want := fmt.Sprintf(`"data":{"n":%d,"who":%q,"big":12345678901234567890}`, j/2, who)
+								if j%2 == 1 {
+									want = fmt.Sprintf(`"progress":%d`, j/2+1)
+								}
+								if !strings.Contains(note, want) {
+									t.Errorf("notification %d is %s, want %s", j, note, want)
+								}
+							}
+						}
+					})
+				}
+				all.Wait()
+				quiet := e.wire(t, era, "{}")
+				if r := quiet.call(t.Context(), "log", `{"n":3}`); len(r.notes) != 3 { // of progress
+					t.Errorf("messages that nobody asked for: %s", r.notes)
+				}
+			})
+		}
+	}
+}
+
+// Of two clients that are asked at once, each is asked for its own call.
+func TestQuestionsDoNotCross(t *testing.T) {
+	for _, server := range []string{"older", "modern"} {
+		_, _, e := newGateway(t, mcp.Options{}, child("up", server))
+		var all sync.WaitGroup
+		for i := range 6 {
+			era := []string{"older", "modern"}[i%2]
+			c := e.wire(t, era, allCaps)
+			me := fmt.Sprintf("%s-%d", era, i)
+			c.answer = func(_ string, params json.RawMessage) string {
+				if !strings.Contains(string(params), `"message":"`+me+`"`) {
+					t.Errorf("%s was asked %s", me, params)
+				}
+				return `{"action":"accept","content":{"me":"` + me + `"}}`
+			}
+			all.Go(func() {
+				for range 5 {
+					got := c.call(t.Context(), "ask", `{"asks":[{"method":"elicitation/create","params":{"message":"`+me+`","requestedSchema":{"type":"object","properties":{}}}}]}`).text(t)
+					if got != `[{"action":"accept","content":{"me":"`+me+`"}}]` {
+						t.Errorf("%s got %s", me, got)
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+// A client that gives a call up ends it at the server, and other calls go on.
+func TestCancellationReachesTheServer(t *testing.T) {
+	for _, server := range []string{"older", "modern"} {
+		for _, era := range []string{"older", "modern"} {
+			t.Run(era+" client, "+server+" server", func(t *testing.T) {
+				_, _, e := newGateway(t, mcp.Options{}, child("up", server))
+				c := e.wire(t, era, "{}") // of the session that all share
+				ctx, giveUp := context.WithCancel(t.Context())
+				hanging := make(chan struct{})
+				go func() {
+					defer close(hanging)
+					c.call(ctx, "hang", "{}")
+				}()
+				// Its answer shows that the server has the call before it.
+				e.wire(t, era, "{}").call(t.Context(), "told", "{}").text(t)
+				if era == "older" {
+					c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+				} else {
+					giveUp()
+				}
+				if got := e.wire(t, era, "{}").call(t.Context(), "await", `{"name":"notifications/cancelled"}`).text(t); got != "came" {
+					t.Error(got)
+				}
+				giveUp()
+				<-hanging
+			})
+		}
+	}
+}
+
+func TestRootsChangedReachesTheServer(t *testing.T) {
+	_, _, e := newGateway(t, mcp.Options{}, child("up", "older"))
+	c := e.wire(t, "older", allCaps)
+	c.call(t.Context(), "told", "{}").text(t) // opens the session
+	c.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	if got := c.call(t.Context(), "await", `{"name":"notifications/roots/list_changed"}`).text(t); got != "came" {
+		t.Error(got)
+	}
+}
+
+// Subscribers of a resource, and nobody else, hear that it changed, whatever the eras.
+func TestSubscriptions(t *testing.T) {
+	for _, server := range []string{"older", "modern"} {
+		_, _, e := newGateway(t, mcp.Options{}, child("up", server))
+		uri := "test://" + server
+		for _, era := range []string{"older", "modern"} {
+			t.Run(era+" client, "+server+" server", func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				c, other := e.wire(t, era, "{}"), e.wire(t, "older", "{}")
+				other.listen(ctx)
+				if era == "older" {
+					c.listen(ctx)
+					if r := c.request(t.Context(), "resources/subscribe", uri, `"uri":"test://nowhere"`); r.Error == nil || r.Error.Code != -32002 {
+						t.Errorf("a resource that is not there: %s %+v", r.Result, r.Error)
+					}
+					for range 2 { // twice is once
+						if r := c.request(t.Context(), "resources/subscribe", uri, `"uri":"`+uri+`"`); r.Error != nil {
+							t.Fatalf("%+v", r.Error)
+						}
+					}
+				} else {
+					c.listen(ctx, uri)
+					c.await("acknowledged")
+				}
+				c.call(t.Context(), "touch", "{}").text(t)
+				c.await(`"notifications/resources/updated"`)
+				other.mu.Lock()
+				if len(other.notes) > 0 {
+					t.Errorf("another client heard %s", other.notes)
+				}
+				other.mu.Unlock()
+				if era == "older" {
+					if r := c.request(t.Context(), "resources/unsubscribe", uri, `"uri":"`+uri+`"`); r.Error != nil {
+						t.Fatalf("%+v", r.Error)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A server that dies while its client fills in a form fails the call; the client's next
+// call finds a new one.
+func TestServerDiesDuringAQuestion(t *testing.T) {
+	for _, era := range []string{"older", "modern"} {
+		t.Run(era, func(t *testing.T) {
+			_, _, e := newGateway(t, mcp.Options{}, child("up", "older"))
+			c := e.wire(t, era, allCaps)
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ln.Close()
+			c.answer = func(string, json.RawMessage) string {
+				if conn, err := ln.Accept(); err == nil { // the server dies with it
+					conn.Close()
+				}
+				return `{"action":"accept","content":{}}`
+			}
+			r := c.call(t.Context(), "ask", `{"die":"`+ln.Addr().String()+`","asks":[{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}]}`)
+			if got := r.failure(t); !strings.Contains(got, "session was lost") {
+				t.Errorf("got %q", got)
+			}
+			c.answer = func(string, json.RawMessage) string { return `{"action":"decline"}` }
+			if got := c.call(t.Context(), "ask", `{"asks":[{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}]}`).text(t); got != `[{"action":"decline"}]` {
+				t.Errorf("after it: %s", got)
+			}
+		})
+	}
+}
