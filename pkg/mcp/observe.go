@@ -154,7 +154,7 @@ func outcome(isCall bool, raw json.RawMessage, err error) (failure, code string)
 	var answered *v1.MCPError
 	switch {
 	case errors.As(err, &answered) && answered.Code != 0:
-		code = strconv.FormatInt(int64(answered.Code), 10)
+		code = strconv.FormatInt(answered.Code, 10)
 		return code, code
 	case err != nil:
 		return v1.NewResultError(err).Type, ""
