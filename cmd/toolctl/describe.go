@@ -125,7 +125,13 @@ func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it reg
 			if err != nil {
 				return err
 			}
-			line("Policies", cmp.Or(strings.Join(ex.Matched, ", "), "-"))
+			governs := ex.Matched
+			for _, u := range ex.Unmatched {
+				if len(u.Principals) > 0 {
+					governs = append(governs, fmt.Sprintf("%s (for %s)", u.Policy, strings.Join(u.Principals, ", ")))
+				}
+			}
+			line("Policies", cmp.Or(strings.Join(governs, ", "), "-"))
 		}
 	}
 	if m, ok := it.Object.(*v1.Prompt); ok && it.Ready {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -54,6 +53,8 @@ type Verdict struct {
 type Unmatched struct {
 	Policy string `json:"policy"`
 	Reason string `json:"reason"`
+	// Principals are those whose calls of the tool it does govern; empty when it governs none.
+	Principals []string `json:"principals,omitempty"`
 }
 
 // Explain says what [Chain.Admit] would decide on the same request, and why,
@@ -69,10 +70,12 @@ func (c *Chain) Explain(ctx context.Context, counters Counters, req Request) (Ex
 	}
 	e.Tool, e.Namespace = c.tool.Name, c.tool.Namespace
 	for _, p := range c.set.policies {
-		if reason := cmp.Or(p.mismatch(c.tool), p.stranger(req.Principal)); reason == "" {
-			e.Matched = append(e.Matched, p.name)
+		if reason := p.mismatch(c.tool); reason != "" {
+			e.Unmatched = append(e.Unmatched, Unmatched{Policy: p.name, Reason: reason})
+		} else if reason := p.stranger(req.Principal); reason != "" {
+			e.Unmatched = append(e.Unmatched, Unmatched{p.name, reason, p.match.Principals})
 		} else {
-			e.Unmatched = append(e.Unmatched, Unmatched{p.name, reason})
+			e.Matched = append(e.Matched, p.name)
 		}
 	}
 	rules := c.rules(req.Principal)
