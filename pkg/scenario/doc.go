@@ -33,13 +33,16 @@
 //
 // # Scripted models
 //
-// A turn with a scripted model plays the model's tool calls in order. They are
-// judged by assertions only: a model is told of a refused or failed call and goes
-// on.
+// A turn with a scripted model runs through the loop of package agent: its prompt is
+// rendered, its tools are offered, results go back to the model, and a run that waits
+// for approval is kept and resumed. Calls are judged by assertions: a model is told of a
+// refused or failed call and goes on. The whole run is judged by the turn's expect, and
+// what the model is shown by sees of its replies. Its calls are made one after the other,
+// unless with Options.Live.
 //
 // # PromptKit
 //
-// Scenarios of PromptKit are played as far as they touch tools: turns whose model
-// is scripted by a file of mock responses ([ReadResponses]), and the assertions
-// about tool calls and text. Each other part is named in a warning.
+// Scenarios of PromptKit are played as far as they touch tools, call by call and without
+// the loop: turns whose model is scripted by a file of mock responses ([ReadResponses]),
+// and the assertions about tool calls and text. Each other part is named in a warning.
 package scenario
