@@ -75,7 +75,7 @@ func TestOverlay(t *testing.T) {
 	})
 	t.Run("joined once", func(t *testing.T) {
 		o, c := policy.NewOverlay(prompt, v1.ToolPolicySpec{}), chain("default", "get")
-		if o.Over(c) != o.Over(c) {
+		if first := o.Over(c); o.Over(c) != first {
 			t.Error("the chain was joined twice")
 		}
 	})
