@@ -233,6 +233,14 @@ func (l *loop) take(ctx context.Context, offer *offer, reply Reply) error {
 		l.res.Text = m.Text
 	}
 	l.say(m)
+	if len(m.ToolCalls) == 0 {
+		switch reply.Stop {
+		case StopLength:
+			l.warn("the answer was cut off: the model reached its most tokens")
+		case StopFilter:
+			l.warn("the answer was stopped by the provider's filter")
+		}
+	}
 	switch {
 	case len(m.ToolCalls) == 0 && len(l.spec.Output) > 0:
 		return l.answer(offer, m.Text, reply.Stop)

@@ -62,21 +62,16 @@ func (l *loop) callPrompt(ctx context.Context, c *Call) {
 	how := c.Result.Repair
 	began := l.opts.Now()
 	child := c.child // a run that waited
-	var err error
-	if child == nil {
-		child, err = l.child(ctx, c)
-	}
 	var res Result
-	switch {
-	case err != nil:
-	case c.child != nil:
+	var err error
+	if child != nil {
 		res, err = child.end(child.goOn(ctx))
-	default:
-		res, err = child.first(ctx, c)
+	} else if child, err = l.under(c.to.sub); err == nil {
+		res, err = child.first(ctx, l, c)
 	}
 	h := c.to.item.Object.Head()
 	c.Result = v1.Result{Tool: h.Metadata.Name, Namespace: h.Namespace(), Status: v1.StatusComplete, Repair: how, Attempts: 1, DurationMS: milliseconds(l.opts.Now().Sub(began))}
-	if child != nil {
+	if len(res.Hops) > 0 {
 		c.Run = &res
 	}
 	switch {
@@ -92,17 +87,6 @@ func (l *loop) callPrompt(ctx context.Context, c *Call) {
 	default:
 		c.Result.Content = mend.Encode(res.Text)
 	}
-}
-
-// child is the run of a prompt that this one calls.
-func (l *loop) child(ctx context.Context, c *Call) (*loop, error) {
-	if l.depth >= l.opts.MaxDepth {
-		return nil, &callError{typeDepth, fmt.Sprintf("not called: prompts may call prompts %s deep, and this would be one more", count(l.opts.MaxDepth, "level"))}
-	}
-	if _, err := l.reg.AdmitPrompt(l.governed(ctx), l.call(c)); err != nil {
-		return nil, err
-	}
-	return l.under(c.to.sub)
 }
 
 // under makes the loop of a prompt that this one calls.
@@ -121,8 +105,16 @@ func (l *loop) under(p *prompt.Prompt) (*loop, error) {
 	return child, nil
 }
 
-func (l *loop) first(ctx context.Context, c *Call) (Result, error) {
+// first runs the prompt that a call of caller asks for. As with tools, arguments are
+// checked before the policies are asked, so that a faulty call uses nothing up.
+func (l *loop) first(ctx context.Context, caller *loop, c *Call) (Result, error) {
+	if l.depth > l.opts.MaxDepth {
+		return l.end(&callError{typeDepth, fmt.Sprintf("not called: prompts may call prompts %s deep, and this would be one more", count(l.opts.MaxDepth, "level"))})
+	}
 	messages, err := l.prompt.Render(ctx, variables(l.prompt, c.raw))
+	if err == nil {
+		_, err = l.reg.AdmitPrompt(caller.governed(ctx), caller.call(c))
+	}
 	if err != nil {
 		return l.end(err)
 	}
