@@ -50,7 +50,8 @@ var eras = []struct{ name, version, path string }{
 //	proxy-p50x, serve-p50x   median time of a call as a multiple of the direct one
 //	serve-p99-us   time that 99 of 100 calls through serve take at most
 //	serve-cpu-us   processor time of toolctl for a call
-//	serve-rss-MB   its memory at the end, and serve-peak-MB the most it ever had
+//	serve-rss-MB   its memory at the end, serve-anon-MB without the pages of the program's
+//	               file, and serve-peak-MB the most it ever had
 func BenchmarkHop(b *testing.B) {
 	bin := buildToolctl(b)
 	upstream := launch(b, again(b, "echo-upstream"))
@@ -103,6 +104,7 @@ func BenchmarkHop(b *testing.B) {
 					b.ReportMetric(float64(served[len(served)*99/100])/1e3, "serve-p99-us")
 					b.ReportMetric(float64(cpu)/float64(len(served))/1e3, "serve-cpu-us")
 					b.ReportMetric(serve.memory(b, "VmRSS"), "serve-rss-MB")
+					b.ReportMetric(serve.memory(b, "RssAnon"), "serve-anon-MB")
 					b.ReportMetric(serve.memory(b, "VmHWM"), "serve-peak-MB")
 				})
 			}

@@ -77,7 +77,7 @@ type eventBuffers struct {
 }
 
 // largeBuffer is what a stream does not leave to the next.
-const largeBuffer = 64 << 10
+const largeBuffer = 256 << 10
 
 var buffers = sync.Pool{New: func() any { return &eventBuffers{in: bufio.NewReaderSize(nil, 4<<10)} }}
 

@@ -315,12 +315,18 @@ func (c *plainCall) answer(member string, value any) []byte {
 	b.WriteString(`{"jsonrpc":"2.0","id":`)
 	b.Write(c.id)
 	b.WriteString(`,"` + member + `":`)
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
+	var err error
+	if res, ok := value.(*result); ok {
+		err = writeResult(&b, res)
+	} else {
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		err = enc.Encode(value)
+		b.Truncate(b.Len() - 1) // the line's end
+	}
+	if err != nil {
 		return c.failure(jsonrpc.CodeInternalError, "internal error: the answer cannot be written")
 	}
-	b.Truncate(b.Len() - 1) // the line's end
 	b.WriteByte('}')
 	return b.Bytes()
 }

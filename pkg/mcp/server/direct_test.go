@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
@@ -129,6 +131,27 @@ func TestDirect(t *testing.T) {
 				}
 			}
 		})
+	}
+	// Both ways say the same.
+	for name, res := range map[string]v1.Result{
+		"parts": {Status: v1.StatusComplete, Content: json.RawMessage(` {"n": [1, 2]} `), Structured: true, Meta: json.RawMessage(`{"k":"v"}`), Parts: []v1.Part{
+			{Type: v1.PartText, Text: "a \"<b>\"\n\u2028"}, {Type: v1.PartText, Text: "c", Annotations: json.RawMessage(`{"priority":1}`)},
+			{Type: v1.PartImage, Data: "aGk=", MIMEType: "image/png"}, {Type: v1.PartResource, Resource: &v1.ResourceContents{URI: "u:x", Text: "t"}}}},
+		"nothing": {Status: v1.StatusComplete},
+		"failed":  {Status: v1.StatusFailed, Parts: []v1.Part{{Type: v1.PartText, Text: "no"}}},
+	} {
+		c.do = func(context.Context, v1.Call) (v1.Result, error) { return res, nil }
+		var answers [2]any
+		for i, client := range []*raw{old, asking} {
+			_, _, text := client.post(call(`"name":"do"`))
+			text = text[strings.Index(text, "{"):]
+			if err := json.Unmarshal([]byte(strings.TrimSpace(text)), &answers[i]); err != nil {
+				t.Fatalf("%s: %v: %s", name, err, text)
+			}
+		}
+		if diff := cmp.Diff(answers[1], answers[0]); diff != "" {
+			t.Errorf("%s: -SDK +direct\n%s", name, diff)
+		}
 	}
 	// A client that asks for log messages gets a stream from then on.
 	old.post(`{"jsonrpc":"2.0","id":9,"method":"logging/setLevel","params":{"level":"info"}}`)

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// writeResult writes a result as JSON. Results are large: what MarshalJSON returns is
+// read once more by encoding/json, and each text in it twice, which is most of what a
+// call with a large result costs here.
+func writeResult(b *bytes.Buffer, r *result) error {
+	b.Grow(int(r.size()) + 512)
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	put := func(v any) error {
+		err := enc.Encode(v)
+		b.Truncate(max(0, b.Len()-1)) // the line's end
+		return err
+	}
+	b.WriteString(`{"content":[`)
+	for i := range r.Content {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		c := &r.Content[i]
+		if c.Type != v1.PartText || c.Icons != nil || c.Annotations != nil || c.Meta != nil {
+			if err := put(c); err != nil {
+				return err
+			}
+			continue
+		}
+		b.WriteString(`{"type":"text","text":`)
+		if err := put(c.Text); err != nil {
+			return err
+		}
+		b.WriteByte('}')
+	}
+	b.WriteByte(']')
+	if len(r.Structured) > 0 {
+		if !json.Valid(r.Structured) {
+			return errors.New("structuredContent is no JSON")
+		}
+		b.WriteString(`,"structuredContent":`)
+		b.Write(r.Structured)
+	}
+	if r.IsError {
+		b.WriteString(`,"isError":true`)
+	}
+	if len(r.Meta) > 0 {
+		b.WriteString(`,"_meta":`)
+		if err := put(r.Meta); err != nil {
+			return err
+		}
+	}
+	if r.Type != "" {
+		b.WriteString(`,"resultType":`)
+		if err := put(r.Type); err != nil {
+			return err
+		}
+	}
+	b.WriteByte('}')
+	return nil
+}
