@@ -153,7 +153,7 @@ func (a *app) printApprovals(format string, views []approvalView) error {
 		if v.State == v1.ApprovalUsed {
 			expires = ""
 		}
-		t.row(v.ID, v.State, tool, v.Principal, expires, shorten(string(cmp.Or(string(v.EditedArgs), string(v.Args))), 80))
+		t.row(v.ID, v.State, tool, v.Principal, expires, shorten(cmp.Or(string(v.EditedArgs), string(v.Args)), 80))
 	}
 	return t.Flush()
 }
