@@ -125,7 +125,7 @@ func TestMisuse(t *testing.T) {
 	for name, f := range map[string]func(){
 		"no name":      func() { s.AddTool(mcptest.Tool{}, mcptest.Text("")) },
 		"unknown tool": func() { s.SetResponse("x", mcptest.Text("")) },
-		"wrong schema": func() { s.AddTool(mcptest.Tool{Name: "x", InputSchema: `{"type":"array"}`}, mcptest.Text("")) },
+		"wrong schema": func() { s.AddTool(mcptest.Tool{Name: "y", InputSchema: `{"type":"array"}`}, mcptest.Text("")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
