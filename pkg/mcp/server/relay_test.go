@@ -260,8 +260,7 @@ func TestCancellationReachesTheServer(t *testing.T) {
 					defer close(hanging)
 					c.call(ctx, "hang", "{}")
 				}()
-				// Its answer shows that the server has the call before it.
-				e.wire(t, era, "{}").call(t.Context(), "told", "{}").text(t)
+				e.wire(t, era, "{}").call(t.Context(), "await", `{"name":"hang"}`).text(t)
 				if era == "older" {
 					c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 				} else {
@@ -356,5 +355,28 @@ func TestServerDiesDuringAQuestion(t *testing.T) {
 				t.Errorf("after it: %s", got)
 			}
 		})
+	}
+}
+
+// Two servers with tools of the same names are both reached, each by a name of its own,
+// and each asks for itself.
+func TestServersWithTheSameNames(t *testing.T) {
+	second := child("second", "modern")
+	second.Metadata.Namespace = "other"
+	_, _, e := newGateway(t, mcp.Options{}, child("first", "older"), second)
+	c := e.wire(t, "modern", allCaps)
+	c.answer = func(string, json.RawMessage) string { return `{"roots":[]}` }
+	var list struct{ Tools []struct{ Name string } }
+	r := c.request(t.Context(), "tools/list", "", `"cursor":""`)
+	if err := json.Unmarshal(r.Result, &list); err != nil || len(list.Tools) != 14 {
+		t.Fatalf("%s %+v", r.Result, r.Error)
+	}
+	for _, name := range []string{"default__ask", "other__ask"} {
+		if got := c.call(t.Context(), name, `{"asks":[{"method":"roots/list"}]}`).text(t); got != `[{"roots":[]}]` {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if r := c.call(t.Context(), "ask", "{}"); r.Error == nil || r.Error.Code != -32602 {
+		t.Errorf("a name of two tools: %s", r.Result)
 	}
 }

@@ -292,6 +292,7 @@ func (w *wireServer) call(m wireMessage) {
 		raw, _ := json.Marshal(map[string]any{"caps": caps, "level": level, "pid": os.Getpid()})
 		w.text(m.ID, string(raw))
 	case "hang":
+		w.note("hang")
 		w.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"hanging"}}`)
 	case "await":
 		w.mu.Lock()
