@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
 )
@@ -179,7 +181,9 @@ func (u *upstream) begin(ctx context.Context, sl *slot) {
 	o := &opening{done: make(chan struct{})}
 	sl.opening = o
 	u.openings++
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	// Of what the first of them carries only the span goes along: the SDK reads the version of
+	// MCP from a context, and that of a client who asks is not that of the server.
+	ctx, cancel := context.WithCancel(trace.ContextWithSpan(context.Background(), trace.SpanFromContext(ctx)))
 	u.running.Go(func() {
 		defer close(o.done)
 		defer cancel()
