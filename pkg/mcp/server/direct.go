@@ -179,8 +179,8 @@ func (d *direct) serve(w http.ResponseWriter, r *http.Request, body []byte) bool
 		if !errors.As(err, &failed) {
 			failed = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 		}
-		if c.params.Meta[metaVersionKey] != nil && failed.Code == jsonrpc.CodeInvalidParams {
-			status = http.StatusBadRequest // MCP specification 2026-07-28, basic/transports
+		if c.params.Meta[metaVersionKey] != nil {
+			status = statusOf(failed.Code)
 		}
 		writeAnswer(w, status, c.answer("error", failed))
 		return true
@@ -198,6 +198,18 @@ func (d *direct) serve(w http.ResponseWriter, r *http.Request, body []byte) bool
 	}
 	writeAnswer(w, status, c.answer("result", res))
 	return true
+}
+
+// statusOf is the status of a response with an error (MCP specification 2026-07-28,
+// basic/transports).
+func statusOf(code int64) int {
+	switch code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeInvalidParams, sdk.CodeUnsupportedProtocolVersion, sdk.CodeMissingRequiredClientCapabilities:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
 }
 
 // begin enters a call of a session, when the session is one whose calls may be direct.

@@ -76,6 +76,9 @@ const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-
 func TestDirect(t *testing.T) {
 	c := catalogOf(offer("", "do"))
 	c.do = func(_ context.Context, call v1.Call) (v1.Result, error) {
+		if strings.Contains(string(call.Args), "ask") {
+			return v1.Result{}, &v1.MCPError{Server: "s", Code: -32021, Message: "needs sampling"}
+		}
 		if strings.Contains(string(call.Args), "bad") {
 			return v1.Result{}, &v1.PolicyError{Tool: "do", Policy: "p", Rule: "r", Message: "no"}
 		}
@@ -116,6 +119,7 @@ func TestDirect(t *testing.T) {
 		{"no stream accepted", old, call(`"name":"do"`), []string{"Accept", "application/json"}, 406, "text/plain; charset=utf-8", []string{"Accept header must name"}},
 		{"modern", modern, call(`"name":"do",` + meta), named, 200, plain, []string{`"resultType":"complete"`, `"io.modelcontextprotocol/serverInfo":{"name":"us","version":"3"}`}},
 		{"modern, an unknown tool", modern, call(`"name":"other",` + meta), []string{"Mcp-Method", "tools/call", "Mcp-Name", "other"}, 400, plain, []string{"-32602"}},
+		{"modern, what the client cannot do", modern, call(`"name":"do","arguments":{"ask":1},` + meta), named, 400, plain, []string{"-32021"}},
 		{"modern, another name in the header", modern, call(`"name":"do",` + meta), []string{"Mcp-Method", "tools/call", "Mcp-Name", "other"}, 400, plain, []string{"Mcp-Name"}},
 		{"modern, no meta", modern, call(`"name":"do"`), named, 400, plain, []string{`"error"`}},
 		{"modern, a client that can be asked", modern, call(`"name":"do",` + fmt.Sprintf(modernMeta, `{"elicitation":{}}`)), named, 200, stream, []string{`"result"`}},
