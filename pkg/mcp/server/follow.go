@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -152,6 +154,9 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 	if !ok {
 		return noResource(uri, req.ProtocolVersion())
 	}
+	if server.Kind != v1.KindMCPServer { // a file that a manifest declares
+		return s.noUpdates(uri, req.ProtocolVersion())
+	}
 	f := s.follow(req.Session)
 	if f == nil {
 		return &jsonrpc.Error{Code: codeUnavailable, Message: errStopping.Error()}
@@ -167,6 +172,10 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 		return &jsonrpc.Error{Code: codeUnavailable, Message: "too many subscriptions in one session"}
 	}
 	if err := s.relay.Subscribe(ctx, server, uri); err != nil {
+		var upstream *v1.MCPError
+		if errors.As(err, &upstream) && upstream.Code == jsonrpc.CodeMethodNotFound {
+			return s.noUpdates(uri, req.ProtocolVersion())
+		}
 		return relayed(err)
 	}
 	f.mu.Lock()
@@ -180,6 +189,16 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 		s.unwatch(server, uri)
 	}
 	return nil
+}
+
+// noUpdates answers a subscription to a resource whose changes nobody tells. One address
+// of many must not end a client's stream of everything else.
+func (s *Server) noUpdates(uri, version string) error {
+	if isModern(version) {
+		s.opts.Logger.Debug("a resource is subscribed to whose changes are not told", slog.String("uri", clip(uri)))
+		return nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("resource %q: its changes are not told", clip(uri))}
 }
 
 // unsubscribe takes a subscription back.
