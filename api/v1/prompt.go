@@ -55,6 +55,9 @@ type PromptSpec struct {
 	Output json.RawMessage `json:"output,omitempty"`
 	// Tools names the tools the model may call: exact names or patterns with a trailing "*". Example: ["get-*"].
 	Tools []string `json:"tools,omitempty"`
+	// ResultForm is how the model is shown results that are JSON: json as it is, or labeled, a line
+	// for each value with its path before it. Default: json.
+	ResultForm string `json:"result_form,omitempty" check:"oneof=json|labeled"`
 	// Thinking asks the model to think before it answers. Default: false.
 	Thinking bool `json:"thinking,omitempty"`
 	// ThinkingBudget is the most tokens for thinking. Default: the provider's. Example: 2048.

@@ -83,7 +83,9 @@ func (a *app) closing(c io.Closer) {
 
 // workspaceOptions say how a workspace is opened.
 type workspaceOptions struct {
-	executors executors.Options
+	// attachments hold what calls name by reference; nil for none.
+	attachments *registry.Attachments
+	executors   executors.Options
 }
 
 // open makes the workspace of the files given with -f, else of the store.
@@ -113,7 +115,7 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 	t := a.watched(ctx)
 	w.mcp = a.newUpstream(objects, o.executors.AllowPrivateNetwork)
 	o.executors.Env, o.executors.Logger, o.executors.Upstream, o.executors.Propagate = a.env, a.logger(), w.mcp, telemetry.Header
-	opts := registry.Options{Executors: a.allExecutors(o.executors), Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider()}
+	opts := registry.Options{Attachments: o.attachments, Executors: a.allExecutors(o.executors), Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider()}
 	if w.store != nil {
 		opts.Counters, opts.Audit, opts.Approvals = w.store, w.store, w.store
 	}

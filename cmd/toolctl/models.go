@@ -55,6 +55,9 @@ func providerNames() []string { return slices.Sorted(maps.Keys(modelProviders())
 // newModel makes the model of a provider.
 func newModel(provider string, o modelOptions) (agent.Model, error) {
 	all := modelProviders()
+	if provider == "gemini" { // as prompts of PromptKit have it
+		provider = google.Name
+	}
 	if make := all[provider]; make != nil {
 		return make(o)
 	}

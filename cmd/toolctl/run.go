@@ -14,6 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/prompt"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 type runOptions struct {
@@ -130,7 +131,8 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err := o.stdinOnce(o.args, o.argsFile); err != nil {
 		return err
 	}
-	w, err := o.open(ctx, workspaceOptions{executors: executors.Options{AllowPrivateNetwork: o.allowPrivate}})
+	attachments := registry.NewAttachments(0)
+	w, err := o.open(ctx, workspaceOptions{attachments: attachments, executors: executors.Options{AllowPrivateNetwork: o.allowPrivate}})
 	if err != nil {
 		return err
 	}
@@ -139,7 +141,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	states := o.states(w)
 	opts := agent.Options{
 		ModelFor: o.modelFor(states), MaxHops: o.maxHops, Parallel: o.parallel, Session: o.session, Principal: o.principal,
-		NoCache: o.noCache, ReturnToolRequests: o.requests, Stream: o.stream,
+		Attachments: attachments, NoCache: o.noCache, ReturnToolRequests: o.requests, Stream: o.stream,
 	}
 	if states != nil {
 		opts.States = states

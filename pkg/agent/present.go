@@ -40,7 +40,7 @@ func (l *loop) present(c *Call) Message {
 	} else if m.IsError {
 		own = "the tool reports failure"
 	}
-	body, parts := contents(&c.Result)
+	body, parts := l.contents(&c.Result)
 	if body != "" || foreign == "" && own == "" {
 		if foreign != "" {
 			foreign += "\n"
@@ -61,6 +61,7 @@ func (l *loop) present(c *Call) Message {
 			note = strings.TrimPrefix(note+fmt.Sprintf("\n[%d parts of %d bytes are left out: at most %d bytes are shown]", len(parts), size, maxPartBytes), "\n")
 		}
 	}
+	note = strings.TrimPrefix(note+l.hold(parts), "\n")
 	m.Text = own
 	if own == "" || foreign != "" {
 		m.Text = join(own, delimit(c.Name, foreign), note)
@@ -143,7 +144,7 @@ func explain(e *v1.ResultError) string {
 }
 
 // contents is what a result says as text, and the parts beside it that are not text.
-func contents(res *v1.Result) (string, []v1.Part) {
+func (l *loop) contents(res *v1.Result) (string, []v1.Part) {
 	var parts []v1.Part
 	var texts []string
 	for i := range res.Parts {
@@ -159,10 +160,35 @@ func contents(res *v1.Result) (string, []v1.Part) {
 			parts = append(parts, *p)
 		}
 	}
-	if len(res.Content) > 0 {
+	switch {
+	case len(res.Content) > 0 && l.spec.ResultForm == FormLabeled:
+		return labeled(res.Content), parts
+	case len(res.Content) > 0:
 		return string(res.Content), parts
 	}
 	return strings.Join(texts, "\n"), parts
+}
+
+// hold keeps parts for later calls and says by which references. Only the MIME type of
+// what is said comes from the tool.
+func (l *loop) hold(parts []v1.Part) string {
+	if l.opts.Attachments == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		ref, err := l.opts.Attachments.Put(l.opts.Session, p)
+		if err != nil {
+			l.warn("a part of a result is not held for later calls: %v", err)
+			continue
+		}
+		mime := p.MIMEType
+		if mime == "" && p.Resource != nil {
+			mime = p.Resource.MIMEType
+		}
+		fmt.Fprintf(&b, "\n[%s is this result's %s %s: in an argument, that reference stands for its content]", ref, p.Type, wordOnly(mime))
+	}
+	return b.String()
 }
 
 func sizeOf(parts []v1.Part) int {

@@ -52,6 +52,10 @@ type Options struct {
 	// Session, Turn and Principal are those of every call; see [v1.Call]. Default: a
 	// session of the run's own, and the run as one turn of it.
 	Session, Turn, Principal string
+	// Attachments hold the images and other parts of results, so that the model can hand
+	// them to other tools by reference; they are those of the registry's options. Default:
+	// they are not held.
+	Attachments *registry.Attachments
 	// Memo remembers results of tools with a cache; runs may share one. Default: one of
 	// the run's own.
 	Memo *Memo

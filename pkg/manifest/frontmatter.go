@@ -12,7 +12,7 @@ import (
 
 // frontMatterKey begins a field of the front matter of agents' files. Only names that
 // are known count: a description that goes over many lines has words with colons too.
-var frontMatterKey = regexp.MustCompile(`^(name|title|description|template|template_syntax|system_prompt|model|provider|parameters|input|output|format|tools|thinking|thinking_budget|policy|arguments|color|allowed-tools|disallowed-tools|argument-hint|version|author|tags)[ \t]*:(?:[ \t]|$)`)
+var frontMatterKey = regexp.MustCompile(`^(name|title|description|template|template_syntax|system_prompt|model|provider|parameters|input|output|format|result_form|tools|thinking|thinking_budget|policy|arguments|color|allowed-tools|disallowed-tools|argument-hint|version|author|tags)[ \t]*:(?:[ \t]|$)`)
 
 // frontMatterText names the fields whose value is a text, so that it can be taken as it
 // is written when it is not YAML, and whether we use it; what is ignored needs no quotes.
