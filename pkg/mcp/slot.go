@@ -94,22 +94,22 @@ func (u *upstream) lease(r *rider) (*slot, error) {
 	k := ownerKey{key: r.peer.Key, modern: r.peer.Modern, can: r.peer.Can}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	var sl *slot
-	for _, have := range u.peers[k] {
-		if !k.modern || have.leases == 0 {
-			sl = have
-			break
+	sl := u.slotFor(k)
+	for ; sl == nil; sl = u.slotFor(k) { // each is in use: the next that is given back will do
+		free := u.free
+		u.mu.Unlock()
+		select {
+		case <-free:
+		case <-u.closing:
+		case <-r.ctx.Done():
 		}
-	}
-	if sl == nil {
-		if err := u.makeRoom(); err != nil {
-			return nil, err
+		u.mu.Lock()
+		switch {
+		case r.ctx.Err() != nil:
+			return nil, u.unavailable("all %d sessions that clients may have with it are in use: call again later", u.owner.opts.MaxPeerSessions)
+		case u.closed:
+			return nil, u.unavailable("the server is no longer in use")
 		}
-		sl = &slot{key: k}
-		if !k.modern { // a server of both eras does for an older client what it did before
-			sl.version = legacyVersion
-		}
-		u.peers[k] = append(u.peers[k], sl)
 	}
 	sl.leases++
 	if sl.idle != nil {
@@ -122,6 +122,25 @@ func (u *upstream) lease(r *rider) (*slot, error) {
 	return sl, nil
 }
 
+// slotFor returns a slot for a client, a new one when it has none that it may use; nil
+// when there may be no more now. It is called under mu.
+func (u *upstream) slotFor(k ownerKey) *slot {
+	for _, have := range u.peers[k] {
+		if !k.modern || have.leases == 0 {
+			return have
+		}
+	}
+	if !u.makeRoom() {
+		return nil
+	}
+	sl := &slot{key: k}
+	if !k.modern { // a server of both eras does for an older client what it did before
+		sl.version = legacyVersion
+	}
+	u.peers[k] = append(u.peers[k], sl)
+	return sl
+}
+
 // unlease gives a slot back.
 func (u *upstream) unlease(sl *slot, r *rider) {
 	sl.mu.Lock()
@@ -131,6 +150,9 @@ func (u *upstream) unlease(sl *slot, r *rider) {
 	defer u.mu.Unlock()
 	sl.leases--
 	sl.used = u.owner.opts.Now()
+	if sl.leases == 0 {
+		u.freed()
+	}
 	switch {
 	case sl.leases > 0 || sl.gone:
 	case sl.current == nil && sl.opening == nil && sl.lastErr == nil:
@@ -147,8 +169,8 @@ func (u *upstream) unlease(sl *slot, r *rider) {
 }
 
 // makeRoom ends the session that was not used for the longest time when a client
-// needs one more than there may be. It is called under mu.
-func (u *upstream) makeRoom() error {
+// needs one more than there may be; false when all are in use. It is called under mu.
+func (u *upstream) makeRoom() bool {
 	n := 0
 	var oldest *slot
 	for _, all := range u.peers {
@@ -159,19 +181,26 @@ func (u *upstream) makeRoom() error {
 			}
 		}
 	}
-	switch most := u.owner.opts.MaxPeerSessions; {
-	case n < most:
+	switch {
+	case n < u.owner.opts.MaxPeerSessions:
 	case oldest == nil:
-		return u.unavailable("all %d sessions that clients may have with it are in use: call again later", most)
+		return false
 	default:
 		u.vacate(oldest)
 	}
-	return nil
+	return true
+}
+
+// freed tells who waits for a slot that one may be had. It is called under mu.
+func (u *upstream) freed() {
+	close(u.free)
+	u.free = make(chan struct{})
 }
 
 // vacate takes a slot out of use and ends its session. It is called under mu.
 func (u *upstream) vacate(sl *slot) {
 	sl.gone = true
+	u.freed()
 	if sl.idle != nil {
 		sl.idle.Stop()
 	}

@@ -54,7 +54,8 @@ type Options struct {
 	// MaxMessageBytes is the largest message that a server may send. Default: 64 MiB.
 	MaxMessageBytes int
 	// MaxPeerSessions is the most sessions that a server has for clients, see [Peer].
-	// One more ends that which was not used for the longest time. Default: 64.
+	// One more ends that which was not used for the longest time; when all are in use, a
+	// call waits for one. Default: 64.
 	MaxPeerSessions int
 	// OnUpdate is called when a server says that a resource changed that
 	// [Upstreams.Subscribe] asked it about. Default: nobody is told.

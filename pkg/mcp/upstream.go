@@ -43,6 +43,7 @@ type upstream struct {
 	ended    bool // and no goroutine is started
 	shared   slot
 	peers    map[ownerKey][]*slot
+	free     chan struct{}     // closed when one of them may have become free
 	sessions map[*session]bool // that have not ended, those out of use included
 	openings int               // that go on
 	starts   int
@@ -58,7 +59,7 @@ type upstream struct {
 
 func newUpstream(owner *Upstreams, spec *v1.MCPServer) *upstream {
 	u := &upstream{key: spec.Key(), spec: spec, owner: owner, closing: make(chan struct{}), sessions: map[*session]bool{},
-		peers: map[ownerKey][]*slot{}, said: map[string]bool{}, watched: map[string]int{}, updated: map[string]bool{},
+		peers: map[ownerKey][]*slot{}, free: make(chan struct{}), said: map[string]bool{}, watched: map[string]int{}, updated: map[string]bool{},
 		log: owner.opts.Logger.With(slog.String("server", spec.Metadata.Name))}
 	u.key.Kind = v1.KindMCPServer
 	u.stderr.Max = 64 << 10
