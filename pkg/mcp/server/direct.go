@@ -14,6 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/pkg/mcp"
 )
 
 // direct is the short way of tools/call over HTTP. A call by a client that can get
@@ -86,7 +88,7 @@ func (d *direct) note(ss *sdk.ServerSession, extra *sdk.RequestExtra, talks bool
 			}
 		}
 		init := ss.InitializeParams()
-		p = &plainSession{session: ss, running: map[string]context.CancelFunc{}, talks: init == nil || asksAnything(init.Capabilities)}
+		p = &plainSession{session: ss, running: map[string]context.CancelFunc{}, talks: init == nil || capabilities(init.Capabilities) != mcp.Capabilities{}}
 		d.sessions[ss.ID()] = p
 	}
 	p.talks = p.talks || talks
@@ -129,11 +131,6 @@ func (d *direct) cancelled(r *http.Request, body []byte) {
 			cancel()
 		}
 	}
-}
-
-// asksAnything reports whether a server may ask the client for something.
-func asksAnything(c *sdk.ClientCapabilities) bool {
-	return c != nil && (c.Elicitation != nil || c.Sampling != nil || c.RootsV2 != nil)
 }
 
 func userOf(t *auth.TokenInfo) string {

@@ -11,6 +11,9 @@
 // 2026-07-28 send each request on its own. Over HTTP both are served at one
 // address, each by the handler that knows its era.
 //
+// tools/call of a client that can get nothing but the answer is answered as one JSON
+// document, others as a stream: see direct.
+//
 // # Prompts and resources
 //
 // A catalog that is a [Library] has those of MCP servers, which are asked by their own
