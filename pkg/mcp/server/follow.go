@@ -16,8 +16,10 @@ import (
 
 // follower is what is kept for one session of a client until it ends.
 type follower struct {
-	key string // of the client, for its servers
+	key  string        // of the client, for its servers
+	gone chan struct{} // closed when the end of the session has been seen to
 
+	tasks sync.WaitGroup // what goes on in the background
 	mu      sync.Mutex
 	ended   bool
 	level   string            // of the log messages that the client wants
@@ -47,7 +49,7 @@ func (s *Server) follow(ss *sdk.ServerSession) *follower {
 	if name == "" { // no HTTP: the process serves one client
 		name = s.run
 	}
-	f := &follower{key: "session-" + hash(name), watched: map[string]v1.Key{}}
+	f := &follower{key: "session-" + hash(name), gone: make(chan struct{}), watched: map[string]v1.Key{}}
 	if s.followers.set == nil {
 		s.followers.set = map[*sdk.ServerSession]*follower{}
 	}
@@ -61,14 +63,18 @@ func (s *Server) follow(ss *sdk.ServerSession) *follower {
 
 // unfollow ends what servers do for a session that has ended.
 func (s *Server) unfollow(ss *sdk.ServerSession, f *follower) {
-	s.followers.mu.Lock()
-	delete(s.followers.set, ss)
-	s.followers.mu.Unlock()
+	defer func() {
+		s.followers.mu.Lock()
+		delete(s.followers.set, ss)
+		s.followers.mu.Unlock()
+		close(f.gone)
+	}()
 	f.mu.Lock()
 	f.ended = true
 	watched := f.watched
 	f.watched = nil
 	f.mu.Unlock()
+	f.tasks.Wait()
 	if s.relay == nil {
 		return
 	}
@@ -85,6 +91,16 @@ func (s *Server) waitFollowers() {
 	s.followers.closing = true
 	s.followers.mu.Unlock()
 	s.followers.running.Wait()
+}
+
+// waitFollower returns when the end of a session has been seen to, which must be closed.
+func (s *Server) waitFollower(ss *sdk.ServerSession) {
+	s.followers.mu.Lock()
+	f := s.followers.set[ss]
+	s.followers.mu.Unlock()
+	if f != nil {
+		<-f.gone
+	}
 }
 
 func (f *follower) logLevel() string {
@@ -128,10 +144,10 @@ func (s *Server) rootsChanged(_ context.Context, req *sdk.RootsListChangedReques
 	if f == nil || s.relay == nil {
 		return
 	}
-	s.followers.mu.Lock()
-	defer s.followers.mu.Unlock()
-	if !s.followers.closing { // the client's next message does not wait for its servers
-		s.followers.running.Go(func() { s.relay.RootsChanged(f.key) })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.ended { // the client's next message does not wait for its servers
+		f.tasks.Go(func() { s.relay.RootsChanged(f.key) })
 	}
 }
 

@@ -36,7 +36,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		_ = session.Close() // waits for the answers to be written
 		err = <-ended
 	}
-	s.waitFollowers()
+	s.waitFollower(session)
 	if isGone(err) || ctx.Err() != nil {
 		err = nil
 	}

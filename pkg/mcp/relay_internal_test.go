@@ -1,0 +1,148 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestStopwatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, w, cancel := withStopwatch(t.Context(), time.Second)
+		defer cancel()
+		time.Sleep(700 * time.Millisecond)
+		first, second := w.pause(), w.pause()
+		time.Sleep(time.Hour)
+		first()
+		first() // counts once
+		time.Sleep(time.Hour)
+		if ctx.Err() != nil {
+			t.Fatal("the time ran while it was stopped")
+		}
+		second()
+		began := time.Now()
+		<-ctx.Done()
+		if took := time.Since(began); took != 300*time.Millisecond || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			t.Errorf("ended after %s with %v", took, context.Cause(ctx))
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, w, cancel := withStopwatch(t.Context(), time.Second)
+		resume := w.pause()
+		cancel()
+		resume() // starts no timer any more
+		time.Sleep(time.Hour)
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			t.Error("the time ran after the end")
+		}
+	})
+}
+
+func TestOutbox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &outbox{log: slog.New(slog.DiscardHandler)}
+		var mu sync.Mutex
+		var got []int
+		hold := make(chan struct{})
+		o.put(func() { <-hold; panic("contained") })
+		for i := range maxOutbox + 10 {
+			o.put(func() { mu.Lock(); got = append(got, i); mu.Unlock() })
+		}
+		synctest.Wait()
+		close(hold)
+		o.flush()
+		mu.Lock()
+		if len(got) < maxOutbox-1 || len(got) > maxOutbox || !slices.IsSorted(got) {
+			t.Errorf("%d messages, in order: %t", len(got), slices.IsSorted(got))
+		}
+		mu.Unlock()
+		o.close()
+		if o.put(func() { t.Error("after the end") }) {
+			t.Error("a message was taken after the end")
+		}
+		o.flush()
+	})
+}
+
+// Fields that are added to an object are there, with what was there before.
+func TestAddFields(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		object := rapid.MapOf(rapid.StringMatching(`[a-m]{0,3}`), rapid.Int()).Draw(t, "object")
+		fields := rapid.MapOf(rapid.StringMatching(`[n-z]{1,3}`), rapid.String()).Draw(t, "fields")
+		a, _ := json.Marshal(object)
+		b, _ := json.Marshal(fields)
+		out, err := addFields(append([]byte(" "), append(a, ' ')...), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all map[string]any
+		if err := json.Unmarshal(out, &all); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		if len(all) != len(object)+len(fields) {
+			t.Fatalf("%s and %s became %s", a, b, out)
+		}
+	})
+	for _, bad := range []string{``, `[]`, `"x"`, `{`} {
+		if out, err := addFields(json.RawMessage(bad), json.RawMessage(`{"a":1}`)); err == nil {
+			t.Errorf("%q became %s", bad, out)
+		}
+	}
+}
+
+func TestAsksForInput(t *testing.T) {
+	state := "s"
+	cases := map[string]struct {
+		result string
+		want   *inputRequired
+	}{
+		"final":            {`{"content":[{"type":"text","text":"\"input_required\""}]}`, nil},
+		"quoted in a text": {`{"content":[{"type":"text","text":"x"}],"resultType":"complete","note":"input_required"}`, nil},
+		"broken":           {`{"resultType":"input_required","inputRequests":[]}`, nil},
+		"busy":             {`{"resultType":"input_required","requestState":"s"}`, &inputRequired{State: &state}},
+		"asks":             {`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}`, &inputRequired{Requests: map[string]InputRequest{"a": {Method: "roots/list"}}}},
+	}
+	for name, tc := range cases {
+		got := asksForInput(json.RawMessage(tc.result))
+		if (got == nil) != (tc.want == nil) {
+			t.Errorf("%s: got %+v", name, got)
+			continue
+		}
+		if got != nil && (len(got.Requests) != len(tc.want.Requests) || (got.State == nil) != (tc.want.State == nil)) {
+			t.Errorf("%s: got %+v, want %+v", name, got, tc.want)
+		}
+	}
+}
+
+func TestAllow(t *testing.T) {
+	cases := []struct {
+		can    Capabilities
+		method string
+		params string
+		want   bool
+	}{
+		{Capabilities{Form: true}, methodElicit, `{}`, true},
+		{Capabilities{Form: true}, methodElicit, `{"mode":"form"}`, true},
+		{Capabilities{Form: true}, methodElicit, `{"mode":"url"}`, false},
+		{Capabilities{URL: true}, methodElicit, `{"mode":"url"}`, true},
+		{Capabilities{URL: true}, methodElicit, `{"mode":7}`, false},
+		{Capabilities{URL: true}, methodElicit, ``, false},
+		{Capabilities{Sampling: true}, methodSample, `{}`, true},
+		{Capabilities{Roots: true}, methodSample, `{}`, false},
+		{Capabilities{Roots: true}, methodRoots, ``, true},
+		{Capabilities{Form: true, URL: true, Sampling: true, Roots: true}, "tools/call", `{}`, false},
+	}
+	for _, tc := range cases {
+		if got := tc.can.allow(InputRequest{Method: tc.method, Params: json.RawMessage(tc.params)}); got != tc.want {
+			t.Errorf("%+v, %s %s: got %t", tc.can, tc.method, tc.params, got)
+		}
+	}
+}
