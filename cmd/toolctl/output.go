@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/inspect"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
@@ -74,8 +75,12 @@ func (a *app) paint(code, text string) string {
 	if v, ok := a.env("NO_COLOR"); ok && v != "" || !isTerminal(a.out) {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return paintOf(code) + text + paintEnd
 }
+
+func paintOf(code string) string { return "\x1b[" + code + "m" }
+
+const paintEnd = "\x1b[0m"
 
 const green, red, yellow = "32", "31", "33"
 
@@ -138,19 +143,37 @@ func (t *table) row(cells ...string) {
 	fmt.Fprintln(t, strings.Join(cells, "\t"))
 }
 
-// oneLine makes foreign text safe to print in a cell: no line breaks, no control characters.
+// oneLine makes foreign text safe to print in a cell: no line breaks, no control
+// characters but our own paint around it.
 func oneLine(s string) string {
+	for _, code := range []string{green, red, yellow} {
+		if text, ok := strings.CutPrefix(s, paintOf(code)); ok && strings.HasSuffix(text, paintEnd) {
+			return paintOf(code) + plainLine(strings.TrimSuffix(text, paintEnd)) + paintEnd
+		}
+	}
+	return plainLine(s)
+}
+
+func plainLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
-		case r == '\x1b' && strings.HasPrefix(s, "\x1b["): // our own paint
-			return r
 		case r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
 			return -1
 		}
 		return r
 	}, s)
+}
+
+// screenText makes foreign text of many lines safe for a person's terminal, where control
+// characters would move the cursor or worse. On a pipe it stays as it is.
+func screenText(w io.Writer, s string) string {
+	if !isTerminal(w) {
+		return s
+	}
+	s = inspect.Show(strings.ReplaceAll(s, "\r\n", "\n"))
+	return strings.ReplaceAll(s, "\r", "⟨U+000D⟩") // would write over the line
 }
 
 // shorten cuts text to n characters.

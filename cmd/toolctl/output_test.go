@@ -48,3 +48,22 @@ func TestOutputThatIsLost(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 }
+
+func TestOneLine(t *testing.T) {
+	painted := paintOf(red) + "failed" + paintEnd
+	for _, tt := range []struct{ name, in, want string }{
+		{"plain", "Grüße", "Grüße"},
+		{"line breaks", "a\r\nb\tc", "a  b c"},
+		{"our own paint", painted, painted},
+		{"paint in the middle", "a " + painted, "a [31mfailed[0m"},
+		{"begins with an escape sequence", "\x1b[2J\x1b]0;title\a gone", "[2J]0;title gone"},
+		{"what stands in the paint", paintOf(green) + "a\x1b[2J\nb" + paintEnd, paintOf(green) + "a[2J b" + paintEnd},
+		{"turned around", "a\u202eb\u2066c", "abc"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := oneLine(tt.in); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}

@@ -158,7 +158,7 @@ func (o *renderOptions) print(format string, p *prompt.Prompt, messages prompt.M
 		if i > 0 {
 			fmt.Fprintln(o.out)
 		}
-		fmt.Fprintf(o.out, "%s: %s\n", m.Role, m.Content)
+		fmt.Fprintf(o.out, "%s: %s\n", m.Role, screenText(o.out, m.Content))
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (a *app) printPrompt(format string, res mcp.PromptResult) error {
 			_, err := fmt.Fprintln(a.out)
 			errs = append(errs, err)
 		}
-		_, err := fmt.Fprintf(a.out, "%s: %s\n", m.Role, partText(m.Content))
+		_, err := fmt.Fprintf(a.out, "%s: %s\n", m.Role, screenText(a.out, partText(m.Content)))
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

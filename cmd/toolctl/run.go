@@ -249,7 +249,7 @@ func (o *runOptions) print(format string, res *agent.Result) error {
 	case len(res.Output) > 0:
 		return o.printContent(res.Output)
 	}
-	_, err := fmt.Fprintln(o.out, strings.TrimRight(res.Text, "\n"))
+	_, err := fmt.Fprintln(o.out, screenText(o.out, strings.TrimRight(res.Text, "\n")))
 	return err
 }
 

@@ -31,7 +31,7 @@ func (o *runOptions) newRunView(format string) *runView {
 func (v *runView) event(e agent.Event) {
 	if e.Kind == agent.EventDelta {
 		if v.out != nil && e.Depth == 1 && e.Delta.Text != "" {
-			fmt.Fprint(v.out, e.Delta.Text)
+			fmt.Fprint(v.out, screenText(v.out, e.Delta.Text))
 			v.inText = !strings.HasSuffix(e.Delta.Text, "\n")
 		}
 		return
