@@ -21,7 +21,6 @@ type order struct {
 	At       time.Time         `json:"at,omitzero"`
 	Photo    []byte            `json:"photo,omitempty"`
 	Extra    json.RawMessage   `json:"extra,omitempty"`
-	hidden   int
 }
 
 type line struct {

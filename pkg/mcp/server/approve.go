@@ -45,8 +45,8 @@ func asker(p *mcp.Peer, principal string) v1.Asker {
 			return v1.Decision{}, false, context.Cause(ctx)
 		case errors.Is(err, errStopping):
 			return v1.Decision{}, false, err
-		case err != nil: // the client cannot ask after all
-			return v1.Decision{}, false, nil
+		case err != nil:
+			return v1.Decision{}, false, nil //nolint:nilerr // the client cannot ask after all: the call waits
 		}
 		var got struct {
 			Action  string `json:"action"`
@@ -56,7 +56,7 @@ func asker(p *mcp.Peer, principal string) v1.Asker {
 			} `json:"content"`
 		}
 		if json.Unmarshal(answers[name], &got) != nil {
-			return v1.Decision{}, false, nil
+			return v1.Decision{}, false, nil //nolint:nilerr // no answer that can be read is none
 		}
 		d := v1.Decision{By: principal, Reason: strings.TrimSpace(got.Content.Reason)}
 		if d.By == "" {

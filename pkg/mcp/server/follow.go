@@ -19,7 +19,7 @@ type follower struct {
 	key  string        // of the client, for its servers
 	gone chan struct{} // closed when the end of the session has been seen to
 
-	tasks sync.WaitGroup // what goes on in the background
+	tasks   sync.WaitGroup // what goes on in the background
 	mu      sync.Mutex
 	ended   bool
 	level   string            // of the log messages that the client wants
