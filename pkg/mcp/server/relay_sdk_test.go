@@ -38,7 +38,12 @@ func overHTTP(t testing.TB, stateless bool) *v1.MCPServer {
 	})
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: stateless})
 	web := httptest.NewServer(h)
-	t.Cleanup(web.Close)
+	t.Cleanup(func() {
+		web.Close()
+		for ss := range s.Sessions() { // whose end did not reach the server in time
+			ss.Close()
+		}
+	})
 	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
 	m.Metadata = v1.Metadata{Name: "greeter", Namespace: v1.DefaultNamespace}
 	m.Spec.URL, m.Spec.ToolNames = web.URL, "bare"
