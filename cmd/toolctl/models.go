@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -76,16 +78,9 @@ func newScripted(o modelOptions) (agent.Model, error) {
 	if o.script == "" {
 		return nil, usagef("provider scripted needs --script FILE, a list of what the model says")
 	}
-	info, err := os.Stat(o.script)
-	if err == nil && info.Size() > maxScriptBytes {
-		return nil, usagef("%s: a script of over %d bytes", o.script, maxScriptBytes)
-	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(o.script)
-	}
+	data, err := readBounded(o.script, maxScriptBytes)
 	if err != nil {
-		return nil, usagef("%s: %w", o.script, plainError(err))
+		return nil, usagef("--script %s: %w", o.script, err)
 	}
 	raw, faults := manifest.ToJSON(o.script, data)
 	if len(faults) == 0 {
@@ -94,10 +89,39 @@ func newScripted(o modelOptions) (agent.Model, error) {
 			return scripted.New(replies, scripted.Options{Skip: o.skip}), nil
 		}
 	}
-	for i := range faults {
-		if faults[i].Source.IsZero() {
-			faults[i].Source = v1.Source{File: o.script}
-		}
+	return nil, scriptFaults(o.script, faults)
+}
+
+// readBounded reads a file of at most limit bytes, whatever its size is said to be: that
+// of a device is 0.
+func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, plainError(err)
 	}
-	return nil, v1.NewValidationError(v1.ManifestInvalid, "", faults)
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, plainError(err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("more than %d bytes", limit)
+	}
+	return data, nil
+}
+
+// scriptFaults says all that is wrong with a script, whose parts have JSON pointers.
+func scriptFaults(file string, faults []v1.Fault) error {
+	if len(faults) == 1 && !faults[0].Source.IsZero() {
+		return statusError{exitInvalid, "--script " + faults[0].String()}
+	}
+	text := "--script " + file + ": "
+	if len(faults) == 1 {
+		return statusError{exitInvalid, text + faults[0].String()}
+	}
+	text += count(len(faults), "fault")
+	for i := range faults {
+		text += "\n  " + faults[i].String()
+	}
+	return statusError{exitInvalid, text}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -101,12 +100,13 @@ func (a *app) auditRecords(ctx context.Context, from string, since time.Duration
 		defer s.Close()
 		return s.ListAudit(ctx, filter)
 	}
-	data, err := os.ReadFile(from)
+	f, err := os.Open(from)
 	if err != nil {
 		return nil, usageError{err}
 	}
+	defer f.Close()
 	var records []v1.AuditRecord
-	dec := json.NewDecoder(bytes.NewReader(data))
+	dec := json.NewDecoder(f)
 	dec.DisallowUnknownFields()
 	for {
 		var line auditLine // what 'audit export' writes, and a record alone

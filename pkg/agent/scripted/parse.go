@@ -3,7 +3,9 @@ package scripted
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -38,14 +40,42 @@ func Parse(raw json.RawMessage) ([]v1.ModelReply, []v1.Fault) {
 		dec := json.NewDecoder(bytes.NewReader(item))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&replies[i]); err != nil {
-			faults = append(faults, v1.Fault{Path: fmt.Sprintf("%s/%d", base, i), Expected: "a reply", Got: v1.JSONKind(item),
-				Message: fmt.Sprintf("reply %d: %s; a reply has text, tool_calls, stop, error and sees", i+1, strings.TrimPrefix(err.Error(), "json: "))})
+			faults = append(faults, replyFault(fmt.Sprintf("%s/%d", base, i), i+1, item, err))
 		}
 	}
 	if faults != nil {
 		return nil, faults
 	}
 	return replies, check(base, replies)
+}
+
+// replyFault says why item number n, at path, is no reply.
+func replyFault(path string, n int, item json.RawMessage, err error) v1.Fault {
+	f := v1.Fault{Path: path, Expected: "a reply", Got: v1.JSONKind(item), Message: strings.TrimPrefix(err.Error(), "json: ")}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		f.Expected, f.Got = jsonType(wrong.Type), strings.Fields(wrong.Value)[0]
+		if wrong.Field != "" {
+			f.Path = v1.Pointer(path, strings.Split(wrong.Field, ".")...)
+		}
+		f.Message = fmt.Sprintf("expected %s, got %s", f.Expected, f.Got)
+	}
+	f.Message = fmt.Sprintf("reply %d: %s; a reply has text, tool_calls, stop, error and sees", n, f.Message)
+	return f
+}
+
+// jsonType is what JSON calls the values that fit a type of a reply.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Slice:
+		return "array"
+	case reflect.Bool:
+		return "boolean"
+	default:
+		return "object"
+	}
 }
 
 // check holds the replies to the rules that those of a Scenario are held to.

@@ -105,6 +105,10 @@ func TestParse(t *testing.T) {
 		{name: "a text", script: `"a"`, want: "expected a list of replies with text or tool_calls, got string"},
 		{name: "another object", script: `{"turns":[]}`, want: `turns: unknown field "turns": expected replies`},
 		{name: "an unknown field", script: `[{"txt":"a"}]`, want: `0: reply 1: unknown field "txt"; a reply has text, tool_calls, stop, error and sees`},
+		{name: "a text that is a list", script: `[{"text":"a"},{"text":[1]}]`, want: `/1/text: reply 2: expected string, got array; a reply has text, tool_calls, stop, error and sees`},
+		{name: "calls that are a text", script: `{"replies":[{"tool_calls":"get"}]}`, want: `/replies/0/tool_calls: reply 1: expected array, got string; a reply has`},
+		{name: "a name that is a number", script: `[{"tool_calls":[{"tool":5}]}]`, want: `/0/tool_calls/tool: reply 1: expected string, got number; a reply has`},
+		{name: "a reply that is a number", script: `[5]`, want: `/0: reply 1: expected object, got number; a reply has`},
 		{name: "a call without a name", script: `[{"tool_calls":[{"args":{}}]}]`, want: `/0/tool_calls/0/tool: required field "tool" is missing`},
 		{name: "an unknown stop", script: `{"replies":[{"stop":"bored"}]}`, want: `/replies/0/stop: unknown value "bored": expected one of end, tool_calls, length, filter`},
 	} {
