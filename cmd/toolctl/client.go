@@ -29,7 +29,7 @@ func newClientCmd(a *app) *cobra.Command {
 		Use:   "client",
 		Short: "Connect MCP clients to toolctl serve",
 		Long:  "Connect MCP clients to 'toolctl serve'.",
-		Args:  cobra.NoArgs,
+		Args:  noSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Example: `  toolctl client config vscode -f manifests/
   toolctl client config cursor --url http://127.0.0.1:8080/mcp`,

@@ -166,8 +166,11 @@ func (o *runOptions) run(ctx context.Context) error {
 		return statusError{exitPending, o.waitingText(w, &res)}
 	}
 	var hops *agent.ToolHopsError
-	if errors.As(err, &hops) && hops.LastReply.Message.Text != "" {
-		fmt.Fprintf(o.err, "the model's last words: %s\n", oneLine(hops.LastReply.Message.Text))
+	if errors.As(err, &hops) {
+		if text := hops.LastReply.Message.Text; text != "" {
+			fmt.Fprintf(o.err, "the model's last words: %s\n", oneLine(text))
+		}
+		return fmt.Errorf("%w: raise --max-hops", err)
 	}
 	return err
 }

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,7 +63,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
   toolctl serve --select team=pay --tools 'invoice-*'
   toolctl serve --prompt travel-advice
   toolctl serve --http :8443 --token-file tokens --tls-cert cert.pem --tls-key key.pem`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(cmd); err != nil {
 				return err
@@ -179,7 +181,21 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if o.http == "" {
 		return s.ServeStdio(ctx, o.in, o.out)
 	}
-	return s.ListenAndServe(ctx, o.http, h)
+	return notListening("http", s.ListenAndServe(ctx, o.http, h))
+}
+
+// notListening makes wrong usage of an address that cannot be listened at.
+func notListening(flag string, err error) error {
+	var at *server.ListenError
+	switch {
+	case !errors.As(err, &at):
+		return err
+	case errors.Is(err, server.ErrExposed):
+		return usagef("--%s: %w: add --token-file or --oauth-issuer, listen on 127.0.0.1, or say with --insecure that it is meant so", flag, at)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return usagef("--%s: %w: end what listens there, or choose another port", flag, at)
+	}
+	return usagef("--%s: %w: expected an address of this machine with a port, such as 127.0.0.1:8080", flag, at)
 }
 
 func (o *serveOptions) httpOptions() (server.HTTPOptions, error) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
@@ -43,7 +43,7 @@ func (a *app) endTelemetry() {
 func (o *serveOptions) serveMetrics(ctx context.Context) (stop func(), err error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", o.metricsAddr)
 	if err != nil {
-		return nil, fmt.Errorf("--metrics-addr: %w", err)
+		return nil, notListening("metrics-addr", &server.ListenError{Address: o.metricsAddr, Err: err})
 	}
 	metrics := o.watched(ctx).Handler()
 	if at, ok := ln.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() {

@@ -21,7 +21,7 @@ func (e *ToolHopsError) Error() string {
 	for _, c := range e.LastReply.Message.ToolCalls {
 		names = append(names, c.Name)
 	}
-	return fmt.Sprintf("no answer after %s: the model still asks for %s; a higher limit lets it go on", count(e.Hops, "hop"), strings.Join(names, ", "))
+	return fmt.Sprintf("no answer after %s: the model still asks for %s", count(e.Hops, "hop"), strings.Join(names, ", "))
 }
 
 // ResultErrorType is the type of the error in a result.

@@ -2,6 +2,7 @@ package mcpconfig
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -19,6 +20,12 @@ func Server(name string, words []string) (*v1.MCPServer, []string, error) {
 	}
 	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
 	isURL := len(words) == 1 && (strings.HasPrefix(words[0], "http://") || strings.HasPrefix(words[0], "https://"))
+	if scheme, _, ok := strings.Cut(words[0], "://"); ok && !isURL && !strings.ContainsAny(scheme, "/ ") {
+		if scheme == "http" || scheme == "https" { // what is said of it must not show its secrets
+			return nil, nil, fmt.Errorf("an address stands alone: %s after it", plural(len(words)-1))
+		}
+		return nil, nil, fmt.Errorf("expected a program, or an address that begins with http:// or https://, got %s://", scheme)
+	}
 	if name == "" {
 		if isURL {
 			name = hostName(words[0])
@@ -94,4 +101,11 @@ func hostName(address string) string {
 		labels = labels[1:]
 	}
 	return strings.Join(labels[:len(labels)-1], "-")
+}
+
+func plural(words int) string {
+	if words == 1 {
+		return "there is a word"
+	}
+	return fmt.Sprintf("there are %d words", words)
 }

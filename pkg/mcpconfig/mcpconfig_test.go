@@ -174,8 +174,17 @@ func TestServer(t *testing.T) {
 	if m, _, err := mcpconfig.Server("mine", []string{"https://x.example/?api_key=S3CR3T&a=1"}); err != nil || m.Metadata.Name != "mine" || m.Spec.URL != "https://x.example/?api_key=${MINE_API_KEY}&a=1" {
 		t.Errorf("got %+v, %v", m, err)
 	}
-	if _, _, err := mcpconfig.Server("", nil); err == nil {
-		t.Error("no words: no error")
+	for _, tt := range []struct{ name, words, want string }{
+		{"nothing", "", "no command and no URL"},
+		{"another scheme", "ftp://x.example/mcp", "expected a program, or an address that begins with http:// or https://, got ftp://"},
+		{"an address and a word", "https://me:S3CR3T@x.example/mcp --stdio", "an address stands alone: there is a word after it"},
+		{"an address and words", "https://x.example/mcp --token S3CR3T", "an address stands alone: there are 2 words after it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, _, err := mcpconfig.Server("", strings.Fields(tt.words)); err == nil || err.Error() != tt.want {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+		})
 	}
 }
 

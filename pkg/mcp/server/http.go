@@ -95,6 +95,32 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	return o
 }
 
+// ErrExposed says that an address can be reached from other machines, and nobody is asked
+// who they are: clients must authenticate, or HTTPOptions.Insecure must be set.
+var ErrExposed = errors.New("it can be reached from other machines, and nobody is asked who they are")
+
+// ListenError says why [Server.ListenAndServe] does not listen at an address: it is none,
+// it is taken, or [ErrExposed].
+type ListenError struct {
+	Address string
+	Err     error
+}
+
+func (e *ListenError) Error() string {
+	why := e.Err.Error()
+	var op *net.OpError // it and what follows name the address again
+	var addr *net.AddrError
+	switch {
+	case errors.As(e.Err, &addr):
+		why = addr.Err
+	case errors.As(e.Err, &op):
+		why = op.Err.Error()
+	}
+	return fmt.Sprintf("listen on %s: %s", e.Address, why)
+}
+
+func (e *ListenError) Unwrap() error { return e.Err }
+
 // ListenAndServe serves HTTP at an address until ctx ends: MCP at /mcp, /healthz for
 // whether the process lives, /readyz for whether it takes requests. Then it takes no
 // more requests, lets calls go on for Options.DrainTimeout, ends the sessions and
@@ -104,11 +130,11 @@ func (s *Server) ListenAndServe(ctx context.Context, address string, o HTTPOptio
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", address, err)
+		return &ListenError{Address: address, Err: err}
 	}
 	local := isLoopback(ln.Addr())
 	if !local && !o.authenticates() && !o.Insecure {
-		return errors.Join(fmt.Errorf("%s can be reached from other machines, and nobody is asked who they are: name a token file or an authorization server, listen on 127.0.0.1, or say that it is meant to be insecure", ln.Addr()), ln.Close())
+		return errors.Join(&ListenError{Address: address, Err: ErrExposed}, ln.Close())
 	}
 	if o.authenticates() {
 		s.private.Store(true)
