@@ -75,14 +75,14 @@ type PendingCall struct {
 	Args json.RawMessage `json:"args"`
 	// ArgsHash is the SHA-256 of the arguments as they were called, in hexadecimal.
 	ArgsHash string    `json:"args_hash"`
-	Created  time.Time `json:"created"`
+	Created  time.Time `json:"created_at"`
 	// Expires is when the call can no longer be approved, or, once decided on, when the decision
 	// no longer holds.
-	Expires time.Time `json:"expires"`
+	Expires time.Time `json:"expires_at"`
 	// By and Reason are who decided and why; Decided is when.
 	By      string    `json:"by,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
-	Decided time.Time `json:"decided,omitzero"`
+	Decided time.Time `json:"decided_at,omitzero"`
 
 	// EditedArgs are the arguments that were approved instead, not masked; nil leaves them
 	// as they were called. Redact are the rules by which to mask them. They are no part of

@@ -68,6 +68,13 @@ func (a *app) completeTools(cmd *cobra.Command, args []string, prefix string) ([
 	return names(a.items(cmd, registry.Query{Kind: v1.KindTool, Namespace: a.namespace}), "", prefix), cobra.ShellCompDirectiveNoFileComp
 }
 
+// flagNames completes a flag that takes the name of an object.
+func (a *app) flagNames(kind string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return names(a.items(cmd, registry.Query{Kind: kind, Namespace: a.namespace}), "", prefix), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // completeArgs completes -a: the names of the tool's properties, and behind "=" the
 // values of an enum.
 func (a *app) completeArgs(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {

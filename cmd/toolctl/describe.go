@@ -84,20 +84,43 @@ func (a *app) describeNamed(ctx context.Context, w *workspace, kind, name string
 		}
 		rec = &r
 	}
+	override, err := a.overrideOf(ctx, w, it)
+	if err != nil {
+		return err
+	}
 	if kind != v1.KindMCPServer || offline || len(it.Reasons) > 0 {
-		return describe(ctx, a.out, w.reg, it, rec)
+		return describe(ctx, a.out, w.reg, it, rec, override)
 	}
 	state := w.mcp.discover(ctx, it.Object.Head().Key())[0]
 	if it, err = w.reg.Get(kind, a.namespace, name); err != nil {
 		return err
 	}
-	if err := describe(ctx, a.out, w.reg, it, rec); err != nil {
+	if err := describe(ctx, a.out, w.reg, it, rec, ""); err != nil {
 		return err
 	}
 	return a.describeState(state)
 }
 
-func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it registry.Item, rec *store.Record) error {
+// overrideOf says which override gives a tool its description; "" when none does.
+func (a *app) overrideOf(ctx context.Context, w *workspace, it registry.Item) (string, error) {
+	t := it.Tool()
+	if t == nil || w.store == nil {
+		return "", nil
+	}
+	all, err := w.store.Overrides(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, o := range all {
+		if o.Namespace == t.Namespace() && o.Tool == t.Metadata.Name {
+			return fmt.Sprintf("version %d by %s, %s", o.Version, cmp.Or(o.Author, "nobody known"), o.Time.Format(time.RFC3339)), nil
+		}
+	}
+	return "", nil
+}
+
+// describe shows an object; override says what its description comes from, if not from it.
+func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it registry.Item, rec *store.Record, override string) error {
 	h := it.Object.Head()
 	line := func(key, value string) { fmt.Fprintf(out, "%-13s%s\n", key+":", oneLine(value)) }
 	line("Kind", h.Kind)
@@ -120,6 +143,9 @@ func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it reg
 	}
 	if t := it.Tool(); t != nil {
 		line("Executor", t.ExecutorName())
+		if override != "" {
+			line("Override", override)
+		}
 		if it.Ready {
 			ex, err := reg.ExplainPolicy(ctx, v1.Call{Tool: h.Namespace() + "/" + h.Metadata.Name})
 			if err != nil {

@@ -141,8 +141,11 @@ func (o *mcpConnectOptions) ask(ctx context.Context, server *v1.MCPServer) (int,
 
 func newMCPDisconnectCmd(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:               "disconnect NAME...",
-		Short:             "Disconnect MCP servers that were connected by hand",
+		Use:   "disconnect NAME...",
+		Short: "Disconnect MCP servers that were connected by hand",
+		Long: `Disconnect MCP servers that were connected with 'toolctl mcp connect'. Those that
+came with 'toolctl apply' are removed with 'toolctl delete'.`,
+		Example:           "  toolctl mcp disconnect docs",
 		ValidArgsFunction: a.completeServers,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -207,6 +210,8 @@ func newMCPListCmd(a *app) *cobra.Command {
 server is started: 'toolctl list tools' asks them.
 
 Output formats (-o): table, json, yaml.`,
+		Example: `  toolctl mcp list
+  toolctl mcp list -o json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listConnected(cmd.Context()) },
 	}
@@ -244,11 +249,14 @@ func (a *app) listConnected(ctx context.Context) error {
 		}
 		all = append(all, c)
 	}
+	servers := struct {
+		Items []connection `json:"items"`
+	}{all}
 	switch format {
 	case "json":
-		return printJSON(a.out, all)
+		return printJSON(a.out, servers)
 	case "yaml":
-		return printYAML(a.out, all)
+		return printYAML(a.out, servers)
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(a.out, "no MCP servers")

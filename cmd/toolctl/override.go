@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 	"strings"
 	"time"
 
@@ -153,7 +152,7 @@ func (a *app) overrideText(words []string, file string) (string, error) {
 
 func (a *app) setOverride(ctx context.Context, s *store.Store, t overrideTool, text, author string) error {
 	if author == "" {
-		author = a.userName()
+		author = a.whoami()
 	}
 	o, err := s.SetOverride(ctx, store.Override{Namespace: t.namespace, Tool: t.name, Description: text, Author: author})
 	if err != nil {
@@ -165,15 +164,6 @@ func (a *app) setOverride(ctx context.Context, s *store.Store, t overrideTool, t
 	}
 	_, err = fmt.Fprintf(a.out, "%s %s (version %d)\n", t, did, o.Version)
 	return err
-}
-
-// userName is the name of the person at the keyboard, for what is written down.
-func (a *app) userName() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	name, _ := a.env("USER")
-	return name
 }
 
 func newOverrideListCmd(a *app) *cobra.Command {
@@ -300,11 +290,14 @@ func (a *app) printOverrides(all []store.Override) error {
 	if all == nil {
 		all = []store.Override{}
 	}
+	list := struct {
+		Items []store.Override `json:"items"`
+	}{all}
 	switch format {
 	case "json":
-		return printJSON(a.out, all)
+		return printJSON(a.out, list)
 	case "yaml":
-		return printYAML(a.out, all)
+		return printYAML(a.out, list)
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(a.out, "no overrides")

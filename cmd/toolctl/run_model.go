@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent"
@@ -78,9 +81,19 @@ func (o *runOptions) states(w *workspace) *runStates {
 	if w.store == nil {
 		return nil
 	}
+	folder := o.runsFolder()
+	if folder == "" {
+		return nil
+	}
+	return &runStates{Folder: folder, own: o.flags}
+}
+
+// runsFolder is the folder of the runs that wait, beside the store; "" when the store is
+// no file.
+func (o *runOptions) runsFolder() agent.Folder {
 	dsn, err := o.storeDSN(false)
 	if err != nil {
-		return nil
+		return ""
 	}
 	for _, scheme := range []string{"file:", "sqlite:"} {
 		if rest, ok := strings.CutPrefix(dsn, scheme); ok {
@@ -88,9 +101,15 @@ func (o *runOptions) states(w *workspace) *runStates {
 		}
 	}
 	if dsn == ":memory:" {
-		return nil
+		return ""
 	}
-	return &runStates{Folder: agent.Folder(filepath.Join(filepath.Dir(dsn), "runs")), own: o.flags}
+	return agent.Folder(filepath.Join(filepath.Dir(dsn), "runs"))
+}
+
+// completeRuns completes the ids of the runs that wait.
+func (o *runOptions) completeRuns(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	ids, _ := o.runsFolder().List() // what cannot be read completes nothing
+	return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, prefix) }), cobra.ShellCompDirectiveNoFileComp
 }
 
 // keptRun is a run that waits, as a file has it.

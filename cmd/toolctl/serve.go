@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -82,6 +83,8 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f.StringVar(&o.labels, "select", "", "serve only tools with these labels, such as team=pay,tier!=old")
 	f.StringArrayVar(&o.tools, "tools", nil, "serve only tools of this name, which may end in *; may be repeated")
 	f.StringArrayVar(&o.prompts, "prompt", nil, "serve only prompts of this name, which may end in *, and the tools that they name; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("tools", a.flagNames(v1.KindTool))
+	_ = cmd.RegisterFlagCompletionFunc("prompt", a.flagNames(v1.KindPrompt))
 	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
 	f.IntVar(&o.maxCalls, "max-calls", 1024, "most calls that run at once")
 	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")

@@ -48,7 +48,7 @@ func (f Folder) Save(_ context.Context, id string, state []byte) (err error) {
 		return err
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		if waiting, err := f.list(); err != nil || len(waiting) >= maxStates {
+		if waiting, err := f.List(); err != nil || len(waiting) >= maxStates {
 			return errors.Join(err, fmt.Errorf("%d runs wait in %s already: resume some, or delete their files", len(waiting), string(f)))
 		}
 	}
@@ -100,7 +100,7 @@ func (f Folder) missing(id, running, path string) error {
 		return fmt.Errorf("run %s is being resumed already; when nothing resumes it, rename %s to %s", id, running, filepath.Base(path))
 	}
 	e := &v1.NotFoundError{Kind: "Run", Name: id}
-	waiting, err := f.list()
+	waiting, err := f.List()
 	if err != nil {
 		return errors.Join(e, err)
 	}
@@ -119,8 +119,9 @@ func (f Folder) Drop(_ context.Context, id string) error {
 	return ignoreMissing(os.Remove(running))
 }
 
-// list returns the runs that wait.
-func (f Folder) list() ([]string, error) {
+// List returns the ids of the runs that wait, in their order; of a folder that is not
+// there, none.
+func (f Folder) List() ([]string, error) {
 	entries, err := os.ReadDir(string(f))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

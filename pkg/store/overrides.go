@@ -22,7 +22,7 @@ type Override struct {
 	// Description is the text; empty when the override was taken back.
 	Description string `json:"description"`
 	// Author says who made it; Time is when, to the microsecond.
-	Author string    `json:"author,omitempty"`
+	Author string    `json:"by,omitempty"`
 	Time   time.Time `json:"time"`
 }
 
