@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,12 +30,15 @@ type reloader struct {
 	server *server.Server
 	failed atomic.Pointer[time.Time] // when the last reload failed; nil when it did not
 	served []v1.Object
+	faults []string // of what is served: a start leaves out what has faults
+	told   string   // the last error in the log
 }
 
 func newReloader(a *app, w *workspace, c *catalog, s *server.Server) *reloader {
 	r := &reloader{app: a, w: w, c: c, server: s, served: w.reg.Objects()}
 	if w.set != nil {
 		r.served = w.set.Objects // in the order of the files
+		r.faults = faultTexts(w.set.Faults)
 	}
 	return r
 }
@@ -194,7 +198,7 @@ func (r *reloader) watchStore(ctx context.Context, changed chan<- struct{}) {
 // reload serves what the files or the store hold now, unless it has a fault.
 func (r *reloader) reload(ctx context.Context) {
 	objects, faults, err := r.load(ctx)
-	same := err == nil && reflect.DeepEqual(objects, r.served)
+	same := err == nil && reflect.DeepEqual(objects, r.served) && slices.Equal(faultTexts(faults), r.faults)
 	if err == nil && !same {
 		for _, f := range append(faults, r.w.reg.CheckObjects(ctx, objects)...) {
 			if text := f.String(); !f.IsWarning() && (err == nil || !strings.Contains(err.Error(), text)) {
@@ -208,9 +212,13 @@ func (r *reloader) reload(ctx context.Context) {
 	case err != nil:
 		now := time.Now()
 		r.failed.Store(&now)
-		r.log.Error("the reload failed: the manifests before it are served", "error", err.Error())
+		if text := err.Error(); text != r.told { // the log may be in a folder that is watched
+			r.told = text
+			r.log.Error("the reload failed: the manifests before it are served", "error", text)
+		}
 		return
 	}
+	r.told = ""
 	mended := r.failed.Swap(nil) != nil
 	if same {
 		if mended {
@@ -218,10 +226,21 @@ func (r *reloader) reload(ctx context.Context) {
 		}
 		return
 	}
-	r.served = objects
+	r.served, r.faults = objects, nil
 	r.c.logStates(r.w.mcp.replace(ctx, objects))
 	r.server.Refresh()
 	r.log.Info("reloaded", "objects", len(objects))
+}
+
+// faultTexts returns what keeps manifests from being served.
+func faultTexts(faults []v1.Fault) []string {
+	var texts []string
+	for i := range faults {
+		if !faults[i].IsWarning() {
+			texts = append(texts, faults[i].String())
+		}
+	}
+	return texts
 }
 
 // load reads the objects and the faults of their files.

@@ -235,3 +235,46 @@ func TestServeFollowsOverridesAndConnections(t *testing.T) {
 	cli("mcp", "disconnect", "later")
 	s.wait(t, `"msg":"reloaded"`)
 }
+
+// A file that has nothing but faults changes no object, and is told of all the same: once,
+// for the log may be in the folder. What was wrong at the start is no failed reload.
+func TestServeTellsOfFilesThatHoldNothing(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "tools.yaml"), fmt.Sprintf(mockTool, "one"))
+	writeFile(t, filepath.Join(dir, "left-out.yaml"), "kind: [")
+	s := serveHTTP(t, "-f", dir, "--watch")
+	ready := func() string {
+		res, err := http.Get(strings.Replace(s.url, "/mcp", "/readyz", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	writeFile(t, filepath.Join(dir, "tools.yaml"), fmt.Sprintf(mockTool, "one")) // a change that is none
+	writeFile(t, filepath.Join(dir, "broken.yaml"), "kind: {")
+	if line := s.wait(t, `"msg":"the reload failed`); !strings.Contains(line, "broken.yaml:1") {
+		t.Errorf("the log says %s", line)
+	}
+	if text := ready(); !strings.Contains(text, `"warning":"the reload at `) {
+		t.Errorf("readyz says %s", text)
+	}
+	writeFile(t, filepath.Join(dir, "serve.log"), "a line")
+	if err := os.Remove(filepath.Join(dir, "broken.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s.wait(t, `"msg":"the manifests are as they are served again"`)
+	if text := ready(); strings.Contains(text, "warning") {
+		t.Errorf("readyz says %s", text)
+	}
+	s.mu.Lock()
+	failures := strings.Count(strings.Join(s.past, "\n"), "the reload failed")
+	s.mu.Unlock()
+	if failures != 1 {
+		t.Errorf("%d lines of failed reloads:\n%s", failures, strings.Join(s.past, "\n"))
+	}
+}
