@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -139,7 +140,7 @@ func (s *runStates) Take(ctx context.Context, id string) ([]byte, error) {
 	}
 	var kept keptRun
 	if err := json.Unmarshal(raw, &kept); err != nil {
-		return nil, fmt.Errorf("run %s: what was kept of it cannot be read: %w", id, err)
+		return nil, errors.Join(fmt.Errorf("run %s: what was kept of it cannot be read: %w", id, err), s.Folder.Save(ctx, id, raw)) // as it was
 	}
 	var state struct {
 		Result agent.Result `json:"result"`
