@@ -188,6 +188,9 @@ func (u *upstream) state(err error) ServerState {
 	known, warnings := u.known.tools, u.known.warnings
 	current := u.shared.current
 	u.mu.Unlock()
+	if err == nil && current != nil && current.ended() { // calls know it before it was cleaned up after
+		err = u.unavailable("%s", current.mask(plain(current.reason())))
+	}
 
 	if current != nil && !current.ended() {
 		if l, ok := current.link.(*streamLink); ok && l.child != nil {
