@@ -28,7 +28,7 @@ func (r *resolver) err() error {
 	if len(r.faults) == 0 {
 		return nil
 	}
-	return v1.NewValidationError(v1.ManifestInvalid, r.server.Kind+"/"+r.server.Metadata.Name, r.faults)
+	return fmt.Errorf("mcpserver/%s: %w", r.server.Metadata.Name, v1.NewValidationError(v1.ManifestInvalid, "", r.faults))
 }
 
 // variable returns the value of a variable that a field names, such as bearer_env.
