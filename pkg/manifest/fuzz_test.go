@@ -42,7 +42,11 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		for _, o := range objects {
-			if !o.Head().Broken() {
+			// A markdown file without a body is a prompt that says nothing, with a warning; in
+			// YAML it is a fault.
+			p, isPrompt := o.(*v1.Prompt)
+			empty := isPrompt && p.Spec.Template == "" && p.Spec.SystemPrompt == ""
+			if !o.Head().Broken() && !empty {
 				checkRoundTrip(t, o)
 			}
 		}
