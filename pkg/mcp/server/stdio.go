@@ -21,7 +21,8 @@ const maxLine = 16 << 20
 // Options.DrainTimeout. When in is an [io.Closer] it is closed at the end, so that
 // nothing is left reading it. out gets nothing but messages.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	line := &stdio{Transport: &sdk.IOTransport{Reader: reader{in}, Writer: writer{out}, MaxLineLength: maxLine}}
+	out = &together{Writer: out}
+	line := &stdio{Transport: &sdk.IOTransport{Reader: newStdin(in, out), Writer: writer{out}, MaxLineLength: maxLine}}
 	session, err := s.sdk.Connect(context.WithoutCancel(ctx), line, nil)
 	if err != nil {
 		return err
