@@ -86,7 +86,7 @@ func (s *Store) VerifyAudit(ctx context.Context, head string) (AuditCheck, error
 		if v.written, err = auditWritten(ctx, c); err != nil {
 			return err
 		}
-		return c.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM audit").Scan(&last)
+		return c.QueryRowContext(ctx, "SELECT coalesce(max(id), 0), coalesce((SELECT before FROM audit_start), 0) FROM audit").Scan(&last, &v.before)
 	})
 	// IDs that nobody gave out may be below 1.
 	for after := int64(-1 << 63); err == nil && v.fault == nil; {
@@ -112,6 +112,7 @@ func (s *Store) VerifyAudit(ctx context.Context, head string) (AuditCheck, error
 type auditVerifier struct {
 	want    string // a hash that must turn up
 	written int64
+	before  int64 // the last line that is older than the chain
 
 	head             auditHash
 	lastID           int64 // of the last line, 0 before the first
@@ -138,7 +139,7 @@ func (v *auditVerifier) found() {
 }
 
 func (v *auditVerifier) check(r *auditRow) *AuditFault {
-	if r.hash == nil && v.lines == 0 {
+	if r.hash == nil && v.lines == 0 && r.id <= v.before {
 		v.unchained++
 		v.lastID = r.id
 		return nil
@@ -152,7 +153,7 @@ func (v *auditVerifier) check(r *auditRow) *AuditFault {
 	case v.lines > 0 && r.id != v.lastID+1:
 		return &AuditFault{Line: v.lastID + 1, Message: missing(v.lastID+1, r.id-1)}
 	case r.hash == nil:
-		return fault("it was added without a hash")
+		return fault("it has no hash: it was added, or its hash was taken away")
 	case !bytes.Equal(next[:], r.hash):
 		return fault("its hash does not fit: it was changed, or a line before it was removed or moved")
 	case err != nil:
