@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,7 +80,11 @@ func (o *applyOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	set, err := o.loadAll(ctx)
+	beside, err := o.applied(ctx)
+	if err != nil {
+		return err
+	}
+	set, err := o.loadAll(ctx, beside)
 	if err != nil {
 		return err
 	}
@@ -106,10 +112,45 @@ func (o *applyOptions) run(ctx context.Context) error {
 	return o.printChanges(format, changes)
 }
 
-// loadAll reads and checks the manifests given with -f; a fault that is not a
-// warning fails it. Warnings are printed when it succeeds.
-func (a *app) loadAll(ctx context.Context) (*manifest.Set, error) {
-	set, faults, err := a.check(ctx, a.files)
+// applied returns what the store has already, for manifests that name it: stand-ins that
+// have names and labels, and nothing to check.
+func (o *applyOptions) applied(ctx context.Context) ([]v1.Object, error) {
+	s, err := o.openStore(ctx, false)
+	var usage usageError
+	if errors.As(err, &usage) || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // there is none yet
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer o.closing(s)
+	list, err := s.List(ctx, store.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var known []v1.Object
+	for _, r := range list.Records {
+		stand := v1.NewObject(r.Key().Kind)
+		*stand.Head() = v1.Header{APIVersion: v1.APIVersion, Kind: r.Key().Kind, Metadata: r.Object.Head().Metadata}
+		switch stand := stand.(type) {
+		case *v1.Tool:
+			stand.Spec = v1.ToolSpec{Description: "applied", InputSchema: json.RawMessage(`{"type":"object"}`), MockResult: json.RawMessage("null")}
+		case *v1.Prompt:
+			stand.Spec.Template = "applied"
+		case *v1.MCPServer:
+			stand.Spec.Command = "applied"
+		default:
+			continue
+		}
+		known = append(known, stand)
+	}
+	return known, nil
+}
+
+// loadAll reads and checks the manifests given with -f, which may name what is beside
+// them; a fault that is not a warning fails it. Warnings are printed when it succeeds.
+func (a *app) loadAll(ctx context.Context, beside []v1.Object) (*manifest.Set, error) {
+	set, faults, err := a.check(ctx, a.files, beside)
 	if err != nil {
 		return nil, err
 	}
@@ -130,16 +171,16 @@ func (a *app) loadAll(ctx context.Context) (*manifest.Set, error) {
 // check reads manifests and returns every fault that can be found without a call.
 // The place of every field takes more memory than the objects, so the files are
 // read for the places only when there is a fault that needs one.
-func (a *app) check(ctx context.Context, paths []string) (*manifest.Set, []v1.Fault, error) {
+func (a *app) check(ctx context.Context, paths []string, beside []v1.Object) (*manifest.Set, []v1.Fault, error) {
 	places := slices.Contains(paths, "-") // stdin is read once
-	set, faults, err := a.checkOnce(ctx, paths, places)
+	set, faults, err := a.checkOnce(ctx, paths, beside, places)
 	if err == nil && !places && len(faults) > len(set.Faults) {
-		return a.checkOnce(ctx, paths, true)
+		return a.checkOnce(ctx, paths, beside, true)
 	}
 	return set, faults, err
 }
 
-func (a *app) checkOnce(ctx context.Context, paths []string, places bool) (*manifest.Set, []v1.Fault, error) {
+func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object, places bool) (*manifest.Set, []v1.Fault, error) {
 	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: a.in, Fields: places})
 	if err != nil {
 		return nil, nil, usageError{err}
@@ -150,7 +191,17 @@ func (a *app) checkOnce(ctx context.Context, paths []string, places bool) (*mani
 	}
 	idle := mcp.NewUpstreams(nil, mcp.Options{}) // a check reaches nothing
 	defer a.closing(idle)
-	reg, err := registry.New(set.Objects, registry.Options{Executors: executors.All(executors.Options{Env: a.env, Upstream: idle})})
+	here := make(map[v1.Key]bool, len(set.Objects))
+	for _, o := range set.Objects {
+		here[o.Head().Key()] = true
+	}
+	all := slices.Clone(set.Objects)
+	for _, o := range beside {
+		if !here[o.Head().Key()] {
+			all = append(all, o)
+		}
+	}
+	reg, err := registry.New(all, registry.Options{Executors: executors.All(executors.Options{Env: a.env, Upstream: idle})})
 	if err != nil {
 		return nil, nil, err
 	}

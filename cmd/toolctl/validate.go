@@ -54,7 +54,7 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	set, faults, err := o.check(cmd.Context(), paths)
+	set, faults, err := o.check(cmd.Context(), paths, nil)
 	if err != nil {
 		return err
 	}
