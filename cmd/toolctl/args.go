@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -101,16 +99,11 @@ func (a *app) readArgs(file string, into map[string]json.RawMessage) error {
 
 // argsInput reads what a person names as arguments; "-" is stdin.
 func (a *app) argsInput(file string) ([]byte, error) {
-	in, name := a.in, "stdin"
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, usagef("%s: %w", file, plainError(err))
-		}
-		defer f.Close()
-		in, name = f, file
+	name := file
+	if file == "-" {
+		name = "stdin"
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxArgsBytes+1))
+	data, err := a.readInput(file, maxArgsBytes)
 	if err != nil {
 		return nil, usagef("%s: %w", name, plainError(err))
 	}

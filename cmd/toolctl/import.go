@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -88,22 +87,4 @@ func (m *manifestWriter) write(objects []v1.Object) error {
 		fmt.Fprintln(m.out, paths[i])
 	}
 	return nil
-}
-
-// readInput reads a file, or stdin for "-", of a bounded size.
-func (a *app) readInput(file string, limit int64) ([]byte, error) {
-	in := a.in
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		defer f.Close()
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = usagef("%s: over %d bytes", file, limit)
-	}
-	return data, err
 }

@@ -27,8 +27,11 @@ becomes a variable, and a warning names it. Nothing is started.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			const limit = 1 << 20
 			data, err := a.readInput(args[0], limit)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case len(data) > limit:
+				return usagef("%s: over %d bytes", args[0], limit)
 			}
 			servers, notes, err := mcpconfig.Read(args[0], data)
 			if err != nil {

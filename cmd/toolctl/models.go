@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -78,9 +76,12 @@ func newScripted(o modelOptions) (agent.Model, error) {
 	if o.script == "" {
 		return nil, usagef("provider scripted needs --script FILE, a list of what the model says")
 	}
-	data, err := readBounded(o.script, maxScriptBytes)
+	data, err := readFile(o.script, maxScriptBytes)
+	if err == nil && len(data) > maxScriptBytes {
+		err = fmt.Errorf("more than %d bytes", maxScriptBytes)
+	}
 	if err != nil {
-		return nil, usagef("--script %s: %w", o.script, err)
+		return nil, usagef("--script %s: %w", o.script, plainError(err))
 	}
 	raw, faults := manifest.ToJSON(o.script, data)
 	if len(faults) == 0 {
@@ -90,24 +91,6 @@ func newScripted(o modelOptions) (agent.Model, error) {
 		}
 	}
 	return nil, scriptFaults(o.script, faults)
-}
-
-// readBounded reads a file of at most limit bytes, whatever its size is said to be: that
-// of a device is 0.
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, plainError(err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, plainError(err)
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("more than %d bytes", limit)
-	}
-	return data, nil
 }
 
 // scriptFaults says all that is wrong with a script, whose parts have JSON pointers.

@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -120,22 +119,13 @@ func newOverrideSetCmd(a *app) *cobra.Command {
 
 func (a *app) overrideText(words []string, file string) (string, error) {
 	text := strings.Join(words, "")
-	switch file {
-	case "":
-	case "-":
-		raw, err := io.ReadAll(io.LimitReader(a.in, store.MaxDescription+1))
-		if err != nil {
-			return "", err
-		}
-		text = string(raw)
-	default:
-		f, err := os.Open(file)
-		if err != nil {
+	if file != "" {
+		raw, err := a.readInput(file, store.MaxDescription)
+		var usage usageError
+		switch {
+		case errors.As(err, &usage):
 			return "", usagef("--file: %w", err)
-		}
-		defer f.Close()
-		raw, err := io.ReadAll(io.LimitReader(f, store.MaxDescription+1))
-		if err != nil {
+		case err != nil:
 			return "", err
 		}
 		text = string(raw)

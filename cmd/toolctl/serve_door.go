@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
@@ -136,12 +135,7 @@ func (o *doorOptions) readInstructions() (string, error) {
 	if !isFile {
 		return o.instructions, nil
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", usagef("--instructions: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxInstructions+1))
+	text, err := readFile(path, maxInstructions)
 	switch {
 	case err != nil:
 		return "", usagef("--instructions: %w", err)

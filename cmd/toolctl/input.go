@@ -1,0 +1,30 @@
+package main
+
+import (
+	"io"
+	"os"
+)
+
+// readInput is readFile, and stdin for "-".
+func (a *app) readInput(file string, limit int) ([]byte, error) {
+	if file == "-" {
+		return readUpTo(a.in, limit)
+	}
+	return readFile(file, limit)
+}
+
+// readFile reads a file whatever its size is said to be: that of a device is 0. One that
+// has more than limit bytes is cut after the first too many, by which the caller knows.
+// One that cannot be opened is wrong usage.
+func readFile(path string, limit int) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	defer f.Close()
+	return readUpTo(f, limit)
+}
+
+func readUpTo(in io.Reader, limit int) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(in, int64(limit)+1))
+}
