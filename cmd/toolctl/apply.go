@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,8 +79,15 @@ func (o *applyOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	beside, err := o.applied(ctx)
-	if err != nil {
+	var beside []v1.Object
+	s, err := o.openStore(ctx, false)
+	var usage usageError
+	missing := errors.As(err, &usage) // it is made when there is something to put into it
+	if err == nil {
+		defer o.closing(s)
+		beside, err = applied(ctx, s)
+	}
+	if err != nil && !missing {
 		return err
 	}
 	set, err := o.loadAll(ctx, beside)
@@ -91,15 +97,17 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if len(set.Objects) == 0 {
 		return usagef("%s: no objects to apply", strings.Join(o.files, ", "))
 	}
-	s, err := o.openStore(ctx, !o.dryRun)
-	var usage usageError
-	if o.dryRun && errors.As(err, &usage) {
-		s, err = store.Open(ctx, ":memory:", &store.Options{Create: true}) // no store yet: all would be created
+	if missing {
+		if o.dryRun {
+			s, err = store.Open(ctx, ":memory:", &store.Options{Create: true}) // all would be created
+		} else {
+			s, err = o.openStore(ctx, true)
+		}
+		if err != nil {
+			return err
+		}
+		defer o.closing(s)
 	}
-	if err != nil {
-		return err
-	}
-	defer o.closing(s)
 	for _, obj := range set.Objects {
 		if h := obj.Head(); h.Kind != v1.KindToolPolicy && h.Kind != v1.KindScenario {
 			h.Fields = nil // they were for the faults; a store of them would be ten times as large
@@ -114,16 +122,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 
 // applied returns what the store has already, for manifests that name it: stand-ins that
 // have names and labels, and nothing to check.
-func (o *applyOptions) applied(ctx context.Context) ([]v1.Object, error) {
-	s, err := o.openStore(ctx, false)
-	var usage usageError
-	if errors.As(err, &usage) || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // there is none yet
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer o.closing(s)
+func applied(ctx context.Context, s *store.Store) ([]v1.Object, error) {
 	list, err := s.List(ctx, store.ListOptions{})
 	if err != nil {
 		return nil, err
