@@ -21,8 +21,9 @@ func (c *catalog) followOverrides(ctx context.Context, s *server.Server) (stop f
 					c.log.Warn("watching the overrides", "error", err)
 					break
 				}
-				applyOverrides(c.w.reg, all)
-				s.Refresh()
+				if applyOverrides(c.w.reg, all) {
+					s.Refresh()
+				}
 			}
 			wait := time.NewTimer(pause)
 			select {

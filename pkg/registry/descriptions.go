@@ -8,10 +8,11 @@ import (
 
 // SetDescriptions makes texts the descriptions of tools, in place of those of their
 // manifests or of the MCP servers that offer them. A key is the tool's namespace and
-// its metadata.name, or server__tool for what a server offers; its kind does not matter. They hold for every later set of
-// objects too, until they are set again. [Registry.Objects] returns the manifests as
-// they are.
-func (r *Registry) SetDescriptions(texts map[v1.Key]string) {
+// its metadata.name, or server__tool for what a server offers; its kind does not matter.
+// They hold for every later set of objects too, until they are set again.
+// [Registry.Objects] returns the manifests as they are. It reports whether the texts are
+// others than before.
+func (r *Registry) SetDescriptions(texts map[v1.Key]string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := make(map[v1.Key]string, len(texts))
@@ -23,11 +24,12 @@ func (r *Registry) SetDescriptions(texts map[v1.Key]string) {
 		next[k] = text
 	}
 	if maps.Equal(next, r.descriptions) {
-		return
+		return false
 	}
 	r.descriptions = next
 	old := r.snap.Load()
 	r.snap.Store(r.build(old.objects, old.discovered))
+	return true
 }
 
 // described returns the tool with the description that was set for it.
