@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -95,20 +96,10 @@ func annotate(s *jsonschema.Schema, t reflect.Type) {
 				p.Description = text
 			}
 			if f.Type.Kind() == reflect.Pointer {
-				s.Required = without(s.Required, name)
+				s.Required = slices.DeleteFunc(s.Required, func(n string) bool { return n == name })
 			}
 		}
 	}
-}
-
-func without(names []string, name string) []string {
-	kept := names[:0]
-	for _, n := range names {
-		if n != name {
-			kept = append(kept, n)
-		}
-	}
-	return kept
 }
 
 // goFunc is the executor of one tool.

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -47,9 +48,8 @@ func (r *Registry) ReplaceGroup(group string, tools ...*v1.Tool) error {
 // labelled returns a copy of a tool that belongs to a group.
 func labelled(t *v1.Tool, group string) *v1.Tool {
 	c := *t
-	c.Metadata.Labels = make(map[string]string, len(t.Metadata.Labels)+1)
-	for k, v := range t.Metadata.Labels {
-		c.Metadata.Labels[k] = v
+	if c.Metadata.Labels = maps.Clone(t.Metadata.Labels); c.Metadata.Labels == nil {
+		c.Metadata.Labels = map[string]string{}
 	}
 	c.Metadata.Labels[v1.LabelGroup] = group
 	return &c
