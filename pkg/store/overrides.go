@@ -118,14 +118,11 @@ func (s *Store) WatchOverrides(ctx context.Context) iter.Seq2[[]Override, error]
 				}
 				seen = at
 			}
-			select {
-			case <-ctx.Done():
+			if err := s.await(ctx, wake, tick.C); err != nil {
+				if errors.Is(err, ErrClosed) {
+					yield(nil, err)
+				}
 				return
-			case <-s.closed:
-				yield(nil, ErrClosed)
-				return
-			case <-wake:
-			case <-tick.C:
 			}
 		}
 	}

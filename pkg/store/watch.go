@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -58,17 +59,28 @@ func (s *Store) Watch(ctx context.Context, from int64) iter.Seq2[Event, error] {
 			if more {
 				continue
 			}
-			select {
-			case <-ctx.Done():
+			if err := s.await(ctx, wake, tick.C); err != nil {
+				if errors.Is(err, ErrClosed) {
+					yield(Event{}, err)
+				}
 				return
-			case <-s.closed:
-				yield(Event{}, ErrClosed)
-				return
-			case <-wake:
-			case <-tick.C:
 			}
 		}
 	}
+}
+
+// await returns nil when it is time to look again: something was committed in this
+// process, or the interval of watches is over. Else ctx ended, or the store was closed.
+func (s *Store) await(ctx context.Context, wake <-chan struct{}, tick <-chan time.Time) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closed:
+		return ErrClosed
+	case <-wake:
+	case <-tick:
+	}
+	return nil
 }
 
 // changesAfter reads the next changes, and whether there are more.
