@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"sync"
-	"time"
 
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
@@ -11,11 +10,10 @@ import (
 // followOverrides gives the tools that are served the descriptions that the store has
 // for them, as they change. The function that it returns ends that and waits for it.
 func (c *catalog) followOverrides(ctx context.Context, s *server.Server) (stop func()) {
-	const pause = time.Second
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() {
-		for ctx.Err() == nil {
+		watchAgain(ctx, func() {
 			for all, err := range c.w.store.WatchOverrides(ctx) {
 				if err != nil {
 					c.log.Warn("watching the overrides", "error", err)
@@ -25,13 +23,7 @@ func (c *catalog) followOverrides(ctx context.Context, s *server.Server) (stop f
 					s.Refresh()
 				}
 			}
-			wait := time.NewTimer(pause)
-			select {
-			case <-wait.C:
-			case <-ctx.Done():
-				wait.Stop()
-			}
-		}
+		})
 	})
 	return func() { cancel(); done.Wait() }
 }

@@ -168,8 +168,7 @@ func (r *reloader) follow(w *fsnotify.Watcher) {
 
 // watchStore tells of changes of the store, those of other processes too.
 func (r *reloader) watchStore(ctx context.Context, changed chan<- struct{}) {
-	const pause = time.Second
-	for ctx.Err() == nil {
+	watchAgain(ctx, func() {
 		list, err := r.w.store.List(ctx, store.ListOptions{Limit: 1})
 		if err == nil {
 			signalChange(changed)
@@ -186,6 +185,15 @@ func (r *reloader) watchStore(ctx context.Context, changed chan<- struct{}) {
 		if !errors.Is(err, store.ErrTooOld) {
 			r.log.Warn("watching the store", "error", err)
 		}
+	})
+}
+
+// watchAgain runs a watch of the store again whenever it ended, after a pause, until ctx
+// ends.
+func watchAgain(ctx context.Context, watch func()) {
+	const pause = time.Second
+	for ctx.Err() == nil {
+		watch()
 		wait := time.NewTimer(pause)
 		select {
 		case <-wait.C:
