@@ -77,7 +77,12 @@ func faultOf(line []byte) (code int, why string) {
 	return jsonrpc.CodeInvalidRequest, "invalid request: the line is no JSON-RPC 2.0 message"
 }
 
-func (s *stdin) Close() error { return reader{s.in}.Close() }
+func (s *stdin) Close() error {
+	if c, ok := s.in.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
 
 // together writes one message at a time.
 type together struct {

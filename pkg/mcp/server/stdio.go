@@ -141,15 +141,6 @@ func (c *stdioConn) Close() error {
 	return c.Connection.Close()
 }
 
-type reader struct{ io.Reader }
-
-func (r reader) Close() error {
-	if c, ok := r.Reader.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
-}
-
 // writer leaves its stream open, which is not ours to close.
 type writer struct{ io.Writer }
 
