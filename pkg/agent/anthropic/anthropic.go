@@ -13,9 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"strings"
-	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -39,15 +37,9 @@ const (
 // max_tokens, which the API demands. The tokens for thinking come on top.
 const DefaultMaxTokens = 8192
 
-// Options say how a model is reached. The zero value reads the environment.
-type Options struct {
-	// Env looks up an environment variable. Default: os.LookupEnv.
-	Env func(name string) (value string, ok bool)
-	// Transport sends the requests. Default: http.DefaultTransport.
-	Transport http.RoundTripper
-	// Timeout bounds one Generate, its retries included. Default: 10 minutes.
-	Timeout time.Duration
-}
+// Options say how a model is reached: Env, Transport and Timeout. The zero value reads
+// the environment.
+type Options = provider.Options
 
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
 type Model struct {

@@ -11,8 +11,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
-	"time"
 
 	"google.golang.org/genai"
 
@@ -31,15 +29,9 @@ const (
 	example     = "gemini-2.5-flash"
 )
 
-// Options say how a model is reached. The zero value reads the environment.
-type Options struct {
-	// Env looks up an environment variable. Default: os.LookupEnv.
-	Env func(name string) (value string, ok bool)
-	// Transport sends the requests. Default: http.DefaultTransport.
-	Transport http.RoundTripper
-	// Timeout bounds one Generate, its retries included. Default: 10 minutes.
-	Timeout time.Duration
-}
+// Options say how a model is reached: Env, Transport and Timeout. The zero value reads
+// the environment.
+type Options = provider.Options
 
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
 type Model struct {

@@ -12,8 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
-	"time"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -34,15 +32,9 @@ const (
 	example = "gpt-5-mini"
 )
 
-// Options say how a model is reached. The zero value reads the environment.
-type Options struct {
-	// Env looks up an environment variable. Default: os.LookupEnv.
-	Env func(name string) (value string, ok bool)
-	// Transport sends the requests. Default: http.DefaultTransport.
-	Transport http.RoundTripper
-	// Timeout bounds one Generate, its retries included. Default: 10 minutes.
-	Timeout time.Duration
-}
+// Options say how a model is reached: Env, Transport and Timeout. The zero value reads
+// the environment.
+type Options = provider.Options
 
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
 type Model struct {

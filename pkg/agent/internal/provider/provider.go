@@ -25,6 +25,17 @@ import (
 // silent for minutes.
 const DefaultTimeout = 10 * time.Minute
 
+// Options say how a model is reached. The zero value reads the
+// environment. Every provider has them.
+type Options struct {
+	// Env looks up an environment variable. Default: os.LookupEnv.
+	Env func(name string) (value string, ok bool)
+	// Transport sends the requests. Default: http.DefaultTransport.
+	Transport http.RoundTripper
+	// Timeout bounds one Generate, its retries included. Default: 10 minutes.
+	Timeout time.Duration
+}
+
 // Config is what one provider brings.
 type Config struct {
 	// Name is the provider's name, such as "openai". Errors begin with it.
