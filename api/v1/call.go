@@ -77,10 +77,10 @@ type Result struct {
 type ResultError struct {
 	// Type is args_invalid, result_invalid, manifest_invalid, execution_failed,
 	// connect_failed, timeout, cancelled, mcp_error, policy_refused or not_found.
-	Type    string  `json:"type"`
-	Message string  `json:"message"`
-	Path    string  `json:"path,omitempty"`
-	Faults  []Fault `json:"faults,omitempty"`
+	Type       string      `json:"type"`
+	Message    string      `json:"message"`
+	Path       string      `json:"path,omitempty"`
+	Violations []Violation `json:"violations,omitempty"`
 }
 
 // PendingToolInfo describes a call that waits for a decision.

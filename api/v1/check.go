@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// checkFields walks a struct and returns a fault for each `check` tag that does not hold.
-func checkFields(v any) []Fault {
-	var fs []Fault
+// checkFields walks a struct and returns a violation for each `check` tag that does not hold.
+func checkFields(v any) []Violation {
+	var fs []Violation
 	checkValue(reflect.ValueOf(v), "", &fs)
 	return fs
 }
@@ -82,7 +82,7 @@ func holdsStruct(t reflect.Type) bool {
 	return false
 }
 
-func checkValue(v reflect.Value, path string, fs *[]Fault) {
+func checkValue(v reflect.Value, path string, fs *[]Violation) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
@@ -111,10 +111,10 @@ func checkValue(v reflect.Value, path string, fs *[]Fault) {
 	}
 }
 
-func (r *fieldRule) check(f reflect.Value, path string, fs *[]Fault) {
+func (r *fieldRule) check(f reflect.Value, path string, fs *[]Violation) {
 	if isEmpty(f) {
 		if r.required && f.Kind() != reflect.Struct {
-			*fs = append(*fs, Fault{Path: path, Expected: "a value", Got: "nothing", Message: fmt.Sprintf("required field %q is missing", r.name)})
+			*fs = append(*fs, Violation{Path: path, Expected: "a value", Got: "nothing", Message: fmt.Sprintf("required field %q is missing", r.name)})
 		}
 		if f.Kind() == reflect.Pointer || r.oneof != nil || f.Kind() == reflect.String {
 			return
@@ -143,7 +143,7 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-func checkOneOf(f reflect.Value, path string, allowed []string, fs *[]Fault) {
+func checkOneOf(f reflect.Value, path string, allowed []string, fs *[]Violation) {
 	if f.Kind() == reflect.Slice {
 		for i := range f.Len() {
 			checkOneOf(f.Index(i), Pointer(path, strconv.Itoa(i)), allowed, fs)
@@ -160,10 +160,10 @@ func checkOneOf(f reflect.Value, path string, allowed []string, fs *[]Fault) {
 	if near := Nearest(s, allowed); near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	}
-	*fs = append(*fs, Fault{Path: path, Expected: "one of " + strings.Join(allowed, ", "), Got: quote(s), Message: msg})
+	*fs = append(*fs, Violation{Path: path, Expected: "one of " + strings.Join(allowed, ", "), Got: quote(s), Message: msg})
 }
 
-func (r *fieldRule) checkBounds(f reflect.Value, path string, fs *[]Fault) {
+func (r *fieldRule) checkBounds(f reflect.Value, path string, fs *[]Violation) {
 	var n float64
 	switch f.Kind() {
 	case reflect.Int, reflect.Int64:
@@ -176,11 +176,11 @@ func (r *fieldRule) checkBounds(f reflect.Value, path string, fs *[]Fault) {
 	num := strconv.FormatFloat(n, 'f', -1, 64)
 	if r.min != nil && n < *r.min {
 		want := "at least " + strconv.FormatFloat(*r.min, 'f', -1, 64)
-		*fs = append(*fs, Fault{Path: path, Expected: want, Got: num, Message: fmt.Sprintf("%s is too small: expected %s", num, want)})
+		*fs = append(*fs, Violation{Path: path, Expected: want, Got: num, Message: fmt.Sprintf("%s is too small: expected %s", num, want)})
 	}
 	if r.max != nil && n > *r.max {
 		want := "at most " + strconv.FormatFloat(*r.max, 'f', -1, 64)
-		*fs = append(*fs, Fault{Path: path, Expected: want, Got: num, Message: fmt.Sprintf("%s is too large: expected %s", num, want)})
+		*fs = append(*fs, Violation{Path: path, Expected: want, Got: num, Message: fmt.Sprintf("%s is too large: expected %s", num, want)})
 	}
 }
 

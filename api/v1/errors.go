@@ -30,15 +30,15 @@ const (
 	PhaseTimeout = "timeout"
 )
 
-// Severities of a [Fault]. The empty severity is an error.
+// Severities of a [Violation]. The empty severity is an error.
 const (
 	SeverityError   = "error"
 	SeverityWarning = "warning"
 )
 
-// A Fault is one thing that is wrong in a document, precise enough for a person
+// A Violation is one thing that is wrong in a document, precise enough for a person
 // or a model to mend it.
-type Fault struct {
+type Violation struct {
 	// Path is the JSON pointer (RFC 6901) of the faulty value; "" is the whole document.
 	Path string `json:"path"`
 	// Expected says what would have been right, for example "integer".
@@ -53,12 +53,12 @@ type Fault struct {
 	Severity string `json:"severity,omitempty"`
 }
 
-// IsWarning reports whether the fault does not stop its document from being used.
-func (f Fault) IsWarning() bool { return f.Severity == SeverityWarning }
+// IsWarning reports whether the violation does not stop its document from being used.
+func (f Violation) IsWarning() bool { return f.Severity == SeverityWarning }
 
-// String returns the fault as "file:line:column: path: message", leaving out
+// String returns the violation as "file:line:column: path: message", leaving out
 // what it does not have. Paths in manifests read as spec.http.url.
-func (f Fault) String() string {
+func (f Violation) String() string {
 	var b strings.Builder
 	if !f.Source.IsZero() {
 		b.WriteString(f.Source.String())
@@ -106,20 +106,20 @@ type ValidationError struct {
 	Type string
 	// Tool is the name of the tool, or of the manifest as kind/name.
 	Tool string
-	// Path is the JSON pointer of the first fault.
+	// Path is the JSON pointer of the first violation.
 	Path string
-	// Detail is one sentence about all faults.
+	// Detail is one sentence about all violations.
 	Detail string
-	// Faults lists every fault.
-	Faults []Fault
+	// Violations lists every violation.
+	Violations []Violation
 }
 
-// NewValidationError makes a ValidationError from faults; the first one gives Path and Detail.
-func NewValidationError(typ, tool string, faults []Fault) *ValidationError {
-	e := &ValidationError{Type: typ, Tool: tool, Faults: faults}
-	if len(faults) > 0 {
-		e.Path = faults[0].Path
-		e.Detail = faults[0].Message
+// NewValidationError makes a ValidationError from violations; the first one gives Path and Detail.
+func NewValidationError(typ, tool string, violations []Violation) *ValidationError {
+	e := &ValidationError{Type: typ, Tool: tool, Violations: violations}
+	if len(violations) > 0 {
+		e.Path = violations[0].Path
+		e.Detail = violations[0].Message
 	}
 	return e
 }
@@ -133,11 +133,11 @@ func (e *ValidationError) Error() string {
 		fmt.Fprintf(&b, "tool %q: ", e.Tool)
 	}
 	b.WriteString(what)
-	if len(e.Faults) == 0 {
+	if len(e.Violations) == 0 {
 		b.WriteString(": " + e.Detail)
 		return b.String()
 	}
-	for i, f := range e.Faults {
+	for i, f := range e.Violations {
 		if i == 0 {
 			b.WriteString(": ")
 		} else {
@@ -327,7 +327,7 @@ func NewResultError(err error) *ResultError {
 	)
 	switch {
 	case errors.As(err, &invalid):
-		r.Type, r.Path, r.Faults = invalid.Type, invalid.Path, invalid.Faults
+		r.Type, r.Path, r.Violations = invalid.Type, invalid.Path, invalid.Violations
 	case errors.As(err, &refused):
 		r.Type = TypePolicyRefused
 	case errors.As(err, &notFound):

@@ -43,30 +43,30 @@ func (r *FileResource) Address(h *Header) string {
 	return "file://" + u.EscapedPath()
 }
 
-// resourceFaults returns what is wrong with the resources of a manifest.
-func resourceFaults(h *Header, at string, all []FileResource) []Fault {
-	var fs []Fault
+// resourceViolations returns what is wrong with the resources of a manifest.
+func resourceViolations(h *Header, at string, all []FileResource) []Violation {
+	var fs []Violation
 	if len(all) > MaxFileResources {
-		fs = append(fs, Fault{Path: at, Expected: fmt.Sprintf("at most %d", MaxFileResources), Got: strconv.Itoa(len(all)), Message: fmt.Sprintf("%d resources: expected at most %d", len(all), MaxFileResources)})
+		fs = append(fs, Violation{Path: at, Expected: fmt.Sprintf("at most %d", MaxFileResources), Got: strconv.Itoa(len(all)), Message: fmt.Sprintf("%d resources: expected at most %d", len(all), MaxFileResources)})
 	}
 	seen := map[string]bool{}
 	for i := range all {
 		r := &all[i]
 		p := Pointer(at, strconv.Itoa(i))
 		if u, err := url.Parse(r.URI); r.URI != "" && (err != nil || !u.IsAbs() || strings.ContainsAny(r.URI, " \t\n")) {
-			fs = append(fs, Fault{Path: p + "/uri", Expected: "an absolute URI", Got: quote(r.URI), Message: fmt.Sprintf("%q is no absolute URI (RFC 3986): expected one such as docs://weather/units", clip(r.URI))})
+			fs = append(fs, Violation{Path: p + "/uri", Expected: "an absolute URI", Got: quote(r.URI), Message: fmt.Sprintf("%q is no absolute URI (RFC 3986): expected one such as docs://weather/units", clip(r.URI))})
 		}
 		if typ, sub, ok := strings.Cut(r.MIMEType, "/"); r.MIMEType != "" && (!ok || typ == "" || sub == "" || strings.ContainsAny(r.MIMEType, " \t\n,")) {
-			fs = append(fs, Fault{Path: p + "/mime_type", Expected: "a media type", Got: quote(r.MIMEType), Message: fmt.Sprintf("%q is no media type: expected one such as text/markdown", clip(r.MIMEType))})
+			fs = append(fs, Violation{Path: p + "/mime_type", Expected: "a media type", Got: quote(r.MIMEType), Message: fmt.Sprintf("%q is no media type: expected one such as text/markdown", clip(r.MIMEType))})
 		}
 		if len(r.Annotations) > 0 && JSONKind(r.Annotations) != "object" {
-			fs = append(fs, Fault{Path: p + "/annotations", Expected: "an object", Got: JSONKind(r.Annotations), Message: "annotations must be an object, got " + JSONKind(r.Annotations)})
+			fs = append(fs, Violation{Path: p + "/annotations", Expected: "an object", Got: JSONKind(r.Annotations), Message: "annotations must be an object, got " + JSONKind(r.Annotations)})
 		}
 		if r.File == "" {
 			continue
 		}
 		if a := r.Address(h); seen[a] {
-			fs = append(fs, Fault{Path: p, Expected: "an address of its own", Got: quote(a), Message: fmt.Sprintf("the resource %s is declared twice: give one a uri", clip(a))})
+			fs = append(fs, Violation{Path: p, Expected: "an address of its own", Got: quote(a), Message: fmt.Sprintf("the resource %s is declared twice: give one a uri", clip(a))})
 		} else {
 			seen[a] = true
 		}

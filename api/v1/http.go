@@ -156,10 +156,10 @@ type TLS struct {
 	KeyFile string `json:"key_file,omitempty"`
 }
 
-func (h *HTTPSpec) validate(path string) []Fault {
-	var fs []Fault
+func (h *HTTPSpec) validate(path string) []Violation {
+	var fs []Violation
 	add := func(p, expected, got, msg string) {
-		fs = append(fs, Fault{Path: p, Expected: expected, Got: got, Message: msg})
+		fs = append(fs, Violation{Path: p, Expected: expected, Got: got, Message: msg})
 	}
 	fs = append(fs, h.Auth.validate(path+"/auth")...)
 	if a := h.Auth; a != nil {
@@ -184,7 +184,7 @@ func (h *HTTPSpec) validate(path string) []Fault {
 	return fs
 }
 
-func (a *Auth) validate(path string) []Fault {
+func (a *Auth) validate(path string) []Violation {
 	if a == nil {
 		return nil
 	}
@@ -201,12 +201,12 @@ func (a *Auth) validate(path string) []Fault {
 		return nil
 	}
 	const want = "one of bearer_env, basic, oauth2_client_credentials, oauth2_authorization_code"
-	return []Fault{{Path: path, Expected: want, Got: fmt.Sprintf("%d of them", len(set)), Message: "auth needs exactly " + want}}
+	return []Violation{{Path: path, Expected: want, Got: fmt.Sprintf("%d of them", len(set)), Message: "auth needs exactly " + want}}
 }
 
-func (t *TLS) validate(path string) []Fault {
+func (t *TLS) validate(path string) []Violation {
 	if t == nil || (t.CertFile == "") == (t.KeyFile == "") {
 		return nil
 	}
-	return []Fault{{Path: path, Expected: "cert_file and key_file", Got: "one of them", Message: "a client certificate needs both cert_file and key_file"}}
+	return []Violation{{Path: path, Expected: "cert_file and key_file", Got: "one of them", Message: "a client certificate needs both cert_file and key_file"}}
 }

@@ -119,12 +119,12 @@ type ToolOverride struct {
 	TimeoutMS int `json:"timeout_ms,omitempty" check:"min=0"`
 }
 
-// Validate returns the faults of the server by its own rules.
-func (m *MCPServer) Validate() []Fault {
+// Validate returns the violations of the server by its own rules.
+func (m *MCPServer) Validate() []Violation {
 	fs := append(m.Header.validate(), checkFields(m)...)
 	s := &m.Spec
 	add := func(path, expected, got, msg string) {
-		fs = append(fs, Fault{Path: path, Expected: expected, Got: got, Message: msg})
+		fs = append(fs, Violation{Path: path, Expected: expected, Got: got, Message: msg})
 	}
 	switch {
 	case s.Command == "" && s.URL == "":
@@ -153,12 +153,12 @@ func (m *MCPServer) Validate() []Fault {
 	fs = append(fs, s.Auth.validate("/spec/auth")...)
 	fs = append(fs, s.TLS.validate("/spec/tls")...)
 	if f := s.ToolFilter; f != nil {
-		fs = append(fs, patternFaults("/spec/tool_filter/allowlist", f.Allowlist)...)
-		fs = append(fs, patternFaults("/spec/tool_filter/blocklist", f.Blocklist)...)
+		fs = append(fs, patternViolations("/spec/tool_filter/allowlist", f.Allowlist)...)
+		fs = append(fs, patternViolations("/spec/tool_filter/blocklist", f.Blocklist)...)
 	}
 	for name, o := range s.Overrides {
 		if len(o.InputSchema) > 0 {
-			fs = append(fs, rootTypeFaults(Pointer("/spec/overrides", name, "input_schema"), o.InputSchema)...)
+			fs = append(fs, rootTypeViolations(Pointer("/spec/overrides", name, "input_schema"), o.InputSchema)...)
 		}
 	}
 	return fs

@@ -57,9 +57,9 @@ func NewObject(kind string) Object {
 type Object interface {
 	// Head returns the part that all kinds share; changing it changes the object.
 	Head() *Header
-	// Validate returns every fault of the object by its own rules, without
+	// Validate returns every violation of the object by its own rules, without
 	// positions. Rules between objects belong to the registry.
-	Validate() []Fault
+	Validate() []Violation
 }
 
 // Header is the part that all kinds share.
@@ -73,9 +73,9 @@ type Header struct {
 
 	// Source is where the manifest stands; zero for an object made in Go.
 	Source Source `json:"-"`
-	// Faults is what the reader of the manifest found wrong. An object with a
-	// fault that is not a warning is listed and not ready.
-	Faults []Fault `json:"-"`
+	// Violations is what the reader of the manifest found wrong. An object with a
+	// violation that is not a warning is listed and not ready.
+	Violations []Violation `json:"-"`
 	// Files holds the content of the files that the manifest names, by the path
 	// written there. Readers fill it, so that no executor opens a file.
 	Files map[string][]byte `json:"-"`
@@ -114,9 +114,9 @@ func (k Key) String() string { return k.Kind + " " + k.Namespace + "/" + k.Name 
 // Key returns the identity of the object.
 func (h *Header) Key() Key { return Key{h.Kind, h.Namespace(), h.Metadata.Name} }
 
-// Broken reports whether a fault that is not a warning was found.
+// Broken reports whether a violation that is not a warning was found.
 func (h *Header) Broken() bool {
-	for _, f := range h.Faults {
+	for _, f := range h.Violations {
 		if !f.IsWarning() {
 			return true
 		}
@@ -144,10 +144,10 @@ type Metadata struct {
 
 const maxNameLen = 253
 
-func (h *Header) validate() []Fault {
-	var fs []Fault
+func (h *Header) validate() []Violation {
+	var fs []Violation
 	add := func(path, got, expected, msg string) {
-		fs = append(fs, Fault{Path: path, Got: got, Expected: expected, Message: msg})
+		fs = append(fs, Violation{Path: path, Got: got, Expected: expected, Message: msg})
 	}
 	if n := h.Metadata.Name; n != "" && !IsName(n) {
 		add("/metadata/name", quote(n), "a DNS-1123 name", nameMessage(n))

@@ -85,12 +85,12 @@ type PromptArgument struct {
 	Default json.RawMessage `json:"default,omitempty"`
 }
 
-// Validate returns the faults of the prompt by its own rules.
-func (p *Prompt) Validate() []Fault {
+// Validate returns the violations of the prompt by its own rules.
+func (p *Prompt) Validate() []Violation {
 	fs := append(p.Header.validate(), checkFields(p)...)
 	s := &p.Spec
 	if s.Template == "" && s.SystemPrompt == "" {
-		fs = append(fs, Fault{Path: "/spec/template", Expected: "a template", Got: "nothing", Message: "a prompt needs spec.template or spec.system_prompt"})
+		fs = append(fs, Violation{Path: "/spec/template", Expected: "a template", Got: "nothing", Message: "a prompt needs spec.template or spec.system_prompt"})
 	}
 	for path, schema := range map[string]json.RawMessage{"/spec/input": s.Input, "/spec/output": s.Output} {
 		if len(schema) > 0 {
@@ -98,19 +98,19 @@ func (p *Prompt) Validate() []Fault {
 		}
 	}
 	if len(s.Parameters) > 0 && JSONKind(s.Parameters) != "object" {
-		fs = append(fs, Fault{Path: "/spec/parameters", Expected: "an object", Got: JSONKind(s.Parameters), Message: "parameters must be an object, got " + JSONKind(s.Parameters)})
+		fs = append(fs, Violation{Path: "/spec/parameters", Expected: "an object", Got: JSONKind(s.Parameters), Message: "parameters must be an object, got " + JSONKind(s.Parameters)})
 	}
 	seen := map[string]bool{}
 	for i, a := range s.Arguments {
 		if a.Name != "" && seen[a.Name] {
-			fs = append(fs, Fault{Path: Pointer("/spec/arguments", fmt.Sprint(i), "name"), Expected: "a new name", Got: quote(a.Name), Message: fmt.Sprintf("argument %q is declared twice", a.Name)})
+			fs = append(fs, Violation{Path: Pointer("/spec/arguments", fmt.Sprint(i), "name"), Expected: "a new name", Got: quote(a.Name), Message: fmt.Sprintf("argument %q is declared twice", a.Name)})
 		}
 		seen[a.Name] = true
 	}
-	fs = append(fs, patternFaults("/spec/tools", s.Tools)...)
-	fs = append(fs, resourceFaults(&p.Header, "/spec/resources", s.Resources)...)
+	fs = append(fs, patternViolations("/spec/tools", s.Tools)...)
+	fs = append(fs, resourceViolations(&p.Header, "/spec/resources", s.Resources)...)
 	if s.Policy != nil {
-		fs = append(fs, s.Policy.patternFaults("/spec/policy")...)
+		fs = append(fs, s.Policy.patternViolations("/spec/policy")...)
 	}
 	return fs
 }

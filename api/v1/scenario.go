@@ -188,7 +188,7 @@ type Expect struct {
 type ExpectError struct {
 	// Type is the error's type. Example: args_invalid.
 	Type string `json:"type,omitempty"`
-	// Path is the JSON pointer of the first fault. Example: /location.
+	// Path is the JSON pointer of the first violation. Example: /location.
 	Path string `json:"path,omitempty"`
 	// Message is a part of the error's message.
 	Message string `json:"message,omitempty"`
@@ -213,8 +213,8 @@ type Assertion struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Validate returns the faults of the scenario by its own rules.
-func (s *Scenario) Validate() []Fault {
+// Validate returns the violations of the scenario by its own rules.
+func (s *Scenario) Validate() []Violation {
 	fs := append(s.Header.validate(), checkFields(s)...)
 	if !s.FromPromptKit() {
 		return fs

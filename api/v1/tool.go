@@ -157,9 +157,9 @@ const (
 
 // Validation says how strictly arguments and results are held to their schemas.
 type Validation struct {
-	// Args is enforce (a fault refuses the call), warn (a fault is logged) or off. Default: enforce.
+	// Args is enforce (a violation refuses the call), warn (a violation is logged) or off. Default: enforce.
 	Args string `json:"args,omitempty" check:"oneof=enforce|warn|off"`
-	// Result is enforce (a fault fails the call), warn (a fault is logged) or off. Default: enforce.
+	// Result is enforce (a violation fails the call), warn (a violation is logged) or off. Default: enforce.
 	Result string `json:"result,omitempty" check:"oneof=enforce|warn|off"`
 	// Coerce mends what models often get wrong, such as "5" for an integer, before the
 	// arguments are validated. Default: true.
@@ -231,9 +231,9 @@ func (c *Cache) Lifetime() time.Duration {
 	return d
 }
 
-func (c *Cache) validate(path string) []Fault {
+func (c *Cache) validate(path string) []Violation {
 	if d, err := time.ParseDuration(c.TTL); c.TTL != "" && (err != nil || d < 0) {
-		return []Fault{{Path: path + "/ttl", Expected: "a time such as 90s, 5m or 1h", Got: quote(c.TTL), Message: fmt.Sprintf("%s is not a time: expected a number and a unit, such as 90s, 5m or 1h", quote(c.TTL))}}
+		return []Violation{{Path: path + "/ttl", Expected: "a time such as 90s, 5m or 1h", Got: quote(c.TTL), Message: fmt.Sprintf("%s is not a time: expected a number and a unit, such as 90s, 5m or 1h", quote(c.TTL))}}
 	}
 	return nil
 }
@@ -278,25 +278,25 @@ func (t *Tool) ExecutorName() string {
 // such a device they are mocked, there as here.
 const modeClient = "client"
 
-// Validate returns the faults of the tool by its own rules. Whether its schemas
+// Validate returns the violations of the tool by its own rules. Whether its schemas
 // compile is checked by the registry.
-func (t *Tool) Validate() []Fault {
+func (t *Tool) Validate() []Violation {
 	fs := append(t.Header.validate(), checkFields(t)...)
 	s := &t.Spec
 	if s.HTTP != nil && s.MCP != nil {
-		fs = append(fs, Fault{Path: "/spec/mcp", Expected: "one executor block", Got: "http and mcp", Message: "a second executor block: a tool has spec.http or spec.mcp, not both"})
+		fs = append(fs, Violation{Path: "/spec/mcp", Expected: "one executor block", Got: "http and mcp", Message: "a second executor block: a tool has spec.http or spec.mcp, not both"})
 	}
 	fs = append(fs, t.modeFaults()...)
-	fs = append(fs, rootTypeFaults("/spec/input_schema", s.InputSchema)...)
+	fs = append(fs, rootTypeViolations("/spec/input_schema", s.InputSchema)...)
 	if len(s.OutputSchema) > 0 {
 		fs = append(fs, schemaShape("/spec/output_schema", s.OutputSchema)...)
 	}
 	for i, r := range s.Redact {
 		if r == "" || r == "/" {
-			fs = append(fs, Fault{Path: Pointer("/spec/redact", fmt.Sprint(i)), Expected: "a JSON pointer or a key name", Got: quote(r), Message: "an empty redaction matches nothing"})
+			fs = append(fs, Violation{Path: Pointer("/spec/redact", fmt.Sprint(i)), Expected: "a JSON pointer or a key name", Got: quote(r), Message: "an empty redaction matches nothing"})
 		}
 	}
-	fs = append(fs, resourceFaults(&t.Header, "/spec/resources", s.Resources)...)
+	fs = append(fs, resourceViolations(&t.Header, "/spec/resources", s.Resources)...)
 	for i := range s.MockParts {
 		fs = append(fs, s.MockParts[i].validate(Pointer("/spec/mock_parts", fmt.Sprint(i)))...)
 	}
@@ -308,7 +308,7 @@ func (t *Tool) Validate() []Fault {
 	}
 	if t.FromPromptKit() {
 		// PromptKit has modes and forms of its own; a tool that uses them loads and is not ready.
-		fs = slices.DeleteFunc(fs, func(f Fault) bool { return f.Path == "/spec/mode" && s.Mode == modeClient })
+		fs = slices.DeleteFunc(fs, func(f Violation) bool { return f.Path == "/spec/mode" && s.Mode == modeClient })
 		for i := range fs {
 			if fs[i].Path == "/spec/mode" {
 				fs[i].Severity = SeverityWarning
@@ -318,10 +318,10 @@ func (t *Tool) Validate() []Fault {
 	return fs
 }
 
-func (t *Tool) modeFaults() []Fault {
+func (t *Tool) modeFaults() []Violation {
 	s := &t.Spec
-	missing := func(block string) []Fault {
-		return []Fault{{Path: "/spec/mode", Expected: "spec." + block, Got: "no spec." + block, Message: fmt.Sprintf("mode %s needs spec.%s", s.Mode, block)}}
+	missing := func(block string) []Violation {
+		return []Violation{{Path: "/spec/mode", Expected: "spec." + block, Got: "no spec." + block, Message: fmt.Sprintf("mode %s needs spec.%s", s.Mode, block)}}
 	}
 	switch {
 	case s.Mode == ModeLive && s.HTTP == nil:
@@ -332,9 +332,9 @@ func (t *Tool) modeFaults() []Fault {
 	return nil
 }
 
-// rootTypeFaults checks what MCP asks of an input schema: an object whose root
+// rootTypeViolations checks what MCP asks of an input schema: an object whose root
 // type is "object" (MCP specification, server/tools, Tool.inputSchema).
-func rootTypeFaults(path string, schema json.RawMessage) []Fault {
+func rootTypeViolations(path string, schema json.RawMessage) []Violation {
 	if len(schema) == 0 {
 		return nil // reported as missing
 	}
@@ -348,12 +348,12 @@ func rootTypeFaults(path string, schema json.RawMessage) []Fault {
 		Type json.RawMessage `json:"type"`
 	}
 	if err := json.Unmarshal(schema, &root); err != nil {
-		return []Fault{{Path: path, Expected: "a JSON Schema object", Got: "something else", Message: "a JSON Schema must be an object"}}
+		return []Violation{{Path: path, Expected: "a JSON Schema object", Got: "something else", Message: "a JSON Schema must be an object"}}
 	}
 	if len(root.Type) == 0 || string(root.Type) == `"object"` {
 		return nil
 	}
-	return []Fault{{Path: path + "/type", Expected: `"object"`, Got: clip(string(root.Type)), Message: `the root type of an input schema must be "object" (MCP specification, server/tools)`}}
+	return []Violation{{Path: path + "/type", Expected: `"object"`, Got: clip(string(root.Type)), Message: `the root type of an input schema must be "object" (MCP specification, server/tools)`}}
 }
 
 // saysObject sees the common case without reading the whole schema: compact JSON
@@ -364,12 +364,12 @@ func saysObject(schema json.RawMessage) bool {
 	return len(schema) > len(first) && string(schema[:len(first)]) == first
 }
 
-func schemaShape(path string, schema json.RawMessage) []Fault {
+func schemaShape(path string, schema json.RawMessage) []Violation {
 	switch s := strings.TrimSpace(string(schema)); {
 	case strings.HasPrefix(s, "{"), path == "/spec/output_schema" && (s == "true" || s == "false"):
 		return nil
 	}
-	return []Fault{{Path: path, Expected: "an object", Got: JSONKind(schema), Message: "a JSON Schema must be an object, got " + JSONKind(schema)}}
+	return []Violation{{Path: path, Expected: "an object", Got: JSONKind(schema), Message: "a JSON Schema must be an object, got " + JSONKind(schema)}}
 }
 
 // JSONKind names the kind of a JSON value for messages: object, array, string,
@@ -395,9 +395,9 @@ func JSONKind(raw json.RawMessage) string {
 	return "nothing"
 }
 
-func (p *Part) validate(path string) []Fault {
-	need := func(field string) []Fault {
-		return []Fault{{Path: path, Expected: field, Got: "nothing", Message: fmt.Sprintf("a part of type %s needs %s", p.Type, field)}}
+func (p *Part) validate(path string) []Violation {
+	need := func(field string) []Violation {
+		return []Violation{{Path: path, Expected: field, Got: "nothing", Message: fmt.Sprintf("a part of type %s needs %s", p.Type, field)}}
 	}
 	switch p.Type {
 	case PartText:

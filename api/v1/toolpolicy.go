@@ -104,35 +104,35 @@ type Match struct {
 	Principals []string `json:"principals,omitempty"`
 }
 
-// Validate returns the faults of the policy by its own rules.
-func (p *ToolPolicy) Validate() []Fault {
+// Validate returns the violations of the policy by its own rules.
+func (p *ToolPolicy) Validate() []Violation {
 	fs := append(p.Header.validate(), checkFields(p)...)
-	return append(fs, p.Spec.patternFaults("/spec")...)
+	return append(fs, p.Spec.patternViolations("/spec")...)
 }
 
-func (s *ToolPolicySpec) patternFaults(path string) []Fault {
-	fs := patternFaults(path+"/blocklist", s.Blocklist)
-	fs = append(fs, patternFaults(path+"/allowlist", s.Allowlist)...)
-	fs = append(fs, patternFaults(path+"/require_approval", s.RequireApproval)...)
+func (s *ToolPolicySpec) patternViolations(path string) []Violation {
+	fs := patternViolations(path+"/blocklist", s.Blocklist)
+	fs = append(fs, patternViolations(path+"/allowlist", s.Allowlist)...)
+	fs = append(fs, patternViolations(path+"/require_approval", s.RequireApproval)...)
 	for i, l := range s.Limits {
-		fs = append(fs, patternFaults(Pointer(path+"/limits", fmt.Sprint(i), "tools"), l.Tools)...)
+		fs = append(fs, patternViolations(Pointer(path+"/limits", fmt.Sprint(i), "tools"), l.Tools)...)
 	}
 	if s.Match != nil {
-		fs = append(fs, patternFaults(path+"/match/tools", s.Match.Tools)...)
-		fs = append(fs, patternFaultsOf("principal", path+"/match/principals", s.Match.Principals)...)
+		fs = append(fs, patternViolations(path+"/match/tools", s.Match.Tools)...)
+		fs = append(fs, patternViolationsOf("principal", path+"/match/principals", s.Match.Principals)...)
 	}
 	return fs
 }
 
-func patternFaults(path string, patterns []string) []Fault {
-	return patternFaultsOf("tool", path, patterns)
+func patternViolations(path string, patterns []string) []Violation {
+	return patternViolationsOf("tool", path, patterns)
 }
 
-func patternFaultsOf(what, path string, patterns []string) []Fault {
-	var fs []Fault
+func patternViolationsOf(what, path string, patterns []string) []Violation {
+	var fs []Violation
 	for i, p := range patterns {
 		if star := strings.IndexByte(p, '*'); p == "" || star >= 0 && star < len(p)-1 {
-			fs = append(fs, Fault{Path: Pointer(path, fmt.Sprint(i)), Expected: "a name, or a prefix and '*'", Got: quote(p), Message: fmt.Sprintf("%q is not a %s pattern: expected an exact name or a prefix with one trailing '*'", p, what)})
+			fs = append(fs, Violation{Path: Pointer(path, fmt.Sprint(i)), Expected: "a name, or a prefix and '*'", Got: quote(p), Message: fmt.Sprintf("%q is not a %s pattern: expected an exact name or a prefix with one trailing '*'", p, what)})
 		}
 	}
 	return fs

@@ -264,7 +264,7 @@ func TestResultErrorTypes(t *testing.T) {
 func TestResultJSON(t *testing.T) {
 	r := v1.Result{
 		Tool: "t", Namespace: "n", Status: v1.StatusFailed, Content: json.RawMessage(`1`), Parts: []v1.Part{{Type: "text", Text: "x"}},
-		Error:   &v1.ResultError{Type: "args_invalid", Message: "m", Path: "/a", Faults: []v1.Fault{{Path: "/a", Expected: "e", Got: "g", Message: "m"}}},
+		Error:   &v1.ResultError{Type: "args_invalid", Message: "m", Path: "/a", Violations: []v1.Violation{{Path: "/a", Expected: "e", Got: "g", Message: "m"}}},
 		Pending: &v1.PendingToolInfo{Reason: "requires_approval", Message: "m", ToolName: "t", Args: json.RawMessage(`{}`), ID: "i"},
 		Policy:  &v1.PolicyDecision{Decision: "deny", Rule: "blocklist", Policy: "p"}, Attempts: 1, DurationMS: 1.5,
 	}
@@ -273,7 +273,7 @@ func TestResultJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"tool":"t","namespace":"n","status":"failed","content":1,"parts":[{"type":"text","text":"x"}],` +
-		`"error":{"type":"args_invalid","message":"m","path":"/a","faults":[{"path":"/a","expected":"e","got":"g","message":"m"}]},` +
+		`"error":{"type":"args_invalid","message":"m","path":"/a","violations":[{"path":"/a","expected":"e","got":"g","message":"m"}]},` +
 		`"pending":{"reason":"requires_approval","message":"m","tool_name":"t","args":{},"id":"i"},` +
 		`"policy":{"decision":"deny","rule":"blocklist","policy":"p"},"attempts":1,"duration_ms":1.5}`
 	if string(got) != want {

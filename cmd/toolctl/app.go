@@ -195,20 +195,20 @@ func (a *app) storeDSN(create bool) (string, error) {
 	return "", usagef("no manifests: name files with -f, or put some into a store with 'toolctl apply -f PATH' (no %s folder here or above)", storeDir)
 }
 
-// warnFaults says on stderr that the files have faults, when the command goes on without them.
-func (a *app) warnFaults(w *workspace) {
+// warnViolations says on stderr that the files have violations, when the command goes on without them.
+func (a *app) warnViolations(w *workspace) {
 	if w.set == nil {
 		return
 	}
 	errs, files := 0, map[string]bool{}
-	for _, f := range w.set.Faults {
+	for _, f := range w.set.Violations {
 		if !f.IsWarning() {
 			errs++
 			files[f.Source.File] = true
 		}
 	}
 	if errs > 0 {
-		fmt.Fprintf(a.err, "warning: %s in %s: see 'toolctl validate -f %s'\n", count(errs, "fault"), count(len(files), "file"), strings.Join(a.files, " -f "))
+		fmt.Fprintf(a.err, "warning: %s in %s: see 'toolctl validate -f %s'\n", count(errs, "error"), count(len(files), "file"), strings.Join(a.files, " -f "))
 	}
 }
 

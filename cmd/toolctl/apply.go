@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/executors"
-	"toolctl.dev/toolctl/pkg/inspect"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -32,7 +32,7 @@ func newApplyCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f PATH",
 		Short: "Put manifests into the store",
-		Long: `Put manifests into the store, all or nothing: when one has a fault, nothing
+		Long: `Put manifests into the store, all or nothing: when one has a violation, nothing
 changes. Each object is created, configured or unchanged.
 
 With --prune, what an earlier apply of the same set put there and this one does
@@ -110,7 +110,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	}
 	for _, obj := range set.Objects {
 		if h := obj.Head(); h.Kind != v1.KindToolPolicy && h.Kind != v1.KindScenario {
-			h.Fields = nil // they were for the faults; a store of them would be ten times as large
+			h.Fields = nil // they were for the violations; a store of them would be ten times as large
 		}
 	}
 	changes, err := s.Apply(ctx, set.Objects, store.ApplyOptions{Set: o.set, Prune: o.prune, DryRun: o.dryRun})
@@ -147,14 +147,14 @@ func applied(ctx context.Context, s *store.Store) ([]v1.Object, error) {
 }
 
 // loadAll reads and checks the manifests given with -f, which may name what is beside
-// them; a fault that is not a warning fails it. Warnings are printed when it succeeds.
+// them; a violation that is not a warning fails it. Warnings are printed when it succeeds.
 func (a *app) loadAll(ctx context.Context, beside []v1.Object) (*manifest.Set, error) {
-	set, faults, err := a.check(ctx, a.files, beside)
+	set, violations, err := a.check(ctx, a.files, beside)
 	if err != nil {
 		return nil, err
 	}
-	var errs []v1.Fault
-	for _, f := range faults {
+	var errs []v1.Violation
+	for _, f := range violations {
 		if !f.IsWarning() {
 			errs = append(errs, f)
 		} else {
@@ -167,19 +167,19 @@ func (a *app) loadAll(ctx context.Context, beside []v1.Object) (*manifest.Set, e
 	return set, nil
 }
 
-// check reads manifests and returns every fault that can be found without a call.
+// check reads manifests and returns every violation that can be found without a call.
 // The place of every field takes more memory than the objects, so the files are
-// read for the places only when there is a fault that needs one.
-func (a *app) check(ctx context.Context, paths []string, beside []v1.Object) (*manifest.Set, []v1.Fault, error) {
+// read for the places only when there is a violation that needs one.
+func (a *app) check(ctx context.Context, paths []string, beside []v1.Object) (*manifest.Set, []v1.Violation, error) {
 	places := slices.Contains(paths, "-") // stdin is read once
-	set, faults, err := a.checkOnce(ctx, paths, beside, places)
-	if err == nil && !places && len(faults) > len(set.Faults) {
+	set, violations, err := a.checkOnce(ctx, paths, beside, places)
+	if err == nil && !places && len(violations) > len(set.Violations) {
 		return a.checkOnce(ctx, paths, beside, true)
 	}
-	return set, faults, err
+	return set, violations, err
 }
 
-func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object, places bool) (*manifest.Set, []v1.Fault, error) {
+func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object, places bool) (*manifest.Set, []v1.Violation, error) {
 	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: a.in, Fields: places})
 	if err != nil {
 		return nil, nil, usageError{err}
@@ -205,16 +205,16 @@ func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object,
 		return nil, nil, err
 	}
 	defer a.closing(reg)
-	faults := slices.Concat(set.Faults, elsewhere, reg.Check(ctx))
-	faults = append(faults, inspectTexts(set.Objects)...)
-	manifest.SortFaults(faults)
-	return set, faults, ctx.Err()
+	violations := slices.Concat(set.Violations, elsewhere, reg.Check(ctx))
+	violations = append(violations, inspectTexts(set.Objects)...)
+	manifest.SortViolations(violations)
+	return set, violations, ctx.Err()
 }
 
 // inspectTexts warns of what the texts that a model reads hide or order.
-func inspectTexts(objects []v1.Object) []v1.Fault {
-	var fs []v1.Fault
-	add := func(h *v1.Header, found []v1.Fault) {
+func inspectTexts(objects []v1.Object) []v1.Violation {
+	var fs []v1.Violation
+	add := func(h *v1.Header, found []v1.Violation) {
 		for _, f := range found {
 			f.Source = h.Field(f.Path)
 			fs = append(fs, f)
@@ -236,8 +236,8 @@ func inspectTexts(objects []v1.Object) []v1.Fault {
 }
 
 // intoNamespace puts objects that name no namespace into the one given with -n, as
-// kubectl does. An object that names another one is a fault.
-func (a *app) intoNamespace(objects []v1.Object) (faults []v1.Fault, err error) {
+// kubectl does. An object that names another one is a violation.
+func (a *app) intoNamespace(objects []v1.Object) (violations []v1.Violation, err error) {
 	if a.namespace == "" {
 		return nil, nil
 	}
@@ -251,13 +251,13 @@ func (a *app) intoNamespace(objects []v1.Object) (faults []v1.Fault, err error) 
 		case "":
 			h.Metadata.Namespace = a.namespace
 		default:
-			faults = append(faults, v1.Fault{
+			violations = append(violations, v1.Violation{
 				Path: "/metadata/namespace", Source: h.Field("/metadata/namespace"), Expected: a.namespace, Got: h.Metadata.Namespace,
 				Message: fmt.Sprintf("%s is in namespace %q, and -n names %q: leave one of them out", objectName(h.Key()), h.Metadata.Namespace, a.namespace),
 			})
 		}
 	}
-	return faults, nil
+	return violations, nil
 }
 
 // setName names a set by its paths.

@@ -55,7 +55,7 @@ Output formats (-o): jsonl, csv.`,
 			} else {
 				err = s.EachAudit(cmd.Context(), filter, func(l store.AuditLine) error { return writeAuditJSON(out, l) })
 			}
-			// What was read before a fault is written all the same.
+			// What was read before a violation is written all the same.
 			if ferr := out.Flush(); err == nil {
 				err = ferr
 			}

@@ -93,7 +93,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer o.closing(w)
-	o.warnFaults(w)
+	o.warnViolations(w)
 	o.prepare(ctx, w, o.tool)
 	call := v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout}
 	if o.dryRun {

@@ -75,12 +75,12 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return usageError{err}
 		}
-		faults, err := o.intoNamespace(set.Objects)
+		violations, err := o.intoNamespace(set.Objects)
 		if err != nil {
 			return err
 		}
-		if len(faults) > 0 {
-			return v1.NewValidationError(v1.ManifestInvalid, "", faults)
+		if len(violations) > 0 {
+			return v1.NewValidationError(v1.ManifestInvalid, "", violations)
 		}
 		for _, obj := range set.Objects {
 			keys = append(keys, obj.Head().Key())

@@ -47,7 +47,7 @@ never shown.`,
 			}
 			defer a.closing(w)
 			w.reg.Check(cmd.Context())
-			a.warnFaults(w)
+			a.warnViolations(w)
 			first := true
 			for _, r := range rs {
 				for _, name := range r.names {

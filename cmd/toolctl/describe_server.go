@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 

@@ -94,11 +94,15 @@ func (a *app) report(err error) int {
 	var invalid *v1.ValidationError
 	switch text := err.Error(); {
 	case text == "":
-	case errors.As(err, &invalid) && len(invalid.Faults) > 1:
-		// One fault a line; the error's own text has them in one.
-		first, _, _ := strings.Cut(text, ": "+invalid.Faults[0].String())
-		fmt.Fprintf(a.err, "error: %s: %d faults\n", first, len(invalid.Faults))
-		for _, f := range invalid.Faults {
+	case errors.As(err, &invalid) && len(invalid.Violations) > 1:
+		// One violation a line; the error's own text has them in one.
+		first, _, _ := strings.Cut(text, ": "+invalid.Violations[0].String())
+		what := "violations"
+		if invalid.Type == v1.ManifestInvalid {
+			what = "errors"
+		}
+		fmt.Fprintf(a.err, "error: %s: %d %s\n", first, len(invalid.Violations), what)
+		for _, f := range invalid.Violations {
 			fmt.Fprintf(a.err, "  %s\n", f)
 		}
 	default:

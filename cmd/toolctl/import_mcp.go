@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/internal/mcpconfig"
 	"toolctl.dev/toolctl/pkg/mcp"
-	"toolctl.dev/toolctl/pkg/mcpconfig"
 )
 
 type importMCPOptions struct {

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/inspect"
-	"toolctl.dev/toolctl/pkg/mcpconfig"
+	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/internal/mcpconfig"
 )
 
 func newImportMCPConfigCmd(a *app) *cobra.Command {

@@ -137,7 +137,7 @@ type importReport struct {
 	Version  string           `json:"version"`
 	Changes  []openapi.Change `json:"changes"`
 	Skipped  []openapi.Skip   `json:"skipped"`
-	Warnings []v1.Fault       `json:"warnings"`
+	Warnings []v1.Violation   `json:"warnings"`
 	Env      []openapi.EnvUse `json:"env"`
 	DryRun   bool             `json:"dry_run,omitempty"`
 }
@@ -188,7 +188,7 @@ func (o *importOpenAPIOptions) printChanges(r *openapi.Report) {
 		for _, k := range c.Conflicts {
 			fmt.Fprintf(o.err, "conflict %s: %s: kept %s, the document has %s\n", c.File, v1.FieldPath(k.Path), shownValue(k.Ours), shownValue(k.Theirs))
 		}
-		for _, f := range c.Faults {
+		for _, f := range c.Violations {
 			fmt.Fprintln(o.err, f)
 		}
 		if c.Action == openapi.ActionRefused {

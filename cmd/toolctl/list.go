@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -90,7 +90,7 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	if w.set != nil && (format == "table" || format == "wide") {
 		w.reg.Check(ctx) // a store's objects were checked when they were applied
 	}
-	o.warnFaults(w)
+	o.warnViolations(w)
 	items, total, err := o.collect(ctx, w, format == "wide")
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -61,7 +61,7 @@ func (o *listOptions) queryPrompts(reg *registry.Registry, q registry.Query) ([]
 		for _, prompt := range s.Prompts {
 			it := registry.Item{Object: promptObject(s.Key, prompt), Ready: s.Ready, Server: s.Key}
 			if !s.Ready {
-				it.Reasons = []v1.Fault{{Message: s.Reason}}
+				it.Reasons = []v1.Violation{{Message: s.Reason}}
 			}
 			if sel.Matches(nil) {
 				items = append(items, it)
@@ -158,7 +158,7 @@ func (a *app) listResources(ctx context.Context) error {
 		return err
 	}
 	defer w.Close()
-	a.warnFaults(w)
+	a.warnViolations(w)
 	states := w.mcp.discover(ctx, w.mcp.in(a.namespace)...)
 	for _, s := range states {
 		if !s.Ready {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
@@ -67,14 +67,14 @@ func (o *lockOptions) run(ctx context.Context) error {
 		if fresh {
 			return usagef("there is no %s: make it with 'toolctl lock'", path)
 		}
-		return v1.NewValidationError(v1.ManifestInvalid, "", []v1.Fault{{Message: err.Error(), Expected: "a lock file", Got: "something else"}})
+		return v1.NewValidationError(v1.ManifestInvalid, "", []v1.Violation{{Message: err.Error(), Expected: "a lock file", Got: "something else"}})
 	}
 	w, err := o.open(ctx, workspaceOptions{})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	o.warnFaults(w)
+	o.warnViolations(w)
 	keys, gone, err := o.servers(w, &old)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ Output formats (-o): yaml (the default), json.`,
 				return err
 			}
 			defer w.Close()
-			a.warnFaults(w)
+			a.warnViolations(w)
 			tools, err := a.toolsWith(w, args, func(t *v1.Tool) bool { return len(t.Spec.OutputSchema) > 0 })
 			if err != nil {
 				return err

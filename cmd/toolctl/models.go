@@ -83,28 +83,28 @@ func newScripted(o modelOptions) (agent.Model, error) {
 	if err != nil {
 		return nil, usagef("--script %s: %w", o.script, plainError(err))
 	}
-	raw, faults := manifest.ToJSON(o.script, data)
-	if len(faults) == 0 {
+	raw, violations := manifest.ToJSON(o.script, data)
+	if len(violations) == 0 {
 		var replies []v1.ModelReply
-		if replies, faults = scripted.Parse(raw); len(faults) == 0 {
+		if replies, violations = scripted.Parse(raw); len(violations) == 0 {
 			return scripted.New(replies, scripted.Options{Skip: o.skip}), nil
 		}
 	}
-	return nil, scriptFaults(o.script, faults)
+	return nil, scriptViolations(o.script, violations)
 }
 
-// scriptFaults says all that is wrong with a script, whose parts have JSON pointers.
-func scriptFaults(file string, faults []v1.Fault) error {
-	if len(faults) == 1 && !faults[0].Source.IsZero() {
-		return statusError{exitInvalid, "--script " + faults[0].String()}
+// scriptViolations says all that is wrong with a script, whose parts have JSON pointers.
+func scriptViolations(file string, violations []v1.Violation) error {
+	if len(violations) == 1 && !violations[0].Source.IsZero() {
+		return statusError{exitInvalid, "--script " + violations[0].String()}
 	}
 	text := "--script " + file + ": "
-	if len(faults) == 1 {
-		return statusError{exitInvalid, text + faults[0].String()}
+	if len(violations) == 1 {
+		return statusError{exitInvalid, text + violations[0].String()}
 	}
-	text += count(len(faults), "fault")
-	for i := range faults {
-		text += "\n  " + faults[i].String()
+	text += count(len(violations), "error")
+	for i := range violations {
+		text += "\n  " + violations[i].String()
 	}
 	return statusError{exitInvalid, text}
 }

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 

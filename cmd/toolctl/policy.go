@@ -71,7 +71,7 @@ Output formats (-o): table, json, yaml.`,
 				return err
 			}
 			defer a.closing(w)
-			a.warnFaults(w)
+			a.warnViolations(w)
 			a.prepare(cmd.Context(), w, call.Tool)
 			ex, err := w.reg.ExplainPolicy(cmd.Context(), call)
 			if err != nil {

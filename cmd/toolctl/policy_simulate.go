@@ -54,7 +54,7 @@ Output formats (-o): table, json, yaml.`,
 				return err
 			}
 			defer w.Close()
-			a.warnFaults(w)
+			a.warnViolations(w)
 			sim, err := scenario.Simulate(ctx, w.reg.Objects(), records)
 			if err != nil {
 				return err

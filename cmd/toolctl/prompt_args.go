@@ -97,8 +97,8 @@ func (a *app) objectVars(flags []string, file string) (json.RawMessage, error) {
 }
 
 func yamlValue(name string, data []byte) (json.RawMessage, error) {
-	raw, faults := manifest.ToJSON(name, data)
-	for _, f := range faults {
+	raw, violations := manifest.ToJSON(name, data)
+	for _, f := range violations {
 		if !f.IsWarning() {
 			return nil, usagef("%s", f)
 		}

@@ -39,7 +39,7 @@ Output formats (-o): content, json, yaml.`,
 				return err
 			}
 			defer w.Close()
-			a.warnFaults(w)
+			a.warnViolations(w)
 			if parts, ok := a.declaredResource(w, args[0]); ok && server == "" {
 				return a.printResource(format, parts)
 			}

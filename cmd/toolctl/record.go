@@ -111,8 +111,8 @@ func readCassette(path string) (*scenario.Cassette, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, faults := manifest.ToJSON(path, data)
-	for _, f := range faults {
+	raw, violations := manifest.ToJSON(path, data)
+	for _, f := range violations {
 		if !f.IsWarning() {
 			return nil, statusError{exitInvalid, f.String()}
 		}

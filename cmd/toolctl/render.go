@@ -91,7 +91,7 @@ func (o *renderOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer o.closing(w)
-	o.warnFaults(w)
+	o.warnViolations(w)
 	it, err := w.reg.Get(v1.KindPrompt, o.namespace, o.name)
 	var missing *v1.NotFoundError
 	if errors.As(err, &missing) && !missing.Ambiguous {
@@ -130,11 +130,11 @@ func compilePrompt(it registry.Item) (*prompt.Prompt, error) {
 }
 
 // warnUnused warns of variables that are likely a slip, unless the error tells of them.
-func (a *app) warnUnused(faults []v1.Fault, err error) {
+func (a *app) warnUnused(violations []v1.Violation, err error) {
 	var invalid *v1.ValidationError
 	errors.As(err, &invalid)
-	for _, f := range faults {
-		if invalid == nil || !slices.ContainsFunc(invalid.Faults, func(told v1.Fault) bool { return told.Path == f.Path }) {
+	for _, f := range violations {
+		if invalid == nil || !slices.ContainsFunc(invalid.Violations, func(told v1.Violation) bool { return told.Path == f.Path }) {
 			fmt.Fprintf(a.err, "warning: %s\n", f.Message)
 		}
 	}

@@ -84,12 +84,12 @@ func (a *app) renderUpstream(ctx context.Context, w *workspace, name string, arg
 
 // missingArgs says which required arguments are not there, and which that are there are unknown.
 func missingArgs(name string, p mcp.Prompt, args map[string]string) error {
-	var fs []v1.Fault
+	var fs []v1.Violation
 	var known []string
 	for _, arg := range p.Arguments {
 		known = append(known, arg.Name)
 		if _, ok := args[arg.Name]; arg.Required && !ok {
-			fs = append(fs, v1.Fault{Path: v1.Pointer("", arg.Name), Expected: "a value", Got: "nothing", Message: fmt.Sprintf("required argument %q is missing", arg.Name)})
+			fs = append(fs, v1.Violation{Path: v1.Pointer("", arg.Name), Expected: "a value", Got: "nothing", Message: fmt.Sprintf("required argument %q is missing", arg.Name)})
 		}
 	}
 	for k := range args {
@@ -98,13 +98,13 @@ func missingArgs(name string, p mcp.Prompt, args map[string]string) error {
 			if near := v1.Nearest(k, known); near != "" {
 				msg += fmt.Sprintf("; did you mean %q?", near)
 			}
-			fs = append(fs, v1.Fault{Path: v1.Pointer("", k), Expected: "an argument of the prompt", Got: k, Message: msg})
+			fs = append(fs, v1.Violation{Path: v1.Pointer("", k), Expected: "an argument of the prompt", Got: k, Message: msg})
 		}
 	}
 	if fs == nil {
 		return nil
 	}
-	slices.SortFunc(fs, func(a, b v1.Fault) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(fs, func(a, b v1.Violation) int { return strings.Compare(a.Path, b.Path) })
 	err := v1.NewValidationError(v1.ArgsInvalid, "", fs)
 	return fmt.Errorf("prompt %q: %w", name, err)
 }

@@ -138,7 +138,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer o.closing(w)
-	o.warnFaults(w)
+	o.warnViolations(w)
 	states := o.states(w)
 	opts := agent.Options{
 		ModelFor: o.modelFor(states), MaxHops: o.maxHops, Parallel: o.parallel, Session: o.session, Principal: o.principal,

@@ -222,8 +222,8 @@ func TestUpdateText(t *testing.T) {
 			if diff := cmp.Diff(other+head+tt.after, string(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if _, faults := manifest.Decode("s.yaml", got, manifest.Options{}); slices.ContainsFunc(faults, func(f v1.Fault) bool { return strings.Contains(f.Message, "not YAML") }) {
-				t.Errorf("no YAML: %v", faults)
+			if _, violations := manifest.Decode("s.yaml", got, manifest.Options{}); slices.ContainsFunc(violations, func(f v1.Violation) bool { return strings.Contains(f.Message, "not YAML") }) {
+				t.Errorf("no YAML: %v", violations)
 			}
 		})
 	}

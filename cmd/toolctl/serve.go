@@ -54,7 +54,7 @@ Without --http it speaks over stdin and stdout, for a client that starts it, and
 ends when the client closes stdin. With --http it listens: MCP at /mcp, for
 clients of all versions up to 2026-07-28, and /healthz and /readyz.
 
-With --watch it follows changes of the manifests. A set with a fault changes
+With --watch it follows changes of the manifests. A set with a violation changes
 nothing: the one before it is served on, and the log and /readyz say so.
 
 The log goes to stderr, as JSON. With --metrics-addr Prometheus finds /metrics there;
@@ -151,7 +151,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer o.closing(w)
-	o.logFaults(w)
+	o.logViolations(w)
 	o.warnApprovals(w)
 
 	c := newCatalog(o.app, w, o.labels, o.tools)
@@ -219,14 +219,14 @@ func (o *serveOptions) httpOptions() (server.HTTPOptions, error) {
 	return h, nil
 }
 
-// logFaults logs what is wrong with the manifests that are served all the same.
-func (a *app) logFaults(w *workspace) {
+// logViolations logs what is wrong with the manifests that are served all the same.
+func (a *app) logViolations(w *workspace) {
 	if w.set == nil {
 		return
 	}
-	for _, f := range w.set.Faults {
+	for _, f := range w.set.Violations {
 		if !f.IsWarning() {
-			a.log.Warn("manifest fault", "fault", f.String())
+			a.log.Warn("manifest error", "error", f.String())
 		}
 	}
 }

@@ -143,7 +143,7 @@ func (c *catalog) CompletePrompt(_ context.Context, key v1.Key, r mcp.Completion
 	}
 	values, total, ok := p.Complete(r.Argument, r.Value)
 	if !ok {
-		return mcp.Completion{}, v1.NewValidationError(v1.ArgsInvalid, "", []v1.Fault{{Path: v1.Pointer("", r.Argument), Expected: "an argument of the prompt", Got: "another",
+		return mcp.Completion{}, v1.NewValidationError(v1.ArgsInvalid, "", []v1.Violation{{Path: v1.Pointer("", r.Argument), Expected: "an argument of the prompt", Got: "another",
 			Message: fmt.Sprintf("prompt %q has no argument %q", key.Name, shorten(r.Argument, 60))}})
 	}
 	return mcp.Completion{Values: values, Total: total, HasMore: total > len(values)}, nil

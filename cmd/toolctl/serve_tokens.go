@@ -56,7 +56,7 @@ func sameFile(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// read takes the tokens of the file, unless it has a fault.
+// read takes the tokens of the file, unless it has a violation.
 func (t *tokenWatch) read(changed bool) {
 	next, err := readTokenFile(t.path)
 	if err != nil {

@@ -25,20 +25,20 @@ import (
 // reloader follows changes of the manifests that are served.
 type reloader struct {
 	*app
-	w      *workspace
-	c      *catalog
-	server *server.Server
-	failed atomic.Pointer[time.Time] // when the last reload failed; nil when it did not
-	served []v1.Object
-	faults []string // of what is served: a start leaves out what has faults
-	told   string   // the last error in the log
+	w          *workspace
+	c          *catalog
+	server     *server.Server
+	failed     atomic.Pointer[time.Time] // when the last reload failed; nil when it did not
+	served     []v1.Object
+	violations []string // of what is served: a start leaves out what has violations
+	told       string   // the last error in the log
 }
 
 func newReloader(a *app, w *workspace, c *catalog, s *server.Server) *reloader {
 	r := &reloader{app: a, w: w, c: c, server: s, served: w.reg.Objects()}
 	if w.set != nil {
 		r.served = w.set.Objects // in the order of the files
-		r.faults = faultTexts(w.set.Faults)
+		r.violations = violationTexts(w.set.Violations)
 	}
 	return r
 }
@@ -203,12 +203,12 @@ func watchAgain(ctx context.Context, watch func()) {
 	}
 }
 
-// reload serves what the files or the store hold now, unless it has a fault.
+// reload serves what the files or the store hold now, unless it has a violation.
 func (r *reloader) reload(ctx context.Context) {
-	objects, faults, err := r.load(ctx)
-	same := err == nil && reflect.DeepEqual(objects, r.served) && slices.Equal(faultTexts(faults), r.faults)
+	objects, violations, err := r.load(ctx)
+	same := err == nil && reflect.DeepEqual(objects, r.served) && slices.Equal(violationTexts(violations), r.violations)
 	if err == nil && !same {
-		for _, f := range append(faults, r.w.reg.CheckObjects(ctx, objects)...) {
+		for _, f := range append(violations, r.w.reg.CheckObjects(ctx, objects)...) {
 			if text := f.String(); !f.IsWarning() && (err == nil || !strings.Contains(err.Error(), text)) {
 				err = errors.Join(err, errors.New(text))
 			}
@@ -234,25 +234,25 @@ func (r *reloader) reload(ctx context.Context) {
 		}
 		return
 	}
-	r.served, r.faults = objects, nil
+	r.served, r.violations = objects, nil
 	r.c.logStates(r.w.mcp.replace(ctx, objects))
 	r.server.Refresh()
 	r.log.Info("reloaded", "objects", len(objects))
 }
 
-// faultTexts returns what keeps manifests from being served.
-func faultTexts(faults []v1.Fault) []string {
+// violationTexts returns what keeps manifests from being served.
+func violationTexts(violations []v1.Violation) []string {
 	var texts []string
-	for i := range faults {
-		if !faults[i].IsWarning() {
-			texts = append(texts, faults[i].String())
+	for i := range violations {
+		if !violations[i].IsWarning() {
+			texts = append(texts, violations[i].String())
 		}
 	}
 	return texts
 }
 
-// load reads the objects and the faults of their files.
-func (r *reloader) load(ctx context.Context) ([]v1.Object, []v1.Fault, error) {
+// load reads the objects and the violations of their files.
+func (r *reloader) load(ctx context.Context) ([]v1.Object, []v1.Violation, error) {
 	if len(r.files) == 0 {
 		objects, err := storedObjects(ctx, r.w.store, store.ListOptions{})
 		return objects, nil, err
@@ -261,5 +261,5 @@ func (r *reloader) load(ctx context.Context) ([]v1.Object, []v1.Fault, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return set.Objects, set.Faults, nil
+	return set.Objects, set.Violations, nil
 }

@@ -50,7 +50,7 @@ func TestServeFollowsFiles(t *testing.T) {
 		t.Errorf("got %v, %v", res, err)
 	}
 
-	// A set with a fault changes nothing and says so, even what it no longer has.
+	// A set with a violation changes nothing and says so, even what it no longer has.
 	if err := os.Remove(filepath.Join(dir, "one.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestServeFollowsOverridesAndConnections(t *testing.T) {
 	s.wait(t, `"msg":"reloaded"`)
 }
 
-// A file that has nothing but faults changes no object, and is told of all the same: once,
+// A file that has nothing but violations changes no object, and is told of all the same: once,
 // for the log may be in the folder. What was wrong at the start is no failed reload.
 func TestServeTellsOfFilesThatHoldNothing(t *testing.T) {
 	dir := t.TempDir()

@@ -48,7 +48,7 @@ mocks of its own. PATH is the same as -f; without either, the current folder.
 Nothing is called over the network: a tool without a mock fails its scenario.
 
 The exit code is 1 when a scenario fails, 3 when a manifest of a scenario has
-faults. Output formats (-o): table (the default), json, junit, tap, github.
+violations. Output formats (-o): table (the default), json, junit, tap, github.
 The same files and seeds give the same output, byte for byte.`,
 		Example: `  toolctl test manifests/
   toolctl test --run weather --watch
@@ -180,9 +180,9 @@ func (o *testOptions) load(ctx context.Context, paths []string) (*manifest.Set, 
 		}
 		chosen++
 	}
-	for _, f := range set.Faults {
+	for _, f := range set.Violations {
 		// Those of the scenarios are in the report.
-		if !f.IsWarning() && !slices.ContainsFunc(scenarios, func(s *v1.Scenario) bool { return slices.Contains(s.Faults, f) }) {
+		if !f.IsWarning() && !slices.ContainsFunc(scenarios, func(s *v1.Scenario) bool { return slices.Contains(s.Violations, f) }) {
 			fmt.Fprintln(o.err, f)
 		}
 	}
@@ -248,25 +248,25 @@ func (o *testOptions) readResponses() (*scenario.Responses, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	raw, faults := manifest.ToJSON(o.responses, data)
+	raw, violations := manifest.ToJSON(o.responses, data)
 	var responses *scenario.Responses
 	if raw != nil {
-		var more []v1.Fault
+		var more []v1.Violation
 		responses, more = scenario.ReadResponses(raw)
 		for _, f := range more {
 			f.Source.File = o.responses
-			faults = append(faults, f)
+			violations = append(violations, f)
 		}
 	}
 	bad := 0
-	for _, f := range faults {
+	for _, f := range violations {
 		fmt.Fprintln(o.err, f)
 		if !f.IsWarning() {
 			bad++
 		}
 	}
 	if bad > 0 {
-		return nil, statusError{exitInvalid, fmt.Sprintf("%s in %s", count(bad, "fault"), o.responses)}
+		return nil, statusError{exitInvalid, fmt.Sprintf("%s in %s", count(bad, "error"), o.responses)}
 	}
 	return responses, nil
 }
@@ -279,7 +279,7 @@ func (o *testOptions) verdict(ctx context.Context, set *manifest.Set, r *scenari
 	case r.Invalid > 0:
 		return statusError{exitInvalid, fmt.Sprintf("%s cannot be played", count(r.Invalid, "scenario"))}
 	case set.Failed():
-		return statusError{exitInvalid, "manifests have faults: see 'toolctl validate'"}
+		return statusError{exitInvalid, "manifests have errors: see 'toolctl validate'"}
 	case r.Failed > 0:
 		return statusError{exitFailed, fmt.Sprintf("%s failed", count(r.Failed, "scenario"))}
 	case cov != nil && cov.Percent < o.minCoverage:

@@ -148,7 +148,7 @@ func printGitHub(w io.Writer, r *scenario.Report) {
 			fmt.Fprintln(w, annotation(f))
 		}
 		for _, f := range s.Failures {
-			fmt.Fprintln(w, annotation(v1.Fault{Message: "scenario " + s.Name + ": " + failureText(f), Source: f.Source}))
+			fmt.Fprintln(w, annotation(v1.Violation{Message: "scenario " + s.Name + ": " + failureText(f), Source: f.Source}))
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -59,7 +59,7 @@ func (u *upstream) notReady() []v1.Key {
 	return keys
 }
 
-// usableServers returns the MCPServer manifests without a fault.
+// usableServers returns the MCPServer manifests without a violation.
 func usableServers(objects []v1.Object) []*v1.MCPServer {
 	var servers []*v1.MCPServer
 	for _, o := range objects {

@@ -18,12 +18,12 @@ func newValidateCmd(a *app) *cobra.Command {
 	o := &validateOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "validate [PATH]...",
-		Short: "Find every fault of manifests, without a call",
-		Long: `Find every fault of manifests: syntax, fields, types, names, JSON Schemas,
+		Short: "Find every error of manifests, without a call",
+		Long: `Find every violation of manifests: syntax, fields, types, names, JSON Schemas,
 templates, mappings, and what objects say of each other. Nothing is called and
 nothing is fetched. PATH is the same as -f; without either, the current folder.
 
-Faults go to stderr, one a line, as file:line:column: field: what is wrong.
+Violations go to stderr, one a line, as file:line:column: field: what is wrong.
 Output formats (-o): table (the default), json (a report on stdout), github
 (workflow annotations on stdout).`,
 		Example: `  toolctl validate manifests/
@@ -31,18 +31,18 @@ Output formats (-o): table (the default), json (a report on stdout), github
   toolctl validate -o github --strict`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as faults")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors")
 	return cmd
 }
 
 // report is what validate -o json prints.
 type report struct {
-	Valid    bool       `json:"valid"`
-	Files    int        `json:"files"`
-	Objects  int        `json:"objects"`
-	Errors   int        `json:"errors"`
-	Warnings int        `json:"warnings"`
-	Faults   []v1.Fault `json:"faults"`
+	Valid      bool           `json:"valid"`
+	Files      int            `json:"files"`
+	Objects    int            `json:"objects"`
+	Errors     int            `json:"errors"`
+	Warnings   int            `json:"warnings"`
+	Violations []v1.Violation `json:"violations"`
 }
 
 func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
@@ -54,15 +54,15 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	set, faults, err := o.check(cmd.Context(), paths, nil)
+	set, violations, err := o.check(cmd.Context(), paths, nil)
 	if err != nil {
 		return err
 	}
-	r := report{Files: set.Files, Objects: len(set.Objects), Faults: faults}
-	if r.Faults == nil {
-		r.Faults = []v1.Fault{}
+	r := report{Files: set.Files, Objects: len(set.Objects), Violations: violations}
+	if r.Violations == nil {
+		r.Violations = []v1.Violation{}
 	}
-	for _, f := range faults {
+	for _, f := range violations {
 		if f.IsWarning() {
 			r.Warnings++
 		} else {
@@ -76,7 +76,7 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 		if o.strict {
 			n += r.Warnings
 		}
-		return statusError{exitInvalid, fmt.Sprintf("%s in %s", count(n, "fault"), count(r.Files, "file"))}
+		return statusError{exitInvalid, fmt.Sprintf("%s in %s", count(n, "error"), count(r.Files, "file"))}
 	}
 	return nil
 }
@@ -84,20 +84,20 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 func (o *validateOptions) print(format string, r report) {
 	switch format {
 	case "json":
-		for i := range r.Faults {
-			if r.Faults[i].Severity == "" {
-				r.Faults[i].Severity = v1.SeverityError
+		for i := range r.Violations {
+			if r.Violations[i].Severity == "" {
+				r.Violations[i].Severity = v1.SeverityError
 			}
 		}
 		_ = printJSON(o.out, r)
 		return
 	case "github":
-		for _, f := range r.Faults {
+		for _, f := range r.Violations {
 			fmt.Fprintln(o.out, annotation(f))
 		}
 		return
 	}
-	for _, f := range r.Faults {
+	for _, f := range r.Violations {
 		fmt.Fprintln(o.err, f)
 	}
 	if r.Valid {
@@ -107,7 +107,7 @@ func (o *validateOptions) print(format string, r report) {
 
 // annotation is a GitHub workflow command, with its escapes
 // (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
-func annotation(f v1.Fault) string {
+func annotation(f v1.Violation) string {
 	level := "error"
 	if f.IsWarning() {
 		level = "warning"

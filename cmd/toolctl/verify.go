@@ -59,7 +59,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer w.Close()
-	o.warnFaults(w)
+	o.warnViolations(w)
 	tools, err := o.toolsWith(w, o.names, func(t *v1.Tool) bool { return len(t.Spec.Examples) > 0 })
 	if err != nil {
 		return err

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent/internal/mend"
 	"toolctl.dev/toolctl/pkg/policy"
-	"toolctl.dev/toolctl/pkg/redact"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -44,7 +44,7 @@ func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
 		// Only what ends the reply can have been cut off with it.
 		doc, raw, how, err := mend.Object(a.Args, cut && i == len(asked)-1)
 		if err != nil {
-			c.refuse(v1.NewValidationError(v1.ArgsInvalid, h.Metadata.Name, []v1.Fault{{Expected: "a JSON object", Got: gotArgs(a.Args, rules), Message: "the arguments are not JSON: " + err.Error()}}))
+			c.refuse(v1.NewValidationError(v1.ArgsInvalid, h.Metadata.Name, []v1.Violation{{Expected: "a JSON object", Got: gotArgs(a.Args, rules), Message: "the arguments are not JSON: " + err.Error()}}))
 			continue
 		}
 		c.raw, c.Result.Repair = raw, how

@@ -31,7 +31,7 @@
 // tools with hints.read_only or a cache are used again.
 //
 // Arguments that are not quite JSON are mended, the least change first; what cannot be
-// mended goes back as a list of faults. When a reply has no calls, those that stand in
+// mended goes back as a list of violations. When a reply has no calls, those that stand in
 // its text are taken, if they are of offered tools and do not repeat what a tool said.
 //
 // # Results

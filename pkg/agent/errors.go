@@ -38,14 +38,14 @@ type OutputError struct {
 }
 
 func (e *OutputError) Error() string {
-	faults := make([]string, len(e.Invalid.Faults))
-	for i, f := range e.Invalid.Faults {
-		faults[i] = f.String()
+	violations := make([]string, len(e.Invalid.Violations))
+	for i, f := range e.Invalid.Violations {
+		violations[i] = f.String()
 	}
-	return fmt.Sprintf("prompt %q: the answer does not fit its output schema: %s", e.Prompt, strings.Join(faults, "; "))
+	return fmt.Sprintf("prompt %q: the answer does not fit its output schema: %s", e.Prompt, strings.Join(violations, "; "))
 }
 
-// Unwrap returns the faults as a [v1.ValidationError] of the type result_invalid.
+// Unwrap returns the violations as a [v1.ValidationError] of the type result_invalid.
 func (e *OutputError) Unwrap() error { return e.Invalid }
 
 // LimitError says that a run reached one of its bounds.

@@ -27,7 +27,7 @@ func read(t testing.TB, text string) []v1.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range set.Faults {
+	for _, f := range set.Violations {
 		if !f.IsWarning() {
 			t.Fatal(f)
 		}
@@ -85,14 +85,14 @@ func model(t testing.TB, script string) *scripted.Model {
 
 func replies(t testing.TB, script string) []v1.ModelReply {
 	t.Helper()
-	raw, faults := manifest.ToJSON("script", []byte(script))
-	if len(faults) == 0 {
+	raw, violations := manifest.ToJSON("script", []byte(script))
+	if len(violations) == 0 {
 		var all []v1.ModelReply
-		if all, faults = scripted.Parse(raw); len(faults) == 0 {
+		if all, violations = scripted.Parse(raw); len(violations) == 0 {
 			return all
 		}
 	}
-	t.Fatal(faults)
+	t.Fatal(violations)
 	return nil
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/wirename"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
-	"toolctl.dev/toolctl/pkg/wirename"
 )
 
 // offer is what the model may call at one hop.

@@ -57,10 +57,10 @@ func (l *loop) submitted(call ToolCall, stop string) error {
 	hop := &l.res.Hops[len(l.res.Hops)-1]
 	c := Call{ID: call.ID, Name: call.Name, Answer: true, Result: v1.Result{Tool: call.Name, Status: v1.StatusComplete}}
 	doc, raw, how, err := mend.Object(call.Args, stop == StopLength)
-	var faults []v1.Fault
+	var violations []v1.Violation
 	c.Result.Repair = how
 	if err != nil {
-		faults = []v1.Fault{{Expected: "a JSON object", Got: strconv.Quote(clip(call.Args, 200)), Message: "the answer is not JSON: " + err.Error()}}
+		violations = []v1.Violation{{Expected: "a JSON object", Got: strconv.Quote(clip(call.Args, 200)), Message: "the answer is not JSON: " + err.Error()}}
 	} else {
 		c.Args = raw
 		if l.wrapped() {
@@ -68,14 +68,14 @@ func (l *loop) submitted(call ToolCall, stop string) error {
 				raw = mend.Encode(doc["output"])
 			}
 		}
-		faults = l.prompt.CheckOutput(raw)
+		violations = l.prompt.CheckOutput(raw)
 	}
-	if len(faults) == 0 {
+	if len(violations) == 0 {
 		l.res.Status, l.res.Output = Complete, raw
 		hop.Calls = []Call{c}
 		return nil
 	}
-	invalid := v1.NewValidationError(v1.ResultInvalid, "", faults)
+	invalid := v1.NewValidationError(v1.ResultInvalid, "", violations)
 	c.refuse(invalid)
 	hop.Calls = []Call{c}
 	return l.again(invalid, call.Args, Message{Role: RoleTool, ToolCallID: call.ID, Tool: call.Name, IsError: true})
@@ -83,17 +83,17 @@ func (l *loop) submitted(call ToolCall, stop string) error {
 
 // answer takes an answer that came as text.
 func (l *loop) answer(offer *offer, text, stop string) error {
-	raw, faults := l.read(text, stop == StopLength)
-	if len(faults) == 0 {
+	raw, violations := l.read(text, stop == StopLength)
+	if len(violations) == 0 {
 		l.res.Status, l.res.Output = Complete, raw
 		return nil
 	}
-	return l.again(v1.NewValidationError(v1.ResultInvalid, "", faults), text, Message{Role: RoleUser})
+	return l.again(v1.NewValidationError(v1.ResultInvalid, "", violations), text, Message{Role: RoleUser})
 }
 
 // read reads an answer out of a text: as JSON, as the JSON in it, or, where the schema
 // takes a string, as it is.
-func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Fault) {
+func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Violation) {
 	body := strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(body, "```"); ok {
 		if _, rest, ok := strings.Cut(inner, "\n"); ok {
@@ -109,19 +109,19 @@ func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Fault) {
 		}
 	}
 	if err == nil {
-		faults := l.prompt.CheckOutput(raw)
-		if len(faults) == 0 {
+		violations := l.prompt.CheckOutput(raw)
+		if len(violations) == 0 {
 			return raw, nil
 		}
 		if quoted := mend.Encode(text); len(l.prompt.CheckOutput(quoted)) == 0 {
 			return quoted, nil
 		}
-		return nil, faults
+		return nil, violations
 	}
 	if quoted := mend.Encode(text); len(l.prompt.CheckOutput(quoted)) == 0 {
 		return quoted, nil
 	}
-	return nil, []v1.Fault{{Expected: "JSON", Got: strconv.Quote(clip(text, 200)), Message: "the answer is not JSON: " + err.Error()}}
+	return nil, []v1.Violation{{Expected: "JSON", Got: strconv.Quote(clip(text, 200)), Message: "the answer is not JSON: " + err.Error()}}
 }
 
 // again tells the model once what is wrong with its answer, in the message given.
@@ -129,18 +129,18 @@ func (l *loop) again(invalid *v1.ValidationError, text string, m Message) error 
 	if l.Tries++; l.Tries > 1 || len(l.res.Hops) >= l.opts.MaxHops {
 		return &OutputError{Prompt: l.res.Prompt, Text: clip(text, maxReplyBytes), Invalid: invalid}
 	}
-	m.Text = fmt.Sprintf("The answer does not fit its JSON Schema:\n%s\nGive the whole answer again.", faultList(invalid.Faults))
+	m.Text = fmt.Sprintf("The answer does not fit its JSON Schema:\n%s\nGive the whole answer again.", violationList(invalid.Violations))
 	l.say(m)
 	return nil
 }
 
-// faultList writes faults one a line, as a model can mend them.
-func faultList(faults []v1.Fault) string {
+// violationList writes violations one a line, as a model can mend them.
+func violationList(violations []v1.Violation) string {
 	const most = 50
 	var b strings.Builder
-	for i, f := range faults {
+	for i, f := range violations {
 		if i == most {
-			fmt.Fprintf(&b, "- and %d more\n", len(faults)-most)
+			fmt.Fprintf(&b, "- and %d more\n", len(violations)-most)
 			break
 		}
 		path := f.Path

@@ -134,11 +134,11 @@ func ours(typ string) bool {
 	return false
 }
 
-// explain is an error for a model, with every fault on a line of its own.
+// explain is an error for a model, with every violation on a line of its own.
 func explain(e *v1.ResultError) string {
 	text := "error: " + e.Type + ": " + e.Message
-	if len(e.Faults) > 0 {
-		text = "error: " + e.Type + ":\n" + faultList(e.Faults)
+	if len(e.Violations) > 0 {
+		text = "error: " + e.Type + ":\n" + violationList(e.Violations)
 	}
 	return text
 }

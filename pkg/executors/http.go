@@ -66,7 +66,7 @@ func (*HTTP) Name() string { return "http" }
 // Check returns what would keep every call of the tool from working: a URL,
 // template, mapping or variable that cannot be read. It looks at no variable's value
 // and opens no file.
-func (h *HTTP) Check(t *v1.Tool) []v1.Fault { return h.prepared(t).faults }
+func (h *HTTP) Check(t *v1.Tool) []v1.Violation { return h.prepared(t).violations }
 
 // Close waits for the calls that are under way, then closes all connections.
 // Calls after it fail.
@@ -100,8 +100,8 @@ func (h *HTTP) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage) (v
 		return v1.Result{}, &v1.ExecutionError{Tool: t.Metadata.Name, Phase: v1.PhaseExecute, Message: "the HTTP executor is closed"}
 	}
 	p := h.prepared(t)
-	if len(p.faults) > 0 {
-		return v1.Result{}, v1.NewValidationError(v1.ManifestInvalid, t.Metadata.Name, p.faults)
+	if len(p.violations) > 0 {
+		return v1.Result{}, v1.NewValidationError(v1.ManifestInvalid, t.Metadata.Name, p.violations)
 	}
 	d, err := p.draft(ctx, t.Metadata.Name, args)
 	if err != nil {
@@ -120,9 +120,9 @@ func (h *HTTP) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage) (v
 
 // prepare puts the environment into a draft.
 func (c *httpCall) prepare(ctx context.Context) error {
-	values, faults := c.p.resolve(c.h.env)
-	if faults != nil {
-		return c.invalid(faults...)
+	values, violations := c.p.resolve(c.h.env)
+	if violations != nil {
+		return c.invalid(violations...)
 	}
 	for i, v := range c.p.vars {
 		if v.secret && !(v.Optional && values[i] == v.Fallback) {
@@ -154,9 +154,9 @@ func (c *httpCall) httpClient() (*http.Client, error) {
 	if client := c.p.client.Load(); client != nil {
 		return client, nil
 	}
-	transport, faults := c.h.transport(c.tool, c.p.spec.AllowPrivateNetwork || c.h.opts.AllowPrivateNetwork)
-	if faults != nil {
-		return nil, c.invalid(faults...)
+	transport, violations := c.h.transport(c.tool, c.p.spec.AllowPrivateNetwork || c.h.opts.AllowPrivateNetwork)
+	if violations != nil {
+		return nil, c.invalid(violations...)
 	}
 	client := &http.Client{Transport: transport, Timeout: c.p.timeout, CheckRedirect: c.p.checkRedirect}
 	c.p.client.Store(client)
@@ -173,7 +173,7 @@ func (c *httpCall) build(ctx context.Context, values []string) error {
 			base = strings.TrimSuffix(base, "/")
 		}
 		if strings.ContainsAny(base, "?#") {
-			return c.invalid(v1.Fault{Path: at, Expected: "an address without a query", Got: "one with a query", Message: "the variable that holds the address must not hold a query"})
+			return c.invalid(v1.Violation{Path: at, Expected: "an address without a query", Got: "one with a query", Message: "the variable that holds the address must not hold a query"})
 		}
 	}
 	c.base = base
@@ -190,7 +190,7 @@ func (c *httpCall) build(ctx context.Context, values []string) error {
 	}
 	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Hostname() == "" {
 		shown := quoted(c.shownURL(ctx))
-		return c.invalid(v1.Fault{Path: at, Expected: "an http or https URL", Got: shown, Message: shown + " is not an http or https URL with a host"})
+		return c.invalid(v1.Violation{Path: at, Expected: "an http or https URL", Got: shown, Message: shown + " is not an http or https URL with a host"})
 	}
 	if password, ok := req.URL.User.Password(); ok {
 		c.secrets.add(password)
@@ -212,19 +212,19 @@ func (c *httpCall) setHeaders(d *draft, values []string) error {
 	if d.hasBody {
 		h["Content-Type"] = jsonType
 	}
-	var faults []v1.Fault
+	var violations []v1.Violation
 	texts := make([]string, len(d.headers))
 	for i, f := range d.headers {
 		value := substitute(f.text, values, asIs)
 		if !isHeaderValue(value) {
-			faults = append(faults, v1.Fault{Path: f.path, Expected: "one line of text", Got: "control characters",
+			violations = append(violations, v1.Violation{Path: f.path, Expected: "one line of text", Got: "control characters",
 				Message: "a header value cannot hold a line break or another control character: look at the variable's value"})
 		}
 		texts[i] = value
 		h[f.name] = texts[i : i+1 : i+1]
 	}
-	if faults != nil {
-		return c.invalid(faults...)
+	if violations != nil {
+		return c.invalid(violations...)
 	}
 	if host := h.Get("Host"); host != "" {
 		c.req.Host = host
@@ -270,12 +270,12 @@ func (c *httpCall) hidden() *secrets {
 	return c.masks
 }
 
-// invalid is a fault of the manifest or of its environment.
-func (c *httpCall) invalid(faults ...v1.Fault) error {
-	for i := range faults {
-		faults[i].Source = c.tool.Field(faults[i].Path)
+// invalid is a violation of the manifest or of its environment.
+func (c *httpCall) invalid(violations ...v1.Violation) error {
+	for i := range violations {
+		violations[i].Source = c.tool.Field(violations[i].Path)
 	}
-	return v1.NewValidationError(v1.ManifestInvalid, c.tool.Metadata.Name, faults)
+	return v1.NewValidationError(v1.ManifestInvalid, c.tool.Metadata.Name, violations)
 }
 
 // contextError is err, or what it means when the caller's context has ended.

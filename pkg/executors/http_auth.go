@@ -15,7 +15,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/envref"
+	"toolctl.dev/toolctl/internal/envref"
 )
 
 // httpAuth is spec.http.auth made ready: at most one kind is set. The texts are marks.
@@ -37,12 +37,12 @@ func (p *httpTool) prepareAuth(s *v1.HTTPSpec) {
 	}
 	for _, h := range p.headers {
 		if h.name == "Authorization" {
-			p.fault(h.path, "another header", `"Authorization"`, `the header "Authorization" and spec.http.auth exclude each other`)
+			p.violation(h.path, "another header", `"Authorization"`, `the header "Authorization" and spec.http.auth exclude each other`)
 		}
 	}
 	variable := func(path, name string) string {
 		if !envref.IsName(name) {
-			p.fault(path, "the name of a variable", quoted(name), fmt.Sprintf("%s is not the name of a variable", quoted(name)))
+			p.violation(path, "the name of a variable", quoted(name), fmt.Sprintf("%s is not the name of a variable", quoted(name)))
 		}
 		return p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true})
 	}

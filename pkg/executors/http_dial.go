@@ -12,7 +12,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/netaddr"
+	"toolctl.dev/toolctl/internal/netaddr"
 )
 
 // refusedAddress is the advice that goes with an address that may not be dialled.
@@ -36,13 +36,13 @@ func (p pooled) RoundTrip(r *http.Request) (*http.Response, error) { return p.t.
 
 // transport returns the transport for a tool: one for each distinct connection.
 // Proxies are not used: behind one, the address that is dialled could not be checked.
-func (h *HTTP) transport(t *v1.Tool, private bool) (http.RoundTripper, []v1.Fault) {
+func (h *HTTP) transport(t *v1.Tool, private bool) (http.RoundTripper, []v1.Violation) {
 	key := connection{private: private}
 	var config *tls.Config
 	if spec := t.Spec.HTTP.TLS; spec != nil {
-		var faults []v1.Fault
-		if config, key, faults = tlsConfig(t, spec, key); faults != nil {
-			return nil, faults
+		var violations []v1.Violation
+		if config, key, violations = tlsConfig(t, spec, key); violations != nil {
+			return nil, violations
 		}
 	}
 	h.mu.Lock()
@@ -69,10 +69,10 @@ func (h *HTTP) transport(t *v1.Tool, private bool) (http.RoundTripper, []v1.Faul
 }
 
 // tlsConfig reads the files of spec.http.tls, which are relative to the manifest's.
-func tlsConfig(t *v1.Tool, spec *v1.TLS, key connection) (*tls.Config, connection, []v1.Fault) {
-	var faults []v1.Fault
-	fault := func(field, msg string) {
-		faults = append(faults, v1.Fault{Path: "/spec/http/tls/" + field, Expected: "a PEM file", Got: "another", Message: msg})
+func tlsConfig(t *v1.Tool, spec *v1.TLS, key connection) (*tls.Config, connection, []v1.Violation) {
+	var violations []v1.Violation
+	violation := func(field, msg string) {
+		violations = append(violations, v1.Violation{Path: "/spec/http/tls/" + field, Expected: "a PEM file", Got: "another", Message: msg})
 	}
 	read := func(field, path string) []byte {
 		if path == "" {
@@ -86,13 +86,13 @@ func tlsConfig(t *v1.Tool, spec *v1.TLS, key connection) (*tls.Config, connectio
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {
-			fault(field, err.Error())
+			violation(field, err.Error())
 		}
 		return data
 	}
 	ca, cert, private := read("ca_file", spec.CAFile), read("cert_file", spec.CertFile), read("key_file", spec.KeyFile)
-	if faults != nil {
-		return nil, key, faults
+	if violations != nil {
+		return nil, key, violations
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if spec.CAFile != "" {
@@ -101,7 +101,7 @@ func tlsConfig(t *v1.Tool, spec *v1.TLS, key connection) (*tls.Config, connectio
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(ca) {
-			fault("ca_file", fmt.Sprintf("%q holds no certificate in PEM form", spec.CAFile))
+			violation("ca_file", fmt.Sprintf("%q holds no certificate in PEM form", spec.CAFile))
 		}
 		config.RootCAs = pool
 		key.ca = sha256.Sum256(ca)
@@ -109,10 +109,10 @@ func tlsConfig(t *v1.Tool, spec *v1.TLS, key connection) (*tls.Config, connectio
 	if spec.CertFile != "" {
 		pair, err := tls.X509KeyPair(cert, private)
 		if err != nil {
-			fault("cert_file", fmt.Sprintf("%q and %q are not a certificate and its key: %v", spec.CertFile, spec.KeyFile, err))
+			violation("cert_file", fmt.Sprintf("%q and %q are not a certificate and its key: %v", spec.CertFile, spec.KeyFile, err))
 		}
 		config.Certificates = []tls.Certificate{pair}
 		key.pair = sha256.Sum256(append(append(cert[:len(cert):len(cert)], 0), private...))
 	}
-	return config, key, faults
+	return config, key, violations
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/netaddr"
+	"toolctl.dev/toolctl/internal/netaddr"
 )
 
 // noDial is a DialContext that fails the test.

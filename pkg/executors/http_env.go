@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/envref"
+	"toolctl.dev/toolctl/internal/envref"
 )
 
 // A text of a manifest that may hold ${VAR} is kept with a mark in place of each
@@ -31,7 +31,7 @@ type envVar struct {
 // ${ as it is. In a template a variable may not stand inside {{ }}.
 func (p *httpTool) mark(path, s string, secret bool) string {
 	if strings.Contains(s, markOpen) || strings.Contains(s, markClose) {
-		p.fault(path, "text", "the characters U+FDD0 or U+FDD1", "the noncharacters U+FDD0 and U+FDD1 cannot be sent")
+		p.violation(path, "text", "the characters U+FDD0 or U+FDD1", "the noncharacters U+FDD0 and U+FDD1 cannot be sent")
 		return ""
 	}
 	if !strings.Contains(s, "${") {
@@ -39,7 +39,7 @@ func (p *httpTool) mark(path, s string, secret bool) string {
 	}
 	pieces, err := envref.Parse(s)
 	if err != nil {
-		p.fault(path, "${VAR} or ${VAR:-default}", quoted(s), err.Error())
+		p.violation(path, "${VAR} or ${VAR:-default}", quoted(s), err.Error())
 		return ""
 	}
 	var b strings.Builder
@@ -49,7 +49,7 @@ func (p *httpTool) mark(path, s string, secret bool) string {
 			continue
 		}
 		if strings.LastIndex(b.String(), "{{") > strings.LastIndex(b.String(), "}}") {
-			p.fault(path, "${VAR} or ${VAR:-default}", quoted(s), piece.Text+" stands inside {{ }}: put it outside")
+			p.violation(path, "${VAR} or ${VAR:-default}", quoted(s), piece.Text+" stands inside {{ }}: put it outside")
 			return ""
 		}
 		b.WriteString(p.variable(envVar{Ref: *piece.Ref, path: path, secret: secret}))
@@ -75,36 +75,36 @@ func (p *httpTool) checkReadable(list []string) {
 		}
 		may = append(may, name)
 		if !envref.IsName(name) {
-			p.fault(path, "Header=VAR or VAR", quoted(entry), fmt.Sprintf("%q is not the name of a variable: expected Header=VAR or VAR", name))
+			p.violation(path, "Header=VAR or VAR", quoted(entry), fmt.Sprintf("%q is not the name of a variable: expected Header=VAR or VAR", name))
 		} else if isHeader {
 			p.header(path, header, p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true}), nil)
 		}
 	}
 	for _, v := range p.vars {
 		if bare && !v.named && !slices.Contains(may, v.Name) {
-			p.fault(v.path, "a variable of spec.http.headers_from_env", "${"+v.Name+"}",
+			p.violation(v.path, "a variable of spec.http.headers_from_env", "${"+v.Name+"}",
 				fmt.Sprintf("environment variable %q may not be read: spec.http.headers_from_env does not list it", v.Name))
 		}
 	}
 }
 
-// resolve looks the variables up. What is not set and has no default is a fault, and
+// resolve looks the variables up. What is not set and has no default is a violation, and
 // so is an empty one that a field names.
-func (p *httpTool) resolve(env func(string) (string, bool)) ([]string, []v1.Fault) {
+func (p *httpTool) resolve(env func(string) (string, bool)) ([]string, []v1.Violation) {
 	if len(p.vars) == 0 {
 		return nil, nil
 	}
 	values := make([]string, len(p.vars))
-	var faults []v1.Fault
+	var violations []v1.Violation
 	for i, v := range p.vars {
 		value, _, ok := v.Value(env)
 		if !ok || v.named && value == "" {
-			faults = append(faults, v1.Fault{Path: v.path, Expected: "environment variable " + v.Name, Got: "nothing",
+			violations = append(violations, v1.Violation{Path: v.path, Expected: "environment variable " + v.Name, Got: "nothing",
 				Message: fmt.Sprintf("environment variable %q is not set", v.Name)})
 		}
 		values[i] = value
 	}
-	return values, faults
+	return values, violations
 }
 
 // substitute puts values in place of marks. escape fits a value into its place;

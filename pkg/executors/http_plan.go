@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/internal/redact"
 )
 
 // HTTPPlan is the request that a call would send. Variables stand in it as ${NAME},
@@ -42,8 +42,8 @@ type HTTPPlan struct {
 // variable which is not set is no error.
 func (h *HTTP) Plan(ctx context.Context, t *v1.Tool, args json.RawMessage) (any, error) {
 	p := h.prepared(t)
-	if len(p.faults) > 0 {
-		return nil, v1.NewValidationError(v1.ManifestInvalid, t.Metadata.Name, p.faults)
+	if len(p.violations) > 0 {
+		return nil, v1.NewValidationError(v1.ManifestInvalid, t.Metadata.Name, p.violations)
 	}
 	d, err := p.draft(ctx, t.Metadata.Name, args)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"weak"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/template"
+	"toolctl.dev/toolctl/internal/template"
 )
 
 // httpTool is a tool made ready: all that does not depend on a call. It must not
 // point to the tool, whose end is what frees it.
 type httpTool struct {
-	spec   *v1.HTTPSpec
-	faults []v1.Fault
+	spec       *v1.HTTPSpec
+	violations []v1.Violation
 
 	method string
 	vars   []envVar
@@ -92,14 +92,14 @@ func (h *HTTP) prepared(t *v1.Tool) *httpTool {
 	return p
 }
 
-func (p *httpTool) fault(path, expected, got, msg string) {
-	p.faults = append(p.faults, v1.Fault{Path: path, Expected: expected, Got: got, Message: msg})
+func (p *httpTool) violation(path, expected, got, msg string) {
+	p.violations = append(p.violations, v1.Violation{Path: path, Expected: expected, Got: got, Message: msg})
 }
 
 func prepareHTTP(t *v1.Tool) *httpTool {
 	s := t.Spec.HTTP
 	if s == nil {
-		return &httpTool{faults: []v1.Fault{{Path: "/spec/http", Expected: "an object", Got: "nothing", Message: "mode live needs spec.http"}}}
+		return &httpTool{violations: []v1.Violation{{Path: "/spec/http", Expected: "an object", Got: "nothing", Message: "mode live needs spec.http"}}}
 	}
 	p := &httpTool{
 		spec: s, method: cmp.Or(s.Method, http.MethodPost), used: map[string]bool{},
@@ -128,8 +128,8 @@ func prepareHTTP(t *v1.Tool) *httpTool {
 			p.literal = append(p.literal, httpField{h.name, h.path, h.text})
 		}
 	}
-	for i := range p.faults {
-		p.faults[i].Source = t.Field(p.faults[i].Path)
+	for i := range p.violations {
+		p.violations[i].Source = t.Field(p.violations[i].Path)
 	}
 	return p
 }
@@ -154,7 +154,7 @@ func (p *httpTool) prepareURL(raw string) {
 	shown, _, _ := strings.Cut(raw, "?")
 	p.shown = hideUser(shown)
 	if strings.Contains(p.base, "{{") {
-		p.fault(path, "arguments in the path and query only", quoted(raw),
+		p.violation(path, "arguments in the path and query only", quoted(raw),
 			"an argument may stand in the path and query of the URL, never in its scheme, user, host or port")
 		return
 	}
@@ -166,13 +166,13 @@ func (p *httpTool) prepareURL(raw string) {
 	}
 	if !strings.Contains(p.base, markOpen) {
 		if u, err := url.Parse(p.base); err != nil || u.Host == "" {
-			p.fault(path, "an http or https URL", quoted(raw), fmt.Sprintf("%s is not an http or https URL with a host", quoted(raw)))
+			p.violation(path, "an http or https URL", quoted(raw), fmt.Sprintf("%s is not an http or https URL with a host", quoted(raw)))
 		}
 	}
 	before, _, _ := strings.Cut(p.rest, "?")
 	for segment := range strings.SplitSeq(before, "/") {
 		if segment == "." || segment == ".." {
-			p.fault(path, "a path without . and ..", quoted(raw), `the path of the URL must not hold the segments "." and ".."`)
+			p.violation(path, "a path without . and ..", quoted(raw), `the path of the URL must not hold the segments "." and ".."`)
 		}
 	}
 	if strings.Contains(p.rest, "{{") {
@@ -189,7 +189,7 @@ func (p *httpTool) prepareURL(raw string) {
 func (p *httpTool) template(path, name, src string, escape func([]byte, string) (string, error)) *template.Text {
 	tpl, err := template.ParseText(name, src, template.Options{Escape: escape})
 	if err != nil {
-		p.fault(path, "a Go template", "a template that cannot be read", strings.TrimPrefix(err.Error(), name+": "))
+		p.violation(path, "a Go template", "a template that cannot be read", strings.TrimPrefix(err.Error(), name+": "))
 		return nil
 	}
 	for _, f := range tpl.Fields() {
@@ -225,11 +225,11 @@ func (p *httpTool) header(path, name, text string, tpl *template.Text) {
 	canonical := http.CanonicalHeaderKey(name)
 	switch {
 	case !isToken(name):
-		p.fault(path, "a header name", quoted(name), fmt.Sprintf("%s is not a header name (RFC 9110, section 5.1)", quoted(name)))
+		p.violation(path, "a header name", quoted(name), fmt.Sprintf("%s is not a header name (RFC 9110, section 5.1)", quoted(name)))
 	case slices.Contains(ownHeaders, canonical):
-		p.fault(path, "another header", quoted(name), fmt.Sprintf("the header %q is set by toolctl itself", canonical))
+		p.violation(path, "another header", quoted(name), fmt.Sprintf("the header %q is set by toolctl itself", canonical))
 	case !isHeaderValue(text):
-		p.fault(path, "one line of text", "control characters", "a header value cannot hold a line break or another control character")
+		p.violation(path, "one line of text", "control characters", "a header value cannot hold a line break or another control character")
 	}
 	p.headers = append(p.headers, httpHeader{name: canonical, path: path, text: text, tpl: tpl})
 }
@@ -248,7 +248,7 @@ func (p *httpTool) prepareBody(req *v1.HTTPRequest) {
 	p.keepsSecret = len(p.vars) > before
 	for _, name := range req.QueryParams {
 		if slices.Contains(req.Exclude, name) {
-			p.fault(at+"/exclude", "another argument", quoted(name), fmt.Sprintf("the argument %q cannot be both in query_params and in exclude", name))
+			p.violation(at+"/exclude", "another argument", quoted(name), fmt.Sprintf("the argument %q cannot be both in query_params and in exclude", name))
 		}
 		p.used[name] = true
 	}
@@ -258,14 +258,14 @@ func (p *httpTool) prepareBody(req *v1.HTTPRequest) {
 	if req.BodyMapping != "" {
 		var err error
 		if p.bodyMapping, err = compileMapping("spec.http.request.body_mapping", req.BodyMapping); err != nil {
-			p.fault(at+"/body_mapping", "a JMESPath expression", quoted(req.BodyMapping), err.Error())
+			p.violation(at+"/body_mapping", "a JMESPath expression", quoted(req.BodyMapping), err.Error())
 		}
 	}
 	own := req.BodyMapping != "" || len(req.StaticBody) > 0
 	switch p.method {
 	case http.MethodGet, http.MethodHead:
 		if own {
-			p.fault(at, "no body", "body_mapping or static_body", fmt.Sprintf("a %s request has no body: body_mapping and static_body need another method (spec.http.method)", p.method))
+			p.violation(at, "no body", "body_mapping or static_body", fmt.Sprintf("a %s request has no body: body_mapping and static_body need another method (spec.http.method)", p.method))
 		}
 	case http.MethodDelete:
 		p.hasBody = req.BodyMapping != ""
@@ -295,7 +295,7 @@ func (p *httpTool) prepareResponse(s *v1.HTTPSpec) {
 		if r.BodyMapping != "" {
 			var err error
 			if p.resultMapping, err = compileMapping("spec.http.response.body_mapping", r.BodyMapping); err != nil {
-				p.fault("/spec/http/response/body_mapping", "a JMESPath expression", quoted(r.BodyMapping), err.Error())
+				p.violation("/spec/http/response/body_mapping", "a JMESPath expression", quoted(r.BodyMapping), err.Error())
 			}
 		}
 	}

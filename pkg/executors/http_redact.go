@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/internal/redact"
 )
 
 // secrets are the values of one call that must show nowhere: what came from the

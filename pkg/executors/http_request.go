@@ -67,7 +67,7 @@ func (p *httpTool) draft(ctx context.Context, name string, raw json.RawMessage) 
 }
 
 func notAnObject(name string, raw json.RawMessage) error {
-	return v1.NewValidationError(v1.ArgsInvalid, name, []v1.Fault{{Expected: "a JSON object", Got: v1.JSONKind(raw),
+	return v1.NewValidationError(v1.ArgsInvalid, name, []v1.Violation{{Expected: "a JSON object", Got: v1.JSONKind(raw),
 		Message: "the arguments must be a JSON object, got " + v1.JSONKind(raw)}})
 }
 
@@ -88,14 +88,14 @@ func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, ar
 		if err == nil || ctx.Err() != nil {
 			return s, err
 		}
-		f := v1.Fault{Expected: "arguments that fit the template", Got: "others", Message: err.Error()}
+		f := v1.Violation{Expected: "arguments that fit the template", Got: "others", Message: err.Error()}
 		for _, arg := range tpl.Fields() {
 			if raw, ok := args[arg]; !ok || string(raw) == "null" {
 				f.Path, f.Expected, f.Got = v1.Pointer("", arg), "a value", "nothing"
 				break
 			}
 		}
-		return "", v1.NewValidationError(v1.ArgsInvalid, name, []v1.Fault{f})
+		return "", v1.NewValidationError(v1.ArgsInvalid, name, []v1.Violation{f})
 	}
 	var err error
 	if p.restTpl != nil {
@@ -103,8 +103,8 @@ func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, ar
 			return err
 		}
 		d.rest, _, _ = strings.Cut(d.rest, "#")
-		if fault := climbs(d.rest); fault != nil {
-			return v1.NewValidationError(v1.ArgsInvalid, name, []v1.Fault{*fault})
+		if violation := climbs(d.rest); violation != nil {
+			return v1.NewValidationError(v1.ArgsInvalid, name, []v1.Violation{*violation})
 		}
 	}
 	if d.headers = p.literal; p.literal != nil {
@@ -157,7 +157,7 @@ func percentEncode(s string) string {
 
 // climbs refuses a path that leads out of the manifest's: servers and proxies
 // resolve "..", encoded slashes and backslashes before they look.
-func climbs(rest string) *v1.Fault {
+func climbs(rest string) *v1.Violation {
 	path, _, _ := strings.Cut(rest, "?")
 	for segment := range strings.SplitSeq(path, "/") {
 		plain, err := url.PathUnescape(segment)
@@ -166,7 +166,7 @@ func climbs(rest string) *v1.Fault {
 		}
 		for _, part := range strings.FieldsFunc(plain, func(r rune) bool { return r == '/' || r == '\\' }) {
 			if part == "." || part == ".." {
-				return &v1.Fault{Path: "", Expected: `a path segment other than "." and ".."`, Got: quoted(plain),
+				return &v1.Violation{Path: "", Expected: `a path segment other than "." and ".."`, Got: quoted(plain),
 					Message: fmt.Sprintf(`spec.http.url: an argument makes the path segment %s, which leads to another path`, quoted(plain))}
 			}
 		}

@@ -19,8 +19,8 @@ import (
 func built(t interface{ Fatal(...any) }, tool *v1.Tool, vars map[string]string, args json.RawMessage) (*httpCall, error) {
 	h := NewHTTP(Options{Env: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }})
 	p := h.prepared(tool)
-	if len(p.faults) > 0 {
-		t.Fatal(p.faults)
+	if len(p.violations) > 0 {
+		t.Fatal(p.violations)
 	}
 	ctx := context.Background()
 	d, err := p.draft(ctx, "api", args)

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/internal/redact"
 )
 
 // tooLargeError says that a body is larger than spec.http.response.max_bytes.

@@ -20,7 +20,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/netaddr"
+	"toolctl.dev/toolctl/internal/netaddr"
 )
 
 // httpCall is one call on its way: a request, its attempts and what came of them.

@@ -118,13 +118,13 @@ func TestHTTPRequests(t *testing.T) {
 			args: `{"q":"a<b","limit":10,"id":12345678901234567890}`, want: seen{"POST", "/x", "", `{"page":{"id":12345678901234567890,"size":10},"query":"a<b","source":"toolctl"}`, nil}},
 		{name: "body mapping to a list", spec: v1.HTTPSpec{URL: "/x", Request: &v1.HTTPRequest{BodyMapping: "ids[?@ > `1`]"}}, args: `{"ids":[1,2,3.5]}`, want: seen{"POST", "/x", "", `[2,3.5]`, nil}},
 
-		{name: "variables", spec: v1.HTTPSpec{URL: "/${SEG}/x?key=${KEY}", Method: "GET", Headers: map[string]string{"Authorization": "Bearer ${KEY}", "X-D": "${NOT-}${NONE:-de:fault}"}},
+		{name: "variables", spec: v1.HTTPSpec{URL: "/${SEG}/x?key=${KEY}", Method: "GET", Headers: map[string]string{"Authorization": "Bearer ${KEY}", "X-D": "${NOT-}${NONE:-de:error}"}},
 			vars: map[string]string{"KEY": "k&y", "SEG": "a/b c"}},
 		{name: "variables and defaults", spec: v1.HTTPSpec{URL: "/${SEG}/x?key=${KEY}", Method: "GET",
-			Headers: map[string]string{"Authorization": "Bearer ${KEY}", "X-D": "${NONE:-de:fault}", "X-E": "$${KEY} $5 ${EMPTY:-full}"}, HeadersFromEnv: []string{"x-key=KEY"}},
+			Headers: map[string]string{"Authorization": "Bearer ${KEY}", "X-D": "${NONE:-de:error}", "X-E": "$${KEY} $5 ${EMPTY:-full}"}, HeadersFromEnv: []string{"x-key=KEY"}},
 			vars: map[string]string{"KEY": "k&y", "SEG": "a/b c", "EMPTY": ""}, args: `{"${KEY}":"${KEY}"}`,
 			want:    seen{"GET", "/a/b%20c/x", "key=k%26y&%24%7BKEY%7D=%24%7BKEY%7D", "", nil},
-			headers: map[string]string{"Authorization": "Bearer k&y", "X-D": "de:fault", "X-E": "${KEY} $5 full", "X-Key": "k&y"}},
+			headers: map[string]string{"Authorization": "Bearer k&y", "X-D": "de:error", "X-E": "${KEY} $5 full", "X-Key": "k&y"}},
 		{name: "variables in static values", spec: v1.HTTPSpec{URL: "/x", Request: &v1.HTTPRequest{StaticQuery: map[string]string{"k": "a ${KEY}"}, StaticHeaders: map[string]string{"X-K": "${KEY}"},
 			HeaderParams: map[string]string{"X-M": "{{.a}} ${KEY}"}, StaticBody: raws("k", `["${KEY}"]`)}},
 			vars: map[string]string{"KEY": `q"&\`}, args: `{"a":"${KEY}","m":"${KEY}"}`,
@@ -260,21 +260,21 @@ func TestHTTPRefusesBeforeSending(t *testing.T) {
 	}
 }
 
-func TestHTTPCheckFindsEveryFault(t *testing.T) {
+func TestHTTPCheckFindsEveryViolation(t *testing.T) {
 	h := newTestHTTP(t, nil)
 	tool := httpToolOf(v1.HTTPSpec{URL: "http://x/{{.a", Headers: map[string]string{"X": "${"}, Response: &v1.HTTPResponse{BodyMapping: "["}})
 	var paths []string
 	for _, f := range h.Check(tool) {
 		paths = append(paths, f.Path)
 		if f.Source.File != "api.yaml" {
-			t.Errorf("the fault %v has the source %v", f, f.Source)
+			t.Errorf("the error %v has the source %v", f, f.Source)
 		}
 	}
 	if d := cmp.Diff([]string{"/spec/http/url", "/spec/http/headers/X", "/spec/http/response/body_mapping"}, paths); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if fs := h.Check(httpToolOf(v1.HTTPSpec{URL: "https://x/${UNSET}"})); fs != nil {
-		t.Errorf("a variable that is not set here is a fault: %v", fs)
+		t.Errorf("a variable that is not set here is a error: %v", fs)
 	}
 }
 

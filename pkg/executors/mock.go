@@ -14,7 +14,7 @@ import (
 	"weak"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/template"
+	"toolctl.dev/toolctl/internal/template"
 )
 
 // mock answers from the manifest: mock_template before mock_result, what is
@@ -41,8 +41,8 @@ func (m *mock) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage)
 		return v1.Result{Status: v1.StatusComplete, Content: s.MockResult, Attempts: 1}, nil
 	}
 	a := m.answer(tool)
-	if len(a.faults) > 0 {
-		return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: faultText(a.faults)}
+	if len(a.violations) > 0 {
+		return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: violationText(a.violations)}
 	}
 	res := v1.Result{Status: v1.StatusComplete, Content: a.content, Attempts: 1}
 	if a.template != nil {
@@ -55,9 +55,9 @@ func (m *mock) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage)
 	return res, nil
 }
 
-func faultText(faults []v1.Fault) string {
-	texts := make([]string, len(faults))
-	for i, f := range faults {
+func violationText(violations []v1.Violation) string {
+	texts := make([]string, len(violations))
+	for i, f := range violations {
 		texts[i] = v1.FieldPath(f.Path) + ": " + f.Message
 		if !f.Source.IsZero() {
 			texts[i] = f.Source.String() + ": " + texts[i]
@@ -68,14 +68,14 @@ func faultText(faults []v1.Fault) string {
 
 // Check returns what would keep every call of the tool from working: a template
 // that does not parse, a file that was not loaded or is not JSON, a part without content.
-func (m *mock) Check(tool *v1.Tool) []v1.Fault { return m.answer(tool).faults }
+func (m *mock) Check(tool *v1.Tool) []v1.Violation { return m.answer(tool).violations }
 
 // mockAnswer is a tool made ready: either content or template is set.
 type mockAnswer struct {
-	content  json.RawMessage
-	template *template.JSON
-	parts    []v1.Part
-	faults   []v1.Fault
+	content    json.RawMessage
+	template   *template.JSON
+	parts      []v1.Part
+	violations []v1.Violation
 }
 
 func (m *mock) answer(tool *v1.Tool) *mockAnswer {
@@ -96,9 +96,9 @@ const promptKitResult = `{"result": "mock response"}`
 func prepare(tool *v1.Tool) *mockAnswer {
 	s := &tool.Spec
 	a := &mockAnswer{}
-	a.parts, a.faults = mockParts(tool)
-	fault := func(path, expected, got, msg string) {
-		a.faults = append(a.faults, v1.Fault{Path: path, Expected: expected, Got: got, Message: msg, Source: tool.Field(path)})
+	a.parts, a.violations = mockParts(tool)
+	violation := func(path, expected, got, msg string) {
+		a.violations = append(a.violations, v1.Violation{Path: path, Expected: expected, Got: got, Message: msg, Source: tool.Field(path)})
 	}
 	parse := func(path, name, src string) {
 		read := template.ParseJSON
@@ -108,14 +108,14 @@ func prepare(tool *v1.Tool) *mockAnswer {
 		t, err := read(name, src)
 		if err != nil {
 			msg := strings.TrimPrefix(err.Error(), "mock_template: ") // the path says so already
-			fault(path, "a Go template", "a template that cannot be read", msg)
+			violation(path, "a Go template", "a template that cannot be read", msg)
 		}
 		a.template = t
 	}
 	file := func(path, name string) []byte {
 		data, ok := tool.Files[name]
 		if !ok {
-			fault(path, "a file that was loaded with the manifest", fmt.Sprintf("%q", name), fmt.Sprintf("the file %q was not loaded with the manifest", name))
+			violation(path, "a file that was loaded with the manifest", fmt.Sprintf("%q", name), fmt.Sprintf("the file %q was not loaded with the manifest", name))
 		}
 		return bytes.TrimPrefix(data, []byte("\ufeff"))
 	}
@@ -123,22 +123,22 @@ func prepare(tool *v1.Tool) *mockAnswer {
 	case s.MockTemplate != "":
 		parse("/spec/mock_template", "mock_template", s.MockTemplate)
 	case s.MockTemplateFile != "":
-		if data := file("/spec/mock_template_file", s.MockTemplateFile); len(a.faults) == 0 {
+		if data := file("/spec/mock_template_file", s.MockTemplateFile); len(a.violations) == 0 {
 			parse("/spec/mock_template_file", s.MockTemplateFile, string(data))
 		}
 	case len(s.MockResult) > 0:
 		a.content = s.MockResult
 	case s.MockResultFile != "":
 		a.content = bytes.TrimSpace(file("/spec/mock_result_file", s.MockResultFile))
-		if err := notJSON(a.content); err != nil && len(a.faults) == 0 {
-			fault("/spec/mock_result_file", "JSON", "something else", fmt.Sprintf("the file %q is not JSON: %v", s.MockResultFile, err))
+		if err := notJSON(a.content); err != nil && len(a.violations) == 0 {
+			violation("/spec/mock_result_file", "JSON", "something else", fmt.Sprintf("the file %q is not JSON: %v", s.MockResultFile, err))
 		}
 	case len(s.MockParts) > 0:
 		a.content = textContent(a.parts)
 	case tool.FromPromptKit():
 		a.content = json.RawMessage(promptKitResult)
 	default:
-		fault("/spec", "mock_result, mock_template or mock_parts", "none of them",
+		violation("/spec", "mock_result, mock_template or mock_parts", "none of them",
 			"the tool has mode mock and declares no result: set mock_result, mock_template, mock_result_file, mock_template_file or mock_parts")
 	}
 	return a
@@ -180,14 +180,14 @@ func render(ctx context.Context, t *template.JSON, tool *v1.Tool, args json.RawM
 		}
 	}
 	out, err := t.Render(ctx, values)
-	var fault *template.Error
+	var violation *template.Error
 	switch {
 	case err == nil:
 		return out, nil
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fail(v1.PhaseTimeout, err.Error(), err)
-	case errors.As(err, &fault) && len(fault.Output) > 0:
-		shown := shown(fault.Output)
+	case errors.As(err, &violation) && len(violation.Output) > 0:
+		shown := shown(violation.Output)
 		if len(tool.Spec.Redact) > 0 {
 			shown = "not shown, since spec.redact masks parts of it"
 		}

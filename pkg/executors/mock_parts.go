@@ -25,22 +25,22 @@ var mediaTypes = map[string]string{
 
 // mockParts returns the parts in the form in which results carry them: data as
 // base64 with its media type, and no [v1.Media].
-func mockParts(tool *v1.Tool) ([]v1.Part, []v1.Fault) {
-	var faults []v1.Fault
+func mockParts(tool *v1.Tool) ([]v1.Part, []v1.Violation) {
+	var violations []v1.Violation
 	var parts []v1.Part
 	for i, p := range tool.Spec.MockParts {
 		at := v1.Pointer("/spec/mock_parts", strconv.Itoa(i))
-		part, fault := mockPart(tool, p, at)
-		if fault != nil {
-			fault.Source = tool.Field(fault.Path)
-			faults = append(faults, *fault)
+		part, violation := mockPart(tool, p, at)
+		if violation != nil {
+			violation.Source = tool.Field(violation.Path)
+			violations = append(violations, *violation)
 		}
 		parts = append(parts, part)
 	}
-	return parts, faults
+	return parts, violations
 }
 
-func mockPart(tool *v1.Tool, p v1.Part, at string) (v1.Part, *v1.Fault) {
+func mockPart(tool *v1.Tool, p v1.Part, at string) (v1.Part, *v1.Violation) {
 	field := at + "/data"
 	if m := p.Media; m != nil {
 		p.Media = nil
@@ -53,7 +53,7 @@ func mockPart(tool *v1.Tool, p v1.Part, at string) (v1.Part, *v1.Fault) {
 		case m.FilePath != "":
 			data, ok := tool.Files[m.FilePath]
 			if !ok {
-				return p, &v1.Fault{Path: at + "/media/file_path", Expected: "a file that was loaded with the manifest", Got: fmt.Sprintf("%q", m.FilePath),
+				return p, &v1.Violation{Path: at + "/media/file_path", Expected: "a file that was loaded with the manifest", Got: fmt.Sprintf("%q", m.FilePath),
 					Message: fmt.Sprintf("the file %q was not loaded with the manifest", m.FilePath)}
 			}
 			p.Data = base64.StdEncoding.EncodeToString(data)
@@ -69,7 +69,7 @@ func mockPart(tool *v1.Tool, p v1.Part, at string) (v1.Part, *v1.Fault) {
 	}
 	data, err := base64.StdEncoding.DecodeString(p.Data)
 	if err != nil {
-		return p, &v1.Fault{Path: field, Expected: "base64", Got: "something else", Message: fmt.Sprintf("the data is not base64 (RFC 4648, section 4): %v", err)}
+		return p, &v1.Violation{Path: field, Expected: "base64", Got: "something else", Message: fmt.Sprintf("the data is not base64 (RFC 4648, section 4): %v", err)}
 	}
 	p.MIMEType = cmp.Or(p.MIMEType, sniff(data))
 	return p, nil

@@ -304,14 +304,14 @@ func TestMockErrors(t *testing.T) {
 	}
 }
 
-func TestMockCheckFindsEveryFault(t *testing.T) {
+func TestMockCheckFindsEveryViolation(t *testing.T) {
 	tool := mockTool(v1.ToolSpec{MockTemplate: `{{`, MockParts: []v1.Part{
 		{Type: v1.PartImage, Media: &v1.Media{FilePath: "a"}}, {Type: v1.PartImage, Data: "?"},
 	}})
 	tool.Fields = map[string]v1.Source{"/spec/mock_template": {File: "f.yaml", Line: 7}}
 	fs := newMock().Check(tool)
 	if len(fs) != 3 || fs[2].Source.Line != 7 {
-		t.Errorf("got %v, want the faults of both parts and of the template with its place", fs)
+		t.Errorf("got %v, want the errors of both parts and of the template with its place", fs)
 	}
 }
 

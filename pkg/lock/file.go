@@ -88,11 +88,11 @@ func Parse(data []byte) (_ File, err error) {
 		return File{}, fmt.Errorf("lock_version is %d: this toolctl reads %d; make the file anew with 'toolctl lock'", doc.Version, version)
 	}
 	var f File
-	var faults []error
+	var violations []error
 	for _, e := range doc.Servers {
 		s := Server{Key: v1.Key{Kind: v1.KindMCPServer, Namespace: e.Namespace, Name: e.Name}, Name: e.ServerName, Version: e.ServerVersion, ProtocolVersion: e.ProtocolVersion}
 		if f.Server(s.Key) != nil {
-			faults = append(faults, fmt.Errorf("server %s/%s is there twice", e.Namespace, e.Name))
+			violations = append(violations, fmt.Errorf("server %s/%s is there twice", e.Namespace, e.Name))
 			continue
 		}
 		for _, t := range e.Tools {
@@ -101,18 +101,18 @@ func Parse(data []byte) (_ File, err error) {
 				tool.Annotations = json.RawMessage(t.Annotations)
 			}
 			if s.Tool(t.Name) != nil {
-				faults = append(faults, fmt.Errorf("server %s/%s: tool %q is there twice", e.Namespace, e.Name, t.Name))
+				violations = append(violations, fmt.Errorf("server %s/%s: tool %q is there twice", e.Namespace, e.Name, t.Name))
 				continue
 			}
 			for _, what := range tool.edited() {
-				faults = append(faults, fmt.Errorf("server %s/%s: tool %q: its %s and the hash of it differ: the file was edited by hand; run 'toolctl lock --update %s'", e.Namespace, e.Name, t.Name, what, e.Name))
+				violations = append(violations, fmt.Errorf("server %s/%s: tool %q: its %s and the hash of it differ: the file was edited by hand; run 'toolctl lock --update %s'", e.Namespace, e.Name, t.Name, what, e.Name))
 			}
 			s.Tools = append(s.Tools, tool)
 		}
 		f.Servers = append(f.Servers, s)
 	}
 	f.sort()
-	return f, errors.Join(faults...)
+	return f, errors.Join(violations...)
 }
 
 // edited names the parts whose text and hash differ.

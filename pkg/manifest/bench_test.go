@@ -70,7 +70,7 @@ func BenchmarkLoad(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				set, err := Load(b.Context(), []string{dir}, Options{})
-				if err != nil || len(set.Objects) != n || len(set.Faults) > 0 {
+				if err != nil || len(set.Objects) != n || len(set.Violations) > 0 {
 					b.Fatal(err, set)
 				}
 			}
@@ -140,9 +140,9 @@ func TestMemoryOfManyTools(t *testing.T) {
 	before := heap()
 	var tools []v1.Object
 	for i := range 10_000 {
-		objects, faults := Decode("tools.yaml", benchTool(i), Options{})
-		if len(objects) != 1 || len(faults) > 0 {
-			t.Fatalf("tool %d: %v", i, faults)
+		objects, violations := Decode("tools.yaml", benchTool(i), Options{})
+		if len(objects) != 1 || len(violations) > 0 {
+			t.Fatalf("tool %d: %v", i, violations)
 		}
 		tools = append(tools, objects...)
 	}
@@ -161,8 +161,8 @@ func BenchmarkOneLine(b *testing.B) {
 		b.Run(fmt.Sprintf("values=%d", n), func(b *testing.B) {
 			b.SetBytes(int64(len(doc)))
 			for b.Loop() {
-				if _, faults := ToJSON("x.json", doc); faults != nil {
-					b.Fatal(faults)
+				if _, violations := ToJSON("x.json", doc); violations != nil {
+					b.Fatal(violations)
 				}
 			}
 		})

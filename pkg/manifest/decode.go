@@ -106,7 +106,7 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 }
 
 func (d *document) unknown(k *yaml.Node, table *fieldTable) {
-	f := v1.Fault{Expected: "a known field", Got: strconv.Quote(clip(k.Value)), Message: fmt.Sprintf("unknown field %q", clip(k.Value))}
+	f := v1.Violation{Expected: "a known field", Got: strconv.Quote(clip(k.Value)), Message: fmt.Sprintf("unknown field %q", clip(k.Value))}
 	if d.muted() {
 		return
 	}
@@ -116,7 +116,7 @@ func (d *document) unknown(k *yaml.Node, table *fieldTable) {
 	if d.promptKit || d.markdown {
 		f.Severity = v1.SeverityWarning
 		f.Message += ": ignored"
-		d.fault(k, f)
+		d.violation(k, f)
 		return
 	}
 	near := v1.Nearest(k.Value, table.names)
@@ -215,7 +215,7 @@ func (d *document) decodeScalar(n *yaml.Node, v reflect.Value) bool {
 }
 
 func (d *document) outOfRange(n *yaml.Node, want string) bool {
-	d.soft(n, v1.Fault{Expected: want, Got: describe(n), Message: fmt.Sprintf("%s is out of range: expected %s", clip(n.Value), want)})
+	d.soft(n, v1.Violation{Expected: want, Got: describe(n), Message: fmt.Sprintf("%s is out of range: expected %s", clip(n.Value), want)})
 	return false
 }
 
@@ -241,7 +241,7 @@ func (d *document) mismatch(n *yaml.Node, want string) bool {
 	case want == "array" && n.Kind == yaml.ScalarNode && n.Tag != tagNull:
 		msg += ": write it as a list"
 	}
-	d.soft(n, v1.Fault{Expected: want, Got: got, Message: msg})
+	d.soft(n, v1.Violation{Expected: want, Got: got, Message: msg})
 	return false
 }
 

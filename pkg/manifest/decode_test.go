@@ -13,13 +13,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tool is the head of a Tool that has no fault of its own; the rest of spec follows
+// tool is the head of a Tool that has no violation of its own; the rest of spec follows
 // from line 7 on.
 const tool = "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata:\n  name: t\nspec:\n  description: d\n"
 
 const okSchema = "  input_schema: {type: object}\n"
 
-func faultStrings(fs []v1.Fault) []string {
+func violationStrings(fs []v1.Violation) []string {
 	var out []string
 	for _, f := range fs {
 		out = append(out, f.String())
@@ -27,8 +27,8 @@ func faultStrings(fs []v1.Fault) []string {
 	return out
 }
 
-// Every kind of fault of a stream, with its exact text.
-func TestFaults(t *testing.T) {
+// Every kind of violation of a stream, with its exact text.
+func TestViolations(t *testing.T) {
 	deep := strings.Repeat("[", 1100) + strings.Repeat("]", 1100)
 	laugh := "a0: &a0 [x,x,x,x,x,x,x,x,x,x]"
 	for i := 1; i < 9; i++ {
@@ -207,11 +207,11 @@ func TestFaults(t *testing.T) {
 			if file == "" {
 				file = "a.yaml"
 			}
-			_, faults := Decode(file, []byte(tt.in), Options{})
-			if diff := cmp.Diff(tt.want, faultStrings(faults)); diff != "" {
-				t.Errorf("faults (-want +got):\n%s", diff)
+			_, violations := Decode(file, []byte(tt.in), Options{})
+			if diff := cmp.Diff(tt.want, violationStrings(violations)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
 			}
-			for _, f := range faults {
+			for _, f := range violations {
 				if f.Expected == "" || f.Got == "" {
 					t.Errorf("%s: Expected %q, Got %q: both must be set", f, f.Expected, f.Got)
 				}
@@ -227,9 +227,9 @@ func raw(t *testing.T, file, value string) string {
 	if file == "a.json" {
 		in = `{"apiVersion": "toolctl.dev/v1", "kind": "Tool", "metadata": {"name": "t"}, "spec": {"description": "d", "input_schema": {}, "mock_result": ` + value + "}}"
 	}
-	objects, faults := Decode(file, []byte(in), Options{})
+	objects, violations := Decode(file, []byte(in), Options{})
 	if len(objects) != 1 || objects[0].Head().Broken() {
-		t.Fatalf("objects %d, faults %v", len(objects), faultStrings(faults))
+		t.Fatalf("objects %d, errors %v", len(objects), violationStrings(violations))
 	}
 	return string(objects[0].(*v1.Tool).Spec.MockResult)
 }
@@ -300,7 +300,7 @@ func TestStreams(t *testing.T) {
 		{"objects without a name are not", "a.yaml", "apiVersion: toolctl.dev/v1\nkind: Tool\n", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			objects, faults := Decode(tt.file, []byte(tt.in), Options{})
+			objects, violations := Decode(tt.file, []byte(tt.in), Options{})
 			var got []string
 			for _, o := range objects {
 				s := o.Head().Source.String() + " " + o.Head().Metadata.Name
@@ -310,11 +310,11 @@ func TestStreams(t *testing.T) {
 				got = append(got, s)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("objects (-want +got):\n%s\nfaults %v", diff, faultStrings(faults))
+				t.Errorf("objects (-want +got):\n%s\nviolations %v", diff, violationStrings(violations))
 			}
-			for _, f := range faults {
+			for _, f := range violations {
 				if strings.Contains(f.Message, "declared twice") {
-					t.Errorf("fault %s", f)
+					t.Errorf("error %s", f)
 				}
 			}
 		})
@@ -326,30 +326,30 @@ func indent(doc string) string {
 }
 
 func TestBounds(t *testing.T) {
-	_, faults := Decode("a.yaml", []byte(strings.Repeat("---\na: b\n", 4)), Options{MaxDocuments: 3})
-	if got := faultStrings(faults); len(got) != 4 || got[3] != "a.yaml:8:1: more than 3 documents in one file: the rest is not read" {
+	_, violations := Decode("a.yaml", []byte(strings.Repeat("---\na: b\n", 4)), Options{MaxDocuments: 3})
+	if got := violationStrings(violations); len(got) != 4 || got[3] != "a.yaml:8:1: more than 3 documents in one file: the rest is not read" {
 		t.Errorf("documents: %q", got)
 	}
-	_, faults = Decode("a.yaml", []byte("a: b"), Options{MaxFileBytes: 3})
-	if got := faultStrings(faults); len(got) != 1 || got[0] != "a.yaml: the file is larger than 3 bytes" {
+	_, violations = Decode("a.yaml", []byte("a: b"), Options{MaxFileBytes: 3})
+	if got := violationStrings(violations); len(got) != 1 || got[0] != "a.yaml: the file is larger than 3 bytes" {
 		t.Errorf("bytes: %q", got)
 	}
 	var many strings.Builder
 	for i := range 5000 {
 		fmt.Fprintf(&many, "  f%d: 1\n", i)
 	}
-	_, faults = Decode("a.yaml", []byte(tool+okSchema+many.String()), Options{})
-	if len(faults) != maxFaults+1 {
-		t.Errorf("%d faults were listed", len(faults))
+	_, violations = Decode("a.yaml", []byte(tool+okSchema+many.String()), Options{})
+	if len(violations) != maxViolations+1 {
+		t.Errorf("%d errors were listed", len(violations))
 	}
 }
 
 // Places of fields are kept for the kinds whose messages name the line of a rule.
 func TestFieldPlaces(t *testing.T) {
 	in := "apiVersion: toolctl.dev/v1\nkind: ToolPolicy\nmetadata:\n  name: p\nspec:\n  allowlist: []\n  limits:\n  - tools: [\"a/*\"]\n    max_calls: 1\n    per: turn\n"
-	objects, faults := Decode("a.yaml", []byte(in), Options{})
-	if len(objects) != 1 || len(faults) > 0 {
-		t.Fatalf("faults %v", faultStrings(faults))
+	objects, violations := Decode("a.yaml", []byte(in), Options{})
+	if len(objects) != 1 || len(violations) > 0 {
+		t.Fatalf("errors %v", violationStrings(violations))
 	}
 	p := objects[0].(*v1.ToolPolicy)
 	for pointer, want := range map[string]string{
@@ -388,9 +388,9 @@ spec:
   parameters: {temperature: 0.2}
   validators: [{type: max_length, params: {max_characters: 10}}]
 `
-	objects, faults := Decode("p.yaml", []byte(in), Options{})
+	objects, violations := Decode("p.yaml", []byte(in), Options{})
 	if len(objects) != 1 || objects[0].Head().Broken() {
-		t.Fatalf("faults %v", faultStrings(faults))
+		t.Fatalf("errors %v", violationStrings(violations))
 	}
 	p := objects[0].(*v1.Prompt)
 	three := int64(3)
@@ -408,15 +408,15 @@ spec:
 	if p.Key().String() != "Prompt support/help-desk" || p.APIVersion != "promptkit.altairalabs.ai/v1alpha1" {
 		t.Errorf("key %s, apiVersion %s", p.Key(), p.APIVersion)
 	}
-	wantFaults := []string{
+	wantViolations := []string{
 		`p.yaml:6:3: warning: spec.task_type: unknown field "task_type": ignored`,
 		`p.yaml:7:3: warning: spec.version: unknown field "version": ignored`,
 		`p.yaml:12:18: warning: spec.variables[0].type: unknown field "type": ignored`,
 		`p.yaml:12:73: warning: spec.variables[0].example: unknown field "example": ignored`,
 		`p.yaml:19:3: warning: spec.validators: unknown field "validators": ignored`,
 	}
-	if diff := cmp.Diff(wantFaults, faultStrings(faults)); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
+	if diff := cmp.Diff(wantViolations, violationStrings(violations)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	checkRoundTrip(t, p)
 }
@@ -438,13 +438,13 @@ spec:
   - turns: 2
     seed: x
 `
-	objects, faults := Decode("s.yaml", []byte(in), Options{})
+	objects, violations := Decode("s.yaml", []byte(in), Options{})
 	if len(objects) != 1 || objects[0].Head().Broken() || len(objects[0].(*v1.Scenario).Spec.Turns) != 2 {
-		t.Fatalf("faults %v", faultStrings(faults))
+		t.Fatalf("errors %v", violationStrings(violations))
 	}
 	steps := strings.Replace(in, "turns:", "steps:", 1)
-	if objects, faults = Decode("s.yaml", []byte(steps), Options{}); len(objects) != 1 || objects[0].Head().Broken() {
-		t.Fatalf("without turns: faults %v", faultStrings(faults))
+	if objects, violations = Decode("s.yaml", []byte(steps), Options{}); len(objects) != 1 || objects[0].Head().Broken() {
+		t.Fatalf("without turns: errors %v", violationStrings(violations))
 	}
 }
 
@@ -464,9 +464,9 @@ func TestMarkdown(t *testing.T) {
 		{"system prompt only", "x.md", "---\nsystem_prompt: s\n---\n", "x", "", nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			objects, faults := Decode(tt.file, []byte(tt.in), Options{})
-			if len(objects) != 1 || len(faults) > 0 {
-				t.Fatalf("objects %d, faults %v", len(objects), faultStrings(faults))
+			objects, violations := Decode(tt.file, []byte(tt.in), Options{})
+			if len(objects) != 1 || len(violations) > 0 {
+				t.Fatalf("objects %d, errors %v", len(objects), violationStrings(violations))
 			}
 			p := objects[0].(*v1.Prompt)
 			got := []any{p.Metadata.Name, p.Spec.Title, p.Spec.Tools, p.Spec.Template, p.APIVersion}

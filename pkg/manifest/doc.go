@@ -5,7 +5,7 @@
 //	if err != nil {
 //		return err // a path does not exist, or ctx ended
 //	}
-//	for _, f := range set.Faults {
+//	for _, f := range set.Violations {
 //		fmt.Println(f) // weather.yaml:7:3: spec.descripton: unknown field "descripton"; did you mean "description"?
 //	}
 //
@@ -26,17 +26,17 @@
 //
 // Scalars follow the core schema of YAML 1.2 (section 10.3.2): y, no, on, 1_000,
 // 12:30 and dates are text, as keys and as values; 0777 is 777; 0o17 and 0x1F are
-// numbers. Integers keep every digit. .inf and .nan are faults, because JSON has no
+// numbers. Integers keep every digit. .inf and .nan are violations, because JSON has no
 // such numbers. Where a YAML 1.1 reader such as kubectl would see something else, a
 // warning says so. Keys become text. Merge keys and aliases work; !!binary and
-// tags outside the core schema are faults. Depth, size, the number of documents and
+// tags outside the core schema are violations. Depth, size, the number of documents and
 // what aliases expand to are bounded.
 //
 // # Strictness
 //
 // An unknown field, a doubled key, a field in the wrong case and a value of the
-// wrong type are faults with file, line and column. null stands for an absent
-// field. All faults are reported, and an object with faults is returned too when
+// wrong type are violations with file, line and column. null stands for an absent
+// field. All violations are reported, and an object with violations is returned too when
 // its kind and name could be read.
 //
 // # PromptKit

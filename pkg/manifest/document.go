@@ -18,14 +18,14 @@ type document struct {
 	// promptKit and markdown make unknown fields warnings.
 	promptKit, markdown bool
 
-	path    []step
-	anchors map[*yaml.Node]int    // states of anchored nodes; shared by the documents of a file
-	seen    map[string]*yaml.Node // scratch of earlier
-	spent   int                   // nodes that were visited, aliases as often as they are used
-	bytes   int                   // JSON that was written
-	full    bool                  // a bound was reached; nothing more is read
-	buf     []byte                // scratch of rawJSON
-	faults  []v1.Fault
+	path       []step
+	anchors    map[*yaml.Node]int    // states of anchored nodes; shared by the documents of a file
+	seen       map[string]*yaml.Node // scratch of earlier
+	spent      int                   // nodes that were visited, aliases as often as they are used
+	bytes      int                   // JSON that was written
+	full       bool                  // a bound was reached; nothing more is read
+	buf        []byte                // scratch of rawJSON
+	violations []v1.Violation
 	// misspelt holds the pointers of fields that were written wrongly, by their right name.
 	misspelt []string
 }
@@ -52,8 +52,8 @@ func (d *document) pointer() string {
 	return p
 }
 
-// fault records a fault of the value at n, where the reader stands.
-func (d *document) fault(n *yaml.Node, f v1.Fault) {
+// violation records a violation of the value at n, where the reader stands.
+func (d *document) violation(n *yaml.Node, f v1.Violation) {
 	if d.muted() {
 		return
 	}
@@ -63,35 +63,35 @@ func (d *document) fault(n *yaml.Node, f v1.Fault) {
 	if f.Source.IsZero() {
 		f.Source = d.source(n)
 	}
-	d.faults = append(d.faults, f)
-	if len(d.faults) == maxFaults {
-		d.faults = append(d.faults, v1.Fault{Source: f.Source, Message: fmt.Sprintf("more than %d faults in this document: the rest is not listed", maxFaults)})
+	d.violations = append(d.violations, f)
+	if len(d.violations) == maxViolations {
+		d.violations = append(d.violations, v1.Violation{Source: f.Source, Message: fmt.Sprintf("more than %d errors in this document: the rest is not listed", maxViolations)})
 	}
 }
 
-// maxFaults bounds what one document may report.
-const maxFaults = 1000
+// maxViolations bounds what one document may report.
+const maxViolations = 1000
 
-// muted reports whether no more faults are recorded.
-func (d *document) muted() bool { return len(d.faults) > maxFaults }
+// muted reports whether no more violations are recorded.
+func (d *document) muted() bool { return len(d.violations) > maxViolations }
 
-func (d *document) error(n *yaml.Node, f v1.Fault) {
+func (d *document) error(n *yaml.Node, f v1.Violation) {
 	f.Severity = ""
-	d.fault(n, f)
+	d.violation(n, f)
 }
 
 // soft records what is an error in our own manifests and a warning in PromptKit's.
-func (d *document) soft(n *yaml.Node, f v1.Fault) {
+func (d *document) soft(n *yaml.Node, f v1.Violation) {
 	if d.promptKit {
 		f.Severity = v1.SeverityWarning
 	}
-	d.fault(n, f)
+	d.violation(n, f)
 }
 
 func (d *document) overflow(n *yaml.Node, msg string) {
 	if !d.full {
 		d.full = true
-		d.error(n, v1.Fault{Expected: "a smaller document", Got: "too much", Message: msg})
+		d.error(n, v1.Violation{Expected: "a smaller document", Got: "too much", Message: msg})
 	}
 }
 
@@ -184,11 +184,11 @@ func (d *document) places() map[string]v1.Source {
 	return m
 }
 
-// addValidated appends the faults of [v1.Object.Validate] with their places, without
+// addValidated appends the violations of [v1.Object.Validate] with their places, without
 // those about values that the reader has refused already.
-func (d *document) addValidated(fs []v1.Fault, adjust func(*v1.Fault) bool) {
+func (d *document) addValidated(fs []v1.Violation, adjust func(*v1.Violation) bool) {
 	refused := slices.Clone(d.misspelt)
-	for _, f := range d.faults {
+	for _, f := range d.violations {
 		if !f.IsWarning() {
 			refused = append(refused, f.Path)
 		}
@@ -205,29 +205,29 @@ func (d *document) addValidated(fs []v1.Fault, adjust func(*v1.Fault) bool) {
 			continue
 		}
 		f.Source = d.place(f.Path)
-		d.fault(d.root, f)
+		d.violation(d.root, f)
 	}
 }
 
-// finish sorts the faults and drops warnings about values that are errors anyway.
-func (d *document) finish() []v1.Fault {
-	if len(d.faults) == 0 {
+// finish sorts the violations and drops warnings about values that are errors anyway.
+func (d *document) finish() []v1.Violation {
+	if len(d.violations) == 0 {
 		return nil
 	}
 	wrong := map[v1.Source]bool{}
-	for _, f := range d.faults {
+	for _, f := range d.violations {
 		if !f.IsWarning() {
 			wrong[f.Source] = true
 		}
 	}
-	fs := slices.DeleteFunc(d.faults, func(f v1.Fault) bool { return f.IsWarning() && f.Expected == "quotes" && wrong[f.Source] })
-	SortFaults(fs)
+	fs := slices.DeleteFunc(d.violations, func(f v1.Violation) bool { return f.IsWarning() && f.Expected == "quotes" && wrong[f.Source] })
+	SortViolations(fs)
 	return slices.Clip(fs)
 }
 
-// SortFaults orders faults by file, line, column, path and message.
-func SortFaults(fs []v1.Fault) {
-	slices.SortStableFunc(fs, func(a, b v1.Fault) int {
+// SortViolations orders violations by file, line, column, path and message.
+func SortViolations(fs []v1.Violation) {
+	slices.SortStableFunc(fs, func(a, b v1.Violation) int {
 		if c := strings.Compare(a.Source.File, b.Source.File); c != 0 {
 			return c
 		}

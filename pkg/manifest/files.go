@@ -148,7 +148,7 @@ func (in *fileReader) fail(pointer, name, severity string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		msg = fmt.Sprintf("file %q does not exist: expected it at %s", clip(name), filepath.Join(in.files.shown, in.files.dir, name))
 	}
-	in.doc.fault(in.doc.root, v1.Fault{Path: pointer, Source: in.doc.place(pointer), Severity: severity, Expected: "a file inside the folder", Got: strconv.Quote(clip(name)), Message: msg})
+	in.doc.violation(in.doc.root, v1.Violation{Path: pointer, Source: in.doc.place(pointer), Severity: severity, Expected: "a file inside the folder", Got: strconv.Quote(clip(name)), Message: msg})
 }
 
 // open reads a file beside the manifest. PromptKit has paths relative to a
@@ -218,26 +218,26 @@ func (in *fileReader) data(pointer, name string) {
 		return
 	}
 	shown := in.refs[len(in.refs)-1]
-	raw, faults := ToJSON(shown, content)
+	raw, violations := ToJSON(shown, content)
 	if raw != nil {
 		in.keep(name, raw)
 	}
-	for _, f := range faults {
+	for _, f := range violations {
 		// The path is that of the field in the manifest, the place that in the file.
 		f.Path = pointer
-		in.doc.fault(in.doc.root, f)
+		in.doc.violation(in.doc.root, f)
 	}
 }
 
 // ToJSON reads one JSON or YAML value, with the rules of manifests, and returns it
-// as JSON. The name chooses the format (.json, else YAML) and stands in the faults,
+// as JSON. The name chooses the format (.json, else YAML) and stands in the violations,
 // whose paths start at the value.
-func ToJSON(name string, data []byte) (json.RawMessage, []v1.Fault) {
+func ToJSON(name string, data []byte) (json.RawMessage, []v1.Violation) {
 	var raw json.RawMessage
 	value := &document{file: name, anchors: map[*yaml.Node]int{}}
 	read := func(n *yaml.Node) bool {
 		if value.root != nil {
-			value.error(n, v1.Fault{Expected: "one value", Got: "more", Message: "more than one document: expected one value"})
+			value.error(n, v1.Violation{Expected: "one value", Got: "more", Message: "more than one document: expected one value"})
 			return false
 		}
 		value.root = n
@@ -248,20 +248,20 @@ func ToJSON(name string, data []byte) (json.RawMessage, []v1.Fault) {
 		parse = parseJSON
 	}
 	if f := parse(name, data, read); f != nil {
-		value.faults = append(value.faults, *f)
+		value.violations = append(value.violations, *f)
 	} else if value.root == nil {
-		value.faults = append(value.faults, v1.Fault{Expected: "a JSON or YAML value", Got: "nothing", Message: "the file is empty: expected a JSON or YAML value", Source: v1.Source{File: name, Line: 1, Column: 1}})
+		value.violations = append(value.violations, v1.Violation{Expected: "a JSON or YAML value", Got: "nothing", Message: "the file is empty: expected a JSON or YAML value", Source: v1.Source{File: name, Line: 1, Column: 1}})
 	} else {
 		value.normalize(value.root)
 		raw = value.rawJSON(value.root)
 	}
-	faults := value.finish()
-	for _, f := range faults {
+	violations := value.finish()
+	for _, f := range violations {
 		if !f.IsWarning() {
-			return nil, faults
+			return nil, violations
 		}
 	}
-	return raw, faults
+	return raw, violations
 }
 
 func (in *fileReader) tls(pointer string, t *v1.TLS) {

@@ -36,23 +36,23 @@ func TestFragmentsOfPromptKit(t *testing.T) {
 		if err != nil || len(set.Objects) != 1 {
 			t.Fatalf("%v, %v", set, err)
 		}
-		return set.Objects[0].(*v1.Prompt), faultStrings(set.Faults)
+		return set.Objects[0].(*v1.Prompt), violationStrings(set.Violations)
 	}
-	p, faults := read("kit/prompts/a.yaml")
+	p, violations := read("kit/prompts/a.yaml")
 	if want := "Be kind to {{who}}. No promises. {{who}} {{gone}}"; p.Spec.SystemPrompt != want {
 		t.Errorf("template is %q, want %q", p.Spec.SystemPrompt, want)
 	}
-	if len(faults) != 2 || !strings.Contains(faults[0], `warning: spec.fragments[2].path: file "nowhere.txt" does not exist`) ||
-		!strings.Contains(faults[1], `warning: spec.fragments[3].path: file "../../../secret.txt" leaves the folder`) {
-		t.Errorf("faults are\n%s", strings.Join(faults, "\n"))
+	if len(violations) != 2 || !strings.Contains(violations[0], `warning: spec.fragments[2].path: file "nowhere.txt" does not exist`) ||
+		!strings.Contains(violations[1], `warning: spec.fragments[3].path: file "../../../secret.txt" leaves the folder`) {
+		t.Errorf("errors are\n%s", strings.Join(violations, "\n"))
 	}
 	for name, want := range map[string]string{"kit/prompts/b.yaml": "go", "kit/prompts/c.yaml": "mustache"} {
-		p, faults := read(name)
+		p, violations := read(name)
 		if p.Spec.TemplateSyntax != want {
 			t.Errorf("%s: syntax is %q, want %q", name, p.Spec.TemplateSyntax, want)
 		}
-		if diff := cmp.Diff([]string(nil), faults); diff != "" {
-			t.Errorf("%s: faults (-want +got):\n%s", name, diff)
+		if diff := cmp.Diff([]string(nil), violations); diff != "" {
+			t.Errorf("%s: errors (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -22,14 +22,14 @@ var frontMatterText = map[string]bool{"title": true, "description": true, "model
 // frontMatter reads front matter as YAML. Many files of agents hold a description with
 // ": " in it and without quotes, which is not YAML and yet plain to read; when that is
 // all that is wrong, the fields are read one by one and a warning says which.
-func (r *reader) frontMatter(d *document, head []byte) (*yaml.Node, *v1.Fault) {
+func (r *reader) frontMatter(d *document, head []byte) (*yaml.Node, *v1.Violation) {
 	var spec *yaml.Node
-	fault := parseYAML(r.name, head, func(n *yaml.Node) bool { spec = n; return false })
-	if fault == nil {
+	violation := parseYAML(r.name, head, func(n *yaml.Node) bool { spec = n; return false })
+	if violation == nil {
 		return spec, nil
 	}
 	if spec = plainFields(r.name, head, d); spec == nil {
-		return nil, fault
+		return nil, violation
 	}
 	return spec, nil
 }
@@ -54,7 +54,7 @@ func plainFields(file string, head []byte, d *document) *yaml.Node {
 			k, v := textNode(key, begin), textNode(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), begin)
 			pairs, broken = []*yaml.Node{k, v}, true
 			if frontMatterText[key] {
-				d.fault(k, v1.Fault{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec", key), Source: v1.Source{File: file, Line: begin, Column: 1}, Expected: "YAML", Got: "a text that needs quotes",
+				d.violation(k, v1.Violation{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec", key), Source: v1.Source{File: file, Line: begin, Column: 1}, Expected: "YAML", Got: "a text that needs quotes",
 					Message: fmt.Sprintf("the text of %q is not YAML and is read as it is written: quote it", key)})
 			}
 		}

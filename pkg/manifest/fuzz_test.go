@@ -10,8 +10,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// FuzzDecode holds the reader to three promises: it never panics, a fault always has
-// a place, and what reads without faults is written and read back the same.
+// FuzzDecode holds the reader to three promises: it never panics, a violation always has
+// a place, and what reads without violations is written and read back the same.
 func FuzzDecode(f *testing.F) {
 	seeds := []string{
 		string(benchTool(1)),
@@ -35,15 +35,15 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		name := names[int(which)%len(names)]
-		objects, faults := Decode(name, data, Options{})
-		for _, f := range faults {
+		objects, violations := Decode(name, data, Options{})
+		for _, f := range violations {
 			if f.Source.File != name || f.Source.Line < 1 && f.Source.Column != 0 || f.Message == "" {
-				t.Fatalf("a fault without a place or a message: %+v", f)
+				t.Fatalf("a error without a place or a message: %+v", f)
 			}
 		}
 		for _, o := range objects {
 			// A markdown file without a body is a prompt that says nothing, with a warning; in
-			// YAML it is a fault.
+			// YAML it is a violation.
 			p, isPrompt := o.(*v1.Prompt)
 			empty := isPrompt && p.Spec.Template == "" && p.Spec.SystemPrompt == ""
 			if !o.Head().Broken() && !empty {
@@ -70,16 +70,16 @@ func checkRoundTrip(t fatal, o v1.Object) {
 		if err != nil {
 			t.Fatalf("write %s: %v", name, err)
 		}
-		again, faults := Decode(name, text, Options{})
+		again, violations := Decode(name, text, Options{})
 		if len(again) != 1 {
-			t.Fatalf("%s: read back %d objects, faults %v:\n%s", name, len(again), faults, text)
+			t.Fatalf("%s: read back %d objects, errors %v:\n%s", name, len(again), violations, text)
 		}
 		if got := compact(t, again[0]); !bytes.Equal(got, want) {
 			t.Fatalf("%s: read back as\n%s\nexpected\n%s\nwritten\n%s", name, got, want, text)
 		}
-		for _, f := range faults {
+		for _, f := range violations {
 			if !f.IsWarning() {
-				t.Fatalf("%s: read back with fault %v:\n%s", name, f, text)
+				t.Fatalf("%s: read back with error %v:\n%s", name, f, text)
 			}
 		}
 	}
@@ -132,15 +132,15 @@ func TestWriteReadsBackTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatalf("write: %v", err)
 		}
-		again, faults := Decode("a.yaml", text, Options{})
+		again, violations := Decode("a.yaml", text, Options{})
 		if len(again) != 1 {
-			t.Fatalf("faults %v:\n%s", faults, text)
+			t.Fatalf("errors %v:\n%s", violations, text)
 		}
 		// -0 is the integer 0; everything else keeps every digit.
 		if got := compact(t, again[0]); string(normalZero(got)) != string(normalZero(want)) {
 			t.Fatalf("read back as\n%s\nexpected\n%s\nwritten\n%s", got, want, text)
 		}
-		for _, f := range faults {
+		for _, f := range violations {
 			if f.Expected == "quotes" {
 				t.Fatalf("written without quotes: %v\n%s", f, text)
 			}

@@ -17,7 +17,7 @@ import (
 // parseJSON is parseYAML for a stream of JSON values. JSON is not quite a part of
 // YAML (tabs, \/ and surrogate pairs differ), so it is read by encoding/json into
 // the same nodes.
-func parseJSON(file string, data []byte, yield func(*yaml.Node) bool) *v1.Fault {
+func parseJSON(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violation {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if f := invalidUTF8(file, data); f != nil {
 		return f
@@ -30,7 +30,7 @@ func parseJSON(file string, data []byte, yield func(*yaml.Node) bool) *v1.Fault 
 			return nil
 		}
 		if err != nil {
-			return p.fault(file, err)
+			return p.violation(file, err)
 		}
 		if !yield(n) {
 			return nil
@@ -122,8 +122,8 @@ func (p *jsonParser) collection(n *yaml.Node, open json.Delim, depth int) error 
 	return err
 }
 
-func (p *jsonParser) fault(file string, err error) *v1.Fault {
-	f := &v1.Fault{Expected: "JSON", Got: "a syntax error", Message: "not JSON: " + err.Error()}
+func (p *jsonParser) violation(file string, err error) *v1.Violation {
+	f := &v1.Violation{Expected: "JSON", Got: "a syntax error", Message: "not JSON: " + err.Error()}
 	var syntax *json.SyntaxError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):

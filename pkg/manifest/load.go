@@ -29,7 +29,7 @@ type Options struct {
 	MaxFiles int
 	// MaxDocuments is the most documents of one file. Default: 10000.
 	MaxDocuments int
-	// Fields fills Header.Fields of every kind, so that faults found later have a
+	// Fields fills Header.Fields of every kind, so that violations found later have a
 	// place too. Default: of policies and scenarios only, for the memory it takes.
 	Fields bool
 }
@@ -49,40 +49,40 @@ func (o Options) withDefaults() Options {
 
 // A Set is what was read from all paths.
 type Set struct {
-	// Objects holds every object whose kind and name could be read, those with faults
+	// Objects holds every object whose kind and name could be read, those with violations
 	// too, ordered by file and by place in it. A ToolPolicy stands here even without a
 	// name, broken, so that whoever enforces policies knows that one is missing.
 	Objects []v1.Object
-	// Faults holds every fault and warning of every file, ordered by place. The faults
-	// of an object are in its Header.Faults as well.
-	Faults []v1.Fault
+	// Violations holds every violation and warning of every file, ordered by place. The violations
+	// of an object are in its Header.Violations as well.
+	Violations []v1.Violation
 	// Files counts the files that were read.
 	Files int
 }
 
-// Failed reports whether a fault is not a warning.
+// Failed reports whether a violation is not a warning.
 func (s *Set) Failed() bool {
-	return slices.ContainsFunc(s.Faults, func(f v1.Fault) bool { return !f.IsWarning() })
+	return slices.ContainsFunc(s.Violations, func(f v1.Violation) bool { return !f.IsWarning() })
 }
 
 // Decode reads one stream from memory. The extension of name says what it is:
 // .json, .md, or YAML for everything else. Files that a manifest names are not read.
-func Decode(name string, data []byte, o Options) ([]v1.Object, []v1.Fault) {
+func Decode(name string, data []byte, o Options) ([]v1.Object, []v1.Violation) {
 	r := &reader{name: name, named: true, opts: o.withDefaults()}
 	if int64(len(data)) > r.opts.MaxFileBytes {
 		r.unreadable(fmt.Errorf("is larger than %d bytes", r.opts.MaxFileBytes))
-		return nil, r.faults
+		return nil, r.violations
 	}
 	r.read(data)
-	fs := append(r.faults, conflicts(r.objects)...)
-	SortFaults(fs)
+	fs := append(r.violations, conflicts(r.objects)...)
+	SortViolations(fs)
 	return r.objects, fs
 }
 
 // Load reads files, folders and stdin ("-"). Files are read in parallel; the result
 // is in the order of their paths. A file that is reached twice is read once.
 //
-// What is wrong in a manifest is a fault of the Set. An error says that there is
+// What is wrong in a manifest is a violation of the Set. An error says that there is
 // nothing to read: a path does not exist, a folder holds no manifest, ctx ended.
 func Load(ctx context.Context, paths []string, o Options) (*Set, error) {
 	l := &loader{opts: o.withDefaults(), seen: map[string]bool{}}
@@ -326,7 +326,7 @@ func (r *reader) unreadable(err error) {
 	case errors.Is(err, errLeaves):
 		msg = "the file is a symlink that leaves the folder that was given"
 	}
-	r.faults = append(r.faults, v1.Fault{Source: v1.Source{File: r.name}, Expected: "a file that can be read", Got: "none", Message: msg})
+	r.violations = append(r.violations, v1.Violation{Source: v1.Source{File: r.name}, Expected: "a file that can be read", Got: "none", Message: msg})
 }
 
 // collect joins what the sources gave.
@@ -346,9 +346,9 @@ func (l *loader) collect() *Set {
 		if len(s.objects) == 0 && !s.named && data[s.name] {
 			continue // it never was meant to be a manifest
 		}
-		set.Faults = append(set.Faults, s.faults...)
+		set.Violations = append(set.Violations, s.violations...)
 	}
-	set.Faults = append(set.Faults, conflicts(set.Objects)...)
-	SortFaults(set.Faults)
+	set.Violations = append(set.Violations, conflicts(set.Objects)...)
+	SortViolations(set.Violations)
 	return set
 }

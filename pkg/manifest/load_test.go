@@ -67,13 +67,13 @@ func TestLoadFolder(t *testing.T) {
 	if diff := cmp.Diff(want, keys(set)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
-	wantFaults := []string{
+	wantViolations := []string{
 		`d/deploy.yaml:1:1: warning: not a toolctl manifest: skipped (apiVersion "apps/v1", kind "Deployment")`,
 		`d/list.json:1:1: warning: not a toolctl manifest: skipped (expected an object with apiVersion and kind, got an array)`,
 		`d/values.yaml:1:1: warning: not a toolctl manifest: skipped (apiVersion and kind are missing)`,
 	}
-	if diff := cmp.Diff(wantFaults, faultStrings(set.Faults)); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
+	if diff := cmp.Diff(wantViolations, violationStrings(set.Violations)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	if set.Files != 9 || set.Failed() {
 		t.Errorf("files %d, failed %v", set.Files, set.Failed())
@@ -94,8 +94,8 @@ func TestLoadTwice(t *testing.T) {
 		"d/a.yaml:1:1: metadata.name: Tool default/x is declared twice: here and at d/b.yaml:2:1",
 		"d/b.yaml:2:1: metadata.name: Tool default/x is declared twice: here and at d/a.yaml:1:1",
 	}
-	if diff := cmp.Diff(want, faultStrings(set.Faults)); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, violationStrings(set.Violations)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	for i, broken := range []bool{true, true, false} {
 		if h := set.Objects[i].Head(); h.Broken() != broken {
@@ -114,8 +114,8 @@ func TestLoadStdin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(set.Faults) > 0 || string(set.Objects[0].Head().Files["r.json"]) != `{"a":1}` {
-		t.Errorf("faults %v, files %q", faultStrings(set.Faults), set.Objects[0].Head().Files)
+	if len(set.Violations) > 0 || string(set.Objects[0].Head().Files["r.json"]) != `{"a":1}` {
+		t.Errorf("errors %v, files %q", violationStrings(set.Violations), set.Objects[0].Head().Files)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestLoadErrors(t *testing.T) {
 		})
 	}
 	set, err := Load(t.Context(), []string{"plain.md"}, Options{})
-	if err != nil || len(set.Faults) != 1 {
+	if err != nil || len(set.Violations) != 1 {
 		t.Errorf("a named markdown file without front matter: %v, %v", set, err)
 	}
 }
@@ -196,8 +196,8 @@ spec:
 		`d/data/r.yaml:2:5: warning: spec.mock_result_file: "no" is text here, but a YAML 1.1 reader such as kubectl sees a boolean: quote it`,
 		`d/scenario.yaml:12:21: warning: spec.mocks.new.cassette: file "later.yaml" does not exist: expected it at d/later.yaml`,
 	}
-	if diff := cmp.Diff(want, faultStrings(set.Faults)); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, violationStrings(set.Violations)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	got := map[string]string{}
 	for _, o := range set.Objects {
@@ -250,11 +250,11 @@ func TestFilesThatAreRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 				var got []string
-				for _, f := range set.Objects[0].Head().Faults {
+				for _, f := range set.Objects[0].Head().Violations {
 					got = append(got, f.String())
 				}
 				if diff := cmp.Diff([]string{tt.want}, got); diff != "" {
-					t.Errorf("%s: faults (-want +got):\n%s", path, diff)
+					t.Errorf("%s: errors (-want +got):\n%s", path, diff)
 				}
 			}
 		})
@@ -270,8 +270,8 @@ func TestPromptKitFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{`d/tools/t.tool.yaml:10:38: warning: spec.mock_parts[1].media.file_path: file "testdata/none.png" does not exist: expected it at d/tools/testdata/none.png`}
-	if diff := cmp.Diff(want, faultStrings(set.Faults)); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, violationStrings(set.Violations)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	if got := string(set.Objects[0].Head().Files["testdata/a.png"]); got != "a" {
 		t.Errorf("file = %q", got)
@@ -291,7 +291,7 @@ func TestLoadIsDeterministic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := append(keys(set), faultStrings(set.Faults)...)
+		got := append(keys(set), violationStrings(set.Violations)...)
 		if first == nil {
 			first = got
 		}

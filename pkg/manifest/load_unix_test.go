@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Files that cannot be read are faults of theirs and stop no other.
+// Files that cannot be read are violations of theirs and stop no other.
 func TestLoadUnreadable(t *testing.T) {
 	write(t, map[string]string{"d/a.yaml": named("a"), "d/big.yaml": strings.Repeat("#", 2000), "secret.yaml": named("secret")})
 	for link, target := range map[string]string{"d/leaves.yaml": "../secret.yaml", "d/stays.yaml": "a.yaml", "d/dangling.yaml": "none.yaml"} {
@@ -34,7 +34,7 @@ func TestLoadUnreadable(t *testing.T) {
 		"d/pipe.yaml: the file is not a regular file",
 		"d/stays.yaml:1:1: metadata.name: Tool default/a is declared twice: here and at d/a.yaml:1:1",
 	}
-	if diff := cmp.Diff(want, faultStrings(set.Faults)); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, violationStrings(set.Violations)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 }

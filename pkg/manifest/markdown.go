@@ -42,13 +42,13 @@ func splitFrontMatter(data []byte) (head, body []byte, bodyLine int, ok bool) {
 func (r *reader) markdown(data []byte) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if f := invalidUTF8(r.name, data); f != nil {
-		r.faults = append(r.faults, *f)
+		r.violations = append(r.violations, *f)
 		return
 	}
 	d := &document{file: r.name, markdown: true, anchors: map[*yaml.Node]int{}}
 	spec, body, bodyLine, f := r.splitMarkdown(d, data)
 	if f != nil {
-		r.faults = append(r.faults, *f)
+		r.violations = append(r.violations, *f)
 		return
 	}
 	if text := strings.TrimSpace(string(body)); text != "" {
@@ -68,16 +68,16 @@ func (r *reader) markdown(data []byte) {
 
 // splitMarkdown returns the fields of the front matter and the text after it. A file
 // that a person named needs no front matter: all of it is text then.
-func (r *reader) splitMarkdown(d *document, data []byte) (spec *yaml.Node, body []byte, bodyLine int, _ *v1.Fault) {
+func (r *reader) splitMarkdown(d *document, data []byte) (spec *yaml.Node, body []byte, bodyLine int, _ *v1.Violation) {
 	at := v1.Source{File: r.name, Line: 1, Column: 1}
 	if !hasFrontMatter(data) {
-		d.fault(nil, v1.Fault{Severity: v1.SeverityWarning, Expected: "front matter", Got: "none", Source: at,
+		d.violation(nil, v1.Violation{Severity: v1.SeverityWarning, Expected: "front matter", Got: "none", Source: at,
 			Message: `no front matter: the whole text is the template; fields of a Prompt's spec may stand before it, between two lines "---"`})
 		return mappingNode(), data, 1, nil
 	}
 	head, body, bodyLine, ok := splitFrontMatter(data)
 	if !ok {
-		return nil, nil, 0, &v1.Fault{Expected: `a line "---"`, Got: "the end of the file", Source: at,
+		return nil, nil, 0, &v1.Violation{Expected: `a line "---"`, Got: "the end of the file", Source: at,
 			Message: `the front matter is not closed: a line "---" must follow it`}
 	}
 	spec, f := r.frontMatter(d, head)
@@ -87,7 +87,7 @@ func (r *reader) splitMarkdown(d *document, data []byte) (spec *yaml.Node, body 
 	case spec == nil || spec.Kind == yaml.ScalarNode && spec.Value == "":
 		spec = mappingNode()
 	case spec.Kind != yaml.MappingNode:
-		return nil, nil, 0, &v1.Fault{Expected: "an object", Got: describe(spec), Source: d.source(spec), Message: "the front matter must hold fields, got " + describe(spec)}
+		return nil, nil, 0, &v1.Violation{Expected: "an object", Got: describe(spec), Source: d.source(spec), Message: "the front matter must hold fields, got " + describe(spec)}
 	}
 	return spec, body, bodyLine, nil
 }
@@ -106,7 +106,7 @@ func (d *document) markdownName(spec *yaml.Node) *yaml.Node {
 		name.Value, name.Line, name.Column = v.Value, v.Line, v.Column
 		if !v1.IsName(v.Value) {
 			name.Value = legalName(v.Value)
-			d.fault(v, v1.Fault{Severity: v1.SeverityWarning, Path: "/spec/name", Expected: "a DNS-1123 name", Got: strconv.Quote(clip(v.Value)),
+			d.violation(v, v1.Violation{Severity: v1.SeverityWarning, Path: "/spec/name", Expected: "a DNS-1123 name", Got: strconv.Quote(clip(v.Value)),
 				Message: fmt.Sprintf("%q is not a legal name: read as %q", clip(v.Value), name.Value)})
 		}
 	}

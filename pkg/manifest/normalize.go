@@ -52,7 +52,7 @@ func (d *document) target(n *yaml.Node) *yaml.Node {
 	switch d.anchors[n.Alias] {
 	case anchorDone:
 	case anchorOpen:
-		d.error(n, v1.Fault{Expected: "another anchor", Got: "*" + n.Value, Message: fmt.Sprintf("the anchor %q contains itself", n.Value)})
+		d.error(n, v1.Violation{Expected: "another anchor", Got: "*" + n.Value, Message: fmt.Sprintf("the anchor %q contains itself", n.Value)})
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagNull, Value: "null", Line: n.Line, Column: n.Column}
 	default: // it stands outside this document: elsewhere in a List
 		d.normalize(n.Alias)
@@ -78,7 +78,7 @@ func (d *document) mapping(n *yaml.Node) {
 			n.Content[i] = k
 		}
 		if k.Kind != yaml.ScalarNode {
-			d.error(k, v1.Fault{Expected: "a key that is text", Got: describe(k), Message: "a key must be text, got " + describe(k)})
+			d.error(k, v1.Violation{Expected: "a key that is text", Got: describe(k), Message: "a key must be text, got " + describe(k)})
 			n.Content[i], clean = nil, false
 			continue
 		}
@@ -135,7 +135,7 @@ func (d *document) earlier(n *yaml.Node, i int) *yaml.Node {
 
 func (d *document) doubled(first, again *yaml.Node) {
 	d.path = append(d.path, step{key: again.Value, index: -1})
-	d.error(again, v1.Fault{Expected: "each key once", Got: "twice", Message: fmt.Sprintf("key %q is doubled: first on line %d, again on line %d", again.Value, first.Line, again.Line)})
+	d.error(again, v1.Violation{Expected: "each key once", Got: "twice", Message: fmt.Sprintf("key %q is doubled: first on line %d, again on line %d", again.Value, first.Line, again.Line)})
 	d.path = d.path[:len(d.path)-1]
 }
 
@@ -179,7 +179,7 @@ func (d *document) mergeSources(key, value *yaml.Node) []*yaml.Node {
 	}
 	for _, s := range sources {
 		if s.Kind != yaml.MappingNode {
-			d.error(key, v1.Fault{Expected: "a mapping or a list of mappings", Got: describe(s), Message: "a merge key (<<) takes a mapping or a list of mappings, got " + describe(s)})
+			d.error(key, v1.Violation{Expected: "a mapping or a list of mappings", Got: describe(s), Message: "a merge key (<<) takes a mapping or a list of mappings, got " + describe(s)})
 			return nil
 		}
 	}
@@ -213,7 +213,7 @@ func (d *document) warn11(n *yaml.Node, s string) {
 		if tag, text, _ := resolvePlain(s); tag == tagInt {
 			is = text
 		}
-		d.fault(n, v1.Fault{Severity: v1.SeverityWarning, Expected: "quotes", Got: s, Message: fmt.Sprintf("%q is %s here, but a YAML 1.1 reader such as kubectl sees %s: quote it", s, is, other)})
+		d.violation(n, v1.Violation{Severity: v1.SeverityWarning, Expected: "quotes", Got: s, Message: fmt.Sprintf("%q is %s here, but a YAML 1.1 reader such as kubectl sees %s: quote it", s, is, other)})
 	}
 }
 
@@ -229,7 +229,7 @@ func (d *document) scalar(n *yaml.Node) {
 	d.warn11(n, n.Value)
 	tag, text, reason := resolvePlain(n.Value)
 	if reason != "" {
-		d.error(n, v1.Fault{Expected: "a JSON number", Got: clip(n.Value), Message: reason})
+		d.error(n, v1.Violation{Expected: "a JSON number", Got: clip(n.Value), Message: reason})
 		tag, text = tagNull, "null"
 	}
 	n.Tag, n.Value = tag, text
@@ -252,7 +252,7 @@ func (d *document) taggedScalar(n *yaml.Node) {
 		return
 	}
 	if !ok {
-		d.error(n, v1.Fault{Expected: want, Got: clip(n.Value), Message: fmt.Sprintf("%q cannot be read as %s", clip(n.Value), want)})
+		d.error(n, v1.Violation{Expected: want, Got: clip(n.Value), Message: fmt.Sprintf("%q cannot be read as %s", clip(n.Value), want)})
 		tag, text = tagNull, "null"
 	}
 	n.Tag, n.Value = tag, text
@@ -266,5 +266,5 @@ func (d *document) collectionTag(n *yaml.Node, want string) {
 }
 
 func (d *document) badTag(n *yaml.Node) {
-	d.error(n, v1.Fault{Expected: "a tag of the YAML core schema", Got: n.Tag, Message: fmt.Sprintf("the tag %q is not read: expected none, or !!str, !!int, !!float, !!bool, !!null, !!map or !!seq", n.Tag)})
+	d.error(n, v1.Violation{Expected: "a tag of the YAML core schema", Got: n.Tag, Message: fmt.Sprintf("the tag %q is not read: expected none, or !!str, !!int, !!float, !!bool, !!null, !!map or !!seq", n.Tag)})
 }

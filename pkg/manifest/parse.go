@@ -15,7 +15,7 @@ import (
 // parseYAML calls yield with each document of a YAML stream until it returns false,
 // and returns the syntax error that ended it, nil when there was none. Documents
 // before the error have been yielded.
-func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Fault {
+func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violation {
 	if !hasUTF16BOM(data) { // yaml reads UTF-16 by itself
 		data = bytes.TrimPrefix(data, []byte("\ufeff"))
 		if f := invalidUTF8(file, data); f != nil {
@@ -31,7 +31,7 @@ func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Fault 
 	if indentedByTab(data, src.Line) {
 		problem += ": the line is indented with a tab, and YAML takes spaces only"
 	}
-	return &v1.Fault{Expected: "YAML", Got: "a syntax error", Message: "not YAML: " + problem, Source: src}
+	return &v1.Violation{Expected: "YAML", Got: "a syntax error", Message: "not YAML: " + problem, Source: src}
 }
 
 func yamlDocuments(data []byte, yield func(*yaml.Node) bool) (err error) {
@@ -127,14 +127,14 @@ func hasUTF16BOM(data []byte) bool {
 	return bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})
 }
 
-func invalidUTF8(file string, data []byte) *v1.Fault {
+func invalidUTF8(file string, data []byte) *v1.Violation {
 	if utf8.Valid(data) {
 		return nil
 	}
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
 		if r == utf8.RuneError && size == 1 {
-			return &v1.Fault{Expected: "UTF-8", Got: fmt.Sprintf("byte 0x%02x", data[i]), Source: placeOf(file, data, i),
+			return &v1.Violation{Expected: "UTF-8", Got: fmt.Sprintf("byte 0x%02x", data[i]), Source: placeOf(file, data, i),
 				Message: fmt.Sprintf("not UTF-8: byte 0x%02x: save the file as UTF-8", data[i])}
 		}
 		i += size

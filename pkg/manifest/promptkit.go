@@ -118,10 +118,10 @@ func isPromptKitExtra(key string) bool {
 	return key == "required_vars" || key == "optional_vars" || key == "fragments" || key == "template_engine"
 }
 
-// promptKitFault says how much a fault of Validate weighs in a PromptKit manifest:
+// promptKitViolation says how much a violation of Validate weighs in a PromptKit manifest:
 // what their own registry refuses stays an error, the rest is a warning. A name
-// that can stand on the wire is no fault at all. It reports false to drop the fault.
-func promptKitFault(obj v1.Object, f *v1.Fault) bool {
+// that can stand on the wire is no violation at all. It reports false to drop the violation.
+func promptKitViolation(obj v1.Object, f *v1.Violation) bool {
 	switch {
 	case f.Path == "/metadata/name" && f.Got != "nothing":
 		name := obj.Head().Metadata.Name

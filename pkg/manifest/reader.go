@@ -21,11 +21,11 @@ type reader struct {
 	opts  Options
 	files *folder // what manifests may read; nil reads nothing
 
-	objects   []v1.Object
-	faults    []v1.Fault
-	refs      []string // files that manifests name, as they are shown
-	documents int
-	anchors   map[*yaml.Node]int
+	objects    []v1.Object
+	violations []v1.Violation
+	refs       []string // files that manifests name, as they are shown
+	documents  int
+	anchors    map[*yaml.Node]int
 }
 
 func (r *reader) read(data []byte) {
@@ -39,9 +39,9 @@ func (r *reader) read(data []byte) {
 	}
 }
 
-func (r *reader) end(f *v1.Fault) {
+func (r *reader) end(f *v1.Violation) {
 	if f != nil {
-		r.faults = append(r.faults, *f)
+		r.violations = append(r.violations, *f)
 	}
 }
 
@@ -50,7 +50,7 @@ var policyKind = regexp.MustCompile(`(?m)^[\s{,]*"?kind"?[ \t]*:[ \t]*["']?ToolP
 // endStream ends a stream that a syntax error may have cut. A policy behind the
 // error cannot be read, and might have refused calls: a broken one without a name
 // stands in its place, so that whoever enforces policies can fail closed.
-func (r *reader) endStream(data []byte, f *v1.Fault) {
+func (r *reader) endStream(data []byte, f *v1.Violation) {
 	r.end(f)
 	if f == nil {
 		return
@@ -63,7 +63,7 @@ func (r *reader) endStream(data []byte, f *v1.Fault) {
 	}
 	if written > 0 {
 		p := v1.NewObject(v1.KindToolPolicy)
-		p.Head().Source, p.Head().Faults = f.Source, []v1.Fault{*f}
+		p.Head().Source, p.Head().Violations = f.Source, []v1.Violation{*f}
 		r.objects = append(r.objects, p)
 	}
 }
@@ -71,7 +71,7 @@ func (r *reader) endStream(data []byte, f *v1.Fault) {
 // document reads one document of a stream and reports whether to go on.
 func (r *reader) document(n *yaml.Node) bool {
 	if r.documents++; r.documents > r.opts.MaxDocuments {
-		r.end(&v1.Fault{Source: r.source(n), Expected: "fewer documents", Got: "more", Message: fmt.Sprintf("more than %d documents in one file: the rest is not read", r.opts.MaxDocuments)})
+		r.end(&v1.Violation{Source: r.source(n), Expected: "fewer documents", Got: "more", Message: fmt.Sprintf("more than %d documents in one file: the rest is not read", r.opts.MaxDocuments)})
 		return false
 	}
 	r.anchors = map[*yaml.Node]int{}
@@ -138,11 +138,11 @@ func (r *reader) skip(n *yaml.Node, severity, msg string) {
 	if n.Kind == yaml.MappingNode && len(n.Content) > 0 {
 		at = n.Content[0]
 	}
-	r.end(&v1.Fault{Source: r.source(at), Severity: severity, Expected: "a manifest", Got: "something else", Message: msg})
+	r.end(&v1.Violation{Source: r.source(at), Severity: severity, Expected: "a manifest", Got: "something else", Message: msg})
 }
 
 func (r *reader) unknownKind(n *yaml.Node, kind string) {
-	f := v1.Fault{Path: "/kind", Expected: "one of " + strings.Join(v1.Kinds(), ", "), Got: fmt.Sprintf("%q", clip(kind))}
+	f := v1.Violation{Path: "/kind", Expected: "one of " + strings.Join(v1.Kinds(), ", "), Got: fmt.Sprintf("%q", clip(kind))}
 	key, _ := member(n, "kind")
 	if key != nil {
 		f.Source = r.source(key)
@@ -175,7 +175,7 @@ func (r *reader) list(n *yaml.Node) {
 			items = items.Alias
 		}
 		if items.Kind != yaml.SequenceNode {
-			r.end(&v1.Fault{Path: "/items", Source: r.source(items), Expected: "array", Got: describe(items), Message: "expected array, got " + describe(items)})
+			r.end(&v1.Violation{Path: "/items", Source: r.source(items), Expected: "array", Got: describe(items), Message: "expected array, got " + describe(items)})
 			return
 		}
 		for _, c := range items.Content {
@@ -223,10 +223,10 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 		finish(obj)
 	}
 	if !d.full { // else the most of it is missing
-		d.addValidated(obj.Validate(), func(f *v1.Fault) bool {
+		d.addValidated(obj.Validate(), func(f *v1.Violation) bool {
 			switch {
 			case d.promptKit:
-				return promptKitFault(obj, f)
+				return promptKitViolation(obj, f)
 			case d.markdown && strings.HasPrefix(f.Path, "/spec/tools/"):
 				f.Severity = v1.SeverityWarning // tools of another agent, such as Bash(git:*)
 			case d.markdown && f.Path == "/spec/template":
@@ -246,8 +246,8 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 	if r.opts.Fields || kind == v1.KindToolPolicy || kind == v1.KindScenario {
 		h.Fields = d.places()
 	}
-	h.Faults = d.finish()
-	r.faults = append(r.faults, h.Faults...)
+	h.Violations = d.finish()
+	r.violations = append(r.violations, h.Violations...)
 	if h.Metadata.Name != "" || kind == v1.KindToolPolicy { // a policy without a name still says that there is one
 		r.objects = append(r.objects, obj)
 	}
@@ -263,21 +263,21 @@ func (d *document) ignoredName(obj v1.Object) {
 		name = o.Spec.Name
 	}
 	if meta := obj.Head().Metadata.Name; name != "" && name != meta {
-		d.fault(d.root, v1.Fault{Severity: v1.SeverityWarning, Path: "/spec/name", Source: d.place("/spec/name"), Expected: "metadata.name", Got: fmt.Sprintf("%q", clip(name)),
+		d.violation(d.root, v1.Violation{Severity: v1.SeverityWarning, Path: "/spec/name", Source: d.place("/spec/name"), Expected: "metadata.name", Got: fmt.Sprintf("%q", clip(name)),
 			Message: fmt.Sprintf("spec.name %q is ignored: the name is metadata.name", clip(name))})
 	}
 }
 
-// conflicts records a fault at each object whose kind, namespace and name another
-// one has too, and returns these faults.
-func conflicts(objects []v1.Object) []v1.Fault {
-	var fs []v1.Fault
+// conflicts records a violation at each object whose kind, namespace and name another
+// one has too, and returns these violations.
+func conflicts(objects []v1.Object) []v1.Violation {
+	var fs []v1.Violation
 	first := make(map[v1.Key]v1.Object, len(objects))
 	record := func(at, other v1.Object) {
 		h := at.Head()
-		f := v1.Fault{Path: "/metadata/name", Source: h.Source, Expected: "a name of its own", Got: fmt.Sprintf("%q", h.Metadata.Name),
+		f := v1.Violation{Path: "/metadata/name", Source: h.Source, Expected: "a name of its own", Got: fmt.Sprintf("%q", h.Metadata.Name),
 			Message: fmt.Sprintf("%s is declared twice: here and at %s", h.Key(), other.Head().Source)}
-		h.Faults = append(slices.Clip(h.Faults), f)
+		h.Violations = append(slices.Clip(h.Violations), f)
 		fs = append(fs, f)
 	}
 	told := map[v1.Key]bool{}

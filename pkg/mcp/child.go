@@ -17,7 +17,7 @@ import (
 
 // command reads what to run. The child gets PATH, HOME and what the manifest names,
 // and nothing else of the environment. The error says that there is no such program:
-// it may be installed later, so it is no fault of the manifest.
+// it may be installed later, so it is no violation of the manifest.
 func (r *resolver) command() (proc.Spec, error) {
 	s := &r.server.Spec
 	p := proc.Spec{Args: make([]string, len(s.Args))}
@@ -43,7 +43,7 @@ func (r *resolver) command() (proc.Spec, error) {
 	if s.WorkingDir != "" {
 		p.Dir = r.beside(s.WorkingDir)
 	}
-	if len(r.faults) > 0 {
+	if len(r.violations) > 0 {
 		return p, nil
 	}
 	path, err := exec.LookPath(s.Command)

@@ -192,7 +192,7 @@ func TestDirectStream(t *testing.T) {
 
 // A server that has a session is told of a call that is cancelled; a call that is lost
 // is a typed error, and the next finds a way again.
-func TestDirectFaults(t *testing.T) {
+func TestDirectViolations(t *testing.T) {
 	rec := record(t, nil)
 	var how string
 	began := make(chan struct{}, 1)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/netaddr"
+	"toolctl.dev/toolctl/internal/netaddr"
 )
 
 // newTransport returns the transport of one server. Proxies are not used: behind
@@ -43,8 +43,8 @@ func mayDialPrivate(spec *v1.MCPServerSpec, to *url.URL, all bool) bool {
 func (r *resolver) endpoint() (*url.URL, http.Header) {
 	s := &r.server.Spec
 	to, err := url.Parse(r.expand("/spec/url", s.URL))
-	if len(r.faults) == 0 && (err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https") {
-		r.fault("/spec/url", "an http or https URL", "another", "the url is not an http or https URL once its variables are filled in")
+	if len(r.violations) == 0 && (err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https") {
+		r.violation("/spec/url", "an http or https URL", "another", "the url is not an http or https URL once its variables are filled in")
 	}
 	if to != nil {
 		r.hideWithin(to)
@@ -54,7 +54,7 @@ func (r *resolver) endpoint() (*url.URL, http.Header) {
 		path := v1.Pointer("/spec/headers", k)
 		v = r.expand(path, v)
 		if !validHeader(k, v) {
-			r.fault(path, "a header", "another", fmt.Sprintf("%q and its value are not a legal HTTP header", k))
+			r.violation(path, "a header", "another", fmt.Sprintf("%q and its value are not a legal HTTP header", k))
 			continue
 		}
 		head.Set(k, v)

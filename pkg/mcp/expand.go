@@ -6,29 +6,29 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/envref"
-	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/internal/envref"
+	"toolctl.dev/toolctl/internal/redact"
 )
 
 // resolver reads what a manifest takes from the environment. It gathers every
-// fault, and the values that must show nowhere.
+// violation, and the values that must show nowhere.
 type resolver struct {
-	env     func(string) (string, bool)
-	server  *v1.MCPServer
-	faults  []v1.Fault
-	secrets []string
+	env        func(string) (string, bool)
+	server     *v1.MCPServer
+	violations []v1.Violation
+	secrets    []string
 }
 
-func (r *resolver) fault(path, expected, got, message string) {
-	r.faults = append(r.faults, v1.Fault{Path: path, Expected: expected, Got: got, Message: message, Source: r.server.Field(path)})
+func (r *resolver) violation(path, expected, got, message string) {
+	r.violations = append(r.violations, v1.Violation{Path: path, Expected: expected, Got: got, Message: message, Source: r.server.Field(path)})
 }
 
-// err returns the faults as one error; nil when there are none.
+// err returns the violations as one error; nil when there are none.
 func (r *resolver) err() error {
-	if len(r.faults) == 0 {
+	if len(r.violations) == 0 {
 		return nil
 	}
-	return fmt.Errorf("mcpserver/%s: %w", r.server.Metadata.Name, v1.NewValidationError(v1.ManifestInvalid, "", r.faults))
+	return fmt.Errorf("mcpserver/%s: %w", r.server.Metadata.Name, v1.NewValidationError(v1.ManifestInvalid, "", r.violations))
 }
 
 // variable returns the value of a variable that a field names, such as bearer_env.
@@ -42,7 +42,7 @@ func (r *resolver) variable(path, name string) string {
 }
 
 func (r *resolver) unset(path, name string) {
-	r.fault(path, "environment variable "+name, "nothing", fmt.Sprintf("environment variable %q is not set", name))
+	r.violation(path, "environment variable "+name, "nothing", fmt.Sprintf("environment variable %q is not set", name))
 }
 
 // secret remembers a value that is masked. A very short one would mask half of
@@ -57,7 +57,7 @@ func (r *resolver) secret(v string) {
 func (r *resolver) expand(path, s string) string {
 	pieces, err := envref.Parse(s)
 	if err != nil {
-		r.fault(path, "${VAR} or ${VAR:-default}", "text that cannot be read", err.Error())
+		r.violation(path, "${VAR} or ${VAR:-default}", "text that cannot be read", err.Error())
 		return ""
 	}
 	var b strings.Builder

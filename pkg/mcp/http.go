@@ -20,7 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"toolctl.dev/toolctl/pkg/netaddr"
+	"toolctl.dev/toolctl/internal/netaddr"
 )
 
 // httpLink is a link over HTTP: every request of a session goes through it, so

@@ -85,7 +85,7 @@ func TestHeadersAndCredentials(t *testing.T) {
 	}
 }
 
-func TestFaultsOfAManifestAreAllNamed(t *testing.T) {
+func TestViolationsOfAManifestAreAllNamed(t *testing.T) {
 	s := web("s", "https://${HOST}/mcp")
 	s.Spec.Headers = map[string]string{"X-Key": "${KEY}", "bad name": "x"}
 	s.Spec.Auth = &v1.Auth{BearerEnv: "TOKEN"}
@@ -96,12 +96,12 @@ func TestFaultsOfAManifestAreAllNamed(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	paths := map[string]bool{}
-	for _, f := range invalid.Faults {
+	for _, f := range invalid.Violations {
 		paths[f.Path] = true
 	}
 	for _, want := range []string{"/spec/url", "/spec/headers/X-Key", "/spec/headers/bad name", "/spec/auth/bearer_env"} {
 		if !paths[want] {
-			t.Errorf("no fault at %s: %v", want, err)
+			t.Errorf("no error at %s: %v", want, err)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 func TestExpand(t *testing.T) {
 	env := map[string]string{"A": "one", "EMPTY": "", "SECRET": "hunter2"}
-	tests := []struct{ name, text, want, fault string }{
+	tests := []struct{ name, text, want, violation string }{
 		{name: "plain", text: "x $ {A} $A", want: "x $ {A} $A"},
 		{name: "variable", text: "<${A}>${A}", want: "<one>one"},
 		{name: "empty counts without a default", text: "<${EMPTY}>", want: "<>"},
@@ -23,17 +23,17 @@ func TestExpand(t *testing.T) {
 		{name: "default", text: "${NO:-a b}", want: "a b"},
 		{name: "default of a set one", text: "${A:-x}", want: "one"},
 		{name: "escaped", text: "$${A} ${A}", want: "${A} one"},
-		{name: "unset", text: "${NO}", fault: `environment variable "NO" is not set`},
-		{name: "not closed", text: "${A", fault: `"${" has no "}"; write $${ for the text itself`},
-		{name: "no name", text: "${1a}", fault: `"1a" is not the name of a variable; write $${ for the text itself`},
+		{name: "unset", text: "${NO}", violation: `environment variable "NO" is not set`},
+		{name: "not closed", text: "${A", violation: `"${" has no "}"; write $${ for the text itself`},
+		{name: "no name", text: "${1a}", violation: `"1a" is not the name of a variable; write $${ for the text itself`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &resolver{env: func(k string) (string, bool) { v, ok := env[k]; return v, ok }, server: &v1.MCPServer{}}
 			got := r.expand("/spec/env/X", tt.text)
-			if tt.fault != "" {
-				if len(r.faults) != 1 || r.faults[0].Message != tt.fault || r.faults[0].Path != "/spec/env/X" {
-					t.Errorf("faults %v", r.faults)
+			if tt.violation != "" {
+				if len(r.violations) != 1 || r.violations[0].Message != tt.violation || r.violations[0].Path != "/spec/env/X" {
+					t.Errorf("errors %v", r.violations)
 				}
 			} else if got != tt.want || r.err() != nil {
 				t.Errorf("got %q, %v", got, r.err())

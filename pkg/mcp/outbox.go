@@ -54,7 +54,7 @@ func (o *outbox) run() {
 	}
 }
 
-// call contains the panics of what takes messages: they are not the server's fault.
+// call contains the panics of what takes messages: they are not the server's violation.
 func (o *outbox) call(f func()) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -15,9 +15,9 @@ func (r *resolver) tls() *tls.Config {
 		return nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	before := len(r.faults)
+	before := len(r.violations)
 	ca, cert, key := r.file("ca_file", spec.CAFile), r.file("cert_file", spec.CertFile), r.file("key_file", spec.KeyFile)
-	if len(r.faults) > before {
+	if len(r.violations) > before {
 		return config
 	}
 	if spec.CAFile != "" {
@@ -26,14 +26,14 @@ func (r *resolver) tls() *tls.Config {
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(ca) {
-			r.fault("/spec/tls/ca_file", "a PEM file", "another", fmt.Sprintf("%q holds no certificate in PEM form", spec.CAFile))
+			r.violation("/spec/tls/ca_file", "a PEM file", "another", fmt.Sprintf("%q holds no certificate in PEM form", spec.CAFile))
 		}
 		config.RootCAs = pool
 	}
 	if spec.CertFile != "" {
 		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
-			r.fault("/spec/tls/cert_file", "a PEM file", "another", fmt.Sprintf("%q and %q are not a certificate and its key: %v", spec.CertFile, spec.KeyFile, err))
+			r.violation("/spec/tls/cert_file", "a PEM file", "another", fmt.Sprintf("%q and %q are not a certificate and its key: %v", spec.CertFile, spec.KeyFile, err))
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
@@ -51,7 +51,7 @@ func (r *resolver) file(field, path string) []byte {
 	}
 	data, err := os.ReadFile(r.beside(path))
 	if err != nil {
-		r.fault("/spec/tls/"+field, "a PEM file", "none", err.Error())
+		r.violation("/spec/tls/"+field, "a PEM file", "none", err.Error())
 	}
 	return data
 }

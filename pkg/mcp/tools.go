@@ -136,7 +136,7 @@ func broken(d *DiscoveredTool, path, expected, message string) {
 		return
 	}
 	d.Problem = message
-	d.Tool.Faults = append(d.Tool.Faults, v1.Fault{Path: path, Expected: expected, Got: "what the server lists", Message: message, Source: d.Tool.Source})
+	d.Tool.Violations = append(d.Tool.Violations, v1.Violation{Path: path, Expected: expected, Got: "what the server lists", Message: message, Source: d.Tool.Source})
 }
 
 // override applies spec.overrides.

@@ -114,7 +114,7 @@ type DiscoveredTool struct {
 	// Tool is the tool as a manifest: mode mcp, bound to its server, with the server's
 	// namespace and labels and the overrides applied. Its name is server__tool, or the
 	// server's own name with tool_names: bare. Its Source names the server. A broken
-	// tool carries its problem in Faults, so that a registry lists it as not ready.
+	// tool carries its problem in Violations, so that a registry lists it as not ready.
 	Tool *v1.Tool `json:"tool"`
 	// Remote is the tool's name on the server.
 	Remote string `json:"remote"`

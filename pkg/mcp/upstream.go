@@ -270,7 +270,7 @@ const (
 )
 
 // failed sets when the next session may be opened: at once after the first death of
-// a session that worked, and then after a time that doubles. A fault of the
+// a session that worked, and then after a time that doubles. A violation of the
 // manifest is not the server's, and costs nothing to look at again.
 func (u *upstream) failed(sl *slot, err error, worked bool) {
 	sl.lastErr, sl.died = err, worked

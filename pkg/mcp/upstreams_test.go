@@ -100,7 +100,7 @@ func TestDiscover(t *testing.T) {
 	var names []string
 	for _, d := range st.Tools {
 		names = append(names, d.Tool.Metadata.Name)
-		if d.Problem != "" || len(d.Tool.Faults) > 0 {
+		if d.Problem != "" || len(d.Tool.Violations) > 0 {
 			t.Errorf("%s: %s", d.Remote, d.Problem)
 		}
 	}
@@ -134,8 +134,8 @@ func TestDiscoverBrokenTools(t *testing.T) {
 	problems := map[string]string{}
 	for _, d := range st.Tools {
 		problems[d.Remote] = d.Problem
-		if (d.Problem == "") != (len(d.Tool.Faults) == 0) {
-			t.Errorf("%s: problem %q and faults %v", d.Remote, d.Problem, d.Tool.Faults)
+		if (d.Problem == "") != (len(d.Tool.Violations) == 0) {
+			t.Errorf("%s: problem %q and errors %v", d.Remote, d.Problem, d.Tool.Violations)
 		}
 	}
 	want := map[string]string{
@@ -245,7 +245,7 @@ func TestOneBadServerHidesNoOther(t *testing.T) {
 		switch name {
 		case "good":
 		case "unset":
-			if !errors.As(st.Err, &invalid) || len(invalid.Faults) != 2 || invalid.Faults[0].Path == "" {
+			if !errors.As(st.Err, &invalid) || len(invalid.Violations) != 2 || invalid.Violations[0].Path == "" {
 				t.Errorf("%s: %#v", name, st.Err)
 			}
 		default:

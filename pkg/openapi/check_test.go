@@ -76,8 +76,8 @@ func checkTools(t testing.TB, set *openapi.Set) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		objects, faults := manifest.Decode(m.Metadata.Name+".yaml", text, manifest.Options{})
-		for _, f := range faults {
+		objects, violations := manifest.Decode(m.Metadata.Name+".yaml", text, manifest.Options{})
+		for _, f := range violations {
 			t.Errorf("%s: %s\n%s", tool.Operation, f, text)
 		}
 		if len(objects) != 1 {

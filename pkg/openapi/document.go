@@ -31,7 +31,7 @@ type Document struct {
 	schemas    *schema.Converter
 	limit      int
 	operations []operation
-	warnings   []v1.Fault
+	warnings   []v1.Violation
 	warned     map[string]bool
 }
 
@@ -55,16 +55,16 @@ func newDocument(set *doc.Set, source, base string) (*Document, error) {
 	d.outline = &outliner{set: set, warn: d.warnAt, left: maxOutline}
 	root, ok := set.Main.Root.(map[string]any)
 	if !ok {
-		return nil, invalid(source, v1.Fault{Expected: "an object", Message: "an OpenAPI document must be an object"})
+		return nil, invalid(source, v1.Violation{Expected: "an object", Message: "an OpenAPI document must be an object"})
 	}
-	v, fault := version(root)
-	if fault != nil {
-		return nil, invalid(source, *fault)
+	v, violation := version(root)
+	if violation != nil {
+		return nil, invalid(source, *violation)
 	}
 	d.schemas = schema.New(set, strings.HasPrefix(v, "3.0"), d.warnAt)
 	head, err := d.decodeHead(root, v)
 	if err != nil {
-		return nil, invalid(source, v1.Fault{Message: err.Error()})
+		return nil, invalid(source, v1.Violation{Message: err.Error()})
 	}
 	d.head = head
 	d.Title, d.Version = head.Info.Title, head.Info.Version
@@ -76,9 +76,9 @@ func newDocument(set *doc.Set, source, base string) (*Document, error) {
 }
 
 // version reads the field openapi. An unquoted 3.1 is a number in YAML.
-func version(root map[string]any) (string, *v1.Fault) {
+func version(root map[string]any) (string, *v1.Violation) {
 	if s, ok := root["swagger"]; ok && root["openapi"] == nil {
-		return "", &v1.Fault{Path: "/swagger", Expected: "OpenAPI 3.0 or 3.1", Got: fmt.Sprint(s), Message: fmt.Sprintf("Swagger %v documents are not read: convert it to OpenAPI 3 first", s)}
+		return "", &v1.Violation{Path: "/swagger", Expected: "OpenAPI 3.0 or 3.1", Got: fmt.Sprint(s), Message: fmt.Sprintf("Swagger %v documents are not read: convert it to OpenAPI 3 first", s)}
 	}
 	var v string
 	switch s := root["openapi"].(type) {
@@ -87,14 +87,14 @@ func version(root map[string]any) (string, *v1.Fault) {
 	case json.Number:
 		v = string(s)
 	case nil:
-		return "", &v1.Fault{Path: "/openapi", Expected: "OpenAPI 3.0 or 3.1", Got: "nothing", Message: `not an OpenAPI document: the field "openapi" is missing`}
+		return "", &v1.Violation{Path: "/openapi", Expected: "OpenAPI 3.0 or 3.1", Got: "nothing", Message: `not an OpenAPI document: the field "openapi" is missing`}
 	}
 	for _, p := range []string{"3.0", "3.1"} {
 		if v == p || strings.HasPrefix(v, p+".") {
 			return v, nil
 		}
 	}
-	return "", &v1.Fault{Path: "/openapi", Expected: "3.0 or 3.1", Got: quote(v), Message: fmt.Sprintf("OpenAPI version %s is not read: expected 3.0 or 3.1", quote(v))}
+	return "", &v1.Violation{Path: "/openapi", Expected: "3.0 or 3.1", Got: quote(v), Message: fmt.Sprintf("OpenAPI version %s is not read: expected 3.0 or 3.1", quote(v))}
 }
 
 // decodeHead decodes what stands beside the paths. A part that kin-openapi
@@ -253,7 +253,7 @@ func (d *Document) warn(pointer, message string) {
 		return
 	}
 	d.warned[key] = true
-	d.warnings = append(d.warnings, v1.Fault{Path: pointer, Message: message, Severity: v1.SeverityWarning, Source: v1.Source{File: d.Source}})
+	d.warnings = append(d.warnings, v1.Violation{Path: pointer, Message: message, Severity: v1.SeverityWarning, Source: v1.Source{File: d.Source}})
 }
 
 // check lets kin-openapi judge the document by the rules of OpenAPI. What it finds

@@ -55,11 +55,11 @@ type Report struct {
 }
 
 // Conflicts counts what a person has to decide: conflicts, refused files, and
-// merged manifests with faults.
+// merged manifests with violations.
 func (r *Report) Conflicts() int {
 	n := 0
 	for _, c := range r.Changes {
-		n += len(c.Conflicts) + len(c.Faults)
+		n += len(c.Conflicts) + len(c.Violations)
 		if c.Action == ActionRefused {
 			n++
 		}
@@ -78,8 +78,8 @@ type Change struct {
 	// Conflicts are the fields that the file and the document changed differently. The
 	// file keeps its own, and they are reported once.
 	Conflicts []Conflict `json:"conflicts,omitempty"`
-	// Faults are what is wrong with the manifest after merging.
-	Faults []v1.Fault `json:"faults,omitempty"`
+	// Violations are what is wrong with the manifest after merging.
+	Violations []v1.Violation `json:"violations,omitempty"`
 }
 
 // A Conflict is a field that was changed by hand and by the document.
@@ -290,7 +290,7 @@ func (w *folderWriter) merge(change *Change, disk []byte, entry *lockEntry, thei
 			return err
 		}
 	}
-	_, change.Faults = manifest.Decode(change.File, text, manifest.Options{})
+	_, change.Violations = manifest.Decode(change.File, text, manifest.Options{})
 	return w.write(change.File, text)
 }
 

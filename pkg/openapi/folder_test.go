@@ -111,8 +111,8 @@ func summary(r *openapi.Report) []string {
 		for _, k := range c.Conflicts {
 			line += fmt.Sprintf(" [%s ours=%s theirs=%s]", k.Path, k.Ours, k.Theirs)
 		}
-		for _, fault := range c.Faults {
-			line += " fault: " + fault.String()
+		for _, violation := range c.Violations {
+			line += " error: " + violation.String()
 		}
 		out = append(out, line)
 	}
@@ -340,7 +340,7 @@ func TestMergedManifestIsChecked(t *testing.T) {
 	f.importDoc(petDoc, openapi.FolderOptions{})
 	f.edit("create-pet.yaml", "spec:\n", "spec:\n  colour: red\n")
 	r := f.importDoc(replace(t, petDoc, "summary: Add a pet", "summary: Theirs"), openapi.FolderOptions{})
-	if len(r.Changes[0].Faults) == 0 || !strings.Contains(r.Changes[0].Faults[0].String(), "create-pet.yaml:") || r.Conflicts() == 0 {
+	if len(r.Changes[0].Violations) == 0 || !strings.Contains(r.Changes[0].Violations[0].String(), "create-pet.yaml:") || r.Conflicts() == 0 {
 		t.Errorf("%v", summary(r))
 	}
 }
@@ -376,7 +376,7 @@ func TestAliasesSurvive(t *testing.T) {
 	f.edit("list-pets.yaml", "maximum: 100", "maximum: &most 100\n        x-most: *most")
 	r := f.importDoc(replace(t, petDoc, "maximum: 100", "maximum: 70"), openapi.FolderOptions{})
 	got := f.read("list-pets.yaml")
-	if !strings.Contains(got, "maximum: 70") || !strings.Contains(got, "x-most: 100") || len(r.Changes[1].Faults) > 0 {
+	if !strings.Contains(got, "maximum: 70") || !strings.Contains(got, "x-most: 100") || len(r.Changes[1].Violations) > 0 {
 		t.Errorf("%v\n%s", summary(r), got)
 	}
 }

@@ -53,7 +53,7 @@ type Set struct {
 	// Skipped are the operations that could not be imported, in the order of the document.
 	Skipped []Skip
 	// Warnings say what of the document could not be kept.
-	Warnings []v1.Fault
+	Warnings []v1.Violation
 	// Env are the environment variables that the tools read, sorted.
 	Env []EnvUse
 
@@ -157,7 +157,7 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 		s.Env = append(s.Env, EnvUse{v, slices.Sorted(maps.Keys(env[v]))})
 	}
 	s.Warnings = slices.Clone(d.warnings)
-	slices.SortStableFunc(s.Warnings, func(a, b v1.Fault) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(s.Warnings, func(a, b v1.Violation) int { return cmp.Compare(a.Path, b.Path) })
 	return s, nil
 }
 
@@ -169,19 +169,19 @@ type builder struct {
 	method string
 	items  map[string]*openapi3.PathItem
 
-	pathParams []string
-	args       *arguments
-	inRefs     []string
-	outRefs    []string
-	inFaults   []string
-	mapping    string
-	open       bool // arguments that no schema names go into the body
-	additional any  // schema of further properties of the body
-	dependent  map[string]any
-	headers    map[string]string
-	validation *v1.Validation
-	env        []string
-	host       string
+	pathParams   []string
+	args         *arguments
+	inRefs       []string
+	outRefs      []string
+	inViolations []string
+	mapping      string
+	open         bool // arguments that no schema names go into the body
+	additional   any  // schema of further properties of the body
+	dependent    map[string]any
+	headers      map[string]string
+	validation   *v1.Validation
+	env          []string
+	host         string
 }
 
 func (b *builder) note(message string) { b.doc.warnAt(b.op.at, message) }
@@ -189,7 +189,7 @@ func (b *builder) note(message string) { b.doc.warnAt(b.op.at, message) }
 // use takes a converted schema into the input schema.
 func (b *builder) use(f *schema.Fragment) any {
 	b.inRefs = append(b.inRefs, f.Refs...)
-	b.inFaults = append(b.inFaults, f.Faults...)
+	b.inViolations = append(b.inViolations, f.Violations...)
 	return f.Value
 }
 
@@ -213,7 +213,7 @@ func (b *builder) build() (*v1.Tool, string, error) {
 	server, err := b.server(op)
 	if err != nil {
 		if errors.Is(err, errNoServer) {
-			return nil, "", invalid(b.doc.Source, v1.Fault{Path: "/servers", Expected: "an absolute URL", Message: err.Error()})
+			return nil, "", invalid(b.doc.Source, v1.Violation{Path: "/servers", Expected: "an absolute URL", Message: err.Error()})
 		}
 		return nil, err.Error(), nil
 	}
@@ -325,9 +325,9 @@ func (b *builder) arguments(shared openapi3.Parameters, op *openapi3.Operation) 
 
 // schemas sets the input and output schema.
 func (b *builder) schemas(t *v1.Tool, op *openapi3.Operation) (skip string) {
-	root, faults := b.withDefs(b.inputSchema(), b.inRefs, schema.Request, "input_schema")
-	if faults = append(slices.Clone(b.inFaults), faults...); len(faults) > 0 {
-		return strings.Join(faults, "; ")
+	root, violations := b.withDefs(b.inputSchema(), b.inRefs, schema.Request, "input_schema")
+	if violations = append(slices.Clone(b.inViolations), violations...); len(violations) > 0 {
+		return strings.Join(violations, "; ")
 	}
 	t.Spec.InputSchema = schema.Encode(root)
 	if b.opts.Check != nil {
@@ -342,15 +342,15 @@ func (b *builder) schemas(t *v1.Tool, op *openapi3.Operation) (skip string) {
 	if out == nil {
 		return ""
 	}
-	out, faults = b.withDefs(out, b.outRefs, schema.Response, "output_schema")
+	out, violations = b.withDefs(out, b.outRefs, schema.Response, "output_schema")
 	raw := schema.Encode(out)
-	if len(faults) == 0 && b.opts.Check != nil {
+	if len(violations) == 0 && b.opts.Check != nil {
 		if err := b.opts.Check(raw); err != nil {
-			faults = append(faults, err.Error())
+			violations = append(violations, err.Error())
 		}
 	}
-	if len(faults) > 0 {
-		b.note("no output_schema: " + strings.Join(faults, "; "))
+	if len(violations) > 0 {
+		b.note("no output_schema: " + strings.Join(violations, "; "))
 		b.validation = nil
 		return ""
 	}

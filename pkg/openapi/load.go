@@ -144,20 +144,20 @@ func Parse(data []byte, source, base string, folder fs.FS) (*Document, error) {
 	}
 	set, err := doc.NewSet(data, folder, name)
 	if err != nil {
-		return nil, invalid(source, v1.Fault{Expected: "an OpenAPI document in YAML or JSON", Message: err.Error()})
+		return nil, invalid(source, v1.Violation{Expected: "an OpenAPI document in YAML or JSON", Message: err.Error()})
 	}
 	return newDocument(set, source, base)
 }
 
 // invalid makes the error of a document that cannot be used: a
 // *[v1.ValidationError] whose text speaks of the document.
-func invalid(source string, fault v1.Fault) error {
-	fault.Source = v1.Source{File: source}
-	return &documentError{v1.NewValidationError(v1.ManifestInvalid, "", []v1.Fault{fault})}
+func invalid(source string, violation v1.Violation) error {
+	violation.Source = v1.Source{File: source}
+	return &documentError{v1.NewValidationError(v1.ManifestInvalid, "", []v1.Violation{violation})}
 }
 
 type documentError struct{ cause *v1.ValidationError }
 
-func (e *documentError) Error() string { return e.cause.Faults[0].String() }
+func (e *documentError) Error() string { return e.cause.Violations[0].String() }
 
 func (e *documentError) Unwrap() error { return e.cause }

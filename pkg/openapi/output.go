@@ -47,8 +47,8 @@ func (b *builder) outputSchema(responses *openapi3.Responses) any {
 			continue
 		}
 		f := b.doc.schemas.Convert(place.at, place.node, schema.Response)
-		if len(f.Faults) > 0 {
-			b.note("no output_schema: " + strings.Join(f.Faults, "; "))
+		if len(f.Violations) > 0 {
+			b.note("no output_schema: " + strings.Join(f.Violations, "; "))
 			return nil
 		}
 		if text := string(schema.Encode(f.Value)); !seen[text] {
@@ -76,14 +76,14 @@ func (b *builder) withDefs(root any, refs []string, dir schema.Direction, what s
 	if !ok {
 		return root, nil
 	}
-	defs, cut, faults := b.doc.schemas.Defs(refs, dir, b.doc.limit-schema.Size(m))
+	defs, cut, violations := b.doc.schemas.Defs(refs, dir, b.doc.limit-schema.Size(m))
 	if cut > 0 {
 		b.note(what + " would be larger than the limit: the parts farthest from its root accept anything")
 	}
 	if len(defs) == 0 {
-		return m, faults
+		return m, violations
 	}
 	m = maps.Clone(m)
 	m["$defs"] = defs
-	return m, faults
+	return m, violations
 }

@@ -62,7 +62,7 @@ type Set struct {
 }
 
 // Compile prepares policies for use. Nil ones are left out. The policies should
-// be free of faults and of distinct names; a limit or a choice that no reader
+// be free of violations and of distinct names; a limit or a choice that no reader
 // would have let through refuses every call.
 func Compile(policies []*v1.ToolPolicy) *Set { return compile(policies, nil) }
 

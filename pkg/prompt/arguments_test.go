@@ -137,16 +137,16 @@ func TestUnused(t *testing.T) {
 func TestCheckOutput(t *testing.T) {
 	p := compile(t, v1.PromptSpec{Template: "x", Output: raw(`{"type":"object","required":["a"]}`)})
 	if fs := p.CheckOutput(raw(`{"a":1}`)); len(fs) != 0 {
-		t.Errorf("a right answer has faults: %v", fs)
+		t.Errorf("a right answer has errors: %v", fs)
 	}
 	if fs := p.CheckOutput(raw(`{}`)); len(fs) != 1 || fs[0].Path != "/a" {
-		t.Errorf("faults are %v", fs)
+		t.Errorf("errors are %v", fs)
 	}
 	if fs := p.CheckOutput(raw(`Sure!`)); len(fs) != 1 {
-		t.Errorf("no JSON: faults are %v", fs)
+		t.Errorf("no JSON: errors are %v", fs)
 	}
 	if fs := compile(t, v1.PromptSpec{Template: "x"}).CheckOutput(raw(`anything`)); fs != nil {
-		t.Errorf("without output: faults are %v", fs)
+		t.Errorf("without output: errors are %v", fs)
 	}
 }
 

@@ -8,24 +8,24 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Check returns the faults of [Compile], and warnings of what is likely a slip: a
+// Check returns the violations of [Compile], and warnings of what is likely a slip: a
 // template that reads a variable which spec.input and spec.arguments do not declare,
 // and an argument that spec.input does not allow.
-func Check(m *v1.Prompt) []v1.Fault {
+func Check(m *v1.Prompt) []v1.Violation {
 	p, err := Compile(m)
 	var invalid *v1.ValidationError
 	switch {
 	case errors.As(err, &invalid):
-		return invalid.Faults
+		return invalid.Violations
 	case err != nil:
-		return []v1.Fault{{Message: err.Error()}}
+		return []v1.Violation{{Message: err.Error()}}
 	}
 	return append(p.undeclared(), p.impossible()...)
 }
 
 // undeclared warns of variables that the templates read and nothing declares. A prompt
 // that declares nothing at all has no list to hold them against.
-func (p *Prompt) undeclared() []v1.Fault {
+func (p *Prompt) undeclared() []v1.Violation {
 	s := &p.object.Spec
 	declared := slices.Clone(p.in.order)
 	for _, a := range s.Arguments {
@@ -34,7 +34,7 @@ func (p *Prompt) undeclared() []v1.Fault {
 	if len(declared) == 0 || !p.in.takesObject() {
 		return nil
 	}
-	var faults []v1.Fault
+	var violations []v1.Violation
 	for _, part := range []struct {
 		path  string
 		names []string
@@ -47,25 +47,25 @@ func (p *Prompt) undeclared() []v1.Fault {
 			if near := v1.Nearest(name, declared); near != "" {
 				msg += fmt.Sprintf("; did you mean %q?", near)
 			}
-			faults = append(faults, p.place(v1.Fault{Severity: v1.SeverityWarning, Path: part.path, Expected: "a declared variable", Got: name, Message: msg}))
+			violations = append(violations, p.place(v1.Violation{Severity: v1.SeverityWarning, Path: part.path, Expected: "a declared variable", Got: name, Message: msg}))
 		}
 	}
-	return faults
+	return violations
 }
 
 // impossible warns of required arguments that a closed input refuses.
-func (p *Prompt) impossible() []v1.Fault {
+func (p *Prompt) impossible() []v1.Violation {
 	if !p.in.closed {
 		return nil
 	}
-	var faults []v1.Fault
+	var violations []v1.Violation
 	for i, a := range p.object.Spec.Arguments {
 		if _, ok := p.in.properties[a.Name]; !ok {
-			faults = append(faults, p.place(v1.Fault{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec/arguments", fmt.Sprint(i), "name"), Expected: "a property of input", Got: a.Name,
+			violations = append(violations, p.place(v1.Violation{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec/arguments", fmt.Sprint(i), "name"), Expected: "a property of input", Got: a.Name,
 				Message: fmt.Sprintf("input has no property %q and additionalProperties: false, so the argument can never be given", a.Name)}))
 		}
 	}
-	return faults
+	return violations
 }
 
 func (p *Prompt) systemFields() []string {

@@ -6,14 +6,14 @@
 // # Variables
 //
 // The variables of a rendering are one JSON value, in most cases an object. They take
-// this road, and every fault on it is reported, not the first:
+// this road, and every violation on it is reported, not the first:
 //
 //  1. What is absent gets the default of its argument, else that of its property in
 //     spec.input.
 //  2. They are mended where they can be, as the arguments of a call are ("5" for an
 //     integer), and validated against spec.input.
 //  3. Arguments with required: true must be there.
-//  4. The templates are rendered. Printing a variable that is absent is a fault; {{if}}
+//  4. The templates are rendered. Printing a variable that is absent is a violation; {{if}}
 //     and default are the ways to expect that.
 //
 // Where spec.input describes a string, an array or another value that is no object,
@@ -23,7 +23,7 @@
 //
 // spec.system_prompt becomes a message of the role system, spec.template one of the
 // role user; one that renders to nothing but space is left out. Both are templates of
-// [toolctl.dev/toolctl/pkg/template], which bounds their size, output and time. With
+// [toolctl.dev/toolctl/internal/template], which bounds their size, output and time. With
 // template_syntax mustache, {{name}} is a variable and nothing else is known; a
 // declared argument that is optional and has no default is empty there.
 package prompt

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/template"
 	"toolctl.dev/toolctl/pkg/prompt"
-	"toolctl.dev/toolctl/pkg/template"
 )
 
 // check renders a prompt and holds it to what Render promises, whatever it was made of.
@@ -23,8 +23,8 @@ func check(t interface {
 	switch {
 	case err != nil && !errors.As(err, &invalid):
 		t.Fatalf("%q with %s: error of type %T: %v", spec.Template, vars, err, err)
-	case err != nil && (len(invalid.Faults) == 0 || invalid.Type != v1.ArgsInvalid):
-		t.Fatalf("%q with %s: an error without faults: %v", spec.Template, vars, err)
+	case err != nil && (len(invalid.Violations) == 0 || invalid.Type != v1.ArgsInvalid):
+		t.Fatalf("%q with %s: an error without errors: %v", spec.Template, vars, err)
 	case err == nil && got == nil:
 		t.Fatalf("%q with %s: neither messages nor an error", spec.Template, vars)
 	}
@@ -59,7 +59,7 @@ func FuzzRender(f *testing.F) {
 		p, err := prompt.Compile(manifest(spec))
 		if err != nil {
 			var invalid *v1.ValidationError
-			if !errors.As(err, &invalid) || len(invalid.Faults) == 0 {
+			if !errors.As(err, &invalid) || len(invalid.Violations) == 0 {
 				t.Fatalf("error of type %T: %v", err, err)
 			}
 			return
@@ -73,7 +73,7 @@ func FuzzRender(f *testing.F) {
 }
 
 // TestRenderProperties: whatever is put together of pieces of templates and any JSON,
-// rendering ends in bounded messages or in faults.
+// rendering ends in bounded messages or in violations.
 func TestRenderProperties(t *testing.T) {
 	pieces := []string{"{{.a}}", "{{.b.c}}", "{{range .l}}{{.}},{{end}}", "{{if .a}}", "{{else}}", "{{end}}", "{{with .b}}{{.c}}{{end}}", "text ", "{{json .}}", "{{default 1 .a}}",
 		`{{join ", " .l}}`, "{{upper .a}}", "{{trim .a}}", "{{index .l 0}}", "{{len .l}}", "{{printf \"%s\" .a}}", "{{$x := .a}}{{$x}}", "\n", "{{a}}", "{{/* c */}}", "{{slice .a 1}}"}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/template"
+	"toolctl.dev/toolctl/internal/template"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -28,22 +28,22 @@ type Prompt struct {
 
 // Compile reads the templates and schemas of a manifest, which must not change
 // afterwards. Its error is a [*v1.ValidationError] of the type manifest_invalid that
-// lists all faults of them with their places; [Check] lists the warnings too. The
+// lists all violations of them with their places; [Check] lists the warnings too. The
 // rules of [v1.Prompt.Validate] are not asked again.
 func Compile(m *v1.Prompt) (*Prompt, error) {
 	p := &Prompt{object: m, in: readOutline(m.Spec.Input)}
-	faults := p.compile()
-	if len(faults) == 0 {
+	violations := p.compile()
+	if len(violations) == 0 {
 		return p, nil
 	}
-	return nil, v1.NewValidationError(v1.ManifestInvalid, "", faults)
+	return nil, v1.NewValidationError(v1.ManifestInvalid, "", violations)
 }
 
 // Object returns the manifest.
 func (p *Prompt) Object() *v1.Prompt { return p.object }
 
-func (p *Prompt) compile() []v1.Fault {
-	var faults []v1.Fault
+func (p *Prompt) compile() []v1.Violation {
+	var violations []v1.Violation
 	s := &p.object.Spec
 	read := func(path, src string) *template.Text {
 		if src == "" {
@@ -55,7 +55,7 @@ func (p *Prompt) compile() []v1.Fault {
 		}
 		t, err := parse(v1.FieldPath(path), src, template.Options{})
 		if err != nil {
-			faults = append(faults, p.place(templateFault(path, err)))
+			violations = append(violations, p.place(templateViolation(path, err)))
 		}
 		return t
 	}
@@ -72,12 +72,12 @@ func (p *Prompt) compile() []v1.Fault {
 		}
 		schema := schemas.Schema(raw, draft)
 		if err := schema.Compile(); err != nil {
-			faults = append(faults, p.schemaFaults(path, err)...)
+			violations = append(violations, p.schemaViolations(path, err)...)
 		}
 		return schema
 	}
 	p.input, p.output = compile(pathInput, s.Input), compile(pathOutput, s.Output)
-	return faults
+	return violations
 }
 
 const (
@@ -87,16 +87,16 @@ const (
 	pathOutput   = "/spec/output"
 )
 
-// place fills in where the field of a fault stands in its file.
-func (p *Prompt) place(f v1.Fault) v1.Fault {
+// place fills in where the field of a violation stands in its file.
+func (p *Prompt) place(f v1.Violation) v1.Violation {
 	if f.Source.IsZero() {
 		f.Source = p.object.Field(f.Path)
 	}
 	return f
 }
 
-func templateFault(path string, err error) v1.Fault {
-	f := v1.Fault{Path: path, Expected: "a template that can be read", Got: "a faulty one", Message: err.Error()}
+func templateViolation(path string, err error) v1.Violation {
+	f := v1.Violation{Path: path, Expected: "a template that can be read", Got: "a faulty one", Message: err.Error()}
 	var own *template.Error
 	if errors.As(err, &own) {
 		if f.Message = own.Message; own.Line > 0 {
@@ -106,17 +106,17 @@ func templateFault(path string, err error) v1.Fault {
 	return f
 }
 
-func (p *Prompt) schemaFaults(path string, err error) []v1.Fault {
+func (p *Prompt) schemaViolations(path string, err error) []v1.Violation {
 	var invalid *v1.ValidationError
 	if !errors.As(err, &invalid) {
-		return []v1.Fault{p.place(v1.Fault{Path: path, Expected: "a JSON Schema", Got: "something else", Message: err.Error()})}
+		return []v1.Violation{p.place(v1.Violation{Path: path, Expected: "a JSON Schema", Got: "something else", Message: err.Error()})}
 	}
-	faults := make([]v1.Fault, len(invalid.Faults))
-	for i, f := range invalid.Faults {
+	violations := make([]v1.Violation, len(invalid.Violations))
+	for i, f := range invalid.Violations {
 		f.Path = path + f.Path
-		faults[i] = p.place(f)
+		violations[i] = p.place(f)
 	}
-	return faults
+	return violations
 }
 
 // Variables returns the names that the templates read at their top level, sorted.
@@ -138,15 +138,15 @@ func (p *Prompt) NamesTool(name string) bool {
 
 // CheckOutput returns what is wrong with an answer by spec.output; nothing when the
 // manifest has none.
-func (p *Prompt) CheckOutput(answer json.RawMessage) []v1.Fault {
+func (p *Prompt) CheckOutput(answer json.RawMessage) []v1.Violation {
 	if p.output == nil {
 		return nil
 	}
-	faults, err := p.output.ValidateJSON(answer)
+	violations, err := p.output.ValidateJSON(answer)
 	if err != nil {
-		return []v1.Fault{{Expected: "a usable spec.output", Got: "a faulty one", Message: err.Error()}}
+		return []v1.Violation{{Expected: "a usable spec.output", Got: "a faulty one", Message: err.Error()}}
 	}
-	return faults
+	return violations
 }
 
 // Roles of a [Message].
@@ -184,29 +184,29 @@ func (m Messages) text(role string) string {
 // Render fills in the templates. vars is a JSON value: an object of variables, or
 // whatever spec.input describes; nothing stands for an empty object where spec.input
 // allows one. Its error is a [*v1.ValidationError] of the type args_invalid whose
-// faults have JSON pointers into vars, or that of ctx; templates that take longer than
+// violations have JSON pointers into vars, or that of ctx; templates that take longer than
 // 10 seconds are stopped.
 func (p *Prompt) Render(ctx context.Context, vars json.RawMessage) (Messages, error) {
-	doc, faults := p.variables(vars)
-	messages, more, err := p.render(ctx, doc, faults)
+	doc, violations := p.variables(vars)
+	messages, more, err := p.render(ctx, doc, violations)
 	if err != nil {
 		return nil, err
 	}
-	if faults = merge(faults, more); len(faults) > 0 {
-		return nil, v1.NewValidationError(v1.ArgsInvalid, "", faults)
+	if violations = merge(violations, more); len(violations) > 0 {
+		return nil, v1.NewValidationError(v1.ArgsInvalid, "", violations)
 	}
 	return messages, nil
 }
 
-// merge adds faults at places that have none yet, in the order of their paths.
-func merge(faults, more []v1.Fault) []v1.Fault {
+// merge adds violations at places that have none yet, in the order of their paths.
+func merge(violations, more []v1.Violation) []v1.Violation {
 	for _, f := range more {
-		if f.Path == "" && len(faults) > 0 {
+		if f.Path == "" && len(violations) > 0 {
 			continue // it may only follow from those
 		}
-		if !slices.ContainsFunc(faults, func(old v1.Fault) bool { return old.Path == f.Path }) {
-			faults = append(faults, f)
+		if !slices.ContainsFunc(violations, func(old v1.Violation) bool { return old.Path == f.Path }) {
+			violations = append(violations, f)
 		}
 	}
-	return faults
+	return violations
 }

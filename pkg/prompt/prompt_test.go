@@ -30,7 +30,7 @@ func TestRender(t *testing.T) {
 		spec    v1.PromptSpec
 		vars    string
 		want    prompt.Messages
-		wantErr []string // "path: message" of each fault
+		wantErr []string // "path: message" of each violation
 	}{
 		{
 			name: "both messages, a default of the schema, a mended number",
@@ -45,7 +45,7 @@ func TestRender(t *testing.T) {
 			want: prompt.Messages{{Role: "user", Content: "5"}},
 		},
 		{
-			name:    "every fault, from the schema and from the templates",
+			name:    "every error, from the schema and from the templates",
 			spec:    v1.PromptSpec{SystemPrompt: "{{.who}}", Template: "{{.city}} {{.days}} {{.units}}", Input: raw(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"]}`)},
 			vars:    `{"days":"many"}`,
 			wantErr: []string{`/city: required property "city" is missing`, `/days: `, `/who: variable "who" is missing: spec.system_prompt needs it in line 1`, `/units: variable "units" is missing: spec.template needs it in line 1`},
@@ -166,12 +166,12 @@ func TestRender(t *testing.T) {
 			if !errors.As(err, &invalid) || invalid.Type != v1.ArgsInvalid {
 				t.Fatalf("error is %v, want a ValidationError of args_invalid", err)
 			}
-			var faults []string
-			for _, f := range invalid.Faults {
-				faults = append(faults, f.Path+": "+f.Message)
+			var violations []string
+			for _, f := range invalid.Violations {
+				violations = append(violations, f.Path+": "+f.Message)
 			}
-			if len(faults) != len(tt.wantErr) || !slices.EqualFunc(faults, tt.wantErr, strings.HasPrefix) {
-				t.Errorf("faults are\n%s\nwant\n%s", strings.Join(faults, "\n"), strings.Join(tt.wantErr, "\n"))
+			if len(violations) != len(tt.wantErr) || !slices.EqualFunc(violations, tt.wantErr, strings.HasPrefix) {
+				t.Errorf("errors are\n%s\nwant\n%s", strings.Join(violations, "\n"), strings.Join(tt.wantErr, "\n"))
 			}
 		})
 	}
@@ -189,7 +189,7 @@ func TestRenderEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestCompileFaults(t *testing.T) {
+func TestCompileViolations(t *testing.T) {
 	_, err := prompt.Compile(manifest(v1.PromptSpec{
 		SystemPrompt: "{{.a", Template: "line\n{{nofunc .a}}", Input: raw(`{"type":"objekt"}`), Output: raw(`{"$ref":"https://example.com/x"}`),
 	}))
@@ -198,14 +198,14 @@ func TestCompileFaults(t *testing.T) {
 		t.Fatalf("error is %v, want manifest_invalid", err)
 	}
 	var paths []string
-	for _, f := range invalid.Faults {
+	for _, f := range invalid.Violations {
 		paths = append(paths, f.Path)
 	}
 	want := []string{"/spec/system_prompt", "/spec/template", "/spec/input/type", "/spec/output/$ref"}
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Errorf("paths (-want +got):\n%s\n%v", diff, err)
 	}
-	if msg := invalid.Faults[1].Message; msg != `line 2 of the template: function "nofunc" not defined; an argument is written {{.nofunc}}` {
+	if msg := invalid.Violations[1].Message; msg != `line 2 of the template: function "nofunc" not defined; an argument is written {{.nofunc}}` {
 		t.Errorf("message of the template is %q", msg)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/template"
+	"toolctl.dev/toolctl/internal/template"
 )
 
 // Bounds of one rendering, besides those of a template.
@@ -20,9 +20,9 @@ const (
 
 var errTime = fmt.Errorf("the templates take more than %s", maxTime)
 
-// render renders both templates. Variables that have a fault already are taken as
+// render renders both templates. Variables that have a violation already are taken as
 // given, so that one rendering reports those that are missing as well.
-func (p *Prompt) render(ctx context.Context, doc any, known []v1.Fault) (Messages, []v1.Fault, error) {
+func (p *Prompt) render(ctx context.Context, doc any, known []v1.Violation) (Messages, []v1.Violation, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, errTime)
 	defer cancel()
 	vars, isObject := doc.(map[string]any)
@@ -36,7 +36,7 @@ func (p *Prompt) render(ctx context.Context, doc any, known []v1.Fault) (Message
 		return nil, nil, nil // nothing can be said of a value that is of the wrong kind
 	}
 	messages := Messages{}
-	var faults []v1.Fault
+	var violations []v1.Violation
 	for _, part := range []struct {
 		role string
 		tmpl *template.Text
@@ -45,12 +45,12 @@ func (p *Prompt) render(ctx context.Context, doc any, known []v1.Fault) (Message
 			continue
 		}
 		text, err := part.tmpl.RenderValue(ctx, doc)
-		for ; err != nil && len(faults) < maxMissing; text, err = part.tmpl.RenderValue(ctx, doc) {
+		for ; err != nil && len(violations) < maxMissing; text, err = part.tmpl.RenderValue(ctx, doc) {
 			if ctx.Err() != nil {
 				return nil, nil, context.Cause(ctx)
 			}
-			f, name := renderFault(err, doc)
-			faults = append(faults, f)
+			f, name := renderViolation(err, doc)
+			violations = append(violations, f)
 			if name == "" || !isObject {
 				break
 			}
@@ -60,7 +60,7 @@ func (p *Prompt) render(ctx context.Context, doc any, known []v1.Fault) (Message
 			messages = append(messages, Message{part.role, strings.TrimSpace(text)})
 		}
 	}
-	return messages, faults, nil
+	return messages, violations, nil
 }
 
 // blankOptional gives the optional arguments that are absent an empty text: mustache
@@ -73,21 +73,21 @@ func (p *Prompt) blankOptional(vars map[string]any) {
 	}
 }
 
-// renderFault says what a rendering ended with, and the variable that is missing if
+// renderViolation says what a rendering ended with, and the variable that is missing if
 // that is why.
-func renderFault(err error, doc any) (v1.Fault, string) {
+func renderViolation(err error, doc any) (v1.Violation, string) {
 	var own *template.Error
 	if !errors.As(err, &own) {
-		return v1.Fault{Expected: "variables that fit the template", Got: "others", Message: err.Error()}, ""
+		return v1.Violation{Expected: "variables that fit the template", Got: "others", Message: err.Error()}, ""
 	}
 	if own.Missing == "" {
-		return v1.Fault{Expected: "variables that fit the template", Got: "others", Message: own.Error()}, ""
+		return v1.Violation{Expected: "variables that fit the template", Got: "others", Message: own.Error()}, ""
 	}
 	if _, isObject := doc.(map[string]any); !isObject {
 		got := kindOf(doc)
-		return v1.Fault{Expected: "an object", Got: got, Message: fmt.Sprintf("%s, line %d: reads .%s of the variables, which are %s", own.Name, own.Line, own.Missing, got)}, ""
+		return v1.Violation{Expected: "an object", Got: got, Message: fmt.Sprintf("%s, line %d: reads .%s of the variables, which are %s", own.Name, own.Line, own.Missing, got)}, ""
 	}
-	return v1.Fault{Path: v1.Pointer("", own.Missing), Expected: "a value", Got: "nothing",
+	return v1.Violation{Path: v1.Pointer("", own.Missing), Expected: "a value", Got: "nothing",
 		Message: fmt.Sprintf("variable %q is missing: %s needs it in line %d", own.Missing, own.Name, own.Line)}, own.Missing
 }
 

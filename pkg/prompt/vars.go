@@ -38,7 +38,7 @@ func (t *types) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	var list []string
-	_ = json.Unmarshal(data, &list) // what is no type is a fault of the schema, told elsewhere
+	_ = json.Unmarshal(data, &list) // what is no type is a violation of the schema, told elsewhere
 	*t = list
 	return nil
 }
@@ -162,49 +162,49 @@ func (p *Prompt) Input() string {
 }
 
 // variables decodes, defaults, mends and validates. The value that it returns may be
-// used to look for more faults even when there are some.
-func (p *Prompt) variables(raw json.RawMessage) (any, []v1.Fault) {
+// used to look for more violations even when there are some.
+func (p *Prompt) variables(raw json.RawMessage) (any, []v1.Violation) {
 	if len(raw) == 0 && p.in.takesObject() {
 		raw = json.RawMessage("{}")
 	}
 	if len(raw) == 0 {
-		return nil, []v1.Fault{{Expected: oneOf(p.in.types), Got: "nothing", Message: fmt.Sprintf("the prompt takes %s: give one", oneOf(p.in.types))}}
+		return nil, []v1.Violation{{Expected: oneOf(p.in.types), Got: "nothing", Message: fmt.Sprintf("the prompt takes %s: give one", oneOf(p.in.types))}}
 	}
 	doc, err := validate.Decode(raw)
 	if err != nil {
-		return nil, []v1.Fault{{Expected: "JSON", Got: "no JSON", Message: "the variables are not JSON: " + err.Error()}}
+		return nil, []v1.Violation{{Expected: "JSON", Got: "no JSON", Message: "the variables are not JSON: " + err.Error()}}
 	}
 	vars, isObject := doc.(map[string]any)
 	if isObject && p.in.takesObject() {
 		p.fillDefaults(vars)
 	}
-	var faults []v1.Fault
+	var violations []v1.Violation
 	if p.input != nil {
-		if doc, _, faults, err = p.input.Check(doc, true); err != nil {
+		if doc, _, violations, err = p.input.Check(doc, true); err != nil {
 			var invalid *v1.ValidationError
 			if errors.As(err, &invalid) {
-				return doc, invalid.Faults
+				return doc, invalid.Violations
 			}
-			return doc, []v1.Fault{{Expected: "a usable spec.input", Got: "a faulty one", Message: err.Error()}}
+			return doc, []v1.Violation{{Expected: "a usable spec.input", Got: "a faulty one", Message: err.Error()}}
 		}
 		vars, isObject = doc.(map[string]any)
 	} else if !isObject && len(p.object.Spec.Arguments) > 0 {
-		return doc, []v1.Fault{{Expected: "an object", Got: kindOf(doc), Message: "the variables must be an object, got " + kindOf(doc)}}
+		return doc, []v1.Violation{{Expected: "an object", Got: kindOf(doc), Message: "the variables must be an object, got " + kindOf(doc)}}
 	}
-	return doc, merge(faults, p.missingArguments(vars, isObject))
+	return doc, merge(violations, p.missingArguments(vars, isObject))
 }
 
-func (p *Prompt) missingArguments(vars map[string]any, isObject bool) []v1.Fault {
+func (p *Prompt) missingArguments(vars map[string]any, isObject bool) []v1.Violation {
 	if !isObject {
 		return nil
 	}
-	var faults []v1.Fault
+	var violations []v1.Violation
 	for _, a := range p.object.Spec.Arguments {
 		if v, given := vars[a.Name]; a.Required && (!given || v == nil) {
-			faults = append(faults, v1.Fault{Path: v1.Pointer("", a.Name), Expected: "a value", Got: "nothing", Message: fmt.Sprintf("required argument %q is missing", a.Name)})
+			violations = append(violations, v1.Violation{Path: v1.Pointer("", a.Name), Expected: "a value", Got: "nothing", Message: fmt.Sprintf("required argument %q is missing", a.Name)})
 		}
 	}
-	return faults
+	return violations
 }
 
 // fillDefaults puts defaults in the place of what is absent.
@@ -227,14 +227,14 @@ func (p *Prompt) fillDefaults(vars map[string]any) {
 
 // Unused returns a warning for each variable that the manifest does not declare and no
 // template reads, which is likely a slip.
-func (p *Prompt) Unused(vars json.RawMessage) []v1.Fault {
+func (p *Prompt) Unused(vars json.RawMessage) []v1.Violation {
 	if p.readsAll() {
 		return nil
 	}
 	var given orderedKeys
 	_ = given.UnmarshalJSON(vars)
 	known := p.known()
-	var faults []v1.Fault
+	var violations []v1.Violation
 	for _, name := range given {
 		if slices.Contains(known, name) {
 			continue
@@ -243,9 +243,9 @@ func (p *Prompt) Unused(vars json.RawMessage) []v1.Fault {
 		if near := v1.Nearest(name, known); near != "" {
 			msg += fmt.Sprintf("; did you mean %q?", near)
 		}
-		faults = append(faults, v1.Fault{Severity: v1.SeverityWarning, Path: v1.Pointer("", name), Expected: "a variable of the prompt", Got: name, Message: msg})
+		violations = append(violations, v1.Violation{Severity: v1.SeverityWarning, Path: v1.Pointer("", name), Expected: "a variable of the prompt", Got: name, Message: msg})
 	}
-	return faults
+	return violations
 }
 
 func (p *Prompt) readsAll() bool {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -90,7 +90,7 @@ func (r *Registry) settle(ctx context.Context, c *call, p *v1.PendingCall) error
 		}
 		var err error
 		if c.args, err = unmask(p.EditedArgs, c.args, c.tool.redact); err != nil {
-			return v1.NewValidationError(v1.ArgsInvalid, c.tool.spec.Metadata.Name, []v1.Fault{{Message: "the edited arguments: " + err.Error()}})
+			return v1.NewValidationError(v1.ArgsInvalid, c.tool.spec.Metadata.Name, []v1.Violation{{Message: "the edited arguments: " + err.Error()}})
 		}
 		return r.checkArgs(ctx, c)
 	case v1.ApprovalDenied:
@@ -213,14 +213,14 @@ func (r *Registry) CheckEdited(ctx context.Context, p *v1.PendingCall, args json
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	var faults []v1.Fault
-	for _, f := range invalid.Faults {
+	var violations []v1.Violation
+	for _, f := range invalid.Violations {
 		if !redact.Covers(p.Redact, f.Path) {
-			faults = append(faults, f)
+			violations = append(violations, f)
 		}
 	}
-	if len(faults) == 0 {
+	if len(violations) == 0 {
 		return nil
 	}
-	return v1.NewValidationError(invalid.Type, invalid.Tool, faults)
+	return v1.NewValidationError(invalid.Type, invalid.Tool, violations)
 }

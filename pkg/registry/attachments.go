@@ -126,7 +126,7 @@ func (r *Registry) attached(c *call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	var faults []v1.Fault
+	var violations []v1.Violation
 	var walk func(path string, v any) any
 	walk = func(path string, v any) any {
 		switch v := v.(type) {
@@ -144,7 +144,7 @@ func (r *Registry) attached(c *call) (json.RawMessage, error) {
 			}
 			p, ok := r.opts.Attachments.Get(c.Session, v)
 			if !ok {
-				faults = append(faults, v1.Fault{Path: path, Expected: "an attachment of this session", Got: fmt.Sprintf("%.80q", v), Message: fmt.Sprintf("there is no %.80q in this session", v)})
+				violations = append(violations, v1.Violation{Path: path, Expected: "an attachment of this session", Got: fmt.Sprintf("%.80q", v), Message: fmt.Sprintf("there is no %.80q in this session", v)})
 				return v
 			}
 			return payload(p)
@@ -152,9 +152,9 @@ func (r *Registry) attached(c *call) (json.RawMessage, error) {
 		return v
 	}
 	doc = walk("", doc)
-	if faults != nil {
-		slices.SortFunc(faults, func(a, b v1.Fault) int { return strings.Compare(a.Path, b.Path) })
-		return nil, v1.NewValidationError(v1.ArgsInvalid, c.tool.spec.Metadata.Name, faults)
+	if violations != nil {
+		slices.SortFunc(violations, func(a, b v1.Violation) int { return strings.Compare(a.Path, b.Path) })
+		return nil, v1.NewValidationError(v1.ArgsInvalid, c.tool.spec.Metadata.Name, violations)
 	}
 	return encode(doc)
 }

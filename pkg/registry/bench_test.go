@@ -35,11 +35,11 @@ func BenchmarkExecute(b *testing.B) {
 	schemas := validate.NewCache(validate.Options{})
 	in, out := schemas.Schema(json.RawMessage(benchInput), validate.Draft2020), schemas.Schema(json.RawMessage(benchOutput), validate.Draft2020)
 	floor := func(b *testing.B) {
-		if faults, err := in.ValidateJSON([]byte(benchArgs)); err != nil || len(faults) > 0 {
-			b.Fatal(faults, err)
+		if violations, err := in.ValidateJSON([]byte(benchArgs)); err != nil || len(violations) > 0 {
+			b.Fatal(violations, err)
 		}
-		if faults, err := out.ValidateJSON([]byte(benchResult)); err != nil || len(faults) > 0 {
-			b.Fatal(faults, err)
+		if violations, err := out.ValidateJSON([]byte(benchResult)); err != nil || len(violations) > 0 {
+			b.Fatal(violations, err)
 		}
 	}
 	b.Run("floor", func(b *testing.B) {

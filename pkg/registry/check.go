@@ -11,32 +11,32 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Checker is an [Executor] that can find faults in a tool before it is called,
-// such as a template that does not parse. Paths of faults start at the manifest's root.
+// Checker is an [Executor] that can find violations in a tool before it is called,
+// such as a template that does not parse. Paths of violations start at the manifest's root.
 type Checker interface {
-	Check(t *v1.Tool) []v1.Fault
+	Check(t *v1.Tool) []v1.Violation
 }
 
 // Check compiles every schema, template and mapping and compares the objects
 // with each other. It returns what [Registry.New] and the reader did not look
-// for, in the order of the objects, and remembers it: a tool with a fault is not
+// for, in the order of the objects, and remembers it: a tool with a violation is not
 // ready from then on. It runs on all processors and stops early when ctx ends.
-func (r *Registry) Check(ctx context.Context) []v1.Fault { return r.check(ctx, r.snap.Load()) }
+func (r *Registry) Check(ctx context.Context) []v1.Violation { return r.check(ctx, r.snap.Load()) }
 
-// CheckObjects returns the faults that objects would have as the whole set, those of
+// CheckObjects returns the violations that objects would have as the whole set, those of
 // the reader included, before they are given to [Registry.Replace].
-func (r *Registry) CheckObjects(ctx context.Context, objects []v1.Object) []v1.Fault {
-	var faults []v1.Fault
+func (r *Registry) CheckObjects(ctx context.Context, objects []v1.Object) []v1.Violation {
+	var violations []v1.Violation
 	for _, o := range objects {
 		if o.Head().Broken() {
-			faults = append(faults, o.Head().Faults...)
+			violations = append(violations, o.Head().Violations...)
 		}
 	}
-	return append(faults, r.check(ctx, r.build(objects, nil))...)
+	return append(violations, r.check(ctx, r.build(objects, nil))...)
 }
 
-func (r *Registry) check(ctx context.Context, s *snapshot) []v1.Fault {
-	found := make([][]v1.Fault, len(s.entries))
+func (r *Registry) check(ctx context.Context, s *snapshot) []v1.Violation {
+	found := make([][]v1.Violation, len(s.entries))
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -57,26 +57,26 @@ func (r *Registry) check(ctx context.Context, s *snapshot) []v1.Fault {
 	return slices.Concat(found...)
 }
 
-func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Fault {
+func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Violation {
 	h := e.object.Head()
-	var fs []v1.Fault
+	var fs []v1.Violation
 	if !h.Broken() {
-		// What New found by comparing objects; the reader's own faults are the reader's to report.
-		fs = slices.DeleteFunc(slices.Clone(e.faults), func(f v1.Fault) bool { return slices.Contains(h.Faults, f) })
+		// What New found by comparing objects; the reader's own violations are the reader's to report.
+		fs = slices.DeleteFunc(slices.Clone(e.violations), func(f v1.Violation) bool { return slices.Contains(h.Violations, f) })
 	}
-	var more []v1.Fault
+	var more []v1.Violation
 	switch o := e.object.(type) {
 	case *v1.Tool:
 		more = e.tool.checkSchemas()
-		more = append(more, e.tool.checkExecution(hasError(e.faults) || hasError(more))...)
+		more = append(more, e.tool.checkExecution(hasError(e.violations) || hasError(more))...)
 	case *v1.ToolPolicy:
 		more = s.checkPolicy(o)
 	case *v1.Prompt:
 		more = s.checkPrompt(o)
 	}
 	// A schema that is missing or no schema at all was reported before.
-	more = slices.DeleteFunc(more, func(f v1.Fault) bool {
-		return slices.ContainsFunc(e.faults, func(old v1.Fault) bool { return old.Path == f.Path && !old.IsWarning() })
+	more = slices.DeleteFunc(more, func(f v1.Violation) bool {
+		return slices.ContainsFunc(e.violations, func(old v1.Violation) bool { return old.Path == f.Path && !old.IsWarning() })
 	})
 	for i := range more {
 		if more[i].Source.IsZero() {
@@ -86,18 +86,18 @@ func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Fault {
 	e.checked.Store(&more)
 	fs = append(fs, more...)
 	if h.FromPromptKit() {
-		return promptKitFaults(h, fs)
+		return promptKitViolations(h, fs)
 	}
 	return fs
 }
 
-// promptKitFaults makes warnings of what PromptKit finds out only when the tool is
+// promptKitViolations makes warnings of what PromptKit finds out only when the tool is
 // called: there the manifest loads. The tool is not ready all the same.
-func promptKitFaults(h *v1.Header, fs []v1.Fault) []v1.Fault {
-	var out []v1.Fault
+func promptKitViolations(h *v1.Header, fs []v1.Violation) []v1.Violation {
+	var out []v1.Violation
 	for _, f := range fs {
-		known := func(old v1.Fault) bool { return old.Path == f.Path && old.Message == f.Message }
-		if slices.ContainsFunc(h.Faults, known) || slices.ContainsFunc(out, known) {
+		known := func(old v1.Violation) bool { return old.Path == f.Path && old.Message == f.Message }
+		if slices.ContainsFunc(h.Violations, known) || slices.ContainsFunc(out, known) {
 			continue
 		}
 		if !strings.HasPrefix(f.Path, "/spec/input_schema") && !strings.HasPrefix(f.Path, "/spec/output_schema") {
@@ -108,43 +108,43 @@ func promptKitFaults(h *v1.Header, fs []v1.Fault) []v1.Fault {
 	return out
 }
 
-func (t *tool) checkSchemas() []v1.Fault {
-	fs := schemaFaults(t.spec.Head(), "/spec/input_schema", t.in)
+func (t *tool) checkSchemas() []v1.Violation {
+	fs := schemaViolations(t.spec.Head(), "/spec/input_schema", t.in)
 	if t.out != nil {
-		fs = append(fs, schemaFaults(t.spec.Head(), "/spec/output_schema", t.out)...)
+		fs = append(fs, schemaViolations(t.spec.Head(), "/spec/output_schema", t.out)...)
 	}
 	return fs
 }
 
 // checkExecution finds what would fail every call of a tool. When it is broken
 // already, what is said of a whole block is left out: it may only follow from that.
-func (t *tool) checkExecution(broken bool) []v1.Fault {
+func (t *tool) checkExecution(broken bool) []v1.Violation {
 	s := &t.spec.Spec
 	if mode := t.spec.Mode(); mode == v1.ModeLive && s.HTTP == nil || mode == v1.ModeMCP && s.MCP == nil {
 		return nil
 	}
-	var fs []v1.Fault
+	var fs []v1.Violation
 	if t.out != nil && t.spec.ExecutorName() == v1.ModeMock && t.spec.Spec.MockTemplate == "" && len(t.spec.Spec.MockResult) > 0 {
-		fs = t.staticFaults()
+		fs = t.staticViolations()
 	}
 	if c, ok := t.executor.(Checker); ok {
 		fs = append(fs, c.Check(t.spec)...)
 	}
 	if broken {
-		fs = slices.DeleteFunc(fs, func(f v1.Fault) bool { return strings.Count(f.Path, "/") < 2 || f.Path == "/spec/mode" })
+		fs = slices.DeleteFunc(fs, func(f v1.Violation) bool { return strings.Count(f.Path, "/") < 2 || f.Path == "/spec/mode" })
 	}
 	return fs
 }
 
-// staticFaults says where a static mock result breaks the output schema: every call would fail.
-func (t *tool) staticFaults() []v1.Fault {
+// staticViolations says where a static mock result breaks the output schema: every call would fail.
+func (t *tool) staticViolations() []v1.Violation {
 	mode := t.spec.Spec.Validation.ResultMode()
 	if mode == v1.Off {
 		return nil
 	}
 	bad, err := t.out.ValidateJSON(t.spec.Spec.MockResult)
 	if err != nil {
-		return nil // the schema's own faults are reported
+		return nil // the schema's own violations are reported
 	}
 	bad = under(t.spec.Head(), "/spec/mock_result", bad)
 	for i := range bad {
@@ -156,7 +156,7 @@ func (t *tool) staticFaults() []v1.Fault {
 	return bad
 }
 
-func (s *snapshot) checkPolicy(p *v1.ToolPolicy) []v1.Fault {
+func (s *snapshot) checkPolicy(p *v1.ToolPolicy) []v1.Violation {
 	var local, elsewhere []string
 	for _, e := range s.entries {
 		if e.tool == nil {
@@ -173,7 +173,7 @@ func (s *snapshot) checkPolicy(p *v1.ToolPolicy) []v1.Fault {
 	if len(local) > 0 || len(elsewhere) == 0 || s.hasServer(p.Namespace()) {
 		return nil
 	}
-	return []v1.Fault{{
+	return []v1.Violation{{
 		Path: "/metadata/namespace", Expected: "a namespace with tools", Got: p.Namespace(), Severity: v1.SeverityWarning,
 		Message: fmt.Sprintf("a policy governs the tools of its own namespace, and %q has none; there are tools in %s", p.Namespace(), strings.Join(elsewhere, ", ")),
 	}}

@@ -11,13 +11,13 @@ import (
 
 // checkPrompt compiles the templates and schemas of a prompt and looks for the tools
 // that it names.
-func (s *snapshot) checkPrompt(p *v1.Prompt) []v1.Fault {
+func (s *snapshot) checkPrompt(p *v1.Prompt) []v1.Violation {
 	return append(prompt.Check(p), s.unknownTools(p)...)
 }
 
 // unknownTools warns of entries in spec.tools that fit no tool. What the MCP servers of
 // a namespace offer is not known before they are asked, so there it says nothing.
-func (s *snapshot) unknownTools(p *v1.Prompt) []v1.Fault {
+func (s *snapshot) unknownTools(p *v1.Prompt) []v1.Violation {
 	if len(p.Spec.Tools) == 0 || s.hasServer(p.Namespace()) {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (s *snapshot) unknownTools(p *v1.Prompt) []v1.Fault {
 			names = append(names, h.Metadata.Name)
 		}
 	}
-	var faults []v1.Fault
+	var violations []v1.Violation
 	for i, want := range p.Spec.Tools {
 		local := want[strings.LastIndexByte(want, '/')+1:]
 		if star := strings.IndexByte(want, '*'); star >= 0 && star < len(want)-1 {
@@ -43,7 +43,7 @@ func (s *snapshot) unknownTools(p *v1.Prompt) []v1.Fault {
 		if near := v1.Nearest(strings.TrimSuffix(local, "*"), names); near != "" {
 			msg += fmt.Sprintf("; did you mean %q?", near)
 		}
-		faults = append(faults, v1.Fault{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec/tools", fmt.Sprint(i)), Expected: "a tool or a pattern of some", Got: fmt.Sprintf("%q", want), Message: msg})
+		violations = append(violations, v1.Violation{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec/tools", fmt.Sprint(i)), Expected: "a tool or a pattern of some", Got: fmt.Sprintf("%q", want), Message: msg})
 	}
-	return faults
+	return violations
 }

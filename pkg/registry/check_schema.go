@@ -7,16 +7,16 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// schemaFaults compiles a schema of a manifest and returns its faults at their
+// schemaViolations compiles a schema of a manifest and returns its violations at their
 // place in the manifest.
-func schemaFaults(h *v1.Header, path string, s *validate.Schema) []v1.Fault {
+func schemaViolations(h *v1.Header, path string, s *validate.Schema) []v1.Violation {
 	err := s.Compile()
 	if err == nil {
 		return nil
 	}
 	var invalid *v1.ValidationError
 	if errors.As(err, &invalid) {
-		return under(h, path, invalid.Faults)
+		return under(h, path, invalid.Violations)
 	}
-	return []v1.Fault{{Path: path, Expected: "a JSON Schema", Got: "something else", Message: err.Error()}}
+	return []v1.Violation{{Path: path, Expected: "a JSON Schema", Got: "something else", Message: err.Error()}}
 }

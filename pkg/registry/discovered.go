@@ -70,7 +70,7 @@ func (r *Registry) addDiscovered(s *snapshot, found map[v1.Key]Discovery, broken
 			if first := s.byKey[k]; first != nil && first.server == (v1.Key{}) {
 				continue // a manifest of the same name stands in for it
 			}
-			e := &entry{object: t, faults: allFaults(t), server: key}
+			e := &entry{object: t, violations: allViolations(t), server: key}
 			e.tool = r.prepare(s, e, t, brokenPolicies[t.Namespace()])
 			s.byKey[k] = e // bare names of two servers may be equal: lookup finds both by name
 			s.entries = append(s.entries, e)
@@ -120,14 +120,14 @@ func (s *snapshot) serverError(namespace, name string) error {
 	return nil
 }
 
-// reasonFaults turns an error that makes an object not ready into reasons.
-func reasonFaults(err error) []v1.Fault {
+// reasonViolations turns an error that makes an object not ready into reasons.
+func reasonViolations(err error) []v1.Violation {
 	var invalid *v1.ValidationError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &invalid) && len(invalid.Faults) > 0:
-		return invalid.Faults
+	case errors.As(err, &invalid) && len(invalid.Violations) > 0:
+		return invalid.Violations
 	}
-	return []v1.Fault{{Message: fmt.Sprint(err)}}
+	return []v1.Violation{{Message: fmt.Sprint(err)}}
 }

@@ -139,7 +139,7 @@ func TestDiscoveredNotReady(t *testing.T) {
 	down := &v1.MCPError{Server: "fs", Message: "connection refused"}
 	refused := &v1.PolicyError{Tool: "fs__write", Policy: "toolctl.lock", Rule: "locked", Message: "its description differs"}
 	broken := offered("fs", "fs__broken", "broken")
-	broken.Faults = []v1.Fault{{Path: "/spec/input_schema", Message: "not a schema"}}
+	broken.Violations = []v1.Violation{{Path: "/spec/input_schema", Message: "not a schema"}}
 	reg := discovering(t, remote{err: down}, server("fs"), bound("writer", "fs", "write"))
 	reg.SetDiscovered(keyOf("fs"), registry.Discovery{
 		Tools:   []*v1.Tool{broken, offered("fs", "fs__read", "read"), offered("fs", "fs__write", "write")},

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/policy"
-	"toolctl.dev/toolctl/pkg/redact"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -99,12 +99,12 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 	t := c.tool
 	doc, err := validate.Decode(c.args)
 	if err != nil {
-		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Fault{{
+		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Violation{{
 			Expected: "a JSON object", Got: "no JSON", Message: "the arguments are not JSON: " + err.Error(),
 		}})
 	}
 	if _, ok := doc.(map[string]any); !ok {
-		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Fault{{
+		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Violation{{
 			Expected: "a JSON object", Got: v1.JSONKind(c.args), Message: "the arguments must be a JSON object, got " + v1.JSONKind(c.args),
 		}})
 	}
@@ -113,19 +113,19 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 	if mode == v1.Off && !v.Coerces() {
 		return nil
 	}
-	fixed, changed, faults, err := t.in.Check(doc, v.Coerces())
+	fixed, changed, violations, err := t.in.Check(doc, v.Coerces())
 	if err != nil {
-		return manifestFault(t, "/spec/input_schema", err)
+		return manifestViolation(t, "/spec/input_schema", err)
 	}
 	if changed {
 		if c.args, err = encode(fixed); err != nil {
 			return fmt.Errorf("encode the mended arguments: %w", err)
 		}
 	}
-	if len(faults) == 0 || mode == v1.Off {
+	if len(violations) == 0 || mode == v1.Off {
 		return nil
 	}
-	invalid := v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, faults)
+	invalid := v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, violations)
 	if mode == v1.Warn {
 		r.opts.Logger.WarnContext(ctx, invalid.Error())
 		return nil
@@ -144,19 +144,19 @@ func encode(doc any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// manifestFault says that a schema of the tool cannot be used, with the place of the schema.
-func manifestFault(t *tool, path string, err error) error {
+// manifestViolation says that a schema of the tool cannot be used, with the place of the schema.
+func manifestViolation(t *tool, path string, err error) error {
 	var invalid *v1.ValidationError
 	if !errors.As(err, &invalid) {
-		return v1.NewValidationError(v1.ManifestInvalid, t.spec.Metadata.Name, []v1.Fault{{Path: path, Message: err.Error(), Source: t.spec.Field(path)}})
+		return v1.NewValidationError(v1.ManifestInvalid, t.spec.Metadata.Name, []v1.Violation{{Path: path, Message: err.Error(), Source: t.spec.Field(path)}})
 	}
-	return v1.NewValidationError(v1.ManifestInvalid, t.spec.Metadata.Name, under(t.spec.Head(), path, invalid.Faults))
+	return v1.NewValidationError(v1.ManifestInvalid, t.spec.Metadata.Name, under(t.spec.Head(), path, invalid.Violations))
 }
 
-// under moves faults of a part of a manifest to their place in the manifest.
-func under(h *v1.Header, path string, faults []v1.Fault) []v1.Fault {
-	out := make([]v1.Fault, len(faults))
-	for i, f := range faults {
+// under moves violations of a part of a manifest to their place in the manifest.
+func under(h *v1.Header, path string, violations []v1.Violation) []v1.Violation {
+	out := make([]v1.Violation, len(violations))
+	for i, f := range violations {
 		f.Path = path + f.Path
 		f.Source = h.Field(f.Path)
 		out[i] = f
@@ -205,7 +205,7 @@ func (r *Registry) run(ctx context.Context, c *call) {
 				c.res.Parts[i].Text = string(redact.JSON(json.RawMessage(p.Text), rules))
 			}
 		}
-		c.err = redactFaults(c.err, rules)
+		c.err = redactViolations(c.err, rules)
 	}
 	r.audit(ctx, c)
 }
@@ -260,27 +260,27 @@ func (r *Registry) checkResult(ctx context.Context, t *tool, content json.RawMes
 	if t.out == nil || mode == v1.Off {
 		return nil
 	}
-	var faults []v1.Fault
+	var violations []v1.Violation
 	var err error
 	if same(content, t.spec.Spec.MockResult) {
 		t.static.Do(func() { t.staticBad, t.staticFail = t.out.ValidateJSON(content) })
-		faults, err = t.staticBad, t.staticFail
+		violations, err = t.staticBad, t.staticFail
 	} else {
 		if len(content) == 0 {
 			content = json.RawMessage("null")
 		}
-		faults, err = t.out.ValidateJSON(content)
+		violations, err = t.out.ValidateJSON(content)
 	}
 	var unusable *v1.ValidationError
 	switch {
 	case errors.As(err, &unusable):
-		return manifestFault(t, "/spec/output_schema", err)
+		return manifestViolation(t, "/spec/output_schema", err)
 	case err != nil:
-		faults = []v1.Fault{{Expected: "JSON", Got: "something else", Message: "the result is not JSON: " + err.Error()}}
-	case len(faults) == 0:
+		violations = []v1.Violation{{Expected: "JSON", Got: "something else", Message: "the result is not JSON: " + err.Error()}}
+	case len(violations) == 0:
 		return nil
 	}
-	invalid := v1.NewValidationError(v1.ResultInvalid, t.spec.Metadata.Name, faults)
+	invalid := v1.NewValidationError(v1.ResultInvalid, t.spec.Metadata.Name, violations)
 	if mode == v1.Warn {
 		r.opts.Logger.WarnContext(ctx, invalid.Error())
 		return nil
@@ -291,21 +291,21 @@ func (r *Registry) checkResult(ctx context.Context, t *tool, content json.RawMes
 // same reports whether two slices are the same memory.
 func same(a, b []byte) bool { return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] }
 
-// redactFaults masks what faults say they got where a rule covers it.
-func redactFaults(err error, rules []string) error {
+// redactViolations masks what violations say they got where a rule covers it.
+func redactViolations(err error, rules []string) error {
 	var invalid *v1.ValidationError
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	faults := make([]v1.Fault, len(invalid.Faults))
-	for i, f := range invalid.Faults {
+	violations := make([]v1.Violation, len(invalid.Violations))
+	for i, f := range invalid.Violations {
 		if redact.Covers(rules, f.Path) {
 			f.Got = redact.Mask
 			f.Message = fmt.Sprintf("expected %s, got %s", f.Expected, redact.Mask)
 		}
-		faults[i] = f
+		violations[i] = f
 	}
-	return v1.NewValidationError(invalid.Type, invalid.Tool, faults)
+	return v1.NewValidationError(invalid.Type, invalid.Tool, violations)
 }
 
 // finish returns the result of the call in its final form.

@@ -23,7 +23,7 @@ import (
 // it is a pointer or has omitempty or omitzero; other properties than the fields are
 // refused. In must be a struct or a map with string keys, or json.RawMessage for any
 // object. A type that has no schema, such as a channel or one that contains itself, is
-// a fault of the tool: Register refuses it. An Out of json.RawMessage or [v1.Result] has no
+// a violation of the tool: Register refuses it. An Out of json.RawMessage or [v1.Result] has no
 // schema; a v1.Result is the result as it is.
 //
 // An error of fn fails the call as a [v1.ExecutionError] with its text, unless it is
@@ -35,19 +35,19 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 		Spec:   v1.ToolSpec{Description: description},
 		Func:   goFunc[In, Out]{name, fn},
 	}
-	fault := func(path string, typ reflect.Type, err error) {
-		t.Faults = append(t.Faults, v1.Fault{Path: path, Expected: "a Go type with a JSON Schema", Got: typ.String(), Message: fmt.Sprintf("the type %s has no JSON Schema: %v", typ, err)})
+	violation := func(path string, typ reflect.Type, err error) {
+		t.Violations = append(t.Violations, v1.Violation{Path: path, Expected: "a Go type with a JSON Schema", Got: typ.String(), Message: fmt.Sprintf("the type %s has no JSON Schema: %v", typ, err)})
 	}
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	var err error
 	if in == reflect.TypeFor[json.RawMessage]() {
 		t.Spec.InputSchema = json.RawMessage(`{"type":"object"}`)
 	} else if t.Spec.InputSchema, err = schemaOf(in); err != nil {
-		fault("/spec/input_schema", in, err)
+		violation("/spec/input_schema", in, err)
 	}
 	if out != reflect.TypeFor[json.RawMessage]() && out != reflect.TypeFor[v1.Result]() {
 		if t.Spec.OutputSchema, err = schemaOf(out); err != nil {
-			fault("/spec/output_schema", out, err)
+			violation("/spec/output_schema", out, err)
 		}
 	}
 	return t
@@ -114,7 +114,7 @@ func (g goFunc[In, Out]) Execute(ctx context.Context, _ *v1.Tool, args json.RawM
 	res := v1.Result{Attempts: 1}
 	var in In
 	if err := json.Unmarshal(args, &in); err != nil {
-		return res, v1.NewValidationError(v1.ArgsInvalid, g.name, []v1.Fault{{Expected: "arguments that fit " + reflect.TypeFor[In]().String(), Got: "others", Message: "the arguments do not fit the tool's Go type: " + err.Error()}})
+		return res, v1.NewValidationError(v1.ArgsInvalid, g.name, []v1.Violation{{Expected: "arguments that fit " + reflect.TypeFor[In]().String(), Got: "others", Message: "the arguments do not fit the tool's Go type: " + err.Error()}})
 	}
 	out, err := g.fn(ctx, in)
 	if whole, ok := any(out).(v1.Result); ok {

@@ -35,7 +35,7 @@ type receipt struct {
 func TestFuncSchemas(t *testing.T) {
 	tool := registry.Func("order", "Takes an order", func(context.Context, order) (receipt, error) { return receipt{}, nil })
 	if tool.Broken() || len(tool.Validate()) > 0 {
-		t.Fatalf("faults %v %v", tool.Faults, tool.Validate())
+		t.Fatalf("errors %v %v", tool.Violations, tool.Validate())
 	}
 	want := `{"type":"object","properties":{` +
 		`"customer":{"type":"string","description":"who orders"},` +

@@ -35,8 +35,8 @@ func (r *Registry) ReplaceGroup(group string, tools ...*v1.Tool) error {
 		if taken[key] {
 			return fmt.Errorf("registry: %s is registered already, outside group %q or twice within it", key, group)
 		}
-		if faults := allFaults(t); hasError(faults) {
-			return v1.NewValidationError(v1.ManifestInvalid, key.Name, faults)
+		if violations := allViolations(t); hasError(violations) {
+			return v1.NewValidationError(v1.ManifestInvalid, key.Name, violations)
 		}
 		taken[key] = true
 		next = append(next, labelled(t, group))

@@ -37,7 +37,7 @@ type Item struct {
 	// Ready says whether the object can be used.
 	Ready bool
 	// Reasons says why it is not ready.
-	Reasons []v1.Fault
+	Reasons []v1.Violation
 	// Server is the MCPServer that offers the tool; zero for what a manifest declares.
 	Server v1.Key
 	// Blocked is the refusal that every call of the tool gets from its policies; nil when
@@ -82,7 +82,7 @@ func (i Item) Tool() *v1.Tool {
 }
 
 func (e *entry) item() Item {
-	reasons := slices.Concat(e.reasons(), reasonFaults(e.refused), reasonFaults(e.unready))
+	reasons := slices.Concat(e.reasons(), reasonViolations(e.refused), reasonViolations(e.unready))
 	it := Item{Object: e.object, Ready: len(reasons) == 0, Reasons: reasons, Server: e.server}
 	if e.tool != nil {
 		it.Blocked, it.FullName, it.chain = e.tool.chain.Blocked(), e.tool.fullName(), e.tool.chain

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/policy"
-	"toolctl.dev/toolctl/pkg/redact"
 )
 
 // Planner is an [Executor] that can say what it would do.

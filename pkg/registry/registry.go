@@ -41,7 +41,7 @@ type Options struct {
 	Audit Auditor
 	// Attachments hold what calls name by reference. Default: a reference is a text like any other.
 	Attachments *Attachments
-	// Logger takes warnings, such as the faults of a tool whose validation is "warn". Default: none.
+	// Logger takes warnings, such as the violations of a tool whose validation is "warn". Default: none.
 	Logger *slog.Logger
 	// TracerProvider makes a span of each call, with its phases as children. Default: none.
 	TracerProvider trace.TracerProvider
@@ -116,8 +116,8 @@ func (r *Registry) Register(objects ...v1.Object) error {
 		if _, ok := old.byKey[key]; ok || seen[key] {
 			return fmt.Errorf("registry: %s is registered already", key)
 		}
-		if faults := allFaults(o); hasError(faults) {
-			return v1.NewValidationError(v1.ManifestInvalid, key.Name, faults)
+		if violations := allViolations(o); hasError(violations) {
+			return v1.NewValidationError(v1.ManifestInvalid, key.Name, violations)
 		}
 		seen[key] = true
 		next = append(next, o)
@@ -163,18 +163,18 @@ func (r *Registry) Close() error {
 	return errors.Join(errs...)
 }
 
-// allFaults returns what the reader found and what the object itself finds.
-func allFaults(o v1.Object) []v1.Fault {
+// allViolations returns what the reader found and what the object itself finds.
+func allViolations(o v1.Object) []v1.Violation {
 	h := o.Head()
 	if h.Broken() {
-		return h.Faults // Validate was asked by the reader
+		return h.Violations // Validate was asked by the reader
 	}
 	if h.Source.IsZero() {
-		return append(slices.Clip(h.Faults), o.Validate()...)
+		return append(slices.Clip(h.Violations), o.Validate()...)
 	}
-	return h.Faults
+	return h.Violations
 }
 
-func hasError(faults []v1.Fault) bool {
-	return slices.ContainsFunc(faults, func(f v1.Fault) bool { return !f.IsWarning() })
+func hasError(violations []v1.Violation) bool {
+	return slices.ContainsFunc(violations, func(f v1.Violation) bool { return !f.IsWarning() })
 }

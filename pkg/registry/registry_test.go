@@ -106,7 +106,7 @@ func TestExecute(t *testing.T) {
 			t.Spec.OutputSchema = json.RawMessage(`{"required":["temp"]}`)
 			t.Spec.Validation = &v1.Validation{Result: v1.Off}
 		}), call: oslo("weather"), want: `{"ok":true}`},
-		{name: "a broken input schema is the manifest's fault", tool: newTool("weather", func(t *v1.Tool) { t.Spec.InputSchema = json.RawMessage(`{"type":"object","properties":5}`) }),
+		{name: "a broken input schema is the manifest's error", tool: newTool("weather", func(t *v1.Tool) { t.Spec.InputSchema = json.RawMessage(`{"type":"object","properties":5}`) }),
 			call: oslo("weather"), wantErr: `tool "weather": invalid manifest: /spec/input_schema`, wantType: v1.ManifestInvalid},
 		{name: "an executor that panics", tool: newTool("weather"),
 			executor: mock{fn: func(context.Context, *v1.Tool, json.RawMessage) (v1.Result, error) { panic("boom") }},
@@ -120,7 +120,7 @@ func TestExecute(t *testing.T) {
 			t.Spec.OutputSchema = json.RawMessage(`{"properties":{"user":{"properties":{"token":{"pattern":"^s3"}}}}}`)
 			t.Spec.Redact = []string{"token"}
 		}), call: oslo("weather"), want: `{"user":{"token":"[REDACTED]","name":"Ada"}}`},
-		{name: "a fault in a result holds no secret", tool: newTool("weather", func(t *v1.Tool) {
+		{name: "a error in a result holds no secret", tool: newTool("weather", func(t *v1.Tool) {
 			t.Spec.MockResult = json.RawMessage(`{"token":"s3cret"}`)
 			t.Spec.OutputSchema = json.RawMessage(`{"properties":{"token":{"type":"integer"}}}`)
 			t.Spec.Redact = []string{"/token"}
@@ -130,7 +130,7 @@ func TestExecute(t *testing.T) {
 			t.Spec.MockResult = json.RawMessage(`{"pin":1234}`)
 			t.Spec.OutputSchema = json.RawMessage(`{"properties":{"pin":{"type":"integer"}}}`)
 		}), call: oslo("weather"), want: `{"pin":"[REDACTED]"}`},
-		{name: "a fault at the parent of a secret holds no secret", tool: newTool("weather", func(t *v1.Tool) {
+		{name: "a error at the parent of a secret holds no secret", tool: newTool("weather", func(t *v1.Tool) {
 			t.Spec.MockResult = json.RawMessage(`{"user":{"token":"s3cret"},"list":[{"token":"s3cret"}]}`)
 			t.Spec.OutputSchema = json.RawMessage(`{"properties":{"user":{"enum":[1,2]},"list":{"uniqueItems":true,"items":{"const":{"a":1}},"maxItems":0}}}`)
 			t.Spec.Redact = []string{"token"}
@@ -243,7 +243,7 @@ func TestBrokenObjectsHideNothing(t *testing.T) {
 }
 
 // What PromptKit finds out only when it calls a tool keeps no manifest from loading.
-func TestPromptKitFaultsAreWarnings(t *testing.T) {
+func TestPromptKitViolationsAreWarnings(t *testing.T) {
 	promptKit := func(name string, edit func(*v1.Tool)) *v1.Tool {
 		return newTool(name, func(t *v1.Tool) { t.APIVersion = "promptkit.altairalabs.ai/v1" }, edit)
 	}

@@ -29,12 +29,12 @@ type snapshot struct {
 type entry struct {
 	object v1.Object
 	tool   *tool // nil for other kinds
-	// faults is why the object is not ready, as New found it.
-	faults []v1.Fault
+	// violations is why the object is not ready, as New found it.
+	violations []v1.Violation
 	// closed names the broken policy that might have refused the calls of a tool.
-	closed *v1.Fault
+	closed *v1.Violation
 	// checked is what a later Check found.
-	checked atomic.Pointer[[]v1.Fault]
+	checked atomic.Pointer[[]v1.Violation]
 	// server is the MCPServer that offers the tool; zero for what a manifest declares.
 	server v1.Key
 	// unready makes the object not ready without refusing calls; refused refuses them.
@@ -50,8 +50,8 @@ type tool struct {
 	redact   []string         // spec.redact and spec.http.redact
 	in, out  *validate.Schema // out is nil when every result is accepted
 
-	static     sync.Once // guards the faults of a static mock result
-	staticBad  []v1.Fault
+	static     sync.Once // guards the violations of a static mock result
+	staticBad  []v1.Violation
 	staticFail error
 }
 
@@ -68,19 +68,19 @@ func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *
 	s.objects = slices.DeleteFunc(s.objects, func(o v1.Object) bool {
 		key := o.Head().Key()
 		if first, twice := s.byKey[key]; twice {
-			if !hasError(first.faults) {
-				first.faults = append(slices.Clip(first.faults), v1.Fault{
+			if !hasError(first.violations) {
+				first.violations = append(slices.Clip(first.violations), v1.Violation{
 					Path: "/metadata/name", Expected: "a name of its own", Got: key.Name,
 					Message: fmt.Sprintf("%s is declared twice: at %s and at %s", key, place(first.object), place(o)), Source: first.object.Head().Source,
 				})
 			}
 			return true
 		}
-		e := &entry{object: o, faults: allFaults(o)}
+		e := &entry{object: o, violations: allViolations(o)}
 		s.byKey[key] = e
 		s.entries = append(s.entries, e)
 		if p, ok := o.(*v1.ToolPolicy); ok {
-			if hasError(e.faults) {
+			if hasError(e.violations) {
 				brokenPolicies[key.Namespace] = o
 				if key.Name == "" { // not even its namespace could be read
 					brokenPolicies[""] = o
@@ -126,14 +126,14 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 	if p.executor = t.Func; p.executor == nil {
 		p.executor = r.executors[t.ExecutorName()]
 	}
-	if hasError(e.faults) {
+	if hasError(e.violations) {
 		return p
 	}
 	notReady := func(path, format string, args ...any) {
-		e.faults = append(slices.Clip(e.faults), v1.Fault{Path: path, Message: fmt.Sprintf(format, args...), Source: t.Field(path)})
+		e.violations = append(slices.Clip(e.violations), v1.Violation{Path: path, Message: fmt.Sprintf(format, args...), Source: t.Field(path)})
 	}
 	if brokenPolicy != nil {
-		e.closed = &v1.Fault{Expected: "a policy that can be read", Got: "a broken one", Message: fmt.Sprintf("policy %q is broken and might have refused the call: mend %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))}
+		e.closed = &v1.Violation{Expected: "a policy that can be read", Got: "a broken one", Message: fmt.Sprintf("policy %q is broken and might have refused the call: mend %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))}
 	}
 	p.chain = s.policy.For(policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels})
 	switch {
@@ -188,9 +188,9 @@ func place(o v1.Object) string {
 }
 
 // reasons returns why the object is not ready; nil when it is.
-func (e *entry) reasons() []v1.Fault {
-	var bad []v1.Fault
-	for _, f := range e.faults {
+func (e *entry) reasons() []v1.Violation {
+	var bad []v1.Violation
+	for _, f := range e.violations {
 		if !f.IsWarning() {
 			bad = append(bad, f)
 		}

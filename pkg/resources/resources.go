@@ -29,7 +29,7 @@ type Resource struct {
 	Data []byte
 }
 
-// Of returns the resources of the manifests without faults, with the defaults filled
+// Of returns the resources of the manifests without violations, with the defaults filled
 // in, sorted by address. Of two with one address the first by the owner's kind,
 // namespace and name is there.
 func Of(objects []v1.Object) []Resource {

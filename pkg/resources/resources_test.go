@@ -21,7 +21,7 @@ func TestOf(t *testing.T) {
 	p.Metadata.Name, p.Metadata.Namespace, p.Files = "advice", "eu", map[string][]byte{"a b/ü.csv": []byte("x"), "same": nil}
 	p.Spec.Resources = []v1.FileResource{{File: "a b/ü.csv"}, {File: "same", URI: "docs://same", Title: "of the prompt"}}
 	broken := tool("broken", map[string][]byte{"x": nil}, v1.FileResource{File: "x"})
-	broken.Faults = []v1.Fault{{Message: "broken"}}
+	broken.Violations = []v1.Violation{{Message: "broken"}}
 	var got []string
 	for _, r := range resources.Of([]v1.Object{
 		p, broken,
@@ -78,7 +78,7 @@ func TestDeclarationsThatCannotStand(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		all  []v1.FileResource
-		want string // the path of the fault
+		want string // the path of the violation
 	}{
 		{"nothing", []v1.FileResource{{}}, "/spec/resources/0/file"},
 		{"a relative URI", []v1.FileResource{{File: "a", URI: "docs/a"}}, "/spec/resources/0/uri"},
@@ -93,7 +93,7 @@ func TestDeclarationsThatCannotStand(t *testing.T) {
 			o.Spec.Description, o.Spec.InputSchema = "d", []byte(`{"type":"object"}`)
 			fs := o.Validate()
 			if len(fs) != 1 || fs[0].Path != tc.want {
-				t.Errorf("got %v, want one fault at %s", fs, tc.want)
+				t.Errorf("got %v, want one error at %s", fs, tc.want)
 			}
 		})
 	}

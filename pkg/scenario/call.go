@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 

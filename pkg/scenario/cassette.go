@@ -10,7 +10,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/internal/redact"
 )
 
 // How the arguments of a call are compared with recorded ones.
@@ -108,8 +108,8 @@ func (p *player) newTape(field string, m *v1.Mock, tool *v1.Tool) *tape {
 		p.invalid(field, "cassettes cannot be read here")
 		return t
 	}
-	raw, faults := p.runner.opts.ToJSON(m.Cassette, data)
-	for _, f := range faults {
+	raw, violations := p.runner.opts.ToJSON(m.Cassette, data)
+	for _, f := range violations {
 		if !f.IsWarning() {
 			p.invalid(field, f.String())
 			return t
@@ -168,11 +168,11 @@ func (p *player) checkRecorded(field, name string, number int, rec *Recorded, to
 		if len(schema) == 0 || len(doc) == 0 {
 			return
 		}
-		faults, err := p.runner.schema(tool, schema).ValidateJSON(doc)
-		if err != nil || len(faults) == 0 {
+		violations, err := p.runner.schema(tool, schema).ValidateJSON(doc)
+		if err != nil || len(violations) == 0 {
 			return // a schema that cannot be used is said by the call
 		}
-		p.warn(field, "cassette %q, call %d: the recorded %s no longer fits the schema of %q: %s; record it anew", name, number, what, tool.Metadata.Name, faults[0])
+		p.warn(field, "cassette %q, call %d: the recorded %s no longer fits the schema of %q: %s; record it anew", name, number, what, tool.Metadata.Name, violations[0])
 	}
 	check("arguments", tool.Spec.InputSchema, rec.Args)
 	if rec.Error == nil {

@@ -142,7 +142,7 @@ func coverTool(t *v1.Tool, calls []*Call) CoveredObject {
 		covered := false
 		for _, c := range calls {
 			if err := c.Result.Error; err != nil && err.Type == v1.ArgsInvalid {
-				covered = covered || slices.ContainsFunc(err.Faults, func(f v1.Fault) bool { return generalize(f.Path) == p && strings.Contains(f.Message, "missing") })
+				covered = covered || slices.ContainsFunc(err.Violations, func(f v1.Violation) bool { return generalize(f.Path) == p && strings.Contains(f.Message, "missing") })
 			}
 		}
 		add(CoverRequired, p, covered)

@@ -96,8 +96,8 @@ func (p *player) violate(tool *v1.Tool, content json.RawMessage) (json.RawMessag
 	}
 	schema := p.runner.schema(tool, tool.Spec.OutputSchema)
 	breaks := func(doc any) bool {
-		faults, err := schema.Validate(doc)
-		return err == nil && len(faults) > 0
+		violations, err := schema.Validate(doc)
+		return err == nil && len(violations) > 0
 	}
 	doc, err := validate.Decode(content)
 	if err != nil {

@@ -39,17 +39,17 @@ func Generate(tool *v1.Tool, seed int64) (json.RawMessage, error) {
 	name := fnv.New64a()
 	name.Write([]byte(tool.Namespace() + "/" + tool.Metadata.Name))
 	g := &generator{root: root, random: rand.New(rand.NewPCG(uint64(seed), name.Sum64()))}
-	var faults []v1.Fault
+	var violations []v1.Violation
 	for range generateTries {
 		value := g.value(root, 0)
-		if faults, err = schema.Validate(value); err != nil {
+		if violations, err = schema.Validate(value); err != nil {
 			return nil, err
 		}
-		if len(faults) == 0 {
+		if len(violations) == 0 {
 			return json.RawMessage(encode(value)), nil
 		}
 	}
-	return nil, fmt.Errorf("tool %q: no result could be made that fits output_schema: %s; write one by hand", tool.Metadata.Name, faults[0])
+	return nil, fmt.Errorf("tool %q: no result could be made that fits output_schema: %s; write one by hand", tool.Metadata.Name, violations[0])
 }
 
 // generator makes values that are likely to fit a schema; whether they do is for

@@ -177,7 +177,7 @@ func (m *mock) answer(ctx context.Context, s *slot, tool *v1.Tool, args json.Raw
 	return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: "no response of the mock is left"}
 }
 
-// give gives a response: its fault when chance has it so, its error, its content,
+// give gives a response: its violation when chance has it so, its error, its content,
 // else the tool's own mock.
 func (m *mock) give(ctx context.Context, s *slot, r *response, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	content := func() (v1.Result, error) {

@@ -98,9 +98,9 @@ func TestGenerate(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				faults, err := check.ValidateJSON(got)
-				if err != nil || len(faults) > 0 {
-					t.Fatalf("seed %d: %s does not fit: %v %v", seed, got, faults, err)
+				violations, err := check.ValidateJSON(got)
+				if err != nil || len(violations) > 0 {
+					t.Fatalf("seed %d: %s does not fit: %v %v", seed, got, violations, err)
 				}
 				again, err := scenario.Generate(tool, seed)
 				if err != nil || string(again) != string(got) {
@@ -124,7 +124,7 @@ func TestGenerate(t *testing.T) {
 }
 
 func TestReadResponses(t *testing.T) {
-	raw, faults := manifest.ToJSON("m.yaml", []byte(`
+	raw, violations := manifest.ToJSON("m.yaml", []byte(`
 defaultResponse: hi
 scenarios:
   s:
@@ -133,12 +133,12 @@ scenarios:
       1: {response: Paid., type: tool_calls, tool_calls: [{name: pay, arguments: {amount: 4}}]}
       2: Thank you.
 `))
-	if len(faults) > 0 {
-		t.Fatal(faults)
+	if len(violations) > 0 {
+		t.Fatal(violations)
 	}
-	responses, faults := scenario.ReadResponses(raw)
+	responses, violations := scenario.ReadResponses(raw)
 	var got []string
-	for _, f := range faults {
+	for _, f := range violations {
 		got = append(got, f.String())
 	}
 	want := []string{
@@ -176,8 +176,8 @@ spec:
 		t.Error(diff)
 	}
 
-	if r, faults := scenario.ReadResponses(json.RawMessage(`{"defaultResponse":"hi"}`)); r == nil || len(faults) != 1 || !faults[0].IsWarning() {
-		t.Errorf("a default answer alone: got %v, want one warning", faults)
+	if r, violations := scenario.ReadResponses(json.RawMessage(`{"defaultResponse":"hi"}`)); r == nil || len(violations) != 1 || !violations[0].IsWarning() {
+		t.Errorf("a default answer alone: got %v, want one warning", violations)
 	}
 	bad := map[string]string{
 		`[]`: "expected an object, got array", `{}`: "expected scenarios, got nothing", `{"scenarios":{"s":{"turns":{"0":"x"}}}}`: `expected the number of a turn, from 1, got "0"`,
@@ -185,9 +185,9 @@ spec:
 		`{"scenarios":{"s":{"turns":{"1":{"tool_calls":"x"}}}}}`: "expected a list of calls with name and arguments, got string",
 	}
 	for text, message := range bad {
-		r, faults := scenario.ReadResponses(json.RawMessage(text))
-		if r != nil || !slices.ContainsFunc(faults, func(f v1.Fault) bool { return f.Message == message }) {
-			t.Errorf("%s: got %v, want %q", text, faults, message)
+		r, violations := scenario.ReadResponses(json.RawMessage(text))
+		if r != nil || !slices.ContainsFunc(violations, func(f v1.Violation) bool { return f.Message == message }) {
+			t.Errorf("%s: got %v, want %q", text, violations, message)
 		}
 	}
 }
@@ -195,7 +195,7 @@ spec:
 // Answers are found by the scenario's id, and are numbered through the conversation
 // when there are more of them than turns.
 func TestResponsesOfConversation(t *testing.T) {
-	raw, faults := manifest.ToJSON("m.yaml", []byte(`
+	raw, violations := manifest.ToJSON("m.yaml", []byte(`
 scenarios:
   visit:
     turns:
@@ -212,12 +212,12 @@ scenarios:
     turns:
       1: Never said.
 `))
-	if len(faults) > 0 {
-		t.Fatal(faults)
+	if len(violations) > 0 {
+		t.Fatal(violations)
 	}
-	responses, faults := scenario.ReadResponses(raw)
-	if len(faults) > 0 {
-		t.Fatal(faults)
+	responses, violations := scenario.ReadResponses(raw)
+	if len(violations) > 0 {
+		t.Fatal(violations)
 	}
 	tests := map[string]struct {
 		head string

@@ -38,7 +38,7 @@ type player struct {
 	answer    *bool
 	// field is the pointer of the call that is being made, "" in between.
 	field  string
-	broken bool // by a fault of the manifest
+	broken bool // by a violation of the manifest
 	res    Result
 }
 
@@ -289,14 +289,14 @@ func (p *player) fail(f Failure) {
 // was expected to give.
 func (p *player) problem(f Failure) { p.fail(f) }
 
-// invalid enters a fault of the manifest: the scenario is not played.
+// invalid enters a violation of the manifest: the scenario is not played.
 func (p *player) invalid(field, message string) {
 	p.broken = true
 	p.fail(Failure{What: "scenario", Message: v1.FieldPath(field) + ": " + message, Field: field})
 }
 
 func (p *player) warn(field, format string, args ...any) {
-	p.res.Warnings = append(p.res.Warnings, v1.Fault{Path: field, Message: fmt.Sprintf(format, args...), Severity: v1.SeverityWarning, Source: p.source(field)})
+	p.res.Warnings = append(p.res.Warnings, v1.Violation{Path: field, Message: fmt.Sprintf(format, args...), Severity: v1.SeverityWarning, Source: p.source(field)})
 }
 
 // source is the place of a field. PromptKit has another name for assertions on the whole.
@@ -313,7 +313,7 @@ func (p *player) source(field string) v1.Source {
 // warnUnread passes on what the reader of a PromptKit manifest passed over. Whose
 // turn it is, and the types of assertions, are looked at here.
 func (p *player) warnUnread() {
-	for _, f := range p.res.scenario.Faults {
+	for _, f := range p.res.scenario.Violations {
 		if !strings.HasSuffix(f.Path, "/role") && !strings.HasSuffix(f.Path, "/type") {
 			p.res.Warnings = append(p.res.Warnings, f)
 		}

@@ -15,34 +15,34 @@ type Responses struct {
 	turns map[string]map[int]v1.ModelReply
 }
 
-// ReadResponses reads a file of mock responses that was turned into JSON. Faults
+// ReadResponses reads a file of mock responses that was turned into JSON. Violations
 // that are warnings name the parts that have no meaning for tools; any other makes
-// the file unusable. Paths of faults start at the file's root.
-func ReadResponses(raw json.RawMessage) (*Responses, []v1.Fault) {
+// the file unusable. Paths of violations start at the file's root.
+func ReadResponses(raw json.RawMessage) (*Responses, []v1.Violation) {
 	out := &Responses{turns: map[string]map[int]v1.ModelReply{}}
-	var faults []v1.Fault
-	fault := func(path, severity, format string, args ...any) {
-		faults = append(faults, v1.Fault{Path: path, Severity: severity, Message: fmt.Sprintf(format, args...)})
+	var violations []v1.Violation
+	violation := func(path, severity, format string, args ...any) {
+		violations = append(violations, v1.Violation{Path: path, Severity: severity, Message: fmt.Sprintf(format, args...)})
 	}
 	object := func(path string, raw json.RawMessage) map[string]json.RawMessage {
 		fields := map[string]json.RawMessage{}
 		if err := json.Unmarshal(raw, &fields); err != nil {
-			fault(path, "", "expected an object, got %s", v1.JSONKind(raw))
+			violation(path, "", "expected an object, got %s", v1.JSONKind(raw))
 		}
 		return fields
 	}
 	root := object("", raw)
 	for _, key := range sortedKeys(root) {
 		if key != "scenarios" {
-			fault(v1.Pointer("", key), v1.SeverityWarning, "%q is not read: only scripted turns are", key)
+			violation(v1.Pointer("", key), v1.SeverityWarning, "%q is not read: only scripted turns are", key)
 		}
 	}
 	if len(root["scenarios"]) == 0 {
 		if len(root["defaultResponse"]) > 0 {
-			return out, faults // PromptKit's, with one answer to everything
+			return out, violations // PromptKit's, with one answer to everything
 		}
-		fault("", "", "expected scenarios, got nothing")
-		return nil, faults
+		violation("", "", "expected scenarios, got nothing")
+		return nil, violations
 	}
 	scenarios := object("/scenarios", root["scenarios"])
 	for _, name := range sortedKeys(scenarios) {
@@ -50,7 +50,7 @@ func ReadResponses(raw json.RawMessage) (*Responses, []v1.Fault) {
 		fields := object(path, scenarios[name])
 		for _, key := range sortedKeys(fields) {
 			if key != "turns" {
-				fault(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only scripted turns are", key)
+				violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only scripted turns are", key)
 			}
 		}
 		if len(fields["turns"]) == 0 {
@@ -62,34 +62,34 @@ func ReadResponses(raw json.RawMessage) (*Responses, []v1.Fault) {
 			at := v1.Pointer(path, "turns", number)
 			n, err := strconv.Atoi(number)
 			if err != nil || n < 1 {
-				fault(at, "", "expected the number of a turn, from 1, got %q", number)
+				violation(at, "", "expected the number of a turn, from 1, got %q", number)
 				continue
 			}
-			out.turns[name][n] = readReply(at, turns[number], fault)
+			out.turns[name][n] = readReply(at, turns[number], violation)
 		}
 	}
-	for _, f := range faults {
+	for _, f := range violations {
 		if !f.IsWarning() {
-			return nil, faults
+			return nil, violations
 		}
 	}
-	return out, faults
+	return out, violations
 }
 
-func readReply(path string, raw json.RawMessage, fault func(path, severity, format string, args ...any)) (reply v1.ModelReply) {
+func readReply(path string, raw json.RawMessage, violation func(path, severity, format string, args ...any)) (reply v1.ModelReply) {
 	if json.Unmarshal(raw, &reply.Text) == nil {
 		return reply
 	}
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		fault(path, "", "expected a text or an object, got %s", v1.JSONKind(raw))
+		violation(path, "", "expected a text or an object, got %s", v1.JSONKind(raw))
 		return reply
 	}
 	for _, key := range sortedKeys(fields) {
 		switch key {
 		case "response", "content", "text":
 			if err := json.Unmarshal(fields[key], &reply.Text); err != nil {
-				fault(v1.Pointer(path, key), "", "expected a text, got %s", v1.JSONKind(fields[key]))
+				violation(v1.Pointer(path, key), "", "expected a text, got %s", v1.JSONKind(fields[key]))
 			}
 		case "tool_calls":
 			var calls []struct {
@@ -97,13 +97,13 @@ func readReply(path string, raw json.RawMessage, fault func(path, severity, form
 				Arguments json.RawMessage `json:"arguments"`
 			}
 			if err := json.Unmarshal(fields[key], &calls); err != nil {
-				fault(v1.Pointer(path, key), "", "expected a list of calls with name and arguments, got %s", v1.JSONKind(fields[key]))
+				violation(v1.Pointer(path, key), "", "expected a list of calls with name and arguments, got %s", v1.JSONKind(fields[key]))
 			}
 			for _, c := range calls {
 				reply.ToolCalls = append(reply.ToolCalls, v1.ModelToolCall{Tool: c.Name, Args: c.Arguments})
 			}
 		default:
-			fault(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only response and tool_calls are", key)
+			violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only response and tool_calls are", key)
 		}
 	}
 	return reply

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -122,7 +122,7 @@ func recordError(err error, res v1.Result) *RecordedError {
 }
 
 // Check, Plan and Close are those of the recorded executor, where it has them.
-func (e *recording) Check(tool *v1.Tool) []v1.Fault {
+func (e *recording) Check(tool *v1.Tool) []v1.Violation {
 	if c, ok := e.Executor.(registry.Checker); ok {
 		return c.Check(tool)
 	}

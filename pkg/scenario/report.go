@@ -12,7 +12,7 @@ const (
 	Passed = "passed"
 	// Failed: something differs.
 	Failed = "failed"
-	// Invalid: the manifest has faults, or names what is not there; nothing was played.
+	// Invalid: the manifest has violations, or names what is not there; nothing was played.
 	Invalid = "invalid"
 	// Skipped: not played, because an earlier one failed or nothing in it touches a tool.
 	Skipped = "skipped"
@@ -40,7 +40,7 @@ type Result struct {
 	Failures []Failure `json:"failures"`
 	// Warnings name the parts of the manifest that were not played, and recorded
 	// results that no longer fit their schema.
-	Warnings []v1.Fault `json:"warnings"`
+	Warnings []v1.Violation `json:"warnings"`
 	// DurationMS is the sum of the durations of all calls, in milliseconds.
 	DurationMS float64 `json:"duration_ms"`
 

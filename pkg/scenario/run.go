@@ -20,9 +20,9 @@ type Options struct {
 	// Mock answers a tool from what its manifest declares: mock_result and the like.
 	// Required unless Live is set.
 	Mock v1.Executor
-	// ToJSON reads a file of one YAML or JSON value, for cassettes. The faults say what
+	// ToJSON reads a file of one YAML or JSON value, for cassettes. The violations say what
 	// cannot be read. Required for scenarios with cassettes.
-	ToJSON func(name string, data []byte) (json.RawMessage, []v1.Fault)
+	ToJSON func(name string, data []byte) (json.RawMessage, []v1.Violation)
 	// Live plays without mocks: it makes the registry that carries out the calls, once
 	// for each choice of tools and policies. Its policies must count in counters, which
 	// keep scenarios apart. Default: scenarios are mocked.
@@ -132,14 +132,14 @@ func (r *Report) count(status string) {
 
 func newResult(s *v1.Scenario) Result {
 	return Result{Name: s.Metadata.Name, Namespace: s.Namespace(), Description: s.Spec.Description, Source: s.Source,
-		Turns: []Turn{}, Failures: []Failure{}, Warnings: []v1.Fault{}, scenario: s}
+		Turns: []Turn{}, Failures: []Failure{}, Warnings: []v1.Violation{}, scenario: s}
 }
 
 // one plays one scenario.
 func (r *Runner) one(ctx context.Context, s *v1.Scenario) Result {
 	p := &player{runner: r, spec: &s.Spec, res: newResult(s), counters: policy.NewMemory()}
 	if s.Broken() {
-		for _, f := range s.Faults {
+		for _, f := range s.Violations {
 			if !f.IsWarning() {
 				p.fail(Failure{What: "scenario", Message: v1.FieldPath(f.Path) + ": " + f.Message, Field: f.Path, Source: f.Source})
 			}

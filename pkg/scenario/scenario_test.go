@@ -70,8 +70,8 @@ func load(t testing.TB, spec string) ([]v1.Object, []*v1.Scenario) {
 
 func decode(t testing.TB, text string) ([]v1.Object, []*v1.Scenario) {
 	t.Helper()
-	objects, faults := manifest.Decode("s.yaml", []byte(text), manifest.Options{})
-	for _, f := range faults {
+	objects, violations := manifest.Decode("s.yaml", []byte(text), manifest.Options{})
+	for _, f := range violations {
 		if !f.IsWarning() {
 			t.Fatalf("manifest: %s", f)
 		}

@@ -44,7 +44,7 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 		switch o := o.(type) {
 		case *v1.ToolPolicy:
 			if o.Broken() {
-				return nil, v1.NewValidationError(v1.ManifestInvalid, o.Metadata.Name, o.Faults)
+				return nil, v1.NewValidationError(v1.ManifestInvalid, o.Metadata.Name, o.Violations)
 			}
 			policies = append(policies, o)
 		case *v1.Tool:

@@ -45,7 +45,7 @@ func TestApplyActions(t *testing.T) {
 		{"the same", func(*v1.Tool) {}, store.Unchanged, 1},
 		{"another line", func(x *v1.Tool) { x.Source.Line = 40 }, store.Unchanged, 1},
 		{"other places of fields", func(x *v1.Tool) { x.Fields = map[string]v1.Source{"/spec": {Line: 9}} }, store.Unchanged, 1},
-		{"a warning", func(x *v1.Tool) { x.Faults = []v1.Fault{{Message: "quote it", Severity: v1.SeverityWarning}} }, store.Unchanged, 1},
+		{"a warning", func(x *v1.Tool) { x.Violations = []v1.Violation{{Message: "quote it", Severity: v1.SeverityWarning}} }, store.Unchanged, 1},
 		{"the default namespace, written out", func(x *v1.Tool) { x.Metadata.Namespace = "default" }, store.Unchanged, 1},
 		{"space in a schema", func(x *v1.Tool) { x.Spec.OutputSchema = []byte(`{ "type":"object", "a": 1}`) }, store.Unchanged, 1},
 		{"keys in another order", func(x *v1.Tool) { x.Spec.OutputSchema = []byte(`{"a":1,"type":"object"}`) }, store.Unchanged, 1},
@@ -163,7 +163,7 @@ func TestApplyErrors(t *testing.T) {
 		want    []string
 	}{
 		{"prune without a set", nil, store.ApplyOptions{Prune: true}, []string{"prune needs the name of a set"}},
-		{"all faults", []v1.Object{nil, unknown, tool("", "a"), tool("x", "a"), twice, bad}, store.ApplyOptions{}, []string{
+		{"all errors", []v1.Object{nil, unknown, tool("", "a"), tool("x", "a"), twice, bad}, store.ApplyOptions{}, []string{
 			"object 0 is nil", `object 1 has the unknown kind "Bird"`, "object 2, a Tool, has no name",
 			"Tool default/x is given twice: at tools/x.yaml:1:1 and at b.yaml:7", "Tool default/bad: cannot be stored",
 		}},

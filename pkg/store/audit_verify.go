@@ -18,12 +18,12 @@ type AuditCheck struct {
 	Unchained int64 `json:"unchained"`
 	// Head is the hash of the last line that was found whole, or 64 zeros when there is none.
 	Head string `json:"head"`
-	// Broken is the first fault; nil when there is none.
-	Broken *AuditFault `json:"broken,omitempty"`
+	// Broken is the first violation; nil when there is none.
+	Broken *AuditBreak `json:"broken,omitempty"`
 }
 
-// AuditFault is a place at which the chain is broken.
-type AuditFault struct {
+// AuditBreak is a place at which the chain is broken.
+type AuditBreak struct {
 	// Line is the ID of the line, or of the first one that is missing.
 	Line int64 `json:"line"`
 	// CallID and Time are what the line says of itself, if it can be read.
@@ -33,7 +33,7 @@ type AuditFault struct {
 	Message string `json:"message"`
 }
 
-func (f *AuditFault) Error() string {
+func (f *AuditBreak) Error() string {
 	if f.CallID == "" {
 		return fmt.Sprintf("line %d: %s", f.Line, f.Message)
 	}
@@ -89,13 +89,13 @@ func (s *Store) VerifyAudit(ctx context.Context, head string) (AuditCheck, error
 		return c.QueryRowContext(ctx, "SELECT coalesce(max(id), 0), coalesce((SELECT before FROM audit_start), 0) FROM audit").Scan(&last, &v.before)
 	})
 	// IDs that nobody gave out may be below 1.
-	for after := int64(-1 << 63); err == nil && v.fault == nil; {
+	for after := int64(-1 << 63); err == nil && v.violation == nil; {
 		var page []auditRow
 		if page, err = s.auditPage(ctx, "true", nil, after, last); err != nil || len(page) == 0 {
 			break
 		}
 		for i := range page {
-			if v.fault = v.check(&page[i]); v.fault != nil {
+			if v.violation = v.check(&page[i]); v.violation != nil {
 				break
 			}
 			after = page[i].id
@@ -105,7 +105,7 @@ func (s *Store) VerifyAudit(ctx context.Context, head string) (AuditCheck, error
 		return AuditCheck{}, err
 	}
 	v.end()
-	return AuditCheck{Lines: v.lines, Unchained: v.unchained, Head: v.head.String(), Broken: v.fault}, nil
+	return AuditCheck{Lines: v.lines, Unchained: v.unchained, Head: v.head.String(), Broken: v.violation}, nil
 }
 
 // auditVerifier follows the chain from line to line.
@@ -117,7 +117,7 @@ type auditVerifier struct {
 	head             auditHash
 	lastID           int64 // of the last line, 0 before the first
 	lines, unchained int64
-	fault            *AuditFault
+	violation        *AuditBreak
 }
 
 func (v *auditVerifier) checkHead() error {
@@ -138,33 +138,33 @@ func (v *auditVerifier) found() {
 	}
 }
 
-func (v *auditVerifier) check(r *auditRow) *AuditFault {
+func (v *auditVerifier) check(r *auditRow) *AuditBreak {
 	if r.hash == nil && v.lines == 0 && r.id <= v.before {
 		v.unchained++
 		v.lastID = r.id
 		return nil
 	}
 	record, err := AuditLine{ID: r.id, Text: r.text}.Record()
-	fault := func(format string, args ...any) *AuditFault {
-		return &AuditFault{Line: r.id, CallID: record.CallID, Time: record.Time, Message: fmt.Sprintf(format, args...)}
+	violation := func(format string, args ...any) *AuditBreak {
+		return &AuditBreak{Line: r.id, CallID: record.CallID, Time: record.Time, Message: fmt.Sprintf(format, args...)}
 	}
 	next := nextHash(v.head, r.text)
 	switch {
 	case v.lines > 0 && r.id != v.lastID+1:
-		return &AuditFault{Line: v.lastID + 1, Message: missing(v.lastID+1, r.id-1)}
+		return &AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, r.id-1)}
 	case r.hash == nil:
-		return fault("it has no hash: it was added, or its hash was taken away")
+		return violation("it has no hash: it was added, or its hash was taken away")
 	case !bytes.Equal(next[:], r.hash):
-		return fault("its hash does not fit: it was changed, or a line before it was removed or moved")
+		return violation("its hash does not fit: it was changed, or a line before it was removed or moved")
 	case err != nil:
-		return fault("it is not a record: %v", errors.Unwrap(err))
+		return violation("it is not a record: %v", errors.Unwrap(err))
 	}
 	for _, c := range []struct{ name, column, record string }{
 		{"time", fmt.Sprint(r.time), fmt.Sprint(record.Time.UnixMicro())}, {"tool", r.tool, record.Tool}, {"session", r.session, record.Session},
 		{"status", r.status, record.Status}, {"principal", r.principal, record.Principal},
 	} {
 		if c.column != c.record {
-			return fault("its column %s was changed: expected %q, got %q", c.name, c.record, c.column)
+			return violation("its column %s was changed: expected %q, got %q", c.name, c.record, c.column)
 		}
 	}
 	v.head, v.lastID = next, r.id
@@ -176,11 +176,11 @@ func (v *auditVerifier) check(r *auditRow) *AuditFault {
 // end looks for what is missing at the end.
 func (v *auditVerifier) end() {
 	switch {
-	case v.fault != nil:
+	case v.violation != nil:
 	case v.lastID < v.written:
-		v.fault = &AuditFault{Line: v.lastID + 1, Message: missing(v.lastID+1, v.written) + " at the end"}
+		v.violation = &AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, v.written) + " at the end"}
 	case v.want != "":
-		v.fault = &AuditFault{Line: v.lastID + 1, Message: "no line has the hash " + v.want + ": lines at the end were removed, or the whole audit was written anew"}
+		v.violation = &AuditBreak{Line: v.lastID + 1, Message: "no line has the hash " + v.want + ": lines at the end were removed, or the whole audit was written anew"}
 	}
 }
 

@@ -55,10 +55,10 @@ func (r *row) values() []any {
 
 // origin is what a header holds beside the manifest's own fields.
 type origin struct {
-	Source v1.Source            `json:"source,omitzero"`
-	Faults []v1.Fault           `json:"faults,omitempty"`
-	Files  map[string][]byte    `json:"files,omitempty"`
-	Fields map[string]v1.Source `json:"fields,omitempty"`
+	Source     v1.Source            `json:"source,omitzero"`
+	Violations []v1.Violation       `json:"violations,omitempty"`
+	Files      map[string][]byte    `json:"files,omitempty"`
+	Fields     map[string]v1.Source `json:"fields,omitempty"`
 }
 
 // encode fills the parts of a row that come from the object.
@@ -69,7 +69,7 @@ func encode(o v1.Object) (row, error) {
 	if r.manifest, err = compact(o); err != nil {
 		return row{}, fmt.Errorf("%s: cannot be stored: %w", r.key, err)
 	}
-	if r.origin, err = compact(origin{h.Source, h.Faults, h.Files, h.Fields}); err != nil {
+	if r.origin, err = compact(origin{h.Source, h.Violations, h.Files, h.Fields}); err != nil {
 		return row{}, fmt.Errorf("%s: cannot be stored: %w", r.key, err)
 	}
 	return r, nil
@@ -103,7 +103,7 @@ func (r *row) decode() (Record, error) {
 		if err := json.Unmarshal(r.origin, &from); err != nil {
 			return Record{}, fmt.Errorf("%w: %s: %w", ErrDamaged, r.key, err)
 		}
-		h.Source, h.Faults, h.Files, h.Fields = from.Source, from.Faults, from.Files, from.Fields
+		h.Source, h.Violations, h.Files, h.Fields = from.Source, from.Violations, from.Files, from.Fields
 	}
 	return r.record(o), nil
 }

@@ -70,8 +70,8 @@ func benchDoor(b *testing.B, draft validate.Draft, doc any) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, changed, faults, err := schema.Check(doc, true); err != nil || changed || len(faults) > 0 {
-			b.Fatal(changed, faults, err)
+		if _, changed, violations, err := schema.Check(doc, true); err != nil || changed || len(violations) > 0 {
+			b.Fatal(changed, violations, err)
 		}
 	}
 }

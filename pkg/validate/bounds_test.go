@@ -47,7 +47,7 @@ func TestCycles(t *testing.T) {
 	for _, test := range tests {
 		for _, draft := range []validate.Draft{validate.Draft7, validate.Draft2020} {
 			t.Run(test.name+"/"+draft.String(), func(t *testing.T) {
-				if got := compileFaults(t, test.schema, draft); len(got) != 1 || got[0] != test.want {
+				if got := compileViolations(t, test.schema, draft); len(got) != 1 || got[0] != test.want {
 					t.Errorf("got %q\nwant %q", got, test.want)
 				}
 			})
@@ -62,7 +62,7 @@ func TestCycles(t *testing.T) {
 		{`{"$dynamicAnchor":"a","allOf":[{"$dynamicRef":"#a"}]}`, validate.Draft2020},
 		{`{"id":"http://x/","not":{"$ref":"http://x/#"}}`, validate.Draft4},
 	} {
-		if got := compileFaults(t, test.schema, test.draft); len(got) != 1 || !strings.Contains(got[0], start) {
+		if got := compileViolations(t, test.schema, test.draft); len(got) != 1 || !strings.Contains(got[0], start) {
 			t.Errorf("%s: got %q", test.schema, got)
 		}
 	}
@@ -126,7 +126,7 @@ func TestHostileSchemas(t *testing.T) {
 					schema = strings.ReplaceAll(schema, `"$id"`, `"id"`)
 				}
 				begin := time.Now()
-				got := compileFaults(t, schema, draft)
+				got := compileViolations(t, schema, draft)
 				if len(got) == 0 || !strings.Contains(strings.Join(got, "\n"), test.want) {
 					t.Errorf("got %.300q, want %q", got, test.want)
 				}
@@ -158,7 +158,7 @@ func TestHostileDocuments(t *testing.T) {
 		{"as deep as may be, in schema and document", `{"$ref":"#/definitions/d0","definitions":{` + repeat(32, `"d%d":{"$ref":"#/definitions/e%[1]d"}`, ",") + "," +
 			chain(32) + `,"d32":{"properties":{"a":{"$ref":"#"},"b":{"type":"integer"}}}}}`,
 			strings.Repeat(`{"a":`, 250) + `{"b":"x"}` + strings.Repeat("}", 250), "expected integer, got string \"x\""},
-		{"many faults", `{"items":{"type":"integer"}}`, `[` + repeat(100_000, `"%d"`, ",") + `]`, `/0: expected integer, got string "0"`},
+		{"many errors", `{"items":{"type":"integer"}}`, `[` + repeat(100_000, `"%d"`, ",") + `]`, `/0: expected integer, got string "0"`},
 		{"a large valid document", `{"items":{"type":"object","properties":{"a":{"type":"integer"}}}}`, `[` + repeat(40_000, `{"a":%d}`, ",") + `]`, ""},
 	}
 	for _, test := range tests {
@@ -170,11 +170,11 @@ func TestHostileDocuments(t *testing.T) {
 				}
 				s := newSchema(t, test.schema, draft)
 				begin := time.Now()
-				_, changed, faults, err := s.Check(doc, true)
+				_, changed, violations, err := s.Check(doc, true)
 				if err != nil || changed {
 					t.Fatal(changed, err)
 				}
-				if got := strings.Join(lines(faults), "\n"); !strings.Contains(got, test.want) || (test.want == "") != (got == "") {
+				if got := strings.Join(lines(violations), "\n"); !strings.Contains(got, test.want) || (test.want == "") != (got == "") {
 					t.Errorf("got %.300q, want %q", got, test.want)
 				}
 				if d := time.Since(begin); d > longest {
@@ -219,9 +219,9 @@ func TestLateKeepsOthersOut(t *testing.T) {
 	s := newSchema(t, `{"pattern":"^(?=a)(a+)+$"}`, validate.Draft7)
 	for _, text := range []string{strings.Repeat("a", 40) + "b", "aaa"} {
 		raw, _ := json.Marshal(text)
-		faults, err := s.ValidateJSON(raw)
-		if err != nil || (len(faults) == 0) != (text == "aaa") {
-			t.Errorf("%q: %v, %v", text, faults, err)
+		violations, err := s.ValidateJSON(raw)
+		if err != nil || (len(violations) == 0) != (text == "aaa") {
+			t.Errorf("%q: %v, %v", text, violations, err)
 		}
 	}
 }

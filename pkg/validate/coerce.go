@@ -10,7 +10,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// maxRepairs bounds how much is mended in one round; a document with more faults
+// maxRepairs bounds how much is mended in one round; a document with more violations
 // than that is not a slip.
 const maxRepairs = 10_000
 
@@ -21,7 +21,7 @@ const maxRounds = 16
 // Coerce mends what models get wrong in arguments, and reports whether anything
 // changed. doc itself is never changed.
 //
-// It goes by the faults that the engine finds, so a value that is valid where it
+// It goes by the violations that the engine finds, so a value that is valid where it
 // stands is never touched, and a valid document comes back as it is. Each value is
 // mended by itself:
 //

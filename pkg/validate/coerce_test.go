@@ -125,9 +125,9 @@ func TestCoerceContradiction(t *testing.T) {
 // TestCheckWithoutCoercion leaves the document alone.
 func TestCheckWithoutCoercion(t *testing.T) {
 	s := newSchema(t, `{"type":"integer"}`, validate.Draft2020)
-	fixed, changed, faults, err := s.Check("5", false)
-	if fixed != any("5") || changed || len(faults) != 1 || err != nil {
-		t.Error(fixed, changed, faults, err)
+	fixed, changed, violations, err := s.Check("5", false)
+	if fixed != any("5") || changed || len(violations) != 1 || err != nil {
+		t.Error(fixed, changed, violations, err)
 	}
 }
 
@@ -253,18 +253,18 @@ func TestCoerceProperties(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", raw, err)
 			}
-			fixed, changed, faults, err := s.Check(doc, true)
+			fixed, changed, violations, err := s.Check(doc, true)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if after, _ := json.Marshal(doc); string(after) != string(before) {
 				t.Fatalf("%s: the caller's document changed from %s to %s", raw, before, after)
 			}
-			if len(plain) == 0 && (changed || len(faults) > 0) {
-				t.Fatalf("%s: valid %s became %v with %v", raw, before, fixed, faults)
+			if len(plain) == 0 && (changed || len(violations) > 0) {
+				t.Fatalf("%s: valid %s became %v with %v", raw, before, fixed, violations)
 			}
-			if again, err := s.Validate(fixed); err != nil || len(again) != len(faults) {
-				t.Fatalf("%s: %s: %v was reported for the mended document, which has %v", raw, before, faults, again)
+			if again, err := s.Validate(fixed); err != nil || len(again) != len(violations) {
+				t.Fatalf("%s: %s: %v was reported for the mended document, which has %v", raw, before, violations, again)
 			}
 			if twice, changed := s.Coerce(fixed); changed {
 				t.Fatalf("%s: %s became %v, then %v", raw, before, fixed, twice)
@@ -316,11 +316,11 @@ func FuzzCompileAndValidate(f *testing.F) {
 				}
 				continue
 			}
-			faults, err := s.ValidateJSON(doc)
+			violations, err := s.ValidateJSON(doc)
 			if err != nil {
 				t.Fatalf("%s: %s: %v", schema, doc, err)
 			}
-			for _, f := range faults {
+			for _, f := range violations {
 				if f.Message == "" || len(f.Got) > 1000 || len(f.Message) > 10_000 {
 					t.Fatalf("%s: %s: %+v", schema, doc, f)
 				}
@@ -350,11 +350,11 @@ func FuzzCoerce(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fixed, changed, faults, err := s.Check(doc, true)
+			fixed, changed, violations, err := s.Check(doc, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(plain) == 0 && (changed || len(faults) > 0) {
+			if len(plain) == 0 && (changed || len(violations) > 0) {
 				t.Fatalf("%s: valid %s became %v", schema, raw, fixed)
 			}
 			if after, _ := json.Marshal(doc); string(after) != string(before) {

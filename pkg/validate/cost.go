@@ -79,7 +79,7 @@ func (g *graph) checkExpansion(checks []float64) {
 		}
 	}
 	if worst >= 0 {
-		g.fault(g.nodes[worst].at, fmt.Sprintf("at most %d checks of one value", maxExpansion), "more",
+		g.violation(g.nodes[worst].at, fmt.Sprintf("at most %d checks of one value", maxExpansion), "more",
 			"schema expands to more than %d checks of one value; a chain of allOf, anyOf or $ref doubles it at each link", maxExpansion)
 	}
 }
@@ -92,7 +92,7 @@ func (g *graph) checkChain() {
 			chain[i] = max(chain[i], 1+chain[j])
 		}
 		if chain[i] == maxChain+1 {
-			g.fault(g.nodes[i].at, fmt.Sprintf("at most %d subschemas inside each other", maxChain), "more",
+			g.violation(g.nodes[i].at, fmt.Sprintf("at most %d subschemas inside each other", maxChain), "more",
 				"schema applies more than %d subschemas to one value, each through the next by allOf, anyOf, $ref or the like", maxChain)
 			return
 		}

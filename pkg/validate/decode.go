@@ -24,7 +24,7 @@ const (
 // []any and map[string]any, the form that [Schema] checks. Numbers keep every
 // digit.
 //
-// It is stricter than encoding/json where laxness hides faults or costs
+// It is stricter than encoding/json where laxness hides violations or costs
 // memory: text after the value, invalid UTF-8, an object that names a member
 // twice, numbers beyond the range of a double (see [checkNumber]) and texts beyond
 // [MaxDocumentBytes], [MaxDepth] or [MaxValues] are errors. An escaped lone

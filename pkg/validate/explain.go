@@ -140,7 +140,7 @@ func (x *explainer) name(e *jsonschema.ValidationError, property string) []probl
 	p := problem{keyword: keywordNames, path: join(e.InstanceLocation, property), schema: e.SchemaURL}
 	inner := explainer{doc: property}
 	if why := inner.all(e.Causes); len(why) > 0 {
-		p.detail = ": expected " + why[0].fault().Expected
+		p.detail = ": expected " + why[0].violation().Expected
 	}
 	return []problem{p}
 }

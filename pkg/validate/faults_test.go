@@ -12,10 +12,10 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// lines writes faults as "path: message".
-func lines(faults []v1.Fault) []string {
+// lines writes violations as "path: message".
+func lines(violations []v1.Violation) []string {
 	var out []string
-	for _, f := range faults {
+	for _, f := range violations {
 		out = append(out, f.Path+": "+f.Message)
 	}
 	return out
@@ -30,8 +30,8 @@ func newSchema(t *testing.T, schema string, draft validate.Draft) *validate.Sche
 	return s
 }
 
-// TestFaults holds both engines to the same paths and the same words.
-func TestFaults(t *testing.T) {
+// TestViolations holds both engines to the same paths and the same words.
+func TestViolations(t *testing.T) {
 	tests := []struct {
 		name, schema, doc string
 		want              []string
@@ -94,9 +94,9 @@ func TestFaults(t *testing.T) {
 			[]string{`: expected a value that fits exactly one of the alternatives, got number 5, which fits alternatives 0 and 2`}},
 		{"allOf tells each", `{"allOf":[{"minimum":5},{"multipleOf":2}]}`, `3`,
 			[]string{`: expected a number of at least 5, got number 3`, `: expected a multiple of 2, got number 3`}},
-		{"the same fault is told once", `{"allOf":[{"minimum":5},{"minimum":5}]}`, `3`, []string{`: expected a number of at least 5, got number 3`}},
+		{"the same error is told once", `{"allOf":[{"minimum":5},{"minimum":5}]}`, `3`, []string{`: expected a number of at least 5, got number 3`}},
 		{"if then", `{"if":{"required":["a"]},"then":{"required":["b"]}}`, `{"a":1}`, []string{`/b: required property "b" is missing`}},
-		{"every fault, in order, indexes as numbers", `{"items":{"type":"integer"}}`, `[1,"b",2,3,4,5,6,7,8,9,"k"]`,
+		{"every error, in order, indexes as numbers", `{"items":{"type":"integer"}}`, `[1,"b",2,3,4,5,6,7,8,9,"k"]`,
 			[]string{`/1: expected integer, got string "b"`, `/10: expected integer, got string "k"`}},
 		{"a long value is cut", `{"type":"integer"}`, `"` + strings.Repeat("é", 200) + `"`,
 			[]string{`: expected integer, got string "` + strings.Repeat("é", 80) + `…"`}},
@@ -105,14 +105,14 @@ func TestFaults(t *testing.T) {
 		for _, draft := range []validate.Draft{validate.Draft7, validate.Draft2020} {
 			t.Run(fmt.Sprintf("%s/%s", test.name, draft), func(t *testing.T) {
 				s := newSchema(t, test.schema, draft)
-				faults, err := s.ValidateJSON([]byte(test.doc))
+				violations, err := s.ValidateJSON([]byte(test.doc))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(test.want, lines(faults)); diff != "" {
+				if diff := cmp.Diff(test.want, lines(violations)); diff != "" {
 					t.Error(diff)
 				}
-				for _, f := range faults {
+				for _, f := range violations {
 					if f.Expected == "" || f.Got == "" {
 						t.Errorf("not whole: %+v", f)
 					}
@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestFaultsLater(t *testing.T) {
+func TestViolationsLater(t *testing.T) {
 	tests := []struct {
 		name, schema, doc string
 		want              []string
@@ -141,26 +141,26 @@ func TestFaultsLater(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			faults, err := newSchema(t, test.schema, validate.Draft2020).ValidateJSON([]byte(test.doc))
+			violations, err := newSchema(t, test.schema, validate.Draft2020).ValidateJSON([]byte(test.doc))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, lines(faults)); diff != "" {
+			if diff := cmp.Diff(test.want, lines(violations)); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-func TestFaultsAreBounded(t *testing.T) {
+func TestViolationsAreBounded(t *testing.T) {
 	doc := "[" + strings.Repeat(`"x",`, 5000) + `"x"]`
 	for _, draft := range []validate.Draft{validate.Draft7, validate.Draft2020} {
-		faults, err := newSchema(t, `{"items":{"type":"integer"}}`, draft).ValidateJSON([]byte(doc))
+		violations, err := newSchema(t, `{"items":{"type":"integer"}}`, draft).ValidateJSON([]byte(doc))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(faults); n != 101 || faults[100].Message != "and 4901 more faults" {
-			t.Errorf("%s: got %d faults, the last is %q", draft, n, faults[n-1].Message)
+		if n := len(violations); n != 101 || violations[100].Message != "and 4901 more errors" {
+			t.Errorf("%s: got %d errors, the last is %q", draft, n, violations[n-1].Message)
 		}
 	}
 }
@@ -177,11 +177,11 @@ func TestMessageTellsValueAsGot(t *testing.T) {
 	for _, draft := range []validate.Draft{validate.Draft7, validate.Draft2020} {
 		for _, schema := range schemas {
 			s := newSchema(t, `{"properties":{"password":`+schema+`}}`, draft)
-			faults, err := s.Validate(map[string]any{"password": secret})
-			if err != nil || len(faults) == 0 {
-				t.Fatalf("%s: %v, %v", schema, faults, err)
+			violations, err := s.Validate(map[string]any{"password": secret})
+			if err != nil || len(violations) == 0 {
+				t.Fatalf("%s: %v, %v", schema, violations, err)
 			}
-			for _, f := range faults {
+			for _, f := range violations {
 				if f.Path != "/password" {
 					t.Errorf("%s: path %q", schema, f.Path)
 				}
@@ -196,20 +196,20 @@ func TestMessageTellsValueAsGot(t *testing.T) {
 func TestValidateRefusesGoTypes(t *testing.T) {
 	s := newSchema(t, `{}`, validate.Draft7)
 	for _, doc := range []any{1, 1.5, []string{"a"}, map[string]int{}, struct{}{}, json.Number("x"), json.Number("")} {
-		faults, err := s.Validate(map[string]any{"a": doc})
-		if err != nil || len(faults) != 1 {
-			t.Errorf("%T: got %v, %v; want one fault", doc, faults, err)
+		violations, err := s.Validate(map[string]any{"a": doc})
+		if err != nil || len(violations) != 1 {
+			t.Errorf("%T: got %v, %v; want one error", doc, violations, err)
 		}
 	}
 }
 
 func TestValidateJSONSaysWhatIsNotJSON(t *testing.T) {
-	faults, err := newSchema(t, `{}`, validate.Draft2020).ValidateJSON([]byte(`{"a":}`))
+	violations, err := newSchema(t, `{}`, validate.Draft2020).ValidateJSON([]byte(`{"a":}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{": invalid JSON at line 1, column 6: expected a value, got '}'"}
-	if diff := cmp.Diff(want, lines(faults)); diff != "" {
+	if diff := cmp.Diff(want, lines(violations)); diff != "" {
 		t.Error(diff)
 	}
 }

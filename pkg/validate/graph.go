@@ -26,13 +26,13 @@ type graph struct {
 	nodes []node
 	// docs are the schema itself, under rootURL, and the preloaded documents
 	// and metaschemas that it refers to, under their URLs.
-	docs    map[string]*document
-	index   map[place]int
-	preload func(url string) (any, bool, error)
-	pending []reference
-	faults  []v1.Fault
-	found   int  // places that no keyword makes a schema, but a reference does
-	full    bool // more subschemas than the bounds allow; the graph is not whole
+	docs       map[string]*document
+	index      map[place]int
+	preload    func(url string) (any, bool, error)
+	pending    []reference
+	violations []v1.Violation
+	found      int  // places that no keyword makes a schema, but a reference does
+	full       bool // more subschemas than the bounds allow; the graph is not whole
 	// order lists the nodes, each before those that are applied in place with
 	// it; nil when that leads into a cycle.
 	order []int
@@ -86,7 +86,7 @@ func newGraph(root any, draft Draft, preload func(string) (any, bool, error)) *g
 		g.resolve(g.pending[i])
 	}
 	if g.full {
-		g.faults = []v1.Fault{{Expected: fmt.Sprintf("at most %d subschemas", maxSubschemas), Got: "more",
+		g.violations = []v1.Violation{{Expected: fmt.Sprintf("at most %d subschemas", maxSubschemas), Got: "more",
 			Message: fmt.Sprintf("schema has more than %d subschemas or %d of them with an $id or outside $defs", maxSubschemas, maxResources)}}
 		return g
 	}
@@ -95,15 +95,15 @@ func newGraph(root any, draft Draft, preload func(string) (any, bool, error)) *g
 	return g
 }
 
-// fault records what is wrong at a pointer of the schema document. Faults of
+// violation records what is wrong at a pointer of the schema document. Violations of
 // preloaded documents name the document.
-func (g *graph) fault(at place, expected, got, format string, args ...any) {
-	f := v1.Fault{Path: at.ptr, Expected: expected, Got: clip(got, maxGot), Message: fmt.Sprintf(format, args...)}
+func (g *graph) violation(at place, expected, got, format string, args ...any) {
+	f := v1.Violation{Path: at.ptr, Expected: expected, Got: clip(got, maxGot), Message: fmt.Sprintf(format, args...)}
 	if at.doc != rootURL {
 		f.Path = ""
 		f.Message = fmt.Sprintf("in %s#%s: %s", at.doc, at.ptr, f.Message)
 	}
-	g.faults = append(g.faults, f)
+	g.violations = append(g.violations, f)
 }
 
 func (g *graph) addDocument(url string, root any, draft Draft) {
@@ -195,7 +195,7 @@ func (g *graph) enter(at place, obj map[string]any, res *resource) *resource {
 		if d, ok := g.draft(s, 0); ok {
 			draft = d
 		} else if at.ptr == "" || schemaID(obj, draft) != "" {
-			g.fault(place{at.doc, at.ptr + "/$schema"}, "one of "+supportedDrafts(), strconv.Quote(s),
+			g.violation(place{at.doc, at.ptr + "/$schema"}, "one of "+supportedDrafts(), strconv.Quote(s),
 				"unknown $schema %q: expected one of %s", clip(s, maxGot), supportedDrafts())
 		}
 	}
@@ -219,7 +219,7 @@ func (g *graph) enterResource(at place, id string, draft Draft, outer *resource)
 	idPlace := place{at.doc, at.ptr + "/" + idKeyword(draft)}
 	uri, _, err := joinURL(outer.uri, id)
 	if err != nil {
-		g.fault(idPlace, "a URI reference", strconv.Quote(id), "%q is no URI reference", clip(id, maxGot))
+		g.violation(idPlace, "a URI reference", strconv.Quote(id), "%q is no URI reference", clip(id, maxGot))
 		return outer
 	}
 	if at.ptr == "" {
@@ -228,7 +228,7 @@ func (g *graph) enterResource(at place, id string, draft Draft, outer *resource)
 	}
 	for _, r := range doc.resources {
 		if r.uri == uri && r.ptr != at.ptr {
-			g.fault(idPlace, "an id of its own", strconv.Quote(id), "id %q is used twice, here and at %q", clip(id, maxGot), r.ptr)
+			g.violation(idPlace, "an id of its own", strconv.Quote(id), "id %q is used twice, here and at %q", clip(id, maxGot), r.ptr)
 			return outer
 		}
 	}
@@ -259,7 +259,7 @@ func (g *graph) enterAnchors(at place, obj map[string]any, res *resource) {
 	}
 	for _, a := range found {
 		if ptr, ok := res.anchors[a]; ok && ptr != at.ptr {
-			g.fault(at, "an anchor of its own", strconv.Quote(a), "anchor %q is used twice, here and at %q", clip(a, maxGot), ptr)
+			g.violation(at, "an anchor of its own", strconv.Quote(a), "anchor %q is used twice, here and at %q", clip(a, maxGot), ptr)
 			continue
 		}
 		if res.anchors == nil {

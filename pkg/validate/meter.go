@@ -19,8 +19,8 @@ type meter struct {
 	seen  func(path string, node int) // called for each visit, if set
 }
 
-// measure returns a fault when checking v would take too long, nil when it may go to an engine.
-func (g *graph) measure(v any) *v1.Fault {
+// measure returns a violation when checking v would take too long, nil when it may go to an engine.
+func (g *graph) measure(v any) *v1.Violation {
 	return g.meter().value(v, "", map[int]float64{0: 1})
 }
 
@@ -46,7 +46,7 @@ func (g *graph) meter() *meter {
 }
 
 // value counts v, visited by each node of visits so many times, and all inside it.
-func (m *meter) value(v any, path string, visits map[int]float64) *v1.Fault {
+func (m *meter) value(v any, path string, visits map[int]float64) *v1.Violation {
 	active := m.expand(visits)
 	unique := false
 	for _, a := range active {
@@ -73,7 +73,7 @@ func (m *meter) value(v any, path string, visits map[int]float64) *v1.Fault {
 		m.steps += comparisons(arr)
 	}
 	if m.steps > maxSteps || m.text > maxText {
-		return &v1.Fault{Path: path, Expected: "a document that can be checked in bounded time", Got: describe(v),
+		return &v1.Violation{Path: path, Expected: "a document that can be checked in bounded time", Got: describe(v),
 			Message: "document is too large for this schema: checking it would take too long"}
 	}
 	switch v := v.(type) {

@@ -13,9 +13,9 @@ import (
 
 // Bounds of what a person or a model gets to read.
 const (
-	maxFaults  = 100
-	maxGot     = 80 // characters of a foreign value in a fault
-	maxChoices = 20 // names or values in "one of …"
+	maxViolations = 100
+	maxGot        = 80 // characters of a foreign value in a violation
+	maxChoices    = 20 // names or values in "one of …"
 )
 
 // A problem is one thing an engine found, in the words that both engines share:
@@ -69,11 +69,11 @@ var wording = map[string]string{
 	keywordLate:        "a string on which the pattern %s can be checked in time",
 }
 
-// fault words a problem. A value of the document is told in Got alone; where the
+// violation words a problem. A value of the document is told in Got alone; where the
 // message tells it too, it does so with the very text of Got, so that a caller who
 // must hide the value can replace it there.
-func (p *problem) fault() v1.Fault {
-	f := v1.Fault{Path: v1.Pointer("", p.path...), Got: describe(p.value)}
+func (p *problem) violation() v1.Violation {
+	f := v1.Violation{Path: v1.Pointer("", p.path...), Got: describe(p.value)}
 	last := ""
 	if len(p.path) > 0 {
 		last = clip(p.path[len(p.path)-1], maxGot)
@@ -169,18 +169,18 @@ func (p *problem) nearest() string {
 	return ""
 }
 
-// faults words problems: each once, in the order of their paths, and not more
+// violations words problems: each once, in the order of their paths, and not more
 // than a reader can use. known returns the property names that the schema knows at a path.
-func faults(problems []problem, known func(path []string) []string) []v1.Fault {
+func violations(problems []problem, known func(path []string) []string) []v1.Violation {
 	if len(problems) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(problems, func(a, b problem) int { return comparePaths(a.path, b.path) })
-	var out []v1.Fault
+	var out []v1.Violation
 	more := 0
 	for i := range problems {
 		p := &problems[i]
-		if len(out) == maxFaults {
+		if len(out) == maxViolations {
 			more++
 			continue
 		}
@@ -196,12 +196,12 @@ func faults(problems []problem, known func(path []string) []string) []v1.Fault {
 				p.detail = ": the schema knows " + strings.Join(quoted(names), ", ")
 			}
 		}
-		if f := p.fault(); !slices.Contains(out, f) {
+		if f := p.violation(); !slices.Contains(out, f) {
 			out = append(out, f)
 		}
 	}
 	if more > 0 {
-		out = append(out, v1.Fault{Expected: "a valid document", Got: "more faults", Message: fmt.Sprintf("and %d more faults", more)})
+		out = append(out, v1.Violation{Expected: "a valid document", Got: "more errors", Message: fmt.Sprintf("and %d more errors", more)})
 	}
 	return out
 }

@@ -17,7 +17,7 @@ func (g *graph) resolve(r reference) {
 	to, err := g.target(r.from, r.ref)
 	if err != nil {
 		n := g.nodes[r.from]
-		g.fault(place{n.at.doc, n.at.ptr + "/" + r.keyword}, "a reference into the schema document", strconv.Quote(r.ref),
+		g.violation(place{n.at.doc, n.at.ptr + "/" + r.keyword}, "a reference into the schema document", strconv.Quote(r.ref),
 			"%s %q %v", r.keyword, clip(r.ref, maxGot), err)
 		return
 	}

@@ -116,8 +116,8 @@ func markLate(problems []problem, late []string, doc any) []problem {
 	return problems
 }
 
-// compileFaults turns an error of the compiler into faults of the schema.
-func compileFaults(err error, root any, names bool) []v1.Fault {
+// compileViolations turns an error of the compiler into violations of the schema.
+func compileViolations(err error, root any, names bool) []v1.Violation {
 	var (
 		meta    *jsonschema.SchemaValidationError
 		invalid *jsonschema.ValidationError
@@ -125,14 +125,14 @@ func compileFaults(err error, root any, names bool) []v1.Fault {
 	if errors.As(err, &meta) && errors.As(meta.Err, &invalid) {
 		_, base, _ := splitURL(meta.URL)
 		within, _ := lookup(root, base)
-		out := schemaFaults(explain(invalid, within), names)
+		out := schemaViolations(explain(invalid, within), names)
 		for i := range out {
 			out[i].Path = base + out[i].Path
 		}
 		return out
 	}
 	message := strings.ReplaceAll(err.Error(), rootURL, "")
-	return []v1.Fault{{Expected: "a JSON Schema", Got: "an invalid one", Message: "invalid schema: " + clip(message, 300)}}
+	return []v1.Violation{{Expected: "a JSON Schema", Got: "an invalid one", Message: "invalid schema: " + clip(message, 300)}}
 }
 
 // isMetaschemaError says whether the metaschema refused the whole schema, and not
@@ -142,12 +142,12 @@ func isMetaschemaError(err error) bool {
 	return errors.As(err, &meta) && strings.HasSuffix(meta.URL, "#")
 }
 
-// schemaFaults words what a metaschema found in a schema. Without names it leaves
+// schemaViolations words what a metaschema found in a schema. Without names it leaves
 // out refused member names: those are patterns, which the graph has told with
 // their places, and the place is not sure here (see [explainer.name]).
-func schemaFaults(problems []problem, names bool) []v1.Fault {
+func schemaViolations(problems []problem, names bool) []v1.Violation {
 	if !names {
 		problems = slices.DeleteFunc(problems, func(p problem) bool { return p.keyword == keywordNames })
 	}
-	return faults(problems, func([]string) []string { return nil })
+	return violations(problems, func([]string) []string { return nil })
 }

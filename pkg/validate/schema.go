@@ -22,7 +22,7 @@ type Schema struct {
 	engine engine
 	costs  costs
 
-	// what only documents with faults and expensive documents need
+	// what only documents with violations and expensive documents need
 	explainOnce sync.Once
 	explainer   *santhosh
 	graphOnce   sync.Once
@@ -37,7 +37,7 @@ type engine interface {
 }
 
 // Compile compiles the schema unless that was done before. Its error is a
-// [*v1.ValidationError] of type manifest_invalid that lists all faults, with JSON
+// [*v1.ValidationError] of type manifest_invalid that lists all violations, with JSON
 // pointers into the schema. All callers get the same one: copy it to change it.
 func (s *Schema) Compile() error {
 	s.once.Do(s.compile)
@@ -48,10 +48,10 @@ func (s *Schema) Compile() error {
 }
 
 func (s *Schema) compile() {
-	var found []v1.Fault
+	var found []v1.Violation
 	defer func() {
 		if p := recover(); p != nil {
-			found = append(found, v1.Fault{Expected: "a schema that can be compiled", Got: "a failure", Message: fmt.Sprintf("schema engine failed: %s", clip(fmt.Sprint(p), 200))})
+			found = append(found, v1.Violation{Expected: "a schema that can be compiled", Got: "a failure", Message: fmt.Sprintf("schema engine failed: %s", clip(fmt.Sprint(p), 200))})
 		}
 		if len(found) > 0 {
 			s.engine, s.err = nil, v1.NewValidationError(v1.ManifestInvalid, "", bound(found))
@@ -59,20 +59,20 @@ func (s *Schema) compile() {
 	}()
 	root, err := s.decode()
 	if err != nil {
-		found = []v1.Fault{{Expected: "a JSON Schema", Got: plural("%d byte", len(s.raw)), Message: err.Error()}}
+		found = []v1.Violation{{Expected: "a JSON Schema", Got: plural("%d byte", len(s.raw)), Message: err.Error()}}
 		return
 	}
 	switch root.(type) {
 	case bool, map[string]any:
 	default:
-		found = []v1.Fault{{Expected: "object", Got: describe(root), Message: "a schema is a JSON object, got " + describe(root)}}
+		found = []v1.Violation{{Expected: "object", Got: describe(root), Message: "a schema is a JSON object, got " + describe(root)}}
 		return
 	}
 	g := newGraph(root, s.draft, s.cache.preload)
 	if g.order != nil {
 		s.costs = g.costs()
 	}
-	found = g.faults
+	found = g.violations
 	if !g.full {
 		found = append(found, s.start(g, root)...)
 	}
@@ -81,17 +81,17 @@ func (s *Schema) compile() {
 func (s *Schema) decode() (any, error) { return decode(s.raw, s.cache.options.MaxSchemaBytes) }
 
 // start gives the schema to an engine, if the graph allows it, and returns the
-// faults that its metaschema and the engine find.
-func (s *Schema) start(g *graph, root any) []v1.Fault {
+// violations that its metaschema and the engine find.
+func (s *Schema) start(g *graph, root any) []v1.Violation {
 	draft, format := g.nodes[0].res.draft, !s.cache.options.FormatAnnotation
 	if draft <= Draft7 {
 		meta, err := s.cache.metas[draft]()
 		if err != nil {
-			return []v1.Fault{{Message: err.Error()}}
+			return []v1.Violation{{Message: err.Error()}}
 		}
 		problems, _ := meta.check(root)
-		if len(problems) > 0 || len(g.faults) > 0 {
-			return schemaFaults(problems, len(g.faults) == 0)
+		if len(problems) > 0 || len(g.violations) > 0 {
+			return schemaViolations(problems, len(g.violations) == 0)
 		}
 		if b, ok := bundleFor(g, format); ok {
 			if e, err := newGojson(b, draft); err == nil {
@@ -102,63 +102,63 @@ func (s *Schema) start(g *graph, root any) []v1.Fault {
 	}
 	e, err := newSanthosh(root, draft, s.cache.preload, format)
 	switch {
-	case err != nil && len(g.faults) > 0 && !isMetaschemaError(err):
+	case err != nil && len(g.violations) > 0 && !isMetaschemaError(err):
 		return nil // the graph has told it better
 	case err != nil:
-		return compileFaults(err, root, len(g.faults) == 0)
+		return compileViolations(err, root, len(g.violations) == 0)
 	}
 	s.engine = e
 	return nil
 }
 
-// bound sorts faults of a schema, drops those told twice, and keeps what a reader can use.
-func bound(found []v1.Fault) []v1.Fault {
-	slices.SortStableFunc(found, func(a, b v1.Fault) int {
+// bound sorts violations of a schema, drops those told twice, and keeps what a reader can use.
+func bound(found []v1.Violation) []v1.Violation {
+	slices.SortStableFunc(found, func(a, b v1.Violation) int {
 		return comparePaths(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))
 	})
-	var out []v1.Fault
+	var out []v1.Violation
 	for _, f := range found {
-		told := slices.ContainsFunc(out, func(o v1.Fault) bool { return o.Path == f.Path && (o.Message == f.Message || f.Path != "") })
+		told := slices.ContainsFunc(out, func(o v1.Violation) bool { return o.Path == f.Path && (o.Message == f.Message || f.Path != "") })
 		if !told {
 			out = append(out, f)
 		}
 	}
-	if n := len(out) - maxFaults; n > 0 {
-		out = append(out[:maxFaults], v1.Fault{Expected: "a valid schema", Got: "more faults", Message: fmt.Sprintf("and %d more faults", n)})
+	if n := len(out) - maxViolations; n > 0 {
+		out = append(out[:maxViolations], v1.Violation{Expected: "a valid schema", Got: "more errors", Message: fmt.Sprintf("and %d more errors", n)})
 	}
 	return out
 }
 
-// ValidateJSON decodes and checks a JSON text. Text that is no JSON is a fault of
+// ValidateJSON decodes and checks a JSON text. Text that is no JSON is a violation of
 // the document, not an error.
-func (s *Schema) ValidateJSON(raw []byte) ([]v1.Fault, error) {
+func (s *Schema) ValidateJSON(raw []byte) ([]v1.Violation, error) {
 	doc, err := Decode(raw)
 	if err != nil {
 		if err := s.Compile(); err != nil {
 			return nil, err
 		}
-		return []v1.Fault{{Expected: "JSON", Got: plural("%d byte", len(raw)), Message: err.Error()}}, nil
+		return []v1.Violation{{Expected: "JSON", Got: plural("%d byte", len(raw)), Message: err.Error()}}, nil
 	}
 	return s.Validate(doc)
 }
 
 // Validate checks a document that [Decode] made, or one of the same Go types. It
-// returns every fault, sorted by path and bounded in number, or an error: that
+// returns every violation, sorted by path and bounded in number, or an error: that
 // of [Schema.Compile], or one that is not about the document's content.
 //
-// A fault tells a value of the document in Got. Where its message tells the
+// A violation tells a value of the document in Got. Where its message tells the
 // value too, it uses the text of Got, so whoever must hide the value at
 // a path can replace that text in both.
-func (s *Schema) Validate(doc any) ([]v1.Fault, error) {
+func (s *Schema) Validate(doc any) ([]v1.Violation, error) {
 	problems, err := s.problems(doc)
-	return s.faults(problems), err
+	return s.violations(problems), err
 }
 
-// Check validates a document and, when it has faults and coerce is set, mends
+// Check validates a document and, when it has violations and coerce is set, mends
 // what can be mended (see [Schema.Coerce]) and validates again. fixed is the
 // document to go on with, doc itself when changed is false; doc is never changed.
 // A valid document costs one validation.
-func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, faults []v1.Fault, err error) {
+func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, violations []v1.Violation, err error) {
 	problems, err := s.problems(doc)
 	if err != nil || len(problems) == 0 {
 		return doc, false, nil, err
@@ -167,7 +167,7 @@ func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, faults []
 	if coerce {
 		fixed, changed, problems, err = s.mend(doc, problems)
 	}
-	return fixed, changed, s.faults(problems), err
+	return fixed, changed, s.violations(problems), err
 }
 
 // problems runs the engine, after what an engine must not see was sorted out.
@@ -227,9 +227,9 @@ func (s *Schema) graph() *graph {
 	return s.graphNow
 }
 
-func (s *Schema) faults(problems []problem) []v1.Fault {
+func (s *Schema) violations(problems []problem) []v1.Violation {
 	if len(problems) == 0 {
 		return nil
 	}
-	return faults(problems, s.propertyNames)
+	return violations(problems, s.propertyNames)
 }

@@ -24,7 +24,7 @@ const drafts = "http://json-schema.org/draft-04/schema#, http://json-schema.org/
 
 const outside = "refers to something outside the schema document, and nothing is ever fetched: copy the definition into the schema and refer to it as #/definitions/NAME"
 
-func compileFaults(t *testing.T, schema string, draft validate.Draft) []string {
+func compileViolations(t *testing.T, schema string, draft validate.Draft) []string {
 	t.Helper()
 	err := validate.NewCache(validate.Options{}).Schema(json.RawMessage(schema), draft).Compile()
 	if err == nil {
@@ -34,10 +34,10 @@ func compileFaults(t *testing.T, schema string, draft validate.Draft) []string {
 	if !errors.As(err, &invalid) || invalid.Type != v1.ManifestInvalid {
 		t.Fatalf("got %T %v, want a ValidationError of type manifest_invalid", err, err)
 	}
-	return lines(invalid.Faults)
+	return lines(invalid.Violations)
 }
 
-func TestCompileFaults(t *testing.T) {
+func TestCompileViolations(t *testing.T) {
 	tests := []struct {
 		name, schema string
 		want         []string
@@ -47,7 +47,7 @@ func TestCompileFaults(t *testing.T) {
 		{"no object", `[]`, []string{": a schema is a JSON object, got array of 0 items"}},
 		{"an unknown type", `{"properties":{"a":{"type":"strin"}}}`,
 			[]string{`/properties/a/type: expected array or one of "array", "boolean", "integer", "null", "number", "object", "string", got string "strin"; did you mean "string"?`}},
-		{"every fault", `{"required":"a","properties":{"b":{"minimum":"x"}},"items":{"maxLength":-1}}`,
+		{"every error", `{"required":"a","properties":{"b":{"minimum":"x"}},"items":{"maxLength":-1}}`,
 			[]string{`/items/maxLength: maxLength must be an integer from 0 to 9007199254740991, got number -1`,
 				`/properties/b/minimum: expected number, got string "x"`, `/required: expected array, got string "a"`}},
 		{"a pattern that is none", `{"properties":{"a":{"pattern":"a("}},"patternProperties":{"[":{}}}`,
@@ -73,7 +73,7 @@ func TestCompileFaults(t *testing.T) {
 	for _, test := range tests {
 		for _, draft := range []validate.Draft{validate.Draft7, validate.Draft2020} {
 			t.Run(fmt.Sprintf("%s/%s", test.name, draft), func(t *testing.T) {
-				if diff := cmp.Diff(test.want, compileFaults(t, test.schema, draft)); diff != "" {
+				if diff := cmp.Diff(test.want, compileViolations(t, test.schema, draft)); diff != "" {
 					t.Error(diff)
 				}
 			})
@@ -83,11 +83,11 @@ func TestCompileFaults(t *testing.T) {
 
 func TestSchemaKeywordChoosesDraft(t *testing.T) {
 	tests := []struct {
-		schema       string
-		dflt         validate.Draft
-		doc          string
-		engine       string
-		wantFaultsAt string // comma-separated
+		schema           string
+		dflt             validate.Draft
+		doc              string
+		engine           string
+		wantViolationsAt string // comma-separated
 	}{
 		// exclusiveMinimum was a boolean in draft-04 only.
 		{`{"$schema":"http://json-schema.org/draft-04/schema#","minimum":1,"exclusiveMinimum":true}`, validate.Draft2020, `1`, "gojsonschema", "/"},
@@ -116,16 +116,16 @@ func TestSchemaKeywordChoosesDraft(t *testing.T) {
 			if got := validate.EngineOf(s); got != test.engine {
 				t.Errorf("runs on %s, want %s", got, test.engine)
 			}
-			faults, err := s.ValidateJSON([]byte(test.doc))
+			violations, err := s.ValidateJSON([]byte(test.doc))
 			if err != nil {
 				t.Fatal(err)
 			}
 			var paths []string
-			for _, f := range faults {
+			for _, f := range violations {
 				paths = append(paths, "/"+strings.TrimPrefix(f.Path, "/"))
 			}
-			if got := strings.Join(paths, ","); got != test.wantFaultsAt {
-				t.Errorf("faults at %q, want %q: %v", got, test.wantFaultsAt, faults)
+			if got := strings.Join(paths, ","); got != test.wantViolationsAt {
+				t.Errorf("errors at %q, want %q: %v", got, test.wantViolationsAt, violations)
 			}
 		})
 	}
@@ -153,8 +153,8 @@ func TestReferencesInside(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := newSchema(t, test.schema, test.draft)
-			faults, err := s.ValidateJSON([]byte(`{"n":"x"}`))
-			if diff := cmp.Diff([]string{`/n: expected integer, got string "x"`}, lines(faults)); err != nil || diff != "" {
+			violations, err := s.ValidateJSON([]byte(`{"n":"x"}`))
+			if diff := cmp.Diff([]string{`/n: expected integer, got string "x"`}, lines(violations)); err != nil || diff != "" {
 				t.Error(err, diff)
 			}
 		})
@@ -182,18 +182,18 @@ func TestNothingIsFetched(t *testing.T) {
 			for _, schema := range []string{
 				`{"properties":{"a":{"$ref":%q}}}`, `{"definitions":{"a":{"$ref":%q}}}`, `{"allOf":[{"$ref":%q}]}`, `{"$ref":%q}`,
 			} {
-				got := compileFaults(t, fmt.Sprintf(schema, ref), draft)
+				got := compileViolations(t, fmt.Sprintf(schema, ref), draft)
 				if len(got) != 1 || !strings.Contains(got[0], outside) {
 					t.Errorf("%s: "+schema+": got %q", draft, ref, got)
 				}
 			}
-			if got := compileFaults(t, fmt.Sprintf(`{"$schema":%q}`, ref), draft); len(got) == 0 || !strings.Contains(got[0], "unknown $schema") {
+			if got := compileViolations(t, fmt.Sprintf(`{"$schema":%q}`, ref), draft); len(got) == 0 || !strings.Contains(got[0], "unknown $schema") {
 				t.Errorf("%s: $schema %q: got %q", draft, ref, got)
 			}
 		}
 		for _, base := range []string{server.URL + "/root.json", "file://" + filepath.Dir(file) + "/"} {
 			id := map[bool]string{true: "id", false: "$id"}[draft == validate.Draft4]
-			got := compileFaults(t, fmt.Sprintf(`{%q:%q,"properties":{"a":{"$ref":"s.json"}}}`, id, base), draft)
+			got := compileViolations(t, fmt.Sprintf(`{%q:%q,"properties":{"a":{"$ref":"s.json"}}}`, id, base), draft)
 			if len(got) != 1 || !strings.Contains(got[0], outside) {
 				t.Errorf("%s: id %q: got %q", draft, base, got)
 			}
@@ -201,7 +201,7 @@ func TestNothingIsFetched(t *testing.T) {
 	}
 	for ref, keyword := range map[string]string{server.URL + "/s.json#a": "$dynamicRef", server.URL + "/s.json": "$recursiveRef"} {
 		draft := map[string]validate.Draft{"$dynamicRef": validate.Draft2020, "$recursiveRef": validate.Draft2019}[keyword]
-		if got := compileFaults(t, fmt.Sprintf(`{"items":{%q:%q}}`, keyword, ref), draft); len(got) == 0 {
+		if got := compileViolations(t, fmt.Sprintf(`{"items":{%q:%q}}`, keyword, ref), draft); len(got) == 0 {
 			t.Errorf("%s %q was taken", keyword, ref)
 		}
 	}
@@ -216,8 +216,8 @@ func TestSchemaConfusion(t *testing.T) {
 	const schema = `{"properties":{"a":{"$ref":"#/definitions/a"}},"definitions":{"a":{"type":"integer"}},
 		"default":{"id":"#/definitions/a","$ref":"#/definitions/a"},"examples":[{"$id":"#/definitions/a","$ref":"#/definitions/a"}]}`
 	for _, draft := range []validate.Draft{validate.Draft4, validate.Draft7, validate.Draft2020} {
-		faults, err := newSchema(t, schema, draft).ValidateJSON([]byte(`{"a":"x"}`))
-		if diff := cmp.Diff([]string{`/a: expected integer, got string "x"`}, lines(faults)); err != nil || diff != "" {
+		violations, err := newSchema(t, schema, draft).ValidateJSON([]byte(`{"a":"x"}`))
+		if diff := cmp.Diff([]string{`/a: expected integer, got string "x"`}, lines(violations)); err != nil || diff != "" {
 			t.Error(draft, err, diff)
 		}
 	}
@@ -230,8 +230,8 @@ func TestPreloadedDocuments(t *testing.T) {
 	}})
 	for _, draft := range []validate.Draft{validate.Draft7, validate.Draft2020} {
 		s := cache.Schema(json.RawMessage(`{"properties":{"city":{"$ref":"https://example.com/city.json"}}}`), draft)
-		faults, err := s.ValidateJSON([]byte(`{"city":"x"}`))
-		if diff := cmp.Diff([]string{`/city: expected a string of at least 2 characters, got 1 characters`}, lines(faults)); err != nil || diff != "" {
+		violations, err := s.ValidateJSON([]byte(`{"city":"x"}`))
+		if diff := cmp.Diff([]string{`/city: expected a string of at least 2 characters, got 1 characters`}, lines(violations)); err != nil || diff != "" {
 			t.Error(draft, err, diff)
 		}
 		err = cache.Schema(json.RawMessage(`{"$ref":"https://example.com/bad.json"}`), draft).Compile()
@@ -262,13 +262,13 @@ func TestPatternsOfECMAScript(t *testing.T) {
 				raw, _ := json.Marshal(map[string]any{"pattern": test.pattern})
 				s := newSchema(t, string(raw), draft)
 				for _, text := range test.fits {
-					if faults, err := s.Validate(text); err != nil || len(faults) > 0 {
-						t.Errorf("%q: %v, %v", text, faults, err)
+					if violations, err := s.Validate(text); err != nil || len(violations) > 0 {
+						t.Errorf("%q: %v, %v", text, violations, err)
 					}
 				}
 				for _, text := range test.misfits {
-					if faults, err := s.Validate(text); err != nil || len(faults) != 1 {
-						t.Errorf("%q was taken: %v, %v", text, faults, err)
+					if violations, err := s.Validate(text); err != nil || len(violations) != 1 {
+						t.Errorf("%q was taken: %v, %v", text, violations, err)
 					}
 				}
 			})
@@ -284,10 +284,10 @@ func TestConcurrentUse(t *testing.T) {
 			wg.Go(func() {
 				for range 20 {
 					s := cache.Schema(json.RawMessage(`{"properties":{"a":{"pattern":"^(?!x)"},"b":{"anyOf":[{"type":"integer"},{"type":"null"}]}},"propertyNames":{"maxLength":3}}`), draft)
-					fixed, changed, faults, err := s.Check(map[string]any{"a": "x", "b": "5", "long": true}, true)
+					fixed, changed, violations, err := s.Check(map[string]any{"a": "x", "b": "5", "long": true}, true)
 					want := []string{`/a: expected a string that matches the pattern "^(?!x)", got string "x"`,
 						`/long: property name "long" is not allowed: expected a string of at most 3 characters`}
-					if diff := cmp.Diff(want, lines(faults)); err != nil || !changed || diff != "" || fixed.(map[string]any)["b"] != json.Number("5") {
+					if diff := cmp.Diff(want, lines(violations)); err != nil || !changed || diff != "" || fixed.(map[string]any)["b"] != json.Number("5") {
 						t.Error(err, changed, diff, fixed)
 						return
 					}

@@ -78,14 +78,14 @@ func runSuiteFile(t *testing.T, cache *validate.Cache, folder string, draft vali
 		for _, test := range g.Tests {
 			total++
 			name := strings.Join([]string{folder, strings.TrimSuffix(filepath.Base(file), ".json"), g.Description, test.Description}, " | ")
-			faults, err := schema.ValidateJSON(test.Data)
+			violations, err := schema.ValidateJSON(test.Data)
 			var problem string
 			switch {
 			case err != nil:
 				problem = fmt.Sprintf("error: %v", err)
-			case test.Valid && len(faults) > 0:
-				problem = fmt.Sprintf("refused: %v", faults)
-			case !test.Valid && len(faults) == 0:
+			case test.Valid && len(violations) > 0:
+				problem = fmt.Sprintf("refused: %v", violations)
+			case !test.Valid && len(violations) == 0:
 				problem = "accepted"
 			}
 			if _, listed := known[name]; listed && problem != "" {
@@ -93,9 +93,9 @@ func runSuiteFile(t *testing.T, cache *validate.Cache, folder string, draft vali
 			} else if problem != "" {
 				t.Errorf("%s: %s\n\tschema %s\n\tdocument %s", name, problem, g.Schema, test.Data)
 			}
-			for _, f := range faults {
+			for _, f := range violations {
 				if f.Message == "" || f.Expected == "" || f.Got == "" || strings.Contains(f.Message, "%!") {
-					t.Errorf("%s: fault is not whole: %+v", name, f)
+					t.Errorf("%s: error is not whole: %+v", name, f)
 				}
 			}
 		}

@@ -3,7 +3,7 @@
 //
 //	cache := validate.NewCache(validate.Options{})
 //	schema := cache.Schema(raw, validate.Draft2020)
-//	args, changed, faults, err := schema.Check(doc, true)
+//	args, changed, violations, err := schema.Check(doc, true)
 //
 // # Engines
 //
@@ -14,12 +14,12 @@
 // more than 15 digits, references into a metaschema of another draft, and rules
 // that are legal but never hold (minLength above maxLength).
 //
-// "format" is asserted. Faults read the same whichever engine found them.
+// "format" is asserted. Violations read the same whichever engine found them.
 //
 // # Foreign schemas and documents
 //
 // Nothing is ever fetched: references are resolved here, inside the document, and
-// what leads out of it is a fault of the schema. The metaschemas of the five
+// what leads out of it is a violation of the schema. The metaschemas of the five
 // drafts are known without a network.
 //
 // Schemas and documents may come from anyone, so each of these is an error with

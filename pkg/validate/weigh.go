@@ -18,7 +18,7 @@ var counting = []string{
 const maxCount = 1<<53 - 1 // what JavaScript calls MAX_SAFE_INTEGER, which generators write for "no limit"
 
 // weigh sets what it costs to apply a schema object by itself, and records the
-// faults that neither engine reports well.
+// violations that neither engine reports well.
 func (g *graph) weigh(i int, obj map[string]any) {
 	n := &g.nodes[i]
 	n.checks = 1
@@ -28,14 +28,14 @@ func (g *graph) weigh(i int, obj map[string]any) {
 			continue
 		}
 		if _, ok := asCount(num); !ok {
-			g.fault(place{n.at.doc, n.at.ptr + "/" + kw}, fmt.Sprintf("an integer from 0 to %d", maxCount), "number "+string(num),
+			g.violation(place{n.at.doc, n.at.ptr + "/" + kw}, fmt.Sprintf("an integer from 0 to %d", maxCount), "number "+string(num),
 				"%s must be an integer from 0 to %d, got number %s", kw, maxCount, clip(string(num), maxGot))
 		}
 	}
 	for _, kw := range []string{"enum", "required", "type", "examples"} {
 		items, _ := obj[kw].([]any)
 		if len(items) > maxList {
-			g.fault(place{n.at.doc, n.at.ptr + "/" + kw}, fmt.Sprintf("at most %d items", maxList), describe(items),
+			g.violation(place{n.at.doc, n.at.ptr + "/" + kw}, fmt.Sprintf("at most %d items", maxList), describe(items),
 				"%s has %d items: at most %d", kw, len(items), maxList)
 		}
 		if kw == "enum" {
@@ -73,7 +73,7 @@ func enumCost(items []any) float64 {
 func (g *graph) weighPattern(at place, pattern string) float64 {
 	size, err := patternSize(pattern)
 	if err != nil {
-		g.fault(at, "a regular expression", strconv.Quote(pattern), "pattern %q cannot be used: %v", clip(pattern, maxGot), err)
+		g.violation(at, "a regular expression", strconv.Quote(pattern), "pattern %q cannot be used: %v", clip(pattern, maxGot), err)
 	}
 	return float64(size)
 }
@@ -93,7 +93,7 @@ func asCount(n json.Number) (int64, bool) {
 	return int64(f), true
 }
 
-// checkCycles records a fault for each way from a schema back to itself that
+// checkCycles records a violation for each way from a schema back to itself that
 // consumes no input, such as {"$ref": "#"} or two definitions that refer to each
 // other through allOf. No document could ever be checked against it, and
 // gojsonschema would overflow the stack, which ends the process. Without a cycle
@@ -114,8 +114,8 @@ func (g *graph) checkCycles() {
 		case done:
 			return
 		case open:
-			if cycles++; cycles <= maxFaults {
-				g.cycleFault(trail, i)
+			if cycles++; cycles <= maxViolations {
+				g.cycleViolation(trail, i)
 			}
 			return
 		}
@@ -137,7 +137,7 @@ func (g *graph) checkCycles() {
 	}
 }
 
-func (g *graph) cycleFault(trail []int, back int) {
+func (g *graph) cycleViolation(trail []int, back int) {
 	start := 0
 	for i, n := range trail {
 		if n == back {
@@ -153,6 +153,6 @@ func (g *graph) cycleFault(trail []int, back int) {
 		way = append(way[:show-1:show-1], "…", way[len(way)-1])
 	}
 	at := g.nodes[back].at
-	g.fault(at, "a schema that reaches itself only through properties or items", strings.Join(way, " → "),
+	g.violation(at, "a schema that reaches itself only through properties or items", strings.Join(way, " → "),
 		"schema leads back to itself without reading any further input, so no value could ever be checked: %s", strings.Join(way, " → "))
 }

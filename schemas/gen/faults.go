@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// faults returns every comment that breaks the rules of the package comment, by place.
-func (src *source) faults() []error {
-	type fault struct {
+// violations returns every comment that breaks the rules of the package comment, by place.
+func (src *source) violations() []error {
+	type violation struct {
 		pos token.Position
 		msg string
 	}
-	var all []fault
+	var all []violation
 	add := func(pos token.Position, format string, args ...any) {
-		all = append(all, fault{pos, fmt.Sprintf(format, args...)})
+		all = append(all, violation{pos, fmt.Sprintf(format, args...)})
 	}
 	for _, t := range src.types {
 		text, blocks := typeComment(t.doc)
@@ -29,12 +29,12 @@ func (src *source) faults() []error {
 			add(t.pos, "the comment of %s has more than one example", t.name)
 		}
 		for _, f := range t.fields {
-			for _, msg := range src.fieldFaults(f) {
+			for _, msg := range src.fieldViolations(f) {
 				add(f.pos, "%s.%s: %s", f.owner, f.goName, msg)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b fault) int {
+	slices.SortFunc(all, func(a, b violation) int {
 		if a.pos.Filename != b.pos.Filename {
 			return strings.Compare(a.pos.Filename, b.pos.Filename)
 		}
@@ -48,7 +48,7 @@ func (src *source) faults() []error {
 	return errs
 }
 
-func (src *source) fieldFaults(f *field) []string {
+func (src *source) fieldViolations(f *field) []string {
 	var msgs []string
 	doc := strings.TrimSpace(f.doc)
 	if doc == "" {

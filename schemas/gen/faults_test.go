@@ -14,7 +14,7 @@ import (
 // with a period, and whose markers agree with the check tag and the type.
 func TestCommentsOfTheManifestFields(t *testing.T) {
 	src := readRepo(t)
-	for _, err := range src.faults() {
+	for _, err := range src.violations() {
 		t.Error(err)
 	}
 	fields := 0
@@ -45,10 +45,10 @@ func sourceOf(t *testing.T, fields string) (*source, error) {
 	return readSource(dir)
 }
 
-func TestFaultsNameWhatIsWrong(t *testing.T) {
+func TestViolationsNameWhatIsWrong(t *testing.T) {
 	tests := []struct {
 		name, fields string
-		want         string // part of the only fault; "" for none
+		want         string // part of the only violation; "" for none
 	}{
 		{"good", "// Size is big. Default: 3. Example: 4.\nSize int `json:\"size\" check:\"min=0\"`", ""},
 		{"question", "// Size is big. Example: How big?\nSize string `json:\"size\"`", ""},
@@ -74,18 +74,18 @@ func TestFaultsNameWhatIsWrong(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			faults := src.faults()
+			violations := src.violations()
 			if tt.want == "" {
-				if len(faults) > 0 {
-					t.Fatalf("got %v, want no fault", faults)
+				if len(violations) > 0 {
+					t.Fatalf("got %v, want no error", violations)
 				}
 				return
 			}
-			if len(faults) != 1 || !strings.Contains(faults[0].Error(), tt.want) {
-				t.Fatalf("got %v, want one fault with %q", faults, tt.want)
+			if len(violations) != 1 || !strings.Contains(violations[0].Error(), tt.want) {
+				t.Fatalf("got %v, want one error with %q", violations, tt.want)
 			}
-			if !strings.Contains(faults[0].Error(), "types.go:") {
-				t.Errorf("%v does not say where", faults[0])
+			if !strings.Contains(violations[0].Error(), "types.go:") {
+				t.Errorf("%v does not say where", violations[0])
 			}
 		})
 	}

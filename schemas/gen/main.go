@@ -67,8 +67,8 @@ func generate(root string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if faults := src.faults(); len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	if violations := src.violations(); len(violations) > 0 {
+		return nil, errors.Join(violations...)
 	}
 	schemas, err := schemaFiles(src)
 	if err != nil {

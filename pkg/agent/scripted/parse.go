@@ -12,46 +12,46 @@ import (
 )
 
 // Parse reads a script that was turned into JSON: a list of replies, or an object whose
-// member replies is that list. Paths of faults start at the script's root.
-func Parse(raw json.RawMessage) ([]v1.ModelReply, []v1.Fault) {
+// member replies is that list. Paths of violations start at the script's root.
+func Parse(raw json.RawMessage) ([]v1.ModelReply, []v1.Violation) {
 	base := ""
 	if v1.JSONKind(raw) == "object" {
 		var file map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &file); err != nil {
-			return nil, []v1.Fault{{Expected: "a script", Got: "no JSON", Message: err.Error()}}
+			return nil, []v1.Violation{{Expected: "a script", Got: "no JSON", Message: err.Error()}}
 		}
 		for key := range file {
 			if key != "replies" {
-				return nil, []v1.Fault{{Path: v1.Pointer("", key), Expected: "replies", Got: key, Message: fmt.Sprintf("unknown field %q: expected replies", key)}}
+				return nil, []v1.Violation{{Path: v1.Pointer("", key), Expected: "replies", Got: key, Message: fmt.Sprintf("unknown field %q: expected replies", key)}}
 			}
 		}
 		raw, base = file["replies"], "/replies"
 	}
 	if kind := v1.JSONKind(raw); kind != "array" {
-		return nil, []v1.Fault{{Path: base, Expected: "a list of replies", Got: kind, Message: "expected a list of replies with text or tool_calls, got " + kind}}
+		return nil, []v1.Violation{{Path: base, Expected: "a list of replies", Got: kind, Message: "expected a list of replies with text or tool_calls, got " + kind}}
 	}
 	var items []json.RawMessage
 	if err := json.Unmarshal(raw, &items); err != nil {
-		return nil, []v1.Fault{{Path: base, Expected: "a list of replies", Got: "no JSON", Message: err.Error()}}
+		return nil, []v1.Violation{{Path: base, Expected: "a list of replies", Got: "no JSON", Message: err.Error()}}
 	}
 	replies := make([]v1.ModelReply, len(items))
-	var faults []v1.Fault
+	var violations []v1.Violation
 	for i, item := range items {
 		dec := json.NewDecoder(bytes.NewReader(item))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&replies[i]); err != nil {
-			faults = append(faults, replyFault(fmt.Sprintf("%s/%d", base, i), i+1, item, err))
+			violations = append(violations, replyViolation(fmt.Sprintf("%s/%d", base, i), i+1, item, err))
 		}
 	}
-	if faults != nil {
-		return nil, faults
+	if violations != nil {
+		return nil, violations
 	}
 	return replies, check(base, replies)
 }
 
-// replyFault says why item number n, at path, is no reply.
-func replyFault(path string, n int, item json.RawMessage, err error) v1.Fault {
-	f := v1.Fault{Path: path, Expected: "a reply", Got: v1.JSONKind(item), Message: strings.TrimPrefix(err.Error(), "json: ")}
+// replyViolation says why item number n, at path, is no reply.
+func replyViolation(path string, n int, item json.RawMessage, err error) v1.Violation {
+	f := v1.Violation{Path: path, Expected: "a reply", Got: v1.JSONKind(item), Message: strings.TrimPrefix(err.Error(), "json: ")}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
 		f.Expected, f.Got = jsonType(wrong.Type), strings.Fields(wrong.Value)[0]
@@ -79,16 +79,16 @@ func jsonType(t reflect.Type) string {
 }
 
 // check holds the replies to the rules that those of a Scenario are held to.
-func check(base string, replies []v1.ModelReply) []v1.Fault {
+func check(base string, replies []v1.ModelReply) []v1.Violation {
 	s := v1.NewObject(v1.KindScenario).(*v1.Scenario)
 	s.Metadata.Name, s.Spec.Turns = "script", []v1.Turn{{Model: replies}}
 	const at = "/spec/turns/0/model"
-	var faults []v1.Fault
+	var violations []v1.Violation
 	for _, f := range s.Validate() {
 		if path, ok := strings.CutPrefix(f.Path, at); ok {
 			f.Path = base + path
-			faults = append(faults, f)
+			violations = append(violations, f)
 		}
 	}
-	return faults
+	return violations
 }

@@ -113,12 +113,12 @@ func TestParse(t *testing.T) {
 		{name: "an unknown stop", script: `{"replies":[{"stop":"bored"}]}`, want: `/replies/0/stop: unknown value "bored": expected one of end, tool_calls, length, filter`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			replies, faults := scripted.Parse(json.RawMessage(tc.script))
+			replies, violations := scripted.Parse(json.RawMessage(tc.script))
 			switch {
-			case tc.want == "" && (len(faults) > 0 || len(replies) != tc.replies):
-				t.Errorf("%d replies, faults %v", len(replies), faults)
-			case tc.want != "" && (len(faults) != 1 || !strings.Contains(faults[0].String(), tc.want)):
-				t.Errorf("faults %v, want %s", faults, tc.want)
+			case tc.want == "" && (len(violations) > 0 || len(replies) != tc.replies):
+				t.Errorf("%d replies, errors %v", len(replies), violations)
+			case tc.want != "" && (len(violations) != 1 || !strings.Contains(violations[0].String(), tc.want)):
+				t.Errorf("errors %v, want %s", violations, tc.want)
 			}
 		})
 	}

@@ -35,7 +35,7 @@
 //
 // A call of a tool that is not there is the JSON-RPC error -32602. Everything else
 // that is wrong with a call is a result with isError, whose text says what to do:
-// the faults of the arguments, or the rule that refused, its limit and its count.
+// the violations of the arguments, or the rule that refused, its limit and its count.
 //
 // The types of the MCP SDK do not leave this package.
 package server

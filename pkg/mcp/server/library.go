@@ -15,8 +15,8 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/wirename"
 	"toolctl.dev/toolctl/pkg/mcp"
-	"toolctl.dev/toolctl/pkg/wirename"
 )
 
 // Library is a [Catalog] that has prompts and resources too, those of MCP servers.

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"toolctl.dev/toolctl/pkg/wirename"
+	"toolctl.dev/toolctl/internal/wirename"
 )
 
 // offers is what a catalog offered at one time. It never changes, but for the lists

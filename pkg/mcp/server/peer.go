@@ -192,7 +192,7 @@ func notify(where func(context.Context) (context.Context, *sdk.ServerSession, bo
 		if !ok {
 			return
 		}
-		// What does not reach a client that went away is nobody's fault.
+		// What does not reach a client that went away is nobody's violation.
 		switch method {
 		case "notifications/message":
 			var m struct {

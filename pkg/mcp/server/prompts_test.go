@@ -81,7 +81,7 @@ func TestPromptsOfTheCatalog(t *testing.T) {
 				code int64
 				text string
 			}{
-				{v1.NewValidationError(v1.ArgsInvalid, "", []v1.Fault{{Path: "/a", Message: "a is wrong"}, {Path: "/b", Message: "b is wrong"}}), jsonrpc.CodeInvalidParams, "/a: a is wrong; /b: b is wrong"},
+				{v1.NewValidationError(v1.ArgsInvalid, "", []v1.Violation{{Path: "/a", Message: "a is wrong"}, {Path: "/b", Message: "b is wrong"}}), jsonrpc.CodeInvalidParams, "/a: a is wrong; /b: b is wrong"},
 				{errors.New("broken"), 0, "broken"},
 			} {
 				s.fails = f.err

@@ -69,11 +69,11 @@ func explain(err error) string {
 	var invalid *v1.ValidationError
 	var refused *v1.PolicyError
 	switch {
-	case errors.As(err, &invalid) && len(invalid.Faults) > 0:
+	case errors.As(err, &invalid) && len(invalid.Violations) > 0:
 		head := map[string]string{v1.ArgsInvalid: "invalid arguments", v1.ResultInvalid: "invalid result", v1.ManifestInvalid: "the tool is not ready"}[invalid.Type]
 		var b strings.Builder
 		fmt.Fprintf(&b, "tool %q: %s", invalid.Tool, head)
-		for _, f := range invalid.Faults {
+		for _, f := range invalid.Violations {
 			f.Source = v1.Source{}
 			b.WriteString("\n- " + f.String())
 		}

@@ -35,7 +35,7 @@ func (s *stdin) Read(p []byte) (int, error) {
 		if s.rest, s.err = s.line(); len(s.rest) == 0 {
 			continue
 		}
-		if code, why := faultOf(s.rest); why != "" {
+		if code, why := violationOf(s.rest); why != "" {
 			s.rest = nil
 			if _, err := fmt.Fprintf(s.out, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`+"\n", code, why); err != nil {
 				return 0, err
@@ -63,8 +63,8 @@ func (s *stdin) line() ([]byte, error) {
 	}
 }
 
-// faultOf says why a line is no message; "" when it may be one.
-func faultOf(line []byte) (code int, why string) {
+// violationOf says why a line is no message; "" when it may be one.
+func violationOf(line []byte) (code int, why string) {
 	text := bytes.TrimSpace(line)
 	switch {
 	case len(text) == 0 || len(line) > maxLine:

@@ -7,7 +7,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-func TestReadTokensNamesEveryFault(t *testing.T) {
+func TestReadTokensNamesEveryViolation(t *testing.T) {
 	good := strings.Repeat("ab", 32)
 	for _, tc := range []struct {
 		name, text string
@@ -15,7 +15,7 @@ func TestReadTokensNamesEveryFault(t *testing.T) {
 	}{
 		{name: "two of one name", text: "# comment\n\nann:" + good + "\r\nann:" + strings.ToUpper(good) + "\n"},
 		{name: "empty", text: "# nothing\n", want: []string{"no tokens: expected a line NAME:HEX"}},
-		{name: "faults", text: "s3cret\nann:s3cret\na b:" + good + "\n:" + good, want: []string{"line 1: expected NAME:HEX", "line 2: the hash: expected the SHA-256", "line 3: the name", "line 4: the name"}},
+		{name: "errors", text: "s3cret\nann:s3cret\na b:" + good + "\n:" + good, want: []string{"line 1: expected NAME:HEX", "line 2: the hash: expected the SHA-256", "line 3: the name", "line 4: the name"}},
 		{name: "endless line", text: strings.Repeat("x", 1<<17), want: []string{"token too long"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -102,18 +102,18 @@ func (c *Client) Do(ctx context.Context, ask func(ctx context.Context, reply *ag
 		// An SDK that meets a type it did not expect may panic: foreign input must not
 		// end the process.
 		if p := recover(); p != nil {
-			err = c.fault(ctx, call, x, fmt.Errorf("the SDK failed on it: %v", p))
+			err = c.violation(ctx, call, x, fmt.Errorf("the SDK failed on it: %v", p))
 		}
 	}()
 	err = ask(context.WithValue(call, exchangeKey{}, x), &reply)
 	if status, _ := x.answer(); err == nil && x.failed() == nil && status < 300 {
 		return reply, nil
 	}
-	return reply, c.fault(ctx, call, x, err)
+	return reply, c.violation(ctx, call, x, err)
 }
 
-// fault makes the one error of a call that failed.
-func (c *Client) fault(ctx, call context.Context, x *exchange, err error) error {
+// violation makes the one error of a call that failed.
+func (c *Client) violation(ctx, call context.Context, x *exchange, err error) error {
 	status, body := x.answer()
 	broken := x.failed()
 	var refused *agent.ModelError

@@ -322,7 +322,7 @@ func Cancel(t *testing.T, open Open, beginning, text string, req agent.Request) 
 
 // Fuzz feeds any bytes to a model as its answer, whole and streamed, beginning with the
 // answers of testdata. The model must give a reply or an error, and never the key.
-// panics reports whether a panic of the SDK is its own fault and known.
+// panics reports whether a panic of the SDK is its own violation and known.
 func Fuzz(f *testing.F, open func(transport http.RoundTripper) (agent.Model, error), req agent.Request, panics func(text string) bool) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {

@@ -37,8 +37,8 @@ type Fragment struct {
 	Refs []string
 	// Size is the length of Value as JSON.
 	Size int
-	// Faults are references that lead nowhere; a schema with faults must not be used.
-	Faults []string
+	// Violations are references that lead nowhere; a schema with violations must not be used.
+	Violations []string
 }
 
 // A Converter converts the schemas of one document. It is not safe for use by
@@ -80,7 +80,7 @@ func (c *Converter) Convert(at doc.Location, node any, dir Direction) *Fragment 
 	w := &walk{c: c, dir: dir, refs: map[string]bool{}}
 	f := &Fragment{Value: w.schema(at, node, nil)}
 	f.Refs = slices.Sorted(maps.Keys(w.refs))
-	f.Faults = w.faults
+	f.Violations = w.violations
 	f.Size = Size(f.Value)
 	return f
 }
@@ -109,7 +109,7 @@ func escapeFragment(p string) string { return strings.ReplaceAll(p, "%", "%25") 
 // Defs returns the definitions that the given names need, their own needs
 // included. When they are larger than limit bytes, the ones farthest away are
 // replaced by a schema that accepts anything, and cut says how many.
-func (c *Converter) Defs(names []string, dir Direction, limit int) (defs map[string]any, cut int, faults []string) {
+func (c *Converter) Defs(names []string, dir Direction, limit int) (defs map[string]any, cut int, violations []string) {
 	defs = map[string]any{}
 	queue := slices.Clone(names)
 	size := 0
@@ -127,10 +127,10 @@ func (c *Converter) Defs(names []string, dir Direction, limit int) (defs map[str
 			continue
 		}
 		defs[name] = f.Value
-		faults = append(faults, f.Faults...)
+		violations = append(violations, f.Violations...)
 		queue = append(queue, f.Refs...)
 	}
-	return defs, cut, faults
+	return defs, cut, violations
 }
 
 const components = "/components/schemas/"

@@ -102,8 +102,8 @@ func TestConvert(t *testing.T) {
 			if diff := cmp.Diff(tt.want, string(schema.Encode(got.Value))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if len(got.Faults) > 0 {
-				t.Error(got.Faults)
+			if len(got.Violations) > 0 {
+				t.Error(got.Violations)
 			}
 			if all := strings.Join(f.warnings, "\n"); tt.warn == "" && all != "" || !strings.Contains(all, tt.warn) {
 				t.Errorf("warnings: %q, want %q", all, tt.warn)
@@ -126,9 +126,9 @@ odd: {anyOf: [{$ref: '#/components/schemas/A~1B'}, {$ref: '#/components/schemas/
 `
 	f := newFixture(t, text, true)
 	got := f.convert(t, "/one", in)
-	defs, cut, faults := f.conv.Defs(got.Refs, in, 1<<20)
-	if cut != 0 || len(faults) != 0 {
-		t.Fatal(cut, faults)
+	defs, cut, violations := f.conv.Defs(got.Refs, in, 1<<20)
+	if cut != 0 || len(violations) != 0 {
+		t.Fatal(cut, violations)
 	}
 	if diff := cmp.Diff([]string{"Node"}, got.Refs); diff != "" {
 		t.Error(diff)
@@ -137,11 +137,11 @@ odd: {anyOf: [{$ref: '#/components/schemas/A~1B'}, {$ref: '#/components/schemas/
 		t.Errorf("defs: %v", defs)
 	}
 	got = f.convert(t, "/lost", in)
-	_, _, faults = f.conv.Defs(got.Refs, in, 1<<20)
-	all := strings.Join(append(got.Faults, faults...), "\n")
+	_, _, violations = f.conv.Defs(got.Refs, in, 1<<20)
+	all := strings.Join(append(got.Violations, violations...), "\n")
 	for _, want := range []string{"nothing is fetched", `there is no "Nope"`} {
 		if !strings.Contains(all, want) {
-			t.Errorf("faults %q: no %q", all, want)
+			t.Errorf("errors %q: no %q", all, want)
 		}
 	}
 	if refs := f.convert(t, "/odd", in).Refs; len(refs) != 2 || refs[0] == refs[1] {
@@ -187,8 +187,8 @@ func TestStepsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFixture(t, string(text), true)
-	if got := f.convert(t, "/it", in); len(got.Faults) == 0 || !strings.Contains(got.Faults[0], "too many") {
-		t.Errorf("faults: %v", got.Faults)
+	if got := f.convert(t, "/it", in); len(got.Violations) == 0 || !strings.Contains(got.Violations[0], "too many") {
+		t.Errorf("errors: %v", got.Violations)
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 
 // walk converts one fragment.
 type walk struct {
-	c      *Converter
-	dir    Direction
-	refs   map[string]bool
-	faults []string
+	c          *Converter
+	dir        Direction
+	refs       map[string]bool
+	violations []string
 }
 
 // nameSet is a set of property names.
@@ -25,7 +25,7 @@ type nameSet map[string]bool
 // the same object leaves out.
 func (w *walk) schema(at doc.Location, node any, absent nameSet) any {
 	if !w.c.step(1) {
-		w.fault(fmt.Sprintf("the document's schemas are too many: more than %d are reached", maxSteps))
+		w.violation(fmt.Sprintf("the document's schemas are too many: more than %d are reached", maxSteps))
 		return true
 	}
 	m, ok := node.(map[string]any)
@@ -98,10 +98,10 @@ func (w *walk) schema(at doc.Location, node any, absent nameSet) any {
 	return out
 }
 
-// fault notes why the fragment must not be used; one reason is told once.
-func (w *walk) fault(reason string) {
-	if !slices.Contains(w.faults, reason) && len(w.faults) < 20 {
-		w.faults = append(w.faults, reason)
+// violation notes why the fragment must not be used; one reason is told once.
+func (w *walk) violation(reason string) {
+	if !slices.Contains(w.violations, reason) && len(w.violations) < 20 {
+		w.violations = append(w.violations, reason)
 	}
 }
 
@@ -122,7 +122,7 @@ func kindOf(v any) string {
 func (w *walk) reference(at doc.Location, ref string, out map[string]any) {
 	target, _, err := w.c.set.Resolve(at, ref)
 	if err != nil {
-		w.fault(err.Error())
+		w.violation(err.Error())
 		return
 	}
 	name := w.c.name(target)

@@ -56,8 +56,8 @@ var rules = []rule{
 }
 
 // orders returns a finding for the first match of each kind of instruction-like text.
-func orders(s string) []v1.Fault {
-	var fs []v1.Fault
+func orders(s string) []v1.Violation {
+	var fs []v1.Violation
 	seen := map[string]bool{}
 	for _, r := range rules {
 		if seen[r.name] {
@@ -74,7 +74,7 @@ func orders(s string) []v1.Fault {
 		if len(match) > longest {
 			shown = excerpt(match[:longest], 0, longest) + "…"
 		}
-		fs = append(fs, v1.Fault{
+		fs = append(fs, v1.Violation{
 			Expected: "a description of the tool", Got: r.name,
 			Message: fmt.Sprintf("instruction-like text (%s) at character %d: %q: %s", r.name, utf8.RuneCountInString(s[:at[0]])+1, shown, r.says),
 		})

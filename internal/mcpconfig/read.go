@@ -67,9 +67,9 @@ func toJSON(name string, data []byte) (json.RawMessage, error) {
 		}
 		return std, nil
 	}
-	raw, faults := manifest.ToJSON(name, data)
+	raw, violations := manifest.ToJSON(name, data)
 	var errs []error
-	for _, f := range faults {
+	for _, f := range violations {
 		if !f.IsWarning() {
 			errs = append(errs, errors.New(f.String()))
 		}

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"toolctl.dev/toolctl/pkg/redact"
+	"toolctl.dev/toolctl/internal/redact"
 )
 
 func TestJSON(t *testing.T) {

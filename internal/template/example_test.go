@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/url"
 
-	"toolctl.dev/toolctl/pkg/template"
+	"toolctl.dev/toolctl/internal/template"
 )
 
 func ExampleParseJSON() {

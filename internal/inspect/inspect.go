@@ -22,11 +22,11 @@ const (
 
 // Text returns what a text hides or orders, as warnings. path is the JSON pointer
 // of the text in its document.
-func Text(path, s string) []v1.Fault {
+func Text(path, s string) []v1.Violation {
 	if len(s) > maxText {
 		s = s[:maxText]
 	}
-	var fs []v1.Fault
+	var fs []v1.Violation
 	for _, f := range append(hidden(s), orders(s)...) {
 		f.Path, f.Severity = path, v1.SeverityWarning
 		fs = append(fs, f)
@@ -36,7 +36,7 @@ func Text(path, s string) []v1.Fault {
 
 // Schema returns what the texts of a JSON Schema hide or order: names and
 // descriptions of properties reach a model too. What is no JSON has no findings.
-func Schema(path string, schema json.RawMessage) []v1.Fault {
+func Schema(path string, schema json.RawMessage) []v1.Violation {
 	if len(bytes.TrimSpace(schema)) == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func Schema(path string, schema json.RawMessage) []v1.Fault {
 	if json.Unmarshal(schema, &v) != nil {
 		return nil
 	}
-	var fs []v1.Fault
+	var fs []v1.Violation
 	walk(path, v, 0, &fs)
 	return fs[:min(len(fs), maxFindings)]
 }
@@ -52,7 +52,7 @@ func Schema(path string, schema json.RawMessage) []v1.Fault {
 // mechanical are the keywords whose texts are for programs.
 var mechanical = map[string]bool{"$ref": true, "$dynamicRef": true, "$id": true, "$schema": true, "$anchor": true, "pattern": true, "format": true, "type": true, "contentEncoding": true, "contentMediaType": true}
 
-func walk(path string, v any, depth int, fs *[]v1.Fault) {
+func walk(path string, v any, depth int, fs *[]v1.Violation) {
 	if depth > maxDepth || len(*fs) >= maxFindings {
 		return
 	}
@@ -80,7 +80,7 @@ func walk(path string, v any, depth int, fs *[]v1.Fault) {
 }
 
 // Tool returns the findings of all texts of a tool that a model reads.
-func Tool(t *v1.Tool) []v1.Fault {
+func Tool(t *v1.Tool) []v1.Violation {
 	fs := Text("/spec/description", t.Spec.Description)
 	if h := t.Spec.Hints; h != nil {
 		fs = append(fs, Text("/spec/hints/title", h.Title)...)

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"toolctl.dev/toolctl/pkg/wirename"
+	"toolctl.dev/toolctl/internal/wirename"
 )
 
 func named(names ...string) []wirename.ID {

@@ -185,8 +185,8 @@ func TestJSONKeepsTheOutputThatIsNotJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = tmpl.Render(t.Context(), map[string]any{"x": "you"})
-	var fault *Error
-	if !errors.As(err, &fault) || string(fault.Output) != `hello "you"` {
+	var violation *Error
+	if !errors.As(err, &violation) || string(violation.Output) != `hello "you"` {
 		t.Errorf("got %#v", err)
 	}
 	if strings.Contains(err.Error(), "you") {

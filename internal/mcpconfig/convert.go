@@ -142,9 +142,9 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 		return nil, fmt.Errorf("unknown type %q: expected stdio, http or sse", transport)
 	}
 	var errs []error
-	for _, fault := range m.Validate() {
-		if !fault.IsWarning() {
-			errs = append(errs, errors.New(fault.Message))
+	for _, violation := range m.Validate() {
+		if !violation.IsWarning() {
+			errs = append(errs, errors.New(violation.Message))
 		}
 	}
 	return m, errors.Join(errs...)

@@ -38,7 +38,7 @@ func class(r rune) string {
 
 // hidden returns a finding for each run of hidden characters of one class that
 // have no business where they stand.
-func hidden(s string) []v1.Fault {
+func hidden(s string) []v1.Violation {
 	var suspect bool
 	for _, r := range s {
 		if class(r) != "" {
@@ -49,7 +49,7 @@ func hidden(s string) []v1.Fault {
 	if !suspect {
 		return nil
 	}
-	var fs []v1.Fault
+	var fs []v1.Violation
 	runes := []rune(s)
 	rtl := hasRTL(runes)
 	for i := 0; i < len(runes) && len(fs) < maxFindings; i++ {
@@ -69,7 +69,7 @@ func hidden(s string) []v1.Fault {
 	return fs
 }
 
-func finding(runes []rune, from, to int, class string) v1.Fault {
+func finding(runes []rune, from, to int, class string) v1.Violation {
 	what := fmt.Sprintf("hidden character U+%04X (%s)", runes[from], class)
 	if n := to - from; n > 1 {
 		what = fmt.Sprintf("%d hidden characters from U+%04X on (%s)", n, runes[from], class)
@@ -80,7 +80,7 @@ func finding(runes []rune, from, to int, class string) v1.Fault {
 			msg += fmt.Sprintf("; it spells %q", text)
 		}
 	}
-	return v1.Fault{Expected: "visible text", Got: fmt.Sprintf("U+%04X", runes[from]), Message: msg}
+	return v1.Violation{Expected: "visible text", Got: fmt.Sprintf("U+%04X", runes[from]), Message: msg}
 }
 
 // tagText is what tag characters spell: each stands for an ASCII character.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"toolctl.dev/toolctl/pkg/envref"
+	"toolctl.dev/toolctl/internal/envref"
 )
 
 func env(name string) (string, bool) {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/inspect"
+	"toolctl.dev/toolctl/internal/inspect"
 )
 
 func TestText(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Error is a fault of a template or of one rendering of it.
+// Error is a violation of a template or of one rendering of it.
 type Error struct {
 	// Name is the name the template was parsed with.
 	Name string

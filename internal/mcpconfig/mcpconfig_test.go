@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/mcpconfig"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/mcpconfig"
 )
 
 // TestGolden compares a file of each client with its manifests and notes.
@@ -57,9 +57,9 @@ func TestGolden(t *testing.T) {
 				t.Error(diff)
 			}
 			// What is written is a manifest, and holds nothing that the file calls secret.
-			objects, faults := manifest.Decode(golden, want, manifest.Options{})
-			if len(objects) != len(servers) || len(faults) > 0 {
-				t.Errorf("read back %d of %d objects: %v", len(objects), len(servers), faults)
+			objects, violations := manifest.Decode(golden, want, manifest.Options{})
+			if len(objects) != len(servers) || len(violations) > 0 {
+				t.Errorf("read back %d of %d objects: %v", len(objects), len(servers), violations)
 			}
 			if strings.Contains(string(want), "S3CR3T") {
 				t.Error("a secret is in the manifest")
@@ -86,7 +86,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a wrong address", "a.json", `{"servers":{"a":{"url":"ftp://x"}}}`, `"ftp://x" is not an http or https URL`},
 		{"names that fall together", "a.json", `{"servers":{"My Tool":{"command":"x"},"my-tool":{"command":"x"}}}`, `servers.my-tool: its name in the manifest would be "my-tool", as for "My Tool": rename one`},
 		{"no name left", "a.json", `{"servers":{"日本":{"command":"x"}}}`, `no manifest name can be made of this name`},
-		{"all faults", "a.json", `{"servers":{"a":{},"b":{}}}`, "servers.a: it has no command and no url\na.json: servers.b: it has"},
+		{"all errors", "a.json", `{"servers":{"a":{},"b":{}}}`, "servers.a: it has no command and no url\na.json: servers.b: it has"},
 		{"too large", "a.json", strings.Repeat(" ", 1<<20+1), "over 1048576 bytes"},
 	}
 	for _, tt := range tests {
@@ -213,9 +213,9 @@ func FuzzRead(f *testing.F) {
 			t.Fatal("servers and an error")
 		}
 		for _, s := range servers {
-			for _, fault := range s.Validate() {
-				if !fault.IsWarning() {
-					t.Fatal(fault)
+			for _, violation := range s.Validate() {
+				if !violation.IsWarning() {
+					t.Fatal(violation)
 				}
 			}
 		}

@@ -133,13 +133,13 @@ func FuzzParse(f *testing.F) {
 
 func checkError(t *testing.T, err error) {
 	t.Helper()
-	var fault *Error
-	if !errors.As(err, &fault) {
+	var violation *Error
+	if !errors.As(err, &violation) {
 		t.Fatalf("an error of type %T: %v", err, err)
 	}
 	for _, leak := range []string{"panicked", "runtime error", escapeFunc, "executing \"", "interface {}", "reflect"} {
-		if strings.Contains(fault.Message, leak) {
-			t.Errorf("the message speaks of the inside (%s): %s", leak, fault.Message)
+		if strings.Contains(violation.Message, leak) {
+			t.Errorf("the message speaks of the inside (%s): %s", leak, violation.Message)
 		}
 	}
 }
