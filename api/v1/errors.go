@@ -37,7 +37,7 @@ const (
 )
 
 // A Violation is one thing that is wrong in a document, precise enough for a person
-// or a model to mend it.
+// or a model to fix it.
 type Violation struct {
 	// Path is the JSON pointer (RFC 6901) of the faulty value; "" is the whole document.
 	Path string `json:"path"`

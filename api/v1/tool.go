@@ -161,7 +161,7 @@ type Validation struct {
 	Args string `json:"args,omitempty" check:"oneof=enforce|warn|off"`
 	// Result is enforce (a violation fails the call), warn (a violation is logged) or off. Default: enforce.
 	Result string `json:"result,omitempty" check:"oneof=enforce|warn|off"`
-	// Coerce mends what models often get wrong, such as "5" for an integer, before the
+	// Coerce fixes what models often get wrong, such as "5" for an integer, before the
 	// arguments are validated. Default: true.
 	Coerce *bool `json:"coerce,omitempty"`
 }

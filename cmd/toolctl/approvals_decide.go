@@ -166,7 +166,7 @@ func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall) (json.Raw
 	switch {
 	case from == "":
 	case err != nil:
-		fmt.Fprintf(o.err, "nothing is decided; your text is in %s: mend it and use --edit-args @%[1]s\n", from)
+		fmt.Fprintf(o.err, "nothing is decided; your text is in %s: fix it and use --edit-args @%[1]s\n", from)
 	default:
 		err = os.Remove(from)
 	}

@@ -31,9 +31,9 @@ spec:
   - {tools: ["echo"], max_calls: 1000000000, per: hour}
 `
 
-// eras are the versions of the protocol that are measured, with the path of the
+// versions are the versions of the protocol that are measured, with the path of the
 // upstream that speaks them.
-var eras = []struct{ name, version, path string }{
+var versions = []struct{ name, version, path string }{
 	{"sessions", "2025-11-25", "/sessions"},
 	{"modern", "2026-07-28", "/modern"},
 }
@@ -56,18 +56,18 @@ func BenchmarkHop(b *testing.B) {
 	bin := buildToolctl(b)
 	upstream := launch(b, again(b, "echo-upstream"))
 	proxy := launch(b, again(b, "plain-proxy", upstream.url))
-	for _, era := range eras {
+	for _, protocol := range versions {
 		dir := b.TempDir()
-		writeFile(b, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, upstream.url+era.path))
+		writeFile(b, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, upstream.url+protocol.path))
 		serve := launchServe(b, command(bin), "-f", dir)
-		roads := [3]string{upstream.url + era.path, proxy.url + era.path, serve.url}
+		roads := [3]string{upstream.url + protocol.path, proxy.url + protocol.path, serve.url}
 		var wires [3]wire
 		for i, at := range roads {
-			wires[i] = openWire(b, at, era.version)
+			wires[i] = openWire(b, at, protocol.version)
 		}
 		for _, size := range []int{100, 1 << 10, 100 << 10} {
 			for _, inFlight := range []int{1, 16} {
-				b.Run(fmt.Sprintf("%s/%dB/%d", era.name, size, inFlight), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/%dB/%d", protocol.name, size, inFlight), func(b *testing.B) {
 					var callers [3][]*caller
 					for i, at := range roads {
 						for id := range inFlight {

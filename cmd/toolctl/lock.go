@@ -63,7 +63,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 	}
 	old, err := lock.Read(path)
 	fresh := errors.Is(err, fs.ErrNotExist)
-	if err != nil && (!fresh || o.check) && !o.mends(err) {
+	if err != nil && (!fresh || o.check) && !o.repairs(err) {
 		if fresh {
 			return usagef("there is no %s: make it with 'toolctl lock'", path)
 		}
@@ -117,8 +117,8 @@ func (o *lockOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// mends reports whether --update of everything may replace a lock that cannot be read.
-func (o *lockOptions) mends(err error) bool {
+// repairs reports whether --update of everything may replace a lock that cannot be read.
+func (o *lockOptions) repairs(err error) bool {
 	return err != nil && o.update && len(o.names) == 0
 }
 

@@ -32,7 +32,7 @@ of a Prompt manifest, or a prompt of an MCP server as server__prompt, server.pro
 or the name that only one server has; 'toolctl list prompts' lists them. "prompt NAME"
 and "prompt/NAME" are the same.
 
-The variables are mended and validated against the prompt's input; one that is
+The variables are coerced and validated against the prompt's input; one that is
 missing is an error. Where the input is no object, -a gives the whole value.
 
 Output formats (-o): text, json, yaml.`,

@@ -46,7 +46,7 @@ func newServeCmd(a *app) *cobra.Command {
 		Short: "Serve the tools as one MCP server",
 		Long: `Serve the tools as one MCP server: those that manifests declare and those that
 MCP servers offer, with the prompts of both. Each call takes the road of every call: the arguments are
-mended and validated, the policies asked, the result validated, masked and
+coerced and validated, the policies asked, the result validated, masked and
 written to the audit. Tools that are not ready, or that a policy always refuses,
 are not listed.
 

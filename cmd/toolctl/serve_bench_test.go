@@ -35,15 +35,15 @@ spec: {max_total_tool_calls: 1000000000}
 	plain.AddTool(&sdk.Tool{Name: "weather", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: answer}}, StructuredContent: json.RawMessage(answer)}, nil
 	})
-	for _, era := range []struct{ name, version string }{{"sessions", "2025-11-25"}, {"modern", "2026-07-28"}} {
-		floor := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return plain }, &sdk.StreamableHTTPOptions{Stateless: era.name == "modern"}))
+	for _, protocol := range []struct{ name, version string }{{"sessions", "2025-11-25"}, {"modern", "2026-07-28"}} {
+		floor := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return plain }, &sdk.StreamableHTTPOptions{Stateless: protocol.name == "modern"}))
 		b.Cleanup(floor.Close)
 		for _, s := range []struct {
 			name string
 			at   *served
 		}{{"floor", &served{url: floor.URL}}, {"serve", serveHTTP(b, "-f", dir)}} {
-			b.Run(era.name+"/"+s.name, func(b *testing.B) {
-				cs := s.at.client(b, era.version, nil)
+			b.Run(protocol.name+"/"+s.name, func(b *testing.B) {
+				cs := s.at.client(b, protocol.version, nil)
 				b.ReportAllocs()
 				for b.Loop() {
 					res, err := cs.CallTool(context.Background(), &sdk.CallToolParams{Name: "weather", Arguments: map[string]any{"location": "Oslo"}})

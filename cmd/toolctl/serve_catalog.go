@@ -20,12 +20,12 @@ var _ server.Library = (*catalog)(nil)
 // catalog is a workspace as pkg/mcp/server asks for one.
 type catalog struct {
 	*app
-	w       *workspace
-	labels  string        // selector of the tools that are served
-	names   []string      // patterns of their names; none for all
-	prompts []string      // patterns of the names of prompts, which are served with their tools; none for all
-	settled chan struct{} // closed when every MCP server was asked once
-	shelf   atomic.Pointer[shelf]
+	w         *workspace
+	labels    string        // selector of the tools that are served
+	names     []string      // patterns of their names; none for all
+	prompts   []string      // patterns of the names of prompts, which are served with their tools; none for all
+	settled   chan struct{} // closed when every MCP server was asked once
+	promptSet atomic.Pointer[promptSet]
 }
 
 func newCatalog(a *app, w *workspace, labels string, names []string) *catalog {

@@ -89,7 +89,7 @@ func TestServeFaults(t *testing.T) {
 		defer cancel()
 		return cs.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: args})
 	}
-	session := func(i int) *sdk.ClientSession { return connect(t, s.url, eras[i%len(eras)].version) }
+	session := func(i int) *sdk.ClientSession { return connect(t, s.url, versions[i%len(versions)].version) }
 	began := time.Now()
 	// The clients that call what is sound, until the others are done.
 	var slowest atomic.Int64
@@ -181,7 +181,7 @@ func TestServeSoak(t *testing.T) {
 	s := launchServe(t, again(t, "toolctl"), "-f", dir)
 	var callers []*caller
 	for i := range clients {
-		w := openWire(t, s.url, eras[i%len(eras)].version) // a session for each client of the older era
+		w := openWire(t, s.url, versions[i%len(versions)].version) // a session for each client of the older protocol version
 		size := []int{100, 1 << 10, 10 << 10}[i%3]
 		callers = append(callers, newCaller(t, s.url, w.request(s.url, i, "echo", fmt.Sprintf(`{"size":%d}`, size))))
 	}

@@ -152,8 +152,8 @@ spec: {url: "`+passUpstream(t)+`", tool_names: bare}
 	server := serveHTTP(t, "-f", file)
 	// Strings are written with the escapes of encoding/json, which mean the same.
 	unescape := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
-	for era, modern := range map[string]bool{"sessions": false, "modern": true} {
-		t.Run(era, func(t *testing.T) {
+	for protocol, modern := range map[string]bool{"sessions": false, "modern": true} {
+		t.Run(protocol, func(t *testing.T) {
 			s := &rawSession{t: t, url: server.url, modern: modern}
 			if !modern {
 				res, body := s.post("initialize", "", `"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}`)

@@ -17,20 +17,20 @@ import (
 
 var _ server.PromptSource = (*catalog)(nil)
 
-// shelf is the Prompt manifests that are served at one time. It never changes.
-type shelf struct {
+// promptSet is the Prompt manifests that are served at one time. It never changes.
+type promptSet struct {
 	prompts map[v1.Key]*prompt.Prompt
 	// policy is that of the one prompt that --prompt chose; nil when there are more,
 	// since nobody can tell for which of them a client calls a tool.
 	policy *policy.Overlay
 }
 
-// fillShelf compiles the Prompt manifests that are served: those that --prompt names,
+// fillPrompts compiles the Prompt manifests that are served: those that --prompt names,
 // else all with the labels of --select, unless only some tools are served. Manifests
 // that did not change are not compiled again.
-func (c *catalog) fillShelf() *shelf {
-	now := &shelf{prompts: map[v1.Key]*prompt.Prompt{}}
-	defer func() { c.shelf.Store(now) }()
+func (c *catalog) fillPrompts() *promptSet {
+	now := &promptSet{prompts: map[v1.Key]*prompt.Prompt{}}
+	defer func() { c.promptSet.Store(now) }()
 	if len(c.names) > 0 && len(c.prompts) == 0 {
 		return now
 	}
@@ -39,7 +39,7 @@ func (c *catalog) fillShelf() *shelf {
 		c.log.Error("list the prompts", "error", err)
 		return now
 	}
-	old := c.shelf.Load()
+	old := c.promptSet.Load()
 	for _, it := range page.Items {
 		m, key := it.Object.(*v1.Prompt), it.Object.Head().Key()
 		if !it.Ready || !c.wantsPrompt(key.Namespace, key.Name) {
@@ -69,8 +69,8 @@ func (c *catalog) fillShelf() *shelf {
 	return now
 }
 
-// prompt returns a prompt of the shelf, which may be nil; nil when it is not there.
-func (s *shelf) prompt(key v1.Key) *prompt.Prompt {
+// prompt returns a prompt of the promptSet, which may be nil; nil when it is not there.
+func (s *promptSet) prompt(key v1.Key) *prompt.Prompt {
 	if s == nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (s *shelf) prompt(key v1.Key) *prompt.Prompt {
 
 // overlay returns the policy that holds for every call, besides those of the registry.
 func (c *catalog) overlay() *policy.Overlay {
-	if s := c.shelf.Load(); s != nil {
+	if s := c.promptSet.Load(); s != nil {
 		return s.policy
 	}
 	return nil
@@ -94,7 +94,7 @@ func (c *catalog) wantsPrompt(namespace, name string) bool {
 
 // Prompts returns the Prompt manifests as MCP clients see them.
 func (c *catalog) Prompts() []server.Prompt {
-	now := c.fillShelf().prompts
+	now := c.fillPrompts().prompts
 	all := make([]server.Prompt, 0, len(now))
 	for key, p := range now {
 		s := &p.Object().Spec
@@ -111,7 +111,7 @@ func (c *catalog) Prompts() []server.Prompt {
 }
 
 func (c *catalog) servedPrompt(key v1.Key) (*prompt.Prompt, error) {
-	if p := c.shelf.Load().prompt(key); p != nil {
+	if p := c.promptSet.Load().prompt(key); p != nil {
 		return p, nil
 	}
 	return nil, &v1.NotFoundError{Kind: v1.KindPrompt, Name: key.Name}
@@ -157,7 +157,7 @@ func (c *catalog) toolsOfPrompts() map[string]bool {
 		return nil
 	}
 	named := map[string]bool{}
-	for _, p := range c.fillShelf().prompts {
+	for _, p := range c.fillPrompts().prompts {
 		own := p.Object().Namespace()
 		for _, want := range p.Object().Spec.Tools {
 			for _, it := range toolsNamed(c.w.reg, own, want) {
@@ -202,7 +202,7 @@ func (c *catalog) warnPrompts() {
 		return
 	}
 	var names []string
-	for key := range c.shelf.Load().prompts {
+	for key := range c.promptSet.Load().prompts {
 		names = append(names, key.Namespace+"/"+key.Name)
 	}
 	for _, s := range c.Servers() {

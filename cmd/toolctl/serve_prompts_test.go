@@ -150,7 +150,7 @@ func checkPrompts(t *testing.T, cs *sdk.ClientSession) {
 	}
 }
 
-// Prompt manifests are prompts of the server, over HTTP and in both eras.
+// Prompt manifests are prompts of the server, over HTTP and in both protocol versions.
 func TestServePromptsOverHTTP(t *testing.T) {
 	s := serveHTTP(t, "-f", promptFiles(t))
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {

@@ -227,9 +227,9 @@ func (r *reloader) reload(ctx context.Context) {
 		return
 	}
 	r.told = ""
-	mended := r.failed.Swap(nil) != nil
+	fixed := r.failed.Swap(nil) != nil
 	if same {
-		if mended {
+		if fixed {
 			r.log.Info("the manifests are as they are served again")
 		}
 		return

@@ -10,7 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/pkg/agent/internal/mend"
+	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -42,7 +42,7 @@ func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
 			l.Redact[c.ID] = rules
 		}
 		// Only what ends the reply can have been cut off with it.
-		doc, raw, how, err := mend.Object(a.Args, cut && i == len(asked)-1)
+		doc, raw, how, err := repair.Object(a.Args, cut && i == len(asked)-1)
 		if err != nil {
 			c.refuse(v1.NewValidationError(v1.ArgsInvalid, h.Metadata.Name, []v1.Violation{{Expected: "a JSON object", Got: gotArgs(a.Args, rules), Message: "the arguments are not JSON: " + err.Error()}}))
 			continue
@@ -52,7 +52,7 @@ func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
 		if len(rules) > 0 {
 			c.Args = redact.JSON(raw, rules)
 		}
-		c.key = c.to.full + "\x00" + string(mend.Encode(doc))
+		c.key = c.to.full + "\x00" + string(repair.Encode(doc))
 	}
 	return calls
 }
@@ -251,7 +251,7 @@ func (l *loop) masked() []Message {
 				continue
 			}
 			m.ToolCalls, m.Raw = slices.Clone(m.ToolCalls), nil
-			if _, raw, _, err := mend.Object(m.ToolCalls[j].Args, false); err == nil {
+			if _, raw, _, err := repair.Object(m.ToolCalls[j].Args, false); err == nil {
 				m.ToolCalls[j].Args = string(redact.JSON(raw, r))
 			} else {
 				m.ToolCalls[j].Args = redact.Mask

@@ -30,8 +30,8 @@
 // return. The fourth call with the same tool and arguments is not made. Results of
 // tools with hints.read_only or a cache are used again.
 //
-// Arguments that are not quite JSON are mended, the least change first; what cannot be
-// mended goes back as a list of violations. When a reply has no calls, those that stand in
+// Arguments that are not quite JSON are repaired, the least change first; what cannot be
+// repaired goes back as a list of violations. When a reply has no calls, those that stand in
 // its text are taken, if they are of offered tools and do not repeat what a tool said.
 //
 // # Results

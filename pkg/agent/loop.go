@@ -9,7 +9,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/agent/internal/mend"
+	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/prompt"
 )
@@ -283,7 +283,7 @@ func (l *loop) lastHop() *Hop {
 // extract finds calls in the text of a reply. What a tool said before is not taken for
 // a call when the model repeats it.
 func (l *loop) extract(offer *offer, m *Message) bool {
-	calls, rest := mend.Calls(m.Text, func(c mend.Call) bool {
+	calls, rest := repair.Calls(m.Text, func(c repair.Call) bool {
 		return (offer.find(c.Name) != nil || offer.isSubmit(c.Name)) && !l.quoted(c.Block)
 	})
 	if len(calls) == 0 {

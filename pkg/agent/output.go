@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/agent/internal/mend"
+	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -28,7 +28,7 @@ func (l *loop) offerSubmit(o *offer) {
 	}
 	schema := l.spec.Output
 	if l.wrapped() {
-		schema = mend.Encode(map[string]any{"type": "object", "properties": map[string]any{"output": schema}, "required": []string{"output"}})
+		schema = repair.Encode(map[string]any{"type": "object", "properties": map[string]any{"output": schema}, "required": []string{"output"}})
 	}
 	spec := ToolSpec{Name: o.submit, Description: "Give the final answer. Call it alone, once all else is done.", Parameters: schema}
 	at := 0
@@ -56,7 +56,7 @@ func (l *loop) wrapped() bool {
 func (l *loop) submitted(call ToolCall, stop string) error {
 	hop := &l.res.Hops[len(l.res.Hops)-1]
 	c := Call{ID: call.ID, Name: call.Name, Answer: true, Result: v1.Result{Tool: call.Name, Status: v1.StatusComplete}}
-	doc, raw, how, err := mend.Object(call.Args, stop == StopLength)
+	doc, raw, how, err := repair.Object(call.Args, stop == StopLength)
 	var violations []v1.Violation
 	c.Result.Repair = how
 	if err != nil {
@@ -65,7 +65,7 @@ func (l *loop) submitted(call ToolCall, stop string) error {
 		c.Args = raw
 		if l.wrapped() {
 			if _, ok := doc["output"]; ok {
-				raw = mend.Encode(doc["output"])
+				raw = repair.Encode(doc["output"])
 			}
 		}
 		violations = l.prompt.CheckOutput(raw)
@@ -104,8 +104,8 @@ func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Violation) {
 	raw := json.RawMessage(body)
 	_, err := validate.Decode(raw)
 	if err != nil && strings.Contains(body, "{") {
-		if _, mended, _, bad := mend.Object(body, cut); bad == nil {
-			raw, err = mended, nil
+		if _, repaired, _, bad := repair.Object(body, cut); bad == nil {
+			raw, err = repaired, nil
 		}
 	}
 	if err == nil {
@@ -113,12 +113,12 @@ func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Violation) {
 		if len(violations) == 0 {
 			return raw, nil
 		}
-		if quoted := mend.Encode(text); len(l.prompt.CheckOutput(quoted)) == 0 {
+		if quoted := repair.Encode(text); len(l.prompt.CheckOutput(quoted)) == 0 {
 			return quoted, nil
 		}
 		return nil, violations
 	}
-	if quoted := mend.Encode(text); len(l.prompt.CheckOutput(quoted)) == 0 {
+	if quoted := repair.Encode(text); len(l.prompt.CheckOutput(quoted)) == 0 {
 		return quoted, nil
 	}
 	return nil, []v1.Violation{{Expected: "JSON", Got: strconv.Quote(clip(text, 200)), Message: "the answer is not JSON: " + err.Error()}}
@@ -134,7 +134,7 @@ func (l *loop) again(invalid *v1.ValidationError, text string, m Message) error 
 	return nil
 }
 
-// violationList writes violations one a line, as a model can mend them.
+// violationList writes violations one a line, as a model can fix them.
 func violationList(violations []v1.Violation) string {
 	const most = 50
 	var b strings.Builder

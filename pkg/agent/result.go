@@ -107,7 +107,7 @@ type ToolRequest struct {
 	// Tool is the full name of the tool.
 	Tool string          `json:"tool"`
 	Args json.RawMessage `json:"args"`
-	// Repair says how malformed arguments were mended; see [v1.Result].
+	// Repair says how malformed arguments were repaired; see [v1.Result].
 	Repair string `json:"repair,omitempty"`
 	// Error says why the call cannot be made as it is.
 	Error *v1.ResultError `json:"error,omitempty"`

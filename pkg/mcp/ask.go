@@ -67,7 +67,7 @@ func (s *session) answer(ctx context.Context, in incoming) (result json.RawMessa
 			result, failure = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 		}
 	}()
-	r := s.rider(in.of)
+	r := s.clientRequest(in.of)
 	request := InputRequest{Method: in.method, Params: in.params}
 	if r == nil || r.peer.Ask == nil || !r.peer.Can.allow(request) {
 		return nil, cannot(request)
@@ -151,7 +151,7 @@ func (s *session) outboxOf(x *exchange) *outbox {
 
 // forward passes a notification on to the client.
 func (s *session) forward(in incoming, wanted func(*Peer) bool) {
-	r, out := s.rider(in.of), s.outboxOf(in.of)
+	r, out := s.clientRequest(in.of), s.outboxOf(in.of)
 	if r == nil || out == nil || r.peer.Notify == nil || !wanted(r.peer) {
 		return
 	}

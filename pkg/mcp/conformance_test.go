@@ -14,7 +14,7 @@ import (
 var unsupported = map[string]map[string]string{
 	"old": { // 0.1.16
 		"elicitation-sep1034-client-defaults":       "asks the client for elicitation: toolctl has no person to ask during a call, and does not offer it",
-		"auth/2025-03-26-oauth-metadata-backcompat": "its metadata names an issuer other than the address it was read from, which RFC 8414, section 3.3, refuses; the scenario of the 0.2 line is mended, and passes",
+		"auth/2025-03-26-oauth-metadata-backcompat": "its metadata names an issuer other than the address it was read from, which RFC 8414, section 3.3, refuses; the scenario of the 0.2 line is fixed, and passes",
 		"auth/client-credentials-jwt":               "extension: spec.auth has no private_key_jwt",
 		"auth/cross-app-access-complete-flow":       "extension: spec.auth has no token exchange with an identity provider",
 	},

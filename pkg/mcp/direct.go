@@ -39,7 +39,7 @@ type directTool struct {
 // is not.
 func (s *session) mayDirect(x *exchange, t *directTool) *httpLink {
 	l, ok := s.link.(*httpLink)
-	if !ok || t == nil || l.sse || l.oauth != nil || x.rider != nil || x.out != nil || x.more != nil || l.way.Load() != wayDirect || !headerSafe(t.name) {
+	if !ok || t == nil || l.sse || l.oauth != nil || x.clientRequest != nil || x.out != nil || x.more != nil || l.way.Load() != wayDirect || !headerSafe(t.name) {
 		return nil
 	}
 	return l

@@ -44,8 +44,8 @@ func (s *session) inspect(data []byte, x *exchange, reply func(id, result json.R
 		if x == nil {
 			break
 		}
-		if standIn := x.take(m.result, m.error()); standIn != nil {
-			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.id, standIn), nil
+		if placeholder := x.take(m.result, m.error()); placeholder != nil {
+			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.id, placeholder), nil
 		}
 	}
 	return data, nil

@@ -29,11 +29,11 @@ type exchange struct {
 	stream atomic.Pointer[stream] // that it went into, if it did
 	end    atomic.Int64           // where it ended there
 
-	direct   bool            // it was sent without the SDK
-	progress func(Progress)  // nil when nobody asked
-	rider    *rider          // for whom it is; nil when nothing of the server is for the client
-	out      *outbox         // where messages for the caller wait; nil when there is none
-	more     json.RawMessage // fields that are added to the parameters; nil when there are none
+	direct        bool            // it was sent without the SDK
+	progress      func(Progress)  // nil when nobody asked
+	clientRequest *clientRequest  // for whom it is; nil when nothing of the server is for the client
+	out           *outbox         // where messages for the caller wait; nil when there is none
+	more          json.RawMessage // fields that are added to the parameters; nil when there are none
 
 	answer atomic.Pointer[answer]
 }
@@ -63,8 +63,8 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-// standIns are what the SDK gets in place of a result that was taken.
-var standIns = map[string]json.RawMessage{
+// placeholders are what the SDK gets in place of a result that was taken.
+var placeholders = map[string]json.RawMessage{
 	"tools/call":               json.RawMessage(`{"content":[],"resultType":"complete"}`),
 	"tools/list":               json.RawMessage(`{"tools":[],"resultType":"complete"}`),
 	"prompts/list":             json.RawMessage(`{"prompts":[],"resultType":"complete"}`),
@@ -89,14 +89,14 @@ func (x *exchange) begin() {
 // result; nil when it gets the result itself.
 func (x *exchange) take(result json.RawMessage, err *jsonrpc.Error) json.RawMessage {
 	x.answer.Store(&answer{result, err})
-	standIn := standIns[x.method]
-	if err != nil || standIn == nil {
+	placeholder := placeholders[x.method]
+	if err != nil || placeholder == nil {
 		return nil
 	}
 	if x.method == "tools/list" {
 		return headerTools(result)
 	}
-	return standIn
+	return placeholder
 }
 
 // headerTools returns a list of only those tools of a page whose arguments are also
@@ -104,13 +104,13 @@ func (x *exchange) take(result json.RawMessage, err *jsonrpc.Error) json.RawMess
 // knows the tool. The SDK drops a whole page for one tool that it cannot decode.
 func headerTools(page json.RawMessage) json.RawMessage {
 	if !bytes.Contains(page, []byte(`"x-mcp-header"`)) {
-		return standIns["tools/list"]
+		return placeholders["tools/list"]
 	}
 	var list struct {
 		Tools []json.RawMessage `json:"tools"`
 	}
 	if json.Unmarshal(page, &list) != nil {
-		return standIns["tools/list"]
+		return placeholders["tools/list"]
 	}
 	type tool struct {
 		Name        string          `json:"name"`
@@ -128,7 +128,7 @@ func headerTools(page json.RawMessage) json.RawMessage {
 	}
 	out, err := json.Marshal(keep)
 	if err != nil {
-		return standIns["tools/list"]
+		return placeholders["tools/list"]
 	}
 	return out
 }

@@ -167,7 +167,7 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		u.auth = u.newOAuth(r, to)
 	}
 	if err := r.err(); err != nil {
-		u.base, u.auth = nil, nil // made anew when the violations are mended
+		u.base, u.auth = nil, nil // made anew when the violations are fixed
 		return nil, err
 	}
 	if u.auth != nil {

@@ -146,15 +146,15 @@ func PeerOf(ctx context.Context) *Peer {
 // wants reports whether anything of a server is for the client.
 func (p *Peer) wants() bool { return p != nil && (p.Can != Capabilities{} || p.LogLevel != "") }
 
-// rider is a request that is made for a client, while it is made.
-type rider struct {
+// clientRequest is a request that is made for a client, while it is made.
+type clientRequest struct {
 	ctx   context.Context
 	peer  *Peer
 	clock atomic.Pointer[stopwatch] // of the server's own time for the request; nil when it has none
 }
 
 // pause stops the time that the request may take, while its client is asked.
-func (r *rider) pause() (resume func()) {
+func (r *clientRequest) pause() (resume func()) {
 	outer := v1.PauseDeadlines(r.ctx)
 	clock := r.clock.Load()
 	if clock == nil {

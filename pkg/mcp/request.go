@@ -50,7 +50,7 @@ const (
 func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, error) {
 	attempts := 0
 	for round := 1; ; round++ {
-		raw, n, s, rider, err := u.round(ctx, r)
+		raw, n, s, clientRequest, err := u.round(ctx, r)
 		attempts += n
 		if err != nil {
 			return nil, attempts, err
@@ -62,30 +62,30 @@ func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, err
 		if len(in.Requests) == 0 && round > maxBusy {
 			return nil, attempts, u.unavailable("the server puts the request off again and again")
 		}
-		if r.more, err = u.fulfil(ctx, s, rider, in, round); err != nil {
+		if r.more, err = u.fulfil(ctx, s, clientRequest, in, round); err != nil {
 			return nil, attempts, err
 		}
 	}
 }
 
 // round sends a request until it is answered or must not be sent again.
-func (u *upstream) round(ctx context.Context, r request) (json.RawMessage, int, *session, *rider, error) {
+func (u *upstream) round(ctx context.Context, r request) (json.RawMessage, int, *session, *clientRequest, error) {
 	for attempt := 1; ; attempt++ {
-		raw, s, rider, again, err := u.once(ctx, r)
+		raw, s, clientRequest, again, err := u.once(ctx, r)
 		if again && attempt < maxAttempts {
 			if !s.ended() { // the server is there and cannot take it now
 				if err := sleep(ctx, retryWait<<(attempt-1)); err != nil {
-					return nil, attempt, s, rider, err
+					return nil, attempt, s, clientRequest, err
 				}
 			}
 			continue
 		}
-		return raw, attempt, s, rider, err
+		return raw, attempt, s, clientRequest, err
 	}
 }
 
 // once sends a request once. again says that it may be sent again after the error.
-func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s *session, of *rider, again bool, err error) {
+func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s *session, of *clientRequest, again bool, err error) {
 	ctx, op := u.observe(ctx, r)
 	defer func() { op.end(ctx, s, raw, err) }()
 	s, of, release, err := u.session(ctx)
@@ -93,7 +93,7 @@ func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s 
 		return nil, nil, nil, false, err
 	}
 	defer release()
-	x := &exchange{method: r.method, rider: of, more: r.more}
+	x := &exchange{method: r.method, clientRequest: of, more: r.more}
 	err = u.try(ctx, s, x, r)
 	a := x.answer.Load()
 	if a != nil && !strings.HasSuffix(r.method, "/list") { // a server that only lists proves nothing
@@ -139,10 +139,10 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 	// costs a goroutine each time.
 	var cancel context.CancelFunc
 	switch {
-	case r.limit > 0 && x.rider != nil:
+	case r.limit > 0 && x.clientRequest != nil:
 		var clock *stopwatch
 		ctx, clock, cancel = withStopwatch(ctx, r.limit)
-		x.rider.clock.Store(clock)
+		x.clientRequest.clock.Store(clock)
 	case r.limit > 0:
 		ctx, cancel = context.WithTimeout(ctx, r.limit)
 	default:
@@ -158,12 +158,12 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 			meta[k] = v
 		}
 	}
-	if x.rider != nil && s.modern() {
+	if x.clientRequest != nil && s.modern() {
 		if meta == nil {
 			meta = sdk.Meta{}
 		}
-		meta[metaCapabilities] = x.rider.peer.Can.wire()
-		if level := x.rider.peer.LogLevel; level != "" {
+		meta[metaCapabilities] = x.clientRequest.peer.Can.wire()
+		if level := x.clientRequest.peer.LogLevel; level != "" {
 			meta[metaLogLevel] = level
 		}
 	}
@@ -178,7 +178,7 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 	}
 	if s.slot != &u.shared {
 		x.out = &s.out
-	} else if r.progress != nil || x.rider != nil {
+	} else if r.progress != nil || x.clientRequest != nil {
 		x.out = &outbox{log: u.log}
 	}
 	if token != "" {
@@ -199,7 +199,7 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 		return l.call(ctx, x, r.tool, meta)
 	}
 	err = r.send(withExchange(ctx, x), s.client, meta)
-	if err != nil && x.rider != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+	if err != nil && x.clientRequest != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = context.DeadlineExceeded
 	}
 	return err

@@ -56,7 +56,7 @@ const codeNeedsCapability = -32021
 
 // fulfil has the client answer what a result asks for, and returns the fields that are
 // added to the request when it is made again.
-func (u *upstream) fulfil(ctx context.Context, s *session, r *rider, in *inputRequired, round int) (json.RawMessage, error) {
+func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in *inputRequired, round int) (json.RawMessage, error) {
 	refuse := func(format string, args ...any) error {
 		return u.refused(s, &answer{err: &jsonrpc.Error{Message: fmt.Sprintf(format, args...)}})
 	}

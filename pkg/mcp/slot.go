@@ -29,9 +29,9 @@ type slot struct {
 	idle   *time.Timer // ends a session that no call leases; nil for those that end with their client
 	gone   bool        // no more leases
 
-	mu     sync.Mutex
-	riders []*rider // the requests that are made, the latest last
-	last   *Peer    // the client, of slots that are not shared
+	mu       sync.Mutex
+	requests []*clientRequest // the requests that are made, the latest last
+	last     *Peer            // the client, of slots that are not shared
 }
 
 // ownerKey names whose a session is. It is zero for that which all share.
@@ -56,19 +56,19 @@ const (
 )
 
 // session returns a session for a request that ctx makes, and what gives it back.
-func (u *upstream) session(ctx context.Context) (*session, *rider, func(), error) {
+func (u *upstream) session(ctx context.Context) (*session, *clientRequest, func(), error) {
 	p := PeerOf(ctx)
 	if !p.wants() {
 		s, err := u.acquire(ctx, &u.shared)
 		return s, nil, func() { u.release(s) }, err
 	}
-	r := &rider{ctx: ctx, peer: p}
+	r := &clientRequest{ctx: ctx, peer: p}
 	if p.Modern {
 		s, err := u.acquire(ctx, &u.shared)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		// What a server of this era says belongs to a request, but for log messages on a
+		// What a server of this protocol version says belongs to a request, but for log messages on a
 		// stream that all requests share.
 		if s.modern() && (p.LogLevel == "" || s.separate()) {
 			return s, r, func() { u.release(s) }, nil
@@ -90,7 +90,7 @@ func (u *upstream) session(ctx context.Context) (*session, *rider, func(), error
 
 // lease takes a slot for a request of a client: a slot of its own when the client has
 // no session in which messages of several calls could reach it.
-func (u *upstream) lease(r *rider) (*slot, error) {
+func (u *upstream) lease(r *clientRequest) (*slot, error) {
 	k := ownerKey{key: r.peer.Key, modern: r.peer.Modern, can: r.peer.Can}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -118,7 +118,7 @@ func (u *upstream) lease(r *rider) (*slot, error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	sl.last = r.peer
-	sl.riders = append(sl.riders, r)
+	sl.requests = append(sl.requests, r)
 	return sl, nil
 }
 
@@ -134,7 +134,7 @@ func (u *upstream) slotFor(k ownerKey) *slot {
 		return nil
 	}
 	sl := &slot{key: k}
-	if !k.modern { // a server of both eras does for an older client what it did before
+	if !k.modern { // a server of both protocol versions does for an older client what it did before
 		sl.version = legacyVersion
 	}
 	u.peers[k] = append(u.peers[k], sl)
@@ -142,9 +142,9 @@ func (u *upstream) slotFor(k ownerKey) *slot {
 }
 
 // unlease gives a slot back.
-func (u *upstream) unlease(sl *slot, r *rider) {
+func (u *upstream) unlease(sl *slot, r *clientRequest) {
 	sl.mu.Lock()
-	sl.riders = slices.DeleteFunc(sl.riders, func(o *rider) bool { return o == r })
+	sl.requests = slices.DeleteFunc(sl.requests, func(o *clientRequest) bool { return o == r })
 	sl.mu.Unlock()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -282,22 +282,22 @@ func (u *Upstreams) all() []*upstream {
 	return all
 }
 
-// rider returns the request that a message of the server belongs to: that of the
+// clientRequest returns the request that a message of the server belongs to: that of the
 // stream it came in, else the latest that the session serves; nil when there is none.
-func (s *session) rider(x *exchange) *rider {
-	if x != nil && x.rider != nil {
-		return x.rider
+func (s *session) clientRequest(x *exchange) *clientRequest {
+	if x != nil && x.clientRequest != nil {
+		return x.clientRequest
 	}
 	if s.slot == nil {
 		return nil
 	}
 	s.slot.mu.Lock()
 	defer s.slot.mu.Unlock()
-	if n := len(s.slot.riders); n > 0 {
-		return s.slot.riders[n-1]
+	if n := len(s.slot.requests); n > 0 {
+		return s.slot.requests[n-1]
 	}
 	if p := s.slot.last; p != nil && !p.Modern {
-		return &rider{ctx: context.Background(), peer: p}
+		return &clientRequest{ctx: context.Background(), peer: p}
 	}
 	return nil
 }

@@ -105,8 +105,8 @@ func (t *tapped) see(m jsonrpc.Message) (bool, error) {
 			break
 		}
 		failure, _ := m.Error.(*jsonrpc.Error) //nolint:errorlint // the wire form, never wrapped
-		if standIn := x.take(m.Result, failure); standIn != nil {
-			m.Result = standIn
+		if placeholder := x.take(m.Result, failure); placeholder != nil {
+			m.Result = placeholder
 		}
 	case *jsonrpc.Request:
 		in := incoming{method: m.Method, params: m.Params}

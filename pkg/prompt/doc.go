@@ -10,7 +10,7 @@
 //
 //  1. What is absent gets the default of its argument, else that of its property in
 //     spec.input.
-//  2. They are mended where they can be, as the arguments of a call are ("5" for an
+//  2. They are coerced where they can be, as the arguments of a call are ("5" for an
 //     integer), and validated against spec.input.
 //  3. Arguments with required: true must be there.
 //  4. The templates are rendered. Printing a variable that is absent is a violation; {{if}}

@@ -33,13 +33,13 @@ func TestRender(t *testing.T) {
 		wantErr []string // "path: message" of each violation
 	}{
 		{
-			name: "both messages, a default of the schema, a mended number",
+			name: "both messages, a default of the schema, a coerced number",
 			spec: v1.PromptSpec{SystemPrompt: "Know {{.city}}.\n", Template: "Pack for {{.days}} days in {{.city}}?", Input: raw(trip)},
 			vars: `{"city":"Oslo"}`,
 			want: prompt.Messages{{Role: "system", Content: "Know Oslo."}, {Role: "user", Content: "Pack for 3 days in Oslo?"}},
 		},
 		{
-			name: "a text where an integer is asked for is mended",
+			name: "a text where an integer is asked for is coerced",
 			spec: v1.PromptSpec{Template: "{{.days}}", Input: raw(trip)},
 			vars: `{"city":"Oslo","days":"5"}`,
 			want: prompt.Messages{{Role: "user", Content: "5"}},

@@ -161,7 +161,7 @@ func (p *Prompt) Input() string {
 	return oneOf(p.in.types)
 }
 
-// variables decodes, defaults, mends and validates. The value that it returns may be
+// variables decodes, defaults, coerces and validates. The value that it returns may be
 // used to look for more violations even when there are some.
 func (p *Prompt) variables(raw json.RawMessage) (any, []v1.Violation) {
 	if len(raw) == 0 && p.in.takesObject() {

@@ -8,7 +8,7 @@
 //
 // # One call
 //
-// [Registry.Execute] looks the tool up, mends and validates the arguments, asks
+// [Registry.Execute] looks the tool up, coerces and validates the arguments, asks
 // the policies, runs the executor within its time, validates the result, masks
 // what must not be seen and writes the audit line, in this order.
 //
@@ -22,5 +22,5 @@
 //
 // A tool whose manifest is broken is listed as not ready, with the reason, and
 // does not hide or stop the others. A policy whose manifest is broken might have
-// refused, so the tools of its namespace are not ready until it is mended.
+// refused, so the tools of its namespace are not ready until it is fixed.
 package registry

@@ -94,7 +94,7 @@ func (r *Registry) admit(ctx context.Context, c *call) {
 	}
 }
 
-// checkArgs mends and validates the arguments.
+// checkArgs coerces and validates the arguments.
 func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 	t := c.tool
 	doc, err := validate.Decode(c.args)
@@ -119,7 +119,7 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 	}
 	if changed {
 		if c.args, err = encode(fixed); err != nil {
-			return fmt.Errorf("encode the mended arguments: %w", err)
+			return fmt.Errorf("encode the coerced arguments: %w", err)
 		}
 	}
 	if len(violations) == 0 || mode == v1.Off {

@@ -133,7 +133,7 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 		e.violations = append(slices.Clip(e.violations), v1.Violation{Path: path, Message: fmt.Sprintf(format, args...), Source: t.Field(path)})
 	}
 	if brokenPolicy != nil {
-		e.closed = &v1.Violation{Expected: "a policy that can be read", Got: "a broken one", Message: fmt.Sprintf("policy %q is broken and might have refused the call: mend %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))}
+		e.closed = &v1.Violation{Expected: "a policy that can be read", Got: "a broken one", Message: fmt.Sprintf("policy %q is broken and might have refused the call: fix %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))}
 	}
 	p.chain = s.policy.For(policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels})
 	switch {

@@ -85,7 +85,7 @@ func (s *Store) Apply(ctx context.Context, objects []v1.Object, opts ApplyOption
 		return nil, err
 	}
 	if !opts.DryRun && len(p.log) > 0 {
-		s.bell.ring()
+		s.notifier.notify()
 	}
 	return p.changes, nil
 }

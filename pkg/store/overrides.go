@@ -51,7 +51,7 @@ func (s *Store) SetOverride(ctx context.Context, o Override) (Override, error) {
 	if err != nil {
 		return o, err
 	}
-	s.bell.ring()
+	s.notifier.notify()
 	return o, nil
 }
 
@@ -100,7 +100,7 @@ func (s *Store) WatchOverrides(ctx context.Context) iter.Seq2[[]Override, error]
 		tick := time.NewTicker(s.interval)
 		defer tick.Stop()
 		for seen := int64(-1); ; {
-			wake := s.bell.next() // before looking, so that nothing falls between
+			wake := s.notifier.next() // before looking, so that nothing falls between
 			at, err := s.overrideVersion(ctx)
 			var now []Override
 			if err == nil && at != seen {

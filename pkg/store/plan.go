@@ -86,7 +86,7 @@ func (s *Store) Delete(ctx context.Context, keys []v1.Key) ([]Record, error) {
 		return nil, err
 	}
 	if len(removed) > 0 {
-		s.bell.ring()
+		s.notifier.notify()
 	}
 	return removed, nil
 }

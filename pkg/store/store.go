@@ -72,12 +72,12 @@ type Store struct {
 	interval time.Duration
 	keep     int64
 
-	gate   chan struct{} // holds the token of the one writer of this process
-	closed chan struct{}
-	once   sync.Once
-	bell   bell
-	sweep  sweeper
-	audit  auditQueue
+	gate     chan struct{} // holds the token of the one writer of this process
+	closed   chan struct{}
+	once     sync.Once
+	notifier notifier
+	sweep    sweeper
+	audit    auditQueue
 }
 
 // Open opens the store that dsn names: a file's path, "file:PATH",

@@ -110,14 +110,14 @@ func (s *Store) retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// bell wakes every watch of this process when something was committed.
-type bell struct {
+// notifier wakes every watch of this process when something was committed.
+type notifier struct {
 	mu sync.Mutex
 	ch chan struct{}
 }
 
 // next returns a channel that is closed at the next ring.
-func (b *bell) next() <-chan struct{} {
+func (b *notifier) next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ch == nil {
@@ -126,7 +126,7 @@ func (b *bell) next() <-chan struct{} {
 	return b.ch
 }
 
-func (b *bell) ring() {
+func (b *notifier) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ch != nil {

@@ -41,7 +41,7 @@ func (s *Store) Watch(ctx context.Context, from int64) iter.Seq2[Event, error] {
 		defer tick.Stop()
 		at := from
 		for {
-			wake := s.bell.next() // before looking, so that nothing falls between
+			wake := s.notifier.next() // before looking, so that nothing falls between
 			events, more, err := s.changesAfter(ctx, at)
 			if ctx.Err() != nil {
 				return

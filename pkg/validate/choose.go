@@ -3,8 +3,8 @@ package validate
 import "slices"
 
 // choose picks what to say about a value that fits no branch of an anyOf or
-// oneOf: only what keeps it from the branch that was most likely meant. Mending
-// any one branch mends the value, so nothing is lost.
+// oneOf: only what keeps it from the branch that was most likely meant. Fixing
+// any one branch coerces the value, so nothing is lost.
 func choose(branches [][]problem, base []string) []problem {
 	if merged, ok := merge(branches, base); ok {
 		return merged

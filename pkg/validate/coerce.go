@@ -10,20 +10,20 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// maxRepairs bounds how much is mended in one round; a document with more violations
+// maxRepairs bounds how much is coerced in one round; a document with more violations
 // than that is not a slip.
 const maxRepairs = 10_000
 
-// maxRounds bounds how often a document is mended and checked again. Each round
+// maxRounds bounds how often a document is coerced and checked again. Each round
 // reaches what the one before uncovered, such as the inside of a JSON text.
 const maxRounds = 16
 
-// Coerce mends what models get wrong in arguments, and reports whether anything
+// Coerce coerces what models get wrong in arguments, and reports whether anything
 // changed. doc itself is never changed.
 //
 // It goes by the violations that the engine finds, so a value that is valid where it
 // stands is never touched, and a valid document comes back as it is. Each value is
-// mended by itself:
+// coerced by itself:
 //
 //   - a string whose text is JSON of a type that the schema wants there: "5" for
 //     an integer or number, "true" or "True" for a boolean, "null" for null, and a
@@ -33,7 +33,7 @@ const maxRounds = 16
 //   - a string that differs from exactly one value of an enum or const in case
 //     only, or whose text is exactly one of its numbers or booleans.
 //
-// A change that leaves its place wrong is taken back: what cannot be mended stays
+// A change that leaves its place wrong is taken back: what cannot be coerced stays
 // as it was, for validation to refuse. Nothing else is changed: a number is not
 // made a string, an item is not made an array, and defaults are not filled in.
 func (s *Schema) Coerce(doc any) (fixed any, changed bool) {
@@ -52,9 +52,9 @@ type repair struct {
 	before any
 }
 
-// mend repairs doc by its problems and returns the document to go on with and
+// fix repairs doc by its problems and returns the document to go on with and
 // the problems that are left.
-func (s *Schema) mend(doc any, problems []problem) (any, bool, []problem, error) {
+func (s *Schema) coerceRound(doc any, problems []problem) (any, bool, []problem, error) {
 	fixed, changed := doc, false
 	if len(problems) > maxRepairs {
 		return doc, false, problems, nil
@@ -86,7 +86,7 @@ func (s *Schema) mend(doc any, problems []problem) (any, bool, []problem, error)
 			}
 		}
 		if len(left) == 1 && left[0].keyword == keywordCost {
-			break // too dear when mended, so as it was
+			break // too expensive when coerced, so as it was
 		}
 		fixed, changed, problems = next, true, left
 		clear(tried) // what was vain may not be any more
@@ -117,7 +117,7 @@ func plan(doc any, problems []problem, tried map[string]bool) []repair {
 	return repairs
 }
 
-// repairs lists what may mend the value of a problem, the likeliest first.
+// repairs lists what may fix the value of a problem, the likeliest first.
 func (p *problem) repairs(v any) []repair {
 	var out []repair
 	text, isString := v.(string)

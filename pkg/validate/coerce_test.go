@@ -131,13 +131,13 @@ func TestCheckWithoutCoercion(t *testing.T) {
 	}
 }
 
-// TestCoerceDoesNotLendTheSchema: changing the mended document must not change the schema.
+// TestCoerceDoesNotLendTheSchema: changing the coerced document must not change the schema.
 func TestCoerceDoesNotLendTheSchema(t *testing.T) {
 	s := newSchema(t, `{"properties":{"a":{"enum":[{"k":[1]}]}}}`, validate.Draft2020)
 	doc := decode(t, `{"a":"{\"k\":[1]}"}`)
 	fixed, changed := s.Coerce(doc)
 	if !changed {
-		t.Fatal("not mended")
+		t.Fatal("not coerced")
 	}
 	fixed.(map[string]any)["a"].(map[string]any)["k"].([]any)[0] = "broken"
 	if fixed, changed := s.Coerce(doc); !changed || !cmp.Equal(fixed, decode(t, `{"a":{"k":[1]}}`)) {
@@ -236,8 +236,8 @@ func genDoc(depth int) *rapid.Generator[any] {
 	})
 }
 
-// TestCoerceProperties: a valid document is never changed, a mended one is never
-// worse, mending twice is mending once, and the caller's document stays.
+// TestCoerceProperties: a valid document is never changed, a coerced one is never
+// worse, coercing twice is coercing once, and the caller's document stays.
 func TestCoerceProperties(t *testing.T) {
 	cache := validate.NewCache(validate.Options{})
 	rapid.Check(t, func(t *rapid.T) {
@@ -264,7 +264,7 @@ func TestCoerceProperties(t *testing.T) {
 				t.Fatalf("%s: valid %s became %v with %v", raw, before, fixed, violations)
 			}
 			if again, err := s.Validate(fixed); err != nil || len(again) != len(violations) {
-				t.Fatalf("%s: %s: %v was reported for the mended document, which has %v", raw, before, violations, again)
+				t.Fatalf("%s: %s: %v was reported for the coerced document, which has %v", raw, before, violations, again)
 			}
 			if twice, changed := s.Coerce(fixed); changed {
 				t.Fatalf("%s: %s became %v, then %v", raw, before, fixed, twice)
@@ -329,7 +329,7 @@ func FuzzCompileAndValidate(f *testing.F) {
 	})
 }
 
-// FuzzCoerce: mending never breaks a valid document, never touches the caller's, and is done at once.
+// FuzzCoerce: coercing never breaks a valid document, never touches the caller's, and is done at once.
 func FuzzCoerce(f *testing.F) {
 	f.Add([]byte(`{"properties":{"a":{"type":"integer"},"b":{"enum":["x","Y"]}},"required":["a"]}`), []byte(`{"a":"5","b":"y"}`))
 	f.Add([]byte(`{"anyOf":[{"type":"object","properties":{"a":{"type":"array","items":{"type":"boolean"}}}},{"type":"null"}]}`), []byte(`"{\"a\":\"[\\\"true\\\"]\"}"`))

@@ -154,8 +154,8 @@ func (s *Schema) Validate(doc any) ([]v1.Violation, error) {
 	return s.violations(problems), err
 }
 
-// Check validates a document and, when it has violations and coerce is set, mends
-// what can be mended (see [Schema.Coerce]) and validates again. fixed is the
+// Check validates a document and, when it has violations and coerce is set, coerces
+// what can be coerced (see [Schema.Coerce]) and validates again. fixed is the
 // document to go on with, doc itself when changed is false; doc is never changed.
 // A valid document costs one validation.
 func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, violations []v1.Violation, err error) {
@@ -165,7 +165,7 @@ func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, violation
 	}
 	fixed = doc
 	if coerce {
-		fixed, changed, problems, err = s.mend(doc, problems)
+		fixed, changed, problems, err = s.coerceRound(doc, problems)
 	}
 	return fixed, changed, s.violations(problems), err
 }

@@ -42,29 +42,29 @@ func TestListsDependOnWhoAsks(t *testing.T) {
 	c := catalogOf(offer("", "a"), offer("", "b", hiddenFrom("bob")), offer("", "c", hiddenFrom("ann")), offer("", "d", hiddenFrom("bob")), offer("", "e", hiddenFrom("")))
 	e := listen(t, server.New(c, server.Options{PageSize: 2}), server.HTTPOptions{Tokens: tokens(t, "ann", "1", "bob", "2", "carl", "3")})
 	for token, want := range map[string]string{"1": "a b d e", "2": "a c e", "3": "a b c d e"} {
-		for era, version := range eras {
+		for protocol, version := range versions {
 			for range 2 { // the second list is a remembered one
 				names, scope := listNames(t, e.client(t, version, nil, "Authorization", "Bearer "+token))
-				if names != want || era == "modern" && scope != "private" {
-					t.Errorf("%s, token %s: %s %s, want %s", era, token, names, scope, want)
+				if names != want || protocol == "modern" && scope != "private" {
+					t.Errorf("%s, token %s: %s %s, want %s", protocol, token, names, scope, want)
 				}
 			}
 		}
 	}
-	for era, version := range eras {
-		if names, scope := listNames(t, overStdio(t, server.New(c, server.Options{}), version, nil)); names != "a b c d" || era == "modern" && scope != "private" {
-			t.Errorf("%s, over stdio: %s %s", era, names, scope)
+	for protocol, version := range versions {
+		if names, scope := listNames(t, overStdio(t, server.New(c, server.Options{}), version, nil)); names != "a b c d" || protocol == "modern" && scope != "private" {
+			t.Errorf("%s, over stdio: %s %s", protocol, names, scope)
 		}
 	}
 	// A hidden tool can be called all the same: it is the policy that refuses.
-	res, err := e.client(t, eras["modern"], nil, "Authorization", "Bearer 2").CallTool(t.Context(), &sdk.CallToolParams{Name: "b"})
+	res, err := e.client(t, versions["modern"], nil, "Authorization", "Bearer 2").CallTool(t.Context(), &sdk.CallToolParams{Name: "b"})
 	if err != nil || res.IsError {
 		t.Errorf("got %v, %v", res, err)
 	}
 }
 
 func TestPublicListsStayPublic(t *testing.T) {
-	cs := overStdio(t, server.New(catalogOf(offer("", "a")), server.Options{}), eras["modern"], nil)
+	cs := overStdio(t, server.New(catalogOf(offer("", "a")), server.Options{}), versions["modern"], nil)
 	if _, scope := listNames(t, cs); scope != "public" {
 		t.Errorf("cacheScope %q", scope)
 	}
@@ -76,7 +76,7 @@ func TestChangedAudience(t *testing.T) {
 	s := server.New(c, server.Options{})
 	told := make(chan struct{}, 4)
 	e := listen(t, s, server.HTTPOptions{Tokens: tokens(t, "ann", "1")})
-	cs := e.client(t, eras["sessions"], &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { told <- struct{}{} }}, "Authorization", "Bearer 1")
+	cs := e.client(t, versions["sessions"], &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { told <- struct{}{} }}, "Authorization", "Bearer 1")
 	if names, _ := listNames(t, cs); names != "" {
 		t.Errorf("got %q", names)
 	}
@@ -107,7 +107,7 @@ func TestManyAudiences(t *testing.T) {
 	e := listen(t, server.New(catalogOf(offers...), server.Options{}), server.HTTPOptions{Tokens: tokens(t, pairs...)})
 	for range 2 {
 		for i := 0; i < n; i += 7 {
-			names, _ := listNames(t, e.client(t, eras["modern"], nil, "Authorization", fmt.Sprint("Bearer ", i)))
+			names, _ := listNames(t, e.client(t, versions["modern"], nil, "Authorization", fmt.Sprint("Bearer ", i)))
 			if strings.Count(names, "t") != n-1 || strings.Contains(names, fmt.Sprintf("t%03d", i)) {
 				t.Errorf("p%d sees %s", i, names)
 			}

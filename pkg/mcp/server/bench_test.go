@@ -25,13 +25,13 @@ func BenchmarkCall(b *testing.B) {
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil
 		})
 		c := answer(v1.Result{Status: v1.StatusComplete, Parts: []v1.Part{{Type: v1.PartText, Text: text}}}, nil)
-		for era, version := range eras {
-			floor := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return plain }, &sdk.StreamableHTTPOptions{Stateless: era == "modern"}))
+		for protocol, version := range versions {
+			floor := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return plain }, &sdk.StreamableHTTPOptions{Stateless: protocol == "modern"}))
 			for name, e := range map[string]*endpoint{"floor": {url: floor.URL}, "server": listen(b, server.New(c, server.Options{}), server.HTTPOptions{})} {
 				if name == "floor" {
 					floor.Config.Handler = http.StripPrefix("/mcp", floor.Config.Handler)
 				}
-				b.Run(fmt.Sprintf("%d/%s/%s", size, era, name), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%d/%s/%s", size, protocol, name), func(b *testing.B) {
 					cs := e.client(b, version, nil)
 					b.ReportAllocs()
 					for b.Loop() {
@@ -58,7 +58,7 @@ func BenchmarkList(b *testing.B) {
 			server.New(c, server.Options{})
 		}
 	})
-	cs := overStdio(b, server.New(c, server.Options{}), eras["modern"], nil)
+	cs := overStdio(b, server.New(c, server.Options{}), versions["modern"], nil)
 	b.Run("list", func(b *testing.B) {
 		for b.Loop() {
 			if res, err := cs.ListTools(context.Background(), nil); err != nil || len(res.Tools) != 1000 {

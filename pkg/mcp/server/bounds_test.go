@@ -31,15 +31,15 @@ func TestResultsThatAreTooLarge(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.res.Status = v1.StatusComplete
 			s := server.New(answer(tc.res, nil), server.Options{MaxResultBytes: most})
-			for era, version := range eras {
+			for protocol, version := range versions {
 				raw := rawCall(t, s, version)
 				text := toJSON(t, raw)
 				s = server.New(answer(tc.res, nil), server.Options{MaxResultBytes: most})
 				if told := raw["isError"] == true && strings.Contains(text, "is larger than the 1000 that this server allows"); told == tc.want {
-					t.Errorf("%s: got %.300s", era, text)
+					t.Errorf("%s: got %.300s", protocol, text)
 				}
 				if !tc.want && len(text) > 600 {
-					t.Errorf("%s: still %d bytes", era, len(text))
+					t.Errorf("%s: still %d bytes", protocol, len(text))
 				}
 			}
 		})
@@ -50,7 +50,7 @@ func TestPromptsAndResourcesThatAreTooLarge(t *testing.T) {
 	a := upstream("default", "a", true)
 	a.Prompts, a.Resources = []mcp.Prompt{{Name: "greet"}}, []mcp.Resource{{URI: "file:///x", Name: "x"}}
 	l := &library{catalog: catalogOf(), servers: []server.Upstream{a}}
-	cs := overStdio(t, server.New(l, server.Options{MaxResultBytes: 2}), eras["modern"], nil)
+	cs := overStdio(t, server.New(l, server.Options{MaxResultBytes: 2}), versions["modern"], nil)
 	_, err := cs.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "a__greet"}) // its answer is "d" and "hi"
 	if err == nil || !strings.Contains(err.Error(), "prompt a__greet: its 3 bytes are more than the 2") {
 		t.Errorf("got %v", err)
@@ -82,7 +82,7 @@ func TestInstructions(t *testing.T) {
 		{name: "of the options", servers: []server.Upstream{one}, set: "Be quick.", want: "Be quick."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for era, version := range eras {
+			for protocol, version := range versions {
 				s := server.New(&library{catalog: catalogOf(tc.offers...), servers: tc.servers}, server.Options{Instructions: tc.set})
 				cs := overStdio(t, s, version, nil)
 				got := ""
@@ -90,7 +90,7 @@ func TestInstructions(t *testing.T) {
 					got = r.Instructions
 				}
 				if !strings.Contains(got, tc.want) {
-					t.Errorf("%s: got %q, want %q", era, got, tc.want)
+					t.Errorf("%s: got %q, want %q", protocol, got, tc.want)
 				}
 			}
 		})
@@ -104,7 +104,7 @@ func TestInstructionsWaitForTheOnlyServer(t *testing.T) {
 	l := &library{catalog: catalogOf(), servers: []server.Upstream{starting}}
 	s := server.New(l, server.Options{})
 	l.settle = func(context.Context) { l.servers = []server.Upstream{ready} }
-	if got := overStdio(t, s, eras["sessions"], nil).InitializeResult().Instructions; got != "Ask me." {
+	if got := overStdio(t, s, versions["sessions"], nil).InitializeResult().Instructions; got != "Ask me." {
 		t.Errorf("got %q", got)
 	}
 }

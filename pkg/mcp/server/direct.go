@@ -235,7 +235,7 @@ func (d *direct) begin(ctx context.Context, c *plainCall, id string, r *http.Req
 	}, true
 }
 
-// plainHeaders reports whether a request is a usual one of either era.
+// plainHeaders reports whether a request is a usual one of either protocol version.
 func plainHeaders(h http.Header) bool {
 	if kind := h.Get("Content-Type"); kind != "application/json" {
 		if base, _, err := mime.ParseMediaType(kind); err != nil || base != "application/json" {

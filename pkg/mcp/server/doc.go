@@ -5,11 +5,11 @@
 //	err := s.ServeStdio(ctx, os.Stdin, os.Stdout)
 //	err := s.ListenAndServe(ctx, "127.0.0.1:8080", server.HTTPOptions{})
 //
-// # Two eras, one endpoint
+// # Two versions, one endpoint
 //
 // Clients of MCP 2025-11-25 and older open a session with initialize; those of
 // 2026-07-28 send each request on its own. Over HTTP both are served at one
-// address, each by the handler that knows its era.
+// address, each by the handler that knows its protocol version.
 //
 // tools/call of a client that can get nothing but the answer is answered as one JSON
 // document, others as a stream: see direct.

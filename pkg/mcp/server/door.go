@@ -31,7 +31,7 @@ const (
 )
 
 // door decides who may ask and which handler of the SDK answers: a handler serves one
-// era of the protocol fully and refuses the other.
+// protocol version fully and refuses the other.
 type door struct {
 	server   *Server
 	opts     HTTPOptions
@@ -100,7 +100,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.inside.ServeHTTP(w, r)
 }
 
-// admit bounds what is served at once, reads the body and chooses the era.
+// admit bounds what is served at once, reads the body and chooses the protocol version.
 func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 	if d.server.calls.stopping() {
 		unavailable(w, errStopping.Error())
@@ -192,7 +192,7 @@ func (d *door) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return nil, false
 }
 
-// message is what the choice of an era depends on. It is empty for a batch and for
+// message is what the choice of a protocol version depends on. It is empty for a batch and for
 // what is no JSON; the handlers have words for those.
 type message struct {
 	id              json.RawMessage
@@ -244,7 +244,7 @@ func unavailable(w http.ResponseWriter, text string) {
 	http.Error(w, text, http.StatusServiceUnavailable)
 }
 
-// noSession refuses a request of the older era outside a session (MCP specification
+// noSession refuses a request of the older protocol version outside a session (MCP specification
 // 2025-11-25, transports, session management).
 func noSession(w http.ResponseWriter, id json.RawMessage) {
 	if len(id) == 0 {

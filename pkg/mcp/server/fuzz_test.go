@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// FuzzHTTP sends foreign requests of both eras to a server that listens, with and
+// FuzzHTTP sends foreign requests of both protocol versions to a server that listens, with and
 // without authentication: it answers each with a status of the specification, lets
 // nobody in without a token, and goes on.
 func FuzzHTTP(f *testing.F) {

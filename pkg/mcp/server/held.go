@@ -23,8 +23,8 @@ import (
 
 // A client of MCP 2026-07-28 is not called: it is told what it is asked as the answer to
 // its request, and makes the request once more with its answers. Meanwhile the call is
-// held here, be it that its server waits in a session of the older era or will be asked
-// once more itself. So a call is one call to policies and the audit, whatever the eras,
+// held here, be it that its server waits in a session of the older protocol version or will be asked
+// once more itself. So a call is one call to policies and the audit, whatever the protocol versions,
 // and its arguments are those that were checked when it began.
 
 // heldCall is a call whose client may be asked.

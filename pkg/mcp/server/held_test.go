@@ -139,7 +139,7 @@ func TestStopWithAQuestionOpen(t *testing.T) {
 	// The end of the test waits for the server, which would wait for the call.
 }
 
-// A client with forms is asked for approval at once, in both eras.
+// A client with forms is asked for approval at once, in both protocol versions.
 func TestApprovalByForm(t *testing.T) {
 	info := v1.PendingToolInfo{Reason: v1.ReasonApproval, Message: `tool "told" needs approval by policy "p"`, ToolName: "told", Args: json.RawMessage(`{"amount":12345678901234567890,"key":"***"}`)}
 	cases := map[string]struct {
@@ -170,12 +170,12 @@ func TestApprovalByForm(t *testing.T) {
 		got.Store(outcome{d, ok, err})
 		return nil
 	}
-	for _, era := range []string{"older", "modern"} {
-		e.wire(t, era, `{"sampling":{}}`).call(t.Context(), "told", "{}").text(t)
+	for _, protocol := range []string{"older", "modern"} {
+		e.wire(t, protocol, `{"sampling":{}}`).call(t.Context(), "told", "{}").text(t)
 		if asker.Load() != false {
-			t.Errorf("%s: a client without forms is asked", era)
+			t.Errorf("%s: a client without forms is asked", protocol)
 		}
-		c := e.wire(t, era, `{"elicitation":{}}`)
+		c := e.wire(t, protocol, `{"elicitation":{}}`)
 		for name, tc := range cases {
 			c.answer = func(method string, params json.RawMessage) string {
 				for _, want := range []string{`"mode":"form"`, `needs approval by policy`, `\"amount\": 12345678901234567890`, `"approve":{"type":"boolean"`} {
@@ -187,14 +187,14 @@ func TestApprovalByForm(t *testing.T) {
 			}
 			c.call(t.Context(), "told", "{}").text(t)
 			if o := got.Load().(outcome); o.d.Approved != tc.want.Approved || o.d.By != tc.want.By || o.d.Reason != tc.want.Reason || o.ok != tc.ok || o.err != nil {
-				t.Errorf("%s, %s: %+v", era, name, o)
+				t.Errorf("%s, %s: %+v", protocol, name, o)
 			}
 		}
 		c.answer = func(string, json.RawMessage) string { return "error:no person" }
-		if era == "older" { // a client of 2026-07-28 would only not come back
+		if protocol == "older" { // a client of 2026-07-28 would only not come back
 			c.call(t.Context(), "told", "{}").text(t)
 			if o := got.Load().(outcome); o.ok || o.err != nil {
-				t.Errorf("%s, a client that fails: %+v", era, o)
+				t.Errorf("%s, a client that fails: %+v", protocol, o)
 			}
 		}
 	}
@@ -219,9 +219,9 @@ func TestServerThatHangsForAClientOfItsOwn(t *testing.T) {
 	m := child("up", "older")
 	m.Spec.TimeoutMS = 300
 	_, _, e := newGateway(t, mcp.Options{}, m)
-	for _, era := range []string{"older", "modern"} {
-		if got := e.wire(t, era, allCaps).call(t.Context(), "hang", "{}").failure(t); !strings.Contains(got, "within 300ms") {
-			t.Errorf("%s: %s", era, got)
+	for _, protocol := range []string{"older", "modern"} {
+		if got := e.wire(t, protocol, allCaps).call(t.Context(), "hang", "{}").failure(t); !strings.Contains(got, "within 300ms") {
+			t.Errorf("%s: %s", protocol, got)
 		}
 	}
 }
@@ -230,9 +230,9 @@ func TestServerThatHangsForAClientOfItsOwn(t *testing.T) {
 func TestPanicUnderAQuestion(t *testing.T) {
 	g, _, e := newGateway(t, mcp.Options{}, child("up", "older"))
 	g.before = func(context.Context, v1.Call) error { panic(errors.New("boom")) }
-	for _, era := range []string{"older", "modern"} {
-		if got := e.wire(t, era, allCaps).call(t.Context(), "told", "{}").failure(t); !strings.Contains(got, "internal error") {
-			t.Errorf("%s: %q", era, got)
+	for _, protocol := range []string{"older", "modern"} {
+		if got := e.wire(t, protocol, allCaps).call(t.Context(), "told", "{}").failure(t); !strings.Contains(got, "internal error") {
+			t.Errorf("%s: %q", protocol, got)
 		}
 	}
 }

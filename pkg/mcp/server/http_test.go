@@ -192,7 +192,7 @@ func TestBothErasAtOneAddress(t *testing.T) {
 		}
 	}
 	e := listen(t, server.New(c, server.Options{}), server.HTTPOptions{})
-	a, b := e.client(t, eras["sessions"], nil), e.client(t, eras["sessions"], nil)
+	a, b := e.client(t, versions["sessions"], nil), e.client(t, versions["sessions"], nil)
 	if n := sessions(use(a), use(a), use(b)); n != 2 {
 		t.Errorf("two sessions count as %d: %v", n, seen)
 	}
@@ -201,17 +201,17 @@ func TestBothErasAtOneAddress(t *testing.T) {
 			t.Errorf("the session %q shows its id", s)
 		}
 	}
-	m, n := e.client(t, eras["modern"], nil), e.client(t, eras["modern"], nil)
+	m, n := e.client(t, versions["modern"], nil), e.client(t, versions["modern"], nil)
 	if n := sessions(use(m), use(n), use(m, "x"), use(n, "x"), use(m, "y")); n != 3 {
 		t.Errorf("anonymous clients: %v", seen)
 	}
 	guarded := listen(t, server.New(c, server.Options{}), server.HTTPOptions{Tokens: tokens(t, "ann", "1", "bob", "2", "bob", "3")})
-	ann, bob := guarded.client(t, eras["modern"], nil, "Authorization", "Bearer 1"), guarded.client(t, eras["modern"], nil, "Authorization", "Bearer 2")
-	bob2 := guarded.client(t, eras["modern"], nil, "Authorization", "Bearer 3")
+	ann, bob := guarded.client(t, versions["modern"], nil, "Authorization", "Bearer 1"), guarded.client(t, versions["modern"], nil, "Authorization", "Bearer 2")
+	bob2 := guarded.client(t, versions["modern"], nil, "Authorization", "Bearer 3")
 	if n := sessions(use(ann), use(bob), use(bob2)); n != 2 || !seen["principal-ann ann"] || !seen["principal-bob bob"] {
 		t.Errorf("principals: %v", seen)
 	}
-	if n := sessions(use(guarded.client(t, eras["sessions"], nil, "Authorization", "Bearer 1"))); n != 1 || !strings.HasSuffix(first(seen), " ann") {
+	if n := sessions(use(guarded.client(t, versions["sessions"], nil, "Authorization", "Bearer 1"))); n != 1 || !strings.HasSuffix(first(seen), " ann") {
 		t.Errorf("a session's principal: %v", seen)
 	}
 }
@@ -241,8 +241,8 @@ func TestSessionBelongsToItsPrincipal(t *testing.T) {
 }
 
 func TestListChangedOverHTTP(t *testing.T) {
-	for era, version := range eras {
-		t.Run(era, func(t *testing.T) {
+	for protocol, version := range versions {
+		t.Run(protocol, func(t *testing.T) {
 			c := catalogOf()
 			s := server.New(c, server.Options{})
 			told := make(chan struct{}, 4)
@@ -313,8 +313,8 @@ func TestBackPressure(t *testing.T) {
 }
 
 func TestCallsUnderWayEndBeforeTheServerDoes(t *testing.T) {
-	for era, version := range eras {
-		t.Run(era, func(t *testing.T) {
+	for protocol, version := range versions {
+		t.Run(protocol, func(t *testing.T) {
 			c := catalogOf(offer("", "wait"))
 			began, release := make(chan struct{}), make(chan struct{})
 			c.do = func(context.Context, v1.Call) (v1.Result, error) {
@@ -358,7 +358,7 @@ func TestCallsThatDoNotEndAreCancelled(t *testing.T) {
 		return v1.Result{}, ctx.Err()
 	}
 	e := listen(t, server.New(c, server.Options{DrainTimeout: -1}), server.HTTPOptions{})
-	cs := e.client(t, eras["sessions"], nil)
+	cs := e.client(t, versions["sessions"], nil)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := cs.CallTool(context.Background(), &sdk.CallToolParams{Name: "wait"})
@@ -378,7 +378,7 @@ func TestClientThatLeavesCancelsItsModernCall(t *testing.T) {
 		close(ended)
 		return v1.Result{}, ctx.Err()
 	}
-	cs := listen(t, server.New(c, server.Options{}), server.HTTPOptions{}).client(t, eras["modern"], nil)
+	cs := listen(t, server.New(c, server.Options{}), server.HTTPOptions{}).client(t, versions["modern"], nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-began; cancel() }()
 	if _, err := cs.CallTool(ctx, &sdk.CallToolParams{Name: "wait"}); !errors.Is(err, context.Canceled) {
@@ -399,9 +399,9 @@ func TestNoCrosstalk(t *testing.T) {
 	const clients, each = 64, 10
 	var group sync.WaitGroup
 	for i := range clients {
-		version := eras["modern"]
+		version := versions["modern"]
 		if i%2 == 0 {
-			version = eras["sessions"]
+			version = versions["sessions"]
 		}
 		cs := e.client(t, version, nil)
 		group.Go(func() {

@@ -12,7 +12,7 @@ import (
 
 // defaultInstructions is what a model is told of the server when nobody wrote more.
 const defaultInstructions = `This server is a gateway to tools of several origins. A tool named a__b is the tool b of the MCP server a.
-Arguments are checked against the tool's input schema: when a call fails, its text lists each violation; mend the arguments and call again.
+Arguments are checked against the tool's input schema: when a call fails, its text lists each violation; fix the arguments and call again.
 A call may be refused by a policy: its text names the rule and the limit. Do not repeat a refused call unchanged.`
 
 // settleInstructions is how long the first answer to a client waits for the only

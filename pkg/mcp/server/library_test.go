@@ -50,8 +50,8 @@ func TestPromptsAndResources(t *testing.T) {
 	a.Resources = []mcp.Resource{{URI: "file:///x", Name: "x", MIMEType: "text/plain"}, {URI: "file:///a", Name: "a"}}
 	b.Resources = []mcp.Resource{{URI: "file:///x", Name: "another"}}
 	b.ResourceTemplates = []mcp.ResourceTemplate{{URITemplate: "note://{id}", Name: "note"}, {URITemplate: "{broken", Name: "broken"}}
-	for era, version := range eras {
-		t.Run(era, func(t *testing.T) {
+	for protocol, version := range versions {
+		t.Run(protocol, func(t *testing.T) {
 			l := &library{catalog: catalogOf(), servers: []server.Upstream{down, b, a}}
 			s := server.New(l, server.Options{PageSize: 1})
 			told := make(chan struct{}, 1)
@@ -117,7 +117,7 @@ func TestPromptsAndResources(t *testing.T) {
 			_, err = cs.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "lost"})
 			wantCode(t, err, jsonrpc.CodeInvalidParams)
 			_, err = cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "file:///no"})
-			wantCode(t, err, map[string]int64{"sessions": -32002, "modern": -32602}[era])
+			wantCode(t, err, map[string]int64{"sessions": -32002, "modern": -32602}[protocol])
 			l.err = &v1.MCPError{Server: "a", Code: -32050, Message: "its own"}
 			_, err = cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "file:///x"})
 			wantCode(t, err, -32050)
@@ -148,15 +148,15 @@ func TestDeclaredResourcesComeFirst(t *testing.T) {
 	a := upstream("", "a", true)
 	a.Resources = []mcp.Resource{{URI: "file:///x", Name: "another"}}
 	l := files{&library{catalog: catalogOf(), servers: []server.Upstream{a}}}
-	for era, version := range eras {
+	for protocol, version := range versions {
 		cs := overStdio(t, server.New(l, server.Options{}), version, nil)
 		list, err := cs.ListResources(t.Context(), nil)
 		if err != nil || len(list.Resources) != 1 || list.Resources[0].Name != "own" {
-			t.Errorf("%s: got %s, %v", era, toJSON(t, list), err)
+			t.Errorf("%s: got %s, %v", protocol, toJSON(t, list), err)
 		}
 		res, err := cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "file:///x"})
 		if err != nil || res.Contents[0].Text != "of t" {
-			t.Errorf("%s: got %s, %v", era, toJSON(t, res), err)
+			t.Errorf("%s: got %s, %v", protocol, toJSON(t, res), err)
 		}
 	}
 	if len(l.asked) > 0 {

@@ -17,8 +17,8 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// eras are the versions of a client, by the era of the protocol.
-var eras = map[string]string{"sessions": "2025-11-25", "modern": "2026-07-28"}
+// versions are the versions of a client, by protocol version.
+var versions = map[string]string{"sessions": "2025-11-25", "modern": "2026-07-28"}
 
 // catalog is a Catalog whose calls are a function.
 type catalog struct {
@@ -139,7 +139,7 @@ func connect(t testing.TB, transport sdk.Transport, version string, o *sdk.Clien
 	if err != nil {
 		t.Fatal(err)
 	}
-	if version == eras["modern"] && o != nil && o.ToolListChangedHandler != nil {
+	if version == versions["modern"] && o != nil && o.ToolListChangedHandler != nil {
 		<-listening
 	}
 	return cs

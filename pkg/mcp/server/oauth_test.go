@@ -82,9 +82,9 @@ func TestAccessTokens(t *testing.T) {
 		{name: "without the scope", authorization: "Bearer " + good.token(t, i.claims("scope", "extra")), status: 403, code: "insufficient_scope", says: "tools:call"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for era, headers := range map[string][]string{"sessions": nil, "modern": {"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list"}} {
+			for protocol, headers := range map[string][]string{"sessions": nil, "modern": {"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list"}} {
 				body := initialize
-				if era == "modern" {
+				if protocol == "modern" {
 					body = listModern
 				}
 				if tc.authorization != "" {
@@ -92,20 +92,20 @@ func TestAccessTokens(t *testing.T) {
 				}
 				res, got := send(t, "POST", e.url+"/mcp", body, headers...)
 				if res.StatusCode != tc.status {
-					t.Errorf("%s: status %d %s, want %d", era, res.StatusCode, got, tc.status)
+					t.Errorf("%s: status %d %s, want %d", protocol, res.StatusCode, got, tc.status)
 				}
 				said := res.Header.Get("WWW-Authenticate")
 				if tc.status == 200 {
 					if said != "" {
-						t.Errorf("%s: %s", era, said)
+						t.Errorf("%s: %s", protocol, said)
 					}
 					continue
 				}
 				if want := `Bearer resource_metadata="` + metadata + `", scope="tools:call"`; !strings.HasPrefix(said, want) {
-					t.Errorf("%s: got %s, want %s", era, said, want)
+					t.Errorf("%s: got %s, want %s", protocol, said, want)
 				}
 				if (tc.code == "") == strings.Contains(said, "error=") || tc.code != "" && !strings.Contains(said, `error="`+tc.code+`"`) || !strings.Contains(said, tc.says) {
-					t.Errorf("%s: got %s, want error %q with %q", era, said, tc.code, tc.says)
+					t.Errorf("%s: got %s, want error %q with %q", protocol, said, tc.code, tc.says)
 				}
 			}
 		})
@@ -129,7 +129,7 @@ func TestPrincipalOfAccessToken(t *testing.T) {
 		if session != "" {
 			p.Meta = sdk.Meta{"toolctl.dev/session": session}
 		}
-		cs := e.client(t, eras["modern"], nil, "Authorization", "Bearer "+key.token(t, i.claims("email", who)))
+		cs := e.client(t, versions["modern"], nil, "Authorization", "Bearer "+key.token(t, i.claims("email", who)))
 		if _, err := cs.CallTool(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
@@ -395,7 +395,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	<-bob
 }
 
-// A stream does not outlive the access token that opened it, in either era.
+// A stream does not outlive the access token that opened it, in either protocol version.
 func TestStreamsEndWhenTheirTokenExpires(t *testing.T) {
 	const leeway = 30 * time.Second
 	key := rsaSigner(t, "r1")
@@ -405,14 +405,14 @@ func TestStreamsEndWhenTheirTokenExpires(t *testing.T) {
 	res, _ := send(t, "POST", e.url+"/mcp", initialize, "Authorization", "Bearer "+long)
 	session := res.Header.Get("Mcp-Session-Id")
 	for _, tc := range []struct {
-		era, method, body string
-		headers           []string
+		protocol, method, body string
+		headers                []string
 	}{
 		{"sessions", "GET", "", []string{"Mcp-Session-Id", session}},
 		{"modern", "POST", strings.Replace(strings.Replace(listModern, "tools/list", "subscriptions/listen", 1), `"params":{`, `"params":{"notifications":{"toolsListChanged":true},`, 1),
 			[]string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"}},
 	} {
-		t.Run(tc.era, func(t *testing.T) {
+		t.Run(tc.protocol, func(t *testing.T) {
 			for left := 2 * time.Second; ; left *= 2 { // a slow machine may come too late
 				ends := time.Now().Add(left - leeway)
 				short := key.token(t, i.claims("exp", ends.Unix()+1))

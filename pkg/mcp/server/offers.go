@@ -73,16 +73,16 @@ func (s *Server) ListChanged(list string) {
 	// The SDK tells clients when one of its own tools changes.
 	switch list {
 	case "tools":
-		s.sdk.AddTool(&sdk.Tool{Name: bell, InputSchema: json.RawMessage(`{"type":"object"}`)}, unreachable)
+		s.sdk.AddTool(&sdk.Tool{Name: notifier, InputSchema: json.RawMessage(`{"type":"object"}`)}, unreachable)
 	case "prompts":
-		s.sdk.AddPrompt(&sdk.Prompt{Name: bell}, nil)
+		s.sdk.AddPrompt(&sdk.Prompt{Name: notifier}, nil)
 	case "resources":
-		s.sdk.AddResource(&sdk.Resource{Name: bell, URI: "toolctl:" + bell}, nil)
+		s.sdk.AddResource(&sdk.Resource{Name: notifier, URI: "toolctl:" + notifier}, nil)
 	}
 }
 
-// bell is a tool, a prompt and a resource of the SDK that no client can see or use.
-const bell = "toolctl-list-changed"
+// notifier is a tool, a prompt and a resource of the SDK that no client can see or use.
+const notifier = "toolctl-list-changed"
 
 func unreachable(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
@@ -94,7 +94,7 @@ func unreachable(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, er
 func (s *Server) headerTools(old, next *offers) {
 	next.checks = map[string]bool{}
 	for _, l := range next.listed {
-		if l.name != bell && bytes.Contains(l.schema, []byte(`"x-mcp-header"`)) && s.addTool(&sdk.Tool{Name: l.name, InputSchema: l.schema}) {
+		if l.name != notifier && bytes.Contains(l.schema, []byte(`"x-mcp-header"`)) && s.addTool(&sdk.Tool{Name: l.name, InputSchema: l.schema}) {
 			next.checks[l.name] = true
 		}
 	}

@@ -15,20 +15,20 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// shelf is a library with prompts of its own.
-type shelf struct {
+// promptSet is a library with prompts of its own.
+type promptSet struct {
 	*library
 	prompts []server.Prompt
 	fails   error
 }
 
-func (s *shelf) Prompts() []server.Prompt { return s.prompts }
+func (s *promptSet) Prompts() []server.Prompt { return s.prompts }
 
-func (s *shelf) RenderPrompt(_ context.Context, k v1.Key, args map[string]string) (mcp.PromptResult, error) {
+func (s *promptSet) RenderPrompt(_ context.Context, k v1.Key, args map[string]string) (mcp.PromptResult, error) {
 	return mcp.PromptResult{Messages: []mcp.PromptMessage{{Role: "user", Content: v1.Part{Type: v1.PartText, Text: k.Namespace + "/" + k.Name + " " + args["city"]}}}}, s.fails
 }
 
-func (s *shelf) CompletePrompt(_ context.Context, k v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
+func (s *promptSet) CompletePrompt(_ context.Context, k v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
 	return mcp.Completion{Values: []string{k.Name, r.Argument, r.Value}, Total: 3}, s.fails
 }
 
@@ -39,9 +39,9 @@ func ownPrompt(namespace, name string, args ...mcp.PromptArgument) server.Prompt
 func TestPromptsOfTheCatalog(t *testing.T) {
 	a := upstream("default", "a", true)
 	a.Prompts, a.Bare = []mcp.Prompt{{Name: "greet"}, {Name: "plan"}}, true
-	for era, version := range eras {
-		t.Run(era, func(t *testing.T) {
-			s := &shelf{library: &library{catalog: catalogOf(), servers: []server.Upstream{a}}, prompts: []server.Prompt{
+	for protocol, version := range versions {
+		t.Run(protocol, func(t *testing.T) {
+			s := &promptSet{library: &library{catalog: catalogOf(), servers: []server.Upstream{a}}, prompts: []server.Prompt{
 				ownPrompt("default", "greet", mcp.PromptArgument{Name: "city", Required: true}), ownPrompt("other", "Pack the bags!"),
 			}}
 			cs := overStdio(t, server.New(s, server.Options{}), version, nil)
@@ -96,10 +96,10 @@ func TestPromptsOfTheCatalog(t *testing.T) {
 }
 
 func TestListChangesWithThePromptsOfTheCatalog(t *testing.T) {
-	s := &shelf{library: &library{catalog: catalogOf()}, prompts: []server.Prompt{ownPrompt("default", "a")}}
+	s := &promptSet{library: &library{catalog: catalogOf()}, prompts: []server.Prompt{ownPrompt("default", "a")}}
 	srv := server.New(s, server.Options{})
 	told := make(chan struct{}, 1)
-	cs := overStdio(t, srv, eras["sessions"], &sdk.ClientOptions{PromptListChangedHandler: func(context.Context, *sdk.PromptListChangedRequest) { told <- struct{}{} }})
+	cs := overStdio(t, srv, versions["sessions"], &sdk.ClientOptions{PromptListChangedHandler: func(context.Context, *sdk.PromptListChangedRequest) { told <- struct{}{} }})
 	s.prompts = append(s.prompts, ownPrompt("default", "b"))
 	srv.Refresh()
 	<-told

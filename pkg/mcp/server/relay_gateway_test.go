@@ -100,10 +100,10 @@ type wireResult struct {
 	notes  []string // that came in its streams before it
 }
 
-func (e *endpoint) wire(t testing.TB, era, caps string, headers ...string) *wireClient {
+func (e *endpoint) wire(t testing.TB, protocol, caps string, headers ...string) *wireClient {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	c := &wireClient{t: t, url: e.url + "/mcp", modern: era == "modern", caps: caps, headers: headers, http: &http.Client{Transport: transport}, noted: make(chan struct{}, 1)}
+	c := &wireClient{t: t, url: e.url + "/mcp", modern: protocol == "modern", caps: caps, headers: headers, http: &http.Client{Transport: transport}, noted: make(chan struct{}, 1)}
 	c.answer = func(method string, _ json.RawMessage) string { return "error:not expected: " + method }
 	t.Cleanup(transport.CloseIdleConnections)
 	if !c.modern {

@@ -16,14 +16,14 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// overHTTP is a server of the SDK that asks for a name, in the way of its client's era.
+// overHTTP is a server of the SDK that asks for a name, in the way of its client's protocol version.
 func overHTTP(t testing.TB, stateless bool) *v1.MCPServer {
 	t.Helper()
 	s := sdk.NewServer(&sdk.Implementation{Name: "greeter", Version: "1"}, nil)
 	form := &sdk.ElicitParams{Message: "your name?", RequestedSchema: &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}}}
 	sdk.AddTool(s, &sdk.Tool{Name: "greet"}, func(ctx context.Context, req *sdk.CallToolRequest, _ any) (*sdk.CallToolResult, any, error) {
 		var got *sdk.ElicitResult
-		if req.ProtocolVersion() >= eras["modern"] {
+		if req.ProtocolVersion() >= versions["modern"] {
 			if got, _ = req.Params.InputResponses["name"].(*sdk.ElicitResult); got == nil {
 				return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"name": form}, RequestState: "asked"}, nil, nil
 			}
@@ -54,18 +54,18 @@ func overHTTP(t testing.TB, stateless bool) *v1.MCPServer {
 // gateway, without anything but what the SDK does by itself.
 func TestTheSDKOnBothSides(t *testing.T) {
 	for kind, stateless := range map[string]bool{"with sessions": false, "without sessions": true} {
-		for era, version := range eras {
-			if stateless && era == "sessions" {
+		for protocol, version := range versions {
+			if stateless && protocol == "sessions" {
 				continue // the SDK has no way to ask an older client without a session
 			}
 			for _, transport := range []string{"http", "stdio"} {
-				t.Run("server "+kind+", client "+era+" over "+transport, func(t *testing.T) {
+				t.Run("server "+kind+", client "+protocol+" over "+transport, func(t *testing.T) {
 					g, _, e := newGateway(t, mcp.Options{}, overHTTP(t, stateless))
 					o := &sdk.ClientOptions{ElicitationHandler: func(_ context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 						if req.Params.Message != "your name?" {
 							t.Errorf("asked %q", req.Params.Message)
 						}
-						return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"name": era}}, nil
+						return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"name": protocol}}, nil
 					}}
 					var cs *sdk.ClientSession
 					if transport == "http" {
@@ -78,7 +78,7 @@ func TestTheSDKOnBothSides(t *testing.T) {
 						if err != nil || res.IsError || len(res.Content) != 1 {
 							t.Fatalf("%+v, %v", res, err)
 						}
-						if raw, _ := json.Marshal(res.Content[0]); !strings.Contains(string(raw), "hello "+era) {
+						if raw, _ := json.Marshal(res.Content[0]); !strings.Contains(string(raw), "hello "+protocol) {
 							t.Errorf("got %s", raw)
 						}
 					}

@@ -21,7 +21,7 @@ const allCaps = `{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true
 const titled = `{"type":"object","properties":{"colors":{"type":"array","title":"Colors","minItems":1,"items":{"anyOf":[{"const":"#FF0000","title":"Red"},{"const":"#00FF00","title":"Green"}]}},"n":{"type":"integer","default":12345678901234567890},"x-own":{"type":"string","enum":["a"],"enumNames":["A","B"]}},"required":["colors"]}`
 
 // What servers ask reaches the client of the call as it was asked, and its answer the
-// server as it was given, whatever the eras of both.
+// server as it was given, whatever the protocol versions of both.
 func TestServersAskTheClient(t *testing.T) {
 	form := `{"mode":"form","message":"pick","requestedSchema":` + titled + `,"_meta":{"own":1}}`
 	cases := map[string]struct{ method, params, answer string }{
@@ -137,34 +137,34 @@ func TestWhatServersAreTold(t *testing.T) {
 		t.Run(server+" server", func(t *testing.T) {
 			g, _, e := newGateway(t, mcp.Options{}, child("up", server))
 			shared, _ := g.State(v1.Key{Name: "up"})
-			for _, era := range []string{"older", "modern"} {
-				none, forms, all := e.wire(t, era, "{}"), e.wire(t, era, `{"elicitation":{}}`), e.wire(t, era, allCaps)
+			for _, protocol := range []string{"older", "modern"} {
+				none, forms, all := e.wire(t, protocol, "{}"), e.wire(t, protocol, `{"elicitation":{}}`), e.wire(t, protocol, allCaps)
 				_, _, pid := told(none)
 				if pid != shared.PID {
-					t.Errorf("%s: a client that wants nothing has a session of its own", era)
+					t.Errorf("%s: a client that wants nothing has a session of its own", protocol)
 				}
 				caps, _, own := told(forms)
 				if caps != `{"elicitation":{"form":{}}}` {
-					t.Errorf("%s: told %s", era, caps)
+					t.Errorf("%s: told %s", protocol, caps)
 				}
 				caps, _, other := told(all)
 				if caps != allCaps {
-					t.Errorf("%s: told %s", era, caps)
+					t.Errorf("%s: told %s", protocol, caps)
 				}
 				if server == "older" && (own == pid || other == own) {
-					t.Errorf("%s: sessions %d, %d and %d are shared", era, pid, own, other)
+					t.Errorf("%s: sessions %d, %d and %d are shared", protocol, pid, own, other)
 				}
 				for range 3 {
 					if _, _, again := told(forms); again != own {
-						t.Errorf("%s: a session is opened for each call", era)
+						t.Errorf("%s: a session is opened for each call", protocol)
 					}
 				}
 				all.level = "warning"
-				if era == "older" {
+				if protocol == "older" {
 					all.request(t.Context(), "logging/setLevel", "", `"level":"warning"`)
 				}
 				if _, level, _ := told(all); level != "warning" {
-					t.Errorf("%s: the level is %q", era, level)
+					t.Errorf("%s: the level is %q", protocol, level)
 				}
 			}
 		})
@@ -177,13 +177,13 @@ func TestLogMessagesInWireOrder(t *testing.T) {
 	const clients, calls, n = 4, 5, 20
 	for _, server := range []string{"older", "modern"} {
 		_, _, e := newGateway(t, mcp.Options{}, child("up", server))
-		for _, era := range []string{"older", "modern"} {
-			t.Run(era+" client, "+server+" server", func(t *testing.T) {
+		for _, protocol := range []string{"older", "modern"} {
+			t.Run(protocol+" client, "+server+" server", func(t *testing.T) {
 				var all sync.WaitGroup
 				for i := range clients {
-					c := e.wire(t, era, "{}")
+					c := e.wire(t, protocol, "{}")
 					c.level = "info"
-					if era == "older" {
+					if protocol == "older" {
 						if r := c.request(t.Context(), "logging/setLevel", "", `"level":"loud"`); r.Error == nil || r.Error.Code != -32602 {
 							t.Errorf("a level that is none: %s", r.Result)
 						}
@@ -210,7 +210,7 @@ func TestLogMessagesInWireOrder(t *testing.T) {
 					})
 				}
 				all.Wait()
-				quiet := e.wire(t, era, "{}")
+				quiet := e.wire(t, protocol, "{}")
 				if r := quiet.call(t.Context(), "log", `{"n":3}`); len(r.notes) != 3 { // of progress
 					t.Errorf("messages that nobody asked for: %s", r.notes)
 				}
@@ -225,9 +225,9 @@ func TestQuestionsDoNotCross(t *testing.T) {
 		_, _, e := newGateway(t, mcp.Options{}, child("up", server))
 		var all sync.WaitGroup
 		for i := range 6 {
-			era := []string{"older", "modern"}[i%2]
-			c := e.wire(t, era, allCaps)
-			me := fmt.Sprintf("%s-%d", era, i)
+			protocol := []string{"older", "modern"}[i%2]
+			c := e.wire(t, protocol, allCaps)
+			me := fmt.Sprintf("%s-%d", protocol, i)
 			c.answer = func(_ string, params json.RawMessage) string {
 				if !strings.Contains(string(params), `"message":"`+me+`"`) {
 					t.Errorf("%s was asked %s", me, params)
@@ -250,23 +250,23 @@ func TestQuestionsDoNotCross(t *testing.T) {
 // A client that gives a call up ends it at the server, and other calls go on.
 func TestCancellationReachesTheServer(t *testing.T) {
 	for _, server := range []string{"older", "modern"} {
-		for _, era := range []string{"older", "modern"} {
-			t.Run(era+" client, "+server+" server", func(t *testing.T) {
+		for _, protocol := range []string{"older", "modern"} {
+			t.Run(protocol+" client, "+server+" server", func(t *testing.T) {
 				_, _, e := newGateway(t, mcp.Options{}, child("up", server))
-				c := e.wire(t, era, "{}") // of the session that all share
+				c := e.wire(t, protocol, "{}") // of the session that all share
 				ctx, giveUp := context.WithCancel(t.Context())
 				hanging := make(chan struct{})
 				go func() {
 					defer close(hanging)
 					c.call(ctx, "hang", "{}")
 				}()
-				e.wire(t, era, "{}").call(t.Context(), "await", `{"name":"hang"}`).text(t)
-				if era == "older" {
+				e.wire(t, protocol, "{}").call(t.Context(), "await", `{"name":"hang"}`).text(t)
+				if protocol == "older" {
 					c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 				} else {
 					giveUp()
 				}
-				if got := e.wire(t, era, "{}").call(t.Context(), "await", `{"name":"notifications/cancelled"}`).text(t); got != "came" {
+				if got := e.wire(t, protocol, "{}").call(t.Context(), "await", `{"name":"notifications/cancelled"}`).text(t); got != "came" {
 					t.Error(got)
 				}
 				giveUp()
@@ -286,18 +286,18 @@ func TestRootsChangedReachesTheServer(t *testing.T) {
 	}
 }
 
-// Subscribers of a resource, and nobody else, hear that it changed, whatever the eras.
+// Subscribers of a resource, and nobody else, hear that it changed, whatever the protocol versions.
 func TestSubscriptions(t *testing.T) {
 	for _, server := range []string{"older", "modern"} {
 		_, _, e := newGateway(t, mcp.Options{}, child("up", server))
 		uri := "test://" + server
-		for _, era := range []string{"older", "modern"} {
-			t.Run(era+" client, "+server+" server", func(t *testing.T) {
+		for _, protocol := range []string{"older", "modern"} {
+			t.Run(protocol+" client, "+server+" server", func(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
-				c, other := e.wire(t, era, "{}"), e.wire(t, "older", "{}")
+				c, other := e.wire(t, protocol, "{}"), e.wire(t, "older", "{}")
 				other.listen(ctx)
-				if era == "older" {
+				if protocol == "older" {
 					c.listen(ctx)
 					if r := c.request(t.Context(), "resources/subscribe", uri, `"uri":"test://nowhere"`); r.Error == nil || r.Error.Code != -32002 {
 						t.Errorf("a resource that is not there: %s %+v", r.Result, r.Error)
@@ -318,7 +318,7 @@ func TestSubscriptions(t *testing.T) {
 					t.Errorf("another client heard %s", other.notes)
 				}
 				other.mu.Unlock()
-				if era == "older" {
+				if protocol == "older" {
 					if r := c.request(t.Context(), "resources/unsubscribe", uri, `"uri":"`+uri+`"`); r.Error != nil {
 						t.Fatalf("%+v", r.Error)
 					}
@@ -331,10 +331,10 @@ func TestSubscriptions(t *testing.T) {
 // A server that dies while its client fills in a form fails the call; the client's next
 // call finds a new one.
 func TestServerDiesDuringAQuestion(t *testing.T) {
-	for _, era := range []string{"older", "modern"} {
-		t.Run(era, func(t *testing.T) {
+	for _, protocol := range []string{"older", "modern"} {
+		t.Run(protocol, func(t *testing.T) {
 			_, _, e := newGateway(t, mcp.Options{}, child("up", "older"))
-			c := e.wire(t, era, allCaps)
+			c := e.wire(t, protocol, allCaps)
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)

@@ -21,28 +21,28 @@ import (
 const roleVar = "TOOLCTL_TEST_UPSTREAM"
 
 func TestMain(m *testing.M) {
-	if era := os.Getenv(roleVar); era != "" {
-		(&wireServer{era: era, waits: map[string]chan json.RawMessage{}, seen: map[string]chan struct{}{}}).run()
+	if protocol := os.Getenv(roleVar); protocol != "" {
+		(&wireServer{protocol: protocol, waits: map[string]chan json.RawMessage{}, seen: map[string]chan struct{}{}}).run()
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }
 
 // child is the manifest of a server that this binary is in another process.
-func child(name, era string) *v1.MCPServer {
+func child(name, protocol string) *v1.MCPServer {
 	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
 	m.Metadata = v1.Metadata{Name: name, Namespace: v1.DefaultNamespace}
 	m.Spec.Command, _ = os.Executable()
-	m.Spec.Env = map[string]string{roleVar: era}
+	m.Spec.Env = map[string]string{roleVar: protocol}
 	m.Spec.ToolNames = "bare"
 	m.Spec.ConnectTimeoutMS = 60_000
 	return m
 }
 
 // wireServer is an MCP server that reads and writes JSON itself, so that tests see what
-// is on the wire. It knows one era only.
+// is on the wire. It knows one protocol version only.
 type wireServer struct {
-	era string
+	protocol string
 
 	mu     sync.Mutex // of all below, and of stdout
 	caps   json.RawMessage
@@ -129,7 +129,7 @@ func (w *wireServer) write(text string) {
 }
 
 func (w *wireServer) reply(id json.RawMessage, result string) {
-	if w.era == "modern" && !strings.Contains(result, "resultType") {
+	if w.protocol == "modern" && !strings.Contains(result, "resultType") {
 		result = `{"resultType":"complete",` + result[1:]
 	}
 	w.write(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + result + `}`)
@@ -145,12 +145,12 @@ const wireCaps = `{"tools":{"listChanged":true},"resources":{"subscribe":true},"
 func (w *wireServer) answer(m wireMessage) {
 	switch m.Method {
 	case "server/discover":
-		if w.era == "modern" {
+		if w.protocol == "modern" {
 			w.reply(m.ID, `{"supportedVersions":["2026-07-28"],"capabilities":`+wireCaps+`}`)
 			return
 		}
 	case "initialize":
-		if w.era == "older" {
+		if w.protocol == "older" {
 			w.mu.Lock()
 			w.caps = m.Params.Caps
 			w.mu.Unlock()
@@ -165,7 +165,7 @@ func (w *wireServer) answer(m wireMessage) {
 		w.reply(m.ID, `{"tools":[`+strings.Join(tools, ",")+`]}`)
 		return
 	case "resources/list":
-		w.reply(m.ID, `{"resources":[{"uri":"test://`+w.era+`","name":"r"}]}`)
+		w.reply(m.ID, `{"resources":[{"uri":"test://`+w.protocol+`","name":"r"}]}`)
 		return
 	case "resources/templates/list":
 		w.reply(m.ID, `{"resourceTemplates":[]}`)
@@ -204,10 +204,10 @@ type wireQuestion struct {
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// ask has the client answer, in the way of the era; nil when the request will come again.
+// ask has the client answer, in the way of the protocol version; nil when the request will come again.
 func (w *wireServer) ask(m wireMessage, all []wireQuestion) []json.RawMessage {
 	answers := make([]json.RawMessage, len(all))
-	if w.era == "modern" {
+	if w.protocol == "modern" {
 		if m.Params.State == nil {
 			asked := map[string]wireQuestion{}
 			for i, q := range all {
@@ -286,7 +286,7 @@ func (w *wireServer) call(m wireMessage) {
 		w.mu.Lock()
 		caps, level := w.caps, w.level
 		w.mu.Unlock()
-		if w.era == "modern" {
+		if w.protocol == "modern" {
 			caps, level = m.Params.Meta.Caps, m.Params.Meta.Level
 		}
 		raw, _ := json.Marshal(map[string]any{"caps": caps, "level": level, "pid": os.Getpid()})
@@ -303,7 +303,7 @@ func (w *wireServer) call(m wireMessage) {
 	case "exit":
 		os.Exit(3)
 	case "touch":
-		w.write(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://` + w.era + `"}}`)
+		w.write(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://` + w.protocol + `"}}`)
 		w.text(m.ID, "touched")
 	}
 }

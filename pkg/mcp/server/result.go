@@ -63,7 +63,7 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 	return r
 }
 
-// explain says what went wrong to a model that may mend its call. Places in the
+// explain says what went wrong to a model that may fix its call. Places in the
 // server's files are not for clients.
 func explain(err error) string {
 	var invalid *v1.ValidationError

@@ -81,9 +81,9 @@ func TestResults(t *testing.T) {
 			want: `{"_meta":{"toolctl.dev/policy":{"decision":"deny","rule":"blocklist","policy":"p"}},"content":[{"type":"text","text":"tool \"do\": refused by policy \"p\", rule blocklist: no"}],"isError":true}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for era, version := range eras {
+			for protocol, version := range versions {
 				want := tc.want
-				if era == "modern" && tc.modern != "" {
+				if protocol == "modern" && tc.modern != "" {
 					want = tc.modern
 				}
 				var change []func(*server.Offer)
@@ -91,7 +91,7 @@ func TestResults(t *testing.T) {
 					change = append(change, declares(tc.schema))
 				}
 				raw := rawCall(t, server.New(answer(tc.res, tc.err, change...), server.Options{}), version)
-				if era == "modern" {
+				if protocol == "modern" {
 					if raw["resultType"] != "complete" {
 						t.Errorf("resultType %v", raw["resultType"])
 					}
@@ -106,7 +106,7 @@ func TestResults(t *testing.T) {
 					t.Fatal(err)
 				}
 				if d := cmp.Diff(wanted, raw); d != "" {
-					t.Errorf("%s: %s", era, d)
+					t.Errorf("%s: %s", protocol, d)
 				}
 			}
 		})
@@ -145,7 +145,7 @@ func rawCall(t *testing.T, s *server.Server, version string) map[string]any {
 
 func TestClientsReadResults(t *testing.T) {
 	c := answer(v1.Result{Status: v1.StatusComplete, Parts: []v1.Part{{Type: v1.PartImage, Data: "aGk=", MIMEType: "image/png"}}}, nil)
-	cs := overStdio(t, server.New(c, server.Options{}), eras["modern"], nil)
+	cs := overStdio(t, server.New(c, server.Options{}), versions["modern"], nil)
 	res, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "do"})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// A request with one thing wrong gets the same status in both eras, be it that of the
+// A request with one thing wrong gets the same status in both protocol versions, be it that of the
 // MCP specification (transports, authorization), of RFC 6750 or of RFC 9110.
 func TestStatusOfWhatIsWrong(t *testing.T) {
 	key := rsaSigner(t, "r1")

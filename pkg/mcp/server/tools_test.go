@@ -52,8 +52,8 @@ func TestListToolsSaysWhatTheManifestSays(t *testing.T) {
 		"modern":   append(slices.Clone(common), `{"description":"does list","inputSchema":{"properties":{"a":{}},"type":"object"},"name":"list","outputSchema":{"type":"array"}}`),
 		"sessions": append(slices.Clone(common), `{"description":"does list","inputSchema":{"properties":{"a":{}},"type":"object"},"name":"list"}`),
 	}
-	for era, version := range eras {
-		t.Run(era, func(t *testing.T) {
+	for protocol, version := range versions {
+		t.Run(protocol, func(t *testing.T) {
 			cs := overStdio(t, server.New(c, server.Options{}), version, nil)
 			res, err := cs.ListTools(t.Context(), nil)
 			if err != nil {
@@ -69,7 +69,7 @@ func TestListToolsSaysWhatTheManifestSays(t *testing.T) {
 				}
 				got = append(got, strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&", "9007199254740992", "9007199254740993").Replace(toJSON(t, sorted)))
 			}
-			if d := cmp.Diff(want[era], got); d != "" {
+			if d := cmp.Diff(want[protocol], got); d != "" {
 				t.Error(d)
 			}
 			if cs.InitializeResult().ProtocolVersion != version {
@@ -87,7 +87,7 @@ func TestPagesAreInOrderAndSurviveChanges(t *testing.T) {
 	}
 	c.set(all...)
 	s := server.New(c, server.Options{PageSize: 3})
-	cs := overStdio(t, s, eras["sessions"], nil)
+	cs := overStdio(t, s, versions["sessions"], nil)
 	var got []string
 	cursor := ""
 	for page := 0; ; page++ {
@@ -122,8 +122,8 @@ func wantCode(t testing.TB, err error, code int64) {
 }
 
 func TestCallReachesTheCatalog(t *testing.T) {
-	for era, version := range eras {
-		t.Run(era, func(t *testing.T) {
+	for protocol, version := range versions {
+		t.Run(protocol, func(t *testing.T) {
 			c := catalogOf(offer("a", "get"), offer("b", "get"))
 			calls := make(chan v1.Call, 1)
 			c.do = func(_ context.Context, call v1.Call) (v1.Result, error) {
@@ -159,7 +159,7 @@ func TestPanicsEndOneCallOnly(t *testing.T) {
 	c.do = func(context.Context, v1.Call) (v1.Result, error) { panic("secret-free text") }
 	out := &logs{}
 	s := server.New(c, server.Options{Logger: out.logger()})
-	cs := overStdio(t, s, eras["modern"], nil)
+	cs := overStdio(t, s, versions["modern"], nil)
 	for range 2 {
 		res, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "do"})
 		if err != nil || !res.IsError || !strings.Contains(toJSON(t, res.Content), "internal error; call ") {
@@ -175,8 +175,8 @@ func TestPanicsEndOneCallOnly(t *testing.T) {
 }
 
 func TestCancellationReachesTheCall(t *testing.T) {
-	for era, version := range eras {
-		t.Run(era, func(t *testing.T) {
+	for protocol, version := range versions {
+		t.Run(protocol, func(t *testing.T) {
 			c := catalogOf(offer("", "wait"))
 			began, ended := make(chan struct{}), make(chan error, 1)
 			c.do = func(ctx context.Context, _ v1.Call) (v1.Result, error) {
@@ -209,7 +209,7 @@ func TestUnknownNameWaitsForTheCatalog(t *testing.T) {
 		}
 	}
 	s = server.New(c, server.Options{})
-	cs := overStdio(t, s, eras["sessions"], nil)
+	cs := overStdio(t, s, versions["sessions"], nil)
 	if res, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "late"}); err != nil || res.IsError {
 		t.Errorf("got %v, %v", res, err)
 	}
@@ -222,8 +222,8 @@ func TestUnknownNameWaitsForTheCatalog(t *testing.T) {
 }
 
 func TestListChangedReachesClientsOnce(t *testing.T) {
-	for era, version := range eras {
-		t.Run(era, func(t *testing.T) {
+	for protocol, version := range versions {
+		t.Run(protocol, func(t *testing.T) {
 			c := catalogOf(offer("", "one"))
 			s := server.New(c, server.Options{})
 			told := make(chan struct{}, 10)
@@ -253,7 +253,7 @@ func TestTooManyCallsAreRefused(t *testing.T) {
 		<-release
 		return v1.Result{Status: v1.StatusComplete}, nil
 	}
-	cs := overStdio(t, server.New(c, server.Options{MaxCalls: 1}), eras["sessions"], nil)
+	cs := overStdio(t, server.New(c, server.Options{MaxCalls: 1}), versions["sessions"], nil)
 	first := make(chan error, 1)
 	go func() {
 		_, err := cs.CallTool(context.Background(), &sdk.CallToolParams{Name: "wait"})
@@ -283,14 +283,14 @@ func TestProgressComesInOrderAndBeforeTheAnswer(t *testing.T) {
 	}
 	meta := map[string]string{"sessions": `"_meta":{"progressToken":"p"},`, "modern": `"_meta":{"progressToken":"p","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},`}
 	e := listen(t, server.New(c, server.Options{}), server.HTTPOptions{})
-	for era := range eras {
-		t.Run(era, func(t *testing.T) {
+	for protocol := range versions {
+		t.Run(protocol, func(t *testing.T) {
 			headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "do"}
-			if era == "sessions" {
+			if protocol == "sessions" {
 				res, _ := send(t, "POST", e.url+"/mcp", initialize)
 				headers = []string{"Mcp-Session-Id", res.Header.Get("Mcp-Session-Id")}
 			}
-			_, body := send(t, "POST", e.url+"/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+meta[era]+`"name":"do"}}`, headers...)
+			_, body := send(t, "POST", e.url+"/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+meta[protocol]+`"name":"do"}}`, headers...)
 			var got []string
 			for line := range strings.Lines(body) {
 				if data, ok := strings.CutPrefix(line, "data: "); ok {

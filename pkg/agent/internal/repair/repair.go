@@ -1,6 +1,6 @@
-// Package mend reads what models write where JSON was asked of them: arguments that
+// Package repair reads what models write where JSON was asked of them: arguments that
 // are nearly JSON, and calls that stand in the text.
-package mend
+package repair
 
 import (
 	"bytes"
@@ -21,11 +21,11 @@ const (
 	Unquoted = "unquoted"
 	// Trimmed: a fence or other text stood around it.
 	Trimmed = "trimmed"
-	// Repaired: its syntax was mended.
+	// Repaired: its syntax was repaired.
 	Repaired = "repaired"
 )
 
-// Bounds of the texts that are mended. The library takes time that grows with the
+// Bounds of the texts that are repaired. The library takes time that grows with the
 // product of a text's length and its number of marks, and recurses with its depth.
 const (
 	maxBytes  = 1 << 20
@@ -36,7 +36,7 @@ const (
 // Object reads the arguments of a call. It changes as little as it can: the text as it
 // is, a JSON string that holds the object, the object without what stands around it,
 // and only then its syntax. Nothing at all is an empty object. cut says that the
-// model's reply was cut off: then the syntax is not mended, as what is missing may matter.
+// model's reply was cut off: then the syntax is not repaired, as what is missing may matter.
 func Object(text string, cut bool) (doc map[string]any, raw json.RawMessage, how string, err error) {
 	if strings.TrimSpace(text) == "" {
 		return map[string]any{}, json.RawMessage("{}"), "", nil
@@ -136,7 +136,7 @@ func closing(text string) int {
 	return -1
 }
 
-// repair mends the syntax of a text that is to be an object.
+// repair repairs the syntax of a text that is to be an object.
 func repair(text string) (doc map[string]any, raw json.RawMessage, ok bool) {
 	defer func() {
 		if recover() != nil { // foreign text must not end the process through the library

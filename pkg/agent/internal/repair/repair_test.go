@@ -1,4 +1,4 @@
-package mend_test
+package repair_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"toolctl.dev/toolctl/pkg/agent/internal/mend"
+	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 )
 
 func TestObject(t *testing.T) {
@@ -18,29 +18,29 @@ func TestObject(t *testing.T) {
 	}{
 		{name: "as it is", text: ` {"b":1, "a":9007199254740993} `, want: `{"a":9007199254740993,"b":1}`},
 		{name: "nothing", text: " \n", want: `{}`},
-		{name: "a JSON string", text: `"{\"a\": 1}"`, want: `{"a":1}`, how: mend.Unquoted},
-		{name: "a fence", text: "```json\n{\"a\": 1}\n```", want: `{"a":1}`, how: mend.Trimmed},
-		{name: "a brace too many", text: `{"a": 1}}`, want: `{"a":1}`, how: mend.Trimmed},
-		{name: "words around", text: `Sure: {"a": "}"} is it`, want: `{"a":"}"}`, how: mend.Trimmed},
-		{name: "an empty object first", text: `{}{"a": 1}`, want: `{"a":1}`, how: mend.Trimmed},
+		{name: "a JSON string", text: `"{\"a\": 1}"`, want: `{"a":1}`, how: repair.Unquoted},
+		{name: "a fence", text: "```json\n{\"a\": 1}\n```", want: `{"a":1}`, how: repair.Trimmed},
+		{name: "a brace too many", text: `{"a": 1}}`, want: `{"a":1}`, how: repair.Trimmed},
+		{name: "words around", text: `Sure: {"a": "}"} is it`, want: `{"a":"}"}`, how: repair.Trimmed},
+		{name: "an empty object first", text: `{}{"a": 1}`, want: `{"a":1}`, how: repair.Trimmed},
 		{name: "two objects", text: `{"a": 1}{"a": 2}`},
-		{name: "single quotes", text: `{'a': 'x'}`, want: `{"a":"x"}`, how: mend.Repaired},
-		{name: "bare keys and a comma too many", text: `{a: 1, b: [1,2,],}`, want: `{"a":1,"b":[1,2]}`, how: mend.Repaired},
-		{name: "Python's words", text: `{"a": True, "b": None}`, want: `{"a":true,"b":null}`, how: mend.Repaired},
-		{name: "no end", text: `{"a": "x", "b": [1`, want: `{"a":"x","b":[1]}`, how: mend.Repaired},
+		{name: "single quotes", text: `{'a': 'x'}`, want: `{"a":"x"}`, how: repair.Repaired},
+		{name: "bare keys and a comma too many", text: `{a: 1, b: [1,2,],}`, want: `{"a":1,"b":[1,2]}`, how: repair.Repaired},
+		{name: "Python's words", text: `{"a": True, "b": None}`, want: `{"a":true,"b":null}`, how: repair.Repaired},
+		{name: "no end", text: `{"a": "x", "b": [1`, want: `{"a":"x","b":[1]}`, how: repair.Repaired},
 		{name: "no end, and cut off", text: `{"a": "x", "b": [1`, cut: true},
-		{name: "a fence, and cut off after it", text: "```\n{\"a\": 1}\n```", cut: true, want: `{"a":1}`, how: mend.Trimmed},
+		{name: "a fence, and cut off after it", text: "```\n{\"a\": 1}\n```", cut: true, want: `{"a":1}`, how: repair.Trimmed},
 		{name: "a value that is missing", text: `{"a": `},
-		{name: "a line break in a string", text: "{\"a\": \"x\ny\"}", want: `{"a":"x\ny"}`, how: mend.Repaired},
+		{name: "a line break in a string", text: "{\"a\": \"x\ny\"}", want: `{"a":"x\ny"}`, how: repair.Repaired},
 		{name: "a list", text: `[1]`},
 		{name: "a text", text: `Oslo`},
 		{name: "the same member twice", text: `{"a": 1, "a": 2}`},
 		{name: "too deep", text: strings.Repeat(`{"a":`, 500)},
 		{name: "too long", text: `{"a":"` + strings.Repeat("x", 1<<20) + `"}`},
-		{name: "too dear to mend", text: `{a:` + strings.Repeat(`"`, 100_000)},
+		{name: "too expensive to repair", text: `{a:` + strings.Repeat(`"`, 100_000)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			doc, raw, how, err := mend.Object(tc.text, tc.cut)
+			doc, raw, how, err := repair.Object(tc.text, tc.cut)
 			if tc.want == "" {
 				if err == nil {
 					t.Fatalf("got %s, %s", raw, how)
@@ -50,7 +50,7 @@ func TestObject(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := string(mend.Encode(doc)); got != tc.want || how != tc.how {
+			if got := string(repair.Encode(doc)); got != tc.want || how != tc.how {
 				t.Errorf("got %s, %q; want %s, %q", got, how, tc.want, tc.how)
 			}
 		})
@@ -77,7 +77,7 @@ func TestCalls(t *testing.T) {
 		{name: "a tool that nobody offers", text: `<tool_call>{"name": "drop", "arguments": {}}</tool_call>`, rest: `<tool_call>{"name": "drop", "arguments": {}}</tool_call>`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			calls, rest := mend.Calls(tc.text, func(c mend.Call) bool { return c.Name == "get" || c.Name == "put" })
+			calls, rest := repair.Calls(tc.text, func(c repair.Call) bool { return c.Name == "get" || c.Name == "put" })
 			var got []string
 			for _, c := range calls {
 				if !strings.Contains(tc.text, c.Block) || c.Block == "" {
@@ -100,18 +100,18 @@ func FuzzObject(f *testing.F) {
 		f.Add(text, false)
 	}
 	f.Fuzz(func(t *testing.T, text string, cut bool) {
-		doc, raw, how, err := mend.Object(text, cut)
+		doc, raw, how, err := repair.Object(text, cut)
 		if err != nil {
 			return
 		}
 		if doc == nil || !json.Valid(raw) {
 			t.Fatalf("%q: %s, %v", text, raw, doc)
 		}
-		if cut && how == mend.Repaired {
+		if cut && how == repair.Repaired {
 			t.Fatalf("%q was cut off and repaired as %s", text, raw)
 		}
-		again, _, how, err := mend.Object(string(raw), false)
-		if err != nil || how != "" || string(mend.Encode(again)) != string(mend.Encode(doc)) {
+		again, _, how, err := repair.Object(string(raw), false)
+		if err != nil || how != "" || string(repair.Encode(again)) != string(repair.Encode(doc)) {
 			t.Fatalf("%q became %s, which is not read as it is: %q, %v", text, raw, how, err)
 		}
 	})
@@ -122,7 +122,7 @@ func FuzzCalls(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		calls, rest := mend.Calls(text, func(c mend.Call) bool { return c.Name == "get" })
+		calls, rest := repair.Calls(text, func(c repair.Call) bool { return c.Name == "get" })
 		if len(calls) == 0 && rest != text {
 			t.Fatalf("%q lost something: %q", text, rest)
 		}
