@@ -146,3 +146,17 @@ func MatchPattern(pattern, name string) bool {
 	}
 	return pattern == name
 }
+
+// MCPPrefix stands before server__tool in the names by which some clients know the
+// tools of MCP servers: mcp__server__tool.
+const MCPPrefix = "mcp__"
+
+// MatchTool is [MatchPattern] for the name of a tool. A pattern for mcp__server__tool
+// fits the tool server__tool too.
+func MatchTool(pattern, name string) bool {
+	if MatchPattern(pattern, name) {
+		return true
+	}
+	short, ok := strings.CutPrefix(pattern, MCPPrefix)
+	return ok && strings.Contains(name, "__") && MatchPattern(short, name)
+}

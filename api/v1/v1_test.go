@@ -202,6 +202,20 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+func TestMatchTool(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"files__read", "files__read", true}, {"mcp__files__read", "files__read", true}, {"mcp__files__*", "files__read", true},
+		{"mcp__*", "files__read", true}, {"mcp__*", "read", false}, {"mcp__read", "read", false}, {"mcp__files__read", "files__write", false},
+	} {
+		if got := v1.MatchTool(tt.pattern, tt.name); got != tt.want {
+			t.Errorf("MatchTool(%q, %q) = %v", tt.pattern, tt.name, got)
+		}
+	}
+}
+
 func TestMatchPattern(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, name string

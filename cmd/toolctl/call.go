@@ -40,8 +40,8 @@ coerced and validated, the policies asked, the result validated.
 A call that needs approval asks you at a terminal. Elsewhere, and with --no-input,
 it ends with exit code 6 and says how to approve it and go on.
 
-NAME is namespace/name, name, server__tool, server.tool, or the bare name of a
-tool that only one server has.
+NAME is namespace/name, name, server__tool, server.tool, mcp__server__tool, or the
+bare name of a tool that only one server has.
 
 Output formats (-o): json and yaml print the whole result, text its text, and
 with --dry-run curl prints the HTTP request as a command.`,

@@ -80,6 +80,7 @@ func (a *app) overrideTool(ctx context.Context, s *store.Store, name string) (ov
 	if !whole {
 		namespace, local = a.namespace, name
 	}
+	local = strings.TrimPrefix(local, v1.MCPPrefix)
 	if server, _, ok := strings.Cut(local, "__"); ok {
 		if found, serr := reg.Get(v1.KindMCPServer, namespace, server); serr == nil {
 			return overrideTool{found.Object.Head().Namespace(), local}, nil

@@ -42,7 +42,7 @@ func (c *catalog) Offers() []server.Offer {
 	offers := make([]server.Offer, 0, len(page.Items))
 	for _, it := range page.Items {
 		name := it.Tool().Metadata.Name
-		if len(c.names) == 0 && named == nil || named[it.FullName] || slices.ContainsFunc(c.names, func(p string) bool { return v1.MatchPattern(p, name) }) {
+		if len(c.names) == 0 && named == nil || named[it.FullName] || slices.ContainsFunc(c.names, func(p string) bool { return v1.MatchTool(p, name) }) {
 			blocked, _ := it.Under(own, "")
 			offer := server.Offer{Tool: it.Tool(), Name: it.FullName, Definition: definitions.of(it.Tool()), Hidden: !it.Ready || blocked != nil || !it.Tool().Offered()}
 			if a := it.Audience(own); a != nil {
@@ -150,7 +150,7 @@ func (c *catalog) warnSubset() {
 		c.log.Warn("no tool has the labels of --select", "select", c.labels)
 	}
 	for _, p := range c.names {
-		if !slices.ContainsFunc(page.Items, func(it registry.Item) bool { return v1.MatchPattern(p, it.Tool().Metadata.Name) }) {
+		if !slices.ContainsFunc(page.Items, func(it registry.Item) bool { return v1.MatchTool(p, it.Tool().Metadata.Name) }) {
 			c.log.Warn("no tool has a name of --tools", "tools", p)
 		}
 	}

@@ -319,7 +319,7 @@ func (u *upstream) named(namespace, name string) []v1.Key {
 			}
 			local = rest
 		}
-		if strings.HasPrefix(local, k.Name+"__") || strings.HasPrefix(local, k.Name+".") {
+		if registry.NamesServer(local, k.Name) {
 			keys = append(keys, k)
 		}
 	}

@@ -208,7 +208,7 @@ func (o *offer) find(name string) *offered {
 	local := strings.TrimPrefix(name, "functions.")
 	for i := range o.tools {
 		t := &o.tools[i]
-		if t.full != name && t.name() != name && t.wire != local {
+		if t.full != name && t.name() != name && t.wire != local && !t.remote(name) {
 			continue
 		}
 		if found != nil {
@@ -217,6 +217,21 @@ func (o *offer) find(name string) *offered {
 		found = t
 	}
 	return found
+}
+
+// remote reports whether name is mcp__server__tool, server__tool or server.tool of the
+// tool of an MCP server.
+func (o *offered) remote(name string) bool {
+	t := o.item.Tool()
+	if t == nil || t.Spec.MCP == nil {
+		return false
+	}
+	tool := t.Spec.MCP.Tool
+	if tool == "" {
+		tool = t.Metadata.Name
+	}
+	full := t.Spec.MCP.Server + "__" + tool
+	return name == full || name == v1.MCPPrefix+full || name == t.Spec.MCP.Server+"."+tool
 }
 
 func names(specs []ToolSpec) []string {

@@ -61,7 +61,7 @@ func (p *policy) stranger(principal string) string {
 func (p *policy) personal() bool { return len(p.match.Principals) > 0 }
 
 func (p *policy) governs(principal string) bool {
-	return !p.personal() || firstFit(p.match.Principals, principal) != ""
+	return !p.personal() || slices.ContainsFunc(p.match.Principals, func(pattern string) bool { return v1.MatchPattern(pattern, principal) })
 }
 
 // mismatch says why the policy does not govern the tool; "" when it does.
@@ -84,10 +84,10 @@ func (p *policy) mismatch(t Subject) string {
 	return ""
 }
 
-// firstFit returns the first pattern that the name fits, or "".
-func firstFit(patterns []string, name string) string {
+// firstFit returns the first pattern that the name of a tool fits, or "".
+func firstFit(patterns []string, tool string) string {
 	for _, p := range patterns {
-		if v1.MatchPattern(p, name) {
+		if v1.MatchTool(p, tool) {
 			return p
 		}
 	}

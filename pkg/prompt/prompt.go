@@ -133,7 +133,7 @@ func (p *Prompt) Variables() []string {
 
 // NamesTool reports whether spec.tools names a tool, by its name or a pattern.
 func (p *Prompt) NamesTool(name string) bool {
-	return slices.ContainsFunc(p.object.Spec.Tools, func(t string) bool { return v1.MatchPattern(t, name) })
+	return slices.ContainsFunc(p.object.Spec.Tools, func(t string) bool { return v1.MatchTool(t, name) })
 }
 
 // CheckOutput returns what is wrong with an answer by spec.output; nothing when the

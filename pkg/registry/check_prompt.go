@@ -33,7 +33,7 @@ func (s *snapshot) unknownTools(p *v1.Prompt) []v1.Violation {
 		if star := strings.IndexByte(want, '*'); star >= 0 && star < len(want)-1 {
 			continue // no pattern, which was told
 		}
-		if slices.ContainsFunc(names, func(n string) bool { return v1.MatchPattern(local, n) }) {
+		if slices.ContainsFunc(names, func(n string) bool { return v1.MatchTool(local, n) }) {
 			continue
 		}
 		if _, err := s.lookup(p.Namespace(), want); err == nil {

@@ -113,11 +113,17 @@ func (s *snapshot) serverError(namespace, name string) error {
 			continue
 		}
 		local := strings.TrimPrefix(name, key.Namespace+"/")
-		if strings.HasPrefix(local, key.Name+"__") || strings.HasPrefix(local, key.Name+".") {
+		if NamesServer(local, key.Name) {
 			return d.Err
 		}
 	}
 	return nil
+}
+
+// NamesServer reports whether the name of a tool, without a namespace, begins with that
+// of an MCP server.
+func NamesServer(tool, server string) bool {
+	return strings.HasPrefix(tool, server+"__") || strings.HasPrefix(tool, server+".") || strings.HasPrefix(tool, v1.MCPPrefix+server+"__")
 }
 
 // reasonViolations turns an error that makes an object not ready into reasons.

@@ -90,6 +90,14 @@ func (e *entry) item() Item {
 	return it
 }
 
+// names reports whether the query asks for an object of this name.
+func (q *Query) names(h *v1.Header) bool {
+	if h.Kind == v1.KindTool {
+		return v1.MatchTool(q.Name, h.Metadata.Name)
+	}
+	return v1.MatchPattern(q.Name, h.Metadata.Name)
+}
+
 // List returns the objects that fit a query. The error says that the selector
 // is malformed.
 func (r *Registry) List(q Query) (Page, error) {
@@ -102,7 +110,7 @@ func (r *Registry) List(q Query) (Page, error) {
 		h := e.object.Head()
 		if q.Kind != "" && h.Kind != q.Kind ||
 			q.Namespace != "" && h.Namespace() != q.Namespace ||
-			q.Name != "" && !v1.MatchPattern(q.Name, h.Metadata.Name) ||
+			q.Name != "" && !q.names(h) ||
 			!sel.Matches(h.Metadata.Labels) {
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 )
 
 // lookup finds the tool that name fits: namespace/name, name, server__tool,
-// server.tool, or a server tool's bare name, in this order; the last three may
-// follow a namespace too. The first of these that fits decides; when it fits two
+// server.tool, mcp__server__tool, or a server tool's bare name, in this order; the last
+// four may follow a namespace too. The first of these that fits decides; when it fits two
 // tools, the error lists both.
 func (s *snapshot) lookup(namespace, name string) (*tool, error) {
 	if ns, local, ok := strings.Cut(name, "/"); ok {
@@ -26,7 +26,7 @@ func (s *snapshot) lookup(namespace, name string) (*tool, error) {
 
 // byName finds a tool by a name without its namespace; asked is the name for errors.
 func (s *snapshot) byName(namespace, name, asked string) (*tool, error) {
-	for _, rank := range [...]string{"", rankWire, rankDotted, rankBare} {
+	for _, rank := range [...]string{"", rankWire, rankDotted, rankMCP, rankBare} {
 		found := s.names[rank+name]
 		if namespace != "" {
 			found = slices.DeleteFunc(slices.Clone(found), func(t *tool) bool { return t.spec.Namespace() != namespace })

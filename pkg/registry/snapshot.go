@@ -158,7 +158,7 @@ func (s *snapshot) index(t *tool) {
 	s.names[name] = append(s.names[name], t)
 	if m := t.spec.Spec.MCP; m != nil && t.spec.Mode() == v1.ModeMCP {
 		remote := remoteName(t.spec)
-		for _, alias := range []string{rankWire + m.Server + "__" + remote, rankDotted + m.Server + "." + remote, rankBare + remote} {
+		for _, alias := range []string{rankWire + m.Server + "__" + remote, rankDotted + m.Server + "." + remote, rankMCP + v1.MCPPrefix + m.Server + "__" + remote, rankBare + remote} {
 			s.names[alias] = append(s.names[alias], t)
 		}
 	}
@@ -168,7 +168,8 @@ func (s *snapshot) index(t *tool) {
 const (
 	rankWire   = "\x01"
 	rankDotted = "\x02"
-	rankBare   = "\x03"
+	rankMCP    = "\x03"
+	rankBare   = "\x04"
 )
 
 func compareObjects(a, b v1.Object) int {

@@ -23,7 +23,8 @@ func allCalls(turns []Turn) []*Call {
 // is reports whether a call is of the tool: by the name that was asked for, or the
 // one that was found.
 func (c *Call) is(tool string) bool {
-	return tool == c.Tool || tool == c.name() || tool == c.Result.Namespace+"/"+c.name()
+	short := strings.TrimPrefix(tool, v1.MCPPrefix)
+	return tool == c.Tool || short == c.name() || tool == c.Result.Namespace+"/"+c.name()
 }
 
 func listed(names []string) string {
