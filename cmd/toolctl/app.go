@@ -45,6 +45,10 @@ type app struct {
 	verbose   bool
 	locked    bool
 	lockFile  string
+
+	// Flags of commands that reach tools and servers.
+	allowPrivate bool
+	allowNetwork []string
 }
 
 func (a *app) logger() *slog.Logger {
@@ -85,11 +89,13 @@ func (a *app) closing(c io.Closer) {
 type workspaceOptions struct {
 	// attachments hold what calls name by reference; nil for none.
 	attachments *registry.Attachments
-	executors   executors.Options
 }
 
 // open makes the workspace of the files given with -f, else of the store.
 func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err error) {
+	if _, err := a.network(); err != nil {
+		return nil, err
+	}
 	w := &workspace{}
 	defer func() {
 		if err != nil && w.store != nil {
@@ -113,9 +119,8 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 		}
 	}
 	t := a.watched(ctx)
-	w.mcp = a.newUpstream(objects, o.executors.AllowPrivateNetwork)
-	o.executors.Env, o.executors.Logger, o.executors.Upstream, o.executors.Propagate = a.env, a.logger(), w.mcp, telemetry.Header
-	opts := registry.Options{Attachments: o.attachments, Executors: a.allExecutors(o.executors), Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider()}
+	w.mcp = a.newUpstream(objects)
+	opts := registry.Options{Attachments: o.attachments, Executors: a.recorded(executors.All(a.executorOptions(w.mcp))), Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider()}
 	if w.store != nil {
 		opts.Counters, opts.Audit, opts.Approvals = w.store, w.store, w.store
 	}
@@ -133,9 +138,15 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 	return w, nil
 }
 
-// allExecutors returns the executors of a workspace, recorded when a command asked for it.
-func (a *app) allExecutors(o executors.Options) []v1.Executor {
-	all := executors.All(o)
+// executorOptions are those of all commands that call tools.
+func (a *app) executorOptions(up *upstream) executors.Options {
+	n, _ := a.network() // what cannot be read, nothing is reached with
+	return executors.Options{Env: a.env, Logger: a.logger(), Upstream: up, Propagate: telemetry.Header,
+		AllowPrivateNetwork: n.private, AllowNetwork: n.allowed}
+}
+
+// recorded returns the executors of a workspace, recorded when a command asked for it.
+func (a *app) recorded(all []v1.Executor) []v1.Executor {
 	if a.recorder != nil {
 		all = a.recorder.Wrap(all)
 	}

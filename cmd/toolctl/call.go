@@ -9,23 +9,21 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
 type callOptions struct {
 	*app
-	tool         string
-	args         []string
-	argsFile     string
-	session      string
-	turn         string
-	principal    string
-	approval     string
-	noInput      bool
-	timeout      time.Duration
-	dryRun       bool
-	allowPrivate bool
+	tool      string
+	args      []string
+	argsFile  string
+	session   string
+	turn      string
+	principal string
+	approval  string
+	noInput   bool
+	timeout   time.Duration
+	dryRun    bool
 }
 
 func newCallCmd(a *app) *cobra.Command {
@@ -68,7 +66,7 @@ with --dry-run curl prints the HTTP request as a command.`,
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
 	f.DurationVar(&o.timeout, "timeout", 0, "time for the call, such as 5s (default: the tool's timeout_ms)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be done, and do nothing")
-	f.BoolVar(&o.allowPrivate, "allow-private-network", false, "let HTTP tools reach loopback and private addresses")
+	a.bindNetwork(f, "")
 	return cmd
 }
 
@@ -88,7 +86,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	w, err := o.open(ctx, workspaceOptions{executors: executors.Options{AllowPrivateNetwork: o.allowPrivate}})
+	w, err := o.open(ctx, workspaceOptions{})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/netaddr"
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
@@ -16,7 +17,7 @@ const (
 	exitFailed      = 1 // the tool reported failure, a scenario failed, diff found differences
 	exitUsage       = 2
 	exitInvalid     = 3 // a manifest, arguments or a result breaks its rules or schema
-	exitRefused     = 4 // by policy
+	exitRefused     = 4 // by policy, or an address that may not be reached
 	exitNotFound    = 5 // no such object, or an ambiguous name
 	exitPending     = 6 // waits for approval
 	exitUnavailable = 7 // the upstream could not be reached, or time ran out
@@ -44,6 +45,7 @@ func exitCode(err error) int {
 		usage    usageError
 		invalid  *v1.ValidationError
 		refused  *v1.PolicyError
+		private  *netaddr.PrivateError
 		notFound *v1.NotFoundError
 		exec     *v1.ExecutionError
 		mcp      *v1.MCPError
@@ -58,7 +60,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &invalid):
 		return exitInvalid
-	case errors.As(err, &refused):
+	case errors.As(err, &refused), errors.As(err, &private):
 		return exitRefused
 	case errors.As(err, &notFound):
 		return exitNotFound

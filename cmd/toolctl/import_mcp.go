@@ -117,7 +117,7 @@ func (o *importMCPOptions) ask(ctx context.Context, server *v1.MCPServer, words 
 	} else {
 		asked.Spec.URL = words[0]
 	}
-	u := mcp.NewUpstreams([]*v1.MCPServer{&asked}, o.mcpOptions(false, nil))
+	u := mcp.NewUpstreams([]*v1.MCPServer{&asked}, o.mcpOptions(nil))
 	defer u.Close()
 	state := u.Discover(ctx, asked.Key())[0]
 	if !state.Ready {

@@ -64,6 +64,7 @@ json or name (with --out).`,
 	f.StringVar(&o.set.Server, "server", "", "URL that replaces the servers of the document")
 	f.StringVar(&o.set.Prefix, "prefix", "", "text before the name of each tool, such as github-")
 	f.StringVar(&o.set.EnvPrefix, "env-prefix", "", "start of the names of environment variables (default: the API's title)")
+	f.BoolVar(&o.set.AllowPrivateNetwork, "allow-private-network", false, "write allow_private_network into the tools, which may then reach loopback and private addresses")
 	f.BoolVar(&o.folder.Prune, "prune", false, "remove the files of operations that are gone, unless they were changed by hand")
 	f.BoolVar(&o.folder.DryRun, "dry-run", false, "say what would happen in --out and write nothing")
 	_ = cmd.MarkFlagDirname("out")

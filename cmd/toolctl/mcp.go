@@ -118,7 +118,7 @@ func (o *mcpConnectOptions) run(ctx context.Context, words []string) error {
 
 // ask returns how many tools a server offers.
 func (o *mcpConnectOptions) ask(ctx context.Context, server *v1.MCPServer) (int, error) {
-	u := mcp.NewUpstreams([]*v1.MCPServer{server}, o.mcpOptions(false, nil))
+	u := mcp.NewUpstreams([]*v1.MCPServer{server}, o.mcpOptions(nil))
 	defer u.Close()
 	state := u.Discover(ctx, server.Key())[0]
 	if !state.Ready {

@@ -12,28 +12,26 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent"
-	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
 type runOptions struct {
 	*app
-	name         string
-	args         []string
-	argsFile     string
-	resume       string
-	flags        runFlags
-	maxHops      int
-	parallel     int
-	stream       bool
-	dryRun       bool
-	noCache      bool
-	requests     bool
-	noInput      bool
-	session      string
-	principal    string
-	allowPrivate bool
+	name      string
+	args      []string
+	argsFile  string
+	resume    string
+	flags     runFlags
+	maxHops   int
+	parallel  int
+	stream    bool
+	dryRun    bool
+	noCache   bool
+	requests  bool
+	noInput   bool
+	session   string
+	principal string
 }
 
 // runFlags choose the model; a run that waits keeps them.
@@ -101,7 +99,7 @@ Output formats (-o): text, json and yaml; the latter two print the whole transcr
 	f.StringVar(&o.session, "session", "", "conversation that policies count in (default: a session of its own)")
 	f.StringVar(&o.principal, "principal", "", "name of who calls, for policies that match principals (default: nobody)")
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
-	f.BoolVar(&o.allowPrivate, "allow-private-network", false, "let HTTP tools reach loopback and private addresses")
+	a.bindNetwork(f, "")
 	return cmd
 }
 
@@ -133,7 +131,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	attachments := registry.NewAttachments(0)
-	w, err := o.open(ctx, workspaceOptions{attachments: attachments, executors: executors.Options{AllowPrivateNetwork: o.allowPrivate}})
+	w, err := o.open(ctx, workspaceOptions{attachments: attachments})
 	if err != nil {
 		return err
 	}

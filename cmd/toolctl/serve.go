@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/telemetry"
@@ -23,20 +22,19 @@ import (
 type serveOptions struct {
 	*app
 	doorOptions
-	http         string
-	insecure     bool
-	tlsCert      string
-	tlsKey       string
-	hosts        []string
-	origins      []string
-	labels       string
-	tools        []string
-	prompts      []string
-	watch        bool
-	maxCalls     int
-	drain        time.Duration
-	metricsAddr  string
-	allowPrivate bool
+	http        string
+	insecure    bool
+	tlsCert     string
+	tlsKey      string
+	hosts       []string
+	origins     []string
+	labels      string
+	tools       []string
+	prompts     []string
+	watch       bool
+	maxCalls    int
+	drain       time.Duration
+	metricsAddr string
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -89,7 +87,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f.IntVar(&o.maxCalls, "max-calls", 1024, "most calls that run at once")
 	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")
 	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address at which Prometheus finds /metrics, such as 127.0.0.1:9090 (default: none)")
-	f.BoolVar(&o.allowPrivate, "allow-private-network", false, "let HTTP tools reach loopback and private addresses")
+	a.bindNetwork(f, "")
 	return cmd
 }
 
@@ -146,7 +144,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 		}
 		defer stop()
 	}
-	w, err := o.open(ctx, workspaceOptions{executors: executors.Options{AllowPrivateNetwork: o.allowPrivate}})
+	w, err := o.open(ctx, workspaceOptions{})
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,6 @@ type testOptions struct {
 	update, watch bool
 	failFast      bool
 	live          bool
-	allowPrivate  bool
 	timeout       time.Duration
 	parallel      int
 	coverage      string
@@ -68,7 +67,7 @@ The same files and seeds give the same output, byte for byte.`,
 	f.StringVar(&o.shard, "shard", "", "play one part of the scenarios, as I/N: 2/4 is the second of four")
 	f.BoolVar(&o.failFast, "fail-fast", false, "skip what comes after the first scenario that does not pass")
 	f.BoolVar(&o.live, "live", false, "call the real tools instead of mocks")
-	f.BoolVar(&o.allowPrivate, "allow-private-network", false, "with --live, let HTTP tools reach loopback and private addresses")
+	a.bindNetwork(f, "with --live, ")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "time for one scenario")
 	f.IntVar(&o.parallel, "parallel", 0, "how many scenarios to play at once (default: the number of processors)")
 	f.StringVar(&o.coverage, "coverage", "", "say what the scenarios cover: a table, or a file that ends in .json or .html")
@@ -214,7 +213,7 @@ func (o *testOptions) playSet(ctx context.Context, set *manifest.Set, scenarios 
 	defer live.close(o.app)
 	if o.live {
 		opts.Live = func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
-			return live.open(ctx, o.app, objects, counters, o.allowPrivate)
+			return live.open(ctx, o.app, objects, counters)
 		}
 	}
 	runner, err := scenario.New(set.Objects, opts)

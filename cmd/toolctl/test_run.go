@@ -11,7 +11,6 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
-	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
 // liveRegistries are the registries with real executors of a run, and their sessions.
@@ -20,11 +19,14 @@ type liveRegistries struct {
 	all []io.Closer
 }
 
-func (l *liveRegistries) open(ctx context.Context, a *app, objects []v1.Object, counters policy.Counters, allowPrivate bool) (*registry.Registry, error) {
-	up := a.newUpstream(objects, allowPrivate)
+func (l *liveRegistries) open(ctx context.Context, a *app, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
+	if _, err := a.network(); err != nil {
+		return nil, err
+	}
+	up := a.newUpstream(objects)
 	t := a.telemetry // which the command has made
 	reg, err := registry.New(objects, registry.Options{
-		Executors: executors.All(executors.Options{Env: a.env, Logger: a.logger(), AllowPrivateNetwork: allowPrivate, Upstream: up, Propagate: telemetry.Header}),
+		Executors: executors.All(a.executorOptions(up)),
 		Counters:  counters, Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider(),
 	})
 	if err != nil {

@@ -71,7 +71,7 @@ func usableServers(objects []v1.Object) []*v1.MCPServer {
 }
 
 // newUpstream makes the sessions; nothing is started.
-func (a *app) newUpstream(objects []v1.Object, allowPrivate bool) *upstream {
+func (a *app) newUpstream(objects []v1.Object) *upstream {
 	u := &upstream{}
 	u.read = func(objects []v1.Object) *upstreamSet {
 		set := &upstreamSet{servers: map[v1.Key]*v1.MCPServer{}, held: map[v1.Key]bool{}}
@@ -87,7 +87,7 @@ func (a *app) newUpstream(objects []v1.Object, allowPrivate bool) *upstream {
 		return set
 	}
 	u.set.Store(u.read(objects))
-	o := a.mcpOptions(allowPrivate, func(k v1.Key) {
+	o := a.mcpOptions(func(k v1.Key) {
 		if s, ok := u.State(k); ok {
 			u.publish(s)
 			if f := u.published.Load(); f != nil {
@@ -109,9 +109,10 @@ func (a *app) newUpstream(objects []v1.Object, allowPrivate bool) *upstream {
 	return u
 }
 
-func (a *app) mcpOptions(allowPrivate bool, onChange func(v1.Key)) mcp.Options {
-	t := a.telemetry // of a command that calls tools
-	o := mcp.Options{Meta: telemetry.Meta, TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider(), Env: a.env, Logger: a.logger(), AllowPrivateNetwork: allowPrivate, OnChange: onChange, Name: "toolctl", Version: buildVersion().Version}
+func (a *app) mcpOptions(onChange func(v1.Key)) mcp.Options {
+	t := a.telemetry    // of a command that calls tools
+	n, _ := a.network() // what cannot be read, nothing is reached with
+	o := mcp.Options{Meta: telemetry.Meta, TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider(), Env: a.env, Logger: a.logger(), AllowPrivateNetwork: n.private, AllowNetwork: n.allowed, OnChange: onChange, Name: "toolctl", Version: buildVersion().Version}
 	if dir, err := os.UserConfigDir(); err == nil {
 		o.ConfigDir = filepath.Join(dir, "toolctl")
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/policy"
@@ -44,7 +43,7 @@ tap, github.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.live, "live", false, "call the real tools instead of mocks")
-	cmd.Flags().BoolVar(&o.allowPrivate, "allow-private-network", false, "with --live, let HTTP tools reach loopback and private addresses")
+	a.bindNetwork(cmd.Flags(), "with --live, ")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "time for the examples of one tool (default: the tools' own)")
 	return cmd
 }
@@ -54,7 +53,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := o.open(ctx, workspaceOptions{executors: executors.Options{AllowPrivateNetwork: o.allowPrivate}})
+	w, err := o.open(ctx, workspaceOptions{})
 	if err != nil {
 		return err
 	}
@@ -126,7 +125,7 @@ func (o *verifyOptions) playExamples(ctx context.Context, w *workspace, scenario
 	defer live.close(o.app)
 	if o.live {
 		opts.Live = func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
-			return live.open(ctx, o.app, objects, counters, o.allowPrivate)
+			return live.open(ctx, o.app, objects, counters)
 		}
 	}
 	runner, err := scenario.New(strict(w.reg.Objects()), opts)

@@ -85,7 +85,7 @@ func (a *app) waitReady(ctx context.Context, names []string, timeout time.Durati
 func (a *app) waitFor(ctx context.Context, s *v1.MCPServer) (reason string, err error) {
 	const shortest, longest = 200 * time.Millisecond, 2 * time.Second
 	for pause := shortest; ; pause = min(2*pause, longest) {
-		u := mcp.NewUpstreams([]*v1.MCPServer{s}, a.mcpOptions(false, nil))
+		u := mcp.NewUpstreams([]*v1.MCPServer{s}, a.mcpOptions(nil))
 		state := u.Discover(ctx, s.Key())[0]
 		if err := u.Close(); err != nil {
 			a.logger().Warn("end the session", "server", s.Metadata.Name, "error", err)

@@ -3,11 +3,8 @@
 package netaddr
 
 import (
-	"context"
 	"fmt"
-
 	"net/netip"
-	"syscall"
 )
 
 // PrivateError says that an address is not on the public internet.
@@ -21,6 +18,14 @@ func (e *PrivateError) Error() string {
 	return fmt.Sprintf("the address %s (%s) is refused", e.Addr, e.Kind)
 }
 
+// Advice says how such an address is allowed, after a field of the manifest that would.
+func (e *PrivateError) Advice(field string) string {
+	return fmt.Sprintf("%v: allow it with --allow-network %s (or TOOLCTL_ALLOW_NETWORK), or all such addresses with --allow-private-network or %s", e, e.Addr.WithZone("").Unmap(), field)
+}
+
+// Kinds of addresses at which clouds hand out credentials.
+const metadata, linkLocal = "cloud metadata", "link-local"
+
 // special are the networks that are not the public internet: the special-purpose
 // registries of RFC 6890 and its updates, and the metadata services of clouds.
 // The first that holds an address names it.
@@ -28,15 +33,15 @@ var special = []struct {
 	prefix netip.Prefix
 	kind   string
 }{
-	{netip.MustParsePrefix("169.254.169.254/32"), "cloud metadata"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "cloud metadata"},
-	{netip.MustParsePrefix("100.100.100.200/32"), "cloud metadata"},
-	{netip.MustParsePrefix("fd00:ec2::/32"), "cloud metadata"},
+	{netip.MustParsePrefix("169.254.169.254/32"), metadata},
+	{netip.MustParsePrefix("168.63.129.16/32"), metadata},
+	{netip.MustParsePrefix("100.100.100.200/32"), metadata},
+	{netip.MustParsePrefix("fd00:ec2::/32"), metadata},
 	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
 	{netip.MustParsePrefix("100.64.0.0/10"), "shared, RFC 6598"},
 	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
+	{netip.MustParsePrefix("169.254.0.0/16"), linkLocal},
 	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
 	{netip.MustParsePrefix("192.0.0.0/24"), "protocol assignments"},
 	{netip.MustParsePrefix("192.0.2.0/24"), "documentation"},
@@ -50,7 +55,7 @@ var special = []struct {
 	{netip.MustParsePrefix("::/128"), "unspecified"},
 	{netip.MustParsePrefix("::1/128"), "loopback"},
 	{netip.MustParsePrefix("fc00::/7"), "private"},
-	{netip.MustParsePrefix("fe80::/10"), "link-local"},
+	{netip.MustParsePrefix("fe80::/10"), linkLocal},
 	{netip.MustParsePrefix("ff00::/8"), "multicast"},
 	{netip.MustParsePrefix("2001::/23"), "protocol assignments"},
 	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
@@ -88,16 +93,6 @@ func Check(addr netip.Addr) error {
 		return &PrivateError{addr, "not public"}
 	}
 	return nil
-}
-
-// CheckDial is a [net.Dialer]'s ControlContext: it sees the address that is about to
-// be connected to, so no answer of DNS can change after it.
-func CheckDial(_ context.Context, _, address string, _ syscall.RawConn) error {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("the address %q cannot be checked: %w", address, err)
-	}
-	return Check(ap.Addr())
 }
 
 // IsLoopbackHost reports whether a host of a URL names this machine: localhost and

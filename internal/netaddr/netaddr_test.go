@@ -65,12 +65,87 @@ func TestCheckFollowsTheEmbeddedAddress(t *testing.T) {
 	})
 }
 
-func TestCheckDial(t *testing.T) {
-	for address, ok := range map[string]bool{"8.8.8.8:53": true, "127.0.0.1:1": false, "[::1]:1": false, "host:1": false} {
-		if err := CheckDial(t.Context(), "tcp", address, nil); (err == nil) != ok {
-			t.Errorf("%s: %v", address, err)
+func TestAllowed(t *testing.T) {
+	tests := []struct {
+		entry string
+		yes   []string // may be connected to
+		no    []string
+	}{
+		{"", []string{"8.8.8.8:53"}, []string{"127.0.0.1:1", "[::1]:1", "host:1", "10.0.0.1:80"}},
+		{"10.0.0.0/8", []string{"10.1.2.3:1", "[::ffff:10.1.2.3]:1"}, []string{"127.0.0.1:1", "[64:ff9b::a01:203]:1"}},
+		{"10.0.0.0/8:443", []string{"10.1.2.3:443"}, []string{"10.1.2.3:80"}},
+		{"127.0.0.1", []string{"127.0.0.1:9"}, []string{"127.0.0.2:9", "[::1]:9"}},
+		{"127.0.0.1:80", []string{"127.0.0.1:80"}, []string{"127.0.0.1:81"}},
+		{"::1", []string{"[::1]:80"}, []string{"127.0.0.1:80"}},
+		{"[::1]:80", []string{"[::1]:80"}, []string{"[::1]:81"}},
+		{"[fd00::]/8:443", []string{"[fd12::1]:443"}, []string{"[fd12::1]:80"}},
+		{"fe80::/10", []string{"[fe80::1%lo]:1"}, nil},
+		{"169.254.169.254", []string{"169.254.169.254:80"}, []string{"169.254.1.1:80"}},
+		{"db.internal", []string{"8.8.8.8:1"}, []string{"10.0.0.1:1"}}, // a name is no address
+	}
+	for _, tt := range tests {
+		t.Run(tt.entry, func(t *testing.T) {
+			var entries []string
+			if tt.entry != "" {
+				entries = []string{tt.entry}
+			}
+			a, err := Parse(entries)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, address := range tt.yes {
+				if err := a.check(address, false); err != nil {
+					t.Errorf("%s is refused: %v", address, err)
+				}
+			}
+			for _, address := range tt.no {
+				if a.check(address, false) == nil {
+					t.Errorf("%s is let through", address)
+				}
+			}
+		})
+	}
+}
+
+func TestAllowedHost(t *testing.T) {
+	a, err := Parse([]string{"db.internal:5432", "LocalHost."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]bool{"db.internal:5432": true, "DB.internal.:5432": true, "db.internal:80": false,
+		"x.db.internal:5432": false, "localhost:1": true, "127.0.0.1:1": false} {
+		if a.names(address) != want {
+			t.Errorf("%s: got %v", address, !want)
 		}
 	}
+	for address, want := range map[string]bool{"10.0.0.1:1": true, "[::1]:1": true, "169.254.169.254:80": false, "[fd00:ec2::254]:80": false, "169.254.1.1:1": false} {
+		if got := a.check(address, true) == nil; got != want {
+			t.Errorf("an allowed name at %s: got %v", address, got)
+		}
+	}
+}
+
+func TestAllowedEntriesThatCannotBeRead(t *testing.T) {
+	for _, entry := range []string{"", " ", "host:", "host:0", "host:65536", "host:http", "10.0.0.0/33:1", "http://host", "a b", "[::1", "[::1]x", "*.internal", "::1:", "[::1]:"} {
+		if _, err := Parse([]string{entry}); err == nil {
+			t.Errorf("%q is read", entry)
+		}
+	}
+}
+
+func FuzzAllowed(f *testing.F) {
+	f.Add("[fd00::]/8:443", "[fd12::1]:443")
+	f.Add("10.0.0.0/8:1", "10.0.0.1:1")
+	f.Fuzz(func(t *testing.T, entry, address string) {
+		a, err := Parse([]string{entry})
+		if err != nil {
+			return
+		}
+		if len(a.hosts)+len(a.networks) != 1 {
+			t.Fatalf("%q is %+v", entry, a)
+		}
+		_, _ = a.names(address), a.check(address, true)
+	})
 }
 
 func TestIsLoopbackHost(t *testing.T) {

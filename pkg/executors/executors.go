@@ -23,6 +23,9 @@ type Options struct {
 	// AllowPrivateNetwork permits every tool to reach loopback, link-local, private
 	// and metadata addresses, as spec.http.allow_private_network does for one. Default: false.
 	AllowPrivateNetwork bool
+	// AllowNetwork permits every tool to reach these besides the public internet: CIDR or
+	// HOST, each with :PORT or without. Example: 10.0.0.0/8, db.internal:5432. Default: none.
+	AllowNetwork []string
 	// Propagate adds the headers of the trace that ctx carries (W3C Trace Context: traceparent,
 	// tracestate; W3C Baggage: baggage) to a request. Default: none are added.
 	Propagate func(ctx context.Context, header http.Header)

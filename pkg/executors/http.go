@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/netaddr"
 )
 
 // HTTP is the executor of tools with spec.http. It keeps connections and OAuth 2
@@ -31,6 +32,8 @@ type HTTP struct {
 	env      func(string) (string, bool)
 	log      *slog.Logger
 	resolver *net.Resolver // nil is the system's
+	allowed  netaddr.Allowed
+	allowErr error // Options.AllowNetwork cannot be read
 
 	tools sync.Map // weak.Pointer[v1.Tool] -> *httpTool
 
@@ -52,6 +55,7 @@ func NewHTTP(o Options) *HTTP {
 	if h.env == nil {
 		h.env = os.LookupEnv
 	}
+	h.allowed, h.allowErr = netaddr.Parse(o.AllowNetwork)
 	return h
 }
 
@@ -98,6 +102,9 @@ func (h *HTTP) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage) (v
 	defer h.life.RUnlock()
 	if h.closed {
 		return v1.Result{}, &v1.ExecutionError{Tool: t.Metadata.Name, Phase: v1.PhaseExecute, Message: "the HTTP executor is closed"}
+	}
+	if h.allowErr != nil {
+		return v1.Result{}, &v1.ExecutionError{Tool: t.Metadata.Name, Phase: v1.PhaseConnect, Message: "AllowNetwork: " + h.allowErr.Error(), Cause: h.allowErr}
 	}
 	p := h.prepared(t)
 	if len(p.violations) > 0 {

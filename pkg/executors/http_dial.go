@@ -12,13 +12,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/netaddr"
 )
-
-// refusedAddress is the advice that goes with an address that may not be dialled.
-func refusedAddress(e *netaddr.PrivateError) string {
-	return e.Error() + ": set spec.http.allow_private_network, or --allow-private-network for a development run"
-}
 
 // connection is what two tools must have in common to share connections.
 type connection struct {
@@ -50,12 +44,13 @@ func (h *HTTP) transport(t *v1.Tool, private bool) (http.RoundTripper, []v1.Viol
 	if tr, ok := h.transports[key]; ok {
 		return pooled{tr}, nil
 	}
-	d := &net.Dialer{Timeout: dialTimeout, Resolver: h.resolver}
+	d := net.Dialer{Timeout: dialTimeout, Resolver: h.resolver}
+	dial := d.DialContext
 	if !private {
-		d.ControlContext = netaddr.CheckDial
+		dial = h.allowed.DialContext(d)
 	}
 	tr := &http.Transport{
-		DialContext:            d.DialContext,
+		DialContext:            dial,
 		TLSClientConfig:        config,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           512,

@@ -232,7 +232,7 @@ func (c *httpCall) describe(ctx context.Context, err error) error {
 	case isTooLarge(err):
 		return c.fail(v1.PhaseValidate, err.Error(), err)
 	case errors.As(err, &refused):
-		return c.fail(v1.PhaseConnect, target+": "+refusedAddress(refused), refused)
+		return c.fail(v1.PhaseConnect, target+": "+refused.Advice("spec.http.allow_private_network"), refused)
 	case !c.connected, errors.As(err, &dial) && dial.Op == "dial":
 		if errors.As(err, &timeout) && timeout.Timeout() && c.p.timeout > 0 && c.p.timeout <= dialTimeout {
 			return c.fail(v1.PhaseTimeout, fmt.Sprintf("cannot connect for %s within %s (spec.http.timeout_ms)%s", target, c.p.timeout, c.tries()), err)

@@ -418,7 +418,7 @@ func TestHTTPRedirectToPrivateAddress(t *testing.T) {
 		if address == public {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		}
-		return (&net.Dialer{ControlContext: netaddr.CheckDial}).DialContext(ctx, network, address)
+		return netaddr.Allowed{}.DialContext(net.Dialer{})(ctx, network, address)
 	}}
 	tool := httpToolOf(quick(v1.HTTPSpec{URL: outer.URL, Method: "GET", AllowRedirectHosts: []string{"localhost"}}))
 	tool.Spec.HTTP.AllowPrivateNetwork = false

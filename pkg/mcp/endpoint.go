@@ -14,13 +14,14 @@ import (
 
 // newTransport returns the transport of one server. Proxies are not used: behind
 // one, the address that is dialled could not be checked.
-func (r *resolver) newTransport(private bool) *http.Transport {
-	d := &net.Dialer{Timeout: 10 * time.Second}
+func (r *resolver) newTransport(private bool, allowed netaddr.Allowed) *http.Transport {
+	d := net.Dialer{Timeout: 10 * time.Second}
+	dial := d.DialContext
 	if !private {
-		d.ControlContext = netaddr.CheckDial
+		dial = allowed.DialContext(d)
 	}
 	return &http.Transport{
-		DialContext:            d.DialContext,
+		DialContext:            dial,
 		TLSClientConfig:        r.tls(),
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           64,

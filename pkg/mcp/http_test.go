@@ -114,6 +114,7 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 		url     string
 		allow   *bool
 		all     bool
+		network []string
 		refused bool
 	}{
 		{name: "loopback by name of the url", url: h.URL},
@@ -122,12 +123,14 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 		{name: "metadata", url: "http://169.254.169.254/", refused: true},
 		{name: "loopback allowed by the manifest", url: h.URL, allow: &yes},
 		{name: "allowed for all", url: h.URL, allow: &no, all: true},
+		{name: "allowed by a network", url: h.URL, allow: &no, network: []string{"127.0.0.0/8"}},
+		{name: "another network", url: h.URL, allow: &no, network: []string{"10.0.0.0/8"}, refused: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := web("s", tt.url)
 			s.Spec.AllowPrivateNetwork = tt.allow
-			_, err := open(t, mcp.Options{AllowPrivateNetwork: tt.all}, s).Call(t.Context(), key("s"), "echo", nil, false)
+			_, err := open(t, mcp.Options{AllowPrivateNetwork: tt.all, AllowNetwork: tt.network}, s).Call(t.Context(), key("s"), "echo", nil, false)
 			if got := err != nil && strings.Contains(err.Error(), "is refused"); got != tt.refused || !tt.refused && err != nil {
 				t.Errorf("got %v", err)
 			}

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/netaddr"
 )
 
 // legacyVersion is the last version of MCP that begins with initialize. A client of
@@ -105,6 +106,9 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	if why := s.reason(); why != nil {
 		err = why
 	}
+	if private := (*netaddr.PrivateError)(nil); errors.As(err, &private) {
+		return nil, &v1.MCPError{Server: u.key.Name, Message: "no session: " + private.Advice("spec.allow_private_network"), Cause: private}
+	}
 	return nil, u.unavailable("no session: %s", s.explain(x, err))
 }
 
@@ -158,7 +162,11 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 	}
 	private := mayDialPrivate(&u.spec.Spec, to, u.owner.opts.AllowPrivateNetwork)
 	if u.base == nil {
-		u.base = r.newTransport(private)
+		allowed, err := netaddr.Parse(u.owner.opts.AllowNetwork)
+		if err != nil {
+			return nil, u.unavailable("AllowNetwork: %v", err)
+		}
+		u.base = r.newTransport(private, allowed)
 	}
 	l := &httpLink{s: s, sse: u.spec.Spec.Transport == v1.TransportSSE, base: u.base, to: to, head: head,
 		max: u.owner.opts.MaxMessageBytes, live: map[*flight]struct{}{}, late: map[*flight]struct{}{}, now: u.owner.opts.Now,

@@ -23,6 +23,9 @@ type Options struct {
 	// AllowPrivateNetwork permits every URL to lead to loopback, link-local, private
 	// and metadata addresses, as spec.allow_private_network does for one. Default: false.
 	AllowPrivateNetwork bool
+	// AllowNetwork permits every URL to lead to these besides the public internet: CIDR or
+	// HOST, each with :PORT or without. Example: 10.0.0.0/8, mcp.internal:8443. Default: none.
+	AllowNetwork []string
 	// ConfigDir is the folder for the tokens of people who signed in, in files of
 	// mode 0600. Default: tokens live as long as the Upstreams.
 	ConfigDir string

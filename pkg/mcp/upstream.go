@@ -139,12 +139,13 @@ func (u *upstream) pause(ctx context.Context, wait time.Duration) error {
 }
 
 func (u *upstream) leftAlone(sl *slot, wait time.Duration) error {
-	msg := sl.lastErr.Error()
-	var mcp *v1.MCPError
-	if errors.As(sl.lastErr, &mcp) {
-		msg = mcp.Message
+	e := &v1.MCPError{Server: u.key.Name, Message: sl.lastErr.Error()}
+	var last *v1.MCPError
+	if errors.As(sl.lastErr, &last) {
+		e.Message, e.Cause = last.Message, last.Cause
 	}
-	return u.unavailable("%s; the next try is in %s", msg, max(wait.Round(10*time.Millisecond), 10*time.Millisecond))
+	e.Message += fmt.Sprintf("; the next try is in %s", max(wait.Round(10*time.Millisecond), 10*time.Millisecond))
+	return e
 }
 
 // release gives a session back.

@@ -33,6 +33,8 @@ type Options struct {
 	// EnvPrefix starts the names of environment variables. Default: the title of the
 	// API without words such as "API". Example: GITHUB.
 	EnvPrefix string
+	// AllowPrivateNetwork is written into the tools as spec.http.allow_private_network. Default: false.
+	AllowPrivateNetwork bool
 	// MaxSchemaBytes bounds each input and each output schema; what is farthest from
 	// the root is replaced by a schema that accepts anything. Default: 131072.
 	MaxSchemaBytes int

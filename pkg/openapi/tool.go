@@ -119,7 +119,7 @@ func (b *builder) http(op *openapi3.Operation, server string) *v1.HTTPSpec {
 			path.WriteString(literal(s.text))
 		}
 	}
-	h := &v1.HTTPSpec{URL: server + path.String(), Method: b.method}
+	h := &v1.HTTPSpec{URL: server + path.String(), Method: b.method, AllowPrivateNetwork: b.opts.AllowPrivateNetwork}
 	if u, err := url.Parse(server); err == nil {
 		b.host = u.Host
 	}
