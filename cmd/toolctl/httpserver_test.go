@@ -49,6 +49,11 @@ func serveWeather(e *testscript.Env) {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		io.WriteString(w, `{"type":"about:blank","title":"Out of stock","detail":"no more of item 7","status":422}`)
 	})
+	mux.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]string{"url": r.URL.String(), "header": r.Header.Get("X-A"), "body": string(body)})
+	})
 	mux.HandleFunc("GET /away", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://metadata.invalid/latest/", http.StatusFound)
 	})

@@ -15,7 +15,7 @@ type JSON struct{ *tree }
 // ParseJSON reads a template; name is what messages call it, such as the field it
 // stands in. Errors are of type *[Error].
 func ParseJSON(name, src string) (*JSON, error) {
-	t, err := parseTree(name, src)
+	t, err := parseTree(name, src, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func ParseLenient(name, src string) (*JSON, error) {
 // JSON, [Error.Output] holds it.
 func (t *JSON) Render(ctx context.Context, args map[string]any) (json.RawMessage, error) {
 	enc := jsonEncoding{lenient: t.lenient}
-	out, err := t.render(ctx, args, &enc)
+	out, _, err := t.render(ctx, args, &enc)
 	if err != nil {
 		return nil, err
 	}

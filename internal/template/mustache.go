@@ -44,7 +44,7 @@ func ParseMustache(name, src string, o Options) (*Text, error) {
 	if err != nil {
 		return nil, parseError(name, err)
 	}
-	t, err := newTree(name, root)
+	t, err := newTree(name, root, 0)
 	if err != nil {
 		return nil, err
 	}

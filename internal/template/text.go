@@ -2,6 +2,7 @@ package template
 
 import (
 	"context"
+	"strconv"
 )
 
 // Options of a text template. The zero value works.
@@ -11,7 +12,17 @@ type Options struct {
 	// before or after the "?" of a URL; it must not be changed. An error ends the
 	// rendering and must not quote the value. Default: values stand as they are.
 	Escape func(out []byte, value string) (string, error)
+
+	// Slots is how many slots the source has: places that the caller fills after the
+	// rendering, written as [SlotAction] has it. What is rendered cannot make one.
+	Slots int
 }
+
+// Slot is a slot in the output: its number, and the byte before which it stands.
+type Slot struct{ N, At int }
+
+// SlotAction is how a source marks slot n.
+func SlotAction(n int) string { return "{{" + slotFunc + " " + strconv.Itoa(n) + "}}" }
 
 // Text is a template that renders plain text. It may be used by many goroutines at once.
 type Text struct {
@@ -22,7 +33,7 @@ type Text struct {
 // ParseText reads a template; name is what messages call it, such as the field it
 // stands in. Errors are of type *[Error].
 func ParseText(name, src string, o Options) (*Text, error) {
-	t, err := parseTree(name, src)
+	t, err := parseTree(name, src, o.Slots)
 	if err != nil {
 		return nil, err
 	}
@@ -32,13 +43,19 @@ func ParseText(name, src string, o Options) (*Text, error) {
 // Render renders the template with the arguments, which are not changed. Errors
 // are of type *[Error]; those of ctx and of Escape are wrapped in it.
 func (t *Text) Render(ctx context.Context, args map[string]any) (string, error) {
-	out, err := t.render(ctx, args, textEncoding{t.opts})
+	out, _, err := t.render(ctx, args, textEncoding{t.opts})
 	return string(out), err
+}
+
+// RenderSlots is [Text.Render]; it also returns the slots, in the order of the output.
+func (t *Text) RenderSlots(ctx context.Context, args map[string]any) (string, []Slot, error) {
+	out, slots, err := t.render(ctx, args, textEncoding{t.opts})
+	return string(out), slots, err
 }
 
 // RenderValue is [Text.Render] with any JSON value for the dot, such as a string or a list.
 func (t *Text) RenderValue(ctx context.Context, dot any) (string, error) {
-	out, err := t.render(ctx, dot, textEncoding{t.opts})
+	out, _, err := t.render(ctx, dot, textEncoding{t.opts})
 	return string(out), err
 }
 

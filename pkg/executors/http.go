@@ -174,9 +174,9 @@ func (c *httpCall) httpClient() (*http.Client, error) {
 func (c *httpCall) build(ctx context.Context, values []string) error {
 	const at = "/spec/http/url"
 	d := c.draft
-	base := substitute(d.base, values, asIs)
-	if base != d.base { // a variable holds the address, and may end in a slash or hold a path of its own
-		if d.rest != "" {
+	base := d.base.fill(values, asIs)
+	if d.base.variables() { // a variable holds the address, and may end in a slash or hold a path of its own
+		if d.rest != nil {
 			base = strings.TrimSuffix(base, "/")
 		}
 		if strings.ContainsAny(base, "?#") {
@@ -188,12 +188,12 @@ func (c *httpCall) build(ctx context.Context, values []string) error {
 	traced := httptrace.WithClientTrace(ctx, &c.trace)
 	var req *http.Request
 	var err error
-	if c.p.fixed != nil && d.rest == c.p.rest {
+	if c.p.fixed != nil && slices.Equal(d.rest, c.p.rest) {
 		if req, err = http.NewRequestWithContext(traced, c.p.method, "", nil); err == nil {
 			req.URL, req.Host = c.p.fixed, c.p.fixed.Host
 		}
 	} else {
-		req, err = http.NewRequestWithContext(traced, c.p.method, base+substitute(d.rest, values, urlValue), nil)
+		req, err = http.NewRequestWithContext(traced, c.p.method, base+d.rest.fill(values, urlValue), nil)
 	}
 	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Hostname() == "" {
 		shown := quoted(c.shownURL(ctx))
@@ -203,9 +203,8 @@ func (c *httpCall) build(ctx context.Context, values []string) error {
 		c.secrets.add(password)
 	}
 	c.req = req
-	c.body = d.body
-	if c.p.keepsSecret {
-		c.body = []byte(substitute(string(d.body), values, jsonValue))
+	if d.hasBody {
+		c.body = c.p.bodyOf(d, values)
 	}
 	return c.setHeaders(d, values)
 }
@@ -222,7 +221,7 @@ func (c *httpCall) setHeaders(d *draft, values []string) error {
 	var violations []v1.Violation
 	texts := make([]string, len(d.headers))
 	for i, f := range d.headers {
-		value := substitute(f.text, values, asIs)
+		value := f.text.fill(values, asIs)
 		if !isHeaderValue(value) {
 			violations = append(violations, v1.Violation{Path: f.path, Expected: "one line of text", Got: "control characters",
 				Message: "a header value cannot hold a line break or another control character: look at the variable's value"})
@@ -244,17 +243,6 @@ func (c *httpCall) setHeaders(d *draft, values []string) error {
 	return nil
 }
 
-// urlValue fits the value of a variable into a path, whose slashes it may bring, or a query.
-func urlValue(out, value string) string {
-	if strings.Contains(out, "?") {
-		return percentEncode(value)
-	}
-	return strings.ReplaceAll(percentEncode(value), "%2F", "/")
-}
-
-// jsonValue fits the value of a variable into a JSON string.
-func jsonValue(_, value string) string { return inner(value) }
-
 // shownURL is the URL as messages have it: without a user, with a mask for each
 // variable, and without the arguments that the rules name.
 func (c *httpCall) shownURL(ctx context.Context) string {
@@ -264,7 +252,7 @@ func (c *httpCall) shownURL(ctx context.Context) string {
 	for i := range masks {
 		masks[i] = "***"
 	}
-	return cut(c.hidden().text(hideUser(c.base)+substitute(d.rest, masks, asIs)), most)
+	return cut(c.hidden().text(hideUser(c.base)+d.rest.fill(masks, asIs)), most)
 }
 
 // hidden are the secrets, and the arguments that the rules name: these are masked in

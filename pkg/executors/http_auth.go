@@ -18,14 +18,14 @@ import (
 	"toolctl.dev/toolctl/internal/envref"
 )
 
-// httpAuth is spec.http.auth made ready: at most one kind is set. The texts are marks.
+// httpAuth is spec.http.auth made ready: at most one kind is set.
 type httpAuth struct {
-	user, password string // basic
+	user, password envText // basic
 	oauth          *oauthSpec
 }
 
 type oauthSpec struct {
-	tokenURL, id, secret string
+	tokenURL, id, secret envText
 	scopes               []string
 }
 
@@ -40,15 +40,15 @@ func (p *httpTool) prepareAuth(s *v1.HTTPSpec) {
 			p.violation(h.path, "another header", `"Authorization"`, `the header "Authorization" and spec.http.auth exclude each other`)
 		}
 	}
-	variable := func(path, name string) string {
+	variable := func(path, name string) envText {
 		if !envref.IsName(name) {
 			p.violation(path, "the name of a variable", quoted(name), fmt.Sprintf("%s is not the name of a variable", quoted(name)))
 		}
-		return p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true})
+		return envText{p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true})}
 	}
 	switch {
 	case a.BearerEnv != "":
-		p.header(at+"/bearer_env", "Authorization", "Bearer "+variable(at+"/bearer_env", a.BearerEnv), nil)
+		p.header(at+"/bearer_env", "Authorization", append(literal("Bearer "), variable(at+"/bearer_env", a.BearerEnv)...), nil)
 	case a.Basic != nil:
 		p.auth.user = variable(at+"/basic/username_env", a.Basic.UsernameEnv)
 		p.auth.password = variable(at+"/basic/password_env", a.Basic.PasswordEnv)
@@ -56,7 +56,7 @@ func (p *httpTool) prepareAuth(s *v1.HTTPSpec) {
 		o := a.OAuth2ClientCredentials
 		const at = at + "/oauth2_client_credentials"
 		p.auth.oauth = &oauthSpec{
-			tokenURL: p.mark(at+"/token_url", o.TokenURL, false),
+			tokenURL: p.text(at+"/token_url", o.TokenURL, false),
 			id:       variable(at+"/client_id_env", o.ClientIDEnv),
 			secret:   variable(at+"/client_secret_env", o.ClientSecretEnv),
 			scopes:   o.Scopes,
@@ -68,8 +68,8 @@ func (p *httpTool) prepareAuth(s *v1.HTTPSpec) {
 // such auth. What it is made of is added to the secrets.
 func (p *httpTool) authorization(ctx context.Context, values []string, source *tokenSource, s *secrets) (string, error) {
 	switch {
-	case p.auth.user != "":
-		user, password := substitute(p.auth.user, values, asIs), substitute(p.auth.password, values, asIs)
+	case p.auth.user != nil:
+		user, password := p.auth.user.fill(values, asIs), p.auth.password.fill(values, asIs)
 		pair := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 		s.add(password, pair)
 		return "Basic " + pair, nil
@@ -119,9 +119,9 @@ func (e *tokenError) Unwrap() error { return e.cause }
 
 func (h *HTTP) tokenSource(o *oauthSpec, values []string, transport http.RoundTripper) *tokenSource {
 	config := clientcredentials.Config{
-		TokenURL:     substitute(o.tokenURL, values, asIs),
-		ClientID:     substitute(o.id, values, asIs),
-		ClientSecret: substitute(o.secret, values, asIs),
+		TokenURL:     o.tokenURL.fill(values, asIs),
+		ClientID:     o.id.fill(values, asIs),
+		ClientSecret: o.secret.fill(values, asIs),
 		Scopes:       o.scopes,
 	}
 	key := fmt.Sprintf("%p\n%q\n%q\n%q\n%q", transport.(pooled).t, config.TokenURL, config.ClientID, config.ClientSecret, config.Scopes)

@@ -10,15 +10,6 @@ import (
 	"toolctl.dev/toolctl/internal/envref"
 )
 
-// A text of a manifest that may hold ${VAR} is kept with a mark in place of each
-// variable, and the marks are replaced when a call is made. So a text is parsed
-// once, no argument is ever read as ${VAR}, and a plan can be printed without the
-// values. The marks are noncharacters of Unicode, which no valid text needs.
-const (
-	markOpen  = "\uFDD0"
-	markClose = "\uFDD1"
-)
-
 // envVar is one place where a manifest reads a variable.
 type envVar struct {
 	envref.Ref
@@ -27,40 +18,38 @@ type envVar struct {
 	named  bool   // by a field of its own, such as bearer_env, and not by ${}
 }
 
-// mark replaces each ${VAR} and ${VAR:-default} of a text and remembers it. $${ is
-// ${ as it is. In a template a variable may not stand inside {{ }}.
-func (p *httpTool) mark(path, s string, secret bool) string {
-	if strings.Contains(s, markOpen) || strings.Contains(s, markClose) {
-		p.violation(path, "text", "the characters U+FDD0 or U+FDD1", "the noncharacters U+FDD0 and U+FDD1 cannot be sent")
-		return ""
-	}
+// text reads a text of a manifest and remembers its variables: ${VAR} and
+// ${VAR:-default}. $${ is ${ as it is. In a template a variable may not stand inside {{ }}.
+func (p *httpTool) text(path, s string, secret bool) envText {
 	if !strings.Contains(s, "${") {
-		return s
+		return literal(s)
 	}
 	pieces, err := envref.Parse(s)
 	if err != nil {
 		p.violation(path, "${VAR} or ${VAR:-default}", quoted(s), err.Error())
-		return ""
+		return nil
 	}
-	var b strings.Builder
+	var t envText
+	var before strings.Builder
 	for _, piece := range pieces {
 		if piece.Ref == nil {
-			b.WriteString(piece.Text)
+			t = t.add(piece.Text)
+			before.WriteString(piece.Text)
 			continue
 		}
-		if strings.LastIndex(b.String(), "{{") > strings.LastIndex(b.String(), "}}") {
+		if strings.LastIndex(before.String(), "{{") > strings.LastIndex(before.String(), "}}") {
 			p.violation(path, "${VAR} or ${VAR:-default}", quoted(s), piece.Text+" stands inside {{ }}: put it outside")
-			return ""
+			return nil
 		}
-		b.WriteString(p.variable(envVar{Ref: *piece.Ref, path: path, secret: secret}))
+		t = append(t, p.variable(envVar{Ref: *piece.Ref, path: path, secret: secret}))
 	}
-	return b.String()
+	return t
 }
 
-// variable remembers a variable and returns its mark.
-func (p *httpTool) variable(v envVar) string {
+// variable remembers a variable and returns its place.
+func (p *httpTool) variable(v envVar) envPiece {
 	p.vars = append(p.vars, v)
-	return markOpen + strconv.Itoa(len(p.vars)-1) + markClose
+	return envPiece{place: len(p.vars)}
 }
 
 // checkReadable holds the variables in ${} to the list in headers_from_env, when there is one.
@@ -77,7 +66,7 @@ func (p *httpTool) checkReadable(list []string) {
 		if !envref.IsName(name) {
 			p.violation(path, "Header=VAR or VAR", quoted(entry), fmt.Sprintf("%q is not the name of a variable: expected Header=VAR or VAR", name))
 		} else if isHeader {
-			p.header(path, header, p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true}), nil)
+			p.header(path, header, envText{p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true})}, nil)
 		}
 	}
 	for _, v := range p.vars {
@@ -106,26 +95,3 @@ func (p *httpTool) resolve(env func(string) (string, bool)) ([]string, []v1.Viol
 	}
 	return values, violations
 }
-
-// substitute puts values in place of marks. escape fits a value into its place;
-// out is what stands before it.
-func substitute(text string, values []string, escape func(out, value string) string) string {
-	if !strings.Contains(text, markOpen) {
-		return text
-	}
-	var b strings.Builder
-	for {
-		before, rest, ok := strings.Cut(text, markOpen)
-		b.WriteString(before)
-		if !ok {
-			return b.String()
-		}
-		index, after, _ := strings.Cut(rest, markClose)
-		if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(values) {
-			b.WriteString(escape(b.String(), values[i]))
-		}
-		text = after
-	}
-}
-
-func asIs(_, value string) string { return value }

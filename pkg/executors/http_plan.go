@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -28,12 +27,12 @@ type HTTPPlan struct {
 	// would fail and name them.
 	Unset []string `json:"unset,omitempty"`
 
-	// The same with marks, for Curl.
-	url     string
+	// The same with the places of variables, for Curl.
+	url     envText
 	headers []httpField
-	body    string
-	names   []string // of the variables, by the number of their mark
-	basic   string   // user:password
+	body    envText
+	names   []string // of the variables, by their number
+	basic   envText  // user:password
 	oauth   bool
 }
 
@@ -51,28 +50,20 @@ func (h *HTTP) Plan(ctx context.Context, t *v1.Tool, args json.RawMessage) (any,
 	}
 	d = p.masked(ctx, t.Metadata.Name, d, args)
 	plan := &HTTPPlan{Method: p.method, Headers: map[string]string{}}
-	base := p.names(h, plan)
-	plan.url = substitute(d.base, base, asIs)
-	if plan.url != d.base && d.rest != "" {
-		plan.url = strings.TrimSuffix(plan.url, "/")
-	}
-	plan.url = hideUser(plan.url) + d.rest
-	plan.header("Accept", acceptHeader(p.accepts))
-	plan.header("User-Agent", "toolctl")
+	plan.url = append(p.address(h, plan, d), d.rest...)
+	plan.header("Accept", literal(acceptHeader(p.accepts)))
+	plan.header("User-Agent", literal("toolctl"))
 	if d.hasBody {
-		plan.header("Content-Type", "application/json")
-		plan.body = string(redact.JSON(d.body, p.redact))
-		if !p.keepsSecret {
-			plan.body = strings.ReplaceAll(plan.body, markOpen, `\ufdd0`)
-		}
-		plan.Body = json.RawMessage(plan.readable(plan.body))
+		plan.header("Content-Type", literal("application/json"))
+		plan.Body = redact.JSON(p.bodyOf(d, plan.references()), p.redact)
+		plan.body = p.shownBody(d, plan)
 	}
 	for _, f := range d.headers {
 		plan.header(f.name, f.text)
 	}
 	switch {
-	case p.auth.user != "":
-		plan.basic = p.auth.user + ":" + p.auth.password
+	case p.auth.user != nil:
+		plan.basic = append(p.auth.user.add(":"), p.auth.password...)
 		plan.Headers["Authorization"] = "Basic base64(" + plan.readable(plan.basic) + ")"
 	case p.auth.oauth != nil:
 		plan.oauth = true
@@ -96,10 +87,13 @@ func (p *httpTool) masked(ctx context.Context, name string, d *draft, args json.
 	var s secrets
 	s.arguments(args, p.redact)
 	m := *d
-	m.rest, m.body = s.text(d.rest), s.json(d.body)
+	m.rest, m.body, m.members = d.rest.edit(s.text), s.json(d.body), maps.Clone(d.members)
+	for name, v := range m.members {
+		m.members[name] = s.json(v)
+	}
 	m.headers = slices.Clone(d.headers)
 	for i := range m.headers {
-		m.headers[i].text = s.text(m.headers[i].text)
+		m.headers[i].text = m.headers[i].text.edit(s.text)
 	}
 	return &m
 }
@@ -107,25 +101,66 @@ func (p *httpTool) masked(ctx context.Context, name string, d *draft, args json.
 // oauthVariable is what the plan calls a token that only the call itself fetches.
 const oauthVariable = "OAUTH2_TOKEN"
 
-// names looks the variables up, fills plan.names and plan.Unset, and returns what is
-// put into the address: values where they are known, marks elsewhere.
-func (p *httpTool) names(h *HTTP, plan *HTTPPlan) []string {
-	address := make([]string, len(p.vars))
+// address looks the variables up, fills plan.names and plan.Unset, and returns the address
+// with the values that are known.
+func (p *httpTool) address(h *HTTP, plan *HTTPPlan, d *draft) envText {
+	values := make([]string, len(p.vars))
+	known := make([]bool, len(p.vars))
 	for i, v := range p.vars {
 		value, _, ok := v.Value(h.env)
-		address[i] = markOpen + strconv.Itoa(i) + markClose
 		switch {
 		case ok && (value != "" || !v.named):
-			address[i] = value
+			values[i], known[i] = value, true
 		case !slices.Contains(plan.Unset, v.Name):
 			plan.Unset = append(plan.Unset, v.Name)
 		}
 		plan.names = append(plan.names, v.Name)
 	}
-	return address
+	base := slices.Clone(d.base)
+	for i, piece := range base {
+		if piece.place > 0 && known[piece.place-1] {
+			base[i] = envPiece{text: values[piece.place-1]}
+		}
+	}
+	if base.variables() {
+		return hideUserIn(base)
+	}
+	text := base.plain()
+	if d.base.variables() && d.rest != nil {
+		text = strings.TrimSuffix(text, "/")
+	}
+	return literal(hideUser(text))
 }
 
-func (p *HTTPPlan) header(name, text string) {
+// shownBody is the body for Curl. What a rule names is masked; a variable beside it in
+// the same member of static_body is then shown by its name alone.
+func (p *httpTool) shownBody(d *draft, plan *HTTPPlan) envText {
+	var shown, whole map[string]json.RawMessage
+	if len(p.staticBody) == 0 || json.Unmarshal(plan.Body, &shown) != nil || json.Unmarshal(p.bodyOf(d, plan.references()), &whole) != nil {
+		return literal(string(plan.Body))
+	}
+	own := make(map[string]envText, len(p.staticBody))
+	for _, f := range p.staticBody {
+		if bytes.Equal(shown[f.name], whole[f.name]) {
+			own[f.name] = f.text
+		}
+	}
+	t := literal("{")
+	for i, name := range slices.Sorted(maps.Keys(shown)) {
+		if i > 0 {
+			t = t.add(",")
+		}
+		t = t.add(string(jsonText(name)) + ":")
+		if text, ok := own[name]; ok {
+			t = append(t, text...)
+		} else {
+			t = t.add(string(shown[name]))
+		}
+	}
+	return t.add("}")
+}
+
+func (p *HTTPPlan) header(name string, text envText) {
 	p.headers = slices.DeleteFunc(p.headers, func(f httpField) bool { return f.name == name })
 	p.headers = append(p.headers, httpField{name: name, text: text})
 	p.Headers[name] = p.readable(text)
@@ -147,23 +182,44 @@ func hideUser(base string) string {
 	return scheme + "://" + host + path
 }
 
-// readable puts ${NAME} in place of marks.
-func (p *HTTPPlan) readable(text string) string {
+// hideUserIn is hideUser for an address whose variables are not all known.
+func hideUserIn(base envText) envText {
+	user := -1
+	for i, p := range base {
+		if strings.Contains(p.text, "@") {
+			user = i
+		}
+	}
+	scheme := slices.IndexFunc(base, func(p envPiece) bool { return strings.Contains(p.text, "://") })
+	if user < 0 || scheme < 0 || scheme > user {
+		return base
+	}
+	before, _, _ := strings.Cut(base[scheme].text, "://")
+	host := base[user].text[strings.LastIndexByte(base[user].text, '@'):]
+	return append(base[:scheme:scheme].add(before+"://***"+host), base[user+1:]...)
+}
+
+// readable puts ${NAME} in the places of variables.
+func (p *HTTPPlan) readable(text envText) string { return text.fill(p.references(), asIs) }
+
+// references are the variables as they are shown.
+func (p *HTTPPlan) references() []string {
 	refs := make([]string, len(p.names))
 	for i, n := range p.names {
 		refs[i] = "${" + n + "}"
 	}
-	return substitute(text, refs, asIs)
+	return refs
 }
 
 // shell quotes a text for a POSIX shell, with the variables outside the single quotes
 // so that the shell puts their values in.
-func (p *HTTPPlan) shell(text string) string {
+func (p *HTTPPlan) shell(text envText) string {
 	refs := make([]string, len(p.names))
 	for i, n := range p.names {
 		refs[i] = `'"$` + n + `"'`
 	}
-	return "'" + substitute(strings.ReplaceAll(text, "'", `'\''`), refs, asIs) + "'"
+	quoted := text.edit(func(s string) string { return strings.ReplaceAll(s, "'", `'\''`) })
+	return "'" + quoted.fill(refs, asIs) + "'"
 }
 
 // Curl returns the request as a curl command for a POSIX shell, on several lines.
@@ -179,24 +235,24 @@ func (p *HTTPPlan) Curl() string {
 	}
 	line := func(option, value string) { fmt.Fprintf(&b, " \\\n  %s %s", option, value) }
 	line("--url", p.shell(p.url))
-	byName := make(map[string]string, len(p.headers))
+	byName := make(map[string]envText, len(p.headers))
 	for _, h := range p.headers {
 		byName[h.name] = h.text
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		text := name + ": " + byName[name]
-		if byName[name] == "" {
-			text = name + ";" // how curl sends a header without a value
+		text := append(literal(name+": "), byName[name]...)
+		if byName[name] == nil {
+			text = literal(name + ";") // how curl sends a header without a value
 		}
 		line("--header", p.shell(text))
 	}
 	switch {
-	case p.basic != "":
+	case p.basic != nil:
 		line("--user", p.shell(p.basic))
 	case p.oauth:
 		line("--header", `'Authorization: Bearer '"$`+oauthVariable+`"`)
 	}
-	if p.body != "" {
+	if p.body != nil {
 		line("--data-raw", p.shell(p.body))
 	}
 	return b.String() + "\n"

@@ -28,20 +28,19 @@ type httpTool struct {
 	vars   []envVar
 
 	fixed   *url.URL       // the URL, when it holds neither variables nor arguments; not to be changed
-	base    string         // the URL up to its path, with marks
+	base    envText        // the URL up to its path
 	shown   string         // the URL for effects: as the manifest has it, without user and query
-	rest    string         // its path and query, with marks, when they hold no template
+	rest    envText        // its path and query, when they hold no template
 	restTpl *template.Text // the same when they do
 	used    map[string]bool
 
 	headers     []httpHeader // later ones win
 	literal     []httpField  // the same, when none is a template
 	staticQuery []httpField
-	staticBody  []httpField // text is JSON
+	staticBody  []httpField // their texts are JSON
 	bodyMapping *mapping
 	hasBody     bool // what is left of the arguments is the body
 	passes      bool // the arguments are the body as they are
-	keepsSecret bool // a variable stands in the body
 
 	resultMapping *mapping
 	maxBytes      int64
@@ -60,14 +59,17 @@ type httpTool struct {
 	redirects []string
 }
 
-// httpHeader is a header of the request: text with marks, or a template.
+// httpHeader is a header of the request: text, or a template.
 type httpHeader struct {
 	name, path string
-	text       string
+	text       envText
 	tpl        *template.Text
 }
 
-type httpField struct{ name, path, text string }
+type httpField struct {
+	name, path string
+	text       envText
+}
 
 // Defaults of spec.http.
 const (
@@ -138,56 +140,54 @@ func prepareHTTP(t *v1.Tool) *httpTool {
 // after that place, so none can change where a request goes.
 func (p *httpTool) prepareURL(raw string) {
 	const path = "/spec/http/url"
-	s := p.mark(path, raw, true)
-	if s == "" {
+	s := p.text(path, raw, true)
+	if s == nil {
 		return
 	}
-	start := 0
-	if i := strings.Index(s, "://"); i >= 0 && !strings.ContainsAny(s[:i], "/?#{") {
-		start = i + 3
+	p.base, p.rest = s.cut("/?#")
+	if len(p.rest) > 0 && strings.HasPrefix(p.rest[0].text, "//") { // those after the scheme
+		p.rest[0].text = p.rest[0].text[2:]
+		host, rest := p.rest.cut("/?#")
+		p.base, p.rest = append(p.base.add("//"), host...), rest
 	}
-	end := len(s)
-	if i := strings.IndexAny(s[start:], "/?#"); i >= 0 {
-		end = start + i
-	}
-	p.base, p.rest = s[:end], s[end:]
 	shown, _, _ := strings.Cut(raw, "?")
 	p.shown = hideUser(shown)
-	if strings.Contains(p.base, "{{") {
+	if p.base.contains("{{") {
 		p.violation(path, "arguments in the path and query only", quoted(raw),
 			"an argument may stand in the path and query of the URL, never in its scheme, user, host or port")
 		return
 	}
-	for i := range p.vars {
+	for _, piece := range p.base {
 		// The address itself is no secret; a password in it is, and is masked apart.
-		if strings.Contains(p.base, markOpen+strconv.Itoa(i)+markClose) {
-			p.vars[i].secret = false
+		if piece.place > 0 {
+			p.vars[piece.place-1].secret = false
 		}
 	}
-	if !strings.Contains(p.base, markOpen) {
-		if u, err := url.Parse(p.base); err != nil || u.Host == "" {
+	if !p.base.variables() {
+		if u, err := url.Parse(p.base.plain()); err != nil || u.Host == "" {
 			p.violation(path, "an http or https URL", quoted(raw), fmt.Sprintf("%s is not an http or https URL with a host", quoted(raw)))
 		}
 	}
-	before, _, _ := strings.Cut(p.rest, "?")
+	inPath, _ := p.rest.cut("?")
+	before := inPath.fill(make([]string, len(p.vars)), func(_, _ string) string { return "x" })
 	for segment := range strings.SplitSeq(before, "/") {
 		if segment == "." || segment == ".." {
 			p.violation(path, "a path without . and ..", quoted(raw), `the path of the URL must not hold the segments "." and ".."`)
 		}
 	}
-	if strings.Contains(p.rest, "{{") {
+	if p.rest.contains("{{") {
 		p.restTpl = p.template(path, "spec.http.url", p.rest, escapeURL)
 	} else {
-		p.rest, _, _ = strings.Cut(p.rest, "#") // a fragment is never sent
-		if u, err := url.Parse(s); err == nil && !strings.Contains(s, markOpen) {
+		p.rest, _ = p.rest.cut("#") // a fragment is never sent
+		if u, err := url.Parse(s.plain()); err == nil && !s.variables() {
 			u.Fragment, u.RawFragment = "", ""
 			p.fixed = u
 		}
 	}
 }
 
-func (p *httpTool) template(path, name, src string, escape func([]byte, string) (string, error)) *template.Text {
-	tpl, err := template.ParseText(name, src, template.Options{Escape: escape})
+func (p *httpTool) template(path, name string, src envText, escape func([]byte, string) (string, error)) *template.Text {
+	tpl, err := template.ParseText(name, src.source(), template.Options{Escape: escape, Slots: len(p.vars) + 1})
 	if err != nil {
 		p.violation(path, "a Go template", "a template that cannot be read", strings.TrimPrefix(err.Error(), name+": "))
 		return nil
@@ -199,20 +199,20 @@ func (p *httpTool) template(path, name, src string, escape func([]byte, string) 
 }
 
 func (p *httpTool) headerTemplate(path, name, src string) {
-	text := p.mark(path, src, true)
-	if !strings.Contains(text, "{{") {
+	text := p.text(path, src, true)
+	if !text.contains("{{") {
 		p.header(path, name, text, nil)
 		return
 	}
 	if tpl := p.template(path, v1.FieldPath(path), text, headerValue); tpl != nil {
-		p.header(path, name, "", tpl)
+		p.header(path, name, nil, tpl)
 	}
 }
 
 func (p *httpTool) markedHeaders(path string, headers map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		at := v1.Pointer(path, name)
-		p.header(at, name, p.mark(at, headers[name], true), nil)
+		p.header(at, name, p.text(at, headers[name], true), nil)
 	}
 }
 
@@ -221,14 +221,14 @@ func (p *httpTool) markedHeaders(path string, headers map[string]string) {
 var ownHeaders = []string{"Accept-Encoding", "Connection", "Content-Length", "Expect", "Keep-Alive",
 	"Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-func (p *httpTool) header(path, name, text string, tpl *template.Text) {
+func (p *httpTool) header(path, name string, text envText, tpl *template.Text) {
 	canonical := http.CanonicalHeaderKey(name)
 	switch {
 	case !isToken(name):
 		p.violation(path, "a header name", quoted(name), fmt.Sprintf("%s is not a header name (RFC 9110, section 5.1)", quoted(name)))
 	case slices.Contains(ownHeaders, canonical):
 		p.violation(path, "another header", quoted(name), fmt.Sprintf("the header %q is set by toolctl itself", canonical))
-	case !isHeaderValue(text):
+	case !isHeaderValue(text.plain()):
 		p.violation(path, "one line of text", "control characters", "a header value cannot hold a line break or another control character")
 	}
 	p.headers = append(p.headers, httpHeader{name: canonical, path: path, text: text, tpl: tpl})
@@ -238,14 +238,13 @@ func (p *httpTool) prepareBody(req *v1.HTTPRequest) {
 	const at = "/spec/http/request"
 	for _, name := range slices.Sorted(maps.Keys(req.StaticQuery)) {
 		path := v1.Pointer(at+"/static_query", name)
-		p.staticQuery = append(p.staticQuery, httpField{name, path, p.mark(path, req.StaticQuery[name], true)})
+		p.staticQuery = append(p.staticQuery, httpField{name, path, p.text(path, req.StaticQuery[name], true)})
 	}
-	before := len(p.vars)
 	for _, name := range slices.Sorted(maps.Keys(req.StaticBody)) {
 		path := v1.Pointer(at+"/static_body", name)
-		p.staticBody = append(p.staticBody, httpField{name, path, p.mark(path, string(req.StaticBody[name]), true)})
+		text := jsonEnvText(req.StaticBody[name], func(s string) envText { return p.text(path, s, true) })
+		p.staticBody = append(p.staticBody, httpField{name, path, text})
 	}
-	p.keepsSecret = len(p.vars) > before
 	for _, name := range req.QueryParams {
 		if slices.Contains(req.Exclude, name) {
 			p.violation(at+"/exclude", "another argument", quoted(name), fmt.Sprintf("the argument %q cannot be both in query_params and in exclude", name))

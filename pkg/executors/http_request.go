@@ -12,14 +12,16 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/template"
 )
 
-// draft is a request whose variables are still marks. Building one reaches nothing.
+// draft is a request whose variables have no values yet. Building one reaches nothing.
 type draft struct {
-	base, rest string      // the URL
+	base, rest envText     // the URL
 	headers    []httpField // not to be changed
-	body       []byte
 	hasBody    bool
+	body       json.RawMessage            // what the arguments make of the body
+	members    map[string]json.RawMessage // the same as members, when the manifest has some of its own
 }
 
 // draft builds the request of one call. Its errors are about the arguments.
@@ -75,18 +77,18 @@ func notAnObject(name string, raw json.RawMessage) error {
 func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, args map[string]json.RawMessage) error {
 	var values map[string]any
 	render := func(tpl interface {
-		Render(context.Context, map[string]any) (string, error)
+		RenderSlots(context.Context, map[string]any) (string, []template.Slot, error)
 		Fields() []string
-	}) (string, error) {
+	}) (envText, error) {
 		if values == nil {
 			values = make(map[string]any, len(args))
 			for k, v := range args {
 				values[k] = v
 			}
 		}
-		s, err := tpl.Render(ctx, values)
+		s, slots, err := tpl.RenderSlots(ctx, values)
 		if err == nil || ctx.Err() != nil {
-			return s, err
+			return rendered(s, slots), err
 		}
 		f := v1.Violation{Expected: "arguments that fit the template", Got: "others", Message: err.Error()}
 		for _, arg := range tpl.Fields() {
@@ -95,15 +97,15 @@ func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, ar
 				break
 			}
 		}
-		return "", v1.NewValidationError(v1.ArgsInvalid, name, []v1.Violation{f})
+		return nil, v1.NewValidationError(v1.ArgsInvalid, name, []v1.Violation{f})
 	}
 	var err error
 	if p.restTpl != nil {
 		if d.rest, err = render(p.restTpl); err != nil {
 			return err
 		}
-		d.rest, _, _ = strings.Cut(d.rest, "#")
-		if violation := climbs(d.rest); violation != nil {
+		d.rest, _ = d.rest.cut("#")
+		if violation := climbs(d.rest.plain()); violation != nil {
 			return v1.NewValidationError(v1.ArgsInvalid, name, []v1.Violation{*violation})
 		}
 	}
@@ -176,7 +178,7 @@ func climbs(rest string) *v1.Violation {
 
 // headerValue is the escaping of a header: there is none, so what would need it is refused.
 func headerValue(_ []byte, value string) (string, error) {
-	if !isHeaderValue(value) || strings.Contains(value, markOpen) {
+	if !isHeaderValue(value) {
 		return "", errors.New("a header value cannot hold a line break or another control character")
 	}
 	return value, nil
@@ -188,9 +190,10 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 	if len(names) == 0 && len(p.staticQuery) == 0 {
 		return nil
 	}
-	path, literal, has := strings.Cut(d.rest, "?")
+	path, query := d.rest.cut("?")
+	has := query != nil
 	taken := map[string]bool{}
-	for pair := range strings.SplitSeq(literal, "&") {
+	for pair := range strings.SplitSeq(strings.TrimPrefix(query.plain(), "?"), "&") {
 		key, _, _ := strings.Cut(pair, "=")
 		if k, err := url.QueryUnescape(key); err == nil {
 			taken[k] = true
@@ -200,15 +203,16 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 	for _, f := range p.staticQuery {
 		taken[f.name] = true
 	}
-	var b strings.Builder
-	b.WriteString(literal)
-	add := func(name, value string) {
-		if b.Len() > 0 {
-			b.WriteByte('&')
+	if !has {
+		query = literal("?")
+	}
+	empty := !has || len(query) == 1 && query[0].text == "?"
+	add := func(name string, value envText) {
+		if !empty {
+			query = query.add("&")
 		}
-		b.WriteString(percentEncode(name))
-		b.WriteByte('=')
-		b.WriteString(value)
+		empty = false
+		query = append(query.add(percentEncode(name)+"="), value...)
 	}
 	for _, name := range names {
 		if taken[name] {
@@ -219,35 +223,16 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 			return fmt.Errorf("argument %q: %w", name, err)
 		}
 		for _, v := range values {
-			add(name, percentEncode(v))
+			add(name, literal(percentEncode(v)))
 		}
 	}
 	for _, f := range p.staticQuery {
-		add(f.name, encodeAroundMarks(f.text))
+		add(f.name, f.text.edit(percentEncode))
 	}
-	if d.rest = path; b.Len() > 0 || has {
-		d.rest += "?" + b.String()
+	if d.rest = path; has || !empty {
+		d.rest = append(path[:len(path):len(path)], query...)
 	}
 	return nil
-}
-
-// encodeAroundMarks percent-encodes a text of the manifest and leaves its marks,
-// whose values are encoded when they are put in.
-func encodeAroundMarks(s string) string {
-	if !strings.Contains(s, markOpen) {
-		return percentEncode(s)
-	}
-	var b strings.Builder
-	for s != "" {
-		before, rest, _ := strings.Cut(s, markOpen)
-		b.WriteString(percentEncode(before))
-		index, after, ok := strings.Cut(rest, markClose)
-		if ok {
-			b.WriteString(markOpen + index + markClose)
-		}
-		s = after
-	}
-	return b.String()
 }
 
 // queryValues returns the texts of an argument in a query: a scalar as text with
@@ -308,17 +293,27 @@ func (p *httpTool) draftBody(name string, d *draft, args map[string]json.RawMess
 				Message: fmt.Sprintf("spec.http.request.body_mapping made a JSON %s: static_body needs an object; nothing was sent", v1.JSONKind(mapped))}
 		}
 	}
-	if p.keepsSecret {
-		// No argument may look like a mark; in JSON the escape is the same text.
-		for k, v := range members {
-			members[k] = bytes.ReplaceAll(v, []byte(markOpen), []byte(`\ufdd0`))
-		}
-	}
 	for _, f := range p.staticBody {
-		members[f.name] = json.RawMessage(f.text)
+		delete(members, f.name)
 	}
-	d.body = object(members)
+	d.members = members
 	return nil
+}
+
+// bodyOf is the body of a draft, with the members that the manifest sets.
+func (p *httpTool) bodyOf(d *draft, values []string) json.RawMessage {
+	if len(p.staticBody) == 0 {
+		if d.members != nil {
+			return object(d.members)
+		}
+		return d.body
+	}
+	members := make(map[string]json.RawMessage, len(d.members)+len(p.staticBody))
+	maps.Copy(members, d.members)
+	for _, f := range p.staticBody {
+		members[f.name] = json.RawMessage(f.text.fill(values, jsonValue))
+	}
+	return object(members)
 }
 
 // object writes a JSON object with its members in the order of their names.
