@@ -25,6 +25,7 @@ var layout = map[string]struct{ may, never []string }{
 	"internal/template":   {},
 	"pkg/prompt":          {may: []string{"api/v1", "pkg/validate", "internal/template"}},
 	"internal/redact":     {},
+	"internal/jsonpath":   {},
 	"internal/netaddr":    {},
 	"internal/envref":     {},
 	"pkg/policy":          {may: []string{"api/v1"}},
@@ -50,7 +51,7 @@ var layout = map[string]struct{ may, never []string }{
 	"schemas":             {may: []string{"api/v1"}},
 	"schemas/gen":         {may: []string{"api/v1"}},
 	"cmd/toolctl": {may: []string{"api/v1", "internal/netaddr", "pkg/manifest", "pkg/validate", "pkg/policy", "pkg/registry", "pkg/executors",
-		"pkg/openapi", "internal/redact", "pkg/store", "pkg/mcp", "pkg/mcp/server", "pkg/lock", "internal/inspect", "internal/mcpconfig", "pkg/resources", "pkg/scenario", "pkg/telemetry", "pkg/agent", "pkg/agent/scripted", "pkg/agent/openai", "pkg/agent/anthropic", "pkg/agent/google", "schemas", "pkg/prompt"}},
+		"pkg/openapi", "internal/jsonpath", "internal/redact", "pkg/store", "pkg/mcp", "pkg/mcp/server", "pkg/lock", "internal/inspect", "internal/mcpconfig", "pkg/resources", "pkg/scenario", "pkg/telemetry", "pkg/agent", "pkg/agent/scripted", "pkg/agent/openai", "pkg/agent/anthropic", "pkg/agent/google", "schemas", "pkg/prompt"}},
 }
 
 const (

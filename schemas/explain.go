@@ -67,7 +67,7 @@ type Field struct {
 // with the nearest right path as its candidate when there is one.
 func Explain(path string, recursive bool) (Doc, error) {
 	steps := strings.Split(strings.TrimSpace(path), ".")
-	kind, ok := kindOf(steps[0])
+	kind, ok := v1.ParseKind(steps[0])
 	if !ok {
 		return Doc{}, unknownKind(steps[0])
 	}
@@ -134,26 +134,10 @@ func Complete(prefix string) []string {
 
 func kindNames() []string {
 	var names []string
-	for _, k := range v1.Kinds() {
-		names = append(names, strings.ToLower(k))
+	for _, k := range v1.KindInfos() {
+		names = append(names, k.Singular())
 	}
 	return names
-}
-
-// kindOf finds the kind by its name in any case, singular or plural.
-func kindOf(name string) (string, bool) {
-	name = strings.ToLower(name)
-	for _, k := range v1.Kinds() {
-		one := strings.ToLower(k)
-		many := one + "s"
-		if stem, ok := strings.CutSuffix(one, "y"); ok {
-			many = stem + "ies"
-		}
-		if name == one || name == many {
-			return k, true
-		}
-	}
-	return "", false
 }
 
 func unknownKind(name string) error {

@@ -17,6 +17,8 @@ package schemas
 import (
 	"embed"
 	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 //go:generate go run ./gen
@@ -30,7 +32,7 @@ var files embed.FS
 func For(kind string) ([]byte, bool) {
 	name, ok := "all", strings.EqualFold(kind, "all")
 	if !ok {
-		kind, ok = kindOf(kind)
+		kind, ok = v1.ParseKind(kind)
 		name = strings.ToLower(kind)
 	}
 	if !ok {

@@ -38,13 +38,15 @@ type app struct {
 	scraped, lasting bool
 
 	// Global flags.
-	files     []string
-	dsn       string
-	namespace string
-	output    string
-	verbose   bool
-	locked    bool
-	lockFile  string
+	files      []string
+	dsn        string
+	namespace  string
+	everywhere bool // -A
+	output     string
+	formats    []string // that the command knows, see checkFormat
+	verbose    bool
+	locked     bool
+	lockFile   string
 
 	// Flags of commands that reach tools and servers.
 	allowPrivate bool

@@ -42,6 +42,7 @@ with -f.
 With -n an object that names no namespace goes into that one.
 
 Output formats (-o): table (a line an object), name, json.`,
+		Annotations: formats("table", "name", "json"),
 		Example: `  toolctl apply -f manifests/
   toolctl apply -f manifests/ --prune --dry-run
   cat tool.yaml | toolctl apply -f -`,
@@ -64,13 +65,11 @@ func filesOnly(_ *cobra.Command, args []string) error {
 }
 
 func (o *applyOptions) run(ctx context.Context) error {
-	format, err := o.format("table", "name", "json")
-	if err != nil {
-		return err
-	}
+	format := o.format()
 	if len(o.files) == 0 {
 		return usagef("name the manifests to apply with -f")
 	}
+	var err error
 	if o.set == "" {
 		if o.prune && slices.Contains(o.files, "-") {
 			return usagef("--prune of stdin needs --set, which names what was applied before")

@@ -71,14 +71,12 @@ newest last. Arguments that the tool's redact rules cover are masked.
 A call is pending, approved, denied, used (it was approved and made) or expired.
 
 Output formats (-o): table, wide, json, yaml, name.`,
+		Annotations: formats("table", "wide", "json", "yaml", "name"),
 		Example: `  toolctl approvals list --state pending
   toolctl approvals list ijk3u7e2mq -o yaml`,
 		ValidArgsFunction: a.completeApprovals,
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			format, err := a.format("table", "wide", "json", "yaml", "name")
-			if err != nil {
-				return err
-			}
+			format := a.format()
 			if state != "" && !slices.Contains(approvalStates, state) {
 				return usagef("--state %q: expected one of %s", state, strings.Join(approvalStates, ", "))
 			}

@@ -37,7 +37,8 @@ func newApprovalsDecideCmd(a *app, approve bool) *cobra.Command {
 now and whenever it repeats the call for as long as the call could have waited.
 
 Output formats (-o): text, json, yaml.`,
-		Example: `  toolctl approvals deny ijk3u7e2mq --reason 'too dear'`,
+		Annotations: formats("text", "json", "yaml"),
+		Example:     `  toolctl approvals deny ijk3u7e2mq --reason 'too dear'`,
 	}
 	if approve {
 		cmd.Use, cmd.Short = "approve ID", "Let a call that waits go on"
@@ -83,10 +84,7 @@ Output formats (-o): text, json, yaml.`
 const maxDecisionText = 500
 
 func (o *decideOptions) run(ctx context.Context, id string) error {
-	format, err := o.format("text", "json", "yaml")
-	if err != nil {
-		return err
-	}
+	format := o.format()
 	if len(o.reason) > maxDecisionText || len(o.as) > maxDecisionText {
 		return usagef("--reason and --as may have %d bytes", maxDecisionText)
 	}

@@ -132,15 +132,13 @@ its last line. Noted elsewhere, it lets 'toolctl audit verify --head' find out l
 whether lines were cut off.
 
 Output formats (-o): table, wide, json, yaml.`,
+		Annotations: formats("table", "wide", "json", "yaml"),
 		Example: `  toolctl audit list --limit 20
   toolctl audit list --tool pay-invoice --since 24h --status failed -o wide
   toolctl audit list --principal ann -o json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format, err := a.format("table", "wide", "json", "yaml")
-			if err != nil {
-				return err
-			}
+			format := a.format()
 			filter, err := o.filter(time.Now())
 			if err != nil {
 				return err

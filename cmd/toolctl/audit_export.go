@@ -27,14 +27,12 @@ its id and hash put in front. 'toolctl policy simulate --audit FILE' reads it. c
 for spreadsheets: a text that one would take for a formula gets an apostrophe in front.
 
 Output formats (-o): jsonl, csv.`,
+		Annotations: formats("jsonl", "csv"),
 		Example: `  toolctl audit export > audit.jsonl
   toolctl audit export --since 24h -o csv > yesterday.csv`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format, err := a.format("jsonl", "csv")
-			if err != nil {
-				return err
-			}
+			format := a.format()
 			filter, err := o.filter(time.Now())
 			if err != nil {
 				return err

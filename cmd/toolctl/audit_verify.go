@@ -19,14 +19,12 @@ it anew. So note the head that this command and 'toolctl audit list' print in an
 place, and give it with --head: it must still be the hash of a line.
 
 Output formats (-o): text, json, yaml.`,
+		Annotations: formats("text", "json", "yaml"),
 		Example: `  toolctl audit verify
   toolctl audit verify --head 0d3f...`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format, err := a.format("text", "json", "yaml")
-			if err != nil {
-				return err
-			}
+			format := a.format()
 			if cmd.Flags().Changed("head") && !isHash(head) {
 				return usagef("--head %q: expected the 64 hexadecimal digits that 'toolctl audit verify' prints", head)
 			}

@@ -43,12 +43,13 @@ bare name of a tool that only one server has.
 
 Output formats (-o): json and yaml print the whole result, text its text, and
 with --dry-run curl prints the HTTP request as a command.`,
+		Annotations: formats("content", "json", "yaml", "text", "curl"),
 		Example: `  toolctl call -f manifests/weather.yaml get-weather -a location=Oslo
   toolctl call get-weather -a '{"location":"Oslo","units":"metric"}' -o json
   echo '{"location":"Oslo"}' | toolctl call get-weather -a -
   toolctl call pay-invoice --args-file invoice.json --session chat-7 --turn 2
   toolctl call get-weather -a location=Oslo --dry-run`,
-		Args:              exactArgs(1, "the name of one tool"),
+		Args:              toolAndFlags,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.tool = args[0]
@@ -70,12 +71,25 @@ with --dry-run curl prints the HTTP request as a command.`,
 	return cmd
 }
 
+// toolAndFlags takes the name of one tool, and says how arguments are given when they stand
+// behind it without -a.
+func toolAndFlags(cmd *cobra.Command, args []string) error {
+	if len(args) <= 1 {
+		return exactArgs(1, "the name of one tool")(cmd, args)
+	}
+	meant := cmd.CommandPath() + " " + args[0]
+	for _, arg := range args[1:] {
+		if _, _, err := parseArgs([]string{arg}); err != nil {
+			return usagef("expected the name of one tool, got %s too: arguments are given with -a, as in '%s -a key=value'", quoted(arg), meant)
+		}
+		meant += " -a " + shellWord(arg)
+	}
+	return usagef("arguments are given with -a: %s", meant)
+}
+
 func (o *callOptions) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
-	format, err := o.format("content", "json", "yaml", "text", "curl")
-	if err != nil {
-		return err
-	}
+	format := o.format()
 	if format == "curl" && !o.dryRun {
 		return usagef("-o curl goes with --dry-run")
 	}

@@ -31,6 +31,7 @@ files name are removed; the files stay. With -l all objects of a kind that have
 the labels are removed.
 
 Output formats (-o): table (a line an object), name, json.`,
+		Annotations: formats("table", "name", "json"),
 		Example: `  toolctl delete tool/get-weather
   toolctl delete tools get-weather get-news
   toolctl delete tools -l toolctl.dev/group=github
@@ -47,13 +48,10 @@ Output formats (-o): table (a line an object), name, json.`,
 
 func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	ctx := cmd.Context()
-	format, err := o.format("table", "name", "json")
-	if err != nil {
-		return err
-	}
+	format := o.format()
 	rs, err := requests(args)
 	if err != nil {
-		return err
+		return o.meant(cmd, err)
 	}
 	byLabels := cmd.Flags().Changed("selector")
 	switch {

@@ -36,7 +36,7 @@ never shown.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rs, err := requests(args)
 			if err != nil {
-				return err
+				return a.meant(cmd, err)
 			}
 			if !named(rs) {
 				return usagef("expected KIND/NAME or KIND NAME")

@@ -91,7 +91,8 @@ func exitCode(err error) int {
 }
 
 // report prints an error for the person at the terminal and returns the exit code.
-func (a *app) report(err error) int {
+// Wrong usage names the help of the command.
+func (a *app) report(command string, err error) int {
 	code := exitCode(err)
 	var invalid *v1.ValidationError
 	switch text := err.Error(); {
@@ -111,7 +112,7 @@ func (a *app) report(err error) int {
 		fmt.Fprintf(a.err, "error: %s\n", text)
 	}
 	if code == exitUsage {
-		fmt.Fprintln(a.err, "Run 'toolctl --help', or a command with --help, for usage.")
+		fmt.Fprintf(a.err, "Run '%s --help' for usage.\n", command)
 	}
 	return code
 }

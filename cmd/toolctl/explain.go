@@ -2,26 +2,36 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/schemas"
 )
 
 func newExplainCmd(a *app) *cobra.Command {
 	var recursive bool
 	cmd := &cobra.Command{
-		Use:   "explain KIND[.FIELD]...",
+		Use:   "explain [KIND[.FIELD]...]",
 		Short: "Print the documentation of a kind or a field",
 		Long: `Print the documentation of a kind of manifest or of one of its fields: what it
 means, its type, default and an example. The fields are written with points
 between them; items of lists and values of maps need no word of their own.
+Without an argument it lists the kinds.
 
 Output formats (-o): table (text), json, yaml.`,
-		Example: `  toolctl explain tool
+		Annotations: formats("table", "json", "yaml"),
+		Example: `  toolctl explain
+  toolctl explain tool
   toolctl explain tool.spec.http
   toolctl explain toolpolicy.spec.limits --recursive`,
-		Args: exactArgs(1, "one kind or field, such as tool.spec.http"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("expected one kind or field, such as tool.spec.http, got %s", count(len(args), "argument"))
+			}
+			return nil
+		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -29,15 +39,14 @@ Output formats (-o): table (text), json, yaml.`,
 			return schemas.Complete(prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			format, err := a.format("table", "json", "yaml")
-			if err != nil {
-				return err
+			if len(args) == 0 {
+				return a.explainKinds(recursive)
 			}
 			doc, err := schemas.Explain(args[0], recursive)
 			if err != nil {
 				return err
 			}
-			switch format {
+			switch a.format() {
 			case "json":
 				return printJSON(a.out, doc)
 			case "yaml":
@@ -49,4 +58,35 @@ Output formats (-o): table (text), json, yaml.`,
 	}
 	cmd.Flags().BoolVar(&recursive, "recursive", false, "print the fields of all levels")
 	return cmd
+}
+
+// explainKinds lists the kinds, each with the first sentence about it.
+func (a *app) explainKinds(recursive bool) error {
+	if recursive {
+		return usagef("--recursive goes with a kind or a field: 'toolctl explain tool --recursive'")
+	}
+	docs := make([]schemas.Field, 0, len(v1.Kinds()))
+	for _, k := range v1.KindInfos() {
+		doc, err := schemas.Explain(k.Singular(), false)
+		if err != nil {
+			return err
+		}
+		text, _, _ := strings.Cut(doc.Description, ". ")
+		docs = append(docs, schemas.Field{Name: k.Singular(), Type: k.Kind, Description: strings.TrimSuffix(text, ".") + "."})
+	}
+	switch a.format() {
+	case "json":
+		return printJSON(a.out, docs)
+	case "yaml":
+		return printYAML(a.out, docs)
+	}
+	t := newTable(a.out, "NAME", "KIND", "DESCRIPTION")
+	for _, d := range docs {
+		t.row(d.Name, d.Type, d.Description)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(a.err, "\n'toolctl explain NAME' prints the fields of a kind, 'toolctl api-resources' its other names.")
+	return err
 }

@@ -46,6 +46,7 @@ different KEYs must all match.
 
 Output formats (-o): yaml (the default, without --out); table (the default),
 json or name (with --out).`,
+		Annotations: formats("yaml", "table", "json", "name"),
 		Example: `  toolctl import openapi petstore.yaml --out tools/petstore
   toolctl import openapi https://api.example.com/openapi.json --include tag=pets --exclude method=DELETE
   toolctl import openapi api.yaml --server http://localhost:8080 | toolctl validate -f -`,
@@ -78,7 +79,7 @@ func (o *importOpenAPIOptions) run(ctx context.Context, source string) error {
 	} else if o.folder.Prune || o.folder.DryRun {
 		return usagef("--prune and --dry-run are about a folder: name it with --out")
 	}
-	format, err := o.format(formats...)
+	format, err := o.formatOf(formats)
 	if err != nil {
 		return err
 	}

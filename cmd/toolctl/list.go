@@ -25,6 +25,7 @@ type listOptions struct {
 	limit    int
 	offset   int
 	offline  bool
+	labels   bool // a column for them
 
 	states []mcp.ServerState // of the servers that were asked
 }
@@ -42,13 +43,18 @@ in "*". An object that cannot be used is listed as not ready; -o wide says why.
 'list mcpservers -o wide' for their state; --no-discover leaves the servers alone.
 'list resources' lists what manifests and servers offer to 'toolctl read'.
 
-Output formats (-o): table, wide, json, yaml, name. json and yaml are the manifests
+Output formats (-o): table, wide, json, yaml, name, jsonpath=TEMPLATE and
+custom-columns=TITLE:PATH,... as in kubectl. json and yaml are the manifests
 as they were written; the tables mask what looks like a secret.`,
+		Annotations: formats("table", "wide", "json", "yaml", "name", "jsonpath=", "custom-columns="),
 		Example: `  toolctl list
   toolctl list tools -l team=payments -o wide
   toolctl list tool/get-weather -o yaml
   toolctl list tool/get-weather toolpolicy/careful
   toolctl list -f manifests/ tools -o name
+  toolctl get tools -A --show-labels
+  toolctl get tools -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}'
+  toolctl get tools -o custom-columns=NAME:.metadata.name,URL:.spec.http.url
   toolctl list mcpservers -o wide
   toolctl list resources`,
 		ValidArgsFunction: a.completeResources,
@@ -60,13 +66,14 @@ as they were written; the tables mask what looks like a secret.`,
 				return a.listResources(cmd.Context())
 			}
 			if o.requests, err = requests(args); err != nil {
-				return err
+				return a.meant(cmd, err)
 			}
 			return o.run(cmd)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.selector, "selector", "l", "", "labels that objects must have, such as team=pay,tier!=old")
+	f.BoolVar(&o.labels, "show-labels", false, "add a column with the labels")
 	f.IntVar(&o.limit, "limit", 0, "most objects to list (default: all)")
 	f.IntVar(&o.offset, "offset", 0, "objects to skip")
 	f.BoolVar(&o.offline, "no-discover", false, "do not ask MCP servers what they offer")
@@ -75,12 +82,12 @@ as they were written; the tables mask what looks like a secret.`,
 
 func (o *listOptions) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
-	format, err := o.format("table", "wide", "json", "yaml", "name")
-	if err != nil {
-		return err
-	}
+	format := o.format()
 	if o.limit < 0 || o.offset < 0 {
 		return usagef("--limit and --offset must not be negative")
+	}
+	if err := checkTemplate(format); err != nil {
+		return err
 	}
 	w, err := o.open(ctx, workspaceOptions{})
 	if err != nil {
@@ -208,6 +215,8 @@ func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefi
 	}
 	if wide {
 		head = append(head, "LABELS", "SOURCE", "REASON")
+	} else if o.labels {
+		head = append(head, "LABELS")
 	}
 	t := newTable(o.out, head...)
 	for _, it := range items {
@@ -230,6 +239,8 @@ func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefi
 		cells = append(cells, shorten(inspect.Show(detail(it.Object)), 60))
 		if wide {
 			cells = append(cells, labelText(h.Metadata.Labels), sourceText(it), cmp.Or(shorten(inspect.Show(it.Reason()), 160), "-"))
+		} else if o.labels {
+			cells = append(cells, labelText(h.Metadata.Labels))
 		}
 		t.row(cells...)
 	}

@@ -149,8 +149,8 @@ type upstreamResource struct {
 // listResources lists the resources that manifests declare, and the resources and
 // resource templates of the MCP servers.
 func (a *app) listResources(ctx context.Context) error {
-	format, err := a.format("table", "wide", "json", "yaml", "name")
-	if err != nil {
+	format := a.format()
+	if err := checkTemplate(format); err != nil {
 		return err
 	}
 	w, err := a.open(ctx, workspaceOptions{})
@@ -174,12 +174,16 @@ func (a *app) listResources(ctx context.Context) error {
 			list = append(list, upstreamResource{s.Key.Namespace, s.Key.Name, "", r.URITemplate, r.Name, r.Title, r.Description, r.MIMEType, nil, r.Annotations, ""})
 		}
 	}
-	switch format {
-	case "json":
+	switch {
+	case strings.HasPrefix(format, jsonPathFormat):
+		return a.printJSONPath(format, list)
+	case strings.HasPrefix(format, columnsFormat):
+		return printColumns(a, format, list)
+	case format == "json":
 		return printJSON(a.out, list)
-	case "yaml":
+	case format == "yaml":
 		return printYAML(a.out, list)
-	case "name":
+	case format == "name":
 		for _, r := range list {
 			if r.URI != "" {
 				fmt.Fprintln(a.out, oneLine(r.URI))

@@ -35,6 +35,7 @@ and said so with exit code 1: look at it, then accept it with --update. The lock
 the nearest toolctl.lock upwards, else one in the current folder.
 
 Output formats (-o) of --check: table, json.`,
+		Annotations: formats("table", "json"),
 		Example: `  toolctl lock
   toolctl lock --check
   toolctl lock --update files`,
@@ -53,10 +54,7 @@ Output formats (-o) of --check: table, json.`,
 }
 
 func (o *lockOptions) run(ctx context.Context) error {
-	format, err := o.format("table", "json")
-	if err != nil {
-		return err
-	}
+	format := o.format()
 	path, err := o.lockPath()
 	if err != nil {
 		return err

@@ -31,12 +31,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil || errors.Is(err, out.err) {
 		err = out.lost()
 	}
 	if err != nil {
-		return a.report(err)
+		return a.report(cmd.CommandPath(), err)
 	}
 	return exitOK
 }

@@ -210,6 +210,7 @@ func newMCPListCmd(a *app) *cobra.Command {
 server is started: 'toolctl list tools' asks them.
 
 Output formats (-o): table, json, yaml.`,
+		Annotations: formats("table", "json", "yaml"),
 		Example: `  toolctl mcp list
   toolctl mcp list -o json`,
 		Args: noArgs,
@@ -218,10 +219,7 @@ Output formats (-o): table, json, yaml.`,
 }
 
 func (a *app) listConnected(ctx context.Context) error {
-	format, err := a.format("table", "json", "yaml")
-	if err != nil {
-		return err
-	}
+	format := a.format()
 	s, err := a.openConnected(ctx, false)
 	if err != nil {
 		return err

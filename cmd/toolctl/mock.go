@@ -33,14 +33,12 @@ the form that spec.mocks of a Scenario takes. Without NAME: for every tool that 
 an output schema. The same seed gives the same results.
 
 Output formats (-o): yaml (the default), json.`,
+		Annotations: formats("yaml", "json"),
 		Example: `  toolctl mock generate -f manifests/weather.yaml get-weather
   toolctl mock generate --seed 7 -o json`,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			format, err := a.format("yaml", "json")
-			if err != nil {
-				return err
-			}
+			format := a.format()
 			w, err := a.open(cmd.Context(), workspaceOptions{})
 			if err != nil {
 				return err

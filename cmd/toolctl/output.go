@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -19,20 +21,62 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// format returns the output format, held to those that the command knows; the
-// first of them is the default.
-func (a *app) format(known ...string) (string, error) {
+// formats is the annotation of a command with the output formats that it knows; the first
+// is the default. One that ends in "=" takes a text behind it.
+func formats(known ...string) map[string]string {
+	return map[string]string{formatsKey: strings.Join(known, " ")}
+}
+
+const formatsKey = "formats"
+
+func formatsOf(cmd *cobra.Command) []string { return strings.Fields(cmd.Annotations[formatsKey]) }
+
+// checkFormat refuses an -o that the command does not know, before the command does anything.
+func (a *app) checkFormat(cmd *cobra.Command, _ []string) error {
+	a.formats = formatsOf(cmd)
+	if a.output == "" {
+		return nil
+	}
+	if len(a.formats) == 0 {
+		return usagef("%s has no output formats to choose from: leave -o out", quoted(cmd.CommandPath()))
+	}
+	_, err := a.formatOf(a.formats)
+	return err
+}
+
+// format returns the output format of the command that runs: what -o says, else its first.
+func (a *app) format() string { return cmp.Or(a.output, a.formats[0]) }
+
+// formatOf holds -o to some formats; the first of them is the default.
+func (a *app) formatOf(known []string) (string, error) {
 	if a.output == "" {
 		return known[0], nil
 	}
-	if slices.Contains(known, a.output) {
+	name, arg, takes := strings.Cut(a.output, "=")
+	if takes && arg != "" {
+		name += "="
+	}
+	if slices.Contains(known, name) {
 		return a.output, nil
 	}
-	msg := fmt.Sprintf("unknown output format %q: expected one of %s", a.output, strings.Join(known, ", "))
-	if near := v1.Nearest(a.output, known); near != "" {
+	shown := make([]string, len(known))
+	for i, k := range known {
+		shown[i] = strings.Replace(k, "=", "=…", 1)
+	}
+	msg := fmt.Sprintf("unknown output format %q: expected one of %s", a.output, strings.Join(shown, ", "))
+	if near := v1.Nearest(strings.TrimSuffix(name, "="), known); near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return "", usagef("%s", msg)
+}
+
+// completeFormats completes -o with what the command knows.
+func completeFormats(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	known := slices.DeleteFunc(formatsOf(cmd), func(f string) bool { return !strings.HasPrefix(f, prefix) })
+	if len(known) == 1 && strings.HasSuffix(known[0], "=") {
+		return known, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	return known, cobra.ShellCompDirectiveNoFileComp
 }
 
 // output is stdout. It remembers the first error, so that no command has to look
@@ -201,7 +245,12 @@ func (a *app) printObjects(format string, objects []v1.Object, single bool) erro
 	if single && len(objects) == 1 {
 		v = objects[0]
 	}
-	if format == "json" {
+	switch {
+	case strings.HasPrefix(format, jsonPathFormat):
+		return a.printJSONPath(format, v)
+	case strings.HasPrefix(format, columnsFormat):
+		return printColumns(a, format, objects)
+	case format == "json":
 		return printJSON(a.out, v)
 	}
 	return printYAML(a.out, v)

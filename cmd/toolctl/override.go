@@ -164,7 +164,8 @@ func newOverrideListCmd(a *app) *cobra.Command {
 		Long: `List the overrides that hold.
 
 Output formats (-o): table, json, yaml.`,
-		Args: noArgs,
+		Annotations: formats("table", "json", "yaml"),
+		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.openStore(cmd.Context(), false)
 			if err != nil {
@@ -188,6 +189,7 @@ func newOverrideHistoryCmd(a *app) *cobra.Command {
 back has no description.
 
 Output formats (-o): table, json, yaml.`,
+		Annotations:       formats("table", "json", "yaml"),
 		ValidArgsFunction: a.completeTools,
 		Args:              oneTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -274,10 +276,7 @@ func newOverrideRollbackCmd(a *app) *cobra.Command {
 }
 
 func (a *app) printOverrides(all []store.Override) error {
-	format, err := a.format("table", "json", "yaml")
-	if err != nil {
-		return err
-	}
+	format := a.format()
 	if all == nil {
 		all = []store.Override{}
 	}

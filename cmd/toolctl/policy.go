@@ -51,15 +51,14 @@ and without counting. The exit code is the one the call would have: 4 when a
 policy refuses, 6 when the call would wait for approval. The arguments are checked first when any are given.
 
 Output formats (-o): table, json, yaml.`,
+		Annotations: formats("table", "json", "yaml"),
 		Example: `  toolctl policy explain pay-invoice -a amount=10
   toolctl policy explain pay-invoice --session chat-7 --turn 3 -o json`,
-		Args:              exactArgs(1, "the name of one tool"),
+		Args:              toolAndFlags,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, pos []string) error {
-			format, err := a.format("table", "json", "yaml")
-			if err != nil {
-				return err
-			}
+			format := a.format()
+			var err error
 			call := v1.Call{Tool: pos[0], Namespace: a.namespace, Session: session, Turn: turn, Principal: principal}
 			if len(args) > 0 || argsFile != "" {
 				if call.Args, err = a.callArgs(args, argsFile); err != nil {

@@ -33,14 +33,12 @@ their order, each at its own time and in its own session and turn; counts start 
 of JSON a line. The exit code is 1 when a call would be decided otherwise.
 
 Output formats (-o): table, json, yaml.`,
+		Annotations: formats("table", "json", "yaml"),
 		Example: `  toolctl policy simulate -f policies/ --audit store
   toolctl policy simulate -f policies/ --audit calls.jsonl -o json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format, err := a.format("table", "json", "yaml")
-			if err != nil {
-				return err
-			}
+			format := a.format()
 			if audit == "" {
 				return usagef("--audit is missing: expected a file, or the word store")
 			}

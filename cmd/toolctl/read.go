@@ -25,15 +25,13 @@ a template for it; --server names it when several do, or when it reads what it
 does not list.
 
 Output formats (-o): content, json, yaml.`,
+		Annotations: formats("content", "json", "yaml"),
 		Example: `  toolctl read file:///srv/docs/notes.txt
   toolctl read demo://resource/1 --server everything -o json`,
 		Args:              exactArgs(1, "the URI of one resource"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			format, err := a.format("content", "json", "yaml")
-			if err != nil {
-				return err
-			}
+			format := a.format()
 			w, err := a.open(cmd.Context(), workspaceOptions{})
 			if err != nil {
 				return err

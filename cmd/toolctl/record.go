@@ -34,6 +34,7 @@ plays the file with spec.mocks.NAME.cassette.
 Members named password, token and the like, what --redact names, and what
 spec.redact of the tool names are masked; look at the file before you commit it.
 A cassette that exists is replaced, unless --append is given.`,
+		Annotations: formats("content", "json", "yaml", "text", "curl"),
 		Example: `  toolctl record -f tools/ --cassette weather.yaml -- call get-weather -a location=Oslo
   toolctl record -f tools/ --cassette weather.yaml --append -- call get-weather -a location=Bergen
   toolctl record -f tools/ --cassette session.yaml -- serve`,
@@ -48,6 +49,7 @@ A cassette that exists is replaced, unless --append is given.`,
 			inner.SilenceErrors, inner.SilenceUsage = true, true
 			inner.Flags().AddFlagSet(cmd.Root().PersistentFlags())
 			inner.SetFlagErrorFunc(flagError)
+			inner.PersistentPreRunE = a.checkFormat
 			inner.SetArgs(args[1:])
 			inner.SetOut(a.out)
 			inner.SetErr(a.err)

@@ -36,6 +36,7 @@ The variables are coerced and validated against the prompt's input; one that is
 missing is an error. Where the input is no object, -a gives the whole value.
 
 Output formats (-o): text, json, yaml.`,
+		Annotations: formats("text", "json", "yaml"),
 		Example: `  toolctl render travel-advice -a city=Oslo -a days=3
   toolctl render travel-advice -a '{"city":"Oslo","days":3}' -o json
   toolctl render travel-advice -a @trip.yaml
@@ -79,10 +80,7 @@ func promptName(pos []string) (string, error) {
 }
 
 func (o *renderOptions) run(ctx context.Context) error {
-	format, err := o.format("text", "json", "yaml")
-	if err != nil {
-		return err
-	}
+	format := o.format()
 	if err := o.stdinOnce(o.args, o.argsFile); err != nil {
 		return err
 	}

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 // request asks for objects of one kind: those with the names, or all of them.
@@ -107,27 +111,43 @@ func resource(args []string) (kind string, names []string, err error) {
 	return rs[0].kind, rs[0].names, nil
 }
 
-func isKind(s string) bool { _, err := parseKind(s); return err == nil }
-
-// parseKind reads a kind as people write it: any case, singular or plural.
-func parseKind(s string) (string, error) {
-	var words, singular []string
-	for _, k := range v1.Kinds() {
-		l := strings.ToLower(k)
-		if w := strings.ToLower(s); w == l || w == plural(l) {
-			return k, nil
-		}
-		words, singular = append(words, plural(l)), append(singular, l)
+// meant adds to the error about a word that is not a kind which objects have that name.
+func (a *app) meant(cmd *cobra.Command, err error) error {
+	var unknown unknownKind
+	if !errors.As(err, &unknown) || slices.Contains(a.files, "-") {
+		return err
 	}
-	switch strings.ToLower(s) {
-	case "policy", "policies":
-		return v1.KindToolPolicy, nil
-	case "server", "servers", "mcp":
-		return v1.KindMCPServer, nil
+	var found []string
+	for _, it := range a.items(cmd, registry.Query{Namespace: a.namespace, Name: unknown.word}) {
+		if n := objectName(it.Object.Head().Key()); !slices.Contains(found, n) {
+			found = append(found, n)
+		}
+	}
+	if len(found) == 0 {
+		return err
+	}
+	return usagef("%q is not a kind, but the name of %s: did you mean '%s %s'?", unknown.word, strings.Join(found, " and "), cmd.CommandPath(), found[0])
+}
+
+func isKind(s string) bool { _, ok := v1.ParseKind(s); return ok }
+
+// parseKind reads a kind as people write it: any case, singular, plural or short.
+func parseKind(s string) (string, error) {
+	if kind, ok := v1.ParseKind(s); ok {
+		return kind, nil
+	}
+	var words, all []string
+	for _, k := range v1.KindInfos() {
+		words, all = append(words, k.Name), append(append(all, k.Name, k.Singular()), k.Short...)
 	}
 	msg := fmt.Sprintf("unknown kind %q: expected one of %s", s, strings.Join(words, ", "))
-	if near := v1.Nearest(strings.ToLower(s), append(words, singular...)); near != "" {
+	if near := v1.Nearest(strings.ToLower(s), all); near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	}
-	return "", usagef("%s", msg)
+	return "", usageError{unknownKind{s, msg}}
 }
+
+// unknownKind is a word that is no kind, and may be a name.
+type unknownKind struct{ word, text string }
+
+func (e unknownKind) Error() string { return e.text }

@@ -40,15 +40,23 @@ With -f a command works on those files and folders. Without it, on the store:
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if a.everywhere {
+			a.namespace = ""
+		}
+		return a.checkFormat(cmd, args)
+	}
 	p := root.PersistentFlags()
 	p.StringArrayVarP(&a.files, "filename", "f", nil, "file or folder of manifests, or - for stdin; may be repeated")
 	p.StringVar(&a.dsn, "store", "", "store to use (default: $TOOLCTL_STORE, else .toolctl/state.db)")
 	p.StringVarP(&a.namespace, "namespace", "n", "", "namespace (default: all)")
+	p.BoolVarP(&a.everywhere, "all-namespaces", "A", false, "all namespaces, whatever -n says")
 	p.StringVarP(&a.output, "output", "o", "", "output format; the command's help says which")
 	p.BoolVar(&a.locked, "locked", false, "refuse tools of MCP servers that differ from toolctl.lock")
 	p.StringVar(&a.lockFile, "lock-file", "", "lock to use (default: the nearest toolctl.lock upwards)")
 	p.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens to stderr")
 	_ = root.RegisterFlagCompletionFunc("namespace", a.completeNamespaces)
+	_ = root.RegisterFlagCompletionFunc("output", completeFormats)
 
 	root.AddGroup(
 		&cobra.Group{ID: "use", Title: "Use tools:"},
@@ -63,7 +71,7 @@ With -f a command works on those files and folders. Without it, on the store:
 	}
 	add("use", newCallCmd(a), newRunCmd(a), newTestCmd(a), newVerifyCmd(a), newRecordCmd(a), newMockCmd(a), newListCmd(a), newDescribeCmd(a), newReadCmd(a), newRenderCmd(a), newWaitCmd(a), newPolicyCmd(a), newApprovalsCmd(a), newAuditCmd(a), newServeCmd(a), newClientCmd(a), newMCPCmd(a))
 	add("keep", newInitCmd(a), newValidateCmd(a), newApplyCmd(a), newDeleteCmd(a), newImportCmd(a), newLockCmd(a), newOverrideCmd(a))
-	add("help", newExplainCmd(a), newCompletionCmd(a), newVersionCmd(a))
+	add("help", newExplainCmd(a), newAPIResourcesCmd(a), newCompletionCmd(a), newVersionCmd(a))
 	root.SetHelpCommandGroupID("help")
 	return root
 }

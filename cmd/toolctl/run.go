@@ -60,6 +60,7 @@ call is approved, --resume goes on with it. Progress is shown on a terminal, and
 --verbose elsewhere too.
 
 Output formats (-o): text, json and yaml; the latter two print the whole transcript.`,
+		Annotations: formats("text", "json", "yaml"),
 		Example: `  toolctl run travel-advice -a city=Oslo -a days=3
   toolctl run travel-advice -a city=Oslo --provider openai --model gpt-5-mini -o json
   toolctl run travel-advice -a city=Oslo --script replies.yaml
@@ -120,10 +121,7 @@ func (o *runOptions) check(format string) error {
 }
 
 func (o *runOptions) run(ctx context.Context) error {
-	format, err := o.format("text", "json", "yaml")
-	if err != nil {
-		return err
-	}
+	format := o.format()
 	if err := o.check(format); err != nil {
 		return err
 	}

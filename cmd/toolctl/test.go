@@ -49,6 +49,7 @@ Nothing is called over the network: a tool without a mock fails its scenario.
 The exit code is 1 when a scenario fails, 3 when a manifest of a scenario has
 violations. Output formats (-o): table (the default), json, junit, tap, github.
 The same files and seeds give the same output, byte for byte.`,
+		Annotations: formats("table", "json", "junit", "tap", "github"),
 		Example: `  toolctl test manifests/
   toolctl test --run weather --watch
   toolctl test -o junit > report.xml
@@ -110,10 +111,7 @@ func (o *testOptions) read() (err error) {
 }
 
 func (o *testOptions) start(ctx context.Context, args []string) error {
-	format, err := o.format("table", "json", "junit", "tap", "github")
-	if err != nil {
-		return err
-	}
+	format := o.format()
 	paths := append(o.files, args...)
 	if len(paths) == 0 {
 		paths = []string{"."}

@@ -39,7 +39,7 @@ func (o *testOptions) watchFiles(ctx context.Context, paths []string, play func(
 			return nil
 		case <-quiet.C:
 			if err := play(); err != nil && ctx.Err() == nil {
-				o.report(err)
+				o.report("toolctl test", err)
 			}
 			if ctx.Err() == nil {
 				fmt.Fprintf(o.err, "watching %s; Ctrl-C ends\n", strings.Join(paths, ", "))

@@ -26,6 +26,7 @@ nothing is fetched. PATH is the same as -f; without either, the current folder.
 Violations go to stderr, one a line, as file:line:column: field: what is wrong.
 Output formats (-o): table (the default), json (a report on stdout), github
 (workflow annotations on stdout).`,
+		Annotations: formats("table", "json", "github"),
 		Example: `  toolctl validate manifests/
   toolctl validate -f tool.yaml -o json
   toolctl validate -o github --strict`,
@@ -46,10 +47,7 @@ type report struct {
 }
 
 func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
-	format, err := o.format("table", "json", "github")
-	if err != nil {
-		return err
-	}
+	format := o.format()
 	paths := append(o.files, args...)
 	if len(paths) == 0 {
 		paths = []string{"."}

@@ -34,6 +34,7 @@ toolctl.lock. Without NAME: every tool that has examples.
 
 The exit code is 1 when something drifted. Output formats (-o): table, json, junit,
 tap, github.`,
+		Annotations: formats("table", "json", "junit", "tap", "github"),
 		Example: `  toolctl verify -f manifests/
   toolctl verify --live get-weather`,
 		ValidArgsFunction: a.completeTools,
@@ -49,10 +50,7 @@ tap, github.`,
 }
 
 func (o *verifyOptions) run(ctx context.Context) error {
-	format, err := o.format("table", "json", "junit", "tap", "github")
-	if err != nil {
-		return err
-	}
+	format := o.format()
 	w, err := o.open(ctx, workspaceOptions{})
 	if err != nil {
 		return err

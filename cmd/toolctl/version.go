@@ -10,21 +10,18 @@ import (
 
 func newVersionCmd(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Long:    "Print the version of toolctl, of Go, and the platform.\n\nOutput formats (-o): table, json.",
-		Example: "  toolctl version -o json",
-		Args:    exactArgs(0, "no argument"),
+		Use:         "version",
+		Short:       "Print the version",
+		Long:        "Print the version of toolctl, of Go, and the platform.\n\nOutput formats (-o): table, json.",
+		Annotations: formats("table", "json"),
+		Example:     "  toolctl version -o json",
+		Args:        exactArgs(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			format, err := a.format("table", "json")
-			if err != nil {
-				return err
-			}
 			v := buildVersion()
-			if format == "json" {
+			if a.format() == "json" {
 				return printJSON(a.out, v)
 			}
-			_, err = fmt.Fprintln(a.out, v)
+			_, err := fmt.Fprintln(a.out, v)
 			return err
 		},
 	}
