@@ -7,11 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/mcp"
 )
 
 type validateOptions struct {
 	*app
-	strict bool
+	strict     bool
+	requireEnv bool
 }
 
 func newValidateCmd(a *app) *cobra.Command {
@@ -32,7 +36,8 @@ Output formats (-o): table (the default), json (a report on stdout), github
   toolctl validate -o github --strict`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors, but for variables that are not set here")
+	cmd.Flags().BoolVar(&o.requireEnv, "require-env", false, "treat environment variables that are not set as errors")
 	return cmd
 }
 
@@ -56,6 +61,9 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	unset := o.unset(set.Objects)
+	violations = append(violations, unset...)
+	manifest.SortViolations(violations)
 	r := report{Files: set.Files, Objects: len(set.Objects), Violations: violations}
 	if r.Violations == nil {
 		r.Violations = []v1.Violation{}
@@ -67,16 +75,45 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 			r.Errors++
 		}
 	}
-	r.Valid = r.Errors == 0 && (!o.strict || r.Warnings == 0)
+	strict := 0 // warnings that count as errors; where manifests are checked the secrets seldom are
+	if o.strict {
+		strict = r.Warnings
+		if !o.requireEnv {
+			strict -= len(unset)
+		}
+	}
+	r.Valid = r.Errors+strict == 0
 	o.print(format, r)
 	if !r.Valid {
-		n := r.Errors
-		if o.strict {
-			n += r.Warnings
-		}
-		return statusError{exitInvalid, fmt.Sprintf("%s in %s", count(n, "error"), count(r.Files, "file"))}
+		return statusError{exitInvalid, fmt.Sprintf("%s in %s", count(r.Errors+strict, "error"), count(r.Files, "file"))}
 	}
 	return nil
+}
+
+// unset returns what the manifests read from the environment and is not set.
+func (o *validateOptions) unset(objects []v1.Object) []v1.Violation {
+	h := executors.NewHTTP(executors.Options{Env: o.env})
+	defer o.closing(h)
+	var all []v1.Violation
+	for _, obj := range objects {
+		if obj.Head().Broken() {
+			continue
+		}
+		switch x := obj.(type) {
+		case *v1.Tool:
+			if x.ExecutorName() == h.Name() {
+				all = append(all, h.Unset(x)...)
+			}
+		case *v1.MCPServer:
+			all = append(all, mcp.Unset(x, o.env)...)
+		}
+	}
+	if !o.requireEnv {
+		for i := range all {
+			all[i].Severity = v1.SeverityWarning
+		}
+	}
+	return all
 }
 
 func (o *validateOptions) print(format string, r report) {

@@ -72,6 +72,19 @@ func (*HTTP) Name() string { return "http" }
 // and opens no file.
 func (h *HTTP) Check(t *v1.Tool) []v1.Violation { return h.prepared(t).violations }
 
+// Unset returns a violation for each variable that the tool reads and that is not set.
+func (h *HTTP) Unset(t *v1.Tool) []v1.Violation {
+	p := h.prepared(t)
+	if len(p.violations) > 0 {
+		return nil
+	}
+	_, unset := p.resolve(h.env)
+	for i := range unset {
+		unset[i].Source = t.Field(unset[i].Path)
+	}
+	return unset
+}
+
 // Close waits for the calls that are under way, then closes all connections.
 // Calls after it fail.
 func (h *HTTP) Close() error {

@@ -156,9 +156,25 @@ func (d *document) start() v1.Source {
 	return d.source(d.root)
 }
 
-// places returns the place of every field, by pointer.
-func (d *document) places() map[string]v1.Source {
-	m := map[string]v1.Source{}
+// readsVariable reports whether a field reads environment variables: its text has ${}, or
+// its name says so.
+func readsVariable(field string, value *yaml.Node) bool {
+	return value.Kind == yaml.ScalarNode && (strings.Contains(value.Value, "${") || strings.HasSuffix(field, "_env")) ||
+		field == "headers_from_env"
+}
+
+// places returns the place of every field that is wanted, by pointer; nil wants all.
+func (d *document) places(wanted func(field string, value *yaml.Node) bool) map[string]v1.Source {
+	var m map[string]v1.Source
+	add := func(pointer, field string, at, value *yaml.Node) {
+		if wanted != nil && !wanted(field, value) {
+			return
+		}
+		if m == nil {
+			m = map[string]v1.Source{}
+		}
+		m[pointer] = d.source(at)
+	}
 	var walk func(n *yaml.Node, p string, depth int)
 	walk = func(n *yaml.Node, p string, depth int) {
 		const deepest = 64 // rules stand near the top; deeper lie raw values
@@ -169,13 +185,13 @@ func (d *document) places() map[string]v1.Source {
 		case yaml.MappingNode:
 			for i := 0; i+1 < len(n.Content); i += 2 {
 				k := v1.Pointer(p, n.Content[i].Value)
-				m[k] = d.source(n.Content[i])
+				add(k, n.Content[i].Value, n.Content[i], n.Content[i+1])
 				walk(n.Content[i+1], k, depth+1)
 			}
 		case yaml.SequenceNode:
 			for i, c := range n.Content {
 				k := p + "/" + strconv.Itoa(i)
-				m[k] = d.source(c)
+				add(k, "", c, c)
 				walk(c, k, depth+1)
 			}
 		}

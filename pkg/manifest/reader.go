@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -25,10 +26,12 @@ type reader struct {
 	violations []v1.Violation
 	refs       []string // files that manifests name, as they are shown
 	documents  int
+	variables  bool // the text may name environment variables
 	anchors    map[*yaml.Node]int
 }
 
 func (r *reader) read(data []byte) {
+	r.variables = bytes.Contains(data, []byte("${")) || bytes.Contains(data, []byte("_env"))
 	switch ext := strings.ToLower(filepath.Ext(r.name)); {
 	case ext == ".md":
 		r.markdown(data)
@@ -244,7 +247,9 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 	}
 	h.Source = d.start()
 	if r.opts.Fields || kind == v1.KindToolPolicy || kind == v1.KindScenario {
-		h.Fields = d.places()
+		h.Fields = d.places(nil)
+	} else if r.variables && (kind == v1.KindTool || kind == v1.KindMCPServer) {
+		h.Fields = d.places(readsVariable)
 	}
 	h.Violations = d.finish()
 	r.violations = append(r.violations, h.Violations...)

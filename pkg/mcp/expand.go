@@ -23,6 +23,22 @@ func (r *resolver) violation(path, expected, got, message string) {
 	r.violations = append(r.violations, v1.Violation{Path: path, Expected: expected, Got: got, Message: message, Source: r.server.Field(path)})
 }
 
+// Unset returns a violation for each variable that a server reads and that is not set.
+func Unset(s *v1.MCPServer, env func(string) (string, bool)) []v1.Violation {
+	r := &resolver{env: env, server: s}
+	if s.Spec.Command != "" {
+		_, _ = r.command()
+	} else {
+		r.endpoint()
+		if s.Spec.Auth != nil {
+			r.client(s.Spec.Auth)
+		}
+	}
+	return slices.DeleteFunc(r.violations, func(f v1.Violation) bool { return !strings.HasPrefix(f.Expected, unsetPrefix) })
+}
+
+const unsetPrefix = "environment variable "
+
 // err returns the violations as one error; nil when there are none.
 func (r *resolver) err() error {
 	if len(r.violations) == 0 {
@@ -42,7 +58,7 @@ func (r *resolver) variable(path, name string) string {
 }
 
 func (r *resolver) unset(path, name string) {
-	r.violation(path, "environment variable "+name, "nothing", fmt.Sprintf("environment variable %q is not set", name))
+	r.violation(path, unsetPrefix+name, "nothing", fmt.Sprintf("environment variable %q is not set", name))
 }
 
 // secret remembers a value that is masked. A very short one would mask half of

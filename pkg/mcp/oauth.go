@@ -14,6 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // oauthHandler gets tokens (MCP specification, basic/authorization). It lives as
@@ -27,29 +29,39 @@ type oauthHandler interface {
 // newOAuth returns what gets tokens for the server; nil when its manifest asks for none.
 func (u *upstream) newOAuth(r *resolver, to *url.URL) oauthHandler {
 	a := u.spec.Spec.Auth
+	id, secret := r.client(a)
 	client := &http.Client{Transport: bounded{u.base}, Timeout: 30 * time.Second, CheckRedirect: checkRedirect}
-	const path = "/spec/auth/oauth2_"
 	switch {
 	case a.OAuth2ClientCredentials != nil:
 		c := a.OAuth2ClientCredentials
 		return &clientCredentials{client: client, config: clientcredentials.Config{
-			ClientID:     r.variable(path+"client_credentials/client_id_env", c.ClientIDEnv),
-			ClientSecret: r.variable(path+"client_credentials/client_secret_env", c.ClientSecretEnv),
-			TokenURL:     c.TokenURL, Scopes: c.Scopes,
+			ClientID: id, ClientSecret: secret, TokenURL: c.TokenURL, Scopes: c.Scopes,
 		}}
 	case a.OAuth2AuthorizationCode != nil:
 		c := a.OAuth2AuthorizationCode
-		s := &signIn{u: u, client: client, to: to.String(), scopes: c.Scopes, port: c.RedirectPort}
-		if c.ClientIDEnv != "" {
-			s.id = r.variable(path+"authorization_code/client_id_env", c.ClientIDEnv)
-		}
-		if c.ClientSecretEnv != "" {
-			s.secret = r.variable(path+"authorization_code/client_secret_env", c.ClientSecretEnv)
-		}
+		s := &signIn{u: u, client: client, to: to.String(), scopes: c.Scopes, port: c.RedirectPort, id: id, secret: secret}
 		s.load()
 		return s
 	}
 	return nil
+}
+
+// client reads the id and the secret of this client at the authorization server.
+func (r *resolver) client(a *v1.Auth) (id, secret string) {
+	const path = "/spec/auth/oauth2_"
+	if c := a.OAuth2ClientCredentials; c != nil {
+		id = r.variable(path+"client_credentials/client_id_env", c.ClientIDEnv)
+		secret = r.variable(path+"client_credentials/client_secret_env", c.ClientSecretEnv)
+	}
+	if c := a.OAuth2AuthorizationCode; c != nil {
+		if c.ClientIDEnv != "" {
+			id = r.variable(path+"authorization_code/client_id_env", c.ClientIDEnv)
+		}
+		if c.ClientSecretEnv != "" {
+			secret = r.variable(path+"authorization_code/client_secret_env", c.ClientSecretEnv)
+		}
+	}
+	return id, secret
 }
 
 // authError says that no token was got; it says more than the status of the refusal.

@@ -17,6 +17,20 @@ type Checker interface {
 	Check(t *v1.Tool) []v1.Violation
 }
 
+// Environment is an [Executor] that can say which variables a tool lacks. They may be set
+// while the process runs, so it is asked each time that the tool is listed.
+type Environment interface {
+	Unset(t *v1.Tool) []v1.Violation
+}
+
+// unset says which variables a tool lacks; such a tool is not ready.
+func (t *tool) unset() []v1.Violation {
+	if env, ok := t.executor.(Environment); ok {
+		return env.Unset(t.spec)
+	}
+	return nil
+}
+
 // Check compiles every schema, template and mapping and compares the objects
 // with each other. It returns what [Registry.New] and the reader did not look
 // for, in the order of the objects, and remembers it: a tool with a violation is not

@@ -83,6 +83,9 @@ func (i Item) Tool() *v1.Tool {
 
 func (e *entry) item() Item {
 	reasons := slices.Concat(e.reasons(), reasonViolations(e.refused), reasonViolations(e.unready))
+	if len(reasons) == 0 && e.tool != nil {
+		reasons = e.tool.unset()
+	}
 	it := Item{Object: e.object, Ready: len(reasons) == 0, Reasons: reasons, Server: e.server}
 	if e.tool != nil {
 		it.Blocked, it.FullName, it.chain = e.tool.chain.Blocked(), e.tool.fullName(), e.tool.chain
