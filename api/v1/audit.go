@@ -29,6 +29,8 @@ type AuditRecord struct {
 	// ErrorType is the type of the result's error, if it failed.
 	ErrorType  string  `json:"error_type,omitempty"`
 	DurationMS float64 `json:"duration_ms"`
+	// Repair says how arguments that a model wrote became a JSON object; see [Result].
+	Repair string `json:"repair,omitempty"`
 	// Effects are what the call did outside this process.
 	Effects []Effect `json:"effects,omitempty"`
 }

@@ -10,12 +10,13 @@ import (
 type Call struct {
 	// ID identifies the call in results and in the audit; made when empty.
 	ID string
-	// Tool is the name to look up: namespace/name, name, server__tool, server.tool
-	// or a server tool's bare name.
+	// Tool is the name to look up: namespace/name, name, server__tool, server.tool,
+	// mcp__server__tool or a server tool's bare name.
 	Tool string
 	// Namespace restricts the lookup; empty looks in all.
 	Namespace string
-	// Args is the JSON object of arguments; empty means {}.
+	// Args is the JSON object of arguments; empty means {}, and so does null where the tool
+	// coerces.
 	Args json.RawMessage
 	// Session names the conversation that counters belong to; empty is a session of its own.
 	Session string
@@ -28,7 +29,15 @@ type Call struct {
 	Approval string
 	// Timeout bounds this call on top of the tool's own timeout; 0 means none.
 	Timeout time.Duration
+	// Repair says how arguments that a model wrote became a JSON object, for the result and
+	// the audit; see [Result]. A tool with hints.destructive is not called with arguments
+	// that were cut off and closed ([RepairClosed]).
+	Repair string
 }
+
+// RepairClosed is the Repair of arguments that were cut off inside a string or a list,
+// which was closed where the text ended.
+const RepairClosed = "closed"
 
 // States of a [Result].
 const (
@@ -63,7 +72,7 @@ type Result struct {
 	// a session without a name, and those of policies in mode audit, are left out.
 	Budgets []Budget `json:"-"`
 	// Repair says how the arguments, which a model wrote and which were no JSON object, were made
-	// one: "unquoted", "trimmed" or "repaired"; empty when they were taken as they are.
+	// one: "unquoted", "trimmed", "repaired" or "closed"; empty when they were taken as they are.
 	Repair string `json:"repair,omitempty"`
 	// Effects are what the call did outside this process, or may have done when it failed.
 	Effects []Effect `json:"effects,omitempty"`

@@ -220,6 +220,17 @@ func IsLabelValue(s string) bool {
 	return true
 }
 
+// SubmitOutput is the name of the tool by which a model gives an answer that has a
+// schema. No Tool and no Prompt may have it.
+const SubmitOutput = "submit_output"
+
+func reservedName(h *Header) []Violation {
+	if h.Metadata.Name != SubmitOutput {
+		return nil
+	}
+	return []Violation{{Path: "/metadata/name", Expected: "another name", Got: quote(SubmitOutput), Message: "the name " + SubmitOutput + " is reserved: models give the answer of a prompt with spec.output by it"}}
+}
+
 func quote(s string) string { return fmt.Sprintf("%q", clip(s)) }
 
 // clip bounds the length of foreign text in a message.

@@ -88,6 +88,7 @@ type PromptArgument struct {
 // Validate returns the violations of the prompt by its own rules.
 func (p *Prompt) Validate() []Violation {
 	fs := append(p.Header.validate(), checkFields(p)...)
+	fs = append(fs, reservedName(&p.Header)...)
 	s := &p.Spec
 	if s.Template == "" && s.SystemPrompt == "" {
 		fs = append(fs, Violation{Path: "/spec/template", Expected: "a template", Got: "nothing", Message: "a prompt needs spec.template or spec.system_prompt"})

@@ -282,6 +282,7 @@ const modeClient = "client"
 // compile is checked by the registry.
 func (t *Tool) Validate() []Violation {
 	fs := append(t.Header.validate(), checkFields(t)...)
+	fs = append(fs, reservedName(&t.Header)...)
 	s := &t.Spec
 	if s.HTTP != nil && s.MCP != nil {
 		fs = append(fs, Violation{Path: "/spec/mcp", Expected: "one executor block", Got: "http and mcp", Message: "a second executor block: a tool has spec.http or spec.mcp, not both"})

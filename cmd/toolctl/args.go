@@ -132,7 +132,7 @@ func parseArgs(flags []string) (pairs map[string]json.RawMessage, whole []string
 		if !utf8.ValidString(f) {
 			return nil, nil, usagef("argument %q is not UTF-8, which JSON needs", shorten(f, 60))
 		}
-		if t := strings.TrimSpace(f); t == "-" || strings.HasPrefix(t, "{") {
+		if t := strings.TrimSpace(f); t == "-" || t == "null" || strings.HasPrefix(t, "{") {
 			whole = append(whole, t)
 			continue
 		}
@@ -159,12 +159,15 @@ func parseArgs(flags []string) (pairs map[string]json.RawMessage, whole []string
 	return pairs, whole, nil
 }
 
-// mergeObject puts the members of a JSON object into a map.
+// mergeObject puts the members of a JSON object into a map. null is an object without any.
 func mergeObject(data []byte, into map[string]json.RawMessage) error {
 	data = bytes.TrimSpace(data)
 	doc, err := validate.Decode(data)
 	if err != nil {
 		return fmt.Errorf("arguments are not JSON: %w", err)
+	}
+	if doc == nil {
+		return nil
 	}
 	if _, ok := doc.(map[string]any); !ok {
 		return fmt.Errorf("arguments must be a JSON object, got %s", v1.JSONKind(data))

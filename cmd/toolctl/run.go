@@ -89,7 +89,7 @@ Output formats (-o): text, json and yaml; the latter two print the whole transcr
 	f.StringVar(&o.flags.Provider, "provider", "", "provider of the model: "+strings.Join(providerNames(), ", ")+" (default: that of the prompt)")
 	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(providerNames(), cobra.ShellCompDirectiveNoFileComp))
 	f.StringVar(&o.flags.Script, "script", "", "file with the replies of a scripted model, a YAML or JSON list")
-	f.IntVar(&o.maxHops, "max-hops", 5, "most requests to the model")
+	f.IntVar(&o.maxHops, "max-hops", 5, "most rounds of calls before the answer")
 	f.IntVar(&o.parallel, "parallel", 4, "most calls that run at once")
 	f.BoolVar(&o.stream, "stream", false, "print what the model says as it comes")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the first request, and send nothing")

@@ -16,7 +16,7 @@ import (
 )
 
 // understand reads the calls of a reply. Those that cannot be made have a failed result
-// that says why. cut says that the reply was cut off.
+// that says why. cut says that the API marks the reply as cut off: none of its calls is made.
 func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
 	calls := make([]Call, len(asked))
 	for i, a := range asked {
@@ -41,8 +41,11 @@ func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
 			}
 			l.Redact[c.ID] = rules
 		}
-		// Only what ends the reply can have been cut off with it.
-		doc, raw, how, err := repair.Object(a.Args, cut && i == len(asked)-1)
+		if cut {
+			c.refuse(&callError{typeCut, "not called: the reply was cut off before its end; ask again, with fewer calls or shorter arguments"})
+			continue
+		}
+		doc, raw, how, err := repair.Object(a.Args, false)
 		if err != nil {
 			c.refuse(v1.NewValidationError(v1.ArgsInvalid, h.Metadata.Name, []v1.Violation{{Expected: "a JSON object", Got: gotArgs(a.Args, rules), Message: "the arguments are not JSON: " + err.Error()}}))
 			continue
@@ -130,6 +133,9 @@ func (l *loop) dispatch(ctx context.Context, offer *offer, hop *Hop) error {
 			continue
 		}
 		tools = append(tools, c)
+		if c.writes() {
+			clear(twins)
+		}
 		if l.memorable(c) {
 			twins[c.key] = c
 		}
@@ -170,7 +176,7 @@ func (l *loop) call(c *Call) v1.Call {
 	c.CallID = l.res.ID + "-" + strconv.Itoa(len(l.res.Messages)) + "-" + c.ID
 	return v1.Call{
 		ID: c.CallID, Tool: c.to.full, Args: c.raw,
-		Session: l.opts.Session, Turn: l.opts.Turn, Principal: l.opts.Principal, Approval: c.approval(),
+		Session: l.opts.Session, Turn: l.opts.Turn, Principal: l.opts.Principal, Approval: c.approval(), Repair: c.Result.Repair,
 	}
 }
 
@@ -191,13 +197,22 @@ func (l *loop) execute(ctx context.Context, calls []*Call) {
 	for i, c := range calls {
 		batch[i] = l.call(c)
 	}
+	writes := slices.ContainsFunc(calls, (*Call).writes)
+	if writes {
+		l.wrote()
+	}
+	before, _ := l.shared.reads()
 	outcomes := l.reg.ExecuteAll(registry.WithParallel(l.governed(ctx), l.opts.Parallel), batch)
+	if writes {
+		l.wrote()
+	}
+	after, _ := l.shared.reads()
 	for i, c := range calls {
-		how := c.Result.Repair
 		c.Result, c.err = outcomes[i].Result, outcomes[i].Err
-		c.Result.Repair = how
 		c.ends = c.Result.Status == v1.StatusFailed && c.to.item.Tool().Spec.OnError == v1.OnErrorReturn
-		l.remember(c)
+		if before == after { // nothing was written while it was read
+			l.remember(c)
+		}
 		l.told(c)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// ToolHopsError says that the model still asked for calls when it had been asked as
-// often as a run may. The calls of its last reply were not made.
+// ToolHopsError says that the model still asked for calls after as many rounds of them
+// as a run may have. The calls of its last reply were not made.
 type ToolHopsError struct {
-	// Hops is how often it was asked.
+	// Hops is how many rounds there were.
 	Hops int
 	// LastReply is what it said last.
 	LastReply Reply
@@ -76,6 +76,7 @@ const (
 	typeRepeated = "repeated_call"
 	typeDepth    = "depth_exceeded"
 	typeNotAlone = "submitted_beside_calls"
+	typeCut      = "reply_cut_off"
 )
 
 func count(n int, noun string) string {

@@ -52,6 +52,9 @@ type saved struct {
 type shared struct {
 	mu    sync.Mutex
 	calls int // made so far
+	// writes counts the calls that may have changed something; of the memo's results the
+	// first stale ones are older than that.
+	writes, stale int
 	// compiled are the prompts that may be called.
 	compiled map[*v1.Prompt]*prompt.Prompt
 }
@@ -248,10 +251,11 @@ func (l *loop) take(ctx context.Context, offer *offer, reply Reply) error {
 		l.res.Status = Complete
 		return nil
 	case len(m.ToolCalls) == 1 && offer.isSubmit(m.ToolCalls[0].Name):
-		return l.submitted(m.ToolCalls[0], reply.Stop)
+		return l.submitted(m.ToolCalls[0], cutOff(reply.Stop))
 	}
 	hop := l.lastHop()
-	hop.Calls = l.understand(offer, m.ToolCalls, reply.Stop == StopLength)
+	rounds := l.rounds()
+	hop.Calls = l.understand(offer, m.ToolCalls, cutOff(reply.Stop))
 	for i := range hop.Calls {
 		hop.Calls[i].FromText = fromText
 	}
@@ -259,17 +263,32 @@ func (l *loop) take(ctx context.Context, offer *offer, reply Reply) error {
 		l.handOut(hop)
 		return nil
 	}
-	if len(l.res.Hops) >= l.opts.MaxHops {
+	if rounds >= l.opts.MaxHops {
 		reply.Message = m
 		for i := range hop.Calls {
 			hop.Calls[i].refuse(&callError{"tool_hops", "the run had no hop left for the result"})
 		}
-		return &ToolHopsError{Hops: len(l.res.Hops), LastReply: reply}
+		return &ToolHopsError{Hops: rounds, LastReply: reply}
 	}
 	if err := l.dispatch(ctx, offer, hop); err != nil {
 		return err
 	}
 	return l.conclude(ctx, hop)
+}
+
+// cutOff reports whether the API says that the reply ended before the model was done.
+func cutOff(stop string) bool { return stop == StopLength || stop == StopFilter }
+
+// rounds counts the hops whose calls were made or refused; an answer that came as a call
+// is none.
+func (l *loop) rounds() int {
+	n := 0
+	for _, h := range l.res.Hops {
+		if len(h.Calls) > 1 || len(h.Calls) == 1 && !h.Calls[0].Answer {
+			n++
+		}
+	}
+	return n
 }
 
 // lastHop is the hop that is under way.

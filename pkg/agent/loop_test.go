@@ -203,7 +203,7 @@ func TestErrors(t *testing.T) {
 		want   string
 		typ    string
 	}{
-		{name: "hops", script: `[{text: one, tool_calls: [{tool: rate}]}, {tool_calls: [{tool: rate}]}]`, opts: agent.Options{MaxHops: 1}, want: "no answer after 1 hop: the model still asks for rate", typ: "tool_hops"},
+		{name: "hops", script: `[{tool_calls: [{tool: rate}]}, {text: one, tool_calls: [{tool: rate}]}]`, opts: agent.Options{MaxHops: 1}, want: "no answer after 1 hop: the model still asks for rate", typ: "tool_hops"},
 		{name: "model", script: `[{error: overloaded}]`, want: `prompt "all": hop 1: scripted: overloaded`, typ: "model_failed"},
 		{name: "calls of a run", script: `[{tool_calls: [{tool: book, args: {city: a}}, {tool: book, args: {city: b}}]}]`, opts: agent.Options{MaxCalls: 1}, want: "the run is stopped: 2 calls in one run, at most 1 are allowed", typ: "limit_reached"},
 		{name: "calls of a reply", opts: agent.Options{Model: modelFunc(func(agent.Request) agent.Reply { return manyCalls })}, want: "the run is stopped: 65 calls in one reply, at most 64 are allowed", typ: "limit_reached"},

@@ -23,6 +23,7 @@ type Memo struct {
 	entries map[string]*list.Element
 	order   list.List // of *memory, the newest first
 	size    int
+	puts    int // results that were ever put in
 }
 
 type memory struct {
@@ -31,12 +32,14 @@ type memory struct {
 	result v1.Result
 	at     time.Time
 	size   int
+	number int // of the results that were put in
 }
 
 // NewMemo returns an empty Memo.
 func NewMemo() *Memo { return &Memo{entries: map[string]*list.Element{}} }
 
-func (m *Memo) get(key string, tool *v1.Tool, now time.Time, ttl time.Duration) (v1.Result, bool) {
+// get returns a result that was put in after the first `after` ones.
+func (m *Memo) get(key string, tool *v1.Tool, now time.Time, ttl time.Duration, after int) (v1.Result, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.entries[key]
@@ -46,6 +49,9 @@ func (m *Memo) get(key string, tool *v1.Tool, now time.Time, ttl time.Duration) 
 	got := e.Value.(*memory)
 	if got.tool != tool || ttl > 0 && now.Sub(got.at) >= ttl {
 		m.drop(e)
+		return v1.Result{}, false
+	}
+	if got.number <= after { // still good for other runs
 		return v1.Result{}, false
 	}
 	m.order.MoveToFront(e)
@@ -65,11 +71,18 @@ func (m *Memo) put(key string, tool *v1.Tool, now time.Time, res v1.Result) {
 	if old := m.entries[key]; old != nil {
 		m.drop(old)
 	}
-	m.entries[key] = m.order.PushFront(&memory{key, tool, res, now, size})
+	m.puts++
+	m.entries[key] = m.order.PushFront(&memory{key, tool, res, now, size, m.puts})
 	m.size += size
 	for m.size > memoBytes || m.order.Len() > memoEntries {
 		m.drop(m.order.Back())
 	}
+}
+
+func (m *Memo) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.puts
 }
 
 func (m *Memo) drop(e *list.Element) {
@@ -89,7 +102,51 @@ func (c *Call) lifetime() (ttl time.Duration, ok bool) {
 		ttl = s.Cache.Lifetime()
 		return ttl, ttl > 0
 	}
-	return 0, s.Hints != nil && s.Hints.ReadOnly != nil && *s.Hints.ReadOnly
+	return 0, readOnly(s) == yes
+}
+
+// What a tool says of itself; unsaid is neither.
+const (
+	unsaid = iota
+	yes
+	no
+)
+
+func readOnly(s *v1.ToolSpec) int {
+	switch {
+	case s.Hints == nil || s.Hints.ReadOnly == nil:
+		return unsaid
+	case *s.Hints.ReadOnly:
+		return yes
+	}
+	return no
+}
+
+// writes reports whether a call may change what other tools read. A tool with a cache
+// is taken for one that reads, unless it says that it is not read-only.
+func (c *Call) writes() bool {
+	if c.to.sub != nil {
+		return false // its own calls are asked
+	}
+	s := &c.to.item.Tool().Spec
+	return readOnly(s) == no || readOnly(s) == unsaid && (s.Cache == nil || s.Cache.Lifetime() == 0)
+}
+
+// wrote notes that something may have changed: what was read before it in this run, or
+// while it ran, is not used again.
+func (l *loop) wrote() {
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	l.shared.writes++
+	l.shared.stale = l.opts.Memo.count()
+}
+
+// reads is the state of the reads of a run: how often something was written, and how many results of
+// the memo are older than that.
+func (s *shared) reads() (writes, stale int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writes, s.stale
 }
 
 func (l *loop) memorable(c *Call) bool {
@@ -113,7 +170,8 @@ func (l *loop) recall(c *Call) bool {
 		return false
 	}
 	ttl, _ := c.lifetime()
-	res, ok := l.opts.Memo.get(l.memoKey(c, ttl), c.to.item.Tool(), l.opts.Now(), ttl)
+	_, stale := l.shared.reads()
+	res, ok := l.opts.Memo.get(l.memoKey(c, ttl), c.to.item.Tool(), l.opts.Now(), ttl, stale)
 	if !ok {
 		return false
 	}

@@ -66,6 +66,10 @@ func (l *loop) offer() (*offer, error) {
 			continue
 		}
 		requires = requires || wants
+		if wire == v1.SubmitOutput { // which no object of its own may be called
+			l.warn("%s %q is not offered: the name %s is reserved", strings.ToLower(all[i].item.Object.Head().Kind), all[i].full, wire)
+			continue
+		}
 		all[i].wire = wire
 		o.tools = append(o.tools, all[i].offered)
 	}

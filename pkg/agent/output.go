@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,8 +11,6 @@ import (
 	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 	"toolctl.dev/toolctl/pkg/validate"
 )
-
-const submitTool = "submit_output"
 
 // offerSubmit adds the tool that takes the answer of a prompt with spec.output, where
 // the provider cannot hold the model to a schema.
@@ -22,10 +21,7 @@ func (l *loop) offerSubmit(o *offer) {
 	if o.choice == v1.ToolChoiceRequired {
 		return // a tool has to be called first
 	}
-	o.submit = submitTool
-	for n := 2; o.find(o.submit) != nil; n++ {
-		o.submit = submitTool + "_" + strconv.Itoa(n)
-	}
+	o.submit = v1.SubmitOutput
 	schema := l.spec.Output
 	if l.wrapped() {
 		schema = repair.Encode(map[string]any{"type": "object", "properties": map[string]any{"output": schema}, "required": []string{"output"}})
@@ -53,10 +49,13 @@ func (l *loop) wrapped() bool {
 }
 
 // submitted takes an answer that came as a call.
-func (l *loop) submitted(call ToolCall, stop string) error {
+func (l *loop) submitted(call ToolCall, cut bool) error {
 	hop := &l.res.Hops[len(l.res.Hops)-1]
 	c := Call{ID: call.ID, Name: call.Name, Answer: true, Result: v1.Result{Tool: call.Name, Status: v1.StatusComplete}}
-	doc, raw, how, err := repair.Object(call.Args, stop == StopLength)
+	doc, raw, how, err := repair.Object(call.Args, cut)
+	if cut {
+		err = errors.New("the reply was cut off before its end")
+	}
 	var violations []v1.Violation
 	c.Result.Repair = how
 	if err != nil {
@@ -83,7 +82,7 @@ func (l *loop) submitted(call ToolCall, stop string) error {
 
 // answer takes an answer that came as text.
 func (l *loop) answer(offer *offer, text, stop string) error {
-	raw, violations := l.read(text, stop == StopLength)
+	raw, violations := l.read(text, cutOff(stop))
 	if len(violations) == 0 {
 		l.res.Status, l.res.Output = Complete, raw
 		return nil
@@ -126,7 +125,7 @@ func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Violation) {
 
 // again tells the model once what is wrong with its answer, in the message given.
 func (l *loop) again(invalid *v1.ValidationError, text string, m Message) error {
-	if l.Tries++; l.Tries > 1 || len(l.res.Hops) >= l.opts.MaxHops {
+	if l.Tries++; l.Tries > 1 {
 		return &OutputError{Prompt: l.res.Prompt, Text: clip(text, maxReplyBytes), Invalid: invalid}
 	}
 	m.Text = fmt.Sprintf("The answer does not fit its JSON Schema:\n%s\nGive the whole answer again.", violationList(invalid.Violations))

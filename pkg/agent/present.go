@@ -128,7 +128,7 @@ func wordOnly(s string) string {
 // ours reports whether an error says what this program found, and nothing that a tool said.
 func ours(typ string) bool {
 	switch typ {
-	case v1.ArgsInvalid, v1.TypePolicyRefused, v1.TypeNotFound, typeRepeated, typeDepth, typeNotAlone:
+	case v1.ArgsInvalid, v1.TypePolicyRefused, v1.TypeNotFound, typeRepeated, typeDepth, typeNotAlone, typeCut:
 		return true
 	}
 	return false

@@ -222,7 +222,7 @@ func (l *loop) repeat(ctx context.Context, hop *Hop) error {
 	if len(asked) != len(hop.Calls) {
 		return fmt.Errorf("run %s: what was kept of it does not fit together", l.res.ID)
 	}
-	calls := l.understand(offer, asked, hop.Stop == StopLength)
+	calls := l.understand(offer, asked, cutOff(hop.Stop))
 	var tools, prompts []*Call
 	for i := range calls {
 		c, old := &calls[i], &hop.Calls[i]

@@ -31,8 +31,8 @@ type Options struct {
 	// that of the run itself when Model is nil. Default: the model of the caller.
 	ModelFor func(*v1.Prompt) (Model, string, error)
 
-	// MaxHops is the most requests to the model, each with the calls that it asks for.
-	// Default: 5.
+	// MaxHops is the most rounds of calls; after the last of them the model is asked for
+	// its answer. Default: 5.
 	MaxHops int
 	// MaxDepth is how deep prompts may call prompts; with 1 none may. Default: 3.
 	MaxDepth int

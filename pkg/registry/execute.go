@@ -103,12 +103,20 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 			Expected: "a JSON object", Got: "no JSON", Message: "the arguments are not JSON: " + err.Error(),
 		}})
 	}
+	v := t.spec.Spec.Validation
+	if doc == nil && v.Coerces() { // null for no arguments
+		doc, c.args = map[string]any{}, json.RawMessage("{}")
+	}
 	if _, ok := doc.(map[string]any); !ok {
 		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Violation{{
 			Expected: "a JSON object", Got: v1.JSONKind(c.args), Message: "the arguments must be a JSON object, got " + v1.JSONKind(c.args),
 		}})
 	}
-	v := t.spec.Spec.Validation
+	if h := t.spec.Spec.Hints; c.Repair == v1.RepairClosed && h != nil && h.Destructive != nil && *h.Destructive {
+		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Violation{{
+			Expected: "all of the arguments", Got: "arguments that were cut off", Message: "the arguments were cut off: a destructive tool is not called with what is left of them; give all of them",
+		}})
+	}
 	mode := v.ArgsMode()
 	if mode == v1.Off && !v.Coerces() {
 		return nil
@@ -323,6 +331,7 @@ func (c *call) finish() (v1.Result, error) {
 			res.Content, res.Parts = nil, nil // nothing that broke its schema is passed on
 		}
 	}
+	res.Repair = c.Repair
 	res.Policy, res.Budgets = c.decision(), c.admit.Budgets
 	res.DurationMS = c.milliseconds()
 	return *res, c.err
@@ -347,7 +356,7 @@ func (r *Registry) audit(ctx context.Context, c *call) {
 	}
 	line := v1.AuditRecord{
 		Time: c.began.UTC(), CallID: c.ID, Principal: c.Principal, Session: c.Session, Turn: c.Turn,
-		Tool: c.Tool, Namespace: c.Namespace, Policy: c.decision(), Approval: c.approval, Status: c.res.Status, Effects: c.res.Effects, DurationMS: c.milliseconds(),
+		Tool: c.Tool, Namespace: c.Namespace, Policy: c.decision(), Approval: c.approval, Status: c.res.Status, Repair: c.Repair, Effects: c.res.Effects, DurationMS: c.milliseconds(),
 	}
 	if line.CallID == "" {
 		line.CallID = rand.Text()

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,9 @@ import (
 // audit has a line.
 //
 // The schemas come from the types: a struct is an object whose properties have the
-// names of the json tags, described by the description tags. A field is optional when
+// names of the json tags; a field without one has its own in lower camel case (Location
+// is location), in arguments and results. The tags doc and description describe a
+// property, and enum lists its values: `enum:"celsius,fahrenheit"`. A field is optional when
 // it is a pointer or has omitempty or omitzero; other properties than the fields are
 // refused. In must be a struct or a map with string keys, or json.RawMessage for any
 // object. A type that has no schema, such as a channel or one that contains itself, is
@@ -62,44 +65,52 @@ func schemaOf(t reflect.Type) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	annotate(s, t)
+	if err := annotate(s, t); err != nil {
+		return nil, err
+	}
 	return json.Marshal(s)
 }
 
-// annotate adds to the schema of a type what the library does not read: descriptions in
-// a tag of their own, and that a pointer is an optional field.
-func annotate(s *jsonschema.Schema, t reflect.Type) {
+// annotate adds to the schema of a type what the library does not read: tags of their
+// own, names without a tag, and that a pointer is an optional field.
+func annotate(s *jsonschema.Schema, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:
 		if s.Items != nil {
-			annotate(s.Items, t.Elem())
+			return annotate(s.Items, t.Elem())
 		}
 	case reflect.Map:
 		if s.AdditionalProperties != nil {
-			annotate(s.AdditionalProperties, t.Elem())
+			return annotate(s.AdditionalProperties, t.Elem())
 		}
 	case reflect.Struct:
 		for _, f := range reflect.VisibleFields(t) {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if name == "" {
-				name = f.Name
-			}
+			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			name := cmp.Or(tag, f.Name)
 			p := s.Properties[name]
 			if p == nil || f.Anonymous || !f.IsExported() {
 				continue
 			}
-			annotate(p, f.Type)
-			if text := f.Tag.Get("description"); text != "" {
-				p.Description = text
+			if err := annotate(p, f.Type); err != nil {
+				return err
+			}
+			if err := tagged(p, f); err != nil {
+				return err
 			}
 			if f.Type.Kind() == reflect.Pointer {
 				s.Required = slices.DeleteFunc(s.Required, func(n string) bool { return n == name })
 			}
+			if tag == "" {
+				if err := rename(s, name, lowerCamel(name)); err != nil {
+					return err
+				}
+			}
 		}
 	}
+	return nil
 }
 
 // goFunc is the executor of one tool.
@@ -121,7 +132,10 @@ func (g goFunc[In, Out]) Execute(ctx context.Context, _ *v1.Tool, args json.RawM
 		whole.Attempts = max(1, whole.Attempts)
 		res = whole
 	} else if err == nil {
-		if res.Content, err = encode(out); err != nil {
+		if res.Content, err = encode(out); err == nil {
+			res.Content, err = lowered(res.Content, reflect.TypeFor[Out]())
+		}
+		if err != nil {
 			err = fmt.Errorf("encode the result: %w", err)
 		}
 	}

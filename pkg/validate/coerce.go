@@ -26,16 +26,20 @@ const maxRounds = 16
 // coerced by itself:
 //
 //   - a string whose text is JSON of a type that the schema wants there: "5" for
-//     an integer or number, "true" or "True" for a boolean, "null" for null, and a
-//     JSON text for an object or array. Numbers keep every digit.
+//     an integer or number, "null" for null, and a JSON text for an object or array.
+//     Numbers keep every digit.
+//   - for a boolean, the texts true, yes, on and 1, and false, no, off and 0, in any
+//     case, and the numbers 1 and 0.
 //   - null or "" for a property that is not required, where the schema takes
 //     neither: the property is removed.
 //   - a string that differs from exactly one value of an enum or const in case
-//     only, or whose text is exactly one of its numbers or booleans.
+//     and the space around it only, or whose text is exactly one of its numbers or
+//     booleans.
+//   - one value for an array whose items are of its type: it becomes the only item.
 //
 // A change that leaves its place wrong is taken back: what cannot be coerced stays
 // as it was, for validation to refuse. Nothing else is changed: a number is not
-// made a string, an item is not made an array, and defaults are not filled in.
+// made a string, a text is not split into items, and defaults are not filled in.
 func (s *Schema) Coerce(doc any) (fixed any, changed bool) {
 	fixed, changed, _, err := s.Check(doc, true)
 	if err != nil {
@@ -50,6 +54,7 @@ type repair struct {
 	remove bool
 	value  any
 	before any
+	wraps  bool // value is an array that holds before
 }
 
 // fix repairs doc by its problems and returns the document to go on with and
@@ -105,8 +110,8 @@ func plan(doc any, problems []problem, tried map[string]bool) []repair {
 		if p.keyword == "required" || p.keyword == "dependentRequired" {
 			continue
 		}
-		for _, r := range p.repairs(at(doc, p.path)) {
-			key := v1.Pointer("", r.path...) + "\x00" + strconv.FormatBool(r.remove)
+		for j, r := range p.repairs(at(doc, p.path)) {
+			key := v1.Pointer("", r.path...) + "\x00" + strconv.Itoa(j)
 			if !tried[key] {
 				tried[key] = true
 				repairs = append(repairs, r)
@@ -127,30 +132,56 @@ func (p *problem) repairs(v any) []repair {
 			out = append(out, repair{path: p.path, before: v, remove: true})
 		}
 	}
-	if !isString || p.keyword != keywordValue {
+	if p.keyword != keywordValue {
 		return out
 	}
-	if value, ok := coerceEnum(text, p.allowed); ok {
-		out = append(out, repair{path: p.path, before: v, value: value})
+	add := func(value any, ok bool) {
+		if ok {
+			out = append(out, repair{path: p.path, before: v, value: value})
+		}
 	}
-	if value, ok := coerceType(text, p.types); ok {
-		out = append(out, repair{path: p.path, before: v, value: value})
+	if isString {
+		add(coerceEnum(text, p.allowed))
+		add(coerceType(text, p.types))
+	}
+	if slices.Contains(p.types, "boolean") || slices.ContainsFunc(p.allowed, isBool) {
+		add(coerceBool(v))
+	}
+	if v != nil && v != any("") && slices.Contains(p.types, "array") {
+		if _, already := v.([]any); !already {
+			out = append(out, repair{path: p.path, before: v, value: []any{v}, wraps: true})
+		}
 	}
 	return out
 }
 
+func isBool(v any) bool {
+	_, ok := v.(bool)
+	return ok
+}
+
+// coerceBool reads the texts and numbers that stand for a boolean.
+func coerceBool(v any) (value any, ok bool) {
+	var text string
+	switch v := v.(type) {
+	case string:
+		text = strings.ToLower(strings.TrimSpace(v))
+	case json.Number:
+		text = v.String()
+		return text == "1", text == "1" || text == "0"
+	}
+	switch text {
+	case "true", "yes", "on", "1":
+		return true, true
+	case "false", "no", "off", "0":
+		return false, true
+	}
+	return nil, false
+}
+
 // coerceType reads a string as JSON of one of the types.
 func coerceType(text string, types []string) (any, bool) {
-	trimmed := strings.TrimSpace(text)
-	if slices.Contains(types, "boolean") {
-		switch strings.ToLower(trimmed) {
-		case "true":
-			return true, true
-		case "false":
-			return false, true
-		}
-	}
-	v, err := Decode([]byte(trimmed))
+	v, err := Decode([]byte(strings.TrimSpace(text)))
 	if err != nil {
 		return nil, false
 	}
@@ -171,13 +202,18 @@ func coerceType(text string, types []string) (any, bool) {
 // coerceEnum finds the one allowed value that a string was meant to be.
 func coerceEnum(text string, allowed []any) (any, bool) {
 	var found []any
+	trimmed := strings.TrimSpace(text)
 	for _, a := range allowed {
-		if s, ok := a.(string); ok && strings.EqualFold(s, text) {
+		s, ok := a.(string)
+		if ok && s == trimmed {
+			return s, true
+		}
+		if ok && strings.EqualFold(strings.TrimSpace(s), trimmed) {
 			found = append(found, s)
 		}
 	}
 	if len(found) == 0 {
-		v, err := Decode([]byte(strings.TrimSpace(text)))
+		v, err := Decode([]byte(trimmed))
 		if err != nil {
 			return nil, false
 		}
@@ -211,7 +247,7 @@ func effective(repairs []repair, left []problem) []repair {
 	var good []repair
 	for _, r := range repairs {
 		key := v1.Pointer("", r.path...)
-		if !wrong[key] && !gone[key] {
+		if !wrong[key] && !gone[key] && !(r.wraps && wrong[key+"/0"]) {
 			good = append(good, r)
 		}
 	}

@@ -2,8 +2,6 @@ package repair
 
 import (
 	"strings"
-
-	"toolctl.dev/toolctl/pkg/validate"
 )
 
 // Call is a call that stands in a text.
@@ -17,14 +15,44 @@ type Call struct {
 // maxCalls bounds the calls that are read out of one text.
 const maxCalls = 64
 
-// Calls finds the calls that a model wrote as text: between <tool_call> tags, as
-// <function=NAME>, in fenced JSON, or as a text that is nothing but JSON. It takes only
-// those that wanted says yes to. rest is the text without what was taken.
+// family is one form in which models write calls as text: what stands between open and
+// end. The end of the last block may be missing; a family without one goes on to the
+// end of the text.
+type family struct {
+	open, end string
+	read      func(body string) []Call
+}
+
+// tags are the forms that are delimited by words which mean nothing else.
+var tags = []family{
+	{"<tool_call>", "</tool_call>", tagged},   // Hermes, Qwen
+	{"<tool_calls>", "</tool_calls>", tagged}, // a list of them
+	{"<assistant_tool_calls>", "</assistant_tool_calls>", tagged},
+	{"<function_call>", "</function_call>", tagged},
+	{functionOpen, functionEnd, function},                   // Llama 3, Qwen Coder
+	{"<|tool_call>", "<tool_call|>", gemma},                 // Gemma 4
+	{"<start_function_call>", "<end_function_call>", gemma}, // FunctionGemma
+	{"[TOOL_CALLS]", "", tagged},                            // Mistral
+	{"<|python_tag|>", "", tagged},                          // Llama 3.1
+}
+
+// fences are Markdown's blocks of code.
+var fences = []family{{"```", "```", fenced}}
+
+// Calls finds the calls that a model wrote as text: between the tags of a family of
+// models, in fenced JSON, as a text that is nothing but JSON, or as {"tool_calls": …}
+// after some words. It takes only those that wanted says yes to. rest is the text
+// without what was taken.
 func Calls(text string, wanted func(Call) bool) (calls []Call, rest string) {
 	if len(text) > maxBytes || !strings.ContainsAny(text, "{<") {
 		return nil, text
 	}
-	for _, find := range []func(string) []block{tagged, fenced, bare} {
+	for _, find := range []func(string) []block{
+		func(text string) []block { return blocksOf(tags, text) },
+		func(text string) []block { return blocksOf(fences, text) },
+		bare,
+		spoken,
+	} {
 		rest = text
 		for _, b := range find(text) {
 			var taken []Call
@@ -51,31 +79,28 @@ type block struct {
 	calls    []Call
 }
 
-// tagged finds <tool_call>…</tool_call>, the last of which may have no end, and
-// <function=NAME>…</function>.
-func tagged(text string) []block {
+// blocksOf finds the blocks of some families in the order of the text.
+func blocksOf(families []family, text string) []block {
 	var blocks []block
 	for at := 0; at < len(text) && len(blocks) < maxCalls; {
-		from, open, end := nextTag(text, at)
-		if from < 0 {
+		from, f := next(families, text, at)
+		if f == nil {
 			break
 		}
-		body := text[from+len(open):]
-		to, size := len(text), len(body)
-		if i := strings.Index(body, end); i >= 0 {
-			size, to = i, from+len(open)+i+len(end)
-		} else if i := strings.Index(body, open); i >= 0 && open != functionOpen {
-			size, to = i, from+len(open)+i
+		start := from + len(f.open)
+		body, to := text[start:], len(text)
+		if i := strings.Index(body, f.end); i >= 0 && f.end != "" {
+			body, to = body[:i], start+i+len(f.end)
+		} else if i := strings.Index(body, f.open); i >= 0 && f.open != functionOpen {
+			body, to = body[:i], start+i
 		}
-		body = body[:size]
-		var calls []Call
-		if open == functionOpen {
-			calls = function(body)
-		} else if _, inner, ok := strings.Cut(body, functionOpen); ok {
-			inner, _, _ = strings.Cut(inner, functionEnd)
-			calls = function(inner)
-		} else {
-			calls = read(body, false)
+		calls := f.read(body)
+		if calls == nil { // perhaps another family's block is inside
+			at = start
+			if f.open == f.end {
+				at = to
+			}
+			continue
 		}
 		blocks = append(blocks, block{from, to, calls})
 		at = to
@@ -83,16 +108,25 @@ func tagged(text string) []block {
 	return blocks
 }
 
-const functionOpen, functionEnd = "<function=", "</function>"
-
-func nextTag(text string, at int) (from int, open, end string) {
-	from = -1
-	for _, tag := range [][2]string{{"<tool_call>", "</tool_call>"}, {"<function_call>", "</function_call>"}, {functionOpen, functionEnd}} {
-		if i := strings.Index(text[at:], tag[0]); i >= 0 && (from < 0 || at+i < from) {
-			from, open, end = at+i, tag[0], tag[1]
+// next finds the family whose open comes first, nil when there is none.
+func next(families []family, text string, at int) (from int, found *family) {
+	for i := range families {
+		if j := strings.Index(text[at:], families[i].open); j >= 0 && (found == nil || at+j < from) {
+			from, found = at+j, &families[i]
 		}
 	}
-	return from, open, end
+	return from, found
+}
+
+const functionOpen, functionEnd = "<function=", "</function>"
+
+// tagged reads JSON, or a function tag, between tags.
+func tagged(body string) []Call {
+	if _, inner, ok := strings.Cut(body, functionOpen); ok {
+		inner, _, _ = strings.Cut(inner, functionEnd)
+		return function(inner)
+	}
+	return read(body, false)
 }
 
 // function reads NAME>… whose arguments are an object or <parameter=KEY> tags.
@@ -116,102 +150,10 @@ func function(body string) []Call {
 	return []Call{{Name: name, Args: string(Encode(values))}}
 }
 
-// fenced finds blocks between lines of three backticks.
-func fenced(text string) []block {
-	const fence = "```"
-	var blocks []block
-	for at := 0; len(blocks) < maxCalls; {
-		i := strings.Index(text[at:], fence)
-		if i < 0 {
-			break
-		}
-		from := at + i
-		body := text[from+len(fence):]
-		end := strings.Index(body, fence)
-		if end < 0 {
-			break
-		}
-		to := from + len(fence) + end + len(fence)
-		body = body[:end]
-		if word, rest, ok := strings.Cut(body, "\n"); ok && !strings.ContainsAny(word, "{[") {
-			body = rest
-		}
-		blocks = append(blocks, block{from, to, read(body, true)})
-		at = to
+// fenced reads a block of code: a word for its language, and JSON.
+func fenced(body string) []Call {
+	if word, rest, ok := strings.Cut(body, "\n"); ok && !strings.ContainsAny(word, "{[") {
+		body = rest
 	}
-	return blocks
-}
-
-// bare takes a text that is nothing but JSON.
-func bare(text string) []block {
-	return []block{{0, len(text), read(text, true)}}
-}
-
-// read reads calls out of JSON; with strict the arguments must be there, as JSON that
-// has a name is not yet a call.
-func read(body string, strict bool) []Call {
-	body = strings.TrimSpace(body)
-	if body == "" || !strings.Contains("{[", body[:1]) {
-		return nil
-	}
-	doc, err := validate.Decode([]byte(body))
-	if err != nil {
-		o, _, _, err := Object(body, false)
-		if err != nil || body[0] != '{' {
-			return nil
-		}
-		doc = o
-	}
-	return shapes(doc, strict, 0)
-}
-
-// shapes finds the calls in the forms that models know: {name, arguments}, that under
-// function, and lists of them, also under tool_calls.
-func shapes(doc any, strict bool, depth int) []Call {
-	if depth > 3 {
-		return nil
-	}
-	if list, ok := doc.([]any); ok {
-		var calls []Call
-		for _, one := range list {
-			if calls = append(calls, shapes(one, strict, depth+1)...); len(calls) >= maxCalls {
-				break
-			}
-		}
-		return calls
-	}
-	o, ok := doc.(map[string]any)
-	if !ok {
-		return nil
-	}
-	for _, key := range []string{"tool_calls", "function"} {
-		switch o[key].(type) {
-		case []any, map[string]any:
-			return shapes(o[key], strict, depth+1)
-		}
-	}
-	for _, key := range []string{"name", "tool", "tool_name", "function"} {
-		name, ok := o[key].(string)
-		if !ok || name == "" {
-			continue
-		}
-		args, ok := arguments(o)
-		if !ok && strict {
-			return nil
-		}
-		return []Call{{Name: name, Args: args}}
-	}
-	return nil
-}
-
-func arguments(o map[string]any) (string, bool) {
-	for _, key := range []string{"arguments", "parameters", "args", "input"} {
-		switch v := o[key].(type) {
-		case string:
-			return v, true
-		case map[string]any:
-			return string(Encode(v)), true
-		}
-	}
-	return "", false
+	return read(body, true)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kaptinlin/jsonrepair"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -23,6 +24,8 @@ const (
 	Trimmed = "trimmed"
 	// Repaired: its syntax was repaired.
 	Repaired = "repaired"
+	// Closed: it was cut off inside a string or a list, which was closed where it ended.
+	Closed = v1.RepairClosed
 )
 
 // Bounds of the texts that are repaired. The library takes time that grows with the
@@ -35,10 +38,13 @@ const (
 
 // Object reads the arguments of a call. It changes as little as it can: the text as it
 // is, a JSON string that holds the object, the object without what stands around it,
-// and only then its syntax. Nothing at all is an empty object. cut says that the
-// model's reply was cut off: then the syntax is not repaired, as what is missing may matter.
+// and only then its syntax. Nothing at all, and null, is an empty object.
+//
+// What ends inside a string or a list is closed there. What ends inside an escape, or
+// where a value is missing, is an error. cut says that the API marks the model's reply
+// as cut off: then nothing is closed or repaired, as what is missing may matter.
 func Object(text string, cut bool) (doc map[string]any, raw json.RawMessage, how string, err error) {
-	if strings.TrimSpace(text) == "" {
+	if trimmed := strings.TrimSpace(text); trimmed == "" || trimmed == "null" {
 		return map[string]any{}, json.RawMessage("{}"), "", nil
 	}
 	if len(text) > maxBytes {
@@ -63,9 +69,20 @@ func Object(text string, cut bool) (doc map[string]any, raw json.RawMessage, how
 	if cut {
 		return nil, nil, "", errors.New("the reply was cut off before its end, in the arguments of the call")
 	}
+	how = Repaired
+	if ok && closing(inner) < 0 {
+		how = Closed
+		whole, ok, err := closed(inner)
+		if err != nil {
+			return nil, nil, "", err
+		}
+		if doc, err := object(whole); ok && err == nil && len(doc) > 0 {
+			return doc, json.RawMessage(whole), Closed, nil
+		}
+	}
 	for _, candidate := range []string{inner, text} {
 		if doc, raw, ok := repair(candidate); ok {
-			return doc, raw, Repaired, nil
+			return doc, raw, how, nil
 		}
 	}
 	return nil, nil, "", first
@@ -145,6 +162,10 @@ func repair(text string) (doc map[string]any, raw json.RawMessage, ok bool) {
 	}()
 	// What has no brace would become a string, or an object that nobody wrote.
 	if !strings.Contains(text, "{") || !bearable(text) {
+		return nil, nil, false
+	}
+	// What ends inside an escape or a word has lost what nobody knows.
+	if closing(text) < 0 && (cutEscape.MatchString(text) || cutWord.MatchString(text)) {
 		return nil, nil, false
 	}
 	fixed, err := jsonrepair.Repair(text)

@@ -27,7 +27,25 @@ func TestObject(t *testing.T) {
 		{name: "single quotes", text: `{'a': 'x'}`, want: `{"a":"x"}`, how: repair.Repaired},
 		{name: "bare keys and a comma too many", text: `{a: 1, b: [1,2,],}`, want: `{"a":1,"b":[1,2]}`, how: repair.Repaired},
 		{name: "Python's words", text: `{"a": True, "b": None}`, want: `{"a":true,"b":null}`, how: repair.Repaired},
-		{name: "no end", text: `{"a": "x", "b": [1`, want: `{"a":"x","b":[1]}`, how: repair.Repaired},
+		{name: "cut off in a list", text: `{"a": "x", "b": [1`, want: `{"a":"x","b":[1]}`, how: repair.Closed},
+		{name: "cut off after an item", text: `{"b": [1, `, want: `{"b":[1]}`, how: repair.Closed},
+		{name: "cut off in a string", text: `{"path": "src/main.g`, want: `{"path":"src/main.g"}`, how: repair.Closed},
+		{name: "cut off after a slash", text: `{"path": "/tmp/`, want: `{"path":"/tmp/"}`, how: repair.Closed},
+		{name: "cut off after a space", text: `{"text": "one `, want: `{"text":"one "}`, how: repair.Closed},
+		{name: "cut off after an escape", text: `{"path": "C:\\`, want: `{"path":"C:\\"}`, how: repair.Closed},
+		{name: "cut off in an escape", text: `{"path": "C:\`},
+		{name: "cut off in an escape of four digits", text: `{"a": "\u00e`},
+		{name: "cut off between the halves of a pair", text: `{"a": "\ud83d`},
+		{name: "cut off after a pair", text: `{"a": "\ud83d\ude00`, want: `{"a":"😀"}`, how: repair.Closed},
+		{name: "cut off in a character", text: "{\"a\": \"m\xc3"},
+		{name: "sloppy and cut off in an escape", text: `{path: 'C:\`},
+		{name: "sloppy and cut off in a string", text: `{path: 'src/main.g`, want: `{"path":"src/main.g"}`, how: repair.Closed},
+		{name: "cut off in a nested list", text: `{"a": [{"b": ["x", "y`, want: `{"a":[{"b":["x","y"]}]}`, how: repair.Closed},
+		{name: "cut off in a key", text: `{"a": 1, "b`},
+		{name: "cut off in a word", text: `{"a": tru`},
+		{name: "cut off at the first brace", text: `{`},
+		{name: "words before, and cut off", text: `Sure: {"a": "x`, want: `{"a":"x"}`, how: repair.Closed},
+		{name: "null", text: "null", want: `{}`},
 		{name: "no end, and cut off", text: `{"a": "x", "b": [1`, cut: true},
 		{name: "a fence, and cut off after it", text: "```\n{\"a\": 1}\n```", cut: true, want: `{"a":1}`, how: repair.Trimmed},
 		{name: "a value that is missing", text: `{"a": `},
@@ -74,6 +92,22 @@ func TestCalls(t *testing.T) {
 		{name: "a fence with a list", text: "```\n[{\"name\":\"get\",\"parameters\":{}},{\"function\":{\"name\":\"put\",\"arguments\":\"{}\"}}]\n```", want: []string{"get {}", "put {}"}},
 		{name: "a fence of something else", text: "```json\n{\"name\": \"get\"}\n```", rest: "```json\n{\"name\": \"get\"}\n```"},
 		{name: "nothing but JSON", text: ` {"tool_calls": [{"name": "get", "arguments": {"a": 1}}]} `, want: []string{`get {"a":1}`}},
+		{name: "a list in tags", text: `<tool_calls>[{"name":"get","arguments":{"a":1}},{"name":"put","arguments":{}}]</tool_calls>`, want: []string{`get {"a":1}`, "put {}"}},
+		{name: "the assistant's list in tags", text: `I do. <assistant_tool_calls>[{"id":"c1","type":"function","function":{"name":"get","arguments":"{\"a\":1}"}}]</assistant_tool_calls>`, want: []string{`get {"a":1}`}, rest: "I do."},
+		{name: "a list in tags that holds tags", text: `<tool_calls><tool_call>{"name":"get","arguments":{}}</tool_call></tool_calls>`, want: []string{"get {}"}, rest: "<tool_calls></tool_calls>"},
+		{name: "words before a list", text: "Let me look.\n{\"tool_calls\": [{\"id\":\"1\",\"name\":\"get\",\"arguments\":{\"a\":1}}, {\"name\":\"put\"}]}", want: []string{`get {"a":1}`, "put "}, rest: "Let me look."},
+		{name: "words around two lists", text: `One: {"tool_calls":[{"name":"get","arguments":{}}]} two: {"tool_calls":[{"name":"put","arguments":{}}]} end`, want: []string{"get {}", "put {}"}, rest: "One:  two:  end"},
+		{name: "several blocks of code", text: "```json\n{\"name\":\"get\",\"arguments\":{}}\n```\nand\n```json\n{\"name\":\"put\",\"arguments\":{}}\n```", want: []string{"get {}", "put {}"}, rest: "and"},
+		{name: "several documents", text: "{\"name\":\"get\",\"arguments\":{}}\n{\"name\":\"put\",\"arguments\":{}}", want: []string{"get {}", "put {}"}},
+		{name: "tags of two families", text: `<tool_call>{"name":"get","arguments":{}}</tool_call><function=put>{}</function>`, want: []string{"get {}", "put {}"}},
+		{name: "Gemma", text: `<|tool_call>call:get{city:<|"|>Oslo "the" {city}<|"|>,days:3,deep:{on:true,list:[<|"|>a<|"|>,1]}}<tool_call|>`, want: []string{`get {"city":"Oslo \"the\" {city}","days":3,"deep":{"on":true,"list":["a",1]}}`}},
+		{name: "two of Gemma, and words", text: `I look. <|tool_call>call:get{}<tool_call|><|tool_call>call:put{a:"b"}<tool_call|>`, want: []string{"get {}", `put {"a":"b"}`}, rest: "I look."},
+		{name: "Gemma, with plain words as values", text: `<|tool_call>call:get{city:Oslo,"n":-1.5}<tool_call|>`, want: []string{`get {"city":"Oslo","n":-1.5}`}},
+		{name: "Gemma without an end", text: `<|tool_call>call:get{city:<|"|>Oslo`, want: []string{`get {"city":"Oslo`}},
+		{name: "FunctionGemma", text: `<start_function_call>call:get{city:<escape>Oslo<escape>}<end_function_call>`, want: []string{`get {"city":"Oslo"}`}},
+		{name: "Mistral", text: `[TOOL_CALLS] [{"name":"get","arguments":{"a":1}}]`, want: []string{`get {"a":1}`}},
+		{name: "Llama", text: `<|python_tag|>{"name":"get","parameters":{"a":1}}`, want: []string{`get {"a":1}`}},
+		{name: "a word that is no call", text: `The key "tool_calls" holds {"tool_calls": 5} calls.`, rest: `The key "tool_calls" holds {"tool_calls": 5} calls.`},
 		{name: "a tool that nobody offers", text: `<tool_call>{"name": "drop", "arguments": {}}</tool_call>`, rest: `<tool_call>{"name": "drop", "arguments": {}}</tool_call>`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -98,6 +132,9 @@ func TestCalls(t *testing.T) {
 func FuzzObject(f *testing.F) {
 	for _, text := range []string{`{"a":1}`, `{'a': "b`, "```json\n{a:1}```", `"{\"a\":1}"`, `{}{"a":[1,{"b":null}]}`, `{"a":"\u`, `{"a": /* x */ 1, …}`} {
 		f.Add(text, false)
+		for i := range text {
+			f.Add(text[:i], false)
+		}
 	}
 	f.Fuzz(func(t *testing.T, text string, cut bool) {
 		doc, raw, how, err := repair.Object(text, cut)
@@ -107,7 +144,7 @@ func FuzzObject(f *testing.F) {
 		if doc == nil || !json.Valid(raw) {
 			t.Fatalf("%q: %s, %v", text, raw, doc)
 		}
-		if cut && how == repair.Repaired {
+		if cut && (how == repair.Repaired || how == repair.Closed) {
 			t.Fatalf("%q was cut off and repaired as %s", text, raw)
 		}
 		again, _, how, err := repair.Object(string(raw), false)
@@ -118,7 +155,9 @@ func FuzzObject(f *testing.F) {
 }
 
 func FuzzCalls(f *testing.F) {
-	for _, text := range []string{`<tool_call>{"name":"get","arguments":{}}</tool_call>`, "```json\n[{\"tool\":\"get\",\"args\":\"{\"}]\n```", `<function=get><parameter=a>1</parameter>`, `{"tool_calls":[{"function":{"name":"get","arguments":{}}}]}`} {
+	for _, text := range []string{`<tool_call>{"name":"get","arguments":{}}</tool_call>`, "```json\n[{\"tool\":\"get\",\"args\":\"{\"}]\n```", `<function=get><parameter=a>1</parameter>`, `{"tool_calls":[{"function":{"name":"get","arguments":{}}}]}`,
+		`<tool_calls>[{"name":"get","arguments":{}}]</tool_calls>`, `<assistant_tool_calls>{"name":"get"}`, `a {"tool_calls":[{"name":"get"}]} b {"tool_calls":`,
+		`<|tool_call>call:get{a:<|"|>b<|"|>,c:[1,{d:e}]}<tool_call|>`, `<start_function_call>call:get{a:<escape>b`, `[TOOL_CALLS][{"name":"get"}]`, `<|python_tag|>{"name":"get"}`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

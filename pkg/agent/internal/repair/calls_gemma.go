@@ -1,0 +1,110 @@
+package repair
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// gemmaQuotes stand for the quotes of strings, whose content is not escaped.
+var gemmaQuotes = []string{`<|"|>`, "<escape>"}
+
+// gemma reads calls in the form of Gemma: call:NAME{key:<|"|>text<|"|>,days:3}.
+func gemma(body string) []Call {
+	const word = "call:"
+	var calls []Call
+	for len(calls) < maxCalls {
+		i := strings.Index(body, word)
+		if i < 0 {
+			break
+		}
+		brace := strings.IndexByte(body[i:], '{')
+		if brace < 0 {
+			break
+		}
+		name := strings.TrimSpace(body[i+len(word) : i+brace])
+		args, n := gemmaObject(body[i+brace:])
+		if name == "" || strings.ContainsAny(name, " \n<>") {
+			return nil
+		}
+		calls = append(calls, Call{Name: name, Args: args})
+		body = body[i+brace+n:]
+	}
+	return calls
+}
+
+// gemmaObject writes the object that a text begins with as JSON, and says how long it
+// is. What has no end gets none: that is for [Object] to judge.
+func gemmaObject(text string) (object string, n int) {
+	var out strings.Builder
+	depth := 0
+	for i := 0; i < len(text); {
+		if quote := gemmaQuote(text[i:]); quote != "" {
+			content := text[i+len(quote):]
+			end := strings.Index(content, quote)
+			if end < 0 {
+				quoted := string(Encode(content))
+				out.WriteString(quoted[:len(quoted)-1])
+				return out.String(), len(text)
+			}
+			out.Write(Encode(content[:end]))
+			i += end + 2*len(quote)
+			continue
+		}
+		switch c := text[i]; c {
+		case '"':
+			n := quotedLength(text[i:])
+			out.WriteString(text[i : i+n])
+			i += n
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ',', ':', ' ', '\t', '\r', '\n':
+		default:
+			n := strings.IndexAny(text[i:], "{}[],:\"<")
+			if n <= 0 {
+				n = len(text) - i
+				if c == '<' {
+					n = 1
+				}
+			}
+			word := strings.TrimSpace(text[i : i+n])
+			key := i+n < len(text) && text[i+n] == ':'
+			if key || !json.Valid([]byte(word)) {
+				out.Write(Encode(word))
+			} else {
+				out.WriteString(word)
+			}
+			i += n
+			continue
+		}
+		out.WriteByte(text[i])
+		if i++; depth <= 0 {
+			return out.String(), i
+		}
+	}
+	return out.String(), len(text)
+}
+
+func gemmaQuote(text string) string {
+	for _, q := range gemmaQuotes {
+		if strings.HasPrefix(text, q) {
+			return q
+		}
+	}
+	return ""
+}
+
+// quotedLength is how long the JSON string is that a text begins with.
+func quotedLength(text string) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
