@@ -41,7 +41,8 @@ type app struct {
 	files      []string
 	dsn        string
 	namespace  string
-	everywhere bool // -A
+	everywhere bool   // -A
+	selector   string // -l, of the commands that have it
 	output     string
 	formats    []string // that the command knows, see checkFormat
 	verbose    bool
@@ -256,4 +257,18 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 		}
 		return usagef("expected %s, got %s", what, count(len(args), "argument"))
 	}
+}
+
+// bindSelector gives a command -l.
+func (a *app) bindSelector(f *pflag.FlagSet, what string) {
+	f.StringVarP(&a.selector, "selector", "l", "", "only "+what+" with these labels, such as team=pay,tier!=old")
+}
+
+// selected reads -l into a test of objects.
+func (a *app) selected() (func(v1.Object) bool, error) {
+	sel, err := registry.ParseSelector(a.selector)
+	if err != nil {
+		return nil, usagef("-l: %w", err)
+	}
+	return func(o v1.Object) bool { return sel.Matches(o.Head().Metadata.Labels) }, nil
 }

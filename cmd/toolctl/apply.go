@@ -52,7 +52,9 @@ Output formats (-o): table (a line an object), name, json.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would change, and change nothing")
 	f.BoolVar(&o.prune, "prune", false, "remove what an earlier apply of this set put there")
+	a.bindSelector(f, "objects")
 	f.StringVar(&o.set, "set", "", "name of the set (default: the paths given with -f)")
+	_ = cmd.RegisterFlagCompletionFunc("set", a.completeSets)
 	return cmd
 }
 
@@ -69,7 +71,13 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if len(o.files) == 0 {
 		return usagef("name the manifests to apply with -f")
 	}
-	var err error
+	has, err := o.selected()
+	if err != nil {
+		return err
+	}
+	if o.prune && o.selector != "" {
+		return usagef("--prune and -l exclude each other: what -l leaves out would be removed")
+	}
 	if o.set == "" {
 		if o.prune && slices.Contains(o.files, "-") {
 			return usagef("--prune of stdin needs --set, which names what was applied before")
@@ -92,6 +100,10 @@ func (o *applyOptions) run(ctx context.Context) error {
 	set, err := o.loadAll(ctx, beside)
 	if err != nil {
 		return err
+	}
+	set.Objects = slices.DeleteFunc(set.Objects, func(obj v1.Object) bool { return !has(obj) })
+	if len(set.Objects) == 0 && o.selector != "" {
+		return usagef("%s: no objects with the labels %s", strings.Join(o.files, ", "), o.selector)
 	}
 	if len(set.Objects) == 0 {
 		return usagef("%s: no objects to apply", strings.Join(o.files, ", "))

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
@@ -33,13 +31,8 @@ func (o *decideOptions) editor(ctx context.Context, p *v1.PendingCall) (raw json
 	if err != nil {
 		return nil, "", fmt.Errorf("write %s: %w", file, plainError(err))
 	}
-	cmd := exec.CommandContext(ctx, program, append(args, file)...) //nolint:gosec // the program is the user's own
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.in, o.err, o.err          // stdout is for what was decided
-	if out, ok := o.out.(*output); ok && isTerminal(out) {
-		cmd.Stdout = out.w
-	}
-	if err := cmd.Run(); err != nil {
-		return nil, "", errors.Join(fmt.Errorf("nothing is decided: the editor %q failed: %w", program, err), os.Remove(file))
+	if err := o.openEditor(ctx, program, append(args, file)); err != nil {
+		return nil, "", errors.Join(fmt.Errorf("nothing is decided: %w", err), os.Remove(file))
 	}
 	after, err := os.ReadFile(file)
 	if err != nil {
@@ -50,15 +43,4 @@ func (o *decideOptions) editor(ctx context.Context, p *v1.PendingCall) (raw json
 	}
 	raw, err = o.callArgs(nil, file)
 	return raw, file, err
-}
-
-// editorCommand splits $VISUAL or $EDITOR at its spaces, as in "code --wait".
-func (o *decideOptions) editorCommand() (program string, args []string) {
-	for _, name := range []string{"VISUAL", "EDITOR"} {
-		if v, _ := o.env(name); strings.TrimSpace(v) != "" {
-			words := strings.Fields(v)
-			return words[0], words[1:]
-		}
-	}
-	return "", nil
 }

@@ -52,6 +52,7 @@ func (o *auditFlags) bind(cmd *cobra.Command) {
 	f.StringVar(&o.tool, "tool", "", "only calls of this tool")
 	f.StringVar(&o.principal, "principal", "", "only calls by this principal")
 	f.StringVar(&o.session, "session", "", "only calls of this session")
+	_ = cmd.RegisterFlagCompletionFunc("session", o.completeSessions)
 	f.StringVar(&o.status, "status", "", "only calls that ended so: "+strings.Join(auditStatuses, ", "))
 	f.IntVar(&o.limit, "limit", 0, "only the newest lines, so many (default: all)")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(auditStatuses, cobra.ShellCompDirectiveNoFileComp))

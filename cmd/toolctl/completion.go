@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 func newCompletionCmd(a *app) *cobra.Command {
@@ -167,4 +168,42 @@ func (a *app) completeNamespaces(cmd *cobra.Command, _ []string, prefix string) 
 // completeServers completes names of MCP servers.
 func (a *app) completeServers(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return names(a.items(cmd, registry.Query{Kind: v1.KindMCPServer, Namespace: a.namespace}), "", prefix), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeSessions completes the sessions of the last calls in the audit.
+func (a *app) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	const calls = 500
+	var out []string
+	if s, err := a.openStore(cmd.Context(), false); err == nil {
+		defer a.closing(s)
+		lines, err := s.ListAudit(cmd.Context(), store.AuditFilter{Limit: calls})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		for _, l := range slices.Backward(lines) { // the newest first
+			if l.Session != "" && strings.HasPrefix(l.Session, prefix) && !slices.Contains(out, l.Session) {
+				out = append(out, l.Session)
+			}
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeSets completes the sets of the store that have a name; one that is named by its
+// paths takes more than one line to name.
+func (a *app) completeSets(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	if s, err := a.openStore(cmd.Context(), false); err == nil {
+		defer a.closing(s)
+		list, err := s.List(cmd.Context(), store.ListOptions{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		for _, r := range list.Records {
+			if r.Set != "" && !strings.Contains(r.Set, "\n") && strings.HasPrefix(r.Set, prefix) && !slices.Contains(out, r.Set) {
+				out = append(out, r.Set)
+			}
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
 }

@@ -38,8 +38,16 @@ never shown.`,
 			if err != nil {
 				return a.meant(cmd, err)
 			}
-			if !named(rs) {
-				return usagef("expected KIND/NAME or KIND NAME")
+			byLabels := cmd.Flags().Changed("selector")
+			switch {
+			case byLabels && (len(rs) == 0 || hasNames(rs)):
+				return usagef("-l chooses among the objects of a kind: 'toolctl describe tools -l LABELS'")
+			case !byLabels && !named(rs):
+				return usagef("expected KIND/NAME or KIND NAME, or KIND with -l LABELS")
+			}
+			has, err := a.selected()
+			if err != nil {
+				return err
 			}
 			w, err := a.open(cmd.Context(), workspaceOptions{})
 			if err != nil {
@@ -50,6 +58,11 @@ never shown.`,
 			a.warnViolations(w)
 			first := true
 			for _, r := range rs {
+				if byLabels {
+					if r.names, err = namesOf(w.reg, registry.Query{Kind: r.kind, Namespace: a.namespace}, has); err != nil {
+						return err
+					}
+				}
 				for _, name := range r.names {
 					if !first {
 						fmt.Fprintln(a.out)
@@ -63,8 +76,24 @@ never shown.`,
 			return nil
 		},
 	}
+	a.bindSelector(cmd.Flags(), "objects")
 	cmd.Flags().BoolVar(&offline, "no-discover", false, "do not ask MCP servers what they offer")
 	return cmd
+}
+
+// namesOf returns the names of the objects that have the labels, each with its namespace.
+func namesOf(reg *registry.Registry, q registry.Query, has func(v1.Object) bool) ([]string, error) {
+	page, err := reg.List(q)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, it := range page.Items {
+		if h := it.Object.Head(); has(it.Object) {
+			names = append(names, h.Namespace()+"/"+h.Metadata.Name)
+		}
+	}
+	return names, nil
 }
 
 // describeNamed describes the object that a name means; a server is asked, unless offline.

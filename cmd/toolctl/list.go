@@ -26,6 +26,9 @@ type listOptions struct {
 	offset   int
 	offline  bool
 	labels   bool // a column for them
+	watch    bool
+	headed   map[string]bool // the kinds whose head was printed; nil prints it each time
+	gone     bool            // what is printed was deleted
 
 	states []mcp.ServerState // of the servers that were asked
 }
@@ -55,11 +58,15 @@ as they were written; the tables mask what looks like a secret.`,
   toolctl get tools -A --show-labels
   toolctl get tools -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}'
   toolctl get tools -o custom-columns=NAME:.metadata.name,URL:.spec.http.url
+  toolctl get tools --watch
   toolctl list mcpservers -o wide
   toolctl list resources`,
 		ValidArgsFunction: a.completeResources,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) > 0 && (args[0] == "resources" || args[0] == "resource") {
+				if o.watch {
+					return usagef("--watch is about objects, not about resources")
+				}
 				if len(args) > 1 {
 					return usagef("list resources takes no names: see 'toolctl read'")
 				}
@@ -74,6 +81,7 @@ as they were written; the tables mask what looks like a secret.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.selector, "selector", "l", "", "labels that objects must have, such as team=pay,tier!=old")
 	f.BoolVar(&o.labels, "show-labels", false, "add a column with the labels")
+	f.BoolVarP(&o.watch, "watch", "w", false, "print objects again when they change, until interrupted")
 	f.IntVar(&o.limit, "limit", 0, "most objects to list (default: all)")
 	f.IntVar(&o.offset, "offset", 0, "objects to skip")
 	f.BoolVar(&o.offline, "no-discover", false, "do not ask MCP servers what they offer")
@@ -85,6 +93,9 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	format := o.format()
 	if o.limit < 0 || o.offset < 0 {
 		return usagef("--limit and --offset must not be negative")
+	}
+	if o.watch && (slices.Contains(o.files, "-") || o.limit > 0 || o.offset > 0) {
+		return usagef("--watch goes with files, folders or the store, and not with -f -, --limit or --offset")
 	}
 	if err := checkTemplate(format); err != nil {
 		return err
@@ -98,10 +109,18 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 		w.reg.Check(ctx) // a store's objects were checked when they were applied
 	}
 	o.warnViolations(w)
+	if o.watch {
+		return o.follow(ctx, w, format)
+	}
 	items, total, err := o.collect(ctx, w, format == "wide")
 	if err != nil {
 		return err
 	}
+	return o.print(format, items, total)
+}
+
+// print prints what was found.
+func (o *listOptions) print(format string, items []registry.Item, total int) error {
 	switch format {
 	case "table", "wide":
 		if len(items) == 0 {
@@ -218,6 +237,11 @@ func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefi
 	} else if o.labels {
 		head = append(head, "LABELS")
 	}
+	if o.headed[kind] {
+		head = nil
+	} else if o.headed != nil {
+		o.headed[kind] = true
+	}
 	t := newTable(o.out, head...)
 	for _, it := range items {
 		h := it.Object.Head()
@@ -229,7 +253,11 @@ func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefi
 		if tool := it.Tool(); tool != nil {
 			cells = append(cells, tool.Mode())
 		}
-		cells = append(cells, readyText(it))
+		if o.gone {
+			cells = append(cells, "Deleted")
+		} else {
+			cells = append(cells, readyText(it))
+		}
 		if servers {
 			cells = append(cells, o.stateCells(h.Key())...)
 		}

@@ -39,13 +39,17 @@ Output formats (-o): yaml (the default), json.`,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			format := a.format()
+			has, err := a.selected()
+			if err != nil {
+				return err
+			}
 			w, err := a.open(cmd.Context(), workspaceOptions{})
 			if err != nil {
 				return err
 			}
 			defer w.Close()
 			a.warnViolations(w)
-			tools, err := a.toolsWith(w, args, func(t *v1.Tool) bool { return len(t.Spec.OutputSchema) > 0 })
+			tools, err := a.toolsWith(w, args, func(t *v1.Tool) bool { return len(t.Spec.OutputSchema) > 0 && has(t) })
 			if err != nil {
 				return err
 			}
@@ -63,6 +67,7 @@ Output formats (-o): yaml (the default), json.`,
 			return printYAML(a.out, mocks)
 		},
 	}
+	a.bindSelector(cmd.Flags(), "tools")
 	cmd.Flags().Int64Var(&seed, "seed", 0, "number that fixes what is made")
 	return cmd
 }

@@ -174,7 +174,9 @@ type table struct {
 
 func newTable(w io.Writer, columns ...string) *table {
 	t := &table{tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)}
-	t.row(columns...)
+	if len(columns) > 0 {
+		t.row(columns...)
+	}
 	return t
 }
 

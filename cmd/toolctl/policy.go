@@ -98,6 +98,7 @@ Output formats (-o): table, json, yaml.`,
 	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeArgs)
 	f.StringVar(&argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
 	f.StringVar(&session, "session", "", "conversation that policies count in (default: a session of its own)")
+	_ = cmd.RegisterFlagCompletionFunc("session", a.completeSessions)
 	f.StringVar(&turn, "turn", "", "turn within the session")
 	f.StringVar(&principal, "principal", "", "name of who calls (default: nobody)")
 	return cmd

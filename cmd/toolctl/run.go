@@ -98,6 +98,7 @@ Output formats (-o): text, json and yaml; the latter two print the whole transcr
 	f.StringVar(&o.resume, "resume", "", "go on with the run of this id, which waited for approval")
 	_ = cmd.RegisterFlagCompletionFunc("resume", o.completeRuns)
 	f.StringVar(&o.session, "session", "", "conversation that policies count in (default: a session of its own)")
+	_ = cmd.RegisterFlagCompletionFunc("session", a.completeSessions)
 	f.StringVar(&o.principal, "principal", "", "name of who calls, for policies that match principals (default: nobody)")
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
 	a.bindNetwork(f, "")

@@ -59,7 +59,7 @@ The log goes to stderr, as JSON. With --metrics-addr Prometheus finds /metrics t
 traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 		Example: `  toolctl serve -f manifests/
   toolctl serve --http 127.0.0.1:8080 --watch
-  toolctl serve --select team=pay --tools 'invoice-*'
+  toolctl serve -l team=pay --tools 'invoice-*'
   toolctl serve --prompt travel-advice
   toolctl serve --http :8443 --token-file tokens --tls-cert cert.pem --tls-key key.pem`,
 		Args: noArgs,
@@ -78,7 +78,9 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the certificate's key")
 	f.StringArrayVar(&o.hosts, "allowed-host", nil, "name that clients may know the server by; may be repeated; needs --http")
 	f.StringArrayVar(&o.origins, "allowed-origin", nil, "web page that may use the server, such as http://localhost:6274; may be repeated; needs --http")
-	f.StringVar(&o.labels, "select", "", "serve only tools with these labels, such as team=pay,tier!=old")
+	f.StringVarP(&o.labels, "selector", "l", "", "serve only tools with these labels, such as team=pay,tier!=old")
+	f.StringVar(&o.labels, "select", "", "the same as --selector")
+	_ = f.MarkHidden("select")
 	f.StringArrayVar(&o.tools, "tools", nil, "serve only tools of this name, which may end in *; may be repeated")
 	f.StringArrayVar(&o.prompts, "prompt", nil, "serve only prompts of this name, which may end in *, and the tools that they name; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("tools", a.flagNames(v1.KindTool))
@@ -106,7 +108,7 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 		return err
 	}
 	if _, err := registry.ParseSelector(o.labels); err != nil {
-		return usagef("--select: %w", err)
+		return usagef("-l: %w", err)
 	}
 	switch {
 	case o.watch && slices.Contains(o.files, "-"):

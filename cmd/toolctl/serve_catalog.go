@@ -147,7 +147,7 @@ func (c *catalog) warnSubset() {
 	c.warnPrompts()
 	page, err := c.w.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.namespace, Selector: c.labels})
 	if err == nil && c.labels != "" && len(page.Items) == 0 {
-		c.log.Warn("no tool has the labels of --select", "select", c.labels)
+		c.log.Warn("no tool has the labels of -l", "selector", c.labels)
 	}
 	for _, p := range c.names {
 		if !slices.ContainsFunc(page.Items, func(it registry.Item) bool { return v1.MatchTool(p, it.Tool().Metadata.Name) }) {

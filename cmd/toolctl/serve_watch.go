@@ -55,6 +55,11 @@ func (r *reloader) warning() string {
 // watch follows changes until the function that it returns is called, which waits for
 // the end.
 func (r *reloader) watch(ctx context.Context) (stop func(), err error) {
+	return r.each(ctx, r.reload)
+}
+
+// each calls take once, and again after each change, until stop is called.
+func (r *reloader) each(ctx context.Context, take func(context.Context)) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	changed := make(chan struct{}, 1)
 	changed <- struct{}{} // what happened since the manifests were read
@@ -76,7 +81,7 @@ func (r *reloader) watch(ctx context.Context) (stop func(), err error) {
 			case <-ctx.Done():
 				return
 			case <-changed:
-				r.reload(ctx)
+				take(ctx)
 			}
 		}
 	})

@@ -34,7 +34,8 @@ type testOptions struct {
 
 	noun, step   string // what the report calls a scenario and a turn; "" is these words
 	only         *regexp.Regexp
-	part, shards int // of --shard, from 1; 0 is no shard
+	has          func(v1.Object) bool // the labels of -l
+	part, shards int                  // of --shard, from 1; 0 is no shard
 }
 
 func newTestCmd(a *app) *cobra.Command {
@@ -63,6 +64,7 @@ The same files and seeds give the same output, byte for byte.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.run, "run", "", "play only scenarios whose name this regular expression fits")
+	a.bindSelector(f, "scenarios")
 	f.BoolVar(&o.update, "update", false, "write what was observed into the expectations of calls that differ")
 	f.BoolVar(&o.watch, "watch", false, "play again whenever a file changes, until interrupted")
 	f.StringVar(&o.shard, "shard", "", "play one part of the scenarios, as I/N: 2/4 is the second of four")
@@ -85,6 +87,9 @@ const coverageTable = "table"
 func (o *testOptions) read() (err error) {
 	if o.only, err = regexp.Compile(o.run); err != nil {
 		return usagef("--run %q: %w", o.run, err)
+	}
+	if o.has, err = o.selected(); err != nil {
+		return err
 	}
 	if o.shard != "" {
 		i, n, ok := strings.Cut(o.shard, "/")
@@ -169,7 +174,7 @@ func (o *testOptions) load(ctx context.Context, paths []string) (*manifest.Set, 
 			continue
 		}
 		found++
-		if !o.only.MatchString(s.Metadata.Name) {
+		if !o.only.MatchString(s.Metadata.Name) || !o.has(s) {
 			continue
 		}
 		if o.shards == 0 || chosen%o.shards == o.part-1 {

@@ -45,19 +45,24 @@ tap, github.`,
 	}
 	cmd.Flags().BoolVar(&o.live, "live", false, "call the real tools instead of mocks")
 	a.bindNetwork(cmd.Flags(), "with --live, ")
+	a.bindSelector(cmd.Flags(), "tools")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "time for the examples of one tool (default: the tools' own)")
 	return cmd
 }
 
 func (o *verifyOptions) run(ctx context.Context) error {
 	format := o.format()
+	has, err := o.selected()
+	if err != nil {
+		return err
+	}
 	w, err := o.open(ctx, workspaceOptions{})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
 	o.warnViolations(w)
-	tools, err := o.toolsWith(w, o.names, func(t *v1.Tool) bool { return len(t.Spec.Examples) > 0 })
+	tools, err := o.toolsWith(w, o.names, func(t *v1.Tool) bool { return len(t.Spec.Examples) > 0 && has(t) })
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// editorCommand splits $VISUAL or $EDITOR at its spaces, as in "code --wait".
+func (a *app) editorCommand() (program string, args []string) {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if v, _ := a.env(name); strings.TrimSpace(v) != "" {
+			words := strings.Fields(v)
+			return words[0], words[1:]
+		}
+	}
+	return "", nil
+}
+
+// openEditor waits until the person has closed the editor.
+func (a *app) openEditor(ctx context.Context, program string, args []string) error {
+	cmd := exec.CommandContext(ctx, program, args...)      //nolint:gosec // the program is the user's own
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.in, a.err, a.err // stdout is for what the command did
+	if out, ok := a.out.(*output); ok && isTerminal(out) {
+		cmd.Stdout = out.w
+	}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the editor %q failed: %w", program, err)
+	}
+	return nil
+}
