@@ -174,13 +174,15 @@ const (
 	MaxPendingCalls = 1000
 	// MaxPendingCallsPerSession is how many calls of one principal and session may wait at once.
 	MaxPendingCallsPerSession = 50
+	// MaxPendingCallsPerPrincipal is how many calls of one principal, which has a name, may wait at once.
+	MaxPendingCallsPerPrincipal = MaxPendingCalls / 4
 	// MaxPendingArgs is the most bytes that the arguments of such a call may have: more than
 	// anybody reads before deciding.
 	MaxPendingArgs = 64 << 10
 )
 
 // ErrPendingFull says that as many calls wait for approval as may.
-var ErrPendingFull = fmt.Errorf("too many calls wait for approval: at most %d of one session and %d in all", MaxPendingCallsPerSession, MaxPendingCalls)
+var ErrPendingFull = fmt.Errorf("too many calls wait for approval: at most %d of one session, %d of one principal and %d in all", MaxPendingCallsPerSession, MaxPendingCallsPerPrincipal, MaxPendingCalls)
 
 // Repeats reports whether p asks for the same as a call that was kept: by the same
 // principal, the same tool with the same arguments. A call that names the one it

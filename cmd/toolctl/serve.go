@@ -35,6 +35,8 @@ type serveOptions struct {
 	maxCalls    int
 	drain       time.Duration
 	metricsAddr string
+	share       float64
+	memory      string
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -87,6 +89,8 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	_ = cmd.RegisterFlagCompletionFunc("prompt", a.flagNames(v1.KindPrompt))
 	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
 	f.IntVar(&o.maxCalls, "max-calls", 1024, "most calls that run at once")
+	f.Float64Var(&o.share, "principal-share", 0.25, "part of --max-calls, and of what else is bounded, that one principal may use; callers without a name have all")
+	f.StringVar(&o.memory, "memory-budget", "256MiB", "memory for all that is decoded at once; a request beyond it waits a little and is refused")
 	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")
 	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address at which Prometheus finds /metrics, such as 127.0.0.1:9090 (default: none)")
 	a.bindNetwork(f, "")
@@ -104,6 +108,9 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 			return usagef("-f - and serving over stdin exclude each other: use files, or --http")
 		}
 	}
+	if _, err := parseBytes(o.memory); err != nil {
+		return usagef("--memory-budget %q: %w", o.memory, err)
+	}
 	if err := o.doorOptions.check(cmd); err != nil {
 		return err
 	}
@@ -117,6 +124,8 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 		return usagef("--tls-cert and --tls-key belong together")
 	case o.maxCalls < 1:
 		return usagef("--max-calls %d: expected 1 or more", o.maxCalls)
+	case !(o.share > 0 && o.share <= 1):
+		return usagef("--principal-share %g: expected a number above 0 and at most 1, such as 0.25", o.share)
 	case o.drain < 0:
 		return usagef("--drain-timeout %s: expected 0s or more", o.drain)
 	}
@@ -156,11 +165,13 @@ func (o *serveOptions) run(ctx context.Context) error {
 
 	c := newCatalog(o.app, w, o.labels, o.tools)
 	c.prompts = o.prompts
+	memory, _ := parseBytes(o.memory) // check read it
+	o.limitMemory(memory)
 	drain := o.drain
 	if drain == 0 {
 		drain = -1
 	}
-	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, DrainTimeout: drain,
+	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain,
 		MaxResultBytes: o.maxResult, Instructions: instructions, TracerProvider: o.telemetry.TracerProvider(), MeterProvider: o.telemetry.MeterProvider()})
 	stop := c.watchUpstreams(ctx, s)
 	defer stop()

@@ -280,7 +280,7 @@ func TestApprovalKeepsNoSecret(t *testing.T) {
 
 func TestApprovalBounds(t *testing.T) {
 	a := newApproving(t, v1.ToolPolicySpec{RequireApproval: []string{"*"}})
-	full := refusedBy + "too many calls wait for approval: at most 50 of one session and 1000 in all; 'toolctl approvals list' shows them"
+	full := refusedBy + "too many calls wait for approval: at most 50 of one session, 250 of one principal and 1000 in all; 'toolctl approvals list' shows them"
 	for i := range v1.MaxPendingCalls {
 		session := fmt.Sprint("s", i/v1.MaxPendingCallsPerSession)
 		if got := outcome(a.Execute(t.Context(), pay(session, fmt.Sprint(i)))); got != isPending {
@@ -297,6 +297,23 @@ func TestApprovalBounds(t *testing.T) {
 	}
 	if got := outcome(a.Execute(t.Context(), pay("other", "x"))); got != full {
 		t.Fatalf("one more in all: %s", got)
+	}
+	b := newApproving(t, v1.ToolPolicySpec{RequireApproval: []string{"*"}})
+	of := func(principal string, i int) string {
+		call := pay(fmt.Sprint("s", i/v1.MaxPendingCallsPerSession), fmt.Sprint(i))
+		call.Principal = principal
+		return outcome(b.Execute(t.Context(), call))
+	}
+	for i := range v1.MaxPendingCallsPerPrincipal {
+		if got := of("ann", i); got != isPending {
+			t.Fatalf("call %d of ann: %s", i, got)
+		}
+	}
+	if got := of("ann", v1.MaxPendingCallsPerPrincipal); got != full {
+		t.Fatalf("one more of ann: %s", got)
+	}
+	if got := of("bob", 0); got != isPending {
+		t.Fatalf("bob: %s", got)
 	}
 	a.now = a.now.Add(time.Hour)
 	for i := range 600 {

@@ -23,14 +23,17 @@ func (m *MemoryApprovals) TakeApproval(_ context.Context, p v1.PendingCall, name
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := p.Created
-	waiting, ofSession := 0, 0
+	waiting, ofSession, ofPrincipal := 0, 0, 0
 	for i := len(m.calls) - 1; i >= 0; i-- {
 		kept := &m.calls[i]
 		state := kept.StateAt(now)
 		if state == v1.ApprovalPending {
 			waiting++
-			if kept.Principal == p.Principal && kept.Session == p.Session {
-				ofSession++
+			if kept.Principal == p.Principal {
+				ofPrincipal++
+				if kept.Session == p.Session {
+					ofSession++
+				}
 			}
 		}
 		if !p.Repeats(kept, name) || state == v1.ApprovalUsed || state == v1.ApprovalExpired {
@@ -45,7 +48,8 @@ func (m *MemoryApprovals) TakeApproval(_ context.Context, p v1.PendingCall, name
 	switch {
 	case name != "":
 		return v1.PendingCall{}, &v1.NotFoundError{Kind: "Approval", Name: name}
-	case waiting >= v1.MaxPendingCalls || ofSession >= v1.MaxPendingCallsPerSession:
+	case waiting >= v1.MaxPendingCalls || ofSession >= v1.MaxPendingCallsPerSession,
+		p.Principal != "" && ofPrincipal >= v1.MaxPendingCallsPerPrincipal:
 		return v1.PendingCall{}, v1.ErrPendingFull
 	}
 	m.calls = append(m.calls, p)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/budget"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/validate"
@@ -234,6 +235,7 @@ func execute(ctx context.Context, t *tool, c *call, args json.RawMessage) (res v
 			res, err = v1.Result{}, &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseExecute, Message: fmt.Sprintf("the %s executor panicked: %v", t.executor.Name(), p)}
 		}
 	}()
+	budget.Decoded(ctx, len(args))
 	var inner context.Context = within
 	if t.spec.Func != nil {
 		inner = c.withSession(within)

@@ -58,14 +58,15 @@ func (s *Store) TakeApproval(ctx context.Context, p v1.PendingCall, name string)
 
 func insertApproval(ctx context.Context, c *sql.Conn, p *v1.PendingCall) error {
 	now := p.Created.UnixMicro()
-	var all, ofSession, kept int
+	var all, ofSession, ofPrincipal, kept int
 	err := c.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM approvals WHERE state = ?1 AND expires > ?2),
-		(SELECT count(*) FROM approvals WHERE session = ?3 AND principal = ?4 AND state = ?1 AND expires > ?2), (SELECT count(*) FROM approvals)`,
-		v1.ApprovalPending, now, p.Session, p.Principal).Scan(&all, &ofSession, &kept)
+		(SELECT count(*) FROM approvals WHERE session = ?3 AND principal = ?4 AND state = ?1 AND expires > ?2),
+		(SELECT count(*) FROM approvals WHERE principal = ?4 AND state = ?1 AND expires > ?2), (SELECT count(*) FROM approvals)`,
+		v1.ApprovalPending, now, p.Session, p.Principal).Scan(&all, &ofSession, &ofPrincipal, &kept)
 	if err != nil {
 		return err
 	}
-	if all >= v1.MaxPendingCalls || ofSession >= v1.MaxPendingCallsPerSession {
+	if all >= v1.MaxPendingCalls || ofSession >= v1.MaxPendingCallsPerSession || p.Principal != "" && ofPrincipal >= v1.MaxPendingCallsPerPrincipal {
 		return refuse(v1.ErrPendingFull)
 	}
 	record, err := compact(p)

@@ -167,6 +167,22 @@ func TestApprovalBounds(t *testing.T) {
 	if err := take(v1.MaxPendingCalls, noon); !errors.Is(err, v1.ErrPendingFull) {
 		t.Fatalf("one more in all: %v", err)
 	}
+	named := open(t, ":memory:")
+	of := func(principal string, i int) error {
+		_, err := named.TakeApproval(t.Context(), pendingCall(principal+fmt.Sprint(i), principal, fmt.Sprint(i/v1.MaxPendingCallsPerSession), fmt.Sprint(i), noon), "")
+		return err
+	}
+	for i := range v1.MaxPendingCallsPerPrincipal {
+		if err := of("ann", i); err != nil {
+			t.Fatalf("call %d of ann: %v", i, err)
+		}
+	}
+	if err := of("ann", v1.MaxPendingCallsPerPrincipal); !errors.Is(err, v1.ErrPendingFull) {
+		t.Fatalf("one more of ann: %v", err)
+	}
+	if err := of("bob", 0); err != nil {
+		t.Fatalf("bob: %v", err)
+	}
 	for i := range 60 {
 		if err := take(i, noon.Add(time.Hour)); err != nil {
 			t.Fatalf("after the others expired: %v", err)

@@ -25,10 +25,6 @@ const (
 
 // callTool answers tools/call.
 func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Result, error) {
-	if err := s.calls.begin(s.opts.MaxCalls); err != nil {
-		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
-	}
-	defer s.calls.end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.calls.ctx, func() { cancel(errStopping) })()
@@ -51,6 +47,11 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Re
 	if call.Approval, err = metaText(req, metaApproval); err != nil {
 		return nil, err
 	}
+	ctx, share, err := s.weighed(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer share.Release()
 	began := time.Now()
 	res, err := s.call(ctx, call, s.progress(ctx, req))
 	s.log(ctx, call, offer, res, err, time.Since(began))

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,11 +10,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -41,14 +40,21 @@ type door struct {
 	stateful http.Handler // 2025-11-25 and older
 	modern   http.Handler // 2026-07-28: each request on its own
 	direct   *direct
-	requests chan struct{}
-	streams  chan struct{}
+	bodies   *share // requests that are being read
+	requests *share // requests that are read, but for calls
+	streams  *share
+	sessions *share
+	reading  *share           // bytes of large requests that are being read, in pieces of readPiece
 	verifier *access.Verifier // of OAuth tokens; nil without
 	rates    *rates
 }
 
 func newDoor(s *Server, o HTTPOptions, local bool) (*door, error) {
-	d := &door{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), requests: make(chan struct{}, o.MaxRequests), streams: make(chan struct{}, o.MaxStreams), rates: newRates(o.Rate, o.Now)}
+	d := &door{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), rates: newRates(o.Rate, o.Now)}
+	part := s.opts.PrincipalShare
+	d.bodies, d.requests = newShare("requests", o.MaxRequests, part), newShare("requests", o.MaxRequests, part)
+	d.streams, d.sessions = newShare("streams", o.MaxStreams, part), newShare("sessions", o.MaxSessions, part)
+	d.reading = d.newReading()
 	if o.OAuth != nil {
 		var err error
 		if d.opts.OAuth, d.verifier, err = o.OAuth.prepare(s.opts.Logger, o.Now); err != nil {
@@ -100,7 +106,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.inside.ServeHTTP(w, r)
 }
 
-// admit bounds what is served at once, reads the body and chooses the protocol version.
+// admit bounds what is served at once, for each principal too, reads the body and chooses the protocol version.
 func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 	if d.server.calls.stopping() {
 		unavailable(w, errStopping.Error())
@@ -110,21 +116,18 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 		unacceptable(w, r)
 		return
 	}
-	slots := d.requests
+	r.Header.Del(headerShare)
+	who := userOf(auth.TokenInfoFromContext(r.Context()))
 	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == methodListen {
 		var stop func()
 		r, stop = lasting(r)
 		defer stop()
-		slots = d.streams
-	}
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	default:
-		unavailable(w, "too many requests at once")
-		return
-	}
-	if slots == d.requests {
+		if err := d.streams.take(who); err != nil {
+			unavailable(w, err.Error())
+			return
+		}
+		defer d.streams.give(who)
+	} else {
 		if !d.server.calls.enter() {
 			unavailable(w, errStopping.Error())
 			return
@@ -144,17 +147,26 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	body, ok := d.read(w, r)
+	body, done, ok := d.receive(w, r, who)
 	if !ok {
 		return
 	}
+	defer done()
 	if d.direct.serve(out, r, body) {
 		return
 	}
 	body = keepRaw(body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	d.direct.cancelled(r, body)
-	switch first := peek(body); {
+	first := peek(body)
+	if first.method != methodCall && r.Header.Get(headerMethod) != methodListen { // calls and streams are counted by themselves
+		if err := d.requests.take(who); err != nil {
+			unavailable(w, err.Error())
+			return
+		}
+		defer d.requests.give(who)
+	}
+	switch {
 	case isModern(version):
 		d.modern.ServeHTTP(out, r)
 	case r.Header.Get(headerSession) != "":
@@ -162,34 +174,15 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 	case isModern(first.version):
 		d.modern.ServeHTTP(out, r) // which asks for the header that is missing
 	case first.method == "initialize":
-		if d.server.sessions() >= d.opts.MaxSessions {
-			unavailable(w, "too many sessions")
+		if err := d.sessions.take(who); err != nil {
+			unavailable(w, err.Error())
 			return
 		}
 		d.stateful.ServeHTTP(out, r)
+		d.server.afterSession(out.Header().Get(headerSession), func() { d.sessions.give(who) })
 	default:
 		noSession(w, first.id)
 	}
-}
-
-// read takes the whole body within its time and size.
-func (d *door) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection has deadlines
-	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.opts.MaxBody))
-	var large *http.MaxBytesError
-	switch {
-	case err == nil:
-		return body, true
-	case errors.As(err, &large):
-		http.Error(w, "the request is too large", http.StatusRequestEntityTooLarge)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		http.Error(w, "the request took too long to arrive", http.StatusRequestTimeout)
-	default:
-		http.Error(w, "the request could not be read", http.StatusBadRequest)
-	}
-	return nil, false
 }
 
 // message is what the choice of a protocol version depends on. It is empty for a batch and for

@@ -75,13 +75,9 @@ type holds struct {
 	off   bool
 }
 
-const (
-	// maxHeld bounds the calls that wait for their clients.
-	maxHeld = 1024
-	// gather is how long questions that come after another are waited for, so that they
-	// are asked together.
-	gather = 10 * time.Millisecond
-)
+// gather is how long questions that come after another are waited for, so that they
+// are asked together.
+const gather = 10 * time.Millisecond
 
 var errNoAnswer = errors.New("the client did not answer in time")
 
@@ -257,24 +253,19 @@ type inputRequired struct {
 // handOut ends a round with the questions of the call.
 func (s *Server) handOut(h *heldCall) (sdk.Result, error) {
 	s.holds.mu.Lock()
-	_, known := s.holds.set[h.id]
-	off, full := s.holds.off, !known && len(s.holds.set) >= maxHeld
-	if !off && !full {
+	off := s.holds.off
+	if !off {
 		if s.holds.set == nil {
 			s.holds.set = map[string]*heldCall{}
 		}
 		s.holds.set[h.id] = h
 	}
 	s.holds.mu.Unlock()
-	if off || full {
-		err := errStopping
-		if full {
-			err = errors.New("too many calls wait for their clients: call again later")
-		}
-		h.cancel(err)
+	if off {
+		h.cancel(errStopping)
 		<-h.done
 		s.drop(h)
-		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: errStopping.Error()}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -37,8 +37,8 @@ type HTTPOptions struct {
 	AllowedOrigins []string
 	// MaxBody is the largest request in bytes. Default: 4 MiB.
 	MaxBody int64
-	// MaxRequests is the most requests that are served at once; one more gets status 503
-	// and Retry-After. Default: 512.
+	// MaxRequests is the most requests that are being read at once, and the most that are being
+	// answered, without calls and streams; one more gets status 503 and Retry-After. Default: 512.
 	MaxRequests int
 	// MaxStreams is the most open streams of notifications. Default: 1024.
 	MaxStreams int

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/budget"
 )
 
 // Catalog is what a [Server] serves. All methods may be called by many goroutines
@@ -77,8 +78,17 @@ type Options struct {
 	Logger *slog.Logger
 	// PageSize is the most tools in one answer of tools/list. Default: 1000.
 	PageSize int
-	// MaxCalls is the most calls that run at once; one more is refused. Default: 1024.
+	// MaxCalls is the most calls that run at once; one more is refused. One that waits for its
+	// client does not run. Default: 1024.
 	MaxCalls int
+	// MaxWaiting is the most calls that wait for their clients, such as for an approval. Default: 1024.
+	MaxWaiting int
+	// PrincipalShare is the part of each of these bounds, and of those of HTTPOptions, that one
+	// principal may have, above 0 and at most 1. Callers without a name have all. Default: 0.25.
+	PrincipalShare float64
+	// MemoryBudget is how many bytes all that is decoded at once may take; a request beyond it
+	// waits a little and is refused with status 503. Default: 256 MiB.
+	MemoryBudget int64
 	// MaxResultBytes is the largest result of a call, prompt or resource that clients get;
 	// a call with a larger one is a result with isError that says so. Default: 16 MiB.
 	MaxResultBytes int64
@@ -98,6 +108,9 @@ type Options struct {
 const (
 	defaultPageSize     = 1000
 	defaultMaxCalls     = 1024
+	defaultMaxWaiting   = 1024
+	defaultShare        = 0.25
+	defaultMemory       = 256 << 20
 	defaultDrainTimeout = 10 * time.Second
 )
 
@@ -113,7 +126,9 @@ type Server struct {
 
 	observer  *observer
 	calls     calls
-	relay     Relay // the catalog; nil when it is none
+	budget    *budget.Budget
+	weights   sync.Map // *budget.Share of requests, by headerShare
+	relay     Relay    // the catalog; nil when it is none
 	followers followers
 	holds     holds
 	private   atomic.Bool // lists are for one client only
@@ -131,13 +146,24 @@ func New(c Catalog, o Options) *Server {
 	if o.MaxCalls <= 0 {
 		o.MaxCalls = defaultMaxCalls
 	}
+	if o.MaxWaiting <= 0 {
+		o.MaxWaiting = defaultMaxWaiting
+	}
+	if o.PrincipalShare <= 0 || o.PrincipalShare > 1 {
+		o.PrincipalShare = defaultShare
+	}
+	if o.MemoryBudget <= 0 {
+		o.MemoryBudget = defaultMemory
+	}
 	if o.MaxResultBytes <= 0 {
 		o.MaxResultBytes = defaultMaxResult
 	}
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = defaultDrainTimeout
 	}
-	s := &Server{catalog: c, opts: o, run: rand.Text()}
+	s := &Server{catalog: c, opts: o, run: rand.Text(), budget: budget.New(o.MemoryBudget)}
+	s.calls.running = newShare("calls", o.MaxCalls, o.PrincipalShare)
+	s.calls.waiting = newShare("calls that wait for their clients", o.MaxWaiting, o.PrincipalShare)
 	s.calls.idle = make(chan struct{})
 	close(s.calls.idle)
 	s.calls.ctx, s.calls.stop = context.WithCancelCause(context.Background())
@@ -231,15 +257,17 @@ func (s *Server) cacheable(c *sdk.Cacheable) {
 	}
 }
 
-// calls counts the calls that run, so that a server that stops can wait for them.
+// calls counts the calls, so that a server that stops can wait for them.
 type calls struct {
 	ctx  context.Context // ends when calls must end; a call's own context ends with it
 	stop context.CancelCauseFunc
+	// A call is in one of these.
+	running, waiting *share
 
 	mu       sync.Mutex
-	running  int
+	open     int
 	draining bool
-	idle     chan struct{}  // closed while nothing runs
+	idle     chan struct{}  // closed while there is none
 	requests sync.WaitGroup // requests over HTTP but for streams, whose answers are written after their calls
 }
 
@@ -254,33 +282,66 @@ func (c *calls) enter() bool {
 	return true
 }
 
-var (
-	errStopping = errors.New("the server is stopping")
-	errBusy     = errors.New("too many calls at once: call again later")
-)
+var errStopping = errors.New("the server is stopping")
 
-// begin takes part in the count; it fails once the server stops.
-func (c *calls) begin(limit int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.draining:
-		return errStopping
-	case c.running >= limit:
-		return errBusy
-	}
-	if c.running++; c.running == 1 {
-		c.idle = make(chan struct{})
-	}
-	return nil
+// turn is one call among those of its principal.
+type turn struct {
+	calls     *calls
+	principal string
+
+	mu   sync.Mutex
+	asks int // that wait for the client
 }
 
-func (c *calls) end() {
+// begin takes part in the count until end; it fails once the server stops.
+func (c *calls) begin(principal string) (*turn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.running--; c.running == 0 {
+	if c.draining {
+		return nil, errStopping
+	}
+	if err := c.running.take(principal); err != nil {
+		return nil, err
+	}
+	if c.open++; c.open == 1 {
+		c.idle = make(chan struct{})
+	}
+	return &turn{calls: c, principal: principal}, nil
+}
+
+func (t *turn) end() {
+	c := t.calls
+	c.running.give(t.principal)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open--; c.open == 0 {
 		close(c.idle)
 	}
+}
+
+// whileWaiting calls ask, which waits for the client: meanwhile the call does not run.
+func (t *turn) whileWaiting(ctx context.Context, ask func() error) error {
+	t.mu.Lock()
+	if t.asks == 0 {
+		if err := t.calls.waiting.take(t.principal); err != nil {
+			t.mu.Unlock()
+			return err
+		}
+		t.calls.running.give(t.principal)
+	}
+	t.asks++
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.asks--; t.asks == 0 {
+			if !t.calls.running.takeLater(ctx, t.principal) {
+				t.calls.running.force(t.principal) // one too many, for as long as it takes to end
+			}
+			t.calls.waiting.give(t.principal)
+		}
+	}()
+	return ask()
 }
 
 // refuse makes every later call fail, and returns what closes when none runs.

@@ -1,0 +1,78 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"toolctl.dev/toolctl/internal/budget"
+)
+
+func TestTakeWaitsUntilThereIsEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(64 << 20)
+		first, err := b.Take(t.Context(), 50<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := b.Take(soon, 10<<20); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("a large one beside a large one: %v", err)
+		}
+		little, err := b.Take(t.Context(), 1<<20)
+		if err != nil {
+			t.Fatalf("a small one beside large ones: %v", err)
+		}
+		got := make(chan error)
+		go func() {
+			s, err := b.Take(t.Context(), 10<<20)
+			s.Release()
+			got <- err
+		}()
+		synctest.Wait()
+		first.Shrink(1 << 20)
+		if err := <-got; err != nil {
+			t.Fatal(err)
+		}
+		first.Release()
+		first.Release()
+		little.Release()
+		all, err := b.Take(t.Context(), 56<<20)
+		if err != nil {
+			t.Fatalf("after all was given back: %v", err)
+		}
+		all.Release()
+		if _, err := b.Take(t.Context(), 57<<20); !errors.Is(err, budget.ErrTooLarge) {
+			t.Fatalf("one that never fits: %v", err)
+		}
+	})
+}
+
+func TestNoBudgetHasNoBound(t *testing.T) {
+	var b *budget.Budget
+	s, err := b.Take(t.Context(), 1<<60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Shrink(1)
+	s.Release()
+	budget.Decoded(t.Context(), 5)
+}
+
+func TestWeigh(t *testing.T) {
+	objects := []byte(`[` + strings.Repeat(`{"id":1234},`, 240_000) + `{}]`)
+	if mib := budget.Weigh(objects) >> 20; mib < 100 || mib > 224 {
+		t.Errorf("240,000 small objects: %d MiB", mib)
+	}
+	text := []byte(`{"text":"` + strings.Repeat(`{,\"`, 1<<20) + `"}`)
+	if n := budget.Weigh(text); n > int64(len(text))*5 {
+		t.Errorf("a text of %d bytes: %d", len(text), n)
+	}
+	for _, broken := range []string{`{"a`, `"\`, strings.Repeat(`"\`, 5000)} {
+		budget.Weigh([]byte(broken)) // returns
+	}
+}
