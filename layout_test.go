@@ -20,13 +20,14 @@ const module = "toolctl.dev/toolctl/"
 // new one states its place. Tests may import more.
 var layout = map[string]struct{ may, never []string }{
 	"api/v1":              {never: []string{"go.yaml.in/", "sigs.k8s.io/", "github.com/"}},
-	"pkg/manifest":        {may: []string{"api/v1"}, never: []string{gojsonschema, santhosh, sdk}},
+	"pkg/manifest":        {may: []string{"api/v1", "internal/ignore"}, never: []string{gojsonschema, santhosh, sdk}},
 	"pkg/validate":        {may: []string{"api/v1"}},
 	"internal/template":   {},
 	"pkg/prompt":          {may: []string{"api/v1", "pkg/validate", "internal/template"}},
 	"internal/redact":     {},
 	"internal/jsonpath":   {},
 	"internal/netaddr":    {},
+	"internal/ignore":     {},
 	"internal/envref":     {},
 	"pkg/policy":          {may: []string{"api/v1"}},
 	"pkg/registry":        {may: []string{"api/v1", "pkg/validate", "pkg/policy", "internal/redact", "internal/budget", "pkg/prompt"}, never: []string{"net/http"}},

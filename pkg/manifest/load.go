@@ -201,6 +201,7 @@ func (l *loader) findFolder(ctx context.Context, dir string) error {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	found := false
+	ignored := ignores{}
 	err = fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
 		shown := filepath.Join(dir, filepath.FromSlash(p))
 		switch {
@@ -208,11 +209,14 @@ func (l *loader) findFolder(ctx context.Context, dir string) error {
 			return ctx.Err()
 		case err != nil:
 			return fmt.Errorf("%s: %w", shown, plainError(err))
-		case p == ".":
-			return nil
-		case strings.HasPrefix(e.Name(), ".") && e.IsDir():
+		case p != "." && e.IsDir() && (strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules" || ignored.skips(p, true)):
 			return fs.SkipDir
-		case strings.HasPrefix(e.Name(), "."), e.IsDir(), !isManifestName(p):
+		case e.IsDir():
+			if err := ignored.enter(root, p); err != nil {
+				return fmt.Errorf("%s: %w", shown, err)
+			}
+			return nil
+		case strings.HasPrefix(e.Name(), "."), !isManifestName(p), knownFiles[e.Name()], ignored.skips(p, false):
 			return nil
 		}
 		if e.Type()&fs.ModeSymlink != 0 {
@@ -350,5 +354,6 @@ func (l *loader) collect() *Set {
 	}
 	set.Violations = append(set.Violations, conflicts(set.Objects)...)
 	SortViolations(set.Violations)
+	set.Violations = summarize11(set.Violations)
 	return set
 }

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -207,13 +208,49 @@ func (d *document) key(k *yaml.Node) {
 	k.Tag = tagStr
 }
 
+const reader11 = "but a YAML 1.1 reader such as kubectl sees"
+
+// summarize11 leaves one warning of what YAML 1.1 reads otherwise for each file, with how
+// many more there are, and one in all when more than 20 files have some. The violations are
+// in order of their places.
+func summarize11(fs []v1.Violation) []v1.Violation {
+	const most = 20
+	is := func(f v1.Violation) bool { return f.IsWarning() && strings.Contains(f.Message, reader11) }
+	counts, all := map[string]int{}, 0
+	for _, f := range fs {
+		if is(f) {
+			counts[f.Source.File]++
+			all++
+		}
+	}
+	told := map[string]bool{}
+	kept := fs[:0]
+	for _, f := range fs {
+		if is(f) {
+			file := f.Source.File
+			if told[file] || len(counts) > most && len(told) > 0 {
+				continue
+			}
+			told[file] = true
+			switch n := counts[file] - 1; {
+			case len(counts) > most:
+				f.Message += fmt.Sprintf(" (and %d more in %d files)", all-1, len(counts))
+			case n > 0:
+				f.Message += fmt.Sprintf(" (and %d more in this file)", n)
+			}
+		}
+		kept = append(kept, f)
+	}
+	return kept
+}
+
 func (d *document) warn11(n *yaml.Node, s string) {
 	if other := yaml11(s); other != "" {
 		is := "text"
 		if tag, text, _ := resolvePlain(s); tag == tagInt {
 			is = text
 		}
-		d.violation(n, v1.Violation{Severity: v1.SeverityWarning, Expected: "quotes", Got: s, Message: fmt.Sprintf("%q is %s here, but a YAML 1.1 reader such as kubectl sees %s: quote it", s, is, other)})
+		d.violation(n, v1.Violation{Severity: v1.SeverityWarning, Expected: "quotes", Got: s, Message: fmt.Sprintf("%q is %s here, %s %s: quote it", s, is, reader11, other)})
 	}
 }
 

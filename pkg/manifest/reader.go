@@ -133,7 +133,9 @@ func (r *reader) stray(n *yaml.Node, what string) {
 		r.skip(n, "", fmt.Sprintf("not a toolctl manifest: %s; expected apiVersion %s and one of the kinds %s", what, v1.APIVersion, strings.Join(v1.Kinds(), ", ")))
 		return
 	}
-	r.skip(n, v1.SeverityWarning, "not a toolctl manifest: skipped ("+what+")")
+	if !isForeign(n) {
+		r.skip(n, v1.SeverityWarning, "not a toolctl manifest: skipped ("+what+")")
+	}
 }
 
 func (r *reader) skip(n *yaml.Node, severity, msg string) {

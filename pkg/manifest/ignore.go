@@ -1,0 +1,81 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"toolctl.dev/toolctl/internal/ignore"
+)
+
+// ignoreFile names the files of patterns, in git's syntax, of what is left out of a
+// folder and those below it.
+const ignoreFile = ".toolctlignore"
+
+// ignores are the patterns of one walk through a folder, by the folder they stand in.
+type ignores map[string]ignore.List
+
+// enter reads the patterns of a folder.
+func (in ignores) enter(root *os.Root, dir string) error {
+	const most = 1 << 20
+	data, err := readFile(root, path.Join(dir, ignoreFile), false, most, new(bytes.Buffer))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: the file %w", ignoreFile, err)
+	}
+	in[dir] = ignore.Parse(data)
+	return nil
+}
+
+// skips reports whether a path within the folder is left out: the patterns nearest to it
+// decide. What is below a folder that is left out is not asked for.
+func (in ignores) skips(p string, dir bool) bool {
+	if len(in) == 0 {
+		return false
+	}
+	for at := path.Dir(p); ; at = path.Dir(at) {
+		if list, ok := in[at]; ok {
+			if out, fits := list.Match(strings.TrimPrefix(p, strings.TrimPrefix(at+"/", "./")), dir); fits {
+				return out
+			}
+		}
+		if at == "." {
+			return false
+		}
+	}
+}
+
+// knownFiles are files of other programs that never hold manifests.
+var knownFiles = map[string]bool{
+	"package.json": true, "package-lock.json": true, "npm-shrinkwrap.json": true, "tsconfig.json": true,
+	"jsconfig.json": true, "pnpm-lock.yaml": true, "pnpm-workspace.yaml": true,
+}
+
+// isForeign reports whether a document without apiVersion and kind is one that stands
+// beside manifests: an OpenAPI or Swagger document, or a Compose file.
+func isForeign(n *yaml.Node) bool {
+	if n.Kind != yaml.MappingNode {
+		return false
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch value := n.Content[i+1]; n.Content[i].Value {
+		case "openapi", "swagger":
+			if value.Kind == yaml.ScalarNode {
+				return true
+			}
+		case "services":
+			if value.Kind == yaml.MappingNode {
+				return true
+			}
+		}
+	}
+	return false
+}
