@@ -69,9 +69,42 @@ With -f a command works on those files and folders. Without it, on the store:
 			root.AddCommand(c)
 		}
 	}
-	add("use", newCallCmd(a), newRunCmd(a), newTestCmd(a), newVerifyCmd(a), newRecordCmd(a), newMockCmd(a), newListCmd(a), newDescribeCmd(a), newReadCmd(a), newRenderCmd(a), newWaitCmd(a), newPolicyCmd(a), newApprovalsCmd(a), newAuditCmd(a), newServeCmd(a), newClientCmd(a), newMCPCmd(a))
-	add("keep", newInitCmd(a), newValidateCmd(a), newApplyCmd(a), newEditCmd(a), newDeleteCmd(a), newImportCmd(a), newLockCmd(a), newOverrideCmd(a))
-	add("help", newExplainCmd(a), newAPIResourcesCmd(a), newCompletionCmd(a), newVersionCmd(a))
+	add("use",
+		newCallCmd(a),
+		newRunCmd(a),
+		newTestCmd(a),
+		newVerifyCmd(a),
+		newRecordCmd(a),
+		newMockCmd(a),
+		newListCmd(a),
+		newDescribeCmd(a),
+		newReadCmd(a),
+		newRenderCmd(a),
+		newWaitCmd(a),
+		newPolicyCmd(a),
+		newApprovalsCmd(a),
+		newAuditCmd(a),
+		newServeCmd(a),
+		newClientCmd(a),
+		newMCPCmd(a),
+	)
+	add("keep",
+		newInitCmd(a),
+		newValidateCmd(a),
+		newSchemaCmd(a),
+		newApplyCmd(a),
+		newEditCmd(a),
+		newDeleteCmd(a),
+		newImportCmd(a),
+		newLockCmd(a),
+		newOverrideCmd(a),
+	)
+	add("help",
+		newExplainCmd(a),
+		newAPIResourcesCmd(a),
+		newCompletionCmd(a),
+		newVersionCmd(a),
+	)
 	root.SetHelpCommandGroupID("help")
 	return root
 }

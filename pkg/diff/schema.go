@@ -1,0 +1,183 @@
+package diff
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/diff/internal/solve"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// Class says what a change means for those who rely on the old side.
+type Class string
+
+// The classes, the harmless ones first.
+const (
+	// Neutral: only titles, descriptions, examples and other annotations changed.
+	Neutral Class = "neutral"
+	// Compatible: it is proven that nothing that worked stops working.
+	Compatible Class = "compatible"
+	// Unknown: neither a proof nor a witness was found.
+	Unknown Class = "unknown"
+	// Risky: only properties that an open object does not declare stop working.
+	Risky Class = "risky"
+	// Breaking: the witness worked and does not any more.
+	Breaking Class = "breaking"
+)
+
+var classes = []Class{Neutral, Compatible, Unknown, Risky, Breaking}
+
+// Worse reports whether a class asks for more care than another.
+func (c Class) Worse(than Class) bool { return slices.Index(classes, c) > slices.Index(classes, than) }
+
+// Direction says who has to be content with a change of a schema.
+type Direction string
+
+const (
+	// Input is a schema of arguments: what the old one takes, the new one has to take.
+	Input Direction = "input"
+	// Output is a schema of results: what the new one gives, readers of the old one have to take.
+	Output Direction = "output"
+)
+
+// SchemaChange is how one schema became another.
+type SchemaChange struct {
+	Class Class `json:"class"`
+	// Reason is one sentence.
+	Reason string `json:"reason"`
+	// Pointer is the JSON pointer (RFC 6901) of what changed, in the new schema, or in the
+	// old one when it is gone there.
+	Pointer string `json:"pointer"`
+	// Witness is a document that worked and does not any more; none unless the change is
+	// breaking or risky.
+	Witness json.RawMessage `json:"witness,omitempty"`
+	// Coerced says that arguments such as the witness are coerced to what the new schema takes.
+	Coerced bool `json:"coerced,omitempty"`
+}
+
+// Checker compares schemas. It may be used by many goroutines.
+type Checker struct {
+	cache   *validate.Cache
+	formats *formats
+}
+
+// NewChecker makes a Checker.
+func NewChecker() *Checker {
+	cache := validate.NewCache(validate.Options{})
+	return &Checker{cache: cache, formats: &formats{cache: cache, schemas: map[string]*format{}}}
+}
+
+// Schemas classifies the change of a schema. draft is that of a schema without
+// "$schema"; the error is that of a schema that cannot be compiled, which has its place.
+func (c *Checker) Schemas(before, after json.RawMessage, as Direction, draft validate.Draft) (SchemaChange, error) {
+	var sides [2]*side
+	for i, raw := range []json.RawMessage{before, after} {
+		s, err := c.side(raw, draft)
+		if err != nil {
+			return SchemaChange{}, fmt.Errorf("%s schema: %w", [2]string{"old", "new"}[i], err)
+		}
+		sides[i] = s
+	}
+	changed := changes("", sides[0].raw, sides[1].raw)
+	if len(changed) == 0 {
+		return SchemaChange{Class: Neutral, Reason: "nothing changed"}, nil
+	}
+	if reflect.DeepEqual(solve.Plain(sides[0].raw), solve.Plain(sides[1].raw)) {
+		return SchemaChange{Class: Neutral, Reason: "only annotations changed", Pointer: changed[0]}, nil
+	}
+	changed = changes("", solve.Plain(sides[0].raw), solve.Plain(sides[1].raw))
+	gives, takes := sides[0], sides[1]
+	if as == Output {
+		gives, takes = takes, gives
+	}
+	change := c.compare(gives, takes)
+	change.describe(as, takes, changed)
+	return change, nil
+}
+
+// compare looks for what one side gives and the other does not take.
+func (c *Checker) compare(gives, takes *side) SchemaChange {
+	query := solve.Query{Fit: gives.read(), Break: takes.read(), Format: c.formats.has, Declared: true}
+	declared, answer := solve.Find(query)
+	if answer == solve.Found && confirmed(declared, gives, takes) {
+		return SchemaChange{Class: Breaking, Witness: encode(declared)}
+	}
+	query.Fit, query.Break, query.Declared = gives.read(), takes.read(), false
+	open, answer2 := solve.Find(query)
+	switch {
+	case answer2 == solve.Empty:
+		return SchemaChange{Class: Compatible}
+	case answer2 == solve.Found && confirmed(open, gives, takes):
+		if answer == solve.Empty {
+			return SchemaChange{Class: Risky, Witness: encode(open)}
+		}
+		return SchemaChange{Class: Breaking, Witness: encode(open)}
+	}
+	return SchemaChange{Class: Unknown}
+}
+
+// confirmed reports whether the engines agree that a document fits one side and not the other.
+// One that runs the schema as it is has the last word: the other one is laxer on formats.
+func confirmed(doc any, gives, takes *side) bool {
+	valid := func(s *validate.Schema) bool {
+		violations, err := s.Validate(doc)
+		return err == nil && len(violations) == 0
+	}
+	if !valid(gives.engines[0]) || valid(takes.engines[0]) {
+		return false
+	}
+	return gives.formats || takes.formats ||
+		!slices.ContainsFunc(gives.engines[1:], func(s *validate.Schema) bool { return !valid(s) }) && !slices.ContainsFunc(takes.engines[1:], valid)
+}
+
+// describe says why, and where.
+func (s *SchemaChange) describe(as Direction, takes *side, changed []string) {
+	s.Pointer = changed[0]
+	switch s.Class {
+	case Compatible:
+		s.Reason = "arguments that were taken are taken still"
+		if as == Output {
+			s.Reason = "results stay within what was promised"
+		}
+		return
+	case Unknown:
+		s.Reason = "no document was found that stops working, and no proof that there is none"
+		return
+	}
+	doc, err := validate.Decode(s.Witness)
+	if err != nil {
+		return
+	}
+	_, _, violations, err := takes.engines[0].Check(doc, as == Input)
+	s.Coerced = as == Input && err == nil && len(violations) == 0
+	if violations, err = takes.engines[0].Validate(doc); err != nil || len(violations) == 0 {
+		return
+	}
+	s.Pointer = nearest(changed, violations[0].Path)
+	s.Reason = reason(violations[0], as)
+	if s.Class == Risky {
+		s.Reason += "; only properties that the schema does not declare are refused"
+	}
+	if s.Coerced {
+		s.Reason += "; coercion makes these arguments fit"
+	}
+}
+
+func reason(v v1.Violation, as Direction) string {
+	what := "arguments that were taken are refused"
+	if as == Output {
+		what = "results may be what readers of the old schema refuse"
+	}
+	if v.Path == "" {
+		return what + ": " + v.Message
+	}
+	return what + ": " + v.Path + ": " + v.Message
+}
+
+func encode(doc any) json.RawMessage {
+	raw, _ := json.Marshal(doc)
+	return raw
+}

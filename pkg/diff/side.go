@@ -1,0 +1,311 @@
+package diff
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"toolctl.dev/toolctl/pkg/diff/internal/solve"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// side is one of the two schemas.
+type side struct {
+	raw     any
+	draft   solve.Draft
+	engines []*validate.Schema // the schema itself, and in another draft for the other engine
+	formats bool               // it has a format, on which the engines disagree
+}
+
+var drafts = map[string]struct {
+	solve    solve.Draft
+	validate validate.Draft
+}{
+	"http://json-schema.org/draft-04/schema":       {solve.Draft4, validate.Draft4},
+	"http://json-schema.org/draft-06/schema":       {solve.Draft6, validate.Draft6},
+	"http://json-schema.org/draft-07/schema":       {solve.Draft7, validate.Draft7},
+	"https://json-schema.org/draft/2019-09/schema": {solve.Draft2019, validate.Draft2019},
+	"https://json-schema.org/draft/2020-12/schema": {solve.Draft2020, validate.Draft2020},
+}
+
+func (c *Checker) side(raw json.RawMessage, draft validate.Draft) (*side, error) {
+	schema := c.cache.Schema(raw, draft)
+	if err := schema.Compile(); err != nil {
+		return nil, err
+	}
+	doc, err := validate.Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	s := &side{raw: doc, engines: []*validate.Schema{schema}, formats: strings.Contains(string(raw), `"format"`)}
+	if m, ok := doc.(map[string]any); ok {
+		name, _ := m["$schema"].(string)
+		s.draft = drafts[strings.TrimSuffix(name, "#")].solve
+	}
+	for _, d := range drafts {
+		if s.draft == 0 && d.validate == draft {
+			s.draft = d.solve
+		}
+	}
+	other, draft := translated(doc, s.draft)
+	if other == nil {
+		return s, nil
+	}
+	if second := c.cache.Schema(encode(other), draft); second.Compile() == nil {
+		s.engines = append(s.engines, second)
+	}
+	return s, nil
+}
+
+// read makes what the solver works on, which belongs to one search.
+func (s *side) read() *solve.Schema { return solve.Read(s.raw, s.draft) }
+
+// translated writes a schema in a draft that runs on the other engine; nil when it has
+// no equal there.
+func translated(doc any, from solve.Draft) (any, validate.Draft) {
+	t := translator{old: from > solve.Draft7}
+	out := t.schema(doc)
+	if t.lost {
+		return nil, 0
+	}
+	if m, ok := out.(map[string]any); ok {
+		delete(m, "$schema")
+	}
+	if t.old {
+		return out, validate.Draft7
+	}
+	return out, validate.Draft2020
+}
+
+type translator struct {
+	old  bool // to draft-07
+	lost bool
+}
+
+// untranslatable are keywords that have no equal in the other draft, or whose meaning
+// depends on more than the schema.
+var untranslatable = []string{"unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains", "$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor", "$id", "id"}
+
+func (t *translator) schema(doc any) any {
+	m, ok := doc.(map[string]any)
+	if !ok {
+		return doc
+	}
+	for _, key := range untranslatable {
+		if _, ok := m[key]; ok {
+			t.lost = true
+		}
+	}
+	ref, _ := m["$ref"].(string)
+	if strings.Contains(ref, "tems") || strings.Contains(ref, "depend") || m["exclusiveMinimum"] == true || m["exclusiveMaximum"] == true {
+		t.lost = true // its place, or its form, is another
+	}
+	out := map[string]any{}
+	for key, v := range m {
+		switch key {
+		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependentRequired", "dependencies":
+			subs, _ := v.(map[string]any)
+			all := map[string]any{}
+			for name, sub := range subs {
+				all[name] = t.schema(sub)
+			}
+			out[key] = all
+		case "allOf", "anyOf", "oneOf", "prefixItems":
+			out[key] = t.list(v)
+		case "items", "additionalItems", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else":
+			if _, list := v.([]any); list {
+				v = t.list(v)
+			} else {
+				v = t.schema(v)
+			}
+			out[key] = v
+		default:
+			out[key] = v
+		}
+	}
+	if t.old {
+		t.older(out)
+	} else {
+		newer(out)
+	}
+	return out
+}
+
+func (t *translator) list(v any) any {
+	list, _ := v.([]any)
+	all := make([]any, len(list))
+	for i, sub := range list {
+		all[i] = t.schema(sub)
+	}
+	return all
+}
+
+// older turns the keywords of 2020-12 into those of draft-07.
+func (t *translator) older(m map[string]any) {
+	delete(m, "additionalItems")
+	delete(m, "dependencies")
+	if prefix, ok := m["prefixItems"]; ok {
+		if rest, ok := m["items"]; ok {
+			m["additionalItems"] = rest
+		}
+		m["items"] = prefix
+		delete(m, "prefixItems")
+	}
+	needs := map[string]any{}
+	for _, key := range []string{"dependentRequired", "dependentSchemas"} {
+		more, _ := m[key].(map[string]any)
+		for name, v := range more {
+			if _, twice := needs[name]; twice {
+				t.lost = true
+			}
+			needs[name] = v
+		}
+		delete(m, key)
+	}
+	if len(needs) > 0 {
+		m["dependencies"] = needs
+	}
+	if ref, ok := m["$ref"]; ok && len(m) > 1 { // its siblings count here, and not there
+		rest := maps.Clone(m)
+		delete(rest, "$ref")
+		defs := map[string]any{}
+		for _, key := range []string{"$defs", "definitions", "$schema"} {
+			if v, ok := rest[key]; ok {
+				defs[key] = v
+				delete(rest, key)
+			}
+		}
+		clear(m)
+		maps.Copy(m, defs)
+		m["allOf"] = []any{map[string]any{"$ref": ref}, rest}
+	}
+}
+
+// newer turns the keywords of draft-07 and older into those of 2020-12.
+func newer(m map[string]any) {
+	if ref, ok := m["$ref"]; ok {
+		for key := range m {
+			if key != "$defs" && key != "definitions" {
+				delete(m, key)
+			}
+		}
+		m["$ref"] = ref
+		return
+	}
+	for _, key := range []string{"prefixItems", "dependentRequired", "dependentSchemas"} {
+		delete(m, key)
+	}
+	if list, ok := m["items"].([]any); ok {
+		delete(m, "items")
+		m["prefixItems"] = list
+		if rest, ok := m["additionalItems"]; ok {
+			m["items"] = rest
+		}
+	}
+	delete(m, "additionalItems")
+	needs, _ := m["dependencies"].(map[string]any)
+	required, schemas := map[string]any{}, map[string]any{}
+	for name, v := range needs {
+		if _, list := v.([]any); list {
+			required[name] = v
+		} else {
+			schemas[name] = v
+		}
+	}
+	delete(m, "dependencies")
+	if len(required) > 0 {
+		m["dependentRequired"] = required
+	}
+	if len(schemas) > 0 {
+		m["dependentSchemas"] = schemas
+	}
+}
+
+// formats asks the schema engine which texts have a format.
+type formats struct {
+	cache   *validate.Cache
+	mu      sync.Mutex
+	schemas map[string]*format
+}
+
+type format struct {
+	schema *validate.Schema
+	known  bool // it refuses some text
+}
+
+func (f *formats) has(name, text string) (has, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one, ok := f.schemas[name]
+	if !ok {
+		if len(f.schemas) > 1000 {
+			clear(f.schemas)
+		}
+		one = &format{schema: f.cache.Schema(encode(map[string]any{"type": "string", "format": name}), validate.Draft2020)}
+		one.known = !one.takes("\x00 <not> a {format") || !one.takes("") || !one.takes("x(")
+		f.schemas[name] = one
+	}
+	return !one.known || one.takes(text), one.known
+}
+
+func (f *format) takes(text string) bool {
+	violations, err := f.schema.Validate(text)
+	return err == nil && len(violations) == 0
+}
+
+// changes lists the JSON pointers at which two documents differ, the deepest ones that
+// say all.
+func changes(at string, a, b any) []string {
+	ma, oka := a.(map[string]any)
+	mb, okb := b.(map[string]any)
+	if !oka || !okb {
+		if string(encode(a)) == string(encode(b)) {
+			return nil
+		}
+		return []string{at}
+	}
+	keys := slices.Collect(maps.Keys(ma))
+	for key := range mb {
+		if _, ok := ma[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	var all []string
+	for _, key := range keys {
+		va, ina := ma[key]
+		vb, inb := mb[key]
+		next := at + "/" + strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+		if ina != inb {
+			all = append(all, next)
+		} else {
+			all = append(all, changes(next, va, vb)...)
+		}
+	}
+	return all
+}
+
+// nearest picks the change whose place in the schema is nearest to a place in a document.
+func nearest(changed []string, path string) string {
+	best, score := changed[0], -1
+	var want []string
+	if path != "" {
+		want = strings.Split(path, "/")[1:]
+	}
+	for _, at := range changed {
+		keys := strings.Split(at, "/")[1:]
+		n, i := 0, 0
+		for ; i < len(keys); i++ {
+			if keys[i] == "properties" && i+1 < len(keys) && n < len(want) && keys[i+1] == want[n] {
+				n++
+				i++
+			}
+		}
+		if n > score {
+			best, score = at, n
+		}
+	}
+	return best
+}
