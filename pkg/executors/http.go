@@ -272,7 +272,7 @@ func (c *httpCall) shownURL(ctx context.Context) string {
 // what is said about a failure, but not wherever their values occur in a result.
 func (c *httpCall) hidden() *secrets {
 	if c.masks == nil {
-		c.masks = &secrets{values: slices.Clone(c.secrets.values)}
+		c.masks = &secrets{c.secrets.masks.Bare()}
 		c.masks.arguments(c.args, c.p.redact)
 	}
 	return c.masks

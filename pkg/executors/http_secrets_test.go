@@ -149,9 +149,6 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func TestSecretsInJSON(t *testing.T) {
 	s := secrets{}
 	s.add("secret1", "123456", `q"uote`, "short", "  secret1\n")
-	if len(s.values) != 3 {
-		t.Fatalf("got the secrets %q", s.values)
-	}
 	tests := []struct{ name, in, want string }{
 		{"nothing", `{"a": 1}`, `{"a": 1}`},
 		{"a string", `{"a": "x secret1 y"}`, `{"a": "x [REDACTED] y"}`},

@@ -68,7 +68,7 @@ func (s *session) answer(ctx context.Context, in incoming) (result json.RawMessa
 		}
 	}()
 	r := s.clientRequest(in.of)
-	request := InputRequest{Method: in.method, Params: in.params}
+	request := InputRequest{Method: in.method, Params: in.params}.masked(s.masksOf(r))
 	if r == nil || r.peer.Ask == nil || !r.peer.Can.allow(request) {
 		return nil, cannot(request)
 	}
@@ -155,7 +155,7 @@ func (s *session) forward(in incoming, wanted func(*Peer) bool) {
 	if r == nil || out == nil || r.peer.Notify == nil || !wanted(r.peer) {
 		return
 	}
-	params := bytes.Clone(in.params)
+	params := s.masksOf(r).JSON(bytes.Clone(in.params))
 	if !out.put(func() { r.peer.Notify(r.ctx, in.method, params) }) {
 		s.log.Debug("the client is behind; a message of the server is left out", slog.String("method", in.method))
 	}

@@ -230,7 +230,7 @@ func (s *session) logMessage(in incoming) {
 	if p.Logger != "" {
 		attrs = append(attrs, slog.String("logger", clip(p.Logger, 100)))
 	}
-	s.log.LogAttrs(context.Background(), level, s.mask(clip(text, maxLogText)), attrs...)
+	s.log.LogAttrs(context.Background(), level, clip(s.masks.Text(text), maxLogText), attrs...)
 }
 
 // severity orders the levels of RFC 5424; what is none counts as info.

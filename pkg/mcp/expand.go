@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,7 +17,8 @@ type resolver struct {
 	env        func(string) (string, bool)
 	server     *v1.MCPServer
 	violations []v1.Violation
-	secrets    []string
+	secrets    []string // all that was read: masked in what we say
+	keys       []string // what is surely secret: masked in results, too
 }
 
 func (r *resolver) violation(path, expected, got, message string) {
@@ -53,7 +55,10 @@ func (r *resolver) variable(path, name string) string {
 	if !ok || v == "" {
 		r.unset(path, name)
 	}
-	r.secret(v)
+	r.secrets = append(r.secrets, v)
+	if !strings.HasSuffix(path, "/username_env") {
+		r.keys = append(r.keys, v)
+	}
 	return v
 }
 
@@ -61,8 +66,11 @@ func (r *resolver) unset(path, name string) {
 	r.violation(path, unsetPrefix+name, "nothing", fmt.Sprintf("environment variable %q is not set", name))
 }
 
-// secret remembers a value that is masked. A very short one would mask half of
-// every message and is no secret.
+// secretName is how variables are called that hold a secret. Others, such as HOME, may
+// stand in results, where a mask would break every path.
+var secretName = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASS|PWD|PAT$|CRED|AUTH|PRIVATE|DSN|COOKIE|SESSION)`)
+
+// secret remembers what may be a secret and was named by nobody; a very short one is none.
 func (r *resolver) secret(v string) {
 	if len(v) >= 4 {
 		r.secrets = append(r.secrets, v)
@@ -87,20 +95,23 @@ func (r *resolver) expand(path, s string) string {
 			r.unset(path, p.Ref.Name)
 		}
 		if read {
-			r.secret(v)
+			r.secrets = append(r.secrets, v)
+			if strings.HasPrefix(path, "/spec/headers") || secretName.MatchString(p.Ref.Name) {
+				r.keys = append(r.keys, v)
+			}
 		}
 		b.WriteString(v)
 	}
 	return b.String()
 }
 
-// masker returns a function that takes the secrets out of a text.
-func (r *resolver) masker() *strings.Replacer {
-	// The longest first: of two that begin alike, the shorter would leave the rest of the longer.
-	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
-	pairs := make([]string, 0, 2*len(r.secrets))
-	for _, s := range r.secrets {
-		pairs = append(pairs, s, redact.Mask)
+// mask gives a session what it masks: in what the server says outside of a call, the rules
+// of all its tools hold.
+func (r *resolver) mask(s *session) {
+	var rules []string
+	for _, o := range r.server.Spec.Overrides {
+		rules = append(rules, o.Redact...)
 	}
-	return strings.NewReplacer(pairs...)
+	s.masks = redact.New(rules, r.secrets...)
+	s.upstream.secrets.Store(redact.New(nil, r.keys...))
 }

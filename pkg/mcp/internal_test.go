@@ -43,8 +43,10 @@ func TestExpand(t *testing.T) {
 }
 
 func TestMaskerTakesTheLongestFirst(t *testing.T) {
-	r := &resolver{secrets: []string{"hunter", "hunter2"}}
-	if got := r.masker().Replace("hunter2 and hunter"); got != "[REDACTED] and [REDACTED]" {
+	r := &resolver{secrets: []string{"hunter", "hunter2"}, server: &v1.MCPServer{}}
+	s := &session{upstream: &upstream{}}
+	r.mask(s)
+	if got := s.mask("hunter2 and hunter"); got != "[REDACTED] and [REDACTED]" {
 		t.Errorf("got %q", got)
 	}
 }

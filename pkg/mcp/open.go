@@ -138,7 +138,7 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 			return nil, u.unavailable("%v", err)
 		}
 		if rwc != nil {
-			s.masks = r.masker()
+			r.mask(s)
 			u.transport.Store("memory")
 			return u.dialled(s, rwc), nil
 		}
@@ -151,7 +151,7 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		if noProgram != nil {
 			return nil, u.unavailable("%v", noProgram)
 		}
-		s.masks = r.masker()
+		r.mask(s)
 		return u.start(s, p)
 	}
 	u.linking.Lock()
@@ -182,7 +182,7 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		l.oauth = named{u.auth}
 		u.auth.signingIn(extend)
 	}
-	s.masks = r.masker()
+	r.mask(s)
 	return l, nil
 }
 

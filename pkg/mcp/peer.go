@@ -3,11 +3,13 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/redact"
 )
 
 // Peer is the client on whose behalf a server is asked: who answers what the server
@@ -45,6 +47,29 @@ type InputRequest struct {
 	Method string `json:"method"`
 	// Params are as they came.
 	Params json.RawMessage `json:"params,omitempty"`
+}
+
+// masked is the request as the client gets it. Schemas say names alone, which rules do not mask.
+func (r InputRequest) masked(m *redact.Masker) InputRequest {
+	var members map[string]json.RawMessage
+	if m.Empty() || json.Unmarshal(r.Params, &members) != nil {
+		return r
+	}
+	schemas := map[string]json.RawMessage{}
+	for _, name := range []string{"requestedSchema", "tools"} {
+		if raw, ok := members[name]; ok {
+			schemas[name] = m.Bare().JSON(raw)
+			delete(members, name)
+		}
+	}
+	rest, err := json.Marshal(members)
+	masked := map[string]json.RawMessage{}
+	if err != nil || json.Unmarshal(m.JSON(rest), &masked) != nil {
+		return InputRequest{Method: r.Method} // cannot happen: it was JSON
+	}
+	maps.Copy(masked, schemas)
+	r.Params, _ = json.Marshal(masked)
+	return r
 }
 
 // Capabilities are what a client can do for a server (MCP specification, ClientCapabilities).

@@ -223,9 +223,9 @@ func (u *upstream) refused(s *session, a *answer) error {
 	if text == "" {
 		text = "the server gave no message"
 	}
-	e := &v1.MCPError{Server: u.key.Name, Code: code, Message: s.mask(clip(text, maxErrorText))}
+	e := &v1.MCPError{Server: u.key.Name, Code: code, Message: clip(s.mask(text), maxErrorText)}
 	if len(a.err.Data) > 0 && len(a.err.Data) <= maxErrorText && json.Valid(a.err.Data) {
-		e.Data = json.RawMessage(s.mask(string(a.err.Data)))
+		e.Data = json.RawMessage(s.masks.Bare().JSON(a.err.Data))
 	}
 	return e
 }

@@ -82,6 +82,9 @@ func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in 
 			}
 		}
 		resume := v1.PauseDeadlines(ctx)
+		for name, asked := range in.Requests {
+			in.Requests[name] = asked.masked(s.masksOf(r))
+		}
 		answers, err := r.peer.Ask(ctx, in.Requests)
 		resume()
 		var said *v1.MCPError

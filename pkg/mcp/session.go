@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/internal/redact"
 )
 
 // session is one session with a server, from its start to its end.
@@ -24,7 +25,7 @@ type session struct {
 	sdkClient *sdk.Client
 	client    *sdk.ClientSession
 	log       *slog.Logger
-	masks     *strings.Replacer
+	masks     *redact.Masker
 	patience  time.Duration // for the answer to server/discover
 
 	probe atomic.Pointer[discoverProbe]
@@ -67,7 +68,16 @@ type link interface {
 	outcome(wait bool) error
 }
 
-func (s *session) mask(text string) string { return s.masks.Replace(text) }
+// mask takes what came from the environment out of a text of ours.
+func (s *session) mask(text string) string { return s.masks.Values(text) }
+
+// masksOf masks what is said within a request for a client, and outside of any.
+func (s *session) masksOf(r *clientRequest) *redact.Masker {
+	if r == nil || redact.FromContext(r.ctx) == nil {
+		return s.masks
+	}
+	return redact.FromContext(r.ctx).Join(s.upstream.secrets.Load())
+}
 
 func (s *session) ended() bool {
 	select {

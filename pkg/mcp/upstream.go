@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
 )
 
@@ -32,6 +33,8 @@ type upstream struct {
 	linking sync.Mutex      // held by what makes the way to the server; guards the next two
 	base    *http.Transport // shared by all sessions of a server with a URL
 	auth    oauthHandler    // keeps tokens from one session to the next
+
+	secrets atomic.Pointer[redact.Masker] // keys that came from the environment
 
 	modernOnly atomic.Bool // the server refuses the handshake of older clients
 

@@ -19,6 +19,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
 )
 
@@ -236,6 +237,13 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 	o := up.spec.Spec.Overrides[tool]
 	limit := milliseconds(cmp.Or(o.TimeoutMS, up.spec.Spec.TimeoutMS), 0)
 	progress, _ := ctx.Value(progressKey{}).(func(Progress))
+	if report := progress; report != nil {
+		masks := redact.FromContext(ctx)
+		progress = func(p Progress) {
+			p.Message = masks.Join(up.secrets.Load()).Text(p.Message)
+			report(p)
+		}
+	}
 	raw, attempts, err := up.do(ctx, request{method: "tools/call", target: semconv.GenAIToolName(tool), limit: limit, retry: retry, progress: progress, tool: &directTool{tool, args},
 		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
 			_, err := c.CallTool(ctx, &sdk.CallToolParams{Meta: m, Name: tool, Arguments: args})
@@ -249,6 +257,7 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 		return v1.Result{Attempts: attempts}, up.unavailable("the answer to tools/call is no result: %s", excerpt(raw))
 	}
 	res.Attempts = attempts
+	_ = up.secrets.Load().Result(&res, nil) // the registry masks by the rules, after it validated the result
 	if failed {
 		res.Status = v1.StatusFailed
 		text := cmp.Or(clip(strings.Join(texts(res.Parts), "\n"), maxErrorText), "the tool reported failure and gave no text")
@@ -279,7 +288,7 @@ func (u *Upstreams) ReadResource(ctx context.Context, server v1.Key, uri string)
 	}
 	ps := make([]v1.Part, len(r.Contents))
 	for i, c := range r.Contents {
-		ps[i] = v1.Part{Type: v1.PartResource, Resource: c.part()}
+		ps[i] = up.secrets.Load().Part(v1.Part{Type: v1.PartResource, Resource: c.part()})
 	}
 	return ps, nil
 }
@@ -311,7 +320,7 @@ func (u *Upstreams) GetPrompt(ctx context.Context, server v1.Key, name string, a
 	}
 	res := PromptResult{Description: r.Description, Messages: make([]PromptMessage, len(r.Messages)), Meta: meta(r.Meta)}
 	for i, m := range r.Messages {
-		res.Messages[i] = PromptMessage{Role: m.Role, Content: part(m.Content)}
+		res.Messages[i] = PromptMessage{Role: m.Role, Content: up.secrets.Load().Part(part(m.Content))}
 	}
 	return res, nil
 }

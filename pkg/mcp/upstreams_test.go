@@ -330,7 +330,7 @@ func TestChildGetsOnlyItsEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(got)
-	want := []string{"DEFAULTED=b", "HOME=/root", "LANG=C", "LITERAL=${X}", roleVar + "=sdk", "PATH=/bin", "PLAIN=a", "TOKEN=Bearer s3cr3t"}
+	want := []string{"DEFAULTED=b", "HOME=/root", "LANG=C", "LITERAL=${X}", roleVar + "=sdk", "PATH=/bin", "PLAIN=a", "TOKEN=Bearer [REDACTED]"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -51,6 +51,20 @@ type call struct {
 	approval *v1.ApprovalRecord
 	res      v1.Result
 	err      error
+	masks    *redact.Masker // made by masker
+}
+
+// masker masks by the rules of the tool, and the values of arguments that they cover. It
+// masks nothing when the tool has no rules.
+func (c *call) masker() *redact.Masker {
+	if c.masks == nil && c.tool != nil && len(c.tool.redact) > 0 {
+		rules := c.tool.redact
+		c.masks = redact.New(rules, redact.Covered(c.args, rules)...)
+		if !same(c.args, c.Args) {
+			c.masks.Add(redact.Covered(c.Args, rules)...) // as they were before they were coerced
+		}
+	}
+	return c.masks
 }
 
 func (r *Registry) begin(in v1.Call) *call {
@@ -134,7 +148,7 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 	if len(violations) == 0 || mode == v1.Off {
 		return nil
 	}
-	invalid := v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, violations)
+	invalid := v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, c.masker().Violations(violations))
 	if mode == v1.Warn {
 		r.opts.Logger.WarnContext(ctx, invalid.Error())
 		return nil
@@ -173,23 +187,26 @@ func under(h *v1.Header, path string, violations []v1.Violation) []v1.Violation 
 	return out
 }
 
-// run executes an admitted call and checks what comes back.
+// run executes an admitted call, checks what comes back, masks all that leaves the call
+// and writes it to the audit.
 func (r *Registry) run(ctx context.Context, c *call) {
-	if c.err != nil || c.res.Status == v1.StatusPending {
-		r.audit(ctx, c)
-		return
+	if c.err == nil && c.res.Status != v1.StatusPending {
+		r.perform(ctx, c)
 	}
+	c.err = c.masker().Result(&c.res, c.err)
+	r.audit(ctx, c)
+}
+
+func (r *Registry) perform(ctx context.Context, c *call) {
 	t := c.tool
 	if c.err = ctx.Err(); c.err != nil {
 		// The executor never ran: what the policies counted is given back.
 		c.release(ctx)
-		r.audit(ctx, c)
 		return
 	}
 	args, err := r.attached(c)
 	if c.err = err; err != nil {
 		c.release(ctx)
-		r.audit(ctx, c)
 		return
 	}
 	within, span := r.observer.enter(ctx, phaseExecute)
@@ -200,23 +217,12 @@ func (r *Registry) run(ctx context.Context, c *call) {
 	}
 	if c.err == nil && c.res.Status == v1.StatusComplete {
 		within, span := r.observer.enter(ctx, phaseResult)
-		c.err = r.checkResult(within, t, c.res.Content)
+		c.err = r.checkResult(within, c)
 		leave(span, c.err)
 	}
 	if c.res.Status == v1.StatusPending {
 		c.release(ctx)
 	}
-	if rules := t.redact; len(rules) > 0 {
-		c.res.Content, c.res.Meta = redact.JSON(c.res.Content, rules), redact.JSON(c.res.Meta, rules)
-		for i, p := range c.res.Parts {
-			c.res.Parts[i].Meta = redact.JSON(p.Meta, rules)
-			if p.Type == v1.PartText && json.Valid([]byte(p.Text)) {
-				c.res.Parts[i].Text = string(redact.JSON(json.RawMessage(p.Text), rules))
-			}
-		}
-		c.err = redactViolations(c.err, rules)
-	}
-	r.audit(ctx, c)
 }
 
 func (c *call) release(ctx context.Context) {
@@ -239,6 +245,9 @@ func execute(ctx context.Context, t *tool, c *call, args json.RawMessage) (res v
 	var inner context.Context = within
 	if t.spec.Func != nil {
 		inner = c.withSession(within)
+	}
+	if m := c.masker(); m != nil {
+		inner = redact.NewContext(inner, m) // for what leaves the call before it ends
 	}
 	res, err = t.executor.Execute(inner, t.spec, args)
 	if err != nil && ctx.Err() == nil && within.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
@@ -265,7 +274,8 @@ func (t *tool) timeout(caller time.Duration) time.Duration {
 
 // checkResult holds content to the output schema. The result of a static mock
 // is the manifest's own, so it is checked once.
-func (r *Registry) checkResult(ctx context.Context, t *tool, content json.RawMessage) error {
+func (r *Registry) checkResult(ctx context.Context, c *call) error {
+	t, content := c.tool, c.res.Content
 	mode := t.spec.Spec.Validation.ResultMode()
 	if t.out == nil || mode == v1.Off {
 		return nil
@@ -290,7 +300,7 @@ func (r *Registry) checkResult(ctx context.Context, t *tool, content json.RawMes
 	case len(violations) == 0:
 		return nil
 	}
-	invalid := v1.NewValidationError(v1.ResultInvalid, t.spec.Metadata.Name, violations)
+	invalid := v1.NewValidationError(v1.ResultInvalid, t.spec.Metadata.Name, c.masker().Violations(violations))
 	if mode == v1.Warn {
 		r.opts.Logger.WarnContext(ctx, invalid.Error())
 		return nil
@@ -300,23 +310,6 @@ func (r *Registry) checkResult(ctx context.Context, t *tool, content json.RawMes
 
 // same reports whether two slices are the same memory.
 func same(a, b []byte) bool { return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] }
-
-// redactViolations masks what violations say they got where a rule covers it.
-func redactViolations(err error, rules []string) error {
-	var invalid *v1.ValidationError
-	if !errors.As(err, &invalid) {
-		return err
-	}
-	violations := make([]v1.Violation, len(invalid.Violations))
-	for i, f := range invalid.Violations {
-		if redact.Covers(rules, f.Path) {
-			f.Got = redact.Mask
-			f.Message = fmt.Sprintf("expected %s, got %s", f.Expected, redact.Mask)
-		}
-		violations[i] = f
-	}
-	return v1.NewValidationError(invalid.Type, invalid.Tool, violations)
-}
 
 // finish returns the result of the call in its final form.
 func (c *call) finish() (v1.Result, error) {

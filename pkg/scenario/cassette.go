@@ -131,7 +131,7 @@ func (p *player) newTape(field string, m *v1.Mock, tool *v1.Tool) *tape {
 		if rec.Tool != tool.Namespace()+"/"+tool.Metadata.Name && rec.Tool != tool.Metadata.Name {
 			continue
 		}
-		t.calls = append(t.calls, taped{Recorded: rec, number: i + 1, args: decode(rec.Args)})
+		t.calls = append(t.calls, taped{Recorded: rec, number: i + 1, args: decode(redact.JSON(rec.Args, t.redact))})
 		p.checkRecorded(field, m.Cassette, i+1, rec, tool)
 	}
 	return t

@@ -76,19 +76,19 @@ func (e *recording) Execute(ctx context.Context, tool *v1.Tool, args json.RawMes
 
 func (r *Recorder) add(tool *v1.Tool, args json.RawMessage, res v1.Result, err error, took time.Duration) {
 	rules := slices.Concat(r.redact, tool.Spec.Redact)
+	masks := redact.New(rules, redact.Covered(args, tool.Spec.Redact)...)
+	if tool.Spec.HTTP != nil {
+		masks.Add(redact.Covered(args, tool.Spec.HTTP.Redact)...)
+	}
+	err = masks.Result(&res, err)
 	rec := Recorded{
 		Tool: tool.Namespace() + "/" + tool.Metadata.Name, Args: redact.JSON(args, rules),
 		DurationMS: math.Round(float64(took)/float64(time.Millisecond)*10) / 10,
 	}
 	if len(res.Content) > 0 {
-		rec.Result = redact.JSON(res.Content, rules)
+		rec.Result = res.Content
 	}
-	for _, p := range res.Parts {
-		if p.Type == v1.PartText && json.Valid([]byte(p.Text)) {
-			p.Text = string(redact.JSON(json.RawMessage(p.Text), rules))
-		}
-		rec.Parts = append(rec.Parts, p)
-	}
+	rec.Parts = res.Parts
 	if err != nil {
 		rec.Error = recordError(err, res)
 	}

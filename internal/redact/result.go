@@ -1,0 +1,181 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Result masks all that leaves a call: the content, every part, what stands beside them, and
+// the error, whose type stays. It changes nothing that res points to.
+func (m *Masker) Result(res *v1.Result, err error) error {
+	if m.Empty() {
+		return err
+	}
+	res.Content, res.Meta = m.JSON(res.Content), m.JSON(res.Meta)
+	if len(res.Parts) > 0 {
+		parts := make([]v1.Part, len(res.Parts))
+		for i := range parts {
+			parts[i] = m.Part(res.Parts[i])
+		}
+		res.Parts = parts
+	}
+	if len(res.Effects) > 0 {
+		effects := make([]v1.Effect, len(res.Effects))
+		for i, e := range res.Effects {
+			e.URL = m.Text(e.URL)
+			effects[i] = e
+		}
+		res.Effects = effects
+	}
+	return m.Error(err)
+}
+
+// Part masks one part of a result. A binary part is read where it is text.
+func (m *Masker) Part(p v1.Part) v1.Part {
+	if m.Empty() {
+		return p
+	}
+	p.Text, p.Data = m.Text(p.Text), m.binary(p.Data)
+	p.URI, p.Name, p.Title, p.Description = m.Text(p.URI), m.Text(p.Name), m.Text(p.Title), m.Text(p.Description)
+	p.Icons, p.Annotations, p.Meta = m.JSON(p.Icons), m.JSON(p.Annotations), m.JSON(p.Meta)
+	if p.Resource != nil {
+		r := m.Resource(*p.Resource)
+		p.Resource = &r
+	}
+	return p
+}
+
+// Resource masks the contents of a resource.
+func (m *Masker) Resource(r v1.ResourceContents) v1.ResourceContents {
+	if m.Empty() {
+		return r
+	}
+	r.URI, r.Text, r.Blob, r.Meta = m.Text(r.URI), m.Text(r.Text), m.binary(r.Blob), m.JSON(r.Meta)
+	return r
+}
+
+// binary masks base64 that holds text.
+func (m *Masker) binary(data string) string {
+	plain, err := base64.StdEncoding.DecodeString(data)
+	if err != nil || len(plain) == 0 || !isText(plain) {
+		return m.Values(data)
+	}
+	if masked := m.text(string(plain), 1); masked != string(plain) {
+		return base64.StdEncoding.EncodeToString([]byte(masked))
+	}
+	return data
+}
+
+// Error masks the texts of an error. Its type stays, and so does that it was cancelled
+// or ran out of time; a cause that says what is masked is left out.
+func (m *Masker) Error(err error) error {
+	if err == nil || m.Empty() {
+		return err
+	}
+	var (
+		invalid *v1.ValidationError
+		exec    *v1.ExecutionError
+		mcp     *v1.MCPError
+		refused *v1.PolicyError
+	)
+	out := err
+	switch {
+	case errors.As(err, &invalid):
+		return v1.NewValidationError(invalid.Type, invalid.Tool, m.Violations(invalid.Violations))
+	case errors.As(err, &exec):
+		e := *exec
+		e.Message = m.Text(e.Message)
+		if e.Cause = m.Error(e.Cause); e.Cause != nil && m.Text(e.Cause.Error()) != e.Cause.Error() {
+			e.Cause = nil
+		}
+		out = same(err, exec, &e)
+	case errors.As(err, &mcp):
+		e := *mcp
+		e.Message, e.Data = m.Text(e.Message), m.data(e.Data)
+		out = same(err, mcp, &e)
+	case errors.As(err, &refused):
+		e := *refused
+		e.Message = m.Text(e.Message)
+		out = same(err, refused, &e)
+	}
+	if text := out.Error(); m.Text(text) != text {
+		return &masked{text: m.Text(text), err: err}
+	}
+	return out
+}
+
+// same returns err itself when masking changed nothing.
+func same[E error](err error, old, masked E) error {
+	if old.Error() == masked.Error() && fmt.Sprintf("%+v", old) == fmt.Sprintf("%+v", masked) {
+		return err
+	}
+	return masked
+}
+
+// masked is an error of another type whose text was masked.
+type masked struct {
+	text string
+	err  error
+}
+
+func (e *masked) Error() string { return e.text }
+
+// Is reports whether the error that was masked is target: errors.Is holds, and no text gets out.
+func (e *masked) Is(target error) bool { return errors.Is(e.err, target) }
+
+// ResultErrorType is that of the error that was masked.
+func (e *masked) ResultErrorType() string { return v1.NewResultError(e.err).Type }
+
+func (m *Masker) data(raw json.RawMessage) json.RawMessage {
+	if len(raw) > 0 && !json.Valid(raw) {
+		return json.RawMessage(m.Text(string(raw)))
+	}
+	return m.JSON(raw)
+}
+
+// Violations masks what violations say they got where a rule covers it, and values anywhere.
+func (m *Masker) Violations(in []v1.Violation) []v1.Violation {
+	if m.Empty() {
+		return in
+	}
+	out := make([]v1.Violation, len(in))
+	for i, v := range in {
+		if at, ok := m.covered(v.Path); ok {
+			v.Path, v.Got = at, Mask
+			v.Message = fmt.Sprintf("expected %s, got %s", m.Values(v.Expected), Mask)
+		}
+		v.Got, v.Message = m.quotedValues(v.Got), m.quotedValues(v.Message)
+		out[i] = v
+	}
+	return out
+}
+
+// quotedValues masks the values in a message, of which a long one may be shown in part.
+func (m *Masker) quotedValues(s string) string {
+	s = m.Values(s)
+	for _, v := range m.values {
+		const shown = 12
+		if len(v) > shown && strings.Contains(s, v[:shown]) {
+			return Mask
+		}
+	}
+	return s
+}
+
+// covered returns the place that a rule masks and that a pointer is in.
+func (m *Masker) covered(pointer string) (string, bool) {
+	at, path := m.rules.pointers, ""
+	for _, token := range tokens(pointer) {
+		path = v1.Pointer(path, token)
+		var hit bool
+		if at, hit = m.rules.names.step(at, token, true); hit {
+			return path, true
+		}
+	}
+	return "", false
+}

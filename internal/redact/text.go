@@ -1,0 +1,315 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxDepth is how many texts within texts are read; what is deeper is masked as a whole.
+const maxDepth = 6
+
+// Text masks a text: what the rules name in JSON that it is or holds, in "name: value" and
+// name=value, within what is percent-encoded or base64, and the values of the masker.
+func (m *Masker) Text(s string) string {
+	if m.Empty() || s == "" {
+		return s
+	}
+	return m.text(s, 0)
+}
+
+func (m *Masker) text(s string, depth int) string {
+	switch {
+	case len(s) < 2 && len(m.values) == 0:
+		return s
+	case depth > maxDepth:
+		if strings.ContainsAny(s, `{[=:%\`) {
+			return Mask
+		}
+		return m.Values(s)
+	}
+	if !m.rules.empty() {
+		if t := strings.Trim(s, " \t\r\n"); t != "" && strings.IndexByte(`{["`, t[0]) >= 0 && json.Valid([]byte(t)) {
+			return string(m.document([]byte(s), depth))
+		}
+	}
+	s = m.unescaped(s, depth)
+	if !m.rules.empty() {
+		s = m.pairs(m.embedded(s, depth))
+	}
+	return m.Values(m.encoded(s, depth))
+}
+
+// unescaped masks a text that is the inside of a JSON string, such as {\"a\":1}.
+func (m *Masker) unescaped(s string, depth int) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	var inside string
+	if json.Unmarshal([]byte(`"`+s+`"`), &inside) != nil || inside == s {
+		return s
+	}
+	if masked := m.text(inside, depth+1); masked != inside {
+		q := quote(masked)
+		return string(q[1 : len(q)-1])
+	}
+	return s
+}
+
+// embedded masks the JSON objects and lists that stand in a text: JSON Lines, and JSON within prose.
+func (m *Masker) embedded(s string, depth int) string {
+	var b strings.Builder
+	copied := 0
+	for i, left := 0, 16*len(s)+1024; i < len(s); {
+		if s[i] != '{' && s[i] != '[' {
+			i++
+			continue
+		}
+		end := balanced(s[i:])
+		if left -= max(end, 1); left < 0 {
+			return Mask // too many brackets that are no JSON
+		}
+		if end < 0 { // to the end of the text
+			left -= len(s) - i
+			i++
+			continue
+		}
+		doc := s[i : i+end]
+		if !json.Valid([]byte(doc)) {
+			i++
+			continue
+		}
+		if masked := m.document([]byte(doc), depth); string(masked) != doc {
+			b.WriteString(s[copied:i])
+			b.Write(masked)
+			copied = i + end
+		}
+		i += end
+	}
+	if copied == 0 {
+		return s
+	}
+	return b.String() + s[copied:]
+}
+
+// balanced returns where the bracket that opens s is closed, strings left aside; -1 when it is not.
+func balanced(s string) int {
+	depth, inString := 0, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case inString:
+			if c == '\\' {
+				i++
+			}
+			inString = c != '"'
+		case c == '"':
+			inString = true
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return -1
+}
+
+// pairs masks what follows a name in a text that is not JSON: name: value, name=value,
+// "name": "value, <name>value</name>.
+func (m *Masker) pairs(s string) string {
+	for _, name := range m.rules.words() {
+		s = pair(s, name)
+	}
+	return s
+}
+
+// words are the names that are looked for in a text: the bare ones, and pointers of one token.
+func (p parsed) words() []string {
+	all := p.names[:len(p.names):len(p.names)]
+	for _, tokens := range p.pointers {
+		if len(tokens) == 1 && tokens[0] != "*" {
+			all = append(all, tokens[0])
+		}
+	}
+	return all
+}
+
+func pair(s, name string) string {
+	if name == "" {
+		return s
+	}
+	var b strings.Builder
+	copied := 0
+	for i := 0; ; {
+		at := strings.Index(s[i:], name)
+		if at < 0 {
+			break
+		}
+		at += i
+		i = at + len(name)
+		if before, _ := utf8.DecodeLastRuneInString(s[:at]); at > 0 && isWord(before) {
+			continue
+		}
+		from, to := pairValue(s, at, i)
+		if from == to {
+			continue
+		}
+		if i = to; s[from:to] == Mask {
+			continue
+		}
+		b.WriteString(s[copied:from])
+		b.WriteString(Mask)
+		copied = to
+	}
+	if copied == 0 {
+		return s
+	}
+	return b.String() + s[copied:]
+}
+
+// pairValue returns where the value of the name at s[at:i] stands; from is to when there is none.
+func pairValue(s string, at, i int) (from, to int) {
+	if at > 0 && s[at-1] == '<' && i < len(s) && s[i] == '>' {
+		if end := strings.Index(s[i+1:], "</"); end >= 0 {
+			return i + 1, i + 1 + end
+		}
+		return i + 1, len(s)
+	}
+	over := func(chars string, most int) {
+		for n := 0; n < most && i < len(s) && strings.IndexByte(chars, s[i]) >= 0; n++ {
+			i++
+		}
+	}
+	over(`\"'`+"` \t]", 32)
+	if i == len(s) || s[i] != ':' && s[i] != '=' {
+		return i, i
+	}
+	equals := s[i] == '='
+	over(":=>", 3)
+	over(" \t", 64)
+	quoteAt := i
+	over(`\`, 16)
+	if i < len(s) && (s[i] == '"' || s[i] == '\'' || s[i] == '`') {
+		i++
+		return i, i + closing(s[i:], s[quoteAt:i])
+	}
+	i = quoteAt
+	if i < len(s) && (s[i] == '{' || s[i] == '[') && !strings.HasPrefix(s[i:], Mask) {
+		if end := balanced(s[i:]); end > 0 {
+			return i, i + end
+		}
+		return i, len(s)
+	}
+	if strings.HasPrefix(s[i:], Mask) {
+		return i, i + len(Mask)
+	}
+	ends := "\r\n"
+	if equals {
+		ends = "\r\n \t&;,\"'<>)}]"
+	}
+	if end := strings.IndexAny(s[i:], ends); end >= 0 {
+		return i, i + end
+	}
+	return i, len(s)
+}
+
+// closing returns where a quote, with the backslashes before it, is closed.
+func closing(s, mark string) int {
+	for i := 0; i < len(s); {
+		at := strings.Index(s[i:], mark)
+		if at < 0 {
+			break
+		}
+		if at += i; at > 0 && s[at-1] == '\\' { // an escaped quote
+			i = at + len(mark)
+			continue
+		}
+		return at
+	}
+	return len(s)
+}
+
+// minEncoded is the length of the shortest text that is decoded to look within.
+const minEncoded = 16
+
+// encoded masks within words that are percent-encoded or base64.
+func (m *Masker) encoded(s string, depth int) string {
+	if len(s) < minEncoded {
+		return s
+	}
+	var b strings.Builder
+	copied := 0
+	for i := 0; i < len(s); {
+		if !isEncoding(s[i]) {
+			i++
+			continue
+		}
+		end := i + 1
+		for end < len(s) && isEncoding(s[end]) {
+			end++
+		}
+		if pad := min(end+2, len(s)); strings.HasPrefix("==", s[end:pad]) || end < len(s) && s[end] == '=' && !isEncoding(s[end+1]) {
+			end += len(s[end:pad]) - len(strings.TrimLeft(s[end:pad], "="))
+		}
+		if word := s[i:end]; len(word) >= minEncoded {
+			if masked := m.word(word, depth); masked != word {
+				b.WriteString(s[copied:i])
+				b.WriteString(masked)
+				copied = end
+			}
+		}
+		i = end
+	}
+	if copied == 0 {
+		return s
+	}
+	return b.String() + s[copied:]
+}
+
+func isEncoding(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_' || c == '%'
+}
+
+// word masks one encoded word.
+func (m *Masker) word(s string, depth int) string {
+	if strings.IndexByte(s, '%') >= 0 {
+		plain, err := url.QueryUnescape(s)
+		if err != nil || plain == s {
+			return s
+		}
+		if masked := m.text(plain, depth+1); masked != plain {
+			return url.QueryEscape(masked)
+		}
+		return s
+	}
+	bare := strings.TrimRight(s, "=")
+	enc := base64.RawStdEncoding
+	if strings.ContainsAny(bare, "-_") {
+		enc = base64.RawURLEncoding
+	}
+	plain, err := enc.DecodeString(bare)
+	if err != nil || !isText(plain) {
+		return s
+	}
+	masked := m.text(string(plain), depth+1)
+	if masked == string(plain) {
+		return s
+	}
+	if len(bare) < len(s) {
+		enc = enc.WithPadding(base64.StdPadding)
+	}
+	return enc.EncodeToString([]byte(masked))
+}
+
+// isText reports whether bytes are UTF-8 without control characters but space.
+func isText(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return false
+		}
+	}
+	return utf8.Valid(b)
+}

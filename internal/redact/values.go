@@ -1,0 +1,238 @@
+package redact
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"html"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Masker masks by rules, and masks values wherever they stand. It may be used by many
+// goroutines at once, but for Add. A nil Masker masks nothing.
+type Masker struct {
+	rules  parsed
+	values []string // the longest first: one may hold another
+	long   *strings.Replacer
+	short  map[string]bool
+}
+
+// New returns a masker of rules and values.
+func New(rules []string, values ...string) *Masker {
+	m := &Masker{rules: parse(rules)}
+	m.Add(values...)
+	return m
+}
+
+// wholeWords is the length in bytes below which a value is masked as a whole word only:
+// a shorter one occurs within words by chance.
+const wholeWords = 6
+
+// Add adds values. Empty ones, and those that are a part of [Mask], are left out.
+func (m *Masker) Add(values ...string) {
+	before := len(m.values)
+	m.values = slices.Clone(m.values)
+	for _, v := range values {
+		if v = strings.TrimSpace(v); v != "" && !strings.Contains(Mask, v) && !m.has(v) {
+			m.values = append(m.values, v)
+		}
+	}
+	if len(m.values) == before {
+		return
+	}
+	slices.SortStableFunc(m.values, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	m.short = map[string]bool{}
+	var pairs []string
+	for _, v := range m.values {
+		if len(v) < wholeWords {
+			m.short[v] = true
+			continue
+		}
+		for _, form := range forms(v) {
+			pairs = append(pairs, form, Mask)
+		}
+	}
+	m.long = nil
+	if pairs != nil {
+		m.long = strings.NewReplacer(pairs...)
+	}
+}
+
+// has spares the few values of most maskers a map.
+func (m *Masker) has(v string) bool { return len(m.values) < 64 && slices.Contains(m.values, v) }
+
+// forms are the forms in which servers and libraries repeat a value.
+func forms(v string) []string {
+	escaped := string(quote(v))
+	escaped = escaped[1 : len(escaped)-1]
+	twice := string(quote(escaped))
+	ascii := strings.Trim(strconv.QuoteToASCII(v), `"`)
+	all := []string{v, twice[1 : len(twice)-1], escaped, ascii, url.QueryEscape(v), url.PathEscape(v), html.EscapeString(v),
+		base64.StdEncoding.EncodeToString([]byte(v)), base64.URLEncoding.EncodeToString([]byte(v)),
+		base64.RawStdEncoding.EncodeToString([]byte(v)), base64.RawURLEncoding.EncodeToString([]byte(v)), hex.EncodeToString([]byte(v))}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
+	return slices.Compact(all)
+}
+
+// Empty reports whether the masker masks nothing.
+func (m *Masker) Empty() bool { return m == nil || m.rules.empty() && len(m.values) == 0 }
+
+// Join returns a masker of what both mask.
+func (m *Masker) Join(o *Masker) *Masker {
+	switch {
+	case o.Empty():
+		return m
+	case m.Empty():
+		return o
+	}
+	both := &Masker{rules: parsed{names: slices.Concat(m.rules.names, o.rules.names), pointers: slices.Concat(m.rules.pointers, o.rules.pointers)}}
+	both.Add(slices.Concat(m.values, o.values)...)
+	return both
+}
+
+// Bare returns a masker of the same values, without rules.
+func (m *Masker) Bare() *Masker {
+	if m == nil {
+		return nil
+	}
+	return &Masker{values: m.values, long: m.long, short: m.short}
+}
+
+type contextKey struct{}
+
+// NewContext returns a context that carries a masker: that of the call it is for.
+func NewContext(ctx context.Context, m *Masker) context.Context {
+	return context.WithValue(ctx, contextKey{}, m)
+}
+
+// FromContext returns the masker of a context; nil, which masks nothing, when it has none.
+func FromContext(ctx context.Context) *Masker {
+	m, _ := ctx.Value(contextKey{}).(*Masker)
+	return m
+}
+
+// Values masks the values in a text, and nothing else.
+func (m *Masker) Values(s string) string {
+	if m == nil || len(m.values) == 0 {
+		return s
+	}
+	if m.long != nil {
+		s = m.long.Replace(s)
+	}
+	if len(m.short) > 0 {
+		s = m.words(s)
+	}
+	return s
+}
+
+// words masks the short values that stand as whole words.
+func (m *Masker) words(s string) string {
+	var b strings.Builder
+	copied, before := 0, ' '
+	for i := 0; i < len(s); {
+		if !isWord(before) {
+			if n := m.wordAt(s[i:]); n > 0 {
+				b.WriteString(s[copied:i])
+				b.WriteString(Mask)
+				i += n
+				copied, before = i, ']'
+				continue
+			}
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		before = r
+		i += n
+	}
+	if copied == 0 {
+		return s
+	}
+	return b.String() + s[copied:]
+}
+
+// wordAt returns the length of the short value with which s starts; 0 for none.
+func (m *Masker) wordAt(s string) int {
+	for n := min(wholeWords-1, len(s)); n > 0; n-- {
+		if m.short[s[:n]] {
+			if after, _ := utf8.DecodeRuneInString(s[n:]); n == len(s) || !isWord(after) {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// isNumber reports whether a JSON number, or another scalar, is one of the values or holds one.
+func (m *Masker) isNumber(token string) bool {
+	if len(m.values) == 0 {
+		return false
+	}
+	if m.long != nil && m.long.Replace(token) != token {
+		return true
+	}
+	n, err := strconv.ParseFloat(token, 64)
+	if err != nil {
+		return false
+	}
+	for _, v := range m.values { // 4e5 is 400000
+		if len(v) < wholeWords || len(v) > 40 {
+			continue
+		}
+		if f, err := strconv.ParseFloat(v, 64); err == nil && f == n {
+			return true
+		}
+	}
+	return false
+}
+
+// Covered returns the strings and numbers within a JSON document that rules cover, as text.
+func Covered(raw json.RawMessage, rules []string) []string {
+	p := parse(rules)
+	if p.empty() || !json.Valid(raw) {
+		return nil
+	}
+	var doc any
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.UseNumber()
+	if dec.Decode(&doc) != nil {
+		return nil
+	}
+	return p.covered(nil, doc, p.pointers, false)
+}
+
+func (p parsed) covered(out []string, v any, pointers [][]string, all bool) []string {
+	down := func(child any, token string, isKey bool) {
+		rest, hit := p.names.step(pointers, token, isKey)
+		out = p.covered(out, child, rest, all || hit)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for k, child := range v {
+			if all {
+				out = append(out, k) // the names within a masked object are a part of it
+			}
+			down(child, k, true)
+		}
+	case []any:
+		for i, child := range v {
+			down(child, strconv.Itoa(i), false)
+		}
+	case string:
+		if all {
+			return append(out, v)
+		}
+	case json.Number:
+		if all {
+			return append(out, v.String())
+		}
+	}
+	return out
+}
