@@ -10,8 +10,9 @@
 //
 //	# yaml-language-server: $schema=https://toolctl.dev/schemas/all.json
 //
-// The schemas describe toolctl.dev/v1 only; a PromptKit manifest, in which
-// unknown fields are allowed, does not fit them.
+// They refuse what the program refuses, as far as one manifest shows it. The schema of a
+// kind describes toolctl.dev/v1; all.json takes PromptKit's Tool, PromptConfig and
+// Scenario too, in which unknown fields are allowed.
 package schemas
 
 import (

@@ -31,13 +31,19 @@ type schema struct {
 	Description string            `json:"description,omitempty"`
 	Ref         string            `json:"$ref,omitempty"`
 	AllOf       []*schema         `json:"allOf,omitempty"`
+	AnyOf       []*schema         `json:"anyOf,omitempty"`
 	OneOf       []*schema         `json:"oneOf,omitempty"`
+	Not         *schema           `json:"not,omitempty"`
+	If          *schema           `json:"if,omitempty"`
+	Then        *schema           `json:"then,omitempty"`
 	Type        any               `json:"type,omitempty"`
 	Const       string            `json:"const,omitempty"`
 	Enum        []string          `json:"enum,omitempty"`
 	Minimum     *float64          `json:"minimum,omitempty"`
 	Maximum     *float64          `json:"maximum,omitempty"`
 	MinLength   int               `json:"minLength,omitempty"`
+	MaxLength   int               `json:"maxLength,omitempty"`
+	Pattern     string            `json:"pattern,omitempty"`
 	MinItems    int               `json:"minItems,omitempty"`
 	MinProps    int               `json:"minProperties,omitempty"`
 	Items       *schema           `json:"items,omitempty"`
@@ -46,7 +52,10 @@ type schema struct {
 	Properties  *members          `json:"properties,omitempty"`
 	Required    []string          `json:"required,omitempty"`
 	Additional  any               `json:"additionalProperties,omitempty"`
-	Definitions *members          `json:"definitions,omitempty"`
+
+	PropertyNames *schema             `json:"propertyNames,omitempty"`
+	Dependencies  map[string][]string `json:"dependencies,omitempty"`
+	Definitions   *members            `json:"definitions,omitempty"`
 }
 
 // members is a JSON object of schemas that keeps its order.
@@ -147,6 +156,8 @@ func (b *builder) all() (*schema, error) {
 		b.defs[at].schema = s
 		kinds = append(kinds, ref(kind))
 	}
+	b.defs = append(b.defs, member{"PromptKit", promptKit()})
+	kinds = append(kinds, ref("PromptKit"))
 	b.defs = append(b.defs, member{"List", &schema{
 		Title: "List", Description: "List holds objects of any kind.", Type: "object",
 		Properties: &members{
@@ -188,6 +199,7 @@ func (b *builder) object(name string) (*schema, error) {
 			s.Required = append(s.Required, f.name)
 		}
 	}
+	refine(name, s)
 	return s, nil
 }
 
@@ -246,7 +258,7 @@ func (b *builder) value(t valueType) (*schema, error) {
 		return &schema{}, nil
 	case kindSchema:
 		err := b.define(kindSchema, func() (*schema, error) {
-			return &schema{Description: "JSONSchema is a JSON Schema: an object, or true or false.", Type: []string{"object", "boolean"}}, nil
+			return jsonSchema(), nil
 		})
 		return ref(kindSchema), err
 	case kindArray:

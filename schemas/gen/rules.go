@@ -1,0 +1,157 @@
+package main
+
+// What the Validate methods of api/v1 refuse beside the check tags, as far as draft-07 can
+// say it. TestSchemasRefuseWhatTheProgramRefuses holds both to one corpus.
+
+const (
+	maxName = 253
+	// A DNS-1123 label with "_", and several of them with points between, as v1.IsName has it.
+	labelPattern = `^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`
+	namePattern  = `^[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*$`
+	// As v1.IsLabelValue and isLabelKey have them.
+	labelValue = `^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$`
+	labelKey   = `^([a-z0-9]([a-z0-9_.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`
+	// What time.ParseDuration reads and is not below 0.
+	duration = `^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
+	// An exact name, or a prefix and one trailing "*".
+	pattern = `^([^*]+\*?|\*)$`
+	httpURL = `^(https?://|\$\{)`
+)
+
+// refine adds the rules of one type to its schema.
+func refine(name string, s *schema) {
+	at := func(field string) *schema {
+		for _, m := range *s.Properties {
+			if m.name == field {
+				return m.schema
+			}
+		}
+		return &schema{} // of a type in a test that has the name and not the field
+	}
+	each := func(pattern string, fields ...string) {
+		for _, f := range fields {
+			if items := at(f).Items; items != nil {
+				items.Pattern = pattern
+			}
+		}
+	}
+	switch name {
+	case "Metadata":
+		at("name").Pattern, at("name").MaxLength = namePattern, maxName
+		at("namespace").Pattern, at("namespace").MaxLength = labelPattern, maxName
+		at("labels").PropertyNames = &schema{Pattern: labelKey}
+		at("labels").Additional = &schema{Type: kindString, Pattern: labelValue}
+	case "ToolSpec":
+		s.Not = requires("http", "mcp")
+		mocks := []*schema{requires("mock_result"), requires("mock_template"), requires("mock_result_file"), requires("mock_template_file"), requires("mock_parts")}
+		s.AllOf = append(s.AllOf, modeIs("live", requires("http")), modeIs("mcp", requires("mcp")), modeIs("mock", &schema{AnyOf: mocks}))
+		s.AnyOf = append(mocks[:len(mocks):len(mocks)], requires("http"), requires("mcp"), requires("mode")) // else there is no executor
+		objectSchema(at("input_schema"), true)
+		at("redact").Items = &schema{Type: kindString, MinLength: 1, Not: &schema{Const: "/"}}
+	case "Cache":
+		at("ttl").Pattern = duration
+	case "PromptSpec":
+		s.AnyOf = []*schema{filled("template"), filled("system_prompt")}
+		at("parameters").Type = "object"
+		objectSchema(at("input"), false)
+		objectSchema(at("output"), false)
+		each(pattern, "tools")
+	case "MCPServerSpec":
+		s.OneOf = []*schema{filled("command"), filled("url")}
+		at("url").Pattern = httpURL
+		s.Dependencies = map[string][]string{
+			"args": {"command"}, "env": {"command"}, "env_passthrough": {"command"}, "working_dir": {"command"},
+			"headers": {"url"}, "transport": {"url"}, "auth": {"url"}, "tls": {"url"},
+		}
+	case "ToolOverride":
+		objectSchema(at("input_schema"), true)
+	case "ToolFilter":
+		each(pattern, "allowlist", "blocklist")
+	case "HTTPSpec":
+		at("url").Pattern = httpURL
+	case "HTTPRetry":
+		if items := at("retry_on").Items; items != nil {
+			low, high := 100.0, 599.0
+			items.Minimum, items.Maximum = &low, &high
+		}
+	case "Auth":
+		for _, m := range *s.Properties {
+			s.OneOf = append(s.OneOf, requires(m.name))
+		}
+	case "TLS":
+		s.Dependencies = map[string][]string{"cert_file": {"key_file"}, "key_file": {"cert_file"}}
+	case "ToolPolicySpec":
+		each(pattern, "blocklist", "allowlist", "require_approval")
+	case "Limit":
+		each(pattern, "tools")
+	case "Match":
+		each(pattern, "tools", "principals")
+	}
+}
+
+func requires(fields ...string) *schema { return &schema{Required: fields} }
+
+// filled wants a field that is not empty, since an empty text counts as missing.
+func filled(field string) *schema {
+	return &schema{Required: []string{field}, Properties: &members{{field, &schema{MinLength: 1}}}}
+}
+
+func modeIs(mode string, then *schema) *schema {
+	return &schema{
+		If:   &schema{Required: []string{"mode"}, Properties: &members{{"mode", &schema{Const: mode}}}},
+		Then: then,
+	}
+}
+
+// objectSchema wants a schema that is an object, and with root one whose root type is
+// "object", as MCP asks of input schemas.
+func objectSchema(s *schema, root bool) {
+	want := &schema{Type: "object"}
+	if root {
+		want.Properties = &members{{"type", &schema{Const: "object"}}}
+	}
+	s.AllOf = append(s.AllOf, want)
+}
+
+// jsonSchema is a JSON Schema of any draft, as far as all drafts agree: a misspelt type, or
+// properties that are a list, are what people write.
+func jsonSchema() *schema {
+	self, selfs := ref(kindSchema), &schema{Type: "object", Additional: ref(kindSchema)}
+	list := &schema{Type: "array", MinItems: 1, Items: self}
+	types := &schema{Enum: []string{"array", "boolean", "integer", "null", "number", "object", "string"}}
+	zero := 0.0
+	length := &schema{Type: "integer", Minimum: &zero}
+	text, number, flag := &schema{Type: "string"}, &schema{Type: "number"}, &schema{Type: "boolean"}
+	return &schema{
+		Description: "JSONSchema is a JSON Schema: an object, or true or false.",
+		Type:        []string{"object", "boolean"},
+		// In anyOf, so that explain does not show them as fields of manifests.
+		AnyOf: []*schema{{Properties: &members{
+			{"type", &schema{AnyOf: []*schema{types, {Type: "array", MinItems: 1, Items: types}}}},
+			{"title", text}, {"description", text}, {"pattern", text}, {"format", text}, {"$ref", text},
+			{"properties", selfs}, {"patternProperties", selfs}, {"definitions", selfs}, {"$defs", selfs},
+			{"additionalProperties", self}, {"propertyNames", self}, {"contains", self}, {"not", self}, {"if", self}, {"then", self}, {"else", self},
+			{"items", &schema{AnyOf: []*schema{self, {Type: "array", Items: self}}}}, {"prefixItems", list},
+			{"allOf", list}, {"anyOf", list}, {"oneOf", list},
+			{"required", &schema{AnyOf: []*schema{{Type: "array", Items: text}, flag}}}, // a flag in draft-03 and in OpenAPI
+			{"enum", &schema{Type: "array"}},
+			{"minimum", number}, {"maximum", number}, {"multipleOf", number}, {"uniqueItems", flag},
+			{"minLength", length}, {"maxLength", length}, {"minItems", length}, {"maxItems", length}, {"minProperties", length}, {"maxProperties", length},
+		}}},
+	}
+}
+
+// promptKit is a manifest of PromptKit, in which unknown fields are allowed.
+func promptKit() *schema {
+	named := &schema{Type: "object", Required: []string{"name"}, Properties: &members{{"name", &schema{Type: "string", MinLength: 1}}}}
+	return &schema{
+		Title: "PromptKit", Description: "PromptKit is a manifest of PromptKit; fields that are not known are ignored.", Type: "object",
+		Properties: &members{
+			{"apiVersion", &schema{Type: "string", Pattern: `^promptkit\.altairalabs\.ai/.`}},
+			{"kind", &schema{Enum: []string{"Tool", "PromptConfig", "Scenario"}}},
+			{"metadata", named},
+			{"spec", &schema{}},
+		},
+		Required: []string{"apiVersion", "kind", "spec"},
+	}
+}
