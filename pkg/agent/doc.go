@@ -10,7 +10,7 @@
 // policy and validation applies; their results become messages of the next request.
 //
 // A model is an implementation of [Model]. The packages below this one hold one
-// provider each, on its maker's own SDK, so that a program links only those it uses.
+// provider each, so that a program links only those it uses.
 //
 // # What is offered
 //

@@ -12,11 +12,8 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"strings"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
+	"net/http"
+	"net/url"
 
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
@@ -31,6 +28,7 @@ const (
 	urlVar   = "ANTHROPIC_BASE_URL"
 	makers   = "https://api.anthropic.com/"
 	example  = "claude-sonnet-4-5"
+	version  = "2023-06-01" // of the API
 )
 
 // DefaultMaxTokens is the most tokens of a reply where the parameters have no
@@ -43,8 +41,9 @@ type Options = provider.Options
 
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
 type Model struct {
-	client   *provider.Client
-	messages sdk.MessageService
+	client  *provider.Client
+	address string
+	header  http.Header
 }
 
 var _ agent.StructuredModel = (*Model)(nil)
@@ -63,27 +62,22 @@ func New(o Options) (*Model, error) {
 	if err := provider.CheckBaseURL(Name, urlVar, base); err != nil {
 		return nil, err
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = provider.DefaultTimeout
-	}
 	m := &Model{client: provider.New(provider.Config{
 		Name: Name, KeyVar: keyVar, URLVar: urlVar, BaseURL: base,
 		Secrets: []string{key, token}, Transport: o.Transport, Timeout: o.Timeout,
 	})}
-	options := []option.RequestOption{
-		option.WithBaseURL(base), option.WithHTTPClient(m.client.HTTP()),
-		option.WithMaxRetries(0),             // the client of [provider.Client] retries
-		option.WithRequestTimeout(o.Timeout), // else the SDK refuses long replies that are not streamed
-		option.WithoutOpenTelemetry(),        // spans are the caller's affair
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, err // which CheckBaseURL has ruled out
 	}
+	m.address = u.JoinPath("v1/messages").String()
+	m.header = http.Header{"Anthropic-Version": {version}}
 	switch {
 	case key != "":
-		options = append(options, option.WithAPIKey(key))
+		m.header.Set("X-Api-Key", key)
 	case token != "":
-		options = append(options, option.WithAuthToken(token))
+		m.header.Set("Authorization", "Bearer "+token)
 	}
-	// The service and not sdk.NewClient, which reads the environment by itself.
-	m.messages = sdk.NewMessageService(options...)
 	return m, nil
 }
 
@@ -105,32 +99,31 @@ func (m *Model) Generate(ctx context.Context, req agent.Request, on func(agent.D
 		if on != nil {
 			return m.stream(ctx, params, b)
 		}
-		answer, err := m.messages.New(ctx, params)
-		if err != nil {
+		var answer answer
+		if err := m.client.Ask(ctx, m.address, m.header, params, &answer); err != nil {
 			return err
 		}
-		return b.whole(answer)
+		return b.whole(&answer)
 	})
 }
 
-func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, b *builder) error {
-	s := m.messages.NewStreaming(ctx, params)
-	for s.Next() {
-		b.event(s.Current())
-	}
-	var said *sdk.Error
-	switch err := s.Err(); {
-	case errors.As(err, &said):
-		return provider.APIError([]byte(said.RawJSON()))
-	case err != nil:
-		if body, ok := strings.CutPrefix(err.Error(), "received error while streaming: "); ok {
-			return provider.APIError([]byte(body))
+func (m *Model) stream(ctx context.Context, params object, b *builder) error {
+	params["stream"] = true
+	err := m.client.Stream(ctx, m.address, m.header, params, func(name string, data []byte) error {
+		var e event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return err
 		}
-		return err
-	case !b.ended:
+		if e.Type == "error" || name == "error" {
+			return provider.APIError(data)
+		}
+		b.event(&e)
+		return nil
+	})
+	if err == nil && !b.ended {
 		return m.client.Cut()
 	}
-	return s.Close()
+	return err
 }
 
 // Structured reports whether the API can hold a reply to the schema: it compiles a

@@ -248,5 +248,5 @@ func TestStructured(t *testing.T) {
 func FuzzAnswer(f *testing.F) {
 	wiretest.Fuzz(f, func(transport http.RoundTripper) (agent.Model, error) {
 		return New(Options{Transport: transport, Env: env(map[string]string{keyVar: wiretest.Key})})
-	}, hello, func(string) bool { return false })
+	}, hello)
 }

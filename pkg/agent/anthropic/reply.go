@@ -5,11 +5,51 @@ import (
 	"errors"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
+
+// answer is a message of the API.
+type answer struct {
+	Model      provider.String   `json:"model"`
+	Content    []json.RawMessage `json:"content"`
+	StopReason provider.String   `json:"stop_reason"`
+	Usage      usage             `json:"usage"`
+}
+
+// usage counts tokens; what is absent keeps the figure that came before.
+type usage struct {
+	Input         provider.Count `json:"input_tokens"`
+	Output        provider.Count `json:"output_tokens"`
+	CacheCreation provider.Count `json:"cache_creation_input_tokens"`
+	CacheRead     provider.Count `json:"cache_read_input_tokens"`
+	OutputDetail  struct {
+		Thinking provider.Count `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// piece is a block, or what is added to one.
+type piece struct {
+	Type        provider.String `json:"type"`
+	ID          provider.String `json:"id"`
+	Name        provider.String `json:"name"`
+	Text        provider.String `json:"text"`
+	Thinking    provider.String `json:"thinking"`
+	Signature   provider.String `json:"signature"`
+	PartialJSON provider.String `json:"partial_json"`
+	Input       json.RawMessage `json:"input"`
+	StopReason  provider.String `json:"stop_reason"`
+}
+
+// event is one event of a stream.
+type event struct {
+	Type         provider.String `json:"type"`
+	Index        int64           `json:"index"`
+	Message      answer          `json:"message"`
+	ContentBlock json.RawMessage `json:"content_block"`
+	Delta        piece           `json:"delta"`
+	Usage        json.RawMessage `json:"usage"`
+}
 
 // builder gathers a reply, from one answer or from the events of a stream.
 type builder struct {
@@ -17,7 +57,7 @@ type builder struct {
 	on     func(agent.Delta)
 	blocks []*block
 	open   map[int64]*block // by the index that the API gives
-	usage  sdk.Usage
+	usage  usage
 	stop   string
 	model  string
 	ended  bool
@@ -40,14 +80,14 @@ func newBuilder(req agent.Request, on func(agent.Delta)) *builder {
 }
 
 // whole takes an answer that came in one piece.
-func (b *builder) whole(a *sdk.Message) error {
-	if a == nil || a.JSON.Content.Raw() == "" {
+func (b *builder) whole(a *answer) error {
+	if a.Content == nil {
 		return errors.New("it has no content")
 	}
-	b.model, b.stop, b.usage, b.ended = a.Model, string(a.StopReason), a.Usage, true
-	for _, c := range a.Content {
-		k := &block{kind: c.Type, id: c.ID, name: c.Name, start: c.RawJSON()}
-		k.text.WriteString(c.Text)
+	b.model, b.stop, b.usage, b.ended = string(a.Model), string(a.StopReason), a.Usage, true
+	for _, raw := range a.Content {
+		c, k := begin(raw)
+		k.text.WriteString(string(c.Text))
 		if c.Type == "tool_use" {
 			k.input.Write(c.Input)
 		}
@@ -56,46 +96,44 @@ func (b *builder) whole(a *sdk.Message) error {
 	return nil
 }
 
+// begin reads a block as it begins.
+func begin(raw json.RawMessage) (piece, *block) {
+	var c piece
+	if json.Unmarshal(raw, &c) != nil {
+		c = piece{} // of a kind that is not known
+	}
+	return c, &block{kind: string(c.Type), id: string(c.ID), name: string(c.Name), start: string(raw)}
+}
+
 // event takes one event of a stream.
-func (b *builder) event(e sdk.MessageStreamEventUnion) {
+func (b *builder) event(e *event) {
 	switch e.Type {
 	case "message_start":
-		b.model, b.usage = e.Message.Model, e.Message.Usage
+		b.model, b.usage = string(e.Message.Model), e.Message.Usage
 	case "content_block_start":
-		c := e.ContentBlock
-		k := &block{kind: c.Type, id: c.ID, name: c.Name, start: c.RawJSON()}
+		c, k := begin(e.ContentBlock)
 		b.blocks = append(b.blocks, k)
 		b.open[e.Index] = k
-		if c.Type == "tool_use" {
-			b.on(agent.Delta{ToolCall: c.Name})
+		if k.kind == "tool_use" {
+			b.on(agent.Delta{ToolCall: k.name})
 		}
-		b.more(k, c.Text, c.Thinking)
-		k.signature.WriteString(c.Signature)
+		b.more(k, string(c.Text), string(c.Thinking))
+		k.signature.WriteString(string(c.Signature))
 	case "content_block_delta":
 		k := b.open[e.Index]
 		if k == nil { // of a block that never began
 			return
 		}
-		b.more(k, e.Delta.Text, e.Delta.Thinking)
-		k.signature.WriteString(e.Delta.Signature)
-		k.input.WriteString(e.Delta.PartialJSON)
+		b.more(k, string(e.Delta.Text), string(e.Delta.Thinking))
+		k.signature.WriteString(string(e.Delta.Signature))
+		k.input.WriteString(string(e.Delta.PartialJSON))
 	case "content_block_stop":
 		delete(b.open, e.Index)
 	case "message_delta":
 		b.stop = string(e.Delta.StopReason)
-		u := e.Usage // totals: what is not named keeps its figure
-		b.usage.OutputTokens = u.OutputTokens
-		if u.JSON.InputTokens.Valid() {
-			b.usage.InputTokens = u.InputTokens
-		}
-		if u.JSON.CacheCreationInputTokens.Valid() {
-			b.usage.CacheCreationInputTokens = u.CacheCreationInputTokens
-		}
-		if u.JSON.CacheReadInputTokens.Valid() {
-			b.usage.CacheReadInputTokens = u.CacheReadInputTokens
-		}
-		if u.JSON.OutputTokensDetails.Valid() {
-			b.usage.OutputTokensDetails = u.OutputTokensDetails
+		b.usage.Output = 0
+		if u := b.usage; json.Unmarshal(e.Usage, &u) == nil { // totals
+			b.usage = u
 		}
 	case "message_stop":
 		b.ended = true
@@ -119,10 +157,10 @@ func (b *builder) more(k *block, text, thinking string) {
 func (b *builder) reply() agent.Reply {
 	r := agent.Reply{Model: b.model, Stop: reason(b.stop)}
 	r.Usage = agent.Usage{
-		InputTokens:    b.usage.InputTokens + b.usage.CacheCreationInputTokens + b.usage.CacheReadInputTokens,
-		OutputTokens:   b.usage.OutputTokens,
-		ThinkingTokens: b.usage.OutputTokensDetails.ThinkingTokens,
-		CachedTokens:   b.usage.CacheReadInputTokens,
+		InputTokens:    int64(b.usage.Input + b.usage.CacheCreation + b.usage.CacheRead),
+		OutputTokens:   int64(b.usage.Output),
+		ThinkingTokens: int64(b.usage.OutputDetail.Thinking),
+		CachedTokens:   int64(b.usage.CacheRead),
 	}
 	r.Message.Role = agent.RoleAssistant
 	k := kept{Provider: Name}

@@ -5,77 +5,79 @@ import (
 	"fmt"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
-
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
 
+// object is a JSON object of a request.
+type object = map[string]any
+
 // params is the body of a request.
-func (m *Model) params(req agent.Request) (sdk.MessageNewParams, error) {
-	var p sdk.MessageNewParams
+func (m *Model) params(req agent.Request) (object, error) {
 	if req.Model == "" {
-		return p, m.client.Invalid("no model is given: name one, for example %q", example)
+		return nil, m.client.Invalid("no model is given: name one, for example %q", example)
 	}
-	p.Model = req.Model
-	p.MaxTokens = DefaultMaxTokens
+	p := object{"model": req.Model, "max_tokens": DefaultMaxTokens}
 	if req.System != "" {
-		p.System = []sdk.TextBlockParam{{Text: req.System}}
+		p["system"] = []object{textBlock(req.System)}
 	}
-	var err error
-	if p.Messages, err = conversation(req.Messages); err != nil {
-		return p, m.client.Invalid("%v", err)
+	messages, err := conversation(req.Messages)
+	if err != nil {
+		return nil, m.client.Invalid("%v", err)
 	}
+	if len(messages) > 0 {
+		p["messages"] = messages
+	}
+	tools := make([]object, 0, len(req.Tools))
 	for _, t := range req.Tools {
-		var object map[string]json.RawMessage
-		if err := json.Unmarshal(t.Parameters, &object); err != nil || object == nil {
-			return p, m.client.Invalid("tool %q: parameters must be a JSON Schema object", t.Name)
+		var schema map[string]json.RawMessage
+		if err := json.Unmarshal(t.Parameters, &schema); err != nil || schema == nil {
+			return nil, m.client.Invalid("tool %q: parameters must be a JSON Schema object", t.Name)
 		}
-		tool := sdk.ToolParam{Name: t.Name, InputSchema: param.Override[sdk.ToolInputSchemaParam](t.Parameters)}
+		tool := object{"name": t.Name, "input_schema": t.Parameters}
 		if t.Description != "" {
-			tool.Description = param.NewOpt(t.Description)
+			tool["description"] = t.Description
 		}
-		p.Tools = append(p.Tools, sdk.ToolUnionParam{OfTool: &tool})
+		tools = append(tools, tool)
 	}
-	if len(req.Tools) > 0 {
+	if len(tools) > 0 {
+		p["tools"] = tools
 		switch req.ToolChoice {
 		case "", v1.ToolChoiceAuto: // what the API does by itself
 		case v1.ToolChoiceRequired:
-			p.ToolChoice.OfAny = &sdk.ToolChoiceAnyParam{}
+			p["tool_choice"] = object{"type": "any"}
 		case v1.ToolChoiceNone:
-			p.ToolChoice.OfNone = &sdk.ToolChoiceNoneParam{}
+			p["tool_choice"] = object{"type": "none"}
 		default:
-			return p, m.client.Invalid("tool_choice: expected auto, required or none, got %q", req.ToolChoice)
+			return nil, m.client.Invalid("tool_choice: expected auto, required or none, got %q", req.ToolChoice)
 		}
 	}
 	if req.Output != nil {
 		var schema map[string]json.RawMessage
 		if err := json.Unmarshal(req.Output, &schema); err != nil || schema == nil {
-			return p, m.client.Invalid("output must be a JSON Schema object")
+			return nil, m.client.Invalid("output must be a JSON Schema object")
 		}
 		delete(schema, "$schema") // the API compiles one dialect only
-		p.OutputConfig.Format.Schema = anyMap(schema)
+		p["output_config"] = object{"format": object{"type": "json_schema", "schema": schema}}
 	}
 	switch {
 	case req.Thinking && req.ThinkingBudget > 0:
-		// Not by the SDK's type, with which it prints to standard error for some models.
-		p.Thinking = param.Override[sdk.ThinkingConfigParamUnion](map[string]any{"type": "enabled", "budget_tokens": req.ThinkingBudget})
-		p.MaxTokens += int64(req.ThinkingBudget)
+		p["thinking"] = object{"type": "enabled", "budget_tokens": req.ThinkingBudget}
+		p["max_tokens"] = DefaultMaxTokens + req.ThinkingBudget
 	case req.Thinking:
-		p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{}
+		p["thinking"] = object{"type": "adaptive"}
 	}
 	extra, err := provider.Parameters(req.Parameters, "model", "messages", "system", "tools", "stream")
 	if err != nil {
-		return p, m.client.Invalid("%v", err)
+		return nil, m.client.Invalid("%v", err)
 	}
 	provider.Rename(extra, "stop", "stop_sequences")
 	provider.List(extra, "stop_sequences")
 	provider.Rename(extra, "max_completion_tokens", "max_tokens")
 	provider.Rename(extra, "max_output_tokens", "max_tokens")
-	if len(extra) > 0 {
-		p.SetExtraFields(anyMap(extra))
+	for name, value := range extra {
+		p[name] = value
 	}
 	return p, nil
 }
@@ -87,21 +89,27 @@ type kept struct {
 	Content  []json.RawMessage `json:"content"`
 }
 
-func conversation(messages []agent.Message) ([]sdk.MessageParam, error) {
-	var out []sdk.MessageParam
+// turn is one message of a request. Its blocks are objects, or JSON as it came.
+type turn struct {
+	Role    string `json:"role"`
+	Content []any  `json:"content"`
+}
+
+func conversation(messages []agent.Message) ([]turn, error) {
+	var out []turn
 	for i, msg := range messages {
-		role := sdk.MessageParamRoleUser
-		var blocks []sdk.ContentBlockParamUnion
+		role := agent.RoleUser
+		var blocks []any
 		var err error
 		switch msg.Role {
 		case agent.RoleUser:
 			blocks, err = contents(msg)
 		case agent.RoleTool:
-			var block sdk.ContentBlockParamUnion
+			var block any
 			block, err = result(msg)
 			blocks = append(blocks, block)
 		case agent.RoleAssistant:
-			role = sdk.MessageParamRoleAssistant
+			role = agent.RoleAssistant
 			blocks, err = assistant(msg)
 		default:
 			err = fmt.Errorf("expected the role user, assistant or tool, got %q", msg.Role)
@@ -117,12 +125,12 @@ func conversation(messages []agent.Message) ([]sdk.MessageParam, error) {
 			out[last].Content = append(out[last].Content, blocks...)
 			continue
 		}
-		out = append(out, sdk.MessageParam{Role: role, Content: blocks})
+		out = append(out, turn{Role: role, Content: blocks})
 	}
 	return out, nil
 }
 
-func assistant(msg agent.Message) ([]sdk.ContentBlockParamUnion, error) {
+func assistant(msg agent.Message) ([]any, error) {
 	if len(msg.Parts) > 0 {
 		return nil, fmt.Errorf("the API takes no parts of an assistant message")
 	}
@@ -132,17 +140,17 @@ func assistant(msg agent.Message) ([]sdk.ContentBlockParamUnion, error) {
 	}
 	blocks := thinking
 	if msg.Text != "" {
-		blocks = append(blocks, sdk.NewTextBlock(msg.Text))
+		blocks = append(blocks, textBlock(msg.Text))
 	}
 	for _, c := range msg.ToolCalls {
-		blocks = append(blocks, sdk.NewToolUseBlock(callID(c.ID), provider.Arguments(c.Args), c.Name))
+		blocks = append(blocks, object{"type": "tool_use", "id": callID(c.ID), "name": c.Name, "input": provider.Arguments(c.Args)})
 	}
 	return blocks, nil
 }
 
 // restore returns the blocks of Message.Raw: all of them where the message still says
 // the same, else only those of thinking.
-func restore(msg agent.Message) (thinking, unchanged []sdk.ContentBlockParamUnion) {
+func restore(msg agent.Message) (thinking, unchanged []any) {
 	var k kept
 	if json.Unmarshal(msg.Raw, &k) != nil || k.Provider != Name {
 		return nil, nil
@@ -156,15 +164,14 @@ func restore(msg agent.Message) (thinking, unchanged []sdk.ContentBlockParamUnio
 		if json.Unmarshal(raw, &b) != nil {
 			return nil, nil
 		}
-		block := param.Override[sdk.ContentBlockParamUnion](raw)
-		unchanged = append(unchanged, block)
+		unchanged = append(unchanged, raw)
 		switch b.Type {
 		case "text":
 			text.WriteString(b.Text)
 		case "tool_use":
 			calls = append(calls, agent.ToolCall{ID: b.ID, Name: b.Name})
 		case "thinking", "redacted_thinking":
-			thinking = append(thinking, block)
+			thinking = append(thinking, raw)
 		}
 	}
 	if text.String() != msg.Text || !provider.SameCalls(msg, calls) {
@@ -173,26 +180,28 @@ func restore(msg agent.Message) (thinking, unchanged []sdk.ContentBlockParamUnio
 	return nil, unchanged
 }
 
-func result(msg agent.Message) (sdk.ContentBlockParamUnion, error) {
-	r := sdk.ToolResultBlockParam{ToolUseID: callID(msg.ToolCallID)}
+func result(msg agent.Message) (any, error) {
+	r := object{"type": "tool_result", "tool_use_id": callID(msg.ToolCallID)}
 	if msg.IsError {
-		r.IsError = param.NewOpt(true)
+		r["is_error"] = true
 	}
 	blocks, err := contents(msg)
 	if err != nil {
-		return sdk.ContentBlockParamUnion{}, err
+		return nil, err
 	}
-	for _, b := range blocks {
-		r.Content = append(r.Content, sdk.ToolResultBlockParamContentUnion{OfText: b.OfText, OfImage: b.OfImage, OfDocument: b.OfDocument})
+	if len(blocks) > 0 {
+		r["content"] = blocks
 	}
-	return sdk.ContentBlockParamUnion{OfToolResult: &r}, nil
+	return r, nil
 }
 
+func textBlock(text string) object { return object{"type": "text", "text": text} }
+
 // contents are the text and the parts of a message.
-func contents(msg agent.Message) ([]sdk.ContentBlockParamUnion, error) {
-	var out []sdk.ContentBlockParamUnion
+func contents(msg agent.Message) ([]any, error) {
+	var out []any
 	if msg.Text != "" {
-		out = append(out, sdk.NewTextBlock(msg.Text))
+		out = append(out, textBlock(msg.Text))
 	}
 	media, err := provider.Flatten(msg.Parts)
 	if err != nil {
@@ -208,36 +217,40 @@ func contents(msg agent.Message) ([]sdk.ContentBlockParamUnion, error) {
 	return out, nil
 }
 
-func content(m provider.Media) (block sdk.ContentBlockParamUnion, err error) {
+func content(m provider.Media) (block object, err error) {
 	remote := strings.HasPrefix(m.URL, "https://") || strings.HasPrefix(m.URL, "http://")
 	switch m.Kind {
 	case provider.Text:
-		return sdk.NewTextBlock(m.Text), nil
+		return textBlock(m.Text), nil
 	case provider.Image:
 		switch {
 		case m.Data == "" && remote:
-			return sdk.NewImageBlock(sdk.URLImageSourceParam{URL: m.URL}), nil
+			return object{"type": "image", "source": object{"type": "url", "url": m.URL}}, nil
 		case m.MIME == "image/png", m.MIME == "image/jpeg", m.MIME == "image/gif", m.MIME == "image/webp":
-			return sdk.NewImageBlockBase64(m.MIME, m.Data), nil
+			return object{"type": "image", "source": base64Source(m)}, nil
 		}
 		return block, fmt.Errorf("%s cannot be sent: the API takes image/png, image/jpeg, image/gif and image/webp, or a uri of http or https", m)
 	case provider.Document:
-		var source sdk.DocumentBlockParamSourceUnion
+		var source object
 		switch {
 		case m.Data == "" && remote:
-			source.OfURL = &sdk.URLPDFSourceParam{URL: m.URL}
+			source = object{"type": "url", "url": m.URL}
 		case m.MIME == "application/pdf":
-			source.OfBase64 = &sdk.Base64PDFSourceParam{Data: m.Data}
+			source = base64Source(m)
 		default:
 			return block, fmt.Errorf("%s cannot be sent: the API takes application/pdf and text", m)
 		}
-		d := sdk.DocumentBlockParam{Source: source}
+		block = object{"type": "document", "source": source}
 		if m.Name != "" {
-			d.Title = param.NewOpt(m.Name)
+			block["title"] = m.Name
 		}
-		return sdk.ContentBlockParamUnion{OfDocument: &d}, nil
+		return block, nil
 	}
 	return block, fmt.Errorf("%s cannot be sent: the API takes text, images and documents", m)
+}
+
+func base64Source(m provider.Media) object {
+	return object{"type": "base64", "media_type": m.MIME, "data": m.Data}
 }
 
 // callID fits a call's id to ^[a-zA-Z0-9_-]+$: the calls of another provider may have
@@ -249,12 +262,4 @@ func callID(id string) string {
 		}
 		return '_'
 	}, id)
-}
-
-func anyMap(m map[string]json.RawMessage) map[string]any {
-	out := make(map[string]any, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
 }

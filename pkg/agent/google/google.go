@@ -11,8 +11,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-
-	"google.golang.org/genai"
+	"net/http"
+	"net/url"
+	"strings"
 
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
@@ -23,7 +24,7 @@ const Name = "google"
 
 const (
 	keyVar      = "GEMINI_API_KEY"
-	otherKeyVar = "GOOGLE_API_KEY" // the SDK prefers it when both are set, and says so
+	otherKeyVar = "GOOGLE_API_KEY" // it is taken when both are set, as Google's libraries do
 	urlVar      = "GOOGLE_GEMINI_BASE_URL"
 	makers      = "https://generativelanguage.googleapis.com/"
 	example     = "gemini-2.5-flash"
@@ -36,7 +37,8 @@ type Options = provider.Options
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
 type Model struct {
 	client *provider.Client
-	models *genai.Models
+	models *url.URL // the address of the models
+	header http.Header
 }
 
 var _ agent.StructuredModel = (*Model)(nil)
@@ -58,16 +60,12 @@ func New(o Options) (*Model, error) {
 		Name: Name, KeyVar: from, URLVar: urlVar, BaseURL: base,
 		Secrets: []string{key}, Transport: o.Transport, Timeout: o.Timeout,
 	})}
-	// With a backend, a key and an address given, no environment variable has a say.
-	client, err := genai.NewClient(context.Background(), &genai.ClientConfig{
-		APIKey: key, Backend: genai.BackendGeminiAPI, HTTPClient: m.client.HTTP(),
-		HTTPOptions: genai.HTTPOptions{BaseURL: base},
-	})
+	u, err := url.Parse(base)
 	if err != nil {
-		// The SDK's error may print the whole configuration with the key in it.
-		return nil, provider.Invalid(Name, "the SDK refuses the settings: check %s and %s", from, urlVar)
+		return nil, err // which CheckBaseURL has ruled out
 	}
-	m.models = client.Models
+	m.models = u.JoinPath("v1beta")
+	m.header = http.Header{"X-Goog-Api-Key": {key}}
 	return m, nil
 }
 
@@ -83,47 +81,61 @@ func (m *Model) Generate(ctx context.Context, req agent.Request, on func(agent.D
 	if err != nil {
 		return agent.Reply{}, err
 	}
-	no := false
-	// The request is ours whole: the SDK would turn schemas and arguments into Go maps,
-	// which lose the order of properties and the digits of large numbers.
-	config := &genai.GenerateContentConfig{
-		AutomaticContinuation: &no,
-		HTTPOptions:           &genai.HTTPOptions{ExtrasRequestProvider: func(map[string]any) map[string]any { return body }},
+	address, err := m.address(req.Model, on != nil)
+	if err != nil {
+		return agent.Reply{}, err
 	}
 	return m.client.Do(ctx, func(ctx context.Context, reply *agent.Reply) error {
 		b := newBuilder(req, on)
 		defer func() { *reply = b.reply() }()
 		if on == nil {
-			answer, err := m.models.GenerateContent(ctx, req.Model, nil, config)
-			if err != nil {
-				return refusal(err)
+			var a answer
+			if err := m.client.Ask(ctx, address, m.header, body, &a); err != nil {
+				return err
 			}
-			b.add(answer)
+			b.add(&a)
 			if !b.ended {
 				return errors.New("it has no candidates")
 			}
 			return nil
 		}
-		for chunk, err := range m.models.GenerateContentStream(ctx, req.Model, nil, config) {
-			if err != nil {
-				return refusal(err)
+		err := m.client.Stream(ctx, address, m.header, body, func(_ string, data []byte) error {
+			var a answer
+			if err := json.Unmarshal(data, &a); err != nil {
+				return err
 			}
-			b.add(chunk)
-		}
-		if !b.ended {
+			if e := a.Error; e != nil {
+				refused := provider.APIError(data)
+				refused.Status = e.Code
+				return refused
+			}
+			b.add(&a)
+			return nil
+		})
+		if err == nil && !b.ended {
 			return m.client.Cut()
 		}
-		return nil
+		return err
 	})
 }
 
-// refusal reads an error that came inside a stream; all others stay.
-func refusal(err error) error {
-	var said genai.APIError
-	if errors.As(err, &said) && said.Message != "" {
-		return &agent.ModelError{Status: said.Code, Type: said.Status, Message: said.Message}
+// address is where a model is asked.
+func (m *Model) address(model string, stream bool) (string, error) {
+	if !strings.HasPrefix(model, "models/") && !strings.HasPrefix(model, "tunedModels/") {
+		model = "models/" + model
 	}
-	return err
+	kind, name, _ := strings.Cut(model, "/")
+	if name == "" || strings.ContainsAny(name, "/?#&%:\\") || strings.Contains(name, "..") {
+		return "", m.client.Invalid("%q is not the name of a model: expected one such as %q", name, example)
+	}
+	u := m.models.JoinPath(kind, name+":generateContent")
+	if stream {
+		u = m.models.JoinPath(kind, name+":streamGenerateContent")
+		q := u.Query()
+		q.Set("alt", "sse")
+		u.RawQuery = q.Encode()
+	}
+	return u.String(), nil
 }
 
 // Structured reports whether the schema can be the response schema: its root must be an

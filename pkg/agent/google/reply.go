@@ -2,16 +2,77 @@ package google
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"strings"
-
-	"google.golang.org/genai"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
+
+// answer is an answer, or a chunk of one.
+type answer struct {
+	Candidates []struct {
+		Content struct {
+			Parts []part `json:"parts"`
+		} `json:"content"`
+		FinishReason provider.String `json:"finishReason"`
+	} `json:"candidates"`
+	ModelVersion  provider.String `json:"modelVersion"`
+	UsageMetadata *struct {
+		Prompt     provider.Count `json:"promptTokenCount"`
+		ToolPrompt provider.Count `json:"toolUsePromptTokenCount"`
+		Candidates provider.Count `json:"candidatesTokenCount"`
+		Thoughts   provider.Count `json:"thoughtsTokenCount"`
+		Cached     provider.Count `json:"cachedContentTokenCount"`
+	} `json:"usageMetadata"`
+	PromptFeedback struct {
+		BlockReason provider.String `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Error *struct {
+		Code int `json:"code"`
+	} `json:"error"`
+}
+
+// part is one part of a message; what this package does not read of it is kept.
+type part struct {
+	MediaResolution     json.RawMessage   `json:"mediaResolution,omitempty"`
+	CodeExecutionResult json.RawMessage   `json:"codeExecutionResult,omitempty"`
+	ExecutableCode      json.RawMessage   `json:"executableCode,omitempty"`
+	FileData            *fileData         `json:"fileData,omitempty"`
+	FunctionCall        *functionCall     `json:"functionCall,omitempty"`
+	FunctionResponse    *functionResponse `json:"functionResponse,omitempty"`
+	InlineData          *blob             `json:"inlineData,omitempty"`
+	Text                string            `json:"text,omitempty"`
+	Thought             bool              `json:"thought,omitempty"`
+	ThoughtSignature    string            `json:"thoughtSignature,omitempty"`
+	VideoMetadata       json.RawMessage   `json:"videoMetadata,omitempty"`
+	ToolCall            json.RawMessage   `json:"toolCall,omitempty"`
+	ToolResponse        json.RawMessage   `json:"toolResponse,omitempty"`
+	PartMetadata        json.RawMessage   `json:"partMetadata,omitempty"`
+}
+
+type fileData struct {
+	FileURI  string `json:"fileUri,omitempty"`
+	MIMEType string `json:"mimeType,omitempty"`
+}
+
+type functionCall struct {
+	ID   string          `json:"id,omitempty"`
+	Args json.RawMessage `json:"args,omitempty"`
+	Name string          `json:"name,omitempty"`
+}
+
+type functionResponse struct {
+	ID       string         `json:"id,omitempty"`
+	Name     string         `json:"name,omitempty"`
+	Response map[string]any `json:"response,omitempty"`
+}
+
+type blob struct {
+	Data     string `json:"data,omitempty"` // base64
+	MIMEType string `json:"mimeType,omitempty"`
+}
 
 // builder gathers a reply, from one answer or from the chunks of a stream: both are
 // lists of the same parts.
@@ -28,7 +89,7 @@ type builder struct {
 // piece is one part of the reply. Texts that follow each other without a signature
 // between them are one piece.
 type piece struct {
-	part *genai.Part
+	part *part
 	text strings.Builder
 }
 
@@ -39,41 +100,34 @@ func newBuilder(req agent.Request, on func(agent.Delta)) *builder {
 	return &builder{req: req, on: on}
 }
 
-func (b *builder) add(a *genai.GenerateContentResponse) {
-	if a == nil {
-		return
-	}
+func (b *builder) add(a *answer) {
 	if a.ModelVersion != "" {
-		b.model = a.ModelVersion
+		b.model = string(a.ModelVersion)
 	}
 	if u := a.UsageMetadata; u != nil {
 		b.usage = agent.Usage{
-			InputTokens:    int64(u.PromptTokenCount) + int64(u.ToolUsePromptTokenCount),
-			OutputTokens:   int64(u.CandidatesTokenCount) + int64(u.ThoughtsTokenCount),
-			ThinkingTokens: int64(u.ThoughtsTokenCount),
-			CachedTokens:   int64(u.CachedContentTokenCount),
+			InputTokens:    int64(u.Prompt + u.ToolPrompt),
+			OutputTokens:   int64(u.Candidates + u.Thoughts),
+			ThinkingTokens: int64(u.Thoughts),
+			CachedTokens:   int64(u.Cached),
 		}
 	}
-	if f := a.PromptFeedback; f != nil && f.BlockReason != "" {
+	if a.PromptFeedback.BlockReason != "" {
 		b.stop, b.ended = "SAFETY", true
 	}
-	if len(a.Candidates) == 0 || a.Candidates[0] == nil {
+	if len(a.Candidates) == 0 {
 		return
 	}
-	c := a.Candidates[0]
-	if c.Content != nil {
-		for _, p := range c.Content.Parts {
-			if p != nil {
-				b.part(p)
-			}
-		}
+	c := &a.Candidates[0]
+	for i := range c.Content.Parts {
+		b.part(&c.Content.Parts[i])
 	}
 	if c.FinishReason != "" {
 		b.stop, b.ended = string(c.FinishReason), true
 	}
 }
 
-func (b *builder) part(p *genai.Part) {
+func (b *builder) part(p *part) {
 	switch {
 	case p.FunctionCall != nil:
 		b.on(agent.Delta{ToolCall: p.FunctionCall.Name})
@@ -92,9 +146,13 @@ func (b *builder) part(p *genai.Part) {
 }
 
 // plain reports whether a part is text and nothing else.
-func plain(p *genai.Part) bool {
-	return len(p.ThoughtSignature) == 0 && p.FunctionCall == nil && p.InlineData == nil && p.FileData == nil &&
-		p.ExecutableCode == nil && p.CodeExecutionResult == nil && p.FunctionResponse == nil && p.ToolCall == nil && p.ToolResponse == nil
+func plain(p *part) bool {
+	return p.ThoughtSignature == "" && p.FunctionCall == nil && p.InlineData == nil && p.FileData == nil && p.FunctionResponse == nil && !p.tools()
+}
+
+// tools reports whether the part is of a tool that the API runs itself.
+func (p *part) tools() bool {
+	return p.ExecutableCode != nil || p.CodeExecutionResult != nil || p.ToolCall != nil || p.ToolResponse != nil
 }
 
 // reply is what came so far.
@@ -123,10 +181,10 @@ func (b *builder) reply() agent.Reply {
 				kind = provider.Document
 			}
 			r.Message.Parts = append(r.Message.Parts, v1.Part{
-				Type: kind, MIMEType: p.InlineData.MIMEType, Data: base64.StdEncoding.EncodeToString(p.InlineData.Data),
+				Type: kind, MIMEType: p.InlineData.MIMEType, Data: p.InlineData.Data,
 			})
 		}
-		more = more || len(p.ThoughtSignature) > 0 || p.ExecutableCode != nil || p.CodeExecutionResult != nil || p.ToolCall != nil || p.ToolResponse != nil
+		more = more || len(p.ThoughtSignature) > 0 || p.tools()
 		if raw, err := encode(&p); err == nil && string(raw) != "{}" {
 			k.Parts = append(k.Parts, raw)
 		}
@@ -141,18 +199,13 @@ func (b *builder) reply() agent.Reply {
 	return r
 }
 
-// arguments writes the arguments of a call, which the SDK hands out as a Go map.
-func arguments(args map[string]any) string {
-	if len(args) == 0 {
-		return "{}"
-	}
+// arguments are those of a call, on one line.
+func arguments(args json.RawMessage) string {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(args); err != nil { // what came from JSON has a JSON form
+	if len(args) == 0 || string(args) == "null" || json.Compact(&b, args) != nil {
 		return "{}"
 	}
-	return strings.TrimSpace(b.String())
+	return b.String()
 }
 
 func reason(word string, calls bool) string {

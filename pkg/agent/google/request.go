@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"google.golang.org/genai"
-
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
@@ -51,13 +49,12 @@ func (m *Model) body(req agent.Request) (map[string]any, error) {
 		}
 	}
 	if system != "" {
-		body["systemInstruction"] = genai.Content{Parts: []*genai.Part{{Text: system}}}
+		body["systemInstruction"] = map[string]any{"parts": []part{{Text: system}}}
 	}
 	if req.Thinking {
-		thinking := genai.ThinkingConfig{IncludeThoughts: true}
+		thinking := map[string]any{"includeThoughts": true}
 		if req.ThinkingBudget > 0 {
-			budget := int32(min(req.ThinkingBudget, 1<<30))
-			thinking.ThinkingBudget = &budget
+			thinking["thinkingBudget"] = req.ThinkingBudget
 		}
 		config["thinkingConfig"] = thinking
 	}
@@ -71,28 +68,30 @@ func (m *Model) body(req agent.Request) (map[string]any, error) {
 }
 
 func (m *Model) tools(body map[string]any, req agent.Request) error {
-	tool := genai.Tool{}
+	declarations := make([]map[string]any, 0, len(req.Tools))
 	for _, t := range req.Tools {
 		if !bytes.HasPrefix(bytes.TrimSpace(t.Parameters), []byte("{")) || !json.Valid(t.Parameters) {
 			return m.client.Invalid("tool %q: parameters must be a JSON Schema object", t.Name)
 		}
-		tool.FunctionDeclarations = append(tool.FunctionDeclarations, &genai.FunctionDeclaration{
-			Name: t.Name, Description: t.Description, ParametersJsonSchema: t.Parameters,
-		})
+		d := map[string]any{"name": t.Name, "parametersJsonSchema": t.Parameters}
+		if t.Description != "" {
+			d["description"] = t.Description
+		}
+		declarations = append(declarations, d)
 	}
-	body["tools"] = []genai.Tool{tool}
-	var mode genai.FunctionCallingConfigMode
+	body["tools"] = []any{map[string]any{"functionDeclarations": declarations}}
+	mode := ""
 	switch req.ToolChoice {
 	case "", v1.ToolChoiceAuto: // what the API does by itself
 		return nil
 	case v1.ToolChoiceRequired:
-		mode = genai.FunctionCallingConfigModeAny
+		mode = "ANY"
 	case v1.ToolChoiceNone:
-		mode = genai.FunctionCallingConfigModeNone
+		mode = "NONE"
 	default:
 		return m.client.Invalid("tool_choice: expected auto, required or none, got %q", req.ToolChoice)
 	}
-	body["toolConfig"] = genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{Mode: mode}}
+	body["toolConfig"] = map[string]any{"functionCallingConfig": map[string]any{"mode": mode}}
 	return nil
 }
 
@@ -154,12 +153,12 @@ func conversation(messages []agent.Message) ([]turn, error) {
 	for i, msg := range messages {
 		var parts, after []json.RawMessage
 		var err error
-		role := genai.RoleUser
+		role := "user"
 		switch msg.Role {
 		case agent.RoleUser:
 			parts, err = contents(msg.Text, msg.Parts)
 		case agent.RoleAssistant:
-			role = genai.RoleModel
+			role = "model"
 			for _, c := range msg.ToolCalls {
 				tools[c.ID], ids[c.ID] = c.Name, c.ID
 			}
@@ -207,11 +206,11 @@ func assistant(msg agent.Message, ids map[string]string) ([]json.RawMessage, err
 		return nil, err
 	}
 	for _, c := range msg.ToolCalls {
-		var args map[string]json.RawMessage
-		if err := json.Unmarshal(provider.Arguments(c.Args), &args); err != nil {
-			return nil, err
+		call := &functionCall{ID: c.ID, Name: c.Name, Args: provider.Arguments(c.Args)}
+		if string(call.Args) == "{}" {
+			call.Args = nil
 		}
-		part, err := encode(&genai.Part{FunctionCall: &genai.FunctionCall{ID: c.ID, Name: c.Name, Args: anyMap(args)}})
+		part, err := encode(&part{FunctionCall: call})
 		if err != nil {
 			return nil, err
 		}
@@ -271,7 +270,7 @@ func result(msg agent.Message, name, id string) (parts, after []json.RawMessage,
 	if msg.IsError {
 		key = "error"
 	}
-	part, err := encode(&genai.Part{FunctionResponse: &genai.FunctionResponse{ID: id, Name: name, Response: map[string]any{key: value}}})
+	said, err := encode(&part{FunctionResponse: &functionResponse{ID: id, Name: name, Response: map[string]any{key: value}}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -279,7 +278,7 @@ func result(msg agent.Message, name, id string) (parts, after []json.RawMessage,
 		// Not inside the result, which Gemini takes from 3 on only.
 		after, err = contents(fmt.Sprintf("From the result of tool %q:", name), msg.Parts)
 	}
-	return []json.RawMessage{part}, after, err
+	return []json.RawMessage{said}, after, err
 }
 
 func contents(text string, parts []v1.Part) ([]json.RawMessage, error) {
@@ -292,18 +291,14 @@ func contents(text string, parts []v1.Part) ([]json.RawMessage, error) {
 	}
 	var out []json.RawMessage
 	for _, m := range media {
-		p := &genai.Part{}
+		p := &part{}
 		switch {
 		case m.Kind == provider.Text:
 			p.Text = m.Text
 		case m.Data != "":
-			b, err := m.Bytes()
-			if err != nil {
-				return nil, err
-			}
-			p.InlineData = &genai.Blob{Data: b, MIMEType: m.MIME}
+			p.InlineData = &blob{Data: m.Data, MIMEType: m.MIME}
 		default:
-			p.FileData = &genai.FileData{FileURI: m.URL, MIMEType: m.MIME}
+			p.FileData = &fileData{FileURI: m.URL, MIMEType: m.MIME}
 		}
 		raw, err := encode(p)
 		if err != nil {
@@ -314,9 +309,9 @@ func contents(text string, parts []v1.Part) ([]json.RawMessage, error) {
 	return out, nil
 }
 
-// encode writes a part. The SDK's type leaves out an empty text, and the API refuses a
-// part that has a signature alone.
-func encode(p *genai.Part) (json.RawMessage, error) {
+// encode writes a part. The type leaves out an empty text, and the API refuses a part
+// that has a signature alone.
+func encode(p *part) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -325,18 +320,10 @@ func encode(p *genai.Part) (json.RawMessage, error) {
 	}
 	raw := bytes.TrimSpace(b.Bytes())
 	if alone := *p; len(p.ThoughtSignature) > 0 {
-		alone.ThoughtSignature, alone.Thought = nil, false
+		alone.ThoughtSignature, alone.Thought = "", false
 		if rest, err := json.Marshal(&alone); err == nil && string(rest) == "{}" {
 			raw = append([]byte(`{"text":"",`), raw[1:]...)
 		}
 	}
 	return raw, nil
-}
-
-func anyMap(m map[string]json.RawMessage) map[string]any {
-	out := make(map[string]any, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
 }

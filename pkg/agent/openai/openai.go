@@ -11,12 +11,8 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"errors"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/packages/ssestream"
+	"net/http"
+	"net/url"
 
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
@@ -38,8 +34,9 @@ type Options = provider.Options
 
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
 type Model struct {
-	client *provider.Client
-	chat   sdk.ChatCompletionService
+	client  *provider.Client
+	address string
+	header  http.Header
 	// own says that the address is OpenAI's, whose newer models refuse max_tokens.
 	own bool
 }
@@ -64,21 +61,20 @@ func New(o Options) (*Model, error) {
 		Name: Name, KeyVar: keyVar, URLVar: urlVar, BaseURL: base,
 		Secrets: []string{key}, Transport: o.Transport, Timeout: o.Timeout,
 	})
-	options := []option.RequestOption{
-		option.WithBaseURL(base), option.WithHTTPClient(m.client.HTTP()),
-		option.WithMaxRetries(0), // the client of [provider.Client] retries
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, err // which CheckBaseURL has ruled out
 	}
+	m.address = u.JoinPath("chat/completions").String()
+	m.header = http.Header{}
 	if key != "" {
-		options = append(options, option.WithAPIKey(key))
+		m.header.Set("Authorization", "Bearer "+key)
 	}
-	if id, _ := provider.Lookup(o.Env, "OPENAI_ORG_ID"); id != "" {
-		options = append(options, option.WithOrganization(id))
+	for header, variable := range map[string]string{"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"} {
+		if id, _ := provider.Lookup(o.Env, variable); id != "" {
+			m.header.Set(header, id)
+		}
 	}
-	if id, _ := provider.Lookup(o.Env, "OPENAI_PROJECT_ID"); id != "" {
-		options = append(options, option.WithProject(id))
-	}
-	// The service and not sdk.NewClient, which reads the environment by itself.
-	m.chat = sdk.NewChatCompletionService(options...)
 	return m, nil
 }
 
@@ -100,31 +96,34 @@ func (m *Model) Generate(ctx context.Context, req agent.Request, on func(agent.D
 		if on != nil {
 			return m.stream(ctx, params, b)
 		}
-		answer, err := m.chat.New(ctx, params)
-		if err != nil {
+		var answer completion
+		if err := m.client.Ask(ctx, m.address, m.header, params, &answer); err != nil {
 			return err
 		}
-		return b.whole(answer)
+		return b.whole(&answer)
 	})
 }
 
-func (m *Model) stream(ctx context.Context, params sdk.ChatCompletionNewParams, b *builder) error {
-	params.StreamOptions.IncludeUsage = param.NewOpt(true)
-	s := m.chat.NewStreaming(ctx, params)
-	defer s.Close()
-	for s.Next() {
-		b.chunk(s.Current())
-	}
-	var said *ssestream.StreamError
-	switch err := s.Err(); {
-	case errors.As(err, &said):
-		return provider.APIError(said.Event.Data)
-	case err != nil:
-		return err
-	case b.stop == "":
+func (m *Model) stream(ctx context.Context, params object, b *builder) error {
+	params["stream"] = true
+	params["stream_options"] = object{"include_usage": true}
+	err := m.client.Stream(ctx, m.address, m.header, params, func(_ string, data []byte) error {
+		if string(data) == "[DONE]" {
+			return provider.Done
+		}
+		var c completion
+		if err := json.Unmarshal(data, &c); err != nil {
+			return err
+		}
+		if len(c.Error) > 0 && string(c.Error) != "null" {
+			return provider.APIError(data)
+		}
+		return b.chunk(&c)
+	})
+	if err == nil && b.stop == "" {
 		return m.client.Cut()
 	}
-	return nil
+	return err
 }
 
 // Structured reports whether the schema can be the response format: its root must be an

@@ -5,11 +5,50 @@ import (
 	"errors"
 	"strings"
 
-	sdk "github.com/openai/openai-go/v3"
-
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
+
+// completion is an answer, or a chunk of one.
+type completion struct {
+	Model   provider.String `json:"model"`
+	Choices []choice        `json:"choices"`
+	Usage   *usage          `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+// choice has a message, or a delta of one.
+type choice struct {
+	Message      json.RawMessage `json:"message"`
+	Delta        json.RawMessage `json:"delta"`
+	FinishReason provider.String `json:"finish_reason"`
+}
+
+type message struct {
+	Content   provider.String   `json:"content"`
+	Refusal   provider.String   `json:"refusal"`
+	ToolCalls []json.RawMessage `json:"tool_calls"`
+}
+
+type toolCall struct {
+	Index    *int64          `json:"index"`
+	ID       provider.String `json:"id"`
+	Function struct {
+		Name      provider.String `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
+type usage struct {
+	PromptTokens     provider.Count `json:"prompt_tokens"`
+	CompletionTokens provider.Count `json:"completion_tokens"`
+	CompletionDetail struct {
+		ReasoningTokens provider.Count `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+	PromptDetail struct {
+		CachedTokens provider.Count `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
 
 // builder gathers a reply, from one answer or from the chunks of a stream. Both take the
 // same road, so that both end in the same reply.
@@ -46,47 +85,62 @@ func newBuilder(req agent.Request, on func(agent.Delta)) *builder {
 }
 
 // whole takes an answer that came in one piece.
-func (b *builder) whole(a *sdk.ChatCompletion) error {
-	if a == nil || len(a.Choices) == 0 {
+func (b *builder) whole(a *completion) error {
+	if len(a.Choices) == 0 {
 		return errors.New("it has no choices")
 	}
-	b.model = a.Model
+	b.model = string(a.Model)
 	b.count(a.Usage)
-	choice := a.Choices[0]
-	b.text.WriteString(choice.Message.Content)
-	b.refusal.WriteString(choice.Message.Refusal)
-	b.extras(choice.Message.RawJSON())
-	for i, t := range choice.Message.ToolCalls {
-		b.call(int64(i), t.ID, t.Function.Name, t.Function.Arguments, t.RawJSON())
-	}
-	b.stop = choice.FinishReason
-	return nil
+	b.stop = string(a.Choices[0].FinishReason)
+	return b.message(a.Choices[0].Message)
 }
 
 // chunk takes a piece of a stream.
-func (b *builder) chunk(c sdk.ChatCompletionChunk) {
+func (b *builder) chunk(c *completion) error {
 	if c.Model != "" {
-		b.model = c.Model
+		b.model = string(c.Model)
 	}
-	if c.JSON.Usage.Valid() {
-		b.count(c.Usage)
-	}
+	b.count(c.Usage)
 	if len(c.Choices) == 0 {
-		return
+		return nil
 	}
-	choice := c.Choices[0]
-	b.extras(choice.Delta.RawJSON())
-	if choice.Delta.Content != "" {
-		b.text.WriteString(choice.Delta.Content)
-		b.on(agent.Delta{Text: choice.Delta.Content})
+	if reason := c.Choices[0].FinishReason; reason != "" {
+		b.stop = string(reason)
 	}
-	b.refusal.WriteString(choice.Delta.Refusal)
-	for _, t := range choice.Delta.ToolCalls {
-		b.call(t.Index, t.ID, t.Function.Name, t.Function.Arguments, t.RawJSON())
+	return b.message(c.Choices[0].Delta)
+}
+
+// message takes a message, or a piece of one.
+func (b *builder) message(raw json.RawMessage) error {
+	var m message
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &m); err != nil {
+			return err
+		}
 	}
-	if choice.FinishReason != "" {
-		b.stop = choice.FinishReason
+	b.extras(string(raw))
+	if m.Content != "" {
+		b.text.WriteString(string(m.Content))
+		b.on(agent.Delta{Text: string(m.Content)})
 	}
+	b.refusal.WriteString(string(m.Refusal))
+	for i, raw := range m.ToolCalls {
+		var t toolCall
+		if err := json.Unmarshal(raw, &t); err != nil {
+			return err
+		}
+		index := int64(i)
+		if t.Index != nil {
+			index = *t.Index
+		}
+		args := string(t.Function.Arguments) // some servers write an object
+		if args == "null" {
+			args = ""
+		}
+		_ = json.Unmarshal(t.Function.Arguments, &args) // a JSON text, as the API has it
+		b.call(index, string(t.ID), string(t.Function.Name), args, string(raw))
+	}
+	return nil
 }
 
 // call takes a piece of a call. Another id at the same index is another call: some
@@ -150,11 +204,14 @@ func unknown(raw string, known ...string) map[string]json.RawMessage {
 	return m
 }
 
-func (b *builder) count(u sdk.CompletionUsage) {
+func (b *builder) count(u *usage) {
+	if u == nil {
+		return
+	}
 	b.usage = agent.Usage{
-		InputTokens: u.PromptTokens, OutputTokens: u.CompletionTokens,
-		ThinkingTokens: u.CompletionTokensDetails.ReasoningTokens,
-		CachedTokens:   u.PromptTokensDetails.CachedTokens,
+		InputTokens: int64(u.PromptTokens), OutputTokens: int64(u.CompletionTokens),
+		ThinkingTokens: int64(u.CompletionDetail.ReasoningTokens),
+		CachedTokens:   int64(u.PromptDetail.CachedTokens),
 	}
 }
 

@@ -5,83 +5,85 @@ import (
 	"fmt"
 	"strings"
 
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
-
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
 
+// object is a JSON object of a request.
+type object = map[string]any
+
 // params is the body of a request.
-func (m *Model) params(req agent.Request) (sdk.ChatCompletionNewParams, error) {
-	var p sdk.ChatCompletionNewParams
+func (m *Model) params(req agent.Request) (object, error) {
 	if req.Model == "" {
-		return p, m.client.Invalid("no model is given: name one, for example %q", example)
+		return nil, m.client.Invalid("no model is given: name one, for example %q", example)
 	}
-	p.Model = req.Model
+	p := object{"model": req.Model}
+	var messages []object
 	if req.System != "" {
-		p.Messages = append(p.Messages, sdk.SystemMessage(req.System))
+		messages = append(messages, object{"role": "system", "content": req.System})
 	}
-	messages, err := conversation(req.Messages)
+	said, err := conversation(req.Messages)
 	if err != nil {
-		return p, m.client.Invalid("%v", err)
+		return nil, m.client.Invalid("%v", err)
 	}
-	p.Messages = append(p.Messages, messages...)
+	if messages = append(messages, said...); len(messages) > 0 {
+		p["messages"] = messages
+	}
+	tools := make([]object, 0, len(req.Tools))
 	for _, t := range req.Tools {
-		f := shared.FunctionDefinitionParam{Name: t.Name}
+		var schema map[string]json.RawMessage
+		if err := json.Unmarshal(t.Parameters, &schema); err != nil {
+			return nil, m.client.Invalid("tool %q: parameters must be a JSON Schema object: %v", t.Name, err)
+		}
+		f := object{"name": t.Name, "parameters": t.Parameters}
 		if t.Description != "" {
-			f.Description = param.NewOpt(t.Description)
+			f["description"] = t.Description
 		}
-		if f.Parameters, err = object(t.Parameters); err != nil {
-			return p, m.client.Invalid("tool %q: parameters must be a JSON Schema object: %v", t.Name, err)
-		}
-		p.Tools = append(p.Tools, sdk.ChatCompletionFunctionTool(f))
+		tools = append(tools, object{"type": "function", "function": f})
 	}
-	if len(req.Tools) > 0 {
+	if len(tools) > 0 {
+		p["tools"] = tools
 		switch req.ToolChoice {
 		case "", v1.ToolChoiceAuto: // what the API does by itself
 		case v1.ToolChoiceRequired, v1.ToolChoiceNone:
-			p.ToolChoice.OfAuto = param.NewOpt(req.ToolChoice)
+			p["tool_choice"] = req.ToolChoice
 		default:
-			return p, m.client.Invalid("tool_choice: expected auto, required or none, got %q", req.ToolChoice)
+			return nil, m.client.Invalid("tool_choice: expected auto, required or none, got %q", req.ToolChoice)
 		}
 	}
 	if req.Output != nil {
-		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
-			Name: "output", Schema: req.Output, Strict: param.NewOpt(strict(req.Output)),
-		}}
+		p["response_format"] = object{"type": "json_schema", "json_schema": object{"name": "output", "schema": req.Output, "strict": strict(req.Output)}}
 	}
 	if req.Thinking {
-		p.ReasoningEffort = effort(req.ThinkingBudget)
+		p["reasoning_effort"] = effort(req.ThinkingBudget)
 	}
 	extra, err := provider.Parameters(req.Parameters, "model", "messages", "tools", "stream", "stream_options")
 	if err != nil {
-		return p, m.client.Invalid("%v", err)
+		return nil, m.client.Invalid("%v", err)
 	}
 	provider.Rename(extra, "stop_sequences", "stop")
 	provider.Rename(extra, "max_output_tokens", "max_tokens")
 	if m.own {
 		provider.Rename(extra, "max_tokens", "max_completion_tokens")
 	}
-	if len(extra) > 0 {
-		p.SetExtraFields(anyMap(extra))
+	for name, value := range extra {
+		p[name] = value
 	}
 	return p, nil
 }
 
 // effort is the API's word for a budget of tokens, which it has not.
-func effort(budget int) shared.ReasoningEffort {
+func effort(budget int) string {
 	switch {
 	case budget <= 0:
-		return shared.ReasoningEffortMedium
+		return "medium"
 	case budget <= 2048:
-		return shared.ReasoningEffortLow
+		return "low"
 	case budget <= 8192:
-		return shared.ReasoningEffortMedium
+		return "medium"
 	}
-	return shared.ReasoningEffortHigh
+	return "high"
 }
 
 // kept is what a reply has beside the fields of the API, such as the reasoning of a
@@ -92,12 +94,12 @@ type kept struct {
 	Calls    map[string]map[string]json.RawMessage `json:"calls,omitempty"`
 }
 
-func conversation(messages []agent.Message) ([]sdk.ChatCompletionMessageParamUnion, error) {
-	var out []sdk.ChatCompletionMessageParamUnion
-	var media []sdk.ChatCompletionContentPartUnionParam // of the run of tool messages so far
+func conversation(messages []agent.Message) ([]object, error) {
+	var out []object
+	var media []object // of the run of tool messages so far
 	for i, msg := range messages {
 		if msg.Role != agent.RoleTool && len(media) > 0 {
-			out, media = append(out, sdk.UserMessage(media)), nil
+			out, media = append(out, object{"role": "user", "content": media}), nil
 		}
 		parts, err := contents(msg.Parts)
 		if err != nil {
@@ -106,13 +108,13 @@ func conversation(messages []agent.Message) ([]sdk.ChatCompletionMessageParamUni
 		switch msg.Role {
 		case agent.RoleUser:
 			if len(parts) == 0 {
-				out = append(out, sdk.UserMessage(msg.Text))
+				out = append(out, object{"role": "user", "content": msg.Text})
 				continue
 			}
 			if msg.Text != "" {
-				parts = append([]sdk.ChatCompletionContentPartUnionParam{sdk.TextContentPart(msg.Text)}, parts...)
+				parts = append([]object{textPart(msg.Text)}, parts...)
 			}
-			out = append(out, sdk.UserMessage(parts))
+			out = append(out, object{"role": "user", "content": parts})
 		case agent.RoleAssistant:
 			if len(parts) > 0 {
 				return nil, fmt.Errorf("messages[%d]: the API takes no parts of an assistant message", i)
@@ -123,10 +125,10 @@ func conversation(messages []agent.Message) ([]sdk.ChatCompletionMessageParamUni
 			if msg.IsError {
 				text = "error: " + text
 			}
-			out = append(out, sdk.ToolMessage(text, msg.ToolCallID))
+			out = append(out, object{"role": "tool", "tool_call_id": msg.ToolCallID, "content": text})
 			if len(parts) > 0 {
 				// A tool message takes text only; the rest follows in a user message.
-				media = append(media, sdk.TextContentPart(fmt.Sprintf("From the result of tool %q, call %s:", msg.Tool, msg.ToolCallID)))
+				media = append(media, textPart(fmt.Sprintf("From the result of tool %q, call %s:", msg.Tool, msg.ToolCallID)))
 				media = append(media, parts...)
 			}
 		default:
@@ -134,43 +136,48 @@ func conversation(messages []agent.Message) ([]sdk.ChatCompletionMessageParamUni
 		}
 	}
 	if len(media) > 0 {
-		out = append(out, sdk.UserMessage(media))
+		out = append(out, object{"role": "user", "content": media})
 	}
 	return out, nil
 }
 
-func assistant(msg agent.Message) sdk.ChatCompletionMessageParamUnion {
-	var a sdk.ChatCompletionAssistantMessageParam
+func assistant(msg agent.Message) object {
+	a := object{"role": "assistant"}
 	if msg.Text != "" || len(msg.ToolCalls) == 0 {
-		a.Content.OfString = param.NewOpt(msg.Text)
+		a["content"] = msg.Text
 	}
 	var k kept
 	if json.Unmarshal(msg.Raw, &k) != nil || k.Provider != Name {
 		k = kept{} // another provider's
 	}
+	calls := make([]object, 0, len(msg.ToolCalls))
 	for _, c := range msg.ToolCalls {
-		call := sdk.ChatCompletionMessageFunctionToolCallParam{ID: c.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{
-			Name: c.Name, Arguments: string(provider.Arguments(c.Args)),
-		}}
-		if extra := k.Calls[c.ID]; len(extra) > 0 {
-			call.SetExtraFields(anyMap(extra))
+		call := object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": string(provider.Arguments(c.Args))}}
+		for name, value := range k.Calls[c.ID] {
+			call[name] = value
 		}
-		a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &call})
+		calls = append(calls, call)
 	}
+	if len(calls) == 0 {
+		return a
+	}
+	a["tool_calls"] = calls
 	// Reasoning goes back only where it led to calls: some servers demand it there, and
 	// some refuse it elsewhere.
-	if len(msg.ToolCalls) > 0 && len(k.Message) > 0 {
-		a.SetExtraFields(anyMap(k.Message))
+	for name, value := range k.Message {
+		a[name] = value
 	}
-	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &a}
+	return a
 }
 
-func contents(parts []v1.Part) ([]sdk.ChatCompletionContentPartUnionParam, error) {
+func textPart(text string) object { return object{"type": "text", "text": text} }
+
+func contents(parts []v1.Part) ([]object, error) {
 	media, err := provider.Flatten(parts)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]sdk.ChatCompletionContentPartUnionParam, 0, len(media))
+	out := make([]object, 0, len(media))
 	for _, m := range media {
 		part, err := content(m)
 		if err != nil {
@@ -181,10 +188,10 @@ func contents(parts []v1.Part) ([]sdk.ChatCompletionContentPartUnionParam, error
 	return out, nil
 }
 
-func content(m provider.Media) (part sdk.ChatCompletionContentPartUnionParam, err error) {
+func content(m provider.Media) (part object, err error) {
 	switch m.Kind {
 	case provider.Text:
-		return sdk.TextContentPart(m.Text), nil
+		return textPart(m.Text), nil
 	case provider.Image:
 		url := m.URL
 		if m.Data != "" {
@@ -192,14 +199,14 @@ func content(m provider.Media) (part sdk.ChatCompletionContentPartUnionParam, er
 		} else if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
 			return part, fmt.Errorf("image: expected data, or a uri of http or https, got %q", url)
 		}
-		return sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: url}), nil
+		return object{"type": "image_url", "image_url": object{"url": url}}, nil
 	case provider.Audio:
 		format := map[string]string{
 			"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/vnd.wave": "wav",
 			"audio/mpeg": "mp3", "audio/mp3": "mp3",
 		}[m.MIME]
 		if format != "" && m.Data != "" {
-			return sdk.InputAudioContentPart(sdk.ChatCompletionContentPartInputAudioInputAudioParam{Data: m.Data, Format: format}), nil
+			return object{"type": "input_audio", "input_audio": object{"data": m.Data, "format": format}}, nil
 		}
 		return part, fmt.Errorf("%s cannot be sent: the API takes the data of audio/wav and audio/mpeg", m)
 	case provider.Document:
@@ -208,28 +215,9 @@ func content(m provider.Media) (part sdk.ChatCompletionContentPartUnionParam, er
 			if name == "" {
 				name = "document.pdf"
 			}
-			return sdk.FileContentPart(sdk.ChatCompletionContentPartFileFileParam{
-				FileData: param.NewOpt("data:application/pdf;base64," + m.Data), Filename: param.NewOpt(name),
-			}), nil
+			return object{"type": "file", "file": object{"file_data": "data:application/pdf;base64," + m.Data, "filename": name}}, nil
 		}
 		return part, fmt.Errorf("%s cannot be sent: the API takes the data of application/pdf, and text", m)
 	}
 	return part, fmt.Errorf("%s cannot be sent: the API takes text, images, audio and documents", m)
-}
-
-// object reads a JSON object one level deep, so that the rest keeps its order and digits.
-func object(raw json.RawMessage) (map[string]any, error) {
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, err
-	}
-	return anyMap(m), nil
-}
-
-func anyMap(m map[string]json.RawMessage) map[string]any {
-	out := make(map[string]any, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
 }

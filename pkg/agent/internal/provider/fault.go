@@ -154,8 +154,7 @@ func first(values ...any) string {
 	return ""
 }
 
-// reading is what is wrong with an answer in few words: the SDKs wrap it in many, and
-// one adds the whole answer.
+// reading is what is wrong with an answer in few words: and not the whole answer.
 func reading(err error) string {
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError

@@ -1,10 +1,9 @@
 // Package provider is what the packages of all model providers share: a bounded and
-// retrying HTTP client for the SDK of each, one reading of what went wrong, and the
-// parts of a request that mean the same everywhere.
+// retrying HTTP client, requests and streams of JSON, one reading of what went wrong, and
+// the parts of a request that mean the same everywhere.
 //
-// An SDK is foreign code that reads foreign input. [Client.Do] is the one door to it:
-// it bounds the time, watches the exchange, keeps keys out of every error, and turns a
-// panic of the SDK into an error.
+// [Client.Do] is the one entry to an API: it bounds the time, watches the exchange, keeps
+// keys out of every error, and turns a panic in the reading of an answer into an error.
 package provider
 
 import (
@@ -82,14 +81,11 @@ func New(c Config) *Client {
 	return p
 }
 
-// HTTP is the client that the SDK uses inside [Client.Do].
-func (c *Client) HTTP() *http.Client { return c.http }
-
 // String names the provider and where it is asked, and nothing secret.
 func (c *Client) String() string { return c.config.Name + " at " + c.host }
 
-// Do runs one exchange with the API. ask calls the SDK with the context that it is
-// handed, and fills the reply as far as it gets; Do makes one error of what went wrong.
+// Do runs one exchange with the API. ask calls [Client.Ask] or [Client.Stream]
+// with the context that it is handed, and fills the reply as far as it gets; Do makes one error of what went wrong.
 // The error of ctx comes back as it is.
 func (c *Client) Do(ctx context.Context, ask func(ctx context.Context, reply *agent.Reply) error) (reply agent.Reply, err error) {
 	if err := ctx.Err(); err != nil {
@@ -99,10 +95,9 @@ func (c *Client) Do(ctx context.Context, ask func(ctx context.Context, reply *ag
 	defer cancel()
 	x := &exchange{}
 	defer func() {
-		// An SDK that meets a type it did not expect may panic: foreign input must not
-		// end the process.
+		// Foreign input must not end the process.
 		if p := recover(); p != nil {
-			err = c.violation(ctx, call, x, fmt.Errorf("the SDK failed on it: %v", p))
+			err = c.violation(ctx, call, x, fmt.Errorf("its reader failed: %v", p))
 		}
 	}()
 	err = ask(context.WithValue(call, exchangeKey{}, x), &reply)

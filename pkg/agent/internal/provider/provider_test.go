@@ -23,14 +23,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = "sk-test-4f7d2c9b8a61e053"
 
-// ask sends one request through a client, as an SDK would, and reads the answer.
+// ask sends one request through a client, and reads the answer.
 func ask(c *Client, url string) func(context.Context, *agent.Reply) error {
 	return func(ctx context.Context, r *agent.Reply) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("{}"))
 		if err != nil {
 			return err
 		}
-		resp, err := c.HTTP().Do(req)
+		resp, err := c.http.Do(req)
 		if err != nil {
 			return err
 		}
@@ -121,10 +121,10 @@ func TestDo(t *testing.T) {
 	}{
 		{"well", t.Context(), asked(nil), ""},
 		{"ended before", ended, asked(nil), "context canceled"},
-		{"the SDK refuses", t.Context(), asked(fmt.Errorf("bad %s", key)), "x: the request cannot be made: bad ***"},
+		{"it cannot be made", t.Context(), asked(fmt.Errorf("bad %s", key)), "x: the request cannot be made: bad ***"},
 		{"typed", t.Context(), asked(fmt.Errorf("in: %w", m.Invalid("bad"))), "x: bad"},
 		{"refused", t.Context(), asked(&agent.ModelError{Type: strings.Repeat("t", 200), Message: "m\x1b[2J" + key}), "x: m [2J*** (" + strings.Repeat("t", maxType) + "…)"},
-		{"a panic", t.Context(), func(_ context.Context, r *agent.Reply) error { r.Model = "m"; panic("oh " + key) }, "x: the request cannot be made: the SDK failed on it: oh ***"},
+		{"a panic", t.Context(), func(_ context.Context, r *agent.Reply) error { r.Model = "m"; panic("oh " + key) }, "x: the request cannot be made: its reader failed: oh ***"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			reply, err := m.Do(c.ctx, c.ask)

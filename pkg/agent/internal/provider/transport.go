@@ -29,9 +29,8 @@ const eventStream = "text/event-stream"
 
 var errTooLarge = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
 
-// newHTTPClient returns the client that an SDK sends its requests with. One policy of
-// retries serves all: the SDKs' own differ, one waits for as long as a server says and
-// one does not read Retry-After.
+// newHTTPClient returns the client that sends the requests of all providers, with one
+// policy of retries.
 func newHTTPClient(base http.RoundTripper) *http.Client {
 	retry := &retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: base, CheckRedirect: noRedirect},
@@ -171,7 +170,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is enough
 		_ = resp.Body.Close()
 		x.set(func() { x.status, x.body, x.redirect = resp.StatusCode, body, resp.Header.Get("Location") })
-		resp.Body = http.NoBody // the SDKs keep and print the body; we read it ourselves
+		resp.Body = http.NoBody // [Client.Do] makes the error of it
 		return resp, nil
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -181,7 +180,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // bounded reads an answer up to maxAnswer. What breaks a stream is noted and then read
-// as its end, since one SDK prints the error to the log of the process.
+// as its end: [Client.Do] makes the error of it, and the reply has what came before.
 type bounded struct {
 	x      *exchange
 	body   io.ReadCloser
@@ -220,7 +219,7 @@ func (b *bounded) note(err error) error {
 	return err
 }
 
-// Close never fails: nothing is lost by it, and one SDK would log it.
+// Close never fails: nothing is lost by it.
 func (b *bounded) Close() error {
 	_ = b.body.Close()
 	return nil
