@@ -2,11 +2,25 @@ package v1
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 )
 
+// Statuses of audit lines beside those of results and of decisions on approvals.
+const (
+	// StatusStarted is that of a line of intent, which is written before an executor runs. A
+	// call that has no other line was under way when its process ended: its outcome is unknown.
+	StatusStarted = "started"
+	// StatusChanged is that of a change of the store; see [AuditRecord.Change].
+	StatusChanged = "changed"
+	// StatusGap is that of a line which stands for lines that could not be written.
+	StatusGap = "gap"
+)
+
 // AuditRecord is one line of the audit: who called what, what was decided, and
-// how it ended. Arguments are redacted before they get here.
+// how it ended. Arguments are redacted before they get here. A call that reaches its
+// executor has two lines of one CallID: [StatusStarted] before, and its outcome after.
 type AuditRecord struct {
 	Time      time.Time `json:"time"`
 	CallID    string    `json:"call_id"`
@@ -17,20 +31,132 @@ type AuditRecord struct {
 	Namespace string    `json:"namespace"`
 	// ArgsHash is the SHA-256 of the arguments as they were called, in hexadecimal.
 	ArgsHash string `json:"args_hash,omitempty"`
-	// Args are the arguments with secrets masked.
-	Args   json.RawMessage `json:"args,omitempty"`
-	Policy *PolicyDecision `json:"policy,omitempty"`
+	// Args are the arguments with secrets masked, up to [MaxAuditArgs] bytes of them.
+	Args json.RawMessage `json:"args,omitempty"`
+	// ArgsStart is the beginning of the text of longer arguments, secrets masked, and ArgsBytes
+	// the length of all of it. Args is empty then.
+	ArgsStart string          `json:"args_start,omitempty"`
+	ArgsBytes int             `json:"args_bytes,omitempty"`
+	Policy    *PolicyDecision `json:"policy,omitempty"`
 	// Approval is what a person decided on the call; nil when nobody was asked, or has not
 	// decided yet.
 	Approval *ApprovalRecord `json:"approval,omitempty"`
-	// Status is that of the result: "complete", "failed" or "pending". A line on a decision
-	// that was made apart from a call has "approved" or "denied".
+	// Status is that of the result: "complete", "failed" or "pending"; or "started" before
+	// there is one. A line on a decision that was made apart from a call has "approved" or
+	// "denied", one on a change of the store "changed", and one on missing lines "gap".
 	Status string `json:"status"`
 	// ErrorType is the type of the result's error, if it failed.
 	ErrorType  string  `json:"error_type,omitempty"`
 	DurationMS float64 `json:"duration_ms"`
 	// Repair says how arguments that a model wrote became a JSON object; see [Result].
 	Repair string `json:"repair,omitempty"`
-	// Effects are what the call did outside this process.
+	// Effects are what the call did outside this process, the first [MaxAuditEffects] of it.
 	Effects []Effect `json:"effects,omitempty"`
+	// EffectsCount is how many effects there were when Effects does not have all.
+	EffectsCount int `json:"effects_count,omitempty"`
+	// Change is what a line on a change of the store says; nil for others. The principal of
+	// such a line is who made the change.
+	Change *AuditChange `json:"change,omitempty"`
+	// Gap is what a line on missing lines says; nil for others.
+	Gap *AuditGap `json:"gap,omitempty"`
+}
+
+// AuditChange is one object's change by a command.
+type AuditChange struct {
+	// Command is what made it, such as "apply", "delete", "mcp connect" or "override".
+	Command string `json:"command"`
+	// Action is what happened: "created", "configured", "deleted", "pruned", "overridden",
+	// "restored", "approved" or "denied".
+	Action string `json:"action"`
+	// Kind and Name are of the object; its namespace is the line's.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Set is the apply set of the object, if it is in one.
+	Set string `json:"set,omitempty"`
+	// From and To are the object's revisions before and after, 0 for none: an object's
+	// resourceVersion, an override's version, of an approval 1 while it waits and 2 then, and
+	// of the audit the lines that it begins with.
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+	// Before and Hash are of "audit prune": all lines before that time were removed, and Hash
+	// is that of the last of them, from which the chain goes on.
+	Before time.Time `json:"before,omitzero"`
+	Hash   string    `json:"hash,omitempty"`
+}
+
+// AuditGap says that lines are missing, because the audit could not be written.
+type AuditGap struct {
+	// Lines is how many are missing.
+	Lines int64 `json:"lines"`
+	// Since and Until are the times of the first and the last of them.
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+	// Reason is the last error.
+	Reason string `json:"reason"`
+}
+
+// Bounds of an audit line.
+const (
+	MaxAuditArgs    = 4 << 10
+	MaxAuditEffects = 64
+	maxAuditText    = 256  // of a name that a caller chooses
+	maxAuditLong    = 1024 // of a text that says why, and of a URL
+)
+
+// Bound returns the line with all that a caller can make long cut to the bounds of a line.
+func (r AuditRecord) Bound() AuditRecord {
+	if len(r.Args) > MaxAuditArgs {
+		r.ArgsStart, r.ArgsBytes, r.Args = start(string(r.Args)), len(r.Args), nil
+	}
+	for _, s := range []*string{&r.CallID, &r.Principal, &r.Session, &r.Turn, &r.Tool, &r.Namespace} {
+		if len(*s) > maxAuditText {
+			*s = shortened(*s, maxAuditText)
+		}
+	}
+	if len(r.Effects) > MaxAuditEffects {
+		r.EffectsCount, r.Effects = len(r.Effects), r.Effects[:MaxAuditEffects]
+	}
+	for i, e := range r.Effects {
+		if short := e.bound(); short != e {
+			r.Effects = append([]Effect(nil), r.Effects...)
+			for j := i; j < len(r.Effects); j++ {
+				r.Effects[j] = r.Effects[j].bound()
+			}
+			break
+		}
+	}
+	if r.Gap != nil && len(r.Gap.Reason) > maxAuditLong {
+		g := *r.Gap
+		g.Reason = shortened(g.Reason, maxAuditLong)
+		r.Gap = &g
+	}
+	return r
+}
+
+func (e Effect) bound() Effect {
+	for _, s := range []*string{&e.Method, &e.URL, &e.Host, &e.Server, &e.Tool, &e.Path, &e.Operation, &e.Command} {
+		if len(*s) > maxAuditLong {
+			*s = shortened(*s, maxAuditLong)
+		}
+	}
+	return e
+}
+
+// start returns the beginning of a text of which at most MaxAuditArgs bytes are written as JSON.
+func start(text string) string {
+	n := MaxAuditArgs
+	for {
+		s := strings.ToValidUTF8(text[:n], "")
+		b, err := json.Marshal(s)
+		if err != nil || len(b) <= MaxAuditArgs {
+			return s
+		}
+		n = n * MaxAuditArgs / (len(b) + 1)
+	}
+}
+
+// shortened says at the end how long a text was, and is at most n bytes long.
+func shortened(text string, n int) string {
+	end := fmt.Sprintf("… (%d bytes)", len(text))
+	return strings.ToValidUTF8(text[:n-len(end)], "") + end
 }

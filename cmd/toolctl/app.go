@@ -37,9 +37,13 @@ type app struct {
 	telemetry        *telemetry.Telemetry
 	scraped, lasting bool
 
+	// bestEffort lets calls go on when the audit cannot be written.
+	bestEffort bool
+
 	// Global flags.
 	files      []string
 	dsn        string
+	storeMax   int64 // bytes; 0 for no limit
 	namespace  string
 	everywhere bool   // -A
 	selector   string // -l, of the commands that have it
@@ -125,7 +129,7 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 	w.mcp = a.newUpstream(objects)
 	opts := registry.Options{Attachments: o.attachments, Executors: a.recorded(executors.All(a.executorOptions(w.mcp))), Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider()}
 	if w.store != nil {
-		opts.Counters, opts.Audit, opts.Approvals = w.store, w.store, w.store
+		opts.Counters, opts.Audit, opts.Approvals, opts.AuditBestEffort = w.store, w.store, w.store, a.bestEffort
 	}
 	if w.reg, err = registry.New(objects, opts); err != nil {
 		return nil, errors.Join(err, w.mcp.Close())
@@ -174,7 +178,10 @@ func (a *app) openStore(ctx context.Context, create bool) (*store.Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := store.Open(ctx, dsn, &store.Options{Create: create})
+	if a.storeMax < 0 {
+		return nil, usagef("--store-max-bytes %d: expected 0 or more", a.storeMax)
+	}
+	s, err := store.Open(ctx, dsn, &store.Options{Create: create, MaxBytes: a.storeMax})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", dsn)
 	}

@@ -124,7 +124,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 			h.Fields = nil // they were for the violations; a store of them would be ten times as large
 		}
 	}
-	changes, err := s.Apply(ctx, set.Objects, store.ApplyOptions{Set: o.set, Prune: o.prune, DryRun: o.dryRun})
+	changes, err := s.Apply(ctx, set.Objects, store.ApplyOptions{Set: o.set, Prune: o.prune, DryRun: o.dryRun, By: o.whoami()})
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,10 @@ Output formats (-o): text, json, yaml.`,
 				if check.Unchained > 0 {
 					text += fmt.Sprintf(" and %d older than the chain", check.Unchained)
 				}
-				_, err = fmt.Fprintf(a.out, "%s: whole, head %s\n", text, check.Head)
+				if check.Pruned > 0 {
+					text += fmt.Sprintf(" after %d that were pruned", check.Pruned)
+				}
+				_, err = fmt.Fprintf(a.out, "%s: intact, head %s\n", text, check.Head)
 			}
 			if err == nil && check.Broken != nil {
 				err = statusError{exitFailed, "the audit is broken: " + check.Broken.Error()}

@@ -68,6 +68,7 @@ with --dry-run curl prints the HTTP request as a command.`,
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
 	f.DurationVar(&o.timeout, "timeout", 0, "time for the call, such as 5s (default: the tool's timeout_ms)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be done, and do nothing")
+	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
 	return cmd
 }

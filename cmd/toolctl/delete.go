@@ -91,7 +91,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if !o.dryRun {
-		if _, err := s.Delete(ctx, keys); err != nil {
+		if _, err := s.Delete(ctx, keys, store.DeleteOptions{By: o.whoami()}); err != nil {
 			return err
 		}
 	}

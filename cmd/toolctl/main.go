@@ -17,6 +17,7 @@ func main() {
 	// The first signal cancels; stop then gives the second its usual effect, which ends the process.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
+	catchFileSize()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

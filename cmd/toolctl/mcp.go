@@ -97,7 +97,7 @@ func (o *mcpConnectOptions) run(ctx context.Context, words []string) error {
 		return err
 	}
 	defer o.closing(s)
-	opts := store.ApplyOptions{Set: connectedSet}
+	opts := store.ApplyOptions{Set: connectedSet, By: o.whoami(), Command: "mcp connect"}
 	if !o.replace {
 		opts.Expect = map[v1.Key]int64{server.Key(): 0}
 	}
@@ -181,7 +181,7 @@ func (a *app) disconnect(ctx context.Context, names []string) error {
 		}
 		keys = append(keys, key)
 	}
-	if _, err := s.Delete(ctx, keys); err != nil {
+	if _, err := s.Delete(ctx, keys, store.DeleteOptions{By: a.whoami(), Command: "mcp disconnect"}); err != nil {
 		return err
 	}
 	for _, k := range keys {

@@ -20,10 +20,7 @@ import (
 const auditStore = "store"
 
 func newPolicySimulateCmd(a *app) *cobra.Command {
-	var (
-		audit string
-		since time.Duration
-	)
+	var audit, since string
 	cmd := &cobra.Command{
 		Use:   "simulate --audit FILE|store",
 		Short: "Say which recorded calls changed policies would decide otherwise",
@@ -72,7 +69,7 @@ Output formats (-o): table, json, yaml.`,
 		},
 	}
 	cmd.Flags().StringVar(&audit, "audit", "", "file of audit records, one of JSON a line, or the word store")
-	cmd.Flags().DurationVar(&since, "since", 0, "only calls of the last time, such as 24h (default: all)")
+	cmd.Flags().StringVar(&since, "since", "", "only calls of that time and later: "+timeForms)
 	return cmd
 }
 
@@ -85,10 +82,11 @@ func noArgs(_ *cobra.Command, args []string) error {
 }
 
 // auditRecords reads what was recorded.
-func (a *app) auditRecords(ctx context.Context, from string, since time.Duration) ([]v1.AuditRecord, error) {
+func (a *app) auditRecords(ctx context.Context, from string, since string) ([]v1.AuditRecord, error) {
 	var filter store.AuditFilter
-	if since > 0 {
-		filter.Since = time.Now().Add(-since)
+	var err error
+	if filter.Since, err = parseTime("--since", since, time.Now()); err != nil {
+		return nil, err
 	}
 	if from == auditStore {
 		s, err := a.openStore(ctx, false)

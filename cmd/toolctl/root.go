@@ -49,6 +49,7 @@ With -f a command works on those files and folders. Without it, on the store:
 	p := root.PersistentFlags()
 	p.StringArrayVarP(&a.files, "filename", "f", nil, "file or folder of manifests, or - for stdin; may be repeated")
 	p.StringVar(&a.dsn, "store", "", "store to use (default: $TOOLCTL_STORE, else .toolctl/state.db)")
+	p.Int64Var(&a.storeMax, "store-max-bytes", 4<<30, "how large the store may become; 0 for no limit")
 	p.StringVarP(&a.namespace, "namespace", "n", "", "namespace (default: all)")
 	p.BoolVarP(&a.everywhere, "all-namespaces", "A", false, "all namespaces, whatever -n says")
 	p.StringVarP(&a.output, "output", "o", "", "output format; the command's help says which")

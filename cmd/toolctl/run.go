@@ -101,6 +101,7 @@ Output formats (-o): text, json and yaml; the latter two print the whole transcr
 	_ = cmd.RegisterFlagCompletionFunc("session", a.completeSessions)
 	f.StringVar(&o.principal, "principal", "", "name of who calls, for policies that match principals (default: nobody)")
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
+	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
 	return cmd
 }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -20,11 +17,7 @@ func TestMain(m *testing.M) {
 		"faulty-stdio":      faultyStdio, // see faulty_test.go
 		"faulty-http":       faultyHTTP,
 		"changing-upstream": changingUpstream,
-		"toolctl": func() {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-		},
+		"toolctl":           main,
 	})
 }
 

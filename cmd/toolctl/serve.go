@@ -93,6 +93,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f.StringVar(&o.memory, "memory-budget", "256MiB", "memory for all that is decoded at once; a request beyond it waits a little and is refused")
 	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")
 	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address at which Prometheus finds /metrics, such as 127.0.0.1:9090 (default: none)")
+	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
 	return cmd
 }
@@ -177,10 +178,13 @@ func (o *serveOptions) run(ctx context.Context) error {
 	defer stop()
 	if w.store != nil {
 		defer c.followOverrides(ctx, s)()
+		audit := &auditWatch{reg: w.reg, app: o.app}
+		h.NotReady, h.Warning = audit.notReady, audit.warning
+		defer audit.follow(ctx)()
 	}
 	if o.watch {
 		r := newReloader(o.app, w, c, s)
-		h.Warning = r.warning
+		h.Warning = warnings(h.Warning, r.warning)
 		stop, err := r.watch(ctx)
 		if err != nil {
 			return err

@@ -3,9 +3,6 @@ package registry
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +21,8 @@ import (
 // succeeds; the error is one of the typed errors of api/v1, or the error of ctx.
 //
 // The order is fixed: lookup, coerce, validate the arguments, policy, approval,
-// execute, validate the result, redact, audit.
+// audit (intent), execute, validate the result, redact, audit (outcome). A call whose
+// intent cannot be written is refused; see [Options.AuditBestEffort].
 //
 // A call that needs approval is decided at once when ctx has a [v1.Asker] that can
 // ask. Else it goes on when it was approved since it was made before, and each
@@ -49,9 +47,13 @@ type call struct {
 	admit policy.Admission
 	// approval is what a person decided on the call; nil when nobody did.
 	approval *v1.ApprovalRecord
-	res      v1.Result
-	err      error
-	masks    *redact.Masker // made by masker
+	// line is what the audit lines of the call have in common, once one was written;
+	// unaudited says that the first could not be, so that the call is refused.
+	line      v1.AuditRecord
+	unaudited bool
+	res       v1.Result
+	err       error
+	masks     *redact.Masker // made by masker
 }
 
 // masker masks by the rules of the tool, and the values of arguments that they cover. It
@@ -194,7 +196,7 @@ func (r *Registry) run(ctx context.Context, c *call) {
 		r.perform(ctx, c)
 	}
 	c.err = c.masker().Result(&c.res, c.err)
-	r.audit(ctx, c)
+	r.outcome(ctx, c)
 }
 
 func (r *Registry) perform(ctx context.Context, c *call) {
@@ -206,6 +208,10 @@ func (r *Registry) perform(ctx context.Context, c *call) {
 	}
 	args, err := r.attached(c)
 	if c.err = err; err != nil {
+		c.release(ctx)
+		return
+	}
+	if c.err = r.intend(ctx, c); c.err != nil {
 		c.release(ctx)
 		return
 	}
@@ -343,35 +349,4 @@ func (c *call) decision() *v1.PolicyDecision {
 func (c *call) milliseconds() float64 {
 	const perMS = float64(time.Millisecond)
 	return math.Round(float64(c.reg.opts.Now().Sub(c.began))/perMS*1000) / 1000
-}
-
-func (r *Registry) audit(ctx context.Context, c *call) {
-	if r.opts.Audit == nil {
-		return
-	}
-	line := v1.AuditRecord{
-		Time: c.began.UTC(), CallID: c.ID, Principal: c.Principal, Session: c.Session, Turn: c.Turn,
-		Tool: c.Tool, Namespace: c.Namespace, Policy: c.decision(), Approval: c.approval, Status: c.res.Status, Repair: c.Repair, Effects: c.res.Effects, DurationMS: c.milliseconds(),
-	}
-	if line.CallID == "" {
-		line.CallID = rand.Text()
-	}
-	sum := sha256.Sum256(c.args)
-	line.ArgsHash = hex.EncodeToString(sum[:])
-	if c.tool != nil {
-		line.Tool, line.Namespace = c.tool.spec.Metadata.Name, c.tool.spec.Namespace()
-		if json.Valid(c.args) {
-			line.Args = redact.JSON(c.args, c.tool.redact)
-		}
-	}
-	if c.err != nil {
-		line.Status = v1.StatusFailed
-		line.ErrorType = v1.NewResultError(c.err).Type
-	}
-	within, span := r.observer.enter(ctx, phaseAudit)
-	err := r.opts.Audit.AppendAudit(context.WithoutCancel(within), line)
-	leave(span, err)
-	if err != nil {
-		r.opts.Logger.ErrorContext(ctx, "write the audit line", slog.String("tool", line.Tool), slog.Any("error", err))
-	}
 }

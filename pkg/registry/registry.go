@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,11 +21,6 @@ import (
 // Executor does the work of one executor kind.
 type Executor = v1.Executor
 
-// Auditor takes the audit line of each call. It is called by many goroutines at once.
-type Auditor interface {
-	AppendAudit(context.Context, v1.AuditRecord) error
-}
-
 // Options configure a Registry; the zero value works for a registry of mocks
 // that has no executor, which is to say it can list and not call.
 type Options struct {
@@ -37,8 +31,11 @@ type Options struct {
 	// Approvals keep the calls that wait for approval. Default: in memory, for the life of the
 	// registry.
 	Approvals Approvals
-	// Audit takes a line for each call. Default: none.
+	// Audit takes the lines of each call. Default: none.
 	Audit Auditor
+	// AuditBestEffort lets calls go on whose line of intent cannot be written. Default: they
+	// are refused.
+	AuditBestEffort bool
 	// Attachments hold what calls name by reference. Default: a reference is a text like any other.
 	Attachments *Attachments
 	// Logger takes warnings, such as the violations of a tool whose validation is "warn". Default: none.
@@ -61,6 +58,7 @@ type Registry struct {
 	// Fixed after New.
 	opts      Options
 	observer  *observer
+	audit     auditor
 	executors map[string]Executor
 	schemas   *validate.Cache
 
@@ -95,6 +93,7 @@ func New(objects []v1.Object, o Options) (*Registry, error) {
 		}
 		r.executors[e.Name()] = e
 	}
+	r.audit.sink, r.audit.now = o.Audit, o.Now
 	var err error
 	if r.observer, err = newObserver(o.TracerProvider, o.MeterProvider); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)

@@ -513,6 +513,7 @@ func TestAudit(t *testing.T) {
 		got = append(got, line{l.CallID, l.Tool, string(l.Args), l.Status, l.ErrorType, d})
 	}
 	want := []line{
+		{"1", "a", `{"city":"[REDACTED]"}`, "started", "", "allow"},
 		{"1", "a", `{"city":"[REDACTED]"}`, "complete", "", "allow"},
 		{"2", "a", `{}`, "failed", "args_invalid", ""},
 		{"3", "pay", `{"city":"x"}`, "failed", "policy_refused", "deny"},

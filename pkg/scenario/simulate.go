@@ -53,9 +53,13 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 	}
 	set, counters := policy.Compile(policies), policy.NewMemory()
 	out := &Simulation{Changed: []Changed{}}
+	ended := map[string]bool{} // calls with an outcome, which says all that their line of intent does
 	for _, rec := range records {
-		if rec.Status == v1.ApprovalApproved || rec.Status == v1.ApprovalDenied {
-			continue // a decision of a person, and no call
+		ended[rec.CallID] = ended[rec.CallID] || isCall(&rec) && rec.Status != v1.StatusStarted
+	}
+	for _, rec := range records {
+		if !isCall(&rec) || rec.Status == v1.StatusStarted && ended[rec.CallID] {
+			continue
 		}
 		if !reachedPolicy(&rec) {
 			out.Skipped++
@@ -93,6 +97,15 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 		out.Changed = append(out.Changed, c)
 	}
 	return out, nil
+}
+
+// isCall tells a call from a decision of a person, a change of the store and a gap.
+func isCall(rec *v1.AuditRecord) bool {
+	switch rec.Status {
+	case v1.ApprovalApproved, v1.ApprovalDenied, v1.StatusChanged, v1.StatusGap:
+		return false
+	}
+	return true
 }
 
 // reachedPolicy reports whether policies were asked: arguments are checked first.

@@ -23,6 +23,8 @@ type ApplyOptions struct {
 	Prune bool
 	// DryRun computes the changes and makes none.
 	DryRun bool
+	// By is who applies and Command by what, for the audit. Default of the latter: "apply".
+	By, Command string
 	// Expect is the resourceVersion that an object must have, 0 for an object that
 	// must not exist. When one differs nothing is changed, and the error holds a
 	// *[ConflictError] for each.
@@ -78,7 +80,10 @@ func (s *Store) Apply(ctx context.Context, objects []v1.Object, opts ApplyOption
 			if err := prepare(c); err != nil {
 				return err
 			}
-			return p.carryOut(ctx, c, s.keep)
+			if err := p.carryOut(ctx, c, s.keep); err != nil {
+				return err
+			}
+			return p.audit(ctx, c, opts.By, cmp.Or(opts.Command, "apply"), string(Pruned))
 		})
 	}
 	if err != nil {
@@ -237,7 +242,11 @@ func (p *plan) put(old *row, next row, o v1.Object, now int64) error {
 		}
 		p.version++
 		next.version = p.version
-		p.log = append(p.log, event{typ, next})
+		ev := event{typ: typ, row: next}
+		if old != nil {
+			ev.before = old.version
+		}
+		p.log = append(p.log, ev)
 		p.upserts = append(p.upserts, next)
 	case next.set != old.set || !next.sameBytes(old):
 		p.upserts = append(p.upserts, next)
@@ -275,8 +284,9 @@ func (p *plan) remove(rows []row, now int64) ([]Record, error) {
 	for _, r := range rows {
 		p.gone = append(p.gone, r)
 		p.version++
+		before := r.version
 		r.version, r.updated = p.version, now
-		p.log = append(p.log, event{Deleted, r})
+		p.log = append(p.log, event{Deleted, r, before})
 	}
 	return records, nil
 }

@@ -138,7 +138,7 @@ func TestApplyPruneAndSets(t *testing.T) {
 func TestApplyAgainAfterDelete(t *testing.T) {
 	st := open(t, ":memory:")
 	first := mustApply(t, st, tools(1, "a"), store.ApplyOptions{})[0]
-	if _, err := st.Delete(t.Context(), []v1.Key{first.Key}); err != nil {
+	if _, err := st.Delete(t.Context(), []v1.Key{first.Key}, store.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	again := mustApply(t, st, tools(1, "a"), store.ApplyOptions{})[0]
@@ -282,7 +282,7 @@ func TestDelete(t *testing.T) {
 	mustApply(t, st, []v1.Object{tool("get-weather", "a"), tool("b", "a"), policy("p")}, store.ApplyOptions{})
 	weather, b := keyOf(v1.KindTool, "get-weather"), keyOf(v1.KindTool, "b")
 
-	_, err := st.Delete(t.Context(), []v1.Key{b, keyOf(v1.KindTool, "get-wether"), keyOf(v1.KindPrompt, "b"), {Kind: v1.KindTool, Namespace: "tools", Name: "b"}})
+	_, err := st.Delete(t.Context(), []v1.Key{b, keyOf(v1.KindTool, "get-wether"), keyOf(v1.KindPrompt, "b"), {Kind: v1.KindTool, Namespace: "tools", Name: "b"}}, store.DeleteOptions{})
 	var missing *v1.NotFoundError
 	if !errors.As(err, &missing) || missing.Name != "get-wether" || !slices.Equal(missing.Candidates, []string{"get-weather"}) {
 		t.Fatalf("%v", err)
@@ -295,7 +295,7 @@ func TestDelete(t *testing.T) {
 		t.Errorf("a failed delete left %d objects of 3", n)
 	}
 
-	removed, err := st.Delete(t.Context(), []v1.Key{keyOf(v1.KindToolPolicy, "p"), weather, weather})
+	removed, err := st.Delete(t.Context(), []v1.Key{keyOf(v1.KindToolPolicy, "p"), weather, weather}, store.DeleteOptions{})
 	if err != nil || len(removed) != 2 || removed[0].Key().Name != "p" || removed[1].Key() != weather || removed[1].ResourceVersion != 1 {
 		t.Errorf("removed %+v, %v", removed, err)
 	}

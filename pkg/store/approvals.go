@@ -174,12 +174,12 @@ func (s *Store) DecideApproval(ctx context.Context, id string, d v1.Decision, no
 			Time: now.UTC(), CallID: p.ID, Principal: p.Principal, Session: p.Session, Turn: p.Turn, Tool: p.Tool, Namespace: p.Namespace,
 			ArgsHash: p.ArgsHash, Args: p.Args, Policy: &v1.PolicyDecision{Decision: v1.DecisionPending, Rule: p.Rule, Policy: p.Policy},
 			Approval: p.Record(), Status: p.State,
+			Change: &v1.AuditChange{Command: "approvals deny", Action: p.State, Kind: "Approval", Name: p.ID, From: 1, To: 2},
 		}
-		text, err := compact(line)
-		if err != nil {
-			return err
+		if d.Approved {
+			line.Change.Command = "approvals approve"
 		}
-		return insertAudit(ctx, c, []*auditEntry{{line: line, text: text}})
+		return addAudit(ctx, c, line)
 	})
 	if err != nil {
 		return v1.PendingCall{}, err

@@ -18,14 +18,10 @@ import (
 // line without a time gets that of now. Lines that come while another is being
 // written are written together, in one transaction.
 func (s *Store) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
-	if line.Time.IsZero() {
-		line.Time = time.Now().UTC()
-	}
-	text, err := compact(line)
+	e, err := newAuditEntry(line)
 	if err != nil {
-		return fmt.Errorf("audit: call %q cannot be recorded: %w", line.CallID, err)
+		return err
 	}
-	e := &auditEntry{line: line, text: text, done: make(chan struct{})}
 	s.audit.add(e)
 	select {
 	case s.gate <- struct{}{}:
@@ -59,6 +55,31 @@ type auditEntry struct {
 	text []byte
 	done chan struct{} // closed when it was written, or could not be
 	err  error         // fixed before done is closed
+}
+
+// newAuditEntry keeps a line within its bounds, whoever made it.
+func newAuditEntry(line v1.AuditRecord) (*auditEntry, error) {
+	if line.Time.IsZero() {
+		line.Time = time.Now().UTC()
+	}
+	line = line.Bound()
+	text, err := compact(line)
+	if err != nil {
+		return nil, fmt.Errorf("audit: call %q cannot be recorded: %w", line.CallID, err)
+	}
+	return &auditEntry{line: line, text: text, done: make(chan struct{})}, nil
+}
+
+// addAudit adds lines to the chain in the transaction of c.
+func addAudit(ctx context.Context, c *sql.Conn, lines ...v1.AuditRecord) error {
+	batch := make([]*auditEntry, len(lines))
+	for i, l := range lines {
+		var err error
+		if batch[i], err = newAuditEntry(l); err != nil {
+			return err
+		}
+	}
+	return insertAudit(ctx, c, batch)
 }
 
 // auditQueue holds the lines that wait for the writer of this process. They are as
@@ -114,11 +135,31 @@ func insertAudit(ctx context.Context, c *sql.Conn, batch []*auditEntry) error {
 	}
 	for _, e := range batch {
 		head = nextHash(head, e.text)
-		_, err := c.ExecContext(ctx, "INSERT INTO audit (time, tool, session, status, principal, record, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		res, err := c.ExecContext(ctx, "INSERT INTO audit (time, tool, session, status, principal, record, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
 			e.line.Time.UnixMicro(), e.line.Tool, e.line.Session, e.line.Status, e.line.Principal, e.text, head[:])
 		if err != nil {
 			return err
 		}
+		if err := trackIntent(ctx, c, &e.line, res); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trackIntent keeps the table of calls that have no outcome yet.
+func trackIntent(ctx context.Context, c *sql.Conn, line *v1.AuditRecord, inserted sql.Result) error {
+	switch line.Status {
+	case v1.StatusStarted:
+		id, err := inserted.LastInsertId()
+		if err != nil {
+			return err
+		}
+		_, err = c.ExecContext(ctx, "INSERT INTO audit_open (call_id, line) VALUES (?, ?)", line.CallID, id)
+		return err
+	case v1.StatusComplete, v1.StatusFailed, v1.StatusPending:
+		_, err := c.ExecContext(ctx, "DELETE FROM audit_open WHERE call_id = ?1 AND line = (SELECT min(line) FROM audit_open WHERE call_id = ?1)", line.CallID)
+		return err
 	}
 	return nil
 }
@@ -141,7 +182,7 @@ func nextHash(prev auditHash, record []byte) (next auditHash) {
 // auditHead reads the hash of the last line.
 func auditHead(ctx context.Context, c *sql.Conn) (head auditHash, err error) {
 	var stored []byte
-	err = c.QueryRowContext(ctx, "SELECT coalesce((SELECT hash FROM audit WHERE hash IS NOT NULL ORDER BY id DESC LIMIT 1), x'')").Scan(&stored)
+	err = c.QueryRowContext(ctx, "SELECT coalesce((SELECT hash FROM audit WHERE hash IS NOT NULL ORDER BY id DESC LIMIT 1), (SELECT hash FROM audit_start), x'')").Scan(&stored)
 	copy(head[:], stored)
 	return head, err
 }
@@ -150,26 +191,41 @@ func auditHead(ctx context.Context, c *sql.Conn) (head auditHash, err error) {
 type AuditFilter struct {
 	// Since keeps lines of that time and later.
 	Since time.Time
-	// Namespace, Tool, Session, Status and Principal keep the lines that have them; "" keeps all.
+	// After keeps lines whose ID is larger.
+	After int64
+	upTo  int64 // keeps lines whose ID is not larger, unless it is 0
+	// Namespace, Tool, Session, Status and Principal keep the lines that have them; "" keeps
+	// all. All but Status may be globs of * and ?.
 	Namespace, Tool, Session, Status, Principal string
+	// Settled leaves out the lines of intent of calls whose outcome is known.
+	Settled bool
 	// Limit is the most lines to return, the newest ones; 0 returns all.
 	Limit int
 }
 
 // where returns the filter without its limit as a condition of SQL.
 func (f AuditFilter) where() (string, []any) {
-	where, args := []string{"true"}, []any(nil)
+	const namespace = "CASE WHEN json_valid(CAST(record AS TEXT)) THEN json_extract(CAST(record AS TEXT), '$.namespace') END"
+	where, args := []string{"id > ?"}, []any{f.After}
+	if f.upTo > 0 {
+		where, args = append(where, "id <= ?"), append(args, f.upTo)
+	}
 	if !f.Since.IsZero() {
 		where, args = append(where, "time >= ?"), append(args, f.Since.UnixMicro())
 	}
-	for _, f := range []struct{ column, value string }{{"tool", f.Tool}, {"session", f.Session}, {"status", f.Status}, {"principal", f.Principal}} {
-		if f.value != "" {
-			where, args = append(where, f.column+" = ?"), append(args, f.value)
+	for _, m := range []struct{ column, value string }{{"tool", f.Tool}, {"session", f.Session}, {"principal", f.Principal}, {namespace, f.Namespace}} {
+		switch {
+		case strings.ContainsAny(m.value, "*?"):
+			where, args = append(where, m.column+" GLOB ?"), append(args, strings.ReplaceAll(m.value, "[", "[[]"))
+		case m.value != "":
+			where, args = append(where, m.column+" = ?"), append(args, m.value)
 		}
 	}
-	if f.Namespace != "" {
-		where = append(where, "CASE WHEN json_valid(CAST(record AS TEXT)) THEN json_extract(CAST(record AS TEXT), '$.namespace') END = ?")
-		args = append(args, f.Namespace)
+	if f.Status != "" {
+		where, args = append(where, "status = ?"), append(args, f.Status)
+	}
+	if f.Settled {
+		where, args = append(where, "(status <> ? OR id IN (SELECT line FROM audit_open))"), append(args, v1.StatusStarted)
 	}
 	return strings.Join(where, " AND "), args
 }

@@ -6,17 +6,23 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // AuditCheck is what [Store.VerifyAudit] found.
 type AuditCheck struct {
-	// Lines is how many lines of the chain were checked and found whole.
+	// Lines is how many lines of the chain were checked and found intact.
 	Lines int64 `json:"lines"`
 	// Unchained is how many lines are older than the chain, which says nothing of them.
 	Unchained int64 `json:"unchained"`
-	// Head is the hash of the last line that was found whole, or 64 zeros when there is none.
+	// Pruned is how many lines before them 'toolctl audit prune' removed.
+	Pruned int64 `json:"pruned,omitempty"`
+	// Head is the hash of the last line that was found intact, or 64 zeros when there is none.
 	Head string `json:"head"`
 	// Broken is the first violation; nil when there is none.
 	Broken *AuditBreak `json:"broken,omitempty"`
@@ -71,23 +77,35 @@ func auditWritten(ctx context.Context, c *sql.Conn) (n int64, err error) {
 
 // VerifyAudit checks the chain of the audit: that no line was changed, removed, added
 // or moved. The hash of each line is the SHA-256 of the hash before it, 32 zero bytes
-// for the first, and the line's JSON as it is stored.
+// for the first, and the line's JSON as it is stored. Of an audit that was pruned it
+// checks what is left, and that a line says so.
 //
 // The chain has no secret: who can write the store can cut its end off, or make the
 // whole of it anew. Against that, head is the hash of a line, noted earlier, that must
 // still be there; "" asks for none. It must be 64 hexadecimal digits.
 func (s *Store) VerifyAudit(ctx context.Context, head string) (AuditCheck, error) {
-	v := auditVerifier{want: strings.ToLower(head)}
+	v := auditVerifier{want: strings.ToLower(head), open: map[string][]int64{}}
 	if err := v.checkHead(); err != nil {
 		return AuditCheck{}, err
 	}
 	var last int64
+	var start []byte
+	var open map[string][]int64
 	err := s.read(ctx, func(c *sql.Conn) (err error) {
 		if v.written, err = auditWritten(ctx, c); err != nil {
 			return err
 		}
-		return c.QueryRowContext(ctx, "SELECT coalesce(max(id), 0), coalesce((SELECT before FROM audit_start), 0) FROM audit").Scan(&last, &v.before)
+		err = c.QueryRowContext(ctx, `SELECT coalesce(max(id), 0), coalesce((SELECT before FROM audit_start), 0), coalesce((SELECT pruned FROM audit_start), 0),
+			(SELECT hash FROM audit_start) FROM audit`).Scan(&last, &v.before, &v.pruned, &start)
+		if err != nil {
+			return err
+		}
+		open, err = openIntents(ctx, c)
+		return err
 	})
+	copy(v.head[:], start)
+	v.lastID = v.pruned
+	v.found()
 	// IDs that nobody gave out may be below 1.
 	for after := int64(-1 << 63); err == nil && v.violation == nil; {
 		var page []auditRow
@@ -104,8 +122,8 @@ func (s *Store) VerifyAudit(ctx context.Context, head string) (AuditCheck, error
 	if err != nil {
 		return AuditCheck{}, err
 	}
-	v.end()
-	return AuditCheck{Lines: v.lines, Unchained: v.unchained, Head: v.head.String(), Broken: v.violation}, nil
+	v.end(open)
+	return AuditCheck{Lines: v.lines, Unchained: v.unchained, Pruned: v.pruned, Head: v.head.String(), Broken: v.violation}, nil
 }
 
 // auditVerifier follows the chain from line to line.
@@ -113,7 +131,10 @@ type auditVerifier struct {
 	want    string // a hash that must turn up
 	written int64
 	before  int64 // the last line that is older than the chain
+	pruned  int64 // the last line that was pruned
 
+	said             bool               // a line says what was pruned
+	open             map[string][]int64 // by call: lines of intent without an outcome
 	head             auditHash
 	lastID           int64 // of the last line, 0 before the first
 	lines, unchained int64
@@ -170,15 +191,59 @@ func (v *auditVerifier) check(r *auditRow) *AuditBreak {
 	v.head, v.lastID = next, r.id
 	v.lines++
 	v.found()
+	v.follow(r.id, &record)
 	return nil
 }
 
+// follow notes what a line says of others.
+func (v *auditVerifier) follow(id int64, r *v1.AuditRecord) {
+	switch lines := v.open[r.CallID]; r.Status {
+	case v1.StatusStarted:
+		v.open[r.CallID] = append(lines, id)
+	case v1.StatusComplete, v1.StatusFailed, v1.StatusPending:
+		if len(lines) > 1 {
+			v.open[r.CallID] = lines[1:]
+		} else {
+			delete(v.open, r.CallID)
+		}
+	case v1.StatusChanged:
+		if c := r.Change; c != nil && c.Kind == kindAudit && c.To == v.pruned+1 {
+			v.said = true
+		}
+	}
+}
+
+// openIntents reads the calls without an outcome, as lists of the audit take them.
+func openIntents(ctx context.Context, c *sql.Conn) (map[string][]int64, error) {
+	rows, err := c.QueryContext(ctx, "SELECT call_id, line FROM audit_open ORDER BY line")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	open := map[string][]int64{}
+	for rows.Next() {
+		var call string
+		var line int64
+		if err := rows.Scan(&call, &line); err != nil {
+			return nil, err
+		}
+		open[call] = append(open[call], line)
+	}
+	return open, rows.Err()
+}
+
 // end looks for what is missing at the end.
-func (v *auditVerifier) end() {
+func (v *auditVerifier) end(open map[string][]int64) {
 	switch {
 	case v.violation != nil:
 	case v.lastID < v.written:
 		v.violation = &AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, v.written) + " at the end"}
+	case v.pruned > 0 && !v.said:
+		v.violation = &AuditBreak{Line: v.pruned, Message: "it and those before it are gone, and no line says that they were pruned"}
+	case !maps.EqualFunc(open, v.open, slices.Equal[[]int64]):
+		v.violation = &AuditBreak{Line: v.lastID, Message: "the list of calls without an outcome was changed: 'toolctl audit list --all' shows every line"}
+	case v.want != "" && v.pruned > 0:
+		v.violation = &AuditBreak{Line: v.lastID + 1, Message: fmt.Sprintf("no line has the hash %s: it was of a line before %d, which were pruned, or lines at the end were removed, or the whole audit was written anew", v.want, v.pruned)}
 	case v.want != "":
 		v.violation = &AuditBreak{Line: v.lastID + 1, Message: "no line has the hash " + v.want + ": lines at the end were removed, or the whole audit was written anew"}
 	}

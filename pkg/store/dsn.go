@@ -38,17 +38,23 @@ func parseDSN(dsn string) (string, error) {
 	return abs, nil
 }
 
+// pageSize is SQLite's default (sqlite.org/pgszchng2016.html).
+const pageSize = 4096
+
 // driverDSN is the driver's name for a store. A connection waits a short time in
 // SQLite itself; [Store.retry] goes on from there, because SQLite would not
 // notice that a context has ended. A store may come with a repository, so what
 // its schema says is not trusted (sqlite.org/pragma.html#pragma_trusted_schema).
-func driverDSN(path string) string {
+func driverDSN(path string, maxBytes int64) string {
 	q := url.Values{
 		"_busy_timeout": {"100"},
 		"_synchronous":  {"NORMAL"},
 		"_foreign_keys": {"on"},
 		"_pragma":       {"trusted_schema(0)"},
 		"_txlock":       {"immediate"},
+	}
+	if maxBytes > 0 {
+		q.Add("_pragma", fmt.Sprintf("max_page_count(%d)", max(maxBytes/pageSize, 1)))
 	}
 	if path == memory {
 		return memory + "?" + q.Encode()

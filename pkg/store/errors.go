@@ -20,6 +20,13 @@ var (
 	// ErrBusy is returned when another process kept the store locked for the whole
 	// of [Options.BusyTimeout]. Nothing was changed.
 	ErrBusy = errors.New("locked by another process")
+	// ErrFull is returned when the disk has no room. Nothing was changed.
+	ErrFull = errors.New("the disk is full")
+	// ErrLimit is returned when the store would grow beyond [Options.MaxBytes]. Nothing was
+	// changed.
+	ErrLimit = errors.New("the store has reached its size limit")
+	// ErrReadOnly is returned when the file or its folder cannot be written.
+	ErrReadOnly = errors.New("the file or its folder cannot be written")
 	// ErrTooOld is returned by [Store.Watch] when the changes it should start with
 	// are no longer kept, as Kubernetes answers 410 Gone: list again and watch from there.
 	ErrTooOld = errors.New("resourceVersion is too old")
@@ -70,15 +77,26 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("store %q: %w (%w): move the file away and apply the manifests again", s.name, ErrDamaged, err)
 	case sqlite3.SQLITE_FULL:
-		return fmt.Errorf("store %q: the disk is full, nothing was changed (%w): make room and try again", s.name, err)
+		if s.atLimit(ctx) {
+			return fmt.Errorf("store %q: %w of %d bytes, nothing was changed (%w): remove old lines of the audit with 'toolctl audit prune --before', or raise --store-max-bytes", s.name, ErrLimit, s.max, err)
+		}
+		return fmt.Errorf("store %q: %w, nothing was changed (%w): make room and try again", s.name, ErrFull, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
-		return fmt.Errorf("store %q: the file or its folder cannot be written (%w): allow writing to both, or choose another with --store", s.name, err)
+		return fmt.Errorf("store %q: %w (%w): allow writing to both, or choose another with --store", s.name, ErrReadOnly, err)
 	case sqlite3.SQLITE_CANTOPEN:
 		return fmt.Errorf("store %q: cannot be opened (%w): the file and its folder must be readable and writable; choose another with --store", s.name, err)
 	case sqlite3.SQLITE_IOERR:
-		return fmt.Errorf("store %q: the disk failed or is full, nothing was changed (%w)", s.name, err)
+		return fmt.Errorf("store %q: the disk failed or is full, or the file may not grow (ulimit -f); nothing was changed (%w)", s.name, err)
 	}
 	return fmt.Errorf("store %q: %w", s.name, err)
+}
+
+// atLimit tells a store that is as large as it may be from a disk that is full.
+func (s *Store) atLimit(ctx context.Context) bool {
+	const slack = 1 << 20 // what one change may need at once
+	var bytes int64
+	err := s.db.QueryRowContext(context.WithoutCancel(ctx), "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()").Scan(&bytes)
+	return err == nil && s.max > 0 && bytes+slack >= s.max
 }
 
 // refusal marks an error that is about objects and not about the store.

@@ -40,13 +40,24 @@ func (s *Store) SetOverride(ctx context.Context, o Override) (Override, error) {
 	}
 	o.Time = time.UnixMicro(time.Now().UnixMicro()).UTC()
 	err := s.write(ctx, true, func(c *sql.Conn) error {
+		ch := &v1.AuditChange{Command: "override", Action: "overridden", Kind: v1.KindTool, Name: o.Tool}
+		if o.Description == "" {
+			ch.Action = "restored"
+		}
+		err := c.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM overrides WHERE namespace = ? AND tool = ?", o.Namespace, o.Tool).Scan(&ch.From)
+		if err != nil {
+			return err
+		}
 		res, err := c.ExecContext(ctx, "INSERT INTO overrides (namespace, tool, description, author, time) VALUES (?, ?, ?, ?, ?)",
 			o.Namespace, o.Tool, o.Description, o.Author, o.Time.UnixMicro())
 		if err != nil {
 			return err
 		}
-		o.Version, err = res.LastInsertId()
-		return err
+		if o.Version, err = res.LastInsertId(); err != nil {
+			return err
+		}
+		ch.To = o.Version
+		return addAudit(ctx, c, changeLine(o.Time, o.Author, o.Namespace, ch))
 	})
 	if err != nil {
 		return o, err

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"strings"
@@ -12,8 +14,9 @@ import (
 
 // event is a line of the change log.
 type event struct {
-	typ EventType
-	row row
+	typ    EventType
+	row    row
+	before int64 // the resourceVersion before, 0 for none
 }
 
 // carryOut writes what the plan says, within the transaction that made it.
@@ -42,6 +45,34 @@ func (p *plan) carryOut(ctx context.Context, c *sql.Conn, keep int64) error {
 	return err
 }
 
+// audit writes a line for each object that was changed. removal is what became of those
+// that are gone.
+func (p *plan) audit(ctx context.Context, c *sql.Conn, by, command, removal string) error {
+	lines := make([]v1.AuditRecord, len(p.log))
+	for i, e := range p.log {
+		ch := &v1.AuditChange{Command: command, Kind: e.row.key.Kind, Name: e.row.key.Name, Set: e.row.set, From: e.before, To: e.row.version}
+		switch e.typ {
+		case Added:
+			ch.Action = string(Created)
+		case Modified:
+			ch.Action = string(Configured)
+		case Deleted:
+			ch.Action = removal
+		}
+		lines[i] = changeLine(time.UnixMicro(e.row.updated).UTC(), by, e.row.key.Namespace, ch)
+	}
+	return addAudit(ctx, c, lines...)
+}
+
+// changeLine is the audit line of a change of the store.
+func changeLine(at time.Time, by, namespace string, ch *v1.AuditChange) v1.AuditRecord {
+	line := v1.AuditRecord{Time: at, CallID: rand.Text(), Principal: by, Namespace: namespace, Status: v1.StatusChanged, Change: ch}
+	if ch.Kind == v1.KindTool {
+		line.Tool = ch.Name
+	}
+	return line
+}
+
 // each carries out a statement for each item.
 func each[T any](ctx context.Context, c *sql.Conn, query string, items []T, args func(T) []any) error {
 	if len(items) == 0 {
@@ -62,11 +93,17 @@ func each[T any](ctx context.Context, c *sql.Conn, query string, items []T, args
 
 func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }
 
+// DeleteOptions say who removes objects.
+type DeleteOptions struct {
+	// By is who does it and Command by what, for the audit. Default of the latter: "delete".
+	By, Command string
+}
+
 // Delete removes objects, all of them or, when it returns an error, none, and
 // returns them as they were, in the order of the keys. A missing object is a
 // *[v1.NotFoundError]; when several are missing the error holds one for each.
 // A key that is given twice counts once.
-func (s *Store) Delete(ctx context.Context, keys []v1.Key) ([]Record, error) {
+func (s *Store) Delete(ctx context.Context, keys []v1.Key, opts DeleteOptions) ([]Record, error) {
 	var removed []Record
 	err := s.write(ctx, true, func(c *sql.Conn) error {
 		rows, err := rowsOf(ctx, c, keys)
@@ -80,7 +117,10 @@ func (s *Store) Delete(ctx context.Context, keys []v1.Key) ([]Record, error) {
 		if removed, err = p.remove(rows, time.Now().UnixMicro()); err != nil {
 			return err
 		}
-		return p.carryOut(ctx, c, s.keep)
+		if err := p.carryOut(ctx, c, s.keep); err != nil {
+			return err
+		}
+		return p.audit(ctx, c, opts.By, cmp.Or(opts.Command, "delete"), "deleted")
 	})
 	if err != nil {
 		return nil, err

@@ -62,6 +62,9 @@ type Options struct {
 	// KeepChanges is how many changes a watch can go back; older ones are
 	// compacted. Default: 10,000.
 	KeepChanges int
+	// MaxBytes is how large the file may become; what would make it larger is refused with
+	// [ErrLimit]. A file that is larger already does not grow. Default: no limit.
+	MaxBytes int64
 }
 
 // Store is an open store. Its methods may be called by many goroutines at once.
@@ -71,6 +74,7 @@ type Store struct {
 	busy     time.Duration
 	interval time.Duration
 	keep     int64
+	max      int64
 
 	gate     chan struct{} // holds the token of the one writer of this process
 	closed   chan struct{}
@@ -97,18 +101,19 @@ func Open(ctx context.Context, dsn string, opts *Options) (*Store, error) {
 		busy:     cmp.Or(opts.BusyTimeout, 10*time.Second),
 		interval: cmp.Or(opts.WatchInterval, 250*time.Millisecond),
 		keep:     int64(cmp.Or(opts.KeepChanges, 10_000)),
+		max:      opts.MaxBytes,
 		gate:     make(chan struct{}, 1),
 		closed:   make(chan struct{}),
 	}
-	if s.busy < 0 || s.interval < 0 || s.keep < 0 {
-		return nil, errors.New("store: BusyTimeout, WatchInterval and KeepChanges may not be negative")
+	if s.busy < 0 || s.interval < 0 || s.keep < 0 || s.max < 0 {
+		return nil, errors.New("store: BusyTimeout, WatchInterval, KeepChanges and MaxBytes may not be negative")
 	}
 	if path != memory {
 		if err := prepareFile(path, opts.Create); err != nil {
 			return nil, err
 		}
 	}
-	connector, err := sqlite.NewConnector(driverDSN(path))
+	connector, err := sqlite.NewConnector(driverDSN(path, s.max))
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}

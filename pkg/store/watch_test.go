@@ -66,7 +66,7 @@ func TestWatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			mustApply(t, writer, []v1.Object{tool(name, "b"), tool("tool-0000", fmt.Sprint(at))}, store.ApplyOptions{})
-			if _, err := writer.Delete(ctx, []v1.Key{keyOf(v1.KindTool, name)}); err != nil {
+			if _, err := writer.Delete(ctx, []v1.Key{keyOf(v1.KindTool, name)}, store.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			want := []string{

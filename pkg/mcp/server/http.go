@@ -49,6 +49,9 @@ type HTTPOptions struct {
 	// Warning returns what is wrong although the server serves, for /readyz, which anyone
 	// may read; "" when nothing is. Default: nothing ever is.
 	Warning func() string
+	// NotReady returns why the server takes no calls, for /readyz, which then has status 503
+	// and which anyone may read; "" when it does. Default: it always does.
+	NotReady func() string
 	// Now is the clock of tokens and rates. Default: time.Now.
 	Now func() time.Time
 	// Listening is told the address, once.
@@ -91,6 +94,9 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	}
 	if o.Warning == nil {
 		o.Warning = func() string { return "" }
+	}
+	if o.NotReady == nil {
+		o.NotReady = func() string { return "" }
 	}
 	return o
 }
@@ -212,6 +218,8 @@ func (s *Server) mux(d *door, o HTTPOptions) http.Handler {
 		state, code := map[string]any{"ready": true, "tools": len(s.set.Load().listed)}, http.StatusOK
 		if s.calls.stopping() {
 			state, code = map[string]any{"ready": false, "reason": errStopping.Error()}, http.StatusServiceUnavailable
+		} else if text := o.NotReady(); text != "" {
+			state, code = map[string]any{"ready": false, "reason": text}, http.StatusServiceUnavailable
 		}
 		if text := o.Warning(); text != "" {
 			state["warning"] = text

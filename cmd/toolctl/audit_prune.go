@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+func newAuditPruneCmd(a *app) *cobra.Command {
+	var before string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "prune --before TIME",
+		Short: "Remove old lines of the audit",
+		Long: `Remove the lines of the audit that are older than a time, and add a line that says
+who did it and where the audit begins now. The chain goes on from the hash of the last
+line that was removed, so 'toolctl audit verify' proves what is left. Export the lines
+first where they must be kept.
+
+The file keeps its size: later lines take the room. It works on a store that has
+reached --store-max-bytes, too.
+
+Output formats (-o): text, json, yaml.`,
+		Annotations: formats("text", "json", "yaml"),
+		Example: `  toolctl audit export --since 2026-01-01 > 2026.jsonl
+  toolctl audit prune --before 90d
+  toolctl audit prune --before 2026-11-01 --dry-run`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			format := a.format()
+			now := time.Now()
+			at, err := parseTime("--before", before, now)
+			switch {
+			case err != nil:
+				return err
+			case at.IsZero():
+				return usagef("--before is missing: expected %s", timeForms)
+			case at.After(now):
+				return usagef("--before %q: expected a time in the past", before)
+			}
+			a.storeMax = 0 // what makes room must have room
+			s, err := a.openAudit(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer a.closing(s)
+			p, err := s.PruneAudit(cmd.Context(), store.PruneOptions{Before: at, By: a.whoami(), DryRun: dryRun})
+			if err != nil {
+				return err
+			}
+			switch format {
+			case "json":
+				return printJSON(a.out, p)
+			case "yaml":
+				return printYAML(a.out, p)
+			}
+			text := fmt.Sprintf("%s removed, %d kept", count(int(p.Lines), "line"), p.Kept)
+			if p.Lines > 0 {
+				text += fmt.Sprintf(": the audit begins with line %d", p.Start)
+			}
+			if dryRun {
+				text += " (dry run)"
+			}
+			_, err = fmt.Fprintln(a.out, text)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&before, "before", "", "remove lines before that time: "+timeForms)
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	return cmd
+}
