@@ -50,7 +50,9 @@ func rulesOf(t reflect.Type) []fieldRule {
 				case "max":
 					r.max = parseBound(val)
 				case "oneof":
-					r.oneof = strings.Split(val, "|")
+					if r.oneof = strings.Split(val, "|"); val == "@assertions" {
+						r.oneof = AssertionNames()
+					}
 				default:
 					panic("api/v1: unknown check rule " + rule + " on " + t.Name() + "." + f.Name)
 				}
@@ -156,11 +158,16 @@ func checkOneOf(f reflect.Value, path string, allowed []string, fs *[]Violation)
 			return
 		}
 	}
-	msg := fmt.Sprintf("unknown value %q: expected one of %s", s, strings.Join(allowed, ", "))
+	const many = 20
+	expected := "one of " + strings.Join(allowed, ", ")
+	if len(allowed) > many {
+		expected = fmt.Sprintf("one of the %d names that 'toolctl explain' lists", len(allowed))
+	}
+	msg := fmt.Sprintf("unknown value %q: expected %s", s, expected)
 	if near := Nearest(s, allowed); near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	}
-	*fs = append(*fs, Violation{Path: path, Expected: "one of " + strings.Join(allowed, ", "), Got: quote(s), Message: msg})
+	*fs = append(*fs, Violation{Path: path, Expected: expected, Got: quote(s), Message: msg})
 }
 
 func (r *fieldRule) checkBounds(f reflect.Value, path string, fs *[]Violation) {

@@ -3,7 +3,6 @@ package v1
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
 )
 
 // Scenario tests tools, prompts and policies offline: it plays turns of calls
@@ -38,6 +37,9 @@ type ScenarioSpec struct {
 	Tools []string `json:"tools,omitzero"`
 	// Policies names the policies that apply. Default: all that are loaded. Example: [careful].
 	Policies []string `json:"policies,omitzero"`
+	// Policy holds rules for the calls of this scenario, besides those of ToolPolicy manifests;
+	// PromptKit's tool_policy.
+	Policy *ToolPolicySpec `json:"policy,omitempty"`
 	// Mocks replace the executor of a tool for this scenario, by the tool's name.
 	Mocks map[string]Mock `json:"mocks,omitempty"`
 	// Seed fixes every choice by chance. Default: 0.
@@ -111,6 +113,10 @@ type Turn struct {
 	// Approve is what a person answers to the calls of a prompt that wait for approval, when its run
 	// is suspended; the run then goes on. Default: nobody answers, and the run ends as pending.
 	Approve *bool `json:"approve,omitempty"`
+	// ConsentOverrides are what a person answers to calls that need approval, by the tool's name:
+	// grant, deny, or timeout for no answer. Default: nobody answers; in a manifest of PromptKit's
+	// the consent that a tool asks for is granted. Example: {get-location: deny}.
+	ConsentOverrides map[string]string `json:"consent_overrides,omitempty"`
 	// Expect says what is expected of the whole run of a scripted model: result is compared with the
 	// structured answer of a prompt that has output. Default: status complete.
 	Expect *Expect `json:"expect,omitempty"`
@@ -202,51 +208,31 @@ type ExpectPolicy struct {
 	Rule string `json:"rule,omitempty"`
 }
 
-// Assertion holds for a turn or a whole run, with PromptKit's parameter names.
-type Assertion struct {
-	// Type is tools_called, tools_not_called, tool_call_count, tool_call_args, tool_call_order,
-	// no_tool_errors, content_includes or policy_refusals. Required.
-	Type string `json:"type" check:"required,oneof=tools_called|tools_not_called|tool_call_count|tool_call_args|tool_call_order|no_tool_errors|content_includes|policy_refusals"`
-	// Params are the parameters of the type. Example: {tools: [pay]}.
-	Params json.RawMessage `json:"params,omitempty"`
-	// Message is shown when the assertion fails.
-	Message string `json:"message,omitempty"`
-}
+// Answers of consent_overrides.
+const (
+	ConsentGrant   = "grant"
+	ConsentDeny    = "deny"
+	ConsentTimeout = "timeout"
+)
 
 // Validate returns the violations of the scenario by its own rules.
 func (s *Scenario) Validate() []Violation {
 	fs := append(s.Header.validate(), checkFields(s)...)
-	if !s.FromPromptKit() {
-		return fs
-	}
-	// PromptKit asserts more than tools; those parts load and are named here and when the scenario runs.
-	kept := fs[:0]
-	for _, f := range fs {
-		f.Severity = SeverityWarning
-		if strings.Contains(f.Path, "/assertions/") && strings.HasSuffix(f.Path, "/type") {
-			if name, err := strconv.Unquote(f.Got); err == nil && PromptKitAssertion(name) != name {
-				continue
+	for i, t := range s.Spec.Turns {
+		for tool, answer := range t.ConsentOverrides {
+			if answer != ConsentGrant && answer != ConsentDeny && answer != ConsentTimeout {
+				fs = append(fs, Violation{Path: Pointer("/spec/turns", strconv.Itoa(i), "consent_overrides", tool), Expected: "grant, deny or timeout", Got: quote(answer),
+					Message: "unknown value " + quote(answer) + ": expected grant, deny or timeout"})
 			}
 		}
-		kept = append(kept, f)
 	}
-	return kept
-}
-
-// PromptKitAssertion returns our name of an assertion that PromptKit names otherwise;
-// every other name is returned as it is.
-func PromptKitAssertion(name string) string {
-	switch name {
-	case "tool_called", "tools_called_session":
-		return "tools_called"
-	case "tools_not_called_session":
-		return "tools_not_called"
-	case "tool_args", "tool_args_session", "tool_calls_with_args":
-		return "tool_call_args"
-	case "tool_call_sequence":
-		return "tool_call_order"
-	case "contains":
-		return "content_includes"
+	if s.Spec.Policy != nil {
+		fs = append(fs, s.Spec.Policy.patternViolations("/spec/policy")...)
 	}
-	return name
+	if s.FromPromptKit() { // it asserts more than tools; those parts load and are named when the scenario runs
+		for i := range fs {
+			fs[i].Severity = SeverityWarning
+		}
+	}
+	return fs
 }

@@ -115,6 +115,35 @@ type ToolSpec struct {
 	HTTP *HTTPSpec `json:"http,omitempty"`
 	// MCP calls a tool of an MCP server; mode mcp.
 	MCP *MCPToolSpec `json:"mcp,omitempty"`
+	// Client says what a tool that a person's device carries out asks of that person.
+	Client *ClientSpec `json:"client,omitempty"`
+}
+
+// ClientSpec describes a tool that a person's device carries out, as PromptKit does.
+type ClientSpec struct {
+	// Consent is what the person is asked before each call: the call needs approval then.
+	Consent *Consent `json:"consent,omitempty"`
+	// TimeoutMS is the device's time for one call; timeout_ms of the tool is what counts here.
+	TimeoutMS int `json:"timeout_ms,omitempty" check:"min=0"`
+	// Categories say what the tool touches, for people. Example: [location].
+	Categories []string `json:"categories,omitempty"`
+	// ValidateOutput is PromptKit's; results are validated by output_schema always.
+	ValidateOutput bool `json:"validate_output,omitempty"`
+}
+
+// Consent is what a person is asked before each call of a tool.
+type Consent struct {
+	// Required makes each call wait for approval. Default: false.
+	Required bool `json:"required,omitempty"`
+	// Message is what the person is shown. Example: This app wants to know where you are.
+	Message string `json:"message,omitempty"`
+	// DeclineStrategy is PromptKit's; a call that is declined is refused.
+	DeclineStrategy string `json:"decline_strategy,omitempty"`
+}
+
+// AsksConsent reports whether each call of the tool waits for approval.
+func (t *Tool) AsksConsent() bool {
+	return t.Spec.Client != nil && t.Spec.Client.Consent != nil && t.Spec.Client.Consent.Required
 }
 
 // ToolExample is one call of a tool and what is expected of it.

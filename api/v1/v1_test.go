@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,11 +114,11 @@ func TestValidate(t *testing.T) {
 		{"assertions of PromptKit", &v1.Scenario{
 			Header: v1.Header{APIVersion: v1.PromptKitGroup + "/v1alpha1", Kind: v1.KindScenario, Metadata: v1.Metadata{Name: "n"}},
 			Spec: v1.ScenarioSpec{
-				Turns:      []v1.Turn{{Assertions: []v1.Assertion{{Type: "tool_args"}, {Type: "json_path"}}}},
+				Turns:      []v1.Turn{{Assertions: []v1.Assertion{{Type: "tool_args"}, {Type: "json_pth"}}}},
 				Assertions: []v1.Assertion{{Type: "tool_call_sequence"}, {Type: "tools_called"}},
 			},
 		}, []string{
-			`warning: spec.turns[0].assertions[1].type: unknown value "json_path": expected one of tools_called, tools_not_called, tool_call_count, tool_call_args, tool_call_order, no_tool_errors, content_includes, policy_refusals`,
+			`warning: spec.turns[0].assertions[1].type: unknown value "json_pth": expected one of the ` + strconv.Itoa(len(v1.AssertionNames())) + ` names that 'toolctl explain' lists; did you mean "json_path"?`,
 		}},
 		{"a scenario without turns", &v1.Scenario{Header: header(v1.KindScenario)}, []string{`spec.turns: required field "turns" is missing`}},
 	}

@@ -26,6 +26,7 @@ type testOptions struct {
 	responses     string
 	update, watch bool
 	failFast      bool
+	strict        bool
 	live          bool
 	timeout       time.Duration
 	parallel      int
@@ -47,9 +48,16 @@ func newTestCmd(a *app) *cobra.Command {
 mocks of its own. PATH is the same as -f; without either, the current folder.
 Nothing is called over the network: a tool without a mock fails its scenario.
 
+Each scenario says how much of it was judged: an expectation for each call and each
+run of a scripted model, and its assertions. One of which nothing is judged is
+skipped, and says why; --strict fails it, and each one that is judged in part.
+
 The exit code is 1 when a scenario fails, 3 when a manifest of a scenario has
 violations. Output formats (-o): table (the default), json, junit, tap, github.
-The same files and seeds give the same output, byte for byte.`,
+The same files and seeds give the same output, byte for byte.
+
+Assertions: ` + assertionNames() + `.
+"toolctl explain scenario.spec.assertions" has their fields.`,
 		Annotations: formats("table", "json", "junit", "tap", "github"),
 		Example: `  toolctl test manifests/
   toolctl test --run weather --watch
@@ -69,6 +77,7 @@ The same files and seeds give the same output, byte for byte.`,
 	f.BoolVar(&o.watch, "watch", false, "play again whenever a file changes, until interrupted")
 	f.StringVar(&o.shard, "shard", "", "play one part of the scenarios, as I/N: 2/4 is the second of four")
 	f.BoolVar(&o.failFast, "fail-fast", false, "skip what comes after the first scenario that does not pass")
+	f.BoolVar(&o.strict, "strict", false, "fail a scenario of which something is not judged")
 	f.BoolVar(&o.live, "live", false, "call the real tools instead of mocks")
 	a.bindNetwork(f, "with --live, ")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "time for one scenario")
@@ -78,6 +87,31 @@ The same files and seeds give the same output, byte for byte.`,
 	f.Float64Var(&o.minCoverage, "min-coverage", 0, "fail when less than this percentage is covered")
 	f.StringVar(&o.responses, "mock-responses", "", "file of PromptKit's mock responses, which script the model")
 	return cmd
+}
+
+// assertionNames lists the assertions that are judged.
+func assertionNames() string {
+	var b strings.Builder
+	const width = 80
+	line := len("Assertions: ")
+	for _, t := range v1.AssertionTypes() {
+		if t.Unjudged != "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+			if line += 2 + len(t.Name); line >= width {
+				b.WriteByte('\n')
+				line = len(t.Name)
+			} else {
+				b.WriteByte(' ')
+			}
+		} else {
+			line += len(t.Name)
+		}
+		b.WriteString(t.Name)
+	}
+	return b.String()
 }
 
 // coverageTable is what --coverage without a file means.
@@ -209,7 +243,7 @@ func (o *testOptions) playSet(ctx context.Context, set *manifest.Set, scenarios 
 	progress := o.newProgress(len(scenarios))
 	opts := scenario.Options{
 		Mock: mockExecutor(), ToJSON: manifest.ToJSON, Responses: responses, Timeout: o.timeout,
-		Parallel: o.parallel, FailFast: o.failFast, Done: progress.done,
+		Parallel: o.parallel, FailFast: o.failFast, Strict: o.strict, Done: progress.done,
 	}
 	o.watched(ctx)
 	var live liveRegistries

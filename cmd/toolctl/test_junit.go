@@ -21,6 +21,7 @@ type (
 		Tests    int          `xml:"tests,attr"`
 		Failures int          `xml:"failures,attr"`
 		Errors   int          `xml:"errors,attr"`
+		Skipped  int          `xml:"skipped,attr"`
 		Suites   []junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
@@ -42,8 +43,10 @@ type (
 		Failures  []junitTrace  `xml:"failure"`
 		SystemOut string        `xml:"system-out,omitempty"`
 	}
-	junitSkipped struct{}
-	junitTrace   struct {
+	junitSkipped struct {
+		Message string `xml:"message,attr"`
+	}
+	junitTrace struct {
 		Message string `xml:"message,attr"`
 		Type    string `xml:"type,attr"`
 		Text    string `xml:",chardata"`
@@ -75,6 +78,7 @@ func printJUnit(w io.Writer, r *scenario.Report) error {
 			all.Errors++
 		case scenario.Skipped:
 			suite.Skipped++
+			all.Skipped++
 		}
 	}
 	for i := range all.Suites {
@@ -115,9 +119,10 @@ func junitCaseOf(s *scenario.Result) junitCase {
 		}
 	}
 	if s.Status == scenario.Skipped {
-		c.Skipped = &junitSkipped{}
+		c.Skipped = &junitSkipped{Message: judged(s)}
 	}
 	var out strings.Builder
+	fmt.Fprintln(&out, judged(s))
 	for _, w := range s.Warnings {
 		fmt.Fprintln(&out, w)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,9 +20,9 @@ func (o *testOptions) printReport(format string, r *scenario.Report) error {
 	case "junit":
 		return printJUnit(o.out, r)
 	case "tap":
-		return printTAP(o.out, r)
+		return o.printTAP(r)
 	case "github":
-		printGitHub(o.out, r)
+		o.printGitHub(r)
 		return nil
 	}
 	for i := range r.Scenarios {
@@ -31,23 +32,41 @@ func (o *testOptions) printReport(format string, r *scenario.Report) error {
 	return nil
 }
 
-// summary is the last line: "3 scenarios: 2 passed, 1 failed".
+// summary is the last line: "3 scenarios: 2 passed, 1 failed". Once something is
+// not judged it counts all three states, and what was judged.
 func summary(r *scenario.Report, noun string) string {
+	partly := slices.ContainsFunc(r.Scenarios, func(s scenario.Result) bool {
+		played := len(s.Turns) > 0 // and not only passed over after a failure
+		return played && (s.Status == scenario.Skipped || len(s.Unjudged) > 0)
+	})
 	var parts []string
 	for _, p := range []struct {
-		n    int
-		word string
-	}{{r.Passed, "passed"}, {r.Failed, "failed"}, {r.Invalid, "invalid"}, {r.Skipped, "skipped"}} {
-		if p.n > 0 {
+		n      int
+		word   string
+		always bool
+	}{{r.Passed, "passed", partly}, {r.Failed, "failed", partly}, {r.Invalid, "invalid", false}, {r.Skipped, "skipped", partly}} {
+		if p.n > 0 || p.always {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
 		}
 	}
-	return count(len(r.Scenarios), noun) + ": " + strings.Join(parts, ", ")
+	text := count(len(r.Scenarios), noun) + ": " + strings.Join(parts, ", ")
+	if partly {
+		text += fmt.Sprintf("; judged %d of %d", r.Judged, r.Total)
+	}
+	return text
 }
 
-// printScenario prints one scenario: a line when it passed, else a tree of turns,
-// calls and what differs; with -v the calls of a scenario that passed too.
-func (o *testOptions) printScenario(s *scenario.Result) {
+// judged says how much of a scenario was judged, and why nothing was.
+func judged(s *scenario.Result) string {
+	text := fmt.Sprintf("judged %d of %d", s.Judged, s.Total)
+	if s.Reason != "" {
+		text += ": " + s.Reason
+	}
+	return text
+}
+
+// headline is the line of one scenario: its state, its name and how much was judged.
+func (o *testOptions) headline(s *scenario.Result) string {
 	word, color := map[string]string{scenario.Passed: "PASS", scenario.Failed: "FAIL", scenario.Invalid: "INVALID", scenario.Skipped: "SKIP"}[s.Status], green
 	switch s.Status {
 	case scenario.Failed, scenario.Invalid:
@@ -59,7 +78,17 @@ func (o *testOptions) printScenario(s *scenario.Result) {
 	if s.Namespace != v1.DefaultNamespace {
 		name = s.Namespace + "/" + s.Name
 	}
-	fmt.Fprintf(o.out, "%s  %s\n", o.paint(color, word), oneLine(name))
+	text := fmt.Sprintf("%s  %s", o.paint(color, word), oneLine(name))
+	if s.Status != scenario.Invalid {
+		text += "  " + oneLine(judged(s))
+	}
+	return text
+}
+
+// printScenario prints one scenario: a line when it passed, else a tree of turns,
+// calls and what differs; with -v the calls of a scenario that passed too.
+func (o *testOptions) printScenario(s *scenario.Result) {
+	fmt.Fprintln(o.out, o.headline(s))
 	for _, w := range s.Warnings {
 		fmt.Fprintf(o.out, "  %s\n", oneLine(w.String()))
 	}
@@ -142,31 +171,37 @@ func failureText(f scenario.Failure) string {
 	return b.String()
 }
 
-func printGitHub(w io.Writer, r *scenario.Report) {
-	for _, s := range r.Scenarios {
+// printGitHub prints annotations, between lines that the log of a job shows as they are.
+func (o *testOptions) printGitHub(r *scenario.Report) {
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		fmt.Fprintln(o.out, o.headline(s))
 		for _, f := range s.Warnings {
-			fmt.Fprintln(w, annotation(f))
+			fmt.Fprintln(o.out, annotation(f))
+		}
+		if s.Status == scenario.Skipped {
+			fmt.Fprintln(o.out, annotation(v1.Violation{Message: "scenario " + s.Name + " is skipped: " + judged(s), Severity: v1.SeverityWarning, Source: s.Source}))
 		}
 		for _, f := range s.Failures {
-			fmt.Fprintln(w, annotation(v1.Violation{Message: "scenario " + s.Name + ": " + failureText(f), Source: f.Source}))
+			fmt.Fprintln(o.out, annotation(v1.Violation{Message: "scenario " + s.Name + ": " + failureText(f), Source: f.Source}))
 		}
 	}
+	fmt.Fprintln(o.out, summary(r, cmp.Or(o.noun, "scenario")))
 }
 
 // printTAP prints version 14 of the Test Anything Protocol (https://testanything.org).
-func printTAP(w io.Writer, r *scenario.Report) error {
+func (o *testOptions) printTAP(r *scenario.Report) error {
+	w := o.out
 	fmt.Fprintf(w, "TAP version 14\n1..%d\n", len(r.Scenarios))
 	escape := strings.NewReplacer(`\`, `\\`, "#", `\#`)
-	for i, s := range r.Scenarios {
-		ok, directive := "ok", ""
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		ok, directive := "ok", " ("+judged(s)+")"
 		switch s.Status {
 		case scenario.Failed, scenario.Invalid:
 			ok = "not ok"
 		case scenario.Skipped:
-			directive = " # SKIP nothing to play"
-			if len(s.Warnings) == 0 {
-				directive = " # SKIP after a failure"
-			}
+			directive = " # SKIP " + oneLine(judged(s))
 		}
 		fmt.Fprintf(w, "%s %d - %s%s\n", ok, i+1, escape.Replace(oneLine(s.Name)), directive)
 		if len(s.Failures) == 0 {
@@ -181,5 +216,6 @@ func printTAP(w io.Writer, r *scenario.Report) error {
 		}
 		fmt.Fprintln(w, "  ...")
 	}
-	return nil
+	_, err := fmt.Fprintf(w, "# %s\n", summary(r, cmp.Or(o.noun, "scenario")))
+	return err
 }

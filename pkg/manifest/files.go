@@ -151,8 +151,8 @@ func (in *fileReader) fail(pointer, name, severity string, err error) {
 	in.doc.violation(in.doc.root, v1.Violation{Path: pointer, Source: in.doc.place(pointer), Severity: severity, Expected: "a file inside the folder", Got: strconv.Quote(clip(name)), Message: msg})
 }
 
-// open reads a file beside the manifest. PromptKit has paths relative to a
-// configuration that may lie in any folder above, so these are tried too.
+// open reads a file beside the manifest, else in the folder that was given. PromptKit has
+// paths relative to a configuration that may lie in any folder above, so these are tried too.
 func (in *fileReader) open(pointer, name, severity string) ([]byte, bool) {
 	if name == "" {
 		return nil, false
@@ -167,6 +167,10 @@ func (in *fileReader) open(pointer, name, severity string) ([]byte, bool) {
 		for errors.Is(err, fs.ErrNotExist) && dir != "." {
 			dir = path.Dir(dir)
 			data, shown, err = in.files.read(dir, name)
+		}
+	} else if errors.Is(err, fs.ErrNotExist) && dir != "." {
+		if top, at, topErr := in.files.read(".", name); !errors.Is(topErr, fs.ErrNotExist) {
+			data, shown, err = top, at, topErr
 		}
 	}
 	if err != nil {

@@ -49,6 +49,9 @@ func (d *document) promptKitName() string {
 
 // adaptPromptKit gives an object the meaning that PromptKit gives its fields.
 func (d *document) adaptPromptKit(obj v1.Object) {
+	if s, ok := obj.(*v1.Scenario); ok {
+		unlimited(s.Spec.Policy)
+	}
 	p, ok := obj.(*v1.Prompt)
 	if !ok {
 		return
@@ -56,13 +59,7 @@ func (d *document) adaptPromptKit(obj v1.Object) {
 	if p.Spec.TemplateSyntax == "" {
 		p.Spec.TemplateSyntax = d.promptKitSyntax()
 	}
-	if pol := p.Spec.Policy; pol != nil {
-		for _, limit := range []**int64{&pol.MaxToolCallsPerTurn, &pol.MaxTotalToolCalls} {
-			if *limit != nil && **limit == 0 {
-				*limit = nil
-			}
-		}
-	}
+	unlimited(p.Spec.Policy)
 	_, spec := d.child(d.root, "spec")
 	if spec == nil {
 		return
@@ -71,6 +68,18 @@ func (d *document) adaptPromptKit(obj v1.Object) {
 	d.addVars(p, required, true)
 	_, optional := d.child(spec, "optional_vars")
 	d.addVars(p, optional, false)
+}
+
+// unlimited reads limits of 0 as PromptKit does.
+func unlimited(p *v1.ToolPolicySpec) {
+	if p == nil {
+		return
+	}
+	for _, limit := range []**int64{&p.MaxToolCallsPerTurn, &p.MaxTotalToolCalls} {
+		if *limit != nil && **limit == 0 {
+			*limit = nil
+		}
+	}
 }
 
 // promptKitSyntax is what template_engine.syntax says, by a name or by an example; mustache

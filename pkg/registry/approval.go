@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -131,10 +132,22 @@ func (c *call) pending() v1.PendingCall {
 
 func (c *call) info(p *v1.PendingCall) *v1.PendingToolInfo {
 	expires := p.Expires
+	message := fmt.Sprintf("tool %q needs approval by policy %q", p.Tool, p.Policy)
+	if spec := c.tool.spec; spec.AsksConsent() && p.Policy == consentOf(p.Tool) {
+		message = cmp.Or(spec.Spec.Client.Consent.Message, fmt.Sprintf("tool %q asks for consent", p.Tool))
+	}
 	return &v1.PendingToolInfo{
-		Reason: v1.ReasonApproval, Message: fmt.Sprintf("tool %q needs approval by policy %q", p.Tool, p.Policy), ToolName: p.Tool,
+		Reason: v1.ReasonApproval, Message: message, ToolName: p.Tool,
 		Args: p.Args, ExpiresAt: &expires, Metadata: map[string]any{"policy": p.Policy, "rule": p.Rule}, ID: p.ID,
 	}
+}
+
+// consentOf names the consent that a tool asks for among the policies.
+func consentOf(tool string) string { return "tool/" + tool }
+
+// AsksConsent reports whether what a call waits for is the consent that its tool asks for.
+func AsksConsent(info *v1.PendingToolInfo) bool {
+	return info.Metadata["policy"] == consentOf(info.ToolName)
 }
 
 // unmask puts the caller's own values where edited arguments still hold the mask that

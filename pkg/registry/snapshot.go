@@ -136,6 +136,9 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 		e.closed = &v1.Violation{Expected: "a policy that can be read", Got: "a broken one", Message: fmt.Sprintf("policy %q is broken and might have refused the call: fix %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))}
 	}
 	p.chain = s.policy.For(policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels})
+	if t.AsksConsent() {
+		p.chain = policy.NewOverlay(t.Head(), v1.ToolPolicySpec{RequireApproval: []string{"*"}}).Over(p.chain)
+	}
 	switch {
 	case p.executor == nil:
 		notReady("/spec/mode", "no executor for mode %q", t.Mode())

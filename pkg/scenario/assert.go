@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,156 +15,186 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// params are the parameters of all assertions, with PromptKit's names. Where
-// PromptKit has two names for one thing, both are read.
-type params struct {
-	Tools            []string        `json:"tools"`
-	ToolNames        []string        `json:"tool_names"`
-	Tool             string          `json:"tool"`
-	ToolName         string          `json:"tool_name"`
-	Min              *int            `json:"min"`
-	Max              *int            `json:"max"`
-	Count            *int            `json:"count"`
-	MinCalls         *int            `json:"min_calls"`
-	MaxCalls         *int            `json:"max_calls"`
-	IgnoreValidation bool            `json:"ignore_validation"`
-	RequireArgs      bool            `json:"require_args"`
-	ExpectedArgs     json.RawMessage `json:"expected_args"`
-	Args             json.RawMessage `json:"args"`
-	ArgsMatch        json.RawMessage `json:"args_match"`
-	Sequence         []string        `json:"sequence"`
-	Patterns         []string        `json:"patterns"`
-	Rule             string          `json:"rule"`
-	Policy           string          `json:"policy"`
-	Message          string          `json:"message"` // of PromptKit; the assertion's own wins
+// Unjudged is an assertion that was not judged, and why.
+type Unjudged struct {
+	// Turn counts from 1; 0 when the assertion is about the whole run.
+	Turn   int       `json:"turn,omitempty"`
+	Type   string    `json:"type"`
+	Reason string    `json:"reason"`
+	Field  string    `json:"field"`
+	Source v1.Source `json:"source,omitzero"`
 }
 
-// assertion is one kind: the parameters it knows, what it needs of them, and what
-// is wrong with a run, "" when nothing is.
-type assertion struct {
-	params []string
-	need   func(*params) string
-	check  func(*params, []Turn) (expected, got string)
+// scope is what an assertion looks at.
+type scope struct {
+	ctx    context.Context
+	player *player
+	turns  []Turn
+	// unjudged, once it is set, says why the assertion cannot be judged.
+	unjudged string
 }
 
-// assertions are all kinds.
-func assertions() map[string]assertion {
-	tools := func(q *params) string {
-		if len(q.tools()) == 0 {
-			return "tools"
-		}
-		return ""
-	}
-	args := func(q *params) string {
-		if q.tool() == "" {
-			return "tool_name"
-		}
-		if len(q.args()) == 0 && len(q.ArgsMatch) == 0 {
-			return "expected_args or args_match"
-		}
-		return ""
-	}
-	order := func(q *params) string {
-		if len(q.Sequence)+len(q.tools()) == 0 {
-			return "sequence"
-		}
-		return ""
-	}
-	return map[string]assertion{
-		"tools_called":     {[]string{"tools", "tool_names", "min_calls", "max_calls", "ignore_validation", "require_args"}, tools, toolsCalled},
-		"tools_not_called": {[]string{"tools", "tool_names"}, tools, toolsNotCalled},
-		"tool_call_count": {[]string{"tool", "tool_name", "min", "max", "count"}, func(q *params) string {
-			if q.Min == nil && q.Max == nil && q.Count == nil {
-				return "min, max or count"
-			}
-			return ""
-		}, toolCallCount},
-		"tool_call_args":  {[]string{"tool", "tool_name", "expected_args", "args", "args_match"}, args, toolCallArgs},
-		"tool_call_order": {[]string{"sequence", "tools", "tool_names"}, order, toolCallOrder},
-		"no_tool_errors":  {[]string{"tools", "tool_names"}, nil, noToolErrors},
-		"content_includes": {[]string{"patterns"}, func(q *params) string {
-			if len(q.Patterns) == 0 {
-				return "patterns"
-			}
-			return ""
-		}, contentIncludes},
-		"policy_refusals": {[]string{"tools", "tool_names", "rule", "policy", "min", "max", "count"}, nil, policyRefusals},
-	}
+// judgement is how one type of assertion is judged: what is wrong with its parameters,
+// and what is wrong with a run; "" when nothing is.
+type judgement struct {
+	need  func(*params) (message string)
+	check func(*params, *scope) (expected, got string)
 }
 
-func (p *player) assertion(a *v1.Assertion) (assertion, bool) {
-	name := a.Type
-	if p.promptKit {
-		name = v1.PromptKitAssertion(name)
+// assertionType finds what is known of an assertion; unjudged says why it cannot be judged.
+func (p *player) assertionType(name string) (t v1.AssertionType, unjudged string) {
+	t, ok := v1.FindAssertionType(name)
+	if ok {
+		return t, t.Unjudged
 	}
-	kind, ok := p.runner.asserts[name]
-	return kind, ok
+	unjudged = "toolctl does not know it"
+	if near := v1.Nearest(name, v1.AssertionNames()); near != "" {
+		unjudged += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return t, unjudged
 }
 
-// checkAssertions finds assertions that cannot be judged. In a manifest of
-// PromptKit's they are named and passed over.
-func (p *player) checkAssertions(field string, list []v1.Assertion) {
+// checkAssertions finds assertions that cannot be judged: those that need what is not
+// here, and in a manifest of PromptKit's those that are wrong.
+func (p *player) checkAssertions(turn int, field string, list []v1.Assertion) {
 	for i := range list {
-		at := v1.Pointer(field, strconv.Itoa(i))
-		kind, ok := p.assertion(&list[i])
-		if !ok {
-			why := "is not about tools"
-			if strings.HasPrefix(list[i].Type, "tool") {
-				why = "is not known"
-			}
-			p.warn(at+"/type", "assertion %q %s: it is not judged", list[i].Type, why)
+		a, at := &list[i], v1.Pointer(field, strconv.Itoa(i))
+		t, unjudged := p.assertionType(a.Type)
+		if unjudged != "" {
+			p.unjudged(turn, at, a.Type, unjudged)
 			continue
 		}
-		_, message := kind.read(list[i].Params)
+		q, message := readParams(&t, a, p.promptKit)
 		switch {
 		case message == "":
+			for _, key := range q.unknown {
+				p.warn(v1.Pointer(at, "params", key), "%q has no parameter %q: ignored", a.Type, key)
+			}
 		case p.promptKit:
-			p.warn(at+"/params", "assertion %q is not judged: %s", list[i].Type, message)
+			p.unjudged(turn, at, a.Type, message)
 		default:
 			p.invalid(at+"/params", message)
 		}
 	}
 }
 
-// read reads the parameters of an assertion; message says what is wrong with them.
-func (a *assertion) read(raw json.RawMessage) (_ *params, message string) {
-	q := &params{}
+// unjudged enters an assertion that is not judged, once.
+func (p *player) unjudged(turn int, at, name, reason string) {
+	if slices.ContainsFunc(p.res.Unjudged, func(u Unjudged) bool { return u.Field == at }) {
+		return
+	}
+	p.res.Unjudged = append(p.res.Unjudged, Unjudged{Turn: turn, Type: name, Reason: reason, Field: at, Source: p.source(at)})
+	p.warn(at+"/type", "assertion %q is not judged: %s", name, reason)
+}
+
+// pass enters a list of assertions that are not judged for one reason.
+func (p *player) pass(field string, list []v1.Assertion, reason string) {
+	for i := range list {
+		p.unjudged(p.turn, v1.Pointer(field, strconv.Itoa(i)), list[i].Type, reason)
+	}
+}
+
+// assert judges assertions on turns.
+func (p *player) assert(ctx context.Context, field string, list []v1.Assertion, turns []Turn) {
+	for i := range list {
+		a, at := &list[i], v1.Pointer(field, strconv.Itoa(i))
+		t, unjudged := p.assertionType(a.Type)
+		if unjudged != "" {
+			continue // named before
+		}
+		q, message := readParams(&t, a, p.promptKit)
+		if message != "" {
+			continue
+		}
+		if unmet := whenUnmet(a.When, allCalls(turns)); unmet != "" {
+			p.unjudged(p.turn, at, a.Type, "when: "+unmet)
+			continue
+		}
+		s := &scope{ctx: ctx, player: p, turns: turns}
+		expected, got := judgements()[t.Name].check(q, s)
+		if s.unjudged != "" {
+			p.unjudged(p.turn, at, a.Type, s.unjudged)
+			continue
+		}
+		p.res.Judged++
+		if expected != "" {
+			text := a.Message
+			if text == "" {
+				text = q.Message
+			}
+			p.fail(Failure{What: a.Type, Expected: expected, Got: got, Message: text, Field: at})
+		}
+	}
+}
+
+// whenUnmet says what a condition of an assertion misses; "" when it holds.
+func whenUnmet(w *v1.AssertionWhen, calls []*Call) string {
+	if w == nil {
+		return ""
+	}
+	fits := func(string) bool { return true }
+	if w.ToolCalledPattern != "" {
+		re, err := regexp.Compile(w.ToolCalledPattern)
+		if err != nil {
+			return fmt.Sprintf("%q is not a regular expression (RE2)", w.ToolCalledPattern)
+		}
+		fits = re.MatchString
+	}
+	switch {
+	case w.ToolCalled != "" && !slices.ContainsFunc(calls, func(c *Call) bool { return c.is(w.ToolCalled) }):
+		return fmt.Sprintf("tool %q was not called", w.ToolCalled)
+	case w.ToolCalledPattern != "" && !slices.ContainsFunc(calls, func(c *Call) bool { return fits(c.name()) || fits(c.Tool) }):
+		return fmt.Sprintf("no tool that fits %q was called", w.ToolCalledPattern)
+	case w.AnyToolCalled && len(calls) == 0:
+		return "no tool was called"
+	case len(calls) < w.MinToolCalls:
+		return fmt.Sprintf("%s made, and %d needed", times(len(calls)), w.MinToolCalls)
+	}
+	return ""
+}
+
+// readParams reads the parameters of an assertion; message says what is wrong with them.
+// lenient keeps what is not known, as PromptKit does.
+func readParams(t *v1.AssertionType, a *v1.Assertion, lenient bool) (_ *params, message string) {
+	q := &params{Type: a.Type}
 	given := map[string]json.RawMessage{}
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &given); err != nil {
-			return nil, "the parameters must be an object, got " + v1.JSONKind(raw)
+	if len(a.Params) > 0 {
+		if err := json.Unmarshal(a.Params, &given); err != nil {
+			return nil, "the parameters must be an object, got " + v1.JSONKind(a.Params)
 		}
 	}
 	for _, key := range sortedKeys(given) {
-		if slices.Contains(a.params, key) || key == "message" {
-			continue
+		switch {
+		case slices.Contains(t.Params, key) || key == "message":
+		case lenient && (key == "min_score" || key == "max_score"):
+			return nil, "it is judged by a score (" + key + ")"
+		case lenient:
+			q.unknown = append(q.unknown, key)
+			delete(given, key)
+		default:
+			message = fmt.Sprintf("unknown parameter %q: expected %s", key, strings.Join(t.Params, ", "))
+			if near := v1.Nearest(key, t.Params); near != "" {
+				message += fmt.Sprintf("; did you mean %q?", near)
+			}
+			return nil, message
 		}
-		message = fmt.Sprintf("unknown parameter %q: expected %s", key, strings.Join(a.params, ", "))
-		if near := v1.Nearest(key, a.params); near != "" {
-			message += fmt.Sprintf("; did you mean %q?", near)
-		}
-		return nil, message
 	}
-	if err := json.Unmarshal(raw, q); len(raw) > 0 && err != nil {
-		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-			return nil, fmt.Sprintf("parameter %q: expected %s, got %s", wrong.Field, jsonType(wrong.Type), wrong.Value)
-		}
+	known, err := json.Marshal(given)
+	if err == nil {
+		err = json.Unmarshal(known, q)
+	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return nil, fmt.Sprintf("parameter %q: expected %s, got %s", wrong.Field, jsonType(wrong.Type), wrong.Value)
+	}
+	if err != nil {
 		return nil, "cannot read the parameters: " + err.Error()
 	}
-	if a.need != nil {
-		if missing := a.need(q); missing != "" {
-			return nil, "the parameter " + missing + " is missing"
-		}
+	if message := q.expressions(); message != "" {
+		return nil, message
 	}
-	if len(q.ArgsMatch) > 0 {
-		patterns := map[string]string{}
-		if err := json.Unmarshal(q.ArgsMatch, &patterns); err != nil {
-			return nil, "args_match must be an object of regular expressions"
-		}
-		for _, name := range sortedKeys(patterns) {
-			if _, err := regexp.Compile(patterns[name]); err != nil {
-				return nil, fmt.Sprintf("args_match.%s is no regular expression (RE2): %v", name, err)
-			}
+	if need := judgements()[t.Name].need; need != nil {
+		if message := need(q); message != "" {
+			return nil, message
 		}
 	}
 	return q, ""
@@ -173,55 +204,17 @@ func (a *assertion) read(raw json.RawMessage) (_ *params, message string) {
 func jsonType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:
-		return "a list of strings"
+		return "a list"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Int:
 		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Map, reflect.Struct:
+		return "an object"
 	}
 	return "a string"
-}
-
-// assert judges assertions on turns.
-func (p *player) assert(field string, list []v1.Assertion, turns []Turn) {
-	for i := range list {
-		kind, ok := p.assertion(&list[i])
-		if !ok {
-			continue
-		}
-		q, message := kind.read(list[i].Params)
-		if message != "" {
-			continue // named before
-		}
-		if expected, got := kind.check(q, turns); expected != "" {
-			text := list[i].Message
-			if text == "" {
-				text = q.Message
-			}
-			p.fail(Failure{What: list[i].Type, Expected: expected, Got: got, Message: text, Field: v1.Pointer(field, strconv.Itoa(i))})
-		}
-	}
-}
-
-func (q *params) tools() []string {
-	if len(q.Tools) > 0 {
-		return q.Tools
-	}
-	return q.ToolNames
-}
-
-func (q *params) tool() string {
-	if q.Tool != "" {
-		return q.Tool
-	}
-	return q.ToolName
-}
-
-func (q *params) args() json.RawMessage {
-	if len(q.ExpectedArgs) > 0 {
-		return q.ExpectedArgs
-	}
-	return q.Args
 }
 
 // decode reads a parameter that the manifest's reader let through.

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/scripted"
+	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -37,6 +37,7 @@ func (p *player) converse(ctx context.Context, field string, turn *v1.Turn) {
 	}
 	p.enter(&res)
 	p.field, p.call = "", 0
+	p.res.Judged++
 	var seen *scripted.MismatchError
 	if errors.As(err, &seen) {
 		at := v1.Pointer(field, "model", strconv.Itoa(seen.Reply-1), "sees", seen.Field)
@@ -103,10 +104,13 @@ func (p *player) promptOf(turn *v1.Turn) (*v1.Prompt, error) {
 // that it called after the call that led to them.
 func (p *player) enter(res *agent.Result) {
 	turn := &p.res.Turns[len(p.res.Turns)-1]
+	for _, hop := range res.Hops {
+		turn.usage.in, turn.usage.out = turn.usage.in+hop.Usage.InputTokens, turn.usage.out+hop.Usage.OutputTokens
+	}
 	written := map[string]string{}
 	for _, m := range res.Messages {
-		if m.Role == agent.RoleAssistant && m.Text != "" {
-			turn.Text = strings.TrimPrefix(turn.Text+"\n"+m.Text, "\n")
+		if m.Role == agent.RoleAssistant {
+			turn.say(m.Text)
 		}
 		for _, c := range m.ToolCalls {
 			written[c.ID] = c.Args
@@ -153,6 +157,9 @@ type stage struct {
 // ExecuteAll makes the calls of a hop.
 func (s *stage) ExecuteAll(ctx context.Context, calls []v1.Call) []registry.Outcome {
 	p := s.player
+	if p.overlay != nil { // besides that of the prompt
+		ctx = policy.WithOverlay(ctx, p.overlay.After(policy.OverlayOf(ctx)))
+	}
 	if p.runner.opts.Live != nil {
 		out := s.Registry.ExecuteAll(ctx, calls)
 		s.mu.Lock()

@@ -48,12 +48,17 @@ func (a *answerer) Execute(ctx context.Context, tool *v1.Tool, args json.RawMess
 // own answers with the mock that the tool declares.
 func (a *answerer) own(ctx context.Context, p *player, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	sp := &tool.Spec
-	if len(sp.MockResult) == 0 && cmp.Or(sp.MockTemplate, sp.MockTemplateFile, sp.MockResultFile) == "" && len(sp.MockParts) == 0 {
+	if !declaresMock(sp) {
 		message := fmt.Sprintf("tool %q has no mock: add spec.mocks.%s to the scenario, or mock_result to the tool; with --live the real tool is called", tool.Metadata.Name, tool.Metadata.Name)
 		p.problem(Failure{Tool: tool.Metadata.Name, What: "mock", Message: message})
 		return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: "no mock, and scenarios call nothing real"}
 	}
 	return a.mock.Execute(ctx, tool, args)
+}
+
+// declaresMock reports whether a tool has a mock of its own.
+func declaresMock(sp *v1.ToolSpec) bool {
+	return len(sp.MockResult) > 0 || cmp.Or(sp.MockTemplate, sp.MockTemplateFile, sp.MockResultFile) != "" || len(sp.MockParts) > 0
 }
 
 // mock answers the calls of one tool in one scenario.
@@ -114,8 +119,17 @@ func (p *player) newResponse(field string, m *v1.MockResponse, tool *v1.Tool) *r
 	if m.Error != "" && hasContent(m) {
 		p.invalid(field+"/error", "a response either fails or has a result, not both")
 	}
-	if hasContent(m) {
+	switch {
+	case hasContent(m):
 		out.shadow = p.shadow(field, m, tool)
+	case m.Fault != nil && m.Fault.Kind == faultSchemaViolation && !declaresMock(&tool.Spec):
+		// The result that the fault breaks comes from the tool's schema.
+		result, err := Generate(tool, p.spec.Seed)
+		if err != nil {
+			p.invalid(field+"/fault", err.Error())
+			break
+		}
+		out.shadow = p.shadow(field, &v1.MockResponse{Result: result}, tool)
 	}
 	return out
 }
@@ -177,7 +191,7 @@ func (m *mock) answer(ctx context.Context, s *slot, tool *v1.Tool, args json.Raw
 	return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: "no response of the mock is left"}
 }
 
-// give gives a response: its violation when chance has it so, its error, its content,
+// give gives a response: its fault when chance has it so, its error, its content,
 // else the tool's own mock.
 func (m *mock) give(ctx context.Context, s *slot, r *response, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	content := func() (v1.Result, error) {

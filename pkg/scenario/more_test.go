@@ -125,10 +125,10 @@ func TestGenerate(t *testing.T) {
 
 func TestReadResponses(t *testing.T) {
 	raw, violations := manifest.ToJSON("m.yaml", []byte(`
-defaultResponse: hi
+defaultResponse: Anything else?
 scenarios:
   s:
-    defaultResponse: hi
+    defaultResponse: Good bye.
     turns:
       1: {response: Paid., type: tool_calls, tool_calls: [{name: pay, arguments: {amount: 4}}]}
       2: Thank you.
@@ -141,13 +141,8 @@ scenarios:
 	for _, f := range violations {
 		got = append(got, f.String())
 	}
-	want := []string{
-		`warning: /defaultResponse: "defaultResponse" is not read: only scripted turns are`,
-		`warning: /scenarios/s/defaultResponse: "defaultResponse" is not read: only scripted turns are`,
-		`warning: /scenarios/s/turns/1/type: "type" is not read: only response and tool_calls are`,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatal(diff)
+	if len(got) > 0 {
+		t.Fatal(got)
 	}
 	objects, scenarios := decode(t, weatherTool+`
 apiVersion: promptkit.altairalabs.ai/v1alpha1
@@ -172,12 +167,12 @@ spec:
 	for _, f := range res.Warnings {
 		warnings = append(warnings, f.Message)
 	}
-	if diff := cmp.Diff([]string{`assertion "content_matches" is not about tools: it is not judged`}, warnings); diff != "" {
-		t.Error(diff)
+	if len(warnings) > 0 {
+		t.Error(warnings)
 	}
 
-	if r, violations := scenario.ReadResponses(json.RawMessage(`{"defaultResponse":"hi"}`)); r == nil || len(violations) != 1 || !violations[0].IsWarning() {
-		t.Errorf("a default answer alone: got %v, want one warning", violations)
+	if r, violations := scenario.ReadResponses(json.RawMessage(`{"defaultResponse":"hi"}`)); r == nil || len(violations) > 0 {
+		t.Errorf("a default answer alone: got %v, want nothing", violations)
 	}
 	bad := map[string]string{
 		`[]`: "expected an object, got array", `{}`: "expected scenarios, got nothing", `{"scenarios":{"s":{"turns":{"0":"x"}}}}`: `expected the number of a turn, from 1, got "0"`,

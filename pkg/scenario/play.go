@@ -39,7 +39,11 @@ type player struct {
 	// field is the pointer of the call that is being made, "" in between.
 	field  string
 	broken bool // by a violation of the manifest
-	res    Result
+	// overlay is the scenario's own policy; nil when it has none.
+	overlay *policy.Overlay
+	// context is how many bytes the conversation has, for the tokens of a scripted model.
+	context int
+	res     Result
 }
 
 // prepare readies registry and mocks. It reports false when the scenario cannot be played.
@@ -78,14 +82,17 @@ func (p *player) prepare(ctx context.Context) bool {
 	for i := range p.spec.Turns {
 		p.checkTurn(i)
 	}
-	p.checkAssertions("/spec/assertions", p.spec.Assertions)
+	p.checkAssertions(0, "/spec/assertions", p.spec.Assertions)
+	if p.spec.Policy != nil {
+		p.overlay = policy.NewOverlay(s.Head(), *p.spec.Policy)
+	}
 	return !p.broken
 }
 
 // checkTurn finds what would keep a turn from being played.
 func (p *player) checkTurn(i int) {
 	turn, field := &p.spec.Turns[i], v1.Pointer("/spec/turns", strconv.Itoa(i))
-	p.checkAssertions(field+"/assertions", turn.Assertions)
+	p.checkAssertions(i+1, field+"/assertions", turn.Assertions)
 	if p.promptKit {
 		return
 	}
@@ -121,37 +128,50 @@ func (p *player) play(ctx context.Context) {
 		p.turn, p.call = i+1, 0
 		p.res.Turns = append(p.res.Turns, Turn{Calls: []Call{}})
 		turn, field := &p.spec.Turns[i], v1.Pointer("/spec/turns", strconv.Itoa(i))
-		model := turn.Model
+		model := asReplies(turn.Model)
 		if len(turn.Calls) == 0 && len(model) == 0 {
 			model = script.turn(i + 1)
 		}
 		if len(turn.Calls) == 0 && len(model) == 0 {
 			p.warn(field, "turn %d is not played: nothing scripts the model's answer (--mock-responses FILE does)", i+1)
+			p.pass(field+"/assertions", turn.Assertions, fmt.Sprintf("turn %d is not played", i+1))
 			continue
 		}
 		played++
-		p.playCalls(ctx, field+"/calls", turn.Calls)
+		within := p.governed(ctx, turn)
+		p.playCalls(within, field+"/calls", turn.Calls)
 		if p.promptKit {
-			p.playModel(ctx, field+"/model", model)
+			p.playModel(within, field+"/model", turn.User, model)
 		} else if len(model) > 0 {
-			p.converse(ctx, field, turn)
+			p.converse(within, field, turn)
 		}
 		p.call = 0
-		p.assert(field+"/assertions", turn.Assertions, p.res.Turns[i:])
+		p.assert(ctx, field+"/assertions", turn.Assertions, p.res.Turns[i:])
 	}
 	p.turn, p.call = 0, 0
-	if played == 0 {
-		p.res.Status = Skipped
-	}
 	if played == 0 || played < len(p.spec.Turns) {
-		for i := range p.spec.Assertions {
-			if _, ours := p.assertion(&p.spec.Assertions[i]); ours { // the others are named already
-				p.warn(v1.Pointer("/spec/assertions", strconv.Itoa(i)), "assertion %q is not judged: not every turn was played", p.spec.Assertions[i].Type)
-			}
-		}
+		p.pass("/spec/assertions", p.spec.Assertions, "not every turn is played")
 		return
 	}
-	p.assert("/spec/assertions", p.spec.Assertions, p.res.Turns)
+	p.assert(ctx, "/spec/assertions", p.spec.Assertions, p.res.Turns)
+}
+
+// governed is the context of the calls of a turn: with the scenario's policy, and with
+// what its people say to calls that ask for their consent.
+func (p *player) governed(ctx context.Context, turn *v1.Turn) context.Context {
+	if p.overlay != nil {
+		ctx = policy.WithOverlay(ctx, p.overlay)
+	}
+	return v1.WithAsker(ctx, func(_ context.Context, info v1.PendingToolInfo) (v1.Decision, bool, error) {
+		answer, ok := turn.ConsentOverrides[info.ToolName]
+		if !ok && p.promptKit && registry.AsksConsent(&info) {
+			answer, ok = v1.ConsentGrant, true // as PromptKit's simulation does
+		}
+		if !ok || answer == v1.ConsentTimeout {
+			return v1.Decision{}, false, nil
+		}
+		return v1.Decision{Approved: answer == v1.ConsentGrant, By: "the scenario"}, true, nil
+	})
 }
 
 // finish decides on the status.
@@ -162,12 +182,65 @@ func (p *player) finish() {
 		}
 	}
 	p.res.DurationMS = math.Round(p.res.DurationMS*1000) / 1000
+	p.res.Total = total(p.res.scenario)
+	switch {
+	case p.res.Judged > 0:
+	case p.res.Total == 0:
+		p.res.Reason = "it asserts nothing"
+	default:
+		p.res.Reason = "nothing is judged: " + p.reasons()
+	}
+	if p.runner.opts.Strict {
+		p.failUnjudged()
+	}
 	switch {
 	case len(p.res.Failures) > 0:
-		p.res.Status = Failed
-	case p.res.Status == "":
+		p.res.Status, p.res.Reason = Failed, ""
+	case p.res.Reason != "":
+		p.res.Status = Skipped
+	default:
 		p.res.Status = Passed
 	}
+}
+
+// reasons are the reasons for which assertions were not judged, each once.
+func (p *player) reasons() string {
+	var all []string
+	for _, u := range p.res.Unjudged {
+		if text := u.Type + ": " + u.Reason; !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	const most = 3
+	if len(all) > most {
+		all = append(all[:most], "and more")
+	}
+	return strings.Join(all, "; ")
+}
+
+// failUnjudged makes everything that is not judged a failure.
+func (p *player) failUnjudged() {
+	for _, u := range p.res.Unjudged {
+		p.turn = u.Turn
+		p.fail(Failure{What: u.Type, Message: "not judged: " + u.Reason, Field: u.Field})
+	}
+	if p.turn = 0; p.res.Total == 0 {
+		p.fail(Failure{What: "scenario", Message: p.res.Reason})
+	}
+}
+
+// total counts what a scenario has to judge: an expectation for each call and each run
+// of a scripted model, and the assertions.
+func total(s *v1.Scenario) int {
+	n := len(s.Spec.Assertions)
+	for i := range s.Spec.Turns {
+		t := &s.Spec.Turns[i]
+		n += len(t.Calls) + len(t.Assertions)
+		if len(t.Model) > 0 && !s.FromPromptKit() {
+			n++
+		}
+	}
+	return n
 }
 
 // playCalls makes the calls of a turn and compares what comes back.
@@ -182,18 +255,22 @@ func (p *player) playCalls(ctx context.Context, field string, calls []v1.Scenari
 	done := p.execute(ctx, field, asked, answers)
 	for i := range calls {
 		p.call = i + 1
+		p.res.Judged++
 		p.expect(v1.Pointer(field, strconv.Itoa(i)), calls[i].Expect, &done[i].Result, calls[i].Tool)
 	}
 }
 
 // playModel plays what the scripted model of a PromptKit manifest says and calls, hop by
 // hop, without a prompt and without the loop.
-func (p *player) playModel(ctx context.Context, field string, replies []v1.ModelReply) {
+func (p *player) playModel(ctx context.Context, field, user string, replies []modelReply) {
+	p.context += len(user)
 	for i, reply := range replies {
 		turn := &p.res.Turns[len(p.res.Turns)-1]
-		if reply.Text != "" {
-			turn.Text = strings.TrimPrefix(turn.Text+"\n"+reply.Text, "\n")
-		}
+		turn.say(reply.Text)
+		turn.Parts = append(turn.Parts, reply.parts...)
+		turn.usage.in += tokens(p.context)
+		turn.usage.out += tokens(reply.size())
+		p.context += reply.size()
 		asked := make([]v1.Call, len(reply.ToolCalls))
 		for i, c := range reply.ToolCalls {
 			args := c.Args
@@ -202,7 +279,18 @@ func (p *player) playModel(ctx context.Context, field string, replies []v1.Model
 			}
 			asked[i] = p.newCall(c.Tool, args)
 		}
-		p.execute(ctx, v1.Pointer(field, strconv.Itoa(i), "tool_calls"), asked, make([]*bool, len(asked)))
+		for _, c := range p.execute(ctx, v1.Pointer(field, strconv.Itoa(i), "tool_calls"), asked, make([]*bool, len(asked))) {
+			p.context += len(c.resultText())
+		}
+	}
+}
+
+// say enters a reply of the model.
+func (t *Turn) say(text string) {
+	t.replies++
+	if text != "" {
+		t.Text = strings.TrimPrefix(t.Text+"\n"+text, "\n")
+		t.said = append(t.said, text)
 	}
 }
 

@@ -3,6 +3,7 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -10,16 +11,41 @@ import (
 
 // Responses script the model of scenarios, from a file of PromptKit's mock
 // responses: by the scenario's id or name and the answer's number, a text, or an object
-// with response and tool_calls. A nil Responses scripts nothing.
+// with response, parts and tool_calls. A nil Responses scripts nothing.
 type Responses struct {
-	turns map[string]map[int]v1.ModelReply
+	turns map[string]map[int]modelReply
+	// fallbacks answer what has no number, by the scenario; "" is of all scenarios.
+	fallbacks map[string]string
+}
+
+// modelReply is what a scripted model answers.
+type modelReply struct {
+	v1.ModelReply
+	parts []v1.Part
+}
+
+func asReplies(script []v1.ModelReply) []modelReply {
+	var all []modelReply
+	for _, r := range script {
+		all = append(all, modelReply{ModelReply: r})
+	}
+	return all
+}
+
+// size is how many bytes a model writes for the reply.
+func (r *modelReply) size() int {
+	n := len(r.Text)
+	for _, c := range r.ToolCalls {
+		n += len(c.Tool) + len(c.Args)
+	}
+	return n
 }
 
 // ReadResponses reads a file of mock responses that was turned into JSON. Violations
 // that are warnings name the parts that have no meaning for tools; any other makes
 // the file unusable. Paths of violations start at the file's root.
 func ReadResponses(raw json.RawMessage) (*Responses, []v1.Violation) {
-	out := &Responses{turns: map[string]map[int]v1.ModelReply{}}
+	out := &Responses{turns: map[string]map[int]modelReply{}, fallbacks: map[string]string{}}
 	var violations []v1.Violation
 	violation := func(path, severity, format string, args ...any) {
 		violations = append(violations, v1.Violation{Path: path, Severity: severity, Message: fmt.Sprintf(format, args...)})
@@ -31,15 +57,26 @@ func ReadResponses(raw json.RawMessage) (*Responses, []v1.Violation) {
 		}
 		return fields
 	}
+	fallback := func(path, scenario string, raw json.RawMessage) {
+		text := ""
+		if err := json.Unmarshal(raw, &text); err != nil {
+			violation(v1.Pointer(path, defaultResponse), "", "expected a text, got %s", v1.JSONKind(raw))
+		}
+		out.fallbacks[scenario] = text
+	}
 	root := object("", raw)
 	for _, key := range sortedKeys(root) {
-		if key != "scenarios" {
+		switch key {
+		case "scenarios":
+		case defaultResponse:
+			fallback("", "", root[key])
+		default:
 			violation(v1.Pointer("", key), v1.SeverityWarning, "%q is not read: only scripted turns are", key)
 		}
 	}
 	if len(root["scenarios"]) == 0 {
-		if len(root["defaultResponse"]) > 0 {
-			return out, violations // PromptKit's, with one answer to everything
+		if len(root[defaultResponse]) > 0 {
+			return out.unless(violations) // one answer to everything
 		}
 		violation("", "", "expected scenarios, got nothing")
 		return nil, violations
@@ -49,14 +86,18 @@ func ReadResponses(raw json.RawMessage) (*Responses, []v1.Violation) {
 		path := v1.Pointer("/scenarios", name)
 		fields := object(path, scenarios[name])
 		for _, key := range sortedKeys(fields) {
-			if key != "turns" {
+			switch key {
+			case "turns":
+			case defaultResponse:
+				fallback(path, name, fields[key])
+			default:
 				violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only scripted turns are", key)
 			}
 		}
 		if len(fields["turns"]) == 0 {
 			continue
 		}
-		out.turns[name] = map[int]v1.ModelReply{}
+		out.turns[name] = map[int]modelReply{}
 		turns := object(path+"/turns", fields["turns"])
 		for _, number := range sortedKeys(turns) {
 			at := v1.Pointer(path, "turns", number)
@@ -68,15 +109,23 @@ func ReadResponses(raw json.RawMessage) (*Responses, []v1.Violation) {
 			out.turns[name][n] = readReply(at, turns[number], violation)
 		}
 	}
+	return out.unless(violations)
+}
+
+// defaultResponse answers what no number does.
+const defaultResponse = "defaultResponse"
+
+// unless returns the responses when no violation is an error.
+func (r *Responses) unless(violations []v1.Violation) (*Responses, []v1.Violation) {
 	for _, f := range violations {
 		if !f.IsWarning() {
 			return nil, violations
 		}
 	}
-	return out, violations
+	return r, violations
 }
 
-func readReply(path string, raw json.RawMessage, violation func(path, severity, format string, args ...any)) (reply v1.ModelReply) {
+func readReply(path string, raw json.RawMessage, violation func(path, severity, format string, args ...any)) (reply modelReply) {
 	if json.Unmarshal(raw, &reply.Text) == nil {
 		return reply
 	}
@@ -102,16 +151,59 @@ func readReply(path string, raw json.RawMessage, violation func(path, severity, 
 			for _, c := range calls {
 				reply.ToolCalls = append(reply.ToolCalls, v1.ModelToolCall{Tool: c.Name, Args: c.Arguments})
 			}
+		case "parts":
+			reply.parts = readParts(v1.Pointer(path, key), fields[key], violation)
+		case "type": // what is there says it too
 		default:
-			violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only response and tool_calls are", key)
+			violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only response, parts and tool_calls are", key)
+		}
+	}
+	if reply.Text == "" {
+		for _, p := range reply.parts {
+			reply.Text += p.Text
 		}
 	}
 	return reply
 }
 
+// readParts reads the multimodal parts of an answer.
+func readParts(path string, raw json.RawMessage, violation func(path, severity, format string, args ...any)) (parts []v1.Part) {
+	type address struct {
+		URL string `json:"url"`
+	}
+	var given []struct {
+		Type  string    `json:"type"`
+		Text  string    `json:"text"`
+		Image *address  `json:"image_url"`
+		Audio *address  `json:"audio_url"`
+		Video *address  `json:"video_url"`
+		Doc   *address  `json:"document_url"`
+		Media *v1.Media `json:"media"`
+	}
+	if err := json.Unmarshal(raw, &given); err != nil {
+		violation(path, "", "expected a list of parts with type, and text or the url of a medium: %v", err)
+		return nil
+	}
+	for i, g := range given {
+		p := v1.Part{Type: g.Type, Text: g.Text, Media: g.Media}
+		for kind, a := range map[string]*address{"image": g.Image, "audio": g.Audio, "video": g.Video, "document": g.Doc} {
+			if a != nil && kind == g.Type {
+				p.URI = a.URL
+			}
+		}
+		if g.Type != v1.PartText && p.URI == "" && p.Media == nil {
+			violation(v1.Pointer(path, strconv.Itoa(i)), "", "a part of type %q needs %s_url", g.Type, g.Type)
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
 // script is what the model answers in one scenario.
 type script struct {
-	replies map[int]v1.ModelReply
+	replies map[int]modelReply
+	// fallback answers what has no number; nil when nothing does.
+	fallback *modelReply
 	// whole says that the numbers run through the conversation, not turn by turn.
 	whole bool
 	// next is the number of the next answer, from 1.
@@ -127,10 +219,13 @@ func (r *Responses) script(turns int, names ...string) *script {
 	if r == nil {
 		return s
 	}
-	for _, name := range names {
-		if len(r.turns[name]) > 0 {
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	for _, name := range append(names, "") {
+		if text, ok := r.fallbacks[name]; ok && s.fallback == nil {
+			s.fallback = &modelReply{ModelReply: v1.ModelReply{Text: text}}
+		}
+		if len(r.turns[name]) > 0 && s.replies == nil {
 			s.replies = r.turns[name]
-			break
 		}
 	}
 	for n := range s.replies {
@@ -140,18 +235,25 @@ func (r *Responses) script(turns int, names ...string) *script {
 }
 
 // turn is what the model answers in a turn, from 1, in order; nil when nothing scripts it.
-func (s *script) turn(n int) (replies []v1.ModelReply) {
+func (s *script) turn(n int) (replies []modelReply) {
 	if !s.whole {
 		s.next = n
 	}
 	for {
 		reply, ok := s.replies[s.next]
 		s.next++ // an answer that is not scripted counts: PromptKit gives its default one
+		if !ok && s.fallback != nil {
+			return append(replies, *s.fallback)
+		}
 		if !ok {
 			return replies
 		}
 		replies = append(replies, reply)
-		if !s.whole || len(reply.ToolCalls) == 0 {
+		switch {
+		case s.whole && len(reply.ToolCalls) > 0:
+		case len(reply.ToolCalls) > 0 && reply.Text == "" && s.fallback != nil:
+			return append(replies, *s.fallback) // to the results of the calls
+		default:
 			return replies
 		}
 	}

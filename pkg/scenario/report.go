@@ -14,7 +14,7 @@ const (
 	Failed = "failed"
 	// Invalid: the manifest has violations, or names what is not there; nothing was played.
 	Invalid = "invalid"
-	// Skipped: not played, because an earlier one failed or nothing in it touches a tool.
+	// Skipped: nothing was judged, or it was not played because an earlier one failed.
 	Skipped = "skipped"
 )
 
@@ -25,6 +25,9 @@ type Report struct {
 	Failed    int      `json:"failed"`
 	Invalid   int      `json:"invalid"`
 	Skipped   int      `json:"skipped"`
+	// Judged counts what was judged in all scenarios, of Total.
+	Judged int `json:"judged"`
+	Total  int `json:"total"`
 }
 
 // Result is the outcome of one scenario.
@@ -36,6 +39,13 @@ type Result struct {
 	Status string    `json:"status"`
 	Source v1.Source `json:"source,omitzero"`
 	Turns  []Turn    `json:"turns"`
+	// Judged counts the expectations and assertions that were judged, of the Total that the scenario has.
+	Judged int `json:"judged"`
+	Total  int `json:"total"`
+	// Reason says why a scenario is [Skipped].
+	Reason string `json:"reason,omitempty"`
+	// Unjudged are the assertions that were not judged.
+	Unjudged []Unjudged `json:"unjudged"`
 	// Failures is what differs, in the order in which it was found.
 	Failures []Failure `json:"failures"`
 	// Warnings name the parts of the manifest that were not played, and recorded
@@ -54,8 +64,14 @@ func (r *Result) Scenario() *v1.Scenario { return r.scenario }
 type Turn struct {
 	// Text is what a scripted model said.
 	Text string `json:"text,omitempty"`
+	// Parts are the multimodal parts of what it said.
+	Parts []v1.Part `json:"parts,omitempty"`
 	// Calls are the calls, those of a scripted model too.
 	Calls []Call `json:"calls"`
+
+	said    []string // what the model said, one text a reply
+	usage   usage
+	replies int // of the model
 }
 
 // Call is one call that was made.

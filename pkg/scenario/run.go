@@ -33,6 +33,8 @@ type Options struct {
 	Timeout time.Duration
 	// Parallel is how many scenarios are played at once. Default: the number of processors.
 	Parallel int
+	// Strict fails scenarios of which something is not judged.
+	Strict bool
 	// FailFast skips what comes after the first scenario that does not pass.
 	FailFast bool
 	// Done is told of each scenario that has ended, in no fixed order, by many
@@ -47,7 +49,6 @@ type Runner struct {
 	objects []v1.Object
 	base    *registry.Registry // of all objects, to find names in
 	schemas *validate.Cache
-	asserts map[string]assertion
 
 	mu     sync.Mutex
 	shared map[string]*selection // by what is chosen
@@ -66,7 +67,7 @@ func New(objects []v1.Object, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runner{opts: o, objects: objects, base: base, schemas: validate.NewCache(validate.Options{}), asserts: assertions(), shared: map[string]*selection{}}, nil
+	return &Runner{opts: o, objects: objects, base: base, schemas: validate.NewCache(validate.Options{}), shared: map[string]*selection{}}, nil
 }
 
 // Run plays the scenarios. When ctx ends, those that have not ended fail.
@@ -108,17 +109,19 @@ func (r *Runner) Run(ctx context.Context, scenarios []*v1.Scenario) *Report {
 			// What ran beside the one that failed is forgotten, so that the report does not
 			// depend on how many ran at once.
 			results[i] = newResult(scenarios[i])
-			results[i].Status = Skipped
+			results[i].Status, results[i].Reason = Skipped, "not played: an earlier scenario did not pass"
+			results[i].Total = total(scenarios[i])
 		}
-		report.count(results[i].Status)
+		report.count(&results[i])
 	}
 	return report
 }
 
 func bad(status string) bool { return status == Failed || status == Invalid }
 
-func (r *Report) count(status string) {
-	switch status {
+func (r *Report) count(res *Result) {
+	r.Judged, r.Total = r.Judged+res.Judged, r.Total+res.Total
+	switch res.Status {
 	case Passed:
 		r.Passed++
 	case Failed:
@@ -132,7 +135,7 @@ func (r *Report) count(status string) {
 
 func newResult(s *v1.Scenario) Result {
 	return Result{Name: s.Metadata.Name, Namespace: s.Namespace(), Description: s.Spec.Description, Source: s.Source,
-		Turns: []Turn{}, Failures: []Failure{}, Warnings: []v1.Violation{}, scenario: s}
+		Turns: []Turn{}, Unjudged: []Unjudged{}, Failures: []Failure{}, Warnings: []v1.Violation{}, scenario: s}
 }
 
 // one plays one scenario.

@@ -232,10 +232,10 @@ func TestRun(t *testing.T) {
 				`0.0 scenario: spec.turns[1].model: a turn has either calls or a scripted model, not both @/spec/turns/1/model`,
 				`0.0 scenario: spec.turns[2].calls: prompt and user go with a scripted model, not with calls @/spec/turns/2/calls`,
 				`0.0 scenario: spec.turns[2].prompt: prompt "nothing" not found @/spec/turns/2/prompt`,
-				`0.0 scenario: spec.assertions[0].params: unknown parameter "tool": expected tools, tool_names, min_calls, max_calls, ignore_validation, require_args; did you mean "tools"? @/spec/assertions/0/params`,
+				`0.0 scenario: spec.assertions[0].params: unknown parameter "tool": expected tools, tool_names, tool_name, min_calls, max_calls, ignore_validation, require_args; did you mean "tools"? @/spec/assertions/0/params`,
 				`0.0 scenario: spec.assertions[1].params: the parameter min, max or count is missing @/spec/assertions/1/params`,
-				`0.0 scenario: spec.assertions[2].params: parameter "min": expected a whole number, got number 1.5 @/spec/assertions/2/params`,
-				"0.0 scenario: spec.assertions[3].params: args_match.a is no regular expression (RE2): error parsing regexp: missing closing ): `(` @/spec/assertions/3/params",
+				`0.0 scenario: spec.assertions[2].params: parameter "min": expected a whole number, got 1.5 @/spec/assertions/2/params`,
+				"0.0 scenario: spec.assertions[3].params: args_match.a is not a regular expression (RE2): error parsing regexp: missing closing ): `(` @/spec/assertions/3/params",
 			},
 		},
 		"responses are tried in order": {

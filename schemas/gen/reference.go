@@ -26,7 +26,36 @@ func referenceFiles(src *source) []file {
 		src.rows(&b, kind, "", map[string]bool{})
 		files = append(files, file{"docs/reference/" + name + ".md", b.Bytes()})
 	}
-	return files
+	return append(files, file{"docs/reference/assertions.md", assertionsPage()})
+}
+
+// assertionsPage is the table of assertions of api/v1.
+func assertionsPage() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "<!-- %s -->\n# Assertions\n\n", notice)
+	b.WriteString("Assertions of a [Scenario](scenario.md) hold for a turn, or in `spec.assertions` for the whole run. " +
+		"The answer is the last thing that the model said; in a turn without a model, the result of its last call.\n\n" +
+		"| type | other names | params | holds when |\n| --- | --- | --- | --- |\n")
+	list := func(names []string) string {
+		all := make([]string, len(names))
+		for i, n := range names {
+			all[i] = code(n)
+		}
+		return strings.Join(all, ", ")
+	}
+	var unjudged []v1.AssertionType
+	for _, t := range v1.AssertionTypes() {
+		if t.Unjudged != "" {
+			unjudged = append(unjudged, t)
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", code(t.Name), list(t.Aliases), list(t.Params), strings.ReplaceAll(t.Holds, "|", `\|`))
+	}
+	b.WriteString("\n## Not judged\n\nThese are known and never judged: they count in `judged N of M`, and `--strict` fails them.\n\n| type | because |\n| --- | --- |\n")
+	for _, t := range unjudged {
+		fmt.Fprintf(&b, "| %s | %s |\n", list(append([]string{t.Name}, t.Aliases...)), t.Unjudged)
+	}
+	return b.Bytes()
 }
 
 // rows writes a row for each field of a struct and of what it leads to. Structs

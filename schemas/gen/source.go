@@ -266,7 +266,9 @@ func (r *reader) rules(at ast.Node, f *field, tag string) {
 		case "required":
 			f.mustHave = true
 		case "oneof":
-			f.oneof = strings.Split(val, "|")
+			if f.oneof = strings.Split(val, "|"); val == "@assertions" {
+				f.oneof = v1.AssertionNames()
+			}
 		case "min", "max":
 			n, err := strconv.ParseFloat(val, 64)
 			if err != nil || f.typ.kind != kindInteger && f.typ.kind != kindNumber {

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -43,7 +42,7 @@ func toolNames(calls []*Call) []string {
 }
 
 // toolsCalled counts calls that went well, as PromptKit does.
-func toolsCalled(q *params, turns []Turn) (expected, got string) {
+func toolsCalled(q *params, s *scope) (expected, got string) {
 	low, high := 1, -1
 	if q.MinCalls != nil {
 		low = *q.MinCalls
@@ -54,10 +53,10 @@ func toolsCalled(q *params, turns []Turn) (expected, got string) {
 	var bad []string
 	for _, tool := range q.tools() {
 		n, failed := 0, 0
-		for _, c := range allCalls(turns) {
+		for _, c := range allCalls(s.turns) {
 			switch {
-			case !c.is(tool), q.RequireArgs && len(c.raw) == 0:
-			case c.Result.Error == nil, q.IgnoreValidation && c.Result.Error.Type == v1.ArgsInvalid:
+			case !c.is(tool), q.RequireArgs && !c.hasArgs():
+			case c.Result.Error == nil, q.Type == "tools_called_session", q.IgnoreValidation && c.Result.Error.Type == v1.ArgsInvalid:
 				n++
 			default:
 				failed++
@@ -75,6 +74,15 @@ func toolsCalled(q *params, turns []Turn) (expected, got string) {
 		return "", ""
 	}
 	return fmt.Sprintf("each of %s called %s", strings.Join(q.tools(), ", "), bounds(&low, positive(high))), strings.Join(bad, "; ")
+}
+
+// whole is a number that was found to be whole.
+func whole(n *float64) *int {
+	if n == nil {
+		return nil
+	}
+	i := int(*n)
+	return &i
 }
 
 func positive(n int) *int {
@@ -105,9 +113,9 @@ func bounds(low, high *int) string {
 	return "any number of times"
 }
 
-func toolsNotCalled(q *params, turns []Turn) (expected, got string) {
+func toolsNotCalled(q *params, s *scope) (expected, got string) {
 	var called []string
-	for _, c := range allCalls(turns) {
+	for _, c := range allCalls(s.turns) {
 		if slices.ContainsFunc(q.tools(), c.is) {
 			called = append(called, c.name())
 		}
@@ -120,7 +128,7 @@ func toolsNotCalled(q *params, turns []Turn) (expected, got string) {
 
 // within judges a count by the parameters count, min and max.
 func (q *params) within(n int) (expected string) {
-	low, high := q.Min, q.Max
+	low, high := whole(q.Min), whole(q.Max)
 	if q.Count != nil {
 		low, high = q.Count, q.Count
 	}
@@ -130,12 +138,12 @@ func (q *params) within(n int) (expected string) {
 	return ""
 }
 
-func toolCallCount(q *params, turns []Turn) (expected, got string) {
+func toolCallCount(q *params, s *scope) (expected, got string) {
 	n, what := 0, "all tools"
 	if q.tool() != "" {
 		what = q.tool()
 	}
-	for _, c := range allCalls(turns) {
+	for _, c := range allCalls(s.turns) {
 		if q.tool() == "" || c.is(q.tool()) {
 			n++
 		}
@@ -147,23 +155,11 @@ func toolCallCount(q *params, turns []Turn) (expected, got string) {
 }
 
 // toolCallArgs asks for one call of the tool whose arguments fit.
-func toolCallArgs(q *params, turns []Turn) (expected, got string) {
-	patterns := map[string]string{}
-	if len(q.ArgsMatch) > 0 {
-		if err := json.Unmarshal(q.ArgsMatch, &patterns); err != nil {
-			return "args_match as an object of regular expressions", v1.JSONKind(q.ArgsMatch)
-		}
-	}
-	want := map[string]any{}
-	if raw := q.args(); len(raw) > 0 {
-		object, ok := decode(raw).(map[string]any)
-		if !ok {
-			return "expected_args as an object", v1.JSONKind(raw)
-		}
-		want = object
-	}
+func toolCallArgs(q *params, s *scope) (expected, got string) {
+	patterns := q.ArgsMatch
+	want, _ := decode(q.args()).(map[string]any)
 	var seen []string
-	for _, c := range allCalls(turns) {
+	for _, c := range allCalls(s.turns) {
 		if !c.is(q.tool()) {
 			continue
 		}
@@ -206,12 +202,12 @@ func argsMatch(patterns map[string]string, args any) bool {
 }
 
 // toolCallOrder asks for calls in an order, with any others between them.
-func toolCallOrder(q *params, turns []Turn) (expected, got string) {
+func toolCallOrder(q *params, s *scope) (expected, got string) {
 	sequence := q.Sequence
 	if len(sequence) == 0 {
 		sequence = q.tools()
 	}
-	calls := allCalls(turns)
+	calls := allCalls(s.turns)
 	found := 0
 	for _, c := range calls {
 		if found < len(sequence) && c.is(sequence[found]) {
@@ -224,9 +220,9 @@ func toolCallOrder(q *params, turns []Turn) (expected, got string) {
 	return strings.Join(sequence, ", then "), fmt.Sprintf("%s; %s is missing from place %d on", listed(toolNames(calls)), sequence[found], found+1)
 }
 
-func noToolErrors(q *params, turns []Turn) (expected, got string) {
+func noToolErrors(q *params, s *scope) (expected, got string) {
 	var bad []string
-	for _, c := range allCalls(turns) {
+	for _, c := range allCalls(s.turns) {
 		if len(q.tools()) > 0 && !slices.ContainsFunc(q.tools(), c.is) {
 			continue
 		}
@@ -242,46 +238,18 @@ func noToolErrors(q *params, turns []Turn) (expected, got string) {
 	return "no call that fails", strings.Join(bad, "; ")
 }
 
-// contentIncludes looks, without regard to case, in what the model said; in a turn
-// without a model, in the results of its calls.
-func contentIncludes(q *params, turns []Turn) (expected, got string) {
-	var said []string
-	for _, t := range turns {
-		if t.Text != "" {
-			said = append(said, t.Text)
-			continue
-		}
-		for _, c := range t.Calls {
-			if len(c.Result.Content) > 0 {
-				said = append(said, text(decode(c.Result.Content)))
-			}
-		}
-	}
-	all := strings.ToLower(strings.Join(said, "\n"))
-	var missing []string
-	for _, p := range q.Patterns {
-		if !strings.Contains(all, strings.ToLower(p)) {
-			missing = append(missing, show(p))
-		}
-	}
-	if missing == nil {
-		return "", ""
-	}
-	return "a text with " + strings.Join(missing, " and "), show(strings.Join(said, "\n"))
-}
-
 // policyRefusals counts the calls that a policy refused; without a count it asks
 // for at least one.
-func policyRefusals(q *params, turns []Turn) (expected, got string) {
+func policyRefusals(q *params, s *scope) (expected, got string) {
 	if q.Min == nil && q.Max == nil && q.Count == nil {
-		one := 1
+		one := 1.0
 		asked := *q
 		asked.Min = &one
 		q = &asked
 	}
 	n := 0
 	var other []string
-	for _, c := range allCalls(turns) {
+	for _, c := range allCalls(s.turns) {
 		d := c.Result.Policy
 		if d == nil || d.Decision != v1.DecisionDeny {
 			continue

@@ -1,0 +1,158 @@
+package v1
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Assertion holds for a turn or a whole run, with PromptKit's parameter names.
+type Assertion struct {
+	// Type is one of the types that docs/reference/assertions.md lists. Required. Example: tools_called.
+	Type string `json:"type" check:"required,oneof=@assertions"`
+	// Params are the parameters of the type. Example: {tools: [pay]}.
+	Params json.RawMessage `json:"params,omitempty"`
+	// Message is shown when the assertion fails.
+	Message string `json:"message,omitempty"`
+	// When says which calls must have been made for the assertion to be judged. Default: it is judged always.
+	When *AssertionWhen `json:"when,omitempty"`
+}
+
+// AssertionWhen is what must have happened for an assertion to be judged; every member that is set must hold.
+type AssertionWhen struct {
+	// ToolCalled is a tool that was called. Example: pay.
+	ToolCalled string `json:"tool_called,omitempty"`
+	// ToolCalledPattern is a regular expression (RE2) that fits the name of a tool that was called. Example: ^pay.
+	ToolCalledPattern string `json:"tool_called_pattern,omitempty"`
+	// AnyToolCalled asks for a call of any tool. Default: false.
+	AnyToolCalled bool `json:"any_tool_called,omitempty"`
+	// MinToolCalls is how many calls must have been made. Default: 0.
+	MinToolCalls int `json:"min_tool_calls,omitempty" check:"min=0"`
+}
+
+// AssertionType is a line of the one table of assertions, from which the schema, the help, the
+// reference and the nearest names come.
+type AssertionType struct {
+	// Name is the name that messages use; Aliases are other names for it.
+	Name    string
+	Aliases []string
+	// Params are the parameters that it knows.
+	Params []string
+	// Holds says when it holds.
+	Holds string
+	// Unjudged says why it is never judged; "" when it is.
+	Unjudged string
+}
+
+// Reasons for which assertions are never judged.
+const (
+	needsJudge    = "it needs a judge model"
+	needsService  = "it calls a service"
+	needsMedia    = "it is about media that a model makes"
+	needsWorkflow = "it is about workflows, agents or skills"
+	needsVariants = "it compares several runs"
+)
+
+var assertionTypes = []AssertionType{
+	{Name: "tools_called", Aliases: []string{"tool_called"},
+		Params: []string{"tools", "tool_names", "tool_name", "min_calls", "max_calls", "ignore_validation", "require_args"},
+		Holds:  "each tool was called `min_calls` (1) to `max_calls` times; counts calls that went well, and with `ignore_validation` those with wrong arguments too"},
+	{Name: "tools_called_session", Params: []string{"tools", "tool_names", "tool_name", "min_calls"},
+		Holds: "as `tools_called`, and failed calls count too"},
+	{Name: "tools_not_called", Aliases: []string{"tool_not_called", "tools_not_called_session"}, Params: []string{"tools", "tool_names", "tool_name"},
+		Holds: "none of the tools was called"},
+	{Name: "tool_call_count", Params: []string{"tool", "tool_name", "min", "max", "count"},
+		Holds: "the tool (all tools) was called `count`, or `min` to `max` times"},
+	{Name: "tool_call_args", Params: []string{"tool", "tool_name", "expected_args", "args", "args_match"},
+		Holds: "one call has these arguments, compared as `expect.result` is; `args_match` has regular expressions by argument"},
+	{Name: "tool_args", Aliases: []string{"tool_args_session"}, Params: []string{"tool_name", "tool", "expected_args", "args"},
+		Holds: "one call has these arguments, compared as text: `\"5\"` is 5"},
+	{Name: "tool_calls_with_args", Params: []string{"tool_name", "tool", "expected_args", "required_args", "args", "args_match", "result_includes", "result_matches", "no_error"},
+		Holds: "every call of the tool (of any tool) has these arguments, compared as text, null for any value; and its result fits"},
+	{Name: "tools_not_called_with_args", Aliases: []string{"tool_args_excluded_session"}, Params: []string{"tool_name", "tool", "excluded_args", "forbidden_args"},
+		Holds: "no call of the tool has one of these values, compared as text; `forbidden_args` has a list of values by argument"},
+	{Name: "tool_call_order", Aliases: []string{"tool_call_sequence"}, Params: []string{"sequence", "tools", "tool_names"},
+		Holds: "the tools were called in this order; other calls may come between"},
+	{Name: "tool_call_chain", Params: []string{"steps", "chain"},
+		Holds: "the tools of the steps were called in this order, and the first call of each step fits `result_includes`, `result_matches`, `args_match` and `no_error`; `chain` is a list of names"},
+	{Name: "tool_anti_pattern", Params: []string{"patterns"},
+		Holds: "none of these `{sequence, message}` was called, other calls between or not"},
+	{Name: "tool_no_repeat", Params: []string{"tools", "tool_names", "max_repeats"},
+		Holds: "no tool (of `tools`) was called more than `max_repeats` (1) times in a row"},
+	{Name: "tool_efficiency", Params: []string{"max_calls", "max_errors", "max_error_rate"},
+		Holds: "there are at most so many calls, failed calls, and failed calls among all (0 to 1)"},
+	{Name: "no_tool_errors", Params: []string{"tools", "tool_names"},
+		Holds: "no call (of `tools`) failed"},
+	{Name: "tool_result_includes", Params: []string{"tool", "tool_name", "patterns", "occurrence"},
+		Holds: "the results of `occurrence` (1) calls have all patterns, without regard to case"},
+	{Name: "tool_result_matches", Params: []string{"tool", "tool_name", "pattern", "occurrence"},
+		Holds: "the results of `occurrence` (1) calls fit the regular expression"},
+	{Name: "tool_result_has_media", Params: []string{"tool", "tool_name", "media_type"},
+		Holds: "a result has a part of this type: image, audio, video or document"},
+	{Name: "tool_result_media_type", Params: []string{"tool", "tool_name", "mime_type", "media_type"},
+		Holds: "a result has a part with this MIME type"},
+	{Name: "tool_exec", Params: []string{"tool", "tool_name", "args", "timeout_seconds"},
+		Holds: "a call of the tool, made to judge the assertion, completes within `timeout_seconds` (120)"},
+	{Name: "content_includes", Aliases: []string{"contains"}, Params: []string{"patterns"},
+		Holds: "what the model said, taken together, has all patterns, without regard to case"},
+	{Name: "content_includes_any", Aliases: []string{"contains_any"}, Params: []string{"patterns"},
+		Holds: "something that the model said has one of the patterns, without regard to case"},
+	{Name: "content_excludes", Aliases: []string{"content_not_includes", "banned_words"}, Params: []string{"patterns", "match_mode"},
+		Holds: "nothing that the model said has one of the patterns, without regard to case; `match_mode: word_boundary` (that of `banned_words`) looks for whole words"},
+	{Name: "content_matches", Aliases: []string{"regex"}, Params: []string{"pattern", "expect_match"},
+		Holds: "the answer fits the regular expression, or with `expect_match: false` does not"},
+	{Name: "min_length", Params: []string{"min", "min_characters", "min_chars"},
+		Holds: "the answer has at least so many bytes"},
+	{Name: "max_length", Aliases: []string{"length"}, Params: []string{"max", "max_characters", "max_chars", "max_tokens"},
+		Holds: "the answer has at most so many bytes, and at most `max_tokens` times four"},
+	{Name: "is_valid_json", Aliases: []string{"json_valid", "valid_json"}, Params: []string{"allow_wrapped", "extract_json"},
+		Holds: "the answer is JSON; with `allow_wrapped` in a code block, with `extract_json` anywhere in the text"},
+	{Name: "json_schema", Params: []string{"schema", "allow_wrapped", "extract_json"},
+		Holds: "the answer is JSON that fits the JSON Schema"},
+	{Name: "json_path", Params: []string{"expression", "jmespath_expression", "expected", "contains", "min", "max", "min_results", "max_results", "allow_wrapped", "extract_json"},
+		Holds: "what the JMESPath expression (a JSONPath when it begins with `$`) finds in the answer is `expected`, a list that `contains` all of these, a number from `min` to `max`, a list of `min_results` to `max_results`"},
+	{Name: "latency_budget", Params: []string{"max_ms"},
+		Holds: "the calls took at most so many milliseconds together, in virtual time when they are mocked"},
+	{Name: "cost_budget", Params: []string{"max_cost_usd", "max_input_tokens", "max_output_tokens", "max_total_tokens"},
+		Holds: "the model used at most so much; of a scripted one, four bytes are a token and 100,000 tokens a dollar"},
+	{Name: "guardrail_triggered", Params: []string{"validator_type", "validator", "should_trigger"},
+		Holds: "a policy refused a call, or with `should_trigger: false` did not: named by the policy, by its rule, or as `tool_policy` for any"},
+	{Name: "policy_refusals", Params: []string{"tools", "tool_names", "rule", "policy", "min", "max", "count"},
+		Holds: "policies refused `count`, or `min` to `max` (at least one) calls"},
+
+	{Name: "llm_judge", Unjudged: needsJudge},
+	{Name: "llm_judge_session", Aliases: []string{"llm_judge_conversation"}, Unjudged: needsJudge},
+	{Name: "llm_judge_tool_calls", Unjudged: needsJudge},
+	{Name: "faithfulness", Aliases: []string{"answer_relevancy", "contextual_precision", "contextual_recall", "contextual_relevancy", "hallucination"}, Unjudged: needsJudge},
+	{Name: "bias", Aliases: []string{"toxicity", "pii_leakage", "role_violation"}, Unjudged: needsJudge},
+	{Name: "text_toxicity", Aliases: []string{"text_sentiment", "topic_policy", "image_moderation", "audio_emotion"}, Unjudged: "it needs a classifier model"},
+	{Name: "cosine_similarity", Unjudged: "it needs an embedding model"},
+	{Name: "rest_eval", Aliases: []string{"rest_eval_session", "a2a_eval", "a2a_eval_session"}, Unjudged: needsService},
+	{Name: "image_format", Aliases: []string{"image_dimensions", "audio_format", "audio_duration", "video_duration", "video_resolution"}, Unjudged: needsMedia},
+	{Name: "workflow_complete", Aliases: []string{"state_is", "workflow_state_is", "transitioned_to", "workflow_transitioned_to", "workflow_transition_order", "workflow_tool_access",
+		"agent_invoked", "agent_not_invoked", "agent_response_contains", "skill_activated", "skill_not_activated", "skill_activation_order",
+		"composition_step_output", "composition_branch_taken", "composition_parallel_complete", "composition_output"}, Unjudged: needsWorkflow},
+	{Name: "outcome_equivalent", Aliases: []string{"directional", "invariant_fields_preserved"}, Unjudged: needsVariants},
+	{Name: "sentence_count", Aliases: []string{"max_sentences", "field_presence", "required_fields", "assertion", "guardrail"}, Unjudged: "toolctl does not have it"},
+}
+
+// AssertionTypes returns the table of assertions.
+func AssertionTypes() []AssertionType { return slices.Clone(assertionTypes) }
+
+// FindAssertionType returns the type that has the name or the alias.
+func FindAssertionType(name string) (AssertionType, bool) {
+	for _, t := range assertionTypes {
+		if t.Name == name || slices.Contains(t.Aliases, name) {
+			return t, true
+		}
+	}
+	return AssertionType{}, false
+}
+
+// AssertionNames returns every name and alias, in the order of the table.
+func AssertionNames() []string {
+	var all []string
+	for _, t := range assertionTypes {
+		all = append(append(all, t.Name), t.Aliases...)
+	}
+	return all
+}

@@ -1,0 +1,152 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// How the use of a scripted model is counted.
+const (
+	bytesPerToken  = 4
+	tokensPerUSD   = 100_000
+	defaultExecTTL = 120 * time.Second
+)
+
+// usage is what a model used, in tokens.
+type usage struct{ in, out int64 }
+
+func tokens(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }
+
+func latencyBudget(q *params, s *scope) (expected, got string) {
+	var took float64
+	for _, c := range allCalls(s.turns) {
+		took += c.Result.DurationMS
+	}
+	if took <= *q.MaxMS {
+		return "", ""
+	}
+	return fmt.Sprintf("at most %v ms", *q.MaxMS), fmt.Sprintf("%.3f ms", took)
+}
+
+func costBudget(q *params, s *scope) (expected, got string) {
+	var u usage
+	replies := 0
+	for _, t := range s.turns {
+		u.in, u.out = u.in+t.usage.in, u.out+t.usage.out
+		replies += t.replies
+	}
+	if replies == 0 {
+		s.unjudged = "no model was asked"
+		return "", ""
+	}
+	cost := float64(u.in+u.out) / tokensPerUSD
+	got = fmt.Sprintf("%d tokens in, %d out, about %.4f dollars", u.in, u.out, cost)
+	switch {
+	case q.MaxCostUSD != nil && cost > *q.MaxCostUSD:
+		return fmt.Sprintf("at most %v dollars", *q.MaxCostUSD), got
+	case q.MaxInputTokens != nil && u.in > *q.MaxInputTokens:
+		return fmt.Sprintf("at most %d tokens in", *q.MaxInputTokens), got
+	case q.MaxOutputTokens != nil && u.out > *q.MaxOutputTokens:
+		return fmt.Sprintf("at most %d tokens out", *q.MaxOutputTokens), got
+	case q.MaxTotalTokens != nil && u.in+u.out > *q.MaxTotalTokens:
+		return fmt.Sprintf("at most %d tokens", *q.MaxTotalTokens), got
+	}
+	return "", ""
+}
+
+// anyPolicy are the names by which guardrail_triggered asks for any policy.
+var anyPolicy = []string{"tool_policy", v1.KindToolPolicy, "policy"}
+
+// rulesOfPolicies are the rules that a policy can have; limits have an index.
+var rulesOfPolicies = []string{"tool_choice", "max_tool_calls_per_turn", "blocklist", "max_total_tool_calls", "allowlist", "limits", "require_approval"}
+
+// guardrailTriggered asks whether a policy refused a call. PromptKit's validators of
+// what a model says are no policies.
+func guardrailTriggered(q *params, s *scope) (expected, got string) {
+	name := first(q.ValidatorType, q.Validator)
+	want := q.ShouldTrigger == nil || *q.ShouldTrigger
+	var refusals []string
+	triggered := false
+	for _, c := range allCalls(s.turns) {
+		d := c.Result.Policy
+		if d == nil || d.Decision != v1.DecisionDeny {
+			continue
+		}
+		refusals = append(refusals, c.name()+" by rule "+d.Rule+" of policy "+d.Policy)
+		rule, _, _ := cutIndex(d.Rule)
+		triggered = triggered || slices.Contains(anyPolicy, name) || name == d.Policy || name == d.Rule || name == rule
+	}
+	if !triggered && !s.player.isGuardrail(name) {
+		s.unjudged = fmt.Sprintf("%q is not a policy of this scenario nor a rule of one", name)
+		return "", ""
+	}
+	if triggered == want {
+		return "", ""
+	}
+	got = "no refusal"
+	if refusals != nil {
+		got = listed(refusals)
+	}
+	if want {
+		return "a refusal by " + name, got
+	}
+	return "no refusal by " + name, got
+}
+
+// cutIndex cuts the index of a rule such as limits[0].
+func cutIndex(rule string) (name, index string, found bool) {
+	for i, r := range rule {
+		if r == '[' {
+			return rule[:i], rule[i:], true
+		}
+	}
+	return rule, "", false
+}
+
+// isGuardrail reports whether a name is one that a refusal could have.
+func (p *player) isGuardrail(name string) bool {
+	if rule, _, _ := cutIndex(name); slices.Contains(anyPolicy, name) || slices.Contains(rulesOfPolicies, rule) {
+		return true
+	}
+	for _, o := range p.runner.objects {
+		h := o.Head()
+		switch {
+		case h.Kind == v1.KindToolPolicy && (name == h.Metadata.Name || name == h.Namespace()+"/"+h.Metadata.Name),
+			h.Kind == v1.KindPrompt && name == "prompt/"+h.Metadata.Name:
+			return true
+		}
+	}
+	return p.spec.Policy != nil && name == "scenario/"+p.res.Name
+}
+
+// toolExec calls a tool to judge the assertion. The call is of a session of its own and
+// is not among the calls of the scenario.
+func toolExec(q *params, s *scope) (expected, got string) {
+	limit := defaultExecTTL
+	if q.TimeoutSeconds > 0 {
+		limit = time.Duration(q.TimeoutSeconds) * time.Second
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, limit)
+	defer cancel()
+	p := s.player
+	call := p.newCall(q.tool(), q.Args)
+	call.Session += " tool_exec"
+	var res v1.Result
+	if p.runner.opts.Live != nil {
+		res, _ = p.reg.Execute(ctx, call) // the result says all of the error
+	} else {
+		res, _ = p.reg.Execute(context.WithValue(ctx, slotKey{}, &slot{player: p}), call)
+	}
+	if res.Status == v1.StatusComplete {
+		return "", ""
+	}
+	got = res.Status
+	if res.Error != nil {
+		got += ": " + res.Error.Type + ": " + res.Error.Message
+	}
+	return q.tool() + " to complete", got
+}

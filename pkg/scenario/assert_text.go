@@ -1,0 +1,132 @@
+package scenario
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// wordBoundary is the match_mode that looks for whole words.
+const wordBoundary = "word_boundary"
+
+// said is what the model said, one text a reply; for a turn without a model, which
+// PromptKit does not have, the results of its calls.
+func (s *scope) said() []string {
+	var all []string
+	for _, t := range s.turns {
+		all = append(all, t.said...)
+		if len(t.said) > 0 || s.player.promptKit {
+			continue
+		}
+		for i := range t.Calls {
+			if c := &t.Calls[i]; !c.failed() && c.resultText() != "" {
+				all = append(all, c.resultText())
+			}
+		}
+	}
+	return all
+}
+
+// answer is the last thing that the model said.
+func (s *scope) answer() string {
+	said := s.said()
+	if len(said) == 0 {
+		return ""
+	}
+	return said[len(said)-1]
+}
+
+// missing are the texts that do not stand in another, without regard to case.
+func missing(texts []string, in string) (all []string) {
+	in = strings.ToLower(in)
+	for _, t := range texts {
+		if !strings.Contains(in, strings.ToLower(t)) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func quoted(texts []string) string {
+	all := make([]string, len(texts))
+	for i, t := range texts {
+		all[i] = show(t)
+	}
+	return strings.Join(all, " and ")
+}
+
+// contentIncludes looks in all that was said.
+func contentIncludes(q *params, s *scope) (expected, got string) {
+	all := strings.Join(s.said(), "\n")
+	if gone := missing(q.texts(), all); gone != nil {
+		return "a text with " + quoted(gone), show(all)
+	}
+	return "", ""
+}
+
+func contentIncludesAny(q *params, s *scope) (expected, got string) {
+	all := strings.Join(s.said(), "\n")
+	if len(missing(q.texts(), all)) < len(q.Patterns) {
+		return "", ""
+	}
+	return "a text with " + strings.ReplaceAll(quoted(q.texts()), " and ", " or "), show(all)
+}
+
+func contentExcludes(q *params, s *scope) (expected, got string) {
+	words := q.MatchMode == wordBoundary || q.MatchMode == "" && q.Type == "banned_words"
+	for _, said := range s.said() {
+		for _, t := range q.texts() {
+			has := len(missing([]string{t}, said)) == 0
+			if words {
+				has = regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(t) + `\b`).MatchString(said)
+			}
+			if has {
+				return "no text with " + show(t), show(said)
+			}
+		}
+	}
+	return "", ""
+}
+
+func contentMatches(q *params, s *scope) (expected, got string) {
+	want := q.ExpectMatch == nil || *q.ExpectMatch
+	if regexp.MustCompile(q.Pattern).MatchString(s.answer()) == want { // read before
+		return "", ""
+	}
+	if want {
+		return "a match of " + show(q.Pattern), show(s.answer())
+	}
+	return "no match of " + show(q.Pattern), show(s.answer())
+}
+
+func (q *params) minLength() *float64 { return firstOf(q.Min, q.MinCharacters, q.MinChars) }
+
+func (q *params) maxLength() *float64 { return firstOf(q.Max, q.MaxCharacters, q.MaxChars) }
+
+func needLength(name string, n *float64) string {
+	switch {
+	case n == nil:
+		return "the parameter " + name + " is missing"
+	case *n <= 0 || *n != float64(int(*n)):
+		return fmt.Sprintf("parameter %q: expected a whole number above 0, got %v", name, *n)
+	}
+	return ""
+}
+
+func minLength(q *params, s *scope) (expected, got string) {
+	if n := len(s.answer()); float64(n) < *q.minLength() {
+		return fmt.Sprintf("at least %v bytes", *q.minLength()), fmt.Sprintf("%d: %s", n, show(s.answer()))
+	}
+	return "", ""
+}
+
+func maxLength(q *params, s *scope) (expected, got string) {
+	n := len(s.answer())
+	if float64(n) > *q.maxLength() {
+		return fmt.Sprintf("at most %v bytes", *q.maxLength()), fmt.Sprintf("%d: %s", n, show(s.answer()))
+	}
+	if q.MaxTokens != nil && *q.MaxTokens > 0 && n/bytesPerToken > *q.MaxTokens {
+		return fmt.Sprintf("at most %d tokens", *q.MaxTokens), fmt.Sprintf("about %d", n/bytesPerToken)
+	}
+	return "", ""
+}
