@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -66,7 +67,7 @@ with --dry-run curl prints the HTTP request as a command.`,
 	f.StringVar(&o.principal, "principal", "", "name of who calls, for policies that match principals (default: nobody)")
 	f.StringVar(&o.approval, "approval", "", "id of the pending call that this one repeats (default: the one of the same session, tool and arguments)")
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
-	f.DurationVar(&o.timeout, "timeout", 0, "time for the call, such as 5s (default: the tool's timeout_ms)")
+	f.DurationVar(&o.timeout, "timeout", 0, "time for the call and all that it connects to, such as 5s (default: the tool's timeout_ms)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be done, and do nothing")
 	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
@@ -108,8 +109,11 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	}
 	defer o.closing(w)
 	o.warnViolations(w)
-	o.prepare(ctx, w, o.tool)
-	call := v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout}
+	left, err := o.prepareInTime(ctx, w)
+	if err != nil {
+		return err
+	}
+	call := v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: left}
 	if o.dryRun {
 		plan, err := w.reg.Plan(ctx, call)
 		if err != nil {
@@ -131,6 +135,23 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 		return statusError{exitFailed, fmt.Sprintf("tool %q failed", res.Tool)}
 	}
 	return err
+}
+
+// prepareInTime is prepare within --timeout, and returns what is left of that for the call.
+func (o *callOptions) prepareInTime(ctx context.Context, w *workspace) (time.Duration, error) {
+	if o.timeout == 0 {
+		o.prepare(ctx, w, o.tool)
+		return 0, nil
+	}
+	end := time.Now().Add(o.timeout)
+	within, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	o.prepare(within, w, o.tool)
+	left := time.Until(end)
+	if left <= 0 && ctx.Err() == nil {
+		return 0, &v1.ExecutionError{Tool: o.tool, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s, before its MCP server said what it offers", o.timeout)}
+	}
+	return left, ctx.Err()
 }
 
 // printResult prints a result; a call that failed prints nothing but a Result

@@ -2,7 +2,8 @@ package main
 
 import (
 	"io"
-	"os"
+
+	"toolctl.dev/toolctl/internal/regular"
 )
 
 // readInput is readFile, and stdin for "-".
@@ -17,7 +18,7 @@ func (a *app) readInput(file string, limit int) ([]byte, error) {
 // has more than limit bytes is cut after the first too many, by which the caller knows.
 // One that cannot be opened is wrong usage.
 func readFile(path string, limit int) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, usageError{err}
 	}

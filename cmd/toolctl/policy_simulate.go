@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -96,7 +96,7 @@ func (a *app) auditRecords(ctx context.Context, from string, since string) ([]v1
 		defer s.Close()
 		return s.ListAudit(ctx, filter)
 	}
-	f, err := os.Open(from)
+	f, err := regular.Open(from)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
@@ -109,7 +110,7 @@ func (o *recordOptions) run(ctx context.Context, inner *cobra.Command) error {
 }
 
 func readCassette(path string) (*scenario.Cassette, error) {
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

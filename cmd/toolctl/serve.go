@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/telemetry"
@@ -148,6 +149,13 @@ func (o *serveOptions) run(ctx context.Context) error {
 	}
 	o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, &slog.HandlerOptions{Level: level})))
 	o.lasting = true
+	var ln net.Listener // before anything is started
+	if o.http != "" {
+		if ln, err = server.Listen(ctx, o.http, h); err != nil {
+			return notListening("http", err)
+		}
+		defer ln.Close() // the server closes it too
+	}
 	if o.metricsAddr != "" {
 		o.scraped = true
 		stop, err := o.serveMetrics(ctx)
@@ -199,7 +207,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if o.http == "" {
 		return s.ServeStdio(ctx, o.in, o.out)
 	}
-	return notListening("http", s.ListenAndServe(ctx, o.http, h))
+	return notListening("http", s.Serve(ctx, ln, h))
 }
 
 // notListening makes wrong usage of an address that cannot be listened at.
@@ -223,7 +231,7 @@ func (o *serveOptions) httpOptions() (server.HTTPOptions, error) {
 	}
 	scheme := "http"
 	if o.tlsCert != "" {
-		pair, err := tls.LoadX509KeyPair(o.tlsCert, o.tlsKey)
+		pair, err := loadKeyPair(o.tlsCert, o.tlsKey)
 		if err != nil {
 			return h, statusError{exitInvalid, fmt.Sprintf("--tls-cert %s, --tls-key %s: %s", o.tlsCert, o.tlsKey, err)}
 		}
@@ -232,6 +240,18 @@ func (o *serveOptions) httpOptions() (server.HTTPOptions, error) {
 	}
 	h.Listening = func(at net.Addr) { o.log.Info("listening", "url", scheme+"://"+at.String()+"/mcp") }
 	return h, nil
+}
+
+func loadKeyPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := regular.ReadFile(certFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := regular.ReadFile(keyFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
 }
 
 // logViolations logs what is wrong with the manifests that are served all the same.

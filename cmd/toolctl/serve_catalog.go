@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/internal/wirename"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/policy"
@@ -21,15 +23,16 @@ var _ server.Library = (*catalog)(nil)
 type catalog struct {
 	*app
 	w         *workspace
-	labels    string        // selector of the tools that are served
-	names     []string      // patterns of their names; none for all
-	prompts   []string      // patterns of the names of prompts, which are served with their tools; none for all
-	settled   chan struct{} // closed when every MCP server was asked once
+	labels    string          // selector of the tools that are served
+	names     []string        // patterns of their names; none for all
+	prompts   []string        // patterns of the names of prompts, which are served with their tools; none for all
+	settled   chan struct{}   // closed when every MCP server was asked once
+	late      context.Context // ends when clients wait for it no longer
 	promptSet atomic.Pointer[promptSet]
 }
 
 func newCatalog(a *app, w *workspace, labels string, names []string) *catalog {
-	return &catalog{app: a, w: w, labels: labels, names: names, settled: make(chan struct{})}
+	return &catalog{app: a, w: w, labels: labels, names: names, settled: make(chan struct{}), late: context.Background()}
 }
 
 func (c *catalog) Offers() []server.Offer {
@@ -54,11 +57,44 @@ func (c *catalog) Offers() []server.Offer {
 	return offers
 }
 
-func (c *catalog) Settle(ctx context.Context) {
-	select {
-	case <-c.settled:
-	case <-ctx.Done():
+// listTime is how long clients wait for what servers offer, from when they are first
+// asked. Who is later is told of by a notification that the list changed.
+const listTime = 5 * time.Second
+
+func (c *catalog) Settle(ctx context.Context, tool string) {
+	for {
+		news := c.w.mcp.news()
+		if tool != "" && !c.mayCome(tool) {
+			return
+		}
+		select {
+		case <-news:
+		case <-c.settled:
+			return
+		case <-c.late.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
+}
+
+// mayCome reports whether a tool that is not known may be of a server that was not asked yet.
+func (c *catalog) mayCome(tool string) bool {
+	for k, m := range c.w.mcp.set.Load().servers {
+		if c.w.mcp.wasAsked(k) {
+			continue
+		}
+		if m.Spec.ToolNames == "bare" {
+			return true
+		}
+		for _, name := range []string{k.Name, k.Namespace + "__" + k.Name} {
+			if strings.HasPrefix(tool, wirename.Clean(name)+"__") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(server.Progress)) (v1.Result, error) {
@@ -107,6 +143,8 @@ const retryServers = 15 * time.Second
 // are not ready. The function that it returns ends that and waits for it.
 func (c *catalog) watchUpstreams(ctx context.Context, s *server.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	late, notLate := context.WithTimeout(ctx, listTime)
+	c.late = late
 	c.w.mcp.onPublish(s.Refresh)
 	c.w.mcp.onUpdate(s.ResourceUpdated)
 	c.w.mcp.onListChanged(s.ListChanged)
@@ -138,6 +176,7 @@ func (c *catalog) watchUpstreams(ctx context.Context, s *server.Server) (stop fu
 		c.w.mcp.onUpdate(func(string) {})
 		c.w.mcp.onListChanged(func(string) {})
 		cancel()
+		notLate()
 		done.Wait()
 	}
 }

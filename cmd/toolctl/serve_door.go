@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
@@ -94,7 +95,7 @@ func (o *doorOptions) apply(h *server.HTTPOptions) error {
 }
 
 func readTokenFile(path string) (*server.Tokens, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, usagef("--token-file: %w", err)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/policy"
@@ -280,7 +280,7 @@ func (o *testOptions) readResponses() (*scenario.Responses, error) {
 	if o.responses == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(o.responses)
+	data, err := regular.ReadFile(o.responses)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
@@ -49,7 +50,7 @@ func updateFile(file string, results []*scenario.Result) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	data, err := os.ReadFile(file)
+	data, err := regular.ReadFile(file)
 	if err != nil {
 		return 0, err
 	}

@@ -31,6 +31,7 @@ type upstream struct {
 	set  atomic.Pointer[upstreamSet]
 	read func([]v1.Object) *upstreamSet // makes the set of objects
 
+	answered  answered
 	asking    sync.Mutex                        // held while servers are asked and what they say is published
 	published atomic.Pointer[func()]            // see onPublish
 	updated   atomic.Pointer[func(uri string)]  // what onUpdate was told
@@ -72,7 +73,7 @@ func usableServers(objects []v1.Object) []*v1.MCPServer {
 
 // newUpstream makes the sessions; nothing is started.
 func (a *app) newUpstream(objects []v1.Object) *upstream {
-	u := &upstream{}
+	u := &upstream{answered: answered{by: map[v1.Key]bool{}, more: make(chan struct{})}}
 	u.read = func(objects []v1.Object) *upstreamSet {
 		set := &upstreamSet{servers: map[v1.Key]*v1.MCPServer{}, held: map[v1.Key]bool{}}
 		for _, s := range usableServers(objects) {
@@ -216,11 +217,52 @@ func (u *upstream) discover(ctx context.Context, keys ...v1.Key) []mcp.ServerSta
 
 // ask is discover for those who hold asking.
 func (u *upstream) ask(ctx context.Context, keys ...v1.Key) []mcp.ServerState {
-	states := u.Discover(ctx, keys...)
-	for _, s := range states {
-		u.publish(s)
+	if len(keys) == 0 {
+		keys = u.Servers()
 	}
+	states := make([]mcp.ServerState, len(keys))
+	var all sync.WaitGroup
+	for i, k := range keys {
+		all.Go(func() { // one that is slow holds up no other
+			states[i] = u.Discover(ctx, k)[0]
+			u.publish(states[i])
+			if f := u.published.Load(); f != nil {
+				(*f)()
+			}
+			u.answered.note(k)
+		})
+	}
+	all.Wait()
 	return states
+}
+
+// answered is which servers were asked, be it in vain.
+type answered struct {
+	mu   sync.Mutex
+	by   map[v1.Key]bool
+	more chan struct{} // closed when there is one more
+}
+
+func (a *answered) note(k v1.Key) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.by[k] = true
+	close(a.more)
+	a.more = make(chan struct{})
+}
+
+// news returns what closes when one more server was asked.
+func (u *upstream) news() <-chan struct{} {
+	u.answered.mu.Lock()
+	defer u.answered.mu.Unlock()
+	return u.answered.more
+}
+
+// wasAsked reports whether a server was asked what it offers.
+func (u *upstream) wasAsked(k v1.Key) bool {
+	u.answered.mu.Lock()
+	defer u.answered.mu.Unlock()
+	return u.answered.by[k]
 }
 
 // publish gives the registry what is known of a server.

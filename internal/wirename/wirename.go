@@ -41,7 +41,7 @@ func Names(all []ID) []string {
 	}
 	for _, i := range rest {
 		const tail = 8
-		stem := legal(short(all[i]))
+		stem := Clean(short(all[i]))
 		name := stem[:min(len(stem), maxName-1-tail)] + "_" + hash(all[i].Full)[:tail]
 		if !taken[name] {
 			taken[name], names[i] = true, name
@@ -56,7 +56,7 @@ func claim(all []ID, rest []int, names []string, taken map[string]bool, form fun
 	exact, changed := map[string][]int{}, map[string][]int{}
 	for _, i := range rest {
 		name := form(all[i])
-		switch wire := legal(name); {
+		switch wire := Clean(name); {
 		case len(wire) > maxName:
 		case wire == name:
 			exact[wire] = append(exact[wire], i)
@@ -81,7 +81,7 @@ func claim(all []ID, rest []int, names []string, taken map[string]bool, form fun
 	var left []int
 	for _, i := range rest {
 		// A form that two claimed goes to none, in later forms too.
-		if wire := legal(form(all[i])); len(wire) <= maxName {
+		if wire := Clean(form(all[i])); len(wire) <= maxName {
 			taken[wire] = true
 		}
 		if !won[i] {
@@ -91,8 +91,8 @@ func claim(all []ID, rest []int, names []string, taken map[string]bool, form fun
 	return left
 }
 
-// legal replaces what clients do not take in a name.
-func legal(name string) string {
+// Clean replaces what clients do not take in a name.
+func Clean(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z' {
 			return r

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 )
 
 // Bounds of a Folder.
@@ -86,7 +87,7 @@ func (f Folder) Take(_ context.Context, id string) ([]byte, error) {
 	}
 	var data []byte
 	if err == nil {
-		data, err = os.ReadFile(running)
+		data, err = regular.ReadFile(running)
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.Rename(running, path))

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 )
 
 // connection is what two tools must have in common to share connections.
@@ -79,7 +79,7 @@ func tlsConfig(t *v1.Tool, spec *v1.TLS, key connection) (*tls.Config, connectio
 		if !filepath.IsAbs(path) && t.Source.File != "" {
 			path = filepath.Join(filepath.Dir(t.Source.File), path)
 		}
-		data, err := os.ReadFile(path)
+		data, err := regular.ReadFile(path)
 		if err != nil {
 			violation(field, err.Error())
 		}

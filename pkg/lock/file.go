@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 )
 
 const (
@@ -49,7 +50,7 @@ type toolEntry struct {
 // Read reads a lock file. A missing file is an error that errors.Is finds as
 // [io/fs.ErrNotExist].
 func Read(path string) (File, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return File{}, err
 	}

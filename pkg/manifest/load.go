@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 )
 
 // Options bound what is read. The zero value has the defaults.
@@ -312,7 +313,7 @@ func (s *source) nearby(dir string) {
 }
 
 func readNamed(name string, limit int64, buf *bytes.Buffer) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := regular.Open(name)
 	if err != nil {
 		return nil, plainError(err)
 	}

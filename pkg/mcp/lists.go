@@ -42,12 +42,24 @@ const (
 	defaultTimeout  = v1.DefaultTimeoutMS * time.Millisecond
 )
 
-// read asks the server for everything it offers.
+// read asks the server for everything it offers: it takes at most spec.timeout_ms, once
+// there is a session.
 func (u *upstream) read(ctx context.Context) (lists, error) {
 	s, err := u.acquire(ctx, &u.shared)
 	if err != nil {
 		return lists{}, err
 	}
+	within, cancel := context.WithTimeout(ctx, u.timeout())
+	defer cancel()
+	l, err := u.readLists(within, s)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		err = u.unavailable("it did not say what it offers within %s (spec.timeout_ms)", u.timeout())
+	}
+	return l, err
+}
+
+// readLists is read over a session, which it releases.
+func (u *upstream) readLists(ctx context.Context, s *session) (_ lists, err error) {
 	init := s.client.InitializeResult()
 	u.release(s)
 	l := lists{info: s.info(init)}

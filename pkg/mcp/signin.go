@@ -19,6 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
+
+	"toolctl.dev/toolctl/internal/regular"
 )
 
 // signIn is the authorization code grant with PKCE (RFC 6749, section 4.1; RFC 7636):
@@ -191,7 +193,7 @@ func (s *signIn) load() {
 	if file == "" {
 		return
 	}
-	data, err := os.ReadFile(file)
+	data, err := regular.ReadFile(file)
 	if err != nil {
 		return // nobody signed in yet
 	}

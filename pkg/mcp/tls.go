@@ -4,8 +4,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"os"
 	"path/filepath"
+
+	"toolctl.dev/toolctl/internal/regular"
 )
 
 // tls reads the files of spec.tls; nil when there is none.
@@ -49,7 +50,7 @@ func (r *resolver) file(field, path string) []byte {
 	if data, ok := r.server.Files[path]; ok {
 		return data
 	}
-	data, err := os.ReadFile(r.beside(path))
+	data, err := regular.ReadFile(r.beside(path))
 	if err != nil {
 		r.violation("/spec/tls/"+field, "a PEM file", "none", err.Error())
 	}

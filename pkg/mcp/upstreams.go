@@ -154,7 +154,7 @@ func (u *Upstreams) State(server v1.Key) (ServerState, bool) {
 // Discover asks the servers that keys name, or all when there are none, at once, and
 // returns their states in the order of the keys, or sorted. One that is down or slow
 // is not ready and holds up no other: it takes at most its connect_timeout_ms, and
-// its timeout_ms for each page. A key that is not in the set gets a state that says so.
+// its timeout_ms for all that it lists. A key that is not in the set gets a state that says so.
 func (u *Upstreams) Discover(ctx context.Context, keys ...v1.Key) []ServerState {
 	if len(keys) == 0 {
 		keys = u.Servers()

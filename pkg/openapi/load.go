@@ -14,6 +14,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
 )
 
@@ -72,7 +73,7 @@ func loadFile(source string) (*Document, error) {
 	if st.IsDir() {
 		return nil, fmt.Errorf("%s is a folder: name the file of an OpenAPI document", source)
 	}
-	f, err := os.Open(source)
+	f, err := regular.Open(source)
 	if err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 	uri := req.Params.URI
 	server, ok := s.set.Load().library.server(uri)
 	if !ok {
-		s.catalog.Settle(ctx)
+		s.catalog.Settle(ctx, "")
 		server, ok = s.set.Load().library.server(uri)
 	}
 	if !ok {

@@ -132,16 +132,31 @@ func (e *ListenError) Unwrap() error { return e.Err }
 // more requests, lets calls go on for Options.DrainTimeout, ends the sessions and
 // returns nil. Any other error is why it cannot serve.
 func (s *Server) ListenAndServe(ctx context.Context, address string, o HTTPOptions) error {
-	o = o.withDefaults()
+	ln, err := Listen(ctx, address, o)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx, ln, o)
+}
+
+// Listen listens at an address for [Server.Serve], unless o does not allow it. The error is
+// a [ListenError].
+func Listen(ctx context.Context, address string, o HTTPOptions) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
-		return &ListenError{Address: address, Err: err}
+		return nil, &ListenError{Address: address, Err: err}
 	}
+	if !isLoopback(ln.Addr()) && !o.authenticates() && !o.Insecure {
+		return nil, errors.Join(&ListenError{Address: address, Err: ErrExposed}, ln.Close())
+	}
+	return ln, nil
+}
+
+// Serve is [Server.ListenAndServe] with a listener of [Listen], which it closes.
+func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) error {
+	o = o.withDefaults()
 	local := isLoopback(ln.Addr())
-	if !local && !o.authenticates() && !o.Insecure {
-		return errors.Join(&ListenError{Address: address, Err: ErrExposed}, ln.Close())
-	}
 	if o.authenticates() {
 		s.private.Store(true)
 	}

@@ -40,7 +40,7 @@ func (s *Server) instructions(ctx context.Context) string {
 	if ok && !only.Ready && only.LastSeen.IsZero() {
 		ctx, cancel := context.WithTimeout(ctx, settleInstructions)
 		defer cancel()
-		s.catalog.Settle(ctx)
+		s.catalog.Settle(ctx, "")
 		only, ok = s.only()
 	}
 	if ok && only.Instructions != "" {

@@ -186,7 +186,7 @@ func page[T any](all []T, name func(T) string, cursor string, size int) ([]T, st
 }
 
 func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (sdk.Result, error) {
-	s.catalog.Settle(ctx)
+	s.catalog.Settle(ctx, "")
 	cursor := ""
 	if req.Params != nil {
 		cursor = req.Params.Cursor
@@ -201,7 +201,7 @@ func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (
 }
 
 func (s *Server) listResources(ctx context.Context, req *sdk.ListResourcesRequest) (sdk.Result, error) {
-	s.catalog.Settle(ctx)
+	s.catalog.Settle(ctx, "")
 	cursor := ""
 	if req.Params != nil {
 		cursor = req.Params.Cursor
@@ -216,7 +216,7 @@ func (s *Server) listResources(ctx context.Context, req *sdk.ListResourcesReques
 }
 
 func (s *Server) listTemplates(ctx context.Context, req *sdk.ListResourceTemplatesRequest) (sdk.Result, error) {
-	s.catalog.Settle(ctx)
+	s.catalog.Settle(ctx, "")
 	cursor := ""
 	if req.Params != nil {
 		cursor = req.Params.Cursor
@@ -246,7 +246,7 @@ type promptMessage struct {
 func (s *Server) getPrompt(ctx context.Context, lib Library, req *sdk.GetPromptRequest) (sdk.Result, error) {
 	known, ok := s.set.Load().library.promptOf[req.Params.Name]
 	if !ok {
-		s.catalog.Settle(ctx)
+		s.catalog.Settle(ctx, "")
 		known, ok = s.set.Load().library.promptOf[req.Params.Name]
 	}
 	if !ok {
@@ -299,7 +299,7 @@ func noResource(uri, version string) error {
 func (s *Server) readResource(ctx context.Context, lib Library, req *sdk.ReadResourceRequest) (sdk.Result, error) {
 	server, ok := s.set.Load().library.server(req.Params.URI)
 	if !ok {
-		s.catalog.Settle(ctx)
+		s.catalog.Settle(ctx, "")
 		server, ok = s.set.Load().library.server(req.Params.URI)
 	}
 	if !ok {
@@ -343,7 +343,7 @@ func (s *Server) complete(ctx context.Context, lib Library, req *sdk.CompleteReq
 	if p.Context != nil {
 		ask.Context = p.Context.Arguments
 	}
-	s.catalog.Settle(ctx)
+	s.catalog.Settle(ctx, "")
 	known := s.set.Load().library
 	var from v1.Key
 	var ok bool

@@ -42,7 +42,7 @@ func (c *catalog) set(offers ...server.Offer) {
 	c.offers = offers
 }
 
-func (c *catalog) Settle(ctx context.Context) {
+func (c *catalog) Settle(ctx context.Context, _ string) {
 	if c.settle != nil {
 		c.settle(ctx)
 	}

@@ -183,20 +183,20 @@ func rootType(schema json.RawMessage) string {
 	return string(root.Type)
 }
 
-// lookup finds a tool by the name that clients know. It waits for the catalog only
-// when the name is not known yet.
+// lookup finds a tool by the name that clients know. It waits for what may
+// have the name only when that is not known yet.
 func (s *Server) lookup(ctx context.Context, name string) (Offer, bool) {
 	if o, ok := s.set.Load().byName[name]; ok {
 		return o, true
 	}
-	s.catalog.Settle(ctx)
+	s.catalog.Settle(ctx, name)
 	o, ok := s.set.Load().byName[name]
 	return o, ok
 }
 
 // listTools answers tools/list: the heaviest tools first, equal ones in the order of their names.
 func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (sdk.Result, error) {
-	s.catalog.Settle(ctx)
+	s.catalog.Settle(ctx, "")
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

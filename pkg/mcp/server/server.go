@@ -30,8 +30,9 @@ type Catalog interface {
 	// Offers returns what is known now of the tools. It does not wait.
 	Offers() []Offer
 	// Settle returns when everything that is still being found out has been, such as
-	// the tools of servers that start, or when ctx ends. It must return soon in any case.
-	Settle(ctx context.Context)
+	// the tools of servers that start, or when ctx ends. With the name of a tool, as clients
+	// know it, it waits for what may have that tool. It must return soon in any case.
+	Settle(ctx context.Context, tool string)
 	// Call carries out a call of the tool whose Offer.Name is call.Tool. The errors are
 	// those of api/v1, and a result may come with an error. progress takes reports on the
 	// call, one at a time and none after Call returned; it is nil when nobody asked.

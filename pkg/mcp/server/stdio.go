@@ -69,8 +69,9 @@ type stdioConn struct {
 	closed   chan struct{}
 	close    sync.Once
 
-	mu   sync.Mutex
-	open map[jsonrpc.ID]bool // requests without an answer
+	mu    sync.Mutex
+	open  map[jsonrpc.ID]bool // requests without an answer
+	begun bool                // the client has said who it is, or asked something
 }
 
 // methodListen is a request that is answered when the session ends.
@@ -95,15 +96,26 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			r.Params = kept
 		}
 	}
-	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() && r.Method != methodListen {
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		c.mu.Lock()
-		c.open[r.ID] = true
+		if r.Method != methodListen {
+			c.open[r.ID] = true
+		}
+		c.begun = c.begun || r.Method != "initialize" // which begins with its answer
 		c.mu.Unlock()
 	}
 	return m, nil
 }
 
 func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	c.mu.Lock()
+	_, answer := m.(*jsonrpc.Response)
+	early := !c.begun && !answer
+	c.begun = c.begun || answer
+	c.mu.Unlock()
+	if early { // nothing is said to a client before it began
+		return nil
+	}
 	err := c.Connection.Write(ctx, m)
 	if r, ok := m.(*jsonrpc.Response); ok {
 		c.mu.Lock()
