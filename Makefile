@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 10s
 
-.PHONY: build test lint bench fuzz generate
+.PHONY: build test lint bench fuzz size generate
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o toolctl ./cmd/toolctl
@@ -35,6 +35,10 @@ fuzz:
 	    else tail -n 1 "$$log"; fi; \
 	  done; \
 	done
+
+# What each module adds to the stripped binary, whose budget a test holds.
+size:
+	@.ci/size
 
 generate:
 	go generate ./...

@@ -11,9 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/exporters/stdout/stdoutmetric"
@@ -53,8 +51,7 @@ func newSpanExporter(ctx context.Context, name string, o Options) (sdktrace.Span
 	case !ok:
 		return nil, nil
 	case protocol == "grpc":
-		retry := otlptracegrpc.RetryConfig{Enabled: o.Retry, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryTotal}
-		return otlptracegrpc.New(ctx, otlptracegrpc.WithRetry(retry))
+		return newGRPCSpanExporter(ctx, o)
 	}
 	retry := otlptracehttp.RetryConfig{Enabled: o.Retry, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryTotal}
 	return otlptracehttp.New(ctx, otlptracehttp.WithRetry(retry))
@@ -92,8 +89,7 @@ func newMetricExporter(ctx context.Context, name string, o Options) (sdkmetric.E
 	case !ok:
 		return nil, nil
 	case protocol == "grpc":
-		retry := otlpmetricgrpc.RetryConfig{Enabled: o.Retry, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryTotal}
-		return otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithRetry(retry))
+		return newGRPCMetricExporter(ctx, o)
 	}
 	retry := otlpmetrichttp.RetryConfig{Enabled: o.Retry, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryTotal}
 	return otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(retry))

@@ -197,7 +197,12 @@ func (s signal) protocol(log *slog.Logger) (string, bool) {
 	for _, variable := range []string{"OTEL_EXPORTER_OTLP_" + s.key + "_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		switch v := os.Getenv(variable); v {
 		case "":
-		case otlpHTTP, grpc:
+		case grpc:
+			if !overGRPC {
+				log.Warn("telemetry: this build does not speak OTLP over gRPC, nothing is exported: use http/protobuf, or build with -tags otlp_grpc", slog.String("variable", variable))
+			}
+			return v, overGRPC
+		case otlpHTTP:
 			return v, true
 		default:
 			log.Warn("telemetry: unknown protocol, nothing is exported: expected http/protobuf or grpc", slog.String("variable", variable), slog.String("value", v))
