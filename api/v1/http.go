@@ -123,9 +123,13 @@ type BasicAuth struct {
 
 // OAuth2ClientCredentials is the client credentials grant (RFC 6749, section 4.4).
 type OAuth2ClientCredentials struct {
-	// TokenURL is the token endpoint. Required for HTTP tools; MCP servers find it by discovery
-	// (RFC 8414). Example: https://auth.example.com/token.
+	// TokenURL is the token endpoint. Required for HTTP tools; an MCP server needs it or issuer.
+	// Example: https://auth.example.com/token.
 	TokenURL string `json:"token_url,omitempty"`
+	// Issuer is the authorization server that issued the credentials, whose token endpoint is found by
+	// discovery (RFC 8414); they are sent to no other that an MCP server names. MCP servers only.
+	// Example: https://auth.example.com.
+	Issuer string `json:"issuer,omitempty"`
 	// ClientIDEnv is the variable that holds the client id. Required. Example: API_CLIENT_ID.
 	ClientIDEnv string `json:"client_id_env" check:"required"`
 	// ClientSecretEnv is the variable that holds the client secret. Required. Example: API_CLIENT_SECRET.
@@ -165,6 +169,9 @@ func (h *HTTPSpec) validate(path string) []Violation {
 	if a := h.Auth; a != nil {
 		if a.OAuth2AuthorizationCode != nil {
 			add(path+"/auth/oauth2_authorization_code", "another kind of auth", "oauth2_authorization_code", "an HTTP tool cannot sign in through a browser: use bearer_env, basic or oauth2_client_credentials")
+		}
+		if o := a.OAuth2ClientCredentials; o != nil && o.Issuer != "" {
+			add(path+"/auth/oauth2_client_credentials/issuer", "token_url", "issuer", "an HTTP tool does not look for its authorization server: use token_url")
 		}
 		if o := a.OAuth2ClientCredentials; o != nil && o.TokenURL == "" {
 			add(path+"/auth/oauth2_client_credentials/token_url", "a URL", "nothing", `required field "token_url" is missing`)

@@ -151,6 +151,10 @@ func (m *MCPServer) Validate() []Violation {
 		add("/metadata/name", "a name without \"__\"", quote(n), "the name of an MCPServer may not hold \"__\", which separates server and tool")
 	}
 	fs = append(fs, s.Auth.validate("/spec/auth")...)
+	if a := s.Auth; a != nil && a.OAuth2ClientCredentials != nil && a.OAuth2ClientCredentials.TokenURL == "" && a.OAuth2ClientCredentials.Issuer == "" {
+		add("/spec/auth/oauth2_client_credentials", "token_url or issuer", "neither",
+			"credentials that were issued beforehand need token_url or issuer: without one they would be sent to whatever authorization server the MCP server names")
+	}
 	fs = append(fs, s.TLS.validate("/spec/tls")...)
 	if f := s.ToolFilter; f != nil {
 		fs = append(fs, patternViolations("/spec/tool_filter/allowlist", f.Allowlist)...)

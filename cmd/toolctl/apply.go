@@ -222,7 +222,7 @@ func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object,
 	return set, violations, ctx.Err()
 }
 
-// inspectTexts warns of what the texts that a model reads hide or order.
+// inspectTexts warns of what the texts that a model reads hide or order, and of secrets that are written out.
 func inspectTexts(objects []v1.Object) []v1.Violation {
 	var fs []v1.Violation
 	add := func(h *v1.Header, found []v1.Violation) {
@@ -232,6 +232,7 @@ func inspectTexts(objects []v1.Object) []v1.Violation {
 		}
 	}
 	for _, o := range objects {
+		fs = append(fs, literalSecrets(o)...)
 		switch o := o.(type) {
 		case *v1.Tool:
 			add(o.Head(), inspect.Tool(o))

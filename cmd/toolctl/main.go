@@ -24,14 +24,14 @@ func main() {
 // run is the whole program; it touches no global state and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := &output{w: stdout}
-	a := &app{in: stdin, out: out, err: stderr, env: os.LookupEnv}
+	a := &app{in: stdin, out: out, err: screen{w: stderr}, env: os.LookupEnv}
 	defer a.endTelemetry()
 	ctx = telemetry.FromEnv(ctx, a.env)
 	root := newRootCmd(a)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(out)
-	root.SetErr(stderr)
+	root.SetErr(a.err)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil || errors.Is(err, out.err) {
 		err = out.lost()

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -87,7 +89,7 @@ type output struct {
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
+	n, err := screen{o.w, !isTerminal(o.w)}.Write(p)
 	if o.err == nil {
 		o.err = err
 	}
@@ -110,6 +112,9 @@ func isTerminal(w io.Writer) bool {
 	if o, ok := w.(*output); ok {
 		w = o.w
 	}
+	if s, ok := w.(screen); ok {
+		w = s.w
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
@@ -128,9 +133,67 @@ const paintEnd = "\x1b[0m"
 
 const green, red, yellow = "32", "31", "33"
 
+// screen is the writer for what people read. What would move the cursor, change the
+// terminal or turn the direction of the text is escaped; our own paint goes through.
+type screen struct {
+	w   io.Writer
+	off bool // a pipe gets the bytes as they are
+}
+
+func (s screen) Write(p []byte) (int, error) {
+	if s.off {
+		return s.w.Write(p)
+	}
+	parts := paints.FindAllIndex(p, -1)
+	var b []byte
+	from := 0
+	for _, at := range parts {
+		b = append(append(b, escaped(p[from:at[0]])...), p[at[0]:at[1]]...)
+		from = at[1]
+	}
+	if _, err := s.w.Write(append(b, escaped(p[from:])...)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+var paints = regexp.MustCompile("\x1b\\[(0|31|32|33)m")
+
+// escaped writes C0 and C1 but line breaks and tabs, and what turns the direction of text, as
+// \u escapes, which JSON reads as what they stand for.
+func escaped(p []byte) []byte {
+	if bytes.IndexFunc(p, controls) < 0 {
+		return p
+	}
+	b := make([]byte, 0, len(p)+16)
+	for _, r := range string(p) {
+		if controls(r) {
+			b = fmt.Appendf(b, `\u%04x`, r)
+		} else {
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return b
+}
+
+func controls(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x61c || r == 0x200e || r == 0x200f ||
+		r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029
+}
+
+// jsonWriter escapes the same in JSON, on every output.
+type jsonWriter struct{ w io.Writer }
+
+func (j jsonWriter) Write(p []byte) (int, error) {
+	if _, err := j.w.Write(escaped(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
 // printJSON prints a value as JSON, indented.
 func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(jsonWriter{w})
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
@@ -163,7 +226,7 @@ func (a *app) printContent(content json.RawMessage) error {
 		return err
 	}
 	b.WriteByte('\n')
-	_, err = a.out.Write(b.Bytes())
+	_, err = a.out.Write(escaped(b.Bytes()))
 	return err
 }
 
@@ -239,7 +302,7 @@ func objectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name
 func (a *app) printObjects(format string, objects []v1.Object, single bool) error {
 	if format == "name" {
 		for _, o := range objects {
-			fmt.Fprintln(a.out, objectName(o.Head().Key()))
+			fmt.Fprintln(a.out, plainLine(objectName(o.Head().Key())))
 		}
 		return nil
 	}

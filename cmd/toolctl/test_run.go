@@ -59,6 +59,9 @@ func (o *testOptions) newProgress(of int) *progress {
 	p := &progress{of: of}
 	if isTerminal(o.err) && isTerminal(o.out) {
 		p.w = o.err
+		if s, ok := p.w.(screen); ok {
+			p.w = s.w // it moves the cursor, and holds nothing foreign
+		}
 	}
 	return p
 }

@@ -498,7 +498,7 @@ func TestClientCredentials(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			a := newAuthServer(t)
 			s := web("s", a.URL+"/mcp")
-			c := &v1.OAuth2ClientCredentials{ClientIDEnv: "ID", ClientSecretEnv: "SECRET"}
+			c := &v1.OAuth2ClientCredentials{ClientIDEnv: "ID", ClientSecretEnv: "SECRET", Issuer: a.URL}
 			if how == "sse" {
 				srv := newSDKServer()
 				a.inner = sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return srv }, nil)
@@ -523,10 +523,20 @@ func TestClientCredentials(t *testing.T) {
 			}
 		})
 	}
+	t.Run("another issuer", func(t *testing.T) {
+		a, own := newAuthServer(t), newAuthServer(t)
+		s := web("s", a.URL+"/mcp")
+		s.Spec.Auth = &v1.Auth{OAuth2ClientCredentials: &v1.OAuth2ClientCredentials{ClientIDEnv: "ID", ClientSecretEnv: "SECRET", Issuer: own.URL}}
+		u := open(t, mcp.Options{Env: envOf(map[string]string{"ID": "me", "SECRET": "s3cr3t"})}, s)
+		_, err := u.Call(t.Context(), key("s"), "echo", nil, false)
+		if err == nil || !strings.Contains(err.Error(), "the credentials are not sent") || len(a.grants)+len(own.grants) > 0 {
+			t.Errorf("got %v, %q, %q", err, a.grants, own.grants)
+		}
+	})
 	t.Run("refused", func(t *testing.T) {
 		a := newAuthServer(t)
 		s := web("s", a.URL+"/mcp")
-		s.Spec.Auth = &v1.Auth{OAuth2ClientCredentials: &v1.OAuth2ClientCredentials{ClientIDEnv: "ID", ClientSecretEnv: "SECRET"}}
+		s.Spec.Auth = &v1.Auth{OAuth2ClientCredentials: &v1.OAuth2ClientCredentials{ClientIDEnv: "ID", ClientSecretEnv: "SECRET", Issuer: a.URL}}
 		u := open(t, mcp.Options{Env: envOf(map[string]string{"ID": "me", "SECRET": "wr0ng-secret"})}, s)
 		_, err := u.Call(t.Context(), key("s"), "echo", nil, false)
 		if err == nil || strings.Contains(err.Error(), "wr0ng-secret") {

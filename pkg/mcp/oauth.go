@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ func (u *upstream) newOAuth(r *resolver, to *url.URL) oauthHandler {
 	switch {
 	case a.OAuth2ClientCredentials != nil:
 		c := a.OAuth2ClientCredentials
-		return &clientCredentials{client: client, config: clientcredentials.Config{
+		return &clientCredentials{client: client, issuer: c.Issuer, config: clientcredentials.Config{
 			ClientID: id, ClientSecret: secret, TokenURL: c.TokenURL, Scopes: c.Scopes,
 		}}
 	case a.OAuth2AuthorizationCode != nil:
@@ -114,6 +115,7 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 // a token URL, it is found when the server first refuses a request.
 type clientCredentials struct {
 	client *http.Client
+	issuer string // the only authorization server that gets them
 
 	mu     sync.Mutex
 	config clientcredentials.Config
@@ -150,7 +152,7 @@ func (c *clientCredentials) Authorize(ctx context.Context, req *http.Request, re
 		}
 	}
 	if c.config.TokenURL == "" {
-		meta, err := findAuthServer(ctx, c.client, req.URL, resp.Header)
+		meta, err := findAuthServer(ctx, c.client, req.URL, resp.Header, c.issuer)
 		if err != nil {
 			return err
 		}
@@ -186,8 +188,11 @@ type authServer struct {
 
 // findAuthServer finds the token endpoint of a server that refused a request: by its
 // protected resource metadata (RFC 9728), then by the metadata of the authorization
-// server (RFC 8414).
-func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, refusal http.Header) (authServer, error) {
+// server (RFC 8414). It must be own, the one that issued the credentials.
+func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, refusal http.Header, own string) (authServer, error) {
+	if own == "" {
+		return authServer{}, errors.New("spec.auth.oauth2_client_credentials needs token_url or issuer")
+	}
 	challenges, err := oauthex.ParseWWWAuthenticate(refusal.Values("WWW-Authenticate"))
 	if err != nil {
 		return authServer{}, fmt.Errorf("read the server's challenge: %w", err)
@@ -209,13 +214,15 @@ func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, r
 			found.scopes = strings.Fields(s)
 		}
 	}
-	issuer := root.String()
+	issuer, same := own, func(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 	for _, p := range places {
 		meta, err := oauthex.GetProtectedResourceMetadata(ctx, p[0], p[1], client)
 		if err != nil || meta == nil || len(meta.AuthorizationServers) == 0 {
 			continue
 		}
-		issuer = meta.AuthorizationServers[0]
+		if !slices.ContainsFunc(meta.AuthorizationServers, func(a string) bool { return same(a, own) }) {
+			return authServer{}, fmt.Errorf("the server names the authorization server %q, not %q (spec.auth.oauth2_client_credentials.issuer): the credentials are not sent", clip(meta.AuthorizationServers[0], 200), own)
+		}
 		if found.scopes == nil {
 			found.scopes = meta.ScopesSupported
 		}
@@ -227,6 +234,8 @@ func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, r
 		return authServer{}, fmt.Errorf("read the metadata of the authorization server %s: %w", issuer, err)
 	case meta == nil: // as before version 2025-06-18: endpoints of fixed names
 		found.tokenURL = strings.TrimRight(issuer, "/") + "/token"
+	case !same(meta.Issuer, own):
+		return authServer{}, fmt.Errorf("the metadata of %s says the issuer %q: the credentials are not sent", own, clip(meta.Issuer, 200))
 	default:
 		found.tokenURL = meta.TokenEndpoint
 	}
