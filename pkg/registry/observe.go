@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -98,7 +97,7 @@ func (o *observer) end(ctx context.Context, c *call) {
 	if c.tool != nil {
 		attrs = append(attrs, semconv.GenAIToolName(c.tool.spec.Metadata.Name), keyNamespace.String(c.tool.spec.Namespace()))
 	}
-	o.duration.Record(ctx, time.Since(c.began).Seconds(), metric.WithAttributes(attrs...))
+	o.duration.Record(ctx, c.reg.opts.Now().Sub(c.began).Seconds(), metric.WithAttributes(attrs...))
 	var refused *v1.PolicyError
 	if errors.As(c.err, &refused) {
 		o.refused.Add(ctx, 1, metric.WithAttributes(semconv.GenAIToolName(c.res.Tool), keyNamespace.String(c.res.Namespace), keyPolicy.String(refused.Policy), keyRule.String(refused.Rule)))
