@@ -1,28 +1,26 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/envref"
+	"toolctl.dev/toolctl/internal/netaddr"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
-// clientConfig is the configuration file of an MCP client.
-type clientConfig struct {
-	file string // where the snippet goes, for people
-	key  string // of the object of servers
-	kind bool   // whether a server says its type
-}
-
-var clientConfigs = map[string]clientConfig{
-	"claude": {".mcp.json (Claude Code) or claude_desktop_config.json (Claude Desktop, without --url)", "mcpServers", true},
-	"cursor": {".cursor/mcp.json", "mcpServers", false},
-	"vscode": {".vscode/mcp.json", "servers", true},
-}
+var serverName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 func newClientCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -39,108 +37,194 @@ func newClientCmd(a *app) *cobra.Command {
 }
 
 func newClientConfigCmd(a *app) *cobra.Command {
-	var address, name string
+	o := clientOptions{app: a}
+	names := slices.Sorted(maps.Keys(clients))
 	cmd := &cobra.Command{
-		Use:   "config claude|cursor|vscode",
-		Short: "Print the configuration that connects a client",
+		Use:   "config CLIENT",
+		Short: "Print or write the configuration that connects a client",
 		Long: `Print the configuration that connects a client to 'toolctl serve': one that
 starts it with the -f, --store, -n, --locked and --lock-file given here, or with
 --url one that reaches it over HTTP. Where the configuration belongs is said on
-stderr.`,
+stderr. CLIENT is one of ` + strings.Join(names, ", ") + `.
+
+The variables that the manifests need, and the token of a server that is not on this
+machine, are named in the client's own syntax: no value is printed. Claude Desktop
+and Zed have none, so there a placeholder stands; --write puts in the values that
+are set here.
+
+With --write the server is merged into the client's file, after the difference was
+shown and confirmed: all else in it stays, the file before is kept as FILE.bak, and
+a file that holds values of variables is readable by you alone.`,
 		Example: `  toolctl client config claude -f manifests/ > .mcp.json
-  toolctl client config vscode --url http://127.0.0.1:8080/mcp`,
-		Args:      exactArgs(1, "claude, cursor or vscode"),
-		ValidArgs: []string{"claude", "cursor", "vscode"},
-		RunE: func(_ *cobra.Command, args []string) error {
-			client, ok := clientConfigs[args[0]]
+  toolctl client config codex -f manifests/ --write
+  toolctl client config vscode --url https://tools.example.com/mcp --token-env TOOLS_TOKEN`,
+		Args:      exactArgs(1, "one of "+strings.Join(names, ", ")),
+		ValidArgs: names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, ok := clients[args[0]]
 			if !ok {
-				return usagef("unknown client %q: expected claude, cursor or vscode", args[0])
+				return usagef("unknown client %q: expected one of %s", args[0], strings.Join(names, ", "))
 			}
-			entry, err := a.clientEntry(client, address)
-			if err != nil {
-				return err
-			}
-			text, err := json.MarshalIndent(map[string]any{client.key: map[string]any{name: entry}}, "", "  ")
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(a.err, "for %s:\n", client.file)
-			fmt.Fprintf(a.out, "%s\n", text)
-			return nil
+			o.tokenSet = cmd.Flags().Changed("token-env")
+			return o.run(cmd.Context(), client)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&address, "url", "", "address of a 'toolctl serve --http' that runs, such as http://127.0.0.1:8080/mcp")
-	f.StringVar(&name, "name", "toolctl", "name of the server in the configuration")
+	f.StringVar(&o.address, "url", "", "address of a 'toolctl serve --http' that runs, such as http://127.0.0.1:8080/mcp")
+	f.StringVar(&o.name, "name", "toolctl", "name of the server in the configuration")
+	f.StringVar(&o.tokenEnv, "token-env", "TOOLCTL_TOKEN", "with --url, variable that holds the bearer token (default: none for this machine, elsewhere TOOLCTL_TOKEN)")
+	f.BoolVar(&o.write, "write", false, "merge the server into the client's file")
+	f.BoolVar(&o.yes, "yes", false, "with --write, do not ask")
 	return cmd
 }
 
-// serverEntry is one server of a client's configuration.
-type serverEntry struct {
-	Type    string   `json:"type,omitempty"`
-	URL     string   `json:"url,omitempty"`
-	Command string   `json:"command,omitempty"`
-	Args    []string `json:"args,omitempty"`
+type clientOptions struct {
+	*app
+	address, name, tokenEnv string
+	tokenSet, write, yes    bool
 }
 
-// clientEntry makes the entry. A client starts programs in a folder of its own, so
-// every path is absolute.
-func (a *app) clientEntry(client clientConfig, address string) (serverEntry, error) {
-	if address != "" {
-		u, err := url.Parse(address)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return serverEntry{}, usagef("--url %q: expected an address such as http://127.0.0.1:8080/mcp", address)
-		}
-		e := serverEntry{URL: address}
-		if client.kind {
-			e.Type = "http"
-		}
-		return e, nil
+func (o *clientOptions) run(ctx context.Context, client client) error {
+	if !serverName.MatchString(o.name) {
+		return usagef("--name %q: expected letters, digits, - and _", o.name)
 	}
+	s, err := o.server(ctx)
+	if err != nil {
+		return err
+	}
+	if s.url != "" && client.stdioOnly {
+		return usagef("%s starts its servers itself: leave --url out, or add the address under Settings, Connectors", client.title)
+	}
+	file, err := client.path()
+	if err != nil {
+		return err
+	}
+	if !o.write {
+		text, err := client.merge(nil, o.name, client.entry(s, nil), s)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(o.err, "for %s:\n", file)
+		if client.literal && len(s.vars) > 0 {
+			fmt.Fprintf(o.err, "put in the values of %s, or use --write\n", strings.Join(s.vars, ", "))
+		}
+		fmt.Fprintf(o.out, "%s", text)
+		return nil
+	}
+	var values func(string) (string, bool)
+	if client.literal {
+		values = o.env
+		for _, v := range s.vars {
+			if value, ok := o.env(v); !ok || value == "" {
+				return usagef("%s has no syntax for variables, so their values are written into its file: set %s", client.title, v)
+			}
+		}
+	}
+	return o.writeConfig(client, file, client.entry(s, values), s)
+}
+
+// server gathers what a client has to know.
+func (o *clientOptions) server(ctx context.Context) (clientServer, error) {
+	if o.address != "" {
+		u, err := url.Parse(o.address)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return clientServer{}, usagef("--url %q: expected an address such as http://127.0.0.1:8080/mcp", o.address)
+		}
+		s := clientServer{name: o.name, url: o.address}
+		if o.tokenEnv != "" && (o.tokenSet || !netaddr.IsLoopbackHost(u.Hostname())) {
+			if !envref.IsName(o.tokenEnv) {
+				return s, usagef("--token-env %q: expected the name of a variable", o.tokenEnv)
+			}
+			s.token, s.vars = o.tokenEnv, []string{o.tokenEnv}
+		}
+		return s, nil
+	}
+	s, err := o.clientCommand()
+	if err != nil {
+		return s, err
+	}
+	s.name = o.name
+	s.vars, err = o.variables(ctx)
+	return s, err
+}
+
+// variables returns the names of the variables that the manifests need: those without a
+// fallback, and of the others those that are set here.
+func (o *clientOptions) variables(ctx context.Context) ([]string, error) {
+	var objects []v1.Object
+	if len(o.files) > 0 {
+		set, err := manifest.Load(ctx, o.files, manifest.Options{})
+		if err != nil {
+			return nil, usageError{err}
+		}
+		objects = set.Objects
+	} else {
+		s, err := o.openStore(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		defer o.closing(s)
+		if objects, err = storedObjects(ctx, s, store.ListOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	names := map[string]bool{}
+	record := func(name string) (string, bool) {
+		if value, ok := o.env(name); ok && value != "" && name != "PATH" && name != "HOME" {
+			names[name] = true
+		}
+		return "", false
+	}
+	for _, f := range unsetVariables(objects, record) {
+		names[strings.TrimPrefix(f.Expected, "environment variable ")] = true
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// clientCommand makes the command. A client starts programs in a folder of its own, so
+// every path is absolute.
+func (a *app) clientCommand() (clientServer, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return serverEntry{}, err
+		return clientServer{}, err
 	}
-	e := serverEntry{Command: program, Args: []string{"serve"}}
-	if client.kind {
-		e.Type = "stdio"
-	}
+	e := clientServer{command: program, args: []string{"serve"}}
 	add := func(flag, path string) error {
 		path, err := filepath.Abs(path)
-		e.Args = append(e.Args, flag, path)
+		e.args = append(e.args, flag, path)
 		return err
 	}
 	for _, path := range a.files {
 		if path == "-" {
-			return serverEntry{}, usagef("-f - cannot be kept in a configuration: name files or folders")
+			return clientServer{}, usagef("-f - cannot be kept in a configuration: name files or folders")
 		}
 		if err := add("-f", path); err != nil {
-			return serverEntry{}, err
+			return clientServer{}, err
 		}
 	}
 	if a.dsn != "" || len(a.files) == 0 {
 		dsn, err := a.storeDSN(false)
 		switch {
 		case err != nil:
-			return serverEntry{}, err
+			return clientServer{}, err
 		case strings.Contains(dsn, ":"): // no path
-			e.Args = append(e.Args, "--store", dsn)
+			e.args = append(e.args, "--store", dsn)
 		default:
 			if err := add("--store", dsn); err != nil {
-				return serverEntry{}, err
+				return clientServer{}, err
 			}
 		}
 	}
 	if a.lockFile != "" {
 		if err := add("--lock-file", a.lockFile); err != nil {
-			return serverEntry{}, err
+			return clientServer{}, err
 		}
 	}
 	if a.locked {
-		e.Args = append(e.Args, "--locked")
+		e.args = append(e.args, "--locked")
 	}
 	if a.namespace != "" {
-		e.Args = append(e.Args, "-n", a.namespace)
+		e.args = append(e.args, "-n", a.namespace)
 	}
 	return e, nil
 }

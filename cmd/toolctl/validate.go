@@ -92,8 +92,18 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 
 // unset returns what the manifests read from the environment and is not set.
 func (o *validateOptions) unset(objects []v1.Object) []v1.Violation {
-	h := executors.NewHTTP(executors.Options{Env: o.env})
-	defer o.closing(h)
+	all := unsetVariables(objects, o.env)
+	if !o.requireEnv {
+		for i := range all {
+			all[i].Severity = v1.SeverityWarning
+		}
+	}
+	return all
+}
+
+func unsetVariables(objects []v1.Object, env func(string) (string, bool)) []v1.Violation {
+	h := executors.NewHTTP(executors.Options{Env: env})
+	defer h.Close() // it has no connection
 	var all []v1.Violation
 	for _, obj := range objects {
 		if obj.Head().Broken() {
@@ -105,12 +115,7 @@ func (o *validateOptions) unset(objects []v1.Object) []v1.Violation {
 				all = append(all, h.Unset(x)...)
 			}
 		case *v1.MCPServer:
-			all = append(all, mcp.Unset(x, o.env)...)
-		}
-	}
-	if !o.requireEnv {
-		for i := range all {
-			all[i].Severity = v1.SeverityWarning
+			all = append(all, mcp.Unset(x, env)...)
 		}
 	}
 	return all

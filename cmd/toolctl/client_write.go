@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// writeConfig merges an entry into a client's file, after the difference was shown.
+func (o *clientOptions) writeConfig(c client, file string, entry any, s clientServer) error {
+	const most = 10 << 20
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	mode, old := fs.FileMode(0o644), []byte(nil)
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return usageError{err}
+	case !info.Mode().IsRegular():
+		return usagef("%s is not a regular file", file)
+	default:
+		mode = info.Mode().Perm()
+		if old, err = readFile(file, most); err != nil {
+			return err
+		}
+		if len(old) > most {
+			return usagef("%s is larger than %d bytes", file, most)
+		}
+	}
+	next, err := c.merge(old, o.name, entry, s)
+	if err != nil {
+		return usagef("%s: %w", file, err)
+	}
+	if bytes.Equal(old, next) {
+		fmt.Fprintf(o.out, "%s unchanged\n", file)
+		return nil
+	}
+	var hidden []string
+	if c.literal {
+		for _, v := range s.vars {
+			mode = 0o600
+			value, _ := o.env(v)
+			hidden = append(hidden, string(quoteJSON(value)), `"***"`, "Bearer "+value, "Bearer ***")
+		}
+	}
+	fmt.Fprintf(o.err, "%s:\n%s", file, strings.NewReplacer(hidden...).Replace(lineDiff(string(old), string(next))))
+	if !o.yes {
+		if !o.canAsk() {
+			return usagef("--write asks before it changes %s: give --yes where nobody can answer", file)
+		}
+		fmt.Fprint(o.err, "Write it? [y/N] ")
+		answer, err := bufio.NewReader(o.in).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+			return statusError{exitFailed, "nothing was written"}
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	if info != nil {
+		if err := replaceFile(file+".bak", old, info.Mode().Perm()&mode); err != nil {
+			return err
+		}
+	}
+	if err := replaceFile(file, next, mode); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.out, "%s written\n", file)
+	return nil
+}
+
+// replaceFile writes a file in one step: who reads it sees the old one or the new one.
+func replaceFile(file string, data []byte, mode fs.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".toolctl-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // nothing, once it is renamed
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), file)
+}
+
+// lineDiff shows what changed between two texts: the lines between those that both begin
+// and end with.
+func lineDiff(from, to string) string {
+	a, b := strings.SplitAfter(from, "\n"), strings.SplitAfter(to, "\n")
+	start := 0
+	for start < len(a) && start < len(b) && a[start] == b[start] {
+		start++
+	}
+	endA, endB := len(a), len(b)
+	for endA > start && endB > start && a[endA-1] == b[endB-1] {
+		endA, endB = endA-1, endB-1
+	}
+	var out strings.Builder
+	show := func(sign string, lines []string) {
+		for _, l := range lines {
+			if l != "" {
+				out.WriteString(sign + strings.TrimSuffix(l, "\n") + "\n")
+			}
+		}
+	}
+	show("- ", a[start:endA])
+	show("+ ", b[start:endB])
+	return out.String()
+}
