@@ -45,7 +45,7 @@ func compileMapping(field, expr string) (m *mapping, err error) {
 	}
 	path, err := jmespath.Compile(expr)
 	if err != nil {
-		return nil, fmt.Errorf("not a JMESPath expression: %w", err)
+		return nil, mappingError(err)
 	}
 	return &mapping{field: field, path: path, computes: computing.MatchString(expr), prints: printing.MatchString(expr)}, nil
 }

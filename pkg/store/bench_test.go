@@ -145,6 +145,19 @@ func BenchmarkAppendAudit(b *testing.B) {
 			}
 		}
 	})
+	// What a call costs: its line of intent, and the one with its outcome.
+	b.Run("call", func(b *testing.B) {
+		st := open(b, filled(b, 1))
+		intent := line
+		intent.Status = v1.StatusStarted
+		for b.Loop() {
+			for _, l := range []v1.AuditRecord{intent, line} {
+				if err := st.AppendAudit(b.Context(), l); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
 	b.Run("parallel", func(b *testing.B) {
 		st := open(b, filled(b, 1))
 		b.SetParallelism(8)

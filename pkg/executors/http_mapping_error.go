@@ -1,0 +1,39 @@
+package executors
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jmespath/go-jmespath"
+)
+
+// tokenWords are the tokens that go-jmespath names in its errors.
+var tokenWords = map[string]string{
+	"tStar": "'*'", "tDot": "'.'", "tFilter": "'[?'", "tFlatten": "'[]'", "tLparen": "'('", "tRparen": "')'", "tLbracket": "'['", "tRbracket": "']'",
+	"tLbrace": "'{'", "tRbrace": "'}'", "tOr": "'||'", "tPipe": "'|'", "tNumber": "a number", "tUnquotedIdentifier": "a name", "tQuotedIdentifier": "a quoted name",
+	"tComma": "','", "tColon": "':'", "tLT": "'<'", "tLTE": "'<='", "tGT": "'>'", "tGTE": "'>='", "tEQ": "'=='", "tNE": "'!='", "tJSONLiteral": "a literal in backquotes",
+	"tStringLiteral": "a text in quotes", "tCurrent": "'@'", "tExpref": "'&'", "tAnd": "'&&'", "tNot": "'!'", "tEOF": "the end", "tUnknown": "an unknown character",
+}
+
+var tokenName = regexp.MustCompile(`\bt[A-Z]\w*`)
+
+// mappingError says in words, and with the column, why an expression cannot be read.
+func mappingError(err error) error {
+	var syntax jmespath.SyntaxError
+	if !errors.As(err, &syntax) {
+		return fmt.Errorf("not a JMESPath expression: %w", err)
+	}
+	text := strings.TrimPrefix(syntax.Error(), "SyntaxError: ")
+	text = tokenName.ReplaceAllStringFunc(text, func(name string) string {
+		if words, ok := tokenWords[name]; ok {
+			return words
+		}
+		return name
+	})
+	text = strings.Replace(strings.ToLower(text[:1])+text[1:], ", received: ", ", got ", 1)
+	at := min(max(syntax.Offset, 0), len(syntax.Expression))
+	return fmt.Errorf("not a JMESPath expression: column %d: %s", utf8.RuneCountInString(syntax.Expression[:at])+1, text)
+}
