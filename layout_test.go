@@ -46,6 +46,7 @@ var layout = map[string]struct {
 	"internal/wirename":   {},
 	"pkg/resources":       {may: []string{"api/v1"}, never: []string{sdk}},
 	"internal/mcpconfig":  {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
+	"internal/promptpack": {may: []string{"api/v1"}, never: []string{sdk}},
 	"pkg/lock":            {may: []string{"api/v1", "internal/regular"}, never: []string{sdk}},
 	"internal/inspect":    {may: []string{"api/v1"}, never: []string{"github.com/"}},
 	"pkg/agent":           {may: []string{"api/v1", "internal/regular", "pkg/agent", "pkg/registry", "pkg/policy", "pkg/prompt", "internal/redact", "pkg/validate", "internal/wirename"}, never: []string{sdk}},

@@ -17,13 +17,13 @@ func newImportCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import",
 		Short: "Make manifests of what others describe",
-		Long:  "Make manifests of what others describe: configurations of MCP clients, MCP servers,\nand OpenAPI documents.",
+		Long:  "Make manifests of what others describe: configurations of MCP clients, MCP servers,\nOpenAPI documents and PromptPack files.",
 		Example: `  toolctl import mcp-config claude_desktop_config.json
   toolctl import mcp --tools -- npx -y @modelcontextprotocol/server-memory`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newImportMCPConfigCmd(a), newImportMCPCmd(a), newImportOpenAPICmd(a))
+	cmd.AddCommand(newImportMCPConfigCmd(a), newImportMCPCmd(a), newImportOpenAPICmd(a), newImportPromptPackCmd(a))
 	return cmd
 }
 

@@ -40,6 +40,14 @@ func splitFrontMatter(data []byte) (head, body []byte, bodyLine int, ok bool) {
 // markdown reads a markdown prompt: it makes the tree of the Prompt manifest that
 // says the same, so that the one decoder reads both.
 func (r *reader) markdown(data []byte) {
+	if path.Base(filepath.ToSlash(r.name)) == "SKILL.md" {
+		at := v1.Source{File: r.name, Line: 1, Column: 1}
+		if !r.named {
+			r.end(&v1.Violation{Source: at, Severity: v1.SeverityWarning, Message: "SKILL.md describes a skill of an agent and is not a Prompt: skipped; name the file itself to read it as one"})
+			return
+		}
+		r.end(&v1.Violation{Source: at, Severity: v1.SeverityWarning, Message: "SKILL.md describes a skill of an agent: read as a Prompt, because it was named"})
+	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if f := invalidUTF8(r.name, data); f != nil {
 		r.violations = append(r.violations, *f)

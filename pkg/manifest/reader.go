@@ -109,16 +109,30 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 			r.add(&document{file: r.name, root: n, promptKit: true, anchors: r.anchors}, ours, nil)
 			return
 		}
-		r.skip(n, v1.SeverityWarning, fmt.Sprintf("PromptKit kind %q is not read: skipped", clip(kind)))
+		message := fmt.Sprintf("PromptKit kind %q is not read: skipped", clip(kind))
+		if kind == "Arena" {
+			message += fmt.Sprintf("; its MCP servers are read with 'toolctl import mcp-config %s'", r.name)
+		}
+		r.skip(n, v1.SeverityWarning, message)
 	case api == v1.APIVersion && !known:
 		r.unknownKind(n, kind)
 	case known && (api == "" || api == v1.APIVersion || ourGroup(api)):
 		r.add(&document{file: r.name, root: n, anchors: r.anchors}, kind, nil)
+	case api == "" && kind == "" && isPromptPack(n):
+		r.stray(n, fmt.Sprintf("a PromptPack: 'toolctl import promptpack %s' makes manifests of it", r.name))
 	case api == "" && kind == "":
 		r.stray(n, "apiVersion and kind are missing")
 	default:
 		r.stray(n, fmt.Sprintf("apiVersion %q, kind %q", clip(api), clip(kind)))
 	}
+}
+
+// isPromptPack reports whether a document is a PromptPack (promptpack.org).
+func isPromptPack(n *yaml.Node) bool {
+	prompts, _ := member(n, "prompts")
+	engine, _ := member(n, "template_engine")
+	_, schema := member(n, "$schema")
+	return prompts != nil && (engine != nil || strings.Contains(schema, "promptpack"))
 }
 
 // ourGroup reports whether an apiVersion was meant to be ours.

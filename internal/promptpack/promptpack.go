@@ -1,0 +1,117 @@
+// Package promptpack turns PromptPack files (promptpack.org) into manifests: their
+// tools and their prompts.
+package promptpack
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+type pack struct {
+	ID        string            `json:"id"`
+	Prompts   map[string]prompt `json:"prompts"`
+	Tools     map[string]tool   `json:"tools"`
+	Fragments map[string]string `json:"fragments"`
+}
+
+type prompt struct {
+	Description    string             `json:"description"`
+	SystemTemplate string             `json:"system_template"`
+	System         string             `json:"system"`
+	Variables      []variable         `json:"variables"`
+	Tools          []string           `json:"tools"`
+	ToolPolicy     *v1.ToolPolicySpec `json:"tool_policy"`
+	Parameters     json.RawMessage    `json:"parameters"`
+}
+
+type variable struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Required    bool            `json:"required"`
+	Default     json.RawMessage `json:"default"`
+}
+
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// Read returns the tools and prompts of a pack, in the order of their names. Notes say
+// what was changed or is not read.
+func Read(data []byte) (objects []v1.Object, notes []string, err error) {
+	var p pack
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, nil, fmt.Errorf("not a PromptPack file: %w", err)
+	}
+	if len(p.Prompts) == 0 && len(p.Tools) == 0 {
+		return nil, nil, fmt.Errorf("not a PromptPack file: it has neither prompts nor tools")
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Tools)) {
+		t := v1.NewObject(v1.KindTool).(*v1.Tool)
+		t.Metadata.Name = named(key, &notes)
+		t.Spec.Description, t.Spec.InputSchema = p.Tools[key].Description, p.Tools[key].Parameters
+		if len(t.Spec.InputSchema) == 0 {
+			t.Spec.InputSchema = json.RawMessage(`{"type":"object"}`)
+		}
+		t.Spec.MockResult = json.RawMessage(`{"result":"mock response"}`) // what PromptKit's mock answers
+		objects = append(objects, t)
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Prompts)) {
+		from := p.Prompts[key]
+		o := v1.NewObject(v1.KindPrompt).(*v1.Prompt)
+		o.Metadata.Name = named(key, &notes)
+		o.Spec.Description, o.Spec.TemplateSyntax, o.Spec.Parameters = from.Description, "mustache", from.Parameters
+		o.Spec.SystemPrompt = fill(from.SystemTemplate+from.System, p.Fragments)
+		for _, name := range from.Tools {
+			o.Spec.Tools = append(o.Spec.Tools, named(name, nil))
+		}
+		for _, v := range from.Variables {
+			o.Spec.Arguments = append(o.Spec.Arguments, v1.PromptArgument{Name: v.Name, Description: v.Description, Required: v.Required, Default: v.Default})
+		}
+		if o.Spec.Policy = from.ToolPolicy; o.Spec.Policy != nil {
+			for _, limit := range []**int64{&o.Spec.Policy.MaxToolCallsPerTurn, &o.Spec.Policy.MaxTotalToolCalls} {
+				if *limit != nil && **limit == 0 { // no limit
+					*limit = nil
+				}
+			}
+		}
+		objects = append(objects, o)
+	}
+	for _, o := range objects {
+		for _, f := range o.Validate() {
+			if !f.IsWarning() {
+				notes = append(notes, fmt.Sprintf("%s %q: %s", strings.ToLower(o.Head().Kind), o.Head().Metadata.Name, f.String()))
+			}
+		}
+	}
+	return objects, notes, nil
+}
+
+// fill puts the shared fragments into a template.
+func fill(template string, fragments map[string]string) string {
+	for _, name := range slices.Sorted(maps.Keys(fragments)) {
+		template = strings.ReplaceAll(template, "{{"+name+"}}", fragments[name])
+	}
+	return template
+}
+
+var illegal = regexp.MustCompile(`[^a-z0-9_.-]+`)
+
+// named returns a legal name.
+func named(name string, notes *[]string) string {
+	if v1.IsName(name) {
+		return name
+	}
+	legal := strings.Trim(illegal.ReplaceAllString(strings.ToLower(name), "-"), "-_.")
+	if notes != nil {
+		*notes = append(*notes, fmt.Sprintf("%q is not a legal name: written as %q", name, legal))
+	}
+	return legal
+}
