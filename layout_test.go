@@ -32,7 +32,7 @@ var layout = map[string]struct {
 	"internal/netaddr":    {},
 	"internal/ignore":     {},
 	"internal/envref":     {},
-	"pkg/policy":          {may: []string{"api/v1"}},
+	"pkg/policy":          {may: []string{"api/v1", "internal/wirename"}},
 	"pkg/registry":        {may: []string{"api/v1", "pkg/validate", "pkg/policy", "internal/redact", "internal/budget", "pkg/prompt"}, never: []string{"net/http"}},
 	"pkg/executors":       {may: []string{"api/v1", "internal/regular", "internal/template", "internal/redact", "internal/netaddr", "internal/envref"}, never: []string{sdk}},
 	"pkg/openapi":         {may: []string{"api/v1", "internal/regular", "pkg/manifest"}, never: []string{sdk}},

@@ -214,7 +214,7 @@ func TestComplete(t *testing.T) {
 	}{
 		{"to", []string{"tool", "toolpolicy"}},
 		{"tool.spec.mock_t", []string{"tool.spec.mock_template", "tool.spec.mock_template_file"}},
-		{"toolpolicies.spec.limits.", []string{"toolpolicies.spec.limits.tools", "toolpolicies.spec.limits.max_calls", "toolpolicies.spec.limits.per"}},
+		{"toolpolicies.spec.limits.", []string{"toolpolicies.spec.limits.name", "toolpolicies.spec.limits.tools", "toolpolicies.spec.limits.max_calls", "toolpolicies.spec.limits.per", "toolpolicies.spec.limits.by"}},
 		{"pod.", nil},
 		{"tool.spec.description.", nil},
 	}

@@ -53,6 +53,7 @@ func rulesOf(t reflect.Type) []fieldRule {
 					if r.oneof = strings.Split(val, "|"); val == "@assertions" {
 						r.oneof = AssertionNames()
 					}
+				case "single": // a list of one may be written as a value; for the reader of manifests
 				default:
 					panic("api/v1: unknown check rule " + rule + " on " + t.Name() + "." + f.Name)
 				}
@@ -218,6 +219,10 @@ func Nearest(s string, candidates []string) string {
 	}
 	return best
 }
+
+// Near reports whether s is at most that many slips away from want: letters too many, too
+// few, wrong, or swapped with the next.
+func Near(s, want string, slips int) bool { return editDistance(s, want, slips+1) <= slips }
 
 func squash(s string) string { return strings.NewReplacer("_", "", "-", "").Replace(s) }
 

@@ -155,7 +155,7 @@ func (h *Header) validate() []Violation {
 	if n := h.Metadata.Namespace; n != "" && (!IsName(n) || strings.Contains(n, ".")) {
 		add("/metadata/namespace", quote(n), "a DNS-1123 label", nameMessage(n))
 	}
-	if h.APIVersion != APIVersion && h.APIVersion != "" && !h.FromPromptKit() {
+	if h.APIVersion != APIVersion && h.APIVersion != "" && (!h.FromPromptKit() || h.Kind == KindToolPolicy) {
 		add("/apiVersion", quote(h.APIVersion), APIVersion, fmt.Sprintf("unknown apiVersion %q: expected %q", h.APIVersion, APIVersion))
 	}
 	for k, v := range h.Metadata.Labels {

@@ -2,6 +2,7 @@ package v1
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -76,16 +77,35 @@ const (
 	PerDay     = "day"
 )
 
+// Whom a [Limit] counts by.
+const (
+	BySession   = "session"
+	ByPrincipal = "principal"
+	ByTool      = "tool"
+	ByAll       = "all"
+)
+
 // Limit bounds the calls of some tools, counted together.
+//
+// A limit keeps its count when others are put before it and when its max_calls changes. It
+// is known by its name, its per and its by, or without a name by its tools, per and by: an
+// edit of those begins a new count.
 type Limit struct {
+	// Name makes the limit keep its count when its tools change. Default: none. Example: payments.
+	Name string `json:"name,omitempty"`
 	// Tools are the tools that are counted: exact names or patterns with a trailing "*".
 	// Default: every tool the policy governs. Example: ["pay-*"].
 	Tools []string `json:"tools,omitempty"`
 	// MaxCalls is the most calls in the span; 0 allows none. Required. Example: 3.
 	MaxCalls *int64 `json:"max_calls" check:"required,min=0"`
-	// Per is the span. turn and session count within one session; minute, hour and day are
-	// calendar spans in UTC and count the calls of all sessions. Required. Example: session.
+	// Per is the span. A turn is one of a session; minute, hour and day are calendar spans in
+	// UTC. Required. Example: session.
 	Per string `json:"per" check:"required,oneof=turn|session|minute|hour|day"`
+	// By says whose calls are counted apart, as one word or a list: those of each session, of
+	// each principal in all of its sessions, or of each tool; all counts everybody's together.
+	// A session belongs to its principal. Default: session for turn and session, all for
+	// minute, hour and day. Example: [principal, tool].
+	By []string `json:"by,omitempty" check:"oneof=session|principal|tool|all,single"`
 }
 
 // DefaultApprovalTimeoutMS is how long a call can wait for approval when its
@@ -111,15 +131,37 @@ func (p *ToolPolicy) Validate() []Violation {
 }
 
 func (s *ToolPolicySpec) patternViolations(path string) []Violation {
-	fs := patternViolations(path+"/blocklist", s.Blocklist)
+	fs := s.byViolations(path)
+	fs = append(fs, patternViolations(path+"/blocklist", s.Blocklist)...)
 	fs = append(fs, patternViolations(path+"/allowlist", s.Allowlist)...)
 	fs = append(fs, patternViolations(path+"/require_approval", s.RequireApproval)...)
 	for i, l := range s.Limits {
-		fs = append(fs, patternViolations(Pointer(path+"/limits", fmt.Sprint(i), "tools"), l.Tools)...)
+		at := Pointer(path+"/limits", fmt.Sprint(i))
+		fs = append(fs, patternViolations(at+"/tools", l.Tools)...)
+		if l.Name == "" {
+			continue
+		}
+		if !IsName(l.Name) {
+			fs = append(fs, Violation{Path: at + "/name", Expected: "a DNS-1123 name", Got: quote(l.Name), Message: nameMessage(l.Name)})
+		}
+		if j := slices.IndexFunc(s.Limits[:i], func(o Limit) bool { return o.Name == l.Name }); j >= 0 {
+			fs = append(fs, Violation{Path: at + "/name", Expected: "a name of its own", Got: quote(l.Name), Message: fmt.Sprintf("limits[%d] has the name %q already: a count is known by it", j, l.Name)})
+		}
 	}
 	if s.Match != nil {
 		fs = append(fs, patternViolations(path+"/match/tools", s.Match.Tools)...)
 		fs = append(fs, patternViolationsOf("principal", path+"/match/principals", s.Match.Principals)...)
+	}
+	return fs
+}
+
+// byViolations refuses a by that says everybody together, and apart.
+func (s *ToolPolicySpec) byViolations(path string) []Violation {
+	var fs []Violation
+	for i, l := range s.Limits {
+		if slices.Contains(l.By, ByAll) && (slices.Contains(l.By, BySession) || slices.Contains(l.By, ByPrincipal)) {
+			fs = append(fs, Violation{Path: Pointer(path+"/limits", fmt.Sprint(i), "by"), Expected: "all, or session and principal", Got: quote(strings.Join(l.By, ", ")), Message: "all counts every session and principal together: leave it out, or the others"})
+		}
 	}
 	return fs
 }

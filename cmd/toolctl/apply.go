@@ -16,15 +16,17 @@ import (
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
 type applyOptions struct {
 	*app
-	dryRun bool
-	prune  bool
-	set    string
+	dryRun   bool
+	prune    bool
+	set      string
+	takeOver bool
 }
 
 func newApplyCmd(a *app) *cobra.Command {
@@ -36,8 +38,13 @@ func newApplyCmd(a *app) *cobra.Command {
 changes. Each object is created, configured or unchanged.
 
 With --prune, what an earlier apply of the same set put there and this one does
-not have is removed. A set is named with --set; without it, by the paths given
-with -f.
+not have is removed, but not what now is skipped because it is no manifest of ours. A set
+is named with --set; without it, by the paths given with -f. An object that belongs
+to another set is refused under --set, and stays in its set without --set;
+--take-over moves it.
+
+A limit of a policy keeps its count while its name, else its tools, and its per and
+by stay the same. An edit that leaves a count behind is told on stderr.
 
 With -n an object that names no namespace goes into that one.
 
@@ -55,6 +62,7 @@ Output formats (-o): table (a line an object), name, json.`,
 	a.bindSelector(f, "objects")
 	f.StringVar(&o.set, "set", "", "name of the set (default: the paths given with -f)")
 	_ = cmd.RegisterFlagCompletionFunc("set", a.completeSets)
+	f.BoolVar(&o.takeOver, "take-over", false, "take objects that belong to other sets into this one")
 	return cmd
 }
 
@@ -78,13 +86,18 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if o.prune && o.selector != "" {
 		return usagef("--prune and -l exclude each other: what -l leaves out would be removed")
 	}
+	others := store.RefuseOthers
 	if o.set == "" {
+		others = store.LeaveOthers
 		if o.prune && slices.Contains(o.files, "-") {
 			return usagef("--prune of stdin needs --set, which names what was applied before")
 		}
 		if o.set, err = setName(o.files); err != nil {
 			return err
 		}
+	}
+	if o.takeOver {
+		others = store.TakeOthers
 	}
 	var beside []v1.Object
 	s, err := o.openStore(ctx, false)
@@ -124,11 +137,32 @@ func (o *applyOptions) run(ctx context.Context) error {
 			h.Fields = nil // they were for the violations; a store of them would be ten times as large
 		}
 	}
-	changes, err := s.Apply(ctx, set.Objects, store.ApplyOptions{Set: o.set, Prune: o.prune, DryRun: o.dryRun, By: o.whoami()})
+	changes, err := s.Apply(ctx, set.Objects, store.ApplyOptions{Set: o.set, Prune: o.prune, DryRun: o.dryRun, By: o.whoami(), Others: others, Keep: o.skippedIn(set)})
+	if owned := new(store.SetError); errors.As(err, &owned) {
+		return usagef("nothing was applied: %w: use its set, or take it over with --take-over", err)
+	}
 	if err != nil {
 		return err
 	}
 	return o.printChanges(format, changes)
+}
+
+// skippedIn says which applied objects the set may hold in a document that was skipped: one
+// of the same name, or any of a file of which a part does not say what it is.
+func (o *applyOptions) skippedIn(set *manifest.Set) func(store.Record) bool {
+	if len(set.Skipped) == 0 {
+		return nil
+	}
+	keys, files := map[v1.Key]bool{}, map[string]bool{}
+	for _, s := range set.Skipped {
+		if s.Key.Namespace == v1.DefaultNamespace && o.namespace != "" {
+			keys[v1.Key{Kind: s.Key.Kind, Namespace: o.namespace, Name: s.Key.Name}] = true
+		}
+		if keys[s.Key] = true; s.Key.Name == "" {
+			files[s.File] = true
+		}
+	}
+	return func(r store.Record) bool { return keys[r.Key()] || files[r.Object.Head().Source.File] }
 }
 
 // applied returns what the store has already, for manifests that name it: stand-ins that
@@ -296,14 +330,33 @@ type change struct {
 	Name      string `json:"name"`
 	Action    string `json:"action"`
 	DryRun    bool   `json:"dry_run,omitempty"`
+	// TakenFrom is the set that the object was taken over from.
+	TakenFrom string `json:"taken_from,omitempty"`
+	// Abandoned says which counts of a policy the change leaves behind.
+	Abandoned []string `json:"abandoned_counts,omitempty"`
 }
 
 func (o *applyOptions) printChanges(format string, changes []store.Change) error {
 	lines := make([]change, len(changes))
 	for i, c := range changes {
-		lines[i] = change{c.Key.Kind, c.Key.Namespace, c.Key.Name, string(c.Action), o.dryRun}
+		lines[i] = change{Kind: c.Key.Kind, Namespace: c.Key.Namespace, Name: c.Key.Name, Action: string(c.Action), DryRun: o.dryRun, TakenFrom: c.TakenFrom, Abandoned: abandoned(c)}
+		for _, text := range lines[i].Abandoned {
+			fmt.Fprintf(o.err, "warning: %s: %s\n", objectName(c.Key), text)
+		}
 	}
 	return o.printActions(format, lines)
+}
+
+// abandoned says which counts of a policy a change leaves behind.
+func abandoned(c store.Change) []string {
+	policyOf := func(r *store.Record) *v1.ToolPolicy {
+		if r == nil {
+			return nil
+		}
+		p, _ := r.Object.(*v1.ToolPolicy)
+		return p
+	}
+	return policy.Abandoned(policyOf(c.Before), policyOf(c.After))
 }
 
 func (a *app) printActions(format string, lines []change) error {
@@ -320,8 +373,11 @@ func (a *app) printActions(format string, lines []change) error {
 			name += " in namespace " + c.Namespace
 		}
 		suffix := ""
+		if c.TakenFrom != "" {
+			suffix = fmt.Sprintf(", taken over from set %q", c.TakenFrom)
+		}
 		if c.DryRun {
-			suffix = " (dry run)"
+			suffix += " (dry run)"
 		}
 		fmt.Fprintf(a.out, "%s %s%s\n", name, c.Action, suffix)
 	}

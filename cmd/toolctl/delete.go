@@ -101,7 +101,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	lines := make([]change, len(keys))
 	for i, k := range keys {
-		lines[i] = change{k.Kind, k.Namespace, k.Name, "deleted", o.dryRun}
+		lines[i] = change{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name, Action: "deleted", DryRun: o.dryRun}
 	}
 	return o.printActions(format, lines)
 }

@@ -34,20 +34,29 @@ func Names(all []ID) []string {
 	for i := range all {
 		rest[i] = i
 	}
-	short := func(id ID) string { return id.Name }
-	long := func(id ID) string { return id.Namespace + "__" + id.Name }
 	for _, form := range []func(ID) string{short, long} {
 		rest = claim(all, rest, names, taken, form)
 	}
 	for _, i := range rest {
-		const tail = 8
-		stem := Clean(short(all[i]))
-		name := stem[:min(len(stem), maxName-1-tail)] + "_" + hash(all[i].Full)[:tail]
+		name := hashed(all[i])
 		if !taken[name] {
 			taken[name], names[i] = true, name
 		}
 	}
 	return names
+}
+
+// Forms returns every name that Names may give a thing, whatever else there is.
+func Forms(id ID) []string { return []string{Clean(short(id)), Clean(long(id)), hashed(id)} }
+
+func short(id ID) string { return id.Name }
+
+func long(id ID) string { return id.Namespace + "__" + id.Name }
+
+func hashed(id ID) string {
+	const tail = 8
+	stem := Clean(short(id))
+	return stem[:min(len(stem), maxName-1-tail)] + "_" + hash(id.Full)[:tail]
 }
 
 // claim gives a form of their names to those of rest that are alone in it, or the

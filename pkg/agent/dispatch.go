@@ -166,8 +166,8 @@ func (s *shared) spend(most int) error {
 
 func (l *loop) told(c *Call) { l.tell(Event{Kind: EventResult, Call: c}) }
 
-// governed returns a context whose calls the prompt's own policy governs too, and no
-// other prompt's.
+// governed returns a context whose calls the prompt's own policy governs too, and those of
+// the prompts that it runs in.
 func (l *loop) governed(ctx context.Context) context.Context {
 	return policy.WithOverlay(ctx, l.overlay)
 }

@@ -101,6 +101,7 @@ func (l *loop) under(p *prompt.Prompt) (*loop, error) {
 	}
 	o.ReturnToolRequests = false // they would be another prompt's
 	child := makeLoop(l.reg, p, o)
+	child.overlay = child.overlay.Within(l.overlay) // it is held to the policies of its callers too
 	child.res.ID, child.depth, child.shared = newID(), l.depth+1, l.shared
 	return child, nil
 }

@@ -61,7 +61,8 @@ func (l *loop) offer() (*offer, error) {
 		if wire == "" || all[i].hidden {
 			continue
 		}
-		blocked, wants := all[i].item.Under(l.overlay, l.opts.Principal)
+		blocked, _ := all[i].item.Under(l.overlay, l.opts.Principal)
+		_, wants := all[i].item.Under(nil, l.opts.Principal) // what a caller's prompt requires is its own business
 		if blocked != nil {
 			continue
 		}

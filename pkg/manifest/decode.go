@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,8 @@ type field struct {
 	typ   reflect.Type
 	// keepEmpty tells an empty list from an absent one (json omitzero).
 	keepEmpty bool
+	// single takes one value for a list of one.
+	single bool
 }
 
 type fieldTable struct {
@@ -40,7 +43,7 @@ func tableOf(t reflect.Type) *fieldTable {
 		if f.Anonymous || !f.IsExported() || name == "-" || name == "" {
 			continue
 		}
-		c.byName[name] = field{index: f.Index, typ: f.Type, keepEmpty: opts == "omitzero"}
+		c.byName[name] = field{index: f.Index, typ: f.Type, keepEmpty: opts == "omitzero", single: slices.Contains(strings.Split(f.Tag.Get("check"), ","), "single")}
 		c.names = append(c.names, name)
 	}
 	tables.Store(t, c)
@@ -95,6 +98,9 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 			d.unknown(k, table)
 		case val.Kind == yaml.ScalarNode && val.Tag == tagNull: // absent
 		default:
+			if val.Kind == yaml.ScalarNode && f.single {
+				val = &yaml.Node{Kind: yaml.SequenceNode, Line: val.Line, Column: val.Column, Content: []*yaml.Node{val}}
+			}
 			d.decode(val, v.FieldByIndex(f.index))
 			if e := v.FieldByIndex(f.index); !f.keepEmpty && (e.Kind() == reflect.Slice || e.Kind() == reflect.Map) && e.Len() == 0 {
 				e.SetZero()

@@ -123,7 +123,7 @@ func TestViolations(t *testing.T) {
 		{name: "item of a List", in: "apiVersion: v1\nkind: List\nitems:\n- kind: Pod\n  apiVersion: v1\n",
 			want: []string{`a.yaml:4:3: not a toolctl manifest: apiVersion "v1", kind "Pod"; expected apiVersion toolctl.dev/v1 and one of the kinds Tool, Prompt, MCPServer, ToolPolicy, Scenario`}},
 		{name: "PromptKit kind that is not read", in: "apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: Arena\n",
-			want: []string{`a.yaml:1:1: warning: PromptKit kind "Arena" is not read: skipped`}},
+			want: []string{`a.yaml:1:1: warning: PromptKit kind "Arena" is not read: skipped; its MCP servers are read with 'toolctl import mcp-config a.yaml'`}},
 		{name: "twice", in: tool + okSchema + "---\n" + tool + okSchema,
 			want: []string{`a.yaml:1:1: metadata.name: Tool default/t is declared twice: here and at a.yaml:9:1`, `a.yaml:9:1: metadata.name: Tool default/t is declared twice: here and at a.yaml:1:1`}},
 		// YAML

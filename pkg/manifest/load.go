@@ -57,8 +57,18 @@ type Set struct {
 	// Violations holds every violation and warning of every file, ordered by place. The violations
 	// of an object are in its Header.Violations as well.
 	Violations []v1.Violation
+	// Skipped are the documents of folders that are no manifests of ours. What an earlier
+	// apply made of one is not to be pruned because of that.
+	Skipped []Skipped
 	// Files counts the files that were read.
 	Files int
+}
+
+// Skipped is a document that was passed over.
+type Skipped struct {
+	File string
+	// Key is what the document calls itself; without a Name when it does not say.
+	Key v1.Key
 }
 
 // Failed reports whether a violation is not a warning.
@@ -352,6 +362,7 @@ func (l *loader) collect() *Set {
 			continue // it never was meant to be a manifest
 		}
 		set.Violations = append(set.Violations, s.violations...)
+		set.Skipped = append(set.Skipped, s.skipped...)
 	}
 	set.Violations = append(set.Violations, conflicts(set.Objects)...)
 	SortViolations(set.Violations)

@@ -24,6 +24,7 @@ type reader struct {
 
 	objects    []v1.Object
 	violations []v1.Violation
+	skipped    []Skipped
 	refs       []string // files that manifests name, as they are shown
 	documents  int
 	variables  bool // the text may name environment variables
@@ -65,9 +66,7 @@ func (r *reader) endStream(data []byte, f *v1.Violation) {
 		}
 	}
 	if written > 0 {
-		p := v1.NewObject(v1.KindToolPolicy)
-		p.Head().Source, p.Head().Violations = f.Source, []v1.Violation{*f}
-		r.objects = append(r.objects, p)
+		r.closed(f)
 	}
 }
 
@@ -100,24 +99,34 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 	}
 	_, api := member(n, "apiVersion")
 	_, kind := member(n, "kind")
-	known := v1.NewObject(kind) != nil
+	near := nearOurs(api)
+	ours := ourKind(kind)
 	switch {
-	case kind == "List" && (api == "v1" || api == v1.APIVersion) && !inList:
+	case kind == "List" && (near || inList):
+		if inList || api != "v1" && api != v1.APIVersion {
+			r.wrongList(n, api, inList)
+			return
+		}
 		r.list(n)
-	case strings.HasPrefix(api, v1.PromptKitGroup+"/"):
+	case strings.HasPrefix(api, v1.PromptKitGroup+"/") && ours != v1.KindToolPolicy:
 		if ours := promptKitKind(kind); ours != "" {
 			r.add(&document{file: r.name, root: n, promptKit: true, anchors: r.anchors}, ours, nil)
 			return
 		}
+		r.leave(n)
 		message := fmt.Sprintf("PromptKit kind %q is not read: skipped", clip(kind))
 		if kind == "Arena" {
 			message += fmt.Sprintf("; its MCP servers are read with 'toolctl import mcp-config %s'", r.name)
 		}
 		r.skip(n, v1.SeverityWarning, message)
-	case api == v1.APIVersion && !known:
+	case api == v1.APIVersion && (ours == "" || ours != kind):
 		r.unknownKind(n, kind)
-	case known && (api == "" || api == v1.APIVersion || ourGroup(api)):
+	case ours == kind && ours != "" && (near || ours == v1.KindToolPolicy):
 		r.add(&document{file: r.name, root: n, anchors: r.anchors}, kind, nil)
+	case ours == v1.KindToolPolicy || ours != "" && near:
+		r.unknownKind(n, kind)
+	case kind == "" && ourKind(looseMember(n, "kind")) != "" && nearOurs(looseMember(n, "apiVersion")):
+		r.unknownKind(n, "")
 	case api == "" && kind == "" && isPromptPack(n):
 		r.stray(n, fmt.Sprintf("a PromptPack: 'toolctl import promptpack %s' makes manifests of it", r.name))
 	case api == "" && kind == "":
@@ -135,9 +144,45 @@ func isPromptPack(n *yaml.Node) bool {
 	return prompts != nil && (engine != nil || strings.Contains(schema, "promptpack"))
 }
 
-// ourGroup reports whether an apiVersion was meant to be ours.
-func ourGroup(api string) bool {
-	return strings.HasPrefix(api, "toolctl.dev/") || v1.Nearest(api, []string{v1.APIVersion}) != ""
+// ourKind returns the kind of ours that was meant, in whatever case it is written; "" for
+// none.
+func ourKind(kind string) string {
+	for _, k := range v1.Kinds() {
+		if strings.EqualFold(k, kind) {
+			return k
+		}
+	}
+	return ""
+}
+
+// nearOurs reports whether an apiVersion is ours or was meant to be: it has no group, or
+// one that is nearly ours. Every other group is somebody else's.
+func nearOurs(api string) bool {
+	const own, typos = "toolctl.dev", 2
+	group, _, ok := strings.Cut(strings.ToLower(strings.TrimSpace(api)), "/")
+	return !ok || strings.Contains(group, "toolctl") || v1.Near(group, own, typos) || v1.Near(group, "toolctl", typos)
+}
+
+// looseMember is the text of a scalar member whose name may be in the wrong case.
+func looseMember(n *yaml.Node, name string) string {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if k := n.Content[i].Value; strings.EqualFold(k, name) {
+			_, text := member(n, k)
+			return text
+		}
+	}
+	return ""
+}
+
+// wrongList refuses a List whose items would be passed over: they may be policies.
+func (r *reader) wrongList(n *yaml.Node, api string, inList bool) {
+	f := v1.Violation{Path: "/apiVersion", Source: r.source(n.Content[0]), Expected: "v1 or " + v1.APIVersion, Got: fmt.Sprintf("%q", clip(api)),
+		Message: fmt.Sprintf("a List of apiVersion %q is not read: write v1 or %s", clip(api), v1.APIVersion)}
+	if inList {
+		f.Path, f.Expected, f.Got, f.Message = "/kind", "an object", "a List", "a List in a List is not read: put its items into the outer one"
+	}
+	r.closed(&f)
+	r.end(&f)
 }
 
 // stray records a document that is no manifest: an error where the file was named,
@@ -150,6 +195,25 @@ func (r *reader) stray(n *yaml.Node, what string) {
 	if !isForeign(n) {
 		r.skip(n, v1.SeverityWarning, "not a toolctl manifest: skipped ("+what+")")
 	}
+	r.leave(n)
+}
+
+// leave notes a document that is skipped and may once have been one of ours: what was
+// applied of it is not to be pruned.
+func (r *reader) leave(n *yaml.Node) {
+	s := Skipped{File: r.name}
+	if _, kind := member(n, "kind"); n.Kind == yaml.MappingNode && kind != "" {
+		s.Key.Kind, s.Key.Namespace = kind, v1.DefaultNamespace
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if meta := n.Content[i+1]; n.Content[i].Value == "metadata" && meta.Kind == yaml.MappingNode {
+				_, s.Key.Name = member(meta, "name")
+				if _, ns := member(meta, "namespace"); ns != "" {
+					s.Key.Namespace = ns
+				}
+			}
+		}
+	}
+	r.skipped = append(r.skipped, s)
 }
 
 func (r *reader) skip(n *yaml.Node, severity, msg string) {
@@ -163,6 +227,9 @@ func (r *reader) skip(n *yaml.Node, severity, msg string) {
 func (r *reader) unknownKind(n *yaml.Node, kind string) {
 	f := v1.Violation{Path: "/kind", Expected: "one of " + strings.Join(v1.Kinds(), ", "), Got: fmt.Sprintf("%q", clip(kind))}
 	key, _ := member(n, "kind")
+	if r.mayBePolicy(kind) || r.mayBePolicy(looseMember(n, "kind")) {
+		defer r.closed(&f)
+	}
 	if key != nil {
 		f.Source = r.source(key)
 		f.Message = fmt.Sprintf("unknown kind %q", clip(kind))
@@ -182,6 +249,17 @@ func (r *reader) unknownKind(n *yaml.Node, kind string) {
 		}
 	}
 	r.end(&f)
+}
+
+func (r *reader) mayBePolicy(kind string) bool {
+	return v1.Nearest(kind, []string{v1.KindToolPolicy}) != ""
+}
+
+// closed puts a broken policy without a name in the place of one that cannot be read.
+func (r *reader) closed(f *v1.Violation) {
+	p := v1.NewObject(v1.KindToolPolicy)
+	p.Head().Source, p.Head().Violations = f.Source, []v1.Violation{*f}
+	r.objects = append(r.objects, p)
 }
 
 func (r *reader) list(n *yaml.Node) {

@@ -12,13 +12,13 @@ func allowlist(s *v1.ToolPolicySpec) []*rule {
 	if s.Allowlist == nil {
 		return nil
 	}
-	return []*rule{{field: "/spec/allowlist", judge: func(tool string) (bool, string) {
-		if p := firstFit(s.Allowlist, tool); p != "" {
-			return true, fmt.Sprintf("the allowlist has %q", p)
+	return []*rule{{field: "/spec/allowlist", judge: func(t *Subject) verdict {
+		if f, ok := t.allowed(s.Allowlist); ok {
+			return verdict{true, f.as(t, fmt.Sprintf("the allowlist has %q", f.pattern)), f.name}
 		}
 		if len(s.Allowlist) == 0 {
-			return false, "the allowlist is empty: no tool may be called"
+			return verdict{why: "the allowlist is empty: no tool may be called"}
 		}
-		return false, fmt.Sprintf("the allowlist has %s only", list(s.Allowlist))
+		return verdict{why: fmt.Sprintf("the allowlist has %s only", list(s.Allowlist))}
 	}}}
 }

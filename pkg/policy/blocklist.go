@@ -11,10 +11,10 @@ func blocklist(s *v1.ToolPolicySpec) []*rule {
 	if len(s.Blocklist) == 0 {
 		return nil
 	}
-	return []*rule{{field: "/spec/blocklist", judge: func(tool string) (bool, string) {
-		if p := firstFit(s.Blocklist, tool); p != "" {
-			return false, fmt.Sprintf("the blocklist has %q", p)
+	return []*rule{{field: "/spec/blocklist", judge: func(t *Subject) verdict {
+		if f, ok := t.among(s.Blocklist); ok {
+			return verdict{false, f.as(t, fmt.Sprintf("the blocklist has %q", f.pattern)), f.name}
 		}
-		return true, "the blocklist does not have it"
+		return verdict{ok: true, why: "the blocklist does not have it"}
 	}}}
 }

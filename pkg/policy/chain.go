@@ -21,7 +21,8 @@ type Chain struct {
 	// asked: counts, refusals by name, and what waits for approval. It ends at the first
 	// rule that refuses all: no rule after that can be the first to refuse.
 	steps    []*rule
-	counting int // how many steps count
+	counting int  // how many steps count
+	sharing  bool // two steps have one counter
 	blocked  bool
 }
 
@@ -29,6 +30,7 @@ func (c *Chain) add(r *rule) {
 	c.steps = append(c.steps, r)
 	if r.count != nil {
 		c.counting++
+		c.sharing = c.sharing || r.shared != nil
 	}
 }
 
@@ -62,8 +64,9 @@ type Request struct {
 	Session string
 	// Turn names the turn within the session; empty is the session's unnamed turn.
 	Turn string
-	// Principal is who asks, for policies that match principals; empty is nobody that
-	// is known. Counts are not kept apart by it.
+	// Principal is who asks, for policies that match principals and limits that count by
+	// them; empty is nobody that is known. A session is one of its principal: two principals
+	// who name it alike have two.
 	Principal string
 	// Now is the time of the call, which minute, hour and day depend on; zero
 	// means time.Now().
@@ -131,14 +134,15 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 		err = fmt.Errorf("tool %q: refused, because its policies could not count the call: %w", c.tool.Name, err)
 		return Admission{Decision: v1.PolicyDecision{Decision: v1.DecisionDeny}}, err
 	}
+	used = c.spread(req, used)
 	adm := Admission{Budgets: c.budgets(req, used, full < 0 && !c.blocked)}
-	kept := 0 // index in keys and used of the next step that has a kept count
+	kept := 0 // index in used of the next step that has a kept count
 	for _, r := range c.steps {
 		var before int64
 		stops := r.asks > 0 || r.alwaysRefuses()
 		if r.count != nil && r.count.kept(req) {
 			before = used[kept]
-			stops = kept == full || r.policy.audit && before >= r.count.limit
+			stops = before >= r.count.limit
 			kept++
 		}
 		switch {
@@ -149,13 +153,37 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 			}
 		case r.asks == 0:
 			adm.Decision, adm.Approval = r.decision(v1.DecisionDeny), nil
-			return adm, r.refusal(c.tool.Name, before, req)
+			return adm, r.refusal(&c.tool, before, req)
 		case adm.Approval == nil:
 			adm.Approval = r.approval(c.tool.Name)
 		}
 	}
+	if full >= 0 { // and yet no limit of ours is
+		return Admission{Decision: v1.PolicyDecision{Decision: v1.DecisionDeny}}, fmt.Errorf("tool %q: refused, because its policies could not count the call: the counters say that a limit is reached, with counts below all", c.tool.Name)
+	}
 	adm.Decision, adm.counters, adm.reserved = note, counters, keys
 	return adm, nil
+}
+
+// spread returns the counts of the kept counting steps, one for each.
+func (c *Chain) spread(req Request, used []int64) []int64 {
+	if !c.sharing || len(used) == 0 {
+		return used
+	}
+	all := make([]int64, 0, c.counting)
+	of := make(map[*rule]int64, len(used))
+	for _, r := range c.steps {
+		if r.count == nil || !r.count.kept(req) {
+			continue
+		}
+		if r.shared == nil {
+			of[r], used = used[0], used[1:]
+			all = append(all, of[r])
+		} else {
+			all = append(all, of[r.shared])
+		}
+	}
+	return all
 }
 
 // budgets says what is left of the kept counts of policies that enforce them;
@@ -187,15 +215,15 @@ func (c *Chain) budgets(req Request, used []int64, counted bool) []v1.Budget {
 	return budgets
 }
 
-// counters returns the kept counters of the steps, in order.
+// counters returns the kept counters of the steps, in order, each once.
 func (c *Chain) counters(req Request) []v1.Counter {
 	if c.counting == 0 {
 		return nil
 	}
 	keys := make([]v1.Counter, 0, c.counting)
 	for _, r := range c.steps {
-		if r.count != nil && r.count.kept(req) {
-			keys = append(keys, r.counter(req))
+		if r.count != nil && r.shared == nil && r.count.kept(req) {
+			keys = append(keys, r.counter(&c.tool, req))
 		}
 	}
 	return keys
@@ -247,7 +275,7 @@ func (c *Chain) Blocked() *v1.PolicyError {
 	if c == nil || !c.blocked {
 		return nil
 	}
-	return c.steps[len(c.steps)-1].refusal(c.tool.Name, 0, Request{})
+	return c.steps[len(c.steps)-1].refusal(&c.tool, 0, Request{})
 }
 
 // Requires reports whether a policy in mode enforce that governs the calls of a

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,11 @@ type count struct {
 	limit int64
 	per   string   // one of spans
 	tools []string // what is counted; empty: all tools that the policy governs
+	id    string   // what the count is known by within its policy
+	name  string   // of the limit, if it has one
+	// Whose calls are counted apart. A session belongs to its principal, so what is
+	// counted by session is counted by principal too.
+	bySession, byPrincipal, byTool bool
 	// window is the length of a calendar span; 0 when the rule counts within a session.
 	window time.Duration
 }
@@ -23,7 +29,7 @@ type count struct {
 // newCount makes a count. A negative limit would mean "only counts" to
 // [Counters], so it allows none.
 func newCount(limit int64, per string, tools []string) *count {
-	c := &count{limit: max(limit, 0), per: per, tools: tools}
+	c := &count{limit: max(limit, 0), per: per, tools: tools, bySession: per == v1.PerTurn || per == v1.PerSession}
 	switch per {
 	case v1.PerMinute:
 		c.window = time.Minute
@@ -35,41 +41,75 @@ func newCount(limit int64, per string, tools []string) *count {
 	return c
 }
 
+// apart sets whose calls are counted apart; none leaves it as the span has it.
+func (c *count) apart(by []string) {
+	if len(by) == 0 {
+		return
+	}
+	c.byTool = slices.Contains(by, v1.ByTool)
+	if len(by) == 1 && c.byTool {
+		return
+	}
+	c.bySession, c.byPrincipal = slices.Contains(by, v1.BySession), slices.Contains(by, v1.ByPrincipal)
+	if slices.Contains(by, v1.ByAll) {
+		c.bySession, c.byPrincipal = false, false
+	}
+}
+
 func spans() []string {
 	return []string{v1.PerTurn, v1.PerSession, v1.PerMinute, v1.PerHour, v1.PerDay}
 }
 
-func (c *count) includes(tool string) bool {
-	return len(c.tools) == 0 || firstFit(c.tools, tool) != ""
+// includes says whether calls of the tool are counted, and the name by which.
+func (c *count) includes(t *Subject) (fit, bool) {
+	if len(c.tools) == 0 {
+		return fit{}, true
+	}
+	return t.among(c.tools)
 }
 
 // kept reports whether the count outlives the call. The counts of a session that
-// has no name do not: the call is the only one in it, so they are 0 before it.
-func (c *count) kept(req Request) bool { return c.window > 0 || req.Session != "" }
+// has no name do not: the call is the only one in it, so they are 0 before it. Nor
+// does a turn without a name that is in none.
+func (c *count) kept(req Request) bool {
+	switch {
+	case req.Session != "":
+		return true
+	case c.per == v1.PerTurn && req.Turn == "":
+		return false
+	}
+	return !c.bySession
+}
 
 // start is the start of the calendar span that now lies in.
 func (c *count) start(now time.Time) time.Time { return now.UTC().Truncate(c.window) }
 
-// counter is what the call adds to. Its key is made of the policy, the rule, the
-// span, and the session and turn or the start of the window, each escaped and
-// with "|" between them, so that different counts have different keys.
-func (r *rule) counter(req Request) v1.Counter {
-	c := v1.Counter{Limit: r.count.limit}
-	if r.policy.audit {
-		c.Limit = -1
-	}
+// counter is what a call of the tool adds to. Its key is made of the policy, what the
+// count is known by, the span, whom it counts by, and the values of those with the turn
+// or the start of the window, each escaped and with "|" between them, so that different
+// counts have different keys.
+func (r *rule) counter(t *Subject, req Request) v1.Counter {
+	c := v1.Counter{Limit: r.bound}
 	var buf [192]byte // enough for most keys, so that only the key itself is allocated
 	key := append(buf[:0], r.key...)
 	if r.count.window > 0 {
 		start := r.count.start(req.Now)
-		key = start.AppendFormat(key, "2006-01-02T15:04Z")
+		key = append(start.AppendFormat(key, "2006-01-02T15:04Z"), '|')
 		c.Expires = start.Add(r.count.window)
-	} else {
-		key = append(key, escape(req.Session)...)
-		if r.count.per == v1.PerTurn {
-			key = append(append(key, '|'), escape(req.Turn)...)
-		}
 	}
+	if r.count.byPrincipal || r.count.bySession && req.Principal != "" {
+		key = append(append(key, escape(req.Principal)...), '|')
+	}
+	if r.count.bySession {
+		key = append(append(key, escape(req.Session)...), '|')
+	}
+	if r.count.per == v1.PerTurn {
+		key = append(append(key, escape(req.Turn)...), '|')
+	}
+	if r.count.byTool {
+		key = append(append(key, escape(t.called())...), '|')
+	}
+	key = key[:len(key)-1]
 	c.Key = string(key)
 	return c
 }
@@ -123,4 +163,38 @@ func (c *count) noun(n int64) string {
 	return b.String()
 }
 
-func (c *count) span() string { return "in this " + c.per }
+// span is the part of time, or of the conversation, that is counted in, and whose part.
+func (c *count) span() string {
+	s := "in this " + c.per
+	if c.window == 0 && !c.bySession {
+		s = map[bool]string{true: "in turns of this name", false: "in all sessions"}[c.per == v1.PerTurn]
+	}
+	if c.byPrincipal {
+		s += " by this principal"
+	}
+	if c.bySession && c.window > 0 {
+		s += " in this session"
+	}
+	if c.byTool {
+		s += " of this tool"
+	}
+	return s
+}
+
+// spanAndBy is the part of the counter's key that says what is counted apart. It is the
+// span alone when that is counted as it is by default.
+func (c *count) spanAndBy() string {
+	s := c.per
+	switch {
+	case c.bySession && c.window > 0:
+		s += "+session"
+	case c.byPrincipal && !c.bySession:
+		s += "+principal"
+	case !c.bySession && c.window == 0:
+		s += "+all"
+	}
+	if c.byTool {
+		s += "+tool"
+	}
+	return s
+}

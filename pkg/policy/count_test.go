@@ -17,10 +17,10 @@ func TestCounterKeys(t *testing.T) {
 	want := []v1.Counter{
 		{Key: "default/p|max_tool_calls_per_turn|turn|user%7C7%2Fa|1%3A2", Limit: 1},
 		{Key: "default/p|max_total_tool_calls|session|user%7C7%2Fa", Limit: 2},
-		{Key: "default/p|limits[0]|minute|2026-03-01T12:00Z", Limit: 3, Expires: noon.Truncate(time.Minute).Add(time.Minute)},
-		{Key: "default/p|limits[1]|hour|2026-03-01T12:00Z", Limit: 4, Expires: noon.Truncate(time.Hour).Add(time.Hour)},
-		{Key: "default/p|limits[2]|day|2026-03-01T00:00Z", Limit: 5, Expires: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)},
-		{Key: "default/p|limits[3]|turn|user%7C7%2Fa|1%3A2", Limit: 6},
+		{Key: "default/p|limits:all|minute|2026-03-01T12:00Z", Limit: 3, Expires: noon.Truncate(time.Minute).Add(time.Minute)},
+		{Key: "default/p|limits:all|hour|2026-03-01T12:00Z", Limit: 4, Expires: noon.Truncate(time.Hour).Add(time.Hour)},
+		{Key: "default/p|limits:all|day|2026-03-01T00:00Z", Limit: 5, Expires: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)},
+		{Key: "default/p|limits:all|turn|user%7C7%2Fa|1%3A2", Limit: 6},
 	}
 	for _, mode := range []string{v1.PolicyEnforce, v1.PolicyAudit} {
 		spec.Mode = mode

@@ -40,6 +40,9 @@ type Verdict struct {
 	Verdict string `json:"verdict"`
 	// Message is the reason.
 	Message string `json:"message"`
+	// MatchedName is the name of the tool that fits a pattern of the rule; empty when none
+	// does, and for a rule without patterns.
+	MatchedName string `json:"matched_name,omitempty"`
 	// Limit, UsedBefore and UsedAfter are the figures of a counting rule that counts
 	// the call. A call that is refused or waits, by whichever rule, uses up nothing.
 	Limit      *int64 `json:"limit,omitempty"`
@@ -84,7 +87,7 @@ func (c *Chain) Explain(ctx context.Context, counters Counters, req Request) (Ex
 		return Explanation{}, err
 	}
 	for i, r := range rules {
-		v := r.explain(c.tool.Name, used[i], req)
+		v := r.explain(&c.tool, used[i], req)
 		if weight(v.Verdict) > weight(e.Decision) {
 			e.Decision, e.Rule, e.Policy = v.Verdict, v.Rule, v.Policy
 		}
@@ -121,10 +124,11 @@ func (c *Chain) rules(principal string) []*rule {
 func (c *Chain) used(ctx context.Context, counters Counters, rules []*rule, req Request) ([]int64, error) {
 	used := make([]int64, len(rules))
 	var keys []v1.Counter
-	var at []int
-	for i, r := range rules {
-		if r.count != nil && r.count.includes(c.tool.Name) && r.count.kept(req) {
-			keys, at = append(keys, r.counter(req)), append(at, i)
+	at := map[string]int{} // index in keys
+	for _, r := range rules {
+		if r.count != nil && r.shared == nil && r.concerns(&c.tool) && r.count.kept(req) {
+			at[r.key] = len(keys)
+			keys = append(keys, r.counter(&c.tool, req))
 		}
 	}
 	if len(keys) == 0 {
@@ -137,20 +141,28 @@ func (c *Chain) used(ctx context.Context, counters Counters, rules []*rule, req 
 	if err != nil {
 		return nil, fmt.Errorf("tool %q: read the counters of its policies: %w", c.tool.Name, err)
 	}
-	for j, i := range at {
-		used[i] = got[j]
+	for i, r := range rules {
+		if j, ok := at[r.key]; ok && r.count != nil {
+			used[i] = got[j]
+		}
 	}
 	return used, nil
 }
 
 // explain is the verdict of the rule asked alone; UsedAfter is as for a refused call.
-func (r *rule) explain(tool string, used int64, req Request) Verdict {
+func (r *rule) explain(t *Subject, used int64, req Request) Verdict {
 	v := Verdict{Policy: r.policy.name, Rule: r.name, Source: r.source}
-	var ok bool
+	var ok, counts bool
+	var by fit
+	if r.count != nil {
+		by, counts = r.count.includes(t)
+		v.MatchedName = by.name
+	}
 	switch {
 	case r.count == nil:
-		ok, v.Message = r.judge(tool)
-	case !r.count.includes(tool):
+		said := r.judge(t)
+		ok, v.Message, v.MatchedName = said.ok, said.why, said.name
+	case !counts:
 		v.Verdict = NotAsked
 		v.Message = fmt.Sprintf("it counts calls of %s only", list(r.count.tools))
 		return v
@@ -159,6 +171,12 @@ func (r *rule) explain(tool string, used int64, req Request) Verdict {
 		v.Message = r.count.state(used)
 		if !ok {
 			v.Message = r.count.full(used, req)
+		}
+		if by.name != "" {
+			v.Message = by.as(t, v.Message)
+		}
+		if r.count.name != "" {
+			v.Message = fmt.Sprintf("limit %q: %s", r.count.name, v.Message)
 		}
 		limit, after := r.count.limit, used
 		v.Limit, v.UsedBefore, v.UsedAfter = &limit, &used, &after

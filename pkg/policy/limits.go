@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
@@ -14,19 +17,46 @@ func limits(s *v1.ToolPolicySpec) []*rule {
 	var rules []*rule
 	for i, l := range s.Limits {
 		r := &rule{field: v1.Pointer("/spec/limits", strconv.Itoa(i))}
-		if l.MaxCalls == nil || !slices.Contains(spans(), l.Per) {
+		if l.MaxCalls == nil || !slices.Contains(spans(), l.Per) || !knownBy(l.By) {
 			// A reader of manifests does not let this through. To count nothing would
 			// be no limit at all, so the calls are refused.
-			r.judge = func(tool string) (bool, string) {
-				if len(l.Tools) > 0 && firstFit(l.Tools, tool) == "" {
-					return true, fmt.Sprintf("it counts calls of %s only", list(l.Tools))
+			r.judge = func(t *Subject) verdict {
+				if _, ok := t.among(l.Tools); len(l.Tools) > 0 && !ok {
+					return verdict{ok: true, why: fmt.Sprintf("it counts calls of %s only", list(l.Tools))}
 				}
-				return false, "the limit is broken: expected max_calls, and per to be turn, session, minute, hour or day"
+				if !knownBy(l.By) {
+					return verdict{why: "the limit is broken: expected by to be session, principal, tool or all"}
+				}
+				return verdict{why: "the limit is broken: expected max_calls, and per to be turn, session, minute, hour or day"}
 			}
 		} else {
 			r.count = newCount(*l.MaxCalls, l.Per, l.Tools)
+			r.count.apart(l.By)
+			r.count.id, r.count.name = limitID(&l), l.Name
 		}
 		rules = append(rules, r)
 	}
 	return rules
+}
+
+func knownBy(by []string) bool {
+	all := []string{v1.BySession, v1.ByPrincipal, v1.ByTool, v1.ByAll}
+	return !slices.ContainsFunc(by, func(b string) bool { return !slices.Contains(all, b) })
+}
+
+// limitID is what a limit is known by among those of its policy, whatever its place and
+// its max_calls: its name, or the tools that it counts. The span and whom it counts by
+// are part of the key, too, because a count cannot go on in another.
+func limitID(l *v1.Limit) string {
+	if l.Name != "" {
+		return "limits=" + escape(l.Name)
+	}
+	tools := slices.Clone(l.Tools)
+	slices.Sort(tools)
+	text := strings.Join(slices.Compact(tools), "\x00")
+	if text == "" {
+		return "limits:all"
+	}
+	sum := sha256.Sum256([]byte(text))
+	return "limits:" + hex.EncodeToString(sum[:12])
 }

@@ -40,6 +40,20 @@ func (o *Overlay) After(base *Overlay) *Overlay {
 	return &Overlay{manifest: o.manifest, owner: o.owner, base: base, chains: map[*Chain]*Chain{}}
 }
 
+// Within returns the overlay of a run within one that outer governs: both hold, and what
+// both of them count is one count. Either may be nil. What runs within itself is in it once.
+func (o *Overlay) Within(outer *Overlay) *Overlay {
+	if o == nil {
+		return outer
+	}
+	for at := outer; at != nil; at = at.base {
+		if at.owner == o.owner && at.manifest.Key() == o.manifest.Key() {
+			return outer
+		}
+	}
+	return o.After(outer)
+}
+
 type overlayKey struct{}
 
 // WithOverlay returns a context whose calls the overlay governs too; a nil one takes

@@ -26,16 +26,27 @@
 //
 // # Counting
 //
-// A rule either judges the name of the tool or counts calls. All counts of a
+// A rule either judges the names of the tool or counts calls. All counts of a
 // call, of all policies, are reserved in one step or not at all, so a refused
 // call uses up no budget, and calls that run side by side cannot pass a limit
 // together. [Admission.Release] gives the reservation back when the executor
 // never ran. When the counters fail, the call is refused.
 //
-// turn and session count within one session; a call that names no turn is in the
-// session's one unnamed turn, and a call that names no session is a session of
-// its own, of which nothing is kept. minute, hour and day are calendar spans in
-// UTC and count the calls of all sessions.
+// turn and session count within one session, which is one of its principal; a call
+// that names no turn is in the session's one unnamed turn, and a call that names no
+// session is a session of its own, of which nothing is kept. minute, hour and day are
+// calendar spans in UTC and count the calls of all sessions. spec.limits[].by counts
+// by something else: by principal, the sessions of each principal are one.
+//
+// A limit is known by its name, or else by the tools that it counts; its span and by
+// belong to that, its place and max_calls do not. Two limits of one policy that count
+// the same calls have one count. [Abandoned] says which counts an edit leaves behind.
+//
+// # Names
+//
+// A tool is what it calls: a rule fits it by its own name, with and without its
+// namespace, by the name that clients know it by, and by each name of the server's tool
+// behind it.
 //
 // # Audit
 //
@@ -91,10 +102,12 @@ func compile(policies []*v1.ToolPolicy, named func(*policy, *v1.ToolPolicy)) *Se
 	}
 	for _, kind := range kinds {
 		for i, p := range sorted {
-			for _, r := range kind(&p.Spec) {
+			made := kind(&p.Spec)
+			for _, r := range made {
 				r.bind(s.policies[i], p)
-				s.rules[p.Namespace()] = append(s.rules[p.Namespace()], r)
 			}
+			share(made)
+			s.rules[p.Namespace()] = append(s.rules[p.Namespace()], made...)
 		}
 	}
 	return s
@@ -114,7 +127,7 @@ func (s *Set) For(t Subject) *Chain {
 		}
 	}
 	for _, r := range s.rules[t.Namespace] {
-		if !governs[r.policy] || !r.concerns(t.Name) {
+		if !governs[r.policy] || !r.concerns(&t) {
 			continue
 		}
 		if c.add(r); r.blocks() && !r.policy.personal() {

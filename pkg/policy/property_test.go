@@ -57,6 +57,7 @@ func drawPolicies(t *rapid.T) []*v1.ToolPolicy {
 		for range rapid.IntRange(0, 2).Draw(t, "limits") {
 			s.Limits = append(s.Limits, v1.Limit{
 				Tools: patterns(t, "limit tools"), MaxCalls: n(rapid.Int64Range(0, 4).Draw(t, "max")), Per: rapid.SampledFrom(spans()).Draw(t, "per"),
+				By: rapid.SampledFrom([][]string{nil, nil, {v1.BySession}, {v1.ByPrincipal}, {v1.ByTool}, {v1.ByAll}, {v1.ByTool, v1.ByPrincipal}}).Draw(t, "by"),
 			})
 		}
 		policies = append(policies, named(fmt.Sprintf("p%d", i), s))
@@ -89,20 +90,30 @@ func governs(p *v1.ToolPolicy, tool, principal string) bool {
 }
 
 // used counts the calls of the policy's tools in the span.
-func (m *model) used(p *v1.ToolPolicy, tools []string, per string, req Request) int64 {
+func (m *model) used(p *v1.ToolPolicy, tools []string, per string, by []string, called string, req Request) int64 {
+	layout := map[string]string{v1.PerMinute: "2006-01-02 15:04", v1.PerHour: "2006-01-02 15", v1.PerDay: "2006-01-02"}[per]
+	who := by
+	if len(by) == 0 || len(by) == 1 && by[0] == v1.ByTool {
+		who = []string{v1.ByAll}
+		if layout == "" {
+			who = []string{v1.BySession}
+		}
+	}
 	same := func(a, b Request) bool {
-		layout := map[string]string{v1.PerMinute: "2006-01-02 15:04", v1.PerHour: "2006-01-02 15", v1.PerDay: "2006-01-02"}[per]
-		switch per {
-		case v1.PerTurn:
-			return a.Session != "" && a.Session == b.Session && a.Turn == b.Turn
-		case v1.PerSession:
-			return a.Session != "" && a.Session == b.Session
+		ann := a.Principal == b.Principal
+		switch {
+		case slices.Contains(who, v1.BySession) && (a.Session == "" || a.Session != b.Session || !ann):
+			return false
+		case slices.Contains(who, v1.ByPrincipal) && !ann:
+			return false
+		case per == v1.PerTurn:
+			return a.Turn == b.Turn && (a.Turn != "" || a.Session != "" && b.Session != "")
 		}
 		return a.Now.UTC().Format(layout) == b.Now.UTC().Format(layout)
 	}
 	var n int64
 	for _, c := range m.calls {
-		if governs(p, c.tool, c.req.Principal) && (len(tools) == 0 || fits(tools, c.tool)) && same(c.req, req) {
+		if governs(p, c.tool, c.req.Principal) && (len(tools) == 0 || fits(tools, c.tool)) && same(c.req, req) && (!slices.Contains(by, v1.ByTool) || c.tool == called) {
 			n++
 		}
 	}
@@ -125,9 +136,9 @@ func (m *model) decide(tool string, req Request) (d v1.PolicyDecision, approval 
 				limit, used int64
 			}
 			var b []broken
-			count := func(rule string, limit *int64, tools []string, per string) {
+			count := func(rule string, limit *int64, tools []string, per string, by ...string) {
 				if limit != nil && (len(tools) == 0 || fits(tools, tool)) {
-					if u := m.used(p, tools, per, req); u >= *limit {
+					if u := m.used(p, tools, per, by, tool, req); u >= *limit {
 						b = append(b, broken{rule, *limit, u})
 					}
 				}
@@ -151,7 +162,7 @@ func (m *model) decide(tool string, req Request) (d v1.PolicyDecision, approval 
 				}
 			case 5:
 				for i, l := range s.Limits {
-					count(fmt.Sprintf("limits[%d]", i), l.MaxCalls, l.Tools, l.Per)
+					count(fmt.Sprintf("limits[%d]", i), l.MaxCalls, l.Tools, l.Per, l.By...)
 				}
 			case 6:
 				switch {
@@ -262,7 +273,7 @@ func TestAdmitAgreesWithTheModel(t *testing.T) {
 				if approval != "" {
 					break // Explain counts nothing for a call that waits
 				}
-				if v.UsedAfter != nil && call.req.Session != "" && *after.Verdicts[i].UsedBefore != *v.UsedAfter {
+				if v.UsedAfter != nil && (call.req.Session != "") && *after.Verdicts[i].UsedBefore != *v.UsedAfter {
 					t.Fatalf("rule %s: %d used after the call, Explain said %d", v.Rule, *after.Verdicts[i].UsedBefore, *v.UsedAfter)
 				}
 			}

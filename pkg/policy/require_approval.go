@@ -18,11 +18,11 @@ func requireApproval(s *v1.ToolPolicySpec) []*rule {
 	return []*rule{{
 		field: "/spec/require_approval",
 		asks:  time.Duration(cmp.Or(ms, v1.DefaultApprovalTimeoutMS)) * time.Millisecond,
-		judge: func(tool string) (bool, string) {
-			if p := firstFit(s.RequireApproval, tool); p != "" {
-				return false, fmt.Sprintf("require_approval has %q", p)
+		judge: func(t *Subject) verdict {
+			if f, ok := t.among(s.RequireApproval); ok {
+				return verdict{false, f.as(t, fmt.Sprintf("require_approval has %q", f.pattern)), f.name}
 			}
-			return true, "require_approval does not have it"
+			return verdict{ok: true, why: "require_approval does not have it"}
 		},
 	}}
 }

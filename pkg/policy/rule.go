@@ -7,13 +7,20 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// rule is one field of one policy. It judges the tool's name or counts calls:
+// verdict is what a rule that judges says of a tool.
+type verdict struct {
+	ok   bool
+	why  string
+	name string // of the tool, by which it fits a pattern of the rule; "" when none does
+}
+
+// rule is one field of one policy. It judges the tool's names or counts calls:
 // exactly one of judge and count is set.
 type rule struct {
 	// field is the JSON pointer of the rule, for example "/spec/limits/0".
 	field string
 	// judge says whether the tool may be called, and why. It depends on nothing else.
-	judge func(tool string) (ok bool, why string)
+	judge func(*Subject) verdict
 	count *count
 	// asks makes a rule that judges hold a call for a person instead of refusing it,
 	// for at most this long.
@@ -24,6 +31,10 @@ type rule struct {
 	policy *policy
 	source v1.Source
 	key    string // the counters' key up to the part that differs from call to call
+	bound  int64  // of the counter: the limit, or -1 when it is only counted
+	// shared is a rule before this one in its policy that counts the same calls: the
+	// counter is its.
+	shared *rule
 }
 
 // bind makes the rule one of policy p.
@@ -32,18 +43,41 @@ func (r *rule) bind(p *policy, manifest *v1.ToolPolicy) {
 	r.name = strings.TrimPrefix(v1.FieldPath(r.field), "spec.")
 	r.source = manifest.Field(r.field)
 	if r.count != nil {
-		r.key = p.key + "|" + r.name + "|" + r.count.per + "|"
+		id := r.count.id
+		if id == "" {
+			id = r.name
+		}
+		r.key = p.key + "|" + id + "|" + r.count.spanAndBy() + "|"
+		if r.bound = r.count.limit; p.audit {
+			r.bound = -1
+		}
+	}
+}
+
+// share makes rules of one policy that count the same calls use one counter, whose bound
+// is the least of theirs.
+func share(rules []*rule) {
+	first := map[string]*rule{}
+	for _, r := range rules {
+		if r.count == nil {
+			continue
+		}
+		if f := first[r.key]; f != nil {
+			r.shared, f.bound = f, min(f.bound, r.bound)
+		} else {
+			first[r.key] = r
+		}
 	}
 }
 
 // concerns reports whether calls of the tool need to ask the rule at all: it
 // counts them, refuses them or holds them.
-func (r *rule) concerns(tool string) bool {
+func (r *rule) concerns(t *Subject) bool {
 	if r.count != nil {
-		return r.count.includes(tool)
+		_, ok := r.count.includes(t)
+		return ok
 	}
-	ok, _ := r.judge(tool)
-	return !ok
+	return !r.judge(t).ok
 }
 
 // alwaysRefuses reports whether the rule, which concerns the tool, refuses each
@@ -56,10 +90,10 @@ func (r *rule) alwaysRefuses() bool {
 func (r *rule) blocks() bool { return !r.policy.audit && r.alwaysRefuses() }
 
 // refusal is the error for a call that the rule refuses.
-func (r *rule) refusal(tool string, used int64, req Request) *v1.PolicyError {
-	e := &v1.PolicyError{Tool: tool, Policy: r.policy.name, Rule: r.name, Source: r.source}
+func (r *rule) refusal(t *Subject, used int64, req Request) *v1.PolicyError {
+	e := &v1.PolicyError{Tool: t.Name, Policy: r.policy.name, Rule: r.name, Source: r.source}
 	if r.count == nil {
-		_, e.Message = r.judge(tool)
+		e.Message = r.judge(t).why
 		return e
 	}
 	e.Limit, e.Used = r.count.limit, used

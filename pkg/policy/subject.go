@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/wirename"
 )
 
 // Subject is the tool that a call is for.
@@ -17,6 +18,93 @@ type Subject struct {
 	Name string
 	// Labels are the labels of the tool.
 	Labels map[string]string
+	// Server and Remote are the MCPServer and its tool that the tool calls; empty for one
+	// that calls no server.
+	Server, Remote string
+	// Discovered says that the server offers the tool, and no manifest declares it.
+	Discovered bool
+	// Bare says that a call of Remote alone reaches this tool.
+	Bare bool
+}
+
+// names are those that say which tool it is, its own first.
+func (t *Subject) names() []string {
+	all := []string{t.Name, t.Namespace + "/" + t.Name}
+	if t.Server != "" {
+		for _, n := range []string{t.Server + "__" + t.Remote, t.Server + "." + t.Remote, "mcp__" + t.Server + "__" + t.Remote} {
+			all = append(all, n, t.Namespace+"/"+n)
+		}
+	}
+	return all
+}
+
+// aliases are what else it can be asked for by, which may be names of other tools too:
+// what clients and models know it by, and what its server calls it.
+func (t *Subject) aliases() []string {
+	all := wirename.Forms(wirename.ID{Namespace: t.Namespace, Name: t.Name, Full: t.full()})
+	if t.Server != "" {
+		all = append(all, t.Remote, t.Namespace+"/"+t.Remote)
+	}
+	return all
+}
+
+// full is the name of the tool in [wirename.ID].
+func (t *Subject) full() string {
+	if t.Discovered {
+		return t.called()
+	}
+	return t.Namespace + "/" + t.Name
+}
+
+// called is what a call of the tool reaches, whatever name it goes by: two tools that
+// are bound to one tool of a server are the same.
+func (t *Subject) called() string {
+	if t.Server != "" {
+		return t.Namespace + "/" + t.Server + "__" + t.Remote
+	}
+	return t.Namespace + "/" + t.Name
+}
+
+// fit is a pattern and the name of a tool that fits it.
+type fit struct{ pattern, name string }
+
+// among returns the first name of the tool that fits a pattern; for rules that refuse or
+// narrow, so every name counts, also one that another tool has too.
+func (t *Subject) among(patterns []string) (fit, bool) {
+	if len(patterns) == 0 {
+		return fit{}, false
+	}
+	for _, names := range [...][]string{t.names(), t.aliases()} {
+		for _, n := range names {
+			if p := firstFit(patterns, n); p != "" {
+				return fit{p, n}, true
+			}
+		}
+	}
+	return fit{}, false
+}
+
+// allowed is among for rules that let a tool through. The name that a server gives its
+// tool is the server's to choose: alone it counts only when it is written out and
+// reaches this tool.
+func (t *Subject) allowed(patterns []string) (fit, bool) {
+	for _, n := range t.names() {
+		if p := firstFit(patterns, n); p != "" {
+			return fit{p, n}, true
+		}
+	}
+	if t.Server != "" && t.Bare && slices.Contains(patterns, t.Remote) {
+		return fit{t.Remote, t.Remote}, true
+	}
+	return fit{}, false
+}
+
+// as adds the name to a text about a pattern, when it is not the tool's own.
+func (f fit) as(t *Subject, text string) string {
+	if f.name == t.Name {
+		return text
+	}
+	return fmt.Sprintf("%s, which fits the name %q", text, f.name)
 }
 
 // policy is what the rules of one ToolPolicy share.
@@ -69,7 +157,7 @@ func (p *policy) mismatch(t Subject) string {
 	if p.namespace != t.Namespace {
 		return fmt.Sprintf("it governs the tools of namespace %q; this one is in %q", p.namespace, t.Namespace)
 	}
-	if len(p.match.Tools) > 0 && firstFit(p.match.Tools, t.Name) == "" {
+	if _, ok := t.among(p.match.Tools); len(p.match.Tools) > 0 && !ok {
 		return fmt.Sprintf("match.tools is %s", list(p.match.Tools))
 	}
 	for _, k := range slices.Sorted(maps.Keys(p.match.Labels)) {
@@ -87,7 +175,7 @@ func (p *policy) mismatch(t Subject) string {
 // firstFit returns the first pattern that the name of a tool fits, or "".
 func firstFit(patterns []string, tool string) string {
 	for _, p := range patterns {
-		if v1.MatchTool(p, tool) {
+		if v1.MatchPattern(p, tool) {
 			return p
 		}
 	}

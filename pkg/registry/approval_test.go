@@ -241,8 +241,9 @@ func TestApproval(t *testing.T) {
 				t.Errorf("ran %s, want %s", got, tt.ran)
 			}
 			// Only what ran has used up a budget.
-			key := []v1.Counter{{Key: "default/careful|max_total_tool_calls|session|s"}, {Key: "default/careful|max_total_tool_calls|session|r"}}
-			if used, _ := a.counters.Read(bg, key); spec.MaxTotalToolCalls != nil && used[0]+used[1] != int64(len(a.ran)) {
+			key := []v1.Counter{{Key: "default/careful|max_total_tool_calls|session|s"}, {Key: "default/careful|max_total_tool_calls|session|r"},
+				{Key: "default/careful|max_total_tool_calls|session|bob|s"}, {Key: "default/careful|max_total_tool_calls|session|bob|r"}}
+			if used, _ := a.counters.Read(bg, key); spec.MaxTotalToolCalls != nil && used[0]+used[1]+used[2]+used[3] != int64(len(a.ran)) {
 				t.Errorf("%v calls are counted, %d ran", used, len(a.ran))
 			}
 		})

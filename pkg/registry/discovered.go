@@ -48,7 +48,7 @@ func (r *Registry) addDiscovered(s *snapshot, found map[v1.Key]Discovery, broken
 	s.discovered = map[v1.Key]Discovery{}
 	bound := map[string]*tool{} // by namespace, server and remote name
 	for _, e := range s.entries {
-		if e.tool != nil && e.tool.spec.Mode() == v1.ModeMCP && e.tool.spec.Spec.MCP != nil {
+		if e.tool != nil && callsServer(e.tool.spec) {
 			bound[bindingOf(e.tool.spec)] = e.tool
 		}
 	}
@@ -78,7 +78,7 @@ func (r *Registry) addDiscovered(s *snapshot, found map[v1.Key]Discovery, broken
 		}
 	}
 	for _, e := range s.entries {
-		if e.tool == nil || e.tool.spec.Spec.MCP == nil || e.tool.spec.Mode() != v1.ModeMCP {
+		if e.tool == nil || !callsServer(e.tool.spec) {
 			continue
 		}
 		m := e.tool.spec.Spec.MCP

@@ -21,6 +21,7 @@ type snapshot struct {
 	entries []*entry // one for each of objects
 	names   map[string][]*tool
 	policy  *policy.Set
+	bare    bareNames
 	// discovered is what servers offer; see discovered.go.
 	discovered map[v1.Key]Discovery
 }
@@ -91,7 +92,8 @@ func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *
 		}
 		return false
 	})
-	s.policy = policy.Compile(policies)
+	s.policy, s.bare = policy.Compile(policies), bareNames{}
+	s.bare.add(s.objects, discovered)
 	for _, e := range s.entries {
 		if t, ok := e.object.(*v1.Tool); ok {
 			broken := brokenPolicies[t.Namespace()]
@@ -135,7 +137,7 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 	if brokenPolicy != nil {
 		e.closed = &v1.Violation{Expected: "a policy that can be read", Got: "a broken one", Message: fmt.Sprintf("policy %q is broken and might have refused the call: fix %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))}
 	}
-	p.chain = s.policy.For(policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels})
+	p.chain = s.policy.For(s.subject(e, t))
 	if t.AsksConsent() {
 		p.chain = policy.NewOverlay(t.Head(), v1.ToolPolicySpec{RequireApproval: []string{"*"}}).Over(p.chain)
 	}

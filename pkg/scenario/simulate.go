@@ -3,10 +3,12 @@ package scenario
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 // Simulation says what policies would decide on calls that were recorded.
@@ -39,7 +41,7 @@ type Changed struct {
 // at 0. A broken policy is an error: it might have refused.
 func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord) (*Simulation, error) {
 	var policies []*v1.ToolPolicy
-	tools := map[v1.Key]*v1.Tool{}
+	tools, servers := map[v1.Key]*v1.Tool{}, map[v1.Key]bool{}
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *v1.ToolPolicy:
@@ -49,6 +51,8 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 			policies = append(policies, o)
 		case *v1.Tool:
 			tools[o.Key()] = o
+		case *v1.MCPServer:
+			servers[o.Key()] = true
 		}
 	}
 	set, counters := policy.Compile(policies), policy.NewMemory()
@@ -68,6 +72,9 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 		subject := policy.Subject{Namespace: rec.Namespace, Name: rec.Tool}
 		if t := tools[v1.Key{Kind: v1.KindTool, Namespace: rec.Namespace, Name: rec.Tool}]; t != nil {
 			subject.Labels = t.Metadata.Labels
+			subject.Server, subject.Remote = registry.Binding(t)
+		} else if server, remote, ok := strings.Cut(rec.Tool, "__"); ok && servers[v1.Key{Kind: v1.KindMCPServer, Namespace: rec.Namespace, Name: server}] {
+			subject.Server, subject.Remote = server, remote
 		}
 		out.Calls++
 		admission, err := set.For(subject).Admit(ctx, counters, policy.Request{Session: rec.Session, Turn: rec.Turn, Principal: rec.Principal, Now: rec.Time})

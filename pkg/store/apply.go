@@ -16,9 +16,15 @@ import (
 
 // ApplyOptions change what [Store.Apply] does.
 type ApplyOptions struct {
-	// Set names the apply set that the objects belong to from now on, also those
-	// that belonged to another. Default: none.
+	// Set names the apply set that the objects belong to from now on. Without it they stay
+	// in the sets that they are in.
 	Set string
+	// Others says what happens to objects that belong to another set. Default: nothing is
+	// changed, and the error holds a *[SetError] for each.
+	Others Others
+	// Keep says which objects of the set are not pruned although they are not among those
+	// applied. Default: none.
+	Keep func(Record) bool
 	// Prune removes the objects of Set that are not among those applied. It needs a Set.
 	Prune bool
 	// DryRun computes the changes and makes none.
@@ -30,6 +36,16 @@ type ApplyOptions struct {
 	// *[ConflictError] for each.
 	Expect map[v1.Key]int64
 }
+
+// Others is what an apply does with objects that belong to another set than its own.
+type Others int
+
+// The choices for [ApplyOptions].
+const (
+	RefuseOthers Others = iota // they are refused
+	TakeOthers                 // they belong to the set of the apply from now on
+	LeaveOthers                // they are changed, and stay in their sets
+)
 
 // Action is what an apply does to an object.
 type Action string
@@ -55,6 +71,8 @@ type Change struct {
 	// as it is, nil when it was pruned; its Object is the one that was given, and so
 	// is that of Before when the two do not differ.
 	Before, After *Record
+	// TakenFrom is the set that the object belonged to, when the apply took it over.
+	TakenFrom string
 }
 
 // Apply makes the store hold the objects, all of them or, when it returns an
@@ -157,6 +175,7 @@ func makePlan(ctx context.Context, c *sql.Conn, objects []v1.Object, wanted []ro
 		return nil, err
 	}
 	now := time.Now().UnixMicro()
+	var taken []error
 	for i := range wanted {
 		// The plan works on a copy: a transaction may be tried twice.
 		next := wanted[i]
@@ -165,12 +184,26 @@ func makePlan(ctx context.Context, c *sql.Conn, objects []v1.Object, wanted []ro
 		if err != nil {
 			return nil, err
 		}
+		if old != nil && old.set != "" && old.set != opts.Set {
+			switch {
+			case opts.Set == "" || opts.Others == LeaveOthers:
+				next.set = old.set
+			case opts.Others == RefuseOthers:
+				taken = append(taken, &SetError{Key: next.key, Set: opts.Set, Owner: old.set})
+			}
+		}
 		if err := p.put(old, next, objects[i], now); err != nil {
 			return nil, err
 		}
+		if old != nil && old.set != "" && next.set != old.set {
+			p.changes[len(p.changes)-1].TakenFrom = old.set
+		}
+	}
+	if taken != nil {
+		return nil, refuse(errors.Join(taken...))
 	}
 	if opts.Prune {
-		return p, p.prune(ctx, c, wanted, opts.Set, now)
+		return p, p.prune(ctx, c, wanted, opts, now)
 	}
 	return p, nil
 }
@@ -257,16 +290,27 @@ func (p *plan) put(old *row, next row, o v1.Object, now int64) error {
 	return nil
 }
 
-func (p *plan) prune(ctx context.Context, c *sql.Conn, wanted []row, set string, now int64) error {
+func (p *plan) prune(ctx context.Context, c *sql.Conn, wanted []row, opts ApplyOptions, now int64) error {
 	keep := make(map[v1.Key]bool, len(wanted))
 	for i := range wanted {
 		keep[wanted[i].key] = true
 	}
 	var members []row
-	if err := queryRows(ctx, c, &members, "SELECT "+columns+" FROM objects WHERE set_name = ?", set); err != nil {
+	if err := queryRows(ctx, c, &members, "SELECT "+columns+" FROM objects WHERE set_name = ?", opts.Set); err != nil {
 		return err
 	}
 	members = slices.DeleteFunc(members, func(r row) bool { return keep[r.key] })
+	if opts.Keep != nil {
+		all, err := decodeAll(members)
+		if err != nil {
+			return err
+		}
+		kept := map[v1.Key]bool{}
+		for i := range all {
+			kept[members[i].key] = opts.Keep(all[i])
+		}
+		members = slices.DeleteFunc(members, func(r row) bool { return kept[r.key] })
+	}
 	slices.SortFunc(members, func(a, b row) int { return compareKeys(a.key, b.key) })
 	removed, err := p.remove(members, now)
 	for i := range removed {

@@ -113,7 +113,21 @@ func TestApplyPruneAndSets(t *testing.T) {
 	if want := []string{"Tool default/c created", "Tool default/b configured"}; !slices.Equal(got, want) {
 		t.Errorf("without prune: %q, want %q", got, want)
 	}
-	got = actions(mustApply(t, st, []v1.Object{tool("c", "a"), other}, store.ApplyOptions{Set: "ours", Prune: true}))
+	var owned *store.SetError
+	_, err := st.Apply(t.Context(), []v1.Object{tool("c", "b"), other}, store.ApplyOptions{Set: "ours", Prune: true})
+	if !errors.As(err, &owned) || owned.Owner != "theirs" || owned.Set != "ours" {
+		t.Fatalf("an object of another set: %v", err)
+	}
+	left := mustApply(t, st, []v1.Object{other}, store.ApplyOptions{Set: "ours", Others: store.LeaveOthers})
+	without := mustApply(t, st, []v1.Object{other}, store.ApplyOptions{})
+	if left[0].After.Set != "theirs" || without[0].After.Set != "theirs" || left[0].TakenFrom != "" {
+		t.Errorf("left where it is: %+v", left)
+	}
+	changed := mustApply(t, st, []v1.Object{tool("c", "a"), other}, store.ApplyOptions{Set: "ours", Prune: true, Others: store.TakeOthers, Keep: func(r store.Record) bool { return false }})
+	if changed[1].TakenFrom != "theirs" || changed[0].TakenFrom != "" {
+		t.Errorf("taken over: %+v", changed)
+	}
+	got = actions(changed)
 	want := []string{"Tool default/c unchanged", "Tool default/other unchanged", "Tool default/a pruned", "Tool default/b pruned", "ToolPolicy default/p pruned"}
 	if !slices.Equal(got, want) {
 		t.Errorf("with prune: %q, want %q", got, want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -51,6 +52,19 @@ func (e *ConflictError) Error() string {
 		return fmt.Sprintf("%s: conflict: expected no such object, found resourceVersion %d: read it again", e.Key, e.Found)
 	}
 	return fmt.Sprintf("%s: conflict: expected resourceVersion %d, found %d: someone changed it, read it again", e.Key, e.Want, e.Found)
+}
+
+// SetError says that an apply would take an object over from another set. Nothing was
+// changed.
+type SetError struct {
+	Key v1.Key
+	// Set is that of the apply, Owner the one that the object belongs to.
+	Set, Owner string
+}
+
+func (e *SetError) Error() string {
+	name := strings.NewReplacer("\n", ", ") // of a set that is named by its paths
+	return fmt.Sprintf("%s belongs to set %q, and this apply is of set %q", e.Key, name.Replace(e.Owner), name.Replace(e.Set))
 }
 
 // explain names the store in an error and says what to do about it. Errors of

@@ -214,6 +214,9 @@ func (b *builder) field(f *field) (*schema, error) {
 	s.Description, s.Minimum, s.Maximum = f.text, f.min, f.max
 	if f.typ.kind == kindArray {
 		s.Items.Enum = f.oneof
+		if f.single {
+			s.Type, s.Pattern = []string{"array", "string"}, "^("+strings.Join(f.oneof, "|")+")$"
+		}
 	} else {
 		s.Enum = f.oneof
 	}

@@ -45,6 +45,7 @@ type field struct {
 	mustHave bool
 	min, max *float64
 	oneof    []string
+	single   bool // a list of one may be written as a value
 	pos      token.Position
 }
 
@@ -269,6 +270,8 @@ func (r *reader) rules(at ast.Node, f *field, tag string) {
 			if f.oneof = strings.Split(val, "|"); val == "@assertions" {
 				f.oneof = v1.AssertionNames()
 			}
+		case "single":
+			f.single = true
 		case "min", "max":
 			n, err := strconv.ParseFloat(val, 64)
 			if err != nil || f.typ.kind != kindInteger && f.typ.kind != kindNumber {

@@ -1,0 +1,69 @@
+package registry
+
+import (
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+)
+
+// subject is a tool as the policies see it.
+func (s *snapshot) subject(e *entry, t *v1.Tool) policy.Subject {
+	sub := policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels, Discovered: e.server != (v1.Key{})}
+	if sub.Server, sub.Remote = Binding(t); sub.Server != "" {
+		sub.Bare = s.bare.reaches(t)
+	}
+	return sub
+}
+
+// Binding returns the MCPServer that a tool calls, and its tool; empty for one that calls
+// none.
+func Binding(t *v1.Tool) (server, remote string) {
+	if !callsServer(t) {
+		return "", ""
+	}
+	return t.Spec.MCP.Server, remoteName(t)
+}
+
+func callsServer(t *v1.Tool) bool { return t.Spec.MCP != nil && t.Mode() == v1.ModeMCP }
+
+// bareNames says whose tool a name without its server stands for, by namespace and name:
+// a server, or ambiguous when several things have the name.
+type bareNames map[[2]string]string
+
+const ambiguous = "\x00"
+
+func (b bareNames) add(objects []v1.Object, found map[v1.Key]Discovery) {
+	for _, o := range objects {
+		if t, ok := o.(*v1.Tool); ok {
+			b.addTool(t)
+		}
+	}
+	for _, d := range found {
+		for _, t := range d.Tools {
+			b.addTool(t)
+		}
+	}
+}
+
+func (b bareNames) addTool(t *v1.Tool) {
+	if !callsServer(t) {
+		b.claim(t, t.Metadata.Name, ambiguous)
+		return
+	}
+	remote := remoteName(t)
+	if t.Metadata.Name != remote {
+		b.claim(t, t.Metadata.Name, ambiguous)
+	}
+	b.claim(t, remote, t.Spec.MCP.Server)
+}
+
+func (b bareNames) claim(t *v1.Tool, name, server string) {
+	key := [2]string{t.Namespace(), name}
+	if was, ok := b[key]; ok && was != server {
+		server = ambiguous
+	}
+	b[key] = server
+}
+
+func (b bareNames) reaches(t *v1.Tool) bool {
+	return b[[2]string{t.Namespace(), remoteName(t)}] == t.Spec.MCP.Server
+}
