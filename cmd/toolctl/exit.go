@@ -8,6 +8,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/netaddr"
+	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
@@ -50,6 +51,7 @@ func exitCode(err error) int {
 		exec     *v1.ExecutionError
 		mcp      *v1.MCPError
 		model    *agent.ModelError
+		exposed  *perm.Error
 	)
 	switch {
 	case err == nil:
@@ -58,7 +60,7 @@ func exitCode(err error) int {
 		return status.code
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.As(err, &invalid):
+	case errors.As(err, &invalid), errors.As(err, &exposed):
 		return exitInvalid
 	case errors.As(err, &refused), errors.As(err, &private):
 		return exitRefused

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/scenario"
@@ -79,6 +80,9 @@ func recordable(a *app, args []string) *cobra.Command {
 }
 
 func (o *recordOptions) run(ctx context.Context, inner *cobra.Command) error {
+	if err := errors.Join(perm.Folder(filepath.Dir(o.cassette)), perm.File(o.cassette)); err != nil {
+		return err
+	}
 	var old *scenario.Cassette
 	if o.add {
 		var err error
@@ -138,8 +142,5 @@ func writeCassette(path string, c *scenario.Cassette) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		return err
-	}
-	return os.Chmod(path, 0o600) // one that was there may have been readable by others
+	return os.WriteFile(path, b.Bytes(), 0o600)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 )
 
@@ -21,7 +22,8 @@ const (
 )
 
 // Folder keeps runs that wait as files of a folder, which is made when the first one is
-// kept: ID.json, readable by their owner only. At most 1,000 wait at a time. A run that
+// kept: ID.json, readable by their owner only. A folder or file that others can write is
+// refused: what is in it is called in the name of its owner. At most 1,000 wait at a time. A run that
 // was taken is ID.running; when the process that took it died, renaming the file gives
 // it back.
 type Folder string
@@ -46,6 +48,9 @@ func (f Folder) Save(_ context.Context, id string, state []byte) (err error) {
 		return fmt.Errorf("the state has %d bytes: at most %d are kept", len(state), maxStateBytes)
 	}
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return err
+	}
+	if err := errors.Join(perm.Folder(string(f)), perm.File(path)); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -74,6 +79,9 @@ func (f Folder) Take(_ context.Context, id string) ([]byte, error) {
 	path, err := f.path(id, ".json")
 	if err != nil {
 		return nil, err
+	}
+	if err := errors.Join(perm.Folder(string(f)), perm.File(path)); err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
 	running, _ := f.path(id, ".running") // the id is a good one
 	if err := os.Rename(path, running); errors.Is(err, fs.ErrNotExist) {

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
+	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 )
 
@@ -193,6 +194,10 @@ func (s *signIn) load() {
 	if file == "" {
 		return
 	}
+	if err := errors.Join(perm.Folder(filepath.Dir(file)), perm.File(file)); err != nil {
+		s.u.log.Warn("the saved sign-in is left out", slog.String("error", err.Error()))
+		return
+	}
 	data, err := regular.ReadFile(file)
 	if err != nil {
 		return // nobody signed in yet
@@ -254,6 +259,9 @@ func writeSecret(file string, v any) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	if err := perm.Folder(filepath.Dir(file)); err != nil {
 		return err
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".token-*") // mode 0600

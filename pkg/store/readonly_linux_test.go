@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -26,8 +27,16 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, file, content)
-	if err := os.Chmod(file, 0o444); err != nil {
+	if err := os.Chmod(file, 0o400); err != nil {
 		t.Fatal(err)
+	}
+	root := os.Geteuid() == 0
+	foreign := filepath.Join(dir, "foreign.db")
+	if root {
+		write(t, foreign, content) // root's
+		if err := errors.Join(os.Chmod(foreign, 0o644), os.Chown(file, 65534, 65534)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
@@ -39,10 +48,14 @@ func TestReadOnly(t *testing.T) {
 		want       []string
 	}{
 		{"file and folder", file, []string{file, "the file or its folder cannot be written", "--store"}},
+		{"of another user", foreign, []string{foreign, "belongs to another user", "chmod go-rwx " + foreign, "--store"}},
 		{"no file in a folder", filepath.Join(dir, "new.db"), []string{"new.db", "cannot make the file: permission denied"}},
 		{"no folder in a folder", filepath.Join(dir, "new", "state.db"), []string{"cannot make its folder", "permission denied"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if tc.path == foreign && !root {
+				t.Skip("only root can make the file of another user")
+			}
 			err := asNobody(t, func() error {
 				st, err := store.Open(t.Context(), tc.path, &store.Options{Create: true})
 				if err != nil {

@@ -45,12 +45,15 @@ import (
 	"time"
 
 	"modernc.org/sqlite"
+
+	"toolctl.dev/toolctl/internal/perm"
 )
 
 // Options change how a store is opened. The zero value opens an existing store.
 type Options struct {
 	// Create makes the file and its folder when they do not exist, readable by
-	// their owner only (0600 and 0700). Default: a missing store is an error that
+	// their owner only (0600 and 0700). A file or folder that others can write is refused,
+	// and a file that others can read is made 0600. Default: a missing store is an error that
 	// is [fs.ErrNotExist].
 	Create bool
 	// BusyTimeout is how long to wait for another process that is writing before
@@ -139,7 +142,10 @@ func prepareFile(path string, create bool) error {
 	case err == nil && !info.Mode().IsRegular():
 		return fmt.Errorf("store %q: is a device or a pipe, not a file", path)
 	case err == nil:
-		return checkMagic(path)
+		if err := checkMagic(path); err != nil {
+			return err
+		}
+		return protect(path)
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("store %q: %w", path, cause(err))
 	case !create:
@@ -148,11 +154,39 @@ func prepareFile(path string, create bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("store %q: cannot make its folder: %w", path, err)
 	}
+	if err := protect(path); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("store %q: cannot make the file: %w", path, cause(err))
 	}
 	return f.Close()
+}
+
+// protect refuses a store that others could write: they could change what runs, and the
+// audit of it. SQLite's own files beside it hold the same data.
+func protect(path string) error {
+	for range 40 { // the links that Linux follows; the file may not be there yet
+		target, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	err := perm.Folder(filepath.Dir(path))
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if err == nil {
+			err = perm.File(path + suffix)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("store %w; or choose another store with --store", err)
+	}
+	return nil
 }
 
 // checkMagic refuses a file that is something else: SQLite would take one that
