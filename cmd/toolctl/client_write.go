@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"toolctl.dev/toolctl/internal/redact"
 )
 
 // writeConfig merges an entry into a client's file, after the difference was shown.
@@ -43,15 +45,15 @@ func (o *clientOptions) writeConfig(c client, file string, entry any, s clientSe
 		fmt.Fprintf(o.out, "%s unchanged\n", file)
 		return nil
 	}
-	var hidden []string
+	hidden := redact.New(nil)
 	if c.literal {
 		for _, v := range s.vars {
 			mode = 0o600
 			value, _ := o.env(v)
-			hidden = append(hidden, string(quoteJSON(value)), `"***"`, "Bearer "+value, "Bearer ***")
+			hidden.Add(value)
 		}
 	}
-	fmt.Fprintf(o.err, "%s:\n%s", file, strings.NewReplacer(hidden...).Replace(lineDiff(string(old), string(next))))
+	fmt.Fprintf(o.err, "%s:\n%s", file, hidden.Values(lineDiff(string(old), string(next))))
 	if !o.yes {
 		if !o.canAsk() {
 			return usagef("--write asks before it changes %s: give --yes where nobody can answer", file)

@@ -172,7 +172,7 @@ func TestToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = m.Generate(t.Context(), hello, nil)
-	if want := "ModelError: anthropic: token *** may not; check ANTHROPIC_API_KEY (status 403, permission_error)"; wiretest.Describe(err) != want {
+	if want := "ModelError: anthropic: token [REDACTED] may not; check ANTHROPIC_API_KEY (status 403, permission_error)"; wiretest.Describe(err) != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}
 }

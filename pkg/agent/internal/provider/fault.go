@@ -11,34 +11,22 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
 const (
 	maxMessage = 2000 // bytes of an error's message
 	maxType    = 100  // bytes of an error's type
-	hidden     = "***"
 )
-
-// secrets are texts that no error may show.
-type secrets []string
 
 // starred is a key that a provider has hidden in part: what is left of it is hidden too.
 var starred = regexp.MustCompile(`[\w-]*\*{3,}[\w*-]*`)
 
-// clean hides the secrets of a text, drops control characters and bounds it. Hiding
+// clean masks the secrets of a text, drops control characters and bounds it. Masking
 // comes first, so that no cut leaves half a key.
-func (s secrets) clean(text string, most int) string {
-	text = starred.ReplaceAllString(text, hidden)
-	for _, secret := range s {
-		if secret == "" {
-			continue
-		}
-		text = strings.ReplaceAll(text, secret, hidden)
-		if quoted, err := json.Marshal(secret); err == nil { // as JSON writes it
-			text = strings.ReplaceAll(text, string(quoted[1:len(quoted)-1]), hidden)
-		}
-	}
+func clean(secrets *redact.Masker, text string, most int) string {
+	text = secrets.Values(starred.ReplaceAllString(text, redact.Mask))
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == utf8.RuneError {
 			return ' '
@@ -81,8 +69,8 @@ func (c *Client) finish(e *agent.ModelError) error {
 	return &agent.ModelError{
 		Provider: c.config.Name,
 		Status:   e.Status,
-		Type:     c.secrets.clean(e.Type, maxType),
-		Message:  c.secrets.clean(e.Message, maxMessage),
+		Type:     clean(c.secrets, e.Type, maxType),
+		Message:  clean(c.secrets, e.Message, maxMessage),
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
@@ -54,7 +55,7 @@ type Config struct {
 // Client calls the API of one provider. Many goroutines may use it at once.
 type Client struct {
 	config  Config
-	secrets secrets
+	secrets *redact.Masker
 	host    string
 	http    *http.Client
 }
@@ -67,14 +68,14 @@ func New(c Config) *Client {
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
 	}
-	p := &Client{config: c, secrets: c.Secrets, host: c.BaseURL}
+	p := &Client{config: c, secrets: redact.New(nil, c.Secrets...), host: c.BaseURL}
 	if u, err := url.Parse(c.BaseURL); err == nil {
 		p.host = u.Scheme + "://" + u.Host
 		if password, ok := u.User.Password(); ok {
-			p.secrets = append(p.secrets, password)
+			p.secrets.Add(password)
 		}
 		if u.RawQuery != "" {
-			p.secrets = append(p.secrets, u.RawQuery)
+			p.secrets.Add(u.RawQuery)
 		}
 	}
 	p.http = newHTTPClient(c.Transport)
@@ -152,7 +153,7 @@ func (c *Client) Invalid(format string, args ...any) error {
 }
 
 func (c *Client) execution(phase, message string, cause error) error {
-	return &v1.ExecutionError{Phase: phase, Message: c.config.Name + ": " + c.secrets.clean(message, maxMessage), Cause: cause}
+	return &v1.ExecutionError{Phase: phase, Message: c.config.Name + ": " + clean(c.secrets, message, maxMessage), Cause: cause}
 }
 
 // Lookup returns the first of the variables that is set and not empty, and its name.

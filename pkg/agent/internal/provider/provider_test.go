@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
@@ -121,10 +122,10 @@ func TestDo(t *testing.T) {
 	}{
 		{"well", t.Context(), asked(nil), ""},
 		{"ended before", ended, asked(nil), "context canceled"},
-		{"it cannot be made", t.Context(), asked(fmt.Errorf("bad %s", key)), "x: the request cannot be made: bad ***"},
+		{"it cannot be made", t.Context(), asked(fmt.Errorf("bad %s", key)), "x: the request cannot be made: bad [REDACTED]"},
 		{"typed", t.Context(), asked(fmt.Errorf("in: %w", m.Invalid("bad"))), "x: bad"},
-		{"refused", t.Context(), asked(&agent.ModelError{Type: strings.Repeat("t", 200), Message: "m\x1b[2J" + key}), "x: m [2J*** (" + strings.Repeat("t", maxType) + "…)"},
-		{"a panic", t.Context(), func(_ context.Context, r *agent.Reply) error { r.Model = "m"; panic("oh " + key) }, "x: the request cannot be made: its reader failed: oh ***"},
+		{"refused", t.Context(), asked(&agent.ModelError{Type: strings.Repeat("t", 200), Message: "m\x1b[2J" + key}), "x: m [2J[REDACTED] (" + strings.Repeat("t", maxType) + "…)"},
+		{"a panic", t.Context(), func(_ context.Context, r *agent.Reply) error { r.Model = "m"; panic("oh " + key) }, "x: the request cannot be made: its reader failed: oh [REDACTED]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			reply, err := m.Do(c.ctx, c.ask)
@@ -225,16 +226,16 @@ func TestAgain(t *testing.T) {
 }
 
 func TestClean(t *testing.T) {
-	s := secrets{key, `a"b`, ""}
+	s := redact.New(nil, key, `a"bcde`, "k", "")
 	for in, want := range map[string]string{
-		"plain": "plain", "x " + key + ", y": "x ***, y", key + key: "******", `{"k":"a\"b"}`: `{"k":"***"}`,
-		"sk-proj-****abcd, no": "***, no", "line\nend\x00\x1b[31m": "line end  [31m", "\xff": "", "**bold**": "**bold**",
+		"plain": "plain", "x " + key + ", y": "x [REDACTED], y", key + key: "[REDACTED][REDACTED]", `{"a":"a\"bcde"}`: `{"a":"[REDACTED]"}`, "looking at k": "looking at [REDACTED]",
+		"sk-proj-****abcd, no": "[REDACTED], no", "line\nend\x00\x1b[31m": "line end  [31m", "\xff": "", "**bold**": "**bold**",
 	} {
-		if got := s.clean(in, 1000); got != want {
+		if got := clean(s, in, 1000); got != want {
 			t.Errorf("clean(%q): expected %q, got %q", in, want, got)
 		}
 	}
-	if got := s.clean("aéé", 2); got != "a…" {
+	if got := clean(s, "aéé", 2); got != "a…" {
 		t.Errorf("cut: got %q", got)
 	}
 }
@@ -244,7 +245,7 @@ func TestCleanHidesEverySecret(t *testing.T) {
 		secret := rapid.StringMatching(`[a-zA-Z0-9_./+=-]{8,40}`).Draw(t, "secret")
 		around := rapid.SliceOf(rapid.SampledFrom([]string{secret, secret[:1], "\x1b", "é", " ", "***", `"`, "\\", "\n"})).Draw(t, "around")
 		most := rapid.IntRange(0, 200).Draw(t, "most")
-		got := secrets{secret}.clean(strings.Join(around, ""), most)
+		got := clean(redact.New(nil, secret), strings.Join(around, ""), most)
 		if strings.Contains(got, secret) || len(got) > most+len("…") {
 			t.Errorf("got %q", got)
 		}
