@@ -142,7 +142,7 @@ func TestTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = m.Generate(t.Context(), hello, func(agent.Delta) {})
-	want := "ExecutionError timeout: openai: no whole answer from " + url + " after 50ms"
+	want := "ExecutionError timeout: openai: incomplete response from " + url + " after 50ms"
 	if got := wiretest.Describe(err); got != want {
 		t.Errorf("expected %q, got %q", want, got)
 	}

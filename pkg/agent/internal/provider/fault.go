@@ -148,7 +148,7 @@ func reading(err error) string {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		return "no JSON: " + syntax.Error()
+		return "not valid JSON: " + syntax.Error()
 	case errors.As(err, &wrong):
 		return "unexpected JSON " + wrong.Value + " at " + strconv.Quote(strings.TrimPrefix(wrong.Field, "Alias."))
 	case err == nil:

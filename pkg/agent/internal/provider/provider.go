@@ -10,10 +10,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -117,11 +119,13 @@ func (c *Client) violation(ctx, call context.Context, x *exchange, err error) er
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case call.Err() != nil:
-		return c.execution(v1.PhaseTimeout, fmt.Sprintf("no whole answer from %s after %s", c.host, c.config.Timeout), context.DeadlineExceeded)
+		return c.execution(v1.PhaseTimeout, fmt.Sprintf("incomplete response from %s after %s", c.host, c.config.Timeout), context.DeadlineExceeded)
 	case status >= 300:
 		return c.refusal(status, body, x.location())
 	case errors.As(err, &refused):
 		return c.finish(refused)
+	case status == 0 && (errors.Is(broken, io.EOF) || errors.Is(broken, syscall.ECONNRESET)):
+		return c.execution(v1.PhaseConnect, c.host+" closed the connection before it answered", broken)
 	case status == 0 && broken != nil:
 		return c.execution(v1.PhaseConnect, fmt.Sprintf("cannot reach %s: %v; check %s and the network", c.host, broken, c.config.URLVar), broken)
 	case errors.Is(broken, errTooLarge):
@@ -144,7 +148,7 @@ func (c *Client) violation(ctx, call context.Context, x *exchange, err error) er
 
 // Cut is the error of a stream that ended before its end was said.
 func (c *Client) Cut() error {
-	return c.execution(v1.PhaseExecute, "the stream of "+c.host+" ended before the reply was whole", nil)
+	return c.execution(v1.PhaseExecute, "the stream of "+c.host+" ended before the reply was complete", nil)
 }
 
 // Invalid is the error of a request that cannot be made.

@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // post sends a JSON document. An answer that is no success is noted in the exchange of
@@ -57,6 +60,9 @@ func (c *Client) Stream(ctx context.Context, address string, header http.Header,
 		return err
 	}
 	defer resp.Body.Close()
+	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); resp.StatusCode < 300 && strings.HasSuffix(media, "json") {
+		return c.noStream(resp.Body)
+	}
 	in := bufio.NewReader(resp.Body)
 	var event string
 	var data []byte
@@ -84,6 +90,24 @@ func (c *Client) Stream(ctx context.Context, address string, header http.Header,
 			data = append(append(data, value...), '\n')
 		}
 	}
+}
+
+// noStream is the error of an answer that is a JSON document where a stream was asked for.
+func (c *Client) noStream(body io.Reader) error {
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	var top struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if err := json.Unmarshal(raw, &top); err != nil {
+		return err
+	}
+	if len(top.Error) > 0 && string(top.Error) != "null" {
+		return APIError(raw)
+	}
+	return c.execution(v1.PhaseValidate, c.host+" answers with one JSON document, and a stream of events was asked for: run it without streaming, or check "+c.config.URLVar, nil)
 }
 
 // Done ends a stream that has said all.
