@@ -82,6 +82,23 @@ type Header struct {
 	// Fields holds the places of fields, by JSON pointer. Readers fill it for
 	// policies and scenarios, whose messages name the line of a rule.
 	Fields map[string]Source `json:"-"`
+	// Layout is what of the manifest's text its YAML keeps; nil for none. Readers fill it
+	// when they are asked to.
+	Layout *Layout `json:"-"`
+}
+
+// Layout is what people write and programs ignore: comments, and the order of keys. Both
+// are found by JSON pointer.
+type Layout struct {
+	Keys     map[string][]string `json:"keys,omitempty"`
+	Comments map[string]Comment  `json:"comments,omitempty"`
+}
+
+// Comment is the comments at a value, each with its "#": above it, behind it and below it.
+type Comment struct {
+	Head string `json:"head,omitempty"`
+	Line string `json:"line,omitempty"`
+	Foot string `json:"foot,omitempty"`
 }
 
 // Head returns the header itself.

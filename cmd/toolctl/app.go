@@ -51,6 +51,7 @@ type app struct {
 	formats    []string // that the command knows, see checkFormat
 	verbose    bool
 	locked     bool
+	layout     bool // objects keep their comments and order of keys, for -o yaml
 	lockFile   string
 
 	// Flags of commands that reach tools and servers.
@@ -116,12 +117,12 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 	}
 	var objects []v1.Object
 	if len(a.files) > 0 {
-		if w.set, err = manifest.Load(ctx, a.files, manifest.Options{Stdin: a.in}); err != nil {
+		if w.set, err = manifest.Load(ctx, a.files, manifest.Options{Stdin: a.in, Layout: a.layout}); err != nil {
 			return nil, usageError{err}
 		}
 		objects = w.set.Objects
 	} else {
-		if objects, err = storedObjects(ctx, w.store, store.ListOptions{}); err != nil {
+		if objects, err = storedObjects(ctx, w.store, store.ListOptions{Layout: a.layout}); err != nil {
 			return nil, err
 		}
 	}

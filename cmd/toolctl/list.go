@@ -48,7 +48,8 @@ in "*". An object that cannot be used is listed as not ready; -o wide says why.
 
 Output formats (-o): table, wide, json, yaml, name, jsonpath=TEMPLATE and
 custom-columns=TITLE:PATH,... as in kubectl. json and yaml are the manifests
-as they were written; the tables mask what looks like a secret.`,
+as they were written, yaml with their comments and order of keys; the tables mask
+what looks like a secret.`,
 		Annotations: formats("table", "wide", "json", "yaml", "name", "jsonpath=", "custom-columns="),
 		Example: `  toolctl list
   toolctl list tools -l team=payments -o wide
@@ -100,6 +101,7 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	if err := checkTemplate(format); err != nil {
 		return err
 	}
+	o.layout = format == "yaml"
 	w, err := o.open(ctx, workspaceOptions{})
 	if err != nil {
 		return err

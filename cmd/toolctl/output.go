@@ -306,7 +306,7 @@ func (a *app) printObjects(format string, objects []v1.Object, single bool) erro
 		}
 		return nil
 	}
-	var v any = objectList{APIVersion: "v1", Kind: "List", Items: objects}
+	var v any = manifest.List{APIVersion: "v1", Kind: "List", Items: objects}
 	if single && len(objects) == 1 {
 		v = objects[0]
 	}
@@ -319,10 +319,4 @@ func (a *app) printObjects(format string, objects []v1.Object, single bool) erro
 		return printJSON(a.out, v)
 	}
 	return printYAML(a.out, v)
-}
-
-type objectList struct {
-	APIVersion string      `json:"apiVersion"`
-	Kind       string      `json:"kind"`
-	Items      []v1.Object `json:"items"`
 }

@@ -259,10 +259,10 @@ func violationTexts(violations []v1.Violation) []string {
 // load reads the objects and the violations of their files.
 func (r *reloader) load(ctx context.Context) ([]v1.Object, []v1.Violation, error) {
 	if len(r.files) == 0 {
-		objects, err := storedObjects(ctx, r.w.store, store.ListOptions{})
+		objects, err := storedObjects(ctx, r.w.store, store.ListOptions{Layout: r.layout})
 		return objects, nil, err
 	}
-	set, err := manifest.Load(ctx, r.files, manifest.Options{})
+	set, err := manifest.Load(ctx, r.files, manifest.Options{Layout: r.layout})
 	if err != nil {
 		return nil, nil, err
 	}

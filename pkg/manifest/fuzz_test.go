@@ -23,6 +23,7 @@ func FuzzDecode(f *testing.F) {
 		"kind: List\napiVersion: v1\nitems:\n- &a {apiVersion: toolctl.dev/v1, kind: Tool, metadata: {name: x}, spec: {description: d, input_schema: {a: &b [1, 0x1F, 0o17, +5, .5, 1.]}}}\n- *a\n",
 		"a: &a [*a]\n", "a: &a {<<: *a}\n", "{\"apiVersion\": \"toolctl.dev/v1\", \"kind\": \"Tool\"", "x: !!binary aGk=\n", "? [a]\n: b\n", "- \x00\n", "a: \"\\ud83d\"\n",
 		"---\nname: x\ntools: a, b\n---\n# A long heading\nbody\n",
+		"# a\n\n# b\nkind: Tool # c\nmetadata: {name: x} # d\nspec:\n  # e\n  input_schema: {type: object} # f\n  # g\n  description: | # h\n    i\n  mock_result: [1, # j\n    {a: 1}]\n# k\napiVersion: toolctl.dev/v1\n# l\n",
 		"kind: Tool\napiVersion: toolctl.dev/v1\nspec:\n  input_schema: {<<: [{a: 1}, {b: .inf}], c: 2}\n",
 	}
 	for _, s := range seeds {
@@ -35,7 +36,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		name := names[int(which)%len(names)]
-		objects, violations := Decode(name, data, Options{})
+		objects, violations := Decode(name, data, Options{Layout: true})
 		for _, f := range violations {
 			if f.Source.File != name || f.Source.Line < 1 && f.Source.Column != 0 || f.Message == "" {
 				t.Fatalf("a error without a place or a message: %+v", f)

@@ -33,6 +33,9 @@ type Options struct {
 	// Fields fills Header.Fields of every kind, so that violations found later have a
 	// place too. Default: of policies and scenarios only, for the memory it takes.
 	Fields bool
+	// Layout fills Header.Layout, so that [MarshalYAML] keeps comments and the order of
+	// keys. Default: neither is kept, for the memory it takes.
+	Layout bool
 }
 
 func (o Options) withDefaults() Options {

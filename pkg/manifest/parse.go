@@ -50,7 +50,13 @@ func yamlDocuments(data []byte, yield func(*yaml.Node) bool) (err error) {
 			}
 			return err
 		}
-		if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 && !yield(doc.Content[0]) {
+		if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
+			continue
+		}
+		root := doc.Content[0]
+		root.HeadComment = joinComments(doc.HeadComment, root.HeadComment)
+		root.FootComment = joinComments(root.FootComment, doc.FootComment)
+		if !yield(root) {
 			return nil
 		}
 	}

@@ -345,6 +345,9 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 	} else if r.variables && (kind == v1.KindTool || kind == v1.KindMCPServer) {
 		h.Fields = d.places(readsVariable)
 	}
+	if r.opts.Layout && !d.markdown && !d.full {
+		h.Layout = d.layout(reflect.TypeOf(obj))
+	}
 	h.Violations = d.finish()
 	r.violations = append(r.violations, h.Violations...)
 	if h.Metadata.Name != "" || kind == v1.KindToolPolicy { // a policy without a name still says that there is one

@@ -35,16 +35,33 @@ func marshalJSON(v any, indent string) ([]byte, error) {
 // Numbers keep every digit. That is why the tree is built here: sigs.k8s.io/yaml
 // turns an integer of more than 64 bits into a float, 1.10 into 1.1, and sorts keys.
 // What is written is read back the same by [Decode] and by sigs.k8s.io/yaml.
+//
+// An object with a Header.Layout, alone or in a [List], has its comments and its order
+// of keys.
 func MarshalYAML(v any) ([]byte, error) {
 	data, err := marshalJSON(v, "")
 	if err != nil {
 		return nil, err
 	}
+	if arrange := arrangement(v); arrange != nil {
+		out, err := writeYAML(data, arrange)
+		if err == nil && readsAs(out, data) {
+			return out, nil
+		}
+	}
+	return writeYAML(data, nil)
+}
+
+// writeYAML writes JSON as YAML. arrange changes the tree before it is written; nil leaves it.
+func writeYAML(data []byte, arrange func(*yaml.Node)) ([]byte, error) {
 	var root *yaml.Node
 	if f := parseJSON("", data, func(n *yaml.Node) bool { root = n; return false }); f != nil {
 		return nil, fmt.Errorf("write YAML: %s", f.Message)
 	}
 	setStyle(root)
+	if arrange != nil {
+		arrange(root)
+	}
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)

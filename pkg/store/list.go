@@ -17,6 +17,9 @@ type ListOptions struct {
 	Kind, Namespace, Set string
 	// Offset skips that many objects; Limit is the most to return, 0 for all.
 	Offset, Limit int
+	// Layout keeps Header.Layout of the objects. Default: it is dropped, for the memory
+	// it takes.
+	Layout bool
 }
 
 // List is the result of [Store.List].
@@ -111,6 +114,11 @@ func (s *Store) List(ctx context.Context, opts ListOptions) (List, error) {
 	}
 	if out.Records, err = decodeAll(found); err != nil {
 		return List{}, s.explain(ctx, err)
+	}
+	if !opts.Layout {
+		for _, r := range out.Records {
+			r.Object.Head().Layout = nil
+		}
 	}
 	return out, nil
 }

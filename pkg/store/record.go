@@ -59,6 +59,7 @@ type origin struct {
 	Violations []v1.Violation       `json:"violations,omitempty"`
 	Files      map[string][]byte    `json:"files,omitempty"`
 	Fields     map[string]v1.Source `json:"fields,omitempty"`
+	Layout     *v1.Layout           `json:"layout,omitempty"`
 }
 
 // encode fills the parts of a row that come from the object.
@@ -69,7 +70,7 @@ func encode(o v1.Object) (row, error) {
 	if r.manifest, err = compact(o); err != nil {
 		return row{}, fmt.Errorf("%s: cannot be stored: %w", r.key, err)
 	}
-	if r.origin, err = compact(origin{h.Source, h.Violations, h.Files, h.Fields}); err != nil {
+	if r.origin, err = compact(origin{h.Source, h.Violations, h.Files, h.Fields, h.Layout}); err != nil {
 		return row{}, fmt.Errorf("%s: cannot be stored: %w", r.key, err)
 	}
 	return r, nil
@@ -103,7 +104,7 @@ func (r *row) decode() (Record, error) {
 		if err := json.Unmarshal(r.origin, &from); err != nil {
 			return Record{}, fmt.Errorf("%w: %s: %w", ErrDamaged, r.key, err)
 		}
-		h.Source, h.Violations, h.Files, h.Fields = from.Source, from.Violations, from.Files, from.Fields
+		h.Source, h.Violations, h.Files, h.Fields, h.Layout = from.Source, from.Violations, from.Files, from.Fields, from.Layout
 	}
 	return r.record(o), nil
 }

@@ -41,7 +41,7 @@ func TestRoundTrip(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("-applied +read:\n%s", diff)
 				}
-				if diff := cmp.Diff(want, mustList(t, st, store.ListOptions{}).Records[0]); diff != "" {
+				if diff := cmp.Diff(want, mustList(t, st, store.ListOptions{Layout: true}).Records[0]); diff != "" {
 					t.Errorf("-applied +listed:\n%s", diff)
 				}
 			})
