@@ -238,7 +238,7 @@ func TestHTTPRefusesBeforeSending(t *testing.T) {
 		{"arguments that are no object", v1.HTTPSpec{URL: "http://x/"}, nil, `[1]`, v1.ArgsInvalid, `the arguments must be a JSON object, got array`},
 		{"arguments that are no object, for a query", v1.HTTPSpec{URL: "http://x/", Method: "GET"}, nil, `[1]`, v1.ArgsInvalid, `the arguments must be a JSON object, got array`},
 		{"no http block", v1.HTTPSpec{}, nil, `{}`, v1.ManifestInvalid, ""},
-		{"a certificate that is not there", v1.HTTPSpec{URL: "https://x/", TLS: &v1.TLS{CAFile: "nowhere/ca.pem"}}, nil, `{}`, v1.ManifestInvalid, `spec.http.tls.ca_file: open nowhere/ca.pem: no such file or directory`},
+		{"a certificate that is not there", v1.HTTPSpec{URL: "https://x/", TLS: &v1.TLS{CAFile: "nowhere/ca.pem"}}, nil, `{}`, v1.ManifestInvalid, `spec.http.tls.ca_file: stat nowhere/ca.pem: no such file or directory`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -93,8 +93,8 @@ func TestRender(t *testing.T) {
 			want: prompt.Messages{{Role: "user", Content: "[1][2]"}},
 		},
 		{
-			name:    "a string where an array is wanted",
-			spec:    v1.PromptSpec{Template: "{{range .}}{{.}}{{end}}", Input: raw(`{"type":"array"}`)},
+			name:    "a string where an array of objects is wanted",
+			spec:    v1.PromptSpec{Template: "{{range .}}{{.}}{{end}}", Input: raw(`{"type":"array","items":{"type":"object"}}`)},
 			vars:    `"x"`,
 			wantErr: []string{`: `},
 		},
