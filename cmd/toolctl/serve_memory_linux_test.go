@@ -38,20 +38,38 @@ apiVersion: toolctl.dev/v1
 kind: Tool
 metadata: {name: unique-07}
 spec: {description: Unique, input_schema: {$schema: "http://json-schema.org/draft-07/schema#", type: object, properties: {a: {type: array, uniqueItems: true}}}, mock_result: {ok: true}}
+---
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: wrong}
+spec: {description: Wrong, input_schema: {type: object, properties: {a: {type: array, items: {type: array, minItems: 2, items: {type: string}}}}}, mock_result: {ok: true}}
+---
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: wrong-07}
+spec: {description: Wrong, input_schema: {$schema: "http://json-schema.org/draft-07/schema#", type: object, properties: {a: {type: array, items: {type: array, minItems: 2, items: {type: string}}}}}, mock_result: {ok: true}}
 `)
 	w := wire{version: "2026-07-28"}
 	var numbered strings.Builder
 	for i := range 240_000 {
 		fmt.Fprintf(&numbered, `{"i":%d},`, i)
 	}
+	usual := []string{"plain", "unique", "unique-07"}
 	shapes := map[string]string{
 		"numbered": `{"a":[` + numbered.String() + `{}]}`,
 		"empty":    `{"a":[` + strings.Repeat("{},", 400_000) + `{}]}`,
 		"members":  `{"a":[` + strings.Repeat(`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9},`, 45_000) + `{}]}`,
+		// These break their schema at each value.
+		"lists":   `{"a":[` + strings.Repeat(`[[]],`, 150_000) + `[]]}`,
+		"scalars": `{"a":[` + strings.Repeat(`1,`, 490_000) + `1]}`,
 	}
 	for shape, args := range shapes {
-		for _, tool := range []string{"plain", "unique", "unique-07"} {
-			if shape != "numbered" && (soak(t) == 0 || tool != "plain") {
+		tools := usual
+		if shape == "lists" || shape == "scalars" {
+			tools = []string{"wrong", "wrong-07"}
+		}
+		for _, tool := range tools {
+			if soak(t) == 0 && (shape != "numbered" || tool != "unique") { // the others are in .ci/run
 				continue
 			}
 			t.Run(shape+" "+tool, func(t *testing.T) {

@@ -3,6 +3,7 @@ package validate_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,18 @@ func TestHostileDocuments(t *testing.T) {
 			chain(32) + `,"d32":{"properties":{"a":{"$ref":"#"},"b":{"type":"integer"}}}}}`,
 			strings.Repeat(`{"a":`, 250) + `{"b":"x"}` + strings.Repeat("}", 250), "expected integer, got string \"x\""},
 		{"many errors", `{"items":{"type":"integer"}}`, `[` + repeat(100_000, `"%d"`, ",") + `]`, `/0: expected integer, got string "0"`},
+		{"as many errors as fit", `{"properties":{"a":{"items":{"type":"integer"},"maxItems":1},"b":{"minItems":3}},"required":["b"]}`, `{"a":[` + strings.Repeat(`true,`, 100_000) + `1]}`,
+			"/a/0: expected integer, got boolean true"},
+		{"nested lists that are all wrong", `{"$ref":"#/definitions/list","definitions":{"list":{"type":"array","items":{"$ref":"#/definitions/list"},"minItems":2}}}`,
+			`[` + strings.Repeat(`[[]],`, 40_000) + `[]]`, "/0: expected at least 2 items, got array of 1 item"},
+		{"members that are all wrong", `{"additionalProperties":{"type":"integer"}}`, `{` + repeat(60_000, `"m%d":""`, ",") + `}`, "document does not fit its schema"},
+		{"branches that are all wrong", `{"items":{"anyOf":[{"type":"integer"},{"type":"boolean"},{"type":"array"}]}}`, `[` + strings.Repeat(`"x",`, 60_000) + `1]`,
+			`/0: expected boolean or integer or array, got string "x"`},
+		{"an error behind all that is looked at", `{"items":{"type":"integer"},"minItems":100000}`, `[` + strings.Repeat(`1,`, 100_000) + `"x"]`,
+			"document does not fit its schema, and is too large to say where: its first 15000 values are right"},
+		{"a valid one in the second branch", `{"anyOf":[{"items":{"type":"string"}},{"items":{"type":"integer"},"minItems":100000}]}`, `[` + strings.Repeat(`1,`, 100_000) + `1]`, ""},
+		{"names that are all wrong", `{"propertyNames":{"maxLength":1}}`, `{` + repeat(60_000, `"m%d":1`, ",") + `}`, "document does not fit its schema"},
+		{"lists of names that are all wrong", `{"items":{"propertyNames":{"maxLength":1}}}`, `[` + repeat(5_000, `{"m%d":1}`, ",") + `]`, `/0/m0: property name "m0" is not allowed`},
 		{"a large valid document", `{"items":{"type":"object","properties":{"a":{"type":"integer"}}}}`, `[` + repeat(40_000, `{"a":%d}`, ",") + `]`, ""},
 	}
 	for _, test := range tests {
@@ -169,6 +182,8 @@ func TestHostileDocuments(t *testing.T) {
 					t.Fatal(err)
 				}
 				s := newSchema(t, test.schema, draft)
+				var before runtime.MemStats
+				runtime.ReadMemStats(&before)
 				begin := time.Now()
 				_, changed, violations, err := s.Check(doc, true)
 				if err != nil || changed {
@@ -179,6 +194,11 @@ func TestHostileDocuments(t *testing.T) {
 				}
 				if d := time.Since(begin); d > longest {
 					t.Errorf("took %v", d)
+				}
+				var after runtime.MemStats
+				runtime.ReadMemStats(&after)
+				if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 700 { // most of it not at once
+					t.Errorf("%d MB were used", used)
 				}
 			})
 		}

@@ -10,6 +10,9 @@ import (
 const (
 	maxSteps = 2_000_000
 	maxText  = 200_000_000
+	// maxFound is how many errors an engine may make for one document; each takes up
+	// to 3 KB while they are gathered.
+	maxFound = 30_000
 	// maxExpansion is how often one value may be visited by one schema, all
 	// allOf, anyOf and $ref inside it expanded.
 	maxExpansion = 100_000
@@ -121,4 +124,14 @@ func (c *costs) affordable(s *survey) bool {
 	}
 	const longArray = 1000
 	return float64(s.values)*c.checks[d] <= maxSteps && float64(s.text)*c.text[d] <= maxText && !(c.unique && s.longest > longArray)
+}
+
+// explainable is how many values a document like this one may have for an engine to say all
+// that is wrong with it.
+func (c *costs) explainable(s *survey) int {
+	d := min(s.depth, len(c.checks)-1)
+	if d < 0 {
+		return maxFound
+	}
+	return max(1, int(maxFound/max(1, c.checks[d])))
 }

@@ -24,6 +24,13 @@ func (g *graph) measure(v any) *v1.Violation {
 	return g.meter().value(v, "", map[int]float64{0: 1})
 }
 
+// steps counts what checking v takes, up to maxSteps.
+func (g *graph) steps(v any) float64 {
+	m := g.meter()
+	m.value(v, "", map[int]float64{0: 1})
+	return m.steps
+}
+
 // visits lists the paths of the values in v that a node is applied to.
 func (g *graph) visits(node int, v any) []string {
 	var paths []string

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -58,7 +57,12 @@ func (s *Schema) propertyNames(path []string) []string {
 
 // placeNames finds the objects that refused property names belong to: see [explainer.name].
 func (s *Schema) placeNames(problems []problem, doc any) {
-	taken := map[string]int{}
+	type name struct {
+		node, depth int
+		property    string
+	}
+	fits := map[name][][]string{} // the objects of each, in their order
+	walked := map[int]bool{}
 	for i := range problems {
 		p := &problems[i]
 		if p.keyword != keywordNames || p.schema == "" {
@@ -73,21 +77,25 @@ func (s *Schema) placeNames(problems []problem, doc any) {
 		if !ok {
 			continue
 		}
-		property, depth := p.path[len(p.path)-1], len(p.path)-1
-		var fits [][]string
-		for _, path := range g.visits(node, doc) {
-			tokens := splitPointer(path)
-			obj, _ := at(doc, tokens).(map[string]any)
-			if _, has := obj[property]; has && len(tokens) == depth {
-				fits = append(fits, tokens)
+		if !walked[node] {
+			walked[node] = true
+			var objects [][]string
+			for _, path := range g.visits(node, doc) {
+				objects = append(objects, splitPointer(path))
+			}
+			slices.SortFunc(objects, comparePaths)
+			for _, tokens := range objects {
+				obj, _ := at(doc, tokens).(map[string]any)
+				for property := range obj {
+					key := name{node, len(tokens), property}
+					fits[key] = append(fits[key], tokens)
+				}
 			}
 		}
-		slices.SortFunc(fits, comparePaths)
-		key := fmt.Sprint(node, depth, property)
-		if k := taken[key]; k < len(fits) {
-			p.path = join(fits[k], property)
+		key := name{node, len(p.path) - 1, p.path[len(p.path)-1]}
+		if of := fits[key]; len(of) > 0 {
+			p.path, fits[key] = join(of[0], key.property), of[1:]
 		}
-		taken[key]++
 	}
 }
 

@@ -39,7 +39,15 @@ func (l loader) Load(url string) (any, error) {
 	return v, err
 }
 
+// notURL is a schema that holds for what does not fit the root.
+const notURL = "https://schema.invalid/not"
+
 func newSanthosh(root any, draft Draft, preload loader, format bool) (*santhosh, error) {
+	return compileSanthosh(rootURL, root, draft, preload, format)
+}
+
+// compileSanthosh compiles the schema at url: rootURL or notURL.
+func compileSanthosh(url string, root any, draft Draft, preload loader, format bool) (*santhosh, error) {
 	e := &santhosh{watch: &stopwatch{}}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(preload)
@@ -51,7 +59,12 @@ func newSanthosh(root any, draft Draft, preload loader, format bool) (*santhosh,
 	if err := c.AddResource(rootURL, root); err != nil {
 		return nil, err
 	}
-	schema, err := c.Compile(rootURL)
+	if url == notURL {
+		if err := c.AddResource(notURL, map[string]any{"$schema": Draft2020.String(), "not": map[string]any{"$ref": rootURL}}); err != nil {
+			return nil, err
+		}
+	}
+	schema, err := c.Compile(url)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +87,17 @@ func newMetaschema(draft Draft) (*santhosh, error) {
 	e.schema = schema
 	e.watch.sealed = true
 	return e, nil
+}
+
+// holds reports whether a document is valid, and whether all patterns were checked in time.
+func (e *santhosh) holds(doc any) (valid, inTime bool) {
+	if e.watch.used {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.watch.start()
+	}
+	err := e.schema.Validate(doc)
+	return err == nil, !e.watch.used || len(e.watch.late) == 0
 }
 
 func (e *santhosh) check(doc any) ([]problem, bool) {

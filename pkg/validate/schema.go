@@ -25,6 +25,8 @@ type Schema struct {
 	// what only documents with violations and expensive documents need
 	explainOnce sync.Once
 	explainer   *santhosh
+	misfitOnce  sync.Once
+	misfit      *santhosh
 	graphOnce   sync.Once
 	graphNow    *graph
 }
@@ -189,6 +191,15 @@ func (s *Schema) problems(doc any) (found []problem, err error) {
 			return []problem{{keyword: keywordCost, limit: f.Expected, value: doc, detail: f.Message}}, nil
 		}
 	}
+	const countable = 10_000 // values that are soon counted exactly
+	if most := s.costs.explainable(&seen); seen.values > most && (seen.values > countable || s.graph().steps(doc) > maxFound) {
+		return s.large(doc, most), nil
+	}
+	return s.all(doc), nil
+}
+
+// all returns all that the engine finds.
+func (s *Schema) all(doc any) []problem {
 	found, unclear := s.engine.check(doc)
 	if unclear {
 		if x := s.explain(); x != nil {
@@ -198,7 +209,7 @@ func (s *Schema) problems(doc any) (found []problem, err error) {
 		}
 	}
 	s.placeNames(found, doc)
-	return found, nil
+	return found
 }
 
 // explain returns the other engine for a schema of gojsonschema, which does not
