@@ -140,6 +140,12 @@ type OAuth2ClientCredentials struct {
 
 // OAuth2AuthorizationCode is the authorization code grant with PKCE (RFC 7636).
 type OAuth2AuthorizationCode struct {
+	// Issuer is the authorization server at which the client was registered: its credentials are sent to no
+	// other that an MCP server names. With client_id_env it or token_url is required.
+	// Example: https://auth.example.com.
+	Issuer string `json:"issuer,omitempty"`
+	// TokenURL is the only token endpoint that gets the client's credentials. Example: https://auth.example.com/token.
+	TokenURL string `json:"token_url,omitempty"`
 	// ClientIDEnv is the variable that holds the client id. Default: dynamic registration (RFC 7591).
 	ClientIDEnv string `json:"client_id_env,omitempty"`
 	// ClientSecretEnv is the variable that holds the client secret. Default: a public client.

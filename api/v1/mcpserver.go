@@ -151,9 +151,14 @@ func (m *MCPServer) Validate() []Violation {
 		add("/metadata/name", "a name without \"__\"", quote(n), "the name of an MCPServer may not hold \"__\", which separates server and tool")
 	}
 	fs = append(fs, s.Auth.validate("/spec/auth")...)
-	if a := s.Auth; a != nil && a.OAuth2ClientCredentials != nil && a.OAuth2ClientCredentials.TokenURL == "" && a.OAuth2ClientCredentials.Issuer == "" {
-		add("/spec/auth/oauth2_client_credentials", "token_url or issuer", "neither",
-			"credentials that were issued beforehand need token_url or issuer: without one they would be sent to whatever authorization server the MCP server names")
+	if a := s.Auth; a != nil {
+		const want, message = "token_url or issuer", "credentials that were issued beforehand need token_url or issuer: without one they would be sent to whatever authorization server the MCP server names"
+		if c := a.OAuth2ClientCredentials; c != nil && c.TokenURL == "" && c.Issuer == "" {
+			add("/spec/auth/oauth2_client_credentials", want, "neither", message)
+		}
+		if c := a.OAuth2AuthorizationCode; c != nil && c.ClientIDEnv+c.ClientSecretEnv != "" && c.TokenURL == "" && c.Issuer == "" {
+			add("/spec/auth/oauth2_authorization_code", want, "neither", message)
+		}
 	}
 	fs = append(fs, s.TLS.validate("/spec/tls")...)
 	if f := s.ToolFilter; f != nil {

@@ -546,6 +546,48 @@ func TestClientCredentials(t *testing.T) {
 	})
 }
 
+// The credentials of a client that was registered beforehand go to its own authorization
+// server, whatever one the MCP server names.
+func TestSignInIssuer(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		bind  func(c *v1.OAuth2AuthorizationCode, own, other string)
+		fails string
+	}{
+		{"its issuer", func(c *v1.OAuth2AuthorizationCode, own, _ string) { c.Issuer = own }, ""},
+		{"its token endpoint", func(c *v1.OAuth2AuthorizationCode, own, _ string) { c.TokenURL = own + "/token" }, ""},
+		{"another issuer", func(c *v1.OAuth2AuthorizationCode, _, other string) { c.Issuer = other }, "the credentials are not sent"},
+		{"another token endpoint", func(c *v1.OAuth2AuthorizationCode, _, other string) { c.TokenURL = other + "/token" }, "the credentials are not sent"},
+		{"its issuer, another token endpoint", func(c *v1.OAuth2AuthorizationCode, own, other string) { c.Issuer, c.TokenURL = own, other+"/token" }, "the credentials are not sent"},
+		{"neither", func(*v1.OAuth2AuthorizationCode, string, string) {}, "need token_url or issuer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, other := newAuthServer(t), newAuthServer(t)
+			s := web("s", a.URL+"/mcp")
+			code := &v1.OAuth2AuthorizationCode{ClientIDEnv: "ID", ClientSecretEnv: "SECRET"}
+			c.bind(code, a.URL, other.URL)
+			s.Spec.Auth = &v1.Auth{OAuth2AuthorizationCode: code}
+			var browsing sync.WaitGroup
+			t.Cleanup(browsing.Wait)
+			u := open(t, mcp.Options{Env: envOf(map[string]string{"ID": "me", "SECRET": "s3cr3t"}), OpenBrowser: func(_ context.Context, _ v1.Key, address string) error {
+				browsing.Go(func() {
+					if resp, err := a.Client().Get(address); err == nil {
+						resp.Body.Close()
+					}
+				})
+				return nil
+			}}, s)
+			_, err := u.Call(t.Context(), key("s"), "echo", nil, false)
+			switch sent := len(a.grants) + len(other.grants); {
+			case c.fails == "" && (err != nil || len(a.grants) == 0):
+				t.Errorf("got %v, %d grants", err, sent)
+			case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails) || sent > 0):
+				t.Errorf("expected %q and nothing sent, got %v, %d grants", c.fails, err, sent)
+			}
+		})
+	}
+}
+
 func TestSignIn(t *testing.T) {
 	a := newAuthServer(t)
 	dir := t.TempDir()

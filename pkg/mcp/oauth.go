@@ -40,7 +40,7 @@ func (u *upstream) newOAuth(r *resolver, to *url.URL) oauthHandler {
 		}}
 	case a.OAuth2AuthorizationCode != nil:
 		c := a.OAuth2AuthorizationCode
-		s := &signIn{u: u, client: client, to: to.String(), scopes: c.Scopes, port: c.RedirectPort, id: id, secret: secret}
+		s := &signIn{u: u, client: client, to: to.String(), scopes: c.Scopes, port: c.RedirectPort, id: id, secret: secret, issuer: c.Issuer, tokenURL: c.TokenURL}
 		s.load()
 		return s
 	}
@@ -183,6 +183,7 @@ func tokenError(err error) error {
 
 type authServer struct {
 	tokenURL string
+	authURL  string
 	scopes   []string
 }
 
@@ -191,7 +192,7 @@ type authServer struct {
 // server (RFC 8414). It must be own, the one that issued the credentials.
 func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, refusal http.Header, own string) (authServer, error) {
 	if own == "" {
-		return authServer{}, errors.New("spec.auth.oauth2_client_credentials needs token_url or issuer")
+		return authServer{}, errors.New("credentials that were issued beforehand need token_url or issuer in spec.auth")
 	}
 	challenges, err := oauthex.ParseWWWAuthenticate(refusal.Values("WWW-Authenticate"))
 	if err != nil {
@@ -221,7 +222,7 @@ func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, r
 			continue
 		}
 		if !slices.ContainsFunc(meta.AuthorizationServers, func(a string) bool { return same(a, own) }) {
-			return authServer{}, fmt.Errorf("the server names the authorization server %q, not %q (spec.auth.oauth2_client_credentials.issuer): the credentials are not sent", clip(meta.AuthorizationServers[0], 200), own)
+			return authServer{}, fmt.Errorf("the server names the authorization server %q, not %q (the issuer in spec.auth): the credentials are not sent", clip(meta.AuthorizationServers[0], 200), own)
 		}
 		if found.scopes == nil {
 			found.scopes = meta.ScopesSupported
@@ -233,11 +234,11 @@ func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, r
 	case err != nil:
 		return authServer{}, fmt.Errorf("read the metadata of the authorization server %s: %w", issuer, err)
 	case meta == nil: // as before version 2025-06-18: endpoints of fixed names
-		found.tokenURL = strings.TrimRight(issuer, "/") + "/token"
+		found.tokenURL, found.authURL = strings.TrimRight(issuer, "/")+"/token", strings.TrimRight(issuer, "/")+"/authorize"
 	case !same(meta.Issuer, own):
 		return authServer{}, fmt.Errorf("the metadata of %s says the issuer %q: the credentials are not sent", own, clip(meta.Issuer, 200))
 	default:
-		found.tokenURL = meta.TokenEndpoint
+		found.tokenURL, found.authURL = meta.TokenEndpoint, meta.AuthorizationEndpoint
 	}
 	return found, nil
 }

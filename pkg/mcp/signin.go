@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type signIn struct {
 	client     *http.Client
 	to         string // the server's address
 	id, secret string // empty: the client registers itself (RFC 7591)
+	issuer     string // with an id, the only authorization server that gets it
+	tokenURL   string // the only token endpoint that gets it
 	scopes     []string
 	port       int
 
@@ -74,6 +77,10 @@ func (s *signIn) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 	if extend != nil {
 		extend()
 	}
+	own, client, err := s.bind(ctx, req, resp)
+	if err != nil {
+		return fmt.Errorf("the sign-in failed: %w", err)
+	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)))
 	if err != nil {
 		return fmt.Errorf("wait for the browser: %w", err)
@@ -81,12 +88,15 @@ func (s *signIn) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 	defer l.Close()
 	back := "http://" + l.Addr().String() + "/callback"
 	config := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL: back, Client: s.client, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
+		RedirectURL: back, Client: client, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
 		AuthorizationCodeFetcher: func(ctx context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			if page, _, _ := strings.Cut(a.URL, "?"); own.authURL != "" && page != own.authURL {
+				return nil, fmt.Errorf("the page to sign in at is %s, not that of the issuer %s", clip(page, 200), s.issuer)
+			}
 			return waitForBrowser(ctx, l, func() error { return open(ctx, s.u.key, a.URL) })
 		},
 		NewTokenSource: func(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
-			saved := &savedToken{URL: s.to, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Endpoint: c.Endpoint, Scopes: c.Scopes, Token: t}
+			saved := &savedToken{URL: s.to, Issuer: s.issuer, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Endpoint: c.Endpoint, Scopes: c.Scopes, Token: t}
 			s.save(saved)
 			return s.keeping(ctx, c, saved), nil
 		},
@@ -120,6 +130,46 @@ func (s *signIn) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 	s.source = source
 	s.mu.Unlock()
 	return nil
+}
+
+// bind says which authorization server may get the credentials of a client that was
+// registered beforehand, and returns an HTTP client that sends them to no other: the MCP
+// server chooses what is discovered, and may say one thing now and another later. A client
+// that registers itself has nothing to lose.
+func (s *signIn) bind(ctx context.Context, req *http.Request, resp *http.Response) (authServer, *http.Client, error) {
+	if s.id == "" {
+		return authServer{}, s.client, nil
+	}
+	own := authServer{tokenURL: s.tokenURL}
+	if s.issuer != "" {
+		var err error
+		if own, err = findAuthServer(ctx, s.client, req.URL, resp.Header, s.issuer); err != nil {
+			return own, nil, err
+		}
+		if s.tokenURL != "" {
+			own.tokenURL = s.tokenURL
+		}
+	}
+	if own.tokenURL == "" {
+		return own, nil, errors.New("credentials that were issued beforehand need token_url or issuer in spec.auth")
+	}
+	client := *s.client
+	client.Transport = tokensOnlyTo{s.client.Transport, own.tokenURL}
+	return own, &client, nil
+}
+
+// tokensOnlyTo refuses requests with a body, as those with credentials are, to all but one
+// token endpoint.
+type tokensOnlyTo struct {
+	http.RoundTripper
+	url string
+}
+
+func (t tokensOnlyTo) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet && req.URL.String() != t.url {
+		return nil, fmt.Errorf("the token endpoint is %s, not %s: the credentials are not sent", clip(req.URL.String(), 200), t.url)
+	}
+	return t.RoundTripper.RoundTrip(req)
 }
 
 // waitForBrowser opens the browser and waits until it comes back with a code.
@@ -170,6 +220,7 @@ func waitForBrowser(ctx context.Context, l net.Listener, open func() error) (*au
 // savedToken is what is kept of a sign-in.
 type savedToken struct {
 	URL          string          `json:"url"`
+	Issuer       string          `json:"issuer,omitempty"`
 	ClientID     string          `json:"client_id"`
 	ClientSecret string          `json:"client_secret,omitempty"`
 	Endpoint     oauth2.Endpoint `json:"endpoint"`
@@ -206,6 +257,9 @@ func (s *signIn) load() {
 	if err := json.Unmarshal(data, &saved); err != nil || saved.Token == nil || saved.URL != s.to {
 		s.u.log.Warn("the saved sign-in cannot be read and is left out", slog.String("file", file))
 		return
+	}
+	if saved.Issuer != s.issuer || s.tokenURL != "" && saved.Endpoint.TokenURL != s.tokenURL {
+		return // it is of another authorization server
 	}
 	c := &oauth2.Config{ClientID: saved.ClientID, ClientSecret: saved.ClientSecret, Endpoint: saved.Endpoint, Scopes: saved.Scopes}
 	s.source = s.keeping(withClient(context.Background(), s.client), c, &saved)

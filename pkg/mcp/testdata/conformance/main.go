@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -57,7 +58,7 @@ func run(ctx context.Context) (err error) {
 	server := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
 	server.Metadata.Name = "conformance"
 	server.Spec.URL = os.Args[len(os.Args)-1]
-	server.Spec.Auth = authOf(scenario, h)
+	server.Spec.Auth = authOf(scenario, h, issuerOf(ctx, server.Spec.URL))
 
 	var browsers sync.WaitGroup
 	defer browsers.Wait()
@@ -80,21 +81,52 @@ func run(ctx context.Context) (err error) {
 
 // authOf chooses how to authenticate: a client secret alone for the scenarios of the
 // client credentials grant, else a person who signs in.
-func authOf(scenario string, h hints) *v1.Auth {
+func authOf(scenario string, h hints, issuer string) *v1.Auth {
 	switch {
 	case !strings.HasPrefix(scenario, "auth/"):
 		return nil
 	case strings.HasPrefix(scenario, "auth/client-credentials-basic"):
-		return &v1.Auth{OAuth2ClientCredentials: &v1.OAuth2ClientCredentials{ClientIDEnv: "CLIENT_ID", ClientSecretEnv: "CLIENT_SECRET"}}
+		return &v1.Auth{OAuth2ClientCredentials: &v1.OAuth2ClientCredentials{ClientIDEnv: "CLIENT_ID", ClientSecretEnv: "CLIENT_SECRET", Issuer: issuer}}
 	}
 	code := &v1.OAuth2AuthorizationCode{}
 	if h.ClientID != "" {
-		code.ClientIDEnv = "CLIENT_ID"
+		code.ClientIDEnv, code.Issuer = "CLIENT_ID", issuer
 	}
 	if h.ClientSecret != "" {
 		code.ClientSecretEnv = "CLIENT_SECRET"
 	}
 	return &v1.Auth{OAuth2AuthorizationCode: code}
+}
+
+// issuerOf is what a person would write into the manifest: the suite hands out credentials
+// without the authorization server that issued them, so the one that its server names is
+// taken. It is empty when the server names none.
+func issuerOf(ctx context.Context, server string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return ""
+	}
+	root := url.URL{Scheme: u.Scheme, Host: u.Host}
+	for _, path := range []string{"/.well-known/oauth-protected-resource" + u.Path, "/.well-known/oauth-protected-resource"} {
+		root.Path = path
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, root.String(), nil)
+		if err != nil {
+			return ""
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return ""
+		}
+		var meta struct {
+			Servers []string `json:"authorization_servers"`
+		}
+		err = json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&meta)
+		_ = res.Body.Close()
+		if res.StatusCode == http.StatusOK && err == nil && len(meta.Servers) > 0 {
+			return meta.Servers[0]
+		}
+	}
+	return ""
 }
 
 func (h hints) env(name string) (string, bool) {
