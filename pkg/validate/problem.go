@@ -69,6 +69,17 @@ var wording = map[string]string{
 	keywordLate:        "a string on which the pattern %s can be checked in time",
 }
 
+var singular = strings.NewReplacer("%s characters", "%s character", "%s properties", "%s property",
+	"%s items that fit", "%s item that fits", "%s items", "%s item")
+
+// worded is the wording of a keyword with its limit.
+func worded(wording, limit string) string {
+	if limit == "1" {
+		wording = singular.Replace(wording)
+	}
+	return fmt.Sprintf(wording, limit)
+}
+
 // violation words a problem. A value of the document is told in Got alone; where the
 // message tells it too, it does so with the very text of Got, so that a caller who
 // must hide the value can replace it there.
@@ -100,9 +111,9 @@ func (p *problem) violation() v1.Violation {
 	case keywordValue:
 		f.Expected = p.expectedValue()
 	case "minLength", "maxLength":
-		f.Expected = fmt.Sprintf(wording[p.keyword], p.limit)
+		f.Expected = worded(wording[p.keyword], p.limit)
 		if s, ok := p.value.(string); ok {
-			f.Got = fmt.Sprintf("%d characters", utf8.RuneCountInString(s))
+			f.Got = plural("%d character", utf8.RuneCountInString(s))
 		}
 	default:
 		w, ok := wording[p.keyword]
@@ -110,7 +121,7 @@ func (p *problem) violation() v1.Violation {
 		case !ok:
 			f.Expected = fmt.Sprintf("a value that keeps the rule %q of the schema", p.keyword)
 		case strings.Contains(w, "%s"):
-			f.Expected = fmt.Sprintf(w, clip(p.limit, 3*maxGot))
+			f.Expected = worded(w, clip(p.limit, 3*maxGot))
 		default:
 			f.Expected = w
 		}

@@ -231,7 +231,7 @@ func TestPreloadedDocuments(t *testing.T) {
 	for _, draft := range []validate.Draft{validate.Draft7, validate.Draft2020} {
 		s := cache.Schema(json.RawMessage(`{"properties":{"city":{"$ref":"https://example.com/city.json"}}}`), draft)
 		violations, err := s.ValidateJSON([]byte(`{"city":"x"}`))
-		if diff := cmp.Diff([]string{`/city: expected a string of at least 2 characters, got 1 characters`}, lines(violations)); err != nil || diff != "" {
+		if diff := cmp.Diff([]string{`/city: expected a string of at least 2 characters, got 1 character`}, lines(violations)); err != nil || diff != "" {
 			t.Error(draft, err, diff)
 		}
 		err = cache.Schema(json.RawMessage(`{"$ref":"https://example.com/bad.json"}`), draft).Compile()
