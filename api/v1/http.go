@@ -36,7 +36,11 @@ type HTTPSpec struct {
 	Redact []string `json:"redact,omitempty"`
 	// Retry says how failed attempts are repeated.
 	Retry *HTTPRetry `json:"retry,omitempty"`
-	// Multimodal turns binary responses into parts.
+	// Paginate reads the pages that follow the first, and makes one list of their items.
+	Paginate *HTTPPaginate `json:"paginate,omitempty"`
+	// RateLimit is the most requests that the tool sends in a time; calls wait for their turn.
+	RateLimit *HTTPRateLimit `json:"rate_limit,omitempty"`
+	// Multimodal makes parts of responses that are not binary too, such as SVG, and asks for them.
 	Multimodal *HTTPMultimodal `json:"multimodal,omitempty"`
 	// Auth says how the request authenticates.
 	Auth *Auth `json:"auth,omitempty"`
@@ -91,7 +95,7 @@ type HTTPRetry struct {
 	RetryOn []int `json:"retry_on,omitempty"`
 }
 
-// HTTPMultimodal turns binary responses into parts.
+// HTTPMultimodal makes parts of responses, by their media type. A response that is neither JSON nor text is a part without it.
 type HTTPMultimodal struct {
 	// Enabled turns it on. Default: false.
 	Enabled bool `json:"enabled,omitempty"`
@@ -184,6 +188,7 @@ func (h *HTTPSpec) validate(path string) []Violation {
 		}
 	}
 	fs = append(fs, h.TLS.validate(path+"/tls")...)
+	fs = append(fs, h.Paginate.validate(path+"/paginate")...)
 	if r := h.Retry; r != nil {
 		for i, code := range r.RetryOn {
 			if code < 100 || code > 599 {

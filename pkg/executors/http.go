@@ -44,13 +44,14 @@ type HTTP struct {
 	mu         sync.Mutex
 	transports map[connection]*http.Transport
 	tokens     map[[sha256.Size]byte]*tokenSource
+	rates      map[v1.Key]*rate
 }
 
 // NewHTTP returns the HTTP executor.
 func NewHTTP(o Options) *HTTP {
 	h := &HTTP{
 		opts: o, env: o.Env, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		transports: map[connection]*http.Transport{}, tokens: map[[sha256.Size]byte]*tokenSource{},
+		transports: map[connection]*http.Transport{}, tokens: map[[sha256.Size]byte]*tokenSource{}, rates: map[v1.Key]*rate{},
 	}
 	if h.env == nil {
 		h.env = os.LookupEnv

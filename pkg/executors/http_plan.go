@@ -26,6 +26,10 @@ type HTTPPlan struct {
 	// Unset lists the variables that are not set and have no default: the call itself
 	// would fail and name them.
 	Unset []string `json:"unset,omitempty"`
+	// Paginate says how the pages after this one are read.
+	Paginate *v1.HTTPPaginate `json:"paginate,omitempty"`
+	// RateLimit is what the request would wait for.
+	RateLimit *v1.HTTPRateLimit `json:"rate_limit,omitempty"`
 
 	// The same with the places of variables, for Curl.
 	url     envText
@@ -49,7 +53,7 @@ func (h *HTTP) Plan(ctx context.Context, t *v1.Tool, args json.RawMessage) (any,
 		return nil, contextError(ctx, t, err)
 	}
 	d = p.masked(ctx, t.Metadata.Name, d, args)
-	plan := &HTTPPlan{Method: p.method, Headers: map[string]string{}}
+	plan := &HTTPPlan{Method: p.method, Headers: map[string]string{}, Paginate: p.spec.Paginate, RateLimit: p.spec.RateLimit}
 	plan.url = append(p.address(h, plan, d), d.rest...)
 	plan.header("Accept", literal(acceptHeader(p.accepts)))
 	plan.header("User-Agent", literal("toolctl"))

@@ -47,6 +47,8 @@ type httpTool struct {
 	redact        []string
 	accepts       []string // media types that become parts
 	accept        []string // the Accept header; not to be changed
+	pages         *pages   // nil for a tool without spec.http.paginate
+	rate          *rate    // nil for a tool without spec.http.rate_limit
 	auth          httpAuth
 
 	timeout   time.Duration // of an attempt; 0 means none of its own
@@ -88,6 +90,7 @@ func (h *HTTP) prepared(t *v1.Tool) *httpTool {
 		return p.(*httpTool)
 	}
 	p := prepareHTTP(t)
+	p.rate = h.rateOf(t)
 	if _, had := h.tools.Swap(key, p); !had {
 		runtime.AddCleanup(t, func(key weak.Pointer[v1.Tool]) { h.tools.Delete(key) }, key)
 	}
@@ -125,6 +128,7 @@ func prepareHTTP(t *v1.Tool) *httpTool {
 	p.prepareAuth(s)
 	p.prepareRetry(s.Retry)
 	p.prepareResponse(s)
+	p.preparePages(s.Paginate)
 	if !slices.ContainsFunc(p.headers, func(h httpHeader) bool { return h.tpl != nil }) {
 		for _, h := range p.headers {
 			p.literal = append(p.literal, httpField{h.name, h.path, h.text})

@@ -187,7 +187,7 @@ func headerValue(_ []byte, value string) (string, error) {
 // draftQuery appends arguments and static values to the query. A name that stands
 // in the URL or in static_query is the manifest's: the model's value is left out.
 func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names []string) error {
-	if len(names) == 0 && len(p.staticQuery) == 0 {
+	if len(names) == 0 && len(p.staticQuery) == 0 && p.pages == nil {
 		return nil
 	}
 	path, query := d.rest.cut("?")
@@ -224,6 +224,14 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 		}
 		for _, v := range values {
 			add(name, literal(percentEncode(v)))
+			taken[name] = true
+		}
+	}
+	if p.pages != nil {
+		for _, f := range p.pages.query {
+			if !taken[f.name] { // an argument of the same name says where to begin
+				add(f.name, f.text)
+			}
 		}
 	}
 	for _, f := range p.staticQuery {

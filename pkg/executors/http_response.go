@@ -2,7 +2,6 @@ package executors
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,16 +15,22 @@ import (
 )
 
 // tooLargeError says that a body is larger than spec.http.response.max_bytes.
-type tooLargeError struct{ limit int64 }
+type tooLargeError struct {
+	limit int64
+	pages bool // all of them together
+}
 
 func (e tooLargeError) Error() string {
+	if e.pages {
+		return fmt.Sprintf("the pages together are larger than %d bytes (spec.http.response.max_bytes)", e.limit)
+	}
 	return fmt.Sprintf("the response is larger than %d bytes (spec.http.response.max_bytes)", e.limit)
 }
 
 // readBody reads a body of at most limit bytes, counted after decompression.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit && resp.Request.Method != http.MethodHead && resp.StatusCode/100 == 2 {
-		return nil, tooLargeError{limit}
+		return nil, tooLargeError{limit: limit}
 	}
 	size := int64(512)
 	if resp.ContentLength > 0 {
@@ -34,7 +39,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size))
 	_, err := b.ReadFrom(io.LimitReader(resp.Body, limit+1))
 	if int64(b.Len()) > limit {
-		return b.Bytes()[:limit], tooLargeError{limit}
+		return b.Bytes()[:limit], tooLargeError{limit: limit}
 	}
 	return b.Bytes(), err
 }
@@ -43,9 +48,9 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 //
 //   - An empty body is null.
 //   - A media type that multimodal accepts is a part.
-//   - JSON is as it came, by its media type, or an object or array by its look.
+//   - JSON is as it came, whatever its media type says.
 //   - Text is {"result": text}. What is not UTF-8 in a text or in JSON becomes U+FFFD.
-//   - Anything else is {"result": base64, "encoding": "base64", "mime_type": type}.
+//   - Anything else is a part.
 func (p *httpTool) content(header http.Header, body []byte, s *secrets) (json.RawMessage, []v1.Part, error) {
 	if len(body) == 0 {
 		return json.RawMessage("null"), nil, nil
@@ -57,34 +62,37 @@ func (p *httpTool) content(header http.Header, body []byte, s *secrets) (json.Ra
 	}
 	content, isText := textOrJSON(mediaType, body)
 	if !isText {
-		content = fmt.Appendf(nil, `{"result":%s,"encoding":"base64","mime_type":%s}`, jsonText(base64.StdEncoding.EncodeToString(body)), jsonText(mediaType))
+		parts, content := part(mediaType, body)
+		return content, parts, nil
 	}
-	content = s.json(content)
+	content, err := p.mapped(s.json(content))
+	return content, nil, err
+}
+
+// mapped applies the body_mapping of the response. The rules of redact are those of the body,
+// whose members a mapping moves and renames; without one the registry masks the
+// content, after it validated the result.
+func (p *httpTool) mapped(content json.RawMessage) (json.RawMessage, error) {
 	if p.resultMapping == nil {
-		return content, nil, nil // the registry masks it, after it validated the result
+		return content, nil
 	}
-	// The rules are those of the body, whose members a mapping moves and renames.
-	mapped, err := p.resultMapping.apply(redact.JSON(content, p.spec.Redact))
-	return mapped, nil, err
+	return p.resultMapping.apply(redact.JSON(content, p.spec.Redact))
 }
 
 // textOrJSON returns a body as JSON: as it is, or as the member result. isText is
 // false for a body that is neither JSON nor text.
 func textOrJSON(mediaType string, body []byte) (content json.RawMessage, isText bool) {
-	named := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") || mediaType == "text/json"
-	plain := bytes.TrimPrefix(body, []byte("\ufeff"))
-	if first := bytes.TrimLeft(plain, " \t\r\n"); named || len(first) > 0 && (first[0] == '{' || first[0] == '[') {
-		if json.Valid(plain) {
-			if !utf8.Valid(plain) {
-				plain = bytes.ToValidUTF8(plain, []byte("\uFFFD"))
-			}
-			return plain, true
+	if plain := bytes.TrimPrefix(body, []byte("\ufeff")); json.Valid(plain) {
+		if !utf8.Valid(plain) {
+			plain = bytes.ToValidUTF8(plain, []byte("\uFFFD"))
 		}
+		return plain, true
 	}
 	valid := bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	family, _, _ := strings.Cut(mediaType, "/")
 	if len(valid) != len(body) || bytes.IndexByte(body, 0) >= 0 {
-		if !named && family != "text" && !strings.HasSuffix(mediaType, "xml") && mediaType != "application/x-www-form-urlencoded" {
+		named := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") || mediaType == "application/x-www-form-urlencoded"
+		if !named && family != "text" && !strings.HasSuffix(mediaType, "xml") {
 			return nil, false
 		}
 	}

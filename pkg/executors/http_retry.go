@@ -55,15 +55,37 @@ type httpCall struct {
 	status    string        // of an answer that is no success
 	answer    []byte
 	header    http.Header
+
+	page int   // the number of the page that is read, from 1; 0 without spec.http.paginate
+	size int64 // bytes of the pages before it
 }
 
-// run sends the request and reads the answer.
+// run sends the request, and those for the pages that follow, and makes the result.
 func (c *httpCall) run(ctx context.Context) (v1.Result, error) {
+	if c.p.pages != nil {
+		return c.all(ctx)
+	}
+	status, err := c.send(ctx)
+	if err != nil {
+		return v1.Result{Status: status, Attempts: c.attempts}, err
+	}
+	content, parts, err := c.p.content(c.header, c.answer, &c.secrets)
+	if err != nil {
+		return v1.Result{Attempts: c.attempts}, c.fail(v1.PhaseValidate, err.Error(), err)
+	}
+	return v1.Result{Status: v1.StatusComplete, Content: content, Parts: parts, Attempts: c.attempts}, nil
+}
+
+// send sends one request and reads the answer. Of an answer that is no success the status of the result is returned, too.
+func (c *httpCall) send(ctx context.Context) (status string, err error) {
+	if err := c.turn(ctx); err != nil {
+		return "", err
+	}
 	req := &c.request
 	req.Request = c.req
 	if c.body != nil {
 		if err := req.SetBody(c.body); err != nil {
-			return v1.Result{}, c.fail(v1.PhaseValidate, err.Error(), err)
+			return "", c.fail(v1.PhaseValidate, err.Error(), err)
 		}
 	}
 	req.SetResponseHandler(c.read)
@@ -74,25 +96,28 @@ func (c *httpCall) run(ctx context.Context) (v1.Result, error) {
 	client.Backoff = func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.wait }
 	client.ErrorHandler = retryablehttp.PassthroughErrorHandler
 	client.RequestLogHook = c.begin
-	if c.source != nil {
-		client.PrepareRetry = c.reauthorize
+	if c.source != nil || c.p.rate != nil {
+		client.PrepareRetry = c.prepareRetry
 	}
-	_, err := client.Do(req) //nolint:bodyclose // read, the response handler, closed it
-	if err != nil {
-		return v1.Result{Attempts: c.attempts}, c.describe(ctx, err)
+	if _, err = client.Do(req); err != nil { //nolint:bodyclose // read, the response handler, closed it
+		return "", c.describe(ctx, err)
 	}
-	if c.status != "" {
-		msg := fmt.Sprintf("%s (%s %s)", c.p.failure(c.status, c.header, c.answer, c.hidden()), c.p.method, c.shownURL(ctx))
-		if c.outOfTime > 0 {
-			msg += fmt.Sprintf("; the next attempt would be in %s, past the time for the call", c.outOfTime.Round(time.Millisecond))
-		}
-		return v1.Result{Status: v1.StatusFailed, Attempts: c.attempts}, c.fail(v1.PhaseExecute, msg+c.tries(), nil)
+	if c.status == "" {
+		return "", nil
 	}
-	content, parts, err := c.p.content(c.header, c.answer, &c.secrets)
-	if err != nil {
-		return v1.Result{Attempts: c.attempts}, c.fail(v1.PhaseValidate, err.Error(), err)
+	msg := fmt.Sprintf("%s (%s %s)", c.p.failure(c.status, c.header, c.answer, c.hidden()), c.p.method, c.shownURL(ctx))
+	if c.outOfTime > 0 {
+		msg += fmt.Sprintf("; the next attempt would be in %s, past the time for the call", c.outOfTime.Round(time.Millisecond))
 	}
-	return v1.Result{Status: v1.StatusComplete, Content: content, Parts: parts, Attempts: c.attempts}, nil
+	return v1.StatusFailed, c.fail(v1.PhaseExecute, msg+c.tries(), nil)
+}
+
+// prepareRetry is called before each further attempt.
+func (c *httpCall) prepareRetry(req *http.Request) error {
+	if err := c.turn(req.Context()); err != nil || c.source == nil {
+		return err
+	}
+	return c.reauthorize(req)
 }
 
 // begin is called before each attempt.
@@ -109,7 +134,10 @@ func (c *httpCall) read(resp *http.Response) error {
 	c.handled = true
 	c.header, c.code = resp.Header, resp.StatusCode
 	var err error
-	if c.answer, err = readBody(resp, c.p.maxBytes); resp.StatusCode/100 == 2 {
+	if c.answer, err = readBody(resp, c.p.maxBytes-c.size); isTooLarge(err) {
+		err = tooLargeError{c.p.maxBytes, c.size > 0}
+	}
+	if resp.StatusCode/100 == 2 {
 		return err
 	}
 	// The status is what matters; the body is shown as far as it came.
@@ -196,7 +224,7 @@ func retryAfter(value string, now time.Time) (time.Duration, bool) {
 	return max(0, at.Sub(now)), true
 }
 
-// reauthorize is called before each further attempt: the token may have run out, or was refused.
+// reauthorize sets the token of a further attempt: the last may have run out, or was refused.
 func (c *httpCall) reauthorize(req *http.Request) error {
 	if c.stale {
 		c.stale = false
@@ -263,6 +291,9 @@ func (c *httpCall) tries() string {
 func (c *httpCall) fail(phase, message string, cause error) error {
 	if cause != nil && c.hidden().text(cause.Error()) != cause.Error() {
 		cause = nil
+	}
+	if c.page > 1 {
+		message = fmt.Sprintf("page %d: %s", c.page, message)
 	}
 	return &v1.ExecutionError{Tool: c.tool.Metadata.Name, Phase: phase, Message: c.hidden().text(message), Cause: cause}
 }

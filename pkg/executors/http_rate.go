@@ -1,0 +1,108 @@
+package executors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// rate holds the requests of one tool to spec.http.rate_limit: in no time of the length per are
+// more sent than sent has places.
+type rate struct {
+	spec v1.HTTPRateLimit
+	per  time.Duration
+	turn chan struct{} // held by the one that waits for a place; the others wait for it, in order
+	sent []time.Time   // when the last requests were sent, the oldest at next
+	next int
+}
+
+var periods = map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour}
+
+// maxRates is how many tools are remembered before those that sent nothing lately are forgotten.
+const maxRates = 1024
+
+// rateOf returns the rate of a tool, by its name: a reload that does not change the limit
+// does not start anew.
+func (h *HTTP) rateOf(t *v1.Tool) *rate {
+	if t.Spec.HTTP == nil || t.Spec.HTTP.RateLimit == nil {
+		return nil
+	}
+	spec := *t.Spec.HTTP.RateLimit
+	key := v1.Key{Kind: v1.KindTool, Namespace: t.Namespace(), Name: t.Metadata.Name}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.rates[key]; r != nil && r.spec == spec {
+		return r
+	}
+	if len(h.rates) >= maxRates {
+		for key, r := range h.rates {
+			if r.idle() {
+				delete(h.rates, key)
+			}
+		}
+	}
+	r := &rate{spec: spec, per: periods[spec.Per], turn: make(chan struct{}, 1), sent: make([]time.Time, max(1, spec.Requests))}
+	h.rates[key] = r
+	return r
+}
+
+// idle reports whether nothing was sent for the length of per, and nothing waits.
+func (r *rate) idle() bool {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	default:
+		return false
+	}
+	last := (r.next + len(r.sent) - 1) % len(r.sent)
+	return time.Since(r.sent[last]) > r.per
+}
+
+var errRateTooLate = errors.New("the next request may be sent only after the time for the call")
+
+// wait returns when a request may be sent, or an error when ctx ends or would end before.
+func (r *rate) wait(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	at := r.sent[r.next].Add(r.per)
+	if deadline, ok := ctx.Deadline(); ok && at.After(deadline) {
+		return errRateTooLate
+	}
+	if d := time.Until(at); d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.sent[r.next] = time.Now()
+	r.next = (r.next + 1) % len(r.sent)
+	return nil
+}
+
+// turn waits until the rate of the tool lets the next request be sent.
+func (c *httpCall) turn(ctx context.Context) error {
+	if c.p.rate == nil {
+		return nil
+	}
+	err := c.p.rate.wait(ctx)
+	limit := fmt.Sprintf("the rate of %d requests per %s (spec.http.rate_limit)", c.p.rate.spec.Requests, c.p.rate.spec.Per)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return c.fail(v1.PhaseExecute, "cancelled while it waited for "+limit+c.tries(), err)
+	}
+	return c.fail(v1.PhaseTimeout, "timed out: "+limit+" leaves no request within the time for the call"+c.tries(), err)
+}
