@@ -78,6 +78,7 @@ never shown.`,
 	}
 	a.bindSelector(cmd.Flags(), "objects")
 	cmd.Flags().BoolVar(&offline, "no-discover", false, "do not ask MCP servers what they offer")
+	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }
 

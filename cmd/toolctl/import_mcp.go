@@ -42,10 +42,16 @@ each tool that it offers; without, nothing is started.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := a.network(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), args)
+		},
 	}
 	o.serverFlags.bind(cmd)
 	cmd.Flags().BoolVar(&o.tools, "tools", false, "ask the server, and make a Tool manifest for each of its tools")
+	a.bindNetwork(cmd.Flags(), "with --tools, ")
 	o.flags(cmd)
 	return cmd
 }

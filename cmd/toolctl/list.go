@@ -86,6 +86,7 @@ what looks like a secret.`,
 	f.IntVar(&o.limit, "limit", 0, "most objects to list (default: all)")
 	f.IntVar(&o.offset, "offset", 0, "objects to skip")
 	f.BoolVar(&o.offline, "no-discover", false, "do not ask MCP servers what they offer")
+	a.bindNetwork(f, "")
 	return cmd
 }
 

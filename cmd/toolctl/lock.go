@@ -50,6 +50,7 @@ Output formats (-o) of --check: table, json.`,
 	}
 	cmd.Flags().BoolVar(&o.update, "update", false, "accept what the servers say now; with NAME, of those servers only")
 	cmd.Flags().BoolVar(&o.check, "check", false, "change nothing; exit code 1 when a server differs from the lock")
+	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }
 

@@ -68,11 +68,17 @@ environment stands in for it, and must be set where the server is used.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := a.network(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), args)
+		},
 	}
 	o.bind(cmd)
 	cmd.Flags().BoolVar(&o.noCheck, "no-check", false, "connect without asking the server")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "take the place of a server of the same name")
+	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }
 

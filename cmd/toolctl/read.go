@@ -54,6 +54,7 @@ Output formats (-o): content, json, yaml.`,
 	}
 	cmd.Flags().StringVar(&server, "server", "", "MCP server to ask (default: the one that lists the resource)")
 	_ = cmd.RegisterFlagCompletionFunc("server", a.completeServers)
+	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }
 

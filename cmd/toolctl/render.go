@@ -55,6 +55,7 @@ Output formats (-o): text, json, yaml.`,
 	f.StringArrayVarP(&o.args, "arg", "a", nil, varsHelp)
 	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeVars)
 	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of variables; - reads stdin")
+	a.bindNetwork(f, "")
 	return cmd
 }
 

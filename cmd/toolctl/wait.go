@@ -44,6 +44,7 @@ The exit code is 7 when time runs out first.`,
 	f := cmd.Flags()
 	f.StringVar(&condition, "for", "ready", "what to wait for: ready")
 	f.DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait")
+	a.bindNetwork(f, "")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"ready"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
