@@ -50,7 +50,7 @@ spec:
 		t.Fatal(err)
 	}
 	out, _ := toolctl(t, exitOK, "test", gone)
-	if !strings.Contains(out, "1 scenario: 1 passed") {
+	if !strings.Contains(out, "1 scenario: 1 passed, 0 failed, 0 skipped") {
 		t.Errorf("got %s", out)
 	}
 }

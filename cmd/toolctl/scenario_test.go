@@ -254,12 +254,12 @@ func TestWatch(t *testing.T) {
 		}
 		t.Fatalf("the output ended without %q", want)
 	}
-	until("1 scenario: 1 failed")
+	until("1 scenario: 0 passed, 1 failed, 0 skipped")
 	until("watching")
 	if err := os.WriteFile(filepath.Join(dir, "tool.yaml"), fmt.Appendf(nil, tool, 2), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	until("1 scenario: 1 passed")
+	until("1 scenario: 1 passed, 0 failed, 0 skipped")
 	until("watching")
 	stop()
 	for lines.Scan() { // what is left

@@ -32,25 +32,18 @@ func (o *testOptions) printReport(format string, r *scenario.Report) error {
 	return nil
 }
 
-// summary is the last line: "3 scenarios: 2 passed, 1 failed". Once something is
-// not judged it counts all three states, and what was judged.
+// summary is the last line: "3 scenarios: 2 passed, 1 failed, 0 skipped". Once something
+// is not judged it says how much was.
 func summary(r *scenario.Report, noun string) string {
-	partly := slices.ContainsFunc(r.Scenarios, func(s scenario.Result) bool {
+	text := fmt.Sprintf("%s: %d passed, %d failed, ", count(len(r.Scenarios), noun), r.Passed, r.Failed)
+	if r.Invalid > 0 {
+		text += fmt.Sprintf("%d invalid, ", r.Invalid)
+	}
+	text += fmt.Sprintf("%d skipped", r.Skipped)
+	if slices.ContainsFunc(r.Scenarios, func(s scenario.Result) bool {
 		played := len(s.Turns) > 0 // and not only passed over after a failure
 		return played && (s.Status == scenario.Skipped || len(s.Unjudged) > 0)
-	})
-	var parts []string
-	for _, p := range []struct {
-		n      int
-		word   string
-		always bool
-	}{{r.Passed, "passed", partly}, {r.Failed, "failed", partly}, {r.Invalid, "invalid", false}, {r.Skipped, "skipped", partly}} {
-		if p.n > 0 || p.always {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
-		}
-	}
-	text := count(len(r.Scenarios), noun) + ": " + strings.Join(parts, ", ")
-	if partly {
+	}) {
 		text += fmt.Sprintf("; judged %d of %d", r.Judged, r.Total)
 	}
 	return text

@@ -121,7 +121,9 @@ func (d *document) unknown(k *yaml.Node, table *fieldTable) {
 	}
 	if d.promptKit || d.markdown {
 		f.Severity = v1.SeverityWarning
-		f.Message += ": ignored"
+		if f.Message += ": ignored"; d.promptKit && k.Value == "validators" {
+			f.Message = "validators are not applied: toolctl filters nothing that a model says"
+		}
 		d.violation(k, f)
 		return
 	}

@@ -30,6 +30,8 @@ type scope struct {
 	ctx    context.Context
 	player *player
 	turns  []Turn
+	// own are the turns that the assertion is about: turns without those before them.
+	own []Turn
 	// unjudged, once it is set, says why the assertion cannot be judged.
 	unjudged string
 }
@@ -94,8 +96,14 @@ func (p *player) pass(field string, list []v1.Assertion, reason string) {
 	}
 }
 
-// assert judges assertions on turns.
-func (p *player) assert(ctx context.Context, field string, list []v1.Assertion, turns []Turn) {
+// assert judges assertions on the turns from an index on. In a manifest of PromptKit's
+// they see the turns before it too, as they do there; their conditions do not.
+func (p *player) assert(ctx context.Context, field string, list []v1.Assertion, from int) {
+	turns := p.res.Turns[from:]
+	seen := turns
+	if p.promptKit {
+		seen = p.res.Turns
+	}
 	for i := range list {
 		a, at := &list[i], v1.Pointer(field, strconv.Itoa(i))
 		t, unjudged := p.assertionType(a.Type)
@@ -110,7 +118,7 @@ func (p *player) assert(ctx context.Context, field string, list []v1.Assertion, 
 			p.unjudged(p.turn, at, a.Type, "when: "+unmet)
 			continue
 		}
-		s := &scope{ctx: ctx, player: p, turns: turns}
+		s := &scope{ctx: ctx, player: p, turns: seen, own: turns}
 		expected, got := judgements()[t.Name].check(q, s)
 		if s.unjudged != "" {
 			p.unjudged(p.turn, at, a.Type, s.unjudged)

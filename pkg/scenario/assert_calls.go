@@ -249,7 +249,7 @@ func policyRefusals(q *params, s *scope) (expected, got string) {
 	}
 	n := 0
 	var other []string
-	for _, c := range allCalls(s.turns) {
+	for _, c := range allCalls(s.own) {
 		d := c.Result.Policy
 		if d == nil || d.Decision != v1.DecisionDeny {
 			continue

@@ -48,6 +48,7 @@ type params struct {
 	MediaType          string                     `json:"media_type"`
 	MIMEType           string                     `json:"mime_type"`
 	TimeoutSeconds     int                        `json:"timeout_seconds"`
+	SuccessPattern     string                     `json:"success_pattern"`
 	MinCharacters      *float64                   `json:"min_characters"`
 	MinChars           *float64                   `json:"min_chars"`
 	MaxCharacters      *float64                   `json:"max_characters"`
@@ -116,7 +117,7 @@ func (s *step) UnmarshalJSON(raw []byte) error {
 
 // expressions says what is wrong with regular expressions and paths.
 func (q *params) expressions() string {
-	all := map[string]string{"pattern": q.Pattern, "result_matches": q.ResultMatches}
+	all := map[string]string{"pattern": q.Pattern, "result_matches": q.ResultMatches, "success_pattern": q.SuccessPattern}
 	for name, re := range q.ArgsMatch {
 		all["args_match."+name] = re
 	}

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -71,7 +72,7 @@ func guardrailTriggered(q *params, s *scope) (expected, got string) {
 	want := q.ShouldTrigger == nil || *q.ShouldTrigger
 	var refusals []string
 	triggered := false
-	for _, c := range allCalls(s.turns) {
+	for _, c := range allCalls(s.own) {
 		d := c.Result.Policy
 		if d == nil || d.Decision != v1.DecisionDeny {
 			continue
@@ -142,7 +143,11 @@ func toolExec(q *params, s *scope) (expected, got string) {
 		res, _ = p.reg.Execute(context.WithValue(ctx, slotKey{}, &slot{player: p}), call)
 	}
 	if res.Status == v1.StatusComplete {
-		return "", ""
+		made := Call{Result: res}
+		if regexp.MustCompile(q.SuccessPattern).MatchString(made.resultText()) { // read before
+			return "", ""
+		}
+		return "a result of " + q.tool() + " that matches " + show(q.SuccessPattern), show(made.resultText())
 	}
 	got = res.Status
 	if res.Error != nil {

@@ -55,9 +55,13 @@ func quoted(texts []string) string {
 	return strings.Join(all, " and ")
 }
 
-// contentIncludes looks in all that was said.
+// contentIncludes looks in all that was said; in a manifest of PromptKit's in the last
+// answer.
 func contentIncludes(q *params, s *scope) (expected, got string) {
 	all := strings.Join(s.said(), "\n")
+	if s.player.promptKit {
+		all = s.answer()
+	}
 	if gone := missing(q.texts(), all); gone != nil {
 		return "a text with " + quoted(gone), show(all)
 	}

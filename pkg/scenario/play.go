@@ -146,14 +146,14 @@ func (p *player) play(ctx context.Context) {
 			p.converse(within, field, turn)
 		}
 		p.call = 0
-		p.assert(ctx, field+"/assertions", turn.Assertions, p.res.Turns[i:])
+		p.assert(ctx, field+"/assertions", turn.Assertions, i)
 	}
 	p.turn, p.call = 0, 0
 	if played == 0 || played < len(p.spec.Turns) {
 		p.pass("/spec/assertions", p.spec.Assertions, "not every turn is played")
 		return
 	}
-	p.assert(ctx, "/spec/assertions", p.spec.Assertions, p.res.Turns)
+	p.assert(ctx, "/spec/assertions", p.spec.Assertions, 0)
 }
 
 // governed is the context of the calls of a turn: with the scenario's policy, and with

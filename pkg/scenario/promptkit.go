@@ -204,16 +204,16 @@ type script struct {
 	replies map[int]modelReply
 	// fallback answers what has no number; nil when nothing does.
 	fallback *modelReply
-	// whole says that the numbers run through the conversation, not turn by turn.
-	whole bool
+	// byTurn says that each number is that of a turn; else they run through the conversation.
+	byTurn bool
 	// next is the number of the next answer, from 1.
 	next int
 }
 
 // script chooses the answers of a scenario by the first of its names that has some.
 // PromptKit's mock model numbers its answers through the whole conversation: what it
-// says to the results of its calls has a number of its own. A file with no more
-// answers than the scenario has turns may be numbered either way, and is read by turn.
+// says to the results of its calls has a number of its own. A file that answers every
+// turn only when each number is that of a turn is read so.
 func (r *Responses) script(turns int, names ...string) *script {
 	s := &script{next: 1}
 	if r == nil {
@@ -228,15 +228,16 @@ func (r *Responses) script(turns int, names ...string) *script {
 			s.replies = r.turns[name]
 		}
 	}
+	s.byTurn = s.fallback == nil
 	for n := range s.replies {
-		s.whole = s.whole || n > turns
+		s.byTurn = s.byTurn && n <= turns
 	}
 	return s
 }
 
 // turn is what the model answers in a turn, from 1, in order; nil when nothing scripts it.
 func (s *script) turn(n int) (replies []modelReply) {
-	if !s.whole {
+	if s.byTurn {
 		s.next = n
 	}
 	for {
@@ -249,11 +250,7 @@ func (s *script) turn(n int) (replies []modelReply) {
 			return replies
 		}
 		replies = append(replies, reply)
-		switch {
-		case s.whole && len(reply.ToolCalls) > 0:
-		case len(reply.ToolCalls) > 0 && reply.Text == "" && s.fallback != nil:
-			return append(replies, *s.fallback) // to the results of the calls
-		default:
+		if s.byTurn || len(reply.ToolCalls) == 0 {
 			return replies
 		}
 	}
