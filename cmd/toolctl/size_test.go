@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// sizeBudget is the most bytes that the stripped binary has: 40 MiB. `make size` says
+// sizeBudget is the most bytes that the stripped binary has: 41 MiB. `make size` says
 // what each module adds.
-const sizeBudget = 40 << 20
+const sizeBudget = 41 << 20
 
 func TestSize(t *testing.T) {
 	if testing.Short() {
