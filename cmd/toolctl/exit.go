@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -106,15 +107,22 @@ func (a *app) report(command string, err error) int {
 		if invalid.Type == v1.ManifestInvalid {
 			what = "errors"
 		}
-		fmt.Fprintf(a.err, "error: %s: %d %s\n", first, len(invalid.Violations), what)
+		fmt.Fprintf(a.err, "error: %s: %d %s\n", saidOnce(first), len(invalid.Violations), what)
 		for _, f := range invalid.Violations {
 			fmt.Fprintf(a.err, "  %s\n", f)
 		}
 	default:
-		fmt.Fprintf(a.err, "error: %s\n", text)
+		fmt.Fprintf(a.err, "error: %s\n", saidOnce(text))
 	}
 	if code == exitUsage {
 		fmt.Fprintf(a.err, "Run '%s --help' for usage.\n", command)
 	}
 	return code
 }
+
+// ownError is what the messages of servers and programs begin with, where an error of
+// ours names what they said.
+var ownError = regexp.MustCompile(`(^|: | is ")(?i:(?:error: *)+)`)
+
+// saidOnce leaves "error:" out of a text that is printed behind our own.
+func saidOnce(text string) string { return ownError.ReplaceAllString(text, "$1") }

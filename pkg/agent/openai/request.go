@@ -122,7 +122,7 @@ func conversation(messages []agent.Message) ([]object, error) {
 			out = append(out, assistant(msg))
 		case agent.RoleTool:
 			text := msg.Text
-			if msg.IsError {
+			if msg.IsError && !strings.HasPrefix(text, "error: ") {
 				text = "error: " + text
 			}
 			out = append(out, object{"role": "tool", "tool_call_id": msg.ToolCallID, "content": text})
