@@ -17,6 +17,7 @@ func TestMain(m *testing.M) {
 		"faulty-stdio":      faultyStdio, // see faulty_test.go
 		"faulty-http":       faultyHTTP,
 		"changing-upstream": changingUpstream,
+		"hold-store":        holdStore, // see hold_store_test.go
 		"toolctl":           main,
 	})
 }

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// A store that another process keeps locked refuses calls, and takes them again afterwards.
+func TestServeAuditLocked(t *testing.T) {
+	var orders atomic.Int64
+	store := auditedStore(t, func(w http.ResponseWriter, _ *http.Request) {
+		orders.Add(1)
+		io.WriteString(w, "{}")
+	})
+	s := launchServe(t, again(t, "toolctl"), "--store", store, "--allow-private-network")
+	cs := connect(t, s.url, "2025-11-25")
+	call := func() *sdk.CallToolResult {
+		t.Helper()
+		res, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "order"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	holder := again(t, "hold-store", store)
+	in, err := holder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
+		t.Fatalf("%q: %v", line, err)
+	}
+	began := time.Now()
+	res := call()
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if text := textOf(res); !res.IsError || !strings.Contains(text, "refused, because the audit cannot be written") || orders.Load() != 0 {
+		t.Errorf("error %v, %d calls ran: %s", res.IsError, orders.Load(), text)
+	}
+	if code, text := readyz(t, s); code != http.StatusServiceUnavailable || !strings.Contains(text, "locked by another process") {
+		t.Errorf("/readyz: %d %s", code, text)
+	}
+	in.Close()
+	if err := holder.Wait(); err != nil {
+		t.Error(err)
+	}
+	if res := call(); res.IsError || orders.Load() != 1 {
+		t.Errorf("%d calls ran: %s", orders.Load(), textOf(res))
+	}
+	runQuiet(t, "audit", "verify", "--store", store)
+	var missing int64
+	for _, l := range auditOf(t, store) {
+		if l.Gap != nil {
+			missing += l.Gap.Lines
+		}
+	}
+	if missing != 1 {
+		t.Errorf("the gaps have %d lines; want 1", missing)
+	}
+}
+
+// Over a store that cannot be written serve does not start. Root may write everything, so
+// this program is started again as nobody.
+func TestServeReadOnlyStore(t *testing.T) {
+	dir, err := os.MkdirTemp("", "serve-readonly") // that of the test is closed to nobody
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	store, file := filepath.Join(dir, "state.db"), filepath.Join(t.TempDir(), "a.yaml")
+	writeFile(t, file, "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: a}\nspec: {description: A, input_schema: {type: object}, mock_result: 1}\n")
+	runQuiet(t, "apply", "-f", file, "--store", store)
+	cmd := again(t, "toolctl")
+	if os.Geteuid() == 0 {
+		program, err := os.ReadFile(cmd.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Path = filepath.Join(dir, "toolctl")
+		if err := os.WriteFile(cmd.Path, program, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(store, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+	}
+	for path, mode := range map[string]os.FileMode{store: 0o400, dir: 0o555} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer os.Chmod(dir, 0o700)
+	var stdout, stderr bytes.Buffer
+	cmd.Args = append(cmd.Args, "serve", "--http", freeAddress(t), "--store", store)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
+	err = cmd.Run()
+	want := "error: store \"" + store + "\": the file or its folder cannot be written"
+	if cmd.ProcessState.ExitCode() != exitFailed || !strings.HasPrefix(stderr.String(), want) || stdout.Len() > 0 {
+		t.Errorf("%v, stdout %q, stderr %q; want %q", err, &stdout, &stderr, want)
+	}
+}
+
+// audit list --follow prints what other processes write, until it is interrupted.
+func TestAuditFollow(t *testing.T) {
+	for _, format := range []string{"json", "table"} {
+		t.Run(format, func(t *testing.T) {
+			store, file := filepath.Join(t.TempDir(), "state.db"), filepath.Join(t.TempDir(), "a.yaml")
+			writeFile(t, file, "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: pay}\nspec: {description: A, input_schema: {type: object}, mock_result: 1}\n")
+			other := func(name string, args ...string) {
+				t.Helper()
+				cmd := again(t, "toolctl", append(args, "--store", store)...)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("%s: %v: %s", name, err, out)
+				}
+			}
+			other("apply", "apply", "-f", file)
+			other("a call before", "call", "pay", "--session", "before")
+			follow := again(t, "toolctl", "audit", "list", "--follow", "--tool", "p*", "--store", store, "-o", format)
+			var stderr bytes.Buffer
+			follow.Stderr = &stderr
+			out, err := follow.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := follow.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(out)
+			next := func(session string) {
+				t.Helper()
+				for lines.Scan() {
+					text := lines.Text()
+					if format == "json" {
+						var l auditLine
+						if err := json.Unmarshal([]byte(text), &l); err != nil {
+							t.Fatalf("%q: %v", text, err)
+						}
+						if l.Status == v1.StatusComplete && l.Session == session {
+							return
+						}
+					} else if strings.Contains(text, " complete ") && strings.Contains(text, " "+session+" ") {
+						return
+					}
+				}
+				t.Fatalf("the output ended before the call of session %s: %s", session, &stderr)
+			}
+			next("before")
+			for _, session := range []string{"one", "two"} {
+				other("a call", "call", "pay", "--session", session)
+				next(session)
+			}
+			if err := follow.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			for lines.Scan() {
+				t.Errorf("unexpected line %q", lines.Text())
+			}
+			if err := follow.Wait(); err != nil || stderr.Len() > 0 {
+				t.Errorf("%v: %s", err, &stderr)
+			}
+		})
+	}
+}
