@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -193,9 +194,9 @@ func (r *fieldRule) checkBounds(f reflect.Value, path string, fs *[]Violation) {
 }
 
 // Nearest returns the candidate that s was probably meant to be: the same
-// letters in another case, at most a third of the letters different, or the one
-// that s is the first words of, as timeout is of timeout_ms. It returns "" when
-// none is near.
+// letters in another case, at most a third of the letters different, or the only one
+// that s is the first words of, as timeout is of timeout_ms, or one of the words of, as
+// book is of get-book. It returns "" when none is near.
 func Nearest(s string, candidates []string) string {
 	best, bestDist := "", max(1, len(s)/3)+1
 	for _, c := range candidates {
@@ -217,7 +218,26 @@ func Nearest(s string, candidates []string) string {
 			best = c
 		}
 	}
+	if best != "" {
+		return best
+	}
+	for _, c := range candidates {
+		if hasWord(c, strings.ToLower(s)) {
+			if best != "" {
+				return ""
+			}
+			best = c
+		}
+	}
 	return best
+}
+
+// hasWord reports whether a name has a word; of a longer one a letter may differ.
+func hasWord(name, word string) bool {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' })
+	return len(words) > 1 && slices.ContainsFunc(words, func(w string) bool {
+		return w == word || len(word) > 4 && editDistance(word, w, 2) < 2
+	})
 }
 
 // Near reports whether s is at most that many slips away from want: letters too many, too

@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = out.lost()
 	}
 	if err != nil {
-		return a.report(cmd.CommandPath(), err)
+		return a.report(calledPath(cmd), err)
 	}
 	return exitOK
 }

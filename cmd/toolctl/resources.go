@@ -126,7 +126,16 @@ func (a *app) meant(cmd *cobra.Command, err error) error {
 	if len(found) == 0 {
 		return err
 	}
-	return usagef("%q is not a kind, but the name of %s: did you mean '%s %s'?", unknown.word, strings.Join(found, " and "), cmd.CommandPath(), found[0])
+	return usagef("%q is not a kind, but the name of %s: did you mean '%s %s'?", unknown.word, strings.Join(found, " and "), calledPath(cmd), found[0])
+}
+
+// calledPath is the path of a command by the name with which it was called.
+func calledPath(cmd *cobra.Command) string {
+	path := cmd.CommandPath()
+	if as := cmd.CalledAs(); as != "" {
+		path = strings.TrimSuffix(path, cmd.Name()) + as
+	}
+	return path
 }
 
 func isKind(s string) bool { _, ok := v1.ParseKind(s); return ok }

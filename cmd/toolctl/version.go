@@ -12,14 +12,17 @@ func newVersionCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:         "version",
 		Short:       "Print the version",
-		Long:        "Print the version of toolctl, of Go, and the platform.\n\nOutput formats (-o): table, json.",
-		Annotations: formats("table", "json"),
+		Long:        "Print the version of toolctl, of Go, and the platform.\n\nOutput formats (-o): table, json, yaml.",
+		Annotations: formats("table", "json", "yaml"),
 		Example:     "  toolctl version -o json",
 		Args:        exactArgs(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
 			v := buildVersion()
-			if a.format() == "json" {
+			switch a.format() {
+			case "json":
 				return printJSON(a.out, v)
+			case "yaml":
+				return printYAML(a.out, v)
 			}
 			_, err := fmt.Fprintln(a.out, v)
 			return err

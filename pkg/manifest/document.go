@@ -215,7 +215,7 @@ func (d *document) addValidated(fs []v1.Violation, adjust func(*v1.Violation) bo
 		}
 		missing := f.Got == "nothing"
 		known := slices.ContainsFunc(refused, func(p string) bool {
-			return p == f.Path || p == "" || strings.HasPrefix(f.Path, p+"/") || missing && strings.HasPrefix(p, f.Path+"/")
+			return p == f.Path || p == "" || d.wantsMisspelt(&f) || strings.HasPrefix(f.Path, p+"/") || missing && strings.HasPrefix(p, f.Path+"/")
 		})
 		if known || !adjust(&f) {
 			continue
@@ -223,6 +223,15 @@ func (d *document) addValidated(fs []v1.Violation, adjust func(*v1.Violation) bo
 		f.Source = d.place(f.Path)
 		d.violation(d.root, f)
 	}
+}
+
+// wantsMisspelt reports whether a violation asks for a field that was misspelt, as one of
+// several or as the required one.
+func (d *document) wantsMisspelt(f *v1.Violation) bool {
+	return slices.ContainsFunc(d.misspelt, func(p string) bool {
+		i := strings.LastIndexByte(p, '/')
+		return p[:i] == f.Path && strings.Contains(f.Message, p[i+1:])
+	})
 }
 
 // finish sorts the violations and drops warnings about values that are errors anyway.
@@ -241,13 +250,23 @@ func (d *document) finish() []v1.Violation {
 	return slices.Clip(fs)
 }
 
-// SortViolations orders violations by file, line, column, path and message.
+// SortViolations orders violations by file, line, column, path and message. Of one line
+// unknown fields that are errors come first: what is missing beside them may only be misspelt.
 func SortViolations(fs []v1.Violation) {
+	order := func(f v1.Violation) int {
+		if !f.IsWarning() && strings.HasPrefix(f.Message, "unknown field ") {
+			return 0
+		}
+		return 1
+	}
 	slices.SortStableFunc(fs, func(a, b v1.Violation) int {
 		if c := strings.Compare(a.Source.File, b.Source.File); c != 0 {
 			return c
 		}
 		if c := a.Source.Line - b.Source.Line; c != 0 {
+			return c
+		}
+		if c := order(a) - order(b); c != 0 {
 			return c
 		}
 		if c := a.Source.Column - b.Source.Column; c != 0 {

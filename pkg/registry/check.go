@@ -123,7 +123,10 @@ func promptKitViolations(h *v1.Header, fs []v1.Violation) []v1.Violation {
 }
 
 func (t *tool) checkSchemas() []v1.Violation {
-	fs := schemaViolations(t.spec.Head(), "/spec/input_schema", t.in)
+	var fs []v1.Violation
+	if len(t.spec.Spec.InputSchema) > 0 { // that it is missing was reported
+		fs = schemaViolations(t.spec.Head(), "/spec/input_schema", t.in)
+	}
 	if t.out != nil {
 		fs = append(fs, schemaViolations(t.spec.Head(), "/spec/output_schema", t.out)...)
 	}
