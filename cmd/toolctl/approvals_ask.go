@@ -26,6 +26,9 @@ func (a *app) canAsk() bool {
 func (a *app) asker() v1.Asker {
 	in := bufio.NewReader(a.in)
 	return func(ctx context.Context, p v1.PendingToolInfo) (v1.Decision, bool, error) {
+		if len(p.Args) > v1.MaxPendingArgs {
+			return v1.Decision{}, false, nil // nobody reads them here
+		}
 		fmt.Fprintf(a.err, "%s:\n%s\nMay it be called? [y/N] ", oneLine(p.Message), readable(p.Args))
 		type answer struct {
 			line string

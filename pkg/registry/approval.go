@@ -42,9 +42,6 @@ func (r *Registry) approve(ctx context.Context, c *call) {
 
 func (r *Registry) decide(ctx context.Context, c *call) error {
 	need := c.admit.Approval
-	if len(c.args) > v1.MaxPendingArgs {
-		return c.refuse(fmt.Sprintf("its arguments have %d bytes; those of a call that a person approves may have %d", len(c.args), v1.MaxPendingArgs))
-	}
 	p := c.pending()
 	ask := v1.AskerOf(ctx)
 	if ask != nil && c.Approval == "" {
@@ -62,6 +59,9 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 			}
 			return r.settle(ctx, c, &p)
 		}
+	}
+	if len(c.args) > v1.MaxPendingArgs {
+		return c.refuse(fmt.Sprintf("its arguments have %d bytes; those of a call that a person approves may have %d", len(c.args), v1.MaxPendingArgs))
 	}
 	p, err := r.opts.Approvals.TakeApproval(ctx, p, c.Approval)
 	var missing *v1.NotFoundError

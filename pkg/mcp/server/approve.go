@@ -1,11 +1,11 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -22,18 +22,20 @@ var approvalForm = json.RawMessage(`{
   "required": ["approve"]
 }`)
 
-// maxShownArgs is how much of the arguments the form shows.
-const maxShownArgs = 4 << 10
-
 // asker asks the person at a client for approval, when the client has forms. A person
-// who closes the form leaves the call pending.
-func asker(p *mcp.Peer, principal string) v1.Asker {
+// who closes the form leaves the call pending, and so do arguments that no form can show.
+func (s *Server) asker(p *mcp.Peer, principal string) v1.Asker {
 	return func(ctx context.Context, info v1.PendingToolInfo) (v1.Decision, bool, error) {
+		text, err := approvalText(info)
+		if err != nil {
+			s.opts.Logger.WarnContext(ctx, "a call that needs approval is left to 'toolctl approvals': a form cannot show its arguments", slog.String("tool", info.ToolName), slog.Any("error", err))
+			return v1.Decision{}, false, nil
+		}
 		params, err := json.Marshal(struct {
 			Mode    string          `json:"mode"`
 			Message string          `json:"message"`
 			Schema  json.RawMessage `json:"requestedSchema"`
-		}{"form", approvalText(info), approvalForm})
+		}{"form", text, approvalForm})
 		if err != nil {
 			return v1.Decision{}, false, err
 		}
@@ -74,18 +76,18 @@ func asker(p *mcp.Peer, principal string) v1.Asker {
 	}
 }
 
-func approvalText(info v1.PendingToolInfo) string {
+// approvalText is what the form says; the error says why it cannot show what the call does.
+func approvalText(info v1.PendingToolInfo) (string, error) {
 	text := info.Message
 	if text == "" {
 		text = "tool \"" + info.ToolName + "\" needs approval"
 	}
-	var args bytes.Buffer
-	if json.Indent(&args, info.Args, "", "  ") == nil && args.Len() > 0 {
-		shown := args.String()
-		if len(shown) > maxShownArgs {
-			shown = strings.ToValidUTF8(shown[:maxShownArgs], "") + "…"
+	if len(info.Args) > 0 {
+		args, err := formOf(info.Args)
+		if err != nil {
+			return "", err
 		}
-		text += "\n\nIts arguments:\n" + shown
+		text += "\n\nIts arguments:\n" + args
 	}
-	return text + "\n\nShall the call go on?"
+	return text + "\n\nShall the call go on?", nil
 }

@@ -32,7 +32,7 @@ func (s *Server) onBehalf(ctx context.Context, a asked, do func(context.Context)
 			}
 		}
 		if p.Can.Form {
-			ctx = v1.WithAsker(ctx, asker(p, a.principal()))
+			ctx = v1.WithAsker(ctx, s.asker(p, a.principal()))
 		}
 		return do(mcp.WithPeer(ctx, p))
 	}

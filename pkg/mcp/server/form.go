@@ -1,0 +1,172 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+)
+
+// Bounds of what a form shows of the arguments of a call. A value is shortened; what is
+// beyond another of these is too much to look through before a yes.
+const (
+	maxFormEntries = 200 // keys and items of lists, in all
+	maxFormDepth   = 8
+	maxFormKey     = 128 // bytes
+	maxFormValue   = 256 // bytes
+	maxFormText    = 32 << 10
+)
+
+// form writes arguments for the person who is asked about a call: every key, and every
+// value or the start of it with its length and hash. A character that is not seen, or
+// not as what it is, is escaped as JSON does it.
+type form struct {
+	in      *json.Decoder
+	out     strings.Builder
+	entries int
+}
+
+// formOf returns the text of arguments, or why a form cannot show them.
+func formOf(args json.RawMessage) (string, error) {
+	f := &form{in: json.NewDecoder(bytes.NewReader(args))}
+	f.in.UseNumber()
+	if err := f.value(0); err != nil {
+		return "", err
+	}
+	if _, err := f.in.Token(); !errors.Is(err, io.EOF) {
+		return "", errors.New("they are not valid JSON")
+	}
+	return f.out.String(), nil
+}
+
+func (f *form) value(depth int) error {
+	t, err := f.in.Token()
+	if err != nil {
+		return fmt.Errorf("they are not valid JSON: %w", err)
+	}
+	switch v := t.(type) {
+	case json.Delim:
+		return f.children(v, depth)
+	case string:
+		return f.write(shortened(v, func(s string) string { return quote(s, false) }))
+	case json.Number:
+		return f.write(shortened(v.String(), func(s string) string { return s }))
+	case bool:
+		return f.write(fmt.Sprint(v))
+	}
+	return f.write("null")
+}
+
+// children writes an object or a list, an entry a line.
+func (f *form) children(open json.Delim, depth int) error {
+	if depth == maxFormDepth {
+		return fmt.Errorf("they are nested deeper than %d levels", maxFormDepth)
+	}
+	closing := map[json.Delim]string{'{': "}", '[': "]"}[open]
+	if err := f.write(open.String()); err != nil {
+		return err
+	}
+	empty := true
+	for ; f.in.More(); empty = false {
+		if f.entries++; f.entries > maxFormEntries {
+			return fmt.Errorf("they have more than %d keys and items", maxFormEntries)
+		}
+		if !empty {
+			f.out.WriteByte(',')
+		}
+		f.line(depth + 1)
+		if open == '{' {
+			if err := f.key(); err != nil {
+				return err
+			}
+		}
+		if err := f.value(depth + 1); err != nil {
+			return err
+		}
+	}
+	if _, err := f.in.Token(); err != nil {
+		return fmt.Errorf("they are not valid JSON: %w", err)
+	}
+	if !empty {
+		f.line(depth)
+	}
+	return f.write(closing)
+}
+
+// key writes a key in ASCII, since a letter may look like another; a key in another
+// script can be read after it.
+func (f *form) key() error {
+	t, err := f.in.Token()
+	if err != nil {
+		return fmt.Errorf("they are not valid JSON: %w", err)
+	}
+	key, _ := t.(string)
+	if len(key) > maxFormKey {
+		return fmt.Errorf("a key has %d bytes, more than %d", len(key), maxFormKey)
+	}
+	text, plain := quote(key, true), quote(key, false)
+	if text != plain {
+		text += " (" + plain + ")"
+	}
+	return f.write(text + ": ")
+}
+
+func (f *form) line(depth int) { f.out.WriteString("\n" + strings.Repeat("  ", depth)) }
+
+func (f *form) write(s string) error {
+	if f.out.Len()+len(s) > maxFormText {
+		return fmt.Errorf("their text is longer than %d KiB", maxFormText>>10)
+	}
+	f.out.WriteString(s)
+	return nil
+}
+
+// shortened writes a text, or the start of a long one with the length and the SHA-256 of the whole.
+func shortened(s string, write func(string) string) string {
+	if len(s) <= maxFormValue {
+		return write(s)
+	}
+	start := strings.ToValidUTF8(s[:maxFormValue], "")
+	return fmt.Sprintf("%s… (shortened: %d bytes, sha256 %x)", write(start), len(s), sha256.Sum256([]byte(s)))
+}
+
+// quote writes a text as JSON, with escapes for what is not seen and, with ascii, for all
+// that is not ASCII.
+func quote(s string, ascii bool) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"', r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r < unicode.MaxASCII && unicode.IsPrint(r), !ascii && !unseen(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// unseen reports whether a character shows nothing, changes how others are shown, or is a
+// space other than the usual one.
+func unseen(r rune) bool {
+	const brailleBlank = 0x2800
+	return !unicode.IsPrint(r) || r == brailleBlank || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
