@@ -35,6 +35,7 @@ type serveOptions struct {
 	watch       bool
 	maxCalls    int
 	drain       time.Duration
+	turnIdle    time.Duration
 	metricsAddr string
 	share       float64
 	memory      string
@@ -92,6 +93,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f.IntVar(&o.maxCalls, "max-calls", 1024, "most calls that run at once")
 	f.Float64Var(&o.share, "principal-share", 0.25, "part of --max-calls, and of what else is bounded, that one principal may use; callers without a name have all")
 	f.StringVar(&o.memory, "memory-budget", "256MiB", "memory for all that is decoded at once; a request beyond it waits a little and is refused")
+	f.DurationVar(&o.turnIdle, "turn-idle", 60*time.Second, "ends the turn of calls that name none, once their session had no call for so long")
 	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")
 	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address at which Prometheus finds /metrics, such as 127.0.0.1:9090 (default: none)")
 	a.bindAudit(cmd)
@@ -128,6 +130,8 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 		return usagef("--max-calls %d: expected 1 or more", o.maxCalls)
 	case !(o.share > 0 && o.share <= 1):
 		return usagef("--principal-share %g: expected a number above 0 and at most 1, such as 0.25", o.share)
+	case o.turnIdle <= 0:
+		return usagef("--turn-idle %s: expected a time above 0, such as 60s", o.turnIdle)
 	case o.drain < 0:
 		return usagef("--drain-timeout %s: expected 0s or more", o.drain)
 	}
@@ -171,6 +175,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	defer o.closing(w)
 	o.logViolations(w)
 	o.warnApprovals(w)
+	o.sayTurns(w)
 
 	c := newCatalog(o.app, w, o.labels, o.tools)
 	c.prompts = o.prompts
@@ -180,7 +185,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if drain == 0 {
 		drain = -1
 	}
-	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain,
+	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, TurnIdle: o.turnIdle,
 		MaxResultBytes: o.maxResult, Instructions: instructions, TracerProvider: o.telemetry.TracerProvider(), MeterProvider: o.telemetry.MeterProvider()})
 	stop := c.watchUpstreams(ctx, s)
 	defer stop()

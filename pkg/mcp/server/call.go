@@ -47,6 +47,11 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Re
 	if call.Approval, err = metaText(req, metaApproval); err != nil {
 		return nil, err
 	}
+	if call.Turn == "" {
+		var end func()
+		call.Turn, end = s.turns.begin(call.Session)
+		defer end()
+	}
 	ctx, share, err := s.weighed(ctx, req)
 	if err != nil {
 		return nil, err
@@ -108,12 +113,11 @@ func unknownTool(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", clip(name))}
 }
 
-// session returns what policies count in, and who asks. Ids of MCP sessions are
-// secrets, so the session is named by a hash of one.
+// session returns what policies count in, and who asks.
 func (s *Server) session(req *sdk.CallToolRequest) (session, principal string, err error) {
 	principal = principalOf(req.Extra)
 	if id := req.Session.ID(); id != "" {
-		return "mcp-" + hash(id), principal, nil
+		return mcpSession(id), principal, nil
 	}
 	if req.Extra == nil { // no HTTP: the process serves one client
 		return "stdio-" + hash(s.run), "", nil
@@ -131,6 +135,9 @@ func (s *Server) session(req *sdk.CallToolRequest) (session, principal string, e
 	}
 	return session, principal, nil
 }
+
+// mcpSession names an MCP session. Its id is a secret, so it is a hash of that.
+func mcpSession(id string) string { return "mcp-" + hash(id) }
 
 func metaText(req *sdk.CallToolRequest, key string) (string, error) {
 	v, ok := req.Params.Meta[key]

@@ -29,7 +29,8 @@
 // over stdio; and for a client without a session its principal, with the text of
 // _meta "toolctl.dev/session" when it gives one. Clients without session and
 // principal share one session for as long as the server runs. _meta
-// "toolctl.dev/turn" names the turn of a call; calls that name none share one.
+// "toolctl.dev/turn" names the turn of a call. MCP knows no turns: the turn of calls that
+// name none ends once their session had none under way for Options.TurnIdle.
 //
 // # Errors
 //

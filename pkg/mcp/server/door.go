@@ -179,7 +179,11 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		d.stateful.ServeHTTP(out, r)
-		d.server.afterSession(out.Header().Get(headerSession), func() { d.sessions.give(who) })
+		id := out.Header().Get(headerSession)
+		d.server.afterSession(id, func() {
+			d.sessions.give(who)
+			d.server.turns.forget(mcpSession(id))
+		})
 	default:
 		noSession(w, first.id)
 	}

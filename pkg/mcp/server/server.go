@@ -90,6 +90,9 @@ type Options struct {
 	// MemoryBudget is how many bytes all that is decoded at once may take; a request beyond it
 	// waits a little and is refused with status 503. Default: 256 MiB.
 	MemoryBudget int64
+	// TurnIdle ends the turn of calls that name none, once their session had no call under way
+	// for so long. Default: 60 seconds.
+	TurnIdle time.Duration
 	// MaxResultBytes is the largest result of a call, prompt or resource that clients get;
 	// a call with a larger one is a result with isError that says so. Default: 16 MiB.
 	MaxResultBytes int64
@@ -112,6 +115,7 @@ const (
 	defaultMaxWaiting   = 1024
 	defaultShare        = 0.25
 	defaultMemory       = 256 << 20
+	defaultTurnIdle     = 60 * time.Second
 	defaultDrainTimeout = 10 * time.Second
 )
 
@@ -132,6 +136,7 @@ type Server struct {
 	relay     Relay    // the catalog; nil when it is none
 	followers followers
 	holds     holds
+	turns     *turns
 	private   atomic.Bool // lists are for one client only
 }
 
@@ -156,13 +161,16 @@ func New(c Catalog, o Options) *Server {
 	if o.MemoryBudget <= 0 {
 		o.MemoryBudget = defaultMemory
 	}
+	if o.TurnIdle <= 0 {
+		o.TurnIdle = defaultTurnIdle
+	}
 	if o.MaxResultBytes <= 0 {
 		o.MaxResultBytes = defaultMaxResult
 	}
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = defaultDrainTimeout
 	}
-	s := &Server{catalog: c, opts: o, run: rand.Text(), budget: budget.New(o.MemoryBudget)}
+	s := &Server{catalog: c, opts: o, run: rand.Text(), budget: budget.New(o.MemoryBudget), turns: newTurns(o.TurnIdle)}
 	s.calls.running = newShare("calls", o.MaxCalls, o.PrincipalShare)
 	s.calls.waiting = newShare("calls that wait for their clients", o.MaxWaiting, o.PrincipalShare)
 	s.calls.idle = make(chan struct{})
