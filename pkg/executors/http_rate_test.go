@@ -41,6 +41,9 @@ func TestRateOfParallelCalls(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		take(4)
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		want := map[time.Duration]int{0: 3, time.Second: 1, 1500 * time.Millisecond: 2, 2 * time.Second: 1, 2500 * time.Millisecond: 1}
 		for at, n := range want {
 			if sent[at] != n {
