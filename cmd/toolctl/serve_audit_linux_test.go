@@ -113,6 +113,7 @@ func TestServeAuditFull(t *testing.T) {
 	if code, text := readyz(t, s); code != http.StatusOK {
 		t.Fatalf("/readyz at the start: %d %s", code, text)
 	}
+	readyz(t, s) // it listens before it opens the store
 	wal, err := os.Stat(store + "-wal")
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +169,7 @@ func TestServeAuditBestEffort(t *testing.T) {
 		io.WriteString(w, "{}")
 	})
 	s := launchServe(t, again(t, "toolctl"), "--store", store, "--allow-private-network", "--audit", "best-effort")
+	readyz(t, s) // it listens before it opens the store
 	fileLimit(t, s, 1)
 	if got := callAll(t, s, 2); got != 32 || orders.Load() != 32 {
 		t.Errorf("%d calls succeeded and %d ran; want 32", got, orders.Load())
