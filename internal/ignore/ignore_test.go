@@ -2,6 +2,7 @@ package ignore
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path"
@@ -35,7 +36,8 @@ func TestLikeGit(t *testing.T) {
 		cmd := exec.Command("git", append([]string{"-C", repo, "-c", "core.excludesFile=", "-c", "core.ignoreCase=false"}, args...)...)
 		cmd.Stdin = strings.NewReader(stdin)
 		out, err := cmd.Output()
-		if exit, ok := err.(*exec.ExitError); err != nil && (!ok || exit.ExitCode() != 1) { // 1: none is ignored
+		var exit *exec.ExitError
+		if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) { // 1: none is ignored
 			t.Fatalf("git %v: %v", args, err)
 		}
 		return string(out)

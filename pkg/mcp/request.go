@@ -225,7 +225,7 @@ func (u *upstream) refused(s *session, a *answer) error {
 	}
 	e := &v1.MCPError{Server: u.key.Name, Code: code, Message: clip(s.mask(text), maxErrorText)}
 	if len(a.err.Data) > 0 && len(a.err.Data) <= maxErrorText && json.Valid(a.err.Data) {
-		e.Data = json.RawMessage(s.masks.Bare().JSON(a.err.Data))
+		e.Data = s.masks.Bare().JSON(a.err.Data)
 	}
 	return e
 }

@@ -109,7 +109,7 @@ func (m *Model) stream(ctx context.Context, params object, b *builder) error {
 	params["stream_options"] = object{"include_usage": true}
 	err := m.client.Stream(ctx, m.address, m.header, params, func(_ string, data []byte) error {
 		if string(data) == "[DONE]" {
-			return provider.Done
+			return provider.ErrDone
 		}
 		var c completion
 		if err := json.Unmarshal(data, &c); err != nil {

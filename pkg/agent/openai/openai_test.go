@@ -289,7 +289,7 @@ func TestStructured(t *testing.T) {
 
 func TestEffort(t *testing.T) {
 	for budget, want := range map[int]string{0: "medium", 1024: "low", 2048: "low", 8192: "medium", 8193: "high"} {
-		if got := string(effort(budget)); got != want {
+		if got := effort(budget); got != want {
 			t.Errorf("budget %d: expected %q, got %q", budget, want, got)
 		}
 	}

@@ -26,10 +26,10 @@ func TestTurnsWithoutANameEnd(t *testing.T) {
 					mu.Lock()
 					turns = append(turns, call.Turn)
 					mu.Unlock()
-					var args struct{ Seconds time.Duration }
+					var args struct{ Seconds int }
 					if err := json.Unmarshal(call.Args, &args); err == nil {
 						select {
-						case <-time.After(args.Seconds * time.Second):
+						case <-time.After(time.Duration(args.Seconds) * time.Second):
 						case <-ctx.Done():
 						}
 					}

@@ -53,7 +53,7 @@ func (c *Client) Ask(ctx context.Context, address string, header http.Header, bo
 
 // Stream sends a JSON document and hands each event of the answer (the data of
 // https://html.spec.whatwg.org/multipage/server-sent-events.html) to each, until that
-// returns an error or [Done]. An event without its end is dropped.
+// returns an error or [ErrDone]. An event without its end is dropped.
 func (c *Client) Stream(ctx context.Context, address string, header http.Header, body any, each func(event string, data []byte) error) error {
 	resp, err := c.post(ctx, address, header, eventStream, body)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Client) Stream(ctx context.Context, address string, header http.Header,
 		value = strings.TrimPrefix(value, " ")
 		switch {
 		case line == "" && len(data) > 0:
-			if err := each(event, bytes.TrimSuffix(data, []byte("\n"))); errors.Is(err, Done) {
+			if err := each(event, bytes.TrimSuffix(data, []byte("\n"))); errors.Is(err, ErrDone) {
 				return nil
 			} else if err != nil {
 				return err
@@ -110,8 +110,8 @@ func (c *Client) noStream(body io.Reader) error {
 	return c.execution(v1.PhaseValidate, c.host+" answers with one JSON document, and a stream of events was asked for: run it without streaming, or check "+c.config.URLVar, nil)
 }
 
-// Done ends a stream that has said all.
-var Done = errors.New("done")
+// ErrDone ends a stream that has said all.
+var ErrDone = errors.New("done")
 
 // String is a string of an answer. What is no string is empty: servers that speak an API
 // more or less put null or something else there.

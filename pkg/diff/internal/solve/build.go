@@ -280,10 +280,10 @@ func (s *solver) array(sh *shape) (any, Answer) {
 	list, result := make([]any, len(rules)), Found
 	for at := range rules {
 		v, answer := s.value(rules[at])
-		switch {
-		case answer == Empty:
+		switch answer {
+		case Empty:
 			return nil, Empty
-		case answer == Unknown:
+		case Unknown:
 			result = Unknown
 		}
 		list[at] = v

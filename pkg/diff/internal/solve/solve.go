@@ -23,11 +23,11 @@ import (
 type Answer int
 
 const (
-	// Unknown: neither a value nor a proof was found within the bounds.
+	// Unknown says that neither a value nor a proof was found within the bounds.
 	Unknown Answer = iota
-	// Found: there is a value that is likely to fit.
+	// Found says that there is a value that is likely to fit.
 	Found
-	// Empty: it is proven that there is none.
+	// Empty says that it is proven that there is none.
 	Empty
 )
 
