@@ -236,6 +236,16 @@ func TestServeFollowsOverridesAndConnections(t *testing.T) {
 	s.wait(t, `"msg":"reloaded"`)
 }
 
+// putFile writes a file at once: a reader sees the old text or the new, never a part.
+func putFile(t *testing.T, path, text string) {
+	t.Helper()
+	whole := filepath.Join(t.TempDir(), "whole")
+	writeFile(t, whole, text)
+	if err := os.Rename(whole, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A file that has nothing but violations changes no object, and is told of all the same: once,
 // for the log may be in the folder. What was wrong at the start is no failed reload.
 func TestServeTellsOfFilesThatHoldNothing(t *testing.T) {
@@ -255,8 +265,8 @@ func TestServeTellsOfFilesThatHoldNothing(t *testing.T) {
 		}
 		return string(body)
 	}
-	writeFile(t, filepath.Join(dir, "tools.yaml"), fmt.Sprintf(mockTool, "one")) // a change that is none
-	writeFile(t, filepath.Join(dir, "broken.yaml"), "kind: {")
+	putFile(t, filepath.Join(dir, "tools.yaml"), fmt.Sprintf(mockTool, "one")) // a change that is none
+	putFile(t, filepath.Join(dir, "broken.yaml"), "kind: {")
 	if line := s.wait(t, `"msg":"the reload failed`); !strings.Contains(line, "broken.yaml:1") {
 		t.Errorf("the log says %s", line)
 	}

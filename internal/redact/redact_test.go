@@ -103,7 +103,8 @@ func document(t *rapid.T, depth int) any {
 	}
 	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
 	case 0:
-		return rapid.String().Draw(t, "string")
+		// No text that names what it holds (a=A, {"a":1}): how those are masked has a test of its own.
+		return rapid.StringOf(rapid.Rune().Filter(func(r rune) bool { return !strings.ContainsRune("=:{[", r) })).Draw(t, "string")
 	case 1:
 		return rapid.Float64Range(-1e9, 1e9).Draw(t, "number")
 	case 2:
