@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/openapi"
-	"toolctl.dev/toolctl/pkg/validate"
 )
 
 type importOpenAPIOptions struct {
@@ -87,8 +85,6 @@ func (o *importOpenAPIOptions) run(ctx context.Context, source string) error {
 		return usageError{err}
 	}
 	o.set.Namespace = o.namespace
-	cache := validate.NewCache(validate.Options{})
-	o.set.Check = func(raw json.RawMessage) error { return cache.Schema(raw, validate.Draft2020).Compile() }
 	doc, err := openapi.Load(ctx, source, openapi.LoadOptions{Stdin: o.in})
 	if err != nil {
 		return err

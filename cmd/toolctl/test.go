@@ -171,18 +171,12 @@ func (o *testOptions) play(ctx context.Context, format string, paths []string) e
 	if err != nil {
 		return err
 	}
-	if o.update {
-		changed, err := o.writeUpdates(report)
-		if err != nil {
+	if o.update && o.writeUpdates(report) {
+		if set, scenarios, err = o.load(ctx, paths); err != nil {
 			return err
 		}
-		if changed {
-			if set, scenarios, err = o.load(ctx, paths); err != nil {
-				return err
-			}
-			if report, cov, err = o.playSet(ctx, set, scenarios); err != nil {
-				return err
-			}
+		if report, cov, err = o.playSet(ctx, set, scenarios); err != nil {
+			return err
 		}
 	}
 	if err := o.printReport(format, report); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/scenario"
+	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
 // printReport prints the outcome of scenarios.
@@ -18,7 +19,7 @@ func (o *testOptions) printReport(format string, r *scenario.Report) error {
 	case "json":
 		return printJSON(o.out, r)
 	case "junit":
-		return printJUnit(o.out, r)
+		return report.JUnit(o.out, r)
 	case "tap":
 		return o.printTAP(r)
 	case "github":
@@ -49,15 +50,6 @@ func summary(r *scenario.Report, noun string) string {
 	return text
 }
 
-// judged says how much of a scenario was judged, and why nothing was.
-func judged(s *scenario.Result) string {
-	text := fmt.Sprintf("judged %d of %d", s.Judged, s.Total)
-	if s.Reason != "" {
-		text += ": " + s.Reason
-	}
-	return text
-}
-
 // headline is the line of one scenario: its state, its name and how much was judged.
 func (o *testOptions) headline(s *scenario.Result) string {
 	word, color := map[string]string{scenario.Passed: "PASS", scenario.Failed: "FAIL", scenario.Invalid: "INVALID", scenario.Skipped: "SKIP"}[s.Status], green
@@ -73,7 +65,7 @@ func (o *testOptions) headline(s *scenario.Result) string {
 	}
 	text := fmt.Sprintf("%s  %s", o.paint(color, word), oneLine(name))
 	if s.Status != scenario.Invalid {
-		text += "  " + oneLine(judged(s))
+		text += "  " + oneLine(s.Judgement())
 	}
 	return text
 }
@@ -142,28 +134,6 @@ func (o *testOptions) printFailure(f scenario.Failure) {
 	}
 }
 
-// failureText is a failure in one line.
-func failureText(f scenario.Failure) string {
-	var b strings.Builder
-	if f.Turn > 0 {
-		fmt.Fprintf(&b, "turn %d, ", f.Turn)
-	}
-	if f.Call > 0 {
-		fmt.Fprintf(&b, "call %d (%s), ", f.Call, f.Tool)
-	}
-	b.WriteString(f.What)
-	if f.Path != "" {
-		b.WriteString(" " + f.Path)
-	}
-	if f.Message != "" {
-		b.WriteString(": " + f.Message)
-	}
-	if f.Expected != "" {
-		fmt.Fprintf(&b, ": expected %s, got %s", f.Expected, f.Got)
-	}
-	return b.String()
-}
-
 // printGitHub prints annotations, between lines that the log of a job shows as they are.
 func (o *testOptions) printGitHub(r *scenario.Report) {
 	for i := range r.Scenarios {
@@ -173,10 +143,10 @@ func (o *testOptions) printGitHub(r *scenario.Report) {
 			fmt.Fprintln(o.out, annotation(f))
 		}
 		if s.Status == scenario.Skipped {
-			fmt.Fprintln(o.out, annotation(v1.Violation{Message: "scenario " + s.Name + " is skipped: " + judged(s), Severity: v1.SeverityWarning, Source: s.Source}))
+			fmt.Fprintln(o.out, annotation(v1.Violation{Message: "scenario " + s.Name + " is skipped: " + s.Judgement(), Severity: v1.SeverityWarning, Source: s.Source}))
 		}
 		for _, f := range s.Failures {
-			fmt.Fprintln(o.out, annotation(v1.Violation{Message: "scenario " + s.Name + ": " + failureText(f), Source: f.Source}))
+			fmt.Fprintln(o.out, annotation(v1.Violation{Message: "scenario " + s.Name + ": " + f.String(), Source: f.Source}))
 		}
 	}
 	fmt.Fprintln(o.out, summary(r, cmp.Or(o.noun, "scenario")))
@@ -189,12 +159,12 @@ func (o *testOptions) printTAP(r *scenario.Report) error {
 	escape := strings.NewReplacer(`\`, `\\`, "#", `\#`)
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		ok, directive := "ok", " ("+judged(s)+")"
+		ok, directive := "ok", " ("+s.Judgement()+")"
 		switch s.Status {
 		case scenario.Failed, scenario.Invalid:
 			ok = "not ok"
 		case scenario.Skipped:
-			directive = " # SKIP " + oneLine(judged(s))
+			directive = " # SKIP " + oneLine(s.Judgement())
 		}
 		fmt.Fprintf(w, "%s %d - %s%s\n", ok, i+1, escape.Replace(oneLine(s.Name)), directive)
 		if len(s.Failures) == 0 {
@@ -202,7 +172,7 @@ func (o *testOptions) printTAP(r *scenario.Report) error {
 		}
 		fmt.Fprintln(w, "  ---\n  failures:")
 		for _, f := range s.Failures {
-			fmt.Fprintf(w, "    - message: %s\n", strconv.Quote(failureText(f)))
+			fmt.Fprintf(w, "    - message: %s\n", strconv.Quote(f.String()))
 			if !f.Source.IsZero() {
 				fmt.Fprintf(w, "      at: %s\n", strconv.Quote(f.Source.String()))
 			}

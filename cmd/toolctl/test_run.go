@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -11,6 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
+	"toolctl.dev/toolctl/pkg/scenario/update"
 )
 
 // liveRegistries are the registries with real executors of a run, and their sessions.
@@ -83,4 +86,25 @@ func (p *progress) clear() {
 	if p.w != nil {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
+}
+
+// writeUpdates writes what was observed into the expectations of the scenarios. It
+// reports whether a file was changed.
+func (o *testOptions) writeUpdates(r *scenario.Report) (changed bool) {
+	byFile := map[string][]*scenario.Result{}
+	for i := range r.Scenarios {
+		if s := &r.Scenarios[i]; len(s.Updates()) > 0 {
+			byFile[s.Source.File] = append(byFile[s.Source.File], s)
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(byFile)) {
+		n, err := update.File(file, byFile[file])
+		if err != nil {
+			fmt.Fprintf(o.err, "warning: %s is not updated: %v\n", file, err)
+			continue
+		}
+		changed = true
+		fmt.Fprintf(o.err, "updated %s: %s\n", file, count(n, "expectation"))
+	}
+	return changed
 }

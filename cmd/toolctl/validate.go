@@ -41,8 +41,8 @@ Output formats (-o): table (the default), json (a report on stdout), github
 	return cmd
 }
 
-// report is what validate -o json prints.
-type report struct {
+// violationReport is what validate -o json prints.
+type violationReport struct {
 	Valid      bool           `json:"valid"`
 	Files      int            `json:"files"`
 	Objects    int            `json:"objects"`
@@ -64,7 +64,7 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 	unset := o.unset(set.Objects)
 	violations = append(violations, unset...)
 	manifest.SortViolations(violations)
-	r := report{Files: set.Files, Objects: len(set.Objects), Violations: violations}
+	r := violationReport{Files: set.Files, Objects: len(set.Objects), Violations: violations}
 	if r.Violations == nil {
 		r.Violations = []v1.Violation{}
 	}
@@ -121,7 +121,7 @@ func unsetVariables(objects []v1.Object, env func(string) (string, bool)) []v1.V
 	return all
 }
 
-func (o *validateOptions) print(format string, r report) {
+func (o *validateOptions) print(format string, r violationReport) {
 	switch format {
 	case "json":
 		for i := range r.Violations {

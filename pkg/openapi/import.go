@@ -18,6 +18,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/openapi/internal/schema"
+	"toolctl.dev/toolctl/pkg/validate"
 )
 
 // Options say what is imported and how. The zero value imports every operation.
@@ -39,7 +40,7 @@ type Options struct {
 	// the root is replaced by a schema that accepts anything. Default: 131072.
 	MaxSchemaBytes int
 	// Check reports whether a JSON Schema can be used; an operation whose input schema
-	// cannot is skipped, and an output schema that cannot is left out. Default: all can.
+	// cannot is skipped, and an output schema that cannot is left out. Default: one that pkg/validate compiles can.
 	Check func(schema json.RawMessage) error
 }
 
@@ -111,6 +112,10 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 		o.EnvPrefix = envName(d.Title)
 	} else if !isEnvPrefix.MatchString(o.EnvPrefix) {
 		return nil, fmt.Errorf("environment prefix %q: expected capital letters, digits and '_', starting with a letter", o.EnvPrefix)
+	}
+	if o.Check == nil {
+		cache := validate.NewCache(validate.Options{})
+		o.Check = func(raw json.RawMessage) error { return cache.Schema(raw, validate.Draft2020).Compile() }
 	}
 	d.outline.left = maxOutline
 	if d.limit = o.MaxSchemaBytes; d.limit <= 0 {
@@ -332,10 +337,8 @@ func (b *builder) schemas(t *v1.Tool, op *openapi3.Operation) (skip string) {
 		return strings.Join(violations, "; ")
 	}
 	t.Spec.InputSchema = schema.Encode(root)
-	if b.opts.Check != nil {
-		if err := b.opts.Check(t.Spec.InputSchema); err != nil {
-			return "its input schema cannot be used: " + err.Error()
-		}
+	if err := b.opts.Check(t.Spec.InputSchema); err != nil {
+		return "its input schema cannot be used: " + err.Error()
 	}
 	if op.Responses == nil {
 		return ""
@@ -346,7 +349,7 @@ func (b *builder) schemas(t *v1.Tool, op *openapi3.Operation) (skip string) {
 	}
 	out, violations = b.withDefs(out, b.outRefs, schema.Response, "output_schema")
 	raw := schema.Encode(out)
-	if len(violations) == 0 && b.opts.Check != nil {
+	if len(violations) == 0 {
 		if err := b.opts.Check(raw); err != nil {
 			violations = append(violations, err.Error())
 		}

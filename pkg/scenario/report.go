@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
@@ -60,6 +62,15 @@ type Result struct {
 // Scenario returns the manifest that was played.
 func (r *Result) Scenario() *v1.Scenario { return r.scenario }
 
+// Judgement says how much of a scenario was judged, and why nothing was.
+func (r *Result) Judgement() string {
+	text := fmt.Sprintf("judged %d of %d", r.Judged, r.Total)
+	if r.Reason != "" {
+		text += ": " + r.Reason
+	}
+	return text
+}
+
 // Turn is what was played of one turn.
 type Turn struct {
 	// Text is what a scripted model said.
@@ -110,6 +121,28 @@ type Failure struct {
 
 	// update is what would make the expectation come true; nil when nothing would.
 	update *Update
+}
+
+// String returns the failure as one text: its place, what was compared, and the difference.
+func (f Failure) String() string {
+	var b strings.Builder
+	if f.Turn > 0 {
+		fmt.Fprintf(&b, "turn %d, ", f.Turn)
+	}
+	if f.Call > 0 {
+		fmt.Fprintf(&b, "call %d (%s), ", f.Call, f.Tool)
+	}
+	b.WriteString(f.What)
+	if f.Path != "" {
+		b.WriteString(" " + f.Path)
+	}
+	if f.Message != "" {
+		b.WriteString(": " + f.Message)
+	}
+	if f.Expected != "" {
+		fmt.Fprintf(&b, ": expected %s, got %s", f.Expected, f.Got)
+	}
+	return b.String()
 }
 
 // An Update replaces one expectation by what was observed.

@@ -1,4 +1,5 @@
-package main
+// Package report writes the outcome of scenarios in the forms that other programs read.
+package report
 
 import (
 	"encoding/xml"
@@ -52,8 +53,8 @@ type (
 	}
 )
 
-// printJUnit prints one suite a file and one case a scenario.
-func printJUnit(w io.Writer, r *scenario.Report) error {
+// JUnit writes a report with one suite a file and one case a scenario.
+func JUnit(w io.Writer, r *scenario.Report) error {
 	all := junitSuites{Name: "toolctl test", Tests: len(r.Scenarios)}
 	var total float64
 	for i := range r.Scenarios {
@@ -106,7 +107,7 @@ func seconds(ms float64) string { return strconv.FormatFloat(ms/1000, 'f', 3, 64
 func junitCaseOf(s *scenario.Result) junitCase {
 	c := junitCase{Name: s.Name, Class: s.Namespace, Time: seconds(s.DurationMS)}
 	for _, f := range s.Failures {
-		t := junitTrace{Message: failureText(f), Type: f.What, Text: failureText(f)}
+		t := junitTrace{Message: f.String(), Type: f.What, Text: f.String()}
 		if !f.Source.IsZero() {
 			t.Text = f.Source.String() + ": " + t.Text
 		}
@@ -117,10 +118,10 @@ func junitCaseOf(s *scenario.Result) junitCase {
 		}
 	}
 	if s.Status == scenario.Skipped {
-		c.Skipped = &junitSkipped{Message: judged(s)}
+		c.Skipped = &junitSkipped{Message: s.Judgement()}
 	}
 	var out strings.Builder
-	fmt.Fprintln(&out, judged(s))
+	fmt.Fprintln(&out, s.Judgement())
 	for _, w := range s.Warnings {
 		fmt.Fprintln(&out, w)
 	}

@@ -1,4 +1,5 @@
-package main
+// Package update writes what scenarios observed into the expectations of their manifests.
+package update
 
 import (
 	"bytes"
@@ -17,35 +18,10 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
-// writeUpdates writes what was observed into the expectations of the scenarios. It
-// reports whether a file was changed.
-func (o *testOptions) writeUpdates(r *scenario.Report) (changed bool, err error) {
-	var files []string
-	byFile := map[string][]*scenario.Result{}
-	for i := range r.Scenarios {
-		s := &r.Scenarios[i]
-		if len(s.Updates()) == 0 {
-			continue
-		}
-		file := s.Source.File
-		if byFile[file] == nil {
-			files = append(files, file)
-		}
-		byFile[file] = append(byFile[file], s)
-	}
-	for _, file := range files {
-		n, err := updateFile(file, byFile[file])
-		if err != nil {
-			fmt.Fprintf(o.err, "warning: %s is not updated: %v\n", file, err)
-			continue
-		}
-		changed = true
-		fmt.Fprintf(o.err, "updated %s: %s\n", file, count(n, "expectation"))
-	}
-	return changed, nil
-}
-
-func updateFile(file string, results []*scenario.Result) (int, error) {
+// File writes what was observed of scenarios into their file, and returns how many
+// expectations changed. Only the list items that hold them are written anew. On an error
+// the file is as it was.
+func File(file string, results []*scenario.Result) (int, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return 0, err
