@@ -17,7 +17,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-var _ server.Library = (*catalog)(nil)
+var _ server.Catalog = (*catalog)(nil)
 
 // catalog is a workspace as pkg/mcp/server asks for one.
 type catalog struct {
@@ -35,7 +35,13 @@ func newCatalog(a *app, w *workspace, labels string, names []string) *catalog {
 	return &catalog{app: a, w: w, labels: labels, names: names, settled: make(chan struct{}), late: context.Background()}
 }
 
-func (c *catalog) Offers() []server.Offer {
+func (c *catalog) Contents() server.Contents {
+	all := server.Contents{Tools: c.tools(), Servers: c.servers(), Prompts: c.ownPrompts()}
+	all.Resources = c.ownResources(all)
+	return all
+}
+
+func (c *catalog) tools() []server.Offer {
 	page, err := c.w.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.namespace, Selector: c.labels})
 	if err != nil { // the selector was read before
 		c.log.Error("list the tools", "error", err)
@@ -105,9 +111,9 @@ func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(server.P
 	return c.undecidable(res), err
 }
 
-// Servers returns the MCP servers for their prompts and resources: with --prompt for the
+// servers returns the MCP servers for their prompts and resources: with --prompt for the
 // prompts of that name, and none when only some tools are served.
-func (c *catalog) Servers() []server.Upstream {
+func (c *catalog) servers() []server.Upstream {
 	if len(c.prompts) == 0 && (c.labels != "" || len(c.names) > 0) {
 		return nil
 	}
@@ -124,16 +130,25 @@ func (c *catalog) Servers() []server.Upstream {
 	return servers
 }
 
-func (c *catalog) GetPrompt(ctx context.Context, server v1.Key, name string, args map[string]string) (mcp.PromptResult, error) {
-	return c.w.mcp.GetPrompt(ctx, server, name, args)
+func (c *catalog) GetPrompt(ctx context.Context, owner v1.Key, name string, args map[string]string) (mcp.PromptResult, error) {
+	if owner.Kind == v1.KindPrompt {
+		return c.renderPrompt(ctx, owner, args)
+	}
+	return c.w.mcp.GetPrompt(ctx, owner, name, args)
 }
 
-func (c *catalog) ReadResource(ctx context.Context, server v1.Key, uri string) ([]v1.Part, error) {
-	return c.w.mcp.ReadResource(ctx, server, uri)
+func (c *catalog) ReadResource(ctx context.Context, owner v1.Key, uri string) ([]v1.Part, error) {
+	if owner.Kind != v1.KindMCPServer {
+		return c.readOwn(owner, uri)
+	}
+	return c.w.mcp.ReadResource(ctx, owner, uri)
 }
 
-func (c *catalog) Complete(ctx context.Context, server v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
-	return c.w.mcp.Complete(ctx, server, r)
+func (c *catalog) Complete(ctx context.Context, owner v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
+	if owner.Kind == v1.KindPrompt {
+		return c.completePrompt(owner, r)
+	}
+	return c.w.mcp.Complete(ctx, owner, r)
 }
 
 // retryServers is how often a server that is not ready is asked again.

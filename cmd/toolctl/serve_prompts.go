@@ -15,8 +15,6 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-var _ server.PromptSource = (*catalog)(nil)
-
 // promptSet is the Prompt manifests that are served at one time. It never changes.
 type promptSet struct {
 	prompts map[v1.Key]*prompt.Prompt
@@ -92,8 +90,8 @@ func (c *catalog) wantsPrompt(namespace, name string) bool {
 	})
 }
 
-// Prompts returns the Prompt manifests as MCP clients see them.
-func (c *catalog) Prompts() []server.Prompt {
+// ownPrompts returns the Prompt manifests as MCP clients see them.
+func (c *catalog) ownPrompts() []server.Prompt {
 	now := c.fillPrompts().prompts
 	all := make([]server.Prompt, 0, len(now))
 	for key, p := range now {
@@ -117,9 +115,9 @@ func (c *catalog) servedPrompt(key v1.Key) (*prompt.Prompt, error) {
 	return nil, &v1.NotFoundError{Kind: v1.KindPrompt, Name: key.Name}
 }
 
-// RenderPrompt fills in a Prompt manifest. MCP knows no system messages in prompts, so
+// renderPrompt fills in a Prompt manifest. MCP knows no system messages in prompts, so
 // that one comes first, as the user's.
-func (c *catalog) RenderPrompt(ctx context.Context, key v1.Key, args map[string]string) (mcp.PromptResult, error) {
+func (c *catalog) renderPrompt(ctx context.Context, key v1.Key, args map[string]string) (mcp.PromptResult, error) {
 	p, err := c.servedPrompt(key)
 	if err != nil {
 		return mcp.PromptResult{}, err
@@ -135,8 +133,8 @@ func (c *catalog) RenderPrompt(ctx context.Context, key v1.Key, args map[string]
 	return res, nil
 }
 
-// CompletePrompt returns the values of an enum that begin as asked.
-func (c *catalog) CompletePrompt(_ context.Context, key v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
+// completePrompt returns the values of an enum that begin as asked.
+func (c *catalog) completePrompt(key v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
 	p, err := c.servedPrompt(key)
 	if err != nil {
 		return mcp.Completion{}, err
@@ -205,7 +203,7 @@ func (c *catalog) warnPrompts() {
 	for key := range c.promptSet.Load().prompts {
 		names = append(names, key.Namespace+"/"+key.Name)
 	}
-	for _, s := range c.Servers() {
+	for _, s := range c.servers() {
 		for _, p := range s.Prompts {
 			names = append(names, s.Key.Namespace+"/"+s.Key.Name+"__"+p.Name)
 		}

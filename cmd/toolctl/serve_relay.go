@@ -4,10 +4,7 @@ import (
 	"context"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/mcp/server"
 )
-
-var _ server.Relay = (*catalog)(nil)
 
 // onUpdate sets what is called with the address of a resource that changed.
 func (u *upstream) onUpdate(f func(uri string)) { u.updated.Store(&f) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -10,22 +9,18 @@ import (
 	"toolctl.dev/toolctl/pkg/resources"
 )
 
-var _ server.ResourceSource = (*catalog)(nil)
-
-// Resources returns the files that the manifests of the served tools and prompts declare.
-func (c *catalog) Resources() []server.Resource {
+// ownResources returns the files that the manifests of the served tools and prompts declare.
+func (c *catalog) ownResources(served server.Contents) []server.Resource {
 	declared := resources.Of(c.w.reg.Objects())
 	if len(declared) == 0 {
 		return nil
 	}
 	owners := map[v1.Key]bool{}
-	for _, o := range c.Offers() {
+	for _, o := range served.Tools {
 		owners[o.Tool.Key()] = !o.Hidden
 	}
-	if source, ok := any(c).(server.PromptSource); ok {
-		for _, p := range source.Prompts() {
-			owners[p.Key] = true
-		}
+	for _, p := range served.Prompts {
+		owners[p.Key] = true
 	}
 	var all []server.Resource
 	for i := range declared {
@@ -36,8 +31,8 @@ func (c *catalog) Resources() []server.Resource {
 	return all
 }
 
-// ReadOwn returns the content of a declared file as it was loaded.
-func (c *catalog) ReadOwn(_ context.Context, owner v1.Key, uri string) ([]v1.Part, error) {
+// readOwn returns the content of a declared file as it was loaded.
+func (c *catalog) readOwn(owner v1.Key, uri string) ([]v1.Part, error) {
 	declared := resources.Of(c.w.reg.Objects())
 	at := slices.IndexFunc(declared, func(r resources.Resource) bool { return r.Owner == owner && r.URI == uri })
 	if at < 0 { // it went between the list and the request

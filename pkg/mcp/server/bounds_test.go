@@ -103,7 +103,10 @@ func TestInstructionsWaitForTheOnlyServer(t *testing.T) {
 	ready.Instructions = "Ask me."
 	l := &library{catalog: catalogOf(), servers: []server.Upstream{starting}}
 	s := server.New(l, server.Options{})
-	l.settle = func(context.Context) { l.servers = []server.Upstream{ready} }
+	l.settle = func(context.Context) {
+		l.servers = []server.Upstream{ready}
+		s.Refresh()
+	}
 	if got := overStdio(t, s, versions["sessions"], nil).InitializeResult().Instructions; got != "Ask me." {
 		t.Errorf("got %q", got)
 	}

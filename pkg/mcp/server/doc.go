@@ -16,8 +16,8 @@
 //
 // # Prompts and resources
 //
-// A catalog that is a [Library] has those of MCP servers, which are asked by their own
-// names and addresses.
+// Those of manifests, and those of MCP servers, which are asked by their own names and
+// addresses. See [Contents].
 //
 // # Names
 //

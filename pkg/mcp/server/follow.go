@@ -75,13 +75,10 @@ func (s *Server) unfollow(ss *sdk.ServerSession, f *follower) {
 	f.watched = nil
 	f.mu.Unlock()
 	f.tasks.Wait()
-	if s.relay == nil {
-		return
-	}
 	for uri, server := range watched {
 		s.unwatch(server, uri)
 	}
-	s.relay.EndPeer(f.key)
+	s.catalog.EndPeer(f.key)
 }
 
 // waitFollowers returns when the ends of all sessions have been seen to. The sessions
@@ -131,9 +128,7 @@ func (s *Server) setLevel(ctx context.Context, req *sdk.ServerRequest[*sdk.SetLo
 		f.mu.Lock()
 		f.level = level
 		f.mu.Unlock()
-		if s.relay != nil {
-			s.relay.SetLogLevel(f.key, level)
-		}
+		s.catalog.SetLogLevel(f.key, level)
 	}
 	return res, ctx.Err()
 }
@@ -141,13 +136,13 @@ func (s *Server) setLevel(ctx context.Context, req *sdk.ServerRequest[*sdk.SetLo
 // rootsChanged passes notifications/roots/list_changed on.
 func (s *Server) rootsChanged(_ context.Context, req *sdk.RootsListChangedRequest) {
 	f := s.follow(req.Session)
-	if f == nil || s.relay == nil {
+	if f == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.ended { // the client's next message does not wait for its servers
-		f.tasks.Go(func() { s.relay.RootsChanged(f.key) })
+		f.tasks.Go(func() { s.catalog.RootsChanged(f.key) })
 	}
 }
 
@@ -187,7 +182,7 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 	case full:
 		return &jsonrpc.Error{Code: codeUnavailable, Message: "too many subscriptions in one session"}
 	}
-	if err := s.relay.Subscribe(ctx, server, uri); err != nil {
+	if err := s.catalog.Subscribe(ctx, server, uri); err != nil {
 		var upstream *v1.MCPError
 		if errors.As(err, &upstream) && upstream.Code == jsonrpc.CodeMethodNotFound {
 			return s.noUpdates(uri, req.ProtocolVersion())
@@ -237,7 +232,7 @@ func (s *Server) unsubscribe(_ context.Context, req *sdk.UnsubscribeRequest) err
 func (s *Server) unwatch(server v1.Key, uri string) {
 	ctx, cancel := context.WithTimeout(context.Background(), unwatchTimeout)
 	defer cancel()
-	if err := s.relay.Unsubscribe(ctx, server, uri); err != nil {
+	if err := s.catalog.Unsubscribe(ctx, server, uri); err != nil {
 		s.opts.Logger.Debug("a server was not told that a subscription ended", slog.String("server", server.Name), slog.Any("error", err))
 	}
 }

@@ -36,34 +36,29 @@ func (s *Server) instructions(ctx context.Context) string {
 	if s.opts.Instructions != "" {
 		return s.opts.Instructions
 	}
-	only, ok := s.only()
-	if ok && !only.Ready && only.LastSeen.IsZero() {
+	only := s.set.Load().only
+	if only != nil && !only.Ready && only.LastSeen.IsZero() {
 		ctx, cancel := context.WithTimeout(ctx, settleInstructions)
 		defer cancel()
 		s.catalog.Settle(ctx, "")
-		only, ok = s.only()
+		only = s.set.Load().only
 	}
-	if ok && only.Instructions != "" {
+	if only != nil && only.Instructions != "" {
 		return only.Instructions
 	}
 	return defaultInstructions
 }
 
-// only returns the server that everything served is of, if there is one.
-func (s *Server) only() (mcp.ServerState, bool) {
-	lib, ok := s.catalog.(Library)
-	if !ok {
-		return mcp.ServerState{}, false
+// onlyServer returns the server that everything served is of; nil when there is none.
+func onlyServer(c Contents) *mcp.ServerState {
+	if len(c.Servers) != 1 || len(c.Prompts)+len(c.Resources) > 0 || c.Servers[0].Key.Kind != v1.KindMCPServer {
+		return nil
 	}
-	servers := lib.Servers()
-	if len(servers) != 1 || len(promptsOf(s.catalog))+len(resourcesOf(s.catalog)) > 0 || servers[0].Key.Kind != v1.KindMCPServer {
-		return mcp.ServerState{}, false
-	}
-	for _, o := range s.set.Load().byName {
-		t := o.Tool
-		if t.Spec.MCP == nil || t.Spec.MCP.Server != servers[0].Key.Name || t.Namespace() != servers[0].Key.Namespace {
-			return mcp.ServerState{}, false
+	only := &c.Servers[0].ServerState
+	for _, o := range c.Tools {
+		if t := o.Tool; t.Spec.MCP == nil || t.Spec.MCP.Server != only.Key.Name || t.Namespace() != only.Key.Namespace {
+			return nil
 		}
 	}
-	return servers[0].ServerState, true
+	return only
 }

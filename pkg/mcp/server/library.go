@@ -19,27 +19,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// Library is a [Catalog] that has prompts and resources too, those of MCP servers.
-type Library interface {
-	// Servers returns what is known now of the servers. It does not wait.
-	Servers() []Upstream
-	// GetPrompt and ReadResource ask a server, by its own names.
-	GetPrompt(ctx context.Context, server v1.Key, name string, args map[string]string) (mcp.PromptResult, error)
-	ReadResource(ctx context.Context, server v1.Key, uri string) ([]v1.Part, error)
-	// Complete asks a server for the values that an argument may take.
-	Complete(ctx context.Context, server v1.Key, r mcp.CompletionRequest) (mcp.Completion, error)
-}
-
-// Upstream is one server of a [Library]. Its prompts are named server__prompt, with
-// the rules of [Offer] for names that are equal; its resources keep their addresses,
-// and of two servers that list the same address the first by namespace and name has it.
-type Upstream struct {
-	mcp.ServerState
-	// Bare prompts keep the server's own names.
-	Bare bool
-}
-
-// library is what the servers of a Library had at one time.
+// library is the prompts and resources of a catalog at one time.
 type library struct {
 	prompts   []mcp.Prompt // by the names that clients know
 	resources []mcp.Resource
@@ -64,13 +44,13 @@ type pattern struct {
 // becomes a regular expression.
 const maxTemplate = 2048
 
-func newLibrary(servers []Upstream, own []Prompt, files []Resource) *library {
+func newLibrary(c Contents) *library {
 	l := &library{promptOf: map[string]remote{}, serverOf: map[string]v1.Key{}, sourceOf: map[string]v1.Key{}, prompts: []mcp.Prompt{}, resources: []mcp.Resource{}, templates: []mcp.ResourceTemplate{}}
-	servers = slices.DeleteFunc(slices.Clone(servers), func(s Upstream) bool { return !s.Ready })
+	servers := slices.DeleteFunc(slices.Clone(c.Servers), func(s Upstream) bool { return !s.Ready })
 	slices.SortFunc(servers, func(a, b Upstream) int {
 		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
 	})
-	for _, f := range files {
+	for _, f := range c.Resources {
 		if _, twice := l.serverOf[f.URI]; !twice {
 			l.serverOf[f.URI] = f.Owner
 			l.resources = append(l.resources, f.Resource)
@@ -104,7 +84,7 @@ func newLibrary(servers []Upstream, own []Prompt, files []Resource) *library {
 			}
 		}
 	}
-	for _, p := range own {
+	for _, p := range c.Prompts {
 		all, ids = append(all, remote{p.Key, p.Prompt}), append(ids, wirename.ID{Namespace: p.Key.Namespace, Name: p.Key.Name, Full: p.Key.Namespace + "/" + p.Key.Name})
 	}
 	for i, name := range wirename.Names(ids) {
@@ -243,7 +223,7 @@ type promptMessage struct {
 	Content block  `json:"content"`
 }
 
-func (s *Server) getPrompt(ctx context.Context, lib Library, req *sdk.GetPromptRequest) (sdk.Result, error) {
+func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (sdk.Result, error) {
 	known, ok := s.set.Load().library.promptOf[req.Params.Name]
 	if !ok {
 		s.catalog.Settle(ctx, "")
@@ -257,7 +237,7 @@ func (s *Server) getPrompt(ctx context.Context, lib Library, req *sdk.GetPromptR
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("prompt %q: the argument %q is missing", req.Params.Name, a.Name)}
 		}
 	}
-	got, err := known.render(ctx, lib, req.Params.Arguments)
+	got, err := s.catalog.GetPrompt(ctx, known.owner, known.prompt.Name, req.Params.Arguments)
 	if err != nil {
 		return nil, relayed(err)
 	}
@@ -296,7 +276,7 @@ func noResource(uri, version string) error {
 	return &jsonrpc.Error{Code: code, Message: "resource not found", Data: data}
 }
 
-func (s *Server) readResource(ctx context.Context, lib Library, req *sdk.ReadResourceRequest) (sdk.Result, error) {
+func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (sdk.Result, error) {
 	server, ok := s.set.Load().library.server(req.Params.URI)
 	if !ok {
 		s.catalog.Settle(ctx, "")
@@ -305,7 +285,7 @@ func (s *Server) readResource(ctx context.Context, lib Library, req *sdk.ReadRes
 	if !ok {
 		return nil, noResource(req.Params.URI, req.ProtocolVersion())
 	}
-	parts, err := read(ctx, lib, server, req.Params.URI)
+	parts, err := s.catalog.ReadResource(ctx, server, req.Params.URI)
 	if err != nil {
 		return nil, relayed(err)
 	}
@@ -334,7 +314,7 @@ type completion struct {
 }
 
 // complete answers completion/complete (MCP specification, utilities/completion).
-func (s *Server) complete(ctx context.Context, lib Library, req *sdk.CompleteRequest) (sdk.Result, error) {
+func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (sdk.Result, error) {
 	p := req.Params
 	if p.Ref == nil || p.Argument.Name == "" {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "expected ref and argument.name"}
@@ -360,7 +340,7 @@ func (s *Server) complete(ctx context.Context, lib Library, req *sdk.CompleteReq
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown reference %q", clip(p.Ref.Name+p.Ref.URI))}
 	}
-	got, err := complete(ctx, lib, from, ask)
+	got, err := s.catalog.Complete(ctx, from, ask)
 	if err != nil {
 		return nil, relayed(err)
 	}
@@ -374,11 +354,14 @@ func (s *Server) complete(ctx context.Context, lib Library, req *sdk.CompleteReq
 // it cannot be reached.
 func relayed(err error) error {
 	var upstream *v1.MCPError
+	var invalid *v1.ValidationError
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &upstream) && upstream.Code != 0:
 		return &jsonrpc.Error{Code: upstream.Code, Message: upstream.Message, Data: upstream.Data}
+	case errors.As(err, &invalid) && invalid.Type == v1.ArgsInvalid: // server/prompts, error handling
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
 	return &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
 }

@@ -22,7 +22,11 @@ type library struct {
 	err     error
 }
 
-func (l *library) Servers() []server.Upstream { return l.servers }
+func (l *library) Contents() server.Contents {
+	c := l.catalog.Contents()
+	c.Servers = l.servers
+	return c
+}
 
 func (l *library) GetPrompt(_ context.Context, k v1.Key, name string, args map[string]string) (mcp.PromptResult, error) {
 	l.asked = append(l.asked, k.Name+" "+name+" "+args["city"])
@@ -135,11 +139,16 @@ func TestPromptsAndResources(t *testing.T) {
 // files is a library with a resource of its own.
 type files struct{ *library }
 
-func (files) Resources() []server.Resource {
-	return []server.Resource{{Owner: v1.Key{Kind: v1.KindTool, Namespace: "default", Name: "t"}, Resource: mcp.Resource{URI: "file:///x", Name: "own"}}}
+func (f files) Contents() server.Contents {
+	c := f.library.Contents()
+	c.Resources = []server.Resource{{Owner: v1.Key{Kind: v1.KindTool, Namespace: "default", Name: "t"}, Resource: mcp.Resource{URI: "file:///x", Name: "own"}}}
+	return c
 }
 
-func (files) ReadOwn(_ context.Context, owner v1.Key, uri string) ([]v1.Part, error) {
+func (f files) ReadResource(ctx context.Context, owner v1.Key, uri string) ([]v1.Part, error) {
+	if owner.Kind == v1.KindMCPServer {
+		return f.library.ReadResource(ctx, owner, uri)
+	}
 	return []v1.Part{{Type: v1.PartResource, Resource: &v1.ResourceContents{URI: uri, Text: "of " + owner.Name}}}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -14,13 +15,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
 // versions are the versions of a client, by protocol version.
 var versions = map[string]string{"sessions": "2025-11-25", "modern": "2026-07-28"}
 
-// catalog is a Catalog whose calls are a function.
+// catalog is a Catalog of tools whose calls are a function.
 type catalog struct {
 	do     func(ctx context.Context, call v1.Call) (v1.Result, error)
 	settle func(ctx context.Context)
@@ -30,11 +32,31 @@ type catalog struct {
 	offers []server.Offer
 }
 
-func (c *catalog) Offers() []server.Offer {
+func (c *catalog) Contents() server.Contents {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.offers
+	return server.Contents{Tools: c.offers}
 }
+
+func (c *catalog) GetPrompt(context.Context, v1.Key, string, map[string]string) (mcp.PromptResult, error) {
+	return mcp.PromptResult{}, errors.New("no prompts")
+}
+
+func (c *catalog) ReadResource(context.Context, v1.Key, string) ([]v1.Part, error) {
+	return nil, errors.New("no resources")
+}
+
+func (c *catalog) Complete(context.Context, v1.Key, mcp.CompletionRequest) (mcp.Completion, error) {
+	return mcp.Completion{}, errors.New("no completions")
+}
+
+func (c *catalog) Subscribe(context.Context, v1.Key, string) error {
+	return errors.New("no resources")
+}
+func (c *catalog) Unsubscribe(context.Context, v1.Key, string) error { return nil }
+func (c *catalog) RootsChanged(string)                               {}
+func (c *catalog) SetLogLevel(string, string)                        {}
+func (c *catalog) EndPeer(string)                                    {}
 
 func (c *catalog) set(offers ...server.Offer) {
 	c.mu.Lock()

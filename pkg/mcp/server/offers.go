@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"toolctl.dev/toolctl/internal/wirename"
+	"toolctl.dev/toolctl/pkg/mcp"
 )
 
 // offers is what a catalog offered at one time. It never changes, but for the lists
@@ -27,6 +28,7 @@ type offers struct {
 
 	library  *library
 	archived [sha256.Size]byte // the sum of the library
+	only     *mcp.ServerState  // see onlyServer
 }
 
 type listed struct {
@@ -44,12 +46,10 @@ func (s *Server) Refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.set.Load()
-	next := newOffers(s.catalog.Offers())
-	var servers []Upstream
-	if lib, ok := s.catalog.(Library); ok {
-		servers = lib.Servers()
-	}
-	next.library = newLibrary(servers, promptsOf(s.catalog), resourcesOf(s.catalog))
+	now := s.catalog.Contents()
+	next := newOffers(now.Tools)
+	next.only = onlyServer(now)
+	next.library = newLibrary(now)
 	h := sha256.New()
 	_ = json.NewEncoder(h).Encode([]any{next.library.prompts, next.library.resources, next.library.templates}) // annotations were read as JSON
 	h.Sum(next.archived[:0])

@@ -16,20 +16,6 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
-// Relay is a [Catalog] whose MCP servers know the clients behind the calls: their
-// contexts hold an [mcp.Peer]. [mcp.Upstreams] has these methods.
-type Relay interface {
-	// Subscribe and Unsubscribe ask a server to say when a resource changes, which
-	// [Server.ResourceUpdated] is then told. Each Subscribe is taken back once.
-	Subscribe(ctx context.Context, server v1.Key, uri string) error
-	Unsubscribe(ctx context.Context, server v1.Key, uri string) error
-	// RootsChanged, SetLogLevel and EndPeer tell the servers of a client, by its key,
-	// that its roots changed, which log messages it wants, and that it is gone.
-	RootsChanged(peer string)
-	SetLogLevel(peer, level string)
-	EndPeer(peer string)
-}
-
 // asked is a request that may lead to questions to its client.
 type asked struct {
 	session  *sdk.ServerSession

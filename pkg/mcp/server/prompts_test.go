@@ -22,13 +22,20 @@ type promptSet struct {
 	fails   error
 }
 
-func (s *promptSet) Prompts() []server.Prompt { return s.prompts }
+func (s *promptSet) Contents() server.Contents {
+	c := s.library.Contents()
+	c.Prompts = s.prompts
+	return c
+}
 
-func (s *promptSet) RenderPrompt(_ context.Context, k v1.Key, args map[string]string) (mcp.PromptResult, error) {
+func (s *promptSet) GetPrompt(ctx context.Context, k v1.Key, name string, args map[string]string) (mcp.PromptResult, error) {
+	if k.Kind != v1.KindPrompt {
+		return s.library.GetPrompt(ctx, k, name, args)
+	}
 	return mcp.PromptResult{Messages: []mcp.PromptMessage{{Role: "user", Content: v1.Part{Type: v1.PartText, Text: k.Namespace + "/" + k.Name + " " + args["city"]}}}}, s.fails
 }
 
-func (s *promptSet) CompletePrompt(_ context.Context, k v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
+func (s *promptSet) Complete(_ context.Context, k v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
 	return mcp.Completion{Values: []string{k.Name, r.Argument, r.Value}, Total: 3}, s.fails
 }
 

@@ -28,8 +28,9 @@ type gateway struct {
 	before func(ctx context.Context, call v1.Call) error // what policies do; nil for nothing
 }
 
-func (g *gateway) Offers() []server.Offer         { return g.offers }
-func (g *gateway) Servers() []server.Upstream     { return g.states }
+func (g *gateway) Contents() server.Contents {
+	return server.Contents{Tools: g.offers, Servers: g.states}
+}
 func (g *gateway) Settle(context.Context, string) {}
 
 func (g *gateway) Call(ctx context.Context, call v1.Call, progress func(server.Progress)) (v1.Result, error) {

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,56 +19,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/budget"
 )
-
-// Catalog is what a [Server] serves. All methods may be called by many goroutines
-// at once.
-type Catalog interface {
-	// Offers returns what is known now of the tools. It does not wait.
-	Offers() []Offer
-	// Settle returns when everything that is still being found out has been, such as
-	// the tools of servers that start, or when ctx ends. With the name of a tool, as clients
-	// know it, it waits for what may have that tool. It must return soon in any case.
-	Settle(ctx context.Context, tool string)
-	// Call carries out a call of the tool whose Offer.Name is call.Tool. The errors are
-	// those of api/v1, and a result may come with an error. progress takes reports on the
-	// call, one at a time and none after Call returned; it is nil when nobody asked.
-	Call(ctx context.Context, call v1.Call, progress func(Progress)) (v1.Result, error)
-}
-
-// Progress is one report on a call (MCP specification, utilities/progress).
-type Progress struct {
-	// Progress grows with each report.
-	Progress float64
-	// Total is what Progress counts to; 0 when it is not known.
-	Total float64
-	// Message is a sentence for people.
-	Message string
-}
-
-// Offer is one tool of a [Catalog].
-//
-// Clients know it by metadata.name, in which every character that is no letter,
-// digit, "_" or "-" becomes "_". Tools whose names are then equal go by
-// namespace__name, all of them; a name that is still not the only one, or is longer
-// than 64, is cut and ends in eight digits of a hash of Name. A tool whose
-// metadata.name is legal as it is keeps it against those that had to be changed.
-type Offer struct {
-	// Tool is the tool as a manifest.
-	Tool *v1.Tool
-	// Name is what [Catalog.Call] takes for this tool and no other.
-	Name string
-	// Definition is the tool as an MCP server defined it, for what a manifest has no field
-	// for, such as icons and _meta; empty for other tools.
-	Definition json.RawMessage
-	// Hidden tools are not listed: nobody can call them now. A client that knows one is
-	// told why by Catalog.Call.
-	Hidden bool
-	// Audience says for whom the tool is listed when it is not hidden; nil is everyone.
-	Audience Audience
-}
 
 // Options configure a [Server]; the zero value works.
 type Options struct {
@@ -133,7 +84,6 @@ type Server struct {
 	calls     calls
 	budget    *budget.Budget
 	weights   sync.Map // *budget.Share of requests, by headerShare
-	relay     Relay    // the catalog; nil when it is none
 	followers followers
 	holds     holds
 	turns     *turns
@@ -177,26 +127,21 @@ func New(c Catalog, o Options) *Server {
 	close(s.calls.idle)
 	s.calls.ctx, s.calls.stop = context.WithCancelCause(context.Background())
 	impl := s.impl()
-	has := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}}
-	if _, ok := c.(Library); ok {
-		has.Prompts, has.Resources = &sdk.PromptCapabilities{ListChanged: true}, &sdk.ResourceCapabilities{ListChanged: true}
-		has.Completions = &sdk.CompletionCapabilities{}
-	}
 	s.holds.seals = newSeals()
-	options := &sdk.ServerOptions{
-		Logger:       slog.New(quiet{o.Logger.Handler()}),
-		Capabilities: has,
-		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { s.cacheable(c) },
-	}
-	if s.relay, _ = c.(Relay); s.relay != nil {
-		has.Logging = &sdk.LoggingCapabilities{}
-		options.RootsListChangedHandler = s.rootsChanged
-		if has.Resources != nil {
-			has.Resources.Subscribe = true
-			options.SubscribeHandler, options.UnsubscribeHandler = s.subscribe, s.unsubscribe
-		}
-	}
-	s.sdk = sdk.NewServer(impl, options)
+	s.sdk = sdk.NewServer(impl, &sdk.ServerOptions{
+		Logger: slog.New(quiet{o.Logger.Handler()}),
+		Capabilities: &sdk.ServerCapabilities{
+			Tools:       &sdk.ToolCapabilities{ListChanged: true},
+			Prompts:     &sdk.PromptCapabilities{ListChanged: true},
+			Resources:   &sdk.ResourceCapabilities{ListChanged: true, Subscribe: true},
+			Completions: &sdk.CompletionCapabilities{},
+			Logging:     &sdk.LoggingCapabilities{},
+		},
+		SetCacheable:            func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { s.cacheable(c) },
+		RootsListChangedHandler: s.rootsChanged,
+		SubscribeHandler:        s.subscribe,
+		UnsubscribeHandler:      s.unsubscribe,
+	})
 	s.sdk.AddReceivingMiddleware(s.receive)
 	s.sdk.AddSendingMiddleware(sendRaw)
 	s.observer = newObserver(s, o.TracerProvider, o.MeterProvider)
@@ -223,7 +168,6 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 		}()
 		// The SDK answers what is not here.
-		lib, hasLibrary := s.catalog.(Library)
 		switch r := req.(type) {
 		case *sdk.ListToolsRequest:
 			return s.listTools(ctx, r)
@@ -237,19 +181,13 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		case *sdk.ListResourceTemplatesRequest:
 			return s.listTemplates(ctx, r)
 		case *sdk.GetPromptRequest:
-			if hasLibrary {
-				a := askedBy(r, method, r.Params.Name, r.Params.Arguments, r.Params.RequestState)
-				return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.getPrompt(ctx, lib, r) })
-			}
+			a := askedBy(r, method, r.Params.Name, r.Params.Arguments, r.Params.RequestState)
+			return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.getPrompt(ctx, r) })
 		case *sdk.ReadResourceRequest:
-			if hasLibrary {
-				a := askedBy(r, method, r.Params.URI, nil, r.Params.RequestState)
-				return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.readResource(ctx, lib, r) })
-			}
+			a := askedBy(r, method, r.Params.URI, nil, r.Params.RequestState)
+			return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.readResource(ctx, r) })
 		case *sdk.CompleteRequest:
-			if hasLibrary {
-				return s.complete(ctx, lib, r)
-			}
+			return s.complete(ctx, r)
 		case *sdk.ServerRequest[*sdk.SetLoggingLevelParams]:
 			return s.setLevel(ctx, r, func() (sdk.Result, error) { return next(ctx, method, req) })
 		}
