@@ -37,7 +37,8 @@ var layout = map[string]struct {
 	"pkg/executors":       {may: []string{"api/v1", "internal/regular", "internal/template", "internal/redact", "internal/netaddr", "internal/envref"}, never: []string{sdk}},
 	"pkg/openapi":         {may: []string{"api/v1", "internal/regular", "pkg/manifest", "pkg/validate"}, never: []string{sdk}},
 	"pkg/diff":            {may: []string{"api/v1", "pkg/validate"}, never: []string{sdk}},
-	"pkg/store":           {may: []string{"api/v1", "internal/perm"}},
+	"pkg/store":           {may: []string{"api/v1"}, never: []string{"modernc.org/"}},
+	"pkg/store/sqlite":    {may: []string{"api/v1", "internal/perm", "pkg/store"}},
 	"pkg/mcp":             {may: []string{"api/v1", "internal/perm", "internal/regular", "internal/redact", "internal/netaddr", "internal/envref"}},
 	"pkg/mcp/mcptest":     {may: []string{"api/v1"}},
 	"pkg/mcp/server":      {may: []string{"api/v1", "pkg/mcp", "internal/wirename", "internal/budget"}},
@@ -75,7 +76,7 @@ var onlyIn = map[string]string{
 	gojsonschema:         "pkg/validate",
 	santhosh:             "pkg/validate",
 	sdk:                  "pkg/mcp", // and the packages under it
-	"modernc.org/sqlite": "pkg/store",
+	"modernc.org/sqlite": "pkg/store/sqlite",
 	"cel.dev/":           "pkg/scenario",
 
 	"github.com/openai/":      "pkg/agent/openai",

@@ -73,7 +73,7 @@ func (a *app) logger() *slog.Logger {
 // workspace is the objects that a command works on, ready to be called.
 type workspace struct {
 	reg   *registry.Registry
-	store *store.Store // nil when there is none
+	store store.Store // nil when there is none
 	set   *manifest.Set
 	mcp   *upstream
 }
@@ -161,7 +161,7 @@ func (a *app) recorded(all []v1.Executor) []v1.Executor {
 	return all
 }
 
-func storedObjects(ctx context.Context, s *store.Store, o store.ListOptions) ([]v1.Object, error) {
+func storedObjects(ctx context.Context, s store.Store, o store.ListOptions) ([]v1.Object, error) {
 	list, err := s.List(ctx, o)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func storedObjects(ctx context.Context, s *store.Store, o store.ListOptions) ([]
 }
 
 // openStore opens the store that the flags, the environment or the folder name.
-func (a *app) openStore(ctx context.Context, create bool) (*store.Store, error) {
+func (a *app) openStore(ctx context.Context, create bool) (store.Store, error) {
 	dsn, err := a.storeDSN(create)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (a *app) openStore(ctx context.Context, create bool) (*store.Store, error) 
 	if a.storeMax < 0 {
 		return nil, usagef("--store-max-bytes %d: expected 0 or more", a.storeMax)
 	}
-	s, err := store.Open(ctx, dsn, &store.Options{Create: create, MaxBytes: a.storeMax})
+	s, err := stores().Open(ctx, dsn, store.Options{Create: create, MaxBytes: a.storeMax})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", dsn)
 	}

@@ -123,7 +123,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	}
 	if missing {
 		if o.dryRun {
-			s, err = store.Open(ctx, ":memory:", &store.Options{Create: true}) // all would be created
+			s, err = stores().Open(ctx, ":memory:", store.Options{Create: true}) // all would be created
 		} else {
 			s, err = o.openStore(ctx, true)
 		}
@@ -167,7 +167,7 @@ func (o *applyOptions) skippedIn(set *manifest.Set) func(store.Record) bool {
 
 // applied returns what the store has already, for manifests that name it: stand-ins that
 // have names and labels, and nothing to check.
-func applied(ctx context.Context, s *store.Store) ([]v1.Object, error) {
+func applied(ctx context.Context, s store.Store) ([]v1.Object, error) {
 	list, err := s.List(ctx, store.ListOptions{})
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ caller through: the caller calls again. Calls that nobody decides on in time exp
 }
 
 // openApprovals opens the store whose calls are decided on.
-func (a *app) openApprovals(ctx context.Context) (*store.Store, error) {
+func (a *app) openApprovals(ctx context.Context) (store.Store, error) {
 	if len(a.files) > 0 && a.dsn == "" {
 		return nil, usagef("calls wait in the store, not in files: leave out -f, or name the store with --store")
 	}

@@ -129,7 +129,7 @@ func (o *decideOptions) run(ctx context.Context, id string) error {
 }
 
 // openDeciding opens the store; the files of -f are there to check edited arguments.
-func (o *decideOptions) openDeciding(ctx context.Context) (*store.Store, error) {
+func (o *decideOptions) openDeciding(ctx context.Context) (store.Store, error) {
 	if o.editArgs != "" {
 		return o.openStore(ctx, false)
 	}
@@ -224,7 +224,7 @@ it was approved, 4 when it was denied, and 7 when it expired or time ran out.`,
 }
 
 // waitDecision looks again and again: the decision is another process's.
-func (a *app) waitDecision(ctx context.Context, s *store.Store, id string, timeout time.Duration) error {
+func (a *app) waitDecision(ctx context.Context, s store.Store, id string, timeout time.Duration) error {
 	const pause = 250 * time.Millisecond
 	within, stop := context.WithTimeout(ctx, timeout)
 	defer stop()

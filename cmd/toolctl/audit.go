@@ -121,7 +121,7 @@ func (o *auditFlags) filter(now time.Time) (store.AuditFilter, error) {
 }
 
 // openAudit opens the store whose audit is asked for.
-func (a *app) openAudit(ctx context.Context) (*store.Store, error) {
+func (a *app) openAudit(ctx context.Context) (store.Store, error) {
 	if len(a.files) > 0 {
 		return nil, usagef("the audit is in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
 	}

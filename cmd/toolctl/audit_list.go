@@ -100,7 +100,7 @@ Output formats (-o): table, wide, json, yaml.`,
 }
 
 // auditLines reads the lines that a filter chooses.
-func auditLines(ctx context.Context, s *store.Store, filter store.AuditFilter) (auditList, error) {
+func auditLines(ctx context.Context, s store.Store, filter store.AuditFilter) (auditList, error) {
 	head, err := s.AuditHead(ctx)
 	if err != nil {
 		return auditList{}, err
@@ -203,7 +203,7 @@ func auditArgs(r *v1.AuditRecord) string {
 }
 
 // followLines prints lines as they are written, until ctx ends.
-func (o *auditListOptions) followLines(ctx context.Context, s *store.Store, filter store.AuditFilter) error {
+func (o *auditListOptions) followLines(ctx context.Context, s store.Store, filter store.AuditFilter) error {
 	table := newTable(o.out, o.columns()...)
 	err := s.FollowAudit(ctx, filter, func(lines []store.AuditLine) error {
 		for _, l := range lines {

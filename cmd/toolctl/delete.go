@@ -107,7 +107,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 // keys finds the objects that names mean, with the rules of every other command.
-func (o *deleteOptions) keys(cmd *cobra.Command, s *store.Store, rs []request) ([]v1.Key, error) {
+func (o *deleteOptions) keys(cmd *cobra.Command, s store.Store, rs []request) ([]v1.Key, error) {
 	objects, err := storedObjects(cmd.Context(), s, store.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (o *deleteOptions) keys(cmd *cobra.Command, s *store.Store, rs []request) (
 }
 
 // present drops doubled keys and, with --ignore-not-found, those that are not there.
-func (o *deleteOptions) present(cmd *cobra.Command, s *store.Store, keys []v1.Key) ([]v1.Key, error) {
+func (o *deleteOptions) present(cmd *cobra.Command, s store.Store, keys []v1.Key) ([]v1.Key, error) {
 	var out []v1.Key
 	for _, k := range keys {
 		if slices.Contains(out, k) {

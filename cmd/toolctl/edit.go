@@ -78,7 +78,7 @@ Output formats (-o): table (a line an object), name, json.`,
 const note = "#| "
 
 // edit lets a person edit one object until it can be applied or they give up.
-func (o *editOptions) edit(ctx context.Context, s *store.Store, key v1.Key) error {
+func (o *editOptions) edit(ctx context.Context, s store.Store, key v1.Key) error {
 	rec, err := s.Get(ctx, key)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ tools at once, and has them again after a restart, until it is disconnected.`,
 }
 
 // openConnected opens the store that servers are connected to.
-func (a *app) openConnected(ctx context.Context, create bool) (*store.Store, error) {
+func (a *app) openConnected(ctx context.Context, create bool) (store.Store, error) {
 	if len(a.files) > 0 {
 		return nil, usagef("servers are connected in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
 	}

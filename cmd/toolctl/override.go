@@ -44,7 +44,7 @@ func (t overrideTool) String() string {
 }
 
 // withOverrides opens the store and finds the tool that a name means.
-func (a *app) withOverrides(ctx context.Context, name string, do func(*store.Store, overrideTool) error) error {
+func (a *app) withOverrides(ctx context.Context, name string, do func(store.Store, overrideTool) error) error {
 	if len(a.files) > 0 {
 		return usagef("overrides are in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
 	}
@@ -62,7 +62,7 @@ func (a *app) withOverrides(ctx context.Context, name string, do func(*store.Sto
 
 // overrideTool finds a tool of the store. One that only a server offers is taken by the
 // name of its server: no server is started for it.
-func (a *app) overrideTool(ctx context.Context, s *store.Store, name string) (overrideTool, error) {
+func (a *app) overrideTool(ctx context.Context, s store.Store, name string) (overrideTool, error) {
 	objects, err := storedObjects(ctx, s, store.ListOptions{})
 	if err != nil {
 		return overrideTool{}, err
@@ -108,7 +108,7 @@ func newOverrideSetCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withOverrides(cmd.Context(), args[0], func(s *store.Store, t overrideTool) error {
+			return a.withOverrides(cmd.Context(), args[0], func(s store.Store, t overrideTool) error {
 				return a.setOverride(cmd.Context(), s, t, text, author)
 			})
 		},
@@ -141,7 +141,7 @@ func (a *app) overrideText(words []string, file string) (string, error) {
 	return text, nil
 }
 
-func (a *app) setOverride(ctx context.Context, s *store.Store, t overrideTool, text, author string) error {
+func (a *app) setOverride(ctx context.Context, s store.Store, t overrideTool, text, author string) error {
 	if author == "" {
 		author = a.whoami()
 	}
@@ -193,7 +193,7 @@ Output formats (-o): table, json, yaml.`,
 		ValidArgsFunction: a.completeTools,
 		Args:              oneTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withOverrides(cmd.Context(), args[0], func(s *store.Store, t overrideTool) error {
+			return a.withOverrides(cmd.Context(), args[0], func(s store.Store, t overrideTool) error {
 				all, err := s.OverrideHistory(cmd.Context(), t.namespace, t.name)
 				if err != nil {
 					return err
@@ -219,7 +219,7 @@ func newOverrideUnsetCmd(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeTools,
 		Args:              oneTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withOverrides(cmd.Context(), args[0], func(s *store.Store, t overrideTool) error {
+			return a.withOverrides(cmd.Context(), args[0], func(s store.Store, t overrideTool) error {
 				all, err := s.OverrideHistory(cmd.Context(), t.namespace, t.name)
 				if err != nil {
 					return err
@@ -250,7 +250,7 @@ func newOverrideRollbackCmd(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withOverrides(cmd.Context(), args[0], func(s *store.Store, t overrideTool) error {
+			return a.withOverrides(cmd.Context(), args[0], func(s store.Store, t overrideTool) error {
 				all, err := s.OverrideHistory(cmd.Context(), t.namespace, t.name)
 				if err != nil {
 					return err

@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"context"
@@ -9,32 +9,11 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
-// ListOptions choose what [Store.List] returns. The zero value is everything.
-type ListOptions struct {
-	// Kind, Namespace and Set keep the objects that have them; "" keeps all.
-	Kind, Namespace, Set string
-	// Offset skips that many objects; Limit is the most to return, 0 for all.
-	Offset, Limit int
-	// Layout keeps Header.Layout of the objects. Default: it is dropped, for the memory
-	// it takes.
-	Layout bool
-}
-
-// List is the result of [Store.List].
-type List struct {
-	// Records are in the order of [v1.Kinds], then of namespace, then of name.
-	Records []Record
-	// Total is how many objects there are without Offset and Limit.
-	Total int
-	// ResourceVersion is the version of the store that was read; a watch that
-	// starts there misses nothing.
-	ResourceVersion int64
-}
-
 // Get returns one object. A missing one is a *[v1.NotFoundError] with near names.
-func (s *Store) Get(ctx context.Context, key v1.Key) (Record, error) {
+func (s *Store) Get(ctx context.Context, key v1.Key) (store.Record, error) {
 	var r row
 	err := s.read(ctx, func(c *sql.Conn) error {
 		err := c.QueryRowContext(ctx, "SELECT "+columns+" FROM objects WHERE kind = ? AND namespace = ? AND name = ?",
@@ -49,7 +28,7 @@ func (s *Store) Get(ctx context.Context, key v1.Key) (Record, error) {
 		return err
 	})
 	if err != nil {
-		return Record{}, err
+		return store.Record{}, err
 	}
 	rec, err := r.decode()
 	return rec, s.explain(ctx, err)
@@ -85,35 +64,35 @@ func displayName(k v1.Key) string {
 }
 
 // List returns the objects that opts choose, all of one version of the store.
-func (s *Store) List(ctx context.Context, opts ListOptions) (List, error) {
+func (s *Store) List(ctx context.Context, opts store.ListOptions) (store.List, error) {
 	if opts.Offset < 0 || opts.Limit < 0 {
-		return List{}, fmt.Errorf("list: offset %d and limit %d may not be negative", opts.Offset, opts.Limit)
+		return store.List{}, fmt.Errorf("list: offset %d and limit %d may not be negative", opts.Offset, opts.Limit)
 	}
 	kinds := v1.Kinds()
 	if opts.Kind != "" {
 		kinds = []string{opts.Kind}
 	}
-	var out List
+	var out store.List
 	var found []row
 	err := s.read(ctx, func(c *sql.Conn) (err error) {
-		out, found = List{}, nil
+		out, found = store.List{}, nil
 		if out.ResourceVersion, err = revision(ctx, c); err != nil {
 			return err
 		}
 		// A kind at a time, the rows come in order out of the index, and the order
 		// of the kinds is nowhere stored.
 		for _, kind := range kinds {
-			if err := out.add(ctx, c, kind, opts, &found); err != nil {
+			if err := addRows(ctx, c, kind, opts, &out, &found); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return List{}, err
+		return store.List{}, err
 	}
 	if out.Records, err = decodeAll(found); err != nil {
-		return List{}, s.explain(ctx, err)
+		return store.List{}, s.explain(ctx, err)
 	}
 	if !opts.Layout {
 		for _, r := range out.Records {
@@ -123,8 +102,8 @@ func (s *Store) List(ctx context.Context, opts ListOptions) (List, error) {
 	return out, nil
 }
 
-// add reads the objects of one kind.
-func (l *List) add(ctx context.Context, c *sql.Conn, kind string, opts ListOptions, found *[]row) error {
+// addRows reads the objects of one kind.
+func addRows(ctx context.Context, c *sql.Conn, kind string, opts store.ListOptions, l *store.List, found *[]row) error {
 	where, args := []string{"kind = ?"}, []any{kind}
 	if opts.Namespace != "" {
 		where, args = append(where, "namespace = ?"), append(args, opts.Namespace)

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -18,9 +18,10 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-var _ registry.Approvals = (*store.Store)(nil)
+var _ registry.Approvals = (*sqlite.Store)(nil)
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -198,7 +199,7 @@ const approvedCalls = 60
 
 // takeAll takes every approved call that another process has not taken, and prints how
 // many it got.
-func takeAll(ctx context.Context, st *store.Store) error {
+func takeAll(ctx context.Context, st *sqlite.Store) error {
 	got := 0
 	for i := range approvedCalls {
 		p, err := st.TakeApproval(ctx, pendingCall(fmt.Sprint("again", i, time.Now().UnixNano()), "bob", fmt.Sprint("r", i/40), fmt.Sprint(i), noon), "")

@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"bytes"
@@ -9,53 +9,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
-// AuditCheck is what [Store.VerifyAudit] found.
-type AuditCheck struct {
-	// Lines is how many lines of the chain were checked and found intact.
-	Lines int64 `json:"lines"`
-	// Unchained is how many lines are older than the chain, which says nothing of them.
-	Unchained int64 `json:"unchained"`
-	// Pruned is how many lines before them 'toolctl audit prune' removed.
-	Pruned int64 `json:"pruned,omitempty"`
-	// Head is the hash of the last line that was found intact, or 64 zeros when there is none.
-	Head string `json:"head"`
-	// Broken is the first violation; nil when there is none.
-	Broken *AuditBreak `json:"broken,omitempty"`
-}
-
-// AuditBreak is a place at which the chain is broken.
-type AuditBreak struct {
-	// Line is the ID of the line, or of the first one that is missing.
-	Line int64 `json:"line"`
-	// CallID and Time are what the line says of itself, if it can be read.
-	CallID string    `json:"call_id,omitempty"`
-	Time   time.Time `json:"time,omitzero"`
-	// Message says what is wrong.
-	Message string `json:"message"`
-}
-
-func (f *AuditBreak) Error() string {
-	if f.CallID == "" {
-		return fmt.Sprintf("line %d: %s", f.Line, f.Message)
-	}
-	return fmt.Sprintf("line %d (call %q at %s): %s", f.Line, f.CallID, f.Time.UTC().Format(time.RFC3339), f.Message)
-}
-
-// AuditHead is the end of the chain.
-type AuditHead struct {
-	// Hash is the hash of the last line, or 64 zeros when there is none.
-	Hash string
-	// Lines is how many lines were ever written.
-	Lines int64
-}
-
 // AuditHead returns the end of the chain as it is stored, unchecked.
-func (s *Store) AuditHead(ctx context.Context) (head AuditHead, err error) {
+func (s *Store) AuditHead(ctx context.Context) (head store.AuditHead, err error) {
 	err = s.read(ctx, func(c *sql.Conn) error {
 		hash, err := auditHead(ctx, c)
 		if err != nil {
@@ -83,10 +43,10 @@ func auditWritten(ctx context.Context, c *sql.Conn) (n int64, err error) {
 // The chain has no secret: who can write the store can cut its end off, or make the
 // whole of it anew. Against that, head is the hash of a line, noted earlier, that must
 // still be there; "" asks for none. It must be 64 hexadecimal digits.
-func (s *Store) VerifyAudit(ctx context.Context, head string) (AuditCheck, error) {
+func (s *Store) VerifyAudit(ctx context.Context, head string) (store.AuditCheck, error) {
 	v := auditVerifier{want: strings.ToLower(head), open: map[string][]int64{}}
 	if err := v.checkHead(); err != nil {
-		return AuditCheck{}, err
+		return store.AuditCheck{}, err
 	}
 	var last int64
 	var start []byte
@@ -120,10 +80,10 @@ func (s *Store) VerifyAudit(ctx context.Context, head string) (AuditCheck, error
 		}
 	}
 	if err != nil {
-		return AuditCheck{}, err
+		return store.AuditCheck{}, err
 	}
 	v.end(open)
-	return AuditCheck{Lines: v.lines, Unchained: v.unchained, Pruned: v.pruned, Head: v.head.String(), Broken: v.violation}, nil
+	return store.AuditCheck{Lines: v.lines, Unchained: v.unchained, Pruned: v.pruned, Head: v.head.String(), Broken: v.violation}, nil
 }
 
 // auditVerifier follows the chain from line to line.
@@ -138,7 +98,7 @@ type auditVerifier struct {
 	head             auditHash
 	lastID           int64 // of the last line, 0 before the first
 	lines, unchained int64
-	violation        *AuditBreak
+	violation        *store.AuditBreak
 }
 
 func (v *auditVerifier) checkHead() error {
@@ -159,20 +119,20 @@ func (v *auditVerifier) found() {
 	}
 }
 
-func (v *auditVerifier) check(r *auditRow) *AuditBreak {
+func (v *auditVerifier) check(r *auditRow) *store.AuditBreak {
 	if r.hash == nil && v.lines == 0 && r.id <= v.before {
 		v.unchained++
 		v.lastID = r.id
 		return nil
 	}
-	record, err := AuditLine{ID: r.id, Text: r.text}.Record()
-	violation := func(format string, args ...any) *AuditBreak {
-		return &AuditBreak{Line: r.id, CallID: record.CallID, Time: record.Time, Message: fmt.Sprintf(format, args...)}
+	record, err := store.AuditLine{ID: r.id, Text: r.text}.Record()
+	violation := func(format string, args ...any) *store.AuditBreak {
+		return &store.AuditBreak{Line: r.id, CallID: record.CallID, Time: record.Time, Message: fmt.Sprintf(format, args...)}
 	}
 	next := nextHash(v.head, r.text)
 	switch {
 	case v.lines > 0 && r.id != v.lastID+1:
-		return &AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, r.id-1)}
+		return &store.AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, r.id-1)}
 	case r.hash == nil:
 		return violation("it has no hash: it was added, or its hash was taken away")
 	case !bytes.Equal(next[:], r.hash):
@@ -237,15 +197,15 @@ func (v *auditVerifier) end(open map[string][]int64) {
 	switch {
 	case v.violation != nil:
 	case v.lastID < v.written:
-		v.violation = &AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, v.written) + " at the end"}
+		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, v.written) + " at the end"}
 	case v.pruned > 0 && !v.said:
-		v.violation = &AuditBreak{Line: v.pruned, Message: "it and those before it are gone, and no line says that they were pruned"}
+		v.violation = &store.AuditBreak{Line: v.pruned, Message: "it and those before it are gone, and no line says that they were pruned"}
 	case !maps.EqualFunc(open, v.open, slices.Equal[[]int64]):
-		v.violation = &AuditBreak{Line: v.lastID, Message: "the list of calls without an outcome was changed: 'toolctl audit list --all' shows every line"}
+		v.violation = &store.AuditBreak{Line: v.lastID, Message: "the list of calls without an outcome was changed: 'toolctl audit list --all' shows every line"}
 	case v.want != "" && v.pruned > 0:
-		v.violation = &AuditBreak{Line: v.lastID + 1, Message: fmt.Sprintf("no line has the hash %s: it was of a line before %d, which were pruned, or lines at the end were removed, or the whole audit was written anew", v.want, v.pruned)}
+		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: fmt.Sprintf("no line has the hash %s: it was of a line before %d, which were pruned, or lines at the end were removed, or the whole audit was written anew", v.want, v.pruned)}
 	case v.want != "":
-		v.violation = &AuditBreak{Line: v.lastID + 1, Message: "no line has the hash " + v.want + ": lines at the end were removed, or the whole audit was written anew"}
+		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: "no line has the hash " + v.want + ": lines at the end were removed, or the whole audit was written anew"}
 	}
 }
 

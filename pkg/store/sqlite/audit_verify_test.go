@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -17,9 +17,10 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-func verified(t testing.TB, st *store.Store, head string) store.AuditCheck {
+func verified(t testing.TB, st *sqlite.Store, head string) store.AuditCheck {
 	t.Helper()
 	check, err := st.VerifyAudit(t.Context(), head)
 	if err != nil {
@@ -40,7 +41,7 @@ func auditLine(i int) v1.AuditRecord {
 func audited(t testing.TB, n int) (path string, hashes []string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "state.db")
-	st, err := store.Open(t.Context(), path, &store.Options{Create: true})
+	st, err := sqlite.OpenStore(t.Context(), path, store.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestVerifyAuditProperty(t *testing.T) {
 			"UPDATE audit SET id = id + 100 WHERE id = %d",
 			"UPDATE audit SET hash = x'00' WHERE id = %d",
 		}).Draw(r, "what")
-		st, err := store.Open(t.Context(), path, nil)
+		st, err := sqlite.OpenStore(t.Context(), path, store.Options{})
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"cmp"
@@ -10,11 +10,12 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 // event is a line of the change log.
 type event struct {
-	typ    EventType
+	typ    store.EventType
 	row    row
 	before int64 // the resourceVersion before, 0 for none
 }
@@ -52,11 +53,11 @@ func (p *plan) audit(ctx context.Context, c *sql.Conn, by, command, removal stri
 	for i, e := range p.log {
 		ch := &v1.AuditChange{Command: command, Kind: e.row.key.Kind, Name: e.row.key.Name, Set: e.row.set, From: e.before, To: e.row.version}
 		switch e.typ {
-		case Added:
-			ch.Action = string(Created)
-		case Modified:
-			ch.Action = string(Configured)
-		case Deleted:
+		case store.Added:
+			ch.Action = string(store.Created)
+		case store.Modified:
+			ch.Action = string(store.Configured)
+		case store.Deleted:
 			ch.Action = removal
 		}
 		lines[i] = changeLine(time.UnixMicro(e.row.updated).UTC(), by, e.row.key.Namespace, ch)
@@ -93,18 +94,12 @@ func each[T any](ctx context.Context, c *sql.Conn, query string, items []T, args
 
 func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }
 
-// DeleteOptions say who removes objects.
-type DeleteOptions struct {
-	// By is who does it and Command by what, for the audit. Default of the latter: "delete".
-	By, Command string
-}
-
 // Delete removes objects, all of them or, when it returns an error, none, and
 // returns them as they were, in the order of the keys. A missing object is a
 // *[v1.NotFoundError]; when several are missing the error holds one for each.
 // A key that is given twice counts once.
-func (s *Store) Delete(ctx context.Context, keys []v1.Key, opts DeleteOptions) ([]Record, error) {
-	var removed []Record
+func (s *Store) Delete(ctx context.Context, keys []v1.Key, opts store.DeleteOptions) ([]store.Record, error) {
+	var removed []store.Record
 	err := s.write(ctx, true, func(c *sql.Conn) error {
 		rows, err := rowsOf(ctx, c, keys)
 		if err != nil {

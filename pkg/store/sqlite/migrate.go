@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"io/fs"
 
 	"github.com/pressly/goose/v3"
+
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 //go:embed migrations/*.sql
@@ -43,7 +45,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		}
 	}
 	if at > newest {
-		return fmt.Errorf("%w: it is of version %d, this toolctl knows %d: use a newer toolctl", ErrNewer, at, newest)
+		return fmt.Errorf("%w: it is of version %d, this toolctl knows %d: use a newer toolctl", store.ErrNewer, at, newest)
 	}
 	return nil
 }
@@ -105,12 +107,12 @@ func readVersion(ctx context.Context, c *sql.Conn) (int64, error) {
 	case id == 0 && tables == 0:
 		return -1, nil
 	case id != applicationID && (id != 0 || goosed == 0), goosed == 0:
-		return 0, fmt.Errorf("%w: it is the database of another program: choose another file with --store", ErrDamaged)
+		return 0, fmt.Errorf("%w: it is the database of another program: choose another file with --store", store.ErrDamaged)
 	}
 	var at int64
 	err = c.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied").Scan(&at)
 	if err == nil && at > 0 && id != applicationID {
-		err = fmt.Errorf("%w: it is the database of another program: choose another file with --store", ErrDamaged)
+		err = fmt.Errorf("%w: it is the database of another program: choose another file with --store", store.ErrDamaged)
 	}
 	return at, err
 }

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
 func line(e store.Event) string {
@@ -19,7 +20,7 @@ func line(e store.Event) string {
 }
 
 // watch reads n events in a goroutine of its own.
-func watch(ctx context.Context, st *store.Store, from int64, n int) <-chan []string {
+func watch(ctx context.Context, st *sqlite.Store, from int64, n int) <-chan []string {
 	done := make(chan []string, 1)
 	go func() {
 		var got []string
@@ -50,7 +51,7 @@ func TestWatch(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			watcher := openWith(t, path, &store.Options{WatchInterval: tc.interval})
+			watcher := openWith(t, path, store.Options{WatchInterval: tc.interval})
 			writer := watcher
 			if !tc.same {
 				writer = open(t, path)
@@ -96,7 +97,7 @@ func TestWatchManyChangesAtOnce(t *testing.T) {
 }
 
 func TestWatchEnds(t *testing.T) {
-	st := openWith(t, filepath.Join(t.TempDir(), "state.db"), &store.Options{Create: true, KeepChanges: 3})
+	st := openWith(t, filepath.Join(t.TempDir(), "state.db"), store.Options{Create: true, KeepChanges: 3})
 	mustApply(t, st, tools(5, "a"), store.ApplyOptions{})
 
 	t.Run("too old", func(t *testing.T) {

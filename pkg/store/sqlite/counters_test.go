@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
 // A store counts for policies; this is the interface that they ask for.
@@ -20,7 +21,7 @@ var _ interface {
 	Reserve(ctx context.Context, counters []v1.Counter) (used []int64, full int, err error)
 	Release(ctx context.Context, counters []v1.Counter) error
 	Read(ctx context.Context, counters []v1.Counter) (used []int64, err error)
-} = (*store.Store)(nil)
+} = (*sqlite.Store)(nil)
 
 func TestReserve(t *testing.T) {
 	st := open(t, ":memory:")
@@ -59,7 +60,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, st *store.Store, counters []v1.Counter, want []int64) {
+func read(t *testing.T, st *sqlite.Store, counters []v1.Counter, want []int64) {
 	t.Helper()
 	if used, err := st.Read(t.Context(), counters); err != nil || !slices.Equal(used, want) {
 		t.Errorf("read %d, %v: want %d", used, err, want)
@@ -103,7 +104,7 @@ func TestCountersExpire(t *testing.T) {
 func TestReserveIsExact(t *testing.T) {
 	const limit, goroutines, each = 100, 64, 5
 	path := filepath.Join(t.TempDir(), "state.db")
-	stores := []*store.Store{create(t, path), create(t, path)}
+	stores := []*sqlite.Store{create(t, path), create(t, path)}
 	counters := []v1.Counter{{Key: "a", Limit: limit}, {Key: "b", Limit: -1}}
 	var granted, refused atomic.Int64
 	var wg sync.WaitGroup
@@ -142,7 +143,7 @@ func TestBusy(t *testing.T) {
 	if _, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
-	st := openWith(t, path, &store.Options{BusyTimeout: 10 * time.Millisecond})
+	st := openWith(t, path, store.Options{BusyTimeout: 10 * time.Millisecond})
 	_, err = st.Apply(t.Context(), tools(1, "b"), store.ApplyOptions{})
 	if !errors.Is(err, store.ErrBusy) || !contains(err, path, "locked by another process for ", "try again, or end that process") {
 		t.Errorf("apply: %v", err)

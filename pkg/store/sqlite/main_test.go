@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
 // TestMain runs this program again as a second process when a test asks for one.
@@ -20,19 +21,19 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func open(t testing.TB, path string) *store.Store {
+func open(t testing.TB, path string) *sqlite.Store {
 	t.Helper()
-	return openWith(t, path, nil)
+	return openWith(t, path, store.Options{})
 }
 
-func create(t testing.TB, path string) *store.Store {
+func create(t testing.TB, path string) *sqlite.Store {
 	t.Helper()
-	return openWith(t, path, &store.Options{Create: true})
+	return openWith(t, path, store.Options{Create: true})
 }
 
-func openWith(t testing.TB, path string, opts *store.Options) *store.Store {
+func openWith(t testing.TB, path string, opts store.Options) *sqlite.Store {
 	t.Helper()
-	st, err := store.Open(t.Context(), path, opts)
+	st, err := sqlite.OpenStore(t.Context(), path, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func openWith(t testing.TB, path string, opts *store.Options) *store.Store {
 func filled(t testing.TB, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state.db")
-	st, err := store.Open(t.Context(), path, &store.Options{Create: true})
+	st, err := sqlite.OpenStore(t.Context(), path, store.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func keyOf(kind, name string) v1.Key {
 	return v1.Key{Kind: kind, Namespace: v1.DefaultNamespace, Name: name}
 }
 
-func mustApply(t testing.TB, st *store.Store, objects []v1.Object, opts store.ApplyOptions) []store.Change {
+func mustApply(t testing.TB, st *sqlite.Store, objects []v1.Object, opts store.ApplyOptions) []store.Change {
 	t.Helper()
 	changes, err := st.Apply(t.Context(), objects, opts)
 	if err != nil {
@@ -97,7 +98,7 @@ func mustApply(t testing.TB, st *store.Store, objects []v1.Object, opts store.Ap
 	return changes
 }
 
-func mustList(t testing.TB, st *store.Store, opts store.ListOptions) store.List {
+func mustList(t testing.TB, st *sqlite.Store, opts store.ListOptions) store.List {
 	t.Helper()
 	list, err := st.List(t.Context(), opts)
 	if err != nil {

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
 // TestReadOnly opens stores that may not be written. The superuser may write
@@ -57,7 +58,7 @@ func TestReadOnly(t *testing.T) {
 				t.Skip("only root can make the file of another user")
 			}
 			err := asNobody(t, func() error {
-				st, err := store.Open(t.Context(), tc.path, &store.Options{Create: true})
+				st, err := sqlite.OpenStore(t.Context(), tc.path, store.Options{Create: true})
 				if err != nil {
 					return err
 				}

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
 func Example() {
 	ctx := context.Background()
-	st, err := store.Open(ctx, ":memory:", nil)
+	st, err := sqlite.Open(ctx, ":memory:", store.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
 func TestOpenErrors(t *testing.T) {
@@ -31,7 +32,7 @@ func TestOpenErrors(t *testing.T) {
 	goosed := filepath.Join(dir, "goosed.db")
 	exec(t, goosed, "CREATE TABLE goose_db_version (version_id INTEGER, is_applied INTEGER)")
 	exec(t, goosed, "INSERT INTO goose_db_version VALUES (7, 1)")
-	newest, err := store.NewestMigration()
+	newest, err := sqlite.NewestMigration()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestOpenErrors(t *testing.T) {
 		{name: "options", dsn: "file:state.db?mode=ro", want: []string{"takes no options"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			st, err := store.Open(t.Context(), tc.dsn, &store.Options{Create: tc.create})
+			st, err := sqlite.OpenStore(t.Context(), tc.dsn, store.Options{Create: tc.create})
 			if err == nil {
 				st.Close()
 				t.Fatal("opened")
@@ -89,7 +90,7 @@ func TestOpenErrors(t *testing.T) {
 }
 
 func TestOpenRefusesOptions(t *testing.T) {
-	_, err := store.Open(t.Context(), ":memory:", &store.Options{KeepChanges: -1})
+	_, err := sqlite.OpenStore(t.Context(), ":memory:", store.Options{KeepChanges: -1})
 	if err == nil || !strings.Contains(err.Error(), "may not be negative") {
 		t.Error(err)
 	}
@@ -149,7 +150,7 @@ func TestOpenUpgradesUnfinishedStore(t *testing.T) {
 	empty := write(t, filepath.Join(t.TempDir(), "state.db"), nil)
 	st := open(t, empty)
 	mustApply(t, st, tools(1, "a"), store.ApplyOptions{})
-	newest, err := store.NewestMigration()
+	newest, err := sqlite.NewestMigration()
 	if err != nil || newest < 1 {
 		t.Fatal(newest, err)
 	}
@@ -181,7 +182,7 @@ func TestDamageFoundLater(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	st, err = store.Open(t.Context(), path, nil)
+	st, err = sqlite.OpenStore(t.Context(), path, store.Options{})
 	if err == nil {
 		defer st.Close()
 		_, err = st.List(t.Context(), store.ListOptions{})
@@ -258,7 +259,7 @@ func TestOpenAtTheSameTime(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 6 {
 		wg.Go(func() {
-			st, err := store.Open(t.Context(), path, &store.Options{Create: true})
+			st, err := sqlite.OpenStore(t.Context(), path, store.Options{Create: true})
 			if err != nil {
 				t.Error(err)
 				return

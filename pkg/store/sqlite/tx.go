@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 // write runs fn in one immediate transaction, which no other writer of any
@@ -22,7 +24,7 @@ func (s *Store) write(ctx context.Context, durable bool, fn func(c *sql.Conn) er
 	case <-ctx.Done():
 		return s.explain(ctx, ctx.Err())
 	case <-s.closed:
-		return ErrClosed
+		return store.ErrClosed
 	}
 	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
 		if durable {
@@ -98,7 +100,7 @@ func (s *Store) retry(ctx context.Context, f func() error) error {
 			return err
 		}
 		if waited := time.Since(start); waited > s.busy {
-			return fmt.Errorf("%w for %s: try again, or end that process", ErrBusy, waited.Round(time.Millisecond))
+			return fmt.Errorf("%w for %s: try again, or end that process", store.ErrBusy, waited.Round(time.Millisecond))
 		}
 		wait := time.NewTimer(time.Millisecond + rand.N(10*time.Millisecond))
 		select {

@@ -1,6 +1,9 @@
-package store
+package sqlite
 
 import "database/sql"
+
+// OpenStore is Open for what the interface does not have.
+var OpenStore = open
 
 // DB lets a test set a connection's limits. SetMaxOpenConns(1) comes first.
 func (s *Store) DB() *sql.DB { return s.db }

@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"context"
@@ -7,36 +7,20 @@ import (
 	"fmt"
 	"iter"
 	"time"
+
+	"toolctl.dev/toolctl/pkg/store"
 )
-
-// EventType is what happened to an object.
-type EventType string
-
-// The types of an [Event], in Kubernetes' words.
-const (
-	Added    EventType = "ADDED"
-	Modified EventType = "MODIFIED"
-	Deleted  EventType = "DELETED"
-)
-
-// Event is one change of one object.
-type Event struct {
-	Type EventType
-	// Record is the object after the change; for a deleted one as it was, with the
-	// resourceVersion and the time of the deletion.
-	Record Record
-}
 
 // Watch yields every change after resourceVersion from, in order, those of other
 // processes too, and waits for more until ctx ends or the loop is left:
 //
 //	for event, err := range st.Watch(ctx, list.ResourceVersion) {
 //
-// An error ends it: [ErrTooOld] when changes after from are no longer kept, or
-// when from is not of this store, and [ErrClosed]. The end of ctx is no error. It
+// An error ends it: [store.ErrTooOld] when changes after from are no longer kept, or
+// when from is not of this store, and [store.ErrClosed]. The end of ctx is no error. It
 // holds no connection and no goroutine while it waits.
-func (s *Store) Watch(ctx context.Context, from int64) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
+func (s *Store) Watch(ctx context.Context, from int64) iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
 		tick := time.NewTicker(s.interval)
 		defer tick.Stop()
 		at := from
@@ -53,15 +37,15 @@ func (s *Store) Watch(ctx context.Context, from int64) iter.Seq2[Event, error] {
 				at = e.Record.ResourceVersion
 			}
 			if err != nil {
-				yield(Event{}, err)
+				yield(store.Event{}, err)
 				return
 			}
 			if more {
 				continue
 			}
 			if err := s.await(ctx, wake, tick.C); err != nil {
-				if errors.Is(err, ErrClosed) {
-					yield(Event{}, err)
+				if errors.Is(err, store.ErrClosed) {
+					yield(store.Event{}, err)
 				}
 				return
 			}
@@ -76,7 +60,7 @@ func (s *Store) await(ctx context.Context, wake <-chan struct{}, tick <-chan tim
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-s.closed:
-		return ErrClosed
+		return store.ErrClosed
 	case <-wake:
 	case <-tick:
 	}
@@ -88,7 +72,7 @@ func (s *Store) await(ctx context.Context, wake <-chan struct{}, tick <-chan tim
 // When nothing happened this is one query for one number. PRAGMA data_version
 // would cost as much, need a connection of its own for each watch, and also move
 // with every counter and audit line.
-func (s *Store) changesAfter(ctx context.Context, from int64) (events []Event, more bool, err error) {
+func (s *Store) changesAfter(ctx context.Context, from int64) (events []store.Event, more bool, err error) {
 	const batch = 256
 	var log []event
 	err = s.read(ctx, func(c *sql.Conn) error {
@@ -98,13 +82,13 @@ func (s *Store) changesAfter(ctx context.Context, from int64) (events []Event, m
 			return err
 		}
 		if from > at {
-			return fmt.Errorf("%w: %d was asked for, but the store is at %d only, so it was made anew: list again and watch from there", ErrTooOld, from, at)
+			return fmt.Errorf("%w: %d was asked for, but the store is at %d only, so it was made anew: list again and watch from there", store.ErrTooOld, from, at)
 		}
 		if log, err = queryLog(ctx, c, from, batch); err != nil {
 			return err
 		}
 		if len(log) == 0 || log[0].row.version != from+1 {
-			return fmt.Errorf("%w: the changes after %d are no longer kept: list again and watch from there", ErrTooOld, from)
+			return fmt.Errorf("%w: the changes after %d are no longer kept: list again and watch from there", store.ErrTooOld, from)
 		}
 		more = log[len(log)-1].row.version < at
 		return nil
@@ -117,7 +101,7 @@ func (s *Store) changesAfter(ctx context.Context, from int64) (events []Event, m
 		if err != nil {
 			return events, false, s.explain(ctx, err)
 		}
-		events = append(events, Event{log[i].typ, rec})
+		events = append(events, store.Event{Type: log[i].typ, Record: rec})
 	}
 	return events, more, nil
 }

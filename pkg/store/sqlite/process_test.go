@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
 // childEnv holds "JOB PATH" in a child process.
@@ -30,13 +31,13 @@ const (
 func child(job string) int {
 	job, path, _ := strings.Cut(job, " ")
 	ctx := context.Background()
-	st, err := store.Open(ctx, path, &store.Options{Create: true})
+	st, err := sqlite.OpenStore(ctx, path, store.Options{Create: true})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer st.Close()
-	if err := map[string]func(context.Context, *store.Store) error{"apply": applyForEver, "call": callOften, "audit": auditOften, "take": takeAll}[job](ctx, st); err != nil {
+	if err := map[string]func(context.Context, *sqlite.Store) error{"apply": applyForEver, "call": callOften, "audit": auditOften, "take": takeAll}[job](ctx, st); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -44,7 +45,7 @@ func child(job string) int {
 }
 
 // applyForEver replaces one set after another, with changing members.
-func applyForEver(ctx context.Context, st *store.Store) error {
+func applyForEver(ctx context.Context, st *sqlite.Store) error {
 	for i := 0; ; i++ {
 		set := tools(childSet+1, fmt.Sprintf("%d-%d", os.Getpid(), i))
 		if _, err := st.Apply(ctx, append(set[:i%childSet], set[i%childSet+1:]...), store.ApplyOptions{Set: "s", Prune: true}); err != nil {
@@ -55,7 +56,7 @@ func applyForEver(ctx context.Context, st *store.Store) error {
 }
 
 // callOften reserves and applies, and prints how many reservations it got.
-func callOften(ctx context.Context, st *store.Store) error {
+func callOften(ctx context.Context, st *sqlite.Store) error {
 	granted := 0
 	for i := range childCalls {
 		_, full, err := st.Reserve(ctx, []v1.Counter{{Key: "k", Limit: childLimit}})
@@ -80,7 +81,7 @@ func callOften(ctx context.Context, st *store.Store) error {
 }
 
 // auditOften writes lines of the audit, several at once.
-func auditOften(ctx context.Context, st *store.Store) error {
+func auditOften(ctx context.Context, st *sqlite.Store) error {
 	errs := make(chan error, childCalls)
 	for i := range childCalls {
 		go func() {
@@ -183,7 +184,7 @@ func TestKill(t *testing.T) {
 		if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
 			t.Fatalf("round %d: the child ended by itself: %v", round, err)
 		}
-		st, err := store.Open(t.Context(), path, &store.Options{Create: true})
+		st, err := sqlite.OpenStore(t.Context(), path, store.Options{Create: true})
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}

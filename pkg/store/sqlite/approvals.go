@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 // keepApprovals is how many calls that wait no more are kept for lists.
@@ -109,7 +110,7 @@ func scanApproval(row interface{ Scan(...any) error }) (p v1.PendingCall, err er
 		return p, err
 	}
 	if err := errors.Join(json.Unmarshal(record, &p), json.Unmarshal(redact, &p.Redact)); err != nil {
-		return p, fmt.Errorf("%w: approvals: %w", ErrDamaged, err)
+		return p, fmt.Errorf("%w: approvals: %w", store.ErrDamaged, err)
 	}
 	p.Subject = subject
 	if edited != nil {

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
 // TestRoundTrip stores an object of every kind with every field set, and with
@@ -132,7 +133,7 @@ func TestSameJSON(t *testing.T) {
 		{"broken", `{`, `{ `, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := store.SameJSON([]byte(tc.a), []byte(tc.b)); got != tc.want {
+			if got := sqlite.SameJSON([]byte(tc.a), []byte(tc.b)); got != tc.want {
 				t.Errorf("got %t, want %t", got, tc.want)
 			}
 		})
@@ -157,11 +158,11 @@ func TestSameJSONProperty(t *testing.T) {
 			}
 			return []byte("{" + strings.Join(parts, " , ") + "}")
 		}
-		if b := text(); !store.SameJSON(a, b) {
+		if b := text(); !sqlite.SameJSON(a, b) {
 			t.Fatalf("%s and %s differ", a, b)
 		}
 		members[keys[0]]++
-		if b := text(); store.SameJSON(a, b) {
+		if b := text(); sqlite.SameJSON(a, b) {
 			t.Fatalf("%s and %s are the same", a, b)
 		}
 	})

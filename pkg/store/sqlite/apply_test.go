@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
 // compacted is a record without the white space of its output schema, which the
@@ -322,7 +323,7 @@ func TestDelete(t *testing.T) {
 }
 
 // wholeSet checks that the store holds n tools that all carry the mark.
-func wholeSet(t *testing.T, st *store.Store, n int, mark string) {
+func wholeSet(t *testing.T, st *sqlite.Store, n int, mark string) {
 	t.Helper()
 	list := mustList(t, st, store.ListOptions{})
 	if list.Total != n || len(list.Records) != n {

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -58,7 +58,7 @@ func TestWatchOverrides(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			watcher := openWith(t, path, &store.Options{WatchInterval: interval})
+			watcher := openWith(t, path, store.Options{WatchInterval: interval})
 			writer := watcher
 			if interval < time.Hour {
 				writer = open(t, path)

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
 // BenchmarkOpen opens and closes a store of 1,000 tools that is up to date: what
@@ -17,7 +18,7 @@ import (
 func BenchmarkOpen(b *testing.B) {
 	path := filled(b, 1000)
 	for b.Loop() {
-		st, err := store.Open(b.Context(), path, nil)
+		st, err := sqlite.OpenStore(b.Context(), path, store.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

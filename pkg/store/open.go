@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options change how a store is opened. The zero value opens an existing store.
+type Options struct {
+	// Create makes the file and its folder when they do not exist, readable by
+	// their owner only (0600 and 0700). A file or folder that others can write is refused,
+	// and a file that others can read is made 0600. Default: a missing store is an error that
+	// is [fs.ErrNotExist].
+	Create bool
+	// BusyTimeout is how long to wait for another process that is writing before
+	// giving up with [ErrBusy]. Default: 10 s.
+	BusyTimeout time.Duration
+	// WatchInterval is how often a watch looks for the changes of other processes;
+	// those of this process reach it at once. Default: 250 ms.
+	WatchInterval time.Duration
+	// KeepChanges is how many changes a watch can go back; older ones are
+	// compacted. Default: 10,000.
+	KeepChanges int
+	// MaxBytes is how large the file may become; what would make it larger is refused with
+	// [ErrLimit]. A file that is larger already does not grow. Default: no limit.
+	MaxBytes int64
+}
+
+// Opener opens a store of one kind. A store that is not there is an error that is
+// [fs.ErrNotExist], one of a newer toolctl [ErrNewer], and what is no store, or is damaged,
+// [ErrDamaged]. An older store is brought up to date.
+type Opener func(ctx context.Context, dsn string, opts Options) (Store, error)
+
+// Backends are the kinds of store that a program knows, by the scheme of their DSN; ""
+// opens what has no scheme.
+type Backends map[string]Opener
+
+// Open opens the store that dsn names. Errors show its scheme only: the rest may hold a
+// password.
+func (b Backends) Open(ctx context.Context, dsn string, opts Options) (Store, error) {
+	scheme, _, ok := strings.Cut(dsn, ":")
+	if open := b[scheme]; ok && open != nil {
+		return open(ctx, dsn, opts)
+	}
+	if scheme, _, ok := strings.Cut(dsn, "://"); ok || b[""] == nil {
+		return nil, fmt.Errorf("store: unknown kind of store %q: expected %s", scheme, b.expected())
+	}
+	return b[""](ctx, dsn, opts)
+}
+
+// expected says what a DSN may be.
+func (b Backends) expected() string {
+	var forms []string
+	for _, scheme := range slices.Sorted(maps.Keys(b)) {
+		if scheme == "" {
+			forms = append(forms, "a file's path")
+		} else {
+			forms = append(forms, fmt.Sprintf("%q", scheme+":…"))
+		}
+	}
+	return strings.Join(forms, " or ")
+}

@@ -1,0 +1,299 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// AppendAudit adds a line to the audit and to its chain: see [Store.VerifyAudit]. A
+// line without a time gets that of now. Lines that come while another is being
+// written are written together, in one transaction.
+func (s *Store) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
+	e, err := newAuditEntry(line)
+	if err != nil {
+		return err
+	}
+	s.audit.add(e)
+	select {
+	case s.gate <- struct{}{}:
+		// Whoever may write now writes for all that wait; perhaps e is written already.
+		batch := s.audit.take()
+		err := s.appendAudit(context.WithoutCancel(ctx), batch)
+		for _, b := range batch {
+			b.err = err
+			close(b.done)
+		}
+		<-s.gate
+		<-e.done
+		return e.err
+	case <-e.done:
+		return e.err
+	case <-ctx.Done():
+		err = s.explain(ctx, ctx.Err())
+	case <-s.closed:
+		err = store.ErrClosed
+	}
+	if s.audit.withdraw(e) {
+		return err
+	}
+	<-e.done // another is writing it
+	return e.err
+}
+
+// auditEntry is a line that waits to be written.
+type auditEntry struct {
+	line v1.AuditRecord
+	text []byte
+	done chan struct{} // closed when it was written, or could not be
+	err  error         // fixed before done is closed
+}
+
+// newAuditEntry keeps a line within its bounds, whoever made it.
+func newAuditEntry(line v1.AuditRecord) (*auditEntry, error) {
+	if line.Time.IsZero() {
+		line.Time = time.Now().UTC()
+	}
+	line = line.Bound()
+	text, err := compact(line)
+	if err != nil {
+		return nil, fmt.Errorf("audit: call %q cannot be recorded: %w", line.CallID, err)
+	}
+	return &auditEntry{line: line, text: text, done: make(chan struct{})}, nil
+}
+
+// addAudit adds lines to the chain in the transaction of c.
+func addAudit(ctx context.Context, c *sql.Conn, lines ...v1.AuditRecord) error {
+	batch := make([]*auditEntry, len(lines))
+	for i, l := range lines {
+		var err error
+		if batch[i], err = newAuditEntry(l); err != nil {
+			return err
+		}
+	}
+	return insertAudit(ctx, c, batch)
+}
+
+// auditQueue holds the lines that wait for the writer of this process. They are as
+// many as there are calls that end at once.
+type auditQueue struct {
+	mu      sync.Mutex
+	waiting []*auditEntry
+}
+
+func (q *auditQueue) add(e *auditEntry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, e)
+}
+
+func (q *auditQueue) take() []*auditEntry {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	batch := q.waiting
+	q.waiting = nil
+	return batch
+}
+
+// withdraw takes an entry out that nobody writes yet.
+func (q *auditQueue) withdraw(e *auditEntry) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, w := range q.waiting {
+		if w == e {
+			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// appendAudit writes lines in one transaction; the caller holds the gate. No writer of
+// another process can come between the end of the chain that it reads and its lines.
+func (s *Store) appendAudit(ctx context.Context, batch []*auditEntry) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
+		return s.transact(ctx, c, "BEGIN IMMEDIATE", func(c *sql.Conn) error { return insertAudit(ctx, c, batch) })
+	}))
+}
+
+// insertAudit adds lines to the chain in the transaction of c.
+func insertAudit(ctx context.Context, c *sql.Conn, batch []*auditEntry) error {
+	head, err := auditHead(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, e := range batch {
+		head = nextHash(head, e.text)
+		res, err := c.ExecContext(ctx, "INSERT INTO audit (time, tool, session, status, principal, record, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			e.line.Time.UnixMicro(), e.line.Tool, e.line.Session, e.line.Status, e.line.Principal, e.text, head[:])
+		if err != nil {
+			return err
+		}
+		if err := trackIntent(ctx, c, &e.line, res); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trackIntent keeps the table of calls that have no outcome yet.
+func trackIntent(ctx context.Context, c *sql.Conn, line *v1.AuditRecord, inserted sql.Result) error {
+	switch line.Status {
+	case v1.StatusStarted:
+		id, err := inserted.LastInsertId()
+		if err != nil {
+			return err
+		}
+		_, err = c.ExecContext(ctx, "INSERT INTO audit_open (call_id, line) VALUES (?, ?)", line.CallID, id)
+		return err
+	case v1.StatusComplete, v1.StatusFailed, v1.StatusPending:
+		_, err := c.ExecContext(ctx, "DELETE FROM audit_open WHERE call_id = ?1 AND line = (SELECT min(line) FROM audit_open WHERE call_id = ?1)", line.CallID)
+		return err
+	}
+	return nil
+}
+
+// auditHash is a link of the audit's chain. The zero value stands before the first line.
+type auditHash [sha256.Size]byte
+
+func (h auditHash) String() string { return hex.EncodeToString(h[:]) }
+
+// nextHash is the hash of a line: the SHA-256 of the hash before it and the line's JSON
+// as it is stored, whatever fields it has.
+func nextHash(prev auditHash, record []byte) (next auditHash) {
+	h := sha256.New()
+	h.Write(prev[:])
+	h.Write(record)
+	h.Sum(next[:0])
+	return next
+}
+
+// auditHead reads the hash of the last line.
+func auditHead(ctx context.Context, c *sql.Conn) (head auditHash, err error) {
+	var stored []byte
+	err = c.QueryRowContext(ctx, "SELECT coalesce((SELECT hash FROM audit WHERE hash IS NOT NULL ORDER BY id DESC LIMIT 1), (SELECT hash FROM audit_start), x'')").Scan(&stored)
+	copy(head[:], stored)
+	return head, err
+}
+
+// where returns the filter without its limit as a condition of SQL.
+func where(f store.AuditFilter) (string, []any) {
+	const namespace = "CASE WHEN json_valid(CAST(record AS TEXT)) THEN json_extract(CAST(record AS TEXT), '$.namespace') END"
+	where, args := []string{"id > ?"}, []any{f.After}
+	if f.UpTo > 0 {
+		where, args = append(where, "id <= ?"), append(args, f.UpTo)
+	}
+	if !f.Since.IsZero() {
+		where, args = append(where, "time >= ?"), append(args, f.Since.UnixMicro())
+	}
+	for _, m := range []struct{ column, value string }{{"tool", f.Tool}, {"session", f.Session}, {"principal", f.Principal}, {namespace, f.Namespace}} {
+		switch {
+		case strings.ContainsAny(m.value, "*?"):
+			where, args = append(where, m.column+" GLOB ?"), append(args, strings.ReplaceAll(m.value, "[", "[[]"))
+		case m.value != "":
+			where, args = append(where, m.column+" = ?"), append(args, m.value)
+		}
+	}
+	if f.Status != "" {
+		where, args = append(where, "status = ?"), append(args, f.Status)
+	}
+	if f.Settled {
+		where, args = append(where, "(status <> ? OR id IN (SELECT line FROM audit_open))"), append(args, v1.StatusStarted)
+	}
+	return strings.Join(where, " AND "), args
+}
+
+// ListAudit returns lines of the audit in the order in which they were written,
+// the newest last.
+func (s *Store) ListAudit(ctx context.Context, filter store.AuditFilter) ([]v1.AuditRecord, error) {
+	var records []v1.AuditRecord
+	err := s.EachAudit(ctx, filter, func(l store.AuditLine) error {
+		r, err := l.Record()
+		records = append(records, r)
+		return err
+	})
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	return records, nil
+}
+
+// EachAudit calls fn for lines of the audit, the newest last, until it returns an
+// error, which EachAudit returns. Lines that are added meanwhile are left out. It holds
+// a part of them at a time, and no lock while fn runs.
+func (s *Store) EachAudit(ctx context.Context, filter store.AuditFilter, fn func(store.AuditLine) error) error {
+	if filter.Limit < 0 {
+		return fmt.Errorf("audit: limit %d may not be negative", filter.Limit)
+	}
+	where, args := where(filter)
+	var after, last int64
+	err := s.read(ctx, func(c *sql.Conn) error {
+		if err := c.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM audit").Scan(&last); err != nil || filter.Limit == 0 {
+			return err
+		}
+		return c.QueryRowContext(ctx, "SELECT coalesce(min(id), 1) - 1 FROM (SELECT id FROM audit WHERE "+where+" ORDER BY id DESC LIMIT ?)",
+			append(args[:len(args):len(args)], filter.Limit)...).Scan(&after)
+	})
+	for err == nil {
+		var page []auditRow
+		if page, err = s.auditPage(ctx, where, args, after, last); len(page) == 0 {
+			return err
+		}
+		for _, r := range page {
+			if err := fn(store.AuditLine{ID: r.id, Hash: hex.EncodeToString(r.hash), Text: r.text}); err != nil {
+				return err
+			}
+			after = r.id
+		}
+	}
+	return err
+}
+
+// auditRow is a line with the columns that are copies of its parts.
+type auditRow struct {
+	id                               int64
+	time                             int64
+	tool, session, status, principal string
+	text, hash                       []byte
+}
+
+// Bounds of what is held of the audit at once.
+const (
+	auditPageLines = 512
+	auditPageBytes = 1 << 20
+)
+
+// auditPage reads the next lines after an id and up to another, in their order.
+func (s *Store) auditPage(ctx context.Context, where string, args []any, after, last int64) (page []auditRow, err error) {
+	query := "SELECT id, time, tool, session, status, principal, record, hash FROM audit WHERE " + where + " AND id > ? AND id <= ? ORDER BY id LIMIT ?"
+	args = append(args[:len(args):len(args)], after, last, auditPageLines)
+	err = s.read(ctx, func(c *sql.Conn) error {
+		page = nil
+		rows, err := c.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for size := 0; size < auditPageBytes && rows.Next(); {
+			var r auditRow
+			if err := rows.Scan(&r.id, &r.time, &r.tool, &r.session, &r.status, &r.principal, &r.text, &r.hash); err != nil {
+				return err
+			}
+			size += len(r.text)
+			page = append(page, r)
+		}
+		return rows.Err()
+	})
+	return page, err
+}

@@ -1,0 +1,194 @@
+// Package sqlite keeps a store in one SQLite file. Several processes of one machine may use
+// it at once.
+//
+// # Durability
+//
+// Once Apply or Delete returned, the change is on the disk (SQLite's synchronous
+// FULL). Counters and audit lines are written with synchronous NORMAL, which in
+// WAL mode costs a call no wait for the disk: they survive the death of the
+// process, kill -9 included, and the file stays intact in any case, but when the
+// machine loses power the last of them may be missing.
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"toolctl.dev/toolctl/internal/perm"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Store is an open store.
+type Store struct {
+	name     string // for messages
+	db       *sql.DB
+	busy     time.Duration
+	interval time.Duration
+	keep     int64
+	max      int64
+
+	gate     chan struct{} // holds the token of the one writer of this process
+	closed   chan struct{}
+	once     sync.Once
+	notifier notifier
+	sweep    sweeper
+	audit    auditQueue
+}
+
+// Open opens the store that dsn names: a file's path, "file:PATH",
+// "sqlite:PATH", or ":memory:" for a private one that ends with Close.
+func Open(ctx context.Context, dsn string, opts store.Options) (store.Store, error) {
+	s, err := open(ctx, dsn, opts)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
+	path, err := parseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		name:     path,
+		busy:     cmp.Or(opts.BusyTimeout, 10*time.Second),
+		interval: cmp.Or(opts.WatchInterval, 250*time.Millisecond),
+		keep:     int64(cmp.Or(opts.KeepChanges, 10_000)),
+		max:      opts.MaxBytes,
+		gate:     make(chan struct{}, 1),
+		closed:   make(chan struct{}),
+	}
+	if s.busy < 0 || s.interval < 0 || s.keep < 0 || s.max < 0 {
+		return nil, errors.New("store: BusyTimeout, WatchInterval, KeepChanges and MaxBytes may not be negative")
+	}
+	if path != memory {
+		if err := prepareFile(path, opts.Create); err != nil {
+			return nil, err
+		}
+	}
+	connector, err := sqlite.NewConnector(driverDSN(path, s.max))
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	s.db = sql.OpenDB(connector)
+	s.db.SetMaxOpenConns(8)
+	s.db.SetMaxIdleConns(8)
+	if path == memory {
+		s.db.SetMaxOpenConns(1) // every connection would be a store of its own
+	}
+	if err := s.migrate(ctx); err != nil {
+		return nil, errors.Join(s.explain(ctx, err), s.db.Close())
+	}
+	return s, nil
+}
+
+// prepareFile sees to it that path is a file. SQLite gives the files it puts
+// beside it the same permissions.
+func prepareFile(path string, create bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("store %q: is a folder: name a file in it, for example %q", path, filepath.Join(path, "state.db"))
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("store %q: is a device or a pipe, not a file", path)
+	case err == nil:
+		if err := checkMagic(path); err != nil {
+			return err
+		}
+		return protect(path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("store %q: %w", path, cause(err))
+	case !create:
+		return fmt.Errorf("store %q: %w: make it with \"toolctl apply -f PATH\", or name manifests with -f", path, fs.ErrNotExist)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("store %q: cannot make its folder: %w", path, err)
+	}
+	if err := protect(path); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("store %q: cannot make the file: %w", path, cause(err))
+	}
+	return f.Close()
+}
+
+// protect refuses a store that others could write: they could change what runs, and the
+// audit of it. SQLite's own files beside it hold the same data.
+func protect(path string) error {
+	for range 40 { // the links that Linux follows; the file may not be there yet
+		target, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	err := perm.Folder(filepath.Dir(path))
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if err == nil {
+			err = perm.File(path + suffix)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("store %w; or choose another store with --store", err)
+	}
+	return nil
+}
+
+// checkMagic refuses a file that is something else: SQLite would take one that
+// is shorter than a page of its own for an empty database, and write over it.
+func checkMagic(path string) error {
+	const magic = "SQLite format 3\x00" // sqlite.org/fileformat2.html, section 1.3
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("store %q: %w", path, cause(err))
+	}
+	defer f.Close()
+	var head [len(magic)]byte
+	n, err := io.ReadFull(f, head[:])
+	switch {
+	case errors.Is(err, io.EOF), string(head[:n]) == magic:
+		return nil
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("store %q: %w", path, cause(err))
+	}
+	return fmt.Errorf("store %q: %w: it is no database: move the file away and apply the manifests again, or choose another with --store", path, store.ErrDamaged)
+}
+
+// cause takes the path out of an error whose message names it already.
+func cause(err error) error {
+	if pe := new(fs.PathError); errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// Close ends every watch and closes the store. Methods called later return
+// [store.ErrClosed].
+func (s *Store) Close() error {
+	var err error
+	s.once.Do(func() {
+		close(s.closed)
+		err = s.db.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("store %q: close: %w", s.name, err)
+	}
+	return nil
+}
