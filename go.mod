@@ -79,9 +79,6 @@ require (
 )
 
 require (
-	cel.dev/cel-go v0.33.2
-	cel.dev/expr v0.25.2 // indirect
-	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
 	github.com/google/jsonschema-go v0.4.3
@@ -93,7 +90,6 @@ require (
 	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f
 	github.com/theory/jsonpath v0.10.1
 	github.com/yosida95/uritemplate/v3 v3.0.2
-	golang.org/x/exp v0.0.0-20260824195058-e88cd73687aa // indirect
 	golang.org/x/oauth2 v0.37.0
 	golang.org/x/time v0.15.0
 	golang.org/x/tools v0.50.0 // indirect

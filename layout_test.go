@@ -29,12 +29,13 @@ var layout = map[string]struct {
 	"pkg/prompt":          {may: []string{"api/v1", "pkg/validate", "internal/template"}},
 	"internal/redact":     {may: []string{"api/v1"}, never: []string{sdk}},
 	"internal/jsonpath":   {},
+	"internal/jmespath":   {},
 	"internal/netaddr":    {},
 	"internal/ignore":     {},
 	"internal/envref":     {},
 	"pkg/policy":          {may: []string{"api/v1", "internal/wirename"}},
 	"pkg/registry":        {may: []string{"api/v1", "pkg/validate", "pkg/policy", "internal/redact", "internal/budget", "pkg/prompt"}, never: []string{"net/http"}},
-	"pkg/executors":       {may: []string{"api/v1", "internal/regular", "internal/template", "internal/redact", "internal/netaddr", "internal/envref"}, never: []string{sdk}},
+	"pkg/executors":       {may: []string{"api/v1", "internal/regular", "internal/template", "internal/redact", "internal/netaddr", "internal/envref", "internal/jmespath"}, never: []string{sdk}},
 	"pkg/openapi":         {may: []string{"api/v1", "internal/regular", "pkg/manifest", "pkg/validate"}, never: []string{sdk}},
 	"pkg/diff":            {may: []string{"api/v1", "pkg/validate"}, never: []string{sdk}},
 	"pkg/store":           {may: []string{"api/v1"}, never: []string{"modernc.org/"}},
@@ -56,7 +57,7 @@ var layout = map[string]struct {
 	"pkg/agent/openai":    {may: []string{"api/v1", "pkg/agent", "pkg/agent/internal/provider"}},
 	"pkg/agent/anthropic": {may: []string{"api/v1", "pkg/agent", "pkg/agent/internal/provider"}},
 	"pkg/agent/google":    {may: []string{"api/v1", "pkg/agent", "pkg/agent/internal/provider"}},
-	"pkg/scenario":        {may: []string{"api/v1", "pkg/registry", "pkg/policy", "internal/redact", "pkg/validate", "pkg/prompt", "pkg/agent", "pkg/agent/scripted"}, never: []string{sdk}},
+	"pkg/scenario":        {may: []string{"api/v1", "pkg/registry", "pkg/policy", "internal/redact", "pkg/validate", "pkg/prompt", "pkg/agent", "pkg/agent/scripted", "internal/jmespath"}, never: []string{sdk}},
 	"pkg/scenario/report": {may: []string{"pkg/scenario"}, never: []string{sdk}},
 	"pkg/scenario/update": {may: []string{"api/v1", "internal/regular", "pkg/scenario"}, never: []string{sdk}},
 	"pkg/telemetry":       {never: []string{sdk}},
@@ -73,11 +74,11 @@ const (
 
 // onlyIn says which package alone may import a library.
 var onlyIn = map[string]string{
-	gojsonschema:         "pkg/validate",
-	santhosh:             "pkg/validate",
-	sdk:                  "pkg/mcp", // and the packages under it
-	"modernc.org/sqlite": "pkg/store/sqlite",
-	"cel.dev/":           "pkg/scenario",
+	gojsonschema:           "pkg/validate",
+	santhosh:               "pkg/validate",
+	sdk:                    "pkg/mcp", // and the packages under it
+	"modernc.org/sqlite":   "pkg/store/sqlite",
+	"github.com/jmespath/": "internal/jmespath",
 
 	"github.com/openai/":      "pkg/agent/openai",
 	"github.com/anthropics/":  "pkg/agent/anthropic",

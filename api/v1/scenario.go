@@ -69,7 +69,7 @@ type Mock struct {
 // MockResponse is one answer of a mock.
 type MockResponse struct {
 	// When says which arguments the response is for: an object that the arguments must contain, with
-	// the conditions of expect.result, or a text in the Common Expression Language (cel.dev) over args
+	// the conditions of expect.result, or a JMESPath expression over args
 	// and call, the number of the call of this tool from 1. Default: all. Example: args.amount > 100.
 	When json.RawMessage `json:"when,omitempty"`
 	// Times is how often the response answers; 0 means always. Default: 0.

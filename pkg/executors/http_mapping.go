@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jmespath/go-jmespath"
+	"toolctl.dev/toolctl/internal/jmespath"
 )
 
 // mapping is a JMESPath expression. go-jmespath computes with float64, which cannot
@@ -21,42 +21,26 @@ import (
 //     have the same nearest float64, or to_string would show it, the mapping fails.
 type mapping struct {
 	field    string
-	path     *jmespath.JMESPath
+	path     *jmespath.Expression
 	computes bool
 	prints   bool
 }
-
-// maxMapping is the length of the longest expression, in bytes: the parser recurses.
-const maxMapping = 16 << 10
 
 var (
 	computing = regexp.MustCompile(`[<>]|[=!]=|\b(abs|avg|ceil|contains|floor|max|max_by|min|min_by|sort|sort_by|sum|to_number|type)\s*\(`)
 	printing  = regexp.MustCompile(`\bto_string\s*\(`)
 )
 
-func compileMapping(field, expr string) (m *mapping, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			m, err = nil, fmt.Errorf("the expression cannot be read: %v", r)
-		}
-	}()
-	if len(expr) > maxMapping {
-		return nil, fmt.Errorf("the expression has %d bytes: at most %d are read", len(expr), maxMapping)
-	}
+func compileMapping(field, expr string) (*mapping, error) {
 	path, err := jmespath.Compile(expr)
 	if err != nil {
-		return nil, mappingError(err)
+		return nil, err
 	}
 	return &mapping{field: field, path: path, computes: computing.MatchString(expr), prints: printing.MatchString(expr)}, nil
 }
 
 // apply evaluates the expression over a JSON document.
-func (m *mapping) apply(doc json.RawMessage) (out json.RawMessage, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			out, err = nil, fmt.Errorf("%s: the expression cannot be applied: %v", m.field, r)
-		}
-	}()
+func (m *mapping) apply(doc json.RawMessage) (json.RawMessage, error) {
 	var data any
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()

@@ -225,10 +225,10 @@ func TestMapping(t *testing.T) {
 			}
 		})
 	}
-	if _, err := compileMapping("m", strings.Repeat("(", maxMapping+1)); err == nil || !strings.Contains(err.Error(), "at most 16384 are read") {
+	if _, err := compileMapping("m", strings.Repeat("(", (16<<10)+1)); err == nil || !strings.Contains(err.Error(), "at most 16384 are read") {
 		t.Errorf("a long expression: %v", err)
 	}
-	if _, err := compileMapping("m", strings.Repeat("[", maxMapping)); err == nil {
+	if _, err := compileMapping("m", strings.Repeat("[", (16<<10))); err == nil {
 		t.Error("a deep expression is read")
 	}
 }

@@ -148,7 +148,7 @@ func (c *httpCall) read(resp *http.Response) error {
 // again says whether another attempt is made, and sets how long to wait for it. It is
 // asked after the headers and, when it said no, again after the body.
 func (c *httpCall) again(ctx context.Context, resp *http.Response, err error) (bool, error) {
-	if c.handled && err == nil || ctx.Err() != nil || c.attempts >= c.p.attempts {
+	if c.handled && err == nil || ctx.Err() != nil && err != nil || c.attempts >= c.p.attempts {
 		return false, nil //nolint:nilerr // an error here would replace that of the attempt
 	}
 	reason := ""
@@ -169,6 +169,9 @@ func (c *httpCall) again(ctx context.Context, resp *http.Response, err error) (b
 		}
 	default:
 		return false, nil
+	}
+	if errors.Is(ctx.Err(), context.Canceled) { // the caller went away before the next attempt
+		return false, ctx.Err()
 	}
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Add(c.wait).Before(deadline) {
 		c.outOfTime = c.wait

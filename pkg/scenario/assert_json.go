@@ -7,8 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/jmespath/go-jmespath"
-
+	"toolctl.dev/toolctl/internal/jmespath"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -146,7 +145,11 @@ func search(expression string, doc any) (any, error) {
 	if err := json.Unmarshal([]byte(encode(doc)), &plain); err != nil {
 		return nil, err
 	}
-	found, err := jmespath.Search(expression, plain)
+	path, err := jmespath.Compile(expression)
+	if err != nil {
+		return nil, err
+	}
+	found, err := path.Search(plain)
 	if err != nil {
 		return nil, err
 	}

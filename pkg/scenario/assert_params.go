@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/jmespath/go-jmespath"
+	"toolctl.dev/toolctl/internal/jmespath"
 )
 
 // params are the parameters of all assertions, with PromptKit's names. Where
@@ -140,7 +140,7 @@ func (q *params) expressions() string {
 		}
 	default:
 		if _, err := jmespath.Compile(path); err != nil {
-			return fmt.Sprintf("expression is not a JMESPath expression: %v", err)
+			return fmt.Sprintf("expression: %v", err)
 		}
 	}
 	return ""

@@ -81,7 +81,7 @@ type response struct {
 }
 
 // condition says whether a response is for a call.
-type condition func(ctx context.Context, args any, call int) (bool, error)
+type condition func(args any, call int) (bool, error)
 
 // newMock prepares the mock of a tool. What is wrong with it fails the scenario.
 func (p *player) newMock(name string, m *v1.Mock, tool *v1.Tool) *mock {
@@ -175,7 +175,7 @@ func (m *mock) answer(ctx context.Context, s *slot, tool *v1.Tool, args json.Raw
 		if r.Times > 0 && r.used >= r.Times {
 			continue
 		}
-		fits, err := r.when(ctx, doc, m.calls)
+		fits, err := r.when(doc, m.calls)
 		if err != nil {
 			s.player.problem(Failure{Tool: tool.Metadata.Name, What: "mock", Message: err.Error(), Field: r.field + "/when"})
 			return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: "the condition of a mock failed: " + err.Error()}

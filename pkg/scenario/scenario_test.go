@@ -220,9 +220,9 @@ func TestRun(t *testing.T) {
 			status: scenario.Invalid,
 			want: []string{
 				`0.0 scenario: spec.mocks.get-weather.cassette: the cassette "none.yaml" does not exist: record it with 'toolctl record --cassette FILE -- call ...' @/spec/mocks/get-weather/cassette`,
-				`0.0 scenario: spec.mocks.get-weather.responses[0].when: "args." is no expression: 1:6: Syntax error: no viable alternative at input '.' @/spec/mocks/get-weather/responses/0/when`,
-				`0.0 scenario: spec.mocks.get-weather.responses[1].when: expected an object of arguments or a text in the Common Expression Language, got number @/spec/mocks/get-weather/responses/1/when`,
-				`0.0 scenario: spec.mocks.get-weather.responses[2].when: "1 + 1" gives int: expected true or false @/spec/mocks/get-weather/responses/2/when`,
+				`0.0 scenario: spec.mocks.get-weather.responses[0].when: "args.": not a JMESPath expression: column 6: expected identifier, lbracket, or lbrace @/spec/mocks/get-weather/responses/0/when`,
+				`0.0 scenario: spec.mocks.get-weather.responses[1].when: expected an object of arguments or a JMESPath expression, got number @/spec/mocks/get-weather/responses/1/when`,
+				`0.0 scenario: spec.mocks.get-weather.responses[2].when: "1 + 1": not a JMESPath expression: column 3: unknown char: '+' @/spec/mocks/get-weather/responses/2/when`,
 				`0.0 scenario: spec.mocks.get-weather.responses[3].template: line 1: unclosed action @/spec/mocks/get-weather/responses/3/template`,
 				`0.0 scenario: spec.mocks.get-weather.responses[4].error: a response either fails or has a result, not both @/spec/mocks/get-weather/responses/4/error`,
 				`0.0 scenario: spec.mocks.get-weather.cassette: a mock has either a cassette or answers of its own, not both @/spec/mocks/get-weather/cassette`,
@@ -260,10 +260,10 @@ func TestRun(t *testing.T) {
 		},
 		"a condition that fails says so": {
 			spec: `
-  mocks: {pay: {responses: [{when: "args.size > 3", result: 1}]}}
+  mocks: {pay: {responses: [{when: "args", result: 1}]}}
   turns: [{calls: [{tool: pay, expect: {status: failed}}]}]`,
 			status: scenario.Failed,
-			want:   []string{`1.1 mock: "args.size > 3": no such key: size @/spec/mocks/pay/responses/0/when`},
+			want:   []string{`1.1 mock: "args": gave map[]: expected true or false @/spec/mocks/pay/responses/0/when`},
 		},
 		"a scripted model is judged by assertions": {
 			spec: `

@@ -1,7 +1,6 @@
-package executors
+package jmespath
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -20,12 +19,8 @@ var tokenWords = map[string]string{
 
 var tokenName = regexp.MustCompile(`\bt[A-Z]\w*`)
 
-// mappingError says in words, and with the column, why an expression cannot be read.
-func mappingError(err error) error {
-	var syntax jmespath.SyntaxError
-	if !errors.As(err, &syntax) {
-		return fmt.Errorf("not a JMESPath expression: %w", err)
-	}
+// inWords says in words, and with the column, why an expression cannot be read.
+func inWords(syntax jmespath.SyntaxError) error {
 	text := strings.TrimPrefix(syntax.Error(), "SyntaxError: ")
 	text = tokenName.ReplaceAllStringFunc(text, func(name string) string {
 		if words, ok := tokenWords[name]; ok {
