@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -20,7 +19,7 @@ import (
 // A folder is what the manifests of one file may read: the folder that was given,
 // seen from the manifest.
 type folder struct {
-	root *os.Root
+	root fs.FS
 	// shown is the folder as the person wrote it, dir the manifest's folder within it.
 	shown, dir string
 	limit      int64
@@ -60,9 +59,9 @@ func (f *folder) read(dir, name string) (data []byte, shown string, err error) {
 // readFile reads a regular file inside root, at most limit bytes. A symlink that
 // leaves root is an error. A named pipe would block the open, so what the file is
 // is asked first, unless regular says that it is known.
-func readFile(root *os.Root, name string, regular bool, limit int64, buf *bytes.Buffer) ([]byte, error) {
+func readFile(root fs.FS, name string, regular bool, limit int64, buf *bytes.Buffer) ([]byte, error) {
 	if !regular {
-		info, err := root.Stat(name)
+		info, err := fs.Stat(root, name)
 		if err != nil {
 			return nil, plainError(err)
 		}
@@ -283,7 +282,7 @@ func (in *fileReader) inside(pointer, name string) {
 	}
 	p, err := in.files.locate(in.files.dir, name)
 	if err == nil {
-		if _, serr := in.files.root.Stat(p); escapes(serr) {
+		if _, serr := fs.Stat(in.files.root, p); escapes(serr) {
 			err = errLeaves
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
@@ -22,7 +21,7 @@ const ignoreFile = ".toolctlignore"
 type ignores map[string]ignore.List
 
 // enter reads the patterns of a folder.
-func (in ignores) enter(root *os.Root, dir string) error {
+func (in ignores) enter(root fs.FS, dir string) error {
 	const most = 1 << 20
 	data, err := readFile(root, path.Join(dir, ignoreFile), false, most, new(bytes.Buffer))
 	switch {

@@ -109,6 +109,11 @@ func Load(ctx context.Context, paths []string, o Options) (*Set, error) {
 			return nil, err
 		}
 	}
+	return l.load(ctx, paths...)
+}
+
+// load reads what was found at the paths.
+func (l *loader) load(ctx context.Context, paths ...string) (*Set, error) {
 	slices.SortStableFunc(l.sources, func(a, b *source) int { return strings.Compare(a.name, b.name) })
 	if err := l.readAll(ctx); err != nil {
 		return nil, err
@@ -123,11 +128,12 @@ func Load(ctx context.Context, paths []string, o Options) (*Set, error) {
 // A source is one stream to read.
 type source struct {
 	reader
-	root    *os.Root // nil: the person named the file, name is opened as it is
-	path    string   // within root
-	regular bool     // known to be a regular file
-	failed  error    // why nothing can be read at all
-	read    bool     // it was read: not a markdown file without front matter
+	root    fs.FS     // nil: the person named the file, name is opened as it is
+	path    string    // within root
+	regular bool      // known to be a regular file
+	near    io.Closer // the folder of a file that was named
+	failed  error     // why nothing can be read at all
+	read    bool      // it was read: not a markdown file without front matter
 }
 
 type loader struct {
@@ -171,6 +177,16 @@ func (l *loader) find(ctx context.Context, name string) error {
 	return l.add(&source{}, name, abs)
 }
 
+// LoadFS is [Load] of the folder that fsys is, such as an [embed.FS]. Objects have the
+// paths within it.
+func LoadFS(ctx context.Context, fsys fs.FS, o Options) (*Set, error) {
+	l := &loader{opts: o.withDefaults(), seen: map[string]bool{}}
+	if err := l.walk(ctx, fsys, "."); err != nil {
+		return nil, err
+	}
+	return l.load(ctx, ".")
+}
+
 // missingError is a path where nothing is.
 type missingError string
 
@@ -210,13 +226,18 @@ func (l *loader) findFolder(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, plainError(err))
 	}
+	return l.walk(ctx, root.FS(), dir)
+}
+
+// walk finds the manifests of a folder, which is shown as dir.
+func (l *loader) walk(ctx context.Context, root fs.FS, dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	found := false
 	ignored := ignores{}
-	err = fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
+	err = fs.WalkDir(root, ".", func(p string, e fs.DirEntry, err error) error {
 		shown := filepath.Join(dir, filepath.FromSlash(p))
 		switch {
 		case ctx.Err() != nil:
@@ -234,7 +255,7 @@ func (l *loader) findFolder(ctx context.Context, dir string) error {
 			return nil
 		}
 		if e.Type()&fs.ModeSymlink != 0 {
-			if info, err := root.Stat(p); err == nil && info.IsDir() {
+			if info, err := fs.Stat(root, p); err == nil && info.IsDir() {
 				return nil
 			}
 		}
@@ -303,8 +324,8 @@ func (l *loader) readSource(s *source, buf *bytes.Buffer) {
 	default:
 		data, err = readFile(s.root, s.path, s.regular, l.opts.MaxFileBytes, buf)
 	}
-	if s.root == nil && s.files != nil {
-		defer s.files.root.Close()
+	if s.near != nil {
+		defer s.near.Close()
 	}
 	if err == nil && !s.named && strings.EqualFold(path.Ext(s.path), ".md") && !hasFrontMatter(data) {
 		return // text for people
@@ -321,7 +342,8 @@ func (l *loader) readSource(s *source, buf *bytes.Buffer) {
 // nearby opens the folder of a file that was named.
 func (s *source) nearby(dir string) {
 	if root, err := os.OpenRoot(dir); err == nil {
-		s.files = &folder{root: root, shown: dir, dir: ".", limit: s.opts.MaxFileBytes}
+		s.near = root
+		s.files = &folder{root: root.FS(), shown: dir, dir: ".", limit: s.opts.MaxFileBytes}
 	}
 }
 
