@@ -16,7 +16,10 @@ const maxRepairs = 10_000
 
 // maxRounds bounds how often a document is coerced and checked again. Each round
 // reaches what the one before uncovered, such as the inside of a JSON text.
-const maxRounds = 16
+const (
+	maxRounds      = 16
+	maxRoundsLarge = 4 // of a document with more than manyValues
+)
 
 // Coerce coerces what models get wrong in arguments, and reports whether anything
 // changed. doc itself is never changed.
@@ -64,25 +67,24 @@ func (s *Schema) coerceRound(doc any, problems []problem) (any, bool, []problem,
 	if len(problems) > maxRepairs {
 		return doc, false, problems, nil
 	}
+	rounds := maxRounds
+	var seen survey
+	if _ = seen.visit(doc, 0); seen.values > manyValues { // problems has seen that it is within bounds
+		rounds = maxRoundsLarge
+	}
 	tried := map[string]bool{}
-	for range maxRounds {
+	for range rounds {
 		repairs := plan(fixed, problems, tried)
 		if len(repairs) == 0 {
 			break
 		}
-		next := clone(fixed)
-		for i := range repairs {
-			next = repairs[i].apply(next)
-		}
+		next := repaired(fixed, repairs)
 		left, err := s.problems(next)
 		if err != nil {
 			return doc, false, problems, err
 		}
 		if good := effective(repairs, left); len(good) < len(repairs) {
-			next = clone(fixed)
-			for i := range good {
-				next = good[i].apply(next)
-			}
+			next = repaired(fixed, good)
 			if repairs = good; len(repairs) == 0 {
 				continue // others may be planned now that these are known to be vain
 			}
@@ -254,42 +256,47 @@ func effective(repairs []repair, left []problem) []repair {
 	return good
 }
 
-// apply changes a document that nobody else holds and returns it.
-func (r *repair) apply(doc any) any {
-	if len(r.path) == 0 {
-		return r.value
-	}
-	last := r.path[len(r.path)-1]
-	switch c := at(doc, r.path[:len(r.path)-1]).(type) {
-	case map[string]any:
-		if r.remove {
-			delete(c, last)
-		} else {
-			c[last] = r.value
-		}
-	case []any:
-		if i, err := strconv.Atoi(last); err == nil && i < len(c) && !r.remove {
-			c[i] = r.value
-		}
+// repaired returns a document with repairs. What they leave as it is it shares with doc.
+func repaired(doc any, repairs []repair) any {
+	copied := map[string]bool{} // arrays and objects, by pointer
+	for i := range repairs {
+		doc = repairs[i].in(doc, "", 0, copied)
 	}
 	return doc
 }
 
-// clone copies the arrays and objects of a document.
-func clone(v any) any {
+// in returns v, which stands at a pointer, with a copy of all that holds the place of the repair.
+func (r *repair) in(v any, ptr string, depth int, copied map[string]bool) any {
+	if depth == len(r.path) {
+		if copied[ptr] { // what is there now belongs to the repair
+			maps.DeleteFunc(copied, func(other string, _ bool) bool { return other == ptr || strings.HasPrefix(other, ptr+"/") })
+		}
+		return r.value
+	}
+	tok, last := r.path[depth], depth == len(r.path)-1
+	fresh := copied[ptr]
+	copied[ptr] = true
 	switch v := v.(type) {
 	case map[string]any:
-		c := maps.Clone(v)
-		for k, member := range c {
-			c[k] = clone(member)
+		if !fresh {
+			v = maps.Clone(v)
 		}
-		return c
+		if last && r.remove {
+			delete(v, tok)
+		} else if child, ok := v[tok]; ok {
+			v[tok] = r.in(child, v1.Pointer(ptr, tok), depth+1, copied)
+		}
+		return v
 	case []any:
-		c := slices.Clone(v)
-		for i, item := range c {
-			c[i] = clone(item)
+		i, err := strconv.Atoi(tok)
+		if err != nil || i >= len(v) || last && r.remove {
+			return v
 		}
-		return c
+		if !fresh {
+			v = slices.Clone(v)
+		}
+		v[i] = r.in(v[i], v1.Pointer(ptr, tok), depth+1, copied)
+		return v
 	}
 	return v
 }

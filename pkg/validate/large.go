@@ -1,18 +1,19 @@
 package validate
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // large checks a document that may break its schema in so many places that an engine
 // would need seconds and gigabytes to list them. It is asked first whether the document
-// is valid, which needs no list. What is wrong is then told of about as many of its
-// values, from the first, as most says; where those are right it is told that something
-// behind them is wrong.
+// is valid, which needs no list. What is wrong is then found in one part of the document
+// after the other, each of about as many values as most says.
 func (s *Schema) large(doc any, most int) []problem {
 	e := s.misfits()
 	if e == nil {
@@ -25,16 +26,14 @@ func (s *Schema) large(doc any, most int) []problem {
 	case !misfit:
 		return nil
 	}
-	b := beginning{left: most, cut: map[string]bool{}, above: map[string]bool{}}
-	found := slices.DeleteFunc(s.all(b.of(doc, "")), func(p problem) bool { return !b.certain(&p) })
-	for i := range found {
-		if p := &found[i]; p.value != nil {
-			p.value = at(doc, p.path) // which may have been shortened
-		}
-	}
+	var found []problem
+	c := cutter{most: most, emit: func(p *part) bool {
+		found = append(found, s.within(p, doc)...)
+		return len(found) <= maxRepairs
+	}}
+	c.cut(doc)
 	if len(found) == 0 {
-		found = []problem{{keyword: keywordCost, limit: "a document that fits its schema", value: doc,
-			detail: "document does not fit its schema, and is too large to say where: its first " + strconv.Itoa(most) + " values are right"}}
+		found = []problem{{keyword: keywordCost, limit: "a document that fits its schema", value: doc, detail: "document does not fit its schema, and is too large to say where"}}
 	}
 	return found
 }
@@ -53,53 +52,87 @@ func (s *Schema) misfits() *santhosh {
 	return s.misfit
 }
 
-// beginning copies the first values of a document.
-type beginning struct {
-	left  int
-	cut   map[string]bool // the objects that lost members, by pointer
-	above map[string]bool // these, the arrays that lost items, and all that hold them
-}
-
-func (b *beginning) of(v any, path string) any {
-	b.left--
-	switch v := v.(type) {
-	case map[string]any:
-		short := make(map[string]any, min(len(v), max(b.left, 0)))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if b.left <= 0 {
-				break
-			}
-			short[k] = b.of(v[k], v1.Pointer(path, k))
-			b.above[path] = b.above[path] || b.above[v1.Pointer(path, k)]
+// within returns what is wrong with a part of a document and so with the document.
+func (s *Schema) within(p *part, doc any) []problem {
+	// What is asked of the members of an object, or of the items of an array, may depend on
+	// others that are not in the part.
+	depends := map[string]bool{}
+	var found []problem
+	for _, ptr := range slices.Sorted(maps.Keys(p.open)) { // what holds others is before them
+		o := p.open[ptr]
+		nodes := s.nodesAt(o.path)
+		depends[ptr] = ptr != "" && depends[ptr[:strings.LastIndexByte(ptr, '/')]]
+		for _, i := range nodes {
+			depends[ptr] = depends[ptr] || s.graph().nodes[i].depends(o.offset)
 		}
-		b.cut[path] = len(short) < len(v)
-		b.above[path] = b.above[path] || b.cut[path]
-		return short
-	case []any:
-		short := make([]any, 0, min(len(v), max(b.left, 0)))
-		for i, item := range v {
-			if b.left <= 0 {
-				break
-			}
-			short = append(short, b.of(item, path+"/"+strconv.Itoa(i)))
-			b.above[path] = b.above[path] || b.above[path+"/"+strconv.Itoa(i)]
+		if !depends[ptr] && !o.again {
+			found = append(found, s.sizes(nodes, at(doc, o.path), o.path)...)
 		}
-		b.above[path] = b.above[path] || len(short) < len(v)
-		return short
 	}
-	return v
+	for _, f := range s.all(p.root) {
+		if p.certain(&f, depends) {
+			f.path = p.place(f.path)
+			if f.value != nil {
+				f.value = at(doc, f.path) // of which the part may hold a piece
+			}
+			found = append(found, f)
+		}
+	}
+	return found
 }
 
-// certain reports whether a problem of the copy is one of the document, too: not of a
-// place that was shortened, and not within an object that lost members, on which what is
-// asked of the others may depend.
-func (b *beginning) certain(p *problem) bool {
-	path := ""
-	for _, tok := range p.path {
-		if b.cut[path] {
+// depends reports whether what a schema says of one child may depend on another, or on
+// its place, which is another when an array begins at an offset.
+func (n *node) depends(offset int) bool {
+	obj, _ := n.schema.(map[string]any)
+	for _, kw := range []string{"if", "not", "anyOf", "oneOf", "dependentSchemas", "dependencies"} {
+		if _, ok := obj[kw]; ok {
+			return true
+		}
+	}
+	return offset > 0 && len(n.byIndex) > 0
+}
+
+// sizes says what is wrong with an object or array of which an engine sees but a part:
+// members that are missing, and the number of items.
+func (s *Schema) sizes(nodes []int, v any, path []string) []problem {
+	var found []problem
+	for _, i := range nodes {
+		obj, _ := s.graph().nodes[i].schema.(map[string]any)
+		switch v := v.(type) {
+		case map[string]any:
+			required, _ := obj["required"].([]any)
+			for _, r := range required {
+				if name, ok := r.(string); ok {
+					if _, ok := v[name]; !ok {
+						found = append(found, problem{keyword: "required", path: join(path, name)})
+					}
+				}
+			}
+		case []any:
+			for _, kw := range []string{"minItems", "maxItems"} {
+				limit, _ := obj[kw].(json.Number)
+				if n, ok := asCount(limit); ok && (kw == "minItems" && int64(len(v)) < n || kw == "maxItems" && int64(len(v)) > n) {
+					found = append(found, problem{keyword: kw, path: slices.Clone(path), value: v, limit: strconv.FormatInt(n, 10)})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// certain reports whether a problem of the part is one of the document, too.
+func (p *part) certain(f *problem, depends map[string]bool) bool {
+	at := ""
+	for i, tok := range f.path {
+		if depends[at] {
 			return false
 		}
-		path = v1.Pointer(path, tok)
+		if p.open[at] != nil && i == len(f.path)-1 && (f.keyword == "required" || f.keyword == "dependentRequired") {
+			return false // it may be in another part
+		}
+		at = v1.Pointer(at, tok)
 	}
-	return !b.above[path] || p.keyword == keywordUnknown || p.keyword == "uniqueItems" || p.keyword == keywordValue && len(p.allowed) == 0
+	o := p.open[at]
+	return o == nil || !o.again && !depends[at] && (f.keyword == keywordUnknown || f.keyword == keywordNames || f.keyword == "uniqueItems" || f.keyword == keywordValue && len(f.allowed) == 0)
 }

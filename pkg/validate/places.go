@@ -1,20 +1,28 @@
 package validate
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
 
 // propertyNames lists the members that the schema knows at a path of the document.
 func (s *Schema) propertyNames(path []string) []string {
+	known := map[string]bool{}
+	for _, i := range s.nodesAt(path) {
+		for name := range s.graph().nodes[i].byName {
+			known[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(known))
+}
+
+// nodesAt lists the subschemas that may be applied to the value at a path of a document.
+func (s *Schema) nodesAt(path []string) []int {
 	g := s.graph()
 	nodes := map[int]bool{0: true}
-	known := map[string]bool{}
 	for step := 0; ; step++ {
-		todo := make([]int, 0, len(nodes))
-		for i := range nodes {
-			todo = append(todo, i)
-		}
+		todo := slices.Collect(maps.Keys(nodes))
 		for len(todo) > 0 {
 			i := todo[len(todo)-1]
 			todo = todo[:len(todo)-1]
@@ -26,7 +34,7 @@ func (s *Schema) propertyNames(path []string) []string {
 			}
 		}
 		if step == len(path) {
-			break
+			return slices.Sorted(maps.Keys(nodes))
 		}
 		next := map[int]bool{}
 		for i := range nodes {
@@ -42,17 +50,6 @@ func (s *Schema) propertyNames(path []string) []string {
 		}
 		nodes = next
 	}
-	for i := range nodes {
-		for name := range g.nodes[i].byName {
-			known[name] = true
-		}
-	}
-	names := make([]string, 0, len(known))
-	for name := range known {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // placeNames finds the objects that refused property names belong to: see [explainer.name].

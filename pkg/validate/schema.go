@@ -172,6 +172,10 @@ func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, violation
 	return fixed, changed, s.violations(problems), err
 }
 
+// manyValues is above how many values a document is large; up to it, what it takes to
+// check is soon counted exactly.
+const manyValues = 10_000
+
 // problems runs the engine, after what an engine must not see was sorted out.
 func (s *Schema) problems(doc any) (found []problem, err error) {
 	if err := s.Compile(); err != nil {
@@ -191,8 +195,7 @@ func (s *Schema) problems(doc any) (found []problem, err error) {
 			return []problem{{keyword: keywordCost, limit: f.Expected, value: doc, detail: f.Message}}, nil
 		}
 	}
-	const countable = 10_000 // values that are soon counted exactly
-	if most := s.costs.explainable(&seen); seen.values > most && (seen.values > countable || s.graph().steps(doc) > maxFound) {
+	if most := s.costs.explainable(&seen); seen.values > most && (seen.values > manyValues || s.graph().steps(doc) > maxFound) {
 		return s.large(doc, most), nil
 	}
 	return s.all(doc), nil

@@ -168,6 +168,10 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case isModern(version):
+		if far := farNumber(body); far != "" {
+			refuseFar(out, first.id, far)
+			return
+		}
 		d.modern.ServeHTTP(out, r)
 	case r.Header.Get(headerSession) != "":
 		d.stateful.ServeHTTP(out, r)
