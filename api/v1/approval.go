@@ -11,6 +11,10 @@ import (
 // person approves it, because a policy's require_approval names its tool.
 const ReasonApproval = "requires_approval"
 
+// MetaNotAsked is the key in [PendingToolInfo.Metadata] of why nobody was asked at once,
+// when that is to be said: the reason that an [Asker] gave.
+const MetaNotAsked = "not_asked"
+
 // Decision is what a person decided on a call that needs approval.
 type Decision struct {
 	// Approved says that the call may go on.
@@ -26,7 +30,7 @@ type Decision struct {
 
 // Asker asks the person behind a call, at once, whether it may go on. ok is
 // false when it cannot ask, for example because the client has no means for it:
-// the call is then left pending. An error ends the call. It may be called by
+// the call is then left pending, and d.Reason may say why for its caller. An error ends the call. It may be called by
 // many goroutines at once, and must return soon after ctx ends.
 type Asker func(ctx context.Context, p PendingToolInfo) (d Decision, ok bool, err error)
 

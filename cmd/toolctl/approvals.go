@@ -28,12 +28,13 @@ terminal than the call, and across restarts of 'toolctl serve'.
 An approval lets one call of the same tool with the same arguments by the same
 caller through: the caller calls again. Calls that nobody decides on in time expire.`,
 		Example: `  toolctl approvals list
+  toolctl approvals show ijk3u7e2mq
   toolctl approvals approve ijk3u7e2mq
   toolctl approvals deny ijk3u7e2mq --reason 'too dear'`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newApprovalsListCmd(a), newApprovalsDecideCmd(a, true), newApprovalsDecideCmd(a, false), newApprovalsWaitCmd(a))
+	cmd.AddCommand(newApprovalsListCmd(a), newApprovalsShowCmd(a), newApprovalsDecideCmd(a, true), newApprovalsDecideCmd(a, false), newApprovalsWaitCmd(a))
 	return cmd
 }
 
@@ -62,17 +63,20 @@ var approvalStates = []string{v1.ApprovalPending, v1.ApprovalApproved, v1.Approv
 
 func newApprovalsListCmd(a *app) *cobra.Command {
 	var state string
+	var limit, offset int
 	cmd := &cobra.Command{
 		Use:   "list [ID]...",
 		Short: "List the calls that wait, and those that waited",
 		Long: `List the calls that wait for approval, and the last 1,000 that waited, the
-newest last. Arguments that the tool's redact rules cover are masked.
+newest last. Arguments that the tool's redact rules cover are masked; in tables long
+ones are cut, and 'toolctl approvals show' shows them whole.
 
 A call is pending, approved, denied, used (it was approved and made) or expired.
 
 Output formats (-o): table, wide, json, yaml, name.`,
 		Annotations: formats("table", "wide", "json", "yaml", "name"),
 		Example: `  toolctl approvals list --state pending
+  toolctl approvals list --limit 20 --offset 20
   toolctl approvals list ijk3u7e2mq -o yaml`,
 		ValidArgsFunction: a.completeApprovals,
 		RunE: func(cmd *cobra.Command, ids []string) error {
@@ -80,13 +84,29 @@ Output formats (-o): table, wide, json, yaml, name.`,
 			if state != "" && !slices.Contains(approvalStates, state) {
 				return usagef("--state %q: expected one of %s", state, strings.Join(approvalStates, ", "))
 			}
+			if limit < 0 || offset < 0 {
+				return usagef("--limit and --offset must not be negative")
+			}
 			views, err := a.approvals(cmd.Context(), state, ids)
 			if err != nil {
 				return err
 			}
-			return a.printApprovals(format, views)
+			total := len(views)
+			views = views[min(offset, total):]
+			if limit > 0 {
+				views = views[:min(limit, len(views))]
+			}
+			if err := a.printApprovals(format, views); err != nil {
+				return err
+			}
+			if len(views) < total && (format == "table" || format == "wide") {
+				fmt.Fprintf(a.err, "%d of %d shown\n", len(views), total)
+			}
+			return nil
 		},
 	}
+	cmd.Flags().IntVar(&limit, "limit", 0, "most calls to list (default: all)")
+	cmd.Flags().IntVar(&offset, "offset", 0, "calls to skip")
 	cmd.Flags().StringVar(&state, "state", "", "only calls in this state: "+strings.Join(approvalStates, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(approvalStates, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/argtext"
 )
 
 // canAsk reports whether a person sits at the terminal that the command runs in.
@@ -29,7 +28,11 @@ func (a *app) asker() v1.Asker {
 		if len(p.Args) > v1.MaxPendingArgs {
 			return v1.Decision{}, false, nil // nobody reads them here
 		}
-		fmt.Fprintf(a.err, "%s:\n%s\nMay it be called? [y/N] ", oneLine(p.Message), readable(p.Args))
+		args, err := argtext.Whole(p.Args)
+		if err != nil {
+			return v1.Decision{}, false, err
+		}
+		fmt.Fprintf(a.err, "%s:\n%s\nMay it be called? [y/N] ", oneLine(p.Message), indented(args))
 		type answer struct {
 			line string
 			err  error
@@ -54,19 +57,7 @@ func (a *app) asker() v1.Asker {
 	}
 }
 
-// readable writes arguments for a person, a line for each; what could move the cursor
-// or turn the text around is taken out.
-func readable(args json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Indent(&b, args, "  ", "  ") != nil {
-		return "  " + oneLine(string(args))
-	}
-	lines := strings.Split("  "+b.String(), "\n")
-	for i, l := range lines {
-		lines[i] = oneLine(l)
-	}
-	return strings.Join(lines, "\n")
-}
+func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
 // pendingText says how to approve a call, and how to go on then.
 func (a *app) pendingText(w *workspace, p *v1.PendingToolInfo) string {
@@ -78,7 +69,7 @@ func (a *app) pendingText(w *workspace, p *v1.PendingToolInfo) string {
 	if a.dsn != "" {
 		where = " --store " + shellWord(a.dsn)
 	}
-	text += fmt.Sprintf("\n  approve it with     toolctl approvals approve %s%s", p.ID, where)
+	text += fmt.Sprintf("\n  read all of it with toolctl approvals show %[1]s%[2]s\n  approve it with     toolctl approvals approve %[1]s%[2]s", p.ID, where)
 	if p.ExpiresAt != nil {
 		text += "\n  before              " + clock(*p.ExpiresAt)
 	}

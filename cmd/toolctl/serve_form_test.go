@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -78,13 +79,20 @@ spec: {require_approval: [pay]}
 				if tt.pending || tt.refusedWith != "" {
 					want := tt.refusedWith
 					if tt.pending {
-						want = "'toolctl approvals approve "
+						want = "; nobody was asked, because a form cannot show its arguments whole: "
 					}
 					if asked != "" || !res.IsError || !strings.Contains(text, want) {
 						t.Fatalf("asked %.300q; got %s; expected %q", asked, text, want)
 					}
 					if tt.pending {
 						s.wait(t, "a form cannot show its arguments")
+						_, id, _ := strings.Cut(text, "'toolctl approvals show ")
+						id, _, _ = strings.Cut(id, "'")
+						shown := showApproval(t, dir, id)
+						var args any
+						if err := json.Unmarshal([]byte(shown), &args); err != nil || strings.Contains(tt.args, "rm -rf /") != strings.Contains(shown, "rm -rf /") {
+							t.Errorf("toolctl approvals show: %v: %.300s", err, shown)
+						}
 					}
 					return
 				}
@@ -105,6 +113,31 @@ spec: {require_approval: [pay]}
 					}
 				}
 			})
+		}
+	}
+}
+
+// showApproval returns the arguments that "toolctl approvals show" prints, put together of pages.
+func showApproval(t *testing.T, dir, id string) string {
+	t.Helper()
+	var args strings.Builder
+	for offset := 0; ; {
+		const lines = 1000
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), []string{"approvals", "show", id, "--store", filepath.Join(dir, "state.db"), "--limit", fmt.Sprint(lines), "--offset", fmt.Sprint(offset)}, strings.NewReader(""), &out, &errs); code != exitOK {
+			t.Fatalf("code %d: %s", code, errs.String())
+		}
+		_, page, _ := strings.Cut(out.String(), "Arguments:\n")
+		var from, to, all int
+		if i := strings.LastIndex(page, "\nlines "); i >= 0 {
+			if _, err := fmt.Sscanf(page[i+1:], "lines %d to %d of %d", &from, &to, &all); err != nil {
+				t.Fatal(err)
+			}
+			page = page[:i+1]
+		}
+		args.WriteString(page)
+		if offset = to; offset == all {
+			return args.String()
 		}
 	}
 }

@@ -44,6 +44,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 	need := c.admit.Approval
 	p := c.pending()
 	ask := v1.AskerOf(ctx)
+	var why string // nobody was asked
 	if ask != nil && c.Approval == "" {
 		d, ok, err := ask(ctx, *c.info(&p))
 		if err != nil {
@@ -59,6 +60,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 			}
 			return r.settle(ctx, c, &p)
 		}
+		why = d.Reason
 	}
 	if len(c.args) > v1.MaxPendingArgs {
 		return c.refuse(fmt.Sprintf("its arguments have %d bytes; those of a call that a person approves may have %d", len(c.args), v1.MaxPendingArgs))
@@ -74,7 +76,11 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 		c.admit.Decision = v1.PolicyDecision{Decision: v1.DecisionDeny, Rule: need.Rule, Policy: need.Policy}
 		return fmt.Errorf("tool %q: refused, because the approvals could not be read: %w", c.tool.spec.Metadata.Name, err)
 	}
-	return r.settle(ctx, c, &p)
+	err = r.settle(ctx, c, &p)
+	if c.res.Pending != nil && why != "" {
+		c.res.Pending.Metadata[v1.MetaNotAsked] = why
+	}
+	return err
 }
 
 // settle does what was decided on the call.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/argtext"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -28,8 +29,8 @@ func (s *Server) asker(p *mcp.Peer, principal string) v1.Asker {
 	return func(ctx context.Context, info v1.PendingToolInfo) (v1.Decision, bool, error) {
 		text, err := approvalText(info)
 		if err != nil {
-			s.opts.Logger.WarnContext(ctx, "a call that needs approval is left to 'toolctl approvals': a form cannot show its arguments", slog.String("tool", info.ToolName), slog.Any("error", err))
-			return v1.Decision{}, false, nil
+			s.opts.Logger.WarnContext(ctx, "a call that needs approval is left to 'toolctl approvals show' and 'approve': a form cannot show its arguments", slog.String("tool", info.ToolName), slog.Any("error", err))
+			return v1.Decision{Reason: "a form cannot show its arguments whole: " + err.Error()}, false, nil
 		}
 		params, err := json.Marshal(struct {
 			Mode    string          `json:"mode"`
@@ -83,7 +84,7 @@ func approvalText(info v1.PendingToolInfo) (string, error) {
 		text = "tool \"" + info.ToolName + "\" needs approval"
 	}
 	if len(info.Args) > 0 {
-		args, err := formOf(info.Args)
+		args, err := argtext.Form(info.Args)
 		if err != nil {
 			return "", err
 		}

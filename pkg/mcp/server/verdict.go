@@ -41,12 +41,19 @@ func (r *result) pending(p *v1.PendingToolInfo) {
 	if p.Message != "" {
 		text = "the call was not made: " + p.Message
 	}
+	why, notAsked := p.Metadata[v1.MetaNotAsked].(string)
+	if notAsked {
+		text += "; nobody was asked, because " + why
+	}
 	if p.ID != "" {
 		text += fmt.Sprintf(" (pending call %s", p.ID)
 		if p.ExpiresAt != nil {
 			text += ", until " + p.ExpiresAt.UTC().Format("2006-01-02T15:04:05Z")
 		}
 		text += fmt.Sprintf("). A person approves it with 'toolctl approvals approve %s'; ask for that, and then call again with the same arguments", p.ID)
+		if notAsked {
+			text += fmt.Sprintf(". 'toolctl approvals show %s' shows the arguments whole", p.ID)
+		}
 	}
 	r.Content = append(r.Content, textBlock(text))
 	public := *p

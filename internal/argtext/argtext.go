@@ -1,4 +1,8 @@
-package server
+// Package argtext writes the arguments of a call for the person who decides on it.
+//
+// A character that is not seen, or not as what it is, is escaped as JSON does it, and keys
+// are in ASCII, so that none looks like another.
+package argtext
 
 import (
 	"bytes"
@@ -7,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -22,18 +27,29 @@ const (
 	maxFormText    = 32 << 10
 )
 
-// form writes arguments for the person who is asked about a call: every key, and every
-// value or the start of it with its length and hash. A character that is not seen, or
-// not as what it is, is escaped as JSON does it.
+// form writes arguments within its bounds.
 type form struct {
 	in      *json.Decoder
 	out     strings.Builder
 	entries int
+
+	maxEntries, maxDepth, maxKey, maxValue, maxText int
 }
 
-// formOf returns the text of arguments, or why a form cannot show them.
-func formOf(args json.RawMessage) (string, error) {
-	f := &form{in: json.NewDecoder(bytes.NewReader(args))}
+// Form returns the text of arguments for a form: every key, and every value or the start
+// of a long one with its length and hash. The error is why a form cannot show them.
+func Form(args json.RawMessage) (string, error) {
+	return (&form{maxEntries: maxFormEntries, maxDepth: maxFormDepth, maxKey: maxFormKey, maxValue: maxFormValue, maxText: maxFormText}).of(args)
+}
+
+// Whole returns the text of arguments with all that they have.
+func Whole(args json.RawMessage) (string, error) {
+	const all = math.MaxInt
+	return (&form{maxEntries: all, maxDepth: all, maxKey: all, maxValue: all, maxText: all}).of(args)
+}
+
+func (f *form) of(args json.RawMessage) (string, error) {
+	f.in = json.NewDecoder(bytes.NewReader(args))
 	f.in.UseNumber()
 	if err := f.value(0); err != nil {
 		return "", err
@@ -53,9 +69,9 @@ func (f *form) value(depth int) error {
 	case json.Delim:
 		return f.children(v, depth)
 	case string:
-		return f.write(shortened(v, func(s string) string { return quote(s, false) }))
+		return f.write(f.shortened(v, func(s string) string { return quote(s, false) }))
 	case json.Number:
-		return f.write(shortened(v.String(), func(s string) string { return s }))
+		return f.write(f.shortened(v.String(), func(s string) string { return s }))
 	case bool:
 		return f.write(fmt.Sprint(v))
 	}
@@ -64,8 +80,8 @@ func (f *form) value(depth int) error {
 
 // children writes an object or a list, an entry a line.
 func (f *form) children(open json.Delim, depth int) error {
-	if depth == maxFormDepth {
-		return fmt.Errorf("they are nested deeper than %d levels", maxFormDepth)
+	if depth == f.maxDepth {
+		return fmt.Errorf("they are nested deeper than %d levels", f.maxDepth)
 	}
 	closing := map[json.Delim]string{'{': "}", '[': "]"}[open]
 	if err := f.write(open.String()); err != nil {
@@ -73,8 +89,8 @@ func (f *form) children(open json.Delim, depth int) error {
 	}
 	empty := true
 	for ; f.in.More(); empty = false {
-		if f.entries++; f.entries > maxFormEntries {
-			return fmt.Errorf("they have more than %d keys and items", maxFormEntries)
+		if f.entries++; f.entries > f.maxEntries {
+			return fmt.Errorf("they have more than %d keys and items", f.maxEntries)
 		}
 		if !empty {
 			f.out.WriteByte(',')
@@ -106,8 +122,8 @@ func (f *form) key() error {
 		return fmt.Errorf("they are not valid JSON: %w", err)
 	}
 	key, _ := t.(string)
-	if len(key) > maxFormKey {
-		return fmt.Errorf("a key has %d bytes, more than %d", len(key), maxFormKey)
+	if len(key) > f.maxKey {
+		return fmt.Errorf("a key has %d bytes, more than %d", len(key), f.maxKey)
 	}
 	text, plain := quote(key, true), quote(key, false)
 	if text != plain {
@@ -119,19 +135,19 @@ func (f *form) key() error {
 func (f *form) line(depth int) { f.out.WriteString("\n" + strings.Repeat("  ", depth)) }
 
 func (f *form) write(s string) error {
-	if f.out.Len()+len(s) > maxFormText {
-		return fmt.Errorf("their text is longer than %d KiB", maxFormText>>10)
+	if f.out.Len()+len(s) > f.maxText {
+		return fmt.Errorf("their text is longer than %d KiB", f.maxText>>10)
 	}
 	f.out.WriteString(s)
 	return nil
 }
 
 // shortened writes a text, or the start of a long one with the length and the SHA-256 of the whole.
-func shortened(s string, write func(string) string) string {
-	if len(s) <= maxFormValue {
+func (f *form) shortened(s string, write func(string) string) string {
+	if len(s) <= f.maxValue {
 		return write(s)
 	}
-	start := strings.ToValidUTF8(s[:maxFormValue], "")
+	start := strings.ToValidUTF8(s[:f.maxValue], "")
 	return fmt.Sprintf("%s… (shortened: %d bytes, sha256 %x)", write(start), len(s), sha256.Sum256([]byte(s)))
 }
 
