@@ -303,6 +303,14 @@ func (t *Tool) ExecutorName() string {
 	}
 }
 
+// RemoteName is the name by which the MCP server of the tool knows it.
+func (t *Tool) RemoteName() string {
+	if m := t.Spec.MCP; m != nil && m.Tool != "" {
+		return m.Tool
+	}
+	return t.Metadata.Name
+}
+
 // modeClient is PromptKit's mode of tools that a person's device carries out. Without
 // such a device they are mocked, there as here.
 const modeClient = "client"

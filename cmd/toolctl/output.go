@@ -181,22 +181,14 @@ func controls(r rune) bool {
 		r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029
 }
 
-// jsonWriter escapes the same in JSON, on every output.
-type jsonWriter struct{ w io.Writer }
-
-func (j jsonWriter) Write(p []byte) (int, error) {
-	if _, err := j.w.Write(escaped(p)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// printJSON prints a value as JSON, indented.
+// printJSON prints a value as JSON, indented, with the same escapes on every output.
 func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(jsonWriter{w})
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	text, err := manifest.MarshalJSON(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(escaped(text))
+	return err
 }
 
 // printYAML prints a value as YAML, in the form of its JSON.

@@ -34,5 +34,5 @@ func (d *definitions) of(t *v1.Tool) json.RawMessage {
 		}
 		d.by[k] = tools
 	}
-	return tools[remoteTool(t)]
+	return tools[t.RemoteName()]
 }

@@ -200,7 +200,7 @@ func sameServer(a, b *v1.MCPServer) bool {
 func (u *upstream) refuseAll(server v1.Key, err error) map[string]error {
 	refused := map[string]error{}
 	for _, t := range u.declared(server) {
-		refused[remoteTool(t)] = err
+		refused[t.RemoteName()] = err
 	}
 	return refused
 }
@@ -316,13 +316,6 @@ func (u *upstream) declared(server v1.Key) []*v1.Tool {
 
 func serverOf(t *v1.Tool) v1.Key {
 	return v1.Key{Kind: v1.KindMCPServer, Namespace: t.Namespace(), Name: t.Spec.MCP.Server}
-}
-
-func remoteTool(t *v1.Tool) string {
-	if t.Spec.MCP.Tool != "" {
-		return t.Spec.MCP.Tool
-	}
-	return t.Metadata.Name
 }
 
 // prepare discovers what a call of a tool needs: nothing for one that is declared,

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // Budget is a number of bytes that many share. All methods may be called by many
@@ -121,11 +123,7 @@ func Weigh(text []byte) int64 {
 		case ',', '[':
 			n += perValue
 		case '"':
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
+			i = jsontext.SkipString(text, i) - 1
 		}
 	}
 	return n

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/theory/jsonpath"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // Template is a text with paths in braces.
@@ -181,12 +182,7 @@ func Text(values []any) string {
 			texts[i] = s
 			continue
 		}
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if enc.Encode(v) == nil { // it was decoded from JSON
-			texts[i] = strings.TrimSuffix(b.String(), "\n")
-		}
+		texts[i] = string(jsontext.Of(v)) // it was decoded from JSON
 	}
 	return strings.Join(texts, " ")
 }

@@ -18,6 +18,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // Mask stands where something was taken out.
@@ -165,7 +167,7 @@ func (w *walker) value(i int, pointers [][]string) int {
 func (w *walker) str(from, to int) {
 	s := unquote(w.src[from:to])
 	if masked := w.text(s, w.depth+1); masked != s {
-		w.put(from, to, quote(masked))
+		w.put(from, to, jsontext.Quote(masked))
 	}
 }
 
@@ -209,36 +211,7 @@ func (w *walker) child(i int, pointers [][]string, token string, isKey bool) int
 }
 
 // skip returns where the value that starts at i ends.
-func (w *walker) skip(i int) int {
-	switch w.src[i] {
-	case '"':
-		for i++; w.src[i] != '"'; i++ {
-			if w.src[i] == '\\' {
-				i++
-			}
-		}
-		return i + 1
-	case '{', '[':
-		depth := 0
-		for {
-			switch w.src[i] {
-			case '"':
-				i = w.skip(i) - 1
-			case '{', '[':
-				depth++
-			case '}', ']':
-				if depth--; depth == 0 {
-					return i + 1
-				}
-			}
-			i++
-		}
-	}
-	for i < len(w.src) && strings.IndexByte(",]} \t\r\n", w.src[i]) < 0 {
-		i++
-	}
-	return i
-}
+func (w *walker) skip(i int) int { return jsontext.SkipValue(w.src, i) }
 
 func (w *walker) space(i int) int {
 	for i < len(w.src) && (w.src[i] == ' ' || w.src[i] == '\t' || w.src[i] == '\r' || w.src[i] == '\n') {
@@ -257,13 +230,4 @@ func unquote(b []byte) string {
 		return ""
 	}
 	return s
-}
-
-// quote writes a string as JSON, without the escapes that only HTML needs.
-func quote(s string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // maxDepth is how many texts within texts are read; what is deeper is masked as a whole.
@@ -52,7 +54,7 @@ func (m *Masker) unescaped(s string, depth int) string {
 		return s
 	}
 	if masked := m.text(inside, depth+1); masked != inside {
-		q := quote(masked)
+		q := jsontext.Quote(masked)
 		return string(q[1 : len(q)-1])
 	}
 	return s
@@ -96,25 +98,11 @@ func (m *Masker) embedded(s string, depth int) string {
 
 // balanced returns where the bracket that opens s is closed, strings left aside; -1 when it is not.
 func balanced(s string) int {
-	depth, inString := 0, false
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case inString:
-			if c == '\\' {
-				i++
-			}
-			inString = c != '"'
-		case c == '"':
-			inString = true
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
+	end := jsontext.SkipValue(s, 0)
+	if last := s[end-1]; last != '}' && last != ']' {
+		return -1
 	}
-	return -1
+	return end
 }
 
 // pairs masks what follows a name in a text that is not JSON: name: value, name=value,

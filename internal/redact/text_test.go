@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 const secret = "hunter2-s3cret"
@@ -17,16 +18,16 @@ const secret = "hunter2-s3cret"
 // TestTextHidesWhatARuleNames hides one value in many ways in which servers say it.
 func TestTextHidesWhatARuleNames(t *testing.T) {
 	doc := `{"user":"ann","password":"` + secret + `"}`
-	twice := string(quote(string(quote(doc))))
-	inner := string(quote(doc))
+	twice := string(jsontext.Quote(string(jsontext.Quote(doc))))
+	inner := string(jsontext.Quote(doc))
 	tests := map[string]string{
 		"JSON":                   doc,
 		"JSON Lines":             "{\"n\":1}\n" + doc + "\n" + doc,
 		"JSON within prose":      "Got " + doc + " from the server.",
 		"list within prose":      "Got [" + doc + ", 2] from the server.",
 		"string within JSON":     `{"body":` + inner + `}`,
-		"twice within JSON":      `{"body":` + string(quote(inner)) + `}`,
-		"three times":            `[` + string(quote(twice)) + `]`,
+		"twice within JSON":      `{"body":` + string(jsontext.Quote(inner)) + `}`,
+		"three times":            `[` + string(jsontext.Quote(twice)) + `]`,
 		"the inside of a string": inner[1 : len(inner)-1],
 		"escaped within prose":   "body was " + inner + "!",
 		"name of a member":       `{` + inner + `:1}`,
@@ -94,7 +95,7 @@ func shows(s string) bool {
 
 func nest(s string, n int) string {
 	for range n {
-		s = string(quote(s))
+		s = string(jsontext.Quote(s))
 	}
 	return s
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // Masker masks by rules, and masks values wherever they stand. It may be used by many
@@ -70,9 +72,9 @@ func (m *Masker) has(v string) bool { return len(m.values) < 64 && slices.Contai
 
 // forms are the forms in which servers and libraries repeat a value.
 func forms(v string) []string {
-	escaped := string(quote(v))
+	escaped := string(jsontext.Quote(v))
 	escaped = escaped[1 : len(escaped)-1]
-	twice := string(quote(escaped))
+	twice := string(jsontext.Quote(escaped))
 	ascii := strings.Trim(strconv.QuoteToASCII(v), `"`)
 	all := []string{v, twice[1 : len(twice)-1], escaped, ascii, url.QueryEscape(v), url.PathEscape(v), html.EscapeString(v),
 		base64.StdEncoding.EncodeToString([]byte(v)), base64.URLEncoding.EncodeToString([]byte(v)),

@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // null is JSON's null inside a template. Being an empty array it is false for
@@ -213,13 +215,8 @@ func encode(v any) (string, error) {
 	if !fits(v) {
 		return "", errTooLarge
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "", err
-	}
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+	text, err := jsontext.Marshal(v)
+	return string(text), err
 }
 
 var errTooLarge = fmt.Errorf("the text is larger than %d bytes", MaxOutput)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 	"toolctl.dev/toolctl/pkg/policy"
@@ -55,7 +56,7 @@ func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
 		if len(rules) > 0 {
 			c.Args = redact.JSON(raw, rules)
 		}
-		c.key = c.to.full + "\x00" + string(repair.Encode(doc))
+		c.key = c.to.full + "\x00" + string(jsontext.Of(doc))
 	}
 	return calls
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/agent/internal/repair"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
@@ -22,7 +22,7 @@ func parameters(p *prompt.Prompt) json.RawMessage {
 		return in
 	}
 	if len(in) > 0 { // no object: the whole input is one argument
-		return repair.Encode(map[string]any{
+		return jsontext.Of(map[string]any{
 			"type": "object", "properties": map[string]any{prompt.ValueArgument: in},
 			"required": []string{prompt.ValueArgument}, "additionalProperties": false,
 		})
@@ -38,7 +38,7 @@ func parameters(p *prompt.Prompt) json.RawMessage {
 			required = append(required, a.Name)
 		}
 	}
-	return repair.Encode(map[string]any{"type": "object", "properties": properties, "required": required})
+	return jsontext.Of(map[string]any{"type": "object", "properties": properties, "required": required})
 }
 
 // variables are the variables that the arguments of a call stand for.
@@ -85,7 +85,7 @@ func (l *loop) callPrompt(ctx context.Context, c *Call) {
 	case len(res.Output) > 0:
 		c.Result.Content = res.Output
 	default:
-		c.Result.Content = repair.Encode(res.Text)
+		c.Result.Content = jsontext.Of(res.Text)
 	}
 }
 

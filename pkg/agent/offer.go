@@ -231,10 +231,7 @@ func (o *offered) remote(name string) bool {
 	if t == nil || t.Spec.MCP == nil {
 		return false
 	}
-	tool := t.Spec.MCP.Tool
-	if tool == "" {
-		tool = t.Metadata.Name
-	}
+	tool := t.RemoteName()
 	full := t.Spec.MCP.Server + "__" + tool
 	return name == full || name == v1.MCPPrefix+full || name == t.Spec.MCP.Server+"."+tool
 }

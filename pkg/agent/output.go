@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 	"toolctl.dev/toolctl/pkg/validate"
 )
@@ -24,7 +25,7 @@ func (l *loop) offerSubmit(o *offer) {
 	o.submit = v1.SubmitOutput
 	schema := l.spec.Output
 	if l.wrapped() {
-		schema = repair.Encode(map[string]any{"type": "object", "properties": map[string]any{"output": schema}, "required": []string{"output"}})
+		schema = jsontext.Of(map[string]any{"type": "object", "properties": map[string]any{"output": schema}, "required": []string{"output"}})
 	}
 	spec := ToolSpec{Name: o.submit, Description: "Give the final answer. Call it alone, once all else is done.", Parameters: schema}
 	at := 0
@@ -64,7 +65,7 @@ func (l *loop) submitted(call ToolCall, cut bool) error {
 		c.Args = raw
 		if l.wrapped() {
 			if _, ok := doc["output"]; ok {
-				raw = repair.Encode(doc["output"])
+				raw = jsontext.Of(doc["output"])
 			}
 		}
 		violations = l.prompt.CheckOutput(raw)
@@ -112,12 +113,12 @@ func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Violation) {
 		if len(violations) == 0 {
 			return raw, nil
 		}
-		if quoted := repair.Encode(text); len(l.prompt.CheckOutput(quoted)) == 0 {
+		if quoted := jsontext.Of(text); len(l.prompt.CheckOutput(quoted)) == 0 {
 			return quoted, nil
 		}
 		return nil, violations
 	}
-	if quoted := repair.Encode(text); len(l.prompt.CheckOutput(quoted)) == 0 {
+	if quoted := jsontext.Of(text); len(l.prompt.CheckOutput(quoted)) == 0 {
 		return quoted, nil
 	}
 	return nil, []v1.Violation{{Expected: "JSON", Got: strconv.Quote(clip(text, 200)), Message: "the answer is not JSON: " + err.Error()}}

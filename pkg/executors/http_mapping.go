@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"toolctl.dev/toolctl/internal/jmespath"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // mapping is a JMESPath expression. go-jmespath computes with float64, which cannot
@@ -59,13 +60,11 @@ func (m *mapping) apply(doc json.RawMessage) (json.RawMessage, error) {
 	if len(n.long) > 0 {
 		found = n.back(found)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(found); err != nil {
+	text, err := jsontext.Marshal(found)
+	if err != nil {
 		return nil, fmt.Errorf("%s: the result is not JSON: %w", m.field, err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return text, nil
 }
 
 // numbers brings the numbers of a document into float64 and back.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 var defaultAcceptTypes = []string{"image/*", "audio/*", "video/*", "application/pdf"}
@@ -67,6 +68,6 @@ func part(mediaType string, body []byte) ([]v1.Part, []byte) {
 	case "video":
 		kind = v1.PartVideo
 	}
-	content := fmt.Sprintf(`{"mime_type":%s,"size":%d}`, jsonText(mediaType), len(body))
+	content := fmt.Sprintf(`{"mime_type":%s,"size":%d}`, jsontext.Quote(mediaType), len(body))
 	return []v1.Part{{Type: kind, Data: base64.StdEncoding.EncodeToString(body), MIMEType: mediaType}}, []byte(content)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 )
 
@@ -154,7 +155,7 @@ func (p *httpTool) shownBody(d *draft, plan *HTTPPlan) envText {
 		if i > 0 {
 			t = t.add(",")
 		}
-		t = t.add(string(jsonText(name)) + ":")
+		t = t.add(string(jsontext.Quote(name)) + ":")
 		if text, ok := own[name]; ok {
 			t = append(t, text...)
 		} else {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 )
 
@@ -28,7 +29,7 @@ func (s *secrets) json(raw json.RawMessage) json.RawMessage { return s.masks.JSO
 
 // inner is a text as it stands within a JSON string.
 func inner(s string) string {
-	text := jsonText(s)
+	text := jsontext.Quote(s)
 	return string(text[1 : len(text)-1])
 }
 
@@ -40,12 +41,7 @@ func scalarEnd(raw []byte, i int) int {
 		}
 		return i
 	}
-	for i++; i < len(raw) && raw[i] != '"'; i++ {
-		if raw[i] == '\\' {
-			i++
-		}
-	}
-	return min(i+1, len(raw))
+	return jsontext.SkipString(raw, i)
 }
 
 // arguments adds the values of arguments that the rules name: they may show

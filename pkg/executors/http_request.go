@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/template"
 )
 
@@ -331,19 +332,8 @@ func object(members map[string]json.RawMessage) json.RawMessage {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(b, jsonText(name)...), ':')
+		b = append(append(b, jsontext.Quote(name)...), ':')
 		b = append(b, members[name]...)
 	}
 	return append(b, '}')
-}
-
-// jsonText writes a string as JSON, without the escapes that only HTML needs.
-func jsonText(s string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(s) != nil {
-		return []byte(`""`) // cannot happen: a string always encodes
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

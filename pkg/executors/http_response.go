@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 )
 
@@ -96,7 +97,7 @@ func textOrJSON(mediaType string, body []byte) (content json.RawMessage, isText 
 			return nil, false
 		}
 	}
-	return fmt.Appendf(nil, `{"result":%s}`, jsonText(string(valid))), true
+	return fmt.Appendf(nil, `{"result":%s}`, jsontext.Quote(string(valid))), true
 }
 
 // maxErrorBody is how much of the body of a failure is shown, in bytes.

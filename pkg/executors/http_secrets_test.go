@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // everything is all text of an outcome, the chain of errors included.
@@ -104,7 +105,7 @@ func TestHTTPSecretsShowNowhere(t *testing.T) {
 				all := everything(t, res, err, plan) + plan.(*HTTPPlan).Curl()
 				forms := []string{"078-05-1120", "s3cr3t", "p4ssw0rd", "ann-user", base64.StdEncoding.EncodeToString([]byte("ann-user:"))[:10]}
 				for _, v := range []string{vars["KEY"], vars["PW"], base64.StdEncoding.EncodeToString([]byte("ann-user:p4ssw0rd"))} {
-					forms = append(forms, v, url.QueryEscape(v), url.PathEscape(v), string(jsonText(v)[1:len(jsonText(v))-1]), fmt.Sprintf("%q", v))
+					forms = append(forms, v, url.QueryEscape(v), url.PathEscape(v), string(jsontext.Quote(v)[1:len(jsontext.Quote(v))-1]), fmt.Sprintf("%q", v))
 				}
 				if err != nil {
 					forms = append(forms, srv.URL+"/abc")

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 	sigsyaml "sigs.k8s.io/yaml"
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // FuzzDecode holds the reader to three promises: it never panics, a violation always has
@@ -88,7 +89,7 @@ func checkRoundTrip(t fatal, o v1.Object) {
 
 func compact(t fatal, v any) []byte {
 	t.Helper()
-	b, err := marshalJSON(v, "")
+	b, err := jsontext.Marshal(v)
 	if err != nil {
 		t.Fatalf("marshal: %v", err)
 	}
@@ -119,7 +120,7 @@ func TestWriteReadsBackTheSame(t *testing.T) {
 		o.Metadata.Name = "t"
 		o.Spec.Description = rapid.String().Draw(t, "description")
 		o.Spec.MockTemplate = rapid.String().Draw(t, "template")
-		raw, err := marshalJSON(jsonValue(3).Draw(t, "value"), "")
+		raw, err := jsontext.Marshal(jsonValue(3).Draw(t, "value"))
 		if err != nil {
 			t.Fatalf("marshal: %v", err)
 		}

@@ -7,22 +7,21 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // MarshalJSON writes a value of api/v1 as JSON, indented by two spaces, without the
 // escapes for HTML, ended by a newline.
 func MarshalJSON(v any) ([]byte, error) {
-	return marshalJSON(v, "  ")
-}
-
-func marshalJSON(v any, indent string) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", indent)
-	if err := enc.Encode(v); err != nil {
+	text, err := jsontext.Marshal(v)
+	if err != nil {
 		return nil, err
 	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, text, "", "  "); err != nil {
+		return nil, err
+	}
+	b.WriteByte('\n')
 	return b.Bytes(), nil
 }
 
@@ -39,7 +38,7 @@ func marshalJSON(v any, indent string) ([]byte, error) {
 // An object with a Header.Layout, alone or in a [List], has its comments and its order
 // of keys.
 func MarshalYAML(v any) ([]byte, error) {
-	data, err := marshalJSON(v, "")
+	data, err := jsontext.Marshal(v)
 	if err != nil {
 		return nil, err
 	}

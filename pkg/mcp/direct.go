@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // A call over streamable HTTP is one request and one response, and of the response the
@@ -91,9 +92,7 @@ func (l *httpLink) call(ctx context.Context, x *exchange, t *directTool, meta sd
 	}{meta, t.name, t.args}
 	var body bytes.Buffer
 	body.WriteString(`{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":`)
-	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(params); err != nil {
+	if err := jsontext.Write(&body, params); err != nil {
 		return err
 	}
 	body.WriteByte('}')

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // envelope is a JSON-RPC message whose parts are left as they came.
@@ -32,20 +33,20 @@ func (m *envelope) error() *jsonrpc.Error {
 // through here on its way to the SDK, which decodes it again. What is within the
 // parts is not checked. False says that data is not an object.
 func split(data []byte) (m envelope, ok bool) {
-	p := bytes.TrimLeft(data, space)
+	p := bytes.TrimLeft(data, jsontext.Space)
 	if len(p) == 0 || p[0] != '{' {
 		return m, false
 	}
-	p = bytes.TrimLeft(p[1:], space)
+	p = bytes.TrimLeft(p[1:], jsontext.Space)
 	for len(p) > 0 && p[0] == '"' {
-		n := skipString(p)
+		n := jsontext.SkipString(p, 0)
 		key := p[1:max(n-1, 1)]
-		p = bytes.TrimLeft(p[n:], space)
+		p = bytes.TrimLeft(p[n:], jsontext.Space)
 		if len(p) == 0 || p[0] != ':' {
 			return m, false
 		}
-		p = bytes.TrimLeft(p[1:], space)
-		n = skipValue(p)
+		p = bytes.TrimLeft(p[1:], jsontext.Space)
+		n = jsontext.SkipValue(p, 0)
 		value := json.RawMessage(p[:n:n])
 		switch string(key) {
 		case "id":
@@ -61,56 +62,14 @@ func split(data []byte) (m envelope, ok bool) {
 		case "error":
 			m.failure = value
 		}
-		p = bytes.TrimLeft(p[n:], space)
+		p = bytes.TrimLeft(p[n:], jsontext.Space)
 		if len(p) > 0 && p[0] == '}' {
-			return m, len(bytes.TrimLeft(p[1:], space)) == 0
+			return m, len(bytes.TrimLeft(p[1:], jsontext.Space)) == 0
 		}
 		if n == 0 || len(p) == 0 || p[0] != ',' {
 			return m, false
 		}
-		p = bytes.TrimLeft(p[1:], space)
+		p = bytes.TrimLeft(p[1:], jsontext.Space)
 	}
 	return m, len(p) > 0 && p[0] == '}'
-}
-
-const space = " \t\r\n"
-
-// skipString returns the length of the string that p starts with.
-func skipString(p []byte) int {
-	for i := 1; i < len(p); i++ {
-		switch p[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(p)
-}
-
-// skipValue returns the length of the value that p starts with.
-func skipValue(p []byte) int {
-	depth := 0
-	for i := 0; i < len(p); i++ {
-		switch p[i] {
-		case '"':
-			i += skipString(p[i:]) - 1
-			if depth == 0 {
-				return min(i+1, len(p))
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth < 0 {
-				return i // the end of what holds a plain value
-			} else if depth == 0 {
-				return i + 1
-			}
-		case ',', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	return len(p)
 }

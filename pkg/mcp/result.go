@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // toolResult reads a CallToolResult (MCP specification, server/tools). Its content
@@ -90,16 +91,7 @@ func textContent(ps []v1.Part) json.RawMessage {
 	if len(all) == 1 && json.Valid([]byte(all[0])) {
 		return json.RawMessage(strings.TrimSpace(all[0]))
 	}
-	return quote(strings.Join(all, "\n"))
-}
-
-// quote returns a text as JSON, without the escapes for HTML.
-func quote(s string) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return jsontext.Quote(strings.Join(all, "\n"))
 }
 
 // parts reads content blocks (MCP specification, ContentBlock).

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -75,16 +76,7 @@ func (p *Prompt) FromStrings(args map[string]string) json.RawMessage {
 	for name, text := range args {
 		vars[name] = asValue(text, p.in.properties[name].Types)
 	}
-	return encode(vars)
-}
-
-// encode writes texts and JSON, without the escapes for HTML.
-func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // texts, and JSON that was read before: they always have a JSON form
-	return bytes.TrimSpace(b.Bytes())
+	return jsontext.Of(vars)
 }
 
 // asValue reads a text as a value of one of some types; it stays a string when they
@@ -95,7 +87,7 @@ func asValue(text string, want types) json.RawMessage {
 			return json.RawMessage(text)
 		}
 	}
-	return encode(text)
+	return jsontext.Of(text)
 }
 
 // maxCompletions is the most values that MCP allows in one answer.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/validate"
 )
@@ -170,7 +171,7 @@ func unmask(edited, own json.RawMessage, rules []string) (json.RawMessage, error
 	if e, err = unmaskValue(e, o, true, "", rules); err != nil {
 		return nil, err
 	}
-	return encode(e)
+	return jsontext.Marshal(e)
 }
 
 func unmaskValue(edited, own any, has bool, path string, rules []string) (any, error) {

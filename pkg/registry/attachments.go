@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -156,7 +157,7 @@ func (r *Registry) attached(c *call) (json.RawMessage, error) {
 		slices.SortFunc(violations, func(a, b v1.Violation) int { return strings.Compare(a.Path, b.Path) })
 		return nil, v1.NewValidationError(v1.ArgsInvalid, c.tool.spec.Metadata.Name, violations)
 	}
-	return encode(doc)
+	return jsontext.Marshal(doc)
 }
 
 // payload is what stands for a part in an argument.

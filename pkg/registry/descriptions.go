@@ -39,7 +39,7 @@ func (r *Registry) described(e *entry, t *v1.Tool) *v1.Tool {
 	}
 	key := t.Key()
 	if e.server != (v1.Key{}) {
-		key.Name = e.server.Name + "__" + remoteName(t)
+		key.Name = e.server.Name + "__" + t.RemoteName()
 	}
 	text, ok := r.descriptions[key]
 	if !ok {

@@ -83,7 +83,7 @@ func (r *Registry) addDiscovered(s *snapshot, found map[v1.Key]Discovery, broken
 		}
 		m := e.tool.spec.Spec.MCP
 		d := s.discovered[v1.Key{Kind: v1.KindMCPServer, Namespace: e.tool.spec.Namespace(), Name: m.Server}]
-		e.unready, e.refused = d.Err, d.Refused[remoteName(e.tool.spec)]
+		e.unready, e.refused = d.Err, d.Refused[e.tool.spec.RemoteName()]
 	}
 	slices.SortStableFunc(s.entries, func(a, b *entry) int {
 		if c := compareObjects(a.object, b.object); c != 0 {
@@ -95,14 +95,7 @@ func (r *Registry) addDiscovered(s *snapshot, found map[v1.Key]Discovery, broken
 
 // bindingOf identifies the tool of a server that a Tool of mode mcp calls.
 func bindingOf(t *v1.Tool) string {
-	return t.Namespace() + "\x00" + t.Spec.MCP.Server + "\x00" + remoteName(t)
-}
-
-func remoteName(t *v1.Tool) string {
-	if t.Spec.MCP.Tool != "" {
-		return t.Spec.MCP.Tool
-	}
-	return t.Metadata.Name
+	return t.Namespace() + "\x00" + t.Spec.MCP.Server + "\x00" + t.RemoteName()
 }
 
 // serverError returns why the server that name begins with is not ready; nil when

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/budget"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/validate"
@@ -143,7 +143,7 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 		return manifestViolation(t, "/spec/input_schema", err)
 	}
 	if changed {
-		if c.args, err = encode(fixed); err != nil {
+		if c.args, err = jsontext.Marshal(fixed); err != nil {
 			return fmt.Errorf("encode the coerced arguments: %w", err)
 		}
 	}
@@ -156,17 +156,6 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 		return nil
 	}
 	return invalid
-}
-
-// encode writes JSON without the escapes for HTML.
-func encode(doc any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(doc); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // manifestViolation says that a schema of the tool cannot be used, with the place of the schema.

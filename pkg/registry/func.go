@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // Func makes a tool of a Go function. It registers like a manifest, and its calls take
@@ -132,7 +133,7 @@ func (g goFunc[In, Out]) Execute(ctx context.Context, _ *v1.Tool, args json.RawM
 		whole.Attempts = max(1, whole.Attempts)
 		res = whole
 	} else if err == nil {
-		if res.Content, err = encode(out); err == nil {
+		if res.Content, err = jsontext.Marshal(out); err == nil {
 			res.Content, err = lowered(res.Content, reflect.TypeFor[Out]())
 		}
 		if err != nil {

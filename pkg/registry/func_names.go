@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // tagged reads the tags doc, description and enum of a field.
@@ -166,7 +167,7 @@ func lower(out *bytes.Buffer, raw json.RawMessage, t reflect.Type) error {
 			if f, ok := t, t.Kind() == reflect.Struct; ok {
 				name, elem = fieldOf(f, name)
 			}
-			key, err := encode(name)
+			key, err := jsontext.Marshal(name)
 			if err != nil {
 				return err
 			}

@@ -51,7 +51,7 @@ func (s *snapshot) byName(namespace, name, asked string) (*tool, error) {
 // for a tool that its server offers, whose name another server may give too.
 func (t *tool) fullName() string {
 	if t.server != (v1.Key{}) {
-		return t.spec.Namespace() + "/" + t.server.Name + "__" + remoteName(t.spec)
+		return t.spec.Namespace() + "/" + t.server.Name + "__" + t.spec.RemoteName()
 	}
 	return t.spec.Namespace() + "/" + t.spec.Metadata.Name
 }

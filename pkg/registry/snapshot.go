@@ -162,7 +162,7 @@ func (s *snapshot) index(t *tool) {
 	name := t.spec.Metadata.Name
 	s.names[name] = append(s.names[name], t)
 	if m := t.spec.Spec.MCP; m != nil && t.spec.Mode() == v1.ModeMCP {
-		remote := remoteName(t.spec)
+		remote := t.spec.RemoteName()
 		for _, alias := range []string{rankWire + m.Server + "__" + remote, rankDotted + m.Server + "." + remote, rankMCP + v1.MCPPrefix + m.Server + "__" + remote, rankBare + remote} {
 			s.names[alias] = append(s.names[alias], t)
 		}

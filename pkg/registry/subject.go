@@ -20,7 +20,7 @@ func Binding(t *v1.Tool) (server, remote string) {
 	if !callsServer(t) {
 		return "", ""
 	}
-	return t.Spec.MCP.Server, remoteName(t)
+	return t.Spec.MCP.Server, t.RemoteName()
 }
 
 func callsServer(t *v1.Tool) bool { return t.Spec.MCP != nil && t.Mode() == v1.ModeMCP }
@@ -49,7 +49,7 @@ func (b bareNames) addTool(t *v1.Tool) {
 		b.claim(t, t.Metadata.Name, ambiguous)
 		return
 	}
-	remote := remoteName(t)
+	remote := t.RemoteName()
 	if t.Metadata.Name != remote {
 		b.claim(t, t.Metadata.Name, ambiguous)
 	}
@@ -65,5 +65,5 @@ func (b bareNames) claim(t *v1.Tool, name, server string) {
 }
 
 func (b bareNames) reaches(t *v1.Tool) bool {
-	return b[[2]string{t.Namespace(), remoteName(t)}] == t.Spec.MCP.Server
+	return b[[2]string{t.Namespace(), t.RemoteName()}] == t.Spec.MCP.Server
 }

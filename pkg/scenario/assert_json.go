@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"toolctl.dev/toolctl/internal/jmespath"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -142,7 +143,7 @@ func search(expression string, doc any) (any, error) {
 	}
 	// JMESPath knows numbers as float64 alone.
 	var plain any
-	if err := json.Unmarshal([]byte(encode(doc)), &plain); err != nil {
+	if err := json.Unmarshal(jsontext.Of(doc), &plain); err != nil {
 		return nil, err
 	}
 	path, err := jmespath.Compile(expression)

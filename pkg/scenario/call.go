@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/validate"
 )
@@ -14,7 +15,7 @@ func (p *player) record(asked v1.Call, res v1.Result, executed bool) Call {
 	if !json.Valid(c.Args) { // what a model wrote and nobody can read
 		c.Args = nil
 		if len(asked.Args) > 0 {
-			c.Args = json.RawMessage(encode(string(asked.Args)))
+			c.Args = jsontext.Of(string(asked.Args))
 		}
 	}
 	if item, err := p.reg.Lookup(asked.Namespace, asked.Tool); err == nil {
@@ -47,7 +48,7 @@ func redacted(doc any, tool *v1.Tool) any {
 	if len(tool.Spec.Redact) == 0 {
 		return doc
 	}
-	masked, err := validate.Decode(redact.JSON(json.RawMessage(encode(doc)), tool.Spec.Redact))
+	masked, err := validate.Decode(redact.JSON(jsontext.Of(doc), tool.Spec.Redact))
 	if err != nil {
 		return redact.Mask
 	}

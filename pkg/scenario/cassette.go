@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 )
 
@@ -185,7 +186,7 @@ func (p *player) checkRecorded(field, name string, number int, rec *Recorded, to
 func (t *tape) play(s *slot, tool *v1.Tool, args any) (v1.Result, error) {
 	masked := args
 	if len(t.redact) > 0 {
-		masked = decode(redact.JSON(json.RawMessage(encode(args)), t.redact))
+		masked = decode(redact.JSON(jsontext.Of(args), t.redact))
 	}
 	masked = without(masked, t.ignore)
 	var found *taped

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/scripted"
 	"toolctl.dev/toolctl/pkg/policy"
@@ -49,7 +50,7 @@ func (p *player) converse(ctx context.Context, field string, turn *v1.Turn) {
 	}
 	whole := v1.Result{Tool: turn.Prompt, Status: res.Status, Content: res.Output, Error: res.Error, DurationMS: res.DurationMS}
 	if len(whole.Content) == 0 {
-		whole.Content = json.RawMessage(encode(res.Text))
+		whole.Content = jsontext.Of(res.Text)
 	}
 	p.expect(field, turn.Expect, &whole, turn.Prompt)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -71,7 +72,7 @@ type expecting struct {
 func (e *expecting) differ(what, sub, path, expected, got string, value any) {
 	f := Failure{Tool: e.tool, What: what, Path: path, Expected: expected, Got: got, Field: e.field + sub}
 	if value != nil {
-		f.update = &Update{Field: f.Field, Value: json.RawMessage(encode(value))}
+		f.update = &Update{Field: f.Field, Value: jsontext.Of(value)}
 	}
 	e.player.fail(f)
 }
@@ -119,7 +120,7 @@ func (e *expecting) observed() json.RawMessage {
 	} else {
 		out.Result = e.res.Content
 	}
-	return json.RawMessage(encode(out))
+	return jsontext.Of(out)
 }
 
 func (e *expecting) result(raw json.RawMessage) {
@@ -153,7 +154,7 @@ func (d *Difference) update(root string, want any) *Update {
 	}
 	u := &Update{Field: root + field}
 	if !d.absent {
-		u.Value = json.RawMessage(encode(d.observed))
+		u.Value = jsontext.Of(d.observed)
 	}
 	return u
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -116,14 +117,14 @@ func (p *player) violate(tool *v1.Tool, content json.RawMessage) (json.RawMessag
 				}
 				try(changed, key)
 				if breaks(changed) {
-					return json.RawMessage(encode(changed)), true
+					return jsontext.Of(changed), true
 				}
 			}
 		}
 	}
 	for _, other := range []any{nil, "broken", json.Number("-1"), true, []any{}, map[string]any{}} {
 		if breaks(other) {
-			return json.RawMessage(encode(other)), true
+			return jsontext.Of(other), true
 		}
 	}
 	return content, false

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -46,7 +47,7 @@ func Generate(tool *v1.Tool, seed int64) (json.RawMessage, error) {
 			return nil, err
 		}
 		if len(violations) == 0 {
-			return json.RawMessage(encode(value)), nil
+			return jsontext.Of(value), nil
 		}
 	}
 	return nil, fmt.Errorf("tool %q: no result could be made that fits output_schema: %s; write one by hand", tool.Metadata.Name, violations[0])
@@ -272,5 +273,5 @@ func (g *generator) number(s map[string]any, whole bool) any {
 			v = rounded
 		}
 	}
-	return json.Number(encode(v))
+	return json.Number(string(jsontext.Of(v)))
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // Difference is one place where a value is not what was expected.
@@ -248,7 +249,7 @@ func text(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	return encode(v)
+	return string(jsontext.Of(v))
 }
 
 // member appends a member to a JSONPath.
@@ -272,19 +273,9 @@ func quotePath(key string) string {
 const maxShown = 200
 
 func show(v any) string {
-	s := []rune(encode(v))
+	s := []rune(string(jsontext.Of(v)))
 	if len(s) > maxShown {
 		return string(s[:maxShown]) + "…"
 	}
 	return string(s)
-}
-
-func encode(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fmt.Sprint(v) // cannot happen: the values come from JSON
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }

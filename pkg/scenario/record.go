@@ -13,6 +13,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -167,6 +168,6 @@ func union(a, b []string) []string {
 
 func (c *Cassette) sort() {
 	slices.SortStableFunc(c.Calls, func(a, b Recorded) int {
-		return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(encode(decode(a.Args)), encode(decode(b.Args))))
+		return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(string(jsontext.Of(decode(a.Args))), string(jsontext.Of(decode(b.Args)))))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // The schemas are draft-07, not 2020-12: yaml-language-server, which most editors
@@ -73,9 +74,9 @@ func (m *members) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(encode(e.name))
+		b.Write(jsontext.Of(e.name))
 		b.WriteByte(':')
-		b.Write(encode(e.schema))
+		b.Write(jsontext.Of(e.schema))
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
@@ -90,7 +91,7 @@ func schemaFiles(src *source) ([]file, error) {
 			s.Definitions = &defs.defs
 		}
 		var b bytes.Buffer
-		if err := json.Indent(&b, encode(s), "", "  "); err != nil {
+		if err := json.Indent(&b, jsontext.Of(s), "", "  "); err != nil {
 			return err
 		}
 		b.WriteByte('\n')

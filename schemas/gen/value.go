@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // parseValue reads one YAML value and holds it to the type of a field.
@@ -137,7 +138,7 @@ func writeJSON(b *bytes.Buffer, n *yaml.Node) error {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			b.Write(encode(n.Content[i].Value))
+			b.Write(jsontext.Of(n.Content[i].Value))
 			b.WriteByte(':')
 			if err := writeJSON(b, n.Content[i+1]); err != nil {
 				return err
@@ -145,7 +146,7 @@ func writeJSON(b *bytes.Buffer, n *yaml.Node) error {
 		}
 		b.WriteByte('}')
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!str":
-		b.Write(encode(n.Value))
+		b.Write(jsontext.Of(n.Value))
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		b.WriteString("null")
 	case n.Kind == yaml.ScalarNode && json.Valid([]byte(n.Value)):
@@ -154,15 +155,4 @@ func writeJSON(b *bytes.Buffer, n *yaml.Node) error {
 		return fmt.Errorf("line %d: %s %q has no JSON form", n.Line, n.Tag, n.Value)
 	}
 	return nil
-}
-
-// encode is json.Marshal without the escapes for HTML; v always marshals.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err) // only our own types and strings come here
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
@@ -312,13 +313,10 @@ func contents(text string, parts []v1.Part) ([]json.RawMessage, error) {
 // encode writes a part. The type leaves out an empty text, and the API refuses a part
 // that has a signature alone.
 func encode(p *part) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(p); err != nil {
+	raw, err := jsontext.Marshal(p)
+	if err != nil {
 		return nil, err
 	}
-	raw := bytes.TrimSpace(b.Bytes())
 	if alone := *p; len(p.ThoughtSignature) > 0 {
 		alone.ThoughtSignature, alone.Thought = "", false
 		if rest, err := json.Marshal(&alone); err == nil && string(rest) == "{}" {

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -328,10 +329,7 @@ func (c *plainCall) answer(member string, value any) []byte {
 	if res, ok := value.(*result); ok {
 		err = writeResult(&b, res)
 	} else {
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		err = enc.Encode(value)
-		b.Truncate(b.Len() - 1) // the line's end
+		err = jsontext.Write(&b, value)
 	}
 	if err != nil {
 		return c.failure(jsonrpc.CodeInternalError, "internal error: the answer cannot be written")

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // writeResult writes a result as JSON. Results are large: what MarshalJSON returns is
@@ -13,13 +14,7 @@ import (
 // call with a large result costs here.
 func writeResult(b *bytes.Buffer, r *result) error {
 	b.Grow(int(r.size()) + 512)
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	put := func(v any) error {
-		err := enc.Encode(v)
-		b.Truncate(max(0, b.Len()-1)) // the line's end
-		return err
-	}
+	put := func(v any) error { return jsontext.Write(b, v) }
 	b.WriteString(`{"content":[`)
 	for i := range r.Content {
 		if i > 0 {

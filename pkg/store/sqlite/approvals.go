@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -70,11 +71,11 @@ func insertApproval(ctx context.Context, c *sql.Conn, p *v1.PendingCall) error {
 	if all >= v1.MaxPendingCalls || ofSession >= v1.MaxPendingCallsPerSession || p.Principal != "" && ofPrincipal >= v1.MaxPendingCallsPerPrincipal {
 		return refuse(v1.ErrPendingFull)
 	}
-	record, err := compact(p)
+	record, err := jsontext.Marshal(p)
 	if err != nil {
 		return err
 	}
-	redact, err := compact(p.Redact)
+	redact, err := jsontext.Marshal(p.Redact)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func insertApproval(ctx context.Context, c *sql.Conn, p *v1.PendingCall) error {
 }
 
 func updateApproval(ctx context.Context, c *sql.Conn, p *v1.PendingCall) error {
-	record, err := compact(p)
+	record, err := jsontext.Marshal(p)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -63,7 +64,7 @@ func newAuditEntry(line v1.AuditRecord) (*auditEntry, error) {
 		line.Time = time.Now().UTC()
 	}
 	line = line.Bound()
-	text, err := compact(line)
+	text, err := jsontext.Marshal(line)
 	if err != nil {
 		return nil, fmt.Errorf("audit: call %q cannot be recorded: %w", line.CallID, err)
 	}

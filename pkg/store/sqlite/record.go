@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -48,24 +49,13 @@ func encode(o v1.Object) (row, error) {
 	h := o.Head()
 	r := row{key: h.Key()}
 	var err error
-	if r.manifest, err = compact(o); err != nil {
+	if r.manifest, err = jsontext.Marshal(o); err != nil {
 		return row{}, fmt.Errorf("%s: cannot be stored: %w", r.key, err)
 	}
-	if r.origin, err = compact(origin{h.Source, h.Violations, h.Files, h.Fields, h.Layout}); err != nil {
+	if r.origin, err = jsontext.Marshal(origin{h.Source, h.Violations, h.Files, h.Fields, h.Layout}); err != nil {
 		return row{}, fmt.Errorf("%s: cannot be stored: %w", r.key, err)
 	}
 	return r, nil
-}
-
-// compact is json.Marshal, but leaves <, > and & in schemas and templates as they are.
-func compact(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 func (r *row) decode() (store.Record, error) {

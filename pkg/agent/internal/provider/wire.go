@@ -12,18 +12,17 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // post sends a JSON document. An answer that is no success is noted in the exchange of
 // [Client.Do], which makes the error of it; its body is empty here.
 func (c *Client) post(ctx context.Context, address string, header http.Header, accept string, body any) (*http.Response, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(body); err != nil {
+	text, err := jsontext.Marshal(body)
+	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package repair
 
 import (
 	"strings"
+
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // Call is a call that stands in a text.
@@ -147,7 +149,7 @@ func function(body string) []Call {
 		value, _, _ = strings.Cut(value, "</parameter>")
 		values[key] = strings.Trim(value, "\n")
 	}
-	return []Call{{Name: name, Args: string(Encode(values))}}
+	return []Call{{Name: name, Args: string(jsontext.Of(values))}}
 }
 
 // fenced reads a block of code: a word for its language, and JSON.

@@ -3,6 +3,8 @@ package repair
 import (
 	"encoding/json"
 	"strings"
+
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // gemmaQuotes stand for the quotes of strings, whose content is not escaped.
@@ -42,11 +44,11 @@ func gemmaObject(text string) (object string, n int) {
 			content := text[i+len(quote):]
 			end := strings.Index(content, quote)
 			if end < 0 {
-				quoted := string(Encode(content))
+				quoted := string(jsontext.Of(content))
 				out.WriteString(quoted[:len(quoted)-1])
 				return out.String(), len(text)
 			}
-			out.Write(Encode(content[:end]))
+			out.Write(jsontext.Of(content[:end]))
 			i += end + 2*len(quote)
 			continue
 		}
@@ -72,7 +74,7 @@ func gemmaObject(text string) (object string, n int) {
 			word := strings.TrimSpace(text[i : i+n])
 			key := i+n < len(text) && text[i+n] == ':'
 			if key || !json.Valid([]byte(word)) {
-				out.Write(Encode(word))
+				out.Write(jsontext.Of(word))
 			} else {
 				out.WriteString(word)
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -111,7 +112,7 @@ func arguments(o map[string]any) (string, bool) {
 		case string:
 			return v, true
 		case map[string]any:
-			return string(Encode(v)), true
+			return string(jsontext.Of(v)), true
 		}
 	}
 	return "", false

@@ -3,7 +3,6 @@
 package repair
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -227,16 +226,4 @@ func bearable(text string) bool {
 		}
 	}
 	return marks*len(text) <= maxWeight
-}
-
-// Encode writes JSON in its canonical form: members sorted, numbers with every digit as
-// they were written.
-func Encode(doc any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(doc) != nil { // what was decoded always has a JSON form
-		return json.RawMessage("null")
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 )
 
@@ -68,7 +69,7 @@ func TestObject(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := string(repair.Encode(doc)); got != tc.want || how != tc.how {
+			if got := string(jsontext.Of(doc)); got != tc.want || how != tc.how {
 				t.Errorf("got %s, %q; want %s, %q", got, how, tc.want, tc.how)
 			}
 		})
@@ -148,7 +149,7 @@ func FuzzObject(f *testing.F) {
 			t.Fatalf("%q was cut off and repaired as %s", text, raw)
 		}
 		again, _, how, err := repair.Object(string(raw), false)
-		if err != nil || how != "" || string(repair.Encode(again)) != string(repair.Encode(doc)) {
+		if err != nil || how != "" || string(jsontext.Of(again)) != string(jsontext.Of(doc)) {
 			t.Fatalf("%q became %s, which is not read as it is: %q, %v", text, raw, how, err)
 		}
 	})

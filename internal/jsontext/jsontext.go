@@ -1,0 +1,90 @@
+// Package jsontext writes JSON the way people and models read it, without the escapes that
+// only HTML needs, and finds where the strings and values of a JSON text end.
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Marshal is [json.Marshal] that leaves <, > and & as they are.
+func Marshal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	if err := Write(&b, v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// Write appends what [Marshal] returns. After an error the buffer is as it was.
+func Write(b *bytes.Buffer, v any) error {
+	before := b.Len()
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		b.Truncate(before)
+		return err
+	}
+	b.Truncate(b.Len() - 1) // the encoder ends a line
+	return nil
+}
+
+// Of is [Marshal] of a value that was read from JSON and so has a JSON form; null stands
+// for any other.
+func Of(v any) json.RawMessage {
+	text, err := Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return text
+}
+
+// Quote returns a text as a JSON string.
+func Quote(s string) json.RawMessage {
+	return Of(s)
+}
+
+// Space holds the characters that may stand between the tokens of a JSON text.
+const Space = " \t\r\n"
+
+// SkipString returns where the string ends whose opening quote is text[i]: the place after
+// its closing quote, or the end of a text that does not close it.
+func SkipString[T string | []byte](text T, i int) int {
+	for i++; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// SkipValue returns where the value ends that starts at text[i], which is no space: the end
+// of a text that ends before its value does. What is within the value is not checked.
+func SkipValue[T string | []byte](text T, i int) int {
+	depth := 0
+	for ; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i = SkipString(text, i) - 1
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return i // of what holds a number or a word
+			} else if depth == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(text)
+}
