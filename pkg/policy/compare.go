@@ -1,0 +1,308 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Case is a call that is decided otherwise than before.
+type Case struct {
+	Tool      string `json:"tool"`
+	Namespace string `json:"namespace"`
+	// Principal is who calls; empty for nobody that is known.
+	Principal string `json:"principal,omitempty"`
+	// Labels are those of the tool, where they matter and no tool of the manifests has them.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Earlier is how many calls went through before this one, and Where how they stand to it.
+	Earlier int64  `json:"earlier_calls,omitempty"`
+	Where   string `json:"earlier_where,omitempty"`
+	// Was and Now are the decisions: allow, audit, pending or deny.
+	Was string `json:"was"`
+	Now string `json:"now"`
+	// Rule is the field of the policy that decides, now or, when none does any more, before.
+	Rule string `json:"rule,omitempty"`
+	// Message says why.
+	Message string `json:"message,omitempty"`
+}
+
+// Compare looks for calls on which a change of one policy shows: one that it treats more
+// strictly than before, and one that it treats less strictly; each is nil when none was
+// found. A nil before is a policy that is new, a nil after one that is gone. The decisions
+// are those of [Chain.Admit], of this policy alone.
+//
+// Tools are taken from known, and made up for patterns that fit none. The earlier calls of a
+// case are all alike: of the same turn, session, principal, tool and time as the call itself,
+// or of another one of these.
+func Compare(ctx context.Context, before, after *v1.ToolPolicy, known *Tools) (tighter, looser *Case) {
+	c := &comparison{was: newJudge(before), now: newJudge(after)}
+	for _, p := range []*v1.ToolPolicy{before, after} {
+		if p != nil {
+			c.policies = append(c.policies, p)
+		}
+	}
+	if len(c.policies) == 0 {
+		return nil, nil
+	}
+	c.subjects = c.sample(known)
+	c.search(ctx)
+	return c.tighter, c.looser
+}
+
+// CompareTools does what [Compare] does for a change of a tool: it looks for calls that
+// the policies decide otherwise because the tool has other labels, or another server.
+func CompareTools(ctx context.Context, policies []*v1.ToolPolicy, before, after Subject) (tighter, looser *Case) {
+	set := Compile(policies)
+	c := &comparison{policies: policies, subjects: []sampled{{was: before, now: after, real: true}}}
+	c.was, c.now = &judge{set: set}, &judge{set: set}
+	c.search(ctx)
+	return c.tighter, c.looser
+}
+
+type comparison struct {
+	was, now        *judge
+	policies        []*v1.ToolPolicy
+	subjects        []sampled
+	tighter, looser *Case
+}
+
+// sampled is a tool whose calls are tried, as it was and as it is.
+type sampled struct {
+	was, now Subject
+	real     bool // the manifests have it
+}
+
+// judge is one of the two sides.
+type judge struct{ set *Set }
+
+func newJudge(p *v1.ToolPolicy) *judge { return &judge{set: Compile([]*v1.ToolPolicy{p})} }
+
+// maxTried bounds the calls that one comparison tries.
+const maxTried = 200_000
+
+func (c *comparison) search(ctx context.Context) {
+	bounds, principals := c.bounds(), c.principals()
+	left := maxTried
+	for i, s := range c.subjects {
+		for _, principal := range principals {
+			for _, r := range relations(c.subjects, i, principal, len(bounds) > 1) {
+				for _, n := range bounds {
+					if (n == 0) != (r.where == "") {
+						continue
+					}
+					if left--; left < 0 || ctx.Err() != nil || c.tighter != nil && c.looser != nil {
+						return
+					}
+					if c.try(ctx, s, r, principal, n) {
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// relation says how the earlier calls stand to the one that is tried.
+type relation struct {
+	where   string // empty: there are none
+	earlier Request
+	tool    *sampled // nil: the same
+}
+
+var tried = Request{Session: "session", Turn: "turn", Now: time.Date(2000, 1, 1, 12, 30, 0, 0, time.UTC)}
+
+func relations(all []sampled, at int, principal string, counts bool) []relation {
+	probe := tried
+	probe.Principal = principal
+	list := []relation{{earlier: probe}}
+	if !counts {
+		return list
+	}
+	add := func(where string, change func(*Request)) {
+		r := relation{where: where, earlier: probe}
+		change(&r.earlier)
+		list = append(list, r)
+	}
+	add("in the same turn", func(*Request) {})
+	add("in other turns of the session", func(r *Request) { r.Turn = "other" })
+	add("in other sessions", func(r *Request) { r.Session, r.Turn = "other", "other" })
+	add("in sessions of other principals", func(r *Request) { r.Session, r.Turn, r.Principal = "other", "other", "somebody-else" })
+	add("in other minutes", func(r *Request) { r.Now = r.Now.Add(-time.Minute) })
+	add("in other hours", func(r *Request) { r.Now = r.Now.Add(-time.Hour) })
+	add("on other days", func(r *Request) { r.Now = r.Now.Add(-24 * time.Hour) })
+	const mostOthers = 8
+	for i := range all {
+		if i == at || len(list) > mostOthers+8 {
+			continue
+		}
+		list = append(list, relation{where: "of " + all[i].now.Name + " in the same turn", earlier: probe, tool: &all[i]})
+	}
+	return list
+}
+
+// try decides on one call after n earlier ones, on both sides, and reports whether both
+// refuse it: no more calls can go through then.
+func (c *comparison) try(ctx context.Context, s sampled, r relation, principal string, n int64) (both bool) {
+	probe := tried
+	probe.Principal = principal
+	earlier := s
+	if r.tool != nil {
+		earlier = *r.tool
+	}
+	was, ok := c.was.decide(ctx, s.was, probe, earlier.was, r.earlier, n)
+	now, ok2 := c.now.decide(ctx, s.now, probe, earlier.now, r.earlier, n)
+	if !ok || !ok2 {
+		return true
+	}
+	switch {
+	case now.stricter(was) && c.tighter == nil:
+		c.tighter = s.caseOf(principal, r, n, was, now)
+	case was.stricter(now) && c.looser == nil:
+		c.looser = s.caseOf(principal, r, n, was, now)
+	}
+	return was.decision == v1.DecisionDeny && now.decision == v1.DecisionDeny
+}
+
+func (s sampled) caseOf(principal string, r relation, n int64, was, now outcome) *Case {
+	c := &Case{Tool: s.now.Name, Namespace: s.now.Namespace, Principal: principal, Earlier: n, Was: was.decision, Now: now.decision, Rule: now.rule, Message: now.message}
+	if n > 0 {
+		c.Where = r.where
+	}
+	if c.Rule == "" {
+		c.Rule, c.Message = was.rule, was.message
+	}
+	if !s.real {
+		c.Labels = s.now.Labels
+	}
+	if was.decision == now.decision {
+		c.Message = "a call that waits for approval can wait " + now.timeout.String() + ", where it could wait " + was.timeout.String()
+	}
+	return c
+}
+
+// outcome is what one side says of a call.
+type outcome struct {
+	decision, rule, message string
+	timeout                 time.Duration // of a call that waits
+}
+
+// stricter reports whether a call is treated more strictly than by another side. What is
+// only recorded goes through.
+func (o outcome) stricter(than outcome) bool {
+	rank := func(o outcome) int { return max(weight(o.decision), weight(v1.DecisionAudit)) }
+	if rank(o) != rank(than) {
+		return rank(o) > rank(than)
+	}
+	return o.decision == v1.DecisionPending && o.timeout < than.timeout
+}
+
+// decide says what the side does with a call after n earlier ones; not ok when those would
+// not have gone through.
+func (j *judge) decide(ctx context.Context, tool Subject, req Request, earlierTool Subject, earlier Request, n int64) (_ outcome, ok bool) {
+	counts := &supposed{}
+	if n > 0 {
+		mine, theirs := &supposed{note: true, keys: map[string]bool{}}, &supposed{note: true, keys: map[string]bool{}}
+		j.ask(ctx, tool, req, mine)
+		j.ask(ctx, earlierTool, earlier, theirs)
+		shared := maps.Clone(theirs.keys)
+		maps.DeleteFunc(shared, func(k string, _ bool) bool { return !mine.keys[k] })
+		counts.keys, counts.n = shared, n-1
+		if earlierTool.Name != tool.Name { // they share with each other what they do not with this one
+			counts.keys = theirs.keys
+		}
+		if j.ask(ctx, earlierTool, earlier, counts).decision == v1.DecisionDeny {
+			return outcome{}, false
+		}
+		counts.keys, counts.n = shared, n
+	}
+	return j.ask(ctx, tool, req, counts), true
+}
+
+func (j *judge) ask(ctx context.Context, tool Subject, req Request, counters Counters) outcome {
+	admission, err := j.set.For(tool).Admit(ctx, counters, req)
+	var refused *v1.PolicyError
+	switch wait := admission.Approval; {
+	case errors.As(err, &refused):
+		message, _, _ := strings.Cut(refused.Message, "; the next ")
+		return outcome{decision: v1.DecisionDeny, rule: refused.Rule, message: message}
+	case err != nil:
+		return outcome{decision: v1.DecisionDeny, message: err.Error()}
+	case wait != nil:
+		return outcome{decision: v1.DecisionPending, rule: wait.Rule, message: "a person has to approve it", timeout: wait.Timeout}
+	case admission.Decision.Decision == "":
+		return outcome{decision: v1.DecisionAllow}
+	}
+	return outcome{decision: admission.Decision.Decision, rule: admission.Decision.Rule}
+}
+
+// supposed are counters of which some are supposed to stand at n and the others at 0, or,
+// with note, all at 0 while the keys are noted.
+type supposed struct {
+	note bool
+	keys map[string]bool
+	n    int64
+}
+
+func (s *supposed) Reserve(ctx context.Context, counters []v1.Counter) (used []int64, full int, err error) {
+	used, err = s.Read(ctx, counters)
+	return used, firstFull(counters, used), err
+}
+
+func (s *supposed) Release(context.Context, []v1.Counter) error { return nil }
+
+func (s *supposed) Read(_ context.Context, counters []v1.Counter) ([]int64, error) {
+	used := make([]int64, len(counters))
+	for i, c := range counters {
+		switch {
+		case s.note:
+			s.keys[c.Key] = true
+		case s.keys[c.Key]:
+			used[i] = s.n
+		}
+	}
+	return used, nil
+}
+
+// bounds are the numbers of earlier calls at which a decision can change, 0 first.
+func (c *comparison) bounds() []int64 {
+	all := []int64{0}
+	for _, p := range c.policies {
+		for _, n := range []*int64{p.Spec.MaxToolCallsPerTurn, p.Spec.MaxTotalToolCalls} {
+			if n != nil {
+				all = append(all, max(0, *n))
+			}
+		}
+		for _, l := range p.Spec.Limits {
+			if l.MaxCalls != nil {
+				all = append(all, max(0, *l.MaxCalls))
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// principals are callers that the policies tell from each other, nobody first.
+func (c *comparison) principals() []string {
+	all := []string{""}
+	for _, p := range c.policies {
+		if p.Spec.Match == nil {
+			continue
+		}
+		for _, pattern := range p.Spec.Match.Principals {
+			name, star := strings.CutSuffix(pattern, "*")
+			if star {
+				name += "somebody"
+			}
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
