@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -199,7 +200,7 @@ func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it reg
 	var body struct {
 		Spec json.RawMessage `json:"spec"`
 	}
-	shown, err := masked(it.Object)
+	shown, err := redact.Manifest(it.Object)
 	if err != nil {
 		return err
 	}

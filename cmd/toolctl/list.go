@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -310,7 +311,7 @@ func details(kind string) (func(v1.Object) string, string) {
 	case v1.KindMCPServer:
 		return func(o v1.Object) string {
 			s := o.(*v1.MCPServer).Spec
-			return cmp.Or(maskURL(s.URL), strings.Join(append([]string{s.Command}, maskArgs(s.Args)...), " "))
+			return cmp.Or(redact.URL(s.URL), strings.Join(append([]string{s.Command}, redact.Args(s.Args)...), " "))
 		}, "TARGET"
 	case v1.KindToolPolicy:
 		return func(o v1.Object) string { return strings.Join(ruleNames(&o.(*v1.ToolPolicy).Spec), ", ") }, "RULES"

@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -246,7 +247,7 @@ func (a *app) listConnected(ctx context.Context) error {
 			c.Source = "connect"
 		}
 		if m.Spec.URL != "" {
-			c.Transport, c.Address = m.Spec.Transport, maskURL(m.Spec.URL)
+			c.Transport, c.Address = m.Spec.Transport, redact.URL(m.Spec.URL)
 			if c.Transport == "" {
 				c.Transport = v1.TransportStreamableHTTP
 			}

@@ -1,4 +1,4 @@
-package main
+package redact
 
 import (
 	"encoding/json"
@@ -19,8 +19,8 @@ const mask = "***"
 // secretName fits names of headers, flags and query parameters that hold secrets.
 var secretName = regexp.MustCompile(`(?i)authorization|(^|[-_])auth([-_]|$)|cookie|token([-_]|$)|secret|passw|credential|api[-_]?key|signature|(^|[-_])key$`)
 
-// masked returns the object with its secrets masked; the object itself is not changed.
-func masked(o v1.Object) (v1.Object, error) {
+// Manifest returns the object with its secrets masked; the object itself is not changed.
+func Manifest(o v1.Object) (v1.Object, error) {
 	switch o.(type) {
 	case *v1.MCPServer, *v1.Tool:
 	default:
@@ -39,12 +39,12 @@ func masked(o v1.Object) (v1.Object, error) {
 		for name, value := range c.Spec.Env {
 			c.Spec.Env[name] = maskValue(value)
 		}
-		c.Spec.Args = maskArgs(c.Spec.Args)
-		c.Spec.URL = maskURL(c.Spec.URL)
+		c.Spec.Args = Args(c.Spec.Args)
+		c.Spec.URL = URL(c.Spec.URL)
 		maskNamed(c.Spec.Headers)
 	case *v1.Tool:
 		if h := c.Spec.HTTP; h != nil {
-			h.URL = maskURL(h.URL)
+			h.URL = URL(h.URL)
 			maskNamed(h.Headers)
 			if h.Request != nil {
 				maskNamed(h.Request.StaticHeaders)
@@ -72,8 +72,8 @@ func maskValue(value string) string {
 	return mask
 }
 
-// maskArgs masks --token=VALUE, and VALUE after --token.
-func maskArgs(args []string) []string {
+// Args masks --token=VALUE, and VALUE after --token.
+func Args(args []string) []string {
 	out := slices.Clone(args)
 	for i, arg := range out {
 		name, value, assigned := strings.Cut(arg, "=")
@@ -93,9 +93,9 @@ var (
 	queryParam = regexp.MustCompile(`([?&])([^=&#]+)=([^&#]*)`)
 )
 
-// maskURL masks the password and the secret query parameters of a URL, which may
+// URL masks the password and the secret query parameters of a URL, which may
 // hold templates and references and so be no URL yet.
-func maskURL(address string) string {
+func URL(address string) string {
 	address = userInfo.ReplaceAllStringFunc(address, func(s string) string {
 		m := userInfo.FindStringSubmatch(s)
 		return m[1] + m[2] + ":" + maskValue(m[3]) + "@"

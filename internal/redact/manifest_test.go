@@ -1,4 +1,4 @@
-package main
+package redact
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ func TestMaskURL(t *testing.T) {
 		"https://h/p?token={{.t}}&key=${KEY}": "https://h/p?token={{.t}}&key=${KEY}",
 		"https://h/p?max_tokens=5&author=a":   "https://h/p?max_tokens=5&author=a",
 	} {
-		if got := maskURL(in); got != want {
+		if got := URL(in); got != want {
 			t.Errorf("%s: got %s, want %s", in, got, want)
 		}
 	}
@@ -26,7 +26,7 @@ func TestMaskURL(t *testing.T) {
 func TestMaskArgs(t *testing.T) {
 	in := []string{"-y", "server", "--token=abc", "--api-key", "abc", "--password", "-v", "--author=me", "--secret=${S}", "PASSWORD=abc", "token"}
 	want := []string{"-y", "server", "--token=***", "--api-key", "***", "--password", "-v", "--author=me", "--secret=${S}", "PASSWORD=***", "token"}
-	if got := maskArgs(in); !slices.Equal(got, want) {
+	if got := Args(in); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if in[2] != "--token=abc" {
