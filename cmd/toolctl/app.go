@@ -29,7 +29,9 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) (string, bool)
-	log      *slog.Logger // of a command that logs in its own way, else nil
+	// interrupted is closed by Ctrl-C, when nothing may be waited for.
+	interrupted <-chan struct{}
+	log         *slog.Logger // of a command that logs in its own way, else nil
 	// recorder takes what executors do; nil when nothing is recorded.
 	recorder *scenario.Recorder
 	// telemetry is made by watched; scraped says that Prometheus asks for its metrics, lasting
@@ -117,7 +119,7 @@ func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err e
 	}
 	var objects []v1.Object
 	if len(a.files) > 0 {
-		if w.set, err = manifest.Load(ctx, a.files, manifest.Options{Stdin: a.in, Layout: a.layout}); err != nil {
+		if w.set, err = manifest.Load(ctx, a.files, manifest.Options{Stdin: a.stdin(ctx), Layout: a.layout}); err != nil {
 			return nil, usageError{err}
 		}
 		objects = w.set.Objects

@@ -225,7 +225,7 @@ func (a *app) check(ctx context.Context, paths []string, beside []v1.Object) (*m
 }
 
 func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object, places bool) (*manifest.Set, []v1.Violation, error) {
-	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: a.in, Fields: places, Layout: true})
+	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: a.stdin(ctx), Fields: places, Layout: true})
 	if err != nil {
 		return nil, nil, usageError{err}
 	}

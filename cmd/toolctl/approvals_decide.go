@@ -149,9 +149,9 @@ func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall) (json.Raw
 			return nil, nil
 		}
 	case isFile:
-		raw, err = o.callArgs(nil, file)
+		raw, err = o.callArgs(ctx, nil, file)
 	case strings.HasPrefix(strings.TrimSpace(o.editArgs), "{"):
-		raw, err = o.callArgs([]string{o.editArgs}, "")
+		raw, err = o.callArgs(ctx, []string{o.editArgs}, "")
 	default:
 		return nil, usagef("--edit-args %q: expected a JSON object, @FILE, or nothing for $EDITOR", shorten(o.editArgs, 60))
 	}

@@ -41,6 +41,6 @@ func (o *decideOptions) editor(ctx context.Context, p *v1.PendingCall) (raw json
 	if bytes.Equal(bytes.TrimSpace(before), bytes.TrimSpace(after)) {
 		return nil, "", os.Remove(file)
 	}
-	raw, err = o.callArgs(nil, file)
+	raw, err = o.callArgs(ctx, nil, file)
 	return raw, file, err
 }

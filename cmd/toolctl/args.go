@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,13 +26,13 @@ const argsHelp = "argument as key=value, key:=JSON, or a whole JSON object; - re
 //	-a days:=3          any JSON value
 //	-a '{"city":"Oslo"}' a whole object
 //	-a -                a whole object from stdin
-func (a *app) callArgs(flags []string, file string) (json.RawMessage, error) {
+func (a *app) callArgs(ctx context.Context, flags []string, file string) (json.RawMessage, error) {
 	args := map[string]json.RawMessage{}
 	if err := a.stdinOnce(flags, file); err != nil {
 		return nil, err
 	}
 	if file != "" {
-		if err := a.readArgs(file, args); err != nil {
+		if err := a.readArgs(ctx, file, args); err != nil {
 			return nil, err
 		}
 	}
@@ -41,7 +42,7 @@ func (a *app) callArgs(flags []string, file string) (json.RawMessage, error) {
 	}
 	for _, w := range whole {
 		if w == "-" {
-			err = a.readArgs("-", args)
+			err = a.readArgs(ctx, "-", args)
 		} else {
 			err = mergeObject([]byte(w), args)
 		}
@@ -77,8 +78,8 @@ func (a *app) stdinOnce(flags []string, file string) error {
 	return nil
 }
 
-func (a *app) readArgs(file string, into map[string]json.RawMessage) error {
-	data, err := a.argsInput(file)
+func (a *app) readArgs(ctx context.Context, file string, into map[string]json.RawMessage) error {
+	data, err := a.argsInput(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -98,12 +99,12 @@ func (a *app) readArgs(file string, into map[string]json.RawMessage) error {
 }
 
 // argsInput reads what a person names as arguments; "-" is stdin.
-func (a *app) argsInput(file string) ([]byte, error) {
+func (a *app) argsInput(ctx context.Context, file string) ([]byte, error) {
 	name := file
 	if file == "-" {
 		name = "stdin"
 	}
-	data, err := a.readInput(file, maxArgsBytes)
+	data, err := a.readInput(ctx, file, maxArgsBytes)
 	if err != nil {
 		return nil, usagef("%s: %w", name, plainError(err))
 	}

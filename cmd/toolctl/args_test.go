@@ -31,7 +31,7 @@ func TestCallArgs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &app{in: strings.NewReader(tt.stdin)}
-			got, err := a.callArgs(tt.flags, "")
+			got, err := a.callArgs(t.Context(), tt.flags, "")
 			switch {
 			case tt.fail != "":
 				if err == nil || !strings.Contains(err.Error(), tt.fail) || exitCode(err) != exitUsage {
@@ -53,7 +53,7 @@ func FuzzParseArgs(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second string) {
 		a := &app{in: strings.NewReader(`{"from":"stdin"}`)}
-		raw, err := a.callArgs([]string{first, second}, "")
+		raw, err := a.callArgs(t.Context(), []string{first, second}, "")
 		if err != nil {
 			if exitCode(err) != exitUsage {
 				t.Fatalf("%q %q: %v has code %d", first, second, err, exitCode(err))

@@ -204,6 +204,7 @@ func auditArgs(r *v1.AuditRecord) string {
 
 // followLines prints lines as they are written, until ctx ends.
 func (o *auditListOptions) followLines(ctx context.Context, s store.Store, filter store.AuditFilter) error {
+	o.lasting = true
 	table := newTable(o.out, o.columns()...)
 	err := s.FollowAudit(ctx, filter, func(lines []store.AuditLine) error {
 		for _, l := range lines {

@@ -99,7 +99,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	if o.timeout < 0 {
 		return usagef("--timeout %s: expected a time above 0", o.timeout)
 	}
-	args, err := o.callArgs(o.args, o.argsFile)
+	args, err := o.callArgs(ctx, o.args, o.argsFile)
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func (o *clientOptions) run(ctx context.Context, client client) error {
 			}
 		}
 	}
-	return o.writeConfig(client, file, client.entry(s, values), s)
+	return o.writeConfig(ctx, client, file, client.entry(s, values), s)
 }
 
 // server gathers what a client has to know.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 )
 
 // writeConfig merges an entry into a client's file, after the difference was shown.
-func (o *clientOptions) writeConfig(c client, file string, entry any, s clientServer) error {
+func (o *clientOptions) writeConfig(ctx context.Context, c client, file string, entry any, s clientServer) error {
 	const most = 10 << 20
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
@@ -59,7 +60,7 @@ func (o *clientOptions) writeConfig(c client, file string, entry any, s clientSe
 			return usagef("--write asks before it changes %s: give --yes where nobody can answer", file)
 		}
 		fmt.Fprint(o.err, "Write it? [y/N] ")
-		answer, err := bufio.NewReader(o.in).ReadString('\n')
+		answer, err := bufio.NewReader(o.stdin(ctx)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}

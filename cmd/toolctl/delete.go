@@ -69,7 +69,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	defer o.closing(s)
 	var keys []v1.Key
 	if len(o.files) > 0 {
-		set, err := manifest.Load(ctx, o.files, manifest.Options{Stdin: o.in})
+		set, err := manifest.Load(ctx, o.files, manifest.Options{Stdin: o.stdin(ctx)})
 		if err != nil {
 			return usageError{err}
 		}

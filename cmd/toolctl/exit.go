@@ -59,6 +59,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &status):
 		return status.code
+	case errors.Is(err, context.Canceled), errors.Is(err, errInterrupted):
+		return exitInterrupted
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &invalid), errors.As(err, &exposed):
@@ -67,8 +69,6 @@ func exitCode(err error) int {
 		return exitRefused
 	case errors.As(err, &notFound):
 		return exitNotFound
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
 	case errors.As(err, &exec):
 		switch exec.Phase {
 		case v1.PhaseConnect, v1.PhaseTimeout:
@@ -100,6 +100,8 @@ func (a *app) report(command string, err error) int {
 	var invalid *v1.ValidationError
 	switch text := err.Error(); {
 	case text == "":
+	case code == exitInterrupted:
+		fmt.Fprintln(a.err, "error: interrupted")
 	case errors.As(err, &invalid) && len(invalid.Violations) > 1:
 		// One violation a line; the error's own text has them in one.
 		first, _, _ := strings.Cut(text, ": "+invalid.Violations[0].String())

@@ -24,9 +24,9 @@ becomes a variable, and a warning names it. Nothing is started.`,
 		Example: `  toolctl import mcp-config claude_desktop_config.json > servers.yaml
   toolctl import mcp-config .vscode/mcp.json --out servers/`,
 		Args: exactArgs(1, "one file, or - for stdin"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			const limit = 1 << 20
-			data, err := a.readInput(args[0], limit)
+			data, err := a.readInput(cmd.Context(), args[0], limit)
 			switch {
 			case err != nil:
 				return err

@@ -85,7 +85,7 @@ func (o *importOpenAPIOptions) run(ctx context.Context, source string) error {
 		return usageError{err}
 	}
 	o.set.Namespace = o.namespace
-	doc, err := openapi.Load(ctx, source, openapi.LoadOptions{Stdin: o.in})
+	doc, err := openapi.Load(ctx, source, openapi.LoadOptions{Stdin: o.stdin(ctx)})
 	if err != nil {
 		return err
 	}

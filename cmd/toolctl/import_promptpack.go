@@ -16,9 +16,9 @@ its prompts with their variables, tools, tool policies and fragments. The tools 
 as mocks until they get spec.http or spec.mcp. Workflows, agents and evals are not read.`,
 		Example: `  toolctl import promptpack support.pack.json --out tools/`,
 		Args:    exactArgs(1, "one file, or - for stdin"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			const limit = 4 << 20
-			data, err := a.readInput(args[0], limit)
+			data, err := a.readInput(cmd.Context(), args[0], limit)
 			switch {
 			case err != nil:
 				return err

@@ -1,15 +1,16 @@
 package main
 
 import (
+	"context"
 	"io"
 
 	"toolctl.dev/toolctl/internal/regular"
 )
 
 // readInput is readFile, and stdin for "-".
-func (a *app) readInput(file string, limit int) ([]byte, error) {
+func (a *app) readInput(ctx context.Context, file string, limit int) ([]byte, error) {
 	if file == "-" {
-		return readUpTo(a.in, limit)
+		return readUpTo(a.stdin(ctx), limit)
 	}
 	return readFile(file, limit)
 }

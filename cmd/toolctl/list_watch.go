@@ -13,6 +13,7 @@ import (
 // follow prints what is there, and then every object that comes, changes or goes, until ctx
 // ends. What cannot be read meanwhile is told on stderr, and the watch goes on.
 func (o *listOptions) follow(ctx context.Context, w *workspace, format string) error {
+	o.lasting = true
 	o.log = o.logger()
 	o.headed = map[string]bool{}
 	r := newReloader(o.app, w, nil, nil)

@@ -7,24 +7,19 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
 func main() {
-	// The first signal cancels; stop then gives the second its usual effect, which ends the process.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop)
 	catchFileSize()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is the whole program; it touches no global state and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := &output{w: stdout}
-	a := &app{in: stdin, out: out, err: screen{w: stderr}, env: os.LookupEnv}
+	a := &app{in: stdin, out: out, err: screen{w: stderr}, env: os.LookupEnv, interrupted: interrupted(ctx)}
 	defer a.endTelemetry()
 	ctx = telemetry.FromEnv(ctx, a.env)
 	root := newRootCmd(a)
@@ -35,6 +30,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil || errors.Is(err, out.err) {
 		err = out.lost()
+	}
+	if err == nil && ctx.Err() != nil && !a.lasting {
+		err = ctx.Err() // it ended with what it had
 	}
 	if err != nil {
 		return a.report(calledPath(cmd), err)

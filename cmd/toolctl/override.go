@@ -104,7 +104,7 @@ func newOverrideSetCmd(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := a.overrideText(args[1:], file)
+			text, err := a.overrideText(cmd.Context(), args[1:], file)
 			if err != nil {
 				return err
 			}
@@ -118,10 +118,10 @@ func newOverrideSetCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) overrideText(words []string, file string) (string, error) {
+func (a *app) overrideText(ctx context.Context, words []string, file string) (string, error) {
 	text := strings.Join(words, "")
 	if file != "" {
-		raw, err := a.readInput(file, store.MaxDescription)
+		raw, err := a.readInput(ctx, file, store.MaxDescription)
 		var usage usageError
 		switch {
 		case errors.As(err, &usage):

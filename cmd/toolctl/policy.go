@@ -61,7 +61,7 @@ Output formats (-o): table, json, yaml.`,
 			var err error
 			call := v1.Call{Tool: pos[0], Namespace: a.namespace, Session: session, Turn: turn, Principal: principal}
 			if len(args) > 0 || argsFile != "" {
-				if call.Args, err = a.callArgs(args, argsFile); err != nil {
+				if call.Args, err = a.callArgs(cmd.Context(), args, argsFile); err != nil {
 					return err
 				}
 			}

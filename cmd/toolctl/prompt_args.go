@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -20,9 +21,9 @@ const varsHelp = "variable as key=value, key:=JSON, or all of them as a JSON obj
 // are those of a call, and -a @FILE reads a JSON or YAML object. Where the input of the
 // prompt is no object there is one value: JSON, @FILE, - for stdin, or a text as it is
 // where the prompt takes one.
-func (a *app) promptVars(p *prompt.Prompt, flags []string, file string) (json.RawMessage, error) {
+func (a *app) promptVars(ctx context.Context, p *prompt.Prompt, flags []string, file string) (json.RawMessage, error) {
 	if p.TakesObject() {
-		return a.objectVars(flags, file)
+		return a.objectVars(ctx, flags, file)
 	}
 	if file != "" {
 		flags = append(slices.Clone(flags), "@"+file)
@@ -42,7 +43,7 @@ func (a *app) promptVars(p *prompt.Prompt, flags []string, file string) (json.Ra
 	if isFile {
 		name = strings.TrimPrefix(name, "@")
 		var err error
-		if text, err = a.argsInput(name); err != nil {
+		if text, err = a.argsInput(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -69,24 +70,24 @@ func oneValue(p *prompt.Prompt, text []byte, name string, isFile bool) (json.Raw
 }
 
 // objectVars merges what makes up an object, the file first.
-func (a *app) objectVars(flags []string, file string) (json.RawMessage, error) {
+func (a *app) objectVars(ctx context.Context, flags []string, file string) (json.RawMessage, error) {
 	var rest []string
 	args := map[string]json.RawMessage{}
 	if file != "" {
-		if err := a.readArgs(file, args); err != nil {
+		if err := a.readArgs(ctx, file, args); err != nil {
 			return nil, err
 		}
 	}
 	for _, f := range flags {
 		if name, ok := strings.CutPrefix(f, "@"); ok {
-			if err := a.readArgs(name, args); err != nil {
+			if err := a.readArgs(ctx, name, args); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		rest = append(rest, f)
 	}
-	raw, err := a.callArgs(rest, "")
+	raw, err := a.callArgs(ctx, rest, "")
 	if err != nil {
 		return nil, err
 	}

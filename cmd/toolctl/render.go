@@ -103,7 +103,7 @@ func (o *renderOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	vars, err := o.promptVars(p, o.args, o.argsFile)
+	vars, err := o.promptVars(ctx, p, o.args, o.argsFile)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (o *renderOptions) print(format string, p *prompt.Prompt, messages prompt.M
 
 // upstream fills in a prompt of an MCP server.
 func (o *renderOptions) upstream(ctx context.Context, w *workspace, format string, missing *v1.NotFoundError) error {
-	raw, err := o.callArgs(o.args, o.argsFile)
+	raw, err := o.callArgs(ctx, o.args, o.argsFile)
 	if err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func (o *runOptions) play(ctx context.Context, w *workspace, opts agent.Options)
 	if err != nil {
 		return agent.Result{}, err
 	}
-	vars, err := o.promptVars(p, o.args, o.argsFile)
+	vars, err := o.promptVars(ctx, p, o.args, o.argsFile)
 	if err != nil {
 		return agent.Result{}, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -45,15 +46,15 @@ JSON or YAML. The exit code is 0 for neutral and compatible, else 1.
   toolctl schema diff v1.yaml v2.yaml --as output -o json`,
 		Annotations: formats("table", "json"),
 		Args:        exactArgs(2, "two schema files"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != string(diff.Input) && as != string(diff.Output) {
 				return usagef("--as %q: expected input or output", as)
 			}
-			before, err := a.readSchema(args[0])
+			before, err := a.readSchema(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			after, err := a.readSchema(args[1])
+			after, err := a.readSchema(cmd.Context(), args[1])
 			if err != nil {
 				return err
 			}
@@ -69,8 +70,8 @@ JSON or YAML. The exit code is 0 for neutral and compatible, else 1.
 	return cmd
 }
 
-func (a *app) readSchema(path string) (json.RawMessage, error) {
-	data, err := a.readInput(path, validate.DefaultMaxSchemaBytes)
+func (a *app) readSchema(ctx context.Context, path string) (json.RawMessage, error) {
+	data, err := a.readInput(ctx, path, validate.DefaultMaxSchemaBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -185,7 +185,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if drain == 0 {
 		drain = -1
 	}
-	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, TurnIdle: o.turnIdle,
+	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, Hurry: o.interrupted, TurnIdle: o.turnIdle,
 		MaxResultBytes: o.maxResult, Instructions: instructions, TracerProvider: o.telemetry.TracerProvider(), MeterProvider: o.telemetry.MeterProvider()})
 	stop := c.watchUpstreams(ctx, s)
 	defer stop()

@@ -190,7 +190,7 @@ func (o *testOptions) play(ctx context.Context, format string, paths []string) e
 
 // load reads the manifests and chooses the scenarios that are played.
 func (o *testOptions) load(ctx context.Context, paths []string) (*manifest.Set, []*v1.Scenario, error) {
-	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: o.in})
+	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: o.stdin(ctx)})
 	if err != nil {
 		return nil, nil, usageError{err}
 	}

@@ -18,6 +18,7 @@ const watchPause = 100 * time.Millisecond
 
 // watchFiles runs play now and whenever a file under paths changes, until ctx ends.
 func (o *testOptions) watchFiles(ctx context.Context, paths []string, play func() error) error {
+	o.lasting = true
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err

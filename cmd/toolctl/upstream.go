@@ -113,7 +113,7 @@ func (a *app) newUpstream(objects []v1.Object) *upstream {
 func (a *app) mcpOptions(onChange func(v1.Key)) mcp.Options {
 	t := a.telemetry    // of a command that calls tools
 	n, _ := a.network() // what cannot be read, nothing is reached with
-	o := mcp.Options{Meta: telemetry.Meta, TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider(), Env: a.env, Logger: a.logger(), AllowPrivateNetwork: n.private, AllowNetwork: n.allowed, OnChange: onChange, Name: "toolctl", Version: buildVersion().Version}
+	o := mcp.Options{Meta: telemetry.Meta, TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider(), Env: a.env, Logger: a.logger(), Hurry: a.interrupted, AllowPrivateNetwork: n.private, AllowNetwork: n.allowed, OnChange: onChange, Name: "toolctl", Version: buildVersion().Version}
 	if dir, err := os.UserConfigDir(); err == nil {
 		o.ConfigDir = filepath.Join(dir, "toolctl")
 	}

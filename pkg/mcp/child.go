@@ -56,7 +56,7 @@ func (r *resolver) command() (proc.Spec, error) {
 
 // start runs the server's child and returns the link to it.
 func (u *upstream) start(s *session, p proc.Spec) (link, error) {
-	p.StopTimeout = u.owner.opts.StopTimeout
+	p.StopTimeout, p.Hurry = u.owner.opts.StopTimeout, u.owner.opts.Hurry
 	p.Stderr = func(line []byte) {
 		text := s.mask(string(line))
 		u.stderr.Add([]byte(text))

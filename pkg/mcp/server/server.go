@@ -58,6 +58,8 @@ type Options struct {
 	// DrainTimeout is how long calls may go on when the server stops, before they are
 	// cancelled. Default: 10 seconds. Below 0 they are cancelled at once.
 	DrainTimeout time.Duration
+	// Hurry, once closed, ends DrainTimeout.
+	Hurry <-chan struct{}
 }
 
 const (
@@ -314,6 +316,7 @@ func (s *Server) drain() {
 	defer patience.Stop()
 	select {
 	case <-idle:
+	case <-s.opts.Hurry:
 	case <-patience.C:
 		s.opts.Logger.Warn("calls did not end in time and are cancelled")
 	}

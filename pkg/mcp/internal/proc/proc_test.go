@@ -166,3 +166,26 @@ func TestAHostThatIsClosedStartsNothing(t *testing.T) {
 		t.Error("it does")
 	}
 }
+
+// In a hurry a child that ignores SIGTERM is killed however long its steps may take.
+func TestStopInAHurry(t *testing.T) {
+	for name, script := range map[string]string{
+		"the child":    "trap '' TERM; echo up; while :; do sleep 0.01; done",
+		"its children": "(trap '' TERM; echo up; while :; do sleep 0.01; done) & read x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h Host
+			defer h.Close()
+			hurry := make(chan struct{})
+			c, err := h.Start(Spec{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/bin:/usr/bin"}, Dir: "/", StopTimeout: time.Hour, Hurry: hurry})
+			if err != nil {
+				t.Skip(err)
+			}
+			if _, err := c.Stdout.Read(make([]byte, 10)); err != nil {
+				t.Fatal(err)
+			}
+			close(hurry)
+			c.Stop()
+		})
+	}
+}
