@@ -25,6 +25,7 @@ var layout = map[string]struct {
 	"api/v1":              {never: []string{module, "go.yaml.in/", "sigs.k8s.io/", "github.com/"}},
 	"pkg/manifest":        {may: []string{"api/v1", "internal/regular", "internal/ignore"}, never: []string{gojsonschema, santhosh, sdk}},
 	"pkg/validate":        {may: []string{"api/v1"}},
+	"internal/clip":       {},
 	"internal/jsontext":   {},
 	"internal/template":   {},
 	"pkg/prompt":          {may: []string{"api/v1", "pkg/validate", "internal/template"}},
@@ -75,7 +76,7 @@ const (
 )
 
 // anywhere may be imported by every package but api/v1: it knows nothing of toolctl.
-var anywhere = []string{"internal/jsontext"}
+var anywhere = []string{"internal/clip", "internal/jsontext"}
 
 // onlyIn says which package alone may import a library.
 var onlyIn = map[string]string{

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
@@ -280,8 +281,8 @@ func screenText(w io.Writer, s string) string {
 // shorten cuts text to n characters.
 func shorten(s string, n int) string {
 	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
+	if utf8.RuneCountInString(s) > n {
+		return clip.Runes(s, n-1)
 	}
 	return s
 }

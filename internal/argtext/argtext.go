@@ -15,6 +15,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // Bounds of what a form shows of the arguments of a call. A value is shortened; what is
@@ -147,7 +149,7 @@ func (f *form) shortened(s string, write func(string) string) string {
 	if len(s) <= f.maxValue {
 		return write(s)
 	}
-	start := strings.ToValidUTF8(s[:f.maxValue], "")
+	start := clip.Start(s, f.maxValue)
 	return fmt.Sprintf("%s… (shortened: %d bytes, sha256 %x)", write(start), len(s), sha256.Sum256([]byte(s)))
 }
 

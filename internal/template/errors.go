@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // Error is a violation of a template or of one rendering of it.
@@ -65,7 +67,7 @@ func parseError(name string, err error) error {
 		e.Line, _ = strconv.Atoi(m[1])
 		e.Message = m[2]
 	}
-	e.Message = otherLine.ReplaceAllString(shortenTo(e.Message, 300), "${1}line $2")
+	e.Message = otherLine.ReplaceAllString(line(e.Message, 300), "${1}line $2")
 	if m := noFunction.FindStringSubmatch(e.Message); m != nil {
 		e.Message += fmt.Sprintf("; an argument is written {{.%s}}", m[1])
 	}
@@ -90,19 +92,14 @@ func (t *tree) execError(err error) error {
 	msg = iterating.ReplaceAllString(msg, "range needs a list, an object or a whole number")
 	msg = noField.ReplaceAllString(msg, `no field "$1": it is not an object`)
 	src, _, _ := strings.Cut(m[2], " | "+escapeFunc)
-	e.Message = shorten(src) + ": " + msg
+	e.Message = line(src, maxShown) + ": " + msg
 	return e
 }
 
-func shorten(s string) string { return shortenTo(s, 80) }
+// maxShown bounds a part of a template in a message, in bytes.
+const maxShown = 80
 
-func shortenTo(s string, limit int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit] + "…"
+// line is a text as a message shows it: on one line, of at most limit bytes.
+func line(s string, limit int) string {
+	return clip.Bytes(strings.Join(strings.Fields(s), " "), limit)
 }

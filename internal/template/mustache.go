@@ -64,7 +64,7 @@ func cutTag(s string) (tag, rest string, closed bool) {
 
 // tagPath returns the fields that a tag names; nil for a comment.
 func tagPath(tag string) ([]string, error) {
-	shown := shorten("{{" + tag + "}}")
+	shown := line("{{"+tag+"}}", maxShown)
 	body := strings.TrimSpace(tag)
 	if strings.HasPrefix(body, "{") && strings.HasSuffix(body, "}") {
 		body = strings.TrimSpace(body[1 : len(body)-1])
@@ -79,7 +79,7 @@ func tagPath(tag string) ([]string, error) {
 	case strings.ContainsAny(body[:1], "#^/>=<$"):
 		return nil, fmt.Errorf("%s is more than a variable: mustache knows {{name}} only here; use template_syntax go for if and range", shown)
 	case strings.HasPrefix(body, "."):
-		return nil, fmt.Errorf("%s is of Go's templates: write {{%s}}, or set template_syntax: go", shown, shorten(strings.TrimLeft(body, ".")))
+		return nil, fmt.Errorf("%s is of Go's templates: write {{%s}}, or set template_syntax: go", shown, line(strings.TrimLeft(body, "."), maxShown))
 	case strings.ContainsFunc(body, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'{}()|`, r) }):
 		return nil, fmt.Errorf("%s is not the name of a variable", shown)
 	}

@@ -227,7 +227,7 @@ func (w *walker) action(n *parse.ActionNode, s scope) (parse.Node, error) {
 		w.tree.sites = append(w.tree.sites, site{line: n.Line, slot: slot})
 		return &parse.TextNode{NodeType: parse.NodeText, Pos: n.Pos, Text: appendMark(nil, isSlot, len(w.tree.sites)-1)}, nil
 	}
-	w.tree.sites = append(w.tree.sites, site{line: n.Line, src: shorten(n.Pipe.String()), arg: argOf(n.Pipe, s)})
+	w.tree.sites = append(w.tree.sites, site{line: n.Line, src: line(n.Pipe.String(), maxShown), arg: argOf(n.Pipe, s)})
 	id := len(w.tree.sites) - 1
 	if _, isField := single(n.Pipe).(*parse.FieldNode); s.main && isField && w.tree.sites[id].arg != "" {
 		return &parse.TextNode{NodeType: parse.NodeText, Pos: n.Pos, Text: appendMark(nil, isArgument, id)}, nil

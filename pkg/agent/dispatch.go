@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent/internal/repair"
@@ -66,7 +66,7 @@ func gotArgs(args string, rules []string) string {
 	if len(rules) > 0 {
 		return redact.Mask
 	}
-	return strconv.Quote(clip(args, 200))
+	return strconv.Quote(clip.Bytes(args, 200))
 }
 
 func redactions(o *offered) []string {
@@ -92,7 +92,7 @@ func notOffered(o *offer, name string) error {
 	for i := range o.tools {
 		all[i] = o.tools[i].wire
 	}
-	e := &v1.NotFoundError{Kind: v1.KindTool, Name: clip(name, 100)}
+	e := &v1.NotFoundError{Kind: v1.KindTool, Name: clip.Bytes(name, 100)}
 	if near := v1.Nearest(name, all); near != "" {
 		e.Candidates = []string{near}
 	}
@@ -275,12 +275,4 @@ func (l *loop) masked() []Message {
 		}
 	}
 	return all
-}
-
-// clip bounds a foreign text.
-func clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
 }

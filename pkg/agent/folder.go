@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 )
@@ -33,7 +34,7 @@ var _ States = Folder("")
 func (f Folder) path(id, suffix string) (string, error) {
 	ok := id != "" && len(id) <= 64 && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") == ""
 	if !ok {
-		return "", &v1.NotFoundError{Kind: "Run", Name: clip(id, 64)}
+		return "", &v1.NotFoundError{Kind: "Run", Name: clip.Bytes(id, 64)}
 	}
 	return filepath.Join(string(f), id+suffix), nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/prompt"
@@ -171,7 +172,7 @@ func (l *loop) ask(ctx context.Context, offer *offer) (Reply, error) {
 	l.res.Usage.Add(reply.Usage)
 	if err != nil {
 		l.stalled = true
-		if text := clip(reply.Message.Text, maxReplyBytes); text != "" {
+		if text := clip.Bytes(reply.Message.Text, maxReplyBytes); text != "" {
 			l.res.Text = text // what came before the error
 		}
 		return Reply{}, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 	"toolctl.dev/toolctl/pkg/validate"
@@ -60,7 +61,7 @@ func (l *loop) submitted(call ToolCall, cut bool) error {
 	var violations []v1.Violation
 	c.Result.Repair = how
 	if err != nil {
-		violations = []v1.Violation{{Expected: "a JSON object", Got: strconv.Quote(clip(call.Args, 200)), Message: "the answer is not JSON: " + err.Error()}}
+		violations = []v1.Violation{{Expected: "a JSON object", Got: strconv.Quote(clip.Bytes(call.Args, 200)), Message: "the answer is not JSON: " + err.Error()}}
 	} else {
 		c.Args = raw
 		if l.wrapped() {
@@ -121,13 +122,13 @@ func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Violation) {
 	if quoted := jsontext.Of(text); len(l.prompt.CheckOutput(quoted)) == 0 {
 		return quoted, nil
 	}
-	return nil, []v1.Violation{{Expected: "JSON", Got: strconv.Quote(clip(text, 200)), Message: "the answer is not JSON: " + err.Error()}}
+	return nil, []v1.Violation{{Expected: "JSON", Got: strconv.Quote(clip.Bytes(text, 200)), Message: "the answer is not JSON: " + err.Error()}}
 }
 
 // again tells the model once what is wrong with its answer, in the message given.
 func (l *loop) again(invalid *v1.ValidationError, text string, m Message) error {
 	if l.Tries++; l.Tries > 1 {
-		return &OutputError{Prompt: l.res.Prompt, Text: clip(text, maxReplyBytes), Invalid: invalid}
+		return &OutputError{Prompt: l.res.Prompt, Text: clip.Bytes(text, maxReplyBytes), Invalid: invalid}
 	}
 	m.Text = fmt.Sprintf("The answer does not fit its JSON Schema:\n%s\nGive the whole answer again.", violationList(invalid.Violations))
 	l.say(m)

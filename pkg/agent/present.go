@@ -3,9 +3,9 @@ package agent
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // mark is the word that delimits what a tool said. It never stands in that itself, so
@@ -51,7 +51,7 @@ func (l *loop) present(c *Call) Message {
 	if len(foreign) > l.opts.MaxResultBytes {
 		c.CutBytes = len(foreign)
 		whole := len(foreign)
-		foreign = cut(foreign, l.opts.MaxResultBytes)
+		foreign = clip.Start(foreign, l.opts.MaxResultBytes)
 		c.CutBytes -= len(foreign)
 		note = fmt.Sprintf("[the result was cut: the first %d of %d bytes are shown]", len(foreign), whole)
 	}
@@ -122,7 +122,7 @@ func wordOnly(s string) string {
 			return r
 		}
 		return -1
-	}, clip(s, 128))
+	}, clip.Bytes(s, 128))
 }
 
 // ours reports whether an error says what this program found, and nothing that a tool said.
@@ -200,14 +200,6 @@ func sizeOf(parts []v1.Part) int {
 		}
 	}
 	return n
-}
-
-// cut shortens a text to at most n bytes, at the end of a character.
-func cut(s string, n int) string {
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // quoted reports whether a part of the model's text stands in what a tool said, however

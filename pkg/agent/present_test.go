@@ -3,6 +3,8 @@ package agent
 import (
 	"strings"
 	"testing"
+
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 func TestDelimit(t *testing.T) {
@@ -30,7 +32,7 @@ func FuzzDelimit(f *testing.F) {
 			t.Fatalf("%q is not inside its delimiters: %q", body, got)
 		}
 		if n >= 0 && n < len(body) {
-			if c := cut(body, n); len(c) > n || !strings.HasPrefix(body, c) {
+			if c := clip.Start(body, n); len(c) > n || !strings.HasPrefix(body, c) {
 				t.Fatalf("cut(%q, %d) is %q", body, n, c)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
@@ -266,7 +267,7 @@ func (c *httpCall) shownURL(ctx context.Context) string {
 	for i := range masks {
 		masks[i] = "***"
 	}
-	return cut(c.hidden().text(hideUser(c.base)+d.rest.fill(masks, asIs)), most)
+	return clip.Bytes(c.hidden().text(hideUser(c.base)+d.rest.fill(masks, asIs)), most)
 }
 
 // hidden are the secrets, and the arguments that the rules name: these are masked in

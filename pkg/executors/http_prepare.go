@@ -15,6 +15,7 @@ import (
 	"weak"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/template"
 )
 
@@ -333,9 +334,5 @@ func isHeaderValue(s string) bool {
 
 // quoted quotes a text for a message, cut to a readable length.
 func quoted(s string) string {
-	const limit = 80
-	if len(s) > limit {
-		s = strings.ToValidUTF8(s[:limit], "") + "…"
-	}
-	return strconv.Quote(s)
+	return strconv.Quote(clip.Bytes(s, 80))
 }

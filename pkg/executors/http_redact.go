@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 )
@@ -68,7 +68,7 @@ func (s *secrets) foreign(body []byte, rules []string, limit int) string {
 		}
 		return r
 	}, text)
-	return cut(text, limit)
+	return clip.Bytes(text, limit)
 }
 
 // mentions reports whether a text that is not JSON holds a name that a rule masks.
@@ -80,15 +80,4 @@ func mentions(text []byte, rules []string) bool {
 		}
 	}
 	return false
-}
-
-// cut shortens a text to at most limit bytes, between two characters.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit] + "…"
 }

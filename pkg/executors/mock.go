@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 	"weak"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/template"
 )
 
@@ -200,9 +200,5 @@ func shown(text []byte) string {
 	if len(text) <= maxShown {
 		return string(text)
 	}
-	end := maxShown
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s… (%d bytes)", text[:end], len(text))
+	return fmt.Sprintf("%s (%d bytes)", clip.Bytes(string(text), maxShown), len(text))
 }

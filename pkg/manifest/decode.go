@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 var rawMessage = reflect.TypeFor[json.RawMessage]()
@@ -112,7 +113,7 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 }
 
 func (d *document) unknown(k *yaml.Node, table *fieldTable) {
-	f := v1.Violation{Expected: "a known field", Got: strconv.Quote(clip(k.Value)), Message: fmt.Sprintf("unknown field %q", clip(k.Value))}
+	f := v1.Violation{Expected: "a known field", Got: strconv.Quote(clip.Bytes(k.Value, maxShown)), Message: fmt.Sprintf("unknown field %q", clip.Bytes(k.Value, maxShown))}
 	if d.muted() {
 		return
 	}
@@ -223,7 +224,7 @@ func (d *document) decodeScalar(n *yaml.Node, v reflect.Value) bool {
 }
 
 func (d *document) outOfRange(n *yaml.Node, want string) bool {
-	d.soft(n, v1.Violation{Expected: want, Got: describe(n), Message: fmt.Sprintf("%s is out of range: expected %s", clip(n.Value), want)})
+	d.soft(n, v1.Violation{Expected: want, Got: describe(n), Message: fmt.Sprintf("%s is out of range: expected %s", clip.Bytes(n.Value, maxShown), want)})
 	return false
 }
 

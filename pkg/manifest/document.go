@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // A document is one object while it is read: its tree, where in it the reader
@@ -279,6 +280,9 @@ func SortViolations(fs []v1.Violation) {
 	})
 }
 
+// maxShown bounds a value in a message, in bytes.
+const maxShown = 80
+
 // describe names a value for messages, bounded in length.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
@@ -293,17 +297,9 @@ func describe(n *yaml.Node) string {
 	case tagBool:
 		return "boolean " + n.Value
 	case tagInt:
-		return "integer " + clip(n.Value)
+		return "integer " + clip.Bytes(n.Value, maxShown)
 	case tagFloat:
-		return "number " + clip(n.Value)
+		return "number " + clip.Bytes(n.Value, maxShown)
 	}
-	return "string " + strconv.Quote(clip(n.Value))
-}
-
-func clip(s string) string {
-	const limit = 80
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
+	return "string " + strconv.Quote(clip.Bytes(n.Value, maxShown))
 }

@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // A folder is what the manifests of one file may read: the folder that was given,
@@ -143,11 +144,11 @@ type fileReader struct {
 }
 
 func (in *fileReader) fail(pointer, name, severity string, err error) {
-	msg := fmt.Sprintf("file %q %s", clip(name), err)
+	msg := fmt.Sprintf("file %q %s", clip.Bytes(name, maxShown), err)
 	if errors.Is(err, fs.ErrNotExist) {
-		msg = fmt.Sprintf("file %q does not exist: expected it at %s", clip(name), filepath.Join(in.files.shown, in.files.dir, name))
+		msg = fmt.Sprintf("file %q does not exist: expected it at %s", clip.Bytes(name, maxShown), filepath.Join(in.files.shown, in.files.dir, name))
 	}
-	in.doc.violation(in.doc.root, v1.Violation{Path: pointer, Source: in.doc.place(pointer), Severity: severity, Expected: "a file inside the folder", Got: strconv.Quote(clip(name)), Message: msg})
+	in.doc.violation(in.doc.root, v1.Violation{Path: pointer, Source: in.doc.place(pointer), Severity: severity, Expected: "a file inside the folder", Got: strconv.Quote(clip.Bytes(name, maxShown)), Message: msg})
 }
 
 // open reads a file beside the manifest, else in the folder that was given. PromptKit has

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // write makes files under a new folder and makes that folder the current one, so
@@ -228,7 +229,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"leaves", "mock_result_file: ../outside.json", `d/t.yaml:8:21: spec.mock_result_file: file "../outside.json" leaves the folder that was given`},
 		{"leaves by a symlink", "mock_template_file: link.json", `d/t.yaml:8:23: spec.mock_template_file: file "link.json" leaves the folder that was given`},
 		{"leaves and comes back", "mock_template_file: ../d/bad.json", `d/t.yaml:8:23: spec.mock_template_file: file "../d/bad.json" leaves the folder that was given`},
-		{"absolute", "mock_template_file: " + abs, fmt.Sprintf(`d/t.yaml:8:23: spec.mock_template_file: file %q is absolute: expected a path relative to the manifest`, clip(abs))},
+		{"absolute", "mock_template_file: " + abs, fmt.Sprintf(`d/t.yaml:8:23: spec.mock_template_file: file %q is absolute: expected a path relative to the manifest`, clip.Bytes(abs, maxShown))},
 		{"a folder", "mock_template_file: folder", `d/t.yaml:8:23: spec.mock_template_file: file "folder" is not a regular file`},
 		{"too large", "mock_template_file: big.bin", `d/t.yaml:8:23: spec.mock_template_file: file "big.bin" is larger than 4000 bytes`},
 		{"not JSON", "mock_result_file: bad.json", `d/bad.json:2:11: spec.mock_result_file: not JSON: invalid character '!' in literal null (expecting 'l')`},

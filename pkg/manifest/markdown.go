@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // minTitle is the least number of characters that make a heading a title; a
@@ -114,8 +115,8 @@ func (d *document) markdownName(spec *yaml.Node) *yaml.Node {
 		name.Value, name.Line, name.Column = v.Value, v.Line, v.Column
 		if !v1.IsName(v.Value) {
 			name.Value = legalName(v.Value)
-			d.violation(v, v1.Violation{Severity: v1.SeverityWarning, Path: "/spec/name", Expected: "a DNS-1123 name", Got: strconv.Quote(clip(v.Value)),
-				Message: fmt.Sprintf("%q is not a legal name: read as %q", clip(v.Value), name.Value)})
+			d.violation(v, v1.Violation{Severity: v1.SeverityWarning, Path: "/spec/name", Expected: "a DNS-1123 name", Got: strconv.Quote(clip.Bytes(v.Value, maxShown)),
+				Message: fmt.Sprintf("%q is not a legal name: read as %q", clip.Bytes(v.Value, maxShown), name.Value)})
 		}
 	}
 	return name

@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // Bounds of one document. A tree may be written small and be large: aliases and
@@ -266,7 +267,7 @@ func (d *document) scalar(n *yaml.Node) {
 	d.warn11(n, n.Value)
 	tag, text, reason := resolvePlain(n.Value)
 	if reason != "" {
-		d.error(n, v1.Violation{Expected: "a JSON number", Got: clip(n.Value), Message: reason})
+		d.error(n, v1.Violation{Expected: "a JSON number", Got: clip.Bytes(n.Value, maxShown), Message: reason})
 		tag, text = tagNull, "null"
 	}
 	n.Tag, n.Value = tag, text
@@ -289,7 +290,7 @@ func (d *document) taggedScalar(n *yaml.Node) {
 		return
 	}
 	if !ok {
-		d.error(n, v1.Violation{Expected: want, Got: clip(n.Value), Message: fmt.Sprintf("%q cannot be read as %s", clip(n.Value), want)})
+		d.error(n, v1.Violation{Expected: want, Got: clip.Bytes(n.Value, maxShown), Message: fmt.Sprintf("%q cannot be read as %s", clip.Bytes(n.Value, maxShown), want)})
 		tag, text = tagNull, "null"
 	}
 	n.Tag, n.Value = tag, text

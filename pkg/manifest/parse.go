@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // parseYAML calls yield with each document of a YAML stream until it returns false,
@@ -71,7 +72,7 @@ func yamlProblem(err error) string {
 			msg = problem
 		}
 	}
-	return clip(msg)
+	return clip.Bytes(msg, maxShown)
 }
 
 // indentedByTab reports whether the white space before a line has a tab, which

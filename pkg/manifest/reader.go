@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // A reader reads one stream.
@@ -114,7 +115,7 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 			return
 		}
 		r.leave(n)
-		message := fmt.Sprintf("PromptKit kind %q is not read: skipped", clip(kind))
+		message := fmt.Sprintf("PromptKit kind %q is not read: skipped", clip.Bytes(kind, maxShown))
 		if kind == "Arena" {
 			message += fmt.Sprintf("; its MCP servers are read with 'toolctl import mcp-config %s'", r.name)
 		}
@@ -132,7 +133,7 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 	case api == "" && kind == "":
 		r.stray(n, "apiVersion and kind are missing")
 	default:
-		r.stray(n, fmt.Sprintf("apiVersion %q, kind %q", clip(api), clip(kind)))
+		r.stray(n, fmt.Sprintf("apiVersion %q, kind %q", clip.Bytes(api, maxShown), clip.Bytes(kind, maxShown)))
 	}
 }
 
@@ -176,8 +177,8 @@ func looseMember(n *yaml.Node, name string) string {
 
 // wrongList refuses a List whose items would be passed over: they may be policies.
 func (r *reader) wrongList(n *yaml.Node, api string, inList bool) {
-	f := v1.Violation{Path: "/apiVersion", Source: r.source(n.Content[0]), Expected: "v1 or " + v1.APIVersion, Got: fmt.Sprintf("%q", clip(api)),
-		Message: fmt.Sprintf("a List of apiVersion %q is not read: write v1 or %s", clip(api), v1.APIVersion)}
+	f := v1.Violation{Path: "/apiVersion", Source: r.source(n.Content[0]), Expected: "v1 or " + v1.APIVersion, Got: fmt.Sprintf("%q", clip.Bytes(api, maxShown)),
+		Message: fmt.Sprintf("a List of apiVersion %q is not read: write v1 or %s", clip.Bytes(api, maxShown), v1.APIVersion)}
 	if inList {
 		f.Path, f.Expected, f.Got, f.Message = "/kind", "an object", "a List", "a List in a List is not read: put its items into the outer one"
 	}
@@ -225,14 +226,14 @@ func (r *reader) skip(n *yaml.Node, severity, msg string) {
 }
 
 func (r *reader) unknownKind(n *yaml.Node, kind string) {
-	f := v1.Violation{Path: "/kind", Expected: "one of " + strings.Join(v1.Kinds(), ", "), Got: fmt.Sprintf("%q", clip(kind))}
+	f := v1.Violation{Path: "/kind", Expected: "one of " + strings.Join(v1.Kinds(), ", "), Got: fmt.Sprintf("%q", clip.Bytes(kind, maxShown))}
 	key, _ := member(n, "kind")
 	if r.mayBePolicy(kind) || r.mayBePolicy(looseMember(n, "kind")) {
 		defer r.closed(&f)
 	}
 	if key != nil {
 		f.Source = r.source(key)
-		f.Message = fmt.Sprintf("unknown kind %q", clip(kind))
+		f.Message = fmt.Sprintf("unknown kind %q", clip.Bytes(kind, maxShown))
 		if near := v1.Nearest(kind, v1.Kinds()); near != "" {
 			f.Message += fmt.Sprintf("; did you mean %q?", near)
 		} else {
@@ -365,8 +366,8 @@ func (d *document) ignoredName(obj v1.Object) {
 		name = o.Spec.Name
 	}
 	if meta := obj.Head().Metadata.Name; name != "" && name != meta {
-		d.violation(d.root, v1.Violation{Severity: v1.SeverityWarning, Path: "/spec/name", Source: d.place("/spec/name"), Expected: "metadata.name", Got: fmt.Sprintf("%q", clip(name)),
-			Message: fmt.Sprintf("spec.name %q is ignored: the name is metadata.name", clip(name))})
+		d.violation(d.root, v1.Violation{Severity: v1.SeverityWarning, Path: "/spec/name", Source: d.place("/spec/name"), Expected: "metadata.name", Got: fmt.Sprintf("%q", clip.Bytes(name, maxShown)),
+			Message: fmt.Sprintf("spec.name %q is ignored: the name is metadata.name", clip.Bytes(name, maxShown))})
 	}
 }
 

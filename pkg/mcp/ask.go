@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // incoming is a request or notification of a server.
@@ -103,9 +104,9 @@ func cannot(r InputRequest) *jsonrpc.Error {
 func askError(err error) *jsonrpc.Error {
 	var said *v1.MCPError
 	if errors.As(err, &said) && said.Code != 0 {
-		return &jsonrpc.Error{Code: said.Code, Message: clip(said.Message, maxErrorText)}
+		return &jsonrpc.Error{Code: said.Code, Message: clip.Bytes(said.Message, maxErrorText)}
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: clip("the client did not answer: "+err.Error(), maxErrorText)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: clip.Bytes("the client did not answer: "+err.Error(), maxErrorText)}
 }
 
 var errTakenBack = errors.New("the server does not wait for the answer any more")

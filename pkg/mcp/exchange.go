@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // exchange is one request and what came back for it. It travels in the context of
@@ -228,9 +229,9 @@ func (s *session) logMessage(in incoming) {
 	}
 	attrs := []slog.Attr{slog.String("source", "message")}
 	if p.Logger != "" {
-		attrs = append(attrs, slog.String("logger", clip(p.Logger, 100)))
+		attrs = append(attrs, slog.String("logger", clip.Bytes(p.Logger, 100)))
 	}
-	s.log.LogAttrs(context.Background(), level, clip(s.masks.Text(text), maxLogText), attrs...)
+	s.log.LogAttrs(context.Background(), level, clip.Bytes(s.masks.Text(text), maxLogText), attrs...)
 }
 
 // severity orders the levels of RFC 5424; what is none counts as info.

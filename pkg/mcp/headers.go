@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // paramHeader marks a property of an input schema whose value is sent as an HTTP
@@ -41,7 +43,7 @@ func walkHeaders(path string, schema json.RawMessage, seen map[string]bool, dept
 		}
 		if mark, ok := p[paramHeader]; ok {
 			if msg := markProblem(mark, p["type"], seen); msg != "" {
-				return fmt.Sprintf("%s of the property %s %s", paramHeader, clip(at, 100), msg)
+				return fmt.Sprintf("%s of the property %s %s", paramHeader, clip.Bytes(at, 100), msg)
 			}
 		}
 		if msg := walkHeaders(at, s.Properties[name], seen, depth+1); msg != "" {
@@ -57,7 +59,7 @@ func markProblem(mark, typ json.RawMessage, seen map[string]bool) string {
 		return "must be a text that is not empty"
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return !isTokenChar(r) }) {
-		return fmt.Sprintf("is %q, which cannot be part of a header's name", clip(name, 100))
+		return fmt.Sprintf("is %q, which cannot be part of a header's name", clip.Bytes(name, 100))
 	}
 	if json.Unmarshal(typ, &kind) != nil || kind != "string" && kind != "integer" && kind != "boolean" {
 		return "goes with a string, an integer or a boolean only"

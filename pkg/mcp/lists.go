@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // lists is what a server offers, as of a moment.
@@ -118,9 +119,9 @@ func (u *upstream) readLists(ctx context.Context, s *session) (_ lists, err erro
 }
 
 func (s *session) info(r *sdk.InitializeResult) info {
-	i := info{version: r.ProtocolVersion, instructions: s.mask(clip(r.Instructions, maxInstructions))}
+	i := info{version: r.ProtocolVersion, instructions: s.mask(clip.Bytes(r.Instructions, maxInstructions))}
 	if r.ServerInfo != nil {
-		i.name, i.server = clip(r.ServerInfo.Name, 256), clip(r.ServerInfo.Version, 256)
+		i.name, i.server = clip.Bytes(r.ServerInfo.Name, 256), clip.Bytes(r.ServerInfo.Version, 256)
 	}
 	return i
 }
@@ -202,7 +203,7 @@ func (u *upstream) pages(ctx context.Context, method, key string, send pageSende
 		case next == "" && len(all) <= maxItems:
 			return all, nil
 		case seen[next]:
-			warn(fmt.Sprintf("%s: the cursor %q of page %d came before; what follows is left out", method, clip(next, 80), page))
+			warn(fmt.Sprintf("%s: the cursor %q of page %d came before; what follows is left out", method, clip.Bytes(next, 80), page))
 			return all, nil
 		case page == maxPages, len(all) > maxItems, size > maxListBytes:
 			warn(fmt.Sprintf("%s: more than %d pages, %d items or %d bytes; what follows is left out", method, maxPages, maxItems, maxListBytes))

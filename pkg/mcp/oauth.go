@@ -17,6 +17,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // oauthHandler gets tokens (MCP specification, basic/authorization). It lives as
@@ -174,7 +175,7 @@ func tokenError(err error) error {
 	if errors.As(err, &refused) {
 		text := "the token endpoint answered " + refused.Response.Status
 		if refused.ErrorCode != "" {
-			text += ": " + clip(refused.ErrorCode, 100)
+			text += ": " + clip.Bytes(refused.ErrorCode, 100)
 		}
 		return errors.New(text)
 	}
@@ -222,7 +223,7 @@ func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, r
 			continue
 		}
 		if !slices.ContainsFunc(meta.AuthorizationServers, func(a string) bool { return same(a, own) }) {
-			return authServer{}, fmt.Errorf("the server names the authorization server %q, not %q (the issuer in spec.auth): the credentials are not sent", clip(meta.AuthorizationServers[0], 200), own)
+			return authServer{}, fmt.Errorf("the server names the authorization server %q, not %q (the issuer in spec.auth): the credentials are not sent", clip.Bytes(meta.AuthorizationServers[0], 200), own)
 		}
 		if found.scopes == nil {
 			found.scopes = meta.ScopesSupported
@@ -236,7 +237,7 @@ func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, r
 	case meta == nil: // as before version 2025-06-18: endpoints of fixed names
 		found.tokenURL, found.authURL = strings.TrimRight(issuer, "/")+"/token", strings.TrimRight(issuer, "/")+"/authorize"
 	case !same(meta.Issuer, own):
-		return authServer{}, fmt.Errorf("the metadata of %s says the issuer %q: the credentials are not sent", own, clip(meta.Issuer, 200))
+		return authServer{}, fmt.Errorf("the metadata of %s says the issuer %q: the credentials are not sent", own, clip.Bytes(meta.Issuer, 200))
 	default:
 		found.tokenURL, found.authURL = meta.TokenEndpoint, meta.AuthorizationEndpoint
 	}

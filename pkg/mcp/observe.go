@@ -21,6 +21,7 @@ import (
 	notrace "go.opentelemetry.io/otel/trace/noop"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // scope names the instrumentation, as OpenTelemetry calls it.
@@ -133,7 +134,7 @@ func (op operation) end(ctx context.Context, s *session, raw json.RawMessage, er
 			attrs = append(attrs, semconv.McpSessionID(hashOf(id)))
 		}
 		if hello := s.client.InitializeResult(); hello != nil && hello.ProtocolVersion != "" {
-			attrs = append(attrs, semconv.McpProtocolVersion(clip(hello.ProtocolVersion, 32)))
+			attrs = append(attrs, semconv.McpProtocolVersion(clip.Bytes(hello.ProtocolVersion, 32)))
 		}
 	}
 	span.SetAttributes(append(attrs, semconv.McpMethodNameKey.String(op.request.method))...)

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
@@ -125,7 +126,7 @@ func plain(err error) string {
 func (u *upstream) lastWords() string {
 	lines := strings.Split(strings.TrimSpace(string(u.stderr.Bytes())), "\n")
 	if last := lines[len(lines)-1]; last != "" {
-		return fmt.Sprintf("; the last line of its stderr is %q", clip(last, 200))
+		return fmt.Sprintf("; the last line of its stderr is %q", clip.Bytes(last, 200))
 	}
 	return ""
 }

@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/attribute"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // request is one request to a server, in the form that may be sent again.
@@ -223,7 +223,7 @@ func (u *upstream) refused(s *session, a *answer) error {
 	if text == "" {
 		text = "the server gave no message"
 	}
-	e := &v1.MCPError{Server: u.key.Name, Code: code, Message: clip(s.mask(text), maxErrorText)}
+	e := &v1.MCPError{Server: u.key.Name, Code: code, Message: clip.Bytes(s.mask(text), maxErrorText)}
 	if len(a.err.Data) > 0 && len(a.err.Data) <= maxErrorText && json.Valid(a.err.Data) {
 		e.Data = s.masks.Bare().JSON(a.err.Data)
 	}
@@ -240,7 +240,7 @@ func (u *upstream) lost(s *session, x *exchange, r request, err error) error {
 		// The reason comes a moment after the calls were told.
 		select {
 		case <-s.done:
-			return u.unavailable("%s", clip(s.mask(plain(s.reason())), maxErrorText))
+			return u.unavailable("%s", clip.Bytes(s.mask(plain(s.reason())), maxErrorText))
 		case <-time.After(reasonWait(err)):
 		}
 	}
@@ -257,7 +257,7 @@ func (s *session) explain(x *exchange, err error) string {
 	case status >= 300:
 		return statusText(status)
 	}
-	return clip(s.mask(plain(err)), maxErrorText)
+	return clip.Bytes(s.mask(plain(err)), maxErrorText)
 }
 
 func statusText(status int) string {
@@ -274,15 +274,4 @@ func reasonWait(err error) time.Duration {
 		return time.Second
 	}
 	return 200 * time.Millisecond
-}
-
-// clip cuts a text at a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // A server of MCP 2026-07-28 does not call its client: it answers a request with what
@@ -77,7 +78,7 @@ func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in 
 	} else {
 		for name, asked := range in.Requests {
 			if r == nil || r.peer.Ask == nil || !r.peer.Can.allow(asked) {
-				text := fmt.Sprintf("the server asks for input (%s, as %q), which the client did not say that it can give", clip(asked.Method, 100), clip(name, 100))
+				text := fmt.Sprintf("the server asks for input (%s, as %q), which the client did not say that it can give", clip.Bytes(asked.Method, 100), clip.Bytes(name, 100))
 				return nil, u.refused(s, &answer{err: &jsonrpc.Error{Code: codeNeedsCapability, Message: text, Data: needed(asked.Method)}})
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 )
@@ -91,7 +92,7 @@ func (s *signIn) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 		RedirectURL: back, Client: client, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
 		AuthorizationCodeFetcher: func(ctx context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 			if page, _, _ := strings.Cut(a.URL, "?"); own.authURL != "" && page != own.authURL {
-				return nil, fmt.Errorf("the page to sign in at is %s, not that of the issuer %s", clip(page, 200), s.issuer)
+				return nil, fmt.Errorf("the page to sign in at is %s, not that of the issuer %s", clip.Bytes(page, 200), s.issuer)
 			}
 			return waitForBrowser(ctx, l, func() error { return open(ctx, s.u.key, a.URL) })
 		},
@@ -167,7 +168,7 @@ type tokensOnlyTo struct {
 
 func (t tokensOnlyTo) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet && req.URL.String() != t.url {
-		return nil, fmt.Errorf("the token endpoint is %s, not %s: the credentials are not sent", clip(req.URL.String(), 200), t.url)
+		return nil, fmt.Errorf("the token endpoint is %s, not %s: the credentials are not sent", clip.Bytes(req.URL.String(), 200), t.url)
 	}
 	return t.RoundTripper.RoundTrip(req)
 }

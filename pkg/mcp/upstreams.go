@@ -19,6 +19,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
 )
@@ -260,7 +261,7 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 	_ = up.secrets.Load().Result(&res, nil) // the registry masks by the rules, after it validated the result
 	if failed {
 		res.Status = v1.StatusFailed
-		text := cmp.Or(clip(strings.Join(texts(res.Parts), "\n"), maxErrorText), "the tool reported failure and gave no text")
+		text := cmp.Or(clip.Bytes(strings.Join(texts(res.Parts), "\n"), maxErrorText), "the tool reported failure and gave no text")
 		return res, &v1.ExecutionError{Tool: tool, Phase: v1.PhaseExecute, Message: text}
 	}
 	return res, nil

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // maxWatched bounds the subscriptions that one server has from us.
@@ -115,7 +116,7 @@ func (u *upstream) watchAgain(s *session) {
 			return
 		}
 		if err := u.subscribe(ctx, uri); err != nil {
-			u.log.Warn("a resource cannot be subscribed to again", slog.String("uri", clip(uri, 200)), slog.Any("error", err))
+			u.log.Warn("a resource cannot be subscribed to again", slog.String("uri", clip.Bytes(uri, 200)), slog.Any("error", err))
 			continue
 		}
 		u.resourceUpdated(uri)

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/openapi/internal/schema"
 )
 
@@ -266,10 +267,5 @@ func (b *builder) inputSchema() map[string]any {
 }
 
 func quote(s string) string {
-	const limit = 80
-	if len(s) > limit {
-		s = s[:limit] + "…"
-	}
-	q, _ := json.Marshal(s) // a string always marshals
-	return string(q)
+	return string(jsontext.Quote(clip.Bytes(s, 80)))
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/validate"
@@ -53,7 +54,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 			return err
 		}
 		if ok {
-			d.By, d.Reason = clip(d.By), clip(d.Reason)
+			d.By, d.Reason = clip.Bytes(d.By, 500), clip.Bytes(d.Reason, 500)
 			now := r.opts.Now().UTC().Truncate(time.Millisecond)
 			p.Expires = now.Add(need.Timeout) // to ask took its time
 			if err := p.Decide(d, now); err != nil {
@@ -70,7 +71,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 	var missing *v1.NotFoundError
 	switch {
 	case errors.As(err, &missing):
-		return c.refuse(fmt.Sprintf("approval %q is not there for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask anew", clip(c.Approval)))
+		return c.refuse(fmt.Sprintf("approval %q is not there for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask anew", clip.Bytes(c.Approval, 500)))
 	case errors.Is(err, v1.ErrPendingFull):
 		return c.refuse(err.Error() + "; 'toolctl approvals list' shows them")
 	case err != nil:
@@ -214,15 +215,6 @@ func unmaskValue(edited, own any, has bool, path string, rules []string) (any, e
 		}
 	}
 	return edited, nil
-}
-
-// clip bounds what a person or a client writes about a decision.
-func clip(s string) string {
-	const most = 500
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // CheckEdited holds arguments that a person edited to the input schema of the tool

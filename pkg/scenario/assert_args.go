@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // toolArgs asks for one call of the tool whose arguments read the same.
@@ -67,13 +69,8 @@ func toolCallsWithArgs(q *params, s *scope) (expected, got string) {
 }
 
 // shown is a call and what came of it, for a message.
-func shown(c *Call) string { return c.name() + " " + string(c.Args) + ": " + shorten(c.resultText()) }
-
-func shorten(s string) string {
-	if r := []rune(s); len(r) > maxShown {
-		return string(r[:maxShown]) + "…"
-	}
-	return s
+func shown(c *Call) string {
+	return c.name() + " " + string(c.Args) + ": " + clip.Runes(c.resultText(), maxShown)
 }
 
 // toolsNotCalledWithArgs asks that no call of the tool has one of the values.

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // toolCallChain asks for the tools of the steps in their order; the first call of each
@@ -105,7 +107,7 @@ func results(q *params, s *scope, what string, fits func(string) bool) (expected
 		if fits(c.resultText()) {
 			n++
 		} else {
-			seen = append(seen, shorten(c.resultText()))
+			seen = append(seen, clip.Runes(c.resultText(), maxShown))
 		}
 	}
 	if n >= need {

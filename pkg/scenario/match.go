@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
@@ -273,9 +274,5 @@ func quotePath(key string) string {
 const maxShown = 200
 
 func show(v any) string {
-	s := []rune(string(jsontext.Of(v)))
-	if len(s) > maxShown {
-		return string(s[:maxShown]) + "…"
-	}
-	return string(s)
+	return clip.Runes(string(jsontext.Of(v)), maxShown)
 }

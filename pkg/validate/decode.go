@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // Bounds of one JSON text. They are far above what a tool call carries and low
@@ -149,7 +151,7 @@ func (d *decoder) object(depth int) (any, error) {
 		before := len(m)
 		if m[key] = v; len(m) == before {
 			d.pos = start
-			return nil, d.errorf("member %q is given twice", clip(key, 60))
+			return nil, d.errorf("member %q is given twice", clip.Runes(key, 60))
 		}
 		switch d.next() {
 		case ',':

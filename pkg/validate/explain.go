@@ -8,6 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // explain flattens the tree of errors.
@@ -169,7 +170,7 @@ func join(path []string, tok string) []string {
 
 func number(r *big.Rat) string {
 	if r.IsInt() {
-		return clip(r.Num().String(), maxGot)
+		return clip.Runes(r.Num().String(), maxGot)
 	}
 	f, _ := r.Float64()
 	return strconv.FormatFloat(f, 'g', -1, 64)

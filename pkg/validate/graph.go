@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // rootURL is the base of references in a schema that has no "$id" (RFC 2606
@@ -98,7 +99,7 @@ func newGraph(root any, draft Draft, preload func(string) (any, bool, error)) *g
 // violation records what is wrong at a pointer of the schema document. Violations of
 // preloaded documents name the document.
 func (g *graph) violation(at place, expected, got, format string, args ...any) {
-	f := v1.Violation{Path: at.ptr, Expected: expected, Got: clip(got, maxGot), Message: fmt.Sprintf(format, args...)}
+	f := v1.Violation{Path: at.ptr, Expected: expected, Got: clip.Runes(got, maxGot), Message: fmt.Sprintf(format, args...)}
 	if at.doc != rootURL {
 		f.Path = ""
 		f.Message = fmt.Sprintf("in %s#%s: %s", at.doc, at.ptr, f.Message)
@@ -196,7 +197,7 @@ func (g *graph) enter(at place, obj map[string]any, res *resource) *resource {
 			draft = d
 		} else if at.ptr == "" || schemaID(obj, draft) != "" {
 			g.violation(place{at.doc, at.ptr + "/$schema"}, "one of "+supportedDrafts(), strconv.Quote(s),
-				"unknown $schema %q: expected one of %s", clip(s, maxGot), supportedDrafts())
+				"unknown $schema %q: expected one of %s", clip.Runes(s, maxGot), supportedDrafts())
 		}
 	}
 	id := schemaID(obj, draft)
@@ -219,7 +220,7 @@ func (g *graph) enterResource(at place, id string, draft Draft, outer *resource)
 	idPlace := place{at.doc, at.ptr + "/" + idKeyword(draft)}
 	uri, _, err := joinURL(outer.uri, id)
 	if err != nil {
-		g.violation(idPlace, "a URI reference", strconv.Quote(id), "%q is no URI reference", clip(id, maxGot))
+		g.violation(idPlace, "a URI reference", strconv.Quote(id), "%q is no URI reference", clip.Runes(id, maxGot))
 		return outer
 	}
 	if at.ptr == "" {
@@ -228,7 +229,7 @@ func (g *graph) enterResource(at place, id string, draft Draft, outer *resource)
 	}
 	for _, r := range doc.resources {
 		if r.uri == uri && r.ptr != at.ptr {
-			g.violation(idPlace, "an id of its own", strconv.Quote(id), "id %q is used twice, here and at %q", clip(id, maxGot), r.ptr)
+			g.violation(idPlace, "an id of its own", strconv.Quote(id), "id %q is used twice, here and at %q", clip.Runes(id, maxGot), r.ptr)
 			return outer
 		}
 	}
@@ -259,7 +260,7 @@ func (g *graph) enterAnchors(at place, obj map[string]any, res *resource) {
 	}
 	for _, a := range found {
 		if ptr, ok := res.anchors[a]; ok && ptr != at.ptr {
-			g.violation(at, "an anchor of its own", strconv.Quote(a), "anchor %q is used twice, here and at %q", clip(a, maxGot), ptr)
+			g.violation(at, "an anchor of its own", strconv.Quote(a), "anchor %q is used twice, here and at %q", clip.Runes(a, maxGot), ptr)
 			continue
 		}
 		if res.anchors == nil {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // Bounds of what a person or a model gets to read.
@@ -87,14 +88,14 @@ func (p *problem) violation() v1.Violation {
 	f := v1.Violation{Path: v1.Pointer("", p.path...), Got: describe(p.value)}
 	last := ""
 	if len(p.path) > 0 {
-		last = clip(p.path[len(p.path)-1], maxGot)
+		last = clip.Runes(p.path[len(p.path)-1], maxGot)
 	}
 	switch p.keyword {
 	case "required", "dependentRequired":
 		f.Expected, f.Got = "a value", "nothing"
 		f.Message = fmt.Sprintf("required property %q is missing", last)
 		if p.limit != "" {
-			f.Message = fmt.Sprintf("property %q is missing: it is required beside %q", last, clip(p.limit, maxGot))
+			f.Message = fmt.Sprintf("property %q is missing: it is required beside %q", last, clip.Runes(p.limit, maxGot))
 		}
 		return f
 	case keywordUnknown:
@@ -121,7 +122,7 @@ func (p *problem) violation() v1.Violation {
 		case !ok:
 			f.Expected = fmt.Sprintf("a value that keeps the rule %q of the schema", p.keyword)
 		case strings.Contains(w, "%s"):
-			f.Expected = worded(w, clip(p.limit, 3*maxGot))
+			f.Expected = worded(w, clip.Runes(p.limit, 3*maxGot))
 		default:
 			f.Expected = w
 		}
@@ -148,7 +149,7 @@ func (p *problem) expectedValue() string {
 				break
 			}
 			text, _ := json.Marshal(a) // decoded JSON always marshals
-			values = append(values, clip(string(text), maxGot))
+			values = append(values, clip.Runes(string(text), maxGot))
 		}
 		text := strings.Join(values, ", ")
 		if len(p.allowed) > 1 {
@@ -175,7 +176,7 @@ func (p *problem) nearest() string {
 		}
 	}
 	if near := v1.Nearest(s, candidates); near != "" {
-		return fmt.Sprintf("; did you mean %q?", clip(near, maxGot))
+		return fmt.Sprintf("; did you mean %q?", clip.Runes(near, maxGot))
 	}
 	return ""
 }
@@ -202,7 +203,7 @@ func violations(problems []problem, known func(path []string) []string) []v1.Vio
 			last := len(p.path) - 1
 			names := known(p.path[:last])
 			if near := v1.Nearest(p.path[last], names); near != "" {
-				p.detail = fmt.Sprintf("; did you mean %q?", clip(near, maxGot))
+				p.detail = fmt.Sprintf("; did you mean %q?", clip.Runes(near, maxGot))
 			} else if len(names) > 0 && len(names) <= maxChoices {
 				p.detail = ": the schema knows " + strings.Join(quoted(names), ", ")
 			}
@@ -220,7 +221,7 @@ func violations(problems []problem, known func(path []string) []string) []v1.Vio
 func quoted(names []string) []string {
 	q := make([]string, len(names))
 	for i, n := range names {
-		q[i] = strconv.Quote(clip(n, maxGot))
+		q[i] = strconv.Quote(clip.Runes(n, maxGot))
 	}
 	return q
 }
@@ -245,9 +246,9 @@ func describe(v any) string {
 	case bool:
 		return fmt.Sprintf("boolean %t", v)
 	case string:
-		return "string " + strconv.Quote(clip(v, maxGot))
+		return "string " + strconv.Quote(clip.Runes(v, maxGot))
 	case json.Number:
-		return "number " + clip(string(v), maxGot)
+		return "number " + clip.Runes(string(v), maxGot)
 	case []any:
 		return plural("array of %d item", len(v))
 	case map[string]any:
@@ -264,22 +265,6 @@ func plural(format string, n int) string {
 		format += "s"
 	}
 	return fmt.Sprintf(format, n)
-}
-
-// clip shortens s to n characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	i := 0
-	for range n {
-		_, size := utf8.DecodeRuneInString(s[i:])
-		i += size
-	}
-	return s[:i] + "…"
 }
 
 // at returns the value at a path of a document.

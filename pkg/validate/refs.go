@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 var (
@@ -18,7 +20,7 @@ func (g *graph) resolve(r reference) {
 	if err != nil {
 		n := g.nodes[r.from]
 		g.violation(place{n.at.doc, n.at.ptr + "/" + r.keyword}, "a reference into the schema document", strconv.Quote(r.ref),
-			"%s %q %v", r.keyword, clip(r.ref, maxGot), err)
+			"%s %q %v", r.keyword, clip.Runes(r.ref, maxGot), err)
 		return
 	}
 	if g.full {
@@ -54,7 +56,7 @@ func (g *graph) target(from int, ref string) (int, error) {
 	if fragment != "" && fragment[0] != '/' {
 		var ok bool
 		if ptr, ok = res.anchors[fragment]; !ok {
-			return 0, fmt.Errorf("refers to the anchor %q, which does not exist in the schema document", clip(fragment, maxGot))
+			return 0, fmt.Errorf("refers to the anchor %q, which does not exist in the schema document", clip.Runes(fragment, maxGot))
 		}
 	}
 	at := place{docURL, ptr}

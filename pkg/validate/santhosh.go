@@ -10,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // santhosh runs a schema on santhosh-tekuri/jsonschema. It may be used by many goroutines.
@@ -134,7 +135,7 @@ func markLate(problems []problem, late []string, doc any) []problem {
 		}
 		if !found {
 			problems = append(problems, problem{keyword: keywordCost, limit: "a document that can be checked in bounded time",
-				value: doc, detail: "document takes too long to check with the pattern " + clip(quoted, 3*maxGot)})
+				value: doc, detail: "document takes too long to check with the pattern " + clip.Runes(quoted, 3*maxGot)})
 		}
 	}
 	return problems
@@ -156,7 +157,7 @@ func compileViolations(err error, root any, names bool) []v1.Violation {
 		return out
 	}
 	message := strings.ReplaceAll(err.Error(), rootURL, "")
-	return []v1.Violation{{Expected: "a JSON Schema", Got: "an invalid one", Message: "invalid schema: " + clip(message, 300)}}
+	return []v1.Violation{{Expected: "a JSON Schema", Got: "an invalid one", Message: "invalid schema: " + clip.Runes(message, 300)}}
 }
 
 // isMetaschemaError says whether the metaschema refused the whole schema, and not

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // A Schema checks documents. It compiles on first use and may be used by many
@@ -53,7 +54,7 @@ func (s *Schema) compile() {
 	var found []v1.Violation
 	defer func() {
 		if p := recover(); p != nil {
-			found = append(found, v1.Violation{Expected: "a schema that can be compiled", Got: "a failure", Message: fmt.Sprintf("schema engine failed: %s", clip(fmt.Sprint(p), 200))})
+			found = append(found, v1.Violation{Expected: "a schema that can be compiled", Got: "a failure", Message: fmt.Sprintf("schema engine failed: %s", clip.Runes(fmt.Sprint(p), 200))})
 		}
 		if len(found) > 0 {
 			s.engine, s.err = nil, v1.NewValidationError(v1.ManifestInvalid, "", bound(found))
@@ -183,7 +184,7 @@ func (s *Schema) problems(doc any) (found []problem, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			found, err = nil, fmt.Errorf("schema engine failed: %s", clip(fmt.Sprint(p), 200))
+			found, err = nil, fmt.Errorf("schema engine failed: %s", clip.Runes(fmt.Sprint(p), 200))
 		}
 	}()
 	var seen survey

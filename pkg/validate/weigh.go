@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // counting keywords hold a number of things; beyond a Go int both engines go wrong silently.
@@ -29,7 +30,7 @@ func (g *graph) weigh(i int, obj map[string]any) {
 		}
 		if _, ok := asCount(num); !ok {
 			g.violation(place{n.at.doc, n.at.ptr + "/" + kw}, fmt.Sprintf("an integer from 0 to %d", maxCount), "number "+string(num),
-				"%s must be an integer from 0 to %d, got number %s", kw, maxCount, clip(string(num), maxGot))
+				"%s must be an integer from 0 to %d, got number %s", kw, maxCount, clip.Runes(string(num), maxGot))
 		}
 	}
 	for _, kw := range []string{"enum", "required", "type", "examples"} {
@@ -73,7 +74,7 @@ func enumCost(items []any) float64 {
 func (g *graph) weighPattern(at place, pattern string) float64 {
 	size, err := patternSize(pattern)
 	if err != nil {
-		g.violation(at, "a regular expression", strconv.Quote(pattern), "pattern %q cannot be used: %v", clip(pattern, maxGot), err)
+		g.violation(at, "a regular expression", strconv.Quote(pattern), "pattern %q cannot be used: %v", clip.Runes(pattern, maxGot), err)
 	}
 	return float64(size)
 }

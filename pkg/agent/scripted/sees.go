@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
@@ -57,12 +58,12 @@ func sees(want *v1.ModelSees, req agent.Request) *MismatchError {
 	shown := news(req)
 	for i, text := range want.Contains {
 		if !strings.Contains(shown, text) {
-			return &MismatchError{Field: "contains", Index: i, Expected: fmt.Sprintf("a text with %q", text), Got: clip(shown)}
+			return &MismatchError{Field: "contains", Index: i, Expected: fmt.Sprintf("a text with %q", text), Got: fmt.Sprintf("%q", clip.Bytes(shown, 2000))}
 		}
 	}
 	for i, text := range want.Lacks {
 		if strings.Contains(shown, text) {
-			return &MismatchError{Field: "lacks", Index: i, Expected: fmt.Sprintf("a text without %q", text), Got: clip(shown)}
+			return &MismatchError{Field: "lacks", Index: i, Expected: fmt.Sprintf("a text without %q", text), Got: fmt.Sprintf("%q", clip.Bytes(shown, 2000))}
 		}
 	}
 	return nil
@@ -92,13 +93,4 @@ func listed(names []string) string {
 		return "no tools"
 	}
 	return strings.Join(names, ", ")
-}
-
-// clip bounds what a message shows of a text.
-func clip(s string) string {
-	const limit = 2000
-	if len(s) > limit {
-		s = strings.ToValidUTF8(s[:limit], "") + "…"
-	}
-	return fmt.Sprintf("%q", s)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 const defaultMaxResult = 16 << 20
@@ -28,7 +29,7 @@ func (s *Server) fits(what string, n int64) error {
 	if n <= s.opts.MaxResultBytes {
 		return nil
 	}
-	return &jsonrpc.Error{Code: codeUnavailable, Message: fmt.Sprintf("%s: its %d bytes are more than the %d that this server passes on", clip(what), n, s.opts.MaxResultBytes)}
+	return &jsonrpc.Error{Code: codeUnavailable, Message: fmt.Sprintf("%s: its %d bytes are more than the %d that this server passes on", clip.Bytes(what, 100), n, s.opts.MaxResultBytes)}
 }
 
 // size is about how many bytes a result is, before what is escaped in JSON.

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // Keys of _meta that a client may set on tools/call.
@@ -110,7 +111,7 @@ func (s *Server) progress(ctx context.Context, req *sdk.CallToolRequest) func(Pr
 const codeUnavailable = -32000
 
 func unknownTool(name string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", clip(name))}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", clip.Bytes(name, 100))}
 }
 
 // session returns what policies count in, and who asks.

@@ -111,6 +111,7 @@ func TestDirect(t *testing.T) {
 		{"a session", old, call(`"name":"do","arguments":{"n":12345678901234567890}`), nil, 200, plain, []string{`{"jsonrpc":"2.0","id":"a b","result":{`, `"text":"{\"says\":\"ok\",\"args\":{\"n\":12345678901234567890}}"`}},
 		{"an error of the call", old, call(`"name":"do","arguments":{"bad":1}`), nil, 200, plain, []string{`"isError":true`, "no"}},
 		{"an unknown tool", old, call(`"name":"other"`), nil, 200, plain, []string{`"error":{"code":-32602,"message":"unknown tool \"other\""}`}},
+		{"an unknown tool whose name is cut between two characters", old, call(`"name":"x` + strings.Repeat("é", 60) + `"`), nil, 200, plain, []string{`"message":"unknown tool \"x` + strings.Repeat("é", 49) + `…\""`}},
 		{"progress", old, call(`"name":"do","_meta":{"progressToken":1}`), nil, 200, stream, []string{`"result"`}},
 		{"a name of another case", old, call(`"Name":"do"`), nil, 200, stream, []string{`"error"`}},
 		{"a client that can be asked", asking, call(`"name":"do"`), nil, 200, stream, []string{`"result"`}},

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // follower is what is kept for one session of a client until it ends.
@@ -118,7 +119,7 @@ func (s *Server) wantsLogs(ss *sdk.ServerSession) bool {
 func (s *Server) setLevel(ctx context.Context, req *sdk.ServerRequest[*sdk.SetLoggingLevelParams], next func() (sdk.Result, error)) (sdk.Result, error) {
 	level := string(req.Params.Level)
 	if !isLevel(level) {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "level: expected debug, info, notice, warning, error, critical, alert or emergency, got " + clip(level)}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "level: expected debug, info, notice, warning, error, critical, alert or emergency, got " + clip.Bytes(level, 100)}
 	}
 	res, err := next()
 	if err != nil {
@@ -206,10 +207,10 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 // of many must not end a client's stream of everything else.
 func (s *Server) noUpdates(uri, version string) error {
 	if isModern(version) {
-		s.opts.Logger.Debug("a resource is subscribed to whose changes are not told", slog.String("uri", clip(uri)))
+		s.opts.Logger.Debug("a resource is subscribed to whose changes are not told", slog.String("uri", clip.Bytes(uri, 100)))
 		return nil
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("resource %q: its changes are not told", clip(uri))}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("resource %q: its changes are not told", clip.Bytes(uri, 100))}
 }
 
 // unsubscribe takes a subscription back.
@@ -242,6 +243,6 @@ func (s *Server) ResourceUpdated(uri string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if err := s.sdk.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
-		s.opts.Logger.Debug("clients were not told of a change", slog.String("uri", clip(uri)), slog.Any("error", err))
+		s.opts.Logger.Debug("clients were not told of a change", slog.String("uri", clip.Bytes(uri, 100)), slog.Any("error", err))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/wirename"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
@@ -230,7 +231,7 @@ func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (sdk.
 		known, ok = s.set.Load().library.promptOf[req.Params.Name]
 	}
 	if !ok {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", clip(req.Params.Name))}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", clip.Bytes(req.Params.Name, 100))}
 	}
 	for _, a := range known.prompt.Arguments {
 		if _, given := req.Params.Arguments[a.Name]; a.Required && !given {
@@ -268,7 +269,7 @@ type readResult struct {
 const codeNoResource = -32002
 
 func noResource(uri, version string) error {
-	data, _ := json.Marshal(map[string]string{"uri": clip(uri)})
+	data, _ := json.Marshal(map[string]string{"uri": clip.Bytes(uri, 100)})
 	code := int64(codeNoResource)
 	if isModern(version) {
 		code = jsonrpc.CodeInvalidParams
@@ -338,7 +339,7 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (sdk.Re
 		ask.URITemplate = p.Ref.URI
 	}
 	if !ok {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown reference %q", clip(p.Ref.Name+p.Ref.URI))}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown reference %q", clip.Bytes(p.Ref.Name+p.Ref.URI, 100))}
 	}
 	got, err := s.catalog.Complete(ctx, from, ask)
 	if err != nil {
@@ -364,10 +365,4 @@ func relayed(err error) error {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
 	return &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
-}
-
-// clip shortens what a client sent before it is sent back.
-func clip(s string) string {
-	const most = 100
-	return s[:min(len(s), most)]
 }

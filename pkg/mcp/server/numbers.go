@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // farNumber returns the first number of a JSON text that is beyond a double. The SDK reads
@@ -43,5 +44,5 @@ func refuseFar(w http.ResponseWriter, id json.RawMessage, number string) {
 		id = json.RawMessage("null")
 	}
 	c := plainCall{id: id}
-	writeAnswer(w, http.StatusBadRequest, c.failure(jsonrpc.CodeInvalidParams, fmt.Sprintf("the number %s is beyond the range of a double: at most 1.8e308; send it as a string", clip(number))))
+	writeAnswer(w, http.StatusBadRequest, c.failure(jsonrpc.CodeInvalidParams, fmt.Sprintf("the number %s is beyond the range of a double: at most 1.8e308; send it as a string", clip.Bytes(number, 100))))
 }

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -155,7 +156,7 @@ func (s *Server) ask(ctx context.Context, ss *sdk.ServerSession, q mcp.InputRequ
 	case methodRoots:
 		res, err = ss.ListRoots(ctx, nil)
 	default:
-		return nil, &v1.MCPError{Code: jsonrpc.CodeMethodNotFound, Message: "the client is not asked " + clip(q.Method)}
+		return nil, &v1.MCPError{Code: jsonrpc.CodeMethodNotFound, Message: "the client is not asked " + clip.Bytes(q.Method, 100)}
 	}
 	if err != nil {
 		var refused *jsonrpc.Error

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent"
 )
@@ -33,14 +34,7 @@ func clean(secrets *redact.Masker, text string, most int) string {
 		}
 		return r
 	}, text)
-	text = strings.TrimSpace(text)
-	if len(text) > most {
-		for most > 0 && !utf8.RuneStart(text[most]) {
-			most--
-		}
-		text = text[:most] + "…"
-	}
-	return text
+	return clip.Bytes(strings.TrimSpace(text), most)
 }
 
 // refusal is the error of an answer with a status that is no success.
@@ -154,9 +148,5 @@ func reading(err error) string {
 	case err == nil:
 		return "it is empty"
 	}
-	text := err.Error()
-	if len(text) > 300 {
-		text = strings.ToValidUTF8(text[:300], "") + "…"
-	}
-	return text
+	return clip.Bytes(err.Error(), 300)
 }

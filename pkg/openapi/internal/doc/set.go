@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // MaxFiles is the most files that one document may refer to.
@@ -125,14 +126,14 @@ func (s *Set) Resolve(from Location, ref string) (Location, any, error) {
 		} else {
 			file, err := s.open(from.File, address)
 			if err != nil {
-				return Location{}, nil, fmt.Errorf("reference %q: %w", short(ref), err)
+				return Location{}, nil, fmt.Errorf("reference %q: %w", clip.Bytes(ref, 120), err)
 			}
 			at = Location{File: file}
 		}
 	}
 	fragment, err := url.PathUnescape(fragment)
 	if err != nil {
-		return Location{}, nil, fmt.Errorf("reference %q: %w", short(ref), err)
+		return Location{}, nil, fmt.Errorf("reference %q: %w", clip.Bytes(ref, 120), err)
 	}
 	switch {
 	case fragment == "":
@@ -141,13 +142,13 @@ func (s *Set) Resolve(from Location, ref string) (Location, any, error) {
 	default:
 		p, ok := at.File.anchors[at.Pointer+"#"+fragment]
 		if !ok {
-			return Location{}, nil, fmt.Errorf("reference %q: no schema has the anchor %q", short(ref), short(fragment))
+			return Location{}, nil, fmt.Errorf("reference %q: no schema has the anchor %q", clip.Bytes(ref, 120), clip.Bytes(fragment, 120))
 		}
 		at.Pointer = p
 	}
 	v, err := at.File.lookup(at.Pointer)
 	if err != nil {
-		return Location{}, nil, fmt.Errorf("reference %q: %w", short(ref), err)
+		return Location{}, nil, fmt.Errorf("reference %q: %w", clip.Bytes(ref, 120), err)
 	}
 	return at, v, nil
 }
@@ -170,7 +171,7 @@ func (f *File) lookup(pointer string) (any, error) {
 			}
 		}
 		if !ok {
-			return nil, fmt.Errorf("nothing at %q: there is no %q", short(pointer), short(token))
+			return nil, fmt.Errorf("nothing at %q: there is no %q", clip.Bytes(pointer, 120), clip.Bytes(token, 120))
 		}
 	}
 	return v, nil
@@ -236,11 +237,4 @@ func (s *Set) read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("the document and its files are larger than %d MiB", MaxBytes>>20)
 	}
 	return data, nil
-}
-
-func short(s string) string {
-	if len(s) > 120 {
-		return s[:120] + "…"
-	}
-	return s
 }

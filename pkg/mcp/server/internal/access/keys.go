@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // Bounds of reading keys.
@@ -242,14 +243,14 @@ func (k *keys) discover(ctx context.Context) (string, error) {
 		switch {
 		case err != nil:
 		case found.Issuer != k.opts.Issuer: // RFC 8414, section 3.3
-			err = fmt.Errorf("%s: it is the metadata of another issuer, %q", at, clip(found.Issuer))
+			err = fmt.Errorf("%s: it is the metadata of another issuer, %q", at, clip.Bytes(found.Issuer, 200))
 		case found.JWKS == "":
 			err = fmt.Errorf("%s: it has no jwks_uri", at)
 		default:
 			if _, err = secureURL(found.JWKS); err == nil {
 				return found.JWKS, nil
 			}
-			err = fmt.Errorf("%s: jwks_uri %q: %w", at, clip(found.JWKS), err)
+			err = fmt.Errorf("%s: jwks_uri %q: %w", at, clip.Bytes(found.JWKS, 200), err)
 		}
 		errs = append(errs, err)
 	}
@@ -301,9 +302,4 @@ func secureURL(text string) (*url.URL, error) {
 		return nil, errors.New("expected https, since http is for addresses of this machine")
 	}
 	return u, nil
-}
-
-func clip(s string) string {
-	const most = 200
-	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
