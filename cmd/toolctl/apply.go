@@ -259,23 +259,10 @@ func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object,
 // inspectTexts warns of what the texts that a model reads hide or order, and of secrets that are written out.
 func inspectTexts(objects []v1.Object) []v1.Violation {
 	var fs []v1.Violation
-	add := func(h *v1.Header, found []v1.Violation) {
-		for _, f := range found {
-			f.Source = h.Field(f.Path)
-			fs = append(fs, f)
-		}
-	}
 	for _, o := range objects {
-		fs = append(fs, literalSecrets(o)...)
-		switch o := o.(type) {
-		case *v1.Tool:
-			add(o.Head(), inspect.Tool(o))
-		case *v1.MCPServer:
-			for name, over := range o.Spec.Overrides {
-				path := v1.Pointer("/spec/overrides", name)
-				add(o.Head(), inspect.Text(path+"/description", over.Description))
-				add(o.Head(), inspect.Schema(path+"/input_schema", over.InputSchema))
-			}
+		for _, f := range slices.Concat(inspect.Secrets(o), inspect.Object(o)) {
+			f.Source = o.Head().Field(f.Path)
+			fs = append(fs, f)
 		}
 	}
 	return fs

@@ -92,6 +92,7 @@ With -f a command works on those files and folders. Without it, on the store:
 	add("keep",
 		newInitCmd(a),
 		newValidateCmd(a),
+		newLintCmd(a),
 		newSchemaCmd(a),
 		newApplyCmd(a),
 		newEditCmd(a),

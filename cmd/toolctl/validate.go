@@ -145,18 +145,23 @@ func (o *validateOptions) print(format string, r violationReport) {
 	}
 }
 
-// annotation is a GitHub workflow command, with its escapes
-// (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
+// annotation is a violation as an annotation of a GitHub workflow.
 func annotation(f v1.Violation) string {
 	level := "error"
 	if f.IsWarning() {
 		level = "warning"
 	}
-	prop := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	text := f.Message
 	if f.Path != "" {
 		text = v1.FieldPath(f.Path) + ": " + text
 	}
-	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, prop.Replace(f.Source.File), max(f.Source.Line, 1), max(f.Source.Column, 1), data.Replace(text))
+	return workflowCommand(level, f.Source, text)
+}
+
+// workflowCommand annotates a place in a GitHub workflow, with its escapes
+// (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
+func workflowCommand(level string, at v1.Source, text string) string {
+	prop := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, prop.Replace(at.File), max(at.Line, 1), max(at.Column, 1), data.Replace(text))
 }

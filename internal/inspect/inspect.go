@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,6 +78,24 @@ func walk(path string, v any, depth int, fs *[]v1.Violation) {
 			walk(v1.Pointer(path, k), v[k], depth+1, fs)
 		}
 	}
+}
+
+// Object looks at all that models read of an object: a [Tool], or what an MCPServer says
+// of its tools in the place of the server.
+func Object(o v1.Object) []v1.Violation {
+	switch o := o.(type) {
+	case *v1.Tool:
+		return Tool(o)
+	case *v1.MCPServer:
+		var all []v1.Violation
+		for _, name := range slices.Sorted(maps.Keys(o.Spec.Overrides)) {
+			path := v1.Pointer("/spec/overrides", name)
+			all = append(all, Text(path+"/description", o.Spec.Overrides[name].Description)...)
+			all = append(all, Schema(path+"/input_schema", o.Spec.Overrides[name].InputSchema)...)
+		}
+		return all
+	}
+	return nil
 }
 
 // Tool returns the findings of all texts of a tool that a model reads.

@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -276,6 +277,12 @@ func (c *Chain) Blocked() *v1.PolicyError {
 		return nil
 	}
 	return c.steps[len(c.steps)-1].refusal(&c.tool, 0, Request{})
+}
+
+// Guards reports whether a policy in mode enforce refuses calls of the tool, counts them
+// against a limit or holds them for approval, whoever calls.
+func (c *Chain) Guards() bool {
+	return c != nil && slices.ContainsFunc(c.steps, func(r *rule) bool { return !r.policy.audit && !r.policy.personal() })
 }
 
 // Requires reports whether a policy in mode enforce that governs the calls of a

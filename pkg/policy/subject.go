@@ -48,6 +48,9 @@ func (t *Subject) aliases() []string {
 	return all
 }
 
+// Names are all names that patterns of rules that refuse or narrow are matched with.
+func (t *Subject) Names() []string { return append(t.names(), t.aliases()...) }
+
 // full is the name of the tool in [wirename.ID].
 func (t *Subject) full() string {
 	if t.Discovered {

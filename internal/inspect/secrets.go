@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"encoding/json"
@@ -11,9 +11,9 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// literalSecrets warns of the secrets that are written out in an object. A message says
+// Secrets warns of the secrets that are written out in an object. A message says
 // neither the secret nor a part of it.
-func literalSecrets(o v1.Object) []v1.Violation {
+func Secrets(o v1.Object) []v1.Violation {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return nil

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/lint"
+	"toolctl.dev/toolctl/pkg/lock"
+)
+
+type lintOptions struct {
+	*app
+	failOn    string
+	maxTokens int
+	only      []string
+	skip      []string
+	rules     bool
+}
+
+func newLintCmd(a *app) *cobra.Command {
+	o := &lintOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "lint [PATH]...",
+		Short: "Find what is legal and unwise in manifests",
+		Long: `Look over manifests for what no client or model provider takes, what misleads a
+model, and what nothing guards. Nothing is called and nothing is fetched. PATH is
+the same as -f; without either, the current folder. What is known of the tools of
+MCP servers is in toolctl.lock.
+
+A rule is ignored for one object by an annotation with the reason:
+  ignore-lint.toolctl.dev/no-output-schema: the service has none
+
+Exit code 1 says that a finding is as grave as --fail-on, or graver; manifests with
+errors are exit code 3, as in 'toolctl validate'. docs/lint.md explains each rule.
+
+Output formats (-o): text (the default), json, sarif (2.1.0, for code scanning),
+github (workflow annotations).`,
+		Annotations: formats("text", "json", "sarif", "github"),
+		Example: `  toolctl lint manifests/
+  toolctl lint --fail-on warning --skip no-output-schema
+  toolctl lint --max-tokens 8000 -o sarif > lint.sarif
+  toolctl lint --rules`,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.failOn, "fail-on", "error", "exit with 1 on findings from this severity on: error, warning, info, or none")
+	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens that all tools together may cost a model, by an estimate of 4 bytes a token; 0 for no limit")
+	f.StringSliceVar(&o.only, "only", nil, "rules to check; may be repeated (default: all)")
+	f.StringSliceVar(&o.skip, "skip", nil, "rules to leave out; may be repeated")
+	f.BoolVar(&o.rules, "rules", false, "list the rules")
+	complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return ruleIDs(), cobra.ShellCompDirectiveNoFileComp
+	}
+	_ = cmd.RegisterFlagCompletionFunc("only", complete)
+	_ = cmd.RegisterFlagCompletionFunc("skip", complete)
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"error", "warning", "info", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func ruleIDs() []string {
+	var ids []string
+	for _, r := range lint.Rules() {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+func (o *lintOptions) checkFlags() error {
+	if !slices.Contains([]string{"error", "warning", "info", "none"}, o.failOn) {
+		return usagef("--fail-on %q: expected error, warning, info or none", o.failOn)
+	}
+	if o.maxTokens < 0 {
+		return usagef("--max-tokens %d: expected 0 or more", o.maxTokens)
+	}
+	ids := ruleIDs()
+	for _, id := range slices.Concat(o.only, o.skip) {
+		if !slices.Contains(ids, id) {
+			msg := fmt.Sprintf("there is no rule %q", id)
+			if near := v1.Nearest(id, ids); near != "" {
+				msg += fmt.Sprintf("; did you mean %q?", near)
+			}
+			return usagef("%s: 'toolctl lint --rules' lists them", msg)
+		}
+	}
+	return nil
+}
+
+func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
+	if err := o.checkFlags(); err != nil {
+		return err
+	}
+	if o.rules {
+		return o.printRules()
+	}
+	paths := append(o.files, args...)
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	set, violations, err := o.checkOnce(cmd.Context(), paths, nil, true)
+	if err != nil {
+		return err
+	}
+	errs := 0
+	for _, v := range violations {
+		if !v.IsWarning() {
+			errs++
+			fmt.Fprintln(o.err, v)
+		}
+	}
+	path, err := o.lockPath()
+	if err != nil {
+		return err
+	}
+	pins, err := lock.Read(path)
+	if err != nil && (!errors.Is(err, fs.ErrNotExist) || o.lockFile != "") {
+		return err
+	}
+	r := lint.Check(set.Objects, lint.Options{Lock: pins, MaxTokens: o.maxTokens, Only: o.only, Skip: o.skip})
+	if err := o.print(r, len(set.Objects)); err != nil {
+		return err
+	}
+	if errs > 0 {
+		return statusError{exitInvalid, fmt.Sprintf("%s in %s: lint looks at what is free of them", count(errs, "error"), count(set.Files, "file"))}
+	}
+	if grave := slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Severity.AtLeast(lint.Severity(o.failOn)) }); grave && o.failOn != "none" {
+		return statusError{exitFailed, ""}
+	}
+	return nil
+}
+
+func (o *lintOptions) printRules() error {
+	rules := lint.Rules()
+	if o.format() != "text" {
+		return printJSON(o.out, map[string]any{"rules": rules})
+	}
+	for _, r := range rules {
+		fmt.Fprintf(o.out, "%s (%s): %s\n    %s\n", r.ID, r.Severity, r.Summary, r.Fix)
+	}
+	return nil
+}
+
+func (o *lintOptions) print(r lint.Report, objects int) error {
+	switch o.format() {
+	case "json":
+		return printJSON(o.out, r)
+	case "sarif":
+		return printJSON(o.out, r.SARIF(buildVersion().Version))
+	case "github":
+		for _, f := range r.Findings {
+			level := map[lint.Severity]string{lint.Info: "notice"}[f.Severity]
+			fmt.Fprintln(o.out, workflowCommand(cmp.Or(level, string(f.Severity)), f.Source, f.Rule+": "+findingText(f)+". "+f.Fix))
+		}
+		return nil
+	}
+	for _, f := range r.Findings {
+		place := ""
+		if !f.Source.IsZero() {
+			place = f.Source.String() + ": "
+		}
+		fmt.Fprintf(o.out, "%s%s: %s [%s]\n    %s\n", place, f.Severity, findingText(f), f.Rule, f.Fix)
+	}
+	n := r.Count()
+	ignored := ""
+	if len(r.Ignored) > 0 {
+		ignored = fmt.Sprintf(", %d ignored", len(r.Ignored))
+	}
+	fmt.Fprintf(o.out, "%s, %s, %s%s in %s; %s offered, about %d tokens (%s)\n",
+		count(n[lint.Error], "error"), count(n[lint.Warning], "warning"), count(n[lint.Info], "note"), ignored, count(objects, "object"), count(r.Tokens.Tools, "tool"), r.Tokens.Total, r.Tokens.Estimate)
+	return nil
+}
+
+func findingText(f lint.Finding) string {
+	text := fmt.Sprintf("%s %s", f.Kind, f.Name)
+	if f.Namespace != v1.DefaultNamespace {
+		text = fmt.Sprintf("%s %s/%s", f.Kind, f.Namespace, f.Name)
+	}
+	if f.Path != "" {
+		text += ": " + v1.FieldPath(f.Path)
+	}
+	return strings.TrimSpace(text) + ": " + f.Message
+}

@@ -1,0 +1,41 @@
+package lint
+
+// Rules returns every rule, in the order of the docs.
+func Rules() []Rule {
+	return []Rule{
+		{"secret", Error, "a secret is written out in a manifest",
+			"Put it into an environment variable, write ${NAME}, and revoke the secret if the manifest was shared.", secrets},
+		{"hidden-text", Error, "a text that a model reads has hidden characters, or gives the model orders",
+			"Remove the characters; describe what the tool does instead of telling the model what to do.", hiddenText},
+		{"name", Warning, "clients and models do not take the name of a tool or prompt, and know it by another",
+			"Use at most 64 letters, digits, '_' and '-'.", names},
+		{"no-description", Warning, "a model is not told what a tool is for, or a person what a prompt is for",
+			"Say in a sentence what it does and when to use it.", missingDescriptions},
+		{"no-argument-description", Info, "a model is not told what an argument means",
+			"Give each property a description: its meaning, its unit, an example.", missingArgumentDescriptions},
+		{"long-description", Warning, "a description is longer than providers of models take",
+			"Shorten it to at most 1024 characters; put the rest into the descriptions of the arguments.", longDescriptions},
+		{"same-description", Warning, "two tools have one description, so that a model cannot tell them apart",
+			"Say in each what the other does not do.", sameDescriptions},
+		{"similar-tools", Warning, "two tools have nearly the same words and arguments",
+			"Make one of them, or say in each when it is the right one.", similarTools},
+		{"schema-root", Warning, "providers of models refuse this at the top of a tool's arguments",
+			"Make the top an object with properties, and put alternatives below a property.", schemaRoots},
+		{"schema-keyword", Info, "some providers of models refuse or ignore a keyword of a tool's arguments",
+			"Say it with type, properties, required, enum, items and anyOf, or leave it to validation of the call and say it in the description.", schemaKeywords},
+		{"no-output-schema", Info, "nothing is known of a tool's results, so none is validated",
+			"Add output_schema.", missingOutputSchemas},
+		{"unguarded", Warning, "a destructive tool may be called without approval and without limit",
+			"Name it in require_approval, in limits or in the blocklist of a ToolPolicy of its namespace.", unguarded},
+		{"rule-without-tool", Warning, "a rule of a policy names a tool that is not there",
+			"Correct the name, or remove it.", rulesWithoutTool},
+		{"shadowed-rule", Warning, "a rule of a policy can never decide, since another rule decides before it",
+			"Remove one of the two.", shadowedRules},
+		{"no-lock", Info, "the tools of an MCP server may change without anybody noticing",
+			"Pin them with 'toolctl lock' and commit toolctl.lock.", missingLocks},
+		{"too-many-tokens", Error, "all tools together cost a model more tokens than --max-tokens allows",
+			"Offer fewer tools (serve --tools, preference.enabled), or shorten descriptions and schemas.", tooManyTokens},
+		{"ignored-without-reason", Warning, "an annotation ignores a rule that does not exist, or says no reason",
+			"Write " + IgnorePrefix + "RULE: the reason.", badIgnores},
+	}
+}

@@ -1,0 +1,196 @@
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/wirename"
+	"toolctl.dev/toolctl/pkg/lock"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// surface is what models and clients see of the manifests, and what guards it.
+type surface struct {
+	options  Options
+	objects  []v1.Object // that are not broken
+	tools    []*tool
+	servers  []*v1.MCPServer
+	policies []*v1.ToolPolicy
+	// open are namespaces with a server whose tools are not known.
+	open map[string]bool
+}
+
+// tool is one that a manifest declares, or that a lock knows of an MCP server.
+type tool struct {
+	head        *v1.Header // of the Tool or the MCPServer
+	name        string     // by which policies know it
+	description string
+	manifest    *v1.Tool // nil for one of a server
+	subject     policy.Subject
+	names       []string // all that patterns may mean
+	chain       *policy.Chain
+}
+
+func newSurface(objects []v1.Object, o Options) *surface {
+	s := &surface{options: o, open: map[string]bool{}}
+	for _, obj := range objects {
+		if obj.Head().Broken() {
+			continue
+		}
+		s.objects = append(s.objects, obj)
+		switch obj := obj.(type) {
+		case *v1.Tool:
+			server, remote := registry.Binding(obj)
+			s.tools = append(s.tools, &tool{head: obj.Head(), name: obj.Metadata.Name, description: obj.Spec.Description, manifest: obj,
+				subject: policy.Subject{Namespace: obj.Namespace(), Name: obj.Metadata.Name, Labels: obj.Metadata.Labels, Server: server, Remote: remote}})
+		case *v1.MCPServer:
+			s.servers = append(s.servers, obj)
+		case *v1.ToolPolicy:
+			s.policies = append(s.policies, obj)
+		}
+	}
+	for _, server := range s.servers {
+		known := o.Lock.Server(server.Key())
+		if known == nil {
+			s.open[server.Namespace()] = true
+			continue
+		}
+		for i := range known.Tools {
+			s.tools = append(s.tools, remoteTool(server, &known.Tools[i]))
+		}
+	}
+	compiled := policy.Compile(s.policies)
+	for _, t := range s.tools {
+		t.names, t.chain = t.subject.Names(), compiled.For(t.subject)
+	}
+	return s
+}
+
+func remoteTool(server *v1.MCPServer, known *lock.Tool) *tool {
+	name := server.Metadata.Name + "__" + known.Name
+	return &tool{head: server.Head(), name: name, description: known.Description,
+		subject: policy.Subject{Namespace: server.Namespace(), Name: name, Labels: server.Metadata.Labels, Server: server.Metadata.Name, Remote: known.Name, Discovered: true, Bare: true}}
+}
+
+// at is a finding at a field of the tool; the tools of a server are where the server is.
+func (t *tool) at(path, format string, args ...any) Finding {
+	message := fmt.Sprintf(format, args...)
+	if t.manifest == nil {
+		path, message = "", fmt.Sprintf("tool %s: %s", t.name, message)
+	}
+	return Finding{head: t.head, Path: path, Message: message}
+}
+
+// at is a finding at a field of an object.
+func at(h *v1.Header, path, format string, args ...any) Finding {
+	return Finding{head: h, Path: path, Message: fmt.Sprintf(format, args...)}
+}
+
+// names warns of those that become others on the wire.
+func names(s *surface, found func(Finding)) {
+	var ids []wirename.ID
+	var heads []*v1.Header
+	for _, o := range s.objects {
+		h := o.Head()
+		if h.Kind != v1.KindTool && h.Kind != v1.KindPrompt {
+			continue
+		}
+		if h.Kind == v1.KindTool {
+			ids, heads = append(ids, wirename.ID{Namespace: h.Namespace(), Name: h.Metadata.Name, Full: h.Namespace() + "/" + h.Metadata.Name}), append(heads, h)
+		} else if known := wirename.Names([]wirename.ID{{Namespace: h.Namespace(), Name: h.Metadata.Name, Full: h.Key().String()}}); known[0] != h.Metadata.Name {
+			found(at(h, "/metadata/name", "clients know the prompt as %q", known[0]))
+		}
+	}
+	for i, known := range wirename.Names(ids) {
+		if known != ids[i].Name {
+			found(at(heads[i], "/metadata/name", "clients and models know the tool as %q", known))
+		}
+	}
+}
+
+func missingOutputSchemas(s *surface, found func(Finding)) {
+	for _, t := range s.tools {
+		if t.manifest != nil && t.manifest.Spec.OutputSchema == nil && t.manifest.Mode() != v1.ModeMCP {
+			found(t.at("/spec", "it has no output_schema"))
+		}
+	}
+}
+
+func missingLocks(s *surface, found func(Finding)) {
+	for _, server := range s.servers {
+		if s.options.Lock.Server(server.Key()) == nil {
+			found(at(server.Head(), "", "toolctl.lock does not hold its tools"))
+		}
+	}
+}
+
+func badIgnores(s *surface, found func(Finding)) {
+	known := make([]string, 0, 16)
+	for _, r := range Rules() {
+		known = append(known, r.ID)
+	}
+	for _, o := range s.objects {
+		h := o.Head()
+		for key, reason := range h.Metadata.Annotations {
+			id, ok := strings.CutPrefix(key, IgnorePrefix)
+			switch path := v1.Pointer("/metadata/annotations", key); {
+			case !ok:
+			case !slices.Contains(known, id):
+				f := at(h, path, "there is no rule %q", id)
+				if near := v1.Nearest(id, known); near != "" {
+					f.Message += fmt.Sprintf("; did you mean %q?", near)
+				}
+				found(f)
+			case strings.TrimSpace(reason) == "":
+				found(at(h, path, "it says no reason, so %s is not ignored", id))
+			}
+		}
+	}
+}
+
+// bytesPerToken is the estimate: English text and JSON take about four bytes a token in
+// the vocabularies of today's models.
+const bytesPerToken = 4
+
+// cost is an estimate of the tokens that a tool costs a model.
+func (t *tool) cost() int {
+	schema := json.RawMessage("{}")
+	if t.manifest != nil {
+		schema = t.manifest.Spec.InputSchema
+	}
+	return (len(t.name) + len(t.description) + len(schema) + len(`{"name":"","description":"","parameters":},`)) / bytesPerToken
+}
+
+// offered are the tools that a model is told of.
+func (s *surface) offered() []*tool {
+	return slices.DeleteFunc(slices.Clone(s.tools), func(t *tool) bool {
+		return t.manifest != nil && !t.manifest.Offered() || t.chain.Blocked() != nil
+	})
+}
+
+func (s *surface) tokens() Tokens {
+	tools := s.offered()
+	sum := Tokens{Estimate: fmt.Sprintf("%d bytes a token", bytesPerToken), Tools: len(tools)}
+	for _, t := range tools {
+		sum.Total += t.cost()
+	}
+	return sum
+}
+
+func tooManyTokens(s *surface, found func(Finding)) {
+	sum := s.tokens()
+	if s.options.MaxTokens <= 0 || sum.Total <= s.options.MaxTokens {
+		return
+	}
+	tools := s.offered()
+	slices.SortStableFunc(tools, func(a, b *tool) int { return b.cost() - a.cost() })
+	var largest []string
+	for _, t := range tools[:min(3, len(tools))] {
+		largest = append(largest, fmt.Sprintf("%s %d", t.name, t.cost()))
+	}
+	found(Finding{head: tools[0].head, Message: fmt.Sprintf("the tools cost about %d tokens (at %s), and %d are allowed; the largest: %s", sum.Total, sum.Estimate, s.options.MaxTokens, strings.Join(largest, ", "))})
+}

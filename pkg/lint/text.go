@@ -1,0 +1,115 @@
+package lint
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/inspect"
+)
+
+// maxDescription is the most characters that OpenAI takes of a function's description.
+const maxDescription = 1024
+
+func secrets(s *surface, found func(Finding)) {
+	for _, o := range s.objects {
+		for _, v := range inspect.Secrets(o) {
+			found(at(o.Head(), v.Path, "%s", v.Message))
+		}
+	}
+}
+
+func hiddenText(s *surface, found func(Finding)) {
+	for _, o := range s.objects {
+		for _, v := range inspect.Object(o) {
+			found(at(o.Head(), v.Path, "%s", v.Message))
+		}
+	}
+	for _, t := range s.tools {
+		if t.manifest == nil {
+			for _, v := range inspect.Text("", t.description) {
+				found(t.at("", "%s", v.Message))
+			}
+		}
+	}
+}
+
+func missingDescriptions(s *surface, found func(Finding)) {
+	for _, t := range s.tools {
+		if strings.TrimSpace(t.description) == "" {
+			found(t.at("/spec/description", "it has no description"))
+		}
+	}
+	for _, o := range s.objects {
+		if p, ok := o.(*v1.Prompt); ok && strings.TrimSpace(p.Spec.Description) == "" {
+			found(at(p.Head(), "/spec/description", "it has no description"))
+		}
+	}
+}
+
+func missingArgumentDescriptions(s *surface, found func(Finding)) {
+	for _, t := range s.tools {
+		if t.manifest == nil {
+			continue
+		}
+		var schema struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		}
+		_ = json.Unmarshal(t.manifest.Spec.InputSchema, &schema) // what is not a schema is an error elsewhere
+		var silent []string
+		for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+			var p struct {
+				Description, Title string
+				Ref                string `json:"$ref"`
+			}
+			if json.Unmarshal(schema.Properties[name], &p) == nil && p.Description == "" && p.Title == "" && p.Ref == "" {
+				silent = append(silent, name)
+			}
+		}
+		if len(silent) > 0 {
+			found(t.at("/spec/input_schema/properties", "no description of %s", list(silent)))
+		}
+	}
+}
+
+func longDescriptions(s *surface, found func(Finding)) {
+	for _, t := range s.tools {
+		if n := utf8.RuneCountInString(t.description); n > maxDescription {
+			found(t.at("/spec/description", "the description has %d characters, and %d are allowed by OpenAI", n, maxDescription))
+		}
+	}
+}
+
+func sameDescriptions(s *surface, found func(Finding)) {
+	first := map[string]*tool{}
+	for _, t := range s.tools {
+		text := plain(t.description)
+		if text == "" {
+			continue
+		}
+		if other := first[text]; other != nil {
+			f := t.at("/spec/description", "%s has the same description", other.name)
+			f.also = other.head
+			found(f)
+		} else {
+			first[text] = t
+		}
+	}
+}
+
+// plain is a text without what does not change its meaning.
+func plain(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(text), isBreak), " ")
+}
+
+// list names at most four things.
+func list(names []string) string {
+	const most = 4
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + " and others"
+}
