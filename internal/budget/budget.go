@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"toolctl.dev/toolctl/internal/jsontext"
 )
@@ -21,6 +22,7 @@ type Budget struct {
 
 	mu    sync.Mutex
 	used  int64
+	kept  int64         // see Keep
 	freed chan struct{} // closed when some is given back
 }
 
@@ -72,10 +74,39 @@ func (b *Budget) Take(ctx context.Context, n int64) (*Share, error) {
 	}
 }
 
+// Patience is how long a request waits for others to give back.
+const Patience = 2 * time.Second
+
+// ErrFull says that there was not enough in time.
+var ErrFull = errors.New("too much is being decoded at once: try again later")
+
 // Share is a part of a budget that was taken. A nil Share is none.
 type Share struct {
 	budget *Budget
 	n      int64
+	kept   int64
+}
+
+// hold has the share be n bytes at least, as soon as there are so many.
+func (s *Share) hold(ctx context.Context, n int64) error {
+	b := s.budget
+	b.mu.Lock()
+	more := n - s.n
+	b.mu.Unlock()
+	if more <= 0 {
+		return nil
+	}
+	taken, err := b.Take(ctx, more)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return ErrFull
+	case err != nil:
+		return err
+	}
+	b.mu.Lock()
+	s.n += taken.n
+	b.mu.Unlock()
+	return nil
 }
 
 // Shrink gives back all but n bytes; it never takes more.
@@ -96,7 +127,16 @@ func (s *Share) Shrink(n int64) {
 }
 
 // Release gives back all. It may be called more than once.
-func (s *Share) Release() { s.Shrink(0) }
+func (s *Share) Release() {
+	if s == nil {
+		return
+	}
+	s.Shrink(0)
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	s.budget.kept -= s.kept
+	s.kept = 0
+}
 
 // What the parts of a text cost once it is decoded into map[string]any and []any, with
 // what comes of it until the arguments are checked. A map of up to eight members takes
@@ -134,6 +174,42 @@ type shareKey struct{}
 // With returns a context whose work was taken out of a budget before.
 func With(ctx context.Context, s *Share) context.Context {
 	return context.WithValue(ctx, shareKey{}, s)
+}
+
+// OfText is what n bytes of text cost that are not decoded.
+func OfText(n int) int64 { return int64(n) * perByte }
+
+// Hold takes what the share of ctx lacks of n bytes, as soon as there are so many; it
+// is given back with the share, or by [Decoded]. Without a share there is no bound. The error
+// is [ErrFull] when the time of ctx runs out before, [ErrTooLarge], or that of ctx.
+func Hold(ctx context.Context, n int64) error {
+	s, _ := ctx.Value(shareKey{}).(*Share)
+	if s == nil {
+		return nil
+	}
+	return s.hold(ctx, n)
+}
+
+// ErrKept says that too much text came at once for what [Keep] allows.
+var ErrKept = errors.New("too much is being received at once: try again later")
+
+// Keep counts n bytes of text that came for the work of ctx, until its share is released.
+// All that is kept may be as much as the whole budget, beside what is decoded; the error is
+// [ErrKept], at once. Without a share there is no bound.
+func Keep(ctx context.Context, n int) error {
+	s, _ := ctx.Value(shareKey{}).(*Share)
+	if s == nil {
+		return nil
+	}
+	b := s.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kept+int64(n) > b.total {
+		return ErrKept
+	}
+	b.kept += int64(n)
+	s.kept += int64(n)
+	return nil
 }
 
 // Decoded says that what was decoded for the work of ctx is decoded no longer: but its

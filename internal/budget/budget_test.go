@@ -63,6 +63,58 @@ func TestNoBudgetHasNoBound(t *testing.T) {
 	budget.Decoded(t.Context(), 5)
 }
 
+func TestHoldAndKeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(64 << 20)
+		share, err := b.Take(t.Context(), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := budget.With(t.Context(), share)
+		if err := budget.Hold(ctx, 40<<20); err != nil {
+			t.Fatal(err)
+		}
+		if err := budget.Hold(ctx, 30<<20); err != nil { // it has them
+			t.Fatal(err)
+		}
+		other, _ := b.Take(t.Context(), 1<<20)
+		second := budget.With(t.Context(), other)
+		soon, stop := context.WithTimeout(second, time.Second)
+		defer stop()
+		if err := budget.Hold(soon, 40<<20); !errors.Is(err, budget.ErrFull) {
+			t.Fatalf("two that do not fit: %v", err)
+		}
+		if err := budget.Hold(second, 60<<20); !errors.Is(err, budget.ErrTooLarge) {
+			t.Fatalf("one that never fits: %v", err)
+		}
+		gone, cancel := context.WithCancel(second)
+		cancel()
+		if err := budget.Hold(gone, 40<<20); !errors.Is(err, context.Canceled) {
+			t.Fatalf("one that nobody waits for: %v", err)
+		}
+		if err := errors.Join(budget.Keep(ctx, 20<<20), budget.Keep(ctx, 20<<20)); err != nil {
+			t.Fatal(err)
+		}
+		if err := budget.Keep(second, 30<<20); !errors.Is(err, budget.ErrKept) {
+			t.Fatalf("more than is kept: %v", err)
+		}
+		share.Release()
+		share.Release()
+		if err := errors.Join(budget.Keep(second, 30<<20), budget.Hold(second, 40<<20)); err != nil {
+			t.Fatalf("after it was given back: %v", err)
+		}
+		other.Release()
+		all, err := b.Take(t.Context(), 56<<20)
+		if err != nil {
+			t.Fatalf("after all was given back: %v", err)
+		}
+		all.Release()
+		if err := errors.Join(budget.Hold(t.Context(), 1<<60), budget.Keep(t.Context(), 1<<40)); err != nil {
+			t.Fatalf("without a share: %v", err)
+		}
+	})
+}
+
 func TestWeigh(t *testing.T) {
 	objects := []byte(`[` + strings.Repeat(`{"id":1234},`, 240_000) + `{}]`)
 	if mib := budget.Weigh(objects) >> 20; mib < 100 || mib > 224 {

@@ -100,7 +100,7 @@ func (c *httpCall) all(ctx context.Context) (v1.Result, error) {
 		}
 		c.follow(ctx, next)
 	}
-	content, err := c.p.mapped(c.secrets.json(append(list, ']')))
+	content, err := c.p.mapped(ctx, c.secrets.json(append(list, ']')))
 	if err != nil {
 		return v1.Result{Attempts: attempts}, c.fail(v1.PhaseValidate, err.Error(), err)
 	}

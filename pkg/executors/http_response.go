@@ -2,6 +2,7 @@ package executors
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/budget"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 )
@@ -38,11 +40,25 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 		size = min(resp.ContentLength, 1<<20) + bytes.MinRead // a server may promise more than it sends
 	}
 	b := bytes.NewBuffer(make([]byte, 0, size))
-	_, err := b.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	_, err := b.ReadFrom(kept{io.LimitReader(resp.Body, limit+1), resp.Request.Context()})
 	if int64(b.Len()) > limit {
 		return b.Bytes()[:limit], tooLargeError{limit: limit}
 	}
 	return b.Bytes(), err
+}
+
+// kept counts what is read of a body in the memory budget.
+type kept struct {
+	io.Reader
+	ctx context.Context //nolint:containedctx // it lives as long as one read of a body
+}
+
+func (k kept) Read(p []byte) (int, error) {
+	n, err := k.Reader.Read(p)
+	if full := budget.Keep(k.ctx, n); full != nil {
+		return n, full
+	}
+	return n, err
 }
 
 // content makes the result of a body.
@@ -52,7 +68,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 //   - JSON is as it came, whatever its media type says.
 //   - Text is {"result": text}. What is not UTF-8 in a text or in JSON becomes U+FFFD.
 //   - Anything else is a part.
-func (p *httpTool) content(header http.Header, body []byte, s *secrets) (json.RawMessage, []v1.Part, error) {
+func (p *httpTool) content(ctx context.Context, header http.Header, body []byte, s *secrets) (json.RawMessage, []v1.Part, error) {
 	if len(body) == 0 {
 		return json.RawMessage("null"), nil, nil
 	}
@@ -66,16 +82,19 @@ func (p *httpTool) content(header http.Header, body []byte, s *secrets) (json.Ra
 		parts, content := part(mediaType, body)
 		return content, parts, nil
 	}
-	content, err := p.mapped(s.json(content))
+	content, err := p.mapped(ctx, s.json(content))
 	return content, nil, err
 }
 
 // mapped applies the body_mapping of the response. The rules of redact are those of the body,
 // whose members a mapping moves and renames; without one the registry masks the
 // content, after it validated the result.
-func (p *httpTool) mapped(content json.RawMessage) (json.RawMessage, error) {
+func (p *httpTool) mapped(ctx context.Context, content json.RawMessage) (json.RawMessage, error) {
 	if p.resultMapping == nil {
 		return content, nil
+	}
+	if err := budget.Hold(ctx, budget.Weigh(content)); err != nil {
+		return nil, err
 	}
 	return p.resultMapping.apply(redact.JSON(content, p.spec.Redact))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/budget"
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
@@ -69,7 +70,7 @@ func (c *httpCall) run(ctx context.Context) (v1.Result, error) {
 	if err != nil {
 		return v1.Result{Status: status, Attempts: c.attempts}, err
 	}
-	content, parts, err := c.p.content(c.header, c.answer, &c.secrets)
+	content, parts, err := c.p.content(ctx, c.header, c.answer, &c.secrets)
 	if err != nil {
 		return v1.Result{Attempts: c.attempts}, c.fail(v1.PhaseValidate, err.Error(), err)
 	}
@@ -193,7 +194,7 @@ func (c *httpCall) repeatable(err error) bool {
 		cert     *tls.CertificateVerificationError
 	)
 	switch {
-	case errors.As(err, &refused), errors.As(err, &redirect), errors.As(err, &cert), isTooLarge(err):
+	case errors.As(err, &refused), errors.As(err, &redirect), errors.As(err, &cert), isTooLarge(err), errors.Is(err, budget.ErrKept):
 		return false // it would end like this again
 	}
 	return !c.connected || c.p.repeats

@@ -64,6 +64,9 @@ type events struct {
 	max  int
 	see  func(data []byte) ([]byte, error)
 	err  error
+	// keep counts the bytes of the longest event; nil when nobody does.
+	keep func(n int) error
+	kept int
 	// resumable says that the stream may be taken up again where it broke off: it has ids.
 	resumable bool
 	*eventBuffers
@@ -182,6 +185,12 @@ func (e *events) line() error {
 			return fmt.Errorf("the server sent a message of more than %d bytes", e.max)
 		}
 		e.raw = append(e.raw, part...)
+		if n := len(e.raw) - e.kept; n > 0 && e.keep != nil {
+			if err := e.keep(n); err != nil {
+				return err
+			}
+			e.kept += n
+		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}

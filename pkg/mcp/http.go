@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"toolctl.dev/toolctl/internal/budget"
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
@@ -202,7 +203,11 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("Mcp-Method") == "subscriptions/listen" {
 		finish = l.listening(resp, finish)
 	}
-	resp.Body = &body{ReadCloser: resp.Body, left: l.limit(resp), finish: finish}
+	whole := &body{ReadCloser: resp.Body, left: l.limit(resp), finish: finish}
+	if whole.left > 0 { // it is kept as it comes; of events only one at a time is
+		whole.keep = func(n int) error { return budget.Keep(req.Context(), n) }
+	}
+	resp.Body = whole
 	if l.sse {
 		return resp, nil
 	}
@@ -256,6 +261,7 @@ func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange, rel
 			}
 			return data, err
 		})
+		e.keep = func(n int) error { return budget.Keep(req.Context(), n) }
 		resp.Body = e
 	case mediaType(resp) == "application/json" && req.Method == http.MethodPost:
 		data, err := io.ReadAll(resp.Body)
@@ -334,12 +340,18 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 type body struct {
 	io.ReadCloser
 	left   int64 // 0: no bound
+	keep   func(n int) error
 	finish func()
 	once   sync.Once
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	if b.keep != nil {
+		if err := b.keep(n); err != nil {
+			return n, err
+		}
+	}
 	if b.left > 0 {
 		if b.left -= int64(n); b.left <= 0 {
 			return n, errors.New("the response is larger than allowed")

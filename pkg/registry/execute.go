@@ -210,6 +210,10 @@ func (r *Registry) perform(ctx context.Context, c *call) {
 	if c.err == nil && c.res.Status == "" {
 		c.res.Status = v1.StatusComplete
 	}
+	if c.err == nil {
+		c.err = weighResult(ctx, t, t.timeout(c.Timeout), &c.res)
+		defer func() { budget.Decoded(ctx, textOf(&c.res)) }()
+	}
 	if c.err == nil && c.res.Status == v1.StatusComplete {
 		within, span := r.observer.enter(ctx, phaseResult)
 		c.err = r.checkResult(within, c)

@@ -22,7 +22,7 @@ const headerShare = "Toolctl-Share"
 
 const (
 	// patience is how long a request waits for memory.
-	patience = 2 * time.Second
+	patience = budget.Patience
 	// readPiece is what the reading of large requests is counted in; the first is free.
 	readPiece = 64 << 10
 )
@@ -84,7 +84,7 @@ func (d *door) receive(w http.ResponseWriter, r *http.Request, who string) (body
 		http.Error(w, "the request is too large to decode: "+err.Error(), http.StatusServiceUnavailable)
 		return nil, nil, false
 	case err != nil:
-		unavailable(w, errNoMemory.Error())
+		unavailable(w, budget.ErrFull.Error())
 		return nil, nil, false
 	}
 	id := rand.Text()
@@ -96,8 +96,6 @@ func (d *door) receive(w http.ResponseWriter, r *http.Request, who string) (body
 		}
 	}, true
 }
-
-var errNoMemory = errors.New("too much is being decoded at once: try again later")
 
 // read takes the whole body within its time and size. It calls more for each piece but the first.
 func (d *door) read(w http.ResponseWriter, r *http.Request, more func() error) ([]byte, error) {
@@ -126,19 +124,19 @@ func (d *door) read(w http.ResponseWriter, r *http.Request, more func() error) (
 
 // weighed returns the context of a call that gives back what was taken of the memory budget
 // for its request once its arguments are checked. What then remains is the caller's to release.
-func (s *Server) weighed(ctx context.Context, req *sdk.CallToolRequest) (context.Context, *budget.Share, error) {
-	if req.Extra != nil {
-		if kept, ok := s.weights.LoadAndDelete(req.Extra.Header.Get(headerShare)); ok {
+func (s *Server) weighed(ctx context.Context, extra *sdk.RequestExtra, args []byte) (context.Context, *budget.Share, error) {
+	if extra != nil {
+		if kept, ok := s.weights.LoadAndDelete(extra.Header.Get(headerShare)); ok {
 			share, _ := kept.(*budget.Share)
 			return budget.With(ctx, share), share, nil
 		}
 	}
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	share, err := s.budget.Take(patient, budget.Weigh(req.Params.Arguments))
+	share, err := s.budget.Take(patient, budget.Weigh(args))
 	if err != nil {
 		if !errors.Is(err, budget.ErrTooLarge) {
-			err = errNoMemory
+			err = budget.ErrFull
 		}
 		return nil, nil, &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
 	}

@@ -53,7 +53,7 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Re
 		call.Turn, end = s.turns.begin(call.Session)
 		defer end()
 	}
-	ctx, share, err := s.weighed(ctx, req)
+	ctx, share, err := s.weighed(ctx, req.Extra, req.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,38 @@
+package registry
+
+import (
+	"context"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/budget"
+)
+
+// weighResult takes of the memory budget what it costs to check a result and to hand it on.
+// The call was made, so it waits as long as the call might have taken.
+func weighResult(ctx context.Context, t *tool, limit time.Duration, res *v1.Result) error {
+	n := budget.OfText(textOf(res))
+	if t.out != nil && t.spec.Spec.Validation.ResultMode() != v1.Off && !same(res.Content, t.spec.Spec.MockResult) {
+		n += budget.Weigh(res.Content)
+	}
+	within := withDeadline(ctx, limit)
+	defer within.stop()
+	if err := budget.Hold(within, n); err != nil {
+		*res = v1.Result{}
+		return &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseExecute, Message: "the call was made, but its result is not passed on: " + err.Error(), Cause: err}
+	}
+	return nil
+}
+
+// textOf is about how many bytes the texts of a result have.
+func textOf(res *v1.Result) int {
+	n := len(res.Content) + len(res.Meta)
+	for i := range res.Parts {
+		p := &res.Parts[i]
+		n += len(p.Text) + len(p.Data)
+		if p.Resource != nil {
+			n += len(p.Resource.Text) + len(p.Resource.Blob)
+		}
+	}
+	return n
+}
