@@ -15,8 +15,9 @@ import (
 	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/store"
@@ -72,16 +73,16 @@ func (a *app) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
 }
 
-// workspace is the objects that a command works on, ready to be called.
+// workspace is a gateway over the files given with -f, else over the store.
 type workspace struct {
+	*gateway.Gateway
 	reg   *registry.Registry
 	store store.Store // nil when there is none
-	set   *manifest.Set
-	mcp   *upstream
+	files bool        // its manifests are files
 }
 
 func (w *workspace) Close() error {
-	err := errors.Join(w.reg.Close(), w.mcp.Close())
+	err := w.Gateway.Close()
 	if w.store != nil {
 		err = errors.Join(err, w.store.Close())
 	}
@@ -95,72 +96,93 @@ func (a *app) closing(c io.Closer) {
 	}
 }
 
-// workspaceOptions say how a workspace is opened.
-type workspaceOptions struct {
-	// attachments hold what calls name by reference; nil for none.
-	attachments *registry.Attachments
-}
-
-// open makes the workspace of the files given with -f, else of the store.
-func (a *app) open(ctx context.Context, o workspaceOptions) (_ *workspace, err error) {
-	if _, err := a.network(); err != nil {
+// open makes the workspace of the files given with -f, else of the store. change may add to
+// the options of the gateway.
+func (a *app) open(ctx context.Context, change ...func(*gateway.Options)) (_ *workspace, err error) {
+	o, err := a.gatewayOptions(ctx)
+	if err != nil {
 		return nil, err
 	}
-	w := &workspace{}
+	w := &workspace{files: len(a.files) > 0}
 	defer func() {
 		if err != nil && w.store != nil {
 			err = errors.Join(err, w.store.Close())
 		}
 	}()
-	if len(a.files) == 0 || a.dsn != "" {
-		if w.store, err = a.openStore(ctx, len(a.files) > 0); err != nil {
+	if !w.files || a.dsn != "" {
+		if w.store, err = a.openStore(ctx, w.files); err != nil {
 			return nil, err
 		}
+		o.Store, o.AuditBestEffort = w.store, a.bestEffort
 	}
-	var objects []v1.Object
-	if len(a.files) > 0 {
-		if w.set, err = manifest.Load(ctx, a.files, manifest.Options{Stdin: a.stdin(ctx), Layout: a.layout}); err != nil {
-			return nil, usageError{err}
-		}
-		objects = w.set.Objects
-	} else {
-		if objects, err = storedObjects(ctx, w.store, store.ListOptions{Layout: a.layout}); err != nil {
-			return nil, err
-		}
+	o.Source = a.source(ctx, w.store)
+	for _, f := range change {
+		f(&o)
 	}
-	t := a.watched(ctx)
-	w.mcp = a.newUpstream(objects)
-	opts := registry.Options{Attachments: o.attachments, Executors: a.recorded(executors.All(a.executorOptions(w.mcp))), Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider()}
-	if w.store != nil {
-		opts.Counters, opts.Audit, opts.Approvals, opts.AuditBestEffort = w.store, w.store, w.store, a.bestEffort
+	if w.Gateway, err = gateway.Open(ctx, o); err != nil {
+		return nil, err
 	}
-	if w.reg, err = registry.New(objects, opts); err != nil {
-		return nil, errors.Join(err, w.mcp.Close())
-	}
-	if w.store != nil {
-		overrides, err := w.store.Overrides(ctx)
-		if err != nil {
-			return nil, errors.Join(err, w.reg.Close(), w.mcp.Close())
-		}
-		applyOverrides(w.reg, overrides)
-	}
-	w.mcp.attach(w.reg)
+	w.reg = w.Registry()
 	return w, nil
 }
 
-// executorOptions are those of all commands that call tools.
-func (a *app) executorOptions(up *upstream) executors.Options {
-	n, _ := a.network() // what cannot be read, nothing is reached with
-	return executors.Options{Env: a.env, Logger: a.logger(), Upstream: up, Propagate: telemetry.Header,
-		AllowPrivateNetwork: n.private, AllowNetwork: n.allowed}
+// source is the files given with -f, else the store.
+func (a *app) source(ctx context.Context, s store.Store) gateway.Source {
+	if len(a.files) > 0 {
+		return fromFlags{gateway.Files(manifest.Options{Stdin: a.stdin(ctx), Layout: a.layout}, a.files...)}
+	}
+	return gateway.Stored(s, a.layout)
 }
 
-// recorded returns the executors of a workspace, recorded when a command asked for it.
-func (a *app) recorded(all []v1.Executor) []v1.Executor {
-	if a.recorder != nil {
-		all = a.recorder.Wrap(all)
+// fromFlags is a source that the command line names: when there is nothing to read, that is
+// wrong usage.
+type fromFlags struct{ gateway.Source }
+
+func (n fromFlags) Load(ctx context.Context) (*manifest.Set, error) {
+	set, err := n.Source.Load(ctx)
+	if err != nil {
+		err = usageError{err}
 	}
-	return all
+	return set, err
+}
+
+// gatewayOptions are those of all commands that call tools.
+func (a *app) gatewayOptions(ctx context.Context) (gateway.Options, error) {
+	n, err := a.network()
+	if err != nil {
+		return gateway.Options{}, err
+	}
+	t := a.watched(ctx)
+	o := gateway.Options{
+		Env: a.env, Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider(), Version: buildVersion().Version,
+		AllowPrivateNetwork: n.private, AllowNetwork: n.allowed, Locked: a.locked, LockFile: a.lockFile, Hurry: a.interrupted,
+	}
+	if a.recorder != nil {
+		o.WrapExecutors = a.recorder.Wrap
+	}
+	if isTerminal(a.err) {
+		o.OpenBrowser = func(_ context.Context, server v1.Key, address string) error {
+			fmt.Fprintf(a.err, "to sign in to MCP server %s, open this address:\n  %s\n", server.Name, address)
+			openBrowser(address)
+			return nil
+		}
+	}
+	return o, nil
+}
+
+// askServer asks one MCP server what it offers.
+func (a *app) askServer(ctx context.Context, s *v1.MCPServer) (mcp.ServerState, error) {
+	o, err := a.gatewayOptions(ctx)
+	if err != nil {
+		return mcp.ServerState{}, err
+	}
+	o.Objects = []v1.Object{s}
+	g, err := gateway.Open(ctx, o)
+	if err != nil {
+		return mcp.ServerState{}, err
+	}
+	defer a.closing(g)
+	return g.Discover(ctx, s.Key())[0], nil
 }
 
 func storedObjects(ctx context.Context, s store.Store, o store.ListOptions) ([]v1.Object, error) {
@@ -221,11 +243,8 @@ func (a *app) storeDSN(create bool) (string, error) {
 
 // warnViolations says on stderr that the files have violations, when the command goes on without them.
 func (a *app) warnViolations(w *workspace) {
-	if w.set == nil {
-		return
-	}
 	errs, files := 0, map[string]bool{}
-	for _, f := range w.set.Violations {
+	for _, f := range w.Violations() {
 		if !f.IsWarning() {
 			errs++
 			files[f.Source.File] = true

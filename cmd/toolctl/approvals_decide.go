@@ -173,7 +173,7 @@ func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall) (json.Raw
 
 // checkEdited holds the arguments to the tool's schema, when the tool is known here.
 func (o *decideOptions) checkEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) error {
-	w, err := o.open(ctx, workspaceOptions{})
+	w, err := o.open(ctx)
 	if err != nil {
 		return err
 	}

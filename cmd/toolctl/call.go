@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -103,17 +102,16 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	w, err := o.open(ctx, workspaceOptions{})
+	w, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer o.closing(w)
 	o.warnViolations(w)
-	left, err := o.prepareInTime(ctx, w)
+	call, err := o.prepare(ctx, w, v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout})
 	if err != nil {
 		return err
 	}
-	call := v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: left}
 	if o.dryRun {
 		plan, err := w.reg.Plan(ctx, call)
 		if err != nil {
@@ -135,23 +133,6 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 		return statusError{exitFailed, fmt.Sprintf("tool %q failed", res.Tool)}
 	}
 	return err
-}
-
-// prepareInTime is prepare within --timeout, and returns what is left of that for the call.
-func (o *callOptions) prepareInTime(ctx context.Context, w *workspace) (time.Duration, error) {
-	if o.timeout == 0 {
-		o.prepare(ctx, w, o.tool)
-		return 0, nil
-	}
-	end := time.Now().Add(o.timeout)
-	within, cancel := context.WithDeadline(ctx, end)
-	defer cancel()
-	o.prepare(within, w, o.tool)
-	left := time.Until(end)
-	if left <= 0 && ctx.Err() == nil {
-		return 0, &v1.ExecutionError{Tool: o.tool, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s, before its MCP server said what it offers", o.timeout)}
-	}
-	return left, ctx.Err()
 }
 
 // printResult prints a result; a call that failed prints nothing but a Result

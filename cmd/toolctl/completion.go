@@ -50,7 +50,7 @@ store, or from the files given with -f.`,
 
 // items lists objects for a completion; what cannot be read completes nothing.
 func (a *app) items(cmd *cobra.Command, q registry.Query) []registry.Item {
-	w, err := a.open(cmd.Context(), workspaceOptions{})
+	w, err := a.open(cmd.Context())
 	if err != nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (a *app) completeArgs(cmd *cobra.Command, args []string, prefix string) ([]
 	if len(args) == 0 {
 		return nil, keep
 	}
-	w, err := a.open(cmd.Context(), workspaceOptions{})
+	w, err := a.open(cmd.Context())
 	if err != nil {
 		return nil, keep
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/resources"
 )
 
@@ -11,7 +12,7 @@ import (
 func (a *app) declaredResources(w *workspace) []upstreamResource {
 	list := []upstreamResource{}
 	for _, r := range a.declared(w) {
-		l := listedResource(&r)
+		l := gateway.ListedResource(&r)
 		list = append(list, upstreamResource{Namespace: r.Owner.Namespace, Manifest: objectName(r.Owner), URI: l.URI, Name: l.Name, Title: l.Title,
 			Description: l.Description, MIMEType: l.MIMEType, Size: l.Size, Annotations: l.Annotations})
 	}

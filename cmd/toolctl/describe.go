@@ -50,7 +50,7 @@ never shown.`,
 			if err != nil {
 				return err
 			}
-			w, err := a.open(cmd.Context(), workspaceOptions{})
+			w, err := a.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -101,14 +101,14 @@ func namesOf(reg *registry.Registry, q registry.Query, has func(v1.Object) bool)
 // describeNamed describes the object that a name means; a server is asked, unless offline.
 func (a *app) describeNamed(ctx context.Context, w *workspace, kind, name string, offline bool) error {
 	if kind == v1.KindTool && !offline {
-		a.prepare(ctx, w, name)
+		a.prepareTool(ctx, w, name)
 	}
 	it, err := w.reg.Get(kind, a.namespace, name)
 	if err != nil {
 		return err
 	}
 	var rec *store.Record
-	if w.set == nil && it.Server == (v1.Key{}) {
+	if !w.files && it.Server == (v1.Key{}) {
 		r, err := w.store.Get(ctx, it.Object.Head().Key())
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ func (a *app) describeNamed(ctx context.Context, w *workspace, kind, name string
 	if kind != v1.KindMCPServer || offline || len(it.Reasons) > 0 {
 		return describe(ctx, a.out, w.reg, it, rec, override)
 	}
-	state := w.mcp.discover(ctx, it.Object.Head().Key())[0]
+	state := w.Discover(ctx, it.Object.Head().Key())[0]
 	if it, err = w.reg.Get(kind, a.namespace, name); err != nil {
 		return err
 	}

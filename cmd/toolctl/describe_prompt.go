@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -36,7 +37,7 @@ func toolsText(reg *registry.Registry, m *v1.Prompt) string {
 	var all []string
 	seen := map[string]bool{}
 	for _, want := range m.Spec.Tools {
-		found := toolsNamed(reg, m.Namespace(), want)
+		found := gateway.ToolsNamed(reg, m.Namespace(), want)
 		if len(found) == 0 {
 			note := " (none known)"
 			if _, err := reg.Get(v1.KindPrompt, m.Namespace(), want); err == nil {

@@ -10,7 +10,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/mcpconfig"
-	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/gateway"
 )
 
 type importMCPOptions struct {
@@ -123,14 +123,15 @@ func (o *importMCPOptions) ask(ctx context.Context, server *v1.MCPServer, words 
 	} else {
 		asked.Spec.URL = words[0]
 	}
-	u := mcp.NewUpstreams([]*v1.MCPServer{&asked}, o.mcpOptions(nil))
-	defer u.Close()
-	state := u.Discover(ctx, asked.Key())[0]
+	state, err := o.askServer(ctx, &asked)
+	if err != nil {
+		return nil, err
+	}
 	if !state.Ready {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, stateError(state)
+		return nil, gateway.StateError(state)
 	}
 	var tools []*v1.Tool
 	taken := map[string]bool{server.Metadata.Name: true}

@@ -104,12 +104,12 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	o.layout = format == "yaml"
-	w, err := o.open(ctx, workspaceOptions{})
+	w, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer o.closing(w)
-	if w.set != nil && (format == "table" || format == "wide") {
+	if w.files && (format == "table" || format == "wide") {
 		w.reg.Check(ctx) // a store's objects were checked when they were applied
 	}
 	o.warnViolations(w)

@@ -25,20 +25,20 @@ func (o *listOptions) discover(ctx context.Context, w *workspace, wide bool) {
 	switch {
 	case o.kind == v1.KindTool && len(o.names) > 0 && !slices.ContainsFunc(o.names, func(n string) bool { return strings.HasSuffix(n, "*") }):
 		for _, name := range o.names {
-			o.prepare(ctx, w, name)
+			o.prepareTool(ctx, w, name)
 		}
 		return
 	case o.kind == v1.KindTool, o.kind == v1.KindPrompt && len(o.names) == 0:
-		o.states = w.mcp.discover(ctx, w.mcp.in(o.namespace)...)
+		o.states = w.Discover(ctx, w.Servers(o.namespace)...)
 	case o.kind == v1.KindMCPServer && wide:
-		keys := w.mcp.in(o.namespace)
+		keys := w.Servers(o.namespace)
 		if len(o.names) > 0 {
 			keys = slices.DeleteFunc(keys, func(k v1.Key) bool {
 				return !slices.ContainsFunc(o.names, func(n string) bool { return v1.MatchPattern(n, k.Name) || n == k.Namespace+"/"+k.Name })
 			})
 		}
 		if len(keys) > 0 {
-			o.states = w.mcp.discover(ctx, keys...)
+			o.states = w.Discover(ctx, keys...)
 		}
 		return // the table says what is not ready
 	}
@@ -153,13 +153,13 @@ func (a *app) listResources(ctx context.Context) error {
 	if err := checkTemplate(format); err != nil {
 		return err
 	}
-	w, err := a.open(ctx, workspaceOptions{})
+	w, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
 	a.warnViolations(w)
-	states := w.mcp.discover(ctx, w.mcp.in(a.namespace)...)
+	states := w.Discover(ctx, w.Servers(a.namespace)...)
 	for _, s := range states {
 		if !s.Ready {
 			fmt.Fprintf(a.err, "warning: %s is not ready: %s\n", objectName(s.Key), reasonText(s))

@@ -14,36 +14,28 @@ import (
 // ends. What cannot be read meanwhile is told on stderr, and the watch goes on.
 func (o *listOptions) follow(ctx context.Context, w *workspace, format string) error {
 	o.lasting = true
-	o.log = o.logger()
 	o.headed = map[string]bool{}
-	r := newReloader(o.app, w, nil, nil)
 	last := map[v1.Key]shownItem{}
-	failed := make(chan error, 1)
-	first := true
-	stop, err := r.each(ctx, func(ctx context.Context) {
-		err := o.look(ctx, r, format, last, first)
-		switch {
-		case err == nil, ctx.Err() != nil:
-		case first:
-			select {
-			case failed <- err:
-			default:
-			}
-		default:
+	source := o.source(ctx, w.store)
+	if err := o.look(ctx, w, format, last, true); err != nil {
+		return err
+	}
+	changed, err := source.Watch(ctx, func(err error) { fmt.Fprintf(o.err, "warning: %v\n", err) })
+	if err != nil {
+		return fmt.Errorf("--watch: %w", err)
+	}
+	for range changed {
+		set, err := source.Load(ctx)
+		if err == nil {
+			w.Replace(set)
+			w.reg.Check(ctx)
+			err = o.look(ctx, w, format, last, false)
+		}
+		if err != nil && ctx.Err() == nil {
 			fmt.Fprintf(o.err, "warning: %v\n", err)
 		}
-		first = false
-	})
-	if err != nil {
-		return err
 	}
-	defer stop()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-		return nil
-	}
+	return nil
 }
 
 // shownItem is an object as it was printed last.
@@ -53,16 +45,8 @@ type shownItem struct {
 }
 
 // look prints what differs from last, and brings last up to date.
-func (o *listOptions) look(ctx context.Context, r *reloader, format string, last map[v1.Key]shownItem, first bool) error {
-	if !first {
-		objects, _, err := r.load(ctx)
-		if err != nil {
-			return err
-		}
-		r.w.mcp.replace(ctx, objects)
-		r.w.reg.Check(ctx)
-	}
-	items, _, err := o.collect(ctx, r.w, format == "wide")
+func (o *listOptions) look(ctx context.Context, w *workspace, format string, last map[v1.Key]shownItem, first bool) error {
+	items, _, err := o.collect(ctx, w, format == "wide")
 	if err != nil && (first || len(last) == 0) {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
@@ -56,7 +57,7 @@ Output formats (-o) of --check: table, json.`,
 
 func (o *lockOptions) run(ctx context.Context) error {
 	format := o.format()
-	path, err := o.lockPath()
+	path, err := lock.Find(o.lockFile)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 		}
 		return v1.NewValidationError(v1.ManifestInvalid, "", []v1.Violation{{Message: err.Error(), Expected: "a lock file", Got: "something else"}})
 	}
-	w, err := o.open(ctx, workspaceOptions{})
+	w, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 	var now []lock.Server
 	var down []mcp.ServerState
 	if len(keys) > 0 {
-		states := w.mcp.discover(ctx, keys...)
+		states := w.Discover(ctx, keys...)
 		o.warnStates(states)
 		now, down = lockServers(states)
 	}
@@ -125,7 +126,7 @@ func (o *lockOptions) repairs(err error) bool {
 // that are named and are in the lock alone.
 func (o *lockOptions) servers(w *workspace, old *lock.File) (keys, gone []v1.Key, err error) {
 	if len(o.names) == 0 {
-		keys = w.mcp.in(o.namespace)
+		keys = w.Servers(o.namespace)
 		if len(keys) == 0 {
 			return nil, nil, usagef("there is no MCPServer manifest to lock")
 		}
@@ -164,7 +165,7 @@ func lockServers(states []mcp.ServerState) (now []lock.Server, down []mcp.Server
 		entry := lock.Server{Key: s.Key, Name: s.ServerName, Version: s.ServerVersion, ProtocolVersion: s.ProtocolVersion}
 		for _, t := range s.Tools {
 			if entry.Tool(t.Remote) == nil { // a name that is given twice is a problem of the second
-				entry.Tools = append(entry.Tools, lock.Of(definition(t)))
+				entry.Tools = append(entry.Tools, lock.Of(gateway.Definition(t)))
 			}
 		}
 		now = append(now, entry)

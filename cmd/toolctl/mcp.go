@@ -11,7 +11,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -125,14 +125,15 @@ func (o *mcpConnectOptions) run(ctx context.Context, words []string) error {
 
 // ask returns how many tools a server offers.
 func (o *mcpConnectOptions) ask(ctx context.Context, server *v1.MCPServer) (int, error) {
-	u := mcp.NewUpstreams([]*v1.MCPServer{server}, o.mcpOptions(nil))
-	defer u.Close()
-	state := u.Discover(ctx, server.Key())[0]
+	state, err := o.askServer(ctx, server)
+	if err != nil {
+		return 0, err
+	}
 	if !state.Ready {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		return 0, stateError(state)
+		return 0, gateway.StateError(state)
 	}
 	n := 0
 	for _, t := range state.Tools {

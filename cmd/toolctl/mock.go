@@ -43,7 +43,7 @@ Output formats (-o): yaml (the default), json.`,
 			if err != nil {
 				return err
 			}
-			w, err := a.open(cmd.Context(), workspaceOptions{})
+			w, err := a.open(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -65,7 +65,7 @@ func openServers(t *testing.T, servers ...*v1.MCPServer) (*app, *workspace) {
 		}
 	}
 	a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: t.Output(), env: os.LookupEnv, files: []string{dir}}
-	w, err := a.open(t.Context(), workspaceOptions{})
+	w, err := a.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func openServers(t *testing.T, servers ...*v1.MCPServer) (*app, *workspace) {
 func discoverReady(t *testing.T, w *workspace) map[string]mcp.ServerState {
 	t.Helper()
 	states := map[string]mcp.ServerState{}
-	for _, s := range w.mcp.discover(t.Context()) {
+	for _, s := range w.Discover(t.Context()) {
 		if !s.Ready || len(s.Warnings) > 0 {
 			t.Fatalf("%s: ready %v: %s %q\n%s", s.Key.Name, s.Ready, s.Reason, s.Warnings, s.Stderr)
 		}
@@ -181,11 +181,11 @@ func TestNodeEverything(t *testing.T) {
 			if res, err := execute(t, w, "everything__"+needsTasks, `{"topic":"x"}`); err == nil && res.Status == v1.StatusComplete {
 				t.Errorf("%s needs tasks and gave %s", needsTasks, res.Content)
 			}
-			parts, err := w.mcp.ReadResource(t.Context(), state.Key, "demo://resource/dynamic/text/3")
+			parts, err := w.Upstreams().ReadResource(t.Context(), state.Key, "demo://resource/dynamic/text/3")
 			if err != nil || len(parts) != 1 || !strings.HasPrefix(parts[0].Resource.Text, "Resource 3") {
 				t.Errorf("read: %+v, %v", parts, err)
 			}
-			prompt, err := w.mcp.GetPrompt(t.Context(), state.Key, "args-prompt", map[string]string{"city": "Oslo"})
+			prompt, err := w.Upstreams().GetPrompt(t.Context(), state.Key, "args-prompt", map[string]string{"city": "Oslo"})
 			if err != nil || len(prompt.Messages) != 1 || !strings.Contains(prompt.Messages[0].Content.Text, "Oslo") {
 				t.Errorf("prompt: %+v, %v", prompt, err)
 			}
@@ -322,7 +322,7 @@ func TestNodeKilled(t *testing.T) {
 	_, w := openServers(t, stdioServer("everything", nodeServer(t, "everything")), careful)
 	discoverReady(t, w)
 	pid := func(server string) int {
-		s, _ := w.mcp.State(v1.Key{Kind: v1.KindMCPServer, Namespace: v1.DefaultNamespace, Name: server})
+		s, _ := w.Upstreams().State(v1.Key{Kind: v1.KindMCPServer, Namespace: v1.DefaultNamespace, Name: server})
 		return s.PID
 	}
 	pids := []int{pid("everything"), pid("careful")}
@@ -375,7 +375,7 @@ func TestNodeKilled(t *testing.T) {
 		}
 		pids = append(pids, pid(server))
 	}
-	if err := w.mcp.Close(); err != nil {
+	if err := w.Upstreams().Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range pids {
@@ -392,7 +392,7 @@ func TestNodeLock(t *testing.T) {
 	var locks []string
 	for range 2 {
 		_, w := openServers(t, servers...)
-		now, down := lockServers(w.mcp.discover(t.Context()))
+		now, down := lockServers(w.Discover(t.Context()))
 		if len(down) > 0 {
 			t.Fatal(down)
 		}

@@ -299,13 +299,3 @@ func (a *app) printOverrides(all []store.Override) error {
 	}
 	return t.Flush()
 }
-
-// applyOverrides makes the overrides of the store the descriptions of a registry, and
-// reports whether that changed any.
-func applyOverrides(reg *registry.Registry, all []store.Override) bool {
-	texts := make(map[v1.Key]string, len(all))
-	for _, o := range all {
-		texts[v1.Key{Kind: v1.KindTool, Namespace: o.Namespace, Name: o.Tool}] = o.Description
-	}
-	return reg.SetDescriptions(texts)
-}

@@ -65,13 +65,13 @@ Output formats (-o): table, json, yaml.`,
 					return err
 				}
 			}
-			w, err := a.open(cmd.Context(), workspaceOptions{})
+			w, err := a.open(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer a.closing(w)
 			a.warnViolations(w)
-			a.prepare(cmd.Context(), w, call.Tool)
+			a.prepareTool(cmd.Context(), w, call.Tool)
 			ex, err := w.reg.ExplainPolicy(cmd.Context(), call)
 			if err != nil {
 				return err

@@ -44,7 +44,7 @@ Output formats (-o): table, json, yaml.`,
 			if err != nil {
 				return err
 			}
-			w, err := a.open(ctx, workspaceOptions{})
+			w, err := a.open(ctx)
 			if err != nil {
 				return err
 			}

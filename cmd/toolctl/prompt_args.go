@@ -132,7 +132,7 @@ func (a *app) completeVars(cmd *cobra.Command, args []string, prefix string) ([]
 	if err != nil {
 		return nil, keep
 	}
-	w, err := a.open(cmd.Context(), workspaceOptions{})
+	w, err := a.open(cmd.Context())
 	if err != nil {
 		return nil, keep
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -32,7 +33,7 @@ Output formats (-o): content, json, yaml.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			format := a.format()
-			w, err := a.open(cmd.Context(), workspaceOptions{})
+			w, err := a.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -45,7 +46,7 @@ Output formats (-o): content, json, yaml.`,
 			if err != nil {
 				return err
 			}
-			parts, err := w.mcp.ReadResource(cmd.Context(), key, args[0])
+			parts, err := w.Upstreams().ReadResource(cmd.Context(), key, args[0])
 			if err != nil {
 				return err
 			}
@@ -64,8 +65,8 @@ func (a *app) resourceServer(ctx context.Context, w *workspace, server, uri stri
 		it, err := w.reg.Get(v1.KindMCPServer, a.namespace, server)
 		return keyOf(it.Object), err
 	}
-	keys := w.mcp.in(a.namespace)
-	states := w.mcp.discover(ctx, keys...)
+	keys := w.Servers(a.namespace)
+	states := w.Discover(ctx, keys...)
 	missing := &v1.NotFoundError{Kind: "Resource", Name: uri}
 	var uris []string
 	for _, r := range a.declared(w) {
@@ -98,7 +99,7 @@ func (a *app) resourceServer(ctx context.Context, w *workspace, server, uri stri
 	}
 	for _, s := range states {
 		if !s.Ready { // it may well be the one
-			return v1.Key{}, stateError(s)
+			return v1.Key{}, gateway.StateError(s)
 		}
 	}
 	if near := v1.Nearest(uri, uris); near != "" {
@@ -112,14 +113,6 @@ func keyOf(o v1.Object) v1.Key {
 		return v1.Key{}
 	}
 	return o.Head().Key()
-}
-
-// stateError is why a server is not ready.
-func stateError(s mcp.ServerState) error {
-	if s.Err != nil {
-		return s.Err
-	}
-	return &v1.MCPError{Server: s.Key.Name, Message: s.Reason}
 }
 
 // fitsTemplate reports whether a template of a server (RFC 6570) may make a URI.

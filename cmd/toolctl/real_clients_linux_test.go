@@ -22,9 +22,9 @@ func realClients(t *testing.T) string {
 	return dir
 }
 
-// gateway is toolctl serve in front of the SDK's own everything-server: the arguments
+// servedGateway is toolctl serve in front of the SDK's own everything-server: the arguments
 // that start it over stdio, and where it is served over HTTP.
-func gateway(t *testing.T) (args []string, url string) {
+func servedGateway(t *testing.T) (args []string, url string) {
 	t.Helper()
 	dir := t.TempDir()
 	everything := filepath.Join(dir, "everything")
@@ -59,7 +59,7 @@ const (
 // The clients of the TypeScript SDK, of its first and second line.
 func TestTypeScriptClients(t *testing.T) {
 	dir := realClients(t)
-	args, url := gateway(t)
+	args, url := servedGateway(t)
 	script, err := filepath.Abs("testdata/client.mjs")
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestTypeScriptClients(t *testing.T) {
 // The command line of the MCP Inspector.
 func TestInspector(t *testing.T) {
 	dir := realClients(t)
-	args, url := gateway(t)
+	args, url := servedGateway(t)
 	inspector := []string{filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js"), "--cli"}
 	for transport, target := range map[string][]string{"stdio": append([]string{"--"}, args...), "http": {"--transport", "http", "--server-url", url}} {
 		for _, c := range []struct {

@@ -85,7 +85,7 @@ func (o *renderOptions) run(ctx context.Context) error {
 	if err := o.stdinOnce(o.args, o.argsFile); err != nil {
 		return err
 	}
-	w, err := o.open(ctx, workspaceOptions{})
+	w, err := o.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -31,13 +32,13 @@ func promptArgs(raw json.RawMessage) (map[string]string, error) {
 // renderUpstream fills in a prompt of a server. missing is why there is no manifest of
 // that name.
 func (a *app) renderUpstream(ctx context.Context, w *workspace, name string, args map[string]string, missing *v1.NotFoundError) (mcp.PromptResult, error) {
-	keys := w.mcp.named(a.namespace, name)
+	keys := w.ServersNamed(a.namespace, name)
 	if len(keys) == 0 {
-		keys = w.mcp.in(a.namespace)
+		keys = w.Servers(a.namespace)
 	}
 	var states []mcp.ServerState
 	if len(keys) > 0 {
-		states = w.mcp.discover(ctx, keys...)
+		states = w.Discover(ctx, keys...)
 	}
 	type hit struct {
 		server v1.Key
@@ -63,11 +64,11 @@ func (a *app) renderUpstream(ctx context.Context, w *workspace, name string, arg
 		if err := missingArgs(hits[0].server.Name+"__"+hits[0].prompt.Name, hits[0].prompt, args); err != nil {
 			return mcp.PromptResult{}, err
 		}
-		return w.mcp.GetPrompt(ctx, hits[0].server, hits[0].prompt.Name, args)
+		return w.Upstreams().GetPrompt(ctx, hits[0].server, hits[0].prompt.Name, args)
 	case 0:
 		for _, s := range states {
 			if !s.Ready { // it may well be the one
-				return mcp.PromptResult{}, stateError(s)
+				return mcp.PromptResult{}, gateway.StateError(s)
 			}
 		}
 		if near := v1.Nearest(name, append(known, missing.Candidates...)); near != "" {

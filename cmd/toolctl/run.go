@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -131,7 +132,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	attachments := registry.NewAttachments(0)
-	w, err := o.open(ctx, workspaceOptions{attachments: attachments})
+	w, err := o.open(ctx, func(g *gateway.Options) { g.Attachments = attachments })
 	if err != nil {
 		return err
 	}

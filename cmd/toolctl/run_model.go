@@ -165,7 +165,7 @@ func (o *runOptions) prepareTools(ctx context.Context, w *workspace, p *v1.Promp
 			continue
 		}
 		if _, err := w.reg.Lookup(o.namespace, name); err == nil {
-			o.prepare(ctx, w, name)
+			o.prepareTool(ctx, w, name)
 			continue
 		}
 		if it, err := w.reg.Get(v1.KindPrompt, o.namespace, name); err == nil {
@@ -181,7 +181,7 @@ func (o *runOptions) prepareTools(ctx context.Context, w *workspace, p *v1.Promp
 }
 
 func (o *runOptions) discoverAll(ctx context.Context, w *workspace) {
-	if keys := w.mcp.in(o.namespace); len(keys) > 0 {
-		o.warnStates(w.mcp.discover(ctx, keys...))
+	if keys := w.Servers(o.namespace); len(keys) > 0 {
+		o.warnStates(w.Discover(ctx, keys...))
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/telemetry"
@@ -168,51 +169,26 @@ func (o *serveOptions) run(ctx context.Context) error {
 		}
 		defer stop()
 	}
-	w, err := o.open(ctx, workspaceOptions{})
-	if err != nil {
-		return err
-	}
-	defer o.closing(w)
-	o.logViolations(w)
-	o.warnApprovals(w)
-	o.sayTurns(w)
-
-	c := newCatalog(o.app, w, o.labels, o.tools)
-	c.prompts = o.prompts
 	memory, _ := parseBytes(o.memory) // check read it
 	o.limitMemory(memory)
 	drain := o.drain
 	if drain == 0 {
 		drain = -1
 	}
-	s := server.New(c, server.Options{Name: "toolctl", Version: buildVersion().Version, Logger: o.log, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, Hurry: o.interrupted, TurnIdle: o.turnIdle,
-		MaxResultBytes: o.maxResult, Instructions: instructions, TracerProvider: o.telemetry.TracerProvider(), MeterProvider: o.telemetry.MeterProvider()})
-	stop := c.watchUpstreams(ctx, s)
-	defer stop()
-	if w.store != nil {
-		defer c.followOverrides(ctx, s)()
-		audit := &auditWatch{reg: w.reg, app: o.app}
-		h.NotReady, h.Warning = audit.notReady, audit.warning
-		defer audit.follow(ctx)()
+	w, err := o.open(ctx, func(g *gateway.Options) {
+		g.Watch, g.HTTP, g.TokenFile = o.watch, h, o.tokenFile
+		g.Subset = gateway.Subset{Namespace: o.namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
+		g.Server = server.Options{MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, TurnIdle: o.turnIdle, MaxResultBytes: o.maxResult, Instructions: instructions}
+	})
+	if err != nil {
+		return err
 	}
-	if o.watch {
-		r := newReloader(o.app, w, c, s)
-		h.Warning = warnings(h.Warning, r.warning)
-		stop, err := r.watch(ctx)
-		if err != nil {
-			return err
-		}
-		defer stop()
-	}
-	if h.Tokens != nil {
-		t := &tokenWatch{path: o.tokenFile, tokens: h.Tokens, last: o.tokenInfo, log: o.log}
-		h.Warning = warnings(h.Warning, t.warning)
-		defer t.follow(ctx)()
-	}
+	defer o.closing(w)
+	o.logViolations(w)
 	if o.http == "" {
-		return s.ServeStdio(ctx, o.in, o.out)
+		return w.ServeStdio(ctx, o.in, o.out)
 	}
-	return notListening("http", s.Serve(ctx, ln, h))
+	return notListening("http", w.Serve(ctx, ln))
 }
 
 // notListening makes wrong usage of an address that cannot be listened at.
@@ -261,10 +237,7 @@ func loadKeyPair(certFile, keyFile string) (tls.Certificate, error) {
 
 // logViolations logs what is wrong with the manifests that are served all the same.
 func (a *app) logViolations(w *workspace) {
-	if w.set == nil {
-		return
-	}
-	for _, f := range w.set.Violations {
+	for _, f := range w.Violations() {
 		if !f.IsWarning() {
 			a.log.Warn("manifest error", "error", f.String())
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,6 @@ import (
 // doorOptions are the flags of who may ask "toolctl serve", how often and for how much.
 type doorOptions struct {
 	tokenFile    string
-	tokenInfo    os.FileInfo // of the file as it was read
 	oauth        server.OAuth
 	rate         string
 	burst        int
@@ -88,7 +86,6 @@ func (o *doorOptions) apply(h *server.HTTPOptions) error {
 	if o.tokenFile == "" {
 		return nil
 	}
-	o.tokenInfo, _ = os.Stat(o.tokenFile) // before it is read: what changes meanwhile is read again
 	var err error
 	h.Tokens, err = readTokenFile(o.tokenFile)
 	return err

@@ -74,7 +74,7 @@ func TestSilentServer(t *testing.T) {
 			t.Error("it was called")
 		}
 	})
-	within("tools/list", listTime+2*time.Second, func() {
+	within("tools/list", 7*time.Second, func() {
 		res, err := cs.ListTools(t.Context(), nil)
 		if err != nil || len(res.Tools) == 0 {
 			t.Errorf("%v %v", res, err)

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
@@ -23,24 +23,20 @@ type liveRegistries struct {
 }
 
 func (l *liveRegistries) open(ctx context.Context, a *app, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
-	if _, err := a.network(); err != nil {
-		return nil, err
-	}
-	up := a.newUpstream(objects)
-	t := a.telemetry // which the command has made
-	reg, err := registry.New(objects, registry.Options{
-		Executors: executors.All(a.executorOptions(up)),
-		Counters:  counters, Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider(),
-	})
+	o, err := a.gatewayOptions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	up.attach(reg)
-	a.warnStates(up.discover(ctx))
+	o.Objects, o.Counters = objects, counters
+	g, err := gateway.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all = append(l.all, reg, up)
-	return reg, nil
+	l.all = append(l.all, g)
+	l.mu.Unlock()
+	a.warnStates(g.Discover(ctx))
+	return g.Registry(), nil
 }
 
 func (l *liveRegistries) close(a *app) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/policy"
@@ -56,7 +57,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := o.open(ctx, workspaceOptions{})
+	w, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -160,14 +161,14 @@ func strict(objects []v1.Object) []v1.Object {
 func (o *verifyOptions) lockDrift(ctx context.Context, w *workspace, tools []*v1.Tool) ([]lock.Drift, error) {
 	var keys []v1.Key
 	for _, t := range tools {
-		if t.Mode() == v1.ModeMCP && t.Spec.MCP != nil && !slices.Contains(keys, serverOf(t)) {
-			keys = append(keys, serverOf(t))
+		if k, ok := gateway.ServerOf(t); ok && !slices.Contains(keys, k) {
+			keys = append(keys, k)
 		}
 	}
 	if !o.live || len(keys) == 0 {
 		return nil, nil
 	}
-	path, err := o.lockPath()
+	path, err := lock.Find(o.lockFile)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +179,7 @@ func (o *verifyOptions) lockDrift(ctx context.Context, w *workspace, tools []*v1
 	if err != nil {
 		return nil, err
 	}
-	now, _ := lockServers(w.mcp.discover(ctx, keys...)) // a server that is not ready has failed its examples
+	now, _ := lockServers(w.Discover(ctx, keys...)) // a server that is not ready has failed its examples
 	var part lock.File
 	for _, s := range now {
 		if have := old.Server(s.Key); have != nil {

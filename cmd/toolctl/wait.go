@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/mcp"
 )
 
 func newWaitCmd(a *app) *cobra.Command {
@@ -50,7 +49,7 @@ The exit code is 7 when time runs out first.`,
 }
 
 func (a *app) waitReady(ctx context.Context, names []string, timeout time.Duration) error {
-	w, err := a.open(ctx, workspaceOptions{})
+	w, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,10 +85,9 @@ func (a *app) waitReady(ctx context.Context, names []string, timeout time.Durati
 func (a *app) waitFor(ctx context.Context, s *v1.MCPServer) (reason string, err error) {
 	const shortest, longest = 200 * time.Millisecond, 2 * time.Second
 	for pause := shortest; ; pause = min(2*pause, longest) {
-		u := mcp.NewUpstreams([]*v1.MCPServer{s}, a.mcpOptions(nil))
-		state := u.Discover(ctx, s.Key())[0]
-		if err := u.Close(); err != nil {
-			a.logger().Warn("end the session", "server", s.Metadata.Name, "error", err)
+		state, err := a.askServer(ctx, s)
+		if err != nil {
+			return "", err
 		}
 		if state.Ready {
 			return "", nil

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 
+	"toolctl.dev/toolctl/internal/tracing"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
@@ -317,8 +318,8 @@ func TestContext(t *testing.T) {
 	}
 	ctx = baggage.ContextWithBaggage(ctx, bag)
 	want := map[string]string{"traceparent": parent, "tracestate": "a=b", "baggage": "tenant=x"}
-	meta, header := telemetry.Meta(ctx), http.Header{}
-	telemetry.Header(ctx, header)
+	meta, header := tracing.Meta(ctx), http.Header{}
+	tracing.Header(ctx, header)
 	for key, v := range want {
 		if meta[key] != v || header.Get(key) != v {
 			t.Errorf("%s: %v in _meta, %q as a header; want %q", key, meta[key], header.Get(key), v)
@@ -327,7 +328,7 @@ func TestContext(t *testing.T) {
 	if len(meta) != 3 || len(header) != 3 {
 		t.Errorf("%v, %v", meta, header)
 	}
-	if meta := telemetry.Meta(t.Context()); meta != nil {
+	if meta := tracing.Meta(t.Context()); meta != nil {
 		t.Errorf("without a trace: %v", meta)
 	}
 	for _, bad := range []string{"", "x", "00-00000000000000000000000000000000-b7ad6b7169203331-01"} {

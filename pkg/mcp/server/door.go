@@ -34,7 +34,7 @@ const (
 type door struct {
 	server   *Server
 	opts     HTTPOptions
-	local    bool // the address is one of loopback
+	local    func(*http.Request) bool // it came to an address of loopback
 	cross    *http.CrossOriginProtection
 	inside   http.Handler // behind authentication
 	stateful http.Handler // 2025-11-25 and older
@@ -49,7 +49,7 @@ type door struct {
 	rates    *rates
 }
 
-func newDoor(s *Server, o HTTPOptions, local bool) (*door, error) {
+func newDoor(s *Server, o HTTPOptions, local func(*http.Request) bool) (*door, error) {
 	d := &door{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), rates: newRates(o.Rate, o.Now)}
 	part := s.opts.PrincipalShare
 	d.bodies, d.requests = newShare("requests", o.MaxRequests, part), newShare("requests", o.MaxRequests, part)
@@ -83,7 +83,7 @@ func newDoor(s *Server, o HTTPOptions, local bool) (*door, error) {
 // security warning): a web page must not reach the server through its visitor's
 // browser, be it by a name that leads here.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !d.hostAllowed(r.Host) {
+	if !d.hostAllowed(r) {
 		http.Error(w, "the Host header is not one of this server's names", http.StatusForbidden)
 		return
 	}
@@ -214,14 +214,14 @@ func peek(body []byte) message {
 	return message{m.ID, m.Method, version}
 }
 
-func (d *door) hostAllowed(hostport string) bool {
-	host := hostname(hostport)
+func (d *door) hostAllowed(r *http.Request) bool {
+	host := hostname(r.Host)
 	switch {
 	case slices.ContainsFunc(d.opts.AllowedHosts, func(h string) bool { return strings.EqualFold(h, host) }):
 		return true
 	case d.opts.OAuth != nil && strings.EqualFold(host, d.opts.OAuth.host()):
 		return true
-	case d.local:
+	case d.local(r):
 		ip, err := netip.ParseAddr(host)
 		return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 	}

@@ -160,7 +160,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) erro
 	if o.authenticates() {
 		s.private.Store(true)
 	}
-	d, err := newDoor(s, o, local)
+	d, err := newDoor(s, o, func(*http.Request) bool { return local })
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -200,10 +200,20 @@ func (s *Server) shutdown(srv *http.Server) {
 	defer stop()
 	s.calls.refuse()
 	go func() { closing <- srv.Shutdown(ctx) }()
+	s.end() // its streams too, which Shutdown waits for
+	if err := <-closing; err != nil {
+		s.opts.Logger.Warn("connections did not end in time and are cut", slog.Any("error", err))
+		_ = srv.Close()
+	}
+	s.calls.requests.Wait()
+	s.waitFollowers()
+}
+
+// end lets the calls end, and then the sessions with what hangs on them.
+func (s *Server) end() {
 	s.drain()
 	answered := make(chan struct{})
 	go func() { s.calls.requests.Wait(); close(answered) }()
-	defer func() { <-answered }()
 	patience := time.NewTimer(answerTimeout)
 	defer patience.Stop()
 	select {
@@ -211,13 +221,8 @@ func (s *Server) shutdown(srv *http.Server) {
 	case <-patience.C: // the others are asked something, or do not read
 	}
 	for session := range s.sdk.Sessions() {
-		_ = session.Close() // ends its streams, which Shutdown waits for
+		_ = session.Close()
 	}
-	if err := <-closing; err != nil {
-		s.opts.Logger.Warn("connections did not end in time and are cut", slog.Any("error", err))
-		_ = srv.Close()
-	}
-	s.waitFollowers()
 }
 
 func (s *Server) mux(d *door, o HTTPOptions) http.Handler {

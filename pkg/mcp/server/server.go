@@ -62,13 +62,15 @@ type Options struct {
 	Hurry <-chan struct{}
 }
 
+// DefaultTurnIdle is Options.TurnIdle when it is not set.
+const DefaultTurnIdle = 60 * time.Second
+
 const (
 	defaultPageSize     = 1000
 	defaultMaxCalls     = 1024
 	defaultMaxWaiting   = 1024
 	defaultShare        = 0.25
 	defaultMemory       = 256 << 20
-	defaultTurnIdle     = 60 * time.Second
 	defaultDrainTimeout = 10 * time.Second
 )
 
@@ -79,8 +81,9 @@ type Server struct {
 	sdk     *sdk.Server
 	run     string // names the life of this server, for sessions that have no other name
 
-	mu  sync.Mutex // held while the list is made
-	set atomic.Pointer[offers]
+	mu      sync.Mutex // held while the list is made
+	set     atomic.Pointer[offers]
+	closers []func() // of handlers; under mu
 
 	observer  *observer
 	calls     calls
@@ -114,7 +117,7 @@ func New(c Catalog, o Options) *Server {
 		o.MemoryBudget = defaultMemory
 	}
 	if o.TurnIdle <= 0 {
-		o.TurnIdle = defaultTurnIdle
+		o.TurnIdle = DefaultTurnIdle
 	}
 	if o.MaxResultBytes <= 0 {
 		o.MaxResultBytes = defaultMaxResult

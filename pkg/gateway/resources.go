@@ -1,4 +1,4 @@
-package main
+package gateway
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 
 // ownResources returns the files that the manifests of the served tools and prompts declare.
 func (c *catalog) ownResources(served server.Contents) []server.Resource {
-	declared := resources.Of(c.w.reg.Objects())
+	declared := resources.Of(c.reg.Objects())
 	if len(declared) == 0 {
 		return nil
 	}
@@ -25,7 +25,7 @@ func (c *catalog) ownResources(served server.Contents) []server.Resource {
 	var all []server.Resource
 	for i := range declared {
 		if r := &declared[i]; owners[r.Owner] {
-			all = append(all, server.Resource{Owner: r.Owner, Resource: listedResource(r)})
+			all = append(all, server.Resource{Owner: r.Owner, Resource: ListedResource(r)})
 		}
 	}
 	return all
@@ -33,7 +33,7 @@ func (c *catalog) ownResources(served server.Contents) []server.Resource {
 
 // readOwn returns the content of a declared file as it was loaded.
 func (c *catalog) readOwn(owner v1.Key, uri string) ([]v1.Part, error) {
-	declared := resources.Of(c.w.reg.Objects())
+	declared := resources.Of(c.reg.Objects())
 	at := slices.IndexFunc(declared, func(r resources.Resource) bool { return r.Owner == owner && r.URI == uri })
 	if at < 0 { // it went between the list and the request
 		return nil, &v1.NotFoundError{Kind: "Resource", Name: uri}
@@ -41,8 +41,8 @@ func (c *catalog) readOwn(owner v1.Key, uri string) ([]v1.Part, error) {
 	return []v1.Part{declared[at].Contents()}, nil
 }
 
-// listedResource is a declared file in the form of a list.
-func listedResource(r *resources.Resource) mcp.Resource {
+// ListedResource is a declared file in the form of a list.
+func ListedResource(r *resources.Resource) mcp.Resource {
 	size := int64(len(r.Data))
 	return mcp.Resource{URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MIMEType, Size: &size, Annotations: r.Annotations}
 }

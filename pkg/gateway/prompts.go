@@ -1,4 +1,4 @@
-package main
+package gateway
 
 import (
 	"cmp"
@@ -29,10 +29,10 @@ type promptSet struct {
 func (c *catalog) fillPrompts() *promptSet {
 	now := &promptSet{prompts: map[v1.Key]*prompt.Prompt{}}
 	defer func() { c.promptSet.Store(now) }()
-	if len(c.names) > 0 && len(c.prompts) == 0 {
+	if len(c.Tools) > 0 && len(c.Prompts) == 0 {
 		return now
 	}
-	page, err := c.w.reg.List(registry.Query{Kind: v1.KindPrompt, Namespace: c.namespace, Selector: c.labels})
+	page, err := c.reg.List(registry.Query{Kind: v1.KindPrompt, Namespace: c.Namespace, Selector: c.Selector})
 	if err != nil { // the selector was read before
 		c.log.Error("list the prompts", "error", err)
 		return now
@@ -54,7 +54,7 @@ func (c *catalog) fillPrompts() *promptSet {
 		}
 		now.prompts[key] = p
 	}
-	if len(c.prompts) > 0 && len(now.prompts) == 1 {
+	if len(c.Prompts) > 0 && len(now.prompts) == 1 {
 		for key, p := range now.prompts {
 			if old.prompt(key) == p {
 				now.policy = old.policy
@@ -85,7 +85,7 @@ func (c *catalog) overlay() *policy.Overlay {
 
 // wantsPrompt reports whether --prompt leaves a prompt in.
 func (c *catalog) wantsPrompt(namespace, name string) bool {
-	return len(c.prompts) == 0 || slices.ContainsFunc(c.prompts, func(p string) bool {
+	return len(c.Prompts) == 0 || slices.ContainsFunc(c.Prompts, func(p string) bool {
 		return v1.MatchPattern(p, name) || v1.MatchPattern(p, namespace+"/"+name)
 	})
 }
@@ -142,7 +142,7 @@ func (c *catalog) completePrompt(key v1.Key, r mcp.CompletionRequest) (mcp.Compl
 	values, total, ok := p.Complete(r.Argument, r.Value)
 	if !ok {
 		return mcp.Completion{}, v1.NewValidationError(v1.ArgsInvalid, "", []v1.Violation{{Path: v1.Pointer("", r.Argument), Expected: "an argument of the prompt", Got: "another",
-			Message: fmt.Sprintf("prompt %q has no argument %q", key.Name, shorten(r.Argument, 60))}})
+			Message: fmt.Sprintf("prompt %q has no argument %q", key.Name, clip(r.Argument))}})
 	}
 	return mcp.Completion{Values: values, Total: total, HasMore: total > len(values)}, nil
 }
@@ -151,14 +151,14 @@ func (c *catalog) completePrompt(key v1.Key, r mcp.CompletionRequest) (mcp.Compl
 // nil without that flag. A name is looked for in the prompt's own namespace first, then
 // in all; a pattern fits the tools of its own namespace, or of the one before its slash.
 func (c *catalog) toolsOfPrompts() map[string]bool {
-	if len(c.prompts) == 0 {
+	if len(c.Prompts) == 0 {
 		return nil
 	}
 	named := map[string]bool{}
 	for _, p := range c.fillPrompts().prompts {
 		own := p.Object().Namespace()
 		for _, want := range p.Object().Spec.Tools {
-			for _, it := range toolsNamed(c.w.reg, own, want) {
+			for _, it := range ToolsNamed(c.reg, own, want) {
 				named[it.FullName] = true
 			}
 		}
@@ -166,8 +166,8 @@ func (c *catalog) toolsOfPrompts() map[string]bool {
 	return named
 }
 
-// toolsNamed finds the tools that an entry of a prompt's tools names.
-func toolsNamed(reg *registry.Registry, own, want string) []registry.Item {
+// ToolsNamed finds the tools that an entry of a prompt's tools names.
+func ToolsNamed(reg *registry.Registry, own, want string) []registry.Item {
 	if strings.HasSuffix(want, "*") {
 		namespace, pattern, ok := strings.Cut(want, "/")
 		if !ok {
@@ -196,19 +196,19 @@ func (c *catalog) promptsOnly(s mcp.ServerState) (mcp.ServerState, bool) {
 
 // warnPrompts logs which of --prompt choose nothing, which is likely a slip.
 func (c *catalog) warnPrompts() {
-	if len(c.prompts) == 0 {
+	if len(c.Prompts) == 0 {
 		return
 	}
 	var names []string
 	for key := range c.promptSet.Load().prompts {
 		names = append(names, key.Namespace+"/"+key.Name)
 	}
-	for _, s := range c.servers() {
+	for _, s := range c.upstreams() {
 		for _, p := range s.Prompts {
 			names = append(names, s.Key.Namespace+"/"+s.Key.Name+"__"+p.Name)
 		}
 	}
-	for _, want := range c.prompts {
+	for _, want := range c.Prompts {
 		if !slices.ContainsFunc(names, func(full string) bool {
 			_, name, _ := strings.Cut(full, "/")
 			return v1.MatchPattern(want, name) || v1.MatchPattern(want, full)
@@ -216,4 +216,13 @@ func (c *catalog) warnPrompts() {
 			c.log.Warn("no prompt that is ready has a name of --prompt", "prompt", want)
 		}
 	}
+}
+
+// clip shortens what a client sent before it is sent back.
+func clip(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
 }

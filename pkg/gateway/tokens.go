@@ -1,18 +1,19 @@
-package main
+package gateway
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
-// tokenWatch follows changes of --token-file.
+// tokenWatch follows changes of Options.TokenFile.
 type tokenWatch struct {
 	path   string
 	tokens *server.Tokens
@@ -21,32 +22,45 @@ type tokenWatch struct {
 	failed atomic.Pointer[time.Time] // when the last reading failed; nil when it did not
 }
 
+func newTokenWatch(path string, log *slog.Logger) (*tokenWatch, error) {
+	info, _ := os.Stat(path) // before it is read: what changes meanwhile is read again
+	tokens, err := readTokens(path)
+	return &tokenWatch{path: path, tokens: tokens, last: info, log: log}, err
+}
+
+func readTokens(path string) (*server.Tokens, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	tokens, err := server.ReadTokens(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", path, strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	}
+	return tokens, nil
+}
+
 // lookEvery is how often the file is looked at. Events of the file system would miss
 // what a symlink leads to, which is how secrets are put into containers.
 const lookEvery = time.Second
 
-// follow reads the file again when it changes, until the function that it returns is
-// called, which waits for the end.
-func (t *tokenWatch) follow(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var done sync.WaitGroup
-	done.Go(func() {
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			now, _ := os.Stat(t.path)
-			if changed := !sameFile(t.last, now); changed || t.failed.Load() != nil {
-				t.read(changed)
-				t.last = now
-			}
+// follow reads the file again when it changes, until ctx ends.
+func (t *tokenWatch) follow(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
-	})
-	return func() { cancel(); done.Wait() }
+		now, _ := os.Stat(t.path)
+		if changed := !sameFile(t.last, now); changed || t.failed.Load() != nil {
+			t.read(changed)
+			t.last = now
+		}
+	}
 }
 
 func sameFile(a, b os.FileInfo) bool {
@@ -58,7 +72,7 @@ func sameFile(a, b os.FileInfo) bool {
 
 // read takes the tokens of the file, unless it has a violation.
 func (t *tokenWatch) read(changed bool) {
-	next, err := readTokenFile(t.path)
+	next, err := readTokens(t.path)
 	if err != nil {
 		if changed { // a file that stays bad is told once
 			now := time.Now()
@@ -79,22 +93,4 @@ func (t *tokenWatch) warning() string {
 		return ""
 	}
 	return fmt.Sprintf("the token file that came at %s cannot be used; the tokens before it are taken, and the log says why", at.UTC().Format(time.RFC3339))
-}
-
-// warnings joins what /readyz says.
-func warnings(all ...func() string) func() string {
-	return func() string {
-		var text string
-		for _, w := range all {
-			if w == nil {
-				continue
-			}
-			if s := w(); s != "" && text != "" {
-				text += "; " + s
-			} else {
-				text += s
-			}
-		}
-		return text
-	}
 }

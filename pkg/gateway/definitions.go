@@ -1,29 +1,30 @@
-package main
+package gateway
 
 import (
 	"encoding/json"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
 )
 
 // definitions are what MCP servers said of their tools, by server and by the tool's
 // name there. A server is looked up when the first of its tools is.
 type definitions struct {
-	mcp *upstream
+	mcp *mcp.Upstreams
 	by  map[v1.Key]map[string]json.RawMessage
 }
 
-func newDefinitions(u *upstream) *definitions {
+func newDefinitions(u *mcp.Upstreams) *definitions {
 	return &definitions{u, map[v1.Key]map[string]json.RawMessage{}}
 }
 
 // of returns the definition behind a tool; none when it is not one of an MCP server,
 // or the server did not list it.
 func (d *definitions) of(t *v1.Tool) json.RawMessage {
-	if t.Mode() != v1.ModeMCP || t.Spec.MCP == nil {
+	k, ok := ServerOf(t)
+	if !ok {
 		return nil
 	}
-	k := serverOf(t)
 	tools, ok := d.by[k]
 	if !ok {
 		tools = map[string]json.RawMessage{}

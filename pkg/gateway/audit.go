@@ -1,9 +1,9 @@
-package main
+package gateway
 
 import (
 	"context"
 	"errors"
-	"sync"
+	"log/slog"
 	"time"
 
 	"toolctl.dev/toolctl/pkg/registry"
@@ -12,8 +12,9 @@ import (
 
 // auditWatch tells /readyz whether the audit can be written.
 type auditWatch struct {
-	reg *registry.Registry
-	app *app
+	reg        *registry.Registry
+	log        *slog.Logger
+	bestEffort bool
 }
 
 // failure is why the audit cannot be written, for anyone: the log has the whole of it.
@@ -33,7 +34,7 @@ func (w *auditWatch) failure() string {
 
 // notReady is why no call is taken.
 func (w *auditWatch) notReady() string {
-	if w.app.bestEffort {
+	if w.bestEffort {
 		return ""
 	}
 	return w.failure()
@@ -41,31 +42,26 @@ func (w *auditWatch) notReady() string {
 
 // warning is what calls are made without.
 func (w *auditWatch) warning() string {
-	if !w.app.bestEffort {
+	if !w.bestEffort {
 		return ""
 	}
 	return w.failure()
 }
 
 // follow tries again while the audit cannot be written, since a server that is not ready
-// may get no calls that do. The function that it returns ends that and waits for it.
-func (w *auditWatch) follow(ctx context.Context) (stop func()) {
+// may get no calls that do, until ctx ends.
+func (w *auditWatch) follow(ctx context.Context) {
 	const pause = time.Second
-	ctx, cancel := context.WithCancel(ctx)
-	var done sync.WaitGroup
-	done.Go(func() {
-		tick := time.NewTicker(pause)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if w.reg.AuditError() != nil && w.reg.RetryAudit(ctx) == nil {
-				w.app.log.Info("the audit can be written again")
-			}
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
-	})
-	return func() { cancel(); done.Wait() }
+		if w.reg.AuditError() != nil && w.reg.RetryAudit(ctx) == nil {
+			w.log.Info("the audit can be written again")
+		}
+	}
 }

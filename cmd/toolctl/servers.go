@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/pkg/mcp"
+)
+
+// openBrowser shows an address where there is a desktop; the person has it in text anyway.
+func openBrowser(address string) {
+	name, args := "xdg-open", []string{address}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+	}
+	cmd := exec.Command(name, args...)
+	if cmd.Start() == nil {
+		go func() { _ = cmd.Wait() }() // it outlives us when the person keeps it open
+	}
+}
+
+// prepare asks the MCP servers that a tool may be of, and warns of what the texts of one
+// that they offer hide or order.
+func (a *app) prepare(ctx context.Context, w *workspace, call v1.Call) (v1.Call, error) {
+	_, unknown := w.reg.Lookup(call.Namespace, call.Tool)
+	call, err := w.Prepare(ctx, call)
+	if unknown != nil {
+		if it, err := w.reg.Lookup(call.Namespace, call.Tool); err == nil {
+			a.warnTexts(it.Tool())
+		}
+	}
+	return call, err
+}
+
+// prepareTool is prepare without a call.
+func (a *app) prepareTool(ctx context.Context, w *workspace, name string) {
+	_, _ = a.prepare(ctx, w, v1.Call{Tool: name, Namespace: a.namespace}) // what is missing, the call says
+}
+
+// warnStates says on stderr which servers are not ready, and what of their answers
+// is left out or suspicious.
+func (a *app) warnStates(states []mcp.ServerState) {
+	for _, s := range states {
+		if !s.Ready {
+			fmt.Fprintf(a.err, "warning: %s is not ready: %s\n", objectName(s.Key), reasonText(s))
+		}
+		for _, text := range s.Warnings {
+			fmt.Fprintf(a.err, "warning: %s: %s\n", objectName(s.Key), inspect.Show(text))
+		}
+		for _, t := range s.Tools {
+			a.warnTexts(t.Tool)
+		}
+	}
+}
+
+// reasonText is why a server is not ready, where its name stands beside it.
+func reasonText(s mcp.ServerState) string {
+	return oneLine(inspect.Show(strings.TrimPrefix(s.Reason, fmt.Sprintf("mcp server %q: ", s.Key.Name))))
+}
+
+// warnTexts warns of what the texts of a tool hide or order.
+func (a *app) warnTexts(t *v1.Tool) {
+	for _, f := range inspect.Tool(t) {
+		fmt.Fprintf(a.err, "warning: %s: %s: %s\n", objectName(t.Key()), v1.FieldPath(f.Path), f.Message)
+	}
+}

@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/wirename"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+var _ server.Catalog = (*catalog)(nil)
+
+// catalog is a gateway as pkg/mcp/server asks for one.
+type catalog struct {
+	*Gateway
+	Subset
+	promptSet atomic.Pointer[promptSet]
+}
+
+func newCatalog(g *Gateway) *catalog {
+	return &catalog{Gateway: g, Subset: g.opts.Subset}
+}
+
+func (c *catalog) Contents() server.Contents {
+	all := server.Contents{Tools: c.tools(), Servers: c.upstreams(), Prompts: c.ownPrompts()}
+	all.Resources = c.ownResources(all)
+	return all
+}
+
+func (c *catalog) tools() []server.Offer {
+	page, err := c.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace, Selector: c.Selector})
+	if err != nil { // the selector was read before
+		c.log.Error("list the tools", "error", err)
+	}
+	definitions := newDefinitions(c.servers.Upstreams)
+	named, own := c.toolsOfPrompts(), c.overlay()
+	offers := make([]server.Offer, 0, len(page.Items))
+	for _, it := range page.Items {
+		name := it.Tool().Metadata.Name
+		if len(c.Tools) == 0 && named == nil || named[it.FullName] || slices.ContainsFunc(c.Tools, func(p string) bool { return v1.MatchTool(p, name) }) {
+			blocked, _ := it.Under(own, "")
+			offer := server.Offer{Tool: it.Tool(), Name: it.FullName, Definition: definitions.of(it.Tool()), Hidden: !it.Ready || blocked != nil || !it.Tool().Offered()}
+			if a := it.Audience(own); a != nil {
+				offer.Audience = a
+			}
+			offers = append(offers, offer)
+		}
+	}
+	return offers
+}
+
+func (c *catalog) Settle(ctx context.Context, tool string) {
+	for {
+		left, news := c.servers.asked.waits(func(k v1.Key) bool { return c.mayHave(k, tool) })
+		if left <= 0 {
+			return
+		}
+		late := time.NewTimer(left)
+		select {
+		case <-news:
+		case <-late.C:
+		case <-ctx.Done():
+		}
+		late.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// mayHave reports whether a tool may be of a server; any may, for "".
+func (c *catalog) mayHave(k v1.Key, tool string) bool {
+	if s := c.servers.set.Load().servers[k]; tool == "" || s != nil && s.manifest.Spec.ToolNames == "bare" {
+		return true
+	}
+	return strings.HasPrefix(tool, wirename.Clean(k.Name)+"__") || strings.HasPrefix(tool, wirename.Clean(k.Namespace+"__"+k.Name)+"__")
+}
+
+func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(server.Progress)) (v1.Result, error) {
+	if progress != nil {
+		ctx = mcp.WithProgress(ctx, func(p mcp.Progress) { progress(server.Progress(p)) })
+	}
+	res, err := c.reg.Execute(policy.WithOverlay(ctx, c.overlay()), call)
+	return c.undecidable(res), err
+}
+
+// upstreams returns the MCP servers for their prompts and resources: with --prompt for the
+// prompts of that name, and none when only some tools are served.
+func (c *catalog) upstreams() []server.Upstream {
+	if len(c.Prompts) == 0 && (c.Selector != "" || len(c.Tools) > 0) {
+		return nil
+	}
+	var servers []server.Upstream
+	for k, m := range c.servers.set.Load().servers {
+		state, ok := c.servers.State(k)
+		if ok && len(c.Prompts) > 0 {
+			state, ok = c.promptsOnly(state)
+		}
+		if ok && (c.Namespace == "" || k.Namespace == c.Namespace) {
+			servers = append(servers, server.Upstream{ServerState: state, Bare: m.manifest.Spec.ToolNames == "bare"})
+		}
+	}
+	return servers
+}
+
+func (c *catalog) GetPrompt(ctx context.Context, owner v1.Key, name string, args map[string]string) (mcp.PromptResult, error) {
+	if owner.Kind == v1.KindPrompt {
+		return c.renderPrompt(ctx, owner, args)
+	}
+	return c.servers.GetPrompt(ctx, owner, name, args)
+}
+
+func (c *catalog) ReadResource(ctx context.Context, owner v1.Key, uri string) ([]v1.Part, error) {
+	if owner.Kind != v1.KindMCPServer {
+		return c.readOwn(owner, uri)
+	}
+	return c.servers.ReadResource(ctx, owner, uri)
+}
+
+func (c *catalog) Complete(ctx context.Context, owner v1.Key, r mcp.CompletionRequest) (mcp.Completion, error) {
+	if owner.Kind == v1.KindPrompt {
+		return c.completePrompt(owner, r)
+	}
+	return c.servers.Complete(ctx, owner, r)
+}
+
+func (c *catalog) Subscribe(ctx context.Context, server v1.Key, uri string) error {
+	return c.servers.Subscribe(ctx, server, uri)
+}
+
+func (c *catalog) Unsubscribe(ctx context.Context, server v1.Key, uri string) error {
+	return c.servers.Unsubscribe(ctx, server, uri)
+}
+
+func (c *catalog) RootsChanged(peer string) { c.servers.RootsChanged(peer) }
+
+func (c *catalog) SetLogLevel(peer, level string) { c.servers.SetLogLevel(peer, level) }
+
+func (c *catalog) EndPeer(peer string) { c.servers.EndPeer(peer) }
+
+// undecidable says of a call that waits that nobody can approve it, when no store keeps
+// it for another terminal.
+func (c *catalog) undecidable(res v1.Result) v1.Result {
+	if res.Status == v1.StatusPending && res.Pending != nil && c.opts.Store == nil {
+		p := *res.Pending
+		p.ID, p.ExpiresAt = "", nil
+		p.Message += ", which nobody can give: the client cannot ask for it, and the server was started without a store"
+		res.Pending = &p
+	}
+	return res
+}

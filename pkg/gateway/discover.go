@@ -1,0 +1,82 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+)
+
+// Upstreams returns the sessions to the MCP servers.
+func (g *Gateway) Upstreams() *mcp.Upstreams { return g.servers.Upstreams }
+
+// Discover asks MCP servers what they offer, all when none is named, and returns when each
+// has answered or its time is over. Their tools can then be listed and called.
+func (g *Gateway) Discover(ctx context.Context, servers ...v1.Key) []mcp.ServerState {
+	return g.servers.discover(ctx, servers...)
+}
+
+// Servers returns the MCP servers of a namespace, of all when it is empty, sorted.
+func (g *Gateway) Servers(namespace string) []v1.Key { return g.servers.in(namespace) }
+
+// ServersNamed returns the MCP servers whose name the name of a tool or prompt begins with.
+func (g *Gateway) ServersNamed(namespace, name string) []v1.Key {
+	return g.servers.named(namespace, name)
+}
+
+// Call carries out a call. It asks MCP servers what they offer when it takes that to find
+// the tool. The errors are those of api/v1.
+func (g *Gateway) Call(ctx context.Context, call v1.Call) (v1.Result, error) {
+	call, err := g.Prepare(ctx, call)
+	if err != nil {
+		return v1.Result{}, err
+	}
+	return g.reg.Execute(ctx, call)
+}
+
+// Prepare asks the MCP servers that the tool of a call may be of: none for a tool that is
+// known, its server for server__tool, and all of the namespace for a bare name that nothing
+// has. It returns the call with what is left of its Timeout.
+func (g *Gateway) Prepare(ctx context.Context, call v1.Call) (v1.Call, error) {
+	if call.Timeout <= 0 {
+		g.find(ctx, call.Namespace, call.Tool)
+		return call, nil
+	}
+	end := time.Now().Add(call.Timeout)
+	within, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	g.find(within, call.Namespace, call.Tool)
+	left := time.Until(end)
+	if left <= 0 && ctx.Err() == nil {
+		return call, &v1.ExecutionError{Tool: call.Tool, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s, before its MCP server said what it offers", call.Timeout)}
+	}
+	call.Timeout = left
+	return call, ctx.Err()
+}
+
+func (g *Gateway) find(ctx context.Context, namespace, name string) {
+	u := g.servers
+	it, err := g.reg.Lookup(namespace, name)
+	var missing *v1.NotFoundError
+	switch {
+	case err == nil:
+		if k, ok := ServerOf(it.Tool()); ok {
+			if s := u.set.Load().servers[k]; s != nil && s.held {
+				u.discover(ctx, k)
+			}
+		}
+		return
+	case errors.As(err, &missing) && missing.Ambiguous:
+		return
+	}
+	keys := u.named(namespace, name)
+	if len(keys) == 0 {
+		keys = u.in(namespace)
+	}
+	if len(keys) > 0 {
+		u.discover(ctx, keys...)
+	}
+}

@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+)
+
+// Files is the manifests of files and folders, and of o.Stdin, for the path "-".
+func Files(o manifest.Options, paths ...string) Source { return &files{opts: o, paths: paths} }
+
+type files struct {
+	opts   manifest.Options
+	paths  []string
+	loaded atomic.Pointer[manifest.Set] // last
+}
+
+func (f *files) Load(ctx context.Context) (*manifest.Set, error) {
+	set, err := manifest.Load(ctx, f.paths, f.opts)
+	if err == nil {
+		f.loaded.Store(set)
+	}
+	return set, err
+}
+
+func (f *files) Watch(ctx context.Context, missed func(error)) (<-chan struct{}, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	f.follow(w, missed)
+	told := newChanges()
+	told.signal() // what happened since the manifests were read
+	go func() {
+		defer close(told)
+		defer w.Close()
+		f.watch(ctx, w, missed, told)
+	}()
+	return told, nil
+}
+
+// Bounds of watching files.
+const (
+	maxWatched = 10_000                 // folders
+	settleTime = 100 * time.Millisecond // of silence after a change; editors write in steps
+)
+
+// watch tells of changes once the files are quiet, until ctx ends.
+func (f *files) watch(ctx context.Context, w *fsnotify.Watcher, missed func(error), told changes) {
+	quiet := time.NewTimer(0)
+	<-quiet.C
+	defer quiet.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case err, ok := <-w.Errors:
+			if !ok {
+				return
+			}
+			missed(err) // events may be lost: look
+			quiet.Reset(settleTime)
+		case e, ok := <-w.Events:
+			if !ok {
+				return
+			}
+			if e.Op != fsnotify.Chmod {
+				quiet.Reset(settleTime)
+			}
+		case <-quiet.C:
+			f.follow(w, missed) // new folders
+			told.signal()
+		}
+	}
+}
+
+// follow watches every folder of the paths, and the folders of files, those that
+// manifests name included: editors and configuration systems put a new file in the
+// place of the old one.
+func (f *files) follow(w *fsnotify.Watcher, missed func(error)) {
+	for _, o := range f.objects() {
+		for name := range o.Head().Files {
+			if len(w.WatchList()) < maxWatched {
+				_ = w.Add(filepath.Dir(filepath.Join(filepath.Dir(o.Head().Source.File), name))) // it may be gone
+			}
+		}
+	}
+	for _, root := range f.paths {
+		info, err := os.Stat(root)
+		if err != nil || !info.IsDir() {
+			if err := w.Add(filepath.Dir(root)); err != nil {
+				missed(fmt.Errorf("the folder %s is not watched: %w", filepath.Dir(root), err))
+			}
+			continue
+		}
+		err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil // it went meanwhile
+			case err != nil:
+				return err
+			case !d.IsDir():
+				return nil
+			case d.Name() == ".git":
+				return fs.SkipDir
+			case len(w.WatchList()) >= maxWatched:
+				return fmt.Errorf("more than %d folders", maxWatched)
+			}
+			return w.Add(path)
+		})
+		if err != nil {
+			missed(fmt.Errorf("not every folder of %s is watched: %w", root, err))
+		}
+	}
+}
+
+func (f *files) objects() []v1.Object {
+	if set := f.loaded.Load(); set != nil {
+		return set.Objects
+	}
+	return nil
+}

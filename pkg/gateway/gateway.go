@@ -1,0 +1,249 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/tracing"
+	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Gateway is manifests that can be called and served. Its methods may be called by many
+// goroutines at once.
+type Gateway struct {
+	// Fixed after Open.
+	opts    Options
+	log     *slog.Logger
+	reg     *registry.Registry
+	servers *servers
+	catalog *catalog
+	audit   *auditWatch
+	tokens  *tokenWatch // nil without Options.TokenFile
+	http    server.HTTPOptions
+	tasks   tasks
+
+	reload   reload
+	serving  sync.Once
+	server   atomic.Pointer[server.Server] // nil until something is served
+	handling sync.Once
+	handler  http.Handler
+}
+
+// Open loads the manifests and makes them ready for calls. No MCP server is started yet.
+// A manifest with a violation is no error, see [Gateway.Violations]. ctx is for the loading;
+// [Gateway.Close] ends what runs in the background.
+func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
+	if o, err = o.withDefaults(); err != nil {
+		return nil, err
+	}
+	set, err := o.Source.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{opts: o, log: o.Logger, http: o.HTTP}
+	g.reload.served = set.Objects
+	g.reload.violations = set.Violations
+	objects := g.with(set.Objects)
+	g.servers = newServers(objects, o.Locked, o.LockFile, g.refresh, g.mcpOptions())
+	defer func() {
+		if err != nil {
+			opened, err = nil, errors.Join(err, g.Close())
+		}
+	}()
+	if g.reg, err = registry.New(objects, g.registryOptions()); err != nil {
+		return nil, err
+	}
+	if o.Store != nil {
+		overrides, err := o.Store.Overrides(ctx)
+		if err != nil {
+			return nil, err
+		}
+		applyOverrides(g.reg, overrides)
+	}
+	g.servers.attach(g.reg)
+	g.catalog = newCatalog(g)
+	g.audit = &auditWatch{reg: g.reg, log: g.log, bestEffort: o.AuditBestEffort}
+	if o.TokenFile != "" {
+		if g.tokens, err = newTokenWatch(o.TokenFile, g.log); err != nil {
+			return nil, err
+		}
+		g.http.Tokens = g.tokens.tokens
+	}
+	g.http.NotReady, g.http.Warning = g.notReady, g.warning
+	g.tasks.open(ctx)
+	if o.Watch {
+		return g, g.watch()
+	}
+	return g, nil
+}
+
+// with adds the objects of the options to those of the source.
+func (g *Gateway) with(objects []v1.Object) []v1.Object {
+	if len(g.opts.Objects) == 0 {
+		return objects
+	}
+	return append(objects[:len(objects):len(objects)], g.opts.Objects...)
+}
+
+func (g *Gateway) registryOptions() registry.Options {
+	o := &g.opts
+	all := append(executors.All(executors.Options{
+		Env: o.Env, Logger: g.log, Upstream: g.servers, Propagate: tracing.Header,
+		AllowPrivateNetwork: o.AllowPrivateNetwork, AllowNetwork: o.AllowNetwork,
+	}), o.Executors...)
+	if o.WrapExecutors != nil {
+		all = o.WrapExecutors(all)
+	}
+	r := registry.Options{Executors: all, Counters: o.Counters, Attachments: o.Attachments, Logger: g.log, TracerProvider: o.TracerProvider, MeterProvider: o.MeterProvider}
+	if s := o.Store; s != nil {
+		r.Audit, r.Approvals, r.AuditBestEffort = s, s, o.AuditBestEffort
+		if r.Counters == nil {
+			r.Counters = s
+		}
+	}
+	return r
+}
+
+func (g *Gateway) mcpOptions() mcp.Options {
+	o := &g.opts
+	return mcp.Options{
+		Meta: tracing.Meta, TracerProvider: o.TracerProvider, MeterProvider: o.MeterProvider, Env: o.Env, Logger: g.log,
+		AllowPrivateNetwork: o.AllowPrivateNetwork, AllowNetwork: o.AllowNetwork, Name: o.Name, Version: o.Version,
+		ConfigDir: o.ConfigDir, OpenBrowser: o.OpenBrowser, Hurry: o.Hurry,
+		OnUpdate: func(_ v1.Key, uri string) {
+			if s := g.server.Load(); s != nil {
+				s.ResourceUpdated(uri)
+			}
+		},
+		OnListChanged: func(_ v1.Key, list string) {
+			if s := g.server.Load(); s != nil {
+				s.ListChanged(list)
+			}
+		},
+	}
+}
+
+// refresh has what is served read anew.
+func (g *Gateway) refresh() {
+	if s := g.server.Load(); s != nil {
+		s.Refresh()
+	}
+}
+
+// Registry returns the compiled set of the manifests. What it holds changes with them.
+func (g *Gateway) Registry() *registry.Registry { return g.reg }
+
+// Store returns Options.Store; nil without.
+func (g *Gateway) Store() store.Store { return g.opts.Store }
+
+// List lists what the manifests declare, and what the MCP servers that were asked offer.
+// An error says that the query cannot be read.
+func (g *Gateway) List(q registry.Query) (registry.Page, error) { return g.reg.List(q) }
+
+// Violations returns what is wrong with the manifests that are served, warnings too. It is
+// empty for those of a store, which takes none that has a violation.
+func (g *Gateway) Violations() []v1.Violation {
+	g.reload.mu.Lock()
+	defer g.reload.mu.Unlock()
+	return g.reload.violations
+}
+
+// Close ends what is served and what runs in the background, and every session and child
+// process, and waits for them. It does not close the store.
+func (g *Gateway) Close() error {
+	if s := g.server.Load(); s != nil {
+		s.Close()
+	}
+	g.tasks.close()
+	var errs []error
+	if g.reg != nil {
+		errs = append(errs, g.reg.Close())
+	}
+	return errors.Join(append(errs, g.servers.Close())...)
+}
+
+// tasks are the goroutines of a gateway.
+type tasks struct {
+	ctx    context.Context // ends with the gateway
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	all    sync.WaitGroup
+}
+
+func (t *tasks) open(ctx context.Context) {
+	t.ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
+}
+
+// run runs f until it returns; the end of its context asks it to.
+func (t *tasks) run(f func(context.Context)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.all.Go(func() { f(t.ctx) })
+	}
+}
+
+func (t *tasks) close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	if t.cancel != nil {
+		t.cancel()
+	}
+	t.all.Wait()
+}
+
+// configDir is where sign-ins to MCP servers are kept.
+func configDir() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "toolctl")
+}
+
+// withDefaults fills the defaults in and refuses what contradicts itself.
+func (o Options) withDefaults() (Options, error) {
+	if o.Source == nil {
+		if o.Source = (objects)(nil); o.Store != nil {
+			o.Source = Stored(o.Store, false)
+		}
+	}
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Name, o.Version = cmp.Or(o.Name, "toolctl"), cmp.Or(o.Version, "dev")
+	o.ConfigDir = cmp.Or(o.ConfigDir, configDir())
+	if _, err := registry.ParseSelector(o.Subset.Selector); err != nil {
+		return o, err
+	}
+	if err := o.HTTP.Validate(); err != nil {
+		return o, err
+	}
+	return o, nil
+}
+
+// objects is a source without manifests.
+type objects []v1.Object
+
+func (o objects) Load(context.Context) (*manifest.Set, error) { return &manifest.Set{Objects: o}, nil }
+
+func (o objects) Watch(context.Context, func(error)) (<-chan struct{}, error) { return nil, nil }

@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+)
+
+// noteApprovals logs that calls which need approval cannot be approved elsewhere.
+func (g *Gateway) noteApprovals() {
+	if g.opts.Store != nil {
+		return
+	}
+	for _, o := range g.reg.Objects() {
+		if p, ok := o.(*v1.ToolPolicy); ok && len(p.Spec.RequireApproval) > 0 && p.Spec.Mode != v1.PolicyAudit {
+			g.log.Warn("calls that need approval can be approved by clients that can ask, and by nobody else: name a store with --store", "policy", p.Metadata.Name, "namespace", p.Namespace())
+			return
+		}
+	}
+}
+
+// noteTurns logs which policies count in turns, since MCP knows none.
+func (g *Gateway) noteTurns() {
+	for _, obj := range g.reg.Objects() {
+		var rules *v1.ToolPolicySpec
+		switch m := obj.(type) {
+		case *v1.ToolPolicy:
+			rules = &m.Spec
+		case *v1.Prompt:
+			rules = m.Spec.Policy
+		}
+		if rules != nil && countsTurns(rules) {
+			g.log.Info("MCP has no turns: a turn that calls do not name ends once their session had no call for --turn-idle", "kind", obj.Head().Kind,
+				"policy", obj.Head().Metadata.Name, "namespace", obj.Head().Namespace(), "turn_idle", cmp.Or(g.opts.Server.TurnIdle, server.DefaultTurnIdle).String())
+		}
+	}
+}
+
+func countsTurns(s *v1.ToolPolicySpec) bool {
+	return s.MaxToolCallsPerTurn != nil || slices.ContainsFunc(s.Limits, func(l v1.Limit) bool { return l.Per == v1.PerTurn })
+}

@@ -1,0 +1,135 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+)
+
+// reload is what a gateway knows of its manifests.
+type reload struct {
+	failed atomic.Pointer[time.Time] // when the last reload failed; nil when it did not
+
+	mu         sync.Mutex
+	served     []v1.Object    // of the source
+	violations []v1.Violation // of what is served: a start leaves out what has violations
+	told       string         // the last error in the log
+}
+
+// Reload serves what the source holds now, unless it has a violation: then nothing changes,
+// and the error lists them. Calls that are under way end with the manifests they began with.
+// It waits for no MCP server: those that are new or changed are asked meanwhile.
+func (g *Gateway) Reload(ctx context.Context) error {
+	g.reload.mu.Lock()
+	defer g.reload.mu.Unlock()
+	set, err := g.opts.Source.Load(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	same := err == nil && reflect.DeepEqual(set.Objects, g.reload.served) && slices.Equal(errorTexts(set.Violations), errorTexts(g.reload.violations))
+	if err == nil && !same {
+		err = g.check(ctx, set)
+	}
+	if err != nil {
+		return g.reloadFailed(ctx, err)
+	}
+	g.reload.told = ""
+	fixed := g.reload.failed.Swap(nil) != nil
+	if same {
+		if fixed {
+			g.log.Info("the manifests are as they are served again")
+		}
+		return nil
+	}
+	g.replace(set)
+	g.log.Info("reloaded", "objects", len(set.Objects))
+	return nil
+}
+
+// Replace serves a set as it is, broken objects too, which are listed as not ready. It
+// waits for no MCP server.
+func (g *Gateway) Replace(set *manifest.Set) {
+	g.reload.mu.Lock()
+	defer g.reload.mu.Unlock()
+	g.replace(set)
+}
+
+func (g *Gateway) replace(set *manifest.Set) {
+	g.reload.served, g.reload.violations = set.Objects, set.Violations
+	changed := g.servers.replace(g.with(set.Objects))
+	g.servers.asked.await(changed)
+	g.refresh()
+	if len(changed) > 0 {
+		g.tasks.run(func(ctx context.Context) { g.logStates(g.servers.discover(ctx, changed...)) })
+	}
+}
+
+// check returns what is wrong with a set as the one that is served, each error once.
+func (g *Gateway) check(ctx context.Context, set *manifest.Set) error {
+	var err error
+	for _, f := range append(slices.Clip(set.Violations), g.reg.CheckObjects(ctx, g.with(set.Objects))...) {
+		if text := f.String(); !f.IsWarning() && (err == nil || !strings.Contains(err.Error(), text)) {
+			err = errors.Join(err, errors.New(text))
+		}
+	}
+	return err
+}
+
+func (g *Gateway) reloadFailed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	now := time.Now()
+	g.reload.failed.Store(&now)
+	if text := err.Error(); text != g.reload.told { // the log may be in a folder that is watched
+		g.reload.told = text
+		g.log.Error("the reload failed: the manifests before it are served", "error", text)
+	}
+	return err
+}
+
+// warning is what /readyz says, which anyone may read: the log has the reasons.
+func (r *reload) warning() string {
+	at := r.failed.Load()
+	if at == nil {
+		return ""
+	}
+	return fmt.Sprintf("the reload at %s failed; the manifests before it are served, and the log says why", at.UTC().Format(time.RFC3339))
+}
+
+// errorTexts returns what keeps manifests from being served.
+func errorTexts(violations []v1.Violation) []string {
+	var texts []string
+	for i := range violations {
+		if !violations[i].IsWarning() {
+			texts = append(texts, violations[i].String())
+		}
+	}
+	return texts
+}
+
+// watch reloads after each change of the source, until the gateway is closed.
+func (g *Gateway) watch() error {
+	changed, err := g.opts.Source.Watch(g.tasks.ctx, func(err error) { g.log.Warn("watching the manifests", "error", err) })
+	if err != nil {
+		return fmt.Errorf("watch the manifests: %w", err)
+	}
+	if changed == nil {
+		return errors.New("the changes of these manifests cannot be followed")
+	}
+	g.tasks.run(func(ctx context.Context) {
+		for range changed {
+			_ = g.Reload(ctx) // which logs why
+		}
+	})
+	return nil
+}

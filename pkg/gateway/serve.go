@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"toolctl.dev/toolctl/pkg/mcp/server"
+)
+
+// Handler serves MCP over HTTP at /mcp, and /healthz and /readyz, for as long as the
+// gateway is open. It is the same server at each call, as are those of Serve and ServeStdio.
+// Who may use it is for Options.HTTP to say: without Tokens or OAuth it is anyone who
+// reaches it.
+func (g *Gateway) Handler() http.Handler {
+	s := g.start()
+	g.handling.Do(func() { g.handler = s.Handler(g.http) })
+	return g.handler
+}
+
+// Serve serves what Handler does, with the bounds and the TLS of Options, until ctx ends:
+// see [server.Server.Serve]. The listener is one of [server.Listen], and is closed.
+func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
+	return g.start().Serve(ctx, ln, g.http)
+}
+
+// ServeStdio serves one client over a pair of streams, until the client closes its side or
+// ctx ends: see [server.Server.ServeStdio].
+func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	return g.start().ServeStdio(ctx, in, out)
+}
+
+// start returns the MCP server. The first time it makes it, and what keeps it up to date.
+func (g *Gateway) start() *server.Server {
+	g.serving.Do(func() {
+		o := g.opts.Server
+		o.Name, o.Version = cmp.Or(o.Name, g.opts.Name), cmp.Or(o.Version, g.opts.Version)
+		if o.Logger == nil {
+			o.Logger = g.log
+		}
+		if o.TracerProvider == nil {
+			o.TracerProvider = g.opts.TracerProvider
+		}
+		if o.MeterProvider == nil {
+			o.MeterProvider = g.opts.MeterProvider
+		}
+		if o.Hurry == nil {
+			o.Hurry = g.opts.Hurry
+		}
+		g.noteApprovals()
+		g.noteTurns()
+		g.server.Store(server.New(g.catalog, o))
+		g.servers.asked.await(g.servers.Servers())
+		g.tasks.run(g.askServers)
+		if g.opts.Store != nil {
+			g.tasks.run(g.followOverrides)
+			g.tasks.run(g.audit.follow)
+		}
+		if g.tokens != nil {
+			g.tasks.run(g.tokens.follow)
+		}
+	})
+	return g.server.Load()
+}
+
+// notReady is why no call is taken, for /readyz.
+func (g *Gateway) notReady() string {
+	why := []string{g.audit.notReady()}
+	if f := g.opts.HTTP.NotReady; f != nil {
+		why = append(why, f())
+	}
+	return joined(why)
+}
+
+// warning is what is wrong although calls are taken, for /readyz.
+func (g *Gateway) warning() string {
+	what := []string{g.audit.warning(), g.reload.warning()}
+	if g.tokens != nil {
+		what = append(what, g.tokens.warning())
+	}
+	if f := g.opts.HTTP.Warning; f != nil {
+		what = append(what, f())
+	}
+	return joined(what)
+}
+
+func joined(texts []string) string {
+	var all []string
+	for _, t := range texts {
+		if t != "" {
+			all = append(all, t)
+		}
+	}
+	return strings.Join(all, "; ")
+}

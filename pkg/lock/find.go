@@ -1,0 +1,30 @@
+package lock
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Find returns where the lock is: what is named, else the nearest one from the current
+// folder upwards, else, for a new one, the current folder.
+func Find(named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := cwd; ; dir = filepath.Dir(dir) {
+		path := filepath.Join(dir, Name)
+		if _, err := os.Stat(path); err == nil {
+			if rel, err := filepath.Rel(cwd, path); err == nil {
+				return rel, nil
+			}
+			return path, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return Name, nil
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+)
+
+// Validate returns what is wrong with the options.
+func (o HTTPOptions) Validate() error {
+	if o.OAuth != nil {
+		if err := o.OAuth.Validate(); err != nil {
+			return err
+		}
+	}
+	cross := http.NewCrossOriginProtection()
+	for _, origin := range o.AllowedOrigins {
+		if err := cross.AddTrustedOrigin(origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Handler serves what [Server.Serve] does, for a server of the program that calls it, until
+// [Server.Close]. Requests to a loopback address must have a Host header that names one. The
+// listener, TLS and the times that a connection may take are for that server to see to, and
+// so is who reaches it: HTTPOptions.Insecure is not asked. Options that are not valid make a
+// handler that refuses everything.
+func (s *Server) Handler(o HTTPOptions) http.Handler {
+	o = o.withDefaults()
+	if o.authenticates() {
+		s.private.Store(true)
+	}
+	d, err := newDoor(s, o, func(r *http.Request) bool {
+		at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		return ok && isLoopback(at)
+	})
+	if err != nil {
+		s.opts.Logger.Error("nothing can be served", slog.Any("error", err))
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "the server's options are not valid: its log says why", http.StatusInternalServerError)
+		})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closers = append(s.closers, readKeys(d.verifier))
+	return s.mux(d, o)
+}
+
+// Close takes no more calls, lets those that run go on for Options.DrainTimeout, and ends
+// the sessions. Serve and ServeStdio do that by themselves.
+func (s *Server) Close() {
+	s.end()
+	s.waitFollowers()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, stop := range s.closers {
+		stop()
+	}
+	s.closers = nil
+}
