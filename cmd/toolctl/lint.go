@@ -114,7 +114,7 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 			fmt.Fprintln(o.err, v)
 		}
 	}
-	path, err := o.lockPath()
+	path, err := lock.Find(o.lockFile)
 	if err != nil {
 		return err
 	}
