@@ -22,6 +22,36 @@ type Counter struct {
 	Key string
 	// Limit is the most the count may reach; a negative limit only counts.
 	Limit int64
-	// Expires is when the count is no longer needed and may be dropped; zero means never.
-	Expires time.Time
+	// Window is the length of the calendar span, in UTC, within which is counted: with the
+	// next one the count starts again from 0. 0: the count goes on.
+	Window time.Duration
+	// Idle is how long a count that goes on is kept after it was reserved last. 0: for good.
+	Idle time.Duration
+	// Ends says which span a release is for: [Count.Ends] of the reservation.
+	Ends time.Time
+}
+
+// End is when the span that a time is in is over; zero for a count that goes on.
+func (c Counter) End(now time.Time) time.Time {
+	if c.Window <= 0 {
+		return time.Time{}
+	}
+	return now.UTC().Truncate(c.Window).Add(c.Window)
+}
+
+// Expiry is when a count that is reserved at a time may be dropped; zero means never.
+func (c Counter) Expiry(now time.Time) time.Time {
+	if c.Window <= 0 && c.Idle > 0 {
+		return now.UTC().Add(c.Idle)
+	}
+	return c.End(now)
+}
+
+// Count is what a [Counter] stands at.
+type Count struct {
+	// Used is how many calls are counted.
+	Used int64
+	// Ends is when the count starts again from 0, by the clock that counts; zero for one that
+	// goes on.
+	Ends time.Time
 }

@@ -123,7 +123,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	}
 	if missing {
 		if o.dryRun {
-			s, err = stores().Open(ctx, ":memory:", store.Options{Create: true}) // all would be created
+			s, err = stores().Open(ctx, "memory:", store.Options{Create: true}) // all would be created
 		} else {
 			s, err = o.openStore(ctx, true)
 		}

@@ -176,7 +176,7 @@ func (a *app) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([
 	var out []string
 	if s, err := a.openStore(cmd.Context(), false); err == nil {
 		defer a.closing(s)
-		lines, err := s.ListAudit(cmd.Context(), store.AuditFilter{Limit: calls})
+		lines, err := store.ListAudit(cmd.Context(), s, store.AuditFilter{Limit: calls})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

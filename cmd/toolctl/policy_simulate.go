@@ -94,7 +94,7 @@ func (a *app) auditRecords(ctx context.Context, from string, since string) ([]v1
 			return nil, err
 		}
 		defer s.Close()
-		return s.ListAudit(ctx, filter)
+		return store.ListAudit(ctx, s, filter)
 	}
 	f, err := regular.Open(from)
 	if err != nil {

@@ -101,7 +101,7 @@ func (o *runOptions) runsFolder() agent.Folder {
 			dsn = strings.TrimPrefix(rest, "//")
 		}
 	}
-	if dsn == ":memory:" {
+	if dsn == ":memory:" || strings.HasPrefix(dsn, "memory:") {
 		return ""
 	}
 	return agent.Folder(filepath.Join(filepath.Dir(dsn), "runs"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/memory"
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
@@ -11,5 +12,6 @@ func stores() store.Backends {
 		"":       sqlite.Open, // a file's path
 		"file":   sqlite.Open,
 		"sqlite": sqlite.Open,
+		"memory": memory.Open,
 	}
 }

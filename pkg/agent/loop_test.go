@@ -18,6 +18,7 @@ import (
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/scripted"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 const more = tools + `
@@ -325,7 +326,7 @@ func TestNativeOutput(t *testing.T) {
 
 // deciding is an Approvals that remembers one answer.
 type deciding struct {
-	registry.MemoryApprovals
+	*memory.Store
 	mu  sync.Mutex
 	yes *bool
 }
@@ -333,7 +334,7 @@ type deciding struct {
 func (d *deciding) TakeApproval(ctx context.Context, p v1.PendingCall, name string) (v1.PendingCall, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	found, err := d.MemoryApprovals.TakeApproval(ctx, p, name)
+	found, err := d.Store.TakeApproval(ctx, p, name)
 	if err == nil && d.yes != nil {
 		err = found.Decide(v1.Decision{Approved: *d.yes, By: "ann"}, p.Created)
 	}
@@ -341,7 +342,7 @@ func (d *deciding) TakeApproval(ctx context.Context, p v1.PendingCall, name stri
 }
 
 func TestResume(t *testing.T) {
-	d := &deciding{}
+	d := &deciding{Store: memory.New(memory.Options{})}
 	c := newCounting(0)
 	w := newWorld(t, more, registry.Options{Executors: []v1.Executor{c}, Approvals: d})
 	dir := filepath.Join(t.TempDir(), "runs")

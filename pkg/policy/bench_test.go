@@ -22,7 +22,7 @@ func BenchmarkAdmit(b *testing.B) {
 	for _, rules := range []int{0, 1, 3} {
 		chain := Compile([]*v1.ToolPolicy{named("p", specs[rules])}).For(tool("get-weather"))
 		b.Run(fmt.Sprintf("rules=%d", rules), func(b *testing.B) {
-			m, req := NewMemory(), Request{Session: "session-1", Turn: "1", Now: noon}
+			m, req := newCounters(), Request{Session: "session-1", Turn: "1"}
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := chain.Admit(b.Context(), m, req); err != nil {
@@ -31,10 +31,10 @@ func BenchmarkAdmit(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("rules=%d/parallel", rules), func(b *testing.B) {
-			m, ctx := NewMemory(), b.Context()
+			m, ctx := newCounters(), b.Context()
 			var ids atomic.Int64
 			b.RunParallel(func(pb *testing.PB) {
-				req := Request{Session: fmt.Sprintf("session-%d", ids.Add(1)), Turn: "1", Now: noon}
+				req := Request{Session: fmt.Sprintf("session-%d", ids.Add(1)), Turn: "1"}
 				for pb.Next() {
 					if _, err := chain.Admit(ctx, m, req); err != nil {
 						b.Error(err)

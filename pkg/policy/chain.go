@@ -69,9 +69,6 @@ type Request struct {
 	// them; empty is nobody that is known. A session is one of its principal: two principals
 	// who name it alike have two.
 	Principal string
-	// Now is the time of the call, which minute, hour and day depend on; zero
-	// means time.Now().
-	Now time.Time
 }
 
 // Admission is the outcome of [Chain.Admit].
@@ -126,24 +123,21 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 	if len(c.steps) == 0 {
 		return Admission{Decision: note}, nil
 	}
-	if req.Now.IsZero() {
-		req.Now = time.Now()
-	}
 	keys := c.counters(req)
-	used, full, err := c.reserve(ctx, counters, keys)
+	counts, full, err := c.reserve(ctx, counters, keys)
 	if err != nil {
 		err = fmt.Errorf("tool %q: refused, because its policies could not count the call: %w", c.tool.Name, err)
 		return Admission{Decision: v1.PolicyDecision{Decision: v1.DecisionDeny}}, err
 	}
-	used = c.spread(req, used)
-	adm := Admission{Budgets: c.budgets(req, used, full < 0 && !c.blocked)}
-	kept := 0 // index in used of the next step that has a kept count
+	all := c.spread(req, counts)
+	adm := Admission{Budgets: c.budgets(req, all, full < 0 && !c.blocked)}
+	kept := 0 // index in all of the next step that has a kept count
 	for _, r := range c.steps {
-		var before int64
+		var before v1.Count
 		stops := r.asks > 0 || r.alwaysRefuses()
 		if r.count != nil && r.count.kept(req) {
-			before = used[kept]
-			stops = before >= r.count.limit
+			before = all[kept]
+			stops = before.Used >= r.count.limit
 			kept++
 		}
 		switch {
@@ -154,7 +148,7 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 			}
 		case r.asks == 0:
 			adm.Decision, adm.Approval = r.decision(v1.DecisionDeny), nil
-			return adm, r.refusal(&c.tool, before, req)
+			return adm, r.refusal(&c.tool, before)
 		case adm.Approval == nil:
 			adm.Approval = r.approval(c.tool.Name)
 		}
@@ -162,23 +156,26 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 	if full >= 0 { // and yet no limit of ours is
 		return Admission{Decision: v1.PolicyDecision{Decision: v1.DecisionDeny}}, fmt.Errorf("tool %q: refused, because its policies could not count the call: the counters say that a limit is reached, with counts below all", c.tool.Name)
 	}
+	for i := range keys {
+		keys[i].Ends = counts[i].Ends
+	}
 	adm.Decision, adm.counters, adm.reserved = note, counters, keys
 	return adm, nil
 }
 
 // spread returns the counts of the kept counting steps, one for each.
-func (c *Chain) spread(req Request, used []int64) []int64 {
-	if !c.sharing || len(used) == 0 {
-		return used
+func (c *Chain) spread(req Request, counts []v1.Count) []v1.Count {
+	if !c.sharing || len(counts) == 0 {
+		return counts
 	}
-	all := make([]int64, 0, c.counting)
-	of := make(map[*rule]int64, len(used))
+	all := make([]v1.Count, 0, c.counting)
+	of := make(map[*rule]v1.Count, len(counts))
 	for _, r := range c.steps {
 		if r.count == nil || !r.count.kept(req) {
 			continue
 		}
 		if r.shared == nil {
-			of[r], used = used[0], used[1:]
+			of[r], counts = counts[0], counts[1:]
 			all = append(all, of[r])
 		} else {
 			all = append(all, of[r.shared])
@@ -188,18 +185,18 @@ func (c *Chain) spread(req Request, used []int64) []int64 {
 }
 
 // budgets says what is left of the kept counts of policies that enforce them;
-// counted says that this call was added to used.
-func (c *Chain) budgets(req Request, used []int64, counted bool) []v1.Budget {
-	if len(used) == 0 {
+// counted says that this call was added to them.
+func (c *Chain) budgets(req Request, counts []v1.Count, counted bool) []v1.Budget {
+	if len(counts) == 0 {
 		return nil
 	}
-	budgets := make([]v1.Budget, 0, len(used))
+	budgets := make([]v1.Budget, 0, len(counts))
 	kept := 0
 	for _, r := range c.steps {
 		if r.count == nil || !r.count.kept(req) {
 			continue
 		}
-		n := used[kept]
+		n, ends := counts[kept].Used, counts[kept].Ends
 		kept++
 		if r.policy.audit {
 			continue
@@ -207,10 +204,7 @@ func (c *Chain) budgets(req Request, used []int64, counted bool) []v1.Budget {
 		if counted {
 			n++
 		}
-		b := v1.Budget{Rule: r.name, Policy: r.policy.name, Limit: r.count.limit, Used: n, Remaining: max(0, r.count.limit-n)}
-		if r.count.window > 0 {
-			b.ResetsAt = r.count.start(req.Now).Add(r.count.window)
-		}
+		b := v1.Budget{Rule: r.name, Policy: r.policy.name, Limit: r.count.limit, Used: n, Remaining: max(0, r.count.limit-n), ResetsAt: ends}
 		budgets = append(budgets, b)
 	}
 	return budgets
@@ -232,27 +226,27 @@ func (c *Chain) counters(req Request) []v1.Counter {
 
 // reserve reserves the counters. When a rule refuses the call anyway, it only
 // looks for a full one, since a count may stand before that rule.
-func (c *Chain) reserve(ctx context.Context, counters Counters, keys []v1.Counter) (used []int64, full int, err error) {
+func (c *Chain) reserve(ctx context.Context, counters Counters, keys []v1.Counter) (counts []v1.Count, full int, err error) {
 	switch {
 	case len(keys) == 0:
 		return nil, -1, nil
 	case !c.blocked:
-		used, full, err = counters.Reserve(ctx, keys)
+		counts, full, err = counters.Reserve(ctx, keys)
 	default:
-		used, err = counters.Read(ctx, keys)
-		full = firstFull(keys, used)
+		counts, err = counters.Read(ctx, keys)
+		full = firstFull(keys, counts)
 	}
-	if err == nil && (len(used) != len(keys) || full >= len(keys) || full >= 0 && keys[full].Limit < 0) {
-		err = fmt.Errorf("counters answered with %d counts and full counter %d for %d counters", len(used), full, len(keys))
+	if err == nil && (len(counts) != len(keys) || full >= len(keys) || full >= 0 && keys[full].Limit < 0) {
+		err = fmt.Errorf("counters answered with %d counts and full counter %d for %d counters", len(counts), full, len(keys))
 	}
-	return used, full, err
+	return counts, full, err
 }
 
 // firstFull returns the index of the first counter whose count has reached its
 // limit, or -1.
-func firstFull(counters []v1.Counter, used []int64) int {
-	for i, n := range used[:min(len(used), len(counters))] {
-		if l := counters[i].Limit; l >= 0 && n >= l {
+func firstFull(counters []v1.Counter, counts []v1.Count) int {
+	for i, n := range counts[:min(len(counts), len(counters))] {
+		if l := counters[i].Limit; l >= 0 && n.Used >= l {
 			return i
 		}
 	}
@@ -276,7 +270,7 @@ func (c *Chain) Blocked() *v1.PolicyError {
 	if c == nil || !c.blocked {
 		return nil
 	}
-	return c.steps[len(c.steps)-1].refusal(&c.tool, 0, Request{})
+	return c.steps[len(c.steps)-1].refusal(&c.tool, v1.Count{})
 }
 
 // Guards reports whether a policy in mode enforce refuses calls of the tool, counts them

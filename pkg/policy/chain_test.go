@@ -34,8 +34,8 @@ func TestFirstRefusalFollowsTheOrder(t *testing.T) {
 		{"limits[0]", func(s *v1.ToolPolicySpec) { s.Allowlist = nil }},
 		{"limits[1]", func(s *v1.ToolPolicySpec) { s.Limits[0].MaxCalls = n(5) }},
 	}
-	m := NewMemory()
-	req := Request{Session: "s", Now: noon}
+	m := newCounters()
+	req := Request{Session: "s"}
 	// One call under bare limits of the same names fills the counters.
 	fill := v1.ToolPolicySpec{MaxToolCallsPerTurn: n(1), MaxTotalToolCalls: n(1), Limits: slices.Clone(all.Limits)}
 	if _, err := Compile([]*v1.ToolPolicy{named("p", fill)}).For(tool("get")).Admit(t.Context(), m, req); err != nil {
@@ -73,7 +73,7 @@ func TestTwoPolicies(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, policies := range [][]*v1.ToolPolicy{tt.policies, {tt.policies[1], tt.policies[0]}} {
-				adm, err := Compile(policies).For(tool("get")).Admit(t.Context(), NewMemory(), Request{Session: "s"})
+				adm, err := Compile(policies).For(tool("get")).Admit(t.Context(), newCounters(), Request{Session: "s"})
 				if adm.Decision != tt.want || (err != nil) != (tt.want.Decision == v1.DecisionDeny) {
 					t.Errorf("Admit = %+v, %v, want %+v", adm.Decision, err, tt.want)
 				}
@@ -85,7 +85,7 @@ func TestTwoPolicies(t *testing.T) {
 func TestPolicyNameHasItsNamespace(t *testing.T) {
 	p := named("p", v1.ToolPolicySpec{ToolChoice: v1.ToolChoiceNone})
 	p.Metadata.Namespace = "prod"
-	_, err := Compile([]*v1.ToolPolicy{p}).For(Subject{Namespace: "prod", Name: "get"}).Admit(t.Context(), NewMemory(), Request{})
+	_, err := Compile([]*v1.ToolPolicy{p}).For(Subject{Namespace: "prod", Name: "get"}).Admit(t.Context(), newCounters(), Request{})
 	if err == nil || !strings.Contains(err.Error(), `refused by policy "prod/p"`) {
 		t.Errorf("Admit: %v", err)
 	}
@@ -93,7 +93,7 @@ func TestPolicyNameHasItsNamespace(t *testing.T) {
 
 // A limit that was lowered below what is used already.
 func TestLoweredLimit(t *testing.T) {
-	m, req := NewMemory(), Request{Session: "s"}
+	m, req := newCounters(), Request{Session: "s"}
 	before := Compile([]*v1.ToolPolicy{named("p", v1.ToolPolicySpec{MaxTotalToolCalls: n(5)})}).For(tool("get"))
 	for range 4 {
 		if _, err := before.Admit(t.Context(), m, req); err != nil {
@@ -113,7 +113,7 @@ func TestLoweredLimit(t *testing.T) {
 
 func TestAuditCountsAndNeverRefuses(t *testing.T) {
 	spec := v1.ToolPolicySpec{MaxTotalToolCalls: n(2), Mode: v1.PolicyAudit, Limits: []v1.Limit{{MaxCalls: n(0), Per: v1.PerDay, Tools: []string{"pay"}}}}
-	set, m, req := Compile([]*v1.ToolPolicy{named("p", spec)}), NewMemory(), Request{Session: "s", Now: noon}
+	set, m, req := Compile([]*v1.ToolPolicy{named("p", spec)}), newCounters(), Request{Session: "s"}
 	for i, want := range []v1.PolicyDecision{
 		{Decision: "allow"}, {Decision: "allow"},
 		{Decision: "audit", Rule: "max_total_tool_calls", Policy: "p"},
@@ -139,7 +139,7 @@ func TestRefusedCallUsesNothing(t *testing.T) {
 		named("b", v1.ToolPolicySpec{Allowlist: []string{"get"}}),
 		named("c", v1.ToolPolicySpec{MaxTotalToolCalls: n(10), Mode: v1.PolicyAudit}),
 	}
-	set, m, req := Compile(policies), NewMemory(), Request{Session: "s", Now: noon}
+	set, m, req := Compile(policies), newCounters(), Request{Session: "s"}
 	if _, err := set.For(tool("get")).Admit(t.Context(), m, req); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestRefusedCallUsesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	e, err := set.For(tool("get")).Explain(t.Context(), m, Request{Session: "s", Turn: "2", Now: noon})
+	e, err := set.For(tool("get")).Explain(t.Context(), m, Request{Session: "s", Turn: "2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestRefusedCallUsesNothing(t *testing.T) {
 
 func TestRelease(t *testing.T) {
 	chain := Compile([]*v1.ToolPolicy{named("p", v1.ToolPolicySpec{MaxTotalToolCalls: n(1), Limits: []v1.Limit{{MaxCalls: n(2), Per: v1.PerDay}}})}).For(tool("get"))
-	m, req := NewMemory(), Request{Session: "s", Now: noon}
+	m, req := newCounters(), Request{Session: "s"}
 	adm, err := chain.Admit(t.Context(), m, req)
 	if err != nil {
 		t.Fatal(err)
@@ -196,26 +196,26 @@ func TestRelease(t *testing.T) {
 }
 
 // heeding is counters that, like a database, do nothing once ctx has ended.
-type heeding struct{ *Memory }
+type heeding struct{ Counters }
 
 func (h heeding) Release(ctx context.Context, counters []v1.Counter) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return h.Memory.Release(ctx, counters)
+	return h.Counters.Release(ctx, counters)
 }
 
 // liar answers what it is told to.
 type liar struct {
 	Counters
-	used []int64
+	used []v1.Count
 	full int
 }
 
-func (l liar) Reserve(context.Context, []v1.Counter) ([]int64, int, error) {
+func (l liar) Reserve(context.Context, []v1.Counter) ([]v1.Count, int, error) {
 	return l.used, l.full, nil
 }
-func (l liar) Read(context.Context, []v1.Counter) ([]int64, error) { return l.used, nil }
+func (l liar) Read(context.Context, []v1.Counter) ([]v1.Count, error) { return l.used, nil }
 
 func TestFailingCountersRefuse(t *testing.T) {
 	counted := named("p", v1.ToolPolicySpec{MaxTotalToolCalls: n(1)})
@@ -233,8 +233,8 @@ func TestFailingCountersRefuse(t *testing.T) {
 		{"read fails before a blocklist", blocked, failing{}, prefix + "disk is full"},
 		{"too few counts", counted, liar{full: -1}, prefix + "counters answered with 0 counts and full counter -1 for 1 counters"},
 		{"too few counts read", blocked, liar{}, prefix + "counters answered with 0 counts and full counter -1 for 1 counters"},
-		{"full counter that is none", counted, liar{used: []int64{1}, full: 1}, prefix + "counters answered with 1 counts and full counter 1 for 1 counters"},
-		{"full counter without a limit", audited, liar{used: []int64{1}, full: 0}, prefix + "counters answered with 1 counts and full counter 0 for 1 counters"},
+		{"full counter that is none", counted, liar{used: []v1.Count{{Used: 1}}, full: 1}, prefix + "counters answered with 1 counts and full counter 1 for 1 counters"},
+		{"full counter without a limit", audited, liar{used: []v1.Count{{Used: 1}}, full: 0}, prefix + "counters answered with 1 counts and full counter 0 for 1 counters"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestConcurrentCallsStayWithinTheLimits(t *testing.T) {
 		named("a", v1.ToolPolicySpec{MaxTotalToolCalls: n(perSession)}),
 		named("b", v1.ToolPolicySpec{Limits: []v1.Limit{{MaxCalls: n(perDay), Per: v1.PerDay}, {MaxCalls: n(1 << 40), Per: v1.PerTurn}}}),
 	}
-	chain, m := Compile(policies).For(tool("get")), NewMemory()
+	chain, m := Compile(policies).For(tool("get")), newCounters()
 	sessions := []string{"a", "b", "c", "d"}
 	admitted := make([]atomic.Int64, len(sessions))
 	var wg sync.WaitGroup
@@ -294,7 +294,7 @@ func TestConcurrentCallsStayWithinTheLimits(t *testing.T) {
 		wg.Go(func() {
 			for j := range calls {
 				s := i % len(sessions)
-				adm, err := chain.Admit(t.Context(), m, Request{Session: sessions[s], Now: noon})
+				adm, err := chain.Admit(t.Context(), m, Request{Session: sessions[s]})
 				var refused *v1.PolicyError
 				switch {
 				case err == nil && j%5 == 4: // its executor never ran
@@ -314,7 +314,7 @@ func TestConcurrentCallsStayWithinTheLimits(t *testing.T) {
 	wg.Wait()
 	for s := range sessions { // what was given back can be used, until the limits are full
 		for {
-			if _, err := chain.Admit(t.Context(), m, Request{Session: sessions[s], Now: noon}); err != nil {
+			if _, err := chain.Admit(t.Context(), m, Request{Session: sessions[s]}); err != nil {
 				break
 			}
 			admitted[s].Add(1)

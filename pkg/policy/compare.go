@@ -111,10 +111,14 @@ func (c *comparison) search(ctx context.Context) {
 type relation struct {
 	where   string // empty: there are none
 	earlier Request
-	tool    *sampled // nil: the same
+	ago     time.Duration // how long before
+	tool    *sampled      // nil: the same
 }
 
-var tried = Request{Session: "session", Turn: "turn", Now: time.Date(2000, 1, 1, 12, 30, 0, 0, time.UTC)}
+var (
+	tried   = Request{Session: "session", Turn: "turn"}
+	triedAt = time.Date(2000, 1, 1, 12, 30, 0, 0, time.UTC)
+)
 
 func relations(all []sampled, at int, principal string, counts bool) []relation {
 	probe := tried
@@ -123,18 +127,20 @@ func relations(all []sampled, at int, principal string, counts bool) []relation 
 	if !counts {
 		return list
 	}
-	add := func(where string, change func(*Request)) {
+	add := func(where string, change func(*relation)) {
 		r := relation{where: where, earlier: probe}
-		change(&r.earlier)
+		change(&r)
 		list = append(list, r)
 	}
-	add("in the same turn", func(*Request) {})
-	add("in other turns of the session", func(r *Request) { r.Turn = "other" })
-	add("in other sessions", func(r *Request) { r.Session, r.Turn = "other", "other" })
-	add("in sessions of other principals", func(r *Request) { r.Session, r.Turn, r.Principal = "other", "other", "somebody-else" })
-	add("in other minutes", func(r *Request) { r.Now = r.Now.Add(-time.Minute) })
-	add("in other hours", func(r *Request) { r.Now = r.Now.Add(-time.Hour) })
-	add("on other days", func(r *Request) { r.Now = r.Now.Add(-24 * time.Hour) })
+	add("in the same turn", func(*relation) {})
+	add("in other turns of the session", func(r *relation) { r.earlier.Turn = "other" })
+	add("in other sessions", func(r *relation) { r.earlier.Session, r.earlier.Turn = "other", "other" })
+	add("in sessions of other principals", func(r *relation) {
+		r.earlier = Request{Session: "other", Turn: "other", Principal: "somebody-else"}
+	})
+	add("in other minutes", func(r *relation) { r.ago = time.Minute })
+	add("in other hours", func(r *relation) { r.ago = time.Hour })
+	add("on other days", func(r *relation) { r.ago = 24 * time.Hour })
 	const mostOthers = 8
 	for i := range all {
 		if i == at || len(list) > mostOthers+8 {
@@ -154,8 +160,8 @@ func (c *comparison) try(ctx context.Context, s sampled, r relation, principal s
 	if r.tool != nil {
 		earlier = *r.tool
 	}
-	was, ok := c.was.decide(ctx, s.was, probe, earlier.was, r.earlier, n)
-	now, ok2 := c.now.decide(ctx, s.now, probe, earlier.now, r.earlier, n)
+	was, ok := c.was.decide(ctx, s.was, probe, earlier.was, r, n)
+	now, ok2 := c.now.decide(ctx, s.now, probe, earlier.now, r, n)
 	if !ok || !ok2 {
 		return true
 	}
@@ -203,22 +209,22 @@ func (o outcome) stricter(than outcome) bool {
 
 // decide says what the side does with a call after n earlier ones; not ok when those would
 // not have gone through.
-func (j *judge) decide(ctx context.Context, tool Subject, req Request, earlierTool Subject, earlier Request, n int64) (_ outcome, ok bool) {
-	counts := &supposed{}
+func (j *judge) decide(ctx context.Context, tool Subject, req Request, earlierTool Subject, r relation, n int64) (_ outcome, ok bool) {
+	counts, before := &supposed{now: triedAt}, triedAt.Add(-r.ago)
 	if n > 0 {
-		mine, theirs := &supposed{note: true, keys: map[string]bool{}}, &supposed{note: true, keys: map[string]bool{}}
+		mine, theirs := &supposed{note: true, keys: map[string]bool{}, now: triedAt}, &supposed{note: true, keys: map[string]bool{}, now: before}
 		j.ask(ctx, tool, req, mine)
-		j.ask(ctx, earlierTool, earlier, theirs)
+		j.ask(ctx, earlierTool, r.earlier, theirs)
 		shared := maps.Clone(theirs.keys)
 		maps.DeleteFunc(shared, func(k string, _ bool) bool { return !mine.keys[k] })
-		counts.keys, counts.n = shared, n-1
+		counts.keys, counts.n, counts.now = shared, n-1, before
 		if earlierTool.Name != tool.Name { // they share with each other what they do not with this one
 			counts.keys = theirs.keys
 		}
-		if j.ask(ctx, earlierTool, earlier, counts).decision == v1.DecisionDeny {
+		if j.ask(ctx, earlierTool, r.earlier, counts).decision == v1.DecisionDeny {
 			return outcome{}, false
 		}
-		counts.keys, counts.n = shared, n
+		counts.keys, counts.n, counts.now = shared, n, triedAt
 	}
 	return j.ask(ctx, tool, req, counts), true
 }
@@ -243,29 +249,32 @@ func (j *judge) ask(ctx context.Context, tool Subject, req Request, counters Cou
 // supposed are counters of which some are supposed to stand at n and the others at 0, or,
 // with note, all at 0 while the keys are noted.
 type supposed struct {
+	now  time.Time
 	note bool
 	keys map[string]bool
 	n    int64
 }
 
-func (s *supposed) Reserve(ctx context.Context, counters []v1.Counter) (used []int64, full int, err error) {
-	used, err = s.Read(ctx, counters)
-	return used, firstFull(counters, used), err
+func (s *supposed) Reserve(ctx context.Context, counters []v1.Counter) (counts []v1.Count, full int, err error) {
+	counts, err = s.Read(ctx, counters)
+	return counts, firstFull(counters, counts), err
 }
 
 func (s *supposed) Release(context.Context, []v1.Counter) error { return nil }
 
-func (s *supposed) Read(_ context.Context, counters []v1.Counter) ([]int64, error) {
-	used := make([]int64, len(counters))
+func (s *supposed) Read(_ context.Context, counters []v1.Counter) ([]v1.Count, error) {
+	counts := make([]v1.Count, len(counters))
 	for i, c := range counters {
+		counts[i].Ends = c.End(s.now)
+		key := c.Key + "|" + counts[i].Ends.String()
 		switch {
 		case s.note:
-			s.keys[c.Key] = true
-		case s.keys[c.Key]:
-			used[i] = s.n
+			s.keys[key] = true
+		case s.keys[key]:
+			counts[i].Used = s.n
 		}
 	}
-	return used, nil
+	return counts, nil
 }
 
 // bounds are the numbers of earlier calls at which a decision can change, 0 first.

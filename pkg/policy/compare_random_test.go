@@ -11,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // TestCompareReplays plays the calls of random cases against both policies with real
@@ -80,7 +81,8 @@ func TestCompareReplays(t *testing.T) {
 // replay makes the earlier calls of a case and then the call itself.
 func replay(t *testing.T, p *v1.ToolPolicy, c *policy.Case) string {
 	t.Helper()
-	set, counters := policy.Compile([]*v1.ToolPolicy{p}), policy.NewMemory()
+	now := time.Date(2024, 5, 5, 12, 30, 0, 0, time.UTC)
+	set, counters := policy.Compile([]*v1.ToolPolicy{p}), memory.New(memory.Options{Now: func() time.Time { return now }})
 	call := func(tool string, r policy.Request) string {
 		s := policy.Subject{Namespace: "default", Name: tool}
 		if server, remote, ok := strings.Cut(tool, "__"); ok {
@@ -100,10 +102,12 @@ func replay(t *testing.T, p *v1.ToolPolicy, c *policy.Case) string {
 		}
 		return a.Decision.Decision
 	}
-	probe := policy.Request{Session: "s", Turn: "t", Principal: c.Principal, Now: time.Date(2024, 5, 5, 12, 30, 0, 0, time.UTC)}
+	probe := policy.Request{Session: "s", Turn: "t", Principal: c.Principal}
+	at := now
 	for i := range c.Earlier {
 		r, tool, other := probe, c.Tool, fmt.Sprintf("other-%d", i)
-		switch back := time.Duration(i + 1); c.Where {
+		now = at
+		switch back := time.Duration(c.Earlier - i); c.Where { // clocks go on
 		case "in the same turn":
 		case "in other turns of the session":
 			r.Turn = other
@@ -112,15 +116,16 @@ func replay(t *testing.T, p *v1.ToolPolicy, c *policy.Case) string {
 		case "in sessions of other principals":
 			r.Session, r.Turn, r.Principal = other, other, "somebody-else-"+other
 		case "in other minutes":
-			r.Now = r.Now.Add(-back * time.Minute)
+			now = at.Add(-back * time.Minute)
 		case "in other hours":
-			r.Now = r.Now.Add(-back * time.Hour)
+			now = at.Add(-back * time.Hour)
 		case "on other days":
-			r.Now = r.Now.Add(-back * 24 * time.Hour)
+			now = at.Add(-back * 24 * time.Hour)
 		default:
 			tool = strings.TrimSuffix(strings.TrimPrefix(c.Where, "of "), " in the same turn")
 		}
 		call(tool, r)
 	}
+	now = at
 	return call(c.Tool, probe)
 }

@@ -81,22 +81,19 @@ func (c *count) kept(req Request) bool {
 	return !c.bySession
 }
 
-// start is the start of the calendar span that now lies in.
-func (c *count) start(now time.Time) time.Time { return now.UTC().Truncate(c.window) }
+// sessionIdle is how long the count of a session or a turn is kept after its last call.
+const sessionIdle = 30 * 24 * time.Hour
 
 // counter is what a call of the tool adds to. Its key is made of the policy, what the
-// count is known by, the span, whom it counts by, and the values of those with the turn
-// or the start of the window, each escaped and with "|" between them, so that different
-// counts have different keys.
+// count is known by, the span, whom it counts by, and the values of those with the turn,
+// each escaped and with "|" between them, so that different counts have different keys.
 func (r *rule) counter(t *Subject, req Request) v1.Counter {
-	c := v1.Counter{Limit: r.bound}
+	c := v1.Counter{Limit: r.bound, Window: r.count.window}
+	if c.Window == 0 && (r.count.bySession || r.count.per == v1.PerTurn) {
+		c.Idle = sessionIdle // clients name sessions and turns: they may be any number
+	}
 	var buf [192]byte // enough for most keys, so that only the key itself is allocated
 	key := append(buf[:0], r.key...)
-	if r.count.window > 0 {
-		start := r.count.start(req.Now)
-		key = append(start.AppendFormat(key, "2006-01-02T15:04Z"), '|')
-		c.Expires = start.Add(r.count.window)
-	}
 	if r.count.byPrincipal || r.count.bySession && req.Principal != "" {
 		key = append(append(key, escape(req.Principal)...), '|')
 	}
@@ -126,18 +123,18 @@ func escape(s string) string {
 }
 
 // full says in words that no call is left.
-func (c *count) full(used int64, req Request) string {
+func (c *count) full(n v1.Count) string {
 	var s string
 	switch {
 	case c.limit == 0:
 		return fmt.Sprintf("no %s %s are allowed", c.noun(0), c.span())
-	case used > c.limit:
-		s = fmt.Sprintf("%d %s %s are used, more than the %d that may be", used, c.noun(used), c.span(), c.limit)
+	case n.Used > c.limit:
+		s = fmt.Sprintf("%d %s %s are used, more than the %d that may be", n.Used, c.noun(n.Used), c.span(), c.limit)
 	default:
-		s = c.state(used)
+		s = c.state(n.Used)
 	}
-	if c.window > 0 {
-		s += "; the next " + c.per + " starts at " + c.start(req.Now).Add(c.window).Format(time.RFC3339)
+	if !n.Ends.IsZero() {
+		s += "; the next " + c.per + " starts at " + n.Ends.UTC().Format(time.RFC3339)
 	}
 	return s
 }

@@ -13,14 +13,14 @@ func TestCounterKeys(t *testing.T) {
 		MaxToolCallsPerTurn: n(1), MaxTotalToolCalls: n(2),
 		Limits: []v1.Limit{{MaxCalls: n(3), Per: v1.PerMinute}, {MaxCalls: n(4), Per: v1.PerHour}, {MaxCalls: n(5), Per: v1.PerDay}, {MaxCalls: n(6), Per: v1.PerTurn}},
 	}
-	req := Request{Session: "user|7/a", Turn: "1:2", Now: noon}
+	req := Request{Session: "user|7/a", Turn: "1:2"}
 	want := []v1.Counter{
-		{Key: "default/p|max_tool_calls_per_turn|turn|user%7C7%2Fa|1%3A2", Limit: 1},
-		{Key: "default/p|max_total_tool_calls|session|user%7C7%2Fa", Limit: 2},
-		{Key: "default/p|limits:all|minute|2026-03-01T12:00Z", Limit: 3, Expires: noon.Truncate(time.Minute).Add(time.Minute)},
-		{Key: "default/p|limits:all|hour|2026-03-01T12:00Z", Limit: 4, Expires: noon.Truncate(time.Hour).Add(time.Hour)},
-		{Key: "default/p|limits:all|day|2026-03-01T00:00Z", Limit: 5, Expires: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)},
-		{Key: "default/p|limits:all|turn|user%7C7%2Fa|1%3A2", Limit: 6},
+		{Key: "default/p|max_tool_calls_per_turn|turn|user%7C7%2Fa|1%3A2", Limit: 1, Idle: 720 * time.Hour},
+		{Key: "default/p|max_total_tool_calls|session|user%7C7%2Fa", Limit: 2, Idle: 720 * time.Hour},
+		{Key: "default/p|limits:all|minute", Limit: 3, Window: time.Minute},
+		{Key: "default/p|limits:all|hour", Limit: 4, Window: time.Hour},
+		{Key: "default/p|limits:all|day", Limit: 5, Window: 24 * time.Hour},
+		{Key: "default/p|limits:all|turn|user%7C7%2Fa|1%3A2", Limit: 6, Idle: 720 * time.Hour},
 	}
 	for _, mode := range []string{v1.PolicyEnforce, v1.PolicyAudit} {
 		spec.Mode = mode
@@ -56,7 +56,7 @@ func FuzzCounterKey(f *testing.F) {
 	}).For(tool("get"))
 	f.Fuzz(func(t *testing.T, session1, turn1, session2, turn2 string) {
 		seen := map[string]string{} // key to what it counts
-		for _, req := range []Request{{Session: session1, Turn: turn1, Now: noon}, {Session: session2, Turn: turn2, Now: noon}} {
+		for _, req := range []Request{{Session: session1, Turn: turn1}, {Session: session2, Turn: turn2}} {
 			i := 0
 			for _, r := range chain.steps {
 				if !r.count.kept(req) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
@@ -68,9 +67,6 @@ func (c *Chain) Explain(ctx context.Context, counters Counters, req Request) (Ex
 	if c == nil {
 		return e, nil
 	}
-	if req.Now.IsZero() {
-		req.Now = time.Now()
-	}
 	e.Tool, e.Namespace = c.tool.Name, c.tool.Namespace
 	for _, p := range c.set.policies {
 		if reason := p.mismatch(c.tool); reason != "" {
@@ -82,12 +78,12 @@ func (c *Chain) Explain(ctx context.Context, counters Counters, req Request) (Ex
 		}
 	}
 	rules := c.rules(req.Principal)
-	used, err := c.used(ctx, counters, rules, req)
+	counts, err := c.counted(ctx, counters, rules, req)
 	if err != nil {
 		return Explanation{}, err
 	}
 	for i, r := range rules {
-		v := r.explain(&c.tool, used[i], req)
+		v := r.explain(&c.tool, counts[i])
 		if weight(v.Verdict) > weight(e.Decision) {
 			e.Decision, e.Rule, e.Policy = v.Verdict, v.Rule, v.Policy
 		}
@@ -120,9 +116,9 @@ func (c *Chain) rules(principal string) []*rule {
 	return rules
 }
 
-// used returns the count of each rule; 0 for one that keeps none.
-func (c *Chain) used(ctx context.Context, counters Counters, rules []*rule, req Request) ([]int64, error) {
-	used := make([]int64, len(rules))
+// counted returns the count of each rule; 0 for one that keeps none.
+func (c *Chain) counted(ctx context.Context, counters Counters, rules []*rule, req Request) ([]v1.Count, error) {
+	counts := make([]v1.Count, len(rules))
 	var keys []v1.Counter
 	at := map[string]int{} // index in keys
 	for _, r := range rules {
@@ -132,7 +128,7 @@ func (c *Chain) used(ctx context.Context, counters Counters, rules []*rule, req 
 		}
 	}
 	if len(keys) == 0 {
-		return used, nil
+		return counts, nil
 	}
 	got, err := counters.Read(ctx, keys)
 	if err == nil && len(got) != len(keys) {
@@ -143,14 +139,14 @@ func (c *Chain) used(ctx context.Context, counters Counters, rules []*rule, req 
 	}
 	for i, r := range rules {
 		if j, ok := at[r.key]; ok && r.count != nil {
-			used[i] = got[j]
+			counts[i] = got[j]
 		}
 	}
-	return used, nil
+	return counts, nil
 }
 
 // explain is the verdict of the rule asked alone; UsedAfter is as for a refused call.
-func (r *rule) explain(t *Subject, used int64, req Request) Verdict {
+func (r *rule) explain(t *Subject, n v1.Count) Verdict {
 	v := Verdict{Policy: r.policy.name, Rule: r.name, Source: r.source}
 	var ok, counts bool
 	var by fit
@@ -167,10 +163,10 @@ func (r *rule) explain(t *Subject, used int64, req Request) Verdict {
 		v.Message = fmt.Sprintf("it counts calls of %s only", list(r.count.tools))
 		return v
 	default:
-		ok = used < r.count.limit
-		v.Message = r.count.state(used)
+		ok = n.Used < r.count.limit
+		v.Message = r.count.state(n.Used)
 		if !ok {
-			v.Message = r.count.full(used, req)
+			v.Message = r.count.full(n)
 		}
 		if by.name != "" {
 			v.Message = by.as(t, v.Message)
@@ -178,8 +174,8 @@ func (r *rule) explain(t *Subject, used int64, req Request) Verdict {
 		if r.count.name != "" {
 			v.Message = fmt.Sprintf("limit %q: %s", r.count.name, v.Message)
 		}
-		limit, after := r.count.limit, used
-		v.Limit, v.UsedBefore, v.UsedAfter = &limit, &used, &after
+		limit, before, after := r.count.limit, n.Used, n.Used
+		v.Limit, v.UsedBefore, v.UsedAfter = &limit, &before, &after
 	}
 	switch {
 	case ok:

@@ -105,7 +105,7 @@ func TestExplainJSON(t *testing.T) {
     }
   ]
 }`
-	chain, m, req := Compile(policies).For(tool("get")), NewMemory(), Request{Session: "s", Now: noon}
+	chain, m, req := Compile(policies).For(tool("get")), newCounters(), Request{Session: "s"}
 	if _, err := chain.Admit(t.Context(), m, req); err != nil {
 		t.Fatal(err)
 	}
@@ -159,12 +159,12 @@ func TestExplainVerdicts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m := NewMemory()
+			m := newCounters()
 			fill := v1.ToolPolicySpec{MaxToolCallsPerTurn: n(9), MaxTotalToolCalls: n(9), Limits: tt.spec.Limits}
-			if _, err := Compile([]*v1.ToolPolicy{named("p", fill)}).For(tool("get")).Admit(t.Context(), m, Request{Session: "s", Now: noon}); err != nil {
+			if _, err := Compile([]*v1.ToolPolicy{named("p", fill)}).For(tool("get")).Admit(t.Context(), m, Request{Session: "s"}); err != nil {
 				t.Fatal(err)
 			}
-			e, err := Compile([]*v1.ToolPolicy{named("p", tt.spec)}).For(tool("get")).Explain(t.Context(), m, Request{Session: tt.session, Now: noon})
+			e, err := Compile([]*v1.ToolPolicy{named("p", tt.spec)}).For(tool("get")).Explain(t.Context(), m, Request{Session: tt.session})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -69,7 +69,7 @@ func TestLimits(t *testing.T) {
 // Calendar spans are those of UTC, whatever the zone of the clock.
 func TestWindowsAreUTC(t *testing.T) {
 	chain := Compile([]*v1.ToolPolicy{named("p", limitsOf(v1.Limit{MaxCalls: n(1), Per: v1.PerDay}))}).For(tool("get"))
-	m := NewMemory()
+	m := newCounters()
 	zone := time.FixedZone("far east", 14*3600)
 	midnight := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
@@ -81,7 +81,8 @@ func TestWindowsAreUTC(t *testing.T) {
 		{midnight.In(zone), false},
 		{midnight.Add(24*time.Hour - 1), true},
 	} {
-		if _, err := chain.Admit(t.Context(), m, Request{Now: tt.now}); (err != nil) != tt.refused {
+		m.now = tt.now
+		if _, err := chain.Admit(t.Context(), m, Request{}); (err != nil) != tt.refused {
 			t.Errorf("at %v: %v, want a refusal: %v", tt.now, err, tt.refused)
 		}
 	}

@@ -19,7 +19,8 @@ func TestMaxTotalToolCalls(t *testing.T) {
 			{tool: "pay", session: "s", turn: "1"},
 			{tool: "get", session: "s", turn: "2", want: one},
 			{tool: "get", session: "other"},
-			{tool: "get", session: "other", after: 1000 * 24 * 3600e9, want: one},
+			{tool: "get", session: "other", after: 29 * 24 * 3600e9, want: one},
+			{tool: "get", session: "other", after: 30 * 24 * 3600e9}, // forgotten
 		}},
 		{name: "a call without a session is alone", spec: v1.ToolPolicySpec{MaxTotalToolCalls: n(1)}, steps: []step{
 			{tool: "get"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // noon is the time of every test that does not move it.
@@ -29,6 +30,18 @@ func tool(name string) Subject { return Subject{Namespace: "default", Name: name
 
 func n(i int64) *int64 { return &i }
 
+// clocked is counters whose clock stands still.
+type clocked struct {
+	Counters
+	now time.Time
+}
+
+func newCounters() *clocked {
+	c := &clocked{now: noon}
+	c.Counters = memory.New(memory.Options{Now: func() time.Time { return c.now }})
+	return c
+}
+
 // step is one call of a rule's test: which, and the refusal that is expected ("" for none).
 type step struct {
 	tool, session, turn string
@@ -39,9 +52,10 @@ type step struct {
 // play makes the calls one after the other against the policies.
 func play(t *testing.T, policies []*v1.ToolPolicy, steps []step) {
 	t.Helper()
-	set, counters := Compile(policies), NewMemory()
+	set, counters := Compile(policies), newCounters()
 	for i, s := range steps {
-		req := Request{Session: s.session, Turn: s.turn, Now: noon.Add(s.after)}
+		req := Request{Session: s.session, Turn: s.turn}
+		counters.now = noon.Add(s.after)
 		adm, err := set.For(tool(s.tool)).Admit(t.Context(), counters, req)
 		got := ""
 		if err != nil {
@@ -115,14 +129,14 @@ func TestMatch(t *testing.T) {
 			p := named("p", none(tt.match))
 			p.Metadata.Namespace = tt.namespace
 			chain := Compile([]*v1.ToolPolicy{nil, p}).For(tt.tool)
-			adm, err := chain.Admit(t.Context(), NewMemory(), Request{})
+			adm, err := chain.Admit(t.Context(), newCounters(), Request{})
 			if refused := err != nil; refused != (tt.mismatch == "") {
 				t.Errorf("Admit: %v, want a refusal: %v", err, tt.mismatch == "")
 			}
 			if tt.mismatch != "" && adm.Decision != (v1.PolicyDecision{}) {
 				t.Errorf("decision %+v of a tool that no policy governs, want none", adm.Decision)
 			}
-			e, err := chain.Explain(t.Context(), NewMemory(), Request{})
+			e, err := chain.Explain(t.Context(), newCounters(), Request{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,8 +188,8 @@ type failing struct{}
 
 var errCounters = errors.New("disk is full")
 
-func (failing) Reserve(context.Context, []v1.Counter) ([]int64, int, error) {
+func (failing) Reserve(context.Context, []v1.Counter) ([]v1.Count, int, error) {
 	return nil, -1, errCounters
 }
-func (failing) Release(context.Context, []v1.Counter) error         { return errCounters }
-func (failing) Read(context.Context, []v1.Counter) ([]int64, error) { return nil, errCounters }
+func (failing) Release(context.Context, []v1.Counter) error            { return errCounters }
+func (failing) Read(context.Context, []v1.Counter) ([]v1.Count, error) { return nil, errCounters }

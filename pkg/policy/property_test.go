@@ -70,10 +70,12 @@ func drawPolicies(t *rapid.T) []*v1.ToolPolicy {
 type model struct {
 	policies []*v1.ToolPolicy
 	calls    []modelCall
+	now      time.Time
 }
 
 type modelCall struct {
 	tool string
+	at   time.Time
 	req  Request
 }
 
@@ -99,7 +101,8 @@ func (m *model) used(p *v1.ToolPolicy, tools []string, per string, by []string, 
 			who = []string{v1.BySession}
 		}
 	}
-	same := func(a, b Request) bool {
+	same := func(c modelCall, b Request) bool {
+		a := c.req
 		ann := a.Principal == b.Principal
 		switch {
 		case slices.Contains(who, v1.BySession) && (a.Session == "" || a.Session != b.Session || !ann):
@@ -109,11 +112,11 @@ func (m *model) used(p *v1.ToolPolicy, tools []string, per string, by []string, 
 		case per == v1.PerTurn:
 			return a.Turn == b.Turn && (a.Turn != "" || a.Session != "" && b.Session != "")
 		}
-		return a.Now.UTC().Format(layout) == b.Now.UTC().Format(layout)
+		return c.at.UTC().Format(layout) == m.now.UTC().Format(layout)
 	}
 	var n int64
 	for _, c := range m.calls {
-		if governs(p, c.tool, c.req.Principal) && (len(tools) == 0 || fits(tools, c.tool)) && same(c.req, req) && (!slices.Contains(by, v1.ByTool) || c.tool == called) {
+		if governs(p, c.tool, c.req.Principal) && (len(tools) == 0 || fits(tools, c.tool)) && same(c, req) && (!slices.Contains(by, v1.ByTool) || c.tool == called) {
 			n++
 		}
 	}
@@ -193,7 +196,7 @@ func (m *model) decide(tool string, req Request) (d v1.PolicyDecision, approval 
 func TestAdmitAgreesWithTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{policies: drawPolicies(t)}
-		set, counters, ctx := Compile(m.policies), NewMemory(), context.Background()
+		set, counters, ctx := Compile(m.policies), newCounters(), context.Background()
 		type held struct {
 			adm  Admission
 			call modelCall
@@ -211,10 +214,10 @@ func TestAdmitAgreesWithTheModel(t *testing.T) {
 				continue
 			}
 			now = now.Add(rapid.SampledFrom([]time.Duration{0, 0, 20 * time.Second, 20 * time.Minute, 9 * time.Hour}).Draw(t, "later"))
-			call := modelCall{rapid.SampledFrom(toolNames).Draw(t, "tool"), Request{
+			m.now, counters.now = now, now
+			call := modelCall{rapid.SampledFrom(toolNames).Draw(t, "tool"), now, Request{
 				Session: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "session"),
 				Turn:    rapid.SampledFrom([]string{"", "1"}).Draw(t, "turn"),
-				Now:     now,
 
 				Principal: rapid.SampledFrom([]string{"", "ann", "team-b"}).Draw(t, "principal"),
 			}}
@@ -283,9 +286,15 @@ func TestAdmitAgreesWithTheModel(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for i := range counters.shards {
-			if left := counters.shards[i].young; len(left) != 0 {
-				t.Fatalf("all was given back, and %d counts are left", len(left))
+		for _, h := range holds {
+			e, err := set.For(tool(h.call.tool)).Explain(ctx, counters, h.call.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range e.Verdicts {
+				if v.UsedBefore != nil && *v.UsedBefore != 0 {
+					t.Fatalf("all was given back, and %d are left of rule %s", *v.UsedBefore, v.Rule)
+				}
 			}
 		}
 	})

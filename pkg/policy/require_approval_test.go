@@ -34,7 +34,7 @@ func TestRequireApproval(t *testing.T) {
 		{name: "of another principal", policies: []*v1.ToolPolicy{named("p", v1.ToolPolicySpec{RequireApproval: []string{"*"}, Match: &v1.Match{Principals: []string{"ann"}}})}, tool: "get", req: Request{Principal: "bob"}, explain: "allow"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			chain, counters := Compile(tt.policies).For(tool(tt.tool)), NewMemory()
+			chain, counters := Compile(tt.policies).For(tool(tt.tool)), newCounters()
 			ex, err := chain.Explain(t.Context(), counters, tt.req)
 			if err != nil || ex.Decision != tt.explain || ex.Rule != tt.rule {
 				t.Errorf("Explain: %+v, %v", ex, err)
@@ -87,7 +87,7 @@ func TestMatchPrincipals(t *testing.T) {
 		{name: "a rule for all comes after one for some", policies: []*v1.ToolPolicy{named("a", block), named("b", v1.ToolPolicySpec{Allowlist: []string{}})}, principal: "bob", calls: 1, want: "allowlist", blocked: true, unmatched: `match.principals is "ann", "team-*"; "bob" calls`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			chain, counters := Compile(tt.policies).For(tool("pay")), NewMemory()
+			chain, counters := Compile(tt.policies).For(tool("pay")), newCounters()
 			req := Request{Session: "s", Principal: tt.principal}
 			ex, err := chain.Explain(t.Context(), counters, req)
 			if err != nil {
@@ -154,7 +154,7 @@ func TestAudience(t *testing.T) {
 
 func TestBudgets(t *testing.T) {
 	spec := v1.ToolPolicySpec{MaxToolCallsPerTurn: n(3), MaxTotalToolCalls: n(5), Limits: []v1.Limit{{MaxCalls: n(2), Per: v1.PerHour}}}
-	chain, counters := Compile([]*v1.ToolPolicy{named("p", spec), named("q", audit(v1.ToolPolicySpec{MaxTotalToolCalls: n(1)}))}).For(tool("pay")), NewMemory()
+	chain, counters := Compile([]*v1.ToolPolicy{named("p", spec), named("q", audit(v1.ToolPolicySpec{MaxTotalToolCalls: n(1)}))}).For(tool("pay")), newCounters()
 	at := noon.Add(10 * time.Minute)
 	reset := noon.Truncate(time.Hour).Add(time.Hour)
 	check := func(what string, got []v1.Budget, used ...int64) {
@@ -175,13 +175,14 @@ func TestBudgets(t *testing.T) {
 			}
 		}
 	}
-	req := Request{Session: "s", Turn: "1", Now: at}
+	req := Request{Session: "s", Turn: "1"}
+	counters.now = at
 	first, err := chain.Admit(t.Context(), counters, req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	check("first", first.Budgets, 1, 1, 1)
-	second, _ := chain.Admit(t.Context(), counters, Request{Now: at})
+	second, _ := chain.Admit(t.Context(), counters, Request{})
 	check("no session", second.Budgets, 2)
 	if second.Approval != nil {
 		t.Error("waits for approval")

@@ -90,14 +90,14 @@ func (r *rule) alwaysRefuses() bool {
 func (r *rule) blocks() bool { return !r.policy.audit && r.alwaysRefuses() }
 
 // refusal is the error for a call that the rule refuses.
-func (r *rule) refusal(t *Subject, used int64, req Request) *v1.PolicyError {
+func (r *rule) refusal(t *Subject, n v1.Count) *v1.PolicyError {
 	e := &v1.PolicyError{Tool: t.Name, Policy: r.policy.name, Rule: r.name, Source: r.source}
 	if r.count == nil {
 		e.Message = r.judge(t).why
 		return e
 	}
-	e.Limit, e.Used = r.count.limit, used
-	e.Message = r.count.full(used, req)
+	e.Limit, e.Used = r.count.limit, n.Used
+	e.Message = r.count.full(n)
 	return e
 }
 

@@ -12,18 +12,31 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // approving is a registry whose pay tool needs approval, and what its calls left.
 type approving struct {
 	*registry.Registry
-	kept     *registry.MemoryApprovals
-	counters *policy.Memory
-	ran      []string // the arguments of the calls that ran
-	lines    []v1.AuditRecord
-	now      time.Time
+	kept  *memory.Store
+	ran   []string // the arguments of the calls that ran
+	lines []v1.AuditRecord
+	now   time.Time
+}
+
+func (a *approving) list(t *testing.T) []v1.PendingCall {
+	t.Helper()
+	return listed(t, a.kept)
+}
+
+func listed(t *testing.T, kept *memory.Store) []v1.PendingCall {
+	t.Helper()
+	calls, err := kept.ListApprovals(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return calls
 }
 
 func (a *approving) AppendAudit(_ context.Context, line v1.AuditRecord) error {
@@ -33,13 +46,13 @@ func (a *approving) AppendAudit(_ context.Context, line v1.AuditRecord) error {
 
 func newApproving(t *testing.T, spec v1.ToolPolicySpec, edit ...func(*v1.Tool)) *approving {
 	t.Helper()
-	a := &approving{kept: new(registry.MemoryApprovals), counters: policy.NewMemory(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	a := &approving{kept: memory.New(memory.Options{}), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	executor := mock{name: "mock", fn: func(_ context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {
 		a.ran = append(a.ran, string(args))
 		return v1.Result{Content: json.RawMessage(`{"ok":true}`), Attempts: 1}, nil
 	}}
 	a.Registry = newRegistry(t, registry.Options{
-		Executors: []registry.Executor{executor}, Counters: a.counters, Approvals: a.kept, Audit: a, Now: func() time.Time { return a.now },
+		Executors: []registry.Executor{executor}, Counters: a.kept, Approvals: a.kept, Audit: a, Now: func() time.Time { return a.now },
 	}, newTool("pay", edit...), newTool("get"), newPolicy("careful", spec))
 	return a
 }
@@ -199,7 +212,7 @@ func TestApproval(t *testing.T) {
 			}
 			a := newApproving(t, spec, edit)
 			idOf := func(session string) string {
-				for _, c := range a.kept.List() {
+				for _, c := range a.list(t) {
 					if c.Session == session {
 						return c.ID
 					}
@@ -212,7 +225,7 @@ func TestApproval(t *testing.T) {
 					a.now = a.now.Add(s.after)
 				}
 				if s.decide != nil {
-					if _, err := a.kept.Decide(idOf("s"), *s.decide, a.now); err != nil {
+					if _, err := a.kept.DecideApproval(t.Context(), idOf("s"), *s.decide, a.now); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -243,7 +256,7 @@ func TestApproval(t *testing.T) {
 			// Only what ran has used up a budget.
 			key := []v1.Counter{{Key: "default/careful|max_total_tool_calls|session|s"}, {Key: "default/careful|max_total_tool_calls|session|r"},
 				{Key: "default/careful|max_total_tool_calls|session|bob|s"}, {Key: "default/careful|max_total_tool_calls|session|bob|r"}}
-			if used, _ := a.counters.Read(bg, key); spec.MaxTotalToolCalls != nil && used[0]+used[1]+used[2]+used[3] != int64(len(a.ran)) {
+			if used, _ := a.kept.Read(bg, key); spec.MaxTotalToolCalls != nil && used[0].Used+used[1].Used+used[2].Used+used[3].Used != int64(len(a.ran)) {
 				t.Errorf("%v calls are counted, %d ran", used, len(a.ran))
 			}
 		})
@@ -255,16 +268,16 @@ func TestApprovalKeepsNoSecret(t *testing.T) {
 	a := newApproving(t, needsApproval, func(t *v1.Tool) { t.Spec.Redact = []string{"/city"} })
 	first, _ := a.Execute(t.Context(), pay("s", "s3cret"))
 	second, _ := a.Execute(t.Context(), pay("s", "s3cret"))
-	if first.Pending.ID != second.Pending.ID || len(a.kept.List()) != 1 {
-		t.Errorf("%v and %v: %d calls wait", first.Pending, second.Pending, len(a.kept.List()))
+	if first.Pending.ID != second.Pending.ID || len(a.list(t)) != 1 {
+		t.Errorf("%v and %v: %d calls wait", first.Pending, second.Pending, len(a.list(t)))
 	}
-	if _, err := a.kept.Decide(first.Pending.ID, v1.Decision{Approved: true, By: "ann", Args: json.RawMessage(`{"city":"s3cret2"}`)}, a.now); err != nil {
+	if _, err := a.kept.DecideApproval(t.Context(), first.Pending.ID, v1.Decision{Approved: true, By: "ann", Args: json.RawMessage(`{"city":"s3cret2"}`)}, a.now); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Execute(t.Context(), pay("s", "s3cret")); err != nil {
 		t.Fatal(err)
 	}
-	for what, v := range map[string]any{"results": []v1.Result{first, second}, "list": a.kept.List(), "audit": a.lines} {
+	for what, v := range map[string]any{"results": []v1.Result{first, second}, "list": a.list(t), "audit": a.lines} {
 		raw, err := json.Marshal(v)
 		if err != nil || strings.Contains(string(raw), "s3cret") {
 			t.Errorf("%s: %s, %v", what, raw, err)
@@ -322,13 +335,13 @@ func TestApprovalBounds(t *testing.T) {
 			t.Fatalf("after the others expired: %s", got)
 		}
 	}
-	if kept := len(a.kept.List()); kept != 1600 {
+	if kept := len(a.list(t)); kept != 1600 {
 		t.Errorf("%d calls are kept, want 600 that wait and 1000 that expired", kept)
 	}
-	if _, err := a.kept.Decide(a.kept.List()[0].ID, v1.Decision{Approved: true}, a.now); fmt.Sprint(err) != fmt.Sprintf("pending call %q has expired: it must be called again", a.kept.List()[0].ID) {
+	if _, err := a.kept.DecideApproval(t.Context(), a.list(t)[0].ID, v1.Decision{Approved: true}, a.now); fmt.Sprint(err) != fmt.Sprintf("pending call %q has expired: it must be called again", a.list(t)[0].ID) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := a.kept.Decide("nothing", v1.Decision{}, a.now); fmt.Sprint(err) != `approval "nothing" not found` {
+	if _, err := a.kept.DecideApproval(t.Context(), "nothing", v1.Decision{}, a.now); fmt.Sprint(err) != `approval "nothing" not found` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -336,7 +349,7 @@ func TestApprovalBounds(t *testing.T) {
 // However many callers repeat an approved call, one of them goes through.
 func TestApprovalIsUsedOnce(t *testing.T) {
 	var ran atomic.Int64
-	approvals := new(registry.MemoryApprovals)
+	approvals := memory.New(memory.Options{})
 	reg := newRegistry(t, registry.Options{Approvals: approvals, Executors: []registry.Executor{mock{name: "mock", fn: func(context.Context, *v1.Tool, json.RawMessage) (v1.Result, error) {
 		ran.Add(1)
 		return v1.Result{Content: json.RawMessage(`{}`)}, nil
@@ -346,7 +359,7 @@ func TestApprovalIsUsedOnce(t *testing.T) {
 		if err != nil || res.Pending == nil {
 			t.Fatal(res, err)
 		}
-		if _, err := approvals.Decide(res.Pending.ID, v1.Decision{Approved: true}, time.Now()); err != nil {
+		if _, err := approvals.DecideApproval(t.Context(), res.Pending.ID, v1.Decision{Approved: true}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		var group sync.WaitGroup
@@ -362,9 +375,9 @@ func TestApprovalIsUsedOnce(t *testing.T) {
 			t.Fatalf("round %d: %d calls ran", round, got)
 		}
 		// One of the others waits now: it is decided on, so that the next round begins anew.
-		for _, c := range approvals.List() {
+		for _, c := range listed(t, approvals) {
 			if c.State == v1.ApprovalPending {
-				if _, err := approvals.Decide(c.ID, v1.Decision{Approved: true}, time.Now()); err != nil {
+				if _, err := approvals.DecideApproval(t.Context(), c.ID, v1.Decision{Approved: true}, time.Now()); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := reg.Execute(t.Context(), pay("s", "Oslo")); err != nil {

@@ -101,7 +101,7 @@ func (r *Registry) admit(ctx context.Context, c *call) {
 	}
 	within, span = r.observer.enter(ctx, phasePolicy)
 	c.admit, c.err = policy.Over(ctx, t.chain).Admit(within, r.opts.Counters, policy.Request{
-		Session: c.Session, Turn: c.Turn, Principal: c.Principal, Now: c.began,
+		Session: c.Session, Turn: c.Turn, Principal: c.Principal,
 	})
 	leave(span, c.err)
 	if c.admit.Approval != nil {

@@ -17,7 +17,7 @@ func (r *Registry) AdmitPrompt(ctx context.Context, call v1.Call) (policy.Admiss
 		return policy.Admission{}, err
 	}
 	a, err := policy.Over(ctx, it.chain).Admit(ctx, r.opts.Counters, policy.Request{
-		Session: call.Session, Turn: call.Turn, Principal: call.Principal, Now: r.opts.Now(),
+		Session: call.Session, Turn: call.Turn, Principal: call.Principal,
 	})
 	if err != nil || a.Approval == nil {
 		return a, err

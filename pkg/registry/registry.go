@@ -15,6 +15,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/store/memory"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -71,12 +72,6 @@ type Registry struct {
 // New compiles objects into a Registry. A broken object does not fail it: see
 // [Registry.List]. An error says that the options contradict each other.
 func New(objects []v1.Object, o Options) (*Registry, error) {
-	if o.Counters == nil {
-		o.Counters = policy.NewMemory()
-	}
-	if o.Approvals == nil {
-		o.Approvals = new(MemoryApprovals)
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -85,6 +80,15 @@ func New(objects []v1.Object, o Options) (*Registry, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Counters == nil || o.Approvals == nil {
+		kept := memory.New(memory.Options{Now: o.Now})
+		if o.Counters == nil {
+			o.Counters = kept
+		}
+		if o.Approvals == nil {
+			o.Approvals = kept
+		}
 	}
 	r := &Registry{opts: o, executors: map[string]Executor{}, schemas: validate.NewCache(validate.Options{})}
 	for _, e := range o.Executors {

@@ -16,26 +16,25 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // player plays one scenario. It belongs to one goroutine, except for its counters.
 type player struct {
-	runner   *Runner
-	spec     *v1.ScenarioSpec
-	reg      *registry.Registry
-	mocks    map[v1.Key]*mock
-	counters *policy.Memory
-	random   *rand.Rand
+	runner *Runner
+	spec   *v1.ScenarioSpec
+	reg    *registry.Registry
+	mocks  map[v1.Key]*mock
+	kept   *memory.Store // counts, and calls that wait
+	random *rand.Rand
 	// promptKit says that the manifest is one of PromptKit's: what is not known there
 	// is named and passed over.
 	promptKit bool
 	// turn and call are where the play is, from 1.
 	turn, call int
 	// ran are the calls of a run that reached the registry, by their names in the audit.
-	ran map[string]ran
-	// approvals are the calls that wait, and answer what a person says to them.
-	approvals registry.MemoryApprovals
-	answer    *bool
+	ran    map[string]ran
+	answer *bool // what a person says to calls that wait
 	// field is the pointer of the call that is being made, "" in between.
 	field  string
 	broken bool // by a violation of the manifest

@@ -12,6 +12,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store/memory"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -140,7 +141,7 @@ func newResult(s *v1.Scenario) Result {
 
 // one plays one scenario.
 func (r *Runner) one(ctx context.Context, s *v1.Scenario) Result {
-	p := &player{runner: r, spec: &s.Spec, res: newResult(s), counters: policy.NewMemory()}
+	p := &player{runner: r, spec: &s.Spec, res: newResult(s), kept: memory.New(memory.Options{Now: r.now})}
 	if s.Broken() {
 		for _, f := range s.Violations {
 			if !f.IsWarning() {

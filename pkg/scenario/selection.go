@@ -103,7 +103,15 @@ func (r *Runner) build(ctx context.Context, tools, policies []v1.Key) (*registry
 	if r.opts.Live != nil {
 		return r.opts.Live(ctx, objects, counters{})
 	}
-	return registry.New(objects, registry.Options{Counters: counters{}, Approvals: approvals{}, Executors: answerers(r.opts.Mock), Now: func() time.Time { return instant }})
+	return registry.New(objects, registry.Options{Counters: counters{}, Approvals: approvals{}, Executors: answerers(r.opts.Mock), Now: r.now})
+}
+
+// now is the clock: it stands still, but for live calls.
+func (r *Runner) now() time.Time {
+	if r.opts.Live != nil {
+		return time.Now()
+	}
+	return instant
 }
 
 // counters hands each call to the counters of its scenario, which the context
@@ -112,15 +120,15 @@ type counters struct{}
 
 type playerKey struct{}
 
-func ofScenario(ctx context.Context) (*policy.Memory, error) {
+func ofScenario(ctx context.Context) (policy.Counters, error) {
 	p, ok := ctx.Value(playerKey{}).(*player)
 	if !ok {
 		return nil, fmt.Errorf("scenario: a call outside a scenario")
 	}
-	return p.counters, nil
+	return p.kept, nil
 }
 
-func (counters) Reserve(ctx context.Context, cs []v1.Counter) ([]int64, int, error) {
+func (counters) Reserve(ctx context.Context, cs []v1.Counter) ([]v1.Count, int, error) {
 	m, err := ofScenario(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -136,7 +144,7 @@ func (counters) Release(ctx context.Context, cs []v1.Counter) error {
 	return m.Release(ctx, cs)
 }
 
-func (counters) Read(ctx context.Context, cs []v1.Counter) ([]int64, error) {
+func (counters) Read(ctx context.Context, cs []v1.Counter) ([]v1.Count, error) {
 	m, err := ofScenario(ctx)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // Simulation says what policies would decide on calls that were recorded.
@@ -55,7 +56,8 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 			servers[o.Key()] = true
 		}
 	}
-	set, counters := policy.Compile(policies), policy.NewMemory()
+	var now time.Time
+	set, counters := policy.Compile(policies), memory.New(memory.Options{Now: func() time.Time { return now }})
 	out := &Simulation{Changed: []Changed{}}
 	ended := map[string]bool{} // calls with an outcome, which says all that their line of intent does
 	for _, rec := range records {
@@ -77,7 +79,8 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 			subject.Server, subject.Remote = server, remote
 		}
 		out.Calls++
-		admission, err := set.For(subject).Admit(ctx, counters, policy.Request{Session: rec.Session, Turn: rec.Turn, Principal: rec.Principal, Now: rec.Time})
+		now = rec.Time
+		admission, err := set.For(subject).Admit(ctx, counters, policy.Request{Session: rec.Session, Turn: rec.Turn, Principal: rec.Principal})
 		var refused *v1.PolicyError
 		if err != nil && !errors.As(err, &refused) {
 			return nil, err

@@ -16,9 +16,6 @@ type Audit interface {
 	// AppendAudit adds a line to the audit and to its chain. A line without a time gets
 	// that of now.
 	AppendAudit(ctx context.Context, line v1.AuditRecord) error
-	// ListAudit returns lines of the audit in the order in which they were written,
-	// the newest last.
-	ListAudit(ctx context.Context, filter AuditFilter) ([]v1.AuditRecord, error)
 	// EachAudit calls fn for lines of the audit, the newest last, until it returns an
 	// error, which EachAudit returns. Lines that are added meanwhile are left out. It holds
 	// a part of them at a time, and no lock while fn runs.
@@ -56,6 +53,29 @@ type AuditFilter struct {
 	Settled bool
 	// Limit is the most lines to return, the newest ones; 0 returns all.
 	Limit int
+}
+
+// Check refuses a filter that makes no sense. Backends ask it.
+func (f AuditFilter) Check() error {
+	if f.Limit < 0 {
+		return fmt.Errorf("audit: limit %d may not be negative", f.Limit)
+	}
+	return nil
+}
+
+// ListAudit returns the lines of an audit that a filter chooses, decoded, in the order in
+// which they were written, the newest last.
+func ListAudit(ctx context.Context, a Audit, filter AuditFilter) ([]v1.AuditRecord, error) {
+	var records []v1.AuditRecord
+	err := a.EachAudit(ctx, filter, func(l AuditLine) error {
+		r, err := l.Record()
+		records = append(records, r)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return records, nil
 }
 
 // AuditLine is a record of the audit with its place in the chain.
@@ -99,4 +119,12 @@ type AuditPrune struct {
 	// Hash is that of the last line that was removed, from which the chain goes on; empty
 	// when none was, or when it was older than the chain.
 	Hash string `json:"hash,omitempty"`
+}
+
+// Check refuses a time that is not in the past. Backends ask it.
+func (o PruneOptions) Check(now time.Time) error {
+	if !o.Before.Before(now) {
+		return fmt.Errorf("audit: prune before %s: expected a time in the past", o.Before.UTC().Format(time.RFC3339))
+	}
+	return nil
 }

@@ -2,41 +2,22 @@ package store
 
 import (
 	"context"
-	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Counters are the counts of policies, see [v1.Counter]. They are exact over all goroutines
-// and processes that use the store. An expired count starts again at 0.
+// Counters are the counts of policies, by the clock of the store, see [v1.Counter]. They are
+// exact over all goroutines and processes that use it.
 type Counters interface {
 	// Reserve adds one to every counter, or to none when one of them has reached its
 	// limit. It returns the counts before, in the order given, and full, the index of
 	// the first counter whose limit is reached, or -1. A negative limit only counts.
-	Reserve(ctx context.Context, counters []v1.Counter) (used []int64, full int, err error)
-	// Release takes back one from every counter, after a reserved call that never
-	// ran. No count falls below 0.
+	Reserve(ctx context.Context, counters []v1.Counter) (counts []v1.Count, full int, err error)
+	// Release takes back one from every counter, after a reserved call that never ran;
+	// their Ends are those of its counts, and a window that is over stays as it is. No count
+	// falls below 0.
 	Release(ctx context.Context, counters []v1.Counter) error
 	// Read returns the counts, in the order given; a counter that was never reserved
 	// or has expired is 0.
-	Read(ctx context.Context, counters []v1.Counter) (used []int64, err error)
-}
-
-// Approvals are the calls that wait for a person, and those that waited.
-type Approvals interface {
-	// TakeApproval returns what is kept of the call that p repeats, by the rules of
-	// [v1.PendingCall.Repeats], or else keeps p. What is approved is used up by this, and
-	// stays used when the machine loses power. With a name nothing is kept, and a call
-	// that is not there is a [v1.NotFoundError]. When too many wait, the error is
-	// [v1.ErrPendingFull].
-	TakeApproval(ctx context.Context, p v1.PendingCall, name string) (v1.PendingCall, error)
-	// Approval returns the call of an id. The error is a [v1.NotFoundError].
-	Approval(ctx context.Context, id string) (v1.PendingCall, error)
-	// ListApprovals returns the calls that wait for approval and the last ones that
-	// waited, in the order in which they came.
-	ListApprovals(ctx context.Context) ([]v1.PendingCall, error)
-	// DecideApproval enters what a person decided at a time, and a line of it in the
-	// audit: both or neither. The error is a [v1.NotFoundError], or a [v1.ApprovalError]
-	// when the call waits no more.
-	DecideApproval(ctx context.Context, id string, d v1.Decision, now time.Time) (v1.PendingCall, error)
+	Read(ctx context.Context, counters []v1.Counter) (counts []v1.Count, err error)
 }

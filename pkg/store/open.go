@@ -42,6 +42,9 @@ type Backends map[string]Opener
 // Open opens the store that dsn names. Errors show its scheme only: the rest may hold a
 // password.
 func (b Backends) Open(ctx context.Context, dsn string, opts Options) (Store, error) {
+	if dsn == ":memory:" { // as SQLite has it
+		dsn = "memory:"
+	}
 	scheme, _, ok := strings.Cut(dsn, ":")
 	if open := b[scheme]; ok && open != nil {
 		return open(ctx, dsn, opts)

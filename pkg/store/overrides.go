@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // Overrides are descriptions of tools that stand in for those of their manifests.
@@ -40,3 +43,15 @@ type Override struct {
 
 // MaxDescription is the longest description of an [Override], in bytes.
 const MaxDescription = 64 << 10
+
+// Complete checks an override that is new, and gives it its time. Backends do it.
+func (o Override) Complete(now time.Time) (Override, error) {
+	if o.Tool == "" || len(o.Description) > MaxDescription {
+		return o, fmt.Errorf("an override needs a tool and a description of at most %d bytes", MaxDescription)
+	}
+	if o.Namespace == "" {
+		o.Namespace = v1.DefaultNamespace
+	}
+	o.Time = time.UnixMicro(now.UnixMicro()).UTC()
+	return o, nil
+}

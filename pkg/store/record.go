@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -46,4 +47,12 @@ type List struct {
 	// ResourceVersion is the version of the store that was read; a watch that
 	// starts there misses nothing.
 	ResourceVersion int64
+}
+
+// Check refuses options that make no sense. Backends ask it.
+func (o ListOptions) Check() error {
+	if o.Offset < 0 || o.Limit < 0 {
+		return fmt.Errorf("list: offset %d and limit %d may not be negative", o.Offset, o.Limit)
+	}
+	return nil
 }

@@ -5,30 +5,23 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"slices"
+	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/plan"
 )
 
-// Apply makes the store hold the objects, all of them or, when it returns an
-// error, none. The changes are in the order of the objects; then come those that
-// were pruned, in the order of [Store.List]. The objects must not change meanwhile.
+// Apply implements [store.Objects].
 func (s *Store) Apply(ctx context.Context, objects []v1.Object, opts store.ApplyOptions) ([]store.Change, error) {
-	if opts.Prune && opts.Set == "" {
-		return nil, errors.New("apply: prune needs the name of a set: without one it cannot be told what an earlier apply has left")
-	}
-	wanted, err := encodeAll(objects)
+	wanted, err := plan.Want(objects, opts)
 	if err != nil {
 		return nil, err
 	}
-	var p *plan
+	var p *plan.Plan
 	prepare := func(c *sql.Conn) (err error) {
-		p, err = makePlan(ctx, c, objects, wanted, opts)
+		p, err = wanted.Plan(reader{ctx, c}, time.Now().UnixMicro())
 		return err
 	}
 	if opts.DryRun {
@@ -38,247 +31,143 @@ func (s *Store) Apply(ctx context.Context, objects []v1.Object, opts store.Apply
 			if err := prepare(c); err != nil {
 				return err
 			}
-			if err := p.carryOut(ctx, c, s.keep); err != nil {
+			if err := carryOut(ctx, c, p, s.keep); err != nil {
 				return err
 			}
-			return p.audit(ctx, c, opts.By, cmp.Or(opts.Command, "apply"), string(store.Pruned))
+			return addAudit(ctx, c, p.Lines(opts.By, cmp.Or(opts.Command, "apply"), string(store.Pruned))...)
 		})
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !opts.DryRun && len(p.log) > 0 {
-		s.notifier.notify()
+	if !opts.DryRun && len(p.Log) > 0 {
+		s.changed.Notify()
 	}
-	return p.changes, nil
+	return p.Changes, nil
 }
 
-func encodeAll(objects []v1.Object) ([]row, error) {
-	var errs []error
-	wanted := make([]row, len(objects))
-	seen := make(map[v1.Key]v1.Source, len(objects))
-	for i, o := range objects {
-		if o == nil {
-			errs = append(errs, fmt.Errorf("apply: object %d is nil", i))
-			continue
+// Delete implements [store.Objects].
+func (s *Store) Delete(ctx context.Context, keys []v1.Key, opts store.DeleteOptions) ([]store.Record, error) {
+	var p *plan.Plan
+	err := s.write(ctx, true, func(c *sql.Conn) (err error) {
+		if p, err = plan.Delete(reader{ctx, c}, keys, time.Now().UnixMicro()); err != nil {
+			return err
 		}
-		h := o.Head()
-		key := h.Key()
-		switch first, twice := seen[key]; {
-		case v1.NewObject(key.Kind) == nil:
-			errs = append(errs, fmt.Errorf("apply: object %d has the unknown kind %q", i, key.Kind))
-			continue
-		case key.Name == "":
-			errs = append(errs, fmt.Errorf("apply: object %d, a %s, has no name", i, key.Kind))
-			continue
-		case twice:
-			errs = append(errs, fmt.Errorf("apply: %s is given twice%s", key, places(first, h.Source)))
-			continue
+		if err := carryOut(ctx, c, p, s.keep); err != nil {
+			return err
 		}
-		seen[key] = h.Source
-		var err error
-		if wanted[i], err = encode(o); err != nil {
-			errs = append(errs, fmt.Errorf("apply: %w", err))
-		}
-	}
-	return wanted, errors.Join(errs...)
-}
-
-func places(a, b v1.Source) string {
-	if a.IsZero() || b.IsZero() {
-		return ""
-	}
-	return fmt.Sprintf(": at %s and at %s", a, b)
-}
-
-// plan is what an apply will do. Making it changes nothing.
-type plan struct {
-	changes []store.Change
-	upserts []row   // rows to write
-	gone    []row   // rows to remove
-	log     []event // one for each new resourceVersion
-	version int64   // the last resourceVersion given out
-}
-
-func makePlan(ctx context.Context, c *sql.Conn, objects []v1.Object, wanted []row, opts store.ApplyOptions) (*plan, error) {
-	p := &plan{changes: make([]store.Change, 0, len(objects))}
-	var err error
-	if p.version, err = revision(ctx, c); err != nil {
+		return addAudit(ctx, c, p.Lines(opts.By, cmp.Or(opts.Command, "delete"), "deleted")...)
+	})
+	if err != nil {
 		return nil, err
 	}
-	get, err := c.PrepareContext(ctx, "SELECT "+columns+" FROM objects WHERE kind = ? AND namespace = ? AND name = ?")
+	if len(p.Log) > 0 {
+		s.changed.Notify()
+	}
+	return p.Removed, nil
+}
+
+// reader reads for a plan, within the transaction of c.
+type reader struct {
+	ctx context.Context // of the one call that it lives for
+	c   *sql.Conn
+}
+
+func (r reader) Revision() (int64, error) { return revision(r.ctx, r.c) }
+
+func (r reader) Rows(keys []v1.Key) ([]plan.Row, error) {
+	get, err := r.c.PrepareContext(r.ctx, "SELECT "+columns+" FROM objects WHERE kind = ? AND namespace = ? AND name = ?")
 	if err != nil {
 		return nil, err
 	}
 	defer get.Close()
-	if err := checkExpected(ctx, get, opts.Expect); err != nil {
-		return nil, err
-	}
-	now := time.Now().UnixMicro()
-	var taken []error
-	for i := range wanted {
-		// The plan works on a copy: a transaction may be tried twice.
-		next := wanted[i]
-		next.set = opts.Set
-		old, err := getRow(ctx, get, next.key)
-		if err != nil {
+	rows := make([]plan.Row, 0, len(keys))
+	for _, key := range keys {
+		var row plan.Row
+		err := get.QueryRowContext(r.ctx, key.Kind, key.Namespace, key.Name).Scan(fields(&row)...)
+		switch {
+		case err == nil:
+			rows = append(rows, row)
+		case !errors.Is(err, sql.ErrNoRows):
 			return nil, err
 		}
-		if old != nil && old.set != "" && old.set != opts.Set {
-			switch {
-			case opts.Set == "" || opts.Others == store.LeaveOthers:
-				next.set = old.set
-			case opts.Others == store.RefuseOthers:
-				taken = append(taken, &store.SetError{Key: next.key, Set: opts.Set, Owner: old.set})
-			}
-		}
-		if err := p.put(old, next, objects[i], now); err != nil {
-			return nil, err
-		}
-		if old != nil && old.set != "" && next.set != old.set {
-			p.changes[len(p.changes)-1].TakenFrom = old.set
-		}
 	}
-	if taken != nil {
-		return nil, refuse(errors.Join(taken...))
-	}
-	if opts.Prune {
-		return p, p.prune(ctx, c, wanted, opts, now)
-	}
-	return p, nil
+	return rows, nil
 }
 
-// getRow returns nil when there is no such object.
-func getRow(ctx context.Context, get *sql.Stmt, key v1.Key) (*row, error) {
-	var r row
-	err := get.QueryRowContext(ctx, key.Kind, key.Namespace, key.Name).Scan(r.fields()...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	return &r, err
+func (r reader) Members(set string) (rows []plan.Row, err error) {
+	err = queryRows(r.ctx, r.c, &rows, "SELECT "+columns+" FROM objects WHERE set_name = ?", set)
+	return rows, err
 }
 
-func checkExpected(ctx context.Context, get *sql.Stmt, expect map[v1.Key]int64) error {
-	var conflicts []error
-	for key, want := range expect {
-		old, err := getRow(ctx, get, key)
-		if err != nil {
-			return err
-		}
-		var found int64
-		if old != nil {
-			found = old.version
-		}
-		if found != want {
-			conflicts = append(conflicts, &store.ConflictError{Key: key, Want: want, Found: found})
-		}
-	}
-	if len(conflicts) == 0 {
-		return nil
-	}
-	slices.SortFunc(conflicts, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
-	return refuse(errors.Join(conflicts...))
-}
-
-// put plans one object: next, where old is (nil for nowhere).
-func (p *plan) put(old *row, next row, o v1.Object, now int64) error {
-	ch := store.Change{Key: next.key, Action: store.Created}
-	next.uid, next.generation, next.created, next.updated = "", 1, now, now
-	if old != nil {
-		same, sameSpec, err := compare(old, &next)
-		if err != nil {
-			return err
-		}
-		next.uid, next.generation, next.created, next.updated, next.version = old.uid, old.generation, old.created, old.updated, old.version
-		ch.Action = store.Unchanged
-		if !same {
-			ch.Action, next.updated = store.Configured, now
-		}
-		if !sameSpec {
-			next.generation++
-		}
-		before := old.record(o)
-		if !old.sameBytes(&next) {
-			if before, err = old.decode(); err != nil {
-				return err
-			}
-		}
-		ch.Before = &before
-	} else {
-		next.uid = uuid.NewString()
-	}
-	switch {
-	case ch.Action != store.Unchanged:
-		typ := store.Added
-		if ch.Action == store.Configured {
-			typ = store.Modified
-		}
-		p.version++
-		next.version = p.version
-		ev := event{typ: typ, row: next}
-		if old != nil {
-			ev.before = old.version
-		}
-		p.log = append(p.log, ev)
-		p.upserts = append(p.upserts, next)
-	case next.set != old.set || !next.sameBytes(old):
-		p.upserts = append(p.upserts, next)
-	}
-	after := next.record(o)
-	ch.After = &after
-	p.changes = append(p.changes, ch)
-	return nil
-}
-
-func (p *plan) prune(ctx context.Context, c *sql.Conn, wanted []row, opts store.ApplyOptions, now int64) error {
-	keep := make(map[v1.Key]bool, len(wanted))
-	for i := range wanted {
-		keep[wanted[i].key] = true
-	}
-	var members []row
-	if err := queryRows(ctx, c, &members, "SELECT "+columns+" FROM objects WHERE set_name = ?", opts.Set); err != nil {
-		return err
-	}
-	members = slices.DeleteFunc(members, func(r row) bool { return keep[r.key] })
-	if opts.Keep != nil {
-		all, err := decodeAll(members)
-		if err != nil {
-			return err
-		}
-		kept := map[v1.Key]bool{}
-		for i := range all {
-			kept[members[i].key] = opts.Keep(all[i])
-		}
-		members = slices.DeleteFunc(members, func(r row) bool { return kept[r.key] })
-	}
-	slices.SortFunc(members, func(a, b row) int { return compareKeys(a.key, b.key) })
-	removed, err := p.remove(members, now)
-	for i := range removed {
-		p.changes = append(p.changes, store.Change{Key: members[i].key, Action: store.Pruned, Before: &removed[i]})
-	}
-	return err
-}
-
-// remove plans the removal of rows and returns what they hold.
-func (p *plan) remove(rows []row, now int64) ([]store.Record, error) {
-	records, err := decodeAll(rows)
+func (r reader) Names(kind string) ([]v1.Key, error) {
+	rows, err := r.c.QueryContext(r.ctx, "SELECT namespace, name FROM objects WHERE kind = ? ORDER BY namespace, name", kind)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range rows {
-		p.gone = append(p.gone, r)
-		p.version++
-		before := r.version
-		r.version, r.updated = p.version, now
-		p.log = append(p.log, event{store.Deleted, r, before})
+	defer rows.Close()
+	var keys []v1.Key
+	for rows.Next() {
+		key := v1.Key{Kind: kind}
+		if err := rows.Scan(&key.Namespace, &key.Name); err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
 	}
-	return records, nil
+	return keys, rows.Err()
 }
 
-// compareKeys orders keys as [Store.List] does.
-func compareKeys(a, b v1.Key) int {
-	kinds := v1.Kinds()
-	return cmp.Or(
-		cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
-		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+// columns are the columns of a row, in the order of [fields] and [values].
+const columns = "kind, namespace, name, set_name, uid, resource_version, generation, created, updated, manifest, origin"
+
+func fields(r *plan.Row) []any {
+	return []any{&r.Key.Kind, &r.Key.Namespace, &r.Key.Name, &r.Set, &r.UID, &r.Version, &r.Generation, &r.Created, &r.Updated, &r.Manifest, &r.Origin}
 }
+
+func values(r *plan.Row) []any {
+	return []any{r.Key.Kind, r.Key.Namespace, r.Key.Name, r.Set, r.UID, r.Version, r.Generation, r.Created, r.Updated, r.Manifest, r.Origin}
+}
+
+// carryOut writes what the plan says, within the transaction that made it.
+func carryOut(ctx context.Context, c *sql.Conn, p *plan.Plan, keep int64) error {
+	upsert := "INSERT OR REPLACE INTO objects (" + columns + ") VALUES (" + marks(11) + ")"
+	err := each(ctx, c, upsert, p.Upserts, func(r plan.Row) []any { return values(&r) })
+	if err != nil {
+		return err
+	}
+	err = each(ctx, c, "DELETE FROM objects WHERE kind = ? AND namespace = ? AND name = ?", p.Gone,
+		func(k v1.Key) []any { return []any{k.Kind, k.Namespace, k.Name} })
+	if err != nil || len(p.Log) == 0 {
+		return err
+	}
+	err = each(ctx, c, "INSERT INTO changes (type, "+columns+") VALUES ("+marks(12)+")", p.Kept(keep),
+		func(e plan.Event) []any { return append([]any{string(e.Type)}, values(&e.Row)...) })
+	if err != nil {
+		return err
+	}
+	if _, err := c.ExecContext(ctx, "DELETE FROM changes WHERE resource_version <= ?", p.Version-keep); err != nil {
+		return err
+	}
+	_, err = c.ExecContext(ctx, "UPDATE revision SET value = ?", p.Version)
+	return err
+}
+
+// each carries out a statement for each item.
+func each[T any](ctx context.Context, c *sql.Conn, query string, items []T, args func(T) []any) error {
+	if len(items) == 0 {
+		return nil
+	}
+	stmt, err := c.PrepareContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	for _, item := range items {
+		if _, err := stmt.ExecContext(ctx, args(item)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }

@@ -11,6 +11,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/chain"
+	"toolctl.dev/toolctl/pkg/store/internal/plan"
 )
 
 // keepApprovals is how many calls that wait no more are kept for lists.
@@ -18,9 +20,7 @@ const keepApprovals = 1000
 
 const approvalColumns = "record, redact, edited, subject FROM approvals"
 
-// TakeApproval returns what is kept of the call that p repeats, by the rules of
-// [v1.PendingCall.Repeats], or else keeps p: see registry.Approvals, which it
-// implements. An approval that it used up stays used when the machine loses power.
+// TakeApproval implements [store.Approvals].
 func (s *Store) TakeApproval(ctx context.Context, p v1.PendingCall, name string) (found v1.PendingCall, err error) {
 	err = s.write(ctx, true, func(c *sql.Conn) error {
 		var err error
@@ -47,7 +47,7 @@ func (s *Store) TakeApproval(ctx context.Context, p v1.PendingCall, name string)
 			return updateApproval(ctx, c, &used)
 		}
 		if name != "" {
-			return refuse(&v1.NotFoundError{Kind: "Approval", Name: name})
+			return plan.Refuse(&v1.NotFoundError{Kind: "Approval", Name: name})
 		}
 		found = p
 		return insertApproval(ctx, c, &p)
@@ -69,7 +69,7 @@ func insertApproval(ctx context.Context, c *sql.Conn, p *v1.PendingCall) error {
 		return err
 	}
 	if all >= v1.MaxPendingCalls || ofSession >= v1.MaxPendingCallsPerSession || p.Principal != "" && ofPrincipal >= v1.MaxPendingCallsPerPrincipal {
-		return refuse(v1.ErrPendingFull)
+		return plan.Refuse(v1.ErrPendingFull)
 	}
 	record, err := jsontext.Marshal(p)
 	if err != nil {
@@ -120,7 +120,7 @@ func scanApproval(row interface{ Scan(...any) error }) (p v1.PendingCall, err er
 	return p, nil
 }
 
-// Approval returns the call of an id. The error is a [v1.NotFoundError].
+// Approval implements [store.Approvals].
 func (s *Store) Approval(ctx context.Context, id string) (p v1.PendingCall, err error) {
 	err = s.read(ctx, func(c *sql.Conn) error {
 		p, err = scanApproval(c.QueryRowContext(ctx, "SELECT "+approvalColumns+" WHERE id = ?", id))
@@ -131,13 +131,12 @@ func (s *Store) Approval(ctx context.Context, id string) (p v1.PendingCall, err 
 
 func approvalError(id string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return refuse(&v1.NotFoundError{Kind: "Approval", Name: id})
+		return plan.Refuse(&v1.NotFoundError{Kind: "Approval", Name: id})
 	}
 	return err
 }
 
-// ListApprovals returns the calls that wait for approval and the last ones that
-// waited, in the order in which they came.
+// ListApprovals implements [store.Approvals].
 func (s *Store) ListApprovals(ctx context.Context) (calls []v1.PendingCall, err error) {
 	err = s.read(ctx, func(c *sql.Conn) error {
 		calls = nil
@@ -158,30 +157,19 @@ func (s *Store) ListApprovals(ctx context.Context) (calls []v1.PendingCall, err 
 	return calls, err
 }
 
-// DecideApproval enters what a person decided at a time, and a line of it in the
-// audit: both or neither. The error is a [v1.NotFoundError], or a [v1.ApprovalError]
-// when the call waits no more.
+// DecideApproval implements [store.Approvals].
 func (s *Store) DecideApproval(ctx context.Context, id string, d v1.Decision, now time.Time) (p v1.PendingCall, err error) {
 	err = s.write(ctx, true, func(c *sql.Conn) error {
 		if p, err = scanApproval(c.QueryRowContext(ctx, "SELECT "+approvalColumns+" WHERE id = ?", id)); err != nil {
 			return approvalError(id, err)
 		}
 		if err := p.Decide(d, now); err != nil {
-			return refuse(err)
+			return plan.Refuse(err)
 		}
 		if err := updateApproval(ctx, c, &p); err != nil {
 			return err
 		}
-		line := v1.AuditRecord{
-			Time: now.UTC(), CallID: p.ID, Principal: p.Principal, Session: p.Session, Turn: p.Turn, Tool: p.Tool, Namespace: p.Namespace,
-			ArgsHash: p.ArgsHash, Args: p.Args, Policy: &v1.PolicyDecision{Decision: v1.DecisionPending, Rule: p.Rule, Policy: p.Policy},
-			Approval: p.Record(), Status: p.State,
-			Change: &v1.AuditChange{Command: "approvals deny", Action: p.State, Kind: "Approval", Name: p.ID, From: 1, To: 2},
-		}
-		if d.Approved {
-			line.Change.Command = "approvals approve"
-		}
-		return addAudit(ctx, c, line)
+		return addAudit(ctx, c, chain.Decision(&p, d.Approved, now))
 	})
 	if err != nil {
 		return v1.PendingCall{}, err

@@ -2,27 +2,24 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/chain"
 )
 
-// AppendAudit adds a line to the audit and to its chain: see [Store.VerifyAudit]. A
-// line without a time gets that of now. Lines that come while another is being
+// AppendAudit implements [store.Audit]. Lines that come while another is being
 // written are written together, in one transaction.
 func (s *Store) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
-	e, err := newAuditEntry(line)
+	l, err := chain.NewLine(line)
 	if err != nil {
 		return err
 	}
+	e := &auditEntry{line: l, done: make(chan struct{})}
 	s.audit.add(e)
 	select {
 	case s.gate <- struct{}{}:
@@ -52,35 +49,18 @@ func (s *Store) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
 
 // auditEntry is a line that waits to be written.
 type auditEntry struct {
-	line v1.AuditRecord
-	text []byte
+	line chain.Line
 	done chan struct{} // closed when it was written, or could not be
 	err  error         // fixed before done is closed
 }
 
-// newAuditEntry keeps a line within its bounds, whoever made it.
-func newAuditEntry(line v1.AuditRecord) (*auditEntry, error) {
-	if line.Time.IsZero() {
-		line.Time = time.Now().UTC()
-	}
-	line = line.Bound()
-	text, err := jsontext.Marshal(line)
-	if err != nil {
-		return nil, fmt.Errorf("audit: call %q cannot be recorded: %w", line.CallID, err)
-	}
-	return &auditEntry{line: line, text: text, done: make(chan struct{})}, nil
-}
-
 // addAudit adds lines to the chain in the transaction of c.
-func addAudit(ctx context.Context, c *sql.Conn, lines ...v1.AuditRecord) error {
-	batch := make([]*auditEntry, len(lines))
-	for i, l := range lines {
-		var err error
-		if batch[i], err = newAuditEntry(l); err != nil {
-			return err
-		}
+func addAudit(ctx context.Context, c *sql.Conn, records ...v1.AuditRecord) error {
+	lines, err := chain.NewLines(records...)
+	if err != nil {
+		return err
 	}
-	return insertAudit(ctx, c, batch)
+	return insertAudit(ctx, c, lines)
 }
 
 // auditQueue holds the lines that wait for the writer of this process. They are as
@@ -123,25 +103,30 @@ func (s *Store) appendAudit(ctx context.Context, batch []*auditEntry) error {
 	if len(batch) == 0 {
 		return nil
 	}
+	lines := make([]chain.Line, len(batch))
+	for i, e := range batch {
+		lines[i] = e.line
+	}
 	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
-		return s.transact(ctx, c, "BEGIN IMMEDIATE", func(c *sql.Conn) error { return insertAudit(ctx, c, batch) })
+		return s.transact(ctx, c, "BEGIN IMMEDIATE", func(c *sql.Conn) error { return insertAudit(ctx, c, lines) })
 	}))
 }
 
 // insertAudit adds lines to the chain in the transaction of c.
-func insertAudit(ctx context.Context, c *sql.Conn, batch []*auditEntry) error {
+func insertAudit(ctx context.Context, c *sql.Conn, lines []chain.Line) error {
 	head, err := auditHead(ctx, c)
 	if err != nil {
 		return err
 	}
-	for _, e := range batch {
-		head = nextHash(head, e.text)
+	for _, l := range lines {
+		head = head.Next(l.Text)
+		r := &l.Record
 		res, err := c.ExecContext(ctx, "INSERT INTO audit (time, tool, session, status, principal, record, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			e.line.Time.UnixMicro(), e.line.Tool, e.line.Session, e.line.Status, e.line.Principal, e.text, head[:])
+			r.Time.UnixMicro(), r.Tool, r.Session, r.Status, r.Principal, l.Text, head[:])
 		if err != nil {
 			return err
 		}
-		if err := trackIntent(ctx, c, &e.line, res); err != nil {
+		if err := trackIntent(ctx, c, r, res); err != nil {
 			return err
 		}
 	}
@@ -150,38 +135,23 @@ func insertAudit(ctx context.Context, c *sql.Conn, batch []*auditEntry) error {
 
 // trackIntent keeps the table of calls that have no outcome yet.
 func trackIntent(ctx context.Context, c *sql.Conn, line *v1.AuditRecord, inserted sql.Result) error {
-	switch line.Status {
-	case v1.StatusStarted:
+	switch {
+	case chain.Begins(line.Status):
 		id, err := inserted.LastInsertId()
 		if err != nil {
 			return err
 		}
 		_, err = c.ExecContext(ctx, "INSERT INTO audit_open (call_id, line) VALUES (?, ?)", line.CallID, id)
 		return err
-	case v1.StatusComplete, v1.StatusFailed, v1.StatusPending:
+	case chain.Ends(line.Status):
 		_, err := c.ExecContext(ctx, "DELETE FROM audit_open WHERE call_id = ?1 AND line = (SELECT min(line) FROM audit_open WHERE call_id = ?1)", line.CallID)
 		return err
 	}
 	return nil
 }
 
-// auditHash is a link of the audit's chain. The zero value stands before the first line.
-type auditHash [sha256.Size]byte
-
-func (h auditHash) String() string { return hex.EncodeToString(h[:]) }
-
-// nextHash is the hash of a line: the SHA-256 of the hash before it and the line's JSON
-// as it is stored, whatever fields it has.
-func nextHash(prev auditHash, record []byte) (next auditHash) {
-	h := sha256.New()
-	h.Write(prev[:])
-	h.Write(record)
-	h.Sum(next[:0])
-	return next
-}
-
 // auditHead reads the hash of the last line.
-func auditHead(ctx context.Context, c *sql.Conn) (head auditHash, err error) {
+func auditHead(ctx context.Context, c *sql.Conn) (head chain.Hash, err error) {
 	var stored []byte
 	err = c.QueryRowContext(ctx, "SELECT coalesce((SELECT hash FROM audit WHERE hash IS NOT NULL ORDER BY id DESC LIMIT 1), (SELECT hash FROM audit_start), x'')").Scan(&stored)
 	copy(head[:], stored)
@@ -215,27 +185,10 @@ func where(f store.AuditFilter) (string, []any) {
 	return strings.Join(where, " AND "), args
 }
 
-// ListAudit returns lines of the audit in the order in which they were written,
-// the newest last.
-func (s *Store) ListAudit(ctx context.Context, filter store.AuditFilter) ([]v1.AuditRecord, error) {
-	var records []v1.AuditRecord
-	err := s.EachAudit(ctx, filter, func(l store.AuditLine) error {
-		r, err := l.Record()
-		records = append(records, r)
-		return err
-	})
-	if err != nil {
-		return nil, s.explain(ctx, err)
-	}
-	return records, nil
-}
-
-// EachAudit calls fn for lines of the audit, the newest last, until it returns an
-// error, which EachAudit returns. Lines that are added meanwhile are left out. It holds
-// a part of them at a time, and no lock while fn runs.
+// EachAudit implements [store.Audit].
 func (s *Store) EachAudit(ctx context.Context, filter store.AuditFilter, fn func(store.AuditLine) error) error {
-	if filter.Limit < 0 {
-		return fmt.Errorf("audit: limit %d may not be negative", filter.Limit)
+	if err := filter.Check(); err != nil {
+		return err
 	}
 	where, args := where(filter)
 	var after, last int64
@@ -247,26 +200,18 @@ func (s *Store) EachAudit(ctx context.Context, filter store.AuditFilter, fn func
 			append(args[:len(args):len(args)], filter.Limit)...).Scan(&after)
 	})
 	for err == nil {
-		var page []auditRow
+		var page []chain.Row
 		if page, err = s.auditPage(ctx, where, args, after, last); len(page) == 0 {
 			return err
 		}
 		for _, r := range page {
-			if err := fn(store.AuditLine{ID: r.id, Hash: hex.EncodeToString(r.hash), Text: r.text}); err != nil {
+			if err := fn(store.AuditLine{ID: r.ID, Hash: hex.EncodeToString(r.Hash), Text: r.Text}); err != nil {
 				return err
 			}
-			after = r.id
+			after = r.ID
 		}
 	}
 	return err
-}
-
-// auditRow is a line with the columns that are copies of its parts.
-type auditRow struct {
-	id                               int64
-	time                             int64
-	tool, session, status, principal string
-	text, hash                       []byte
 }
 
 // Bounds of what is held of the audit at once.
@@ -276,7 +221,7 @@ const (
 )
 
 // auditPage reads the next lines after an id and up to another, in their order.
-func (s *Store) auditPage(ctx context.Context, where string, args []any, after, last int64) (page []auditRow, err error) {
+func (s *Store) auditPage(ctx context.Context, where string, args []any, after, last int64) (page []chain.Row, err error) {
 	query := "SELECT id, time, tool, session, status, principal, record, hash FROM audit WHERE " + where + " AND id > ? AND id <= ? ORDER BY id LIMIT ?"
 	args = append(args[:len(args):len(args)], after, last, auditPageLines)
 	err = s.read(ctx, func(c *sql.Conn) error {
@@ -287,11 +232,11 @@ func (s *Store) auditPage(ctx context.Context, where string, args []any, after, 
 		}
 		defer rows.Close()
 		for size := 0; size < auditPageBytes && rows.Next(); {
-			var r auditRow
-			if err := rows.Scan(&r.id, &r.time, &r.tool, &r.session, &r.status, &r.principal, &r.text, &r.hash); err != nil {
+			var r chain.Row
+			if err := rows.Scan(&r.ID, &r.Time, &r.Tool, &r.Session, &r.Status, &r.Principal, &r.Text, &r.Hash); err != nil {
 				return err
 			}
-			size += len(r.text)
+			size += len(r.Text)
 			page = append(page, r)
 		}
 		return rows.Err()

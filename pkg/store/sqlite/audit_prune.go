@@ -2,23 +2,20 @@ package sqlite
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"time"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/chain"
 )
 
-// PruneAudit removes the lines at the beginning of the audit that are before a time, and
-// adds a line that says so. [Store.VerifyAudit] proves the chain from its new start on.
+// PruneAudit implements [store.Audit].
 func (s *Store) PruneAudit(ctx context.Context, opts store.PruneOptions) (p store.AuditPrune, err error) {
 	now := time.Now()
-	if !opts.Before.Before(now) {
-		return p, fmt.Errorf("audit: prune before %s: expected a time in the past", opts.Before.UTC().Format(time.RFC3339))
+	if err := opts.Check(now); err != nil {
+		return p, err
 	}
 	work := func(c *sql.Conn) error {
 		p = store.AuditPrune{}
@@ -55,15 +52,10 @@ func (s *Store) PruneAudit(ctx context.Context, opts store.PruneOptions) (p stor
 				return err
 			}
 		}
-		return addAudit(ctx, c, v1.AuditRecord{Time: now.UTC(), CallID: rand.Text(), Principal: opts.By, Status: v1.StatusChanged, Change: &v1.AuditChange{
-			Command: "audit prune", Action: string(store.Pruned), Kind: kindAudit, From: first, To: last + 1, Before: opts.Before.UTC(), Hash: p.Hash,
-		}})
+		return addAudit(ctx, c, chain.Prune(opts, now, first, p))
 	}
 	if opts.DryRun {
 		return p, s.read(ctx, work)
 	}
 	return p, s.write(ctx, true, work)
 }
-
-// kindAudit is the kind of the change that a prune is.
-const kindAudit = "Audit"

@@ -11,30 +11,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
-
-func verified(t testing.TB, st *sqlite.Store, head string) store.AuditCheck {
-	t.Helper()
-	check, err := st.VerifyAudit(t.Context(), head)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return check
-}
-
-func auditLine(i int) v1.AuditRecord {
-	return v1.AuditRecord{
-		Time: time.Date(2026, 11, 21, 7, 0, i, 0, time.UTC), CallID: fmt.Sprintf("c%d", i), Principal: "me", Session: "s", Tool: "get", Namespace: "default",
-		Args: []byte(fmt.Sprintf(`{"n":%d,"t":"<&>"}`, i)), Status: v1.StatusComplete,
-	}
-}
 
 // audited makes a closed store with n lines and returns the hashes of its lines, that
 // before the first one included.
@@ -61,46 +43,6 @@ func audited(t testing.TB, n int) (path string, hashes []string) {
 		t.Fatal(err)
 	}
 	return path, hashes
-}
-
-// The chain is what its description says, so that others can check it.
-func TestAuditChainRecipe(t *testing.T) {
-	path, hashes := audited(t, 3)
-	st := open(t, path)
-	prev := make([]byte, 32)
-	n := 0
-	if err := st.EachAudit(t.Context(), store.AuditFilter{}, func(l store.AuditLine) error {
-		n++
-		sum := sha256.Sum256(append(prev, l.Text...))
-		prev = sum[:]
-		if l.ID != int64(n) || l.Hash != hex.EncodeToString(prev) {
-			t.Errorf("line %d: hash %s, want %x", l.ID, l.Hash, prev)
-		}
-		if r, err := l.Record(); err != nil || r.CallID != fmt.Sprintf("c%d", n) {
-			t.Errorf("line %d: %+v, %v", l.ID, r, err)
-		}
-		return nil
-	}); err != nil || n != 3 {
-		t.Fatal(n, err)
-	}
-	head, err := st.AuditHead(t.Context())
-	if err != nil || head.Hash != hashes[3] || head.Lines != 3 {
-		t.Errorf("head %+v, %v: want %s", head, err, hashes[3])
-	}
-	// A head that was noted stays good when lines are added.
-	for i, h := range hashes {
-		if check := verified(t, st, strings.ToUpper(h)); check.Broken != nil || check.Lines != 3 || check.Head != hashes[3] || check.Unchained != 0 {
-			t.Errorf("head %d: %+v", i, check)
-		}
-	}
-	for _, bad := range []string{"x", hashes[1][:63], strings.Repeat("g", 64)} {
-		if _, err := st.VerifyAudit(t.Context(), bad); !contains(err, "expected the 64 hexadecimal digits") {
-			t.Errorf("head %q: %v", bad, err)
-		}
-	}
-	if _, err := st.VerifyAudit(t.Context(), strings.Repeat("1", 64)); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestVerifyAuditFindsTampering(t *testing.T) {
@@ -250,7 +192,7 @@ func TestAuditBeforeTheChain(t *testing.T) {
 	if check := verified(t, st, ""); check.Broken != nil || check.Unchained != 2 || check.Lines != 1 {
 		t.Errorf("%+v", check)
 	}
-	mine, err := st.ListAudit(t.Context(), store.AuditFilter{Principal: "me"})
+	mine, err := store.ListAudit(t.Context(), st, store.AuditFilter{Principal: "me"})
 	if err != nil || len(mine) != 2 || mine[0].CallID != "a" || mine[1].CallID != "c3" {
 		t.Errorf("%+v, %v", mine, err)
 	}
@@ -308,49 +250,4 @@ func TestAppendAuditClosed(t *testing.T) {
 		}
 	}
 	release()
-}
-
-// More lines than a page are all read, in their order; the reader may stop.
-func TestEachAuditPages(t *testing.T) {
-	st := create(t, filepath.Join(t.TempDir(), "state.db"))
-	const lines = 1200
-	ended := make(chan error, lines)
-	for i := range lines {
-		go func() { ended <- st.AppendAudit(t.Context(), auditLine(i)) }()
-	}
-	for range lines {
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
-	}
-	stop := errors.New("enough")
-	for _, tc := range []struct {
-		name        string
-		filter      store.AuditFilter
-		stop        int64
-		first, last int64
-	}{
-		{name: "all", first: 1, last: lines},
-		{name: "the newest", filter: store.AuditFilter{Limit: 700}, first: 501, last: lines},
-		{name: "stopped", stop: 600, first: 1, last: 600},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			next := tc.first
-			err := st.EachAudit(t.Context(), tc.filter, func(l store.AuditLine) error {
-				if l.ID != next {
-					t.Fatalf("line %d, want %d", l.ID, next)
-				}
-				if next++; l.ID == tc.stop {
-					return stop
-				}
-				return nil
-			})
-			if next != tc.last+1 || tc.stop > 0 != errors.Is(err, stop) || tc.stop == 0 && err != nil {
-				t.Errorf("up to %d, %v", next-1, err)
-			}
-		})
-	}
-	if check := verified(t, st, ""); check.Broken != nil || check.Lines != lines {
-		t.Errorf("%+v", check)
-	}
 }

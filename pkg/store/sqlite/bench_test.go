@@ -103,7 +103,7 @@ func BenchmarkApply1000(b *testing.B) {
 // BenchmarkReserve reserves two counters, as a call under a common policy does.
 // The floor is the bare transaction with one statement.
 func BenchmarkReserve(b *testing.B) {
-	counters := []v1.Counter{{Key: "p|total|s", Limit: 1 << 40}, {Key: "p|limits[0]|s", Limit: 1 << 40, Expires: time.Now().Add(time.Hour)}}
+	counters := []v1.Counter{{Key: "p|total|s", Limit: 1 << 40}, {Key: "p|limits[0]|s", Limit: 1 << 40, Window: time.Hour}}
 	b.Run("reserve", func(b *testing.B) {
 		st := open(b, filled(b, 1))
 		for b.Loop() {

@@ -7,13 +7,10 @@ import (
 	"strings"
 )
 
-// memory is the DSN of a store that lives as long as it is open.
-const memory = ":memory:"
-
-// parseDSN returns the absolute path of the file that a DSN names, or [memory].
+// parseDSN returns the absolute path of the file that a DSN names.
 // Messages show the scheme only: the rest of a foreign DSN may hold a password.
 func parseDSN(dsn string) (string, error) {
-	const expected = `expected a file's path, "file:PATH", "sqlite:PATH" or ":memory:"`
+	const expected = `expected a file's path, "file:PATH" or "sqlite:PATH"`
 	path := dsn
 	for _, scheme := range []string{"file:", "sqlite:"} {
 		if rest, ok := strings.CutPrefix(dsn, scheme); ok {
@@ -24,8 +21,6 @@ func parseDSN(dsn string) (string, error) {
 		}
 	}
 	switch scheme, _, foreign := strings.Cut(path, "://"); {
-	case path == memory:
-		return memory, nil
 	case foreign:
 		return "", fmt.Errorf("store: unknown kind of store %q: %s", scheme, expected)
 	case path == "" || strings.ContainsRune(path, 0):
@@ -55,9 +50,6 @@ func driverDSN(path string, maxBytes int64) string {
 	}
 	if maxBytes > 0 {
 		q.Add("_pragma", fmt.Sprintf("max_page_count(%d)", max(maxBytes/pageSize, 1)))
-	}
-	if path == memory {
-		return memory + "?" + q.Encode()
 	}
 	q.Set("mode", "rw") // never creates: prepareFile does, with the right permissions
 	path = filepath.ToSlash(path)

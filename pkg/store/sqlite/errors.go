@@ -9,6 +9,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/plan"
 )
 
 // explain names the store in an error and says what to do about it. Errors of
@@ -17,8 +18,8 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if own := new(refusal); errors.As(err, &own) {
-		return own.err
+	if own := new(plan.Refusal); errors.As(err, &own) {
+		return own.Err
 	}
 	select {
 	case <-s.closed:
@@ -56,12 +57,6 @@ func (s *Store) atLimit(ctx context.Context) bool {
 	err := s.db.QueryRowContext(context.WithoutCancel(ctx), "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()").Scan(&bytes)
 	return err == nil && s.max > 0 && bytes+slack >= s.max
 }
-
-// refusal marks an error that is about objects and not about the store.
-type refusal struct{ err error }
-
-func refuse(err error) error     { return &refusal{err} }
-func (r *refusal) Error() string { return r.err.Error() }
 
 // code is SQLite's extended result code of an error, 0 for other errors
 // (sqlite.org/rescode.html).

@@ -4,13 +4,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/sqlite"
+	"toolctl.dev/toolctl/pkg/store/storetest"
 )
 
 // TestMain runs this program again as a second process when a test asks for one.
@@ -45,6 +49,9 @@ func openWith(t testing.TB, path string, opts store.Options) *sqlite.Store {
 	return st
 }
 
+// tool and tools make tools that carry a mark.
+var tool, tools = storetest.Tool, storetest.Tools
+
 // filled makes a closed store of n tools.
 func filled(t testing.TB, n int) string {
 	t.Helper()
@@ -60,29 +67,6 @@ func filled(t testing.TB, n int) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// tools makes n tools that carry one mark each, as label and in their spec.
-func tools(n int, mark string) []v1.Object {
-	objects := make([]v1.Object, n)
-	for i := range objects {
-		objects[i] = tool(fmt.Sprintf("tool-%04d", i), mark)
-	}
-	return objects
-}
-
-func tool(name, mark string) *v1.Tool {
-	t := v1.NewObject(v1.KindTool).(*v1.Tool)
-	t.Metadata.Name = name
-	t.Metadata.Labels = map[string]string{"mark": mark}
-	t.Source = v1.Source{File: "tools/" + name + ".yaml", Line: 1, Column: 1}
-	t.Spec = v1.ToolSpec{
-		Description:  "Current weather for a place, " + mark,
-		InputSchema:  []byte(`{"type":"object","properties":{"location":{"type":"string","description":"a place"},"unit":{"type":"string","enum":["c","f"]}},"required":["location"]}`),
-		OutputSchema: []byte(`{"type":"object","properties":{"temperature_c":{"type":"number"},"conditions":{"type":"string"}}}`),
-		MockResult:   []byte(`{"temperature_c":21.5,"conditions":"sunny"}`),
-	}
-	return t
 }
 
 func keyOf(kind, name string) v1.Key {
@@ -105,4 +89,51 @@ func mustList(t testing.TB, st *sqlite.Store, opts store.ListOptions) store.List
 		t.Fatal(err)
 	}
 	return list
+}
+
+// wholeSet checks that the store holds n tools that all carry the mark.
+func wholeSet(t *testing.T, st *sqlite.Store, n int, mark string) {
+	t.Helper()
+	list := mustList(t, st, store.ListOptions{})
+	if list.Total != n || len(list.Records) != n {
+		t.Fatalf("%d objects, want %d", list.Total, n)
+	}
+	for _, r := range list.Records {
+		x := r.Object.(*v1.Tool)
+		if x.Metadata.Labels["mark"] != mark || !strings.HasSuffix(x.Spec.Description, ", "+mark) {
+			t.Fatalf("%s is of apply %q, want %q: a mix", r.Key(), x.Metadata.Labels["mark"], mark)
+		}
+	}
+}
+
+func contains(err error, parts ...string) bool {
+	return err != nil && !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(err.Error(), p) })
+}
+
+func verified(t testing.TB, st *sqlite.Store, head string) store.AuditCheck {
+	t.Helper()
+	check, err := st.VerifyAudit(t.Context(), head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return check
+}
+
+func auditLine(i int) v1.AuditRecord {
+	return v1.AuditRecord{
+		Time: time.Date(2026, 11, 21, 7, 0, i, 0, time.UTC), CallID: fmt.Sprintf("c%d", i), Principal: "me", Session: "s", Tool: "get", Namespace: "default",
+		Args: []byte(fmt.Sprintf(`{"n":%d,"t":"<&>"}`, i)), Status: v1.StatusComplete,
+	}
+}
+
+func read(t *testing.T, st *sqlite.Store, counters []v1.Counter, want []int64) {
+	t.Helper()
+	counts, err := st.Read(t.Context(), counters)
+	var used []int64
+	for _, c := range counts {
+		used = append(used, c.Used)
+	}
+	if err != nil || !slices.Equal(used, want) {
+		t.Errorf("read %d, %v: want %d", used, err, want)
+	}
 }

@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -58,7 +57,7 @@ func TestOpenErrors(t *testing.T) {
 		{name: "another program's marked database", dsn: marked, create: true, is: store.ErrDamaged, want: []string{"the database of another program"}},
 		{name: "another program's database with goose", dsn: goosed, create: true, is: store.ErrDamaged, want: []string{"the database of another program"}},
 		{name: "newer", dsn: newer, is: store.ErrNewer, want: []string{newer, fmt.Sprintf("it is of version 99, this toolctl knows %d", newest), "use a newer toolctl"}},
-		{name: "empty", dsn: "", want: []string{"no path", ":memory:"}},
+		{name: "empty", dsn: "", want: []string{"no path", "sqlite:PATH"}},
 		{name: "unknown scheme", dsn: "postgres://user:hunter2@host/db", want: []string{`unknown kind of store "postgres"`, "sqlite:PATH"}},
 		{name: "options", dsn: "file:state.db?mode=ro", want: []string{"takes no options"}},
 	} {
@@ -90,7 +89,7 @@ func TestOpenErrors(t *testing.T) {
 }
 
 func TestOpenRefusesOptions(t *testing.T) {
-	_, err := sqlite.OpenStore(t.Context(), ":memory:", store.Options{KeepChanges: -1})
+	_, err := sqlite.OpenStore(t.Context(), filepath.Join(t.TempDir(), "state.db"), store.Options{KeepChanges: -1})
 	if err == nil || !strings.Contains(err.Error(), "may not be negative") {
 		t.Error(err)
 	}
@@ -122,26 +121,6 @@ func TestOpenNames(t *testing.T) {
 	names, err := filepath.Glob("*.db")
 	if err != nil || len(names) != 2 {
 		t.Errorf("files %v, %v: want the two that were named", names, err)
-	}
-}
-
-func TestOpenMemoryIsPrivate(t *testing.T) {
-	a, b := open(t, ":memory:"), open(t, "sqlite::memory:")
-	mustApply(t, a, tools(3, "a"), store.ApplyOptions{})
-	if n := mustList(t, a, store.ListOptions{}).Total; n != 3 {
-		t.Errorf("%d objects, want 3", n)
-	}
-	if n := mustList(t, b, store.ListOptions{}).Total; n != 0 {
-		t.Errorf("the other store has %d objects", n)
-	}
-	// A cancelled statement must not take the store with it.
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := a.Apply(ctx, tools(5, "b"), store.ApplyOptions{}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if n := mustList(t, a, store.ListOptions{}).Total; n != 3 {
-		t.Errorf("after a cancelled apply: %d objects, want 3", n)
 	}
 }
 

@@ -4,30 +4,23 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/chain"
+	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
-// SetOverride adds an override and returns it with its version and time. An empty
-// Description takes back what was there before. It is durable once SetOverride returned.
+// SetOverride implements [store.Overrides].
 func (s *Store) SetOverride(ctx context.Context, o store.Override) (store.Override, error) {
-	if o.Tool == "" || len(o.Description) > store.MaxDescription {
-		return o, fmt.Errorf("an override needs a tool and a description of at most %d bytes", store.MaxDescription)
+	o, err := o.Complete(time.Now())
+	if err != nil {
+		return o, err
 	}
-	if o.Namespace == "" {
-		o.Namespace = v1.DefaultNamespace
-	}
-	o.Time = time.UnixMicro(time.Now().UnixMicro()).UTC()
-	err := s.write(ctx, true, func(c *sql.Conn) error {
-		ch := &v1.AuditChange{Command: "override", Action: "overridden", Kind: v1.KindTool, Name: o.Tool}
-		if o.Description == "" {
-			ch.Action = "restored"
-		}
-		err := c.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM overrides WHERE namespace = ? AND tool = ?", o.Namespace, o.Tool).Scan(&ch.From)
+	err = s.write(ctx, true, func(c *sql.Conn) error {
+		var before int64
+		err := c.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM overrides WHERE namespace = ? AND tool = ?", o.Namespace, o.Tool).Scan(&before)
 		if err != nil {
 			return err
 		}
@@ -39,25 +32,23 @@ func (s *Store) SetOverride(ctx context.Context, o store.Override) (store.Overri
 		if o.Version, err = res.LastInsertId(); err != nil {
 			return err
 		}
-		ch.To = o.Version
-		return addAudit(ctx, c, changeLine(o.Time, o.Author, o.Namespace, ch))
+		return addAudit(ctx, c, chain.Override(&o, before))
 	})
 	if err != nil {
 		return o, err
 	}
-	s.notifier.notify()
+	s.changed.Notify()
 	return o, nil
 }
 
-// Overrides returns the overrides that hold now, by namespace and tool.
+// Overrides implements [store.Overrides].
 func (s *Store) Overrides(ctx context.Context) ([]store.Override, error) {
 	return s.overrides(ctx, `SELECT version, namespace, tool, description, author, time FROM overrides o
 		WHERE description <> '' AND version = (SELECT max(version) FROM overrides WHERE namespace = o.namespace AND tool = o.tool)
 		ORDER BY namespace, tool`)
 }
 
-// OverrideHistory returns every override that a tool ever had, the newest first, those
-// that took one back included. An empty namespace means all.
+// OverrideHistory implements [store.Overrides].
 func (s *Store) OverrideHistory(ctx context.Context, namespace, tool string) ([]store.Override, error) {
 	return s.overrides(ctx, `SELECT version, namespace, tool, description, author, time FROM overrides
 		WHERE tool = ? AND (? = '' OR namespace = ?) ORDER BY version DESC`, tool, namespace, namespace)
@@ -86,40 +77,9 @@ func (s *Store) overrides(ctx context.Context, query string, args ...any) ([]sto
 	return all, err
 }
 
-// WatchOverrides yields the overrides that hold whenever one was made or taken back, by
-// any process, the first time at once; it waits for more until ctx ends or the loop is
-// left. An error ends it.
+// WatchOverrides implements [store.Overrides].
 func (s *Store) WatchOverrides(ctx context.Context) iter.Seq2[[]store.Override, error] {
-	return func(yield func([]store.Override, error) bool) {
-		tick := time.NewTicker(s.interval)
-		defer tick.Stop()
-		for seen := int64(-1); ; {
-			wake := s.notifier.next() // before looking, so that nothing falls between
-			at, err := s.overrideVersion(ctx)
-			var now []store.Override
-			if err == nil && at != seen {
-				now, err = s.Overrides(ctx)
-			}
-			switch {
-			case ctx.Err() != nil:
-				return
-			case err != nil:
-				yield(nil, err)
-				return
-			case at != seen:
-				if !yield(now, nil) {
-					return
-				}
-				seen = at
-			}
-			if err := s.await(ctx, wake, tick.C); err != nil {
-				if errors.Is(err, store.ErrClosed) {
-					yield(nil, err)
-				}
-				return
-			}
-		}
-	}
+	return watch.Latest(ctx, &s.changed, s.overrideVersion, s.Overrides)
 }
 
 func (s *Store) overrideVersion(ctx context.Context) (at int64, err error) {

@@ -27,27 +27,27 @@ import (
 
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
 // Store is an open store.
 type Store struct {
-	name     string // for messages
-	db       *sql.DB
-	busy     time.Duration
-	interval time.Duration
-	keep     int64
-	max      int64
+	name string // for messages
+	db   *sql.DB
+	busy time.Duration
+	keep int64
+	max  int64
 
-	gate     chan struct{} // holds the token of the one writer of this process
-	closed   chan struct{}
-	once     sync.Once
-	notifier notifier
-	sweep    sweeper
-	audit    auditQueue
+	gate    chan struct{} // holds the token of the one writer of this process
+	closed  chan struct{}
+	once    sync.Once
+	changed watch.Source // objects and overrides
+	audited watch.Source
+	sweep   sweeper
+	audit   auditQueue
 }
 
-// Open opens the store that dsn names: a file's path, "file:PATH",
-// "sqlite:PATH", or ":memory:" for a private one that ends with Close.
+// Open opens the store that dsn names: a file's path, "file:PATH" or "sqlite:PATH".
 func Open(ctx context.Context, dsn string, opts store.Options) (store.Store, error) {
 	s, err := open(ctx, dsn, opts)
 	if err != nil {
@@ -62,21 +62,20 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		name:     path,
-		busy:     cmp.Or(opts.BusyTimeout, 10*time.Second),
-		interval: cmp.Or(opts.WatchInterval, 250*time.Millisecond),
-		keep:     int64(cmp.Or(opts.KeepChanges, 10_000)),
-		max:      opts.MaxBytes,
-		gate:     make(chan struct{}, 1),
-		closed:   make(chan struct{}),
+		name:   path,
+		busy:   cmp.Or(opts.BusyTimeout, 10*time.Second),
+		keep:   int64(cmp.Or(opts.KeepChanges, 10_000)),
+		max:    opts.MaxBytes,
+		gate:   make(chan struct{}, 1),
+		closed: make(chan struct{}),
 	}
-	if s.busy < 0 || s.interval < 0 || s.keep < 0 || s.max < 0 {
+	interval := cmp.Or(opts.WatchInterval, 250*time.Millisecond)
+	s.changed.Interval, s.changed.Closed, s.audited.Interval, s.audited.Closed = interval, s.closed, interval, s.closed
+	if s.busy < 0 || interval < 0 || s.keep < 0 || s.max < 0 {
 		return nil, errors.New("store: BusyTimeout, WatchInterval, KeepChanges and MaxBytes may not be negative")
 	}
-	if path != memory {
-		if err := prepareFile(path, opts.Create); err != nil {
-			return nil, err
-		}
+	if err := prepareFile(path, opts.Create); err != nil {
+		return nil, err
 	}
 	connector, err := sqlite.NewConnector(driverDSN(path, s.max))
 	if err != nil {
@@ -85,9 +84,6 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	s.db = sql.OpenDB(connector)
 	s.db.SetMaxOpenConns(8)
 	s.db.SetMaxIdleConns(8)
-	if path == memory {
-		s.db.SetMaxOpenConns(1) // every connection would be a store of its own
-	}
 	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(s.explain(ctx, err), s.db.Close())
 	}

@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"toolctl.dev/toolctl/pkg/store"
@@ -73,7 +72,7 @@ func (s *Store) transact(ctx context.Context, c *sql.Conn, begin string, fn func
 		if committed {
 			return
 		}
-		if _, rerr := c.ExecContext(final, "ROLLBACK"); rerr != nil && s.name != memory {
+		if _, rerr := c.ExecContext(final, "ROLLBACK"); rerr != nil {
 			// SQLite may have rolled back by itself. A connection of which we do
 			// not know that is not used again; closing it rolls back for certain.
 			_ = c.Raw(func(any) error { return driver.ErrBadConn })
@@ -109,30 +108,5 @@ func (s *Store) retry(ctx context.Context, f func() error) error {
 			wait.Stop()
 			return ctx.Err()
 		}
-	}
-}
-
-// notifier wakes every watch of this process when something was committed.
-type notifier struct {
-	mu sync.Mutex
-	ch chan struct{}
-}
-
-// next returns a channel that is closed at the next ring.
-func (b *notifier) next() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ch == nil {
-		b.ch = make(chan struct{})
-	}
-	return b.ch
-}
-
-func (b *notifier) notify() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ch != nil {
-		close(b.ch)
-		b.ch = nil
 	}
 }

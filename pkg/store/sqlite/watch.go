@@ -3,68 +3,21 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"iter"
-	"time"
 
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/plan"
+	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
-// Watch yields every change after resourceVersion from, in order, those of other
-// processes too, and waits for more until ctx ends or the loop is left:
-//
-//	for event, err := range st.Watch(ctx, list.ResourceVersion) {
-//
-// An error ends it: [store.ErrTooOld] when changes after from are no longer kept, or
-// when from is not of this store, and [store.ErrClosed]. The end of ctx is no error. It
-// holds no connection and no goroutine while it waits.
+// Watch implements [store.Objects]. It holds no connection and no goroutine while it waits.
 func (s *Store) Watch(ctx context.Context, from int64) iter.Seq2[store.Event, error] {
-	return func(yield func(store.Event, error) bool) {
-		tick := time.NewTicker(s.interval)
-		defer tick.Stop()
-		at := from
-		for {
-			wake := s.notifier.next() // before looking, so that nothing falls between
-			events, more, err := s.changesAfter(ctx, at)
-			if ctx.Err() != nil {
-				return
-			}
-			for _, e := range events {
-				if !yield(e, nil) {
-					return
-				}
-				at = e.Record.ResourceVersion
-			}
-			if err != nil {
-				yield(store.Event{}, err)
-				return
-			}
-			if more {
-				continue
-			}
-			if err := s.await(ctx, wake, tick.C); err != nil {
-				if errors.Is(err, store.ErrClosed) {
-					yield(store.Event{}, err)
-				}
-				return
-			}
-		}
-	}
+	return watch.Changes(ctx, &s.changed, from, s.changesAfter)
 }
 
-// await returns nil when it is time to look again: something was committed in this
-// process, or the interval of watches is over. Else ctx ended, or the store was closed.
-func (s *Store) await(ctx context.Context, wake <-chan struct{}, tick <-chan time.Time) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.closed:
-		return store.ErrClosed
-	case <-wake:
-	case <-tick:
-	}
-	return nil
+// FollowAudit implements [store.Audit].
+func (s *Store) FollowAudit(ctx context.Context, filter store.AuditFilter, fn func([]store.AuditLine) error) error {
+	return watch.Audit(ctx, &s.audited, s, filter, fn)
 }
 
 // changesAfter reads the next changes, and whether there are more.
@@ -74,7 +27,7 @@ func (s *Store) await(ctx context.Context, wake <-chan struct{}, tick <-chan tim
 // with every counter and audit line.
 func (s *Store) changesAfter(ctx context.Context, from int64) (events []store.Event, more bool, err error) {
 	const batch = 256
-	var log []event
+	var log []plan.Event
 	err = s.read(ctx, func(c *sql.Conn) error {
 		log, more = nil, false
 		at, err := revision(ctx, c)
@@ -82,40 +35,34 @@ func (s *Store) changesAfter(ctx context.Context, from int64) (events []store.Ev
 			return err
 		}
 		if from > at {
-			return fmt.Errorf("%w: %d was asked for, but the store is at %d only, so it was made anew: list again and watch from there", store.ErrTooOld, from, at)
+			return watch.TooOld(from, at)
 		}
 		if log, err = queryLog(ctx, c, from, batch); err != nil {
 			return err
 		}
-		if len(log) == 0 || log[0].row.version != from+1 {
-			return fmt.Errorf("%w: the changes after %d are no longer kept: list again and watch from there", store.ErrTooOld, from)
+		if len(log) == 0 || log[0].Row.Version != from+1 {
+			return watch.TooOld(from, at)
 		}
-		more = log[len(log)-1].row.version < at
+		more = log[len(log)-1].Row.Version < at
 		return nil
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	for i := range log {
-		rec, err := log[i].row.decode()
-		if err != nil {
-			return events, false, s.explain(ctx, err)
-		}
-		events = append(events, store.Event{Type: log[i].typ, Record: rec})
-	}
-	return events, more, nil
+	events, err = plan.Events(log)
+	return events, more && err == nil, s.explain(ctx, err)
 }
 
-func queryLog(ctx context.Context, c *sql.Conn, from int64, limit int) ([]event, error) {
+func queryLog(ctx context.Context, c *sql.Conn, from int64, limit int) ([]plan.Event, error) {
 	rows, err := c.QueryContext(ctx, "SELECT type, "+columns+" FROM changes WHERE resource_version > ? ORDER BY resource_version LIMIT ?", from, limit)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var log []event
+	var log []plan.Event
 	for rows.Next() {
-		var e event
-		if err := rows.Scan(append([]any{&e.typ}, e.row.fields()...)...); err != nil {
+		var e plan.Event
+		if err := rows.Scan(append([]any{&e.Type}, fields(&e.Row)...)...); err != nil {
 			return nil, err
 		}
 		log = append(log, e)

@@ -1,4 +1,4 @@
-package sqlite_test
+package storetest
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-func TestList(t *testing.T) {
-	st := open(t, ":memory:")
+func testList(t *testing.T, backend Backend) {
+	st := backend.open(t)
 	var objects []v1.Object
 	for _, kind := range v1.Kinds() {
 		for _, ns := range []string{"", "b", "a"} {
@@ -29,7 +29,7 @@ func TestList(t *testing.T) {
 	}
 	rand.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
 	mustApply(t, st, objects, store.ApplyOptions{Set: "all"})
-	mustApply(t, st, []v1.Object{tool("solo", "a")}, store.ApplyOptions{Set: "solo"})
+	mustApply(t, st, []v1.Object{Tool("solo", "a")}, store.ApplyOptions{Set: "solo"})
 
 	var all []string
 	for _, kind := range v1.Kinds() {
@@ -82,9 +82,9 @@ func TestList(t *testing.T) {
 }
 
 // TestListDecodesInOrder lists more than one worker's share.
-func TestListDecodesInOrder(t *testing.T) {
-	st := open(t, ":memory:")
-	mustApply(t, st, tools(500, "a"), store.ApplyOptions{})
+func testListDecodesInOrder(t *testing.T, backend Backend) {
+	st := backend.open(t)
+	mustApply(t, st, Tools(500, "a"), store.ApplyOptions{})
 	for i, r := range mustList(t, st, store.ListOptions{}).Records {
 		if want := fmt.Sprintf("tool-%04d", i); r.Key().Name != want || r.Object.Head().Source.File != "tools/"+want+".yaml" {
 			t.Fatalf("record %d is %s from %s", i, r.Key(), r.Object.Head().Source)

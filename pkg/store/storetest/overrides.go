@@ -1,4 +1,4 @@
-package sqlite_test
+package storetest
 
 import (
 	"context"
@@ -19,9 +19,9 @@ func texts(all []store.Override) (out []string) {
 	return out
 }
 
-func TestOverrides(t *testing.T) {
-	path := filled(t, 0)
-	st := open(t, path)
+func testOverrides(t *testing.T, backend Backend) {
+	disk := backend.New(t)
+	st := open(t, disk)
 	for i, o := range []store.Override{
 		{Tool: "a", Description: "first", Author: "ann"},
 		{Namespace: "n", Tool: "b", Description: "other"},
@@ -33,7 +33,7 @@ func TestOverrides(t *testing.T) {
 			t.Fatalf("set %+v: %+v, %v", o, set, err)
 		}
 	}
-	again := open(t, path) // as after a restart
+	again := open(t, disk) // as after a restart
 	now, err := again.Overrides(t.Context())
 	if d := cmp.Diff([]string{"default|a|second|"}, texts(now)); d != "" || err != nil {
 		t.Errorf("%v, overrides (-want +got):\n%s", err, d)
@@ -52,16 +52,17 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-func TestWatchOverrides(t *testing.T) {
-	path := filled(t, 0)
+func testWatchOverrides(t *testing.T, backend Backend) {
+	disk := backend.New(t)
+	open(t, disk)
 	for name, interval := range map[string]time.Duration{"another handle": time.Millisecond, "the same handle": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			watcher := openWith(t, path, store.Options{WatchInterval: interval})
+			watcher := openWith(t, disk, store.Options{WatchInterval: interval})
 			writer := watcher
 			if interval < time.Hour {
-				writer = open(t, path)
+				writer = open(t, disk)
 			}
 			seen := 0
 			for all, err := range watcher.WatchOverrides(ctx) {

@@ -1,4 +1,4 @@
-package policy
+package memory
 
 import (
 	"context"
@@ -13,23 +13,23 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Memory does what its interface says, compared with a plain map.
-func TestMemoryAgreesWithAMap(t *testing.T) {
+// It does what its interface says, compared with a plain map.
+func TestAgreesWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m, model, ctx := NewMemory(), map[string]int64{}, context.Background()
+		m, model, ctx := New(Options{}), map[string]int64{}, context.Background()
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			var counters []v1.Counter
 			for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 0, 4, rapid.ID).Draw(t, "keys") {
 				counters = append(counters, v1.Counter{Key: key, Limit: rapid.Int64Range(-1, 3).Draw(t, "limit")})
 			}
-			before, full := make([]int64, len(counters)), -1
+			before, full := make([]v1.Count, len(counters)), -1
 			for i, c := range counters {
-				before[i] = model[c.Key]
-				if full < 0 && c.Limit >= 0 && before[i] >= c.Limit {
+				before[i].Used = model[c.Key]
+				if full < 0 && c.Limit >= 0 && before[i].Used >= c.Limit {
 					full = i
 				}
 			}
-			var used []int64
+			var used []v1.Count
 			var err error
 			gotFull := full
 			switch rapid.IntRange(0, 2).Draw(t, "method") {
@@ -58,9 +58,9 @@ func TestMemoryAgreesWithAMap(t *testing.T) {
 
 // Callers that take overlapping sets of counters in any order neither wait for
 // each other for ever nor see half of a reservation.
-func TestMemoryReservesAllOrNothing(t *testing.T) {
+func TestReservesAllOrNothing(t *testing.T) {
 	const callers, rounds = 8, 300
-	m := NewMemory()
+	m := New(Options{})
 	left, right := v1.Counter{Key: "left", Limit: 3}, v1.Counter{Key: "right", Limit: 3}
 	var wg sync.WaitGroup
 	for i := range callers {
@@ -70,7 +70,7 @@ func TestMemoryReservesAllOrNothing(t *testing.T) {
 				slices.Reverse(counters)
 			}
 			for range rounds {
-				if used, _ := m.Read(t.Context(), counters); used[0] != used[1] || used[0] > 3 {
+				if used, _ := m.Read(t.Context(), counters); used[0] != used[1] || used[0].Used > 3 {
 					t.Errorf("counts that always move together read as %v", used)
 				}
 				if _, full, _ := m.Reserve(t.Context(), counters); full < 0 {
@@ -80,38 +80,38 @@ func TestMemoryReservesAllOrNothing(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if used, _ := m.Read(t.Context(), []v1.Counter{left, right}); used[0] != 0 || used[1] != 0 {
+	if used, _ := m.Read(t.Context(), []v1.Counter{left, right}); used[0].Used != 0 || used[1].Used != 0 {
 		t.Errorf("%v is left after all was given back", used)
 	}
 }
 
-func (m *Memory) size() (size int) {
+func (m *Store) size() (size int) {
 	for i := range m.shards {
 		size += len(m.shards[i].young) + len(m.shards[i].old)
 	}
 	return size
 }
 
-func TestMemoryIsBounded(t *testing.T) {
+func TestIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewMemory()
+		m := New(Options{})
 		reserve := func(c v1.Counter) (used int64, full int) {
 			u, full, err := m.Reserve(t.Context(), []v1.Counter{c})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return u[0], full
+			return u[0].Used, full
 		}
-		day := v1.Counter{Key: "day", Limit: 1, Expires: time.Now().Add(24 * time.Hour)}
-		busy := v1.Counter{Key: "busy", Limit: 1}
-		idle := v1.Counter{Key: "idle", Limit: 1}
+		day := v1.Counter{Key: "day", Limit: 1, Window: 24 * time.Hour}
+		busy := v1.Counter{Key: "busy", Limit: 1, Idle: 1000 * time.Hour}
+		idle := v1.Counter{Key: "idle", Limit: 1, Idle: 1000 * time.Hour}
 		reserve(day)
 		reserve(busy)
 		reserve(idle)
 		const bound = 2*shardCount*shardHalf + shardCount
 		fill := func(round string) {
 			for i := range bound * 3 / 2 {
-				reserve(v1.Counter{Key: fmt.Sprintf("session %s %d", round, i), Limit: 1})
+				reserve(v1.Counter{Key: fmt.Sprintf("session %s %d", round, i), Limit: 1, Idle: 1000 * time.Hour})
 				if i%1000 == 0 {
 					if _, full := reserve(busy); full != 0 {
 						t.Fatalf("a count that is asked for was forgotten after %d others", i)

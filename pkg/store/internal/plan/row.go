@@ -1,4 +1,6 @@
-package sqlite
+// Package plan decides what an apply and a delete do to a store. A backend hands it what is
+// there and carries out what it returns, in one transaction.
+package plan
 
 import (
 	"bytes"
@@ -15,24 +17,15 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// columns are the columns of a row, in the order of [row.fields].
-const columns = "kind, namespace, name, set_name, uid, resource_version, generation, created, updated, manifest, origin"
-
-// row is a record as the tables objects and changes hold it.
-type row struct {
-	key                 v1.Key
-	set, uid            string
-	version, generation int64
-	created, updated    int64 // microseconds since 1970
-	manifest, origin    []byte
-}
-
-func (r *row) fields() []any {
-	return []any{&r.key.Kind, &r.key.Namespace, &r.key.Name, &r.set, &r.uid, &r.version, &r.generation, &r.created, &r.updated, &r.manifest, &r.origin}
-}
-
-func (r *row) values() []any {
-	return []any{r.key.Kind, r.key.Namespace, r.key.Name, r.set, r.uid, r.version, r.generation, r.created, r.updated, r.manifest, r.origin}
+// Row is a record as a backend keeps it: what it is found by, and the object as two JSON
+// texts.
+type Row struct {
+	Key                 v1.Key
+	Set, UID            string
+	Version, Generation int64
+	Created, Updated    int64 // microseconds since 1970
+	// Manifest is the object as a manifest says it, Origin what else is known of it.
+	Manifest, Origin []byte
 }
 
 // origin is what a header holds beside the manifest's own fields.
@@ -45,56 +38,57 @@ type origin struct {
 }
 
 // encode fills the parts of a row that come from the object.
-func encode(o v1.Object) (row, error) {
+func encode(o v1.Object) (Row, error) {
 	h := o.Head()
-	r := row{key: h.Key()}
+	r := Row{Key: h.Key()}
 	var err error
-	if r.manifest, err = jsontext.Marshal(o); err != nil {
-		return row{}, fmt.Errorf("%s: cannot be stored: %w", r.key, err)
+	if r.Manifest, err = jsontext.Marshal(o); err != nil {
+		return Row{}, fmt.Errorf("%s: cannot be stored: %w", r.Key, err)
 	}
-	if r.origin, err = jsontext.Marshal(origin{h.Source, h.Violations, h.Files, h.Fields, h.Layout}); err != nil {
-		return row{}, fmt.Errorf("%s: cannot be stored: %w", r.key, err)
+	if r.Origin, err = jsontext.Marshal(origin{h.Source, h.Violations, h.Files, h.Fields, h.Layout}); err != nil {
+		return Row{}, fmt.Errorf("%s: cannot be stored: %w", r.Key, err)
 	}
 	return r, nil
 }
 
-func (r *row) decode() (store.Record, error) {
-	o := v1.NewObject(r.key.Kind)
+// Decode makes the object anew.
+func (r *Row) Decode() (store.Record, error) {
+	o := v1.NewObject(r.Key.Kind)
 	if o == nil {
-		return store.Record{}, fmt.Errorf("%w: %s: a kind that this toolctl does not know", store.ErrDamaged, r.key)
+		return store.Record{}, fmt.Errorf("%w: %s: a kind that this toolctl does not know", store.ErrDamaged, r.Key)
 	}
-	if err := json.Unmarshal(r.manifest, o); err != nil {
-		return store.Record{}, fmt.Errorf("%w: %s: %w", store.ErrDamaged, r.key, err)
+	if err := json.Unmarshal(r.Manifest, o); err != nil {
+		return store.Record{}, fmt.Errorf("%w: %s: %w", store.ErrDamaged, r.Key, err)
 	}
 	h := o.Head()
-	if h.Key() != r.key {
-		return store.Record{}, fmt.Errorf("%w: %s: its row holds %s", store.ErrDamaged, r.key, h.Key())
+	if h.Key() != r.Key {
+		return store.Record{}, fmt.Errorf("%w: %s: its row holds %s", store.ErrDamaged, r.Key, h.Key())
 	}
-	if !bytes.Equal(r.origin, []byte("{}")) {
+	if !bytes.Equal(r.Origin, []byte("{}")) {
 		var from origin
-		if err := json.Unmarshal(r.origin, &from); err != nil {
-			return store.Record{}, fmt.Errorf("%w: %s: %w", store.ErrDamaged, r.key, err)
+		if err := json.Unmarshal(r.Origin, &from); err != nil {
+			return store.Record{}, fmt.Errorf("%w: %s: %w", store.ErrDamaged, r.Key, err)
 		}
 		h.Source, h.Violations, h.Files, h.Fields, h.Layout = from.Source, from.Violations, from.Files, from.Fields, from.Layout
 	}
 	return r.record(o), nil
 }
 
-func (r *row) record(o v1.Object) store.Record {
+func (r *Row) record(o v1.Object) store.Record {
 	return store.Record{
-		Object: o, ResourceVersion: r.version, Generation: r.generation, UID: r.uid, Set: r.set,
-		Created: time.UnixMicro(r.created).UTC(), Updated: time.UnixMicro(r.updated).UTC(),
+		Object: o, ResourceVersion: r.Version, Generation: r.Generation, UID: r.UID, Set: r.Set,
+		Created: time.UnixMicro(r.Created).UTC(), Updated: time.UnixMicro(r.Updated).UTC(),
 	}
 }
 
-// decodeAll decodes rows on all processors: it is most of the time of a list.
-func decodeAll(rows []row) ([]store.Record, error) {
+// DecodeAll decodes rows on all processors: it is most of the time of a list.
+func DecodeAll(rows []Row) ([]store.Record, error) {
 	const chunk = 64 // rows that are worth a goroutine
 	records := make([]store.Record, len(rows))
 	errs := make([]error, (len(rows)+chunk-1)/chunk)
 	work := func(i int) {
 		for j := i * chunk; j < min(len(rows), (i+1)*chunk); j++ {
-			if records[j], errs[i] = rows[j].decode(); errs[i] != nil {
+			if records[j], errs[i] = rows[j].Decode(); errs[i] != nil {
 				return
 			}
 		}
@@ -121,9 +115,21 @@ func decodeAll(rows []row) ([]store.Record, error) {
 	return records, nil
 }
 
+// Listed decodes the rows of a list.
+func Listed(rows []Row, opts store.ListOptions) ([]store.Record, error) {
+	records, err := DecodeAll(rows)
+	if err != nil || opts.Layout {
+		return records, err
+	}
+	for _, r := range records {
+		r.Object.Head().Layout = nil
+	}
+	return records, nil
+}
+
 // sameBytes reports whether two rows hold the same object to the last byte.
-func (r *row) sameBytes(other *row) bool {
-	return bytes.Equal(r.manifest, other.manifest) && bytes.Equal(r.origin, other.origin)
+func (r *Row) sameBytes(other *Row) bool {
+	return bytes.Equal(r.Manifest, other.Manifest) && bytes.Equal(r.Origin, other.Origin)
 }
 
 // meaning is the part of a stored object whose change counts as a change.
@@ -136,18 +142,18 @@ type meaning struct {
 
 // compare tells whether two rows of one object mean the same, and whether their
 // specs do. The places of fields and the order of keys mean nothing.
-func compare(a, b *row) (same, sameSpec bool, err error) {
+func compare(a, b *Row) (same, sameSpec bool, err error) {
 	if a.sameBytes(b) {
 		return true, true, nil
 	}
 	var m [2]meaning
-	for i, r := range []*row{a, b} {
+	for i, r := range []*Row{a, b} {
 		var from origin
-		if err := json.Unmarshal(r.manifest, &m[i]); err != nil {
-			return false, false, fmt.Errorf("%w: %s: %w", store.ErrDamaged, r.key, err)
+		if err := json.Unmarshal(r.Manifest, &m[i]); err != nil {
+			return false, false, fmt.Errorf("%w: %s: %w", store.ErrDamaged, r.Key, err)
 		}
-		if err := json.Unmarshal(r.origin, &from); err != nil {
-			return false, false, fmt.Errorf("%w: %s: %w", store.ErrDamaged, r.key, err)
+		if err := json.Unmarshal(r.Origin, &from); err != nil {
+			return false, false, fmt.Errorf("%w: %s: %w", store.ErrDamaged, r.Key, err)
 		}
 		m[i].files = from.Files
 	}

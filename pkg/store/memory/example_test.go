@@ -1,4 +1,4 @@
-package sqlite_test
+package memory_test
 
 import (
 	"context"
@@ -7,15 +7,12 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
-	"toolctl.dev/toolctl/pkg/store/sqlite"
+	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 func Example() {
 	ctx := context.Background()
-	st, err := sqlite.Open(ctx, ":memory:", store.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	st := memory.New(memory.Options{})
 	defer st.Close()
 
 	weather := v1.NewObject(v1.KindTool).(*v1.Tool)

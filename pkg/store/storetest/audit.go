@@ -1,9 +1,7 @@
-package sqlite_test
+package storetest
 
 import (
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,9 +17,9 @@ func contains(err error, parts ...string) bool {
 	return err != nil && !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(err.Error(), p) })
 }
 
-func TestAudit(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state.db")
-	st := create(t, path)
+func testAudit(t *testing.T, backend Backend) {
+	disk := backend.New(t)
+	st := open(t, disk)
 	start := time.Date(2026, 11, 21, 7, 0, 0, 123456789, time.UTC)
 	var lines []v1.AuditRecord
 	for i := range 6 {
@@ -56,7 +54,7 @@ func TestAudit(t *testing.T) {
 		{"none", store.AuditFilter{Tool: "p%"}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := open(t, path).ListAudit(t.Context(), tc.filter)
+			got, err := store.ListAudit(t.Context(), open(t, disk), tc.filter)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,17 +72,43 @@ func TestAudit(t *testing.T) {
 	if err := st.AppendAudit(t.Context(), v1.AuditRecord{Tool: "now"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := st.ListAudit(t.Context(), store.AuditFilter{Since: before}); err != nil || len(got) != 1 || got[0].Tool != "now" {
+	if got, err := store.ListAudit(t.Context(), st, store.AuditFilter{Since: before}); err != nil || len(got) != 1 || got[0].Tool != "now" {
 		t.Errorf("a line without a time: %+v, %v", got, err)
 	}
 	if err := st.AppendAudit(t.Context(), v1.AuditRecord{CallID: "c1", Args: []byte("{")}); !contains(err, `call "c1" cannot be recorded`) {
 		t.Errorf("broken arguments: %v", err)
 	}
-	if _, err := st.ListAudit(t.Context(), store.AuditFilter{Limit: -1}); !contains(err, "limit -1 may not be negative") {
+	if _, err := store.ListAudit(t.Context(), st, store.AuditFilter{Limit: -1}); !contains(err, "limit -1 may not be negative") {
 		t.Error(err)
 	}
-	exec(t, path, "UPDATE audit SET record = 'x' WHERE id = 1")
-	if _, err := st.ListAudit(t.Context(), store.AuditFilter{}); !errors.Is(err, store.ErrDamaged) || !contains(err, path) {
-		t.Errorf("a broken line: %v", err)
+}
+
+// testAuditOfChanges: every change of an object is a line, from which version to which.
+func testAuditOfChanges(t *testing.T, backend Backend) {
+	st := backend.open(t)
+	mustApply(t, st, Tools(2, "a"), store.ApplyOptions{Set: "s", By: "ann"})
+	mustApply(t, st, Tools(1, "b"), store.ApplyOptions{Set: "s", By: "bob", Command: "edit"})
+	mustApply(t, st, Tools(1, "b"), store.ApplyOptions{Set: "s", Prune: true})
+	if _, err := st.Delete(t.Context(), []v1.Key{keyOf(v1.KindTool, "tool-0000")}, store.DeleteOptions{By: "eve"}); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := store.ListAudit(t.Context(), st, store.AuditFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range lines {
+		c := l.Change
+		got = append(got, fmt.Sprintf("%s %s %s %s %s %s %d-%d", l.Status, l.Principal, c.Command, c.Action, l.Tool, c.Set, c.From, c.To))
+	}
+	want := []string{
+		"changed ann apply created tool-0000 s 0-1", "changed ann apply created tool-0001 s 0-2", "changed bob edit configured tool-0000 s 1-3",
+		"changed  apply pruned tool-0001 s 2-4", "changed eve delete deleted tool-0000 s 3-5",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if check := verified(t, st, ""); check.Broken != nil || check.Lines != 5 {
+		t.Errorf("%+v", check)
 	}
 }

@@ -1,0 +1,182 @@
+package chain
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Kind is the kind of the change that a prune of the audit is.
+const Kind = "Audit"
+
+// Row is a line as a backend keeps it, with what is beside its text to filter by.
+type Row struct {
+	ID, Time                         int64 // microseconds since 1970
+	Tool, Session, Status, Principal string
+	Text, Hash                       []byte
+}
+
+// State is what a backend keeps of the chain beside its lines.
+type State struct {
+	// Written is the last ID that was given out, Before the last line that is older than
+	// the chain, and Pruned the last that was pruned, 0 for none.
+	Written, Before, Pruned int64
+	// Start is the hash of the line Pruned.
+	Start Hash
+	// Open are the lines of intent without an outcome, by call.
+	Open map[string][]int64
+}
+
+// NewRow makes the row of a line.
+func NewRow(id int64, l Line, hash Hash) Row {
+	r := &l.Record
+	return Row{ID: id, Time: r.Time.UnixMicro(), Tool: r.Tool, Session: r.Session, Status: r.Status, Principal: r.Principal, Text: l.Text, Hash: hash[:]}
+}
+
+// Note keeps Open: a line was written.
+func (s *State) Note(id int64, r *v1.AuditRecord) { note(s.Open, id, r) }
+
+func note(open map[string][]int64, id int64, r *v1.AuditRecord) {
+	switch lines := open[r.CallID]; {
+	case Begins(r.Status):
+		open[r.CallID] = append(lines, id)
+	case Ends(r.Status) && len(lines) > 1:
+		open[r.CallID] = lines[1:]
+	case Ends(r.Status):
+		delete(open, r.CallID)
+	}
+}
+
+// Prune forgets the lines up to one, which has a hash.
+func (s *State) Prune(last int64, hash Hash) {
+	s.Pruned, s.Start = last, hash
+	for call, lines := range s.Open {
+		if lines = slices.DeleteFunc(slices.Clone(lines), func(id int64) bool { return id <= last }); len(lines) > 0 {
+			s.Open[call] = lines
+		} else {
+			delete(s.Open, call)
+		}
+	}
+}
+
+// Verifier follows the chain from line to line.
+type Verifier struct {
+	want  string // a hash that must turn up
+	state State
+
+	said             bool               // a line says what was pruned
+	open             map[string][]int64 // by call: lines of intent without an outcome
+	head             Hash
+	lastID           int64 // of the last line, 0 before the first
+	lines, unchained int64
+	violation        *store.AuditBreak
+}
+
+// NewVerifier makes one that looks for head, the hash of a line, unless it is "".
+func NewVerifier(head string) (*Verifier, error) {
+	v := &Verifier{want: strings.ToLower(head), open: map[string][]int64{}}
+	if v.want != "" && (len(v.want) != 2*len(v.head) || strings.Trim(v.want, "0123456789abcdef") != "") {
+		return nil, fmt.Errorf("audit: head %q: expected the %d hexadecimal digits of a line's hash", v.want, 2*len(v.head))
+	}
+	v.found()
+	return v, nil
+}
+
+// Start tells what is known beside the lines, before the first of them.
+func (v *Verifier) Start(s State) {
+	v.state, v.head, v.lastID = s, s.Start, s.Pruned
+	v.found()
+}
+
+// Add takes the next line. It reports whether the chain is intact so far.
+func (v *Verifier) Add(r *Row) bool {
+	v.violation = v.check(r)
+	return v.violation == nil
+}
+
+// End tells what was found.
+func (v *Verifier) End() store.AuditCheck {
+	v.end(v.state.Open)
+	return store.AuditCheck{Lines: v.lines, Unchained: v.unchained, Pruned: v.state.Pruned, Head: v.head.String(), Broken: v.violation}
+}
+
+// found notes when the hash that must turn up has.
+func (v *Verifier) found() {
+	if v.want == v.head.String() {
+		v.want = ""
+	}
+}
+
+func (v *Verifier) check(r *Row) *store.AuditBreak {
+	if r.Hash == nil && v.lines == 0 && r.ID <= v.state.Before {
+		v.unchained++
+		v.lastID = r.ID
+		return nil
+	}
+	record, err := store.AuditLine{ID: r.ID, Text: r.Text}.Record()
+	violation := func(format string, args ...any) *store.AuditBreak {
+		return &store.AuditBreak{Line: r.ID, CallID: record.CallID, Time: record.Time, Message: fmt.Sprintf(format, args...)}
+	}
+	next := v.head.Next(r.Text)
+	switch {
+	case v.lines > 0 && r.ID != v.lastID+1:
+		return &store.AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, r.ID-1)}
+	case r.Hash == nil:
+		return violation("it has no hash: it was added, or its hash was taken away")
+	case !bytes.Equal(next[:], r.Hash):
+		return violation("its hash does not fit: it was changed, or a line before it was removed or moved")
+	case err != nil:
+		return violation("it is not a record: %v", errors.Unwrap(err))
+	}
+	for _, c := range []struct{ name, column, record string }{
+		{"time", fmt.Sprint(r.Time), fmt.Sprint(record.Time.UnixMicro())}, {"tool", r.Tool, record.Tool}, {"session", r.Session, record.Session},
+		{"status", r.Status, record.Status}, {"principal", r.Principal, record.Principal},
+	} {
+		if c.column != c.record {
+			return violation("its column %s was changed: expected %q, got %q", c.name, c.record, c.column)
+		}
+	}
+	v.head, v.lastID = next, r.ID
+	v.lines++
+	v.found()
+	v.follow(r.ID, &record)
+	return nil
+}
+
+// follow notes what a line says of others.
+func (v *Verifier) follow(id int64, r *v1.AuditRecord) {
+	note(v.open, id, r)
+	if c := r.Change; r.Status == v1.StatusChanged && c != nil && c.Kind == Kind && c.To == v.state.Pruned+1 {
+		v.said = true
+	}
+}
+
+// end looks for what is missing at the end.
+func (v *Verifier) end(open map[string][]int64) {
+	switch {
+	case v.violation != nil:
+	case v.lastID < v.state.Written:
+		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, v.state.Written) + " at the end"}
+	case v.state.Pruned > 0 && !v.said:
+		v.violation = &store.AuditBreak{Line: v.state.Pruned, Message: "it and those before it are gone, and no line says that they were pruned"}
+	case !maps.EqualFunc(open, v.open, slices.Equal[[]int64]):
+		v.violation = &store.AuditBreak{Line: v.lastID, Message: "the list of calls without an outcome was changed: 'toolctl audit list --all' shows every line"}
+	case v.want != "" && v.state.Pruned > 0:
+		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: fmt.Sprintf("no line has the hash %s: it was of a line before %d, which were pruned, or lines at the end were removed, or the whole audit was written anew", v.want, v.state.Pruned)}
+	case v.want != "":
+		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: "no line has the hash " + v.want + ": lines at the end were removed, or the whole audit was written anew"}
+	}
+}
+
+func missing(first, last int64) string {
+	if first == last {
+		return "it was removed"
+	}
+	return fmt.Sprintf("it and those up to line %d were removed", last)
+}

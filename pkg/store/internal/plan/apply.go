@@ -1,0 +1,226 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Wanted are objects that are to be applied, ready to be planned with.
+type Wanted struct {
+	objects []v1.Object
+	rows    []Row
+	opts    store.ApplyOptions
+}
+
+// Want checks the objects of an apply and its options.
+func Want(objects []v1.Object, opts store.ApplyOptions) (*Wanted, error) {
+	if opts.Prune && opts.Set == "" {
+		return nil, errors.New("apply: prune needs the name of a set: without one it cannot be told what an earlier apply has left")
+	}
+	var errs []error
+	w := &Wanted{objects: objects, rows: make([]Row, len(objects)), opts: opts}
+	seen := make(map[v1.Key]v1.Source, len(objects))
+	for i, o := range objects {
+		if o == nil {
+			errs = append(errs, fmt.Errorf("apply: object %d is nil", i))
+			continue
+		}
+		h := o.Head()
+		key := h.Key()
+		switch first, twice := seen[key]; {
+		case v1.NewObject(key.Kind) == nil:
+			errs = append(errs, fmt.Errorf("apply: object %d has the unknown kind %q", i, key.Kind))
+			continue
+		case key.Name == "":
+			errs = append(errs, fmt.Errorf("apply: object %d, a %s, has no name", i, key.Kind))
+			continue
+		case twice:
+			errs = append(errs, fmt.Errorf("apply: %s is given twice%s", key, places(first, h.Source)))
+			continue
+		}
+		seen[key] = h.Source
+		var err error
+		if w.rows[i], err = encode(o); err != nil {
+			errs = append(errs, fmt.Errorf("apply: %w", err))
+		}
+	}
+	if errs != nil {
+		return nil, errors.Join(errs...)
+	}
+	return w, nil
+}
+
+// Plan plans the apply at a time in microseconds since 1970. It may be called again, when
+// a transaction is.
+func (w *Wanted) Plan(r Reader, now int64) (*Plan, error) {
+	opts := w.opts
+	p := &Plan{Changes: make([]store.Change, 0, len(w.objects))}
+	var err error
+	if p.Version, err = r.Revision(); err != nil {
+		return nil, err
+	}
+	found, err := r.Rows(w.keys())
+	if err != nil {
+		return nil, err
+	}
+	there := byKey(found)
+	if err := checkExpected(there, opts.Expect); err != nil {
+		return nil, err
+	}
+	var taken []error
+	for i := range w.rows {
+		next, old := w.rows[i], there[w.rows[i].Key]
+		next.Set = opts.Set
+		if old != nil && old.Set != "" && old.Set != opts.Set {
+			switch {
+			case opts.Set == "" || opts.Others == store.LeaveOthers:
+				next.Set = old.Set
+			case opts.Others == store.RefuseOthers:
+				taken = append(taken, &store.SetError{Key: next.Key, Set: opts.Set, Owner: old.Set})
+			}
+		}
+		if err := p.put(old, next, w.objects[i], now); err != nil {
+			return nil, err
+		}
+		if old != nil && old.Set != "" && next.Set != old.Set {
+			p.Changes[len(p.Changes)-1].TakenFrom = old.Set
+		}
+	}
+	if taken != nil {
+		return nil, Refuse(errors.Join(taken...))
+	}
+	if opts.Prune {
+		return p, w.prune(p, r, now)
+	}
+	return p, nil
+}
+
+// keys are those of the objects, and those whose version is expected.
+func (w *Wanted) keys() []v1.Key {
+	keys := make([]v1.Key, len(w.rows), len(w.rows)+len(w.opts.Expect))
+	seen := make(map[v1.Key]bool, len(w.rows))
+	for i := range w.rows {
+		keys[i] = w.rows[i].Key
+		seen[keys[i]] = true
+	}
+	for key := range maps.Keys(w.opts.Expect) {
+		if !seen[key] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func checkExpected(there map[v1.Key]*Row, expect map[v1.Key]int64) error {
+	var conflicts []error
+	for key, want := range expect {
+		var found int64
+		if old := there[key]; old != nil {
+			found = old.Version
+		}
+		if found != want {
+			conflicts = append(conflicts, &store.ConflictError{Key: key, Want: want, Found: found})
+		}
+	}
+	if len(conflicts) == 0 {
+		return nil
+	}
+	slices.SortFunc(conflicts, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return Refuse(errors.Join(conflicts...))
+}
+
+// put plans one object: next, where old is (nil for nowhere).
+func (p *Plan) put(old *Row, next Row, o v1.Object, now int64) error {
+	ch := store.Change{Key: next.Key, Action: store.Created}
+	next.UID, next.Generation, next.Created, next.Updated = "", 1, now, now
+	if old != nil {
+		same, sameSpec, err := compare(old, &next)
+		if err != nil {
+			return err
+		}
+		next.UID, next.Generation, next.Created, next.Updated, next.Version = old.UID, old.Generation, old.Created, old.Updated, old.Version
+		ch.Action = store.Unchanged
+		if !same {
+			ch.Action, next.Updated = store.Configured, now
+		}
+		if !sameSpec {
+			next.Generation++
+		}
+		before := old.record(o)
+		if !old.sameBytes(&next) {
+			if before, err = old.Decode(); err != nil {
+				return err
+			}
+		}
+		ch.Before = &before
+	} else {
+		next.UID = uuid.NewString()
+	}
+	switch {
+	case ch.Action != store.Unchanged:
+		typ := store.Added
+		if ch.Action == store.Configured {
+			typ = store.Modified
+		}
+		p.Version++
+		next.Version = p.Version
+		ev := Event{Type: typ, Row: next}
+		if old != nil {
+			ev.Before = old.Version
+		}
+		p.Log = append(p.Log, ev)
+		p.Upserts = append(p.Upserts, next)
+	case next.Set != old.Set || !next.sameBytes(old):
+		p.Upserts = append(p.Upserts, next)
+	}
+	after := next.record(o)
+	ch.After = &after
+	p.Changes = append(p.Changes, ch)
+	return nil
+}
+
+// prune plans the removal of what the set has and the apply has not.
+func (w *Wanted) prune(p *Plan, r Reader, now int64) error {
+	keep := make(map[v1.Key]bool, len(w.rows))
+	for i := range w.rows {
+		keep[w.rows[i].Key] = true
+	}
+	members, err := r.Members(w.opts.Set)
+	if err != nil {
+		return err
+	}
+	members = slices.DeleteFunc(members, func(r Row) bool { return keep[r.Key] })
+	if w.opts.Keep != nil {
+		all, err := DecodeAll(members)
+		if err != nil {
+			return err
+		}
+		kept := map[v1.Key]bool{}
+		for i := range all {
+			kept[members[i].Key] = w.opts.Keep(all[i])
+		}
+		members = slices.DeleteFunc(members, func(r Row) bool { return kept[r.Key] })
+	}
+	slices.SortFunc(members, func(a, b Row) int { return Compare(a.Key, b.Key) })
+	removed, err := p.remove(members, now)
+	for i := range removed {
+		p.Changes = append(p.Changes, store.Change{Key: members[i].Key, Action: store.Pruned, Before: &removed[i]})
+	}
+	return err
+}
+
+// Compare orders keys as lists do: in the order of the kinds, then by namespace and name.
+func Compare(a, b v1.Key) int {
+	kinds := v1.Kinds()
+	return cmp.Or(
+		cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

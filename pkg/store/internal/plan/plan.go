@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Reader is what a plan asks of the store that it is for, all of one version.
+type Reader interface {
+	// Revision is the resourceVersion given out last.
+	Revision() (int64, error)
+	// Rows returns those of the rows of some keys that are there, in any order.
+	Rows(keys []v1.Key) ([]Row, error)
+	// Members returns the rows of a set, in any order.
+	Members(set string) ([]Row, error)
+	// Names returns the keys of the objects of a kind, by namespace and name.
+	Names(kind string) ([]v1.Key, error)
+}
+
+// Plan is what will be done. Making it changes nothing.
+type Plan struct {
+	// Changes are for the caller of an apply, Removed for that of a delete.
+	Changes []store.Change
+	Removed []store.Record
+	// Upserts are rows to write, Gone to remove.
+	Upserts []Row
+	Gone    []v1.Key
+	// Log has an event for each new resourceVersion, of which Version is the last.
+	Log     []Event
+	Version int64
+}
+
+// Event is a line of the log of changes.
+type Event struct {
+	Type store.EventType
+	Row  Row
+	// Before is the resourceVersion before, 0 for none.
+	Before int64
+}
+
+// Events decodes a part of the log. Before an error it returns the events up to there.
+func Events(log []Event) (events []store.Event, err error) {
+	for i := range log {
+		rec, err := log[i].Row.Decode()
+		if err != nil {
+			return events, err
+		}
+		events = append(events, store.Event{Type: log[i].Type, Record: rec})
+	}
+	return events, nil
+}
+
+// Kept returns the part of the log that is left when only the last changes are kept.
+func (p *Plan) Kept(keep int64) []Event { return p.Log[max(int64(len(p.Log))-keep, 0):] }
+
+// Lines are the audit lines of a plan: one for each object that is changed. removal is what
+// became of those that are gone.
+func (p *Plan) Lines(by, command, removal string) []v1.AuditRecord {
+	lines := make([]v1.AuditRecord, len(p.Log))
+	for i, e := range p.Log {
+		ch := &v1.AuditChange{Command: command, Kind: e.Row.Key.Kind, Name: e.Row.Key.Name, Set: e.Row.Set, From: e.Before, To: e.Row.Version}
+		switch e.Type {
+		case store.Added:
+			ch.Action = string(store.Created)
+		case store.Modified:
+			ch.Action = string(store.Configured)
+		case store.Deleted:
+			ch.Action = removal
+		}
+		lines[i] = Line(time.UnixMicro(e.Row.Updated).UTC(), by, e.Row.Key.Namespace, ch)
+	}
+	return lines
+}
+
+// Line is the audit line of a change of the store.
+func Line(at time.Time, by, namespace string, ch *v1.AuditChange) v1.AuditRecord {
+	line := v1.AuditRecord{Time: at, CallID: rand.Text(), Principal: by, Namespace: namespace, Status: v1.StatusChanged, Change: ch}
+	if ch.Kind == v1.KindTool {
+		line.Tool = ch.Name
+	}
+	return line
+}
+
+// Refusal marks an error that is about objects and not about the store.
+type Refusal struct{ Err error }
+
+// Refuse marks an error.
+func Refuse(err error) error       { return &Refusal{err} }
+func (r *Refusal) Error() string   { return r.Err.Error() }
+func (r *Refusal) Unwrap() []error { return []error{r.Err} }
+
+// remove plans the removal of rows and returns what they hold.
+func (p *Plan) remove(rows []Row, now int64) ([]store.Record, error) {
+	records, err := DecodeAll(rows)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		p.Gone = append(p.Gone, r.Key)
+		p.Version++
+		before := r.Version
+		r.Version, r.Updated = p.Version, now
+		p.Log = append(p.Log, Event{Type: store.Deleted, Row: r, Before: before})
+	}
+	return records, nil
+}
+
+func byKey(rows []Row) map[v1.Key]*Row {
+	m := make(map[v1.Key]*Row, len(rows))
+	for i := range rows {
+		m[rows[i].Key] = &rows[i]
+	}
+	return m
+}
+
+func places(a, b v1.Source) string {
+	if a.IsZero() || b.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(": at %s and at %s", a, b)
+}

@@ -1,0 +1,179 @@
+// Package watch is the loops by which backends tell what changed.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Source says when to look for changes. The zero value is ready.
+type Source struct {
+	// Interval is how often to look for the changes of other processes; 0 for never.
+	Interval time.Duration
+	// Closed is closed with the store.
+	Closed <-chan struct{}
+
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+// next returns a channel that is closed by the next Notify.
+func (s *Source) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch == nil {
+		s.ch = make(chan struct{})
+	}
+	return s.ch
+}
+
+// Notify wakes every watch of this process.
+func (s *Source) Notify() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch != nil {
+		close(s.ch)
+		s.ch = nil
+	}
+}
+
+// Loop calls look, and again whenever something may have changed, until it returns an error
+// or ctx ends. Loop returns that error, or [store.ErrClosed]. While it waits it holds
+// nothing.
+func (s *Source) Loop(ctx context.Context, look func() error) error {
+	var tick <-chan time.Time
+	if s.Interval > 0 {
+		t := time.NewTicker(s.Interval)
+		defer t.Stop()
+		tick = t.C
+	}
+	for {
+		wake := s.next() // before looking, so that nothing falls between
+		if err := look(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.Closed:
+			return store.ErrClosed
+		case <-wake:
+		case <-tick:
+		}
+	}
+}
+
+// errLeft ends a loop whose reader has left it.
+var errLeft = errors.New("left")
+
+// seq makes a sequence of a loop. The end of ctx ends it without an error.
+func seq[T any](ctx context.Context, s *Source, look func(yield func(T) bool) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		left := false
+		err := s.Loop(ctx, func() error {
+			err := look(func(v T) bool {
+				left = left || !yield(v, nil)
+				return !left
+			})
+			if left {
+				return errLeft
+			}
+			return err
+		})
+		if !left && ctx.Err() == nil {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+// Changes yields the changes after a resourceVersion. after returns the next of them, and
+// whether there are more.
+func Changes(ctx context.Context, s *Source, from int64, after func(ctx context.Context, from int64) (events []store.Event, more bool, err error)) iter.Seq2[store.Event, error] {
+	return seq(ctx, s, func(yield func(store.Event) bool) error {
+		for {
+			events, more, err := after(ctx, from)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			for _, e := range events {
+				if !yield(e) {
+					return nil
+				}
+				from = e.Record.ResourceVersion
+			}
+			if err != nil || !more {
+				return err
+			}
+		}
+	})
+}
+
+// TooOld is the error of a watch from a version whose changes are not there, in a store at
+// another.
+func TooOld(from, at int64) error {
+	if from > at {
+		return fmt.Errorf("%w: %d was asked for, but the store is at %d only, so it was made anew: list again and watch from there", store.ErrTooOld, from, at)
+	}
+	return fmt.Errorf("%w: the changes after %d are no longer kept: list again and watch from there", store.ErrTooOld, from)
+}
+
+// Latest yields what read returns, once at first and then whenever version has changed.
+func Latest[T any](ctx context.Context, s *Source, version func(context.Context) (int64, error), read func(context.Context) (T, error)) iter.Seq2[T, error] {
+	seen := int64(-1)
+	return seq(ctx, s, func(yield func(T) bool) error {
+		at, err := version(ctx)
+		if err != nil || at == seen {
+			return err
+		}
+		now, err := read(ctx)
+		if err != nil {
+			return err
+		}
+		seen = at
+		yield(now)
+		return nil
+	})
+}
+
+// Audit calls fn for the lines of an audit that a filter chooses, and for those that are
+// added: see [store.Audit].
+func Audit(ctx context.Context, s *Source, a store.Audit, filter store.AuditFilter, fn func([]store.AuditLine) error) error {
+	first := true
+	return s.Loop(ctx, func() error {
+		head, err := a.AuditHead(ctx)
+		if err != nil || !first && head.Lines <= filter.After {
+			return err
+		}
+		filter.UpTo = head.Lines
+		if err := parts(ctx, a, filter, fn); err != nil {
+			return err
+		}
+		first, filter.After, filter.Limit = false, head.Lines, 0
+		return nil
+	})
+}
+
+// parts hands out lines some at a time; the last part may be empty.
+func parts(ctx context.Context, a store.Audit, filter store.AuditFilter, fn func([]store.AuditLine) error) error {
+	const most = 512
+	var part []store.AuditLine
+	err := a.EachAudit(ctx, filter, func(l store.AuditLine) error {
+		if part = append(part, l); len(part) < most {
+			return nil
+		}
+		full := part
+		part = nil
+		return fn(full)
+	})
+	if err != nil {
+		return err
+	}
+	return fn(part)
+}

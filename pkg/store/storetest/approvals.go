@@ -1,0 +1,167 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func pendingCall(id, principal, session, subject string, at time.Time) v1.PendingCall {
+	return v1.PendingCall{
+		ID: id, State: v1.ApprovalPending, Tool: "pay", Namespace: "default", Policy: "careful", Rule: "require_approval",
+		Principal: principal, Session: session, Turn: "1", Args: json.RawMessage(`{"card":"[REDACTED]"}`), ArgsHash: "hash of " + subject,
+		Created: at, Expires: at.Add(time.Hour), Redact: []string{"card"}, Subject: subject,
+	}
+}
+
+func testDecideApproval(t *testing.T, backend Backend) {
+	disk := backend.New(t)
+	st := open(t, disk)
+	for _, id := range []string{"a", "b"} {
+		if _, err := st.TakeApproval(t.Context(), pendingCall(id, "bob", "s", id, noon), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	st = open(t, disk) // as another process has it
+	for _, tt := range []struct {
+		name, id string
+		d        v1.Decision
+		at       time.Time
+		err      string
+	}{
+		{name: "unknown", id: "c", at: noon, err: `approval "c" not found`},
+		{name: "approved", id: "a", d: v1.Decision{Approved: true, By: "ann", Args: json.RawMessage(`{"card":"s3cret"}`)}, at: noon},
+		{name: "twice", id: "a", d: v1.Decision{By: "eve"}, at: noon, err: `pending call "a" is decided already: approved by ann`},
+		{name: "expired", id: "b", d: v1.Decision{Approved: true}, at: noon.Add(time.Hour), err: `pending call "b" has expired: it must be called again`},
+		{name: "denied", id: "b", d: v1.Decision{By: "ann", Reason: "too dear"}, at: noon.Add(time.Hour - 1)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := st.DecideApproval(t.Context(), tt.id, tt.d, tt.at)
+			if tt.err == "" && err != nil || tt.err != "" && fmt.Sprint(err) != tt.err {
+				t.Errorf("got %v, want %q", err, tt.err)
+			}
+		})
+	}
+	got, err := st.Approval(t.Context(), "a")
+	if err != nil || string(got.EditedArgs) != `{"card":"s3cret"}` || got.By != "ann" || !reflect.DeepEqual(got.Redact, []string{"card"}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := st.Approval(t.Context(), "c"); !errors.As(err, new(*v1.NotFoundError)) {
+		t.Errorf("got %v", err)
+	}
+	lines, err := store.ListAudit(t.Context(), st, store.AuditFilter{})
+	if err != nil || len(lines) != 2 {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	raw, _ := json.Marshal(lines)
+	if strings.Contains(string(raw), "s3cret") {
+		t.Errorf("the audit has a secret: %s", raw)
+	}
+	for i, want := range []v1.ApprovalRecord{
+		{ID: "a", Decision: "approved", By: "ann", Time: noon, Edited: true},
+		{ID: "b", Decision: "denied", By: "ann", Reason: "too dear", Time: noon.Add(time.Hour - 1)},
+	} {
+		l := lines[i]
+		if l.Approval == nil || *l.Approval != want || l.Status != want.Decision || l.Tool != "pay" || l.Principal != "bob" || l.Policy.Rule != "require_approval" {
+			t.Errorf("line %d: %+v, want %+v", i, l, want)
+		}
+	}
+	if check := verified(t, st, ""); check.Broken != nil || check.Lines != 2 {
+		t.Errorf("the chain: %+v", check)
+	}
+}
+
+func testApprovalBounds(t *testing.T, backend Backend) {
+	st := backend.open(t)
+	take := func(i int, at time.Time) error {
+		session := fmt.Sprint(i / v1.MaxPendingCallsPerSession)
+		_, err := st.TakeApproval(context.Background(), pendingCall(fmt.Sprint(i, at.Unix()), "", session, fmt.Sprint(i), at), "")
+		return err
+	}
+	for i := range v1.MaxPendingCalls {
+		if err := take(i, noon); err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+		if i == v1.MaxPendingCallsPerSession-1 {
+			_, err := st.TakeApproval(t.Context(), pendingCall("more", "", "0", "more", noon), "")
+			if !errors.Is(err, v1.ErrPendingFull) {
+				t.Fatalf("one more in a session: %v", err)
+			}
+		}
+	}
+	if err := take(v1.MaxPendingCalls, noon); !errors.Is(err, v1.ErrPendingFull) {
+		t.Fatalf("one more in all: %v", err)
+	}
+	named := backend.open(t)
+	of := func(principal string, i int) error {
+		_, err := named.TakeApproval(t.Context(), pendingCall(principal+fmt.Sprint(i), principal, fmt.Sprint(i/v1.MaxPendingCallsPerSession), fmt.Sprint(i), noon), "")
+		return err
+	}
+	for i := range v1.MaxPendingCallsPerPrincipal {
+		if err := of("ann", i); err != nil {
+			t.Fatalf("call %d of ann: %v", i, err)
+		}
+	}
+	if err := of("ann", v1.MaxPendingCallsPerPrincipal); !errors.Is(err, v1.ErrPendingFull) {
+		t.Fatalf("one more of ann: %v", err)
+	}
+	if err := of("bob", 0); err != nil {
+		t.Fatalf("bob: %v", err)
+	}
+	for i := range 60 {
+		if err := take(i, noon.Add(time.Hour)); err != nil {
+			t.Fatalf("after the others expired: %v", err)
+		}
+	}
+	all, err := st.ListApprovals(t.Context())
+	if err != nil || len(all) != 1060 {
+		t.Errorf("%d calls are kept, %v: want 60 that wait and 1000 that expired", len(all), err)
+	}
+}
+
+// testApprovalIsUsedOnce: of all that repeat the approved calls at once, one gets each.
+func testApprovalIsUsedOnce(t *testing.T, backend Backend) {
+	const calls, takers = 20, 4
+	disk := backend.New(t)
+	st := open(t, disk)
+	for i := range calls {
+		id := fmt.Sprint(i)
+		if _, err := st.TakeApproval(t.Context(), pendingCall(id, "bob", "s", id, noon), ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := st.DecideApproval(t.Context(), id, v1.Decision{Approved: true}, noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var approved atomic.Int64
+	var wg sync.WaitGroup
+	for w := range takers {
+		mine := open(t, disk)
+		wg.Go(func() {
+			for i := range calls {
+				p, err := mine.TakeApproval(t.Context(), pendingCall(fmt.Sprint("again", w, "-", i), "bob", "r", fmt.Sprint(i), noon), "")
+				if err != nil {
+					t.Error(err)
+				} else if p.State == v1.ApprovalApproved {
+					approved.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if approved.Load() != calls {
+		t.Errorf("%d calls went through, %d were approved", approved.Load(), calls)
+	}
+}

@@ -1,0 +1,56 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// testLimit: what would make the store larger than it may be is refused, and leaves it as
+// it is.
+func testLimit(t *testing.T, backend Backend) {
+	st := openWith(t, backend.New(t), store.Options{MaxBytes: 1 << 20})
+	mustApply(t, st, Tools(5, "a"), store.ApplyOptions{Set: "s"})
+	if _, err := st.Apply(t.Context(), Tools(5000, "b"), store.ApplyOptions{Set: "s"}); !errors.Is(err, store.ErrLimit) {
+		t.Errorf("got %v, want %v", err, store.ErrLimit)
+	}
+	wholeSet(t, st, 5, "a")
+	if check := verified(t, st, ""); check.Broken != nil || check.Lines != 5 {
+		t.Errorf("the audit: %+v", check)
+	}
+}
+
+func testClosed(t *testing.T, backend Backend) {
+	st := backend.open(t)
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	key := keyOf(v1.KindTool, "x")
+	for name, call := range map[string]func(context.Context) error{
+		"apply": func(ctx context.Context) error {
+			_, err := st.Apply(ctx, Tools(1, "a"), store.ApplyOptions{})
+			return err
+		},
+		"delete": func(ctx context.Context) error {
+			_, err := st.Delete(ctx, []v1.Key{key}, store.DeleteOptions{})
+			return err
+		},
+		"get":       func(ctx context.Context) error { _, err := st.Get(ctx, key); return err },
+		"list":      func(ctx context.Context) error { _, err := st.List(ctx, store.ListOptions{}); return err },
+		"audit":     func(ctx context.Context) error { return st.AppendAudit(ctx, auditLine(1)) },
+		"verify":    func(ctx context.Context) error { _, err := st.VerifyAudit(ctx, ""); return err },
+		"approvals": func(ctx context.Context) error { _, err := st.ListApprovals(ctx); return err },
+		"override":  func(ctx context.Context) error { _, err := st.SetOverride(ctx, store.Override{Tool: "x"}); return err },
+		"overrides": func(ctx context.Context) error { _, err := st.Overrides(ctx); return err },
+	} {
+		if err := call(t.Context()); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("%s: %v, want %v", name, err, store.ErrClosed)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Errorf("a second Close: %v", err)
+	}
+}
