@@ -53,6 +53,7 @@ var layout = map[string]struct {
 	"internal/regular":    {},
 	"internal/perm":       {},
 	"internal/wirename":   {},
+	"internal/lines":      {},
 	"internal/tracing":    {never: []string{"go.opentelemetry.io/otel/sdk"}},
 	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/regular", "internal/tracing", "internal/wirename", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/resources", "pkg/store"}, never: []string{sdk}}, // it joins the parts
 	"pkg/resources":       {may: []string{"api/v1"}, never: []string{sdk}},

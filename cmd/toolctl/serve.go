@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,6 +39,7 @@ type serveOptions struct {
 	drain       time.Duration
 	turnIdle    time.Duration
 	metricsAddr string
+	accessLog   string
 	share       float64
 	memory      string
 }
@@ -60,7 +62,8 @@ clients of all versions up to 2026-07-28, and /healthz and /readyz.
 With --watch it follows changes of the manifests. A set with a violation changes
 nothing: the one before it is served on, and the log and /readyz say so.
 
-The log goes to stderr, as JSON. With --metrics-addr Prometheus finds /metrics there;
+The log goes to stderr, as JSON, and with --http a line for each call (--access-log).
+With --metrics-addr Prometheus finds /metrics there;
 traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 		Example: `  toolctl serve -f manifests/
   toolctl serve --http 127.0.0.1:8080 --watch
@@ -97,6 +100,8 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f.DurationVar(&o.turnIdle, "turn-idle", 60*time.Second, "ends the turn of calls that name none, once their session had no call for so long")
 	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")
 	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address at which Prometheus finds /metrics, such as 127.0.0.1:9090 (default: none)")
+	f.StringVar(&o.accessLog, "access-log", "", "write a line for each call to stderr: json, text or none (default: json with --http, else none)")
+	_ = cmd.RegisterFlagCompletionFunc("access-log", cobra.FixedCompletions(accessLogs, cobra.ShellCompDirectiveNoFileComp))
 	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
 	return cmd
@@ -123,6 +128,8 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 		return usagef("-l: %w", err)
 	}
 	switch {
+	case o.accessLog != "" && !slices.Contains(accessLogs, o.accessLog):
+		return usagef("--access-log %q: expected one of %s", o.accessLog, strings.Join(accessLogs, ", "))
 	case o.watch && slices.Contains(o.files, "-"):
 		return usagef("--watch cannot follow -f -: name files or folders")
 	case (o.tlsCert == "") != (o.tlsKey == ""):
@@ -169,6 +176,8 @@ func (o *serveOptions) run(ctx context.Context) error {
 		}
 		defer stop()
 	}
+	calls, written := o.newAccessLog()
+	defer o.closing(written)
 	memory, _ := parseBytes(o.memory) // check read it
 	o.limitMemory(memory)
 	drain := o.drain
@@ -178,7 +187,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	w, err := o.open(ctx, func(g *gateway.Options) {
 		g.Watch, g.HTTP, g.TokenFile = o.watch, h, o.tokenFile
 		g.Subset = gateway.Subset{Namespace: o.namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
-		g.Server = server.Options{MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, TurnIdle: o.turnIdle, MaxResultBytes: o.maxResult, Instructions: instructions}
+		g.Server = server.Options{AccessLog: calls, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, TurnIdle: o.turnIdle, MaxResultBytes: o.maxResult, Instructions: instructions}
 	})
 	if err != nil {
 		return err

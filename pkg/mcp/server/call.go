@@ -154,6 +154,9 @@ func metaText(req *sdk.CallToolRequest, key string) (string, error) {
 
 // log writes one line on a call. Arguments and results stay out of it.
 func (s *Server) log(ctx context.Context, call v1.Call, o Offer, res v1.Result, err error, took time.Duration) {
+	if s.opts.AccessLog == nil {
+		return
+	}
 	level, attrs := slog.LevelInfo, []slog.Attr{
 		slog.String("call_id", call.ID), slog.String("tool", o.Name), slog.String("session", call.Session),
 		slog.String("status", res.Status), slog.Float64("duration_ms", float64(took.Microseconds())/1000),
@@ -165,5 +168,5 @@ func (s *Server) log(ctx context.Context, call v1.Call, o Offer, res v1.Result, 
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.String("error_type", v1.NewResultError(err).Type))
 	}
-	s.opts.Logger.LogAttrs(ctx, level, "call", attrs...)
+	s.opts.AccessLog.LogAttrs(ctx, level, "call", attrs...)
 }

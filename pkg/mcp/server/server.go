@@ -26,8 +26,12 @@ import (
 type Options struct {
 	// Name and Version are what the server says of itself. Default: "toolctl" and "0".
 	Name, Version string
-	// Logger takes a line for each call and for what goes wrong. Default: none.
+	// Logger takes a line for what goes wrong. Default: none.
 	Logger *slog.Logger
+	// AccessLog takes a line "call" for each call, at level INFO, at WARN for one that ended
+	// with an error: call_id, tool, session, principal, status, duration_ms and error_type.
+	// Default: none.
+	AccessLog *slog.Logger
 	// PageSize is the most tools in one answer of tools/list. Default: 1000.
 	PageSize int
 	// MaxCalls is the most calls that run at once; one more is refused. One that waits for its

@@ -131,7 +131,7 @@ func TestCallReachesTheCatalog(t *testing.T) {
 				return v1.Result{Status: v1.StatusComplete, Content: json.RawMessage(`"hello"`)}, nil
 			}
 			out := &logs{}
-			cs := overStdio(t, server.New(c, server.Options{Logger: out.logger()}), version, nil)
+			cs := overStdio(t, server.New(c, server.Options{Logger: out.logger(), AccessLog: out.logger()}), version, nil)
 			res, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "b__get", Arguments: json.RawMessage(`{"big":9007199254740993,"s":"secret"}`), Meta: sdk.Meta{"toolctl.dev/turn": "7"}})
 			if err != nil {
 				t.Fatal(err)
@@ -158,7 +158,7 @@ func TestPanicsEndOneCallOnly(t *testing.T) {
 	c := catalogOf(offer("", "do"))
 	c.do = func(context.Context, v1.Call) (v1.Result, error) { panic("secret-free text") }
 	out := &logs{}
-	s := server.New(c, server.Options{Logger: out.logger()})
+	s := server.New(c, server.Options{Logger: out.logger(), AccessLog: out.logger()})
 	cs := overStdio(t, s, versions["modern"], nil)
 	for range 2 {
 		res, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "do"})
