@@ -63,15 +63,18 @@ type Field struct {
 // and the reference write there is allowed, as in "toolpolicy.spec.limits[0].per".
 // With recursive, the fields of all levels are filled in.
 //
+// Extensions are fields that executors and rules written in Go add; registry.Extensions
+// returns them.
+//
 // A path that leads nowhere is a [v1.NotFoundError] of kind "Kind" or "Field",
 // with the nearest right path as its candidate when there is one.
-func Explain(path string, recursive bool) (Doc, error) {
+func Explain(path string, recursive bool, extensions ...v1.Extension) (Doc, error) {
 	steps := strings.Split(strings.TrimSpace(path), ".")
 	kind, ok := v1.ParseKind(steps[0])
 	if !ok {
 		return Doc{}, unknownKind(steps[0])
 	}
-	f, err := load(kind)
+	f, err := load(kind, extensions)
 	if err != nil {
 		return Doc{}, err
 	}
@@ -114,12 +117,12 @@ var index = regexp.MustCompile(`(\[\d*\])+$`)
 
 // Complete returns the paths that [Explain] takes and that start with prefix
 // and go on to its next point, in the order of the manifest.
-func Complete(prefix string) []string {
+func Complete(prefix string, extensions ...v1.Extension) []string {
 	var names []string
 	parent := ""
 	if i := strings.LastIndexByte(prefix, '.'); i >= 0 {
 		parent = prefix[:i]
-		d, err := Explain(parent, false)
+		d, err := Explain(parent, false, extensions...)
 		if err != nil {
 			return nil
 		}
@@ -220,7 +223,7 @@ func firstSentence(s string) string {
 	return s
 }
 
-func load(kind string) (*schemaFile, error) {
+func load(kind string, extensions []v1.Extension) (*schemaFile, error) {
 	data, ok := For(kind)
 	if !ok {
 		return nil, fmt.Errorf("no schema of kind %s is built in: run go generate ./schemas", kind)
@@ -228,6 +231,11 @@ func load(kind string) (*schemaFile, error) {
 	var f schemaFile
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("schema of kind %s: %w", kind, err)
+	}
+	for _, e := range extensions {
+		if err := f.extend(e); err != nil {
+			return nil, fmt.Errorf("schema of %s: %w", e.Name, err)
+		}
 	}
 	return &f, nil
 }

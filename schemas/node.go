@@ -3,6 +3,8 @@ package schemas
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"maps"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -11,7 +13,22 @@ import (
 // schemaFile is the schema of a kind, as far as [Explain] reads it.
 type schemaFile struct {
 	node
-	Definitions map[string]*node `json:"definitions"`
+	Definitions map[string]*node
+}
+
+func (f *schemaFile) UnmarshalJSON(data []byte) error {
+	var more struct {
+		Definitions map[string]*node `json:"definitions"`
+		Defs        map[string]*node `json:"$defs"` // since 2019-09
+	}
+	if err := errors.Join(json.Unmarshal(data, &f.node), json.Unmarshal(data, &more)); err != nil {
+		return err
+	}
+	if f.Definitions = more.Definitions; f.Definitions == nil {
+		f.Definitions = map[string]*node{}
+	}
+	maps.Copy(f.Definitions, more.Defs)
+	return nil
 }
 
 // node is a schema inside a file.
@@ -20,7 +37,7 @@ type node struct {
 	Ref         string            `json:"$ref"`
 	AllOf       []*node           `json:"allOf"` // a $ref that has a description of its own
 	Type        any               `json:"type"`
-	Enum        []string          `json:"enum"`
+	Enum        texts             `json:"enum"`
 	Items       *node             `json:"items"`
 	Default     json.RawMessage   `json:"default"`
 	Examples    []json.RawMessage `json:"examples"`
@@ -33,10 +50,37 @@ type node struct {
 type valueNode struct{ *node }
 
 func (v *valueNode) UnmarshalJSON(data []byte) error {
-	if string(data) == "false" {
+	if string(data) == "false" || string(data) == "true" {
 		return nil
 	}
 	return json.Unmarshal(data, &v.node)
+}
+
+// UnmarshalJSON reads a schema, which may be true or false.
+func (n *node) UnmarshalJSON(data []byte) error {
+	if string(data) == "false" || string(data) == "true" {
+		return nil
+	}
+	type plain node
+	return json.Unmarshal(data, (*plain)(n))
+}
+
+// texts are values as people write them: text without quotes, everything else as JSON.
+type texts []string
+
+func (t *texts) UnmarshalJSON(data []byte) error {
+	var values []json.RawMessage
+	if err := json.Unmarshal(data, &values); err != nil {
+		return err
+	}
+	for _, v := range values {
+		var s string
+		if json.Unmarshal(v, &s) != nil {
+			s = string(v)
+		}
+		*t = append(*t, s)
+	}
+	return nil
 }
 
 type property struct {
@@ -90,7 +134,7 @@ func (n *node) ref() string {
 	if len(n.AllOf) > 0 {
 		ref = n.AllOf[0].Ref
 	}
-	return strings.TrimPrefix(ref, "#/definitions/")
+	return strings.TrimPrefix(ref, definitions)
 }
 
 // elem returns the schema of a list's items or a map's values; nil for others.
@@ -102,9 +146,11 @@ func (n *node) elem() *node {
 }
 
 // target follows lists, maps and references to the schema that holds the fields
-// or the values. Every reference leads to an object, so this ends.
+// or the values. Our references lead to objects; those of an extension may lead anywhere, so
+// not many are followed.
 func (f *schemaFile) target(n *node) *node {
-	for {
+	const most = 32
+	for range most {
 		next := n.elem()
 		if name := n.ref(); name != "" {
 			next = f.Definitions[name]
@@ -114,6 +160,7 @@ func (f *schemaFile) target(n *node) *node {
 		}
 		n = next
 	}
+	return n
 }
 
 func (n *node) typeName() string {

@@ -29,8 +29,10 @@ var files embed.FS
 
 // For returns the JSON Schema (draft-07) of a kind, as the file in this folder
 // holds it. The kind is written as [Explain] takes it; "all" is the schema of
-// every kind and of a List of objects. It reports false for an unknown kind.
-func For(kind string) ([]byte, bool) {
+// every kind and of a List of objects. Extensions are fields that executors and rules
+// written in Go add to it; registry.Extensions returns them. It reports false for an unknown
+// kind.
+func For(kind string, extensions ...v1.Extension) ([]byte, bool) {
 	name, ok := "all", strings.EqualFold(kind, "all")
 	if !ok {
 		kind, ok = v1.ParseKind(kind)
@@ -40,5 +42,8 @@ func For(kind string) ([]byte, bool) {
 		return nil, false
 	}
 	data, err := files.ReadFile(name + ".json")
+	if err == nil && len(extensions) > 0 {
+		data, err = extended(data, extensions)
+	}
 	return data, err == nil
 }

@@ -1,7 +1,6 @@
 package v1
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 )
@@ -206,17 +205,4 @@ type ResourceContents struct {
 	Blob string `json:"blob,omitempty"`
 	// Meta is the MCP _meta object of the contents, as it came.
 	Meta json.RawMessage `json:"_meta,omitempty"`
-}
-
-// Executor does the work of one executor kind. Execute may be called by many
-// goroutines at once and must return soon after ctx ends. The arguments have
-// been coerced and validated, and must not be changed. A tool that reports
-// failure is a Result with Status "failed" and an error; what the executor could
-// not do is an error alone. An executor that holds connections also implements
-// [io.Closer].
-type Executor interface {
-	// Name is the executor's name: "mock", "http" or "mcp".
-	Name() string
-	// Execute runs the tool once. It fills Content, Parts, Status and Attempts.
-	Execute(ctx context.Context, tool *Tool, args json.RawMessage) (Result, error)
 }

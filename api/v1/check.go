@@ -51,8 +51,11 @@ func rulesOf(t reflect.Type) []fieldRule {
 				case "max":
 					r.max = parseBound(val)
 				case "oneof":
-					if r.oneof = strings.Split(val, "|"); val == "@assertions" {
+					switch r.oneof = strings.Split(val, "|"); val {
+					case "@assertions":
 						r.oneof = AssertionNames()
+					case "@modes": // which there are depends on the program; see Tool.UnknownMode
+						r.oneof = nil
 					}
 				case "single": // a list of one may be written as a value; for the reader of manifests
 				default:

@@ -3,8 +3,6 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -32,20 +30,7 @@ type Tool struct {
 	Header
 	// Spec says what the tool does. Required.
 	Spec ToolSpec `json:"spec" check:"required"`
-
-	// Func carries out the calls of a tool that is made in Go; nil for what a manifest
-	// declares. It goes before every executor.
-	Func Executor `json:"-"`
 }
-
-// How a tool is carried out; the values of spec.mode.
-const (
-	ModeMock = "mock"
-	ModeLive = "live"
-	ModeMCP  = "mcp"
-	// ModeGo is the mode of a tool that is made in Go; no manifest may name it.
-	ModeGo = "go"
-)
 
 // Default times of a call.
 const (
@@ -60,9 +45,9 @@ type ToolSpec struct {
 	// Description tells a model what the tool does and when to use it. Required.
 	// Example: Current weather for a place.
 	Description string `json:"description" check:"required"`
-	// Mode chooses the executor: mock answers from the manifest, live calls spec.http,
-	// mcp calls spec.mcp. Default: the one executor block that is present; mock when there is none.
-	Mode string `json:"mode,omitempty" check:"oneof=mock|live|mcp"`
+	// Mode chooses the executor: mock answers from the manifest, live calls spec.http, and every
+	// other mode has the name of its executor and its block. Default: the one executor block that is present; mock when there is none.
+	Mode string `json:"mode,omitempty" check:"oneof=@modes"`
 	// TimeoutMS is the time for one call in milliseconds, all attempts included.
 	// 0 means the default. Default: 30000. Example: 5000.
 	TimeoutMS int `json:"timeout_ms,omitempty" check:"min=0"`
@@ -112,11 +97,14 @@ type ToolSpec struct {
 	Resources []FileResource `json:"resources,omitempty"`
 
 	// HTTP calls a REST API; mode live.
-	HTTP *HTTPSpec `json:"http,omitempty"`
+	HTTP *HTTPSpec `json:"http,omitempty" executor:"live"`
 	// MCP calls a tool of an MCP server; mode mcp.
-	MCP *MCPToolSpec `json:"mcp,omitempty"`
+	MCP *MCPToolSpec `json:"mcp,omitempty" executor:"mcp"`
 	// Client says what a tool that a person's device carries out asks of that person.
 	Client *ClientSpec `json:"client,omitempty"`
+
+	// Extensions are the blocks of executors that a program adds in Go.
+	Extensions Extensions `json:"-"`
 }
 
 // ClientSpec describes a tool that a person's device carries out, as PromptKit does.
@@ -273,187 +261,4 @@ type MCPToolSpec struct {
 	Server string `json:"server" check:"required"`
 	// Tool is the tool's name on that server. Default: the manifest's name. Example: read_file.
 	Tool string `json:"tool,omitempty"`
-}
-
-// Mode returns spec.mode with its default: the executor block that is present, else mock.
-// It is ModeGo for a tool with a Func.
-func (t *Tool) Mode() string {
-	switch {
-	case t.Func != nil:
-		return ModeGo
-	case t.Spec.Mode != "":
-		return t.Spec.Mode
-	case t.Spec.HTTP != nil:
-		return ModeLive
-	case t.Spec.MCP != nil:
-		return ModeMCP
-	}
-	return ModeMock
-}
-
-// ExecutorName returns the name of the [Executor] that carries out the tool's mode.
-func (t *Tool) ExecutorName() string {
-	switch m := t.Mode(); {
-	case m == ModeLive:
-		return "http"
-	case m == modeClient && t.FromPromptKit():
-		return ModeMock
-	default:
-		return m
-	}
-}
-
-// RemoteName is the name by which the MCP server of the tool knows it.
-func (t *Tool) RemoteName() string {
-	if m := t.Spec.MCP; m != nil && m.Tool != "" {
-		return m.Tool
-	}
-	return t.Metadata.Name
-}
-
-// modeClient is PromptKit's mode of tools that a person's device carries out. Without
-// such a device they are mocked, there as here.
-const modeClient = "client"
-
-// Validate returns the violations of the tool by its own rules. Whether its schemas
-// compile is checked by the registry.
-func (t *Tool) Validate() []Violation {
-	fs := append(t.Header.validate(), checkFields(t)...)
-	fs = append(fs, reservedName(&t.Header)...)
-	s := &t.Spec
-	if s.HTTP != nil && s.MCP != nil {
-		fs = append(fs, Violation{Path: "/spec/mcp", Expected: "one executor block", Got: "http and mcp", Message: "a second executor block: a tool has spec.http or spec.mcp, not both"})
-	}
-	fs = append(fs, t.modeFaults()...)
-	fs = append(fs, rootTypeViolations("/spec/input_schema", s.InputSchema)...)
-	if len(s.OutputSchema) > 0 {
-		fs = append(fs, schemaShape("/spec/output_schema", s.OutputSchema)...)
-	}
-	for i, r := range s.Redact {
-		if r == "" || r == "/" {
-			fs = append(fs, Violation{Path: Pointer("/spec/redact", fmt.Sprint(i)), Expected: "a JSON pointer or a key name", Got: quote(r), Message: "an empty redaction matches nothing"})
-		}
-	}
-	fs = append(fs, resourceViolations(&t.Header, "/spec/resources", s.Resources)...)
-	for i := range s.MockParts {
-		fs = append(fs, s.MockParts[i].validate(Pointer("/spec/mock_parts", fmt.Sprint(i)))...)
-	}
-	if s.Cache != nil {
-		fs = append(fs, s.Cache.validate("/spec/cache")...)
-	}
-	if s.HTTP != nil {
-		fs = append(fs, s.HTTP.validate("/spec/http")...)
-	}
-	if t.FromPromptKit() {
-		// PromptKit has modes and forms of its own; a tool that uses them loads and is not ready.
-		fs = slices.DeleteFunc(fs, func(f Violation) bool { return f.Path == "/spec/mode" && s.Mode == modeClient })
-		for i := range fs {
-			if fs[i].Path == "/spec/mode" {
-				fs[i].Severity = SeverityWarning
-			}
-		}
-	}
-	return fs
-}
-
-func (t *Tool) modeFaults() []Violation {
-	s := &t.Spec
-	missing := func(block string) []Violation {
-		return []Violation{{Path: "/spec/mode", Expected: "spec." + block, Got: "no spec." + block, Message: fmt.Sprintf("mode %s needs spec.%s", s.Mode, block)}}
-	}
-	switch {
-	case s.Mode == ModeLive && s.HTTP == nil:
-		return missing("http")
-	case s.Mode == ModeMCP && s.MCP == nil:
-		return missing("mcp")
-	}
-	return nil
-}
-
-// rootTypeViolations checks what MCP asks of an input schema: an object whose root
-// type is "object" (MCP specification, server/tools, Tool.inputSchema).
-func rootTypeViolations(path string, schema json.RawMessage) []Violation {
-	if len(schema) == 0 {
-		return nil // reported as missing
-	}
-	if fs := schemaShape(path, schema); fs != nil {
-		return fs
-	}
-	if saysObject(schema) {
-		return nil
-	}
-	var root struct {
-		Type json.RawMessage `json:"type"`
-	}
-	if err := json.Unmarshal(schema, &root); err != nil {
-		return []Violation{{Path: path, Expected: "a JSON Schema object", Got: "something else", Message: "a JSON Schema must be an object"}}
-	}
-	if len(root.Type) == 0 || string(root.Type) == `"object"` {
-		return nil
-	}
-	return []Violation{{Path: path + "/type", Expected: `"object"`, Got: clip(string(root.Type)), Message: `the root type of an input schema must be "object" (MCP specification, server/tools)`}}
-}
-
-// saysObject sees the common case without reading the whole schema: compact JSON
-// whose first member is "type": "object", as the reader of manifests keeps it. A
-// schema that is no JSON further on does not compile.
-func saysObject(schema json.RawMessage) bool {
-	const first = `{"type":"object"`
-	return len(schema) > len(first) && string(schema[:len(first)]) == first
-}
-
-func schemaShape(path string, schema json.RawMessage) []Violation {
-	switch s := strings.TrimSpace(string(schema)); {
-	case strings.HasPrefix(s, "{"), path == "/spec/output_schema" && (s == "true" || s == "false"):
-		return nil
-	}
-	return []Violation{{Path: path, Expected: "an object", Got: JSONKind(schema), Message: "a JSON Schema must be an object, got " + JSONKind(schema)}}
-}
-
-// JSONKind names the kind of a JSON value for messages: object, array, string,
-// number, boolean or null.
-func JSONKind(raw json.RawMessage) string {
-	for _, c := range raw {
-		switch c {
-		case ' ', '\t', '\n', '\r':
-			continue
-		case '{':
-			return "object"
-		case '[':
-			return "array"
-		case '"':
-			return "string"
-		case 't', 'f':
-			return "boolean"
-		case 'n':
-			return "null"
-		}
-		return "number"
-	}
-	return "nothing"
-}
-
-func (p *Part) validate(path string) []Violation {
-	need := func(field string) []Violation {
-		return []Violation{{Path: path, Expected: field, Got: "nothing", Message: fmt.Sprintf("a part of type %s needs %s", p.Type, field)}}
-	}
-	switch p.Type {
-	case PartText:
-		if p.Text == "" {
-			return need("text")
-		}
-	case PartImage, PartAudio, PartVideo, PartDocument:
-		if m := p.Media; p.Data == "" && (m == nil || m.FilePath == "" && m.Data == "" && m.URL == "") {
-			return need("data or media")
-		}
-	case PartResource:
-		if p.Resource == nil {
-			return need("resource")
-		}
-	case PartResourceLink:
-		if p.URI == "" {
-			return need("uri")
-		}
-	}
-	return nil
 }

@@ -66,6 +66,9 @@ type ToolPolicySpec struct {
 	Mode string `json:"mode,omitempty" check:"oneof=enforce|audit"`
 	// Match says which calls the policy governs. Default: every call of a tool of its namespace.
 	Match *Match `json:"match,omitempty"`
+
+	// Extensions are the rules that a program adds in Go.
+	Extensions Extensions `json:"-"`
 }
 
 // Spans of a [Limit].

@@ -125,7 +125,13 @@ func TestValidate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, f := range tt.object.Validate() {
+			violations := tt.object.Validate()
+			if t, ok := tt.object.(*v1.Tool); ok {
+				if unknown, bad := t.UnknownMode(nil); bad {
+					violations = append(violations, unknown)
+				}
+			}
+			for _, f := range violations {
 				s := v1.FieldPath(f.Path) + ": " + f.Message
 				if f.IsWarning() {
 					s = "warning: " + s

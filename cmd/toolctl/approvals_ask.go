@@ -13,6 +13,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/argtext"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 // canAsk reports whether a person sits at the terminal that the command runs in.
@@ -22,7 +23,7 @@ func (a *app) canAsk() bool {
 }
 
 // asker asks the person at the terminal whether a call may go on.
-func (a *app) asker() v1.Asker {
+func (a *app) asker() registry.Asker {
 	in := bufio.NewReader(a.in)
 	return func(ctx context.Context, p v1.PendingToolInfo) (v1.Decision, bool, error) {
 		if len(p.Args) > v1.MaxPendingArgs {

@@ -120,7 +120,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 		return o.printPlan(format, plan)
 	}
 	if !o.noInput && o.canAsk() && o.stdinOnce(append([]string{"-"}, o.args...), o.argsFile) == nil { // stdin is not read for arguments
-		ctx = v1.WithAsker(ctx, o.asker())
+		ctx = registry.WithAsker(ctx, o.asker())
 	}
 	res, err := w.reg.Execute(ctx, call)
 	if perr := o.printResult(format, res, err == nil && res.Status == v1.StatusComplete); perr != nil {

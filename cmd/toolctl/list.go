@@ -14,6 +14,7 @@ import (
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -319,23 +320,15 @@ func details(kind string) (func(v1.Object) string, string) {
 	return func(o v1.Object) string { return cmp.Or(o.(*v1.Scenario).Spec.Description, "-") }, "DESCRIPTION"
 }
 
-// ruleNames names the rules that a policy sets.
+// ruleNames names the rules that a policy sets, each once.
 func ruleNames(s *v1.ToolPolicySpec) []string {
 	var names []string
-	add := func(set bool, name string) {
-		if set {
-			names = append(names, name)
-		}
+	for _, rule := range policy.RulesOf(s) {
+		name, _, _ := strings.Cut(rule, "[")
+		names = append(names, name)
 	}
-	add(s.ToolChoice == v1.ToolChoiceNone, "tool_choice")
-	add(s.MaxToolCallsPerTurn != nil, "max_tool_calls_per_turn")
-	add(len(s.Blocklist) > 0, "blocklist")
-	add(s.MaxTotalToolCalls != nil, "max_total_tool_calls")
-	add(s.Allowlist != nil, "allowlist")
-	add(len(s.Limits) > 0, "limits")
-	add(len(s.RequireApproval) > 0, "require_approval")
 	if len(names) == 0 {
 		return []string{"-"}
 	}
-	return names
+	return slices.Compact(names)
 }

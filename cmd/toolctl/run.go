@@ -147,7 +147,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		opts.States = states
 	}
 	if !o.noInput && o.canAsk() && o.stdinOnce(append([]string{"-"}, o.args...), o.argsFile) == nil {
-		ctx = v1.WithAsker(ctx, oneAtATime(o.asker()))
+		ctx = registry.WithAsker(ctx, oneAtATime(o.asker()))
 	}
 	show := o.newRunView(format)
 	opts.On = show.event
@@ -284,7 +284,7 @@ func (o *runOptions) waitingText(w *workspace, res *agent.Result) string {
 }
 
 // oneAtATime lets calls that run side by side ask one after the other.
-func oneAtATime(ask v1.Asker) v1.Asker {
+func oneAtATime(ask registry.Asker) registry.Asker {
 	var mu sync.Mutex
 	return func(ctx context.Context, p v1.PendingToolInfo) (v1.Decision, bool, error) {
 		mu.Lock()

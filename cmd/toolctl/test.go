@@ -261,7 +261,7 @@ func (o *testOptions) playSet(ctx context.Context, set *manifest.Set, scenarios 
 }
 
 // mockExecutor is the one that answers from manifests.
-func mockExecutor() v1.Executor {
+func mockExecutor() registry.Executor {
 	for _, e := range executors.All(executors.Options{}) {
 		if e.Name() == v1.ModeMock {
 			return e

@@ -76,6 +76,7 @@ func Read(data []byte) (objects []v1.Object, notes []string, err error) {
 			o.Spec.Arguments = append(o.Spec.Arguments, v1.PromptArgument{Name: v.Name, Description: v.Description, Required: v.Required, Default: v.Default})
 		}
 		if o.Spec.Policy = from.ToolPolicy; o.Spec.Policy != nil {
+			o.Spec.Policy.Extensions = nil // what is not ours is left out
 			for _, limit := range []**int64{&o.Spec.Policy.MaxToolCallsPerTurn, &o.Spec.Policy.MaxTotalToolCalls} {
 				if *limit != nil && **limit == 0 { // no limit
 					*limit = nil

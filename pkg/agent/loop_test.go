@@ -79,7 +79,7 @@ spec:
 // counting counts the calls of tools, and how many run at once; hold keeps them until
 // so many are there.
 type counting struct {
-	v1.Executor
+	registry.Executor
 	mu         sync.Mutex
 	calls      map[string]int
 	now, most  int
@@ -120,7 +120,7 @@ func newCounting(hold int) *counting {
 
 func TestCallsRunSideBySide(t *testing.T) {
 	c := newCounting(4) // deadlocks unless four run at once
-	w := newWorld(t, more, registry.Options{Executors: []v1.Executor{c}})
+	w := newWorld(t, more, registry.Options{Executors: []registry.Executor{c}})
 	var calls []string
 	for i := range 12 {
 		calls = append(calls, fmt.Sprintf("{tool: book, args: {city: c%02d}}", i))
@@ -153,7 +153,7 @@ func TestCallsRunSideBySide(t *testing.T) {
 
 func TestPromptsRunSideBySide(t *testing.T) {
 	c := newCounting(2) // each of two prompts makes one call at the same time
-	w := newWorld(t, more, registry.Options{Executors: []v1.Executor{c}})
+	w := newWorld(t, more, registry.Options{Executors: []registry.Executor{c}})
 	sub := 0
 	var mu sync.Mutex
 	m := modelFunc(func(req agent.Request) agent.Reply {
@@ -238,7 +238,7 @@ func TestErrors(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	c := newCounting(2) // waits for a second call that never comes
-	w := newWorld(t, more, registry.Options{Executors: []v1.Executor{c}})
+	w := newWorld(t, more, registry.Options{Executors: []registry.Executor{c}})
 	ctx, cancel := context.WithCancel(t.Context())
 	res, err := agent.Run(ctx, w.reg, w.prompt("all"), nil, agent.Options{Model: model(t, `[{tool_calls: [{tool: rate}]}, {text: done}]`), On: func(e agent.Event) {
 		if e.Kind == agent.EventCall {
@@ -274,7 +274,7 @@ func TestMemo(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newCounting(0)
-			w := newWorld(t, more, registry.Options{Executors: []v1.Executor{c}})
+			w := newWorld(t, more, registry.Options{Executors: []registry.Executor{c}})
 			at := now
 			tc.opts.Now = func() time.Time { return at }
 			for range 2 {
@@ -344,7 +344,7 @@ func (d *deciding) TakeApproval(ctx context.Context, p v1.PendingCall, name stri
 func TestResume(t *testing.T) {
 	d := &deciding{Store: memory.New(memory.Options{})}
 	c := newCounting(0)
-	w := newWorld(t, more, registry.Options{Executors: []v1.Executor{c}, Approvals: d})
+	w := newWorld(t, more, registry.Options{Executors: []registry.Executor{c}, Approvals: d})
 	dir := filepath.Join(t.TempDir(), "runs")
 	states := agent.Folder(dir)
 	script := `

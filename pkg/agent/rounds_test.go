@@ -72,7 +72,7 @@ func TestReadsAfterAWrite(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newCounting(0)
-			w := newWorld(t, files, registry.Options{Executors: []v1.Executor{c}})
+			w := newWorld(t, files, registry.Options{Executors: []registry.Executor{c}})
 			if _, err := w.run("work", `{}`, tc.script, agent.Options{}); err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestReadsAfterAWrite(t *testing.T) {
 
 // TestRounds: MaxHops rounds of calls, and then the answer.
 func TestRounds(t *testing.T) {
-	w := newWorld(t, files, registry.Options{Executors: []v1.Executor{newCounting(0)}})
+	w := newWorld(t, files, registry.Options{Executors: []registry.Executor{newCounting(0)}})
 	script := func(rounds int) string {
 		var b strings.Builder
 		b.WriteString("[")
@@ -108,7 +108,7 @@ func TestRounds(t *testing.T) {
 // arguments that end early are closed, but not for a destructive tool.
 func TestRepliesThatWereCutOff(t *testing.T) {
 	c := newCounting(0)
-	w := newWorld(t, files, registry.Options{Executors: []v1.Executor{c}})
+	w := newWorld(t, files, registry.Options{Executors: []registry.Executor{c}})
 	res, err := w.run("work", `{}`, `[
 		{stop: length, tool_calls: [{tool: write, args: {path: a}}, {tool: write, args: '{"path": "b'}]},
 		{stop: length, text: '<tool_call>{"name":"write","arguments":{"path":"c"}}</tool_call>'},

@@ -35,7 +35,7 @@ func TestEffects(t *testing.T) {
 	mcpTool := &v1.Tool{Header: v1.Header{Metadata: v1.Metadata{Name: "t", Namespace: "ns"}}, Spec: v1.ToolSpec{MCP: &v1.MCPToolSpec{Server: "s"}}}
 	tests := []struct {
 		name string
-		exec v1.Executor
+		exec Executor
 		tool *v1.Tool
 		args string
 		want []v1.Effect

@@ -7,6 +7,7 @@ package executors
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 
@@ -33,9 +34,15 @@ type Options struct {
 	Upstream Upstream
 }
 
+// Executor does the work of one executor kind; pkg/registry says what is expected of it.
+type Executor = interface {
+	Name() string
+	Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (v1.Result, error)
+}
+
 // All returns one executor of each kind. It is the only list of them.
-func All(o Options) []v1.Executor {
-	all := []v1.Executor{
+func All(o Options) []Executor {
+	all := []Executor{
 		newMock(),
 		NewHTTP(o),
 	}

@@ -62,8 +62,8 @@ func NewHTTP(o Options) *HTTP {
 }
 
 var (
-	_ v1.Executor = (*HTTP)(nil)
-	_ io.Closer   = (*HTTP)(nil)
+	_ Executor  = (*HTTP)(nil)
+	_ io.Closer = (*HTTP)(nil)
 )
 
 // Name is "http".

@@ -25,6 +25,12 @@ type files struct {
 	loaded atomic.Pointer[manifest.Set] // last
 }
 
+func (f *files) extend(x []v1.Extension) Source {
+	o := f.opts
+	o.Extensions = append(x, o.Extensions...)
+	return Files(o, f.paths...)
+}
+
 func (f *files) Load(ctx context.Context) (*manifest.Set, error) {
 	set, err := manifest.Load(ctx, f.paths, f.opts)
 	if err == nil {

@@ -49,6 +49,9 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 	if o, err = o.withDefaults(); err != nil {
 		return nil, err
 	}
+	if o.Source, err = o.extended(); err != nil {
+		return nil, err
+	}
 	set, err := o.Source.Load(ctx)
 	if err != nil {
 		return nil, err
@@ -107,7 +110,7 @@ func (g *Gateway) registryOptions() registry.Options {
 	if o.WrapExecutors != nil {
 		all = o.WrapExecutors(all)
 	}
-	r := registry.Options{Executors: all, Counters: o.Counters, Attachments: o.Attachments, Logger: g.log, TracerProvider: o.TracerProvider, MeterProvider: o.MeterProvider}
+	r := registry.Options{Executors: all, Rules: o.Rules, Middleware: o.Middleware, Counters: o.Counters, Attachments: o.Attachments, Logger: g.log, TracerProvider: o.TracerProvider, MeterProvider: o.MeterProvider}
 	if s := o.Store; s != nil {
 		r.Audit, r.Approvals, r.AuditBestEffort = s, s, o.AuditBestEffort
 		if r.Counters == nil {

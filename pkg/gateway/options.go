@@ -33,6 +33,10 @@ type Options struct {
 	Attachments *registry.Attachments
 	// Executors carry out calls besides those of [executors.All]. Default: none.
 	Executors []registry.Executor
+	// Rules are rules of policies that are written in Go. Default: none.
+	Rules []policy.Rule
+	// Middleware goes around every call, the first outermost. Default: none.
+	Middleware []registry.Middleware
 	// WrapExecutors may put others around all executors, such as a recorder. Default: none.
 	WrapExecutors func([]registry.Executor) []registry.Executor
 	// Watch follows the changes of Source: see [Gateway.Reload]. Default: nothing is followed.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"io/fs"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 // Source is where manifests are.
@@ -19,12 +21,29 @@ type Source interface {
 	Watch(ctx context.Context, missed func(error)) (<-chan struct{}, error)
 }
 
+// extended returns the source with what the executors and rules of the options add to
+// manifests. [FS] and [Files] know it from here; other sources read as they do.
+func (o *Options) extended() (Source, error) {
+	extensions, err := registry.Extensions(o.Executors, o.Rules)
+	if s, ok := o.Source.(interface {
+		extend([]v1.Extension) Source
+	}); ok && len(extensions) > 0 {
+		return s.extend(extensions), err
+	}
+	return o.Source, err
+}
+
 // FS is the manifests of a folder that fsys is, such as an [embed.FS]. Changes are not followed.
 func FS(fsys fs.FS, o manifest.Options) Source { return folder{fsys, o} }
 
 type folder struct {
 	fs.FS
 	opts manifest.Options
+}
+
+func (f folder) extend(x []v1.Extension) Source {
+	f.opts.Extensions = append(x, f.opts.Extensions...)
+	return f
 }
 
 func (f folder) Load(ctx context.Context) (*manifest.Set, error) {

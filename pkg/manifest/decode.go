@@ -95,8 +95,9 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 		}
 		d.path = append(d.path, step{key: k.Value, index: -1})
 		switch {
+		case !ok && d.extension(k.Value, val, v):
 		case !ok:
-			d.unknown(k, table)
+			d.unknown(k, table, d.extensionNames(v.Type()))
 		case val.Kind == yaml.ScalarNode && val.Tag == tagNull: // absent
 		default:
 			if val.Kind == yaml.ScalarNode && f.single {
@@ -112,7 +113,40 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 	return true
 }
 
-func (d *document) unknown(k *yaml.Node, table *fieldTable) {
+// extensionKinds are the types whose fields a program may add to, with their kind.
+var extensionKinds = map[reflect.Type]string{
+	reflect.TypeFor[v1.ToolSpec]():       v1.KindTool,
+	reflect.TypeFor[v1.ToolPolicySpec](): v1.KindToolPolicy,
+}
+
+// extensionNames returns the fields that extensions add to a struct.
+func (d *document) extensionNames(t reflect.Type) []string {
+	var names []string
+	for _, e := range d.extensions {
+		if e.Kind == extensionKinds[t] && len(e.Schema) > 0 {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// extension keeps the value of an extension field of v as it is written, for its schema,
+// and reports whether there is such a field.
+func (d *document) extension(name string, n *yaml.Node, v reflect.Value) bool {
+	if len(d.extensions) == 0 || !slices.Contains(d.extensionNames(v.Type()), name) {
+		return false
+	}
+	all := v.FieldByName("Extensions").Addr().Interface().(*v1.Extensions)
+	if raw := d.rawJSON(n); raw != nil && (n.Kind != yaml.ScalarNode || n.Tag != tagNull) {
+		if *all == nil {
+			*all = v1.Extensions{}
+		}
+		(*all)[name], d.extended = raw, true
+	}
+	return true
+}
+
+func (d *document) unknown(k *yaml.Node, table *fieldTable, more []string) {
 	f := v1.Violation{Expected: "a known field", Got: strconv.Quote(clip.Bytes(k.Value, maxShown)), Message: fmt.Sprintf("unknown field %q", clip.Bytes(k.Value, maxShown))}
 	if d.muted() {
 		return
@@ -128,7 +162,7 @@ func (d *document) unknown(k *yaml.Node, table *fieldTable) {
 		d.violation(k, f)
 		return
 	}
-	near := v1.Nearest(k.Value, table.names)
+	near := v1.Nearest(k.Value, slices.Concat(table.names, more))
 	if near != "" {
 		f.Expected = strconv.Quote(near)
 		f.Message += fmt.Sprintf("; did you mean %q?", near)

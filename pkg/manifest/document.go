@@ -19,6 +19,9 @@ type document struct {
 	// promptKit and markdown make unknown fields warnings.
 	promptKit, markdown bool
 
+	extensions []v1.Extension // that spec may have
+	extended   bool           // and has: its fields keep their places
+
 	path       []step
 	anchors    map[*yaml.Node]int    // states of anchored nodes; shared by the documents of a file
 	seen       map[string]*yaml.Node // scratch of earlier

@@ -33,6 +33,9 @@ type Options struct {
 	// Fields fills Header.Fields of every kind, so that violations found later have a
 	// place too. Default: of policies and scenarios only, for the memory it takes.
 	Fields bool
+	// Extensions are the fields that executors and rules written in Go add to manifests, as
+	// registry.Extensions returns them. Default: none, so that such a field is unknown.
+	Extensions []v1.Extension
 	// Layout fills Header.Layout, so that [MarshalYAML] keeps comments and the order of
 	// keys. Default: neither is kept, for the memory it takes.
 	Layout bool

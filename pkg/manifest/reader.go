@@ -306,6 +306,7 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 	obj := v1.NewObject(kind)
 	h := obj.Head()
 	h.APIVersion = "" // what is written counts
+	d.extensions = r.opts.Extensions
 	d.normalize(d.root)
 	if !d.full {
 		d.decode(d.root, reflect.ValueOf(obj).Elem())
@@ -321,7 +322,14 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 		finish(obj)
 	}
 	if !d.full { // else the most of it is missing
-		d.addValidated(obj.Validate(), func(f *v1.Violation) bool {
+		violations := obj.Validate()
+		if t, ok := obj.(*v1.Tool); ok {
+			if unknown, bad := t.UnknownMode(r.opts.Extensions); bad {
+				violations = append(violations, unknown)
+			}
+			d.extended = d.extended || t.Spec.Mode != "" && !slices.Contains(v1.Modes(), t.Spec.Mode) // may lack its block
+		}
+		d.addValidated(violations, func(f *v1.Violation) bool {
 			switch {
 			case d.promptKit:
 				return promptKitViolation(obj, f)
@@ -341,7 +349,7 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 		r.readFiles(d, obj)
 	}
 	h.Source = d.start()
-	if r.opts.Fields || kind == v1.KindToolPolicy || kind == v1.KindScenario {
+	if r.opts.Fields || d.extended || kind == v1.KindToolPolicy || kind == v1.KindScenario {
 		h.Fields = d.places(nil)
 	} else if r.variables && (kind == v1.KindTool || kind == v1.KindMCPServer) {
 		h.Fields = d.places(readsVariable)

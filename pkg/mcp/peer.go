@@ -8,7 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/internal/redact"
 )
 
@@ -180,7 +180,7 @@ type clientRequest struct {
 
 // pause stops the time that the request may take, while its client is asked.
 func (r *clientRequest) pause() (resume func()) {
-	outer := v1.PauseDeadlines(r.ctx)
+	outer := callctx.PauseDeadlines(r.ctx)
 	clock := r.clock.Load()
 	if clock == nil {
 		return outer

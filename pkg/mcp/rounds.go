@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/internal/clip"
 )
 
@@ -82,7 +83,7 @@ func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in 
 				return nil, u.refused(s, &answer{err: &jsonrpc.Error{Code: codeNeedsCapability, Message: text, Data: needed(asked.Method)}})
 			}
 		}
-		resume := v1.PauseDeadlines(ctx)
+		resume := callctx.PauseDeadlines(ctx)
 		for name, asked := range in.Requests {
 			in.Requests[name] = asked.masked(s.masksOf(r))
 		}

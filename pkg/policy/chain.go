@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -23,6 +24,7 @@ type Chain struct {
 	// rule that refuses all: no rule after that can be the first to refuse.
 	steps    []*rule
 	counting int  // how many steps count
+	asking   int  // how many steps are rules written in Go
 	sharing  bool // two steps have one counter
 	blocked  bool
 }
@@ -32,6 +34,9 @@ func (c *Chain) add(r *rule) {
 	if r.count != nil {
 		c.counting++
 		c.sharing = c.sharing || r.shared != nil
+	}
+	if r.ask != nil {
+		c.asking++
 	}
 }
 
@@ -69,6 +74,10 @@ type Request struct {
 	// them; empty is nobody that is known. A session is one of its principal: two principals
 	// who name it alike have two.
 	Principal string
+	// Args are the arguments as they will be executed, and Now is the time of the call; for
+	// rules that are written in Go. Args is nil when an explanation is asked for without.
+	Args json.RawMessage
+	Now  time.Time
 }
 
 // Admission is the outcome of [Chain.Admit].
@@ -123,18 +132,24 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 	if len(c.steps) == 0 {
 		return Admission{Decision: note}, nil
 	}
+	said, refused := c.ask(ctx, req)
 	keys := c.counters(req)
-	counts, full, err := c.reserve(ctx, counters, keys)
+	counts, full, err := c.reserve(ctx, counters, keys, c.blocked || refused)
 	if err != nil {
 		err = fmt.Errorf("tool %q: refused, because its policies could not count the call: %w", c.tool.Name, err)
 		return Admission{Decision: v1.PolicyDecision{Decision: v1.DecisionDeny}}, err
 	}
 	all := c.spread(req, counts)
-	adm := Admission{Budgets: c.budgets(req, all, full < 0 && !c.blocked)}
+	adm := Admission{Budgets: c.budgets(req, all, full < 0 && !c.blocked && !refused)}
 	kept := 0 // index in all of the next step that has a kept count
 	for _, r := range c.steps {
 		var before v1.Count
 		stops := r.asks > 0 || r.alwaysRefuses()
+		var judged verdict
+		if r.ask != nil {
+			judged, said = said[0], said[1:]
+			stops = !judged.ok
+		}
 		if r.count != nil && r.count.kept(req) {
 			before = all[kept]
 			stops = before.Used >= r.count.limit
@@ -148,7 +163,7 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 			}
 		case r.asks == 0:
 			adm.Decision, adm.Approval = r.decision(v1.DecisionDeny), nil
-			return adm, r.refusal(&c.tool, before)
+			return adm, r.refusal(&c.tool, before, judged)
 		case adm.Approval == nil:
 			adm.Approval = r.approval(c.tool.Name)
 		}
@@ -224,13 +239,31 @@ func (c *Chain) counters(req Request) []v1.Counter {
 	return keys
 }
 
+// ask asks the rules that are written in Go, before anything is counted: one verdict for
+// each, and whether one of a policy that is enforced refuses.
+func (c *Chain) ask(ctx context.Context, req Request) (said []verdict, refused bool) {
+	if c.asking == 0 {
+		return nil, false
+	}
+	said = make([]verdict, 0, c.asking)
+	for _, r := range c.steps {
+		if r.ask == nil {
+			continue
+		}
+		v := r.ask(ctx, &c.tool, req)
+		said = append(said, v)
+		refused = refused || !v.ok && !r.policy.audit
+	}
+	return said, refused
+}
+
 // reserve reserves the counters. When a rule refuses the call anyway, it only
 // looks for a full one, since a count may stand before that rule.
-func (c *Chain) reserve(ctx context.Context, counters Counters, keys []v1.Counter) (counts []v1.Count, full int, err error) {
+func (c *Chain) reserve(ctx context.Context, counters Counters, keys []v1.Counter, refused bool) (counts []v1.Count, full int, err error) {
 	switch {
 	case len(keys) == 0:
 		return nil, -1, nil
-	case !c.blocked:
+	case !refused:
 		counts, full, err = counters.Reserve(ctx, keys)
 	default:
 		counts, err = counters.Read(ctx, keys)
@@ -270,7 +303,7 @@ func (c *Chain) Blocked() *v1.PolicyError {
 	if c == nil || !c.blocked {
 		return nil
 	}
-	return c.steps[len(c.steps)-1].refusal(&c.tool, v1.Count{})
+	return c.steps[len(c.steps)-1].refusal(&c.tool, v1.Count{}, verdict{})
 }
 
 // Guards reports whether a policy in mode enforce refuses calls of the tool, counts them

@@ -83,7 +83,7 @@ func (c *Chain) Explain(ctx context.Context, counters Counters, req Request) (Ex
 		return Explanation{}, err
 	}
 	for i, r := range rules {
-		v := r.explain(&c.tool, counts[i])
+		v := r.explain(ctx, &c.tool, counts[i], req)
 		if weight(v.Verdict) > weight(e.Decision) {
 			e.Decision, e.Rule, e.Policy = v.Verdict, v.Rule, v.Policy
 		}
@@ -146,7 +146,7 @@ func (c *Chain) counted(ctx context.Context, counters Counters, rules []*rule, r
 }
 
 // explain is the verdict of the rule asked alone; UsedAfter is as for a refused call.
-func (r *rule) explain(t *Subject, n v1.Count) Verdict {
+func (r *rule) explain(ctx context.Context, t *Subject, n v1.Count, req Request) Verdict {
 	v := Verdict{Policy: r.policy.name, Rule: r.name, Source: r.source}
 	var ok, counts bool
 	var by fit
@@ -155,6 +155,9 @@ func (r *rule) explain(t *Subject, n v1.Count) Verdict {
 		v.MatchedName = by.name
 	}
 	switch {
+	case r.ask != nil:
+		said := r.ask(ctx, t, req)
+		ok, v.Message = said.ok, said.why
 	case r.count == nil:
 		said := r.judge(t)
 		ok, v.Message, v.MatchedName = said.ok, said.why, said.name

@@ -105,7 +105,7 @@ func (o *Overlay) join(c *Chain) *Chain {
 	}
 	own := o.manifest
 	own.Metadata.Namespace = c.tool.Namespace // where its rules are asked
-	set := compile(append(slices.Clip(manifests), &own), func(p *policy, from *v1.ToolPolicy) {
+	set := compile(append(slices.Clip(manifests), &own), c.set.goRules, func(p *policy, from *v1.ToolPolicy) {
 		if from == &own {
 			p.name = o.owner + "/" + own.Metadata.Name
 			p.key = o.owner + " " + escape(o.manifest.Namespace()) + "/" + escape(own.Metadata.Name)

@@ -19,8 +19,8 @@
 // # Order
 //
 // Rules are asked kind by kind: tool_choice, max_tool_calls_per_turn, blocklist,
-// max_total_tool_calls, allowlist, limits, require_approval. Within a kind,
-// policies are asked in the order of their names. The first rule that refuses is
+// max_total_tool_calls, allowlist, limits, rules that are written in Go ([Rule]),
+// require_approval. Within a kind, policies are asked in the order of their names. The first rule that refuses is
 // the one that is named. require_approval does not refuse: [Admission.Approval]
 // says that a person has to approve the call before it may run.
 //
@@ -69,30 +69,25 @@ type Set struct {
 	policies []*policy // by namespace, then name
 	// manifests are what policies were made of, one for each.
 	manifests []*v1.ToolPolicy
+	goRules   []Rule
 	rules     map[string][]*rule // by namespace, in the order in which they are asked
 }
 
 // Compile prepares policies for use. Nil ones are left out. The policies should
 // be free of violations and of distinct names; a limit or a choice that no reader
 // would have let through refuses every call.
-func Compile(policies []*v1.ToolPolicy) *Set { return compile(policies, nil) }
+//
+// The rules are those that are written in Go. A policy that has one which is not among
+// them refuses every call.
+func Compile(policies []*v1.ToolPolicy, rules ...Rule) *Set { return compile(policies, rules, nil) }
 
 // compile is Compile for policies that named, when it is not nil, gives other names.
-func compile(policies []*v1.ToolPolicy, named func(*policy, *v1.ToolPolicy)) *Set {
-	kinds := []func(*v1.ToolPolicySpec) []*rule{ // in the order in which they are asked
-		toolChoice,
-		maxToolCallsPerTurn,
-		blocklist,
-		maxTotalToolCalls,
-		allowlist,
-		limits,
-		requireApproval,
-	}
+func compile(policies []*v1.ToolPolicy, rules []Rule, named func(*policy, *v1.ToolPolicy)) *Set {
 	sorted := slices.DeleteFunc(slices.Clone(policies), func(p *v1.ToolPolicy) bool { return p == nil })
 	slices.SortStableFunc(sorted, func(a, b *v1.ToolPolicy) int {
 		return cmp.Or(strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Metadata.Name, b.Metadata.Name))
 	})
-	s := &Set{manifests: sorted, rules: map[string][]*rule{}}
+	s := &Set{manifests: sorted, goRules: rules, rules: map[string][]*rule{}}
 	for _, p := range sorted {
 		made := newPolicy(p)
 		if named != nil {
@@ -100,9 +95,9 @@ func compile(policies []*v1.ToolPolicy, named func(*policy, *v1.ToolPolicy)) *Se
 		}
 		s.policies = append(s.policies, made)
 	}
-	for _, kind := range kinds {
+	for _, kind := range kinds(rules) {
 		for i, p := range sorted {
-			made := kind(&p.Spec)
+			made := kind.make(&p.Spec)
 			for _, r := range made {
 				r.bind(s.policies[i], p)
 			}

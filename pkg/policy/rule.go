@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -14,14 +15,18 @@ type verdict struct {
 	name string // of the tool, by which it fits a pattern of the rule; "" when none does
 }
 
-// rule is one field of one policy. It judges the tool's names or counts calls:
-// exactly one of judge and count is set.
+// rule is one field of one policy. It judges the tool's names, counts calls or asks
+// about each call: exactly one of judge, count and ask is set.
 type rule struct {
 	// field is the JSON pointer of the rule, for example "/spec/limits/0".
 	field string
 	// judge says whether the tool may be called, and why. It depends on nothing else.
 	judge func(*Subject) verdict
 	count *count
+	// ask is the judgement of a rule that is written in Go.
+	ask func(context.Context, *Subject, Request) verdict
+	// idle says that the rule refuses no call, whatever the call.
+	idle bool
 	// asks makes a rule that judges hold a call for a person instead of refusing it,
 	// for at most this long.
 	asks time.Duration
@@ -40,7 +45,7 @@ type rule struct {
 // bind makes the rule one of policy p.
 func (r *rule) bind(p *policy, manifest *v1.ToolPolicy) {
 	r.policy = p
-	r.name = strings.TrimPrefix(v1.FieldPath(r.field), "spec.")
+	r.name = ruleName(r.field)
 	r.source = manifest.Field(r.field)
 	if r.count != nil {
 		id := r.count.id
@@ -53,6 +58,9 @@ func (r *rule) bind(p *policy, manifest *v1.ToolPolicy) {
 		}
 	}
 }
+
+// ruleName is the field of a rule as users write it.
+func ruleName(field string) string { return strings.TrimPrefix(v1.FieldPath(field), "spec.") }
 
 // share makes rules of one policy that count the same calls use one counter, whose bound
 // is the least of theirs.
@@ -77,22 +85,26 @@ func (r *rule) concerns(t *Subject) bool {
 		_, ok := r.count.includes(t)
 		return ok
 	}
-	return !r.judge(t).ok
+	return r.ask != nil || !r.judge(t).ok
 }
 
 // alwaysRefuses reports whether the rule, which concerns the tool, refuses each
 // of its calls whatever was counted before.
 func (r *rule) alwaysRefuses() bool {
-	return r.asks == 0 && (r.count == nil || r.count.limit == 0)
+	return r.asks == 0 && r.ask == nil && (r.count == nil || r.count.limit == 0)
 }
 
 // blocks reports whether the calls that the rule's policy governs can never pass.
 func (r *rule) blocks() bool { return !r.policy.audit && r.alwaysRefuses() }
 
 // refusal is the error for a call that the rule refuses.
-func (r *rule) refusal(t *Subject, n v1.Count) *v1.PolicyError {
+func (r *rule) refusal(t *Subject, n v1.Count, said verdict) *v1.PolicyError {
 	e := &v1.PolicyError{Tool: t.Name, Policy: r.policy.name, Rule: r.name, Source: r.source}
-	if r.count == nil {
+	switch {
+	case r.ask != nil:
+		e.Message = said.why
+		return e
+	case r.count == nil:
 		e.Message = r.judge(t).why
 		return e
 	}

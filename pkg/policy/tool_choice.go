@@ -20,5 +20,5 @@ func toolChoice(s *v1.ToolPolicySpec) []*rule {
 	case !ok:
 		why = fmt.Sprintf("tool_choice is %q, which has no meaning: expected auto, required or none", s.ToolChoice)
 	}
-	return []*rule{{field: "/spec/tool_choice", judge: func(*Subject) verdict { return verdict{ok: ok, why: why} }}}
+	return []*rule{{field: "/spec/tool_choice", idle: ok, judge: func(*Subject) verdict { return verdict{ok: ok, why: why} }}}
 }

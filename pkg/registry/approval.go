@@ -14,6 +14,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
@@ -45,7 +46,7 @@ func (r *Registry) approve(ctx context.Context, c *call) {
 func (r *Registry) decide(ctx context.Context, c *call) error {
 	need := c.admit.Approval
 	p := c.pending()
-	ask := v1.AskerOf(ctx)
+	ask := callctx.AskerOf(ctx)
 	var why string // nobody was asked
 	if ask != nil && c.Approval == "" {
 		d, ok, err := ask(ctx, *c.info(&p))

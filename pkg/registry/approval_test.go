@@ -85,7 +85,7 @@ const (
 
 func TestApproval(t *testing.T) {
 	ask := func(d v1.Decision, ok bool, err error) context.Context {
-		return v1.WithAsker(context.Background(), func(context.Context, v1.PendingToolInfo) (v1.Decision, bool, error) { return d, ok, err })
+		return registry.WithAsker(context.Background(), func(context.Context, v1.PendingToolInfo) (v1.Decision, bool, error) { return d, ok, err })
 	}
 	bg := context.Background()
 	type step struct {

@@ -120,7 +120,7 @@ func partSize(p v1.Part) int64 {
 // what is binary, the text of what is text. Arguments without a reference are
 // returned as they are. A tool made in Go gets the references themselves.
 func (r *Registry) attached(c *call) (json.RawMessage, error) {
-	if r.opts.Attachments == nil || c.tool.spec.Func != nil || !bytes.Contains(c.args, []byte(`"`+AttachmentScheme)) {
+	if r.opts.Attachments == nil || c.tool.goTool() || !bytes.Contains(c.args, []byte(`"`+AttachmentScheme)) {
 		return c.args, nil
 	}
 	doc, err := validate.Decode(c.args)

@@ -23,20 +23,33 @@ func (r *Registry) ExecuteAll(ctx context.Context, calls []v1.Call) []Outcome {
 	out := make([]Outcome, len(calls))
 	own := rand.Text()
 	limit := make(chan struct{}, r.parallel(ctx))
+	turn := make(chan struct{}) // closed when the next call may ask the policies
+	close(turn)
 	var wg sync.WaitGroup
 	for i := range calls {
-		c := r.begin(calls[i])
-		if c.Session == "" {
-			c.Session = own
+		in := calls[i]
+		if in.Session == "" {
+			in.Session = own
 		}
-		ctx := r.observer.begin(ctx, c)
-		r.admit(ctx, c)
-		limit <- struct{}{}
-		wg.Go(func() {
+		mine, next := turn, make(chan struct{})
+		turn = next
+		passed := sync.OnceFunc(func() {
+			<-mine
+			close(next)
+		})
+		handle := r.around(func(ctx context.Context, in v1.Call) (v1.Result, error) {
+			<-mine
+			c := r.begin(in)
+			ctx = r.observer.begin(ctx, c)
+			r.admit(ctx, c)
+			limit <- struct{}{}
 			defer func() { <-limit }()
-			r.run(ctx, c)
-			out[i].Result, out[i].Err = c.finish()
-			r.observer.end(ctx, c)
+			passed()
+			return r.perform(ctx, c)
+		})
+		wg.Go(func() {
+			defer passed() // a middleware may answer by itself
+			out[i].Result, out[i].Err = handle(ctx, in)
 		})
 	}
 	wg.Wait()

@@ -136,8 +136,7 @@ func (t *tool) checkSchemas() []v1.Violation {
 // checkExecution finds what would fail every call of a tool. When it is broken
 // already, what is said of a whole block is left out: it may only follow from that.
 func (t *tool) checkExecution(broken bool) []v1.Violation {
-	s := &t.spec.Spec
-	if mode := t.spec.Mode(); mode == v1.ModeLive && s.HTTP == nil || mode == v1.ModeMCP && s.MCP == nil {
+	if t.spec.MissingBlock() != "" {
 		return nil
 	}
 	var fs []v1.Violation

@@ -5,13 +5,13 @@ import (
 	"sync"
 	"time"
 
-	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/callctx"
 )
 
 // deadline is a context that ends after a time, like context.WithTimeout, but
 // starts its timer only when someone waits for it: a mock answers before that,
 // and a timer would cost more than the call. It can be stopped while a person is
-// asked; see [v1.PauseDeadlines].
+// asked; see [PauseDeadlines].
 type deadline struct {
 	context.Context // the caller's
 
@@ -46,9 +46,9 @@ func (d *deadline) Deadline() (time.Time, bool) {
 	return d.at, true
 }
 
-// Value makes the deadline the [v1.Pauser] of what is made from it.
+// Value makes the deadline the [callctx.Pauser] of what is made from it.
 func (d *deadline) Value(key any) any {
-	if v1.PauserKey(key) {
+	if callctx.PauserKey(key) {
 		return d
 	}
 	return d.Context.Value(key)
@@ -121,7 +121,7 @@ func (d *deadline) AfterFunc(f func()) (stop func() bool) { return context.After
 
 // Pause stops the time, and that of the caller's deadline where it can be stopped.
 func (d *deadline) Pause() (resume func()) {
-	outer := v1.PauseDeadlines(d.Context)
+	outer := callctx.PauseDeadlines(d.Context)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.paused++; d.paused == 1 {

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // A context made from a deadline ends with it, and costs no goroutine.
@@ -56,7 +54,7 @@ func TestDeadlineStopsWhileAPersonIsAsked(t *testing.T) {
 		child, cancel := context.WithCancel(d)
 		defer cancel()
 		time.Sleep(900 * time.Millisecond)
-		first, second := v1.PauseDeadlines(child), v1.PauseDeadlines(child)
+		first, second := PauseDeadlines(child), PauseDeadlines(child)
 		if at, ok := d.Deadline(); ok {
 			t.Errorf("a deadline at %s that is stopped", at)
 		}
@@ -73,7 +71,7 @@ func TestDeadlineStopsWhileAPersonIsAsked(t *testing.T) {
 		if took := time.Since(began); took != 100*time.Millisecond || !errors.Is(d.Err(), context.DeadlineExceeded) || outer.Err() != nil {
 			t.Errorf("ended after %s with %v, the outer one with %v", took, d.Err(), outer.Err())
 		}
-		resume := v1.PauseDeadlines(child) // too late
+		resume := PauseDeadlines(child) // too late
 		resume()
 		if !errors.Is(d.Err(), context.DeadlineExceeded) {
 			t.Errorf("went on after its end: %v", d.Err())
@@ -82,5 +80,5 @@ func TestDeadlineStopsWhileAPersonIsAsked(t *testing.T) {
 }
 
 func TestNothingToPause(t *testing.T) {
-	v1.PauseDeadlines(t.Context())()
+	PauseDeadlines(t.Context())()
 }

@@ -28,7 +28,7 @@ func (r *Registry) SetDescriptions(texts map[v1.Key]string) bool {
 	}
 	r.descriptions = next
 	old := r.snap.Load()
-	r.snap.Store(r.build(old.objects, old.discovered))
+	r.snap.Store(r.build(old.given, old.discovered))
 	return true
 }
 

@@ -40,7 +40,7 @@ func (r *Registry) SetDiscovered(server v1.Key, d Discovery) {
 		next = map[v1.Key]Discovery{}
 	}
 	next[server] = d
-	r.snap.Store(r.build(old.objects, next))
+	r.snap.Store(r.build(old.given, next))
 }
 
 // addDiscovered adds the tools of servers to a snapshot whose objects are all there.

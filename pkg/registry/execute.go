@@ -20,17 +20,27 @@ import (
 // Execute carries out one call. The result is filled whether or not the call
 // succeeds; the error is one of the typed errors of api/v1, or the error of ctx.
 //
-// The order is fixed: lookup, coerce, validate the arguments, policy, approval,
+// The middleware of the registry is around all of it. The order is fixed: lookup, coerce, validate the arguments, policy, approval,
 // audit (intent), execute, validate the result, redact, audit (outcome). A call whose
 // intent cannot be written is refused; see [Options.AuditBestEffort].
 //
-// A call that needs approval is decided at once when ctx has a [v1.Asker] that can
+// A call that needs approval is decided at once when ctx has a [Asker] that can
 // ask. Else it goes on when it was approved since it was made before, and each
 // approval lets one call through; a call that nobody has decided on ends pending.
 func (r *Registry) Execute(ctx context.Context, call v1.Call) (v1.Result, error) {
+	return r.handler(ctx, call)
+}
+
+// execute is Execute without middleware.
+func (r *Registry) execute(ctx context.Context, call v1.Call) (v1.Result, error) {
 	c := r.begin(call)
 	ctx = r.observer.begin(ctx, c)
 	r.admit(ctx, c)
+	return r.perform(ctx, c)
+}
+
+// perform carries out an admitted call and ends it.
+func (r *Registry) perform(ctx context.Context, c *call) (v1.Result, error) {
 	r.run(ctx, c)
 	res, err := c.finish()
 	r.observer.end(ctx, c)
@@ -101,7 +111,7 @@ func (r *Registry) admit(ctx context.Context, c *call) {
 	}
 	within, span = r.observer.enter(ctx, phasePolicy)
 	c.admit, c.err = policy.Over(ctx, t.chain).Admit(within, r.opts.Counters, policy.Request{
-		Session: c.Session, Turn: c.Turn, Principal: c.Principal,
+		Session: c.Session, Turn: c.Turn, Principal: c.Principal, Now: c.began, Args: c.args,
 	})
 	leave(span, c.err)
 	if c.admit.Approval != nil {
@@ -182,14 +192,13 @@ func under(h *v1.Header, path string, violations []v1.Violation) []v1.Violation 
 // and writes it to the audit.
 func (r *Registry) run(ctx context.Context, c *call) {
 	if c.err == nil && c.res.Status != v1.StatusPending {
-		r.perform(ctx, c)
+		r.work(ctx, c)
 	}
 	c.err = c.masker().Result(&c.res, c.err)
 	r.outcome(ctx, c)
 }
 
-func (r *Registry) perform(ctx context.Context, c *call) {
-	t := c.tool
+func (r *Registry) work(ctx context.Context, c *call) {
 	if c.err = ctx.Err(); c.err != nil {
 		// The executor never ran: what the policies counted is given back.
 		c.release(ctx)
@@ -205,13 +214,13 @@ func (r *Registry) perform(ctx context.Context, c *call) {
 		return
 	}
 	within, span := r.observer.enter(ctx, phaseExecute)
-	c.res, c.err = execute(within, t, c, args)
+	c.res, c.err = c.execute(within, args)
 	leave(span, c.err)
 	if c.err == nil && c.res.Status == "" {
 		c.res.Status = v1.StatusComplete
 	}
 	if c.err == nil {
-		c.err = weighResult(ctx, t, t.timeout(c.Timeout), &c.res)
+		c.err = weighResult(ctx, c.tool, c.tool.timeout(c.Timeout), &c.res)
 		defer func() { budget.Decoded(ctx, textOf(&c.res)) }()
 	}
 	if c.err == nil && c.res.Status == v1.StatusComplete {
@@ -231,7 +240,8 @@ func (c *call) release(ctx context.Context) {
 }
 
 // execute runs the executor within the tool's time and contains its panics.
-func execute(ctx context.Context, t *tool, c *call, args json.RawMessage) (res v1.Result, err error) {
+func (c *call) execute(ctx context.Context, args json.RawMessage) (res v1.Result, err error) {
+	t := c.tool
 	limit := t.timeout(c.Timeout)
 	within := withDeadline(ctx, limit)
 	defer within.stop()
@@ -242,7 +252,7 @@ func execute(ctx context.Context, t *tool, c *call, args json.RawMessage) (res v
 	}()
 	budget.Decoded(ctx, len(args))
 	var inner context.Context = within
-	if t.spec.Func != nil {
+	if t.goTool() {
 		inner = c.withSession(within)
 	}
 	if m := c.masker(); m != nil {

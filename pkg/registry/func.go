@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -15,6 +14,16 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
 )
+
+// ModeGo is the mode of a tool that is made in Go; no manifest may name it.
+const ModeGo = "go"
+
+// GoTool is a Tool that is made in Go, by [Func], and carries out its own calls. What
+// else a manifest says may be set before it is registered, such as Spec.Hints.
+type GoTool struct {
+	v1.Tool
+	executor Executor
+}
 
 // Func makes a tool of a Go function. It registers like a manifest, and its calls take
 // the road of every call: arguments and results are validated, policies apply, and the
@@ -33,12 +42,11 @@ import (
 // An error of fn fails the call as a [v1.ExecutionError] with its text, unless it is
 // one of the typed errors of api/v1 already. fn finds the call it serves with [Session].
 // It may be called by many goroutines at once.
-func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) *v1.Tool {
-	t := &v1.Tool{
+func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) *GoTool {
+	t := &GoTool{Tool: v1.Tool{
 		Header: v1.Header{APIVersion: v1.APIVersion, Kind: v1.KindTool, Metadata: v1.Metadata{Name: name}},
-		Spec:   v1.ToolSpec{Description: description},
-		Func:   goFunc[In, Out]{name, fn},
-	}
+		Spec:   v1.ToolSpec{Description: description, Mode: ModeGo},
+	}, executor: goFunc[In, Out]{name, fn}}
 	violation := func(path string, typ reflect.Type, err error) {
 		t.Violations = append(t.Violations, v1.Violation{Path: path, Expected: "a Go type with a JSON Schema", Got: typ.String(), Message: fmt.Sprintf("the type %s has no JSON Schema: %v", typ, err)})
 	}
@@ -120,7 +128,7 @@ type goFunc[In, Out any] struct {
 	fn   func(context.Context, In) (Out, error)
 }
 
-func (goFunc[In, Out]) Name() string { return v1.ModeGo }
+func (goFunc[In, Out]) Name() string { return ModeGo }
 
 func (g goFunc[In, Out]) Execute(ctx context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	res := v1.Result{Attempts: 1}
@@ -140,23 +148,5 @@ func (g goFunc[In, Out]) Execute(ctx context.Context, _ *v1.Tool, args json.RawM
 			err = fmt.Errorf("encode the result: %w", err)
 		}
 	}
-	return res, g.typed(ctx, err)
-}
-
-// typed makes an error of the function one of api/v1.
-func (g goFunc[In, Out]) typed(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return err
-	}
-	var (
-		invalid *v1.ValidationError
-		failed  *v1.ExecutionError
-		remote  *v1.MCPError
-		refused *v1.PolicyError
-		missing *v1.NotFoundError
-	)
-	if errors.As(err, &invalid) || errors.As(err, &failed) || errors.As(err, &remote) || errors.As(err, &refused) || errors.As(err, &missing) {
-		return err
-	}
-	return &v1.ExecutionError{Tool: g.name, Phase: v1.PhaseExecute, Message: err.Error(), Cause: err}
+	return res, typed(ctx, g.name, err)
 }

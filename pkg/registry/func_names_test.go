@@ -60,7 +60,7 @@ func TestFuncFieldsWithoutTag(t *testing.T) {
 			t.Errorf("%s is taken", args)
 		}
 	}
-	for _, broken := range []*v1.Tool{
+	for _, broken := range []v1.Object{
 		registry.Func("a", "A", func(context.Context, struct{ Name, NAME string }) (int, error) { return 0, nil }),
 		registry.Func("a", "A", func(context.Context, struct {
 			N int `enum:"x"`

@@ -59,7 +59,7 @@ func TestFuncTypesWithoutSchema(t *testing.T) {
 	type loop struct{ Next *loop }
 	tests := []struct {
 		name string
-		tool *v1.Tool
+		tool v1.Object
 		want string
 	}{
 		{"channel", registry.Func("a", "A", func(context.Context, struct{ C chan int }) (int, error) { return 0, nil }), "/spec/input_schema: the type struct { C chan int } has no JSON Schema"},

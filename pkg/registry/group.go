@@ -16,14 +16,14 @@ import (
 //
 // It changes nothing and returns an error when a tool is broken, when two have one
 // name, or when a tool outside the group has the name of one of them.
-func (r *Registry) ReplaceGroup(group string, tools ...*v1.Tool) error {
+func (r *Registry) ReplaceGroup(group string, tools ...v1.Object) error {
 	if group == "" || !v1.IsLabelValue(group) {
 		return fmt.Errorf("registry: %q is not the name of a group: expected the value of a label", group)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.snap.Load()
-	next := slices.DeleteFunc(slices.Clone(old.objects), func(o v1.Object) bool {
+	next := slices.DeleteFunc(slices.Clone(old.given), func(o v1.Object) bool {
 		return o.Head().Kind == v1.KindTool && o.Head().Metadata.Labels[v1.LabelGroup] == group
 	})
 	taken := make(map[v1.Key]bool, len(next))
@@ -31,7 +31,10 @@ func (r *Registry) ReplaceGroup(group string, tools ...*v1.Tool) error {
 		taken[o.Head().Key()] = true
 	}
 	for _, t := range tools {
-		key := t.Key()
+		key := t.Head().Key()
+		if key.Kind != v1.KindTool {
+			return fmt.Errorf("registry: %s is not a tool: a group has tools only", key)
+		}
 		if taken[key] {
 			return fmt.Errorf("registry: %s is registered already, outside group %q or twice within it", key, group)
 		}
@@ -46,11 +49,21 @@ func (r *Registry) ReplaceGroup(group string, tools ...*v1.Tool) error {
 }
 
 // labelled returns a copy of a tool that belongs to a group.
-func labelled(t *v1.Tool, group string) *v1.Tool {
-	c := *t
-	if c.Metadata.Labels = maps.Clone(t.Metadata.Labels); c.Metadata.Labels == nil {
-		c.Metadata.Labels = map[string]string{}
+func labelled(t v1.Object, group string) v1.Object {
+	labels := maps.Clone(t.Head().Metadata.Labels)
+	if labels == nil {
+		labels = map[string]string{}
 	}
-	c.Metadata.Labels[v1.LabelGroup] = group
-	return &c
+	labels[v1.LabelGroup] = group
+	switch t := t.(type) {
+	case *GoTool:
+		c := *t
+		c.Metadata.Labels = labels
+		return &c
+	case *v1.Tool:
+		c := *t
+		c.Metadata.Labels = labels
+		return &c
+	}
+	return t
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestReplaceGroup(t *testing.T) {
-	fn := func(name string) *v1.Tool {
+	fn := func(name string) *registry.GoTool {
 		return registry.Func(name, "Does "+name, func(context.Context, struct{}) (string, error) { return name, nil })
 	}
 	reg := must(registry.New([]v1.Object{fn("alone")}, registry.Options{}))
@@ -25,15 +25,15 @@ func TestReplaceGroup(t *testing.T) {
 	shared := fn("issue")
 	for _, step := range []struct {
 		name, group, err string
-		tools            []*v1.Tool
+		tools            []v1.Object
 		want             [3]string // all, github, jira
 	}{
-		{"new", "github", "", []*v1.Tool{shared, fn("pull")}, [3]string{"alone issue pull", "issue pull", ""}},
-		{"another", "jira", "", []*v1.Tool{fn("ticket")}, [3]string{"alone issue pull ticket", "issue pull", "ticket"}},
-		{"replaced", "github", "", []*v1.Tool{shared, fn("release")}, [3]string{"alone issue release ticket", "issue release", "ticket"}},
-		{"a name of another group", "jira", "Tool default/release is registered already", []*v1.Tool{fn("release")}, [3]string{"alone issue release ticket", "issue release", "ticket"}},
-		{"a name twice", "jira", "is registered already", []*v1.Tool{fn("a"), fn("a")}, [3]string{"alone issue release ticket", "issue release", "ticket"}},
-		{"a broken tool", "jira", "/metadata/name", []*v1.Tool{fn("A B")}, [3]string{"alone issue release ticket", "issue release", "ticket"}},
+		{"new", "github", "", []v1.Object{shared, fn("pull")}, [3]string{"alone issue pull", "issue pull", ""}},
+		{"another", "jira", "", []v1.Object{fn("ticket")}, [3]string{"alone issue pull ticket", "issue pull", "ticket"}},
+		{"replaced", "github", "", []v1.Object{shared, fn("release")}, [3]string{"alone issue release ticket", "issue release", "ticket"}},
+		{"a name of another group", "jira", "Tool default/release is registered already", []v1.Object{fn("release")}, [3]string{"alone issue release ticket", "issue release", "ticket"}},
+		{"a name twice", "jira", "is registered already", []v1.Object{fn("a"), fn("a")}, [3]string{"alone issue release ticket", "issue release", "ticket"}},
+		{"a broken tool", "jira", "/metadata/name", []v1.Object{fn("A B")}, [3]string{"alone issue release ticket", "issue release", "ticket"}},
 		{"no name", "", "is not the name of a group", nil, [3]string{"alone issue release ticket", "issue release", "ticket"}},
 		{"an illegal name", "a b", "is not the name of a group", nil, [3]string{"alone issue release ticket", "issue release", "ticket"}},
 		{"removed", "github", "", nil, [3]string{"alone ticket", "", "ticket"}},

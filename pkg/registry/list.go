@@ -128,4 +128,20 @@ func (r *Registry) List(q Query) (Page, error) {
 
 // Objects returns every object that was declared, in the order of kind, namespace and
 // name. The slice must not be changed.
-func (r *Registry) Objects() []v1.Object { return r.snap.Load().objects }
+func (r *Registry) Objects() []v1.Object {
+	return r.snap.Load().objects
+}
+
+// declared returns the objects with the Tool of each [GoTool] in its place.
+func declared(objects []v1.Object) []v1.Object {
+	if !slices.ContainsFunc(objects, func(o v1.Object) bool { _, ok := o.(*GoTool); return ok }) {
+		return objects
+	}
+	out := slices.Clone(objects)
+	for i, o := range out {
+		if g, ok := o.(*GoTool); ok {
+			out[i] = &g.Tool
+		}
+	}
+	return out
+}

@@ -29,7 +29,7 @@ type watched struct {
 	reader *sdkmetric.ManualReader
 }
 
-func watch(t testing.TB, exec v1.Executor, objects ...v1.Object) watched {
+func watch(t testing.TB, exec registry.Executor, objects ...v1.Object) watched {
 	t.Helper()
 	w := watched{spans: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSyncer(w.spans))

@@ -104,7 +104,11 @@ func (r *Registry) explain(ctx context.Context, in v1.Call, checkArgs bool) (*ca
 	if c.tool.chain == nil {
 		return c, nil, nil
 	}
-	ex, err := c.tool.chain.Explain(ctx, r.opts.Counters, policy.Request{Session: c.Session, Turn: c.Turn, Principal: c.Principal})
+	req := policy.Request{Session: c.Session, Turn: c.Turn, Principal: c.Principal, Now: c.began}
+	if checkArgs {
+		req.Args = c.args
+	}
+	ex, err := c.tool.chain.Explain(ctx, r.opts.Counters, req)
 	if err != nil {
 		return c, nil, fmt.Errorf("read the counters: %w", err)
 	}

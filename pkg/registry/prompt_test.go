@@ -18,7 +18,7 @@ func TestOverlayGovernsCalls(t *testing.T) {
 	prompt := &v1.Prompt{Header: v1.Header{APIVersion: v1.APIVersion, Kind: v1.KindPrompt, Metadata: v1.Metadata{Name: "advice"}}, Spec: v1.PromptSpec{Template: "x"}}
 	house := &v1.ToolPolicy{Header: v1.Header{APIVersion: v1.APIVersion, Kind: v1.KindToolPolicy, Metadata: v1.Metadata{Name: "house"}},
 		Spec: v1.ToolPolicySpec{Blocklist: []string{"advice"}}}
-	reg, err := registry.New([]v1.Object{tool, prompt, house}, registry.Options{Executors: []v1.Executor{echo{}}})
+	reg, err := registry.New([]v1.Object{tool, prompt, house}, registry.Options{Executors: []registry.Executor{echo{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestWithParallel(t *testing.T) {
 	tool := &v1.Tool{Header: v1.Header{APIVersion: v1.APIVersion, Kind: v1.KindTool, Metadata: v1.Metadata{Name: "get"}},
 		Spec: v1.ToolSpec{Description: "gets", InputSchema: json.RawMessage(`{"type":"object"}`)}}
 	m := &meeting{}
-	reg, err := registry.New([]v1.Object{tool}, registry.Options{Executors: []v1.Executor{m}})
+	reg, err := registry.New([]v1.Object{tool}, registry.Options{Executors: []registry.Executor{m}})
 	if err != nil {
 		t.Fatal(err)
 	}

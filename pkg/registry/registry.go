@@ -19,14 +19,16 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Executor does the work of one executor kind.
-type Executor = v1.Executor
-
 // Options configure a Registry; the zero value works for a registry of mocks
 // that has no executor, which is to say it can list and not call.
 type Options struct {
-	// Executors carry out the calls, one for each name.
+	// Executors carry out the calls, one for each name. A manifest chooses one by spec.mode;
+	// see [Extender] for those that have a block of their own.
 	Executors []Executor
+	// Rules are rules of policies that are written in Go, in the order in which they are asked.
+	Rules []policy.Rule
+	// Middleware goes around every call, the first outermost. Default: none.
+	Middleware []Middleware
 	// Counters keep the counts of policies. Default: in memory, for the life of the registry.
 	Counters policy.Counters
 	// Approvals keep the calls that wait for approval. Default: in memory, for the life of the
@@ -62,6 +64,9 @@ type Registry struct {
 	audit     auditor
 	executors map[string]Executor
 	schemas   *validate.Cache
+	// extensions are what executors and rules add to manifests.
+	extensions []extension
+	handler    Handler // Execute, with the middleware
 
 	snap atomic.Pointer[snapshot]
 	mu   sync.Mutex // held while the next snapshot is built
@@ -98,10 +103,14 @@ func New(objects []v1.Object, o Options) (*Registry, error) {
 		r.executors[e.Name()] = e
 	}
 	r.audit.sink, r.audit.now = o.Audit, o.Now
+	if err := r.extend(); err != nil {
+		return nil, err
+	}
 	var err error
 	if r.observer, err = newObserver(o.TracerProvider, o.MeterProvider); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
+	r.handler = r.around(r.execute)
 	r.snap.Store(r.build(objects, nil))
 	return r, nil
 }
@@ -112,14 +121,14 @@ func (r *Registry) Register(objects ...v1.Object) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.snap.Load()
-	next := slices.Clone(old.objects)
+	next := slices.Clone(old.given)
 	seen := make(map[v1.Key]bool, len(objects))
 	for _, o := range objects {
 		key := o.Head().Key()
 		if _, ok := old.byKey[key]; ok || seen[key] {
 			return fmt.Errorf("registry: %s is registered already", key)
 		}
-		if violations := allViolations(o); hasError(violations) {
+		if violations := append(allViolations(o), r.checkExtensions(o)...); hasError(violations) {
 			return v1.NewValidationError(v1.ManifestInvalid, key.Name, violations)
 		}
 		seen[key] = true
@@ -142,7 +151,7 @@ func (r *Registry) Unregister(keys ...v1.Key) error {
 		}
 		drop[k] = true
 	}
-	next := slices.DeleteFunc(slices.Clone(old.objects), func(o v1.Object) bool { return drop[o.Head().Key()] })
+	next := slices.DeleteFunc(slices.Clone(old.given), func(o v1.Object) bool { return drop[o.Head().Key()] })
 	r.snap.Store(r.build(next, old.discovered))
 	return nil
 }

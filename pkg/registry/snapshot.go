@@ -16,7 +16,8 @@ import (
 // snapshot is one whole set of objects. Nothing in it changes after build,
 // except that a tool remembers what a check found.
 type snapshot struct {
-	objects []v1.Object // in the order of compareObjects
+	given   []v1.Object // in the order of compareObjects
+	objects []v1.Object // the same, with the Tool of each GoTool in its place
 	byKey   map[v1.Key]*entry
 	entries []*entry // one for each of objects
 	names   map[string][]*tool
@@ -29,7 +30,8 @@ type snapshot struct {
 // entry is one object and whether it can be used.
 type entry struct {
 	object v1.Object
-	tool   *tool // nil for other kinds
+	tool   *tool    // nil for other kinds
+	own    Executor // of a tool that is made in Go; nil for what a manifest declares
 	// violations is why the object is not ready, as New found it.
 	violations []v1.Violation
 	// closed names the broken policy that might have refused the calls of a tool.
@@ -58,15 +60,15 @@ type tool struct {
 
 func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *snapshot {
 	s := &snapshot{
-		objects: slices.Clone(objects),
+		given:   slices.Clone(objects),
 		byKey:   make(map[v1.Key]*entry, len(objects)),
 		entries: make([]*entry, 0, len(objects)),
 		names:   make(map[string][]*tool, len(objects)),
 	}
-	slices.SortStableFunc(s.objects, compareObjects)
+	slices.SortStableFunc(s.given, compareObjects)
 	var policies []*v1.ToolPolicy
 	brokenPolicies := map[string]v1.Object{} // by namespace
-	s.objects = slices.DeleteFunc(s.objects, func(o v1.Object) bool {
+	s.given = slices.DeleteFunc(s.given, func(o v1.Object) bool {
 		key := o.Head().Key()
 		if first, twice := s.byKey[key]; twice {
 			if !hasError(first.violations) {
@@ -78,6 +80,12 @@ func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *
 			return true
 		}
 		e := &entry{object: o, violations: allViolations(o)}
+		if g, ok := o.(*GoTool); ok {
+			e.object, e.own = &g.Tool, g.executor
+		}
+		if !hasError(e.violations) {
+			e.violations = append(slices.Clip(e.violations), r.checkExtensions(e.object)...)
+		}
 		s.byKey[key] = e
 		s.entries = append(s.entries, e)
 		if p, ok := o.(*v1.ToolPolicy); ok {
@@ -92,7 +100,8 @@ func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *
 		}
 		return false
 	})
-	s.policy, s.bare = policy.Compile(policies), bareNames{}
+	s.objects = declared(s.given)
+	s.policy, s.bare = policy.Compile(policies, r.opts.Rules...), bareNames{}
 	s.bare.add(s.objects, discovered)
 	for _, e := range s.entries {
 		if t, ok := e.object.(*v1.Tool); ok {
@@ -125,7 +134,7 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 	if len(t.Spec.OutputSchema) > 0 {
 		p.out = r.schemas.Schema(t.Spec.OutputSchema, draft)
 	}
-	if p.executor = t.Func; p.executor == nil {
+	if p.executor = e.own; p.executor == nil {
 		p.executor = r.executors[t.ExecutorName()]
 	}
 	if hasError(e.violations) {
@@ -143,11 +152,13 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 	}
 	switch {
 	case p.executor == nil:
-		notReady("/spec/mode", "no executor for mode %q", t.Mode())
-	case t.Mode() == v1.ModeLive && t.Spec.HTTP == nil:
-		notReady("/spec/mode", "mode live needs spec.http")
-	case t.Mode() == v1.ModeMCP && t.Spec.MCP == nil:
-		notReady("/spec/mode", "mode mcp needs spec.mcp")
+		if unknown, ok := t.UnknownMode(r.published()); ok && !t.FromPromptKit() {
+			notReady("/spec/mode", "%s", unknown.Message)
+		} else {
+			notReady("/spec/mode", "no executor for mode %q", t.Mode())
+		}
+	case t.MissingBlock() != "":
+		notReady("/spec/mode", "mode %s needs spec.%s", t.Mode(), t.MissingBlock())
 	case t.Mode() == v1.ModeMCP:
 		if server := (v1.Key{Kind: v1.KindMCPServer, Namespace: t.Namespace(), Name: t.Spec.MCP.Server}); s.byKey[server] == nil {
 			notReady("/spec/mcp/server", "no MCPServer %q in namespace %q", server.Name, server.Namespace)
@@ -155,6 +166,9 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 	}
 	return p
 }
+
+// goTool reports whether the tool is made in Go.
+func (t *tool) goTool() bool { return t.own != nil }
 
 // index enters every name by which a tool can be found, besides its key. The
 // names of one rank are kept apart by a prefix that no name can have.

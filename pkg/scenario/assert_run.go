@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
 )
 
 // How the use of a scripted model is counted.
@@ -62,9 +63,6 @@ func costBudget(q *params, s *scope) (expected, got string) {
 // anyPolicy are the names by which guardrail_triggered asks for any policy.
 var anyPolicy = []string{"tool_policy", v1.KindToolPolicy, "policy"}
 
-// rulesOfPolicies are the rules that a policy can have; limits have an index.
-var rulesOfPolicies = []string{"tool_choice", "max_tool_calls_per_turn", "blocklist", "max_total_tool_calls", "allowlist", "limits", "require_approval"}
-
 // guardrailTriggered asks whether a policy refused a call. PromptKit's validators of
 // what a model says are no policies.
 func guardrailTriggered(q *params, s *scope) (expected, got string) {
@@ -110,7 +108,7 @@ func cutIndex(rule string) (name, index string, found bool) {
 
 // isGuardrail reports whether a name is one that a refusal could have.
 func (p *player) isGuardrail(name string) bool {
-	if rule, _, _ := cutIndex(name); slices.Contains(anyPolicy, name) || slices.Contains(rulesOfPolicies, rule) {
+	if rule, _, _ := cutIndex(name); slices.Contains(anyPolicy, name) || slices.Contains(policy.RuleNames(p.runner.opts.Rules...), rule) {
 		return true
 	}
 	for _, o := range p.runner.objects {

@@ -132,7 +132,7 @@ func TestRecordAndReplay(t *testing.T) {
 	objects, _ := load(t, "\n  turns: [{calls: [{tool: pay}]}]")
 	objects = objects[1:2] // pay, without policies
 	rec := scenario.NewRecorder(nil)
-	reg, err := registry.New(objects, registry.Options{Executors: rec.Wrap([]v1.Executor{flaky{}})})
+	reg, err := registry.New(objects, registry.Options{Executors: rec.Wrap([]registry.Executor{flaky{}})})
 	if err != nil {
 		t.Fatal(err)
 	}

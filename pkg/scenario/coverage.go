@@ -1,12 +1,12 @@
 package scenario
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
 )
 
 // Kinds of [CoverageItem].
@@ -172,37 +172,10 @@ func coverPolicy(p *v1.ToolPolicy, fired map[string]int) CoveredObject {
 	if p.Namespace() != v1.DefaultNamespace {
 		name = p.Namespace() + "/" + name
 	}
-	for _, rule := range policyRules(&p.Spec) {
+	for _, rule := range policy.RulesOf(&p.Spec) {
 		n := fired[name+"|"+rule]
 		out.Calls += n
 		out.Items = append(out.Items, CoverageItem{Kind: CoverRule, Name: rule, Covered: n > 0})
 	}
 	return out
-}
-
-// policyRules are the rules of a policy that can refuse a call, by field.
-func policyRules(s *v1.ToolPolicySpec) []string {
-	var rules []string
-	if s.ToolChoice == v1.ToolChoiceNone {
-		rules = append(rules, "tool_choice")
-	}
-	if s.MaxToolCallsPerTurn != nil {
-		rules = append(rules, "max_tool_calls_per_turn")
-	}
-	if len(s.Blocklist) > 0 {
-		rules = append(rules, "blocklist")
-	}
-	if s.MaxTotalToolCalls != nil {
-		rules = append(rules, "max_total_tool_calls")
-	}
-	if s.Allowlist != nil {
-		rules = append(rules, "allowlist")
-	}
-	for i := range s.Limits {
-		rules = append(rules, fmt.Sprintf("limits[%d]", i))
-	}
-	if len(s.RequireApproval) > 0 {
-		rules = append(rules, "require_approval")
-	}
-	return rules
 }

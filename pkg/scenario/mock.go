@@ -17,7 +17,8 @@ import (
 // the call is in the context.
 type answerer struct {
 	name string
-	mock v1.Executor
+	mock registry.Executor
+	of   registry.Executor // that the program has for real; nil for our own
 }
 
 // slot is what an answerer says of one call beside its result.
@@ -31,6 +32,14 @@ type slot struct {
 type slotKey struct{}
 
 func (a *answerer) Name() string { return a.name }
+
+// Extension is that of the executor it stands in for.
+func (a *answerer) Extension() v1.Extension {
+	if x, ok := a.of.(registry.Extender); ok {
+		return x.Extension()
+	}
+	return v1.Extension{}
+}
 
 // Execute answers from the scenario's mocks, else from the tool's own.
 func (a *answerer) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
@@ -138,7 +147,7 @@ func (p *player) newResponse(field string, m *v1.MockResponse, tool *v1.Tool) *r
 // templates and parts as tools do.
 func (p *player) shadow(field string, m *v1.MockResponse, tool *v1.Tool) *v1.Tool {
 	t := *tool
-	t.Spec.Mode, t.Spec.HTTP, t.Spec.MCP = v1.ModeMock, nil, nil
+	t.Spec.Simulate()
 	t.Spec.MockResult, t.Spec.MockTemplate, t.Spec.MockParts = m.Result, m.Template, m.Parts
 	t.Spec.MockResultFile, t.Spec.MockTemplateFile = "", ""
 	t.Files = p.res.scenario.Files

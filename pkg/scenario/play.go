@@ -161,7 +161,7 @@ func (p *player) governed(ctx context.Context, turn *v1.Turn) context.Context {
 	if p.overlay != nil {
 		ctx = policy.WithOverlay(ctx, p.overlay)
 	}
-	return v1.WithAsker(ctx, func(_ context.Context, info v1.PendingToolInfo) (v1.Decision, bool, error) {
+	return registry.WithAsker(ctx, func(_ context.Context, info v1.PendingToolInfo) (v1.Decision, bool, error) {
 		answer, ok := turn.ConsentOverrides[info.ToolName]
 		if !ok && p.promptKit && registry.AsksConsent(&info) {
 			answer, ok = v1.ConsentGrant, true // as PromptKit's simulation does
@@ -343,7 +343,7 @@ func answered(ctx context.Context, yes *bool) context.Context {
 	if yes == nil {
 		return ctx
 	}
-	return v1.WithAsker(ctx, func(context.Context, v1.PendingToolInfo) (v1.Decision, bool, error) {
+	return registry.WithAsker(ctx, func(context.Context, v1.PendingToolInfo) (v1.Decision, bool, error) {
 		return v1.Decision{Approved: *yes, By: "the scenario"}, true, nil
 	})
 }

@@ -44,8 +44,8 @@ func NewRecorder(rules []string) *Recorder {
 }
 
 // Wrap returns executors that do what the given ones do, and record it.
-func (r *Recorder) Wrap(executors []v1.Executor) []v1.Executor {
-	out := make([]v1.Executor, len(executors))
+func (r *Recorder) Wrap(executors []registry.Executor) []registry.Executor {
+	out := make([]registry.Executor, len(executors))
 	for i, e := range executors {
 		out[i] = &recording{Executor: e, recorder: r}
 	}
@@ -63,7 +63,7 @@ func (r *Recorder) Cassette() *Cassette {
 }
 
 type recording struct {
-	v1.Executor
+	registry.Executor
 	recorder *Recorder
 }
 
@@ -122,12 +122,20 @@ func recordError(err error, res v1.Result) *RecordedError {
 	return out
 }
 
-// Check, Plan and Close are those of the recorded executor, where it has them.
+// Check, Extension, Plan and Close are those of the recorded executor, where it has them.
 func (e *recording) Check(tool *v1.Tool) []v1.Violation {
 	if c, ok := e.Executor.(registry.Checker); ok {
 		return c.Check(tool)
 	}
 	return nil
+}
+
+// Extension is that of the recorded executor.
+func (e *recording) Extension() v1.Extension {
+	if x, ok := e.Executor.(registry.Extender); ok {
+		return x.Extension()
+	}
+	return v1.Extension{}
 }
 
 // Plan says what the recorded executor would do.

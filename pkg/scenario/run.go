@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +21,11 @@ import (
 type Options struct {
 	// Mock answers a tool from what its manifest declares: mock_result and the like.
 	// Required unless Live is set.
-	Mock v1.Executor
+	Mock registry.Executor
+	// Executors and Rules are what the program adds in Go: a mocked scenario answers for such
+	// executors, and asks such rules. Default: none.
+	Executors []registry.Executor
+	Rules     []policy.Rule
 	// ToJSON reads a file of one YAML or JSON value, for cassettes. The violations say what
 	// cannot be read. Required for scenarios with cassettes.
 	ToJSON func(name string, data []byte) (json.RawMessage, []v1.Violation)
@@ -64,7 +69,7 @@ func New(objects []v1.Object, o Options) (*Runner, error) {
 	if o.Parallel <= 0 {
 		o.Parallel = runtime.GOMAXPROCS(0)
 	}
-	base, err := registry.New(objects, registry.Options{Executors: answerers(nil)})
+	base, err := registry.New(objects, registry.Options{Executors: o.answerers(nil), Rules: o.Rules})
 	if err != nil {
 		return nil, err
 	}
@@ -175,13 +180,16 @@ func (r *Runner) one(ctx context.Context, s *v1.Scenario) Result {
 	return p.res
 }
 
-// Names of executors that a tool may ask for; a scenario answers for all of them.
-func executorNames() []string { return []string{v1.ModeMock, "http", v1.ModeMCP} }
-
-func answerers(mock v1.Executor) []v1.Executor {
-	var all []v1.Executor
-	for _, name := range executorNames() {
+// answerers answer for every executor that a tool may ask for.
+func (o *Options) answerers(mock registry.Executor) []registry.Executor {
+	var all []registry.Executor
+	for _, name := range v1.ExecutorNames() {
 		all = append(all, &answerer{name: name, mock: mock})
+	}
+	for _, e := range o.Executors {
+		if !slices.Contains(v1.ExecutorNames(), e.Name()) {
+			all = append(all, &answerer{name: e.Name(), mock: mock, of: e})
+		}
 	}
 	return all
 }

@@ -103,7 +103,7 @@ func (r *Runner) build(ctx context.Context, tools, policies []v1.Key) (*registry
 	if r.opts.Live != nil {
 		return r.opts.Live(ctx, objects, counters{})
 	}
-	return registry.New(objects, registry.Options{Counters: counters{}, Approvals: approvals{}, Executors: answerers(r.opts.Mock), Now: r.now})
+	return registry.New(objects, registry.Options{Counters: counters{}, Approvals: approvals{}, Executors: r.opts.answerers(r.opts.Mock), Rules: r.opts.Rules, Now: r.now})
 }
 
 // now is the clock: it stands still, but for live calls.

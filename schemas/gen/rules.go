@@ -1,5 +1,11 @@
 package main
 
+import (
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
 // What the Validate methods of api/v1 refuse beside the check tags, as far as draft-07 can
 // say it. TestSchemasRefuseWhatTheProgramRefuses holds both to one corpus.
 
@@ -42,10 +48,19 @@ func refine(name string, s *schema) {
 		at("labels").PropertyNames = &schema{Pattern: labelKey}
 		at("labels").Additional = &schema{Type: kindString, Pattern: labelValue}
 	case "ToolSpec":
-		s.Not = requires("http", "mcp")
 		mocks := []*schema{requires("mock_result"), requires("mock_template"), requires("mock_result_file"), requires("mock_template_file"), requires("mock_parts")}
-		s.AllOf = append(s.AllOf, modeIs("live", requires("http")), modeIs("mcp", requires("mcp")), modeIs("mock", &schema{AnyOf: mocks}))
-		s.AnyOf = append(mocks[:len(mocks):len(mocks)], requires("http"), requires("mcp"), requires("mode")) // else there is no executor
+		s.AnyOf = append(slices.Clone(mocks), requires("mode")) // else there is no executor
+		var pairs []*schema
+		blocks := v1.ExecutorBlocks()
+		for i, b := range blocks {
+			for _, other := range blocks[i+1:] {
+				pairs = append(pairs, requires(b.Name, other.Name))
+			}
+			s.AnyOf = append(s.AnyOf, requires(b.Name))
+			s.AllOf = append(s.AllOf, modeIs(b.Mode, requires(b.Name)))
+		}
+		s.Not = &schema{AnyOf: pairs}
+		s.AllOf = append(s.AllOf, modeIs(v1.ModeMock, &schema{AnyOf: mocks}))
 		objectSchema(at("input_schema"), true)
 		at("redact").Items = &schema{Type: kindString, MinLength: 1, Not: &schema{Const: "/"}}
 	case "Cache":

@@ -267,8 +267,11 @@ func (r *reader) rules(at ast.Node, f *field, tag string) {
 		case "required":
 			f.mustHave = true
 		case "oneof":
-			if f.oneof = strings.Split(val, "|"); val == "@assertions" {
+			switch f.oneof = strings.Split(val, "|"); val {
+			case "@assertions":
 				f.oneof = v1.AssertionNames()
+			case "@modes":
+				f.oneof = v1.Modes()
 			}
 		case "single":
 			f.single = true

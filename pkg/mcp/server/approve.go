@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/argtext"
+	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -25,7 +26,7 @@ var approvalForm = json.RawMessage(`{
 
 // asker asks the person at a client for approval, when the client has forms. A person
 // who closes the form leaves the call pending, and so do arguments that no form can show.
-func (s *Server) asker(p *mcp.Peer, principal string) v1.Asker {
+func (s *Server) asker(p *mcp.Peer, principal string) callctx.Asker {
 	return func(ctx context.Context, info v1.PendingToolInfo) (v1.Decision, bool, error) {
 		text, err := approvalText(info)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
@@ -161,7 +162,7 @@ func TestApprovalByForm(t *testing.T) {
 	}
 	var asker, got atomic.Value
 	g.before = func(ctx context.Context, _ v1.Call) error {
-		ask := v1.AskerOf(ctx)
+		ask := callctx.AskerOf(ctx)
 		asker.Store(ask != nil)
 		if ask == nil {
 			return nil

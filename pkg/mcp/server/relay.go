@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -32,7 +33,7 @@ func (s *Server) onBehalf(ctx context.Context, a asked, do func(context.Context)
 			}
 		}
 		if p.Can.Form {
-			ctx = v1.WithAsker(ctx, s.asker(p, a.principal()))
+			ctx = callctx.WithAsker(ctx, s.asker(p, a.principal()))
 		}
 		return do(mcp.WithPeer(ctx, p))
 	}

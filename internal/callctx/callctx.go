@@ -1,0 +1,57 @@
+// Package callctx is what the context of a call carries between the packages that a
+// call goes through: who can be asked for approval, and the time that can be stopped
+// meanwhile.
+package callctx
+
+import (
+	"context"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Asker asks the person behind a call, at once, whether it may go on. ok is
+// false when it cannot ask, for example because the client has no means for it:
+// the call is then left pending, and d.Reason may say why for its caller. An error ends
+// the call. It may be called by many goroutines at once, and must return soon after ctx
+// ends.
+type Asker func(ctx context.Context, p v1.PendingToolInfo) (d v1.Decision, ok bool, err error)
+
+type askerKey struct{}
+
+// WithAsker returns a context whose calls ask ask for approval. A nil ask
+// takes away the one that ctx has.
+func WithAsker(ctx context.Context, ask Asker) context.Context {
+	return context.WithValue(ctx, askerKey{}, ask)
+}
+
+// AskerOf returns the Asker of ctx; nil when it has none.
+func AskerOf(ctx context.Context) Asker {
+	ask, _ := ctx.Value(askerKey{}).(Asker)
+	return ask
+}
+
+// Pauser is a deadline that can be stopped while a call waits for a person.
+type Pauser interface {
+	// Pause stops the deadline until resume is called. Several may stop it at once; it
+	// goes on when all have resumed, with the time that was left. A resume counts once.
+	Pause() (resume func())
+}
+
+type pauserKey struct{}
+
+// PauserKey reports whether key is the one under which a context holds its [Pauser],
+// which is the context itself.
+func PauserKey(key any) bool {
+	_, ok := key.(pauserKey)
+	return ok
+}
+
+// PauseDeadlines stops the time that the calls of ctx may take until resume is called:
+// the time in which a person fills in a form is not the tool's. It does nothing when
+// ctx has no deadline that can be stopped.
+func PauseDeadlines(ctx context.Context) (resume func()) {
+	if p, ok := ctx.Value(pauserKey{}).(Pauser); ok {
+		return p.Pause()
+	}
+	return func() {}
+}
