@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // manyTools writes n manifests of one Tool each.
@@ -71,4 +72,27 @@ func BenchmarkStore1000(b *testing.B) {
 			runQuiet(b, "list", "--store", store)
 		}
 	})
+}
+
+// BenchmarkCallFromStore is a call out of a store of 10 objects and out of one of 10,000:
+// "growth" is how much longer the latter takes. Both run by turns.
+func BenchmarkCallFromStore(b *testing.B) {
+	call := func(n int) func() time.Duration {
+		store := filepath.Join(b.TempDir(), "state.db")
+		runQuiet(b, "apply", "-f", manyTools(b, n), "--store", store)
+		return func() time.Duration {
+			start := time.Now()
+			runQuiet(b, "call", "tool-5", "-a", "location=Oslo", "--store", store)
+			return time.Since(start)
+		}
+	}
+	few, many := call(10), call(10_000)
+	var small, large time.Duration
+	for b.Loop() {
+		small += few()
+		large += many()
+	}
+	b.ReportMetric(float64(small.Microseconds())/float64(b.N)/1000, "ms/10")
+	b.ReportMetric(float64(large.Microseconds())/float64(b.N)/1000, "ms/10000")
+	b.ReportMetric(float64(large)/float64(small), "growth")
 }

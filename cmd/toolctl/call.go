@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -102,7 +103,11 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	w, err := o.open(ctx)
+	w, err := o.open(ctx, func(g *gateway.Options) {
+		if len(o.files) == 0 {
+			g.Source = gateway.StoredTool(g.Store, o.namespace, o.tool)
+		}
+	})
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,9 @@ func (r *Record) Key() v1.Key { return r.Object.Head().Key() }
 type ListOptions struct {
 	// Kind, Namespace and Set keep the objects that have them; "" keeps all.
 	Kind, Namespace, Set string
+	// Name keeps the objects of that name, and Remote the tools that call a tool of that name of
+	// an MCP server; "" keeps all. Both are found without reading the others.
+	Name, Remote string
 	// Offset skips that many objects; Limit is the most to return, 0 for all.
 	Offset, Limit int
 	// Layout keeps Header.Layout of the objects. Default: it is dropped, for the memory

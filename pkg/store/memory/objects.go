@@ -172,7 +172,8 @@ func (s *Store) List(ctx context.Context, opts store.ListOptions) (list store.Li
 	err = s.read(ctx, func() error {
 		list.ResourceVersion = s.version
 		rows = s.sorted(func(r *plan.Row) bool {
-			return (opts.Kind == "" || r.Key.Kind == opts.Kind) && (opts.Namespace == "" || r.Key.Namespace == opts.Namespace) && (opts.Set == "" || r.Set == opts.Set)
+			return (opts.Kind == "" || r.Key.Kind == opts.Kind) && (opts.Namespace == "" || r.Key.Namespace == opts.Namespace) && (opts.Set == "" || r.Set == opts.Set) &&
+				(opts.Name == "" || r.Key.Name == opts.Name) && (opts.Remote == "" || r.Remote == opts.Remote)
 		})
 		return nil
 	})

@@ -130,8 +130,8 @@ func values(r *plan.Row) []any {
 
 // carryOut writes what the plan says, within the transaction that made it.
 func carryOut(ctx context.Context, c *sql.Conn, p *plan.Plan, keep int64) error {
-	upsert := "INSERT OR REPLACE INTO objects (" + columns + ") VALUES (" + marks(11) + ")"
-	err := each(ctx, c, upsert, p.Upserts, func(r plan.Row) []any { return values(&r) })
+	upsert := "INSERT OR REPLACE INTO objects (" + columns + ", remote) VALUES (" + marks(12) + ")"
+	err := each(ctx, c, upsert, p.Upserts, func(r plan.Row) []any { return append(values(&r), r.Remote) })
 	if err != nil {
 		return err
 	}

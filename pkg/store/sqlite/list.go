@@ -77,6 +77,12 @@ func addRows(ctx context.Context, c *sql.Conn, kind string, opts store.ListOptio
 	if opts.Set != "" {
 		where, args = append(where, "set_name = ?"), append(args, opts.Set)
 	}
+	if opts.Name != "" {
+		where, args = append(where, "name = ?"), append(args, opts.Name)
+	}
+	if opts.Remote != "" {
+		where, args = append(where, "remote = ? AND remote <> ''"), append(args, opts.Remote)
+	}
 	from := " FROM objects WHERE " + strings.Join(where, " AND ")
 	var total int
 	if err := c.QueryRowContext(ctx, "SELECT count(*)"+from, args...).Scan(&total); err != nil {

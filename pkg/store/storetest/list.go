@@ -53,6 +53,8 @@ func testList(t *testing.T, backend Backend) {
 		{"unknown kind", store.ListOptions{Kind: "Bird"}, nil, 0},
 		{"namespace", store.ListOptions{Namespace: "b"}, keep(" b/"), 10},
 		{"kind and namespace", store.ListOptions{Kind: v1.KindTool, Namespace: "default"}, keep("Tool default/"), 3},
+		{"name", store.ListOptions{Name: "solo"}, keep("solo"), 1},
+		{"name of a kind in a namespace", store.ListOptions{Kind: v1.KindPrompt, Namespace: "a", Name: "z"}, keep("Prompt a/z"), 1},
 		{"set", store.ListOptions{Set: "solo"}, keep("solo"), 1},
 		{"set and namespace", store.ListOptions{Set: "solo", Namespace: "a"}, nil, 0},
 		{"limit", store.ListOptions{Limit: 3}, all[:3], 31},
@@ -81,7 +83,31 @@ func testList(t *testing.T, backend Backend) {
 	}
 }
 
-// TestListDecodesInOrder lists more than one worker's share.
+// testListRemote: tools are found by what they call on their server.
+func testListRemote(t *testing.T, backend Backend) {
+	st := backend.open(t)
+	bound := func(name, mode, remote string) *v1.Tool {
+		x := Tool(name, "a")
+		x.Spec.MockResult, x.Spec.Mode, x.Spec.MCP = nil, mode, &v1.MCPToolSpec{Server: "git", Tool: remote}
+		return x
+	}
+	mustApply(t, st, []v1.Object{bound("push", "", ""), bound("mine", v1.ModeMCP, "push"), bound("pull", "", "pull"), bound("off", v1.ModeMock, "push"), Tool("other", "a")}, store.ApplyOptions{})
+	names := func() (names []string) {
+		for _, r := range mustList(t, st, store.ListOptions{Remote: "push"}).Records {
+			names = append(names, r.Key().Name)
+		}
+		return names
+	}
+	if got := names(); !slices.Equal(got, []string{"mine", "push"}) {
+		t.Errorf("tools that call push: %q", got)
+	}
+	mustApply(t, st, []v1.Object{bound("mine", v1.ModeMCP, "pull")}, store.ApplyOptions{})
+	if got := names(); !slices.Equal(got, []string{"push"}) {
+		t.Errorf("after a change: %q", got)
+	}
+}
+
+// testListDecodesInOrder lists more than one worker's share.
 func testListDecodesInOrder(t *testing.T, backend Backend) {
 	st := backend.open(t)
 	mustApply(t, st, Tools(500, "a"), store.ApplyOptions{})

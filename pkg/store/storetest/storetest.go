@@ -37,6 +37,7 @@ func Run(t *testing.T, backend Backend) {
 		{"Delete", testDelete},
 		{"RoundTrip", testRoundTrip},
 		{"List", testList},
+		{"ListRemote", testListRemote},
 		{"ListDecodesInOrder", testListDecodesInOrder},
 		{"Watch", testWatch},
 		{"WatchManyChangesAtOnce", testWatchManyChangesAtOnce},

@@ -24,6 +24,9 @@ type Row struct {
 	Set, UID            string
 	Version, Generation int64
 	Created, Updated    int64 // microseconds since 1970
+	// Remote is the name by which a tool calls one of its MCP server; "" for any other object.
+	// It is only set in rows that are to be written.
+	Remote string
 	// Manifest is the object as a manifest says it, Origin what else is known of it.
 	Manifest, Origin []byte
 }
@@ -40,7 +43,7 @@ type origin struct {
 // encode fills the parts of a row that come from the object.
 func encode(o v1.Object) (Row, error) {
 	h := o.Head()
-	r := Row{Key: h.Key()}
+	r := Row{Key: h.Key(), Remote: RemoteOf(o)}
 	var err error
 	if r.Manifest, err = jsontext.Marshal(o); err != nil {
 		return Row{}, fmt.Errorf("%s: cannot be stored: %w", r.Key, err)
@@ -49,6 +52,14 @@ func encode(o v1.Object) (Row, error) {
 		return Row{}, fmt.Errorf("%s: cannot be stored: %w", r.Key, err)
 	}
 	return r, nil
+}
+
+// RemoteOf is the name by which a tool calls one of its MCP server; "" for any other object.
+func RemoteOf(o v1.Object) string {
+	if t, ok := o.(*v1.Tool); ok && t.Spec.MCP != nil && t.Mode() == v1.ModeMCP {
+		return t.RemoteName()
+	}
+	return ""
 }
 
 // Decode makes the object anew.
