@@ -133,8 +133,8 @@ func (o *applyOptions) run(ctx context.Context) error {
 		defer o.closing(s)
 	}
 	for _, obj := range set.Objects {
-		if h := obj.Head(); h.Kind != v1.KindToolPolicy && h.Kind != v1.KindScenario {
-			h.Fields = nil // they were for the violations; a store of them would be ten times as large
+		if h := obj.Head(); h.Kind != v1.KindToolPolicy && h.Kind != v1.KindScenario && slices.Contains(o.files, "-") {
+			h.Fields = nil // see check: these are all places, and a store of them would be ten times as large
 		}
 	}
 	changes, err := s.Apply(ctx, set.Objects, store.ApplyOptions{Set: o.set, Prune: o.prune, DryRun: o.dryRun, By: o.whoami(), Others: others, Keep: o.skippedIn(set)})
@@ -219,7 +219,7 @@ func (a *app) check(ctx context.Context, paths []string, beside []v1.Object) (*m
 	places := slices.Contains(paths, "-") // stdin is read once
 	set, violations, err := a.checkOnce(ctx, paths, beside, places)
 	if err == nil && !places && len(violations) > len(set.Violations) {
-		return a.checkOnce(ctx, paths, beside, true)
+		_, violations, err = a.checkOnce(ctx, paths, beside, true)
 	}
 	return set, violations, err
 }

@@ -74,8 +74,12 @@ func (*HTTP) Name() string { return "http" }
 // and opens no file.
 func (h *HTTP) Check(t *v1.Tool) []v1.Violation { return h.prepared(t).violations }
 
-// Unset returns a violation for each variable that the tool reads and that is not set.
-func (h *HTTP) Unset(t *v1.Tool) []v1.Violation {
+// Unset returns a violation for each variable that a Tool reads and that is not set.
+func (h *HTTP) Unset(o v1.Object) []v1.Violation {
+	t, ok := o.(*v1.Tool)
+	if !ok {
+		return nil
+	}
 	p := h.prepared(t)
 	if len(p.violations) > 0 {
 		return nil

@@ -19,11 +19,42 @@ type Upstream interface {
 	Call(ctx context.Context, server v1.Key, tool string, args json.RawMessage, retry bool) (v1.Result, error)
 }
 
+// environment is an [Upstream] that knows which variables a server lacks.
+type environment interface {
+	Unset(server v1.Key) []v1.Violation
+}
+
 // mcp hands calls of tools with mode mcp to their server.
 type mcp struct{ upstream Upstream }
 
 // Name is "mcp".
 func (mcp) Name() string { return v1.ModeMCP }
+
+// Unset returns a violation for each variable that an MCPServer, or that of a Tool, reads
+// and that is not set.
+func (m mcp) Unset(o v1.Object) []v1.Violation {
+	env, ok := m.upstream.(environment)
+	if !ok {
+		return nil
+	}
+	t, ok := o.(*v1.Tool)
+	switch {
+	case !ok:
+		return env.Unset(o.Head().Key())
+	case t.Spec.MCP == nil:
+		return nil
+	}
+	unset := env.Unset(serverOf(t))
+	for i := range unset { // the field is the server's
+		unset[i].Message = "mcpserver/" + t.Spec.MCP.Server + ": " + v1.FieldPath(unset[i].Path) + ": " + unset[i].Message
+		unset[i].Path = ""
+	}
+	return unset
+}
+
+func serverOf(t *v1.Tool) v1.Key {
+	return v1.Key{Kind: v1.KindMCPServer, Namespace: t.Namespace(), Name: t.Spec.MCP.Server}
+}
 
 // Execute calls the tool that spec.mcp names on the server of the tool's own
 // namespace. A call may have had an effect before it was lost, so it is repeated
@@ -33,7 +64,7 @@ func (m mcp) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (
 	if bind == nil {
 		return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseValidate, Message: "mode mcp needs spec.mcp"}
 	}
-	server := v1.Key{Kind: v1.KindMCPServer, Namespace: tool.Namespace(), Name: bind.Server}
+	server := serverOf(tool)
 	remote := cmp.Or(bind.Tool, tool.Metadata.Name)
 	res, err := m.upstream.Call(ctx, server, remote, args, tool.Spec.Hints.Retryable())
 	if res.Attempts > 0 {

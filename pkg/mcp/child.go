@@ -15,10 +15,24 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
 )
 
-// command reads what to run. The child gets PATH, HOME and what the manifest names,
-// and nothing else of the environment. The error says that there is no such program:
-// it may be installed later, so it is no violation of the manifest.
+// command reads what to run. The error says that there is no such program: it may be
+// installed later, so it is no violation of the manifest.
 func (r *resolver) command() (proc.Spec, error) {
+	p := r.process()
+	if len(r.violations) > 0 {
+		return p, nil
+	}
+	path, err := exec.LookPath(r.server.Spec.Command)
+	if err != nil {
+		return p, proc.StartError(r.server.Spec.Command, err)
+	}
+	p.Path = path
+	return p, nil
+}
+
+// process reads all that the manifest says of the child, but for where its program is. The
+// child gets PATH, HOME and what the manifest names, and nothing else of the environment.
+func (r *resolver) process() proc.Spec {
 	s := &r.server.Spec
 	p := proc.Spec{Args: make([]string, len(s.Args))}
 	for i, arg := range s.Args {
@@ -43,15 +57,7 @@ func (r *resolver) command() (proc.Spec, error) {
 	if s.WorkingDir != "" {
 		p.Dir = r.beside(s.WorkingDir)
 	}
-	if len(r.violations) > 0 {
-		return p, nil
-	}
-	path, err := exec.LookPath(s.Command)
-	if err != nil {
-		return p, proc.StartError(s.Command, err)
-	}
-	p.Path = path
-	return p, nil
+	return p
 }
 
 // start runs the server's child and returns the link to it.

@@ -29,7 +29,7 @@ func (r *resolver) violation(path, expected, got, message string) {
 func Unset(s *v1.MCPServer, env func(string) (string, bool)) []v1.Violation {
 	r := &resolver{env: env, server: s}
 	if s.Spec.Command != "" {
-		_, _ = r.command()
+		r.process()
 	} else {
 		r.endpoint()
 		if s.Spec.Auth != nil {
@@ -37,6 +37,17 @@ func Unset(s *v1.MCPServer, env func(string) (string, bool)) []v1.Violation {
 		}
 	}
 	return slices.DeleteFunc(r.violations, func(f v1.Violation) bool { return !strings.HasPrefix(f.Expected, unsetPrefix) })
+}
+
+// Unset returns a violation for each variable that a server of the set reads and that is not set.
+func (u *Upstreams) Unset(server v1.Key) []v1.Violation {
+	u.mu.RLock()
+	up := u.set[server]
+	u.mu.RUnlock()
+	if up == nil {
+		return nil
+	}
+	return Unset(up.spec, u.opts.Env)
 }
 
 const unsetPrefix = "environment variable "

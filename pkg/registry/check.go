@@ -17,16 +17,22 @@ type Checker interface {
 	Check(t *v1.Tool) []v1.Violation
 }
 
-// Environment is an [Executor] that can say which variables a tool lacks. They may be set
-// while the process runs, so it is asked each time that the tool is listed.
+// Environment is an [Executor] that can say which variables a tool lacks, or, of the executor
+// of MCP servers, an MCPServer. They may be set while the process runs, so it is asked each
+// time that the object is listed.
 type Environment interface {
-	Unset(t *v1.Tool) []v1.Violation
+	Unset(o v1.Object) []v1.Violation
 }
 
-// unset says which variables a tool lacks; such a tool is not ready.
-func (t *tool) unset() []v1.Violation {
-	if env, ok := t.executor.(Environment); ok {
-		return env.Unset(t.spec)
+// unset says which variables an object lacks; such an object is not ready.
+func (e *entry) unset() []v1.Violation {
+	switch {
+	case e.tool != nil && e.tool.executor != nil:
+		if env, ok := e.tool.executor.(Environment); ok {
+			return env.Unset(e.tool.spec)
+		}
+	case e.servers != nil:
+		return e.servers.Unset(e.object)
 	}
 	return nil
 }

@@ -83,8 +83,8 @@ func (i Item) Tool() *v1.Tool {
 
 func (e *entry) item() Item {
 	reasons := slices.Concat(e.reasons(), reasonViolations(e.refused), reasonViolations(e.unready))
-	if len(reasons) == 0 && e.tool != nil {
-		reasons = e.tool.unset()
+	if len(reasons) == 0 {
+		reasons = e.unset()
 	}
 	it := Item{Object: e.object, Ready: len(reasons) == 0, Reasons: reasons, Server: e.server}
 	if e.tool != nil {

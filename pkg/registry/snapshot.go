@@ -32,6 +32,8 @@ type entry struct {
 	object v1.Object
 	tool   *tool    // nil for other kinds
 	own    Executor // of a tool that is made in Go; nil for what a manifest declares
+	// servers knows the variables of an MCPServer; nil for other kinds, or when nobody does.
+	servers Environment
 	// violations is why the object is not ready, as New found it.
 	violations []v1.Violation
 	// closed names the broken policy that might have refused the calls of a tool.
@@ -85,6 +87,9 @@ func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *
 		}
 		if !hasError(e.violations) {
 			e.violations = append(slices.Clip(e.violations), r.checkExtensions(e.object)...)
+		}
+		if key.Kind == v1.KindMCPServer {
+			e.servers, _ = r.executors[v1.ModeMCP].(Environment)
 		}
 		s.byKey[key] = e
 		s.entries = append(s.entries, e)
