@@ -32,8 +32,9 @@ type applyOptions struct {
 func newApplyCmd(a *app) *cobra.Command {
 	o := &applyOptions{app: a}
 	cmd := &cobra.Command{
-		Use:   "apply -f PATH",
-		Short: "Put manifests into the store",
+		Use:        "apply -f PATH",
+		Short:      "Put manifests into the store",
+		SuggestFor: []string{"create", "replace"},
 		Long: `Put manifests into the store, all or nothing: when one has a violation, nothing
 changes. Each object is created, configured or unchanged.
 

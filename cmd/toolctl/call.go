@@ -113,6 +113,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	}
 	defer o.closing(w)
 	o.warnViolations(w)
+	o.tool = toolName(w.reg, o.tool)
 	call, err := o.prepare(ctx, w, v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout})
 	if err != nil {
 		return err
@@ -138,6 +139,18 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 		return statusError{exitFailed, fmt.Sprintf("tool %q failed", res.Tool)}
 	}
 	return err
+}
+
+// toolName takes tool/NAME too, which list prints, where no namespace is called like a kind.
+func toolName(reg *registry.Registry, name string) string {
+	word, rest, ok := strings.Cut(name, "/")
+	if kind, err := parseKind(word); !ok || err != nil || kind != v1.KindTool {
+		return name
+	}
+	if p, err := reg.List(registry.Query{Namespace: word, Limit: 1}); err != nil || p.Total > 0 {
+		return name
+	}
+	return rest
 }
 
 // printResult prints a result; a call that failed prints nothing but a Result

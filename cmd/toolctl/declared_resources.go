@@ -8,10 +8,13 @@ import (
 	"toolctl.dev/toolctl/pkg/resources"
 )
 
-// declaredResources lists the files that manifests of the namespace declare.
-func (a *app) declaredResources(w *workspace) []upstreamResource {
+// declaredResources lists the files that owners declare.
+func (a *app) declaredResources(w *workspace, owners map[v1.Key]bool) []upstreamResource {
 	list := []upstreamResource{}
 	for _, r := range a.declared(w) {
+		if !owners[r.Owner] {
+			continue
+		}
 		l := gateway.ListedResource(&r)
 		list = append(list, upstreamResource{Namespace: r.Owner.Namespace, Manifest: objectName(r.Owner), URI: l.URI, Name: l.Name, Title: l.Title,
 			Description: l.Description, MIMEType: l.MIMEType, Size: l.Size, Annotations: l.Annotations})

@@ -22,9 +22,9 @@ import (
 func newDescribeCmd(a *app) *cobra.Command {
 	var offline bool
 	cmd := &cobra.Command{
-		Use:   "describe KIND/NAME",
-		Short: "Show one object, its state and what applies to it",
-		Long: `Show one object for people: where it stands, whether it is ready and why not,
+		Use:   "describe KIND/NAME... | KIND",
+		Short: "Show objects, their state and what applies to them",
+		Long: `Show an object for people, or all of a kind: where it stands, whether it is ready and why not,
 its spec, for a tool the policies that govern it, for a prompt its variables and the
 tools that it names, and for an MCP server what it says and offers and the end of
 its stderr. Values of environment variables, and what else looks like a secret, are
@@ -43,8 +43,8 @@ never shown.`,
 			switch {
 			case byLabels && (len(rs) == 0 || hasNames(rs)):
 				return usagef("-l chooses among the objects of a kind: 'toolctl describe tools -l LABELS'")
-			case !byLabels && !named(rs):
-				return usagef("expected KIND/NAME or KIND NAME, or KIND with -l LABELS")
+			case len(rs) == 0:
+				return usagef("expected KIND/NAME or KIND NAME, or KIND for all of that kind")
 			}
 			has, err := a.selected()
 			if err != nil {
@@ -59,7 +59,7 @@ never shown.`,
 			a.warnViolations(w)
 			first := true
 			for _, r := range rs {
-				if byLabels {
+				if len(r.names) == 0 {
 					if r.names, err = namesOf(w.reg, registry.Query{Kind: r.kind, Namespace: a.namespace}, has); err != nil {
 						return err
 					}

@@ -30,7 +30,9 @@ type listOptions struct {
 	labels   bool // a column for them
 	watch    bool
 	headed   map[string]bool // the kinds whose head was printed; nil prints it each time
-	gone     bool            // what is printed was deleted
+	event    string          // what happened to what is printed, of a watch
+
+	watchOnly, events bool
 
 	states []mcp.ServerState // of the servers that were asked
 }
@@ -67,13 +69,13 @@ what looks like a secret.`,
 		ValidArgsFunction: a.completeResources,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) > 0 && (args[0] == "resources" || args[0] == "resource") {
-				if o.watch {
+				if o.watch || o.watchOnly {
 					return usagef("--watch is about objects, not about resources")
 				}
 				if len(args) > 1 {
 					return usagef("list resources takes no names: see 'toolctl read'")
 				}
-				return a.listResources(cmd.Context())
+				return o.listResources(cmd.Context())
 			}
 			if o.requests, err = requests(args); err != nil {
 				return a.meant(cmd, err)
@@ -85,6 +87,8 @@ what looks like a secret.`,
 	f.StringVarP(&o.selector, "selector", "l", "", "labels that objects must have, such as team=pay,tier!=old")
 	f.BoolVar(&o.labels, "show-labels", false, "add a column with the labels")
 	f.BoolVarP(&o.watch, "watch", "w", false, "print objects again when they change, until interrupted")
+	f.BoolVar(&o.watchOnly, "watch-only", false, "watch, and leave out what is there at the start")
+	f.BoolVar(&o.events, "output-watch-events", false, "with --watch or --watch-only, print what happened too: ADDED, MODIFIED, DELETED")
 	f.IntVar(&o.limit, "limit", 0, "most objects to list (default: all)")
 	f.IntVar(&o.offset, "offset", 0, "objects to skip")
 	f.BoolVar(&o.offline, "no-discover", false, "do not ask MCP servers what they offer")
@@ -97,6 +101,10 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	format := o.format()
 	if o.limit < 0 || o.offset < 0 {
 		return usagef("--limit and --offset must not be negative")
+	}
+	o.watch = o.watch || o.watchOnly
+	if o.events && !o.watch {
+		return usagef("--output-watch-events goes with --watch or --watch-only")
 	}
 	if o.watch && (slices.Contains(o.files, "-") || o.limit > 0 || o.offset > 0) {
 		return usagef("--watch goes with files, folders or the store, and not with -f -, --limit or --offset")
@@ -242,6 +250,9 @@ func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefi
 	} else if o.labels {
 		head = append(head, "LABELS")
 	}
+	if o.events {
+		head = append([]string{"EVENT"}, head...)
+	}
 	if o.headed[kind] {
 		head = nil
 	} else if o.headed != nil {
@@ -258,7 +269,10 @@ func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefi
 		if tool := it.Tool(); tool != nil {
 			cells = append(cells, tool.Mode())
 		}
-		if o.gone {
+		if o.events {
+			cells = append([]string{cmp.Or(o.event, "-")}, cells...)
+		}
+		if o.event == eventDeleted {
 			cells = append(cells, "Deleted")
 		} else {
 			cells = append(cells, readyText(it))

@@ -148,7 +148,12 @@ type upstreamResource struct {
 
 // listResources lists the resources that manifests declare, and the resources and
 // resource templates of the MCP servers.
-func (a *app) listResources(ctx context.Context) error {
+func (o *listOptions) listResources(ctx context.Context) error {
+	a := o.app
+	sel, err := registry.ParseSelector(o.selector)
+	if err != nil {
+		return usageIf(err)
+	}
 	format := a.format()
 	if err := checkTemplate(format); err != nil {
 		return err
@@ -159,13 +164,20 @@ func (a *app) listResources(ctx context.Context) error {
 	}
 	defer w.Close()
 	a.warnViolations(w)
-	states := w.Discover(ctx, w.Servers(a.namespace)...)
+	owners := map[v1.Key]bool{} // the objects that have the labels
+	for _, obj := range w.reg.Objects() {
+		owners[obj.Head().Key()] = sel.Matches(obj.Head().Metadata.Labels)
+	}
+	var states []mcp.ServerState
+	if keys := slices.DeleteFunc(w.Servers(a.namespace), func(k v1.Key) bool { return !owners[k] }); len(keys) > 0 {
+		states = w.Discover(ctx, keys...)
+	}
 	for _, s := range states {
 		if !s.Ready {
 			fmt.Fprintf(a.err, "warning: %s is not ready: %s\n", objectName(s.Key), reasonText(s))
 		}
 	}
-	list := a.declaredResources(w)
+	list := a.declaredResources(w, owners)
 	for _, s := range states {
 		for _, r := range s.Resources {
 			list = append(list, upstreamResource{s.Key.Namespace, s.Key.Name, r.URI, "", r.Name, r.Title, r.Description, r.MIMEType, r.Size, r.Annotations, ""})
@@ -178,7 +190,7 @@ func (a *app) listResources(ctx context.Context) error {
 	case strings.HasPrefix(format, jsonPathFormat):
 		return a.printJSONPath(format, list)
 	case strings.HasPrefix(format, columnsFormat):
-		return printColumns(a, format, list)
+		return printColumns(o.app, format, list, false)
 	case format == "json":
 		return printJSON(a.out, list)
 	case format == "yaml":

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
@@ -50,7 +52,7 @@ func (o *listOptions) look(ctx context.Context, w *workspace, format string, las
 	if err != nil && (first || len(last) == 0) {
 		return err
 	}
-	var changed []registry.Item
+	var events []listEvent
 	now := make(map[v1.Key]bool, len(items))
 	for _, it := range items {
 		text, err := manifest.MarshalJSON(it.Object)
@@ -60,27 +62,98 @@ func (o *listOptions) look(ctx context.Context, w *workspace, format string, las
 		text = append(text, readyText(it)+it.Reason()...)
 		key := it.Object.Head().Key()
 		now[key] = true
-		if !bytes.Equal(last[key].text, text) {
-			last[key] = shownItem{it, text}
-			changed = append(changed, it)
+		was, known := last[key]
+		switch {
+		case !known:
+			events = append(events, listEvent{eventAdded, it})
+		case !bytes.Equal(was.text, text):
+			events = append(events, listEvent{eventModified, it})
+		default:
+			continue
 		}
+		last[key] = shownItem{it, text}
 	}
-	var gone []registry.Item
 	for key, was := range last {
 		if !now[key] {
-			gone = append(gone, was.item)
+			events = append(events, listEvent{eventDeleted, was.item})
 			delete(last, key)
 		}
 	}
-	if len(changed) > 0 || first {
-		if err := o.print(format, changed, len(changed)); err != nil {
-			return err
-		}
-	}
-	if len(gone) == 0 {
+	if first && o.watchOnly {
 		return nil
 	}
-	o.gone = true
-	defer func() { o.gone = false }()
-	return o.print(format, gone, len(gone))
+	if first && len(events) == 0 {
+		return o.print(format, nil, 0)
+	}
+	return o.printEvents(format, events)
+}
+
+// What happened to an object, as Kubernetes says it.
+const (
+	eventAdded    = "ADDED"
+	eventModified = "MODIFIED"
+	eventDeleted  = "DELETED"
+)
+
+// listEvent is a change that a watch prints.
+type listEvent struct {
+	kind string
+	item registry.Item
+}
+
+// printEvents prints changes one by one, those of one kind that follow each other in one table.
+func (o *listOptions) printEvents(format string, events []listEvent) error {
+	if format != "table" && format != "wide" {
+		for i, e := range events {
+			if format == "yaml" && (i > 0 || o.headed[format]) {
+				fmt.Fprintln(o.out, "---")
+			}
+			if err := o.printEvent(format, e); err != nil {
+				return err
+			}
+			o.headed[format] = true
+		}
+		return nil
+	}
+	defer func() { o.event = "" }()
+	for len(events) > 0 {
+		o.event = events[0].kind
+		n := slices.IndexFunc(events, func(e listEvent) bool { return e.kind != o.event })
+		if n < 0 {
+			n = len(events)
+		}
+		items := make([]registry.Item, n)
+		for i, e := range events[:n] {
+			items[i] = e.item
+		}
+		if err := o.print(format, items, n); err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+// printEvent prints an object, within its event when that was asked for.
+func (o *listOptions) printEvent(format string, e listEvent) error {
+	columns := strings.HasPrefix(format, columnsFormat)
+	switch {
+	case !o.events && columns:
+		return printColumns(o.app, format, []v1.Object{e.item.Object}, o.headed[format])
+	case !o.events, format == "name":
+		return o.printObjects(format, []v1.Object{e.item.Object}, true)
+	}
+	v := struct {
+		Type   string    `json:"type"`
+		Object v1.Object `json:"object"`
+	}{e.kind, e.item.Object}
+	switch {
+	case columns:
+		return printColumns(o.app, format, []any{v}, o.headed[format])
+	case format == "json":
+		return printJSON(o.out, v)
+	case format == "yaml":
+		return printYAML(o.out, v)
+	}
+	return o.printJSONPath(format, v)
 }

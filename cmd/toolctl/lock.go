@@ -45,12 +45,16 @@ Output formats (-o) of --check: table, json.`,
 			if o.update && o.check {
 				return usagef("--update and --check exclude each other")
 			}
+			if len(args) > 0 && o.selector != "" {
+				return usagef("names exclude -l")
+			}
 			o.names = args
 			return o.run(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVar(&o.update, "update", false, "accept what the servers say now; with NAME, of those servers only")
 	cmd.Flags().BoolVar(&o.check, "check", false, "change nothing; exit code 1 when a server differs from the lock")
+	a.bindSelector(cmd.Flags(), "MCP servers")
 	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }
@@ -126,7 +130,18 @@ func (o *lockOptions) repairs(err error) bool {
 // that are named and are in the lock alone.
 func (o *lockOptions) servers(w *workspace, old *lock.File) (keys, gone []v1.Key, err error) {
 	if len(o.names) == 0 {
-		keys = w.Servers(o.namespace)
+		has, err := o.selected()
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, k := range w.Servers(o.namespace) {
+			if it, err := w.reg.Get(k.Kind, k.Namespace, k.Name); err == nil && has(it.Object) {
+				keys = append(keys, k)
+			}
+		}
+		if len(keys) == 0 && o.selector != "" {
+			return nil, nil, usagef("no MCPServer with the labels %s", o.selector)
+		}
 		if len(keys) == 0 {
 			return nil, nil, usagef("there is no MCPServer manifest to lock")
 		}

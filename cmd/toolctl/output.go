@@ -307,7 +307,7 @@ func (a *app) printObjects(format string, objects []v1.Object, single bool) erro
 	case strings.HasPrefix(format, jsonPathFormat):
 		return a.printJSONPath(format, v)
 	case strings.HasPrefix(format, columnsFormat):
-		return printColumns(a, format, objects)
+		return printColumns(a, format, objects, false)
 	case format == "json":
 		return printJSON(a.out, v)
 	}

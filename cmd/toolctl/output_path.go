@@ -64,7 +64,7 @@ func parseColumns(spec string) ([]column, error) {
 }
 
 // printColumns prints a table of what the paths find in each value.
-func printColumns[T any](a *app, format string, values []T) error {
+func printColumns[T any](a *app, format string, values []T, headless bool) error {
 	columns, err := parseColumns(strings.TrimPrefix(format, columnsFormat))
 	if err != nil {
 		return err
@@ -73,7 +73,11 @@ func printColumns[T any](a *app, format string, values []T) error {
 	for i, c := range columns {
 		cells[i] = c.title
 	}
+	if headless {
+		cells = nil
+	}
 	t := newTable(a.out, cells...)
+	cells = make([]string, len(columns))
 	for _, v := range values {
 		raw, err := manifest.MarshalJSON(v)
 		if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,7 @@ Output formats (-o): table (the default), json (a report on stdout), github
   toolctl validate -o github --strict`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
+	a.bindSelector(cmd.Flags(), "violations of objects")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors, but for variables that are not set here")
 	cmd.Flags().BoolVar(&o.requireEnv, "require-env", false, "treat environment variables that are not set as errors")
 	return cmd
@@ -61,10 +63,22 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	unset := o.unset(set.Objects)
+	objects := set.Objects
+	if o.selector != "" {
+		has, err := o.selected()
+		if err != nil {
+			return err
+		}
+		violations = violationsOf(violations, objects, has)
+		objects = slices.DeleteFunc(slices.Clone(objects), func(obj v1.Object) bool { return !has(obj) })
+		if len(objects) == 0 {
+			return usagef("no objects with the labels %s", o.selector)
+		}
+	}
+	unset := o.unset(objects)
 	violations = append(violations, unset...)
 	manifest.SortViolations(violations)
-	r := violationReport{Files: set.Files, Objects: len(set.Objects), Violations: violations}
+	r := violationReport{Files: set.Files, Objects: len(objects), Violations: violations}
 	if r.Violations == nil {
 		r.Violations = []v1.Violation{}
 	}
@@ -88,6 +102,21 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 		return statusError{exitInvalid, fmt.Sprintf("%s in %s", count(r.Errors+strict, "error"), count(r.Files, "file"))}
 	}
 	return nil
+}
+
+// violationsOf returns those of the objects that has takes, and those of no object: a file
+// that cannot be read may hold any. An object goes on until the next one of its file.
+func violationsOf(violations []v1.Violation, objects []v1.Object, has func(v1.Object) bool) []v1.Violation {
+	return slices.DeleteFunc(violations, func(f v1.Violation) bool {
+		var of v1.Object
+		for _, o := range objects {
+			at := o.Head().Source
+			if at.File == f.Source.File && at.Line <= f.Source.Line && (of == nil || at.Line > of.Head().Source.Line) {
+				of = o
+			}
+		}
+		return of != nil && !has(of)
+	})
 }
 
 // unset returns what the manifests read from the environment and is not set.

@@ -1,22 +1,26 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 func newWaitCmd(a *app) *cobra.Command {
 	var (
 		condition string
 		timeout   time.Duration
+		all       bool
 	)
 	cmd := &cobra.Command{
-		Use:   "wait mcpserver/NAME... --for=ready",
+		Use:   "wait (mcpserver/NAME... | -l LABELS | --all) --for=ready",
 		Short: "Wait until MCP servers are ready",
 		Long: `Wait until MCP servers are ready: until each has answered and listed its tools.
 The exit code is 7 when time runs out first.`,
@@ -25,15 +29,18 @@ The exit code is 7 when time runs out first.`,
 		ValidArgsFunction: a.completeResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, names, err := resource(args)
+			some := all || cmd.Flags().Changed("selector")
 			switch {
 			case err != nil:
 				return err
-			case kind != v1.KindMCPServer:
+			case kind != v1.KindMCPServer && (kind != "" || !some):
 				return usagef("expected mcpserver/NAME: MCP servers can be waited for")
-			case len(names) == 0:
-				return usagef("expected mcpserver/NAME or mcpserver NAME")
-			case condition != "ready":
-				return usagef("--for %q: expected ready", condition)
+			case len(names) == 0 && !some:
+				return usagef("expected mcpserver/NAME or mcpserver NAME, -l or --all")
+			case len(names) > 0 && some:
+				return usagef("names exclude -l and --all")
+			case !strings.EqualFold(strings.TrimPrefix(condition, "condition="), "ready"):
+				return usagef("--for %q: expected ready, or condition=Ready", condition)
 			case timeout <= 0:
 				return usagef("--timeout %s: expected a time above 0", timeout)
 			}
@@ -41,7 +48,9 @@ The exit code is 7 when time runs out first.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&condition, "for", "ready", "what to wait for: ready")
+	f.StringVar(&condition, "for", "ready", "what to wait for: ready, or condition=Ready")
+	f.BoolVar(&all, "all", false, "wait for all MCP servers")
+	a.bindSelector(f, "MCP servers")
 	f.DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait")
 	a.bindNetwork(f, "")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"ready"}, cobra.ShellCompDirectiveNoFileComp))
@@ -54,6 +63,18 @@ func (a *app) waitReady(ctx context.Context, names []string, timeout time.Durati
 		return err
 	}
 	defer w.Close()
+	if len(names) == 0 {
+		has, err := a.selected()
+		if err != nil {
+			return err
+		}
+		if names, err = namesOf(w.reg, registry.Query{Kind: v1.KindMCPServer, Namespace: a.namespace}, has); err != nil {
+			return err
+		}
+		if len(names) == 0 {
+			return &v1.NotFoundError{Kind: v1.KindMCPServer, Name: cmp.Or(a.selector, "any")}
+		}
+	}
 	var servers []*v1.MCPServer
 	for _, name := range names {
 		it, err := w.reg.Get(v1.KindMCPServer, a.namespace, name)
