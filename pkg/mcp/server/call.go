@@ -25,7 +25,7 @@ const (
 )
 
 // callTool answers tools/call.
-func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Result, error) {
+func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest, to channel) (sdk.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.calls.ctx, func() { cancel(errStopping) })()
@@ -59,7 +59,7 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Re
 	}
 	defer share.Release()
 	began := time.Now()
-	res, err := s.call(ctx, call, s.progress(ctx, req))
+	res, err := s.call(ctx, call, s.progress(ctx, req, to))
 	s.log(ctx, call, offer, res, err, time.Since(began))
 	if errors.Is(context.Cause(ctx), errStopping) {
 		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: errStopping.Error()}
@@ -89,18 +89,18 @@ func (s *Server) call(ctx context.Context, call v1.Call, progress func(Progress)
 
 // progress relays reports to the client that asked for them, each before the next and
 // all before the answer: they are written as they come, with the answer's own stream.
-func (s *Server) progress(ctx context.Context, req *sdk.CallToolRequest) func(Progress) {
+func (s *Server) progress(ctx context.Context, req *sdk.CallToolRequest, to channel) func(Progress) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return nil
 	}
-	first := &round{ctx, req.Session, token}
+	first := &round{ctx, to, token}
 	return func(p Progress) {
 		at, ok := current(ctx, first)
 		if !ok || at.progress == nil { // the client is between two rounds, or asked no more
 			return
 		}
-		err := at.session.NotifyProgress(at.ctx, &sdk.ProgressNotificationParams{ProgressToken: at.progress, Progress: p.Progress, Total: p.Total, Message: p.Message})
+		err := at.to.notify(at.ctx, "notifications/progress", &sdk.ProgressNotificationParams{ProgressToken: at.progress, Progress: p.Progress, Total: p.Total, Message: p.Message})
 		if err != nil {
 			s.opts.Logger.DebugContext(ctx, "progress did not reach the client", slog.Any("error", err))
 		}

@@ -11,8 +11,8 @@
 // 2026-07-28 send each request on its own. Over HTTP both are served at one
 // address, each by the handler that knows its protocol version.
 //
-// tools/call of a client that can get nothing but the answer is answered as one JSON
-// document, others as a stream: see direct.
+// tools/call over HTTP is answered as one JSON document when the answer comes first, and
+// as a stream once a message for the client comes before it.
 //
 // # Prompts and resources
 //

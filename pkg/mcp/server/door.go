@@ -39,7 +39,7 @@ type door struct {
 	inside   http.Handler // behind authentication
 	stateful http.Handler // 2025-11-25 and older
 	modern   http.Handler // 2026-07-28: each request on its own
-	direct   *direct
+	known    *httpSessions
 	bodies   *share // requests that are being read
 	requests *share // requests that are read, but for calls
 	streams  *share
@@ -74,7 +74,8 @@ func newDoor(s *Server, o HTTPOptions, local func(*http.Request) bool) (*door, e
 	d.modern = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
-	d.direct = newDirect(s, o)
+	d.known = &httpSessions{sdk: d.stateful, fresh: o.SessionTimeout / 4, all: map[string]*httpSession{}}
+	s.sdk.AddReceivingMiddleware(d.known.see)
 	d.inside = d.guard(http.HandlerFunc(d.admit))
 	return d, nil
 }
@@ -117,6 +118,7 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Header.Del(headerShare)
+	r.Header.Del(headerTouch)
 	who := userOf(auth.TokenInfoFromContext(r.Context()))
 	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == methodListen {
 		var stop func()
@@ -140,9 +142,6 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 		if isModern(version) {
 			d.modern.ServeHTTP(out, r)
 		} else {
-			if r.Method == http.MethodDelete {
-				defer d.direct.forget(r)
-			}
 			d.stateful.ServeHTTP(out, r)
 		}
 		return
@@ -152,12 +151,15 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	if d.direct.serve(out, r, body) {
+	if d.serveCall(out, r, body) {
+		return
+	}
+	if d.known.take(r, body) {
+		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	body = keepRaw(body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	d.direct.cancelled(r, body)
 	first := peek(body)
 	if first.method != methodCall && r.Header.Get(headerMethod) != methodListen { // calls and streams are counted by themselves
 		if err := d.requests.take(who); err != nil {
@@ -186,6 +188,7 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 		id := out.Header().Get(headerSession)
 		d.server.afterSession(id, func() {
 			d.sessions.give(who)
+			d.known.drop(id)
 			d.server.turns.forget(mcpSession(id))
 		})
 	default:

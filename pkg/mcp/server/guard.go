@@ -25,6 +25,14 @@ type caller struct {
 	dropped func(func()) (stop func())
 }
 
+// userOf is the principal of a token; empty without one.
+func userOf(t *auth.TokenInfo) string {
+	if t == nil {
+		return ""
+	}
+	return t.UserID
+}
+
 // refusal is why a request is turned away.
 type refusal struct {
 	status int

@@ -49,7 +49,7 @@ type heldCall struct {
 // round is one request of a held call.
 type round struct {
 	ctx      context.Context
-	session  *sdk.ServerSession
+	to       channel
 	progress any
 }
 
@@ -88,7 +88,7 @@ func (s *Server) hold(ctx context.Context, a *asked, p *mcp.Peer, do func(contex
 		return nil, err
 	}
 	bound := binding(a.principal(), a.method, a.name, a.args)
-	at := &round{ctx, a.session, a.progress}
+	at := &round{ctx, a.to, a.progress}
 	if a.state != "" {
 		h, err := s.resume(a.state, bound, at)
 		if err != nil {
@@ -135,13 +135,13 @@ func current(ctx context.Context, first *round) (*round, bool) {
 }
 
 // where is for the notifications of the call.
-func (h *heldCall) where(context.Context) (context.Context, *sdk.ServerSession, bool) {
+func (h *heldCall) where(context.Context) (context.Context, channel, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.at == nil {
 		return nil, nil, false
 	}
-	return h.at.ctx, h.at.session, true
+	return h.at.ctx, h.at.to, true
 }
 
 // ask is the hook of the call's server.

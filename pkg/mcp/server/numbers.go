@@ -43,6 +43,6 @@ func refuseFar(w http.ResponseWriter, id json.RawMessage, number string) {
 	if len(id) == 0 || !json.Valid(id) {
 		id = json.RawMessage("null")
 	}
-	c := plainCall{id: id}
+	c := toolCall{id: id}
 	writeAnswer(w, http.StatusBadRequest, c.failure(jsonrpc.CodeInvalidParams, fmt.Sprintf("the number %s is beyond the range of a double: at most 1.8e308; send it as a string", clip.Bytes(number, 100))))
 }

@@ -83,8 +83,8 @@ type operation struct {
 // observe reads the trace that a request belongs to, and begins its span.
 func (s *Server) observe(ctx context.Context, method string, req sdk.Request) (context.Context, operation) {
 	ctx = withTrace(ctx, req)
-	// Notifications are answered by nothing, and a listener stays for hours.
-	if s.observer == nil || strings.HasPrefix(method, "notifications/") || method == methodListen {
+	// Notifications are answered by nothing, a listener stays for hours, and a touch is ours.
+	if s.observer == nil || strings.HasPrefix(method, "notifications/") || method == methodListen || isTouch(method, req) {
 		return ctx, operation{}
 	}
 	ctx, _ = s.observer.tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindServer))

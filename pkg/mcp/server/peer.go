@@ -4,22 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
 // asked is a request that may lead to questions to its client.
 type asked struct {
 	session  *sdk.ServerSession
+	to       channel
 	extra    *sdk.RequestExtra
 	meta     map[string]any
 	can      *sdk.ClientCapabilities
@@ -31,8 +28,8 @@ type asked struct {
 	state        string // of the round before; empty for the first
 }
 
-func askedBy[P sdk.RequestParams](r *sdk.ServerRequest[P], method, name string, args any, state string) asked {
-	return asked{session: r.Session, extra: r.Extra, meta: r.Params.GetMeta(), can: r.ClientCapabilities(), version: r.ProtocolVersion(),
+func askedBy[P sdk.RequestParams](r *sdk.ServerRequest[P], to channel, method, name string, args any, state string) asked {
+	return asked{session: r.Session, to: to, extra: r.Extra, meta: r.Params.GetMeta(), can: r.ClientCapabilities(), version: r.ProtocolVersion(),
 		progress: r.Params.GetProgressToken(), method: method, name: name, args: args, state: state}
 }
 
@@ -59,7 +56,7 @@ func (s *Server) peer(a *asked) *mcp.Peer {
 		}
 		key, _ := a.meta[metaSession].(string)
 		p.Key = "each-" + hash(a.principal(), key)
-		p.Notify = notify(func(ctx context.Context) (context.Context, *sdk.ServerSession, bool) { return ctx, a.session, true })
+		p.Notify = notify(func(ctx context.Context) (context.Context, channel, bool) { return ctx, a.to, true })
 		return p
 	}
 	if p.Can == (mcp.Capabilities{}) && !s.wantsLogs(a.session) {
@@ -71,9 +68,9 @@ func (s *Server) peer(a *asked) *mcp.Peer {
 	}
 	p.Key, p.LogLevel = f.key, f.logLevel()
 	p.Ask = func(ctx context.Context, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
-		return s.askAll(ctx, a.session, all)
+		return askAll(ctx, a.to, all)
 	}
-	p.Notify = notify(func(ctx context.Context) (context.Context, *sdk.ServerSession, bool) { return ctx, a.session, true })
+	p.Notify = notify(func(ctx context.Context) (context.Context, channel, bool) { return ctx, a.to, true })
 	return p
 }
 
@@ -105,7 +102,7 @@ const (
 const askTimeout = 10 * time.Minute
 
 // askAll asks a client that has a session, all at once.
-func (s *Server) askAll(ctx context.Context, ss *sdk.ServerSession, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+func askAll(ctx context.Context, to channel, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, errors.New("the client did not answer in time"))
 	defer cancel()
 	answers := make(map[string]json.RawMessage, len(all))
@@ -114,7 +111,7 @@ func (s *Server) askAll(ctx context.Context, ss *sdk.ServerSession, all map[stri
 	var asking sync.WaitGroup
 	for name, q := range all {
 		asking.Go(func() {
-			answer, err := s.ask(ctx, ss, q)
+			answer, err := to.ask(ctx, q)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil && first == nil {
@@ -131,55 +128,15 @@ func (s *Server) askAll(ctx context.Context, ss *sdk.ServerSession, all map[stri
 	return answers, nil
 }
 
-// ask sends one request to a client, as it came from the server, and returns the answer
-// as it came from the client.
-func (s *Server) ask(ctx context.Context, ss *sdk.ServerSession, q mcp.InputRequest) (answer json.RawMessage, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("internal error: %v", p)
-		}
-	}()
-	ctx = context.WithValue(ctx, rawKey{}, q)
-	var res sdk.Result
-	switch q.Method {
-	case methodElicit:
-		var p struct {
-			Mode string `json:"mode"`
-		}
-		_ = json.Unmarshal(q.Params, &p) // a mode of another type is the client's to refuse
-		if p.Mode != "url" {
-			p.Mode = "form"
-		}
-		res, err = ss.Elicit(ctx, &sdk.ElicitParams{Mode: p.Mode})
-	case methodSample:
-		res, err = ss.CreateMessageWithTools(ctx, nil)
-	case methodRoots:
-		res, err = ss.ListRoots(ctx, nil)
-	default:
-		return nil, &v1.MCPError{Code: jsonrpc.CodeMethodNotFound, Message: "the client is not asked " + clip.Bytes(q.Method, 100)}
-	}
-	if err != nil {
-		var refused *jsonrpc.Error
-		if errors.As(err, &refused) {
-			return nil, &v1.MCPError{Code: refused.Code, Message: refused.Message}
-		}
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return nil, err
-	}
-	return rawAnswer(res)
-}
-
-// notify makes the hook that passes notifications on. where says over which session
-// and request; false when there is none now.
-func notify(where func(context.Context) (context.Context, *sdk.ServerSession, bool)) func(context.Context, string, json.RawMessage) {
+// notify makes the hook that passes notifications on. where says over which channel;
+// false when there is none now.
+func notify(where func(context.Context) (context.Context, channel, bool)) func(context.Context, string, json.RawMessage) {
 	return func(ctx context.Context, method string, params json.RawMessage) {
-		ctx, ss, ok := where(ctx)
+		ctx, to, ok := where(ctx)
 		if !ok {
 			return
 		}
-		// What does not reach a client that went away is nobody's violation.
+		// What does not reach a client that went away is nobody's error.
 		switch method {
 		case "notifications/message":
 			var m struct {
@@ -194,11 +151,11 @@ func notify(where func(context.Context) (context.Context, *sdk.ServerSession, bo
 			if len(m.Data) == 0 {
 				m.Data = json.RawMessage("null")
 			}
-			_ = ss.Log(ctx, &sdk.LoggingMessageParams{Meta: m.Meta, Level: m.Level, Logger: m.Logger, Data: m.Data})
+			_ = to.notify(ctx, method, &sdk.LoggingMessageParams{Meta: m.Meta, Level: m.Level, Logger: m.Logger, Data: m.Data})
 		case "notifications/elicitation/complete":
 			var m sdk.ElicitationCompleteParams
 			if json.Unmarshal(params, &m) == nil {
-				_ = ss.NotifyElicitationComplete(ctx, &m)
+				_ = to.notify(ctx, method, &m)
 			}
 		}
 	}

@@ -167,44 +167,49 @@ func (s *Server) impl() *sdk.Implementation {
 // receive is the SDK's way into the server. The SDK has no recover of its own: a
 // panic anywhere under a request would end the process.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
-		ctx, op := s.observe(ctx, method, req)
-		defer func() { op.end(ctx, res, err) }()
-		defer func() {
-			if p := recover(); p != nil {
-				s.opts.Logger.ErrorContext(ctx, "panic while a request was served", slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
-			}
-		}()
-		// The SDK answers what is not here.
-		switch r := req.(type) {
-		case *sdk.ListToolsRequest:
-			return s.listTools(ctx, r)
-		case *sdk.CallToolRequest:
-			a := askedBy(r, method, r.Params.Name, r.Params.Arguments, r.Params.RequestState)
-			return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.callTool(ctx, r) })
-		case *sdk.ListPromptsRequest:
-			return s.listPrompts(ctx, r)
-		case *sdk.ListResourcesRequest:
-			return s.listResources(ctx, r)
-		case *sdk.ListResourceTemplatesRequest:
-			return s.listTemplates(ctx, r)
-		case *sdk.GetPromptRequest:
-			a := askedBy(r, method, r.Params.Name, r.Params.Arguments, r.Params.RequestState)
-			return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.getPrompt(ctx, r) })
-		case *sdk.ReadResourceRequest:
-			a := askedBy(r, method, r.Params.URI, nil, r.Params.RequestState)
-			return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.readResource(ctx, r) })
-		case *sdk.CompleteRequest:
-			return s.complete(ctx, r)
-		case *sdk.ServerRequest[*sdk.SetLoggingLevelParams]:
-			return s.setLevel(ctx, r, func() (sdk.Result, error) { return next(ctx, method, req) })
-		}
-		if res, err = next(ctx, method, req); err == nil {
-			s.instruct(ctx, res)
-		}
-		return res, err
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		return s.handle(ctx, method, req, channelOf(req), next)
 	}
+}
+
+// handle answers a request, whose client may get more than the answer. The SDK answers what
+// is not here.
+func (s *Server) handle(ctx context.Context, method string, req sdk.Request, to channel, next sdk.MethodHandler) (res sdk.Result, err error) {
+	ctx, op := s.observe(ctx, method, req)
+	defer func() { op.end(ctx, res, err) }()
+	defer func() {
+		if p := recover(); p != nil {
+			s.opts.Logger.ErrorContext(ctx, "panic while a request was served", slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+		}
+	}()
+	switch r := req.(type) {
+	case *sdk.ListToolsRequest:
+		return s.listTools(ctx, r)
+	case *sdk.CallToolRequest:
+		a := askedBy(r, to, method, r.Params.Name, r.Params.Arguments, r.Params.RequestState)
+		return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.callTool(ctx, r, to) })
+	case *sdk.ListPromptsRequest:
+		return s.listPrompts(ctx, r)
+	case *sdk.ListResourcesRequest:
+		return s.listResources(ctx, r)
+	case *sdk.ListResourceTemplatesRequest:
+		return s.listTemplates(ctx, r)
+	case *sdk.GetPromptRequest:
+		a := askedBy(r, to, method, r.Params.Name, r.Params.Arguments, r.Params.RequestState)
+		return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.getPrompt(ctx, r) })
+	case *sdk.ReadResourceRequest:
+		a := askedBy(r, to, method, r.Params.URI, nil, r.Params.RequestState)
+		return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.readResource(ctx, r) })
+	case *sdk.CompleteRequest:
+		return s.complete(ctx, r)
+	case *sdk.ServerRequest[*sdk.SetLoggingLevelParams]:
+		return s.setLevel(ctx, r, func() (sdk.Result, error) { return next(ctx, method, req) })
+	}
+	if res, err = next(ctx, method, req); err == nil {
+		s.instruct(ctx, res)
+	}
+	return res, err
 }
 
 func (s *Server) cacheable(c *sdk.Cacheable) {

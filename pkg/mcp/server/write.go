@@ -36,7 +36,7 @@ func writeResult(b *bytes.Buffer, r *result) error {
 	b.WriteByte(']')
 	if len(r.Structured) > 0 {
 		if !json.Valid(r.Structured) {
-			return errors.New("structuredContent is no JSON")
+			return errors.New("structuredContent is not valid JSON")
 		}
 		b.WriteString(`,"structuredContent":`)
 		b.Write(r.Structured)

@@ -1,0 +1,223 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/internal/jsontext"
+)
+
+const (
+	methodCall = "tools/call"
+	methodPing = "ping"
+	headerName = "Mcp-Name"
+	metaPrefix = "io.modelcontextprotocol/"
+)
+
+// toolCall is a request of tools/call over HTTP.
+type toolCall struct {
+	id     json.RawMessage
+	params sdk.CallToolParamsRaw
+}
+
+// serveCall answers tools/call. Every such request over HTTP is answered here, without the
+// SDK's streams and sessions, which cost several times what a call does. False says that the
+// request is not as the protocol has it, is of no session, or has arguments in headers: the
+// SDK has the words for what is wrong with it.
+func (d *door) serveCall(w http.ResponseWriter, r *http.Request, body []byte) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" || r.Header.Get("Last-Event-ID") != "" {
+		return false
+	}
+	c, ok := readCall(body)
+	if !ok {
+		return false
+	}
+	answer := &response{w: w, control: http.NewResponseController(w)}
+	if r.Header.Get(headerSession) != "" {
+		return d.serveInSession(answer, r, c)
+	}
+	if !c.modern(r.Header) || d.server.set.Load().checks[c.params.Name] {
+		return false
+	}
+	d.call(r.Context(), answer, r, c, new(sdk.ServerSession))
+	return true
+}
+
+// serveInSession answers a call of a client of 2025-11-25 or older.
+func (d *door) serveInSession(answer *response, r *http.Request, c *toolCall) bool {
+	if c.params.Meta[metaVersionKey] != nil {
+		return false
+	}
+	s := d.known.find(r)
+	if s == nil {
+		return false
+	}
+	// The end of the connection is not the end of a call (MCP specification 2025-11-25,
+	// basic/transports, sending messages).
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	if !s.begin(c.id, cancel) {
+		answer.end(http.StatusBadRequest, c.failure(jsonrpc.CodeInvalidRequest, "duplicate in-flight request ID "+string(c.id)))
+		return true
+	}
+	defer s.end(c.id)
+	defer d.known.keep(r)()
+	answer.session = s
+	d.call(ctx, answer, r, c, s.sdk)
+	return true
+}
+
+// call carries out a call and answers it.
+func (d *door) call(ctx context.Context, answer *response, r *http.Request, c *toolCall, session *sdk.ServerSession) {
+	req := &sdk.CallToolRequest{Session: session, Params: &c.params, Extra: &sdk.RequestExtra{TokenInfo: auth.TokenInfoFromContext(ctx), Header: r.Header}}
+	res, err := d.server.handle(ctx, methodCall, req, answer, nil)
+	modern := c.params.Meta[metaVersionKey] != nil
+	if err == nil {
+		if modern {
+			res.SetMeta(d.server.signed(res.GetMeta()))
+		}
+		answer.end(http.StatusOK, c.answer("result", res))
+		return
+	}
+	var failed *jsonrpc.Error
+	if !errors.As(err, &failed) {
+		failed = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	}
+	status := http.StatusOK
+	if modern {
+		status = statusOf(failed.Code)
+	}
+	answer.end(status, c.answer("error", failed))
+}
+
+// signed adds to the _meta of a result which server it is of (MCP specification 2026-07-28).
+func (s *Server) signed(meta map[string]any) map[string]any {
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta[metaPrefix+"serverInfo"] = s.impl()
+	return meta
+}
+
+// statusOf is the status of a response with an error (MCP specification 2026-07-28,
+// basic/transports).
+func statusOf(code int64) int {
+	switch code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeInvalidParams, sdk.CodeUnsupportedProtocolVersion, sdk.CodeMissingRequiredClientCapabilities:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// readCall reads a request; false when it is not a call, or not as the protocol has it.
+func readCall(body []byte) (*toolCall, bool) {
+	if !bytes.Contains(body, []byte(`"`+methodCall+`"`)) {
+		return nil, false
+	}
+	// Maps, because a struct would also take names of another case.
+	var m, params map[string]json.RawMessage
+	if json.Unmarshal(body, &m) != nil || len(m) != 4 || string(m["jsonrpc"]) != `"2.0"` || string(m["method"]) != `"`+methodCall+`"` || !plainID(m["id"]) {
+		return nil, false
+	}
+	if json.Unmarshal(m["params"], &params) != nil {
+		return nil, false
+	}
+	c := &toolCall{id: m["id"]}
+	for k, v := range params {
+		var err error
+		switch k {
+		case "name":
+			err = json.Unmarshal(v, &c.params.Name)
+		case "arguments":
+			c.params.Arguments = v
+		case "_meta":
+			err = json.Unmarshal(v, &c.params.Meta)
+		case "requestState":
+			err = json.Unmarshal(v, &c.params.RequestState)
+		case "inputResponses":
+		default:
+			return nil, false
+		}
+		if err != nil {
+			return nil, false
+		}
+	}
+	delete(c.params.Meta, metaRaw)
+	if input := params["inputResponses"]; input != nil {
+		if c.params.Meta == nil {
+			c.params.Meta = map[string]any{}
+		}
+		c.params.Meta[metaRaw] = string(input)
+	}
+	return c, c.params.Name != "" && c.plainProgress()
+}
+
+// plainProgress reports whether the token of the progress is a text or a number, if there is one.
+func (c *toolCall) plainProgress() bool {
+	switch c.params.Meta["progressToken"].(type) {
+	case nil, string, float64:
+		return true
+	}
+	return false
+}
+
+// plainID reports whether an id is a text or a whole number.
+func plainID(id json.RawMessage) bool {
+	if len(id) == 0 {
+		return false
+	}
+	return id[0] == '"' || len(id) < 16 && strings.Trim(string(id), "0123456789") == ""
+}
+
+// modern reports whether the call is as 2026-07-28 has it.
+func (c *toolCall) modern(h http.Header) bool {
+	if h.Get(headerVersion) != modernVersion || h.Get(headerMethod) != methodCall || h.Get(headerName) != c.params.Name || c.params.Meta[metaVersionKey] != modernVersion {
+		return false
+	}
+	can, err := json.Marshal(c.params.Meta[metaPrefix+"clientCapabilities"])
+	if err != nil || can[0] != '{' || json.Unmarshal(can, &sdk.ClientCapabilities{}) != nil {
+		return false
+	}
+	info, ok := c.params.Meta[metaPrefix+"clientInfo"].(map[string]any)
+	if !ok {
+		return false
+	}
+	name, named := info["name"].(string)
+	version, versioned := info["version"].(string)
+	return named && versioned && name != "" && version != ""
+}
+
+func (c *toolCall) failure(code int64, text string) []byte {
+	return c.answer("error", &jsonrpc.Error{Code: code, Message: text})
+}
+
+// answer is the message that answers the call, with a result or an error.
+func (c *toolCall) answer(member string, value any) []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"jsonrpc":"2.0","id":`)
+	b.Write(c.id)
+	b.WriteString(`,"` + member + `":`)
+	var err error
+	if res, ok := value.(*result); ok {
+		err = writeResult(&b, res)
+	} else {
+		err = jsontext.Write(&b, value)
+	}
+	if err != nil {
+		return c.failure(jsonrpc.CodeInternalError, "internal error: the answer cannot be written")
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
