@@ -1,6 +1,7 @@
 package toolctl_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -55,6 +56,7 @@ var layout = map[string]struct {
 	"internal/perm":       {},
 	"internal/wirename":   {},
 	"internal/lines":      {},
+	"internal/tty":        {},
 	"internal/tracing":    {never: []string{"go.opentelemetry.io/otel/sdk"}},
 	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/regular", "internal/tracing", "internal/wirename", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/resources", "pkg/store"}, never: []string{sdk}}, // it joins the parts
 	"pkg/resources":       {may: []string{"api/v1"}, never: []string{sdk}},
@@ -153,5 +155,35 @@ func TestLayout(t *testing.T) {
 		if !seen[dir] {
 			t.Errorf("layout has a line for %s, which is not there", dir)
 		}
+	}
+}
+
+// cmd/toolctl reads flags and prints: what runs beside something else, or is shared, is in a
+// package that others can use too.
+func TestCommandHasNoGoroutineAndNoLock(t *testing.T) {
+	files, err := fs.Glob(os.DirFS("."), "cmd/toolctl/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, p := range files {
+		if strings.HasSuffix(p, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, p, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			if strings.HasPrefix(spec.Path.Value, `"sync`) {
+				t.Errorf("%s imports %s", p, spec.Path.Value)
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GoStmt); ok {
+				t.Errorf("%s starts a goroutine", set.Position(g.Pos()))
+			}
+			return true
+		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
@@ -129,7 +130,7 @@ func (a *app) open(ctx context.Context, change ...func(*gateway.Options)) (_ *wo
 // source is the files given with -f, else the store.
 func (a *app) source(ctx context.Context, s store.Store) gateway.Source {
 	if len(a.files) > 0 {
-		return fromFlags{gateway.Files(manifest.Options{Stdin: a.stdin(ctx), Layout: a.layout}, a.files...)}
+		return fromFlags{gateway.Files(manifest.Options{Stdin: tty.Stdin(ctx, a.in), Layout: a.layout}, a.files...)}
 	}
 	return gateway.Stored(s, a.layout)
 }
@@ -163,7 +164,7 @@ func (a *app) gatewayOptions(ctx context.Context) (gateway.Options, error) {
 	if isTerminal(a.err) {
 		o.OpenBrowser = func(_ context.Context, server v1.Key, address string) error {
 			fmt.Fprintf(a.err, "to sign in to MCP server %s, open this address:\n  %s\n", server.Name, address)
-			openBrowser(address)
+			tty.OpenBrowser(address)
 			return nil
 		}
 	}

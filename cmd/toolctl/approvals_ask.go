@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/argtext"
+	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -22,9 +22,9 @@ func (a *app) canAsk() bool {
 	return ok && term.IsTerminal(int(in.Fd())) && isTerminal(a.out)
 }
 
-// asker asks the person at the terminal whether a call may go on.
+// asker asks the person at the terminal whether a call may go on, one call at a time.
 func (a *app) asker() registry.Asker {
-	in := bufio.NewReader(a.in)
+	lines := tty.NewLines(a.in)
 	return func(ctx context.Context, p v1.PendingToolInfo) (v1.Decision, bool, error) {
 		if len(p.Args) > v1.MaxPendingArgs {
 			return v1.Decision{}, false, nil // nobody reads them here
@@ -33,28 +33,15 @@ func (a *app) asker() registry.Asker {
 		if err != nil {
 			return v1.Decision{}, false, err
 		}
-		fmt.Fprintf(a.err, "%s:\n%s\nMay it be called? [y/N] ", oneLine(p.Message), indented(args))
-		type answer struct {
-			line string
-			err  error
-		}
-		got := make(chan answer, 1)
-		go func() { // ends with the line, or with the process
-			line, err := in.ReadString('\n')
-			got <- answer{line, err}
-		}()
-		select {
-		case <-ctx.Done():
+		line, err := lines.Ask(ctx, func() {
+			fmt.Fprintf(a.err, "%s:\n%s\nMay it be called? [y/N] ", oneLine(p.Message), indented(args))
+		})
+		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
 			fmt.Fprintln(a.err)
-			return v1.Decision{}, false, ctx.Err()
-		case r := <-got:
-			if r.err != nil && (!errors.Is(r.err, io.EOF) || r.line == "") {
-				fmt.Fprintln(a.err)
-				return v1.Decision{}, false, nil // nobody is there
-			}
-			yes := strings.ToLower(strings.TrimSpace(r.line))
-			return v1.Decision{Approved: yes == "y" || yes == "yes", By: a.whoami()}, true, nil
+			return v1.Decision{}, false, ctx.Err() // without one nobody is there
 		}
+		yes := strings.ToLower(strings.TrimSpace(line))
+		return v1.Decision{Approved: yes == "y" || yes == "yes", By: a.whoami()}, true, nil
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/internal/tty"
 )
 
 // writeConfig merges an entry into a client's file, after the difference was shown.
@@ -60,7 +61,7 @@ func (o *clientOptions) writeConfig(ctx context.Context, c client, file string, 
 			return usagef("--write asks before it changes %s: give --yes where nobody can answer", file)
 		}
 		fmt.Fprint(o.err, "Write it? [y/N] ")
-		answer, err := bufio.NewReader(o.stdin(ctx)).ReadString('\n')
+		answer, err := bufio.NewReader(tty.Stdin(ctx, o.in)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}

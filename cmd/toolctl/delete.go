@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
@@ -69,7 +70,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	defer o.closing(s)
 	var keys []v1.Key
 	if len(o.files) > 0 {
-		set, err := manifest.Load(ctx, o.files, manifest.Options{Stdin: o.stdin(ctx)})
+		set, err := manifest.Load(ctx, o.files, manifest.Options{Stdin: tty.Stdin(ctx, o.in)})
 		if err != nil {
 			return usageError{err}
 		}

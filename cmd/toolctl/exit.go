@@ -10,6 +10,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/netaddr"
 	"toolctl.dev/toolctl/internal/perm"
+	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
@@ -59,7 +60,7 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &status):
 		return status.code
-	case errors.Is(err, context.Canceled), errors.Is(err, errInterrupted):
+	case errors.Is(err, context.Canceled), errors.Is(err, tty.ErrInterrupted):
 		return exitInterrupted
 	case errors.As(err, &usage):
 		return exitUsage

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/openapi"
 )
 
@@ -85,7 +86,7 @@ func (o *importOpenAPIOptions) run(ctx context.Context, source string) error {
 		return usageError{err}
 	}
 	o.set.Namespace = o.namespace
-	doc, err := openapi.Load(ctx, source, openapi.LoadOptions{Stdin: o.stdin(ctx)})
+	doc, err := openapi.Load(ctx, source, openapi.LoadOptions{Stdin: tty.Stdin(ctx, o.in)})
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,13 @@ import (
 	"io"
 
 	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/internal/tty"
 )
 
 // readInput is readFile, and stdin for "-".
 func (a *app) readInput(ctx context.Context, file string, limit int) ([]byte, error) {
 	if file == "-" {
-		return readUpTo(a.stdin(ctx), limit)
+		return readUpTo(tty.Stdin(ctx, a.in), limit)
 	}
 	return readFile(file, limit)
 }

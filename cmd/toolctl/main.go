@@ -8,18 +8,19 @@ import (
 	"io"
 	"os"
 
+	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
 func main() {
 	catchFileSize()
-	os.Exit(run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(tty.UntilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is the whole program; it touches no global state and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := &output{w: stdout}
-	a := &app{in: stdin, out: out, err: screen{w: stderr}, env: os.LookupEnv, interrupted: interrupted(ctx)}
+	a := &app{in: stdin, out: out, err: screen{w: stderr}, env: os.LookupEnv, interrupted: tty.Interrupted(ctx)}
 	defer a.endTelemetry()
 	ctx = telemetry.FromEnv(ctx, a.env)
 	root := newRootCmd(a)

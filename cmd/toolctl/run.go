@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -147,7 +146,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		opts.States = states
 	}
 	if !o.noInput && o.canAsk() && o.stdinOnce(append([]string{"-"}, o.args...), o.argsFile) == nil {
-		ctx = registry.WithAsker(ctx, oneAtATime(o.asker()))
+		ctx = registry.WithAsker(ctx, o.asker())
 	}
 	show := o.newRunView(format)
 	opts.On = show.event
@@ -281,14 +280,4 @@ func (o *runOptions) waitingText(w *workspace, res *agent.Result) string {
 	}
 	fmt.Fprintf(&b, "\n  and go on with      toolctl run --resume %s%s", res.ID, where)
 	return b.String()
-}
-
-// oneAtATime lets calls that run side by side ask one after the other.
-func oneAtATime(ask registry.Asker) registry.Asker {
-	var mu sync.Mutex
-	return func(ctx context.Context, p v1.PendingToolInfo) (v1.Decision, bool, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return ask(ctx, p)
-	}
 }

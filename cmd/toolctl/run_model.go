@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -22,12 +21,9 @@ const scriptedProvider = scripted.Provider
 // modelFor chooses the model of a prompt: that of the flags, else its own. A provider's
 // model is made once.
 func (o *runOptions) modelFor(states *runStates) func(*v1.Prompt) (agent.Model, string, error) {
-	var mu sync.Mutex
 	made := map[string]agent.Model{}
 	first := "" // the provider of the outermost prompt, which those without one share
 	return func(p *v1.Prompt) (agent.Model, string, error) {
-		mu.Lock()
-		defer mu.Unlock()
 		flags := o.flags
 		skip := 0
 		if states != nil && states.flags != nil { // of a run that goes on

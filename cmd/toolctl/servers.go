@@ -3,29 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"runtime"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
-
-// openBrowser shows an address where there is a desktop; the person has it in text anyway.
-func openBrowser(address string) {
-	name, args := "xdg-open", []string{address}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
-	}
-	cmd := exec.Command(name, args...)
-	if cmd.Start() == nil {
-		go func() { _ = cmd.Wait() }() // it outlives us when the person keeps it open
-	}
-}
 
 // prepare asks the MCP servers that a tool may be of, and warns of what the texts of one
 // that they offer hide or order.

@@ -13,9 +13,9 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
@@ -190,7 +190,7 @@ func (o *testOptions) play(ctx context.Context, format string, paths []string) e
 
 // load reads the manifests and chooses the scenarios that are played.
 func (o *testOptions) load(ctx context.Context, paths []string) (*manifest.Set, []*v1.Scenario, error) {
-	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: o.stdin(ctx)})
+	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: tty.Stdin(ctx, o.in)})
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
@@ -240,12 +240,12 @@ func (o *testOptions) playSet(ctx context.Context, set *manifest.Set, scenarios 
 		Parallel: o.parallel, FailFast: o.failFast, Strict: o.strict, Done: progress.done,
 	}
 	o.watched(ctx)
-	var live liveRegistries
-	defer live.close(o.app)
 	if o.live {
-		opts.Live = func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
-			return live.open(ctx, o.app, objects, counters)
+		end, err := o.app.live(ctx, &opts)
+		if err != nil {
+			return nil, nil, err
 		}
+		defer end()
 	}
 	runner, err := scenario.New(set.Objects, opts)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/gateway"
@@ -16,41 +15,29 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario/update"
 )
 
-// liveRegistries are the registries with real executors of a run, and their sessions.
-type liveRegistries struct {
-	mu  sync.Mutex
-	all []io.Closer
-}
-
-func (l *liveRegistries) open(ctx context.Context, a *app, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
+// live plays scenarios with real executors; the function that it returns ends those.
+func (a *app) live(ctx context.Context, opts *scenario.Options) (end func(), err error) {
 	o, err := a.gatewayOptions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o.Objects, o.Counters = objects, counters
-	g, err := gateway.Open(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	l.all = append(l.all, g)
-	l.mu.Unlock()
-	a.warnStates(g.Discover(ctx))
-	return g.Registry(), nil
-}
-
-func (l *liveRegistries) close(a *app) {
-	for _, c := range l.all {
-		if err := c.Close(); err != nil {
-			a.logger().Warn("end what live calls began", "error", err)
+	var all gateway.Group
+	opts.Live = func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
+		o := o
+		o.Objects, o.Counters = objects, counters
+		g, err := all.Open(ctx, o)
+		if err != nil {
+			return nil, err
 		}
+		a.warnStates(g.Discover(ctx))
+		return g.Registry(), nil
 	}
+	return func() { a.closing(&all) }, nil
 }
 
 // progress is one line on a terminal that says how far a run is.
 type progress struct {
 	w          io.Writer // nil when nobody watches
-	mu         sync.Mutex
 	n, of, bad int
 }
 
@@ -69,8 +56,6 @@ func (p *progress) done(r scenario.Result) {
 	if p.w == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.n++
 	if r.Status == scenario.Failed || r.Status == scenario.Invalid {
 		p.bad++

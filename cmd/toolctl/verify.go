@@ -13,8 +13,6 @@ import (
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/policy"
-	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
@@ -125,12 +123,12 @@ func (o *verifyOptions) placeFields(ctx context.Context, tools []*v1.Tool) error
 
 func (o *verifyOptions) playExamples(ctx context.Context, w *workspace, scenarios []*v1.Scenario) (*scenario.Report, error) {
 	opts := scenario.Options{Mock: mockExecutor(), ToJSON: manifest.ToJSON, Timeout: o.timeout}
-	var live liveRegistries
-	defer live.close(o.app)
 	if o.live {
-		opts.Live = func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
-			return live.open(ctx, o.app, objects, counters)
+		end, err := o.app.live(ctx, &opts)
+		if err != nil {
+			return nil, err
 		}
+		defer end()
 	}
 	runner, err := scenario.New(strict(w.reg.Objects()), opts)
 	if err != nil {

@@ -51,6 +51,8 @@ type saved struct {
 
 // shared is what a run and the prompts that it calls have together.
 type shared struct {
+	choosing sync.Mutex // held while Options.ModelFor is asked
+
 	mu    sync.Mutex
 	calls int // made so far
 	// writes counts the calls that may have changed something; of the memo's results the

@@ -95,7 +95,10 @@ func (l *loop) under(p *prompt.Prompt) (*loop, error) {
 	o.ModelName = l.name
 	if o.ModelFor != nil {
 		var err error
-		if o.Model, o.ModelName, err = o.ModelFor(p.Object()); err != nil {
+		l.shared.choosing.Lock()
+		o.Model, o.ModelName, err = o.ModelFor(p.Object())
+		l.shared.choosing.Unlock()
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -28,7 +28,8 @@ type Options struct {
 	Model     Model
 	ModelName string
 	// ModelFor chooses the model of a prompt that is called as a tool, and its name, and
-	// that of the run itself when Model is nil. Default: the model of the caller.
+	// that of the run itself when Model is nil. It is called by one at a time. Default: the
+	// model of the caller.
 	ModelFor func(*v1.Prompt) (Model, string, error)
 
 	// MaxHops is the most rounds of calls; after the last of them the model is asked for

@@ -43,8 +43,8 @@ type Options struct {
 	Strict bool
 	// FailFast skips what comes after the first scenario that does not pass.
 	FailFast bool
-	// Done is told of each scenario that has ended, in no fixed order, by many
-	// goroutines at once. Default: nobody is told.
+	// Done is told of each scenario that has ended, in no fixed order, one at a time.
+	// Default: nobody is told.
 	Done func(Result)
 }
 
@@ -99,7 +99,9 @@ func (r *Runner) Run(ctx context.Context, scenarios []*v1.Scenario) *Report {
 					mu.Unlock()
 				}
 				if r.opts.Done != nil {
+					mu.Lock()
 					r.opts.Done(results[i])
+					mu.Unlock()
 				}
 			}
 		})

@@ -2,7 +2,10 @@ package telemetry
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -27,5 +30,53 @@ func (t *Telemetry) Handler() http.Handler {
 		ErrorHandling:       promhttp.ContinueOnError, // a part is better than nothing
 		MaxRequestsInFlight: maxScrapes,
 		Timeout:             scrapeTimeout,
+	})
+}
+
+// Serve answers GET /metrics with what Handler does, and closes the listener. The function
+// that it returns ends that and waits for it.
+//
+// Other machines may reach it without a token: who scrapes is elsewhere as a rule, nothing
+// can be called there, and what it tells are names of tools, policies and servers, and
+// counts; no arguments, principals or sessions.
+func (t *Telemetry) Serve(ln net.Listener) (stop func()) {
+	metrics, log := t.Handler(), slog.New(slog.DiscardHandler)
+	if metrics == nil {
+		metrics = http.NotFoundHandler()
+	} else {
+		log = t.log
+	}
+	if at, ok := ln.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() {
+		metrics = localOnly(metrics)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics)
+	srv := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = srv.Serve(ln) // its end is ours
+	}()
+	return func() {
+		_ = srv.Close() // a scrape can be lost
+		<-ended
+	}
+}
+
+// localOnly refuses requests by another name than this machine's, which a web page could
+// bring about (DNS rebinding).
+func localOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+		if !strings.EqualFold(host, "localhost") && (err != nil || !ip.IsLoopback()) {
+			http.Error(w, "the Host header is not one of this machine's names", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
