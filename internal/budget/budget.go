@@ -176,6 +176,12 @@ func With(ctx context.Context, s *Share) context.Context {
 	return context.WithValue(ctx, shareKey{}, s)
 }
 
+// Bounds reports whether the work of ctx has a share.
+func Bounds(ctx context.Context) bool {
+	s, _ := ctx.Value(shareKey{}).(*Share)
+	return s != nil
+}
+
 // OfText is what n bytes of text cost that are not decoded.
 func OfText(n int) int64 { return int64(n) * perByte }
 

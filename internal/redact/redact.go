@@ -30,7 +30,12 @@ const quotedMask = `"` + Mask + `"`
 // JSON returns raw with what the rules name masked. Without a match it returns
 // raw itself; raw is never changed. What is not JSON, or is nested deeper than
 // encoding/json reads (10,000 levels), is masked as a whole.
-func JSON(raw json.RawMessage, rules []string) json.RawMessage { return New(rules).JSON(raw) }
+func JSON(raw json.RawMessage, rules []string) json.RawMessage {
+	if len(rules) == 0 {
+		return raw
+	}
+	return New(rules).JSON(raw)
+}
 
 // JSON is the function [JSON] with the values of the masker, too.
 func (m *Masker) JSON(raw json.RawMessage) json.RawMessage {

@@ -39,10 +39,10 @@ type auditRetry struct {
 
 // write writes a line. Before it goes a line on those that could not be written, so that
 // no line comes after a gap that is not noted.
-func (a *auditor) write(ctx context.Context, line v1.AuditRecord) error {
+func (a *auditor) write(ctx context.Context, line *v1.AuditRecord) error {
 	err := a.noteGap(ctx)
 	if err == nil {
-		err = a.sink.AppendAudit(ctx, line)
+		err = a.sink.AppendAudit(ctx, *line)
 	}
 	if err != nil && ctx.Err() == nil {
 		a.lose(line.Time, err)
@@ -115,9 +115,8 @@ func (r *Registry) intend(ctx context.Context, c *call) error {
 		return nil
 	}
 	c.line = c.auditLine()
-	line := c.line
-	line.Status = v1.StatusStarted
-	err := r.audit.write(ctx, line)
+	c.line.Status = v1.StatusStarted
+	err := r.audit.write(ctx, c.line)
 	switch {
 	case err == nil:
 		return nil
@@ -128,7 +127,7 @@ func (r *Registry) intend(ctx context.Context, c *call) error {
 		return nil
 	}
 	c.unaudited = true
-	return &v1.ExecutionError{Tool: line.Tool, Phase: v1.PhaseConnect, Message: "refused, because the audit cannot be written: " + err.Error(), Cause: err}
+	return &v1.ExecutionError{Tool: c.line.Tool, Phase: v1.PhaseConnect, Message: "refused, because the audit cannot be written: " + err.Error(), Cause: err}
 }
 
 // outcome writes the line of a call that is over.
@@ -136,10 +135,10 @@ func (r *Registry) outcome(ctx context.Context, c *call) {
 	if r.audit.sink == nil || c.unaudited {
 		return
 	}
-	if c.line.CallID == "" {
+	if c.line == nil {
 		c.line = c.auditLine()
 	}
-	line := c.line
+	line := c.line // the sink has a copy of the line of intent
 	line.Policy, line.Approval, line.DurationMS = c.decision(), c.approval, c.milliseconds()
 	line.Status, line.Effects = c.res.Status, c.res.Effects
 	if c.err != nil {
@@ -147,7 +146,10 @@ func (r *Registry) outcome(ctx context.Context, c *call) {
 		line.ErrorType = v1.NewResultError(c.err).Type
 	}
 	within, span := r.observer.enter(ctx, phaseAudit)
-	err := r.audit.write(context.WithoutCancel(within), line.Bound())
+	if len(line.Effects) > 0 {
+		*line = line.Bound() // the rest is
+	}
+	err := r.audit.write(context.WithoutCancel(within), line)
 	leave(span, err)
 	if err != nil {
 		r.logAudit(ctx, c, err)
@@ -155,8 +157,8 @@ func (r *Registry) outcome(ctx context.Context, c *call) {
 }
 
 // auditLine is what both lines of a call have.
-func (c *call) auditLine() v1.AuditRecord {
-	line := v1.AuditRecord{
+func (c *call) auditLine() *v1.AuditRecord {
+	line := &v1.AuditRecord{
 		Time: c.began.UTC(), CallID: c.ID, Principal: c.Principal, Session: c.Session, Turn: c.Turn,
 		Tool: c.Tool, Namespace: c.Namespace, Policy: c.decision(), Approval: c.approval, Repair: c.Repair,
 	}
@@ -167,14 +169,15 @@ func (c *call) auditLine() v1.AuditRecord {
 	line.ArgsHash = hex.EncodeToString(sum[:])
 	if c.tool != nil {
 		line.Tool, line.Namespace = c.tool.spec.Metadata.Name, c.tool.spec.Namespace()
-		if json.Valid(c.args) {
+		if c.decoded || json.Valid(c.args) {
 			line.Args = redact.JSON(c.args, c.tool.redact)
 		}
 	}
 	if line.Args == nil && len(c.args) > v1.MaxAuditArgs {
 		line.ArgsBytes = len(c.args)
 	}
-	return line.Bound()
+	*line = line.Bound()
+	return line
 }
 
 func (r *Registry) logAudit(ctx context.Context, c *call, err error) {

@@ -59,8 +59,9 @@ type call struct {
 	approval *v1.ApprovalRecord
 	// line is what the audit lines of the call have in common, once one was written;
 	// unaudited says that the first could not be, so that the call is refused.
-	line      v1.AuditRecord
+	line      *v1.AuditRecord
 	unaudited bool
+	decoded   bool // the arguments are known to be JSON
 	res       v1.Result
 	err       error
 	masks     *redact.Masker // made by masker
@@ -130,6 +131,7 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 			Expected: "a JSON object", Got: "no JSON", Message: "the arguments are not JSON: " + err.Error(),
 		}})
 	}
+	c.decoded = true
 	v := t.spec.Spec.Validation
 	if doc == nil && v.Coerces() { // null for no arguments
 		doc, c.args = map[string]any{}, json.RawMessage("{}")
