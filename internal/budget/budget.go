@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -18,20 +19,24 @@ import (
 // Budget is a number of bytes that many share. All methods may be called by many
 // goroutines at once; a nil Budget has no bound.
 type Budget struct {
-	total int64
+	total  int64
+	atOnce int // large ones of one principal
 
 	mu    sync.Mutex
 	used  int64
-	kept  int64         // see Keep
-	freed chan struct{} // closed when some is given back
+	kept  int64          // see Keep
+	large map[string]int // shares of what is large that are being decoded, by principal
+	freed chan struct{}  // closed when some is given back
 }
 
 // small is what a request costs that is never held up by large ones: these may use but
-// seven eighths of the budget.
+// seven eighths of the budget, and a principal has but a few at once.
 const small = 1 << 20
 
 // New returns a budget of so many bytes.
-func New(total int64) *Budget { return &Budget{total: total, freed: make(chan struct{})} }
+func New(total int64) *Budget {
+	return &Budget{total: total, atOnce: max(1, runtime.GOMAXPROCS(0)/2), large: map[string]int{}, freed: make(chan struct{})}
+}
 
 // Total returns the whole budget; 0 when there is no bound.
 func (b *Budget) Total() int64 {
@@ -44,32 +49,50 @@ func (b *Budget) Total() int64 {
 // ErrTooLarge says that a text would never fit.
 var ErrTooLarge = errors.New("it takes more memory to decode than the budget has")
 
-// Take takes n bytes. When there are not so many now it waits until there are or ctx
-// ends, whose error it then returns. What is taken must be given back by Release.
-func (b *Budget) Take(ctx context.Context, n int64) (*Share, error) {
+// Take takes n bytes for a principal, "" for a caller without a name. When there are not so
+// many now it waits until there are or ctx ends, whose error it then returns. Of what is
+// large a principal decodes no more at once than half of the processors can. What is taken
+// must be given back by Release.
+func (b *Budget) Take(ctx context.Context, principal string, n int64) (*Share, error) {
 	if b == nil {
 		return nil, nil //nolint:nilnil // no budget, no share; its methods take nil
 	}
+	s := &Share{budget: b, principal: principal}
+	if err := s.hold(ctx, n); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// hold has the share be n bytes at least, as soon as there are so many.
+func (s *Share) hold(ctx context.Context, n int64) error {
+	b, large := s.budget, n > small
 	most := b.total
-	if n > small {
+	if large {
 		most -= most / 8
 	}
 	if n > most {
-		return nil, fmt.Errorf("%w: %d MiB of %d MiB", ErrTooLarge, n>>20, most>>20)
+		return fmt.Errorf("%w: %d MiB of %d MiB", ErrTooLarge, n>>20, most>>20)
 	}
 	for {
 		b.mu.Lock()
-		if b.used+n <= most {
-			b.used += n
+		more := max(0, n-s.n)
+		turn := large && !s.large && s.principal != ""
+		if b.used+more <= most && !(turn && b.large[s.principal] >= b.atOnce) {
+			b.used, s.n = b.used+more, s.n+more
+			if turn {
+				b.large[s.principal]++
+				s.large = true
+			}
 			b.mu.Unlock()
-			return &Share{budget: b, n: n}, nil
+			return nil
 		}
 		freed := b.freed
 		b.mu.Unlock()
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
@@ -82,34 +105,14 @@ var ErrFull = errors.New("too much is being decoded at once: try again later")
 
 // Share is a part of a budget that was taken. A nil Share is none.
 type Share struct {
-	budget *Budget
-	n      int64
-	kept   int64
+	budget    *Budget
+	principal string
+	n         int64
+	kept      int64
+	large     bool // it is one of those that its principal has at once
 }
 
-// hold has the share be n bytes at least, as soon as there are so many.
-func (s *Share) hold(ctx context.Context, n int64) error {
-	b := s.budget
-	b.mu.Lock()
-	more := n - s.n
-	b.mu.Unlock()
-	if more <= 0 {
-		return nil
-	}
-	taken, err := b.Take(ctx, more)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return ErrFull
-	case err != nil:
-		return err
-	}
-	b.mu.Lock()
-	s.n += taken.n
-	b.mu.Unlock()
-	return nil
-}
-
-// Shrink gives back all but n bytes; it never takes more.
+// Shrink gives back all but n bytes, and the turn of what is large; it never takes more.
 func (s *Share) Shrink(n int64) {
 	if s == nil {
 		return
@@ -117,11 +120,19 @@ func (s *Share) Shrink(n int64) {
 	b := s.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n >= s.n {
+	if n >= s.n && !s.large {
 		return
 	}
-	b.used -= s.n - n
-	s.n = n
+	if s.large {
+		s.large = false
+		if b.large[s.principal]--; b.large[s.principal] == 0 {
+			delete(b.large, s.principal)
+		}
+	}
+	if n < s.n {
+		b.used -= s.n - n
+		s.n = n
+	}
 	close(b.freed)
 	b.freed = make(chan struct{})
 }
@@ -193,7 +204,11 @@ func Hold(ctx context.Context, n int64) error {
 	if s == nil {
 		return nil
 	}
-	return s.hold(ctx, n)
+	err := s.hold(ctx, n)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return ErrFull
+	}
+	return err
 }
 
 // ErrKept says that too much text came at once for what [Keep] allows.

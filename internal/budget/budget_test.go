@@ -3,6 +3,7 @@ package budget_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,22 +15,22 @@ import (
 func TestTakeWaitsUntilThereIsEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(64 << 20)
-		first, err := b.Take(t.Context(), 50<<20)
+		first, err := b.Take(t.Context(), "", 50<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
 		soon, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := b.Take(soon, 10<<20); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := b.Take(soon, "", 10<<20); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("a large one beside a large one: %v", err)
 		}
-		little, err := b.Take(t.Context(), 1<<20)
+		little, err := b.Take(t.Context(), "", 1<<20)
 		if err != nil {
 			t.Fatalf("a small one beside large ones: %v", err)
 		}
 		got := make(chan error)
 		go func() {
-			s, err := b.Take(t.Context(), 10<<20)
+			s, err := b.Take(t.Context(), "", 10<<20)
 			s.Release()
 			got <- err
 		}()
@@ -41,12 +42,12 @@ func TestTakeWaitsUntilThereIsEnough(t *testing.T) {
 		first.Release()
 		first.Release()
 		little.Release()
-		all, err := b.Take(t.Context(), 56<<20)
+		all, err := b.Take(t.Context(), "", 56<<20)
 		if err != nil {
 			t.Fatalf("after all was given back: %v", err)
 		}
 		all.Release()
-		if _, err := b.Take(t.Context(), 57<<20); !errors.Is(err, budget.ErrTooLarge) {
+		if _, err := b.Take(t.Context(), "", 57<<20); !errors.Is(err, budget.ErrTooLarge) {
 			t.Fatalf("one that never fits: %v", err)
 		}
 	})
@@ -54,7 +55,7 @@ func TestTakeWaitsUntilThereIsEnough(t *testing.T) {
 
 func TestNoBudgetHasNoBound(t *testing.T) {
 	var b *budget.Budget
-	s, err := b.Take(t.Context(), 1<<60)
+	s, err := b.Take(t.Context(), "", 1<<60)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,10 +64,57 @@ func TestNoBudgetHasNoBound(t *testing.T) {
 	budget.Decoded(t.Context(), 5)
 }
 
+// What is large is decoded in turns by each principal, and holds up no other.
+func TestLargeInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(1 << 30)
+		var got []*budget.Share
+		for range max(1, runtime.GOMAXPROCS(0)/2) {
+			s, err := b.Take(t.Context(), "ann", 2<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, s)
+		}
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := b.Take(soon, "ann", 2<<20); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("one more: %v", err)
+		}
+		for _, other := range []struct {
+			who string
+			n   int64
+		}{{"ann", 1 << 20}, {"bob", 2 << 20}, {"", 2 << 20}} {
+			s, err := b.Take(t.Context(), other.who, other.n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Release()
+		}
+		got[0].Shrink(2 << 20) // decoded, as large as it was
+		small, err := b.Take(t.Context(), "ann", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := budget.Hold(budget.With(t.Context(), small), 2<<20); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range append(got, small) {
+			s.Release()
+			s.Release()
+		}
+		all, err := b.Take(t.Context(), "ann", 800<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Release()
+	})
+}
+
 func TestHoldAndKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(64 << 20)
-		share, err := b.Take(t.Context(), 1<<20)
+		share, err := b.Take(t.Context(), "", 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +125,7 @@ func TestHoldAndKeep(t *testing.T) {
 		if err := budget.Hold(ctx, 30<<20); err != nil { // it has them
 			t.Fatal(err)
 		}
-		other, _ := b.Take(t.Context(), 1<<20)
+		other, _ := b.Take(t.Context(), "", 1<<20)
 		second := budget.With(t.Context(), other)
 		soon, stop := context.WithTimeout(second, time.Second)
 		defer stop()
@@ -104,7 +152,7 @@ func TestHoldAndKeep(t *testing.T) {
 			t.Fatalf("after it was given back: %v", err)
 		}
 		other.Release()
-		all, err := b.Take(t.Context(), 56<<20)
+		all, err := b.Take(t.Context(), "", 56<<20)
 		if err != nil {
 			t.Fatalf("after all was given back: %v", err)
 		}

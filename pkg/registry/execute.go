@@ -107,6 +107,7 @@ func (r *Registry) admit(ctx context.Context, c *call) {
 	}
 	within, span := r.observer.enter(ctx, phaseArguments)
 	c.err = r.checkArgs(within, c)
+	budget.Decoded(ctx, len(c.args))
 	if leave(span, c.err); c.err != nil || t.chain == nil {
 		return
 	}
@@ -252,7 +253,6 @@ func (c *call) execute(ctx context.Context, args json.RawMessage) (res v1.Result
 			res, err = v1.Result{}, &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseExecute, Message: fmt.Sprintf("the %s executor panicked: %v", t.executor.Name(), p)}
 		}
 	}()
-	budget.Decoded(ctx, len(args))
 	var inner context.Context = within
 	if t.goTool() {
 		inner = c.withSession(within)
