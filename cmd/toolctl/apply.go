@@ -146,7 +146,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.printChanges(format, changes)
+	return o.printChanges(format, changes, o.dryRun)
 }
 
 // skippedIn says which applied objects the set may hold in a document that was skipped: one
@@ -325,15 +325,15 @@ type change struct {
 	Abandoned []string `json:"abandoned_counts,omitempty"`
 }
 
-func (o *applyOptions) printChanges(format string, changes []store.Change) error {
+func (a *app) printChanges(format string, changes []store.Change, dryRun bool) error {
 	lines := make([]change, len(changes))
 	for i, c := range changes {
-		lines[i] = change{Kind: c.Key.Kind, Namespace: c.Key.Namespace, Name: c.Key.Name, Action: string(c.Action), DryRun: o.dryRun, TakenFrom: c.TakenFrom, Abandoned: abandoned(c)}
+		lines[i] = change{Kind: c.Key.Kind, Namespace: c.Key.Namespace, Name: c.Key.Name, Action: string(c.Action), DryRun: dryRun, TakenFrom: c.TakenFrom, Abandoned: abandoned(c)}
 		for _, text := range lines[i].Abandoned {
-			fmt.Fprintf(o.err, "warning: %s: %s\n", objectName(c.Key), text)
+			fmt.Fprintf(a.err, "warning: %s: %s\n", objectName(c.Key), text)
 		}
 	}
-	return o.printActions(format, lines)
+	return a.printActions(format, lines)
 }
 
 // abandoned says which counts of a policy a change leaves behind.

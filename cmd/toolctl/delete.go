@@ -87,24 +87,27 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	} else if keys, err = o.keys(cmd, s, rs); err != nil {
 		return err
 	}
-	keys, err = o.present(cmd, s, keys)
+	there, err := o.present(cmd, s, keys)
 	if err != nil {
 		return err
 	}
-	if !o.dryRun {
-		if _, err := s.Delete(ctx, keys, store.DeleteOptions{By: o.whoami()}); err != nil {
+	if keys = nil; !o.dryRun {
+		for i := range there {
+			keys = append(keys, there[i].Key())
+		}
+		if there, err = s.Delete(ctx, keys, store.DeleteOptions{By: o.whoami()}); err != nil {
 			return err
 		}
 	}
-	if len(keys) == 0 && format == "table" && byLabels {
+	if len(there) == 0 && format == "table" && byLabels {
 		_, err := fmt.Fprintf(o.out, "nothing has the labels %s\n", o.selector)
 		return err
 	}
-	lines := make([]change, len(keys))
-	for i, k := range keys {
-		lines[i] = change{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name, Action: "deleted", DryRun: o.dryRun}
+	changes := make([]store.Change, len(there))
+	for i := range there {
+		changes[i] = store.Change{Key: there[i].Key(), Action: "deleted", Before: &there[i]}
 	}
-	return o.printActions(format, lines)
+	return o.printChanges(format, changes, o.dryRun)
 }
 
 // keys finds the objects that names mean, with the rules of every other command.
@@ -144,13 +147,13 @@ func (o *deleteOptions) keys(cmd *cobra.Command, s store.Store, rs []request) ([
 }
 
 // present drops doubled keys and, with --ignore-not-found, those that are not there.
-func (o *deleteOptions) present(cmd *cobra.Command, s store.Store, keys []v1.Key) ([]v1.Key, error) {
-	var out []v1.Key
+func (o *deleteOptions) present(cmd *cobra.Command, s store.Store, keys []v1.Key) ([]store.Record, error) {
+	var out []store.Record
 	for _, k := range keys {
-		if slices.Contains(out, k) {
+		if slices.ContainsFunc(out, func(r store.Record) bool { return r.Key() == k }) {
 			continue
 		}
-		_, err := s.Get(cmd.Context(), k)
+		rec, err := s.Get(cmd.Context(), k)
 		var missing *v1.NotFoundError
 		if errors.As(err, &missing) && o.ignoreMissing {
 			continue
@@ -158,7 +161,7 @@ func (o *deleteOptions) present(cmd *cobra.Command, s store.Store, keys []v1.Key
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, k)
+		out = append(out, rec)
 	}
 	return out, nil
 }

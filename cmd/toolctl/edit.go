@@ -140,7 +140,7 @@ func (o *editOptions) edit(ctx context.Context, s store.Store, key v1.Key) error
 			keep = true
 			return fmt.Errorf("%w; what was edited is kept in %s", err, file)
 		}
-		return (&applyOptions{app: o.app}).printChanges(o.format(), changes)
+		return o.printChanges(o.format(), changes, false)
 	}
 }
 

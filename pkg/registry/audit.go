@@ -20,6 +20,12 @@ type Auditor interface {
 	AppendAudit(context.Context, v1.AuditRecord) error
 }
 
+// GapKeeper is an Auditor that keeps what could not be written, for the case that the
+// process ends before the line on it can be written.
+type GapKeeper interface {
+	KeepGap(v1.AuditGap)
+}
+
 // auditor writes audit lines and knows which could not be written.
 type auditor struct {
 	sink Auditor // nil: there is no audit
@@ -58,6 +64,9 @@ func (a *auditor) lose(at time.Time, err error) {
 		a.gap.Since = at
 	}
 	a.gap.Lines, a.gap.Until, a.gap.Reason, a.err = a.gap.Lines+1, at, err.Error(), err
+	if k, ok := a.sink.(GapKeeper); ok {
+		k.KeepGap(a.gap)
+	}
 }
 
 // noteGap writes a line on what is missing, if anything is. The error says that the audit

@@ -12,9 +12,9 @@ import (
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
 )
 
-// AppendAudit implements [store.Audit]. Lines that come while another is being
+// appendLine adds a line. Lines that come while another is being
 // written are written together, in one transaction.
-func (s *Store) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
+func (s *Store) appendLine(ctx context.Context, line v1.AuditRecord) error {
 	l, err := chain.NewLine(line)
 	if err != nil {
 		return err

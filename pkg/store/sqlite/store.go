@@ -45,6 +45,7 @@ type Store struct {
 	audited watch.Source
 	sweep   sweeper
 	audit   auditQueue
+	gap     gap
 }
 
 // Open opens the store that dsn names: a file's path, "file:PATH" or "sqlite:PATH".
@@ -87,6 +88,7 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(s.explain(ctx, err), s.db.Close())
 	}
+	s.adoptGaps(ctx)
 	return s, nil
 }
 

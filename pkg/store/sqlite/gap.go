@@ -1,0 +1,121 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
+)
+
+// gap is what a process could not write to the audit, in a file of its own beside the store,
+// so that who opens the store next can say so when this process ends before it can. When
+// not even that file can be written, the gap is known to this process alone.
+type gap struct {
+	mu   sync.Mutex
+	file string // "" until something is missing
+	v1.AuditGap
+	written bool // the file holds it
+}
+
+// gapSuffix is between a store's path and what tells its gaps apart.
+const gapSuffix = "-gap-"
+
+// KeepGap keeps what is missing until a line on it is written.
+func (s *Store) KeepGap(missing v1.AuditGap) {
+	g := &s.gap
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.file == "" {
+		g.file = s.name + gapSuffix + rand.Text()
+	}
+	text, err := jsontext.Marshal(missing)
+	if err == nil && os.WriteFile(g.file, text, 0o600) == nil {
+		g.AuditGap, g.written = missing, true
+	}
+}
+
+// left is what of a line on a gap is still to be written: another process may have found
+// the file and written it. It returns false for nothing.
+func (g *gap) left(line *v1.AuditRecord) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, err := os.Lstat(g.file); !g.written || !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	missing := *line.Gap
+	missing.Lines -= g.Lines
+	line.Gap, g.AuditGap, g.written = &missing, v1.AuditGap{}, false
+	return missing.Lines > 0
+}
+
+// noted forgets the gap: a line of it was written.
+func (g *gap) noted() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.written && os.Remove(g.file) != nil {
+		return
+	}
+	g.AuditGap, g.written = v1.AuditGap{}, false
+}
+
+// adoptGaps writes the lines on gaps of processes that ended before they could. One that
+// runs finds that it was done for it. What cannot be written now is left for later.
+func (s *Store) adoptGaps(ctx context.Context) {
+	files, _ := filepath.Glob(escapeGlob(s.name) + gapSuffix + "*") // the pattern is well formed
+	for _, file := range files {
+		taken := s.name + gapSuffix + rand.Text()
+		if os.Rename(file, taken) != nil {
+			continue // another process has it
+		}
+		var missing v1.AuditGap
+		text, err := os.ReadFile(taken)
+		if err == nil {
+			err = json.Unmarshal(text, &missing)
+		}
+		if err != nil || missing.Lines <= 0 {
+			missing = v1.AuditGap{Lines: 1, Since: time.Now().UTC(), Until: time.Now().UTC(), Reason: "unknown: the note of it cannot be read"}
+		}
+		line := v1.AuditRecord{Time: time.Now().UTC(), CallID: rand.Text(), Status: v1.StatusGap, Gap: &missing}
+		if s.appendLine(ctx, line.Bound()) == nil {
+			_ = os.Remove(taken) // else it is written once more
+		}
+	}
+}
+
+// escapeGlob makes a path a pattern that fits it alone.
+func escapeGlob(path string) string {
+	var b []byte
+	for i := range len(path) {
+		switch path[i] {
+		case '*', '?', '[', '\\':
+			if os.PathSeparator != '\\' {
+				b = append(b, '\\')
+			}
+		}
+		b = append(b, path[i])
+	}
+	return string(b)
+}
+
+// AppendAudit implements [store.Audit].
+func (s *Store) AppendAudit(ctx context.Context, line v1.AuditRecord) error {
+	if line.Status != v1.StatusGap || line.Gap == nil {
+		return s.appendLine(ctx, line)
+	}
+	if !s.gap.left(&line) {
+		return nil
+	}
+	err := s.appendLine(ctx, line)
+	if err == nil {
+		s.gap.noted()
+	}
+	return err
+}
