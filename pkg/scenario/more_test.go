@@ -123,6 +123,54 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
+// Of several texts content counts, then text, then response; an answer has calls or parts.
+func TestReadResponsesChooses(t *testing.T) {
+	raw, violations := manifest.ToJSON("m.yaml", []byte(`
+scenarios:
+  s:
+    turns:
+      1: {response: other, text: other, content: "yes"}
+      2: {response: other, text: "yes"}
+      3: {type: multimodal, content: "yes", parts: [{type: text, text: part}], tool_calls: [{name: pay, arguments: {amount: 4}}]}
+      4: {parts: [{type: text, text: other}], tool_calls: [{name: pay, arguments: {amount: 5}}]}
+      5: {parts: [{type: text, text: "yes"}]}
+`))
+	if len(violations) > 0 {
+		t.Fatal(violations)
+	}
+	responses, violations := scenario.ReadResponses(raw)
+	var got []string
+	for _, f := range violations {
+		got = append(got, f.Path+" "+f.Message)
+	}
+	want := []string{
+		`/scenarios/s/turns/1/response "response" is not read: "content" says what is answered`,
+		`/scenarios/s/turns/1/text "text" is not read: "content" says what is answered`,
+		`/scenarios/s/turns/2/response "response" is not read: "text" says what is answered`,
+		"/scenarios/s/turns/3/tool_calls tool_calls are not made: the type of the answer is multimodal",
+		"/scenarios/s/turns/4/parts parts are not read beside tool_calls",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	objects, scenarios := decode(t, weatherTool+`
+apiVersion: promptkit.altairalabs.ai/v1alpha1
+kind: Scenario
+metadata: {name: s}
+spec:
+  turns:
+  - {role: user, content: one, assertions: [{type: content_matches, params: {pattern: "^yes$"}}]}
+  - {role: user, content: two, assertions: [{type: content_matches, params: {pattern: "^yes$"}}]}
+  - {role: user, content: three, assertions: [{type: content_matches, params: {pattern: "^yes$"}}, {type: tools_not_called, params: {tools: [pay]}}]}
+  - {role: user, content: four, assertions: [{type: content_matches, params: {pattern: "^yes$"}}, {type: tool_args, params: {tool_name: pay, expected_args: {amount: 5}}}]}
+`)
+	o := options()
+	o.Responses = responses
+	if res := runAll(t, objects, scenarios, o).Scenarios[0]; len(texts(res)) > 0 {
+		t.Error(texts(res))
+	}
+}
+
 func TestReadResponses(t *testing.T) {
 	raw, violations := manifest.ToJSON("m.yaml", []byte(`
 defaultResponse: Anything else?

@@ -134,11 +134,20 @@ func readReply(path string, raw json.RawMessage, violation func(path, severity, 
 		violation(path, "", "expected a text or an object, got %s", v1.JSONKind(raw))
 		return reply
 	}
+	kind, said := "", ""
+	for _, key := range []string{"content", "text", "response"} { // the first that is there counts
+		if raw := fields[key]; len(raw) > 0 && said == "" {
+			said = key
+			if err := json.Unmarshal(raw, &reply.Text); err != nil {
+				violation(v1.Pointer(path, key), "", "expected a text, got %s", v1.JSONKind(raw))
+			}
+		}
+	}
 	for _, key := range sortedKeys(fields) {
 		switch key {
-		case "response", "content", "text":
-			if err := json.Unmarshal(fields[key], &reply.Text); err != nil {
-				violation(v1.Pointer(path, key), "", "expected a text, got %s", v1.JSONKind(fields[key]))
+		case "content", "text", "response":
+			if key != said {
+				violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: %q says what is answered", key, said)
 			}
 		case "tool_calls":
 			var calls []struct {
@@ -153,10 +162,20 @@ func readReply(path string, raw json.RawMessage, violation func(path, severity, 
 			}
 		case "parts":
 			reply.parts = readParts(v1.Pointer(path, key), fields[key], violation)
-		case "type": // what is there says it too
+		case "type":
+			_ = json.Unmarshal(fields[key], &kind) // another than multimodal says what is there
 		default:
 			violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only response, parts and tool_calls are", key)
 		}
+	}
+	// PromptKit's mock model gives either calls or parts: the type says which.
+	switch calls := len(reply.ToolCalls) > 0; {
+	case calls && kind == "multimodal":
+		violation(v1.Pointer(path, "tool_calls"), v1.SeverityWarning, "tool_calls are not made: the type of the answer is multimodal")
+		reply.ToolCalls = nil
+	case calls && len(reply.parts) > 0:
+		violation(v1.Pointer(path, "parts"), v1.SeverityWarning, "parts are not read beside tool_calls")
+		reply.parts = nil
 	}
 	if reply.Text == "" {
 		for _, p := range reply.parts {
