@@ -57,6 +57,7 @@ func rulesOf(t reflect.Type) []fieldRule {
 					case "@modes": // which there are depends on the program; see Tool.UnknownMode
 						r.oneof = nil
 					}
+				case "path": // it may not leave the folder; for the reader of manifests
 				case "single": // a list of one may be written as a value; for the reader of manifests
 				default:
 					panic("api/v1: unknown check rule " + rule + " on " + t.Name() + "." + f.Name)

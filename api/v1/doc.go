@@ -27,7 +27,7 @@
 //
 // The doc comment of a field says what it means, its unit, its default and an
 // example. The struct tag `check` holds the rules that a machine can check, as a
-// comma-separated list: required, min=N, max=N, oneof=a|b|c. [Object.Validate],
+// comma-separated list: required, min=N, max=N, oneof=a|b|c, path. [Object.Validate],
 // the JSON Schemas in schemas/ and `toolctl explain` all read these two places.
 //
 // # Errors

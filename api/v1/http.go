@@ -163,11 +163,11 @@ type OAuth2AuthorizationCode struct {
 // TLS sets the certificates of a connection; paths are relative to the manifest.
 type TLS struct {
 	// CAFile is a PEM file of authorities that are trusted besides the system's. Example: tls/ca.pem.
-	CAFile string `json:"ca_file,omitempty"`
+	CAFile string `json:"ca_file,omitempty" check:"path"`
 	// CertFile is a PEM file with the client's certificate. Example: tls/client.pem.
-	CertFile string `json:"cert_file,omitempty"`
+	CertFile string `json:"cert_file,omitempty" check:"path"`
 	// KeyFile is a PEM file with the client's key. Example: tls/client.key.
-	KeyFile string `json:"key_file,omitempty"`
+	KeyFile string `json:"key_file,omitempty" check:"path"`
 }
 
 func (h *HTTPSpec) validate(path string) []Violation {

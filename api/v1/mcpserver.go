@@ -47,7 +47,7 @@ type MCPServerSpec struct {
 	// the program gets only PATH, HOME and what env sets. Example: [LANG].
 	EnvPassthrough []string `json:"env_passthrough,omitempty"`
 	// WorkingDir is the program's working directory, relative to the manifest. Default: the current one.
-	WorkingDir string `json:"working_dir,omitempty"`
+	WorkingDir string `json:"working_dir,omitempty" check:"path"`
 	// URL is the server's address. ${VAR} is read from the environment. Example: https://mcp.example.com/mcp.
 	URL string `json:"url,omitempty"`
 	// Headers are sent with every request; ${VAR} is read from the environment.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 type validateOptions struct {
@@ -131,8 +133,15 @@ func (o *validateOptions) unset(objects []v1.Object) []v1.Violation {
 }
 
 func unsetVariables(objects []v1.Object, env func(string) (string, bool)) []v1.Violation {
-	h := executors.NewHTTP(executors.Options{Env: env})
-	defer h.Close() // it has no connection
+	asked := map[string]registry.Environment{}
+	for _, e := range executors.All(executors.Options{Env: env}) {
+		if env, ok := e.(registry.Environment); ok {
+			asked[e.Name()] = env
+		}
+		if c, ok := e.(io.Closer); ok {
+			defer c.Close() // it has no connection
+		}
+	}
 	var all []v1.Violation
 	for _, obj := range objects {
 		if obj.Head().Broken() {
@@ -140,8 +149,8 @@ func unsetVariables(objects []v1.Object, env func(string) (string, bool)) []v1.V
 		}
 		switch x := obj.(type) {
 		case *v1.Tool:
-			if x.ExecutorName() == h.Name() {
-				all = append(all, h.Unset(x)...)
+			if env := asked[x.ExecutorName()]; env != nil {
+				all = append(all, env.Unset(x)...)
 			}
 		case *v1.MCPServer:
 			all = append(all, mcp.Unset(x, env)...)

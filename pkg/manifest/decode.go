@@ -24,6 +24,8 @@ type field struct {
 	keepEmpty bool
 	// single takes one value for a list of one.
 	single bool
+	// path is that of a file or folder, or a list of them, which may not leave the folder.
+	path bool
 }
 
 type fieldTable struct {
@@ -44,11 +46,16 @@ func tableOf(t reflect.Type) *fieldTable {
 		if f.Anonymous || !f.IsExported() || name == "-" || name == "" {
 			continue
 		}
-		c.byName[name] = field{index: f.Index, typ: f.Type, keepEmpty: opts == "omitzero", single: slices.Contains(strings.Split(f.Tag.Get("check"), ","), "single")}
+		c.byName[name] = field{index: f.Index, typ: f.Type, keepEmpty: opts == "omitzero", single: hasRule(f, "single"), path: hasRule(f, "path")}
 		c.names = append(c.names, name)
 	}
 	tables.Store(t, c)
 	return c
+}
+
+// hasRule reports whether the check tag of a field has a rule.
+func hasRule(f reflect.StructField, rule string) bool {
+	return slices.Contains(strings.Split(f.Tag.Get("check"), ","), rule)
 }
 
 // decode puts the value of n into v and reports whether it fitted.
@@ -104,6 +111,9 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 				val = &yaml.Node{Kind: yaml.SequenceNode, Line: val.Line, Column: val.Column, Content: []*yaml.Node{val}}
 			}
 			d.decode(val, v.FieldByIndex(f.index))
+			if f.path {
+				d.keepPaths(v.FieldByIndex(f.index))
+			}
 			if e := v.FieldByIndex(f.index); !f.keepEmpty && (e.Kind() == reflect.Slice || e.Kind() == reflect.Map) && e.Len() == 0 {
 				e.SetZero()
 			}
@@ -111,6 +121,18 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 		d.path = d.path[:len(d.path)-1]
 	}
 	return true
+}
+
+// keepPaths remembers the paths of a field, which the files of the manifest are held to.
+func (d *document) keepPaths(v reflect.Value) {
+	switch value := v.Interface().(type) {
+	case string:
+		d.paths = append(d.paths, namedPath{d.pointer(), value})
+	case []string:
+		for i, p := range value {
+			d.paths = append(d.paths, namedPath{v1.Pointer(d.pointer(), strconv.Itoa(i)), p})
+		}
+	}
 }
 
 // extensionKinds are the types whose fields a program may add to, with their kind.

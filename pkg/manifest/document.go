@@ -22,6 +22,7 @@ type document struct {
 	extensions []v1.Extension // that spec may have
 	extended   bool           // and has: its fields keep their places
 
+	paths      []namedPath // of files that are not read
 	path       []step
 	anchors    map[*yaml.Node]int    // states of anchored nodes; shared by the documents of a file
 	seen       map[string]*yaml.Node // scratch of earlier
@@ -33,6 +34,9 @@ type document struct {
 	// misspelt holds the pointers of fields that were written wrongly, by their right name.
 	misspelt []string
 }
+
+// A namedPath is a path that a field has.
+type namedPath struct{ pointer, name string }
 
 // A step is one token of a path: a key, or an index when index is not negative.
 type step struct {

@@ -111,18 +111,15 @@ func readAll(r io.Reader, limit int64, buf *bytes.Buffer) ([]byte, error) {
 // readFiles reads the files that an object names into its Header.Files.
 func (r *reader) readFiles(d *document, obj v1.Object) {
 	in := &fileReader{reader: r, doc: d, head: obj.Head()}
+	for _, p := range d.paths {
+		in.inside(p.pointer, p.name)
+	}
 	switch o := obj.(type) {
 	case *v1.Tool:
 		in.data("/spec/mock_result_file", o.Spec.MockResultFile)
 		in.text("/spec/mock_template_file", o.Spec.MockTemplateFile)
 		in.parts("/spec/mock_parts", o.Spec.MockParts)
 		in.resources("/spec/resources", o.Spec.Resources)
-		if o.Spec.HTTP != nil {
-			in.tls("/spec/http/tls", o.Spec.HTTP.TLS)
-		}
-	case *v1.MCPServer:
-		in.tls("/spec/tls", o.Spec.TLS)
-		in.inside("/spec/working_dir", o.Spec.WorkingDir)
 	case *v1.Prompt:
 		in.resources("/spec/resources", o.Spec.Resources)
 	case *v1.Scenario:
@@ -266,14 +263,6 @@ func ToJSON(name string, data []byte) (json.RawMessage, []v1.Violation) {
 		}
 	}
 	return raw, violations
-}
-
-func (in *fileReader) tls(pointer string, t *v1.TLS) {
-	if t != nil {
-		in.inside(pointer+"/ca_file", t.CAFile)
-		in.inside(pointer+"/cert_file", t.CertFile)
-		in.inside(pointer+"/key_file", t.KeyFile)
-	}
 }
 
 // inside checks a path that is not read: when it is relative it may not leave the folder.

@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
+	"toolctl.dev/toolctl/internal/proc"
 )
 
 // command reads what to run. The error says that there is no such program: it may be

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/proc"
 	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
 )
 
 // upstream is one server: its session, if there is one, and what is known of it.

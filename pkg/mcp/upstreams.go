@@ -20,8 +20,8 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/proc"
 	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/pkg/mcp/internal/proc"
 )
 
 // Upstreams are the sessions to MCP servers. All methods may be called by many

@@ -31,6 +31,10 @@ type Spec struct {
 	// Stderr takes each line of the child's stderr, without its end and cut to 8 KiB.
 	// The line is the function's to keep.
 	Stderr func(line []byte)
+	// Limits bound the child; the zero value does not.
+	Limits Limits
+	// Sandbox is where it runs; nil for none. [ErrNoSandbox] says that there cannot be one.
+	Sandbox *Sandbox
 }
 
 // A Host starts children. The zero value is ready. Close it after the last child stopped.
@@ -127,18 +131,40 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 	files[0], files[1] = files[1], files[0] // the child reads its stdin
 	cmd := &exec.Cmd{Path: spec.Path, Args: append([]string{spec.Path}, spec.Args...), Env: spec.Env, Dir: spec.Dir,
 		Stdin: files[0], Stdout: files[2], Stderr: files[4], SysProcAttr: ownGroup()}
+	var c *confined
+	if spec.Sandbox != nil || spec.Limits != (Limits{}) {
+		var err error
+		if c, err = confine(cmd, &spec); err != nil {
+			closeAll()
+			return nil, err
+		}
+	}
 	if err := h.launch(cmd); err != nil {
 		closeAll()
+		if c != nil {
+			c.close()
+		}
+		if spec.Sandbox != nil {
+			err = fmt.Errorf("%w: %w", ErrNoSandbox, err)
+		}
 		return nil, err
+	}
+	if c != nil {
+		if err := c.await(); err != nil {
+			closeAll()
+			_ = killGroup(cmd.Process.Pid)
+			_ = cmd.Wait()
+			return nil, err
+		}
 	}
 	for i := 0; i < len(files); i += 2 {
 		files[i].Close()
 	}
-	c := &Child{Stdin: files[1], Stdout: files[3], stderr: files[5], cmd: cmd, spec: spec, guard: h.guard,
+	child := &Child{Stdin: files[1], Stdout: files[3], stderr: files[5], cmd: cmd, spec: spec, guard: h.guard,
 		exited: make(chan struct{}), done: make(chan struct{}), stopping: make(chan struct{})}
-	c.guard.add(c.PID())
-	go c.reap()
-	return c, nil
+	child.guard.add(child.PID())
+	go child.reap()
+	return child, nil
 }
 
 // PID is the process, and the number of its group.

@@ -1,0 +1,171 @@
+package proc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Limits bound what each process of a child may use; 0 is no bound.
+type Limits struct {
+	CPUSeconds  int64 // of processor time
+	MemoryBytes int64 // of address space
+	FileBytes   int64 // of each file that is written
+	// Processes is how many there may be at once. It holds in a sandbox alone: outside, a system
+	// counts all processes of the user.
+	Processes int
+}
+
+// Sandbox keeps a child from the network, from writing files outside of some folders, from
+// devices, and from seeing other processes. All that it starts ends with it, what left its
+// group too. It is there on Linux, where user namespaces are allowed.
+type Sandbox struct {
+	// Writable are absolute paths of folders or files that the child may write to.
+	Writable []string
+}
+
+// ErrNoSandbox says that this system does not allow a sandbox.
+var ErrNoSandbox = errors.New("there is no sandbox here")
+
+// plan is what a confined child is told through a pipe. The program that starts children
+// starts itself as a helper, which takes the limits upon itself and becomes the child.
+type plan struct {
+	// Init is the first of the two helpers of a sandbox.
+	Init     bool
+	Path     string
+	Args     []string
+	Env      []string
+	Dir      string
+	Limits   Limits
+	Sandbox  bool
+	Writable []string
+}
+
+// helperName is the name that a helper has in place of a program's path. It has no
+// arguments: nobody who starts this program can make one by accident, and without the pipe
+// it does nothing.
+const helperName = "toolctl-child-helper"
+
+// Files of a helper, besides stdin, stdout and stderr.
+const (
+	planFile   = 3 // the plan is read from
+	statusFile = 4 // why it failed is written to; it closes when the child's program starts
+)
+
+func init() {
+	if len(os.Args) == 1 && os.Args[0] == helperName {
+		os.Exit(helper())
+	}
+}
+
+// helper is the process between this program and its child. It returns when it failed, or
+// when it is the first process of a sandbox whose child has ended.
+func helper() int {
+	status := os.NewFile(statusFile, "status")
+	fail := func(err error) int {
+		fmt.Fprint(status, err)
+		return 126
+	}
+	var p plan
+	in := os.NewFile(planFile, "plan")
+	if err := json.NewDecoder(in).Decode(&p); err != nil {
+		return fail(fmt.Errorf("no plan: %w", err))
+	}
+	in.Close()
+	if p.Init {
+		code, err := p.isolate(status)
+		if err != nil {
+			return fail(err)
+		}
+		return code
+	}
+	return fail(p.become(status))
+}
+
+// confined is the command of a child with limits or in a sandbox, and the pipes to its helper.
+type confined struct {
+	plan             plan
+	tell, status     *os.File // ours
+	planEnd, statEnd *os.File // the helper's
+}
+
+// confine makes cmd, which was made for spec, the helper of that child.
+func confine(cmd *exec.Cmd, spec *Spec) (*confined, error) {
+	c := &confined{plan: plan{Path: spec.Path, Args: cmd.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits}}
+	self, err := helperPath()
+	if err != nil {
+		return nil, err
+	}
+	if c.planEnd, c.tell, err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	if c.status, c.statEnd, err = os.Pipe(); err != nil {
+		c.close()
+		return nil, err
+	}
+	cmd.Path, cmd.Args, cmd.Env, cmd.Dir = self, []string{helperName}, []string{}, ""
+	cmd.ExtraFiles = []*os.File{c.planEnd, c.statEnd}
+	if spec.Sandbox != nil {
+		c.plan.Init, c.plan.Sandbox, c.plan.Writable = true, true, spec.Sandbox.Writable
+		if err := isolated(cmd); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *confined) close() {
+	for _, f := range []*os.File{c.tell, c.status, c.planEnd, c.statEnd} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// await tells the helper its plan and waits until the child's program has started. The
+// error says why it did not.
+func (c *confined) await() error {
+	defer c.close()
+	c.planEnd.Close()
+	c.statEnd.Close()
+	const patience = 20 * time.Second
+	deadline := time.Now().Add(patience)
+	_ = c.tell.SetWriteDeadline(deadline)
+	_ = c.status.SetReadDeadline(deadline)
+	if err := json.NewEncoder(c.tell).Encode(c.plan); err != nil {
+		return fmt.Errorf("the helper of the process did not start: %w", err)
+	}
+	c.tell.Close()
+	const most = 4 << 10
+	why, err := io.ReadAll(io.LimitReader(c.status, most))
+	switch text := strings.TrimSpace(string(why)); {
+	case err != nil:
+		return fmt.Errorf("the helper of the process did not start: %w", err)
+	case strings.HasPrefix(text, sandboxFailed):
+		return fmt.Errorf("%w: %s", ErrNoSandbox, strings.TrimPrefix(text, sandboxFailed))
+	case text != "":
+		return errors.New(text)
+	}
+	return nil
+}
+
+// sandboxFailed begins the status of a helper that could not make its sandbox.
+const sandboxFailed = "sandbox: "
+
+// ProbeSandbox returns why children cannot have a sandbox here, as an [ErrNoSandbox]; nil when they
+// can. It starts one.
+func (h *Host) ProbeSandbox(program string) error {
+	c, err := h.Start(Spec{Path: program, Dir: "/", Sandbox: &Sandbox{}, StopTimeout: time.Second})
+	if err != nil {
+		return err
+	}
+	c.Stop()
+	c.Stdout.Close()
+	return nil
+}
