@@ -61,6 +61,7 @@ var layout = map[string]struct {
 	"internal/tracing":    {never: []string{"go.opentelemetry.io/otel/sdk"}},
 	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/regular", "internal/tracing", "internal/wirename", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/resources", "pkg/store"}, never: []string{sdk}}, // it joins the parts
 	"pkg/resources":       {may: []string{"api/v1"}, never: []string{sdk}},
+	"internal/mcpclients": {never: []string{sdk}},
 	"internal/mcpconfig":  {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
 	"internal/promptpack": {may: []string{"api/v1"}, never: []string{sdk}},
 	"pkg/lock":            {may: []string{"api/v1", "internal/regular"}, never: []string{sdk}},

@@ -15,6 +15,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/envref"
+	"toolctl.dev/toolctl/internal/mcpclients"
 	"toolctl.dev/toolctl/internal/netaddr"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/store"
@@ -38,7 +39,7 @@ func newClientCmd(a *app) *cobra.Command {
 
 func newClientConfigCmd(a *app) *cobra.Command {
 	o := clientOptions{app: a}
-	names := slices.Sorted(maps.Keys(clients))
+	names := slices.Sorted(maps.Keys(mcpclients.All))
 	cmd := &cobra.Command{
 		Use:   "config CLIENT",
 		Short: "Print or write the configuration that connects a client",
@@ -61,7 +62,7 @@ a file that holds values of variables is readable by you alone.`,
 		Args:      exactArgs(1, "one of "+strings.Join(names, ", ")),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, ok := clients[args[0]]
+			client, ok := mcpclients.All[args[0]]
 			if !ok {
 				return usagef("unknown client %q: expected one of %s", args[0], strings.Join(names, ", "))
 			}
@@ -84,7 +85,7 @@ type clientOptions struct {
 	tokenSet, write, yes    bool
 }
 
-func (o *clientOptions) run(ctx context.Context, client client) error {
+func (o *clientOptions) run(ctx context.Context, client mcpclients.Client) error {
 	if !serverName.MatchString(o.name) {
 		return usagef("--name %q: expected letters, digits, - and _", o.name)
 	}
@@ -92,50 +93,50 @@ func (o *clientOptions) run(ctx context.Context, client client) error {
 	if err != nil {
 		return err
 	}
-	if s.url != "" && client.stdioOnly {
-		return usagef("%s starts its servers itself: leave --url out, or add the address under Settings, Connectors", client.title)
+	if s.URL != "" && client.StdioOnly {
+		return usagef("%s starts its servers itself: leave --url out, or add the address under Settings, Connectors", client.Title)
 	}
-	file, err := client.path()
+	file, err := client.Path()
 	if err != nil {
 		return err
 	}
 	if !o.write {
-		text, err := client.merge(nil, o.name, client.entry(s, nil), s)
+		text, err := client.Merge(nil, o.name, client.Entry(s, nil), s)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(o.err, "for %s:\n", file)
-		if client.literal && len(s.vars) > 0 {
-			fmt.Fprintf(o.err, "put in the values of %s, or use --write\n", strings.Join(s.vars, ", "))
+		if client.Literal && len(s.Vars) > 0 {
+			fmt.Fprintf(o.err, "put in the values of %s, or use --write\n", strings.Join(s.Vars, ", "))
 		}
 		fmt.Fprintf(o.out, "%s", text)
 		return nil
 	}
 	var values func(string) (string, bool)
-	if client.literal {
+	if client.Literal {
 		values = o.env
-		for _, v := range s.vars {
+		for _, v := range s.Vars {
 			if value, ok := o.env(v); !ok || value == "" {
-				return usagef("%s has no syntax for variables, so their values are written into its file: set %s", client.title, v)
+				return usagef("%s has no syntax for variables, so their values are written into its file: set %s", client.Title, v)
 			}
 		}
 	}
-	return o.writeConfig(ctx, client, file, client.entry(s, values), s)
+	return o.writeConfig(ctx, client, file, client.Entry(s, values), s)
 }
 
 // server gathers what a client has to know.
-func (o *clientOptions) server(ctx context.Context) (clientServer, error) {
+func (o *clientOptions) server(ctx context.Context) (mcpclients.Server, error) {
 	if o.address != "" {
 		u, err := url.Parse(o.address)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return clientServer{}, usagef("--url %q: expected an address such as http://127.0.0.1:8080/mcp", o.address)
+			return mcpclients.Server{}, usagef("--url %q: expected an address such as http://127.0.0.1:8080/mcp", o.address)
 		}
-		s := clientServer{name: o.name, url: o.address}
+		s := mcpclients.Server{Name: o.name, URL: o.address}
 		if o.tokenEnv != "" && (o.tokenSet || !netaddr.IsLoopbackHost(u.Hostname())) {
 			if !envref.IsName(o.tokenEnv) {
 				return s, usagef("--token-env %q: expected the name of a variable", o.tokenEnv)
 			}
-			s.token, s.vars = o.tokenEnv, []string{o.tokenEnv}
+			s.Token, s.Vars = o.tokenEnv, []string{o.tokenEnv}
 		}
 		return s, nil
 	}
@@ -143,8 +144,8 @@ func (o *clientOptions) server(ctx context.Context) (clientServer, error) {
 	if err != nil {
 		return s, err
 	}
-	s.name = o.name
-	s.vars, err = o.variables(ctx)
+	s.Name = o.name
+	s.Vars, err = o.variables(ctx)
 	return s, err
 }
 
@@ -183,48 +184,48 @@ func (o *clientOptions) variables(ctx context.Context) ([]string, error) {
 
 // clientCommand makes the command. A client starts programs in a folder of its own, so
 // every path is absolute.
-func (a *app) clientCommand() (clientServer, error) {
+func (a *app) clientCommand() (mcpclients.Server, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return clientServer{}, err
+		return mcpclients.Server{}, err
 	}
-	e := clientServer{command: program, args: []string{"serve"}}
+	e := mcpclients.Server{Command: program, Args: []string{"serve"}}
 	add := func(flag, path string) error {
 		path, err := filepath.Abs(path)
-		e.args = append(e.args, flag, path)
+		e.Args = append(e.Args, flag, path)
 		return err
 	}
 	for _, path := range a.files {
 		if path == "-" {
-			return clientServer{}, usagef("-f - cannot be kept in a configuration: name files or folders")
+			return mcpclients.Server{}, usagef("-f - cannot be kept in a configuration: name files or folders")
 		}
 		if err := add("-f", path); err != nil {
-			return clientServer{}, err
+			return mcpclients.Server{}, err
 		}
 	}
 	if a.dsn != "" || len(a.files) == 0 {
 		dsn, err := a.storeDSN(false)
 		switch {
 		case err != nil:
-			return clientServer{}, err
+			return mcpclients.Server{}, err
 		case strings.Contains(dsn, ":"): // no path
-			e.args = append(e.args, "--store", dsn)
+			e.Args = append(e.Args, "--store", dsn)
 		default:
 			if err := add("--store", dsn); err != nil {
-				return clientServer{}, err
+				return mcpclients.Server{}, err
 			}
 		}
 	}
 	if a.lockFile != "" {
 		if err := add("--lock-file", a.lockFile); err != nil {
-			return clientServer{}, err
+			return mcpclients.Server{}, err
 		}
 	}
 	if a.locked {
-		e.args = append(e.args, "--locked")
+		e.Args = append(e.Args, "--locked")
 	}
 	if a.namespace != "" {
-		e.args = append(e.args, "-n", a.namespace)
+		e.Args = append(e.Args, "-n", a.namespace)
 	}
 	return e, nil
 }

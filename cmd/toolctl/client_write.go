@@ -12,12 +12,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"toolctl.dev/toolctl/internal/mcpclients"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/internal/tty"
 )
 
 // writeConfig merges an entry into a client's file, after the difference was shown.
-func (o *clientOptions) writeConfig(ctx context.Context, c client, file string, entry any, s clientServer) error {
+func (o *clientOptions) writeConfig(ctx context.Context, c mcpclients.Client, file string, entry any, s mcpclients.Server) error {
 	const most = 10 << 20
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
@@ -39,7 +40,7 @@ func (o *clientOptions) writeConfig(ctx context.Context, c client, file string, 
 			return usagef("%s is larger than %d bytes", file, most)
 		}
 	}
-	next, err := c.merge(old, o.name, entry, s)
+	next, err := c.Merge(old, o.name, entry, s)
 	if err != nil {
 		return usagef("%s: %w", file, err)
 	}
@@ -48,8 +49,8 @@ func (o *clientOptions) writeConfig(ctx context.Context, c client, file string, 
 		return nil
 	}
 	hidden := redact.New(nil)
-	if c.literal {
-		for _, v := range s.vars {
+	if c.Literal {
+		for _, v := range s.Vars {
 			mode = 0o600
 			value, _ := o.env(v)
 			hidden.Add(value)

@@ -1,4 +1,4 @@
-package main
+package mcpclients
 
 import (
 	"bytes"
@@ -14,18 +14,18 @@ import (
 
 // mergeJSON puts a server under a key of a JSON file, which may hold comments: only the
 // text of that entry changes.
-func mergeJSON(key string) func([]byte, string, any, clientServer) ([]byte, error) {
-	return func(file []byte, name string, entry any, _ clientServer) ([]byte, error) {
+func mergeJSON(key string) func([]byte, string, any, Server) ([]byte, error) {
+	return func(file []byte, name string, entry any, _ Server) ([]byte, error) {
 		return setJSON(file, []string{key, name}, entry)
 	}
 }
 
 // mergeVSCode adds the inputs that an entry names as well.
-func mergeVSCode(file []byte, name string, entry any, s clientServer) ([]byte, error) {
+func mergeVSCode(file []byte, name string, entry any, s Server) ([]byte, error) {
 	file, err := setJSON(file, []string{"servers", name}, entry)
-	for _, v := range s.vars {
+	for _, v := range s.Vars {
 		if err == nil {
-			file, err = addInput(file, fields{{"type", "promptString"}, {"id", v}, {"description", v + " of " + s.name}, {"password", true}}, v)
+			file, err = addInput(file, fields{{"type", "promptString"}, {"id", v}, {"description", v + " of " + s.Name}, {"password", true}}, v)
 		}
 	}
 	return file, err
@@ -256,7 +256,7 @@ var (
 )
 
 // mergeTOML puts a table in the place of the one of that name, with those under it.
-func mergeTOML(file []byte, name string, entry any, _ clientServer) ([]byte, error) {
+func mergeTOML(file []byte, name string, entry any, _ Server) ([]byte, error) {
 	if tomlInline.Match(file) {
 		return nil, errors.New("mcp_servers is written as one value: write it as tables [mcp_servers.NAME]")
 	}
@@ -287,8 +287,8 @@ func mergeTOML(file []byte, name string, entry any, _ clientServer) ([]byte, err
 }
 
 // mergeYAML puts a server under a key of a YAML file; comments stay.
-func mergeYAML(key string) func([]byte, string, any, clientServer) ([]byte, error) {
-	return func(file []byte, name string, entry any, _ clientServer) ([]byte, error) {
+func mergeYAML(key string) func([]byte, string, any, Server) ([]byte, error) {
+	return func(file []byte, name string, entry any, _ Server) ([]byte, error) {
 		var doc yaml.Node
 		if err := yaml.Unmarshal(file, &doc); err != nil {
 			return nil, fmt.Errorf("not YAML: %w", err)
