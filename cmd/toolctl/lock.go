@@ -88,7 +88,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 	if len(keys) > 0 {
 		states := w.Discover(ctx, keys...)
 		o.warnStates(states)
-		now, down = lockServers(states)
+		now, down = gateway.LockServers(states)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -96,7 +96,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 	if o.check {
 		return o.report(format, path, old, now, down)
 	}
-	next, drift, added := merged(old, now, gone, o.update)
+	next, drift, added := old.Merge(now, gone, o.update)
 	if len(added) > 0 || len(gone) > 0 || fresh || o.update {
 		if err := lock.Write(path, next); err != nil {
 			return err
@@ -168,48 +168,6 @@ func (o *lockOptions) servers(w *workspace, old *lock.File) (keys, gone []v1.Key
 		gone = append(gone, k)
 	}
 	return keys, gone, nil
-}
-
-// lockServers turns states into what a lock holds, and returns those that are not ready apart.
-func lockServers(states []mcp.ServerState) (now []lock.Server, down []mcp.ServerState) {
-	for _, s := range states {
-		if !s.Ready {
-			down = append(down, s)
-			continue
-		}
-		entry := lock.Server{Key: s.Key, Name: s.ServerName, Version: s.ServerVersion, ProtocolVersion: s.ProtocolVersion}
-		for _, t := range s.Tools {
-			if entry.Tool(t.Remote) == nil { // a name that is given twice is a problem of the second
-				entry.Tools = append(entry.Tools, lock.Of(gateway.Definition(t)))
-			}
-		}
-		now = append(now, entry)
-	}
-	return now, down
-}
-
-// merged puts servers into a lock: new ones, and with update those that changed too.
-func merged(old lock.File, now []lock.Server, gone []v1.Key, update bool) (next lock.File, drift []lock.Drift, added []v1.Key) {
-	next.Servers = append(next.Servers, old.Servers...)
-	for _, k := range gone {
-		next.Remove(k)
-	}
-	for _, s := range now {
-		have := next.Server(s.Key)
-		if have != nil {
-			d := lock.Diff(lock.File{Servers: []lock.Server{*have}}, lock.File{Servers: []lock.Server{s}})
-			if len(d) == 0 {
-				continue
-			}
-			if !update {
-				drift = append(drift, d...)
-				continue
-			}
-		}
-		next.Put(s)
-		added = append(added, s.Key)
-	}
-	return next, drift, added
 }
 
 // report says what differs from the lock.

@@ -22,6 +22,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
@@ -392,7 +393,7 @@ func TestNodeLock(t *testing.T) {
 	var locks []string
 	for range 2 {
 		_, w := openServers(t, servers...)
-		now, down := lockServers(w.Discover(t.Context()))
+		now, down := gateway.LockServers(w.Discover(t.Context()))
 		if len(down) > 0 {
 			t.Fatal(down)
 		}

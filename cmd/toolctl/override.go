@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -53,40 +53,11 @@ func (a *app) withOverrides(ctx context.Context, name string, do func(store.Stor
 		return err
 	}
 	defer a.closing(s)
-	t, err := a.overrideTool(ctx, s, name)
+	k, err := gateway.OverrideTool(ctx, s, a.namespace, name)
 	if err != nil {
 		return err
 	}
-	return do(s, t)
-}
-
-// overrideTool finds a tool of the store. One that only a server offers is taken by the
-// name of its server: no server is started for it.
-func (a *app) overrideTool(ctx context.Context, s store.Store, name string) (overrideTool, error) {
-	objects, err := storedObjects(ctx, s, store.ListOptions{})
-	if err != nil {
-		return overrideTool{}, err
-	}
-	reg, err := registry.New(objects, registry.Options{})
-	if err != nil {
-		return overrideTool{}, err
-	}
-	it, err := reg.Get(v1.KindTool, a.namespace, name)
-	if err == nil {
-		h := it.Object.Head()
-		return overrideTool{h.Namespace(), h.Metadata.Name}, nil
-	}
-	namespace, local, whole := strings.Cut(name, "/")
-	if !whole {
-		namespace, local = a.namespace, name
-	}
-	local = strings.TrimPrefix(local, v1.MCPPrefix)
-	if server, _, ok := strings.Cut(local, "__"); ok {
-		if found, serr := reg.Get(v1.KindMCPServer, namespace, server); serr == nil {
-			return overrideTool{found.Object.Head().Namespace(), local}, nil
-		}
-	}
-	return overrideTool{}, err
+	return do(s, overrideTool{k.Namespace, k.Name})
 }
 
 func newOverrideSetCmd(a *app) *cobra.Command {

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/yosida95/uritemplate/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/gateway"
-	"toolctl.dev/toolctl/pkg/mcp"
 )
 
 func newReadCmd(a *app) *cobra.Command {
@@ -39,14 +35,13 @@ Output formats (-o): content, json, yaml.`,
 			}
 			defer w.Close()
 			a.warnViolations(w)
-			if parts, ok := a.declaredResource(w, args[0]); ok && server == "" {
-				return a.printResource(format, parts)
+			parts, err := w.ReadResource(cmd.Context(), a.namespace, server, args[0])
+			var missing *v1.NotFoundError
+			if errors.As(err, &missing) && missing.Ambiguous && missing.Kind == "Resource" {
+				for i, c := range missing.Candidates {
+					missing.Candidates[i] = "--server " + c
+				}
 			}
-			key, err := a.resourceServer(cmd.Context(), w, server, args[0])
-			if err != nil {
-				return err
-			}
-			parts, err := w.Upstreams().ReadResource(cmd.Context(), key, args[0])
 			if err != nil {
 				return err
 			}
@@ -57,72 +52,6 @@ Output formats (-o): content, json, yaml.`,
 	_ = cmd.RegisterFlagCompletionFunc("server", a.completeServers)
 	a.bindNetwork(cmd.Flags(), "")
 	return cmd
-}
-
-// resourceServer finds the server that a resource belongs to.
-func (a *app) resourceServer(ctx context.Context, w *workspace, server, uri string) (v1.Key, error) {
-	if server != "" {
-		it, err := w.reg.Get(v1.KindMCPServer, a.namespace, server)
-		return keyOf(it.Object), err
-	}
-	keys := w.Servers(a.namespace)
-	states := w.Discover(ctx, keys...)
-	missing := &v1.NotFoundError{Kind: "Resource", Name: uri}
-	var uris []string
-	for _, r := range a.declared(w) {
-		uris = append(uris, r.URI)
-	}
-	for _, fits := range []func(mcp.ServerState) bool{
-		func(s mcp.ServerState) bool {
-			return slices.ContainsFunc(s.Resources, func(r mcp.Resource) bool { uris = append(uris, r.URI); return r.URI == uri })
-		},
-		func(s mcp.ServerState) bool {
-			return slices.ContainsFunc(s.ResourceTemplates, func(r mcp.ResourceTemplate) bool { return fitsTemplate(r.URITemplate, uri) })
-		},
-	} {
-		var found []v1.Key
-		for _, s := range states {
-			if fits(s) {
-				found = append(found, s.Key)
-			}
-		}
-		if len(found) == 1 {
-			return found[0], nil
-		}
-		for _, k := range found {
-			missing.Ambiguous = true
-			missing.Candidates = append(missing.Candidates, "--server "+k.Namespace+"/"+k.Name)
-		}
-		if missing.Ambiguous {
-			return v1.Key{}, missing
-		}
-	}
-	for _, s := range states {
-		if !s.Ready { // it may well be the one
-			return v1.Key{}, gateway.StateError(s)
-		}
-	}
-	if near := v1.Nearest(uri, uris); near != "" {
-		missing.Candidates = []string{near}
-	}
-	return v1.Key{}, missing
-}
-
-func keyOf(o v1.Object) v1.Key {
-	if o == nil {
-		return v1.Key{}
-	}
-	return o.Head().Key()
-}
-
-// fitsTemplate reports whether a template of a server (RFC 6570) may make a URI.
-func fitsTemplate(template, uri string) bool {
-	const longest = 2048 // a template becomes a regular expression
-	if len(template) > longest || len(uri) > longest {
-		return false
-	}
-	t, err := uritemplate.New(template)
-	return err == nil && t.Match(uri) != nil
 }
 
 // printResource prints the contents of a resource one after the other.

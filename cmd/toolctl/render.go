@@ -94,7 +94,7 @@ func (o *renderOptions) run(ctx context.Context) error {
 	it, err := w.reg.Get(v1.KindPrompt, o.namespace, o.name)
 	var missing *v1.NotFoundError
 	if errors.As(err, &missing) && !missing.Ambiguous {
-		return o.upstream(ctx, w, format, missing)
+		return o.upstream(ctx, w, format)
 	}
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (o *renderOptions) print(format string, p *prompt.Prompt, messages prompt.M
 }
 
 // upstream fills in a prompt of an MCP server.
-func (o *renderOptions) upstream(ctx context.Context, w *workspace, format string, missing *v1.NotFoundError) error {
+func (o *renderOptions) upstream(ctx context.Context, w *workspace, format string) error {
 	raw, err := o.callArgs(ctx, o.args, o.argsFile)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (o *renderOptions) upstream(ctx context.Context, w *workspace, format strin
 	if err != nil {
 		return err
 	}
-	res, err := o.renderUpstream(ctx, w, o.name, args, missing)
+	res, err := w.ServerPrompt(ctx, o.namespace, o.name, args)
 	if err != nil {
 		return err
 	}

@@ -1,15 +1,7 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
-
-	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/gateway"
-	"toolctl.dev/toolctl/pkg/mcp"
 )
 
 // promptArgs makes texts of arguments: those of MCP prompts are texts.
@@ -27,85 +19,4 @@ func promptArgs(raw json.RawMessage) (map[string]string, error) {
 		args[k] = s
 	}
 	return args, nil
-}
-
-// renderUpstream fills in a prompt of a server. missing is why there is no manifest of
-// that name.
-func (a *app) renderUpstream(ctx context.Context, w *workspace, name string, args map[string]string, missing *v1.NotFoundError) (mcp.PromptResult, error) {
-	keys := w.ServersNamed(a.namespace, name)
-	if len(keys) == 0 {
-		keys = w.Servers(a.namespace)
-	}
-	var states []mcp.ServerState
-	if len(keys) > 0 {
-		states = w.Discover(ctx, keys...)
-	}
-	type hit struct {
-		server v1.Key
-		prompt mcp.Prompt
-	}
-	var hits []hit
-	var known []string
-	local := name
-	if ns, rest, ok := strings.Cut(name, "/"); ok && slices.ContainsFunc(keys, func(k v1.Key) bool { return k.Namespace == ns }) {
-		local = rest
-	}
-	for _, s := range states {
-		for _, p := range s.Prompts {
-			full := s.Key.Name + "__" + p.Name
-			known = append(known, full)
-			if local == full || local == s.Key.Name+"."+p.Name || local == p.Name {
-				hits = append(hits, hit{s.Key, p})
-			}
-		}
-	}
-	switch len(hits) {
-	case 1:
-		if err := missingArgs(hits[0].server.Name+"__"+hits[0].prompt.Name, hits[0].prompt, args); err != nil {
-			return mcp.PromptResult{}, err
-		}
-		return w.Upstreams().GetPrompt(ctx, hits[0].server, hits[0].prompt.Name, args)
-	case 0:
-		for _, s := range states {
-			if !s.Ready { // it may well be the one
-				return mcp.PromptResult{}, gateway.StateError(s)
-			}
-		}
-		if near := v1.Nearest(name, append(known, missing.Candidates...)); near != "" {
-			missing.Candidates = []string{near}
-		}
-		return mcp.PromptResult{}, missing
-	}
-	missing.Candidates, missing.Ambiguous = nil, true
-	for _, h := range hits {
-		missing.Candidates = append(missing.Candidates, h.server.Namespace+"/"+h.server.Name+"__"+h.prompt.Name)
-	}
-	return mcp.PromptResult{}, missing
-}
-
-// missingArgs says which required arguments are not there, and which that are there are unknown.
-func missingArgs(name string, p mcp.Prompt, args map[string]string) error {
-	var fs []v1.Violation
-	var known []string
-	for _, arg := range p.Arguments {
-		known = append(known, arg.Name)
-		if _, ok := args[arg.Name]; arg.Required && !ok {
-			fs = append(fs, v1.Violation{Path: v1.Pointer("", arg.Name), Expected: "a value", Got: "nothing", Message: fmt.Sprintf("required argument %q is missing", arg.Name)})
-		}
-	}
-	for k := range args {
-		if !slices.Contains(known, k) {
-			msg := fmt.Sprintf("unknown argument %q", k)
-			if near := v1.Nearest(k, known); near != "" {
-				msg += fmt.Sprintf("; did you mean %q?", near)
-			}
-			fs = append(fs, v1.Violation{Path: v1.Pointer("", k), Expected: "an argument of the prompt", Got: k, Message: msg})
-		}
-	}
-	if fs == nil {
-		return nil
-	}
-	slices.SortFunc(fs, func(a, b v1.Violation) int { return strings.Compare(a.Path, b.Path) })
-	err := v1.NewValidationError(v1.ArgsInvalid, "", fs)
-	return fmt.Errorf("prompt %q: %w", name, err)
 }

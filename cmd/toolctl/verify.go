@@ -177,7 +177,7 @@ func (o *verifyOptions) lockDrift(ctx context.Context, w *workspace, tools []*v1
 	if err != nil {
 		return nil, err
 	}
-	now, _ := lockServers(w.Discover(ctx, keys...)) // a server that is not ready has failed its examples
+	now, _ := gateway.LockServers(w.Discover(ctx, keys...)) // a server that is not ready has failed its examples
 	var part lock.File
 	for _, s := range now {
 		if have := old.Server(s.Key); have != nil {

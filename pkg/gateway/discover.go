@@ -72,11 +72,17 @@ func (g *Gateway) find(ctx context.Context, namespace, name string) {
 	case errors.As(err, &missing) && missing.Ambiguous:
 		return
 	}
-	keys := u.named(namespace, name)
+	g.mayHave(ctx, namespace, name)
+}
+
+// mayHave asks the servers whose name a name begins with, else all of the namespace.
+func (g *Gateway) mayHave(ctx context.Context, namespace, name string) []mcp.ServerState {
+	keys := g.servers.named(namespace, name)
 	if len(keys) == 0 {
-		keys = u.in(namespace)
+		keys = g.servers.in(namespace)
 	}
-	if len(keys) > 0 {
-		u.discover(ctx, keys...)
+	if len(keys) == 0 {
+		return nil
 	}
+	return g.servers.discover(ctx, keys...)
 }

@@ -15,6 +15,24 @@ func Definition(t mcp.DiscoveredTool) lock.Definition {
 	return lock.Definition{Name: t.Remote, Title: t.Title, Description: t.Description, Annotations: t.Annotations, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema}
 }
 
+// LockServers turns states into what a lock holds, and returns those that are not ready apart.
+func LockServers(states []mcp.ServerState) (now []lock.Server, down []mcp.ServerState) {
+	for _, s := range states {
+		if !s.Ready {
+			down = append(down, s)
+			continue
+		}
+		entry := lock.Server{Key: s.Key, Name: s.ServerName, Version: s.ServerVersion, ProtocolVersion: s.ProtocolVersion}
+		for _, t := range s.Tools {
+			if entry.Tool(t.Remote) == nil { // a name that is given twice is a problem of the second
+				entry.Tools = append(entry.Tools, lock.Of(Definition(t)))
+			}
+		}
+		now = append(now, entry)
+	}
+	return now, down
+}
+
 func (s *serverSet) compare(server v1.Key, t mcp.DiscoveredTool) error {
 	if s.lockErr != nil {
 		return s.lockErr

@@ -1,7 +1,10 @@
 package gateway
 
 import (
+	"context"
 	"slices"
+
+	"github.com/yosida95/uritemplate/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp"
@@ -45,4 +48,87 @@ func (c *catalog) readOwn(owner v1.Key, uri string) ([]v1.Part, error) {
 func ListedResource(r *resources.Resource) mcp.Resource {
 	size := int64(len(r.Data))
 	return mcp.Resource{URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MIMEType, Size: &size, Annotations: r.Annotations}
+}
+
+// Resources returns the files that the manifests of a namespace declare, of all for "".
+func (g *Gateway) Resources(namespace string) []resources.Resource {
+	return slices.DeleteFunc(resources.Of(g.reg.Objects()), func(r resources.Resource) bool { return namespace != "" && r.Owner.Namespace != namespace })
+}
+
+// ReadResource reads what is at an address: of the MCP server that is named; else a file
+// that a manifest of the namespace declares; else of the server that lists it, or has a
+// template for it. An error is a [v1.NotFoundError], ambiguous when several servers have it,
+// or says why a server that may have it is not ready.
+func (g *Gateway) ReadResource(ctx context.Context, namespace, server, uri string) ([]v1.Part, error) {
+	if server != "" {
+		it, err := g.reg.Get(v1.KindMCPServer, namespace, server)
+		if err != nil {
+			return nil, err
+		}
+		return g.servers.ReadResource(ctx, it.Object.Head().Key(), uri)
+	}
+	for _, r := range g.Resources(namespace) {
+		if r.URI == uri {
+			return []v1.Part{r.Contents()}, nil
+		}
+	}
+	key, err := g.serverOfResource(ctx, namespace, uri)
+	if err != nil {
+		return nil, err
+	}
+	return g.servers.ReadResource(ctx, key, uri)
+}
+
+// serverOfResource finds the server that a resource belongs to.
+func (g *Gateway) serverOfResource(ctx context.Context, namespace, uri string) (v1.Key, error) {
+	states := g.mayHave(ctx, namespace, "")
+	missing := &v1.NotFoundError{Kind: "Resource", Name: uri}
+	var uris []string
+	for _, r := range g.Resources(namespace) {
+		uris = append(uris, r.URI)
+	}
+	for _, fits := range []func(mcp.ServerState) bool{
+		func(s mcp.ServerState) bool {
+			return slices.ContainsFunc(s.Resources, func(r mcp.Resource) bool { uris = append(uris, r.URI); return r.URI == uri })
+		},
+		func(s mcp.ServerState) bool {
+			return slices.ContainsFunc(s.ResourceTemplates, func(r mcp.ResourceTemplate) bool { return fitsTemplate(r.URITemplate, uri) })
+		},
+	} {
+		var found []v1.Key
+		for _, s := range states {
+			if fits(s) {
+				found = append(found, s.Key)
+			}
+		}
+		if len(found) == 1 {
+			return found[0], nil
+		}
+		for _, k := range found {
+			missing.Ambiguous = true
+			missing.Candidates = append(missing.Candidates, k.Namespace+"/"+k.Name)
+		}
+		if missing.Ambiguous {
+			return v1.Key{}, missing
+		}
+	}
+	for _, s := range states {
+		if !s.Ready { // it may well be the one
+			return v1.Key{}, StateError(s)
+		}
+	}
+	if near := v1.Nearest(uri, uris); near != "" {
+		missing.Candidates = []string{near}
+	}
+	return v1.Key{}, missing
+}
+
+// fitsTemplate reports whether a template of a server (RFC 6570) may make a URI.
+func fitsTemplate(template, uri string) bool {
+	const longest = 2048 // a template becomes a regular expression
+	if len(template) > longest || len(uri) > longest {
+		return false
+	}
+	t, err := uritemplate.New(template)
+	return err == nil && t.Match(uri) != nil
 }
