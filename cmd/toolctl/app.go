@@ -45,7 +45,8 @@ type app struct {
 	bestEffort bool
 
 	// Global flags.
-	files      []string
+	files      []string // those of -k too
+	overlays   []string // -k
 	dsn        string
 	storeMax   int64 // bytes; 0 for no limit
 	namespace  string
@@ -130,7 +131,9 @@ func (a *app) open(ctx context.Context, change ...func(*gateway.Options)) (_ *wo
 // source is the files given with -f, else the store.
 func (a *app) source(ctx context.Context, s store.Store) gateway.Source {
 	if len(a.files) > 0 {
-		return fromFlags{gateway.Files(manifest.Options{Stdin: tty.Stdin(ctx, a.in), Layout: a.layout}, a.files...)}
+		o := a.manifestOptions(ctx)
+		o.Layout = a.layout
+		return fromFlags{gateway.Files(o, a.files...)}
 	}
 	return gateway.Stored(s, a.layout)
 }

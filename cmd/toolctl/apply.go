@@ -13,7 +13,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
-	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
@@ -227,7 +226,9 @@ func (a *app) check(ctx context.Context, paths []string, beside []v1.Object) (*m
 }
 
 func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object, places bool) (*manifest.Set, []v1.Violation, error) {
-	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: tty.Stdin(ctx, a.in), Fields: places, Layout: true})
+	opts := a.manifestOptions(ctx)
+	opts.Fields, opts.Layout = places, true
+	set, err := manifest.Load(ctx, paths, opts)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}

@@ -154,7 +154,7 @@ func (o *clientOptions) server(ctx context.Context) (mcpclients.Server, error) {
 func (o *clientOptions) variables(ctx context.Context) ([]string, error) {
 	var objects []v1.Object
 	if len(o.files) > 0 {
-		set, err := manifest.Load(ctx, o.files, manifest.Options{})
+		set, err := manifest.Load(ctx, o.files, o.manifestOptions(ctx))
 		if err != nil {
 			return nil, usageError{err}
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
@@ -70,7 +69,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	defer o.closing(s)
 	var keys []v1.Key
 	if len(o.files) > 0 {
-		set, err := manifest.Load(ctx, o.files, manifest.Options{Stdin: tty.Stdin(ctx, o.in)})
+		set, err := manifest.Load(ctx, o.files, o.manifestOptions(ctx))
 		if err != nil {
 			return usageError{err}
 		}

@@ -44,10 +44,12 @@ With -f a command works on those files and folders. Without it, on the store:
 		if a.everywhere {
 			a.namespace = ""
 		}
+		a.files = append(a.files, a.overlays...)
 		return a.checkFormat(cmd, args)
 	}
 	p := root.PersistentFlags()
 	p.StringArrayVarP(&a.files, "filename", "f", nil, "file or folder of manifests, or - for stdin; may be repeated")
+	p.StringArrayVarP(&a.overlays, "kustomize", "k", nil, "folder with a kustomization.yaml to build and use as -f; may be repeated")
 	p.StringVar(&a.dsn, "store", "", "store to use (default: $TOOLCTL_STORE, else .toolctl/state.db)")
 	p.Int64Var(&a.storeMax, "store-max-bytes", 4<<30, "how large the store may become; 0 for no limit")
 	p.StringVarP(&a.namespace, "namespace", "n", "", "namespace (default: all)")
@@ -93,6 +95,7 @@ With -f a command works on those files and folders. Without it, on the store:
 		newInitCmd(a),
 		newValidateCmd(a),
 		newLintCmd(a),
+		newBuildCmd(a),
 		newSchemaCmd(a),
 		newApplyCmd(a),
 		newEditCmd(a),

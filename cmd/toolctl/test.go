@@ -13,7 +13,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
-	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -190,7 +189,7 @@ func (o *testOptions) play(ctx context.Context, format string, paths []string) e
 
 // load reads the manifests and chooses the scenarios that are played.
 func (o *testOptions) load(ctx context.Context, paths []string) (*manifest.Set, []*v1.Scenario, error) {
-	set, err := manifest.Load(ctx, paths, manifest.Options{Stdin: tty.Stdin(ctx, o.in)})
+	set, err := manifest.Load(ctx, paths, o.manifestOptions(ctx))
 	if err != nil {
 		return nil, nil, usageError{err}
 	}

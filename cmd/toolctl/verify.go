@@ -107,7 +107,9 @@ func (o *verifyOptions) placeFields(ctx context.Context, tools []*v1.Tool) error
 	if len(o.files) == 0 || slices.Contains(o.files, "-") {
 		return nil
 	}
-	set, err := manifest.Load(ctx, o.files, manifest.Options{Fields: true})
+	opts := o.manifestOptions(ctx)
+	opts.Fields = true
+	set, err := manifest.Load(ctx, o.files, opts)
 	if err != nil {
 		return err
 	}

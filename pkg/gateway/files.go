@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -101,7 +102,7 @@ func (f *files) follow(w *fsnotify.Watcher, missed func(error)) {
 			}
 		}
 	}
-	for _, root := range f.paths {
+	for _, root := range slices.Concat(f.paths, f.folders()) {
 		info, err := os.Stat(root)
 		if err != nil || !info.IsDir() {
 			if err := w.Add(filepath.Dir(root)); err != nil {
@@ -128,6 +129,14 @@ func (f *files) follow(w *fsnotify.Watcher, missed func(error)) {
 			missed(fmt.Errorf("not every folder of %s is watched: %w", root, err))
 		}
 	}
+}
+
+// folders are those that a build read besides the paths.
+func (f *files) folders() []string {
+	if set := f.loaded.Load(); set != nil {
+		return set.Folders
+	}
+	return nil
 }
 
 func (f *files) objects() []v1.Object {

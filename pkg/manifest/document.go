@@ -14,8 +14,9 @@ import (
 // A document is one object while it is read: its tree, where in it the reader
 // stands, and what was found wrong.
 type document struct {
-	file string
-	root *yaml.Node
+	file    string
+	origins map[*yaml.Node]string // files of nodes that stand in others
+	root    *yaml.Node
 	// promptKit and markdown make unknown fields warnings.
 	promptKit, markdown bool
 
@@ -113,7 +114,11 @@ func (d *document) spend(n *yaml.Node, count int) bool {
 }
 
 func (d *document) source(n *yaml.Node) v1.Source {
-	return v1.Source{File: d.file, Line: n.Line, Column: n.Column}
+	file := d.file
+	if f, ok := d.origins[n]; ok {
+		file = f
+	}
+	return v1.Source{File: file, Line: n.Line, Column: n.Column}
 }
 
 // place returns where a pointer stands: a scalar's own place, the key of a mapping

@@ -36,6 +36,9 @@ type Options struct {
 	// Extensions are the fields that executors and rules written in Go add to manifests, as
 	// registry.Extensions returns them. Default: none, so that such a field is unknown.
 	Extensions []v1.Extension
+	// Build makes objects of a path in the place of [Load], such as overlays do. Nil, or a nil
+	// Built, leaves the path to Load.
+	Build func(ctx context.Context, path string) (*Built, error)
 	// Layout fills Header.Layout, so that [MarshalYAML] keeps comments and the order of
 	// keys. Default: neither is kept, for the memory it takes.
 	Layout bool
@@ -68,6 +71,8 @@ type Set struct {
 	Skipped []Skipped
 	// Files counts the files that were read.
 	Files int
+	// Folders are those that were read without being named; [Options.Build] tells of them.
+	Folders []string
 }
 
 // Skipped is a document that was passed over.
@@ -108,7 +113,11 @@ func Load(ctx context.Context, paths []string, o Options) (*Set, error) {
 		return nil, errors.New("no path given: expected a file, a folder or - for stdin")
 	}
 	for _, p := range paths {
-		if err := l.find(ctx, p); err != nil {
+		built, err := l.build(ctx, p)
+		if err == nil && !built {
+			err = l.find(ctx, p)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -142,6 +151,7 @@ type source struct {
 type loader struct {
 	opts    Options
 	sources []*source
+	built   []*Built
 	roots   []*os.Root
 	seen    map[string]bool // absolute paths
 }
@@ -375,8 +385,15 @@ func (r *reader) unreadable(err error) {
 // collect joins what the sources gave.
 func (l *loader) collect() *Set {
 	set := &Set{}
+	all := l.sources
+	for _, b := range l.built {
+		all = append(all, l.trees(b.Trees)...)
+		set.Violations = append(set.Violations, b.Violations...)
+		set.Folders = append(set.Folders, b.Folders...)
+		set.Files += b.Files
+	}
 	data := map[string]bool{} // files that manifests name as their data
-	for _, s := range l.sources {
+	for _, s := range all {
 		set.Objects = append(set.Objects, s.objects...)
 		for _, ref := range s.refs {
 			data[ref] = true
@@ -385,7 +402,7 @@ func (l *loader) collect() *Set {
 			set.Files++
 		}
 	}
-	for _, s := range l.sources {
+	for _, s := range all {
 		if len(s.objects) == 0 && !s.named && data[s.name] {
 			continue // it never was meant to be a manifest
 		}

@@ -30,6 +30,7 @@ type reader struct {
 	documents  int
 	variables  bool // the text may name environment variables
 	anchors    map[*yaml.Node]int
+	origins    map[*yaml.Node]string // files of nodes that stand in others, see Tree
 }
 
 func (r *reader) read(data []byte) {
@@ -111,7 +112,7 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 		r.list(n)
 	case strings.HasPrefix(api, v1.PromptKitGroup+"/") && ours != v1.KindToolPolicy:
 		if ours := promptKitKind(kind); ours != "" {
-			r.add(&document{file: r.name, root: n, promptKit: true, anchors: r.anchors}, ours, nil)
+			r.add(&document{file: r.name, origins: r.origins, root: n, promptKit: true, anchors: r.anchors}, ours, nil)
 			return
 		}
 		r.leave(n)
@@ -123,7 +124,7 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 	case api == v1.APIVersion && (ours == "" || ours != kind):
 		r.unknownKind(n, kind)
 	case ours == kind && ours != "" && (near || ours == v1.KindToolPolicy):
-		r.add(&document{file: r.name, root: n, anchors: r.anchors}, kind, nil)
+		r.add(&document{file: r.name, origins: r.origins, root: n, anchors: r.anchors}, kind, nil)
 	case ours == v1.KindToolPolicy || ours != "" && near:
 		r.unknownKind(n, kind)
 	case kind == "" && ourKind(looseMember(n, "kind")) != "" && nearOurs(looseMember(n, "apiVersion")):

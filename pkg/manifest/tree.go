@@ -1,0 +1,146 @@
+package manifest
+
+import (
+	"context"
+	"io/fs"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v3"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Tree is one object as YAML nodes, for programs that change manifests before they are
+// read.
+type Tree struct {
+	Node *yaml.Node
+	// File is where the object stands; Origins are the files of nodes that come from
+	// elsewhere.
+	File    string
+	Origins map[*yaml.Node]string
+	// Folder is what relative paths in the object may not leave.
+	Folder string
+}
+
+// Trees parses the documents of a file without reading what they mean: aliases and merge
+// keys are resolved, scalars have the types of YAML 1.2, and a List is its items.
+func Trees(file string, data []byte) ([]*yaml.Node, []v1.Violation) {
+	var trees []*yaml.Node
+	var violations []v1.Violation
+	yield := func(n *yaml.Node) bool {
+		d := &document{file: file, root: n, anchors: map[*yaml.Node]int{}}
+		d.normalize(n)
+		if !d.full {
+			d.unshare(n, map[*yaml.Node]bool{})
+		}
+		for _, v := range d.finish() {
+			if !v.IsWarning() {
+				violations = append(violations, v)
+			}
+		}
+		_, kind := member(n, "kind")
+		_, api := member(n, "apiVersion")
+		switch items, _ := member(n, "items"); {
+		case n.Kind == yaml.ScalarNode && n.Tag == tagNull: // an empty document
+		case kind == "List" && (api == "v1" || api == v1.APIVersion) && items != nil:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				if n.Content[i] == items {
+					trees = append(trees, n.Content[i+1].Content...)
+				}
+			}
+		default:
+			trees = append(trees, n)
+		}
+		return len(violations) == 0
+	}
+	parse := parseYAML
+	if looksLikeJSON(data) {
+		parse = parseJSON
+	}
+	if v := parse(file, data, yield); v != nil {
+		violations = append(violations, *v)
+	}
+	return trees, violations
+}
+
+// Quote quotes the texts of a tree that would read as something else without quotes; of those
+// without a place, which a program made, also what YAML 1.1 would read as something else.
+func Quote(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Tag == tagStr && n.Style&(quoted|yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
+		if tag, _, reason := resolvePlain(n.Value); tag != tagStr || reason != "" || n.Line == 0 && n.Value != "" && ambiguous(n.Value) {
+			n.Style |= yaml.DoubleQuotedStyle
+		}
+	}
+	for _, c := range n.Content {
+		Quote(c)
+	}
+}
+
+// unshare copies what an anchor made one node of several, so that a change of one is no
+// change of the others.
+func (d *document) unshare(n *yaml.Node, seen map[*yaml.Node]bool) {
+	seen[n], n.Anchor = true, ""
+	for i, c := range n.Content {
+		if !d.spend(c, 1) {
+			return
+		}
+		if seen[c] {
+			copied := *c
+			copied.Content = append([]*yaml.Node(nil), c.Content...)
+			n.Content[i], c = &copied, &copied
+		}
+		d.unshare(c, seen)
+	}
+}
+
+// Built is what a path was built to.
+type Built struct {
+	Trees      []Tree
+	Violations []v1.Violation
+	// Files counts the files that were read, and Folders are where they are.
+	Files   int
+	Folders []string
+}
+
+// build asks whether the path is built, and keeps what it is built to.
+func (l *loader) build(ctx context.Context, path string) (bool, error) {
+	if l.opts.Build == nil {
+		return false, nil
+	}
+	b, err := l.opts.Build(ctx, path)
+	if b != nil {
+		l.built = append(l.built, b)
+	}
+	return b != nil, err
+}
+
+// trees reads objects that are parsed already.
+func (l *loader) trees(trees []Tree) []*source {
+	folders := map[string]fs.FS{}
+	var sources []*source
+	for _, t := range trees {
+		s := &source{reader: reader{name: t.File, named: true, opts: l.opts, origins: t.Origins, variables: true}}
+		if _, ok := folders[t.Folder]; !ok {
+			folders[t.Folder] = nil
+			if root, err := l.open(t.Folder); err == nil {
+				folders[t.Folder] = root.FS()
+			}
+		}
+		if root := folders[t.Folder]; root != nil {
+			if dir, err := filepath.Rel(t.Folder, filepath.Dir(t.File)); err == nil {
+				s.files = &folder{root: root, shown: t.Folder, dir: filepath.ToSlash(dir), limit: l.opts.MaxFileBytes}
+			}
+		}
+		s.document(t.Node)
+		s.files, s.anchors = nil, nil
+		sources = append(sources, s)
+	}
+	return sources
+}
+
+// ReadTrees reads objects that are parsed already.
+func ReadTrees(trees []Tree, o Options) *Set {
+	l := &loader{opts: o.withDefaults(), built: []*Built{{Trees: trees}}}
+	defer l.close()
+	return l.collect()
+}

@@ -1,0 +1,343 @@
+// Package overlay builds the manifests of one environment from a base and what differs
+// there: a documented subset of kustomize (docs/overlays.md), over YAML nodes. Numbers keep
+// every digit, comments and places stay, and who is renamed is renamed wherever a policy,
+// prompt, scenario or tool names it. A field of kustomize that is not in the subset is
+// refused by its name.
+package overlay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+)
+
+// Limits of one build.
+const (
+	maxDepth     = 32         // folders on folders
+	maxFiles     = 10_000     // that are read
+	maxFileBytes = 10 << 20   // of one file
+	maxObjects   = 100_000    // of all folders
+	maxGrowth    = 50_000_000 // nodes that patches and replacements copy
+)
+
+// names are those that a folder's file may have, as in kustomize.
+var names = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// Build builds the folder dir, whose kustomization.yaml names the rest. Nothing outside
+// root is read; "" is no bound, and then a folder may name folders above it, as in
+// kustomize. An error says that there is nothing to build; what is wrong in a file is a
+// violation of the result, which has no trees then.
+func Build(ctx context.Context, dir, root string) (*manifest.Built, error) {
+	b := &builder{ctx: ctx, trees: map[*yaml.Node]string{}}
+	if root != "" {
+		abs, err := filepath.Abs(root)
+		if err != nil {
+			return nil, err
+		}
+		b.root = abs
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%s: expected a folder with %s", dir, names[0])
+	}
+	if _, err := findFile(dir); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	objects := b.folder(dir, v1.Source{File: dir})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	res := &manifest.Built{Violations: b.violations, Files: b.files, Folders: b.folders}
+	if len(b.violations) > 0 {
+		manifest.SortViolations(res.Violations)
+		return res, nil
+	}
+	for _, o := range objects {
+		if o.kind() == kindConfigMap {
+			continue // it was there for replacements
+		}
+		manifest.Quote(o.node)
+		res.Trees = append(res.Trees, manifest.Tree{Node: o.node, File: o.file, Folder: o.folder, Origins: b.trees})
+	}
+	return res, nil
+}
+
+// Write returns the manifests as YAML.
+func Write(trees []manifest.Tree) ([]byte, error) {
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	for _, t := range trees {
+		if err := enc.Encode(t.Node); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), enc.Close()
+}
+
+type builder struct {
+	ctx        context.Context
+	root       string
+	folders    []string // that were built
+	open       []string // folders that are being built, to find one that names itself
+	files      int
+	copied     int
+	trees      map[*yaml.Node]string // the files of nodes that came from another than their object's
+	violations []v1.Violation
+}
+
+// object is one manifest while it is built.
+type object struct {
+	node   *yaml.Node
+	file   string
+	folder string  // that its relative paths stay in
+	ids    []ident // every identity it had; the last is today's
+	// followed is the identity by which other objects name it
+	followed int
+}
+
+type ident struct{ namespace, name string }
+
+const kindConfigMap = "ConfigMap"
+
+func (o *object) id() ident    { return o.ids[len(o.ids)-1] }
+func (o *object) kind() string { return text(o.node, "kind") }
+func (o *object) String() string {
+	return o.kind() + " " + o.id().namespace + "/" + o.id().name
+}
+
+// was reports whether the object has or had the name; an empty namespace is any.
+func (o *object) was(kind, namespace, name string) bool {
+	return o.kind() == kind && slices.ContainsFunc(o.ids, func(id ident) bool { return id.name == name && (namespace == "" || id.namespace == namespace) })
+}
+
+func (b *builder) fail(at v1.Source, format string, args ...any) {
+	if len(b.violations) < 1000 {
+		b.violations = append(b.violations, v1.Violation{Source: at, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// at is where a node of a file stands.
+func at(file string, n *yaml.Node) v1.Source {
+	return v1.Source{File: file, Line: n.Line, Column: n.Column}
+}
+
+func findFile(dir string) (string, error) {
+	found := ""
+	for _, n := range names {
+		info, err := os.Stat(filepath.Join(dir, n))
+		if err != nil || info.IsDir() {
+			continue
+		}
+		if found != "" {
+			return "", fmt.Errorf("it has %s and %s: keep one", found, n)
+		}
+		found = n
+	}
+	if found == "" {
+		return "", fmt.Errorf("there is no %s in it", names[0])
+	}
+	return found, nil
+}
+
+// folder builds a folder. from is what names it.
+func (b *builder) folder(dir string, from v1.Source) []*object {
+	if b.ctx.Err() != nil {
+		return nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	switch {
+	case err != nil:
+		b.fail(from, "%s: %v", dir, plain(err))
+		return nil
+	case slices.Contains(b.open, abs):
+		b.fail(from, "%s is being built already: a folder cannot stand on itself", dir)
+		return nil
+	case len(b.open) >= maxDepth:
+		b.fail(from, "%s: more than %d folders on each other", dir, maxDepth)
+		return nil
+	case b.root != "" && !within(b.root, abs):
+		b.fail(from, "%s leaves %s: nothing outside it is read", dir, b.root)
+		return nil
+	}
+	name, err := findFile(dir)
+	if err != nil {
+		b.fail(from, "%s: %v", dir, err)
+		return nil
+	}
+	b.open, b.folders = append(b.open, abs), append(b.folders, dir)
+	defer func() { b.open = b.open[:len(b.open)-1] }()
+	rooted, err := os.OpenRoot(dir)
+	if err != nil {
+		b.fail(from, "%s: %v", dir, plain(err))
+		return nil
+	}
+	defer rooted.Close()
+	l := &layer{builder: b, dir: dir, fs: rooted.FS(), file: filepath.Join(dir, name)}
+	data, ok := l.read(name, from)
+	if !ok {
+		return nil
+	}
+	if !l.parse(data) {
+		return nil
+	}
+	return l.build()
+}
+
+func within(root, abs string) bool {
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	rel, err := filepath.Rel(root, abs)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// layer is one folder.
+type layer struct {
+	*builder
+	dir     string
+	fs      fs.FS
+	file    string // its kustomization, as it is shown
+	spec    kustomization
+	objects []*object
+}
+
+// read reads a file of the folder or below it, as kustomize does by default.
+func (l *layer) read(name string, from v1.Source) ([]byte, bool) {
+	if l.files++; l.files > maxFiles {
+		l.fail(from, "more than %d files", maxFiles)
+		return nil, false
+	}
+	clean := path.Clean(filepath.ToSlash(name))
+	if !fs.ValidPath(clean) {
+		l.fail(from, "%s leaves the folder: a file is in its folder or below it, a folder may be anywhere", name)
+		return nil, false
+	}
+	info, err := fs.Stat(l.fs, clean)
+	switch {
+	case err != nil:
+		l.fail(from, "%s: %v", filepath.Join(l.dir, name), plain(err))
+	case !info.Mode().IsRegular():
+		l.fail(from, "%s is not a regular file", filepath.Join(l.dir, name))
+	case info.Size() > maxFileBytes:
+		l.fail(from, "%s has more than %d bytes", filepath.Join(l.dir, name), maxFileBytes)
+	default:
+		data, err := fs.ReadFile(l.fs, clean)
+		if err == nil {
+			return data, true
+		}
+		l.fail(from, "%s: %v", filepath.Join(l.dir, name), plain(err))
+	}
+	return nil, false
+}
+
+func plain(err error) error {
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// build takes the steps of kustomize in its order.
+func (l *layer) build() []*object {
+	for _, r := range l.spec.Resources {
+		l.resource(r)
+	}
+	l.generate()
+	l.duplicates()
+	if len(l.violations) > 0 {
+		return nil
+	}
+	for i := range l.spec.Patches {
+		l.patch(&l.spec.Patches[i])
+	}
+	l.rename()
+	l.label()
+	for i := range l.spec.Replacements {
+		l.replace(&l.spec.Replacements[i])
+	}
+	return l.objects
+}
+
+// resource adds a file, or what another folder builds to.
+func (l *layer) resource(r value) {
+	from := at(l.file, r.node)
+	if strings.Contains(r.text, "://") || strings.HasPrefix(r.text, "git@") || strings.Contains(r.text, "?ref=") {
+		l.fail(from, "resources: %q is fetched from elsewhere, and nothing is: clone it and name the folder", r.text)
+		return
+	}
+	if filepath.IsAbs(r.text) || r.text == "" {
+		l.fail(from, "resources: %q: expected a path relative to %s", r.text, l.file)
+		return
+	}
+	shown := filepath.Join(l.dir, filepath.FromSlash(r.text))
+	info, err := os.Stat(shown)
+	if err != nil {
+		l.fail(from, "resources: %s: %v", shown, plain(err))
+		return
+	}
+	if info.IsDir() {
+		l.objects = append(l.objects, l.folder(shown, from)...)
+		return
+	}
+	data, ok := l.read(r.text, from)
+	if !ok {
+		return
+	}
+	nodes, violations := manifest.Trees(shown, data)
+	l.violations = append(l.violations, violations...)
+	for _, n := range nodes {
+		if len(l.objects) >= maxObjects {
+			l.fail(from, "more than %d objects", maxObjects)
+			return
+		}
+		l.add(n, shown)
+	}
+}
+
+func (l *layer) add(n *yaml.Node, shown string) {
+	api, kind, name := text(n, "apiVersion"), text(n, "kind"), text(n, "metadata", "name")
+	ours := api == v1.APIVersion || strings.HasPrefix(api, v1.PromptKitGroup+"/")
+	switch {
+	case n.Kind != yaml.MappingNode || kind == "":
+		l.fail(at(shown, n), "expected an object with apiVersion, kind and metadata.name")
+	case !ours:
+		l.fail(at(shown, n), "%s %s is not one of toolctl's kinds: keep it in a kustomization of its own", api, kind)
+	case name == "":
+		l.fail(at(shown, n), "%s: metadata.name is missing", kind)
+	default:
+		l.objects = append(l.objects, &object{node: n, file: shown, folder: l.dir, ids: []ident{{namespaceOf(n), name}}})
+	}
+}
+
+func namespaceOf(n *yaml.Node) string {
+	if ns := text(n, "metadata", "namespace"); ns != "" {
+		return ns
+	}
+	return v1.DefaultNamespace
+}
+
+func (l *layer) duplicates() {
+	first := map[string]*object{}
+	for _, o := range l.objects {
+		if other := first[o.String()]; other != nil {
+			l.fail(at(o.file, o.node), "%s is there already, at %s", o, at(other.file, other.node))
+		} else {
+			first[o.String()] = o
+		}
+	}
+}

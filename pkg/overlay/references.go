@@ -1,0 +1,60 @@
+package overlay
+
+import v1 "toolctl.dev/toolctl/api/v1"
+
+// refKind is what a field names.
+type refKind int
+
+const (
+	toTool refKind = iota // or a prompt, which can be called as a tool
+	toServer
+	toPolicy
+	toPrompt
+	toPatterns // a list of names and patterns of tools
+	toRules    // the rules of a policy
+)
+
+// reference is a field that names other objects. In its path "*" is every item or member, and
+// "#" every key.
+type reference struct {
+	kind, path string // an empty kind is any
+	to         refKind
+}
+
+// rules are the fields of a policy that name tools.
+var rules = []string{"blocklist", "allowlist", "require_approval", "limits/*/tools", "match/tools"}
+
+// references are all fields that name other objects. A field that is not here keeps the old
+// name, so one more such field in api/v1 is one more line here.
+var references = append([]reference{
+	{v1.KindTool, "spec/mcp/server", toServer},
+	{v1.KindPrompt, "spec/tools/*", toTool},
+	{v1.KindPrompt, "spec/policy", toRules},
+	{"PromptConfig", "spec/allowed_tools/*", toTool},
+	{"PromptConfig", "spec/tool_policy", toRules},
+	{v1.KindToolPolicy, "spec", toRules},
+	{v1.KindScenario, "spec/tools/*", toTool},
+	{v1.KindScenario, "spec/policies/*", toPolicy},
+	{v1.KindScenario, "spec/policy", toRules},
+	{v1.KindScenario, "spec/tool_policy", toRules},
+	{v1.KindScenario, "spec/mocks/#", toTool},
+	{v1.KindScenario, "spec/turns/*/prompt", toPrompt},
+	{v1.KindScenario, "spec/turns/*/calls/*/tool", toTool},
+	{v1.KindScenario, "spec/turns/*/model/*/tool_calls/*/tool", toTool},
+	{v1.KindScenario, "spec/turns/*/model/*/sees/tools/*", toTool},
+	{v1.KindScenario, "spec/turns/*/consent_overrides/#", toTool},
+}, ofAssertions("spec/assertions/*", "spec/turns/*/assertions/*")...)
+
+// ofAssertions are the parameters of assertions that name tools.
+func ofAssertions(lists ...string) []reference {
+	var all []reference
+	for _, list := range lists {
+		for _, path := range []string{
+			"params/tool", "params/tool_name", "params/tools/*", "params/tool_names/*", "params/sequence/*", "params/chain/*",
+			"params/steps/*/tool", "params/patterns/*/sequence/*", "when/tool_called",
+		} {
+			all = append(all, reference{v1.KindScenario, list + "/" + path, toTool})
+		}
+	}
+	return all
+}
