@@ -103,6 +103,7 @@ With -f a command works on those files and folders. Without it, on the store:
 		newImportCmd(a),
 		newLockCmd(a),
 		newOverrideCmd(a),
+		newStoreCmd(a),
 	)
 	add("help",
 		newExplainCmd(a),

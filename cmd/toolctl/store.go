@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+func newStoreCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "store",
+		Short: "Check the store, back it up",
+		Long: `Look after the store, which keeps the applied manifests, the counts of policies, the
+calls that wait for approval, the overrides and the audit.`,
+		Example: `  toolctl store check
+  toolctl store backup state-2026-11-22.db`,
+		Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newStoreCheckCmd(a), newStoreBackupCmd(a))
+	return cmd
+}
+
+// openKept opens the store that a command looks after.
+func (a *app) openKept(ctx context.Context) (store.Store, error) {
+	if len(a.files) > 0 {
+		return nil, usagef("this is about the store, not about files: leave out -f, and name the store with --store where it is not the usual one")
+	}
+	return a.openStore(ctx, false)
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+func newStoreCheckCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "Check that the store can be read and its audit is intact",
+		Long: `Read all of the store: every manifest, override and call that waits, and the chain of
+the audit, and have the database check its file. The exit code is 1 when something is
+wrong.
+
+Output formats (-o): text, json, yaml.`,
+		Annotations: formats("text", "json", "yaml"),
+		Example:     `  toolctl store check`,
+		Args:        noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			format := a.format()
+			s, err := a.openKept(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer a.closing(s)
+			r, err := store.Check(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
+			switch {
+			case format == "json":
+				err = printJSON(a.out, r)
+			case format == "yaml":
+				err = printYAML(a.out, r)
+			case len(r.Problems) == 0:
+				_, err = fmt.Fprintf(a.out, "%s, %s, %s, %s of the audit: intact, head %s\n", count(r.Objects, "object"), count(r.Overrides, "override"),
+					count(r.Approvals, "approval"), count(int(r.Audit.Lines), "line"), r.Audit.Head)
+			}
+			if err == nil && len(r.Problems) > 0 {
+				err = statusError{exitFailed, "the store is damaged: " + strings.Join(r.Problems, "; ")}
+			}
+			return err
+		},
+	}
+}

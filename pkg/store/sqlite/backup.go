@@ -1,0 +1,72 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"modernc.org/sqlite"
+)
+
+// CheckData implements [store.Checker]: it has SQLite check the file.
+func (s *Store) CheckData(ctx context.Context) (problems []string, err error) {
+	err = s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
+		rows, err := c.QueryContext(ctx, "PRAGMA integrity_check(20)") // sqlite.org/pragma.html#pragma_integrity_check
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var text string
+			if err := rows.Scan(&text); err != nil {
+				return err
+			}
+			if text != "ok" {
+				problems = append(problems, "file: "+text)
+			}
+		}
+		return rows.Err()
+	}))
+	return problems, err
+}
+
+// Backup implements [store.Backuper].
+func (s *Store) Backup(ctx context.Context, path string) error {
+	// SQLite would make the file with the permissions of the umask; it takes an empty one.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("backup %q: cannot make the file: %w", path, cause(err))
+	}
+	err = f.Close()
+	if err == nil {
+		err = s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
+			_, err := c.ExecContext(ctx, "VACUUM INTO ?", path) // sqlite.org/lang_vacuum.html#vacuuminto
+			return err
+		}))
+	}
+	if err == nil {
+		err = s.explain(ctx, useWAL(ctx, path))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// useWAL gives a copy the mode of a store, which VACUUM INTO does not keep.
+func useWAL(ctx context.Context, path string) error {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	connector, err := sqlite.NewConnector(driverDSN(abs, 0))
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(connector)
+	_, err = db.ExecContext(ctx, "PRAGMA journal_mode=WAL")
+	return errors.Join(err, db.Close())
+}
