@@ -101,12 +101,14 @@ spec: {description: Heavy, input_schema: {type: object, properties: {a: {type: a
 		fmt.Fprintf(&numbered, `{"i":%d},`, i)
 	}
 	large := `{"a":[` + numbered.String() + `{}]}`
-	for i := range 40 {
-		tool, args := []string{"silent__hang", "slow", "good__echo", "killed__die", "broken__broken"}[i%5], `{"size":100}`
-		if i%10 == 9 {
-			tool, args = "heavy", large
+	gather := func() { // not before it calls: a connection that never does is soon closed
+		for i := range 40 {
+			tool, args := []string{"silent__hang", "slow", "good__echo", "killed__die", "broken__broken"}[i%5], `{"size":100}`
+			if i%10 == 9 {
+				tool, args = "heavy", large
+			}
+			greedy = append(greedy, open("greedy", tool, args))
 		}
-		greedy = append(greedy, open("greedy", tool, args))
 	}
 	rush := func(ctx context.Context) (stop func()) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -164,6 +166,9 @@ spec: {description: Heavy, input_schema: {type: object, properties: {a: {type: a
 	var memory []float64
 	for range windows {
 		alone = append(alone, measure())
+		if greedy == nil {
+			gather()
+		}
 		stop := rush(t.Context())
 		beside = append(beside, measure())
 		stop()
