@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"os"
 	"regexp"
 	"slices"
@@ -128,9 +130,23 @@ func (a *app) paint(code, text string) string {
 	return paintOf(code) + text + paintEnd
 }
 
-func paintOf(code string) string { return "\x1b[" + code + "m" }
+// paintMark begins and ends what a [screen] takes for our paint. Nobody else can write it, and
+// it is as long as what begins and ends an escape sequence, so that columns stay in line.
+var paintMark = func() [3]string {
+	var m [3]string
+	for i := range m { // of a plane for private use
+		n, err := rand.Int(rand.Reader, big.NewInt(0xfff0))
+		if err != nil {
+			panic(err)
+		}
+		m[i] = string(rune(0xf0000 + n.Int64()))
+	}
+	return m
+}()
 
-const paintEnd = "\x1b[0m"
+func paintOf(code string) string { return paintMark[0] + paintMark[1] + code + paintMark[2] }
+
+var paintEnd = paintOf("0")
 
 const green, red, yellow = "32", "31", "33"
 
@@ -145,11 +161,13 @@ func (s screen) Write(p []byte) (int, error) {
 	if s.off {
 		return s.w.Write(p)
 	}
-	parts := paints.FindAllIndex(p, -1)
 	var b []byte
 	from := 0
-	for _, at := range parts {
-		b = append(append(b, escaped(p[from:at[0]])...), p[at[0]:at[1]]...)
+	for _, at := range paints.FindAllSubmatchIndex(p, -1) {
+		b = append(b, escaped(p[from:at[0]])...)
+		if isTerminal(s.w) {
+			b = append(append(append(b, "\x1b["...), p[at[2]:at[3]]...), 'm')
+		}
 		from = at[1]
 	}
 	if _, err := s.w.Write(append(b, escaped(p[from:])...)); err != nil {
@@ -158,12 +176,13 @@ func (s screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-var paints = regexp.MustCompile("\x1b\\[(0|31|32|33)m")
+var paints = regexp.MustCompile(paintMark[0] + paintMark[1] + "(0|31|32|33)" + paintMark[2])
 
 // escaped writes C0 and C1 but line breaks and tabs, and what turns the direction of text, as
-// \u escapes, which JSON reads as what they stand for.
+// \u escapes, which JSON reads as what they stand for. What is not UTF-8 becomes U+FFFD: with
+// what is written next it might be a control.
 func escaped(p []byte) []byte {
-	if bytes.IndexFunc(p, controls) < 0 {
+	if bytes.IndexFunc(p, controls) < 0 && utf8.Valid(p) {
 		return p
 	}
 	b := make([]byte, 0, len(p)+16)
@@ -245,18 +264,9 @@ func (t *table) row(cells ...string) {
 	fmt.Fprintln(t, strings.Join(cells, "\t"))
 }
 
-// oneLine makes foreign text safe to print in a cell: no line breaks, no control
-// characters but our own paint around it.
+// oneLine makes foreign text safe to print in a cell: no line breaks and no control
+// characters.
 func oneLine(s string) string {
-	for _, code := range []string{green, red, yellow} {
-		if text, ok := strings.CutPrefix(s, paintOf(code)); ok && strings.HasSuffix(text, paintEnd) {
-			return paintOf(code) + plainLine(strings.TrimSuffix(text, paintEnd)) + paintEnd
-		}
-	}
-	return plainLine(s)
-}
-
-func plainLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
@@ -295,7 +305,7 @@ func objectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name
 func (a *app) printObjects(format string, objects []v1.Object, single bool) error {
 	if format == "name" {
 		for _, o := range objects {
-			fmt.Fprintln(a.out, plainLine(objectName(o.Head().Key())))
+			fmt.Fprintln(a.out, oneLine(objectName(o.Head().Key())))
 		}
 		return nil
 	}

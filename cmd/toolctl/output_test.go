@@ -56,7 +56,7 @@ func TestOneLine(t *testing.T) {
 		{"plain", "Grüße", "Grüße"},
 		{"line breaks", "a\r\nb\tc", "a  b c"},
 		{"our own paint", painted, painted},
-		{"paint in the middle", "a " + painted, "a [31mfailed[0m"},
+		{"paint of another", "a \x1b[31mfailed\x1b[0m", "a [31mfailed[0m"},
 		{"begins with an escape sequence", "\x1b[2J\x1b]0;title\a gone", "[2J]0;title gone"},
 		{"what stands in the paint", paintOf(green) + "a\x1b[2J\nb" + paintEnd, paintOf(green) + "a[2J b" + paintEnd},
 		{"turned around", "a\u202eb\u2066c", "abc"},
