@@ -3,6 +3,7 @@ package lines_test
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,17 +13,26 @@ import (
 
 // writes counts the writes.
 type writes struct {
-	strings.Builder
-	n   int
-	err error
+	mu   sync.Mutex
+	text strings.Builder
+	n    int
+	err  error
 }
 
 func (w *writes) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.n++
 	if w.err != nil {
 		return 0, w.err
 	}
-	return w.Builder.Write(p)
+	return w.text.Write(p)
+}
+
+func (w *writes) seen() (n int, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.n, w.text.String()
 }
 
 func TestLinesAreWrittenTogether(t *testing.T) {
@@ -32,24 +42,25 @@ func TestLinesAreWrittenTogether(t *testing.T) {
 		for range 100 {
 			_, _ = w.Write([]byte("line\n"))
 		}
-		if out.n != 0 {
-			t.Errorf("%d writes at once", out.n)
+		if n, _ := out.seen(); n != 0 {
+			t.Errorf("%d writes at once", n)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if out.n != 1 || out.Len() != 500 {
-			t.Errorf("%d writes of %d bytes", out.n, out.Len())
+		if n, text := out.seen(); n != 1 || len(text) != 500 {
+			t.Errorf("%d writes of %d bytes", n, len(text))
 		}
 		_, _ = w.Write([]byte(strings.Repeat("x", 64<<10)))
-		if out.n != 2 {
-			t.Errorf("%d writes: much is not kept", out.n)
+		if n, _ := out.seen(); n != 2 {
+			t.Errorf("%d writes: much is not kept", n)
 		}
 		_, _ = w.Write([]byte("last\n"))
-		if err := w.Close(); err != nil || !strings.HasSuffix(out.String(), "last\n") {
+		err := w.Close()
+		if _, text := out.seen(); err != nil || !strings.HasSuffix(text, "last\n") {
 			t.Errorf("after the end: %v", err)
 		}
 		_, _ = w.Write([]byte("later\n"))
-		if !strings.HasSuffix(out.String(), "later\n") {
+		if _, text := out.seen(); !strings.HasSuffix(text, "later\n") {
 			t.Error("a line after the end is lost")
 		}
 	})
