@@ -100,6 +100,8 @@ type ToolSpec struct {
 	HTTP *HTTPSpec `json:"http,omitempty" executor:"live"`
 	// MCP calls a tool of an MCP server; mode mcp.
 	MCP *MCPToolSpec `json:"mcp,omitempty" executor:"mcp"`
+	// Exec runs a local command; mode exec.
+	Exec *ExecSpec `json:"exec,omitempty" executor:"exec"`
 	// Client says what a tool that a person's device carries out asks of that person.
 	Client *ClientSpec `json:"client,omitempty"`
 
@@ -253,6 +255,48 @@ func (c *Cache) validate(path string) []Violation {
 		return []Violation{{Path: path + "/ttl", Expected: "a time such as 90s, 5m or 1h", Got: quote(c.TTL), Message: fmt.Sprintf("%s is not a time: expected a number and a unit, such as 90s, 5m or 1h", quote(c.TTL))}}
 	}
 	return nil
+}
+
+// ExecSpec runs a local command for each call. No shell is between: an argument is one
+// argument of the command, whatever it holds. An exit status other than 0 is a failure
+// that the tool reports, with the end of what the command wrote to stderr.
+type ExecSpec struct {
+	// Command is the program: a name that is looked up in the PATH of toolctl, or a path, relative
+	// to the manifest. Required. Example: jq.
+	Command string `json:"command" check:"required,path"`
+	// Args are the arguments of the command, each a Go text/template of its own. An item that
+	// begins with {{ may not become an option: when its text begins with "-" the call is refused,
+	// unless an item "--" stands before it. Example: [--sort-keys, "{{.filter}}"].
+	Args []string `json:"args,omitempty"`
+	// Stdin is json, the arguments of the call as a JSON object, or none. Default: json.
+	Stdin string `json:"stdin,omitempty" check:"oneof=json|none"`
+	// Env is the whole environment of the command. ${VAR} and ${VAR:-default} read variables, whose
+	// values are masked in results and errors. Default: no variables. Example: {LANG: C, TOKEN: "${TOKEN}"}.
+	Env map[string]string `json:"env,omitempty"`
+	// WorkingDir is the command's working directory, relative to the manifest. Default: the folder of the manifest.
+	WorkingDir string `json:"working_dir,omitempty" check:"path"`
+	// Output says what stdout is: json (one JSON value), text (a string) or lines (an array of strings). Default: json.
+	Output string `json:"output,omitempty" check:"oneof=json|text|lines"`
+	// Writable are folders and files that the command may write to in its sandbox, relative to the
+	// manifest. Default: none. Example: [data].
+	Writable []string `json:"writable,omitempty" check:"path"`
+	// Sandbox is auto (the command has no network, read-only files and no other processes, where the
+	// system allows that: Linux with user namespaces), required (calls are refused elsewhere) or off. Default: auto.
+	Sandbox string `json:"sandbox,omitempty" check:"oneof=auto|required|off"`
+	// Limits bound what the command may use; timeout_ms of the tool bounds its time.
+	Limits *ExecLimits `json:"limits,omitempty"`
+}
+
+// ExecLimits bound what each process of a command may use. 0 means the default.
+type ExecLimits struct {
+	// CPUSeconds is the processor time in seconds. Default: 60. Example: 5.
+	CPUSeconds int `json:"cpu_seconds,omitempty" check:"min=0,max=86400"`
+	// MemoryMB is the address space in MiB. Default: 4096. Example: 512.
+	MemoryMB int `json:"memory_mb,omitempty" check:"min=0,max=1048576"`
+	// FileMB is the size of each file that is written, in MiB. Default: 100. Example: 10.
+	FileMB int `json:"file_mb,omitempty" check:"min=0,max=1048576"`
+	// Processes is the most processes at once, in a sandbox. Default: 128. Example: 16.
+	Processes int `json:"processes,omitempty" check:"min=0,max=32768"`
 }
 
 // MCPToolSpec binds a tool to one of an MCP server.

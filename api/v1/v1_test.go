@@ -56,7 +56,7 @@ func TestValidate(t *testing.T) {
 			`metadata.labels.k: "-" is not a label value: expected at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit`,
 			`metadata.labels["a/b/c"]: "a/b/c" is not a label key: expected [prefix/]name of letters, digits, '-', '_' and '.', the name at most 63 long`,
 		}},
-		{"a mode with a near miss", tool(func(t *v1.Tool) { t.Spec.Mode = "mcok" }), []string{`spec.mode: unknown value "mcok": expected one of mock, live, mcp; did you mean "mock"?`}},
+		{"a mode with a near miss", tool(func(t *v1.Tool) { t.Spec.Mode = "mcok" }), []string{`spec.mode: unknown value "mcok": expected one of mock, live, mcp, exec; did you mean "mock"?`}},
 		{"a mode without its block", tool(func(t *v1.Tool) { t.Spec.Mode = v1.ModeLive }), []string{`spec.mode: mode live needs spec.http`}},
 		{"two executor blocks", tool(func(t *v1.Tool) {
 			t.Spec.HTTP, t.Spec.MCP = &v1.HTTPSpec{URL: "https://example.com"}, &v1.MCPToolSpec{Server: "s"}
@@ -92,7 +92,7 @@ func TestValidate(t *testing.T) {
 		}},
 		{"PromptKit's mode client is mocked", tool(func(t *v1.Tool) { t.APIVersion, t.Spec.Mode = "promptkit.altairalabs.ai/v1", "client" }), nil},
 		{"another PromptKit mode is a warning", tool(func(t *v1.Tool) { t.APIVersion, t.Spec.Mode = "promptkit.altairalabs.ai/v1", "my-executor" }), []string{
-			`warning: spec.mode: unknown value "my-executor": expected one of mock, live, mcp`,
+			`warning: spec.mode: unknown value "my-executor": expected one of mock, live, mcp, exec`,
 		}},
 		{"a sound policy", policy(v1.ToolPolicySpec{Blocklist: []string{"a", "b*", "*"}, Allowlist: []string{}, MaxTotalToolCalls: n(0)}), nil},
 		{"a policy", policy(v1.ToolPolicySpec{

@@ -22,6 +22,9 @@ var exampleCalls = map[string][]struct {
 	"get-weather": {
 		{args: []string{"-a", "location=Oslo"}, want: `{"location":"Oslo","temperature":21.5,"units":"metric","conditions":"sunny"}`},
 	},
+	"count": {
+		{args: []string{"-a", "from=-1", "-a", "to=1"}, want: `["-1","0","1"]`},
+	},
 	"get-exchange-rates": {
 		{want: `{"USD":1.0842,"NOK":11.615,"JPY":162.37}`},
 	},

@@ -45,6 +45,7 @@ func All(o Options) []Executor {
 	all := []Executor{
 		newMock(),
 		NewHTTP(o),
+		newCommand(o),
 	}
 	if o.Upstream != nil {
 		all = append(all, mcp{o.Upstream})

@@ -123,7 +123,7 @@ func TestManifestsOfExtensionsAreReadStrictly(t *testing.T) {
 		name, spec string
 		want       []string
 	}{
-		{"an unknown mode", "  mode: queeu\n", []string{`tool.yaml:7:9: spec.mode: unknown value "queeu": expected one of mock, live, mcp, queue, clock; did you mean "queue"?`}},
+		{"an unknown mode", "  mode: queeu\n", []string{`tool.yaml:7:9: spec.mode: unknown value "queeu": expected one of mock, live, mcp, exec, queue, clock; did you mean "queue"?`}},
 		{"another block", "  queues: {topic: orders}\n", []string{`tool.yaml:7:3: spec.queues: unknown field "queues"; did you mean "queue"?`}},
 		{"a field of the block", "  queue: {topic: orders, prioriti: low}\n", []string{`tool.yaml:7:26: spec.queue.prioriti: unknown property "prioriti"; did you mean "priority"?`}},
 		{"a field of a type that the block refers to", "  queue:\n    topic: orders\n    retry: {tries: 3}\n", []string{`tool.yaml:9:13: spec.queue.retry.tries: unknown property "tries"`}},
@@ -147,7 +147,7 @@ func TestManifestsOfExtensionsAreReadStrictly(t *testing.T) {
 	}
 	t.Run("a program without the executor", func(t *testing.T) {
 		got := problems(t, queued+"  mode: queue\n  queue: {topic: orders}\n", registry.Options{Executors: []registry.Executor{plain{"mock"}}})
-		want := []string{`tool.yaml:7:9: spec.mode: unknown value "queue": expected one of mock, live, mcp`, `tool.yaml:8:3: spec.queue: unknown field "queue"`}
+		want := []string{`tool.yaml:7:9: spec.mode: unknown value "queue": expected one of mock, live, mcp, exec`, `tool.yaml:8:3: spec.queue: unknown field "queue"`}
 		if len(got) < 2 || !strings.HasPrefix(got[0], want[0]) || !strings.HasPrefix(got[1], want[1]) {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -1,0 +1,379 @@
+package executors
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/envref"
+	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/internal/proc"
+	"toolctl.dev/toolctl/internal/template"
+)
+
+// Bounds of a command, and what spec.exec.limits has by default.
+const (
+	maxExecOutput = 10 << 20
+	maxExecError  = 4 << 10
+	execStop      = 100 * time.Millisecond // from asking processes to end to killing them
+	mib           = 1 << 20
+)
+
+// command runs a local program for each call. No shell is between.
+type command struct {
+	env  func(string) (string, bool)
+	log  *slog.Logger
+	host proc.Host
+
+	probe func() error // why there is no sandbox here; nil when there is one
+	told  sync.Once    // that there is none
+	calls sync.WaitGroup
+}
+
+func newCommand(o Options) *command {
+	c := &command{env: o.Env, log: o.Logger}
+	if c.env == nil {
+		c.env = os.LookupEnv
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	c.probe = sync.OnceValue(func() error {
+		var h proc.Host
+		defer h.Close()
+		program, err := exec.LookPath("true")
+		if err != nil {
+			return err
+		}
+		return h.ProbeSandbox(program)
+	})
+	return c
+}
+
+// Name is "exec".
+func (*command) Name() string { return "exec" }
+
+// Close waits for the calls that are under way.
+func (c *command) Close() error {
+	c.calls.Wait()
+	c.host.Close()
+	return nil
+}
+
+// run is what one call starts.
+type run struct {
+	tool    *v1.Tool
+	spec    *v1.ExecSpec
+	start   proc.Spec
+	stdin   []byte
+	secrets secrets
+	bad     []v1.Violation // of the manifest
+}
+
+func (r *run) violation(path, expected, got, msg string) {
+	r.bad = append(r.bad, v1.Violation{Path: path, Expected: expected, Got: got, Message: msg, Source: r.tool.Field(path)})
+}
+
+// Check returns what would keep every call of the tool from working, and warns when
+// there is no sandbox.
+func (c *command) Check(t *v1.Tool) []v1.Violation {
+	r := &run{tool: t, spec: t.Spec.Exec}
+	for i, item := range r.spec.Args {
+		r.parse(i, item)
+	}
+	r.environment(nil)
+	if mode := r.spec.Sandbox; mode != sandboxOff {
+		if err := c.probe(); err != nil {
+			r.violation("/spec/exec/sandbox", "a system with user namespaces", "none", noSandbox(mode, err))
+			r.bad[len(r.bad)-1].Severity = v1.SeverityWarning
+		}
+	}
+	return r.bad
+}
+
+// Values of spec.exec.sandbox besides auto.
+const (
+	sandboxRequired = "required"
+	sandboxOff      = "off"
+)
+
+func noSandbox(mode string, err error) string {
+	if mode == sandboxRequired {
+		return fmt.Sprintf("%v: the tool requires one, so that its calls are refused", err)
+	}
+	return fmt.Sprintf("%v: the command runs as the user, with the network and all files of theirs", err)
+}
+
+// Unset returns a violation for each variable that the tool reads and that is not set.
+func (c *command) Unset(t *v1.Tool) []v1.Violation {
+	r := &run{tool: t, spec: t.Spec.Exec}
+	r.environment(c.env)
+	return r.bad
+}
+
+// environment reads spec.exec.env. Without env it looks at no variable.
+func (r *run) environment(env func(string) (string, bool)) {
+	for _, name := range slices.Sorted(maps.Keys(r.spec.Env)) {
+		path := v1.Pointer("/spec/exec/env", name)
+		if !envref.IsName(name) {
+			r.violation(path, "the name of a variable", strconv.Quote(name), fmt.Sprintf("%q is not the name of a variable", clip.Bytes(name, 80)))
+			continue
+		}
+		pieces, err := envref.Parse(r.spec.Env[name])
+		if err != nil {
+			r.violation(path, "${VAR} or ${VAR:-default}", "something else", err.Error())
+			continue
+		}
+		var text strings.Builder
+		for _, p := range pieces {
+			switch {
+			case p.Ref == nil:
+				text.WriteString(p.Text)
+			case env != nil:
+				value, read, ok := p.Ref.Value(env)
+				if !ok {
+					r.violation(path, "environment variable "+p.Ref.Name, "nothing", fmt.Sprintf("environment variable %q is not set", p.Ref.Name))
+				}
+				if read {
+					r.secrets.add(value)
+				}
+				text.WriteString(value)
+			}
+		}
+		if strings.Contains(text.String(), "\x00") {
+			r.violation(path, "a text without NUL", "one with NUL", "the value of a variable cannot have a NUL character")
+		}
+		r.start.Env = append(r.start.Env, name+"="+text.String())
+	}
+}
+
+func (r *run) parse(i int, item string) *template.Text {
+	path := v1.Pointer("/spec/exec/args", strconv.Itoa(i))
+	t, err := template.ParseText(fmt.Sprintf("args[%d]", i), item, template.Options{})
+	if err != nil {
+		r.violation(path, "a Go template", "a template that cannot be read", err.Error())
+	}
+	return t
+}
+
+// prepare makes the run of one call. The error is that of the arguments.
+func (c *command) prepare(ctx context.Context, t *v1.Tool, args json.RawMessage) (*run, error) {
+	r := &run{tool: t, spec: t.Spec.Exec}
+	s := r.spec
+	r.environment(c.env)
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	var values map[string]any
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	if err := dec.Decode(&values); err != nil {
+		return nil, r.fail(v1.PhaseValidate, "the arguments are not a JSON object", err)
+	}
+	ended := false // the options, by "--"
+	for i, item := range s.Args {
+		tmpl := r.parse(i, item)
+		if tmpl == nil {
+			continue
+		}
+		arg, err := tmpl.Render(ctx, values)
+		if err != nil {
+			return nil, r.fail(v1.PhaseValidate, fmt.Sprintf("spec.exec.args[%d]: %v", i, err), err)
+		}
+		switch {
+		case strings.Contains(arg, "\x00"):
+			return nil, r.fail(v1.PhaseValidate, fmt.Sprintf("spec.exec.args[%d] has a NUL character, which no argument of a command can have", i), nil)
+		case !ended && strings.HasPrefix(item, "{{") && strings.HasPrefix(arg, "-"):
+			return nil, r.fail(v1.PhaseValidate, fmt.Sprintf(`spec.exec.args[%d] begins with "-", and the command would read it as an option: the manifest has no "--" before it`, i), nil)
+		}
+		ended = ended || item == "--"
+		r.start.Args = append(r.start.Args, arg)
+	}
+	if s.Stdin == "" || s.Stdin == "json" {
+		r.stdin = append(bytes.Clone(args), '\n')
+	}
+	r.limit()
+	r.start.Dir = r.beside(cmp.Or(s.WorkingDir, "."))
+	r.start.StopTimeout = execStop
+	if r.bad != nil {
+		return nil, v1.NewValidationError(v1.ManifestInvalid, t.Metadata.Name, r.bad)
+	}
+	program := s.Command
+	if strings.ContainsRune(program, filepath.Separator) {
+		program = r.beside(program)
+	}
+	// PATH is that of this program, never of spec.exec.env; what it finds in the current folder is refused.
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil, r.fail(v1.PhaseConnect, proc.StartError(s.Command, err).Error(), err)
+	}
+	r.start.Path = path
+	return r, nil
+}
+
+func (r *run) limit() {
+	l := v1.ExecLimits{}
+	if r.spec.Limits != nil {
+		l = *r.spec.Limits
+	}
+	r.start.Limits = proc.Limits{
+		CPUSeconds: int64(cmp.Or(l.CPUSeconds, 60)), MemoryBytes: int64(cmp.Or(l.MemoryMB, 4096)) * mib,
+		FileBytes: int64(cmp.Or(l.FileMB, 100)) * mib, Processes: cmp.Or(l.Processes, 128),
+	}
+}
+
+// beside is a path of the manifest, as an absolute one.
+func (r *run) beside(path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(r.tool.Source.File), path)
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+func (r *run) fail(phase, msg string, cause error) error {
+	return &v1.ExecutionError{Tool: r.tool.Metadata.Name, Phase: phase, Message: r.secrets.text(msg), Cause: cause}
+}
+
+// Execute runs the command once. An exit status other than 0 is a Result with Status "failed"
+// and an [v1.ExecutionError] with the end of what the command wrote to stderr.
+func (c *command) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage) (v1.Result, error) {
+	c.calls.Add(1)
+	defer c.calls.Done()
+	if t.Spec.Exec == nil {
+		return v1.Result{}, &v1.ExecutionError{Tool: t.Metadata.Name, Phase: v1.PhaseValidate, Message: "mode exec needs spec.exec"}
+	}
+	r, err := c.prepare(ctx, t, args)
+	if err != nil {
+		return v1.Result{}, err
+	}
+	stderr := proc.Tail{Max: maxExecError}
+	r.start.Stderr = stderr.Add
+	child, err := c.start(r)
+	if err != nil {
+		return v1.Result{Attempts: 1}, r.fail(v1.PhaseConnect, err.Error(), err)
+	}
+	stop := context.AfterFunc(ctx, child.Stop)
+	fed := make(chan struct{})
+	go func() {
+		defer close(fed)
+		_, _ = child.Stdin.Write(r.stdin) // a command need not read it
+		child.Stdin.Close()
+	}()
+	out, readErr := io.ReadAll(io.LimitReader(child.Stdout, maxExecOutput+1))
+	if len(out) <= maxExecOutput && ctx.Err() == nil {
+		select { // a command may close its output before it ends
+		case <-child.Exited():
+		case <-ctx.Done():
+		}
+	}
+	stop()
+	child.Stop()
+	<-fed
+	res := v1.Result{Attempts: 1, Effects: []v1.Effect{{Kind: v1.EffectProcess, Command: r.spec.Command}}}
+	switch outcome := child.Outcome(); {
+	case ctx.Err() != nil:
+		return res, ctx.Err()
+	case len(out) > maxExecOutput:
+		return res, r.fail(v1.PhaseExecute, fmt.Sprintf("the command wrote more than %d MiB and was stopped", maxExecOutput/mib), nil)
+	case readErr != nil && !errors.Is(readErr, os.ErrDeadlineExceeded): // something outside of the group holds the pipe
+		return res, r.fail(v1.PhaseExecute, "read what the command wrote: "+readErr.Error(), readErr)
+	case outcome != "exit status 0":
+		res.Status = v1.StatusFailed
+		if why := r.secrets.foreign(stderr.Bytes(), t.Spec.Redact, maxExecError); why != "" {
+			outcome += ": " + why
+		}
+		return res, r.fail(v1.PhaseExecute, outcome, nil)
+	}
+	res.Content, err = r.content(out)
+	return res, err
+}
+
+// start starts the command, in a sandbox where the tool asks for one and there can be one.
+func (c *command) start(r *run) (*proc.Child, error) {
+	if r.spec.Sandbox != sandboxOff {
+		err := c.probe()
+		if err == nil {
+			r.start.Sandbox = &proc.Sandbox{}
+			for i, path := range r.spec.Writable {
+				real, err := filepath.EvalSymlinks(r.beside(path))
+				if err != nil {
+					return nil, fmt.Errorf("spec.exec.writable[%d]: %w", i, err)
+				}
+				r.start.Sandbox.Writable = append(r.start.Sandbox.Writable, real)
+			}
+			return c.host.Start(r.start)
+		}
+		if r.spec.Sandbox == sandboxRequired {
+			return nil, errors.New(noSandbox(sandboxRequired, err))
+		}
+		c.told.Do(func() { c.log.Warn(noSandbox("", err), slog.String("tool", r.tool.Metadata.Name)) })
+	}
+	return c.host.Start(r.start)
+}
+
+// content makes a result of what the command wrote, by spec.exec.output.
+func (r *run) content(out []byte) (json.RawMessage, error) {
+	switch r.spec.Output {
+	case "text":
+		return r.secrets.json(jsontext.Of(text(bytes.TrimSuffix(out, []byte("\n"))))), nil
+	case "lines":
+		lines := []string{}
+		for line := range bytes.Lines(out) {
+			lines = append(lines, text(bytes.TrimSuffix(line, []byte("\n"))))
+		}
+		return r.secrets.json(jsontext.Of(lines)), nil
+	}
+	out = bytes.TrimSpace(out)
+	if err := notJSON(out); err != nil {
+		shown := r.secrets.foreign(out, r.tool.Spec.Redact, maxShown)
+		return nil, r.fail(v1.PhaseExecute, fmt.Sprintf("the command did not write valid JSON: %v; set spec.exec.output to text or lines if it is not to; it wrote %q", err, shown), err)
+	}
+	return r.secrets.json(out), nil
+}
+
+// text is what a program wrote, as text that JSON can hold.
+func text(b []byte) string {
+	return strings.ToValidUTF8(string(bytes.TrimSuffix(b, []byte("\r"))), "\uFFFD")
+}
+
+// execPlan is what a call would start.
+type execPlan struct {
+	Command    string            `json:"command"`
+	Args       []string          `json:"args,omitempty"`
+	Stdin      json.RawMessage   `json:"stdin,omitempty"`
+	Env        map[string]string `json:"env,omitempty"`
+	WorkingDir string            `json:"working_dir"`
+}
+
+// Plan returns what Execute would start, with variables as the manifest has them.
+func (c *command) Plan(ctx context.Context, t *v1.Tool, args json.RawMessage) (any, error) {
+	r, err := c.prepare(ctx, t, args)
+	if err != nil {
+		return nil, err
+	}
+	r.secrets.arguments(args, t.Spec.Redact)
+	p := execPlan{Command: r.start.Path, Stdin: r.secrets.json(bytes.TrimSpace(r.stdin)), Env: t.Spec.Exec.Env, WorkingDir: r.start.Dir}
+	for _, a := range r.start.Args {
+		p.Args = append(p.Args, r.secrets.text(a))
+	}
+	return p, nil
+}
