@@ -58,6 +58,8 @@ type app struct {
 	locked     bool
 	layout     bool // objects keep their comments and order of keys, for -o yaml
 	lockFile   string
+	places     bool // objects keep the places of all their fields
+	allowEmpty bool // files that are gone or hold nothing are no objects
 
 	// Flags of commands that reach tools and servers.
 	allowPrivate bool

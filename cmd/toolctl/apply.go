@@ -5,34 +5,37 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/plan"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
 type applyOptions struct {
-	*app
+	setOptions
 	dryRun   bool
-	prune    bool
-	set      string
-	takeOver bool
+	plan     string
+	wait     bool
+	patience time.Duration
 }
 
 func newApplyCmd(a *app) *cobra.Command {
-	o := &applyOptions{app: a}
+	o := &applyOptions{setOptions: setOptions{app: a}}
 	cmd := &cobra.Command{
-		Use:        "apply -f PATH",
+		Use:        "apply (-f PATH | --plan FILE)",
 		Short:      "Put manifests into the store",
 		SuggestFor: []string{"create", "replace"},
 		Long: `Put manifests into the store, all or nothing: when one has a violation, nothing
@@ -42,7 +45,13 @@ With --prune, what an earlier apply of the same set put there and this one does
 not have is removed, but not what now is skipped because it is no manifest of ours. A set
 is named with --set; without it, by the paths given with -f. An object that belongs
 to another set is refused under --set, and stays in its set without --set;
---take-over moves it.
+--take-over moves it. A source that is empty or gone is refused, unless --allow-empty
+says that all of the set is to be removed. An object with the annotation
+toolctl.dev/prune: disabled is never pruned, and stays in its set.
+
+With --plan, what 'toolctl diff -o plan' said is carried out, and no more. When a
+manifest or an object that the plan touches has changed since, nothing is applied, and
+each of them is named.
 
 A limit of a policy keeps its count while its name, else its tools, and its per and
 by stay the same. An edit that leaves a count behind is told on stderr.
@@ -53,17 +62,19 @@ Output formats (-o): table (a line an object), name, json.`,
 		Annotations: formats("table", "name", "json"),
 		Example: `  toolctl apply -f manifests/
   toolctl apply -f manifests/ --prune --dry-run
+  toolctl diff -f manifests/ -o plan > plan.json; toolctl apply --plan plan.json
   cat tool.yaml | toolctl apply -f -`,
 		Args: filesOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
+	o.bind(f)
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would change, and change nothing")
-	f.BoolVar(&o.prune, "prune", false, "remove what an earlier apply of this set put there")
-	a.bindSelector(f, "objects")
-	f.StringVar(&o.set, "set", "", "name of the set (default: the paths given with -f)")
+	f.StringVar(&o.plan, "plan", "", "carry out this plan of 'toolctl diff -o plan', or - for stdin; -f says where its manifests are now")
+	f.BoolVar(&o.wait, "wait", false, "wait until every MCP server of the set is ready")
+	f.DurationVar(&o.patience, "timeout", 30*time.Second, "how long --wait waits")
+	a.bindNetwork(f, "with --wait: ")
 	_ = cmd.RegisterFlagCompletionFunc("set", a.completeSets)
-	f.BoolVar(&o.takeOver, "take-over", false, "take objects that belong to other sets into this one")
 	return cmd
 }
 
@@ -77,93 +88,82 @@ func filesOnly(_ *cobra.Command, args []string) error {
 
 func (o *applyOptions) run(ctx context.Context) error {
 	format := o.format()
+	if o.wait && o.patience <= 0 {
+		return usagef("--timeout %s: expected a time above 0", o.patience)
+	}
+	if o.plan != "" {
+		return o.runPlan(ctx, format)
+	}
+	in, err := o.open(ctx, o.dryRun)
+	if err != nil {
+		return err
+	}
+	defer o.closing(in.store)
+	o.lean(in)
+	in.options.DryRun = o.dryRun
+	changes, err := in.store.Apply(ctx, in.set.Objects, in.options)
+	return o.finish(ctx, format, in, changes, err)
+}
+
+// runPlan carries out a plan.
+func (o *applyOptions) runPlan(ctx context.Context, format string) error {
+	if o.prune || o.set != "" || o.takeOver || o.allowEmpty || o.selector != "" {
+		return usagef("--plan says all that --prune, --set, --take-over, --allow-empty and -l would: leave them out")
+	}
+	p, err := o.readPlan(ctx)
+	if err != nil {
+		return err
+	}
 	if len(o.files) == 0 {
-		return usagef("name the manifests to apply with -f")
+		o.files = p.Files
 	}
-	has, err := o.selected()
+	if o.namespace == "" {
+		o.namespace = p.Namespace
+	}
+	o.selector, o.set, o.prune, o.takeOver, o.allowEmpty = p.Selector, p.Set, p.Prune, p.TakeOver, true
+	in, err := o.open(ctx, o.dryRun)
 	if err != nil {
 		return err
 	}
-	if o.prune && o.selector != "" {
-		return usagef("--prune and -l exclude each other: what -l leaves out would be removed")
+	defer o.closing(in.store)
+	o.lean(in)
+	changes, err := p.Apply(ctx, in.store, in.set.Objects, store.ApplyOptions{By: o.whoami(), DryRun: o.dryRun})
+	if stale := new(plan.StaleError); errors.As(err, &stale) {
+		return statusError{exitInvalid, stale.Error()}
 	}
-	others := store.RefuseOthers
-	if o.set == "" {
-		others = store.LeaveOthers
-		if o.prune && slices.Contains(o.files, "-") {
-			return usagef("--prune of stdin needs --set, which names what was applied before")
-		}
-		if o.set, err = setName(o.files); err != nil {
-			return err
-		}
-	}
-	if o.takeOver {
-		others = store.TakeOthers
-	}
-	var beside []v1.Object
-	s, err := o.openStore(ctx, false)
-	var usage usageError
-	missing := errors.As(err, &usage) // it is made when there is something to put into it
-	if err == nil {
-		defer o.closing(s)
-		beside, err = applied(ctx, s)
-	}
-	if err != nil && !missing {
-		return err
-	}
-	set, err := o.loadAll(ctx, beside)
-	if err != nil {
-		return err
-	}
-	set.Objects = slices.DeleteFunc(set.Objects, func(obj v1.Object) bool { return !has(obj) })
-	if len(set.Objects) == 0 && o.selector != "" {
-		return usagef("%s: no objects with the labels %s", strings.Join(o.files, ", "), o.selector)
-	}
-	if len(set.Objects) == 0 {
-		return usagef("%s: no objects to apply", strings.Join(o.files, ", "))
-	}
-	if missing {
-		if o.dryRun {
-			s, err = stores().Open(ctx, "memory:", store.Options{Create: true}) // all would be created
-		} else {
-			s, err = o.openStore(ctx, true)
-		}
+	return o.finish(ctx, format, in, changes, err)
+}
+
+func (o *applyOptions) readPlan(ctx context.Context) (*plan.Plan, error) {
+	in := tty.Stdin(ctx, o.in)
+	if o.plan != "-" {
+		f, err := regular.Open(o.plan)
 		if err != nil {
-			return err
+			return nil, usageError{err}
 		}
-		defer o.closing(s)
+		defer f.Close()
+		in = f
 	}
-	for _, obj := range set.Objects {
-		if h := obj.Head(); h.Kind != v1.KindToolPolicy && h.Kind != v1.KindScenario && slices.Contains(o.files, "-") {
-			h.Fields = nil // see check: these are all places, and a store of them would be ten times as large
-		}
+	p, err := plan.Read(in)
+	if err != nil {
+		return nil, statusError{exitInvalid, o.plan + ": " + err.Error()}
 	}
-	changes, err := s.Apply(ctx, set.Objects, store.ApplyOptions{Set: o.set, Prune: o.prune, DryRun: o.dryRun, By: o.whoami(), Others: others, Keep: o.skippedIn(set)})
+	return p, nil
+}
+
+// finish prints what was done, and waits for the servers.
+func (o *applyOptions) finish(ctx context.Context, format string, in *applyInput, changes []store.Change, err error) error {
 	if owned := new(store.SetError); errors.As(err, &owned) {
 		return usagef("nothing was applied: %w: use its set, or take it over with --take-over", err)
 	}
 	if err != nil {
 		return err
 	}
-	return o.printChanges(format, changes, o.dryRun)
-}
-
-// skippedIn says which applied objects the set may hold in a document that was skipped: one
-// of the same name, or any of a file of which a part does not say what it is.
-func (o *applyOptions) skippedIn(set *manifest.Set) func(store.Record) bool {
-	if len(set.Skipped) == 0 {
-		return nil
+	in.warnKept(o.err)
+	if err := o.printChanges(format, changes, o.dryRun); err != nil || !o.wait || o.dryRun {
+		return err
 	}
-	keys, files := map[v1.Key]bool{}, map[string]bool{}
-	for _, s := range set.Skipped {
-		if s.Key.Namespace == v1.DefaultNamespace && o.namespace != "" {
-			keys[v1.Key{Kind: s.Key.Kind, Namespace: o.namespace, Name: s.Key.Name}] = true
-		}
-		if keys[s.Key] = true; s.Key.Name == "" {
-			files[s.File] = true
-		}
-	}
-	return func(r store.Record) bool { return keys[r.Key()] || files[r.Object.Head().Source.File] }
+	return o.waitServers(ctx, in.store, in.options.Set, changes)
 }
 
 // applied returns what the store has already, for manifests that name it: stand-ins that
@@ -217,7 +217,7 @@ func (a *app) loadAll(ctx context.Context, beside []v1.Object) (*manifest.Set, e
 // The place of every field takes more memory than the objects, so the files are
 // read for the places only when there is a violation that needs one.
 func (a *app) check(ctx context.Context, paths []string, beside []v1.Object) (*manifest.Set, []v1.Violation, error) {
-	places := slices.Contains(paths, "-") // stdin is read once
+	places := a.places || slices.Contains(paths, "-") // stdin is read once
 	set, violations, err := a.checkOnce(ctx, paths, beside, places)
 	if err == nil && !places && len(violations) > len(set.Violations) {
 		_, violations, err = a.checkOnce(ctx, paths, beside, true)
@@ -227,7 +227,7 @@ func (a *app) check(ctx context.Context, paths []string, beside []v1.Object) (*m
 
 func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object, places bool) (*manifest.Set, []v1.Violation, error) {
 	opts := a.manifestOptions(ctx)
-	opts.Fields, opts.Layout = places, true
+	opts.Fields, opts.Layout, opts.AllowEmpty = places, true, a.allowEmpty
 	set, err := manifest.Load(ctx, paths, opts)
 	if err != nil {
 		return nil, nil, usageError{err}
@@ -294,23 +294,6 @@ func (a *app) intoNamespace(objects []v1.Object) (violations []v1.Violation, err
 		}
 	}
 	return violations, nil
-}
-
-// setName names a set by its paths.
-func setName(files []string) (string, error) {
-	var abs []string
-	for _, f := range files {
-		if f != "-" {
-			p, err := filepath.Abs(f)
-			if err != nil {
-				return "", err
-			}
-			f = p
-		}
-		abs = append(abs, f)
-	}
-	slices.Sort(abs)
-	return strings.Join(slices.Compact(abs), "\n"), nil
 }
 
 // change is one line of apply and delete with -o json.

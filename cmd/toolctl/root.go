@@ -97,6 +97,7 @@ With -f a command works on those files and folders. Without it, on the store:
 		newLintCmd(a),
 		newBuildCmd(a),
 		newSchemaCmd(a),
+		newDiffCmd(a),
 		newApplyCmd(a),
 		newEditCmd(a),
 		newDeleteCmd(a),

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/diff/internal/solve"
 	"toolctl.dev/toolctl/pkg/validate"
 )
@@ -24,11 +25,15 @@ const (
 	Unknown Class = "unknown"
 	// Risky: only properties that an open object does not declare stop working.
 	Risky Class = "risky"
+	// Looser: more is allowed than before, by a policy, a hint or consent.
+	Looser Class = "looser"
+	// Tighter: less is allowed than before; a policy's witness is a call that went through.
+	Tighter Class = "tighter"
 	// Breaking: the witness worked and does not any more.
 	Breaking Class = "breaking"
 )
 
-var classes = []Class{Neutral, Compatible, Unknown, Risky, Breaking}
+var classes = []Class{Neutral, Compatible, Unknown, Risky, Looser, Tighter, Breaking}
 
 // Worse reports whether a class asks for more care than another.
 func (c Class) Worse(than Class) bool { return slices.Index(classes, c) > slices.Index(classes, than) }
@@ -73,6 +78,11 @@ func NewChecker() *Checker {
 // Schemas classifies the change of a schema. draft is that of a schema without
 // "$schema"; the error is that of a schema that cannot be compiled, which has its place.
 func (c *Checker) Schemas(before, after json.RawMessage, as Direction, draft validate.Draft) (SchemaChange, error) {
+	return c.schemas(before, after, as, draft, true)
+}
+
+// schemas is Schemas for callers whose arguments are coerced, or not.
+func (c *Checker) schemas(before, after json.RawMessage, as Direction, draft validate.Draft, coerces bool) (SchemaChange, error) {
 	var sides [2]*side
 	for i, raw := range []json.RawMessage{before, after} {
 		s, err := c.side(raw, draft)
@@ -94,7 +104,7 @@ func (c *Checker) Schemas(before, after json.RawMessage, as Direction, draft val
 		gives, takes = takes, gives
 	}
 	change := c.compare(gives, takes)
-	change.describe(as, takes, changed)
+	change.describe(as, takes, changed, coerces)
 	return change, nil
 }
 
@@ -134,7 +144,7 @@ func confirmed(doc any, gives, takes *side) bool {
 }
 
 // describe says why, and where.
-func (s *SchemaChange) describe(as Direction, takes *side, changed []string) {
+func (s *SchemaChange) describe(as Direction, takes *side, changed []string, coerces bool) {
 	s.Pointer = changed[0]
 	switch s.Class {
 	case Compatible:
@@ -151,12 +161,15 @@ func (s *SchemaChange) describe(as Direction, takes *side, changed []string) {
 	if err != nil {
 		return
 	}
-	_, _, violations, err := takes.engines[0].Check(doc, as == Input)
-	s.Coerced = as == Input && err == nil && len(violations) == 0
+	var violations []v1.Violation
+	if as == Input && coerces {
+		_, _, violations, err = takes.engines[0].Check(doc, true)
+		s.Coerced = err == nil && len(violations) == 0
+	}
 	if violations, err = takes.engines[0].Validate(doc); err != nil || len(violations) == 0 {
 		return
 	}
-	s.Pointer = nearest(changed, violations[0].Path)
+	s.Pointer = pointerOf(changed, violations[0])
 	s.Reason = reason(violations[0], as)
 	if s.Class == Risky {
 		s.Reason += "; only properties that the schema does not declare are refused"
@@ -177,7 +190,4 @@ func reason(v v1.Violation, as Direction) string {
 	return what + ": " + v.Path + ": " + v.Message
 }
 
-func encode(doc any) json.RawMessage {
-	raw, _ := json.Marshal(doc)
-	return raw
-}
+func encode(doc any) json.RawMessage { return jsontext.Of(doc) }

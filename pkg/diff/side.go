@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/diff/internal/solve"
 	"toolctl.dev/toolctl/pkg/validate"
 )
@@ -285,6 +286,23 @@ func changes(at string, a, b any) []string {
 		}
 	}
 	return all
+}
+
+// pointerOf picks the change that a violation is about.
+func pointerOf(changed []string, v v1.Violation) string {
+	if strings.HasPrefix(v.Message, "required property ") {
+		// It is "required" of the object that changed, not the property that is not there.
+		var required []string
+		for _, at := range changed {
+			if strings.HasSuffix(at, "/required") {
+				required = append(required, at)
+			}
+		}
+		if len(required) > 0 {
+			return nearest(required, v.Path[:strings.LastIndexByte(v.Path, '/')])
+		}
+	}
+	return nearest(changed, v.Path)
 }
 
 // nearest picks the change whose place in the schema is nearest to a place in a document.

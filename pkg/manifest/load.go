@@ -42,6 +42,9 @@ type Options struct {
 	// Layout fills Header.Layout, so that [MarshalYAML] keeps comments and the order of
 	// keys. Default: neither is kept, for the memory it takes.
 	Layout bool
+	// AllowEmpty reads a path where nothing is, and a folder without manifests, as no
+	// objects. Default: they are errors.
+	AllowEmpty bool
 }
 
 func (o Options) withDefaults() Options {
@@ -131,7 +134,7 @@ func (l *loader) load(ctx context.Context, paths ...string) (*Set, error) {
 		return nil, err
 	}
 	set := l.collect()
-	if set.Files == 0 {
+	if set.Files == 0 && !l.opts.AllowEmpty {
 		return nil, fmt.Errorf("%s: no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter", strings.Join(paths, ", "))
 	}
 	return set, nil
@@ -176,6 +179,8 @@ func (l *loader) find(ctx context.Context, name string) error {
 	}
 	info, err := os.Stat(name)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && l.opts.AllowEmpty:
+		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return missingError(name)
 	case err != nil:
@@ -277,7 +282,7 @@ func (l *loader) walk(ctx context.Context, root fs.FS, dir string) error {
 		s.files = &folder{root: root, shown: dir, dir: path.Dir(p), limit: l.opts.MaxFileBytes}
 		return l.add(s, shown, filepath.Join(abs, filepath.FromSlash(p)))
 	})
-	if err == nil && !found {
+	if err == nil && !found && !l.opts.AllowEmpty {
 		err = fmt.Errorf("%s: the folder holds no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter", dir)
 	}
 	return err

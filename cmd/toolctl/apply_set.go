@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// setOptions are what apply and diff have in common: which manifests, and of which set.
+type setOptions struct {
+	*app
+	prune    bool
+	set      string
+	takeOver bool
+}
+
+func (o *setOptions) bind(f *pflag.FlagSet) {
+	f.BoolVar(&o.prune, "prune", false, "remove what an earlier apply of this set put there")
+	f.BoolVar(&o.allowEmpty, "allow-empty", false, "let --prune remove all of the set when the files are gone or hold nothing")
+	o.bindSelector(f, "objects")
+	f.StringVar(&o.set, "set", "", "name of the set (default: the paths given with -f)")
+	f.BoolVar(&o.takeOver, "take-over", false, "take objects that belong to other sets into this one")
+}
+
+// applyInput is what is applied, and to what.
+type applyInput struct {
+	set     *manifest.Set
+	store   store.Store
+	options store.ApplyOptions
+	named   bool // the set has a name, and is not the paths
+
+	kept map[v1.Key]bool // what asks not to be pruned
+}
+
+// pruneAnnotation keeps an object in its set and in the store, with the value "disabled".
+const pruneAnnotation = "toolctl.dev/prune"
+
+// open reads and checks the manifests and opens the store. One that is not there is made,
+// unless it is only to be looked at: then it is empty.
+func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err error) {
+	if len(o.files) == 0 {
+		return nil, usagef("name the manifests to apply with -f")
+	}
+	has, err := o.selected()
+	if err != nil {
+		return nil, err
+	}
+	if o.prune && o.selector != "" {
+		return nil, usagef("--prune and -l exclude each other: what -l leaves out would be removed")
+	}
+	in := &applyInput{named: o.set != "", kept: map[v1.Key]bool{}}
+	in.options = store.ApplyOptions{Set: o.set, Prune: o.prune, By: o.whoami()}
+	if !in.named {
+		in.options.Others = store.LeaveOthers
+		if o.prune && slices.Contains(o.files, "-") {
+			return nil, usagef("--prune of stdin needs --set, which names what was applied before")
+		}
+		if in.options.Set, err = setName(o.files); err != nil {
+			return nil, err
+		}
+	}
+	if o.takeOver {
+		in.options.Others = store.TakeOthers
+	}
+	defer func() {
+		if err != nil && in.store != nil {
+			o.closing(in.store)
+		}
+	}()
+	var beside []v1.Object
+	in.store, err = o.openStore(ctx, false)
+	var usage usageError
+	missing := errors.As(err, &usage) // it is made when there is something to put into it
+	if err == nil {
+		beside, err = applied(ctx, in.store)
+	}
+	if err != nil && !missing {
+		return nil, err
+	}
+	if in.set, err = o.loadAll(ctx, beside); err != nil {
+		return nil, err
+	}
+	in.set.Objects = slices.DeleteFunc(in.set.Objects, func(obj v1.Object) bool { return !has(obj) })
+	switch empty := len(in.set.Objects) == 0; {
+	case empty && o.selector != "":
+		return nil, usagef("%s: no objects with the labels %s", strings.Join(o.files, ", "), o.selector)
+	case empty && !o.allowEmpty && o.prune:
+		return nil, usagef("%s: no objects: --prune would remove all of the set; --allow-empty says that this is meant", strings.Join(o.files, ", "))
+	case empty && !o.allowEmpty:
+		return nil, usagef("%s: no objects to apply", strings.Join(o.files, ", "))
+	}
+	if missing {
+		if look {
+			in.store, err = stores().Open(ctx, "memory:", store.Options{Create: true}) // all would be created
+		} else {
+			in.store, err = o.openStore(ctx, true)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	skipped := o.skippedIn(in.set)
+	in.options.Keep = func(r store.Record) bool {
+		if r.Object.Head().Metadata.Annotations[pruneAnnotation] == "disabled" {
+			in.kept[r.Key()] = true
+			return true
+		}
+		return skipped != nil && skipped(r)
+	}
+	return in, nil
+}
+
+// lean lets go of the places of all fields, which check has of stdin: a store of them would
+// be ten times as large.
+func (o *setOptions) lean(in *applyInput) {
+	for _, obj := range in.set.Objects {
+		if h := obj.Head(); h.Kind != v1.KindToolPolicy && h.Kind != v1.KindScenario && slices.Contains(o.files, "-") {
+			h.Fields = nil
+		}
+	}
+}
+
+// warnKept says what was not pruned because it asks for that.
+func (in *applyInput) warnKept(w io.Writer) {
+	keys := make([]v1.Key, 0, len(in.kept))
+	for k := range in.kept {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b v1.Key) int { return strings.Compare(a.String(), b.String()) })
+	for _, k := range keys {
+		fmt.Fprintf(w, "%s is kept, and stays in the set: it has the annotation %s: disabled\n", objectName(k), pruneAnnotation)
+	}
+}
+
+// skippedIn says which applied objects the set may hold in a document that was skipped: one
+// of the same name, or any of a file of which a part does not say what it is.
+func (o *setOptions) skippedIn(set *manifest.Set) func(store.Record) bool {
+	if len(set.Skipped) == 0 {
+		return nil
+	}
+	keys, files := map[v1.Key]bool{}, map[string]bool{}
+	for _, s := range set.Skipped {
+		if s.Key.Namespace == v1.DefaultNamespace && o.namespace != "" {
+			keys[v1.Key{Kind: s.Key.Kind, Namespace: o.namespace, Name: s.Key.Name}] = true
+		}
+		if keys[s.Key] = true; s.Key.Name == "" {
+			files[s.File] = true
+		}
+	}
+	return func(r store.Record) bool { return keys[r.Key()] || files[r.Object.Head().Source.File] }
+}
+
+// setName names a set by its paths.
+func setName(files []string) (string, error) {
+	var abs []string
+	for _, f := range files {
+		if f != "-" {
+			p, err := filepath.Abs(f)
+			if err != nil {
+				return "", err
+			}
+			f = p
+		}
+		abs = append(abs, f)
+	}
+	slices.Sort(abs)
+	return strings.Join(slices.Compact(abs), "\n"), nil
+}

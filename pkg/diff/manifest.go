@@ -1,0 +1,277 @@
+package diff
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+)
+
+// Action is what becomes of an object.
+type Action string
+
+// The actions of a [Change].
+const (
+	Created Action = "create"
+	Changed Action = "change"
+	Deleted Action = "delete"
+)
+
+// Pair is an object as it was and as it is; one of the two may be nil.
+type Pair struct {
+	Before, After v1.Object
+	// TakenFrom is the set that the object is taken over from, if it is.
+	TakenFrom string
+}
+
+// Report is all that changes.
+type Report struct {
+	// Changes are in the order of [v1.Kinds], then of namespace, then of name.
+	Changes []Change `json:"changes"`
+	Summary Summary  `json:"summary"`
+}
+
+// Summary counts the changes.
+type Summary struct {
+	Create    int `json:"create"`
+	Change    int `json:"change"`
+	Delete    int `json:"delete"`
+	Unchanged int `json:"unchanged"`
+	// Class is the worst of all; empty when nothing changes.
+	Class Class `json:"class,omitempty"`
+	// Classes counts the changes of each class.
+	Classes map[Class]int `json:"classes"`
+}
+
+// Change is what becomes of one object.
+type Change struct {
+	Action    Action `json:"action"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Class is the worst of the reasons.
+	Class Class `json:"class"`
+	// Source is where the manifest stands; of one that is deleted, where it stood.
+	Source v1.Source `json:"source,omitzero"`
+	// Fields are what differs, by path. Values are bounded, and secrets masked.
+	Fields []Field `json:"fields"`
+	// Reasons say what the change means, the worst first.
+	Reasons []Reason `json:"reasons"`
+	// Abandoned says which counts of a policy the change leaves behind.
+	Abandoned []string `json:"abandoned_counts,omitempty"`
+	// TakenFrom is the set that the object is taken over from.
+	TakenFrom string `json:"taken_from,omitempty"`
+}
+
+// Key returns the identity of the object.
+func (c *Change) Key() v1.Key { return v1.Key{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name} }
+
+// Reason is what a part of a change means. The witness is a document of arguments or
+// results, or for a policy a [policy.Case].
+type Reason struct {
+	SchemaChange
+	// Source is where the changed field stands; zero when it is not known.
+	Source v1.Source `json:"source,omitzero"`
+}
+
+// Pairs matches the objects of two sides by kind, namespace and name.
+func Pairs(before, after []v1.Object) []Pair {
+	was := make(map[v1.Key]v1.Object, len(before))
+	for _, o := range before {
+		was[o.Head().Key()] = o
+	}
+	pairs := make([]Pair, 0, len(after))
+	for _, o := range after {
+		key := o.Head().Key()
+		pairs = append(pairs, Pair{Before: was[key], After: o})
+		delete(was, key)
+	}
+	for _, o := range before {
+		if was[o.Head().Key()] == o {
+			pairs = append(pairs, Pair{Before: o})
+		}
+	}
+	return pairs
+}
+
+// Manifests says what the pairs change. around are all objects of both sides: the tools
+// among them show what policies do, and the policies what labels of tools do.
+func (c *Checker) Manifests(ctx context.Context, pairs []Pair, around []v1.Object) (*Report, error) {
+	w := newWorld(around)
+	changes := make([]*Change, len(pairs))
+	errs := make([]error, len(pairs))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(pairs)) {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(pairs) {
+					return
+				}
+				changes[i], errs[i] = c.pair(ctx, pairs[i], w)
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	r := &Report{Changes: []Change{}, Summary: Summary{Classes: map[Class]int{}}}
+	for i, ch := range changes {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if ch == nil {
+			r.Summary.Unchanged++
+		} else {
+			r.add(*ch)
+		}
+	}
+	slices.SortFunc(r.Changes, func(a, b Change) int { return compareKeys(a.Key(), b.Key()) })
+	return r, nil
+}
+
+func (r *Report) add(c Change) {
+	r.Changes = append(r.Changes, c)
+	s := &r.Summary
+	switch c.Action {
+	case Created:
+		s.Create++
+	case Changed:
+		s.Change++
+	case Deleted:
+		s.Delete++
+	}
+	s.Classes[c.Class]++
+	if s.Class == "" || c.Class.Worse(s.Class) {
+		s.Class = c.Class
+	}
+}
+
+// Fails reports whether something changes that is of a class or worse. What is tighter is
+// as good as breaking when a call shows it.
+func (r *Report) Fails(class Class) bool {
+	return slices.ContainsFunc(r.Changes, func(c Change) bool {
+		return slices.ContainsFunc(c.Reasons, func(why Reason) bool {
+			return !class.Worse(why.Class) || class == Breaking && why.Class == Tighter && why.Witness != nil
+		})
+	})
+}
+
+// compareKeys orders objects as lists do.
+func compareKeys(a, b v1.Key) int {
+	kinds := v1.Kinds()
+	return cmp.Or(
+		cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// world is what stands around a change.
+type world struct {
+	tools    *policy.Tools
+	policies map[string][]*v1.ToolPolicy // by namespace
+}
+
+func newWorld(around []v1.Object) *world {
+	w := &world{policies: map[string][]*v1.ToolPolicy{}}
+	var subjects []policy.Subject
+	for _, o := range around {
+		switch o := o.(type) {
+		case *v1.Tool:
+			subjects = append(subjects, subject(o))
+		case *v1.ToolPolicy:
+			w.policies[o.Namespace()] = append(w.policies[o.Namespace()], o)
+		}
+	}
+	w.tools = policy.NewTools(subjects)
+	return w
+}
+
+// subject is a tool as policies see it.
+func subject(t *v1.Tool) policy.Subject {
+	s := policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels}
+	if m := t.Spec.MCP; m != nil && t.Mode() == v1.ModeMCP {
+		s.Server, s.Remote = m.Server, cmp.Or(m.Tool, t.Metadata.Name)
+	}
+	return s
+}
+
+// pair returns nil when nothing changes.
+func (c *Checker) pair(ctx context.Context, p Pair, w *world) (*Change, error) {
+	fields, err := fieldsOf(p)
+	if err != nil || p.Before != nil && p.After != nil && len(fields) == 0 && p.TakenFrom == "" {
+		return nil, err
+	}
+	of := p.After
+	ch := &Change{Action: Changed, TakenFrom: p.TakenFrom}
+	switch {
+	case p.Before == nil:
+		ch.Action = Created
+	case p.After == nil:
+		ch.Action, of = Deleted, p.Before
+	}
+	key := of.Head().Key()
+	ch.Kind, ch.Namespace, ch.Name, ch.Source = key.Kind, key.Namespace, key.Name, of.Head().Source
+	ch.Fields = fields
+	j := &judgement{checker: c, world: w, pair: p, fields: fields, head: of.Head()}
+	j.judge(ctx)
+	slices.SortStableFunc(j.reasons, func(a, b Reason) int {
+		return cmp.Or(slices.Index(classes, b.Class)-slices.Index(classes, a.Class), strings.Compare(a.Pointer, b.Pointer))
+	})
+	ch.Reasons, ch.Class, ch.Abandoned = j.reasons, j.reasons[0].Class, j.abandoned
+	return ch, nil
+}
+
+// judgement finds the reasons of one change.
+type judgement struct {
+	checker   *Checker
+	world     *world
+	pair      Pair
+	fields    []Field
+	head      *v1.Header // of the object as it is, or else as it was
+	reasons   []Reason
+	abandoned []string
+}
+
+// add adds a reason. A nil witness is none.
+func (j *judgement) add(class Class, pointer, reason string, witness any) {
+	change := SchemaChange{Class: class, Reason: reason, Pointer: pointer}
+	switch w := witness.(type) {
+	case nil:
+	case json.RawMessage:
+		change.Witness = w
+	default:
+		change.Witness = encode(w)
+	}
+	j.addSchema("", change)
+}
+
+// addSchema adds what became of a schema that stands at a pointer.
+func (j *judgement) addSchema(at string, change SchemaChange) {
+	change.Pointer = at + change.Pointer
+	j.reasons = append(j.reasons, Reason{change, j.head.Field(change.Pointer)})
+}
+
+// first returns the first changed field at or below a pointer; "" when there is none.
+func (j *judgement) first(prefix string) string {
+	for _, f := range j.fields {
+		if under(f.Path, prefix) {
+			return f.Path
+		}
+	}
+	return ""
+}
+
+// under reports whether a pointer is another one, or within what it points to.
+func under(pointer, prefix string) bool {
+	rest, ok := strings.CutPrefix(pointer, prefix)
+	return ok && (rest == "" || rest[0] == '/' || prefix == "")
+}

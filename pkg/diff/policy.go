@@ -1,0 +1,46 @@
+package diff
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
+)
+
+// policy judges a policy; nil is one that is not there.
+func (j *judgement) policy(ctx context.Context, before, after *v1.ToolPolicy) {
+	j.abandoned = policy.Abandoned(before, after)
+	if before != nil && after != nil {
+		j.byRules([]rule{{"/spec", "", ""}})
+		if j.first("/spec") == "" {
+			return
+		}
+	}
+	tighter, looser := policy.Compare(ctx, before, after, j.world.tools)
+	j.cases(j.ruleAt, tighter, looser)
+	at := j.first("/spec")
+	choice := func(p *v1.ToolPolicy) bool {
+		return p != nil && p.Spec.ToolChoice == v1.ToolChoiceRequired && p.Spec.Mode != v1.PolicyAudit
+	}
+	switch was, is := choice(before), choice(after); {
+	case !was && is:
+		j.add(Tighter, at, "a model has to call a tool", nil)
+	case was && !is:
+		j.add(Looser, at, "a model no longer has to call a tool", nil)
+	case tighter != nil || looser != nil:
+	case before == nil || after == nil:
+		j.add(Unknown, "", "no call was found that the policy decides on", nil)
+	case policy.Same(&before.Spec, &after.Spec):
+		j.add(Compatible, at, "the rules are the same, written otherwise", nil)
+	default:
+		j.add(Unknown, at, "no call was found that is decided otherwise", nil)
+	}
+}
+
+// ruleAt is the changed field that a case is about: that of its rule, or the first.
+func (j *judgement) ruleAt(c *policy.Case) string {
+	field, _, _ := strings.Cut(c.Rule, "[")
+	return cmp.Or(j.first("/spec/"+field), j.first("/spec"))
+}

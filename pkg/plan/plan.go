@@ -1,0 +1,219 @@
+// Package plan says what an apply of manifests would change in a store, and carries out
+// what was said, or nothing when something of it is no longer so.
+//
+//	changes, err := st.Apply(ctx, objects, opts) // with opts.DryRun
+//	report, err := plan.Compare(ctx, st, objects, changes)
+//	p, err := plan.New(report, changes)
+//	...
+//	changes, err := p.Apply(ctx, st, objects, store.ApplyOptions{})
+//
+// A plan holds no manifest, and so no secret of one: it has the digest of each object that it
+// touches, as it is to become and as the store had it.
+package plan
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/diff"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Version is the version of the format of a [Plan].
+const Version = 1
+
+// Plan is what an apply is going to do.
+type Plan struct {
+	Version int       `json:"plan"`
+	Created time.Time `json:"created"`
+	// Files, Namespace and Selector say which manifests it was made of.
+	Files     []string `json:"files"`
+	Namespace string   `json:"namespace,omitempty"`
+	Selector  string   `json:"selector,omitempty"`
+	// Set is the set of the apply; Named says that it was named, and is not the paths.
+	Set   string `json:"set"`
+	Named bool   `json:"set_named,omitempty"`
+	// TakeOver and Prune are as for apply.
+	TakeOver bool `json:"take_over,omitempty"`
+	Prune    bool `json:"prune,omitempty"`
+	// Steps are the objects that it touches.
+	Steps []Step `json:"steps"`
+	// Report says for people what changes.
+	diff.Report
+}
+
+// Step is what becomes of one object.
+type Step struct {
+	Action    store.Action `json:"action"`
+	Kind      string       `json:"kind"`
+	Namespace string       `json:"namespace"`
+	Name      string       `json:"name"`
+	// ResourceVersion and Was are the version and the digest in the store; absent when the
+	// store did not have it.
+	ResourceVersion int64  `json:"resource_version,omitempty"`
+	Was             string `json:"was,omitempty"`
+	// Set is the set that it belonged to.
+	Set string `json:"set,omitempty"`
+	// Becomes is the digest of the manifest; absent when the object is pruned.
+	Becomes string `json:"becomes,omitempty"`
+}
+
+func (s *Step) key() v1.Key { return v1.Key{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name} }
+
+// Compare says what the changes of a dry run mean. The tools and policies of the store and
+// of the objects stand around them.
+func Compare(ctx context.Context, st store.Store, objects []v1.Object, changes []store.Change) (*diff.Report, error) {
+	list, err := st.List(ctx, store.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	around := append([]v1.Object{}, objects...)
+	given := make(map[v1.Key]bool, len(objects))
+	for _, o := range objects {
+		given[o.Head().Key()] = true
+	}
+	for _, r := range list.Records {
+		if !given[r.Key()] {
+			around = append(around, r.Object)
+		}
+	}
+	pairs := make([]diff.Pair, 0, len(changes))
+	unchanged := 0
+	for _, c := range changes {
+		if c.Action == store.Unchanged && c.TakenFrom == "" {
+			unchanged++
+			continue
+		}
+		pair := diff.Pair{TakenFrom: c.TakenFrom}
+		if c.Before != nil {
+			pair.Before = c.Before.Object
+		}
+		if c.After != nil {
+			pair.After = c.After.Object
+		}
+		pairs = append(pairs, pair)
+	}
+	r, err := diff.NewChecker().Manifests(ctx, pairs, around)
+	if err == nil {
+		r.Summary.Unchanged += unchanged
+	}
+	return r, err
+}
+
+// Left returns what belongs to a set and is not among its objects any more.
+func Left(ctx context.Context, st store.Store, set string, objects []v1.Object) ([]v1.Key, error) {
+	list, err := st.List(ctx, store.ListOptions{Set: set})
+	if err != nil {
+		return nil, err
+	}
+	given := make(map[v1.Key]bool, len(objects))
+	for _, o := range objects {
+		given[o.Head().Key()] = true
+	}
+	var left []v1.Key
+	for _, r := range list.Records {
+		if !given[r.Key()] {
+			left = append(left, r.Key())
+		}
+	}
+	return left, nil
+}
+
+// New makes a plan of the changes of a dry run. The caller fills in what it was made of.
+func New(report *diff.Report, changes []store.Change) (*Plan, error) {
+	p := &Plan{Version: Version, Created: time.Now().UTC().Truncate(time.Second), Steps: []Step{}, Report: *report}
+	for _, c := range changes {
+		set := func(r *store.Record) string {
+			if r == nil {
+				return ""
+			}
+			return r.Set
+		}
+		if c.Action == store.Unchanged && set(c.Before) == set(c.After) {
+			continue
+		}
+		s := Step{Action: c.Action, Kind: c.Key.Kind, Namespace: c.Key.Namespace, Name: c.Key.Name, Set: set(c.Before)}
+		var err error
+		if c.Before != nil {
+			s.ResourceVersion = c.Before.ResourceVersion
+			if s.Was, err = Digest(c.Before.Object); err != nil {
+				return nil, err
+			}
+		}
+		if c.After != nil {
+			if s.Becomes, err = Digest(c.After.Object); err != nil {
+				return nil, err
+			}
+		}
+		p.Steps = append(p.Steps, s)
+	}
+	return p, nil
+}
+
+// maxPlan is the length of the longest plan that is read.
+const maxPlan = 256 << 20
+
+// Read reads a plan.
+func Read(in io.Reader) (*Plan, error) {
+	data, err := io.ReadAll(io.LimitReader(in, maxPlan+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxPlan {
+		return nil, fmt.Errorf("larger than %d bytes", maxPlan)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	p := &Plan{}
+	if err := dec.Decode(p); err != nil {
+		return nil, fmt.Errorf("expected a plan, as 'toolctl diff -o plan' writes it: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("expected a plan, as 'toolctl diff -o plan' writes it: something stands behind it")
+	}
+	if p.Version != Version {
+		return nil, fmt.Errorf("a plan of version %d: expected %d, as 'toolctl diff -o plan' writes it", p.Version, Version)
+	}
+	return p, nil
+}
+
+// Digest is the same for objects that mean the same: the place of a manifest, its comments
+// and the order of its keys do not count.
+func Digest(o v1.Object) (string, error) {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return "", err
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var doc map[string]any
+	if err := dec.Decode(&doc); err != nil {
+		return "", err
+	}
+	h := o.Head()
+	text, err := jsontext.Marshal(map[string]any{ // keys come out sorted
+		"apiVersion": h.APIVersion, "kind": h.Kind, "namespace": h.Namespace(), "name": h.Metadata.Name,
+		"labels": noEmpty(h.Metadata.Labels), "annotations": noEmpty(h.Metadata.Annotations), "spec": doc["spec"], "files": h.Files,
+	})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+func noEmpty(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}
