@@ -49,7 +49,7 @@ func (d *door) serveCall(w http.ResponseWriter, r *http.Request, body []byte) bo
 	if !c.modern(r.Header) || d.server.set.Load().checks[c.params.Name] {
 		return false
 	}
-	d.call(r.Context(), answer, r, c, new(sdk.ServerSession))
+	answer.end(d.call(r.Context(), answer, r, c, new(sdk.ServerSession)))
 	return true
 }
 
@@ -70,34 +70,36 @@ func (d *door) serveInSession(answer *response, r *http.Request, c *toolCall) bo
 		answer.end(http.StatusBadRequest, c.failure(jsonrpc.CodeInvalidRequest, "duplicate in-flight request ID "+string(c.id)))
 		return true
 	}
-	defer s.end(c.id)
-	defer d.known.keep(r)()
+	stop := d.known.keep(r)
 	answer.session = s
-	d.call(ctx, answer, r, c, s.sdk)
+	status, message := d.call(ctx, answer, r, c, s.sdk)
+	stop()
+	s.end(c.id) // before its client knows, which may use the id again
+	answer.end(status, message)
 	return true
 }
 
-// call carries out a call and answers it.
-func (d *door) call(ctx context.Context, answer *response, r *http.Request, c *toolCall, session *sdk.ServerSession) {
+// call carries out a call and returns the message that answers it, and its status. What
+// comes before the answer goes to the client at once.
+func (d *door) call(ctx context.Context, to channel, r *http.Request, c *toolCall, session *sdk.ServerSession) (status int, message []byte) {
 	req := &sdk.CallToolRequest{Session: session, Params: &c.params, Extra: &sdk.RequestExtra{TokenInfo: auth.TokenInfoFromContext(ctx), Header: r.Header}}
-	res, err := d.server.handle(ctx, methodCall, req, answer, nil)
+	res, err := d.server.handle(ctx, methodCall, req, to, nil)
 	modern := c.params.Meta[metaVersionKey] != nil
 	if err == nil {
 		if modern {
 			res.SetMeta(d.server.signed(res.GetMeta()))
 		}
-		answer.end(http.StatusOK, c.answer("result", res))
-		return
+		return http.StatusOK, c.answer("result", res)
 	}
 	var failed *jsonrpc.Error
 	if !errors.As(err, &failed) {
 		failed = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	}
-	status := http.StatusOK
+	status = http.StatusOK
 	if modern {
 		status = statusOf(failed.Code)
 	}
-	answer.end(status, c.answer("error", failed))
+	return status, c.answer("error", failed)
 }
 
 // signed adds to the _meta of a result which server it is of (MCP specification 2026-07-28).
