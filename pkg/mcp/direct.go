@@ -18,10 +18,10 @@ import (
 )
 
 // A call over streamable HTTP is one request and one response, and of the response the
-// SDK sees only a stand-in. So once the session has shown that its responses need
-// nothing else of the SDK, such as to be taken up again where they broke off, calls of
-// which nothing reaches the caller but the answer are sent here, which costs a part of
-// what the SDK's way does.
+// SDK sees only a placeholder. So once the session has shown that its responses need
+// nothing else of the SDK, such as to be taken up again where they broke off, calls are
+// sent here, which costs a part of what they do through the SDK. What the server says or
+// asks before its answer is the same either way: the session reads it.
 
 // Ways of calls over HTTP, of [httpLink.way].
 const (
@@ -38,9 +38,9 @@ type directTool struct {
 
 // mayDirect returns the link over which a call is sent without the SDK; nil when it
 // is not.
-func (s *session) mayDirect(x *exchange, t *directTool) *httpLink {
+func (s *session) mayDirect(t *directTool) *httpLink {
 	l, ok := s.link.(*httpLink)
-	if !ok || t == nil || l.sse || l.oauth != nil || x.clientRequest != nil || x.out != nil || x.more != nil || l.way.Load() != wayDirect || !headerSafe(t.name) {
+	if !ok || t == nil || l.sse || l.oauth != nil || l.way.Load() != wayDirect || !headerSafe(t.name) {
 		return nil
 	}
 	return l
@@ -83,7 +83,10 @@ func (l *httpLink) call(ctx context.Context, x *exchange, t *directTool, meta sd
 			meta = sdk.Meta{}
 		}
 		o := &l.s.upstream.owner.opts
-		meta[metaVersion], meta[metaClient], meta[metaCapabilities] = version, sdk.Implementation{Name: o.Name, Version: o.Version}, struct{}{}
+		meta[metaVersion], meta[metaClient] = version, sdk.Implementation{Name: o.Name, Version: o.Version}
+		if meta[metaCapabilities] == nil { // those of the client, where there is one
+			meta[metaCapabilities] = struct{}{}
+		}
 	}
 	params := struct {
 		Meta sdk.Meta        `json:"_meta,omitempty"`

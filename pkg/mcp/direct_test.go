@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,6 +76,7 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "tools/call":
 		rec.ids = append(rec.ids, string(m.ID))
 		rec.mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		rec.do(w, r, m.ID)
 	case "server/discover":
 		rec.mu.Unlock()
@@ -279,4 +281,42 @@ func TestDirectViolations(t *testing.T) {
 		}
 		rec.until(t, `"method":"notifications/cancelled","params":{"requestId":`+id)
 	})
+}
+
+// A call on behalf of a client that wants progress and can be asked is sent without the SDK
+// too: its progress and its question come before the answer.
+func TestDirectForAClient(t *testing.T) {
+	rec := record(t, nil)
+	rec.do = func(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
+		var m struct {
+			Params struct {
+				Meta map[string]any `json:"_meta"`
+			} `json:"params"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		sendEvents(w, fmt.Sprintf(`data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%q,"progress":1}}`, m.Params.Meta["progressToken"]),
+			`data: {"jsonrpc":"2.0","id":"q`+strings.Trim(string(id), `"`)+`","method":"roots/list"}`)
+		w.(http.Flusher).Flush()
+		rec.until(t, `"id":"q`+strings.Trim(string(id), `"`)+`","result":{"roots":[]}`)
+		fmt.Fprintf(w, "data: %s\n\n", resultFor(id))
+	}
+	u := open(t, mcp.Options{}, web("s", rec.url))
+	ctx := mcp.WithPeer(t.Context(), &mcp.Peer{Key: "client", Can: mcp.Capabilities{Roots: true},
+		Ask: func(_ context.Context, asked map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+			answers := map[string]json.RawMessage{}
+			for name := range asked {
+				answers[name] = json.RawMessage(`{"roots":[]}`)
+			}
+			return answers, nil
+		}})
+	for n := range 3 {
+		reports := 0
+		res, err := u.Call(mcp.WithProgress(ctx, func(mcp.Progress) { reports++ }), key("s"), "t", nil, false)
+		if err != nil || string(res.Content) != "1" || reports != 1 {
+			t.Errorf("call %d: %s, %v, %d reports", n, res.Content, err, reports)
+		}
+	}
+	if n := rec.direct(); n != 2 {
+		t.Errorf("%d calls without the SDK: ids %s", n, rec.ids)
+	}
 }

@@ -195,10 +195,11 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 			err = fmt.Errorf("the MCP client panicked: %v", p)
 		}
 	}()
-	if l := s.mayDirect(x, r.tool); l != nil {
-		return l.call(ctx, x, r.tool, meta)
+	if l := s.mayDirect(r.tool); l != nil {
+		err = l.call(ctx, x, r.tool, meta)
+	} else {
+		err = r.send(withExchange(ctx, x), s.client, meta)
 	}
-	err = r.send(withExchange(ctx, x), s.client, meta)
 	if err != nil && x.clientRequest != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = context.DeadlineExceeded
 	}
