@@ -70,7 +70,7 @@ type Result struct {
 	// Budgets say what is left of each count that limits such calls, after this one; counts of
 	// a session without a name, and those of policies in mode audit, are left out.
 	Budgets []Budget `json:"-"`
-	// Repair says how the arguments, which a model wrote and which were no JSON object, were made
+	// Repair says how the arguments, which a model wrote and which were not a JSON object, were made
 	// one: "unquoted", "trimmed", "repaired" or "closed"; empty when they were taken as they are.
 	Repair string `json:"repair,omitempty"`
 	// Effects are what the call did outside this process, or may have done when it failed.

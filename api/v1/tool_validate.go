@@ -69,7 +69,7 @@ func rootTypeViolations(path string, schema json.RawMessage) []Violation {
 
 // saysObject sees the common case without reading the whole schema: compact JSON
 // whose first member is "type": "object", as the reader of manifests keeps it. A
-// schema that is no JSON further on does not compile.
+// schema that is not valid JSON further on does not compile.
 func saysObject(schema json.RawMessage) bool {
 	const first = `{"type":"object"`
 	return len(schema) > len(first) && string(schema[:len(first)]) == first

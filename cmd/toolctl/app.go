@@ -26,7 +26,7 @@ import (
 )
 
 // app is what the commands share: the streams, the global flags, and how the
-// parts are joined. What is dear to make is made when a command asks.
+// parts are joined. What is expensive to make is made when a command asks.
 type app struct {
 	in       io.Reader
 	out, err io.Writer

@@ -30,7 +30,7 @@ caller through: the caller calls again. Calls that nobody decides on in time exp
 		Example: `  toolctl approvals list
   toolctl approvals show ijk3u7e2mq
   toolctl approvals approve ijk3u7e2mq
-  toolctl approvals deny ijk3u7e2mq --reason 'too dear'`,
+  toolctl approvals deny ijk3u7e2mq --reason 'too expensive'`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -38,7 +38,7 @@ now and whenever it repeats the call for as long as the call could have waited.
 
 Output formats (-o): text, json, yaml.`,
 		Annotations: formats("text", "json", "yaml"),
-		Example:     `  toolctl approvals deny ijk3u7e2mq --reason 'too dear'`,
+		Example:     `  toolctl approvals deny ijk3u7e2mq --reason 'too expensive'`,
 	}
 	if approve {
 		cmd.Use, cmd.Short = "approve ID", "Let a call that waits go on"

@@ -33,8 +33,8 @@ func newCallCmd(a *app) *cobra.Command {
 		Use:   "call NAME [-a key=value]...",
 		Short: "Call a tool and print its result",
 		Long: `Call a tool and print the content of its result: indented on a terminal, on
-one line on a pipe. The call takes the road of every call: the arguments are
-coerced and validated, the policies asked, the result validated.
+one line on a pipe. The call goes through the call pipeline: the arguments are
+coerced and validated, the policies decide, and the result is validated.
 
 A call that needs approval asks you at a terminal. Elsewhere, and with --no-input,
 it ends with exit code 6 and says how to approve it and go on.

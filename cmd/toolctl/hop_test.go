@@ -16,7 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The parts of a road to a tool, each in a process of its own: an upstream, a plain
+// The parts of a route to a tool, each in a process of its own: an upstream, a plain
 // reverse proxy, and toolctl serve.
 
 // echoSchema and saidSchema are the schemas of the tool that an upstream offers.

@@ -21,7 +21,7 @@ func newOverrideCmd(a *app) *cobra.Command {
 		Long: `Change the description of a tool without its manifest: of a tool that is served
 now, or that an MCP server offers. An override is kept in the store, holds for every
 command on that store and for a 'toolctl serve' that runs on it, at once, and
-outlives every apply. Each has a version, so that it can be taken back.`,
+outlives every apply. Each has a version, so that it can be undone.`,
 		Example: `  toolctl override set get-weather 'Weather now. Ask for one city at a time.'
   toolctl override history get-weather
   toolctl override rollback get-weather 3

@@ -47,8 +47,8 @@ func newRunCmd(a *app) *cobra.Command {
 		Use:   "run NAME [-a key=value]...",
 		Short: "Run a prompt against a model that calls its tools",
 		Long: `Run a prompt against a model that calls its tools, and print the answer. The
-model is offered the tools that the prompt names and policy allows; its calls take
-the road of every call.
+model is offered the tools that the prompt names and policy allows; its calls go
+through the call pipeline.
 
 The model is that of the prompt (spec.provider and spec.model), unless --provider and
 --model name another. Keys and addresses come from OPENAI_API_KEY, OPENAI_BASE_URL,

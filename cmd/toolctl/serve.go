@@ -50,8 +50,8 @@ func newServeCmd(a *app) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the tools as one MCP server",
 		Long: `Serve the tools as one MCP server: those that manifests declare and those that
-MCP servers offer, with the prompts of both. Each call takes the road of every call: the arguments are
-coerced and validated, the policies asked, the result validated, masked and
+MCP servers offer, with the prompts of both. Each call goes through the call pipeline: the arguments are
+coerced and validated, the policies decide, and the result is validated, masked and
 written to the audit. Tools that are not ready, or that a policy always refuses,
 are not listed.
 
@@ -81,7 +81,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f := cmd.Flags()
 	f.StringVar(&o.http, "http", "", "address to listen at, such as 127.0.0.1:8080 (default: stdin and stdout)")
 	o.bind(f)
-	f.BoolVar(&o.insecure, "insecure", false, "listen where other machines reach it although nobody is asked who they are; needs --http")
+	f.BoolVar(&o.insecure, "insecure", false, "listen where other machines can reach it, without authentication; needs --http")
 	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate for HTTPS; needs --http and --tls-key")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the certificate's key")
 	f.StringArrayVar(&o.hosts, "allowed-host", nil, "name that clients may know the server by; may be repeated; needs --http")

@@ -36,7 +36,7 @@ func Text(path, s string) []v1.Violation {
 }
 
 // Schema returns what the texts of a JSON Schema hide or order: names and
-// descriptions of properties reach a model too. What is no JSON has no findings.
+// descriptions of properties reach a model too. What is not valid JSON has no findings.
 func Schema(path string, schema json.RawMessage) []v1.Violation {
 	if len(bytes.TrimSpace(schema)) == 0 {
 		return nil

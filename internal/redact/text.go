@@ -71,7 +71,7 @@ func (m *Masker) embedded(s string, depth int) string {
 		}
 		end := balanced(s[i:])
 		if left -= max(end, 1); left < 0 {
-			return Mask // too many brackets that are no JSON
+			return Mask // too many brackets that are not valid JSON
 		}
 		if end < 0 { // to the end of the text
 			left -= len(s) - i

@@ -25,7 +25,7 @@ const maxLabel = 200
 //
 // The order and the digits are those of the JSON. A string of several lines is
 // written as JSON, so that a line of a value cannot pass for a label. Other JSON, and
-// what is no JSON, is returned as it is.
+// what is not valid JSON, is returned as it is.
 func labeled(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' || !json.Valid(raw) {

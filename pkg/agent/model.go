@@ -93,7 +93,7 @@ type ToolCall struct {
 	ID string `json:"id"`
 	// Name is the tool's name as the model wrote it.
 	Name string `json:"name"`
-	// Args are the arguments as the model wrote them, which may be no JSON.
+	// Args are the arguments as the model wrote them, which may be not valid JSON.
 	Args string `json:"args"`
 }
 

@@ -33,7 +33,7 @@ func newMock() *mock { return &mock{} }
 func (*mock) Name() string { return v1.ModeMock }
 
 // Execute returns the declared result. A static result is the manifest's own
-// memory, which callers must not change. A template that renders no JSON, and a tool
+// memory, which callers must not change. A template whose text is not valid JSON, and a tool
 // that declares no result, is an [v1.ExecutionError].
 func (m *mock) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	s := &tool.Spec

@@ -14,7 +14,7 @@ import (
 )
 
 // hashOf returns "sha256:" and the hash of the canonical form of a JSON value;
-// "" for an absent one. What is no JSON, or holds a number that has no canonical
+// "" for an absent one. What is not valid JSON, or holds a number that has no canonical
 // form, is hashed as it came.
 func hashOf(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)

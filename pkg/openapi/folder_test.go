@@ -348,7 +348,7 @@ func TestMergedManifestIsChecked(t *testing.T) {
 func TestUnreadableFilesAreReported(t *testing.T) {
 	tests := []struct{ name, file, text, want string }{
 		{"a manifest that is no YAML", "create-pet.yaml", "a: [", "was changed by hand and cannot be read"},
-		{"a lock that is no JSON", openapi.LockFile, "{", "restore it from version control"},
+		{"a lock that is not valid JSON", openapi.LockFile, "{", "restore it from version control"},
 		{"a lock that leads elsewhere", openapi.LockFile, `{"tools": [{"operation": "POST /pets", "file": "../../x.yaml", "manifest": {}}]}`, "is not a file of an import"},
 		{"a lock with a broken manifest", openapi.LockFile, `{"tools": [{"operation": "POST /pets", "file": "x.yaml", "manifest": 1e9999}]}`, "tools[0].manifest"},
 	}

@@ -80,7 +80,7 @@ func (p *Prompt) FromStrings(args map[string]string) json.RawMessage {
 }
 
 // asValue reads a text as a value of one of some types; it stays a string when they
-// take one, or when it is no JSON.
+// take one, or when it is not valid JSON.
 func asValue(text string, want types) json.RawMessage {
 	if len(want) > 0 && !slices.Contains(want, "string") {
 		if _, err := validate.Decode([]byte(text)); err == nil {

@@ -64,7 +64,7 @@ func TestFromStrings(t *testing.T) {
 		args              map[string]string
 	}{
 		{name: "by the schema", input: object, args: map[string]string{"s": "5", "n": "5", "l": `["a"]`, "o": `null`, "sn": "5", "any": "5"}, want: `{"any":"5","l":["a"],"n":5,"o":null,"s":"5","sn":"5"}`},
-		{name: "what is no JSON stays a text", input: object, args: map[string]string{"n": "five", "l": "[", "o": ""}, want: `{"l":"[","n":"five","o":""}`},
+		{name: "what is not valid JSON stays a text", input: object, args: map[string]string{"n": "five", "l": "[", "o": ""}, want: `{"l":"[","n":"five","o":""}`},
 		{name: "no schema", args: map[string]string{"a": "<1>"}, want: `{"a":"<1>"}`},
 		{name: "nothing", args: nil, want: `{}`},
 		{name: "a string", input: `{"type":"string"}`, args: map[string]string{"input": `{"a":1}`}, want: `"{\"a\":1}"`},

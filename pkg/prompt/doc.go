@@ -5,8 +5,8 @@
 //
 // # Variables
 //
-// The variables of a rendering are one JSON value, in most cases an object. They take
-// this road, and every violation on it is reported, not the first:
+// The variables of a rendering are one JSON value, in most cases an object. They go
+// through these steps, and every violation is reported, not the first:
 //
 //  1. What is absent gets the default of its argument, else that of its property in
 //     spec.input.

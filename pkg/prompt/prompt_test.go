@@ -110,7 +110,7 @@ func TestRender(t *testing.T) {
 			wantErr: []string{`: spec.template, line 1: reads .city of the variables, which are a string`},
 		},
 		{
-			name:    "variables that are no JSON",
+			name:    "variables that are not valid JSON",
 			spec:    v1.PromptSpec{Template: "x"},
 			vars:    `{`,
 			wantErr: []string{`: the variables are not JSON: `},

@@ -172,7 +172,7 @@ func (p *Prompt) variables(raw json.RawMessage) (any, []v1.Violation) {
 	}
 	doc, err := validate.Decode(raw)
 	if err != nil {
-		return nil, []v1.Violation{{Expected: "JSON", Got: "no JSON", Message: "the variables are not JSON: " + err.Error()}}
+		return nil, []v1.Violation{{Expected: "JSON", Got: "text that is not valid JSON", Message: "the variables are not JSON: " + err.Error()}}
 	}
 	vars, isObject := doc.(map[string]any)
 	if isObject && p.in.takesObject() {

@@ -98,7 +98,7 @@ func TestApproval(t *testing.T) {
 		want   string
 	}
 	const long = time.Hour
-	yes, no := &v1.Decision{Approved: true, By: "ann"}, &v1.Decision{By: "ann", Reason: "too dear"}
+	yes, no := &v1.Decision{Approved: true, By: "ann"}, &v1.Decision{By: "ann", Reason: "too expensive"}
 	for _, tt := range []struct {
 		name  string
 		spec  *v1.ToolPolicySpec
@@ -144,8 +144,8 @@ func TestApproval(t *testing.T) {
 		}},
 		{name: "denied", steps: []step{
 			{call: pay("s", "Oslo"), want: isPending},
-			{decide: no, call: pay("s", "Oslo"), want: refusedBy + "denied by ann: too dear"},
-			{name: "again", call: pay("s", "Oslo"), want: refusedBy + "denied by ann: too dear"},
+			{decide: no, call: pay("s", "Oslo"), want: refusedBy + "denied by ann: too expensive"},
+			{name: "again", call: pay("s", "Oslo"), want: refusedBy + "denied by ann: too expensive"},
 			{name: "in an hour", after: long, call: pay("s", "Oslo"), want: isPending},
 		}},
 		{name: "expired while it waited", steps: []step{
@@ -184,7 +184,7 @@ func TestApproval(t *testing.T) {
 		}, ran: `{"city":"[REDACTED]"}`},
 		{name: "asked at once: yes", steps: []step{{ctx: ask(*yes, true, nil), call: pay("s", "Oslo"), want: isApproved}}, ran: `{"city":"Oslo"}`},
 		{name: "asked at once: no", steps: []step{
-			{ctx: ask(*no, true, nil), call: pay("s", "Oslo"), want: refusedBy + "denied by ann: too dear"},
+			{ctx: ask(*no, true, nil), call: pay("s", "Oslo"), want: refusedBy + "denied by ann: too expensive"},
 			{name: "and asked again", ctx: ask(*yes, true, nil), call: pay("s", "Oslo"), want: isApproved},
 		}, ran: `{"city":"Oslo"}`},
 		{name: "asked at once: no, by nobody", steps: []step{{ctx: ask(v1.Decision{}, true, nil), call: pay("s", "Oslo"), want: refusedBy + "denied"}}},

@@ -1,5 +1,5 @@
 // Package registry is the heart of toolctl: the compiled set of manifests, and
-// the one road that every call takes.
+// the pipeline that every call goes through.
 //
 //	reg, err := registry.New(objects, registry.Options{Executors: executors.All(executors.Options{})})
 //	...

@@ -129,7 +129,7 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 	doc, err := validate.Decode(c.args)
 	if err != nil {
 		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Violation{{
-			Expected: "a JSON object", Got: "no JSON", Message: "the arguments are not JSON: " + err.Error(),
+			Expected: "a JSON object", Got: "text that is not valid JSON", Message: "the arguments are not JSON: " + err.Error(),
 		}})
 	}
 	c.decoded = true

@@ -25,8 +25,8 @@ type GoTool struct {
 	executor Executor
 }
 
-// Func makes a tool of a Go function. It registers like a manifest, and its calls take
-// the road of every call: arguments and results are validated, policies apply, and the
+// Func makes a tool of a Go function. It registers like a manifest, and its calls go
+// through the call pipeline: arguments and results are validated, policies apply, and the
 // audit has a line.
 //
 // The schemas come from the types: a struct is an object whose properties have the

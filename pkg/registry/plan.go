@@ -31,7 +31,7 @@ type Plan struct {
 	Request any `json:"request,omitempty"`
 }
 
-// Plan takes a call down the road of [Registry.Execute] as far as the executor,
+// Plan takes a call through the pipeline of [Registry.Execute] as far as the executor,
 // which it asks for its plan. It counts nothing and calls nothing. The error is
 // the one that Execute would give.
 func (r *Registry) Plan(ctx context.Context, in v1.Call) (Plan, error) {

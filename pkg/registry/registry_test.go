@@ -88,7 +88,7 @@ func TestExecute(t *testing.T) {
 			wantErr: `tool "weather": invalid arguments: /city: required property "city" is missing`, wantType: v1.ArgsInvalid},
 		{name: "arguments that are no object", tool: newTool("weather"), call: v1.Call{Tool: "weather", Args: json.RawMessage(`[1]`)},
 			wantErr: `the arguments must be a JSON object, got array`, wantType: v1.ArgsInvalid},
-		{name: "arguments that are no JSON", tool: newTool("weather"), call: v1.Call{Tool: "weather", Args: json.RawMessage(`{"city"`)},
+		{name: "arguments that are not valid JSON", tool: newTool("weather"), call: v1.Call{Tool: "weather", Args: json.RawMessage(`{"city"`)},
 			wantErr: `the arguments are not JSON`, wantType: v1.ArgsInvalid},
 		{name: "arguments are coerced before the executor sees them", tool: newTool("weather"),
 			executor: mock{fn: func(_ context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {

@@ -29,7 +29,7 @@ func (p *player) record(asked v1.Call, res v1.Result, executed bool) Call {
 }
 
 // args are the arguments of a call as a document; {} when none were given, nil
-// when they are no JSON.
+// when they are not valid JSON.
 func (c *Call) args() any {
 	if len(c.raw) == 0 {
 		return map[string]any{}

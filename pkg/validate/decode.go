@@ -56,7 +56,7 @@ type decoder struct {
 	pos    int
 	values int
 	// share says that strings are slices of text, which then lives as long as
-	// the shortest of them: cheap for a small text, dear for a large one.
+	// the shortest of them: cheap for a small text, expensive for a large one.
 	share bool
 }
 

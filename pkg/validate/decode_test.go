@@ -104,7 +104,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if !json.Valid(raw) {
-			t.Fatalf("took %q, which is no JSON", raw)
+			t.Fatalf("took %q, which is not valid JSON", raw)
 		}
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.UseNumber()

@@ -16,7 +16,7 @@ import (
 type gojson struct{ schema *gojsonschema.Schema }
 
 // closed is a loader of one decoded document that refuses every other one.
-// A bundle refers to nothing outside itself; this is the second lock on the same door.
+// A bundle refers to nothing outside itself; this is the second check of the same.
 type closed struct{ gojsonschema.JSONLoader }
 
 func (closed) LoaderFactory() gojsonschema.JSONLoaderFactory { return refusal{} }

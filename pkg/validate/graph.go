@@ -220,7 +220,7 @@ func (g *graph) enterResource(at place, id string, draft Draft, outer *resource)
 	idPlace := place{at.doc, at.ptr + "/" + idKeyword(draft)}
 	uri, _, err := joinURL(outer.uri, id)
 	if err != nil {
-		g.violation(idPlace, "a URI reference", strconv.Quote(id), "%q is no URI reference", clip.Runes(id, maxGot))
+		g.violation(idPlace, "a URI reference", strconv.Quote(id), "%q is not a URI reference", clip.Runes(id, maxGot))
 		return outer
 	}
 	if at.ptr == "" {

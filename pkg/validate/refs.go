@@ -38,7 +38,7 @@ func (g *graph) target(from int, ref string) (int, error) {
 	n := g.nodes[from]
 	uri, fragment, err := joinURL(n.res.uri, ref)
 	if err != nil {
-		return 0, errors.New("is no URI reference")
+		return 0, errors.New("is not a URI reference")
 	}
 	docURL, doc := n.at.doc, g.docs[n.at.doc]
 	res := doc.resource(docURL, uri)

@@ -132,7 +132,7 @@ func bound(found []v1.Violation) []v1.Violation {
 	return out
 }
 
-// ValidateJSON decodes and checks a JSON text. Text that is no JSON is a violation of
+// ValidateJSON decodes and checks a JSON text. Text that is not valid JSON is a violation of
 // the document, not an error.
 func (s *Schema) ValidateJSON(raw []byte) ([]v1.Violation, error) {
 	doc, err := Decode(raw)

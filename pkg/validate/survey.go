@@ -55,7 +55,7 @@ func (s *survey) visit(v any, depth int) error {
 			s.longest = max(s.longest, len(v))
 		}
 	default:
-		return fmt.Errorf("document holds a Go %T, which is no JSON value: decode it with validate.Decode", v)
+		return fmt.Errorf("document holds a Go %T, which is not a JSON value: decode it with validate.Decode", v)
 	}
 	if s.text > MaxDocumentBytes {
 		return fmt.Errorf("document of more than %d bytes", MaxDocumentBytes)

@@ -1,4 +1,4 @@
-// Package validate is the one door to JSON Schema: it compiles a schema once and
+// Package validate is the one entry to JSON Schema: it compiles a schema once and
 // checks documents against it often.
 //
 //	cache := validate.NewCache(validate.Options{})

@@ -57,7 +57,7 @@ func (g *graph) weigh(i int, obj map[string]any) {
 	}
 }
 
-// enumCost is what it takes to compare a value with all items. Numbers are dear:
+// enumCost is what it takes to compare a value with all items. Numbers are expensive:
 // the later engine reads both as exact fractions each time.
 func enumCost(items []any) float64 {
 	cost := 0.0

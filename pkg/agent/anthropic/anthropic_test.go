@@ -64,7 +64,7 @@ var (
 			{ID: "toolu_03", Name: "noop"},
 		}},
 		{Role: agent.RoleTool, ToolCallID: "toolu_01", Tool: "get_weather", Text: `{"temp":4}`, Parts: []v1.Part{png, pdf}},
-		{Role: agent.RoleTool, ToolCallID: "call:2", Tool: "get_weather", Text: "the arguments are no JSON", IsError: true},
+		{Role: agent.RoleTool, ToolCallID: "call:2", Tool: "get_weather", Text: "the arguments are not valid JSON", IsError: true},
 		{Role: agent.RoleTool, ToolCallID: "toolu_03", Tool: "noop"},
 		{Role: agent.RoleUser, Text: "And now?"},
 		{Role: agent.RoleAssistant},

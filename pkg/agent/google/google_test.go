@@ -69,7 +69,7 @@ var (
 			{ID: "call_3", Name: "noop"},
 		}},
 		{Role: agent.RoleTool, ToolCallID: "call_1", Tool: "weather.get", Text: `{"temp":4.0}`, Parts: []v1.Part{png}},
-		{Role: agent.RoleTool, ToolCallID: "call_2", Tool: "get_weather", Text: "the arguments are no JSON", IsError: true},
+		{Role: agent.RoleTool, ToolCallID: "call_2", Tool: "get_weather", Text: "the arguments are not valid JSON", IsError: true},
 		{Role: agent.RoleTool, ToolCallID: "call_3", Tool: "noop"},
 		{Role: agent.RoleUser, Text: "And now?"},
 		{Role: agent.RoleAssistant},

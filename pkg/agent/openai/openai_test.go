@@ -62,7 +62,7 @@ var (
 			{ID: "call_ghi", Name: "noop"},
 		}},
 		{Role: agent.RoleTool, ToolCallID: "call_abc", Tool: "get_weather", Text: `{"temp":4}`, Parts: []v1.Part{png}},
-		{Role: agent.RoleTool, ToolCallID: "call_def", Tool: "get_weather", Text: "the arguments are no JSON", IsError: true},
+		{Role: agent.RoleTool, ToolCallID: "call_def", Tool: "get_weather", Text: "the arguments are not valid JSON", IsError: true},
 		{Role: agent.RoleTool, ToolCallID: "call_ghi", Tool: "noop"},
 		{Role: agent.RoleUser, Text: "And now?"},
 	}}

@@ -50,8 +50,8 @@ type usage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// builder gathers a reply, from one answer or from the chunks of a stream. Both take the
-// same road, so that both end in the same reply.
+// builder gathers a reply, from one answer or from the chunks of a stream. Both go through
+// it, so that both end in the same reply.
 type builder struct {
 	req     agent.Request
 	on      func(agent.Delta)

@@ -18,7 +18,7 @@ func Parse(raw json.RawMessage) ([]v1.ModelReply, []v1.Violation) {
 	if v1.JSONKind(raw) == "object" {
 		var file map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &file); err != nil {
-			return nil, []v1.Violation{{Expected: "a script", Got: "no JSON", Message: err.Error()}}
+			return nil, []v1.Violation{{Expected: "a script", Got: "text that is not valid JSON", Message: err.Error()}}
 		}
 		for key := range file {
 			if key != "replies" {
@@ -32,7 +32,7 @@ func Parse(raw json.RawMessage) ([]v1.ModelReply, []v1.Violation) {
 	}
 	var items []json.RawMessage
 	if err := json.Unmarshal(raw, &items); err != nil {
-		return nil, []v1.Violation{{Path: base, Expected: "a list of replies", Got: "no JSON", Message: err.Error()}}
+		return nil, []v1.Violation{{Path: base, Expected: "a list of replies", Got: "text that is not valid JSON", Message: err.Error()}}
 	}
 	replies := make([]v1.ModelReply, len(items))
 	var violations []v1.Violation

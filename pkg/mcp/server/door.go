@@ -197,7 +197,7 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) {
 }
 
 // message is what the choice of a protocol version depends on. It is empty for a batch and for
-// what is no JSON; the handlers have words for those.
+// what is not valid JSON; the handlers have words for those.
 type message struct {
 	id              json.RawMessage
 	method, version string

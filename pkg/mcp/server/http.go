@@ -101,9 +101,9 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	return o
 }
 
-// ErrExposed says that an address can be reached from other machines, and nobody is asked
-// who they are: clients must authenticate, or HTTPOptions.Insecure must be set.
-var ErrExposed = errors.New("it can be reached from other machines, and nobody is asked who they are")
+// ErrExposed says that an address can be reached from other machines without
+// authentication: clients must authenticate, or HTTPOptions.Insecure must be set.
+var ErrExposed = errors.New("it can be reached from other machines without authentication")
 
 // ListenError says why [Server.ListenAndServe] does not listen at an address: it is none,
 // it is taken, or [ErrExposed].

@@ -431,7 +431,7 @@ func TestWhereItListens(t *testing.T) {
 	}{
 		{name: "loopback", address: "127.0.0.1:0"},
 		{name: "localhost", address: "localhost:0"},
-		{name: "everywhere", address: ":0", want: "can be reached from other machines, and nobody is asked who they are"},
+		{name: "everywhere", address: ":0", want: "can be reached from other machines without authentication"},
 		{name: "everywhere, with tokens", address: "0.0.0.0:0", o: server.HTTPOptions{Tokens: tokens(t, "a", "b")}},
 		{name: "everywhere, on purpose", address: "0.0.0.0:0", o: server.HTTPOptions{Insecure: true}},
 		{name: "no address", address: "127.0.0.1:x", want: "listen on 127.0.0.1:x: "},

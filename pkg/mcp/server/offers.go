@@ -143,7 +143,7 @@ func newOffers(all []Offer) *offers {
 	return o
 }
 
-// list adds a tool to those that are listed. One whose schema is no JSON is not ready
+// list adds a tool to those that are listed. One whose schema is not valid JSON is not ready
 // and is not offered; it would spoil the whole list.
 func (o *offers) list(w wire, weight int, a Audience) {
 	tool, err := json.Marshal(w)

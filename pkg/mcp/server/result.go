@@ -215,7 +215,7 @@ func newBlock(p v1.Part) block {
 	return b
 }
 
-// valid drops what is no JSON, so that it cannot spoil the whole result.
+// valid drops what is not valid JSON, so that it cannot spoil the whole result.
 func valid(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || !json.Valid(raw) {
 		return nil

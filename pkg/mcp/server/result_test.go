@@ -59,7 +59,7 @@ func TestResults(t *testing.T) {
 			v1.Part{Type: v1.PartVideo, Data: "AAAA", MIMEType: "video/mp4"}, v1.Part{Type: v1.PartImage, URI: "https://example.com/a.png", MIMEType: "image/png"}),
 			want: `{"content":[{"type":"resource","resource":{"uri":"toolctl:video","mimeType":"video/mp4","blob":"AAAA"}},` +
 				`{"type":"resource_link","uri":"https://example.com/a.png","name":"image","mimeType":"image/png"},{"type":"text","text":"{\"a\":1}"}],"structuredContent":{"a":1}}`},
-		{name: "annotations that are no JSON", res: done(``, v1.Part{Type: v1.PartText, Text: "x", Annotations: json.RawMessage(`{`)}), want: `{"content":[{"type":"text","text":"x"}]}`},
+		{name: "annotations that are not valid JSON", res: done(``, v1.Part{Type: v1.PartText, Text: "x", Annotations: json.RawMessage(`{`)}), want: `{"content":[{"type":"text","text":"x"}]}`},
 		{name: "wrong arguments", err: v1.NewValidationError(v1.ArgsInvalid, "do", []v1.Violation{{Path: "/n", Message: "expected integer, got string"}, {Path: "/m", Message: "missing", Source: v1.Source{File: "/etc/x.yaml"}}}),
 			want: `{"content":[{"type":"text","text":"tool \"do\": invalid arguments\n- /n: expected integer, got string\n- /m: missing"}],"isError":true}`},
 		{name: "refused", err: &v1.PolicyError{Tool: "do", Policy: "caps", Rule: "max_total_tool_calls", Message: "2 of 2 calls are used", Limit: 2, Used: 2, Source: v1.Source{File: "/etc/x.yaml"}},

@@ -74,7 +74,7 @@ func violationOf(line []byte) (code int, why string) {
 	case text[0] == '[' || bytes.Contains(text, []byte(`"jsonrpc"`)):
 		return 0, ""
 	}
-	return jsonrpc.CodeInvalidRequest, "invalid request: the line is no JSON-RPC 2.0 message"
+	return jsonrpc.CodeInvalidRequest, "invalid request: the line is not a JSON-RPC 2.0 message"
 }
 
 func (s *stdin) Close() error {

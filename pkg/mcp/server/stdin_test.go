@@ -24,8 +24,8 @@ func TestStdioGoesOnAfterALineThatIsNoMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, n := range map[string]int{
-		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error: the line is not JSON"}}` + "\n":                    3,
-		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: the line is no JSON-RPC 2.0 message"}}` + "\n": 2,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error: the line is not JSON"}}` + "\n":                       3,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: the line is not a JSON-RPC 2.0 message"}}` + "\n": 2,
 		`"id":5,"result":{`: 1, `"id":9,"result":{`: 1,
 	} {
 		if got := strings.Count(out.String(), want); got != n {

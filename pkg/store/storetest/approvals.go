@@ -45,7 +45,7 @@ func testDecideApproval(t *testing.T, backend Backend) {
 		{name: "approved", id: "a", d: v1.Decision{Approved: true, By: "ann", Args: json.RawMessage(`{"card":"s3cret"}`)}, at: noon},
 		{name: "twice", id: "a", d: v1.Decision{By: "eve"}, at: noon, err: `pending call "a" is decided already: approved by ann`},
 		{name: "expired", id: "b", d: v1.Decision{Approved: true}, at: noon.Add(time.Hour), err: `pending call "b" has expired: it must be called again`},
-		{name: "denied", id: "b", d: v1.Decision{By: "ann", Reason: "too dear"}, at: noon.Add(time.Hour - 1)},
+		{name: "denied", id: "b", d: v1.Decision{By: "ann", Reason: "too expensive"}, at: noon.Add(time.Hour - 1)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := st.DecideApproval(t.Context(), tt.id, tt.d, tt.at)
@@ -71,7 +71,7 @@ func testDecideApproval(t *testing.T, backend Backend) {
 	}
 	for i, want := range []v1.ApprovalRecord{
 		{ID: "a", Decision: "approved", By: "ann", Time: noon, Edited: true},
-		{ID: "b", Decision: "denied", By: "ann", Reason: "too dear", Time: noon.Add(time.Hour - 1)},
+		{ID: "b", Decision: "denied", By: "ann", Reason: "too expensive", Time: noon.Add(time.Hour - 1)},
 	} {
 		l := lines[i]
 		if l.Approval == nil || *l.Approval != want || l.Status != want.Decision || l.Tool != "pay" || l.Principal != "bob" || l.Policy.Rule != "require_approval" {

@@ -91,7 +91,7 @@ func child(b *bytes.Buffer, key string, v any, isSchema bool) {
 func scalar(b *bytes.Buffer, v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic("schema: a tree that is no JSON: " + err.Error()) // trees come from doc.Parse
+		panic("schema: a tree that is not JSON: " + err.Error()) // trees come from doc.Parse
 	}
 	b.Write(text)
 }

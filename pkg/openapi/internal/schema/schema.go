@@ -54,7 +54,7 @@ type Converter struct {
 }
 
 // maxSteps is the most schemas that are looked at for one document. It is far
-// above the largest public documents, and ends documents made to be dear.
+// above the largest public documents, and ends documents made to be expensive.
 const maxSteps = 5_000_000
 
 // step counts n schemas, and reports whether that many may be looked at.

@@ -162,7 +162,7 @@ func explain(err error) error {
 	if errors.As(err, &algorithm) {
 		return errors.New("the token is signed in a way that is not taken: expected one of RS, PS and ES with 256, 384 and 512, and EdDSA")
 	}
-	return errors.New("the token is not known here and is no JSON Web Token that can be read")
+	return errors.New("the token is not known here and is not a JSON Web Token that can be read")
 }
 
 // typeAllowed keeps tokens out that the issuer signed for another use, such as a
