@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,9 +37,19 @@ func (s *Store) KeepGap(missing v1.AuditGap) {
 	if g.file == "" {
 		g.file = s.name + gapSuffix + rand.Text()
 	}
+	// Written beside it first: a disk that is full may take a part.
 	text, err := jsontext.Marshal(missing)
-	if err == nil && os.WriteFile(g.file, text, 0o600) == nil {
+	part := g.file + ".part"
+	if err == nil {
+		err = os.WriteFile(part, text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(part, g.file)
+	}
+	if err == nil {
 		g.AuditGap, g.written = missing, true
+	} else {
+		_ = os.Remove(part)
 	}
 }
 
@@ -71,6 +82,9 @@ func (g *gap) noted() {
 func (s *Store) adoptGaps(ctx context.Context) {
 	files, _ := filepath.Glob(escapeGlob(s.name) + gapSuffix + "*") // the pattern is well formed
 	for _, file := range files {
+		if strings.HasSuffix(file, ".part") {
+			continue // it is being written
+		}
 		taken := s.name + gapSuffix + rand.Text()
 		if os.Rename(file, taken) != nil {
 			continue // another process has it
