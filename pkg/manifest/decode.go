@@ -179,7 +179,7 @@ func (d *document) unknown(k *yaml.Node, table *fieldTable, more []string) {
 	if d.promptKit || d.markdown {
 		f.Severity = v1.SeverityWarning
 		if f.Message += ": ignored"; d.promptKit && k.Value == "validators" {
-			f.Message = "validators are not applied: toolctl filters nothing that a model says"
+			f.Message = "validators are not applied: what the model says reaches the user as it is"
 		}
 		d.violation(k, f)
 		return

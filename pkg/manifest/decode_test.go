@@ -413,7 +413,7 @@ spec:
 		`p.yaml:7:3: warning: spec.version: unknown field "version": ignored`,
 		`p.yaml:12:18: warning: spec.variables[0].type: unknown field "type": ignored`,
 		`p.yaml:12:73: warning: spec.variables[0].example: unknown field "example": ignored`,
-		`p.yaml:19:3: warning: spec.validators: validators are not applied: toolctl filters nothing that a model says`,
+		`p.yaml:19:3: warning: spec.validators: validators are not applied: what the model says reaches the user as it is`,
 	}
 	if diff := cmp.Diff(wantViolations, violationStrings(violations)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
