@@ -62,7 +62,7 @@ func (p *plan) isolate(status *os.File) (int, error) {
 		f.Close()
 	}
 	if err != nil {
-		return 126, nil // the child says so
+		return 126, nil //nolint:nilerr // the child says so
 	}
 	if p.Limits.Processes > 0 {
 		go boundProcesses(p.Limits.Processes)
@@ -73,7 +73,7 @@ func (p *plan) isolate(status *os.File) (int, error) {
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
-			return 126, nil
+			return 126, nil //nolint:nilerr // there is no child left to wait for
 		case pid == child.Pid && ws.Signaled():
 			return 128 + int(ws.Signal()), nil // as a shell says it
 		case pid == child.Pid:

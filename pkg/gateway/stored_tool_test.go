@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -97,7 +98,8 @@ func keys(all []v1.Key) []string {
 func decided(t *testing.T, g *gateway.Gateway, namespace, name string) any {
 	t.Helper()
 	it, err := g.Registry().Lookup(namespace, name)
-	if missing, ok := err.(*v1.NotFoundError); ok && !missing.Ambiguous {
+	var missing *v1.NotFoundError
+	if errors.As(err, &missing) && !missing.Ambiguous {
 		return "not found"
 	}
 	if err != nil {

@@ -248,9 +248,10 @@ func fieldPath(p string) []string {
 			steps = append(steps, b.String())
 			b.Reset()
 		default:
-			if c == '[' {
+			switch c {
+			case '[':
 				depth++
-			} else if c == ']' {
+			case ']':
 				depth--
 			}
 			b.WriteByte(c)

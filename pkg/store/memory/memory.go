@@ -5,6 +5,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -106,7 +107,8 @@ func (s *Store) write(ctx context.Context, f func() error) error {
 }
 
 func explain(err error) error {
-	if own, ok := err.(*plan.Refusal); ok {
+	var own *plan.Refusal
+	if errors.As(err, &own) {
 		return own.Err
 	}
 	return err

@@ -69,10 +69,6 @@ func filled(t testing.TB, n int) string {
 	return path
 }
 
-func keyOf(kind, name string) v1.Key {
-	return v1.Key{Kind: kind, Namespace: v1.DefaultNamespace, Name: name}
-}
-
 func mustApply(t testing.TB, st *sqlite.Store, objects []v1.Object, opts store.ApplyOptions) []store.Change {
 	t.Helper()
 	changes, err := st.Apply(t.Context(), objects, opts)

@@ -102,6 +102,7 @@ func Tools(n int, mark string) []v1.Object {
 	return objects
 }
 
+// Tool is a tool by name, with a label mark that tells its versions apart.
 func Tool(name, mark string) *v1.Tool {
 	t := v1.NewObject(v1.KindTool).(*v1.Tool)
 	t.Metadata.Name = name
