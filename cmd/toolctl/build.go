@@ -41,13 +41,8 @@ Output formats (-o): yaml (the default), json (one List).`,
 				return err
 			}
 			if a.format() == "json" {
-				list := map[string]any{"apiVersion": v1.APIVersion, "kind": "List"}
-				var items []any
-				for _, o := range manifest.ReadTrees(res.Trees, manifest.Options{}).Objects {
-					items = append(items, o)
-				}
-				list["items"] = items
-				return printJSON(a.out, list)
+				set := manifest.ReadTrees(res.Trees, manifest.Options{})
+				return printJSON(a.out, manifest.List{APIVersion: v1.APIVersion, Kind: "List", Items: set.Objects})
 			}
 			text, err := overlay.Write(res.Trees)
 			if err != nil {

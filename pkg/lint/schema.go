@@ -9,8 +9,10 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
+type rootKeyword struct{ keyword, providers string }
+
 // rootKeywords are what a provider refuses at the top of a tool's arguments.
-var rootKeywords = []struct{ keyword, providers string }{
+var rootKeywords = []rootKeyword{
 	{"oneOf", "OpenAI and Anthropic refuse"},
 	{"anyOf", "OpenAI and Anthropic refuse"},
 	{"allOf", "OpenAI and Anthropic refuse"},
@@ -85,7 +87,7 @@ func walk(schema any, path string, root bool, first map[string]string) {
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(schema)) {
 			at := v1.Pointer(path, k)
-			if narrowKeywords[k] != "" && first[k] == "" && !(root && slices.ContainsFunc(rootKeywords, func(r struct{ keyword, providers string }) bool { return r.keyword == k })) {
+			if narrowKeywords[k] != "" && first[k] == "" && !(root && slices.ContainsFunc(rootKeywords, func(r rootKeyword) bool { return r.keyword == k })) {
 				first[k] = at
 			}
 			if members, ok := schema[k].(map[string]any); ok && slices.Contains(namedSchemas, k) {

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -75,11 +74,7 @@ func ranked(tools []*tool) [][]int {
 func (t *tool) words() []string {
 	all := strings.FieldsFunc(strings.ToLower(t.description), isBreak)
 	if t.manifest != nil {
-		var schema struct {
-			Properties map[string]json.RawMessage `json:"properties"`
-		}
-		_ = json.Unmarshal(t.manifest.Spec.InputSchema, &schema)
-		for name := range schema.Properties {
+		for name := range t.properties() {
 			all = append(all, "."+strings.ToLower(name))
 		}
 	}

@@ -76,6 +76,15 @@ func remoteTool(server *v1.MCPServer, known *lock.Tool) *tool {
 		subject: policy.Subject{Namespace: server.Namespace(), Name: name, Labels: server.Metadata.Labels, Server: server.Metadata.Name, Remote: known.Name, Discovered: true, Bare: true}}
 }
 
+// properties are the arguments that the tool's manifest describes.
+func (t *tool) properties() map[string]json.RawMessage {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	_ = json.Unmarshal(t.manifest.Spec.InputSchema, &schema) // what is not a schema is an error elsewhere
+	return schema.Properties
+}
+
 // at is a finding at a field of the tool; the tools of a server are where the server is.
 func (t *tool) at(path, format string, args ...any) Finding {
 	message := fmt.Sprintf(format, args...)

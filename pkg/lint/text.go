@@ -55,17 +55,14 @@ func missingArgumentDescriptions(s *surface, found func(Finding)) {
 		if t.manifest == nil {
 			continue
 		}
-		var schema struct {
-			Properties map[string]json.RawMessage `json:"properties"`
-		}
-		_ = json.Unmarshal(t.manifest.Spec.InputSchema, &schema) // what is not a schema is an error elsewhere
+		properties := t.properties()
 		var silent []string
-		for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			var p struct {
 				Description, Title string
 				Ref                string `json:"$ref"`
 			}
-			if json.Unmarshal(schema.Properties[name], &p) == nil && p.Description == "" && p.Title == "" && p.Ref == "" {
+			if json.Unmarshal(properties[name], &p) == nil && p.Description == "" && p.Title == "" && p.Ref == "" {
 				silent = append(silent, name)
 			}
 		}

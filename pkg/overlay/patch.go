@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -202,10 +203,8 @@ func (t *target) matcher() (func(*object) bool, error) {
 }
 
 func groupVersion(api string) (group, version string) {
-	for i := range api {
-		if api[i] == '/' {
-			return api[:i], api[i+1:]
-		}
+	if group, version, ok := strings.Cut(api, "/"); ok {
+		return group, version
 	}
 	return "", api
 }

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -265,12 +266,7 @@ func (l *layer) put(n *yaml.Node, field string, pairs map[string]string) {
 		return
 	}
 	m := member(member(n, "metadata"), field)
-	keys := make([]string, 0, len(pairs))
-	for k := range pairs {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(pairs)) {
 		v := textNode(pairs[k])
 		l.trees[v] = l.file
 		set(m, k, v)
