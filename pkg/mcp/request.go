@@ -99,6 +99,9 @@ func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s 
 	if a != nil && !strings.HasSuffix(r.method, "/list") { // a server that only lists proves nothing
 		s.proven.Store(true)
 	}
+	if a != nil && a.err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
+		a = nil // what a server says of a request that was taken back is not its answer
+	}
 	switch {
 	case a != nil && a.err != nil:
 		return nil, s, of, false, u.refused(s, a)

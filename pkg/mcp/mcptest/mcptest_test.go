@@ -119,6 +119,27 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// A server answers a call that was taken back with an error, as some do. The caller
+// hears of its own deadline all the same, whichever comes first.
+func TestTheDeadlineIsTheCallersOwn(t *testing.T) {
+	s := mcptest.NewServer("s")
+	defer s.Close()
+	s.AddTool(mcptest.Tool{Name: "t"}, mcptest.Text("late"))
+	s.Delay("t", time.Hour)
+	up := mcp.NewUpstreams([]*v1.MCPServer{s.Manifest()}, mcp.Options{Dial: s.Dial})
+	defer up.Close()
+	key := v1.Key{Kind: v1.KindMCPServer, Namespace: "default", Name: "s"}
+	up.Discover(t.Context())
+	for range 500 {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Millisecond)
+		_, err := up.Call(ctx, key, "t", []byte(`{}`), false)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
 func TestMisuse(t *testing.T) {
 	s := mcptest.NewServer("s")
 	defer s.Close()
