@@ -22,6 +22,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/backends"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
@@ -212,7 +213,7 @@ func (a *app) openStore(ctx context.Context, create bool) (store.Store, error) {
 	if a.storeMax < 0 {
 		return nil, usagef("--store-max-bytes %d: expected 0 or more", a.storeMax)
 	}
-	s, err := stores().Open(ctx, dsn, store.Options{Create: create, MaxBytes: a.storeMax})
+	s, err := backends.All().Open(ctx, dsn, store.Options{Create: create, MaxBytes: a.storeMax})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", dsn)
 	}

@@ -14,6 +14,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/backends"
 )
 
 // setOptions are what apply and diff have in common: which manifests, and of which set.
@@ -101,7 +102,7 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 	}
 	if missing {
 		if look {
-			in.store, err = stores().Open(ctx, "memory:", store.Options{Create: true}) // all would be created
+			in.store, err = backends.All().Open(ctx, "memory:", store.Options{Create: true}) // all would be created
 		} else {
 			in.store, err = o.openStore(ctx, true)
 		}

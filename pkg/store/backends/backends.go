@@ -1,4 +1,5 @@
-package main
+// Package backends is the only list of the kinds of store that a program can open.
+package backends
 
 import (
 	"toolctl.dev/toolctl/pkg/store"
@@ -6,8 +7,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
-// stores are the kinds of store that --store can name.
-func stores() store.Backends {
+// All returns the kinds of store that --store can name, by the scheme of their DSN.
+func All() store.Backends {
 	return store.Backends{
 		"":       sqlite.Open, // a file's path
 		"file":   sqlite.Open,
