@@ -21,6 +21,13 @@ type ApplyOptions struct {
 	DryRun bool
 	// By is who applies and Command by what, for the audit. Default of the latter: "apply".
 	By, Command string
+	// Source and Commit say where the objects come from, and UndoOf which revision of the
+	// set they are, for the revision that the apply makes; see [Revision].
+	Source, Commit string
+	UndoOf         int64
+	// History is how many earlier revisions of the set are kept beside the new one; below 0
+	// none are. Default: [DefaultHistory].
+	History int
 	// Expect is the resourceVersion that an object must have, 0 for an object that
 	// must not exist. When one differs nothing is changed, and the error holds a
 	// *[ConflictError] for each.

@@ -12,6 +12,8 @@ type Report struct {
 	Objects   int `json:"objects"`
 	Approvals int `json:"approvals"`
 	Overrides int `json:"overrides"`
+	// Revisions is how many there are of all sets.
+	Revisions int `json:"revisions"`
 	// Audit is what the check of its chain found.
 	Audit AuditCheck `json:"audit"`
 	// Problems says what is wrong; it is empty when nothing is.
@@ -56,6 +58,14 @@ func Check(ctx context.Context, s Store) (Report, error) {
 		func() error {
 			all, err := s.Overrides(ctx)
 			r.Overrides = len(all)
+			return err
+		},
+		func() error {
+			all, err := s.Revisions(ctx, RevisionQuery{})
+			r.Revisions = len(all)
+			for i := 0; i < len(all) && err == nil; i++ {
+				_, err = s.RevisionObjects(ctx, all[i].Set, all[i].Number)
+			}
 			return err
 		},
 		func() (err error) {

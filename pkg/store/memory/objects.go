@@ -72,6 +72,12 @@ func (s *Store) carryOut(ctx context.Context, p *plan.Plan, records []v1.AuditRe
 	for i := range p.Upserts {
 		more += size(&p.Upserts[i])
 	}
+	if p.Revision != nil {
+		more += int64(len(p.Revision.Record))
+		for i := range p.Revision.Starts {
+			more += size(&p.Revision.Starts[i].Row)
+		}
+	}
 	if err := s.room(more); err != nil {
 		return err
 	}
@@ -87,6 +93,12 @@ func (s *Store) carryOut(ctx context.Context, p *plan.Plan, records []v1.AuditRe
 	s.log = append(s.log, p.Kept(s.keep)...)
 	s.log = slices.Clone(s.log[max(int64(len(s.log))-s.keep, 0):])
 	s.version = p.Version
+	if rev := p.Revision; rev != nil {
+		if s.history[rev.Set] == nil {
+			s.history[rev.Set] = &history{}
+		}
+		s.history[rev.Set].add(rev)
+	}
 	s.trail.add(lines)
 	s.audited.Notify()
 	return nil
@@ -102,6 +114,9 @@ func (s *Store) room(more int64) error {
 	total := s.trail.bytes + more
 	for _, r := range s.rows {
 		total += size(&r)
+	}
+	for _, h := range s.history {
+		total += h.bytes()
 	}
 	if total > s.max {
 		return fmt.Errorf("store in memory: %w of %d bytes, nothing was changed", store.ErrLimit, s.max)

@@ -137,6 +137,9 @@ func carryOut(ctx context.Context, c *sql.Conn, p *plan.Plan, keep int64) error 
 	}
 	err = each(ctx, c, "DELETE FROM objects WHERE kind = ? AND namespace = ? AND name = ?", p.Gone,
 		func(k v1.Key) []any { return []any{k.Kind, k.Namespace, k.Name} })
+	if err == nil {
+		err = addRevision(ctx, c, p.Revision)
+	}
 	if err != nil || len(p.Log) == 0 {
 		return err
 	}

@@ -44,6 +44,7 @@ func testClosed(t *testing.T, backend Backend) {
 		"verify":    func(ctx context.Context) error { _, err := st.VerifyAudit(ctx, ""); return err },
 		"approvals": func(ctx context.Context) error { _, err := st.ListApprovals(ctx); return err },
 		"override":  func(ctx context.Context) error { _, err := st.SetOverride(ctx, store.Override{Tool: "x"}); return err },
+		"revisions": func(ctx context.Context) error { _, err := st.Revisions(ctx, store.RevisionQuery{}); return err },
 		"overrides": func(ctx context.Context) error { _, err := st.Overrides(ctx); return err },
 	} {
 		if err := call(t.Context()); !errors.Is(err, store.ErrClosed) {

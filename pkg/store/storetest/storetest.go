@@ -60,6 +60,9 @@ func Run(t *testing.T, backend Backend) {
 		{"PruneAudit", testPruneAudit},
 		{"Overrides", testOverrides},
 		{"WatchOverrides", testWatchOverrides},
+		{"Revisions", testRevisions},
+		{"RevisionsHoldWhatWas", testRevisionsHoldWhatWas},
+		{"RevisionsAtTheSameTime", testRevisionsAtTheSameTime},
 		{"Limit", testLimit},
 		{"Closed", testClosed},
 	} {

@@ -98,9 +98,14 @@ func (w *Wanted) Plan(r Reader, now int64) (*Plan, error) {
 		return nil, Refuse(errors.Join(taken...))
 	}
 	if opts.Prune {
-		return p, w.prune(p, r, now)
+		if err := w.prune(p, r, now); err != nil {
+			return nil, err
+		}
 	}
-	return p, nil
+	if opts.Set == "" || opts.DryRun {
+		return p, nil
+	}
+	return p, w.revise(p, r, now)
 }
 
 // keys are those of the objects, and those whose version is expected.

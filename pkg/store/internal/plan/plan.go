@@ -17,6 +17,11 @@ type Reader interface {
 	Rows(keys []v1.Key) ([]Row, error)
 	// Members returns the rows of a set, in any order.
 	Members(set string) ([]Row, error)
+	// Versions returns the resourceVersions of the members of a set.
+	Versions(set string) (map[v1.Key]int64, error)
+	// Latest returns the newest revision of a set, the zero value for none, and the key,
+	// resourceVersion and digest of what it holds, in any order.
+	Latest(set string) (store.Revision, []Member, error)
 	// Names returns the keys of the objects of a kind, by namespace and name.
 	Names(kind string) ([]v1.Key, error)
 }
@@ -32,6 +37,8 @@ type Plan struct {
 	// Log has an event for each new resourceVersion, of which Version is the last.
 	Log     []Event
 	Version int64
+	// Revision is that of the set of an apply; nil when there is none to write.
+	Revision *Revision
 }
 
 // Event is a line of the log of changes.
