@@ -20,6 +20,12 @@ type Decision struct {
 	Approved bool
 	// By names who decided; empty when it is not known.
 	By string
+	// Groups are those that By is in, by its token.
+	Groups []string
+	// AtOnce says that the person behind the call was asked as it was made.
+	AtOnce bool
+	// Simulated says that nobody decided: a scenario answers. No approvers are asked for then.
+	Simulated bool
 	// Reason is why, in the words of who decided; empty when none was given.
 	Reason string
 	// Args are the arguments as they were edited, a JSON object; nil leaves them
@@ -49,11 +55,13 @@ type PendingCall struct {
 	Tool      string `json:"tool"`
 	Namespace string `json:"namespace"`
 	// Policy and Rule are what asks for the approval.
-	Policy    string `json:"policy"`
-	Rule      string `json:"rule"`
-	Principal string `json:"principal,omitempty"`
-	Session   string `json:"session,omitempty"`
-	Turn      string `json:"turn,omitempty"`
+	Policy string `json:"policy"`
+	Rule   string `json:"rule"`
+	// Approvers are who may decide: one of each.
+	Approvers []Approvers `json:"approvers,omitempty"`
+	Principal string      `json:"principal,omitempty"`
+	Session   string      `json:"session,omitempty"`
+	Turn      string      `json:"turn,omitempty"`
 	// Args are the arguments with secrets masked.
 	Args json.RawMessage `json:"args"`
 	// ArgsHash is the SHA-256 of the arguments as they were called, in hexadecimal.
@@ -86,10 +94,13 @@ func (p *PendingCall) StateAt(now time.Time) string {
 
 // Decide enters what a person decided at a time. A decision holds as long as
 // the call could wait for it. The error is an [ApprovalError] when the call does
-// not wait any more.
+// not wait any more, and a [PolicyError] when the decision is for somebody else.
 func (p *PendingCall) Decide(d Decision, now time.Time) error {
 	if state := p.StateAt(now); state != ApprovalPending {
 		return &ApprovalError{ID: p.ID, State: state, By: p.By}
+	}
+	if err := p.MayDecide(d); err != nil {
+		return err
 	}
 	p.State = ApprovalDenied
 	if d.Approved {

@@ -100,9 +100,11 @@ type PendingToolInfo struct {
 	ToolName string          `json:"tool_name"`
 	Args     json.RawMessage `json:"args,omitempty"`
 	// ExpiresAt is when the call can no longer be approved; nil means never.
-	ExpiresAt   *time.Time     `json:"expires_at,omitempty"`
-	CallbackURL string         `json:"callback_url,omitempty"`
-	Metadata    map[string]any `json:"metadata,omitempty"`
+	ExpiresAt   *time.Time `json:"expires_at,omitempty"`
+	CallbackURL string     `json:"callback_url,omitempty"`
+	// Approvers are who may decide, one of each; empty when it is anyone but the caller.
+	Approvers []Approvers    `json:"approvers,omitempty"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
 	// ID names the pending call for a later decision.
 	ID string `json:"id"`
 }

@@ -58,6 +58,9 @@ type ToolPolicySpec struct {
 	// RequireApproval makes calls of the tools it names wait until a person approves them: exact
 	// names or patterns with a trailing "*". Example: ["pay-*"].
 	RequireApproval []string `json:"require_approval,omitempty"`
+	// Approvers says who may decide on those calls. Default: everybody but the principal that made the
+	// call. Example: {principals: [ann], groups: [finance]}.
+	Approvers *Approvers `json:"approvers,omitempty"`
 	// ApprovalTimeoutMS is how long a call can wait for approval, and how long after a decision the
 	// decision holds, in milliseconds. Default: 3600000. Example: 600000.
 	ApprovalTimeoutMS int64 `json:"approval_timeout_ms,omitempty" check:"min=0,max=2592000000"`
@@ -134,7 +137,7 @@ func (p *ToolPolicy) Validate() []Violation {
 }
 
 func (s *ToolPolicySpec) patternViolations(path string) []Violation {
-	fs := s.byViolations(path)
+	fs := append(s.byViolations(path), s.approverViolations(path+"/approvers")...)
 	fs = append(fs, patternViolations(path+"/blocklist", s.Blocklist)...)
 	fs = append(fs, patternViolations(path+"/allowlist", s.Allowlist)...)
 	fs = append(fs, patternViolations(path+"/require_approval", s.RequireApproval)...)

@@ -24,6 +24,7 @@ type decideOptions struct {
 	*app
 	approve  bool
 	as       string
+	groups   []string
 	reason   string
 	editArgs string
 }
@@ -72,6 +73,7 @@ Output formats (-o): text, json, yaml.`
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.as, "as", "", "name of who decides, for the caller and the audit (default: your login)")
+	f.StringArrayVar(&o.groups, "as-group", nil, "group that decides, for policies whose approvers name groups; may be repeated")
 	f.StringVar(&o.reason, "reason", "", "why, for the caller and the audit")
 	if approve {
 		f.StringVar(&o.editArgs, "edit-args", "", "approve with other arguments: JSON, @FILE, or no value for $EDITOR")
@@ -88,7 +90,7 @@ func (o *decideOptions) run(ctx context.Context, id string) error {
 	if len(o.reason) > maxDecisionText || len(o.as) > maxDecisionText {
 		return usagef("--reason and --as may have %d bytes", maxDecisionText)
 	}
-	d := v1.Decision{Approved: o.approve, By: o.as, Reason: o.reason}
+	d := v1.Decision{Approved: o.approve, By: o.as, Groups: o.groups, Reason: o.reason}
 	if d.By == "" {
 		d.By = o.whoami()
 	}
@@ -99,6 +101,9 @@ func (o *decideOptions) run(ctx context.Context, id string) error {
 	defer o.closing(s)
 	p, err := s.Approval(ctx, id)
 	if err != nil {
+		return err
+	}
+	if err := p.MayDecide(d); err != nil && p.StateAt(time.Now()) == v1.ApprovalPending {
 		return err
 	}
 	if o.editArgs != "" {

@@ -77,6 +77,9 @@ func approvalText(v *approvalView, offset, limit int) (string, error) {
 	line("State", v.State)
 	line("Tool", v.Namespace+"/"+v.Tool)
 	line("Policy", v.Policy+", rule "+v.Rule)
+	for _, who := range v.Approvers {
+		line("Approvers", who.String())
+	}
 	line("Caller", v.Principal)
 	line("Session", v.Session)
 	line("Created", clock(v.Created))

@@ -164,8 +164,13 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 		case r.asks == 0:
 			adm.Decision, adm.Approval = r.decision(v1.DecisionDeny), nil
 			return adm, r.refusal(&c.tool, before, judged)
-		case adm.Approval == nil:
-			adm.Approval = r.approval(c.tool.Name)
+		default:
+			if adm.Approval == nil {
+				adm.Approval = r.approval(c.tool.Name)
+			}
+			if r.approvers != nil {
+				adm.Approval.Approvers = append(adm.Approval.Approvers, *r.approvers)
+			}
 		}
 	}
 	if full >= 0 { // and yet no limit of ours is

@@ -16,8 +16,9 @@ func requireApproval(s *v1.ToolPolicySpec) []*rule {
 	}
 	ms := max(0, s.ApprovalTimeoutMS)
 	return []*rule{{
-		field: "/spec/require_approval",
-		asks:  time.Duration(cmp.Or(ms, v1.DefaultApprovalTimeoutMS)) * time.Millisecond,
+		field:     "/spec/require_approval",
+		approvers: s.Approvers,
+		asks:      time.Duration(cmp.Or(ms, v1.DefaultApprovalTimeoutMS)) * time.Millisecond,
 		judge: func(t *Subject) verdict {
 			if f, ok := t.among(s.RequireApproval); ok {
 				return verdict{false, f.as(t, fmt.Sprintf("require_approval has %q", f.pattern)), f.name}
@@ -33,6 +34,8 @@ type Approval struct {
 	Policy, Rule string
 	// Timeout is how long the call can wait.
 	Timeout time.Duration
+	// Approvers are who may give it, one of each: those of all policies that ask for one.
+	Approvers []v1.Approvers
 	// Source is where the rule stands.
 	Source v1.Source
 

@@ -30,6 +30,8 @@ type rule struct {
 	// asks makes a rule that judges hold a call for a person instead of refusing it,
 	// for at most this long.
 	asks time.Duration
+	// approvers are who may decide on what it holds; nil when the policy does not say.
+	approvers *v1.Approvers
 
 	// Set by bind.
 	name   string // the field as users write it: "limits[0]"

@@ -26,7 +26,12 @@ func plain(s *v1.ToolPolicySpec) v1.ToolPolicySpec {
 		p.Allowlist = append([]string{}, least(p.Allowlist)...) // an empty one allows none
 	}
 	if len(p.RequireApproval) == 0 {
-		p.ApprovalTimeoutMS = 0
+		p.ApprovalTimeoutMS, p.Approvers = 0, nil
+	}
+	if p.Approvers != nil {
+		a := *p.Approvers
+		a.Principals, a.Groups = least(a.Principals), slices.Compact(slices.Sorted(slices.Values(a.Groups)))
+		p.Approvers = &a
 	}
 	p.Limits = nil
 	for _, l := range s.Limits {

@@ -55,6 +55,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 			return err
 		}
 		if ok {
+			d.AtOnce = true
 			d.By, d.Reason = clip.Bytes(d.By, 500), clip.Bytes(d.Reason, 500)
 			now := r.opts.Now().UTC().Truncate(time.Millisecond)
 			p.Expires = now.Add(need.Timeout) // to ask took its time
@@ -131,7 +132,7 @@ func (c *call) pending() v1.PendingCall {
 	sum, began := sha256.Sum256(c.args), c.began.UTC().Truncate(time.Millisecond)
 	p := v1.PendingCall{
 		ID: strings.ToLower(rand.Text()[:10]), State: v1.ApprovalPending, Tool: spec.Metadata.Name, Namespace: spec.Namespace(),
-		Policy: need.Policy, Rule: need.Rule, Principal: c.Principal, Session: c.Session, Turn: c.Turn,
+		Policy: need.Policy, Rule: need.Rule, Approvers: need.Approvers, Principal: c.Principal, Session: c.Session, Turn: c.Turn,
 		Args: redact.JSON(c.args, c.tool.redact), ArgsHash: hex.EncodeToString(sum[:]), Redact: c.tool.redact,
 		Created: began, Expires: began.Add(need.Timeout),
 	}
@@ -147,7 +148,7 @@ func (c *call) info(p *v1.PendingCall) *v1.PendingToolInfo {
 	}
 	return &v1.PendingToolInfo{
 		Reason: v1.ReasonApproval, Message: message, ToolName: p.Tool,
-		Args: p.Args, ExpiresAt: &expires, Metadata: map[string]any{"policy": p.Policy, "rule": p.Rule}, ID: p.ID,
+		Args: p.Args, ExpiresAt: &expires, Approvers: p.Approvers, Metadata: map[string]any{"policy": p.Policy, "rule": p.Rule}, ID: p.ID,
 	}
 }
 

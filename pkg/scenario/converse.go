@@ -194,7 +194,7 @@ func (approvals) TakeApproval(ctx context.Context, call v1.PendingCall, name str
 	}
 	found, err := p.kept.TakeApproval(ctx, call, name)
 	if err == nil && name != "" && p.answer != nil {
-		err = found.Decide(v1.Decision{Approved: *p.answer, By: "the scenario"}, call.Created)
+		err = found.Decide(v1.Decision{Approved: *p.answer, By: "the scenario", Simulated: true}, call.Created)
 	}
 	return found, err
 }

@@ -169,7 +169,7 @@ func (p *player) governed(ctx context.Context, turn *v1.Turn) context.Context {
 		if !ok || answer == v1.ConsentTimeout {
 			return v1.Decision{}, false, nil
 		}
-		return v1.Decision{Approved: answer == v1.ConsentGrant, By: "the scenario"}, true, nil
+		return v1.Decision{Approved: answer == v1.ConsentGrant, By: "the scenario", Simulated: true}, true, nil
 	})
 }
 
@@ -344,7 +344,7 @@ func answered(ctx context.Context, yes *bool) context.Context {
 		return ctx
 	}
 	return registry.WithAsker(ctx, func(context.Context, v1.PendingToolInfo) (v1.Decision, bool, error) {
-		return v1.Decision{Approved: *yes, By: "the scenario"}, true, nil
+		return v1.Decision{Approved: *yes, By: "the scenario", Simulated: true}, true, nil
 	})
 }
 

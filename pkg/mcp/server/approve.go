@@ -28,6 +28,9 @@ var approvalForm = json.RawMessage(`{
 // who closes the form leaves the call pending, and so do arguments that no form can show.
 func (s *Server) asker(p *mcp.Peer, principal string) callctx.Asker {
 	return func(ctx context.Context, info v1.PendingToolInfo) (v1.Decision, bool, error) {
+		if len(info.Approvers) > 0 {
+			return v1.Decision{Reason: "its policy names who may approve it"}, false, nil
+		}
 		text, err := approvalText(info)
 		if err != nil {
 			s.opts.Logger.WarnContext(ctx, "a call that needs approval is left to 'toolctl approvals show' and 'approve': a form cannot show its arguments", slog.String("tool", info.ToolName), slog.Any("error", err))

@@ -29,8 +29,12 @@ func pendingCall(id, principal, session, subject string, at time.Time) v1.Pendin
 func testDecideApproval(t *testing.T, backend Backend) {
 	disk := backend.New(t)
 	st := open(t, disk)
-	for _, id := range []string{"a", "b"} {
-		if _, err := st.TakeApproval(t.Context(), pendingCall(id, "bob", "s", id, noon), ""); err != nil {
+	for _, id := range []string{"a", "b", "p"} {
+		p := pendingCall(id, "bob", "s", id, noon)
+		if id == "p" {
+			p.Approvers = []v1.Approvers{{Principals: []string{"ann"}, Groups: []string{"finance"}}}
+		}
+		if _, err := st.TakeApproval(t.Context(), p, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +45,10 @@ func testDecideApproval(t *testing.T, backend Backend) {
 		at       time.Time
 		err      string
 	}{
-		{name: "unknown", id: "c", at: noon, err: `approval "c" not found`},
+		{name: "unknown", id: "d", at: noon, err: `approval "d" not found`},
+		{name: "by who called", id: "a", d: v1.Decision{Approved: true, By: "bob"}, at: noon, err: `tool "pay": refused by policy "careful", rule approvers: "bob" made the call: another principal has to decide on it`},
+		{name: "by nobody of the approvers", id: "p", d: v1.Decision{Approved: true, By: "eve", Groups: []string{"sales"}}, at: noon, err: `tool "pay": refused by policy "careful", rule approvers: "eve" may not decide on this call; ann and the groups finance may`},
+		{name: "by one of the approvers", id: "p", d: v1.Decision{By: "eve", Groups: []string{"sales", "finance"}}, at: noon},
 		{name: "approved", id: "a", d: v1.Decision{Approved: true, By: "ann", Args: json.RawMessage(`{"card":"s3cret"}`)}, at: noon},
 		{name: "twice", id: "a", d: v1.Decision{By: "eve"}, at: noon, err: `pending call "a" is decided already: approved by ann`},
 		{name: "expired", id: "b", d: v1.Decision{Approved: true}, at: noon.Add(time.Hour), err: `pending call "b" has expired: it must be called again`},
@@ -62,7 +69,7 @@ func testDecideApproval(t *testing.T, backend Backend) {
 		t.Errorf("got %v", err)
 	}
 	lines, err := store.ListAudit(t.Context(), st, store.AuditFilter{})
-	if err != nil || len(lines) != 2 {
+	if err != nil || len(lines) != 3 {
 		t.Fatalf("%d lines, %v", len(lines), err)
 	}
 	raw, _ := json.Marshal(lines)
@@ -70,6 +77,7 @@ func testDecideApproval(t *testing.T, backend Backend) {
 		t.Errorf("the audit has a secret: %s", raw)
 	}
 	for i, want := range []v1.ApprovalRecord{
+		{ID: "p", Decision: "denied", By: "eve", Time: noon},
 		{ID: "a", Decision: "approved", By: "ann", Time: noon, Edited: true},
 		{ID: "b", Decision: "denied", By: "ann", Reason: "too expensive", Time: noon.Add(time.Hour - 1)},
 	} {
@@ -78,7 +86,7 @@ func testDecideApproval(t *testing.T, backend Backend) {
 			t.Errorf("line %d: %+v, want %+v", i, l, want)
 		}
 	}
-	if check := verified(t, st, ""); check.Broken != nil || check.Lines != 2 {
+	if check := verified(t, st, ""); check.Broken != nil || check.Lines != 3 {
 		t.Errorf("the chain: %+v", check)
 	}
 }

@@ -1,0 +1,85 @@
+package v1
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Approvers says who may decide on the calls that a policy's require_approval holds.
+type Approvers struct {
+	// Principals are who may decide: exact names or patterns with a trailing "*". A principal of
+	// "toolctl serve" is the name of its token; on a command line it is --as, else the login.
+	// Example: [ann, "lead-*"].
+	Principals []string `json:"principals,omitempty"`
+	// Groups are groups whose members may decide, as the token names them (see --oauth-groups-claim);
+	// on a command line they are --as-group. Example: [finance].
+	Groups []string `json:"groups,omitempty"`
+	// Self lets the principal that made the call decide on it too, when it is one of the
+	// approvers. Default: false.
+	Self bool `json:"self,omitempty"`
+}
+
+// open reports whether everybody may decide, but perhaps for the caller.
+func (a *Approvers) open() bool { return len(a.Principals) == 0 && len(a.Groups) == 0 }
+
+// include reports whether a principal with groups is one of the approvers.
+func (a *Approvers) include(principal string, groups []string) bool {
+	return a.open() ||
+		slices.ContainsFunc(a.Principals, func(p string) bool { return MatchPattern(p, principal) }) ||
+		slices.ContainsFunc(a.Groups, func(g string) bool { return slices.Contains(groups, g) })
+}
+
+// String names the approvers, for messages.
+func (a Approvers) String() string {
+	var parts []string
+	if len(a.Principals) > 0 {
+		parts = append(parts, strings.Join(a.Principals, ", "))
+	}
+	if len(a.Groups) > 0 {
+		parts = append(parts, "the groups "+strings.Join(a.Groups, ", "))
+	}
+	if len(parts) == 0 {
+		return "anyone"
+	}
+	return strings.Join(parts, " and ")
+}
+
+// MayDecide returns why a decision on the call is not for who made it: a [PolicyError], or
+// nil. It is the one place that knows who may approve: the caller may not, unless the
+// policy says so, and where policies name approvers it must be one of each.
+func (p *PendingCall) MayDecide(d Decision) error {
+	if d.Simulated {
+		return nil
+	}
+	refuse := func(format string, args ...any) error {
+		return &PolicyError{Tool: p.Tool, Policy: p.Policy, Rule: "approvers", Message: fmt.Sprintf(format, args...)}
+	}
+	self := d.AtOnce || len(p.Approvers) > 0 // who was asked at once is the caller's own person
+	for _, a := range p.Approvers {
+		if !a.include(d.By, d.Groups) {
+			return refuse("%q may not decide on this call; %s may", d.By, a)
+		}
+		self = self && a.Self
+	}
+	if !self && p.Principal != "" && d.By == p.Principal {
+		return refuse("%q made the call: another principal has to decide on it", d.By)
+	}
+	return nil
+}
+
+// approverViolations refuses approvers that name nobody.
+func (s *ToolPolicySpec) approverViolations(path string) []Violation {
+	a := s.Approvers
+	if a == nil {
+		return nil
+	}
+	if a.open() && !a.Self {
+		return []Violation{{Path: path, Expected: "principals, groups or self", Got: "none of them", Message: "approvers names nobody: give principals or groups, or leave it out"}}
+	}
+	fs := patternViolationsOf("principal", path+"/principals", a.Principals)
+	if i := slices.Index(a.Groups, ""); i >= 0 {
+		fs = append(fs, Violation{Path: Pointer(path+"/groups", fmt.Sprint(i)), Expected: "the name of a group", Got: `""`, Message: "a group has a name"})
+	}
+	return fs
+}
