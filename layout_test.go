@@ -52,6 +52,7 @@ var layout = map[string]struct {
 	"pkg/store/storetest": {may: []string{"api/v1", "pkg/store"}},
 	"pkg/diff":            {may: []string{"api/v1", "pkg/validate", "pkg/policy", "pkg/prompt", "internal/redact", "internal/jsontext", "internal/clip"}, never: []string{sdk}},
 	"pkg/plan":            {may: []string{"api/v1", "pkg/diff", "pkg/store", "internal/jsontext"}, never: []string{sdk}},
+	"pkg/rollout":         {may: []string{"api/v1", "pkg/plan", "pkg/store"}, never: []string{sdk}},
 	"pkg/source":          {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
 	"pkg/mcp/mcptest":     {may: []string{"api/v1"}},
 	"pkg/mcp/server":      {may: []string{"api/v1", "internal/callctx", "pkg/mcp", "internal/wirename", "internal/budget", "internal/argtext"}},

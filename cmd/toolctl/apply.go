@@ -30,6 +30,7 @@ type applyOptions struct {
 	plan     string
 	wait     bool
 	patience time.Duration
+	history  int
 }
 
 func newApplyCmd(a *app) *cobra.Command {
@@ -56,6 +57,9 @@ each of them is named.
 A limit of a policy keeps its count while its name, else its tools, and its per and
 by stay the same. An edit that leaves a count behind is told on stderr.
 
+Each apply is a revision of its set, which notes the commit when the files are in a work
+tree of git: see 'toolctl rollout'.
+
 With -n an object that names no namespace goes into that one.
 
 Output formats (-o): table (a line an object), name, json.`,
@@ -73,6 +77,7 @@ Output formats (-o): table (a line an object), name, json.`,
 	f.StringVar(&o.plan, "plan", "", "carry out this plan of 'toolctl diff -o plan', or - for stdin; -f says where its manifests are now")
 	f.BoolVar(&o.wait, "wait", false, "wait until every MCP server of the set is ready")
 	f.DurationVar(&o.patience, "timeout", 30*time.Second, "how long --wait waits")
+	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "how many earlier revisions of the set to keep")
 	a.bindNetwork(f, "with --wait: ")
 	_ = cmd.RegisterFlagCompletionFunc("set", a.completeSets)
 	return cmd
@@ -88,8 +93,11 @@ func filesOnly(_ *cobra.Command, args []string) error {
 
 func (o *applyOptions) run(ctx context.Context) error {
 	format := o.format()
-	if o.wait && o.patience <= 0 {
+	switch {
+	case o.wait && o.patience <= 0:
 		return usagef("--timeout %s: expected a time above 0", o.patience)
+	case o.history < 0:
+		return usagef("--revision-history-limit %d: expected 0 or more", o.history)
 	}
 	if o.plan != "" {
 		return o.runPlan(ctx, format)
@@ -100,7 +108,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	}
 	defer o.closing(in.store)
 	o.lean(in)
-	in.options.DryRun = o.dryRun
+	o.from(ctx, in, &in.options)
 	changes, err := in.store.Apply(ctx, in.set.Objects, in.options)
 	return o.finish(ctx, format, in, changes, err)
 }
@@ -127,7 +135,9 @@ func (o *applyOptions) runPlan(ctx context.Context, format string) error {
 	}
 	defer o.closing(in.store)
 	o.lean(in)
-	changes, err := p.Apply(ctx, in.store, in.set.Objects, store.ApplyOptions{By: o.whoami(), DryRun: o.dryRun})
+	options := store.ApplyOptions{By: o.whoami()}
+	o.from(ctx, in, &options)
+	changes, err := p.Apply(ctx, in.store, in.set.Objects, options)
 	if stale := new(plan.StaleError); errors.As(err, &stale) {
 		return statusError{exitInvalid, stale.Error()}
 	}
@@ -236,13 +246,24 @@ func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object,
 	if err != nil {
 		return nil, nil, err
 	}
+	found, err := a.checkObjects(ctx, set.Objects, beside)
+	if err != nil {
+		return nil, nil, err
+	}
+	violations := slices.Concat(set.Violations, elsewhere, found)
+	manifest.SortViolations(violations)
+	return set, violations, ctx.Err()
+}
+
+// checkObjects returns the violations of objects among what is beside them.
+func (a *app) checkObjects(ctx context.Context, objects, beside []v1.Object) ([]v1.Violation, error) {
 	idle := mcp.NewUpstreams(nil, mcp.Options{}) // a check reaches nothing
 	defer a.closing(idle)
-	here := make(map[v1.Key]bool, len(set.Objects))
-	for _, o := range set.Objects {
+	here := make(map[v1.Key]bool, len(objects))
+	for _, o := range objects {
 		here[o.Head().Key()] = true
 	}
-	all := slices.Clone(set.Objects)
+	all := slices.Clone(objects)
 	for _, o := range beside {
 		if !here[o.Head().Key()] {
 			all = append(all, o)
@@ -250,13 +271,10 @@ func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object,
 	}
 	reg, err := registry.New(all, registry.Options{Executors: executors.All(executors.Options{Env: a.env, Upstream: idle})})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer a.closing(reg)
-	violations := slices.Concat(set.Violations, elsewhere, reg.Check(ctx))
-	violations = append(violations, inspectTexts(set.Objects)...)
-	manifest.SortViolations(violations)
-	return set, violations, ctx.Err()
+	return append(reg.Check(ctx), inspectTexts(objects)...), nil
 }
 
 // inspectTexts warns of what the texts that a model reads hide or order, and of secrets that are written out.

@@ -13,6 +13,8 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/plan"
+	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/backends"
 )
@@ -42,9 +44,6 @@ type applyInput struct {
 
 	kept map[v1.Key]bool // what asks not to be pruned
 }
-
-// pruneAnnotation keeps an object in its set and in the store, with the value "disabled".
-const pruneAnnotation = "toolctl.dev/prune"
 
 // open reads and checks the manifests and opens the store. One that is not there is made,
 // unless it is only to be looked at: then it is empty.
@@ -112,13 +111,22 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 	}
 	skipped := o.skippedIn(in.set)
 	in.options.Keep = func(r store.Record) bool {
-		if r.Object.Head().Metadata.Annotations[pruneAnnotation] == "disabled" {
+		if plan.KeepsObject(r) {
 			in.kept[r.Key()] = true
 			return true
 		}
 		return skipped != nil && skipped(r)
 	}
 	return in, nil
+}
+
+// from says where the manifests come from, and how many revisions are kept.
+func (o *applyOptions) from(ctx context.Context, in *applyInput, options *store.ApplyOptions) {
+	if options.DryRun = o.dryRun; o.dryRun {
+		return
+	}
+	options.Source, options.Commit = strings.Join(o.files, ", "), source.Commit(ctx, o.files, in.set.Objects)
+	options.History = keptHistory(o.history)
 }
 
 // lean lets go of the places of all fields, which check has of stdin: a store of them would
@@ -139,7 +147,7 @@ func (in *applyInput) warnKept(w io.Writer) {
 	}
 	slices.SortFunc(keys, func(a, b v1.Key) int { return strings.Compare(a.String(), b.String()) })
 	for _, k := range keys {
-		fmt.Fprintf(w, "%s is kept, and stays in the set: it has the annotation %s: disabled\n", objectName(k), pruneAnnotation)
+		fmt.Fprintf(w, "%s is kept, and stays in the set: it has the annotation %s: disabled\n", objectName(k), plan.PruneAnnotation)
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -206,4 +208,51 @@ func (a *app) completeSets(cmd *cobra.Command, _ []string, prefix string) ([]str
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeSet completes one set that has revisions.
+func (a *app) completeSet(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	s, err := a.openStore(cmd.Context(), false)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer a.closing(s)
+	all, err := s.Revisions(cmd.Context(), store.RevisionQuery{Newest: true})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, r := range all {
+		if name := rollout.Name(r.Set); strings.HasPrefix(name, prefix) {
+			out = append(out, name)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeRevisions completes the number of a revision, the newest first, each with what it is.
+func (a *app) completeRevisions(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	s, err := a.openStore(cmd.Context(), false)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer a.closing(s)
+	newest, err := a.setOf(cmd.Context(), s, args)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, err := s.Revisions(cmd.Context(), store.RevisionQuery{Set: newest.Set})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, r := range slices.Backward(all) {
+		if number := strconv.FormatInt(r.Number, 10); strings.HasPrefix(number, prefix) {
+			out = append(out, number+"\t"+oneLine(strings.TrimSpace(clock(r.Time)+" "+shortCommit(r.Commit))))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

@@ -135,7 +135,7 @@ func (o *editOptions) edit(ctx context.Context, s store.Store, key v1.Key) error
 			errs = errorLines(violations, len(head)+1, file)
 			continue
 		}
-		changes, err := s.Apply(ctx, []v1.Object{obj}, store.ApplyOptions{Set: rec.Set, Expect: map[v1.Key]int64{key: rec.ResourceVersion}, By: o.whoami(), Command: "edit"})
+		changes, err := s.Apply(ctx, []v1.Object{obj}, store.ApplyOptions{Expect: map[v1.Key]int64{key: rec.ResourceVersion}, By: o.whoami(), Command: "edit"})
 		if err != nil {
 			keep = true
 			return fmt.Errorf("%w; what was edited is kept in %s", err, file)

@@ -99,6 +99,7 @@ With -f a command works on those files and folders. Without it, on the store:
 		newSchemaCmd(a),
 		newDiffCmd(a),
 		newApplyCmd(a),
+		newRolloutCmd(a),
 		newExportCmd(a),
 		newEditCmd(a),
 		newDeleteCmd(a),

@@ -159,6 +159,14 @@ func New(report *diff.Report, changes []store.Change) (*Plan, error) {
 	return p, nil
 }
 
+// PruneAnnotation keeps an object in its set and in the store, with the value "disabled".
+const PruneAnnotation = "toolctl.dev/prune"
+
+// KeepsObject reports whether an object asks not to be pruned.
+func KeepsObject(r store.Record) bool {
+	return r.Object.Head().Metadata.Annotations[PruneAnnotation] == "disabled"
+}
+
 // maxPlan is the length of the longest plan that is read.
 const maxPlan = 256 << 20
 

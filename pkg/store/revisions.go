@@ -10,8 +10,8 @@ import (
 )
 
 // Revisions are the applies of each set. [Objects.Apply] with a Set writes one, in the
-// transaction of the apply, also when it changes nothing; a dry run and [Objects.Delete]
-// write none. The number of revisions of a set that are kept is bounded.
+// transaction of the apply, also when it changes nothing; a dry run, [Objects.Delete] and the
+// apply of a set to which nothing ever belonged write none. The number of revisions of a set that are kept is bounded.
 type Revisions interface {
 	// Revisions returns the revisions that the query chooses, by set, the oldest first.
 	Revisions(ctx context.Context, q RevisionQuery) ([]Revision, error)

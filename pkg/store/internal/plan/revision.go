@@ -57,6 +57,9 @@ func (w *Wanted) revise(p *Plan, r Reader, now int64) error {
 	if err != nil {
 		return err
 	}
+	if latest.Number == 0 && len(versions) == 0 {
+		return nil // nothing belongs to it, such as when all objects stay in other sets
+	}
 	rev := &Revision{Revision: store.Revision{
 		Set: opts.Set, Number: latest.Number + 1, Time: time.UnixMicro(now).UTC(), By: opts.By, Command: cmp.Or(opts.Command, "apply"),
 		Source: opts.Source, Commit: opts.Commit, UndoOf: opts.UndoOf,

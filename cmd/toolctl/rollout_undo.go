@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/rollout"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+type undoOptions struct {
+	*app
+	number   int64
+	dryRun   bool
+	takeOver bool
+	force    bool
+	history  int
+}
+
+func newRolloutUndoCmd(a *app) *cobra.Command {
+	o := &undoOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "undo [SET]",
+		Short: "Apply the manifests of an earlier revision again",
+		Long: `Apply the manifests of an earlier revision of a set again, all or nothing, as a new
+revision: what the set got since is pruned. Without --to-revision it is the newest revision
+with other manifests than those of the last, so that two undos are none.
+
+What an edit, a delete or another set changed since the last revision is named, and nothing
+is undone; --force-conflicts undoes it too, and --take-over takes objects back that belong
+to other sets by now. Counts of a policy that the undo leaves behind are told on stderr.
+
+Output formats (-o): table (a line an object), name, json.`,
+		Annotations: formats("table", "name", "json"),
+		Example: `  toolctl rollout undo payments --dry-run
+  toolctl rollout undo payments
+  toolctl rollout undo payments --to-revision 3`,
+		Args:              oneSet,
+		ValidArgsFunction: a.completeSet,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.Int64Var(&o.number, "to-revision", 0, "revision to go back to (default: the newest with other manifests)")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would change, and change nothing")
+	f.BoolVar(&o.takeOver, "take-over", false, "take objects back that belong to other sets by now")
+	f.BoolVar(&o.force, "force-conflicts", false, "undo what was changed by something else than the set, too")
+	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "how many earlier revisions of the set to keep")
+	_ = cmd.RegisterFlagCompletionFunc("to-revision", a.completeRevisions)
+	return cmd
+}
+
+func (o *undoOptions) run(cmd *cobra.Command, args []string) error {
+	ctx, format := cmd.Context(), o.format()
+	switch {
+	case o.number < 0:
+		return usagef("--to-revision %d: expected a number from 1, or 0 for the newest with other manifests", o.number)
+	case o.history < 0:
+		return usagef("--revision-history-limit %d: expected 0 or more", o.history)
+	}
+	return o.openSets(ctx, func(s store.Store) error {
+		newest, err := o.setOf(ctx, s, args)
+		if err != nil {
+			return err
+		}
+		return o.undo(ctx, s, newest.Set, format)
+	})
+}
+
+func (o *undoOptions) undo(ctx context.Context, s store.Store, set, format string) error {
+	options := rollout.Options{By: o.whoami(), TakeOver: o.takeOver, Force: o.force, History: keptHistory(o.history)}
+	u, err := rollout.NewUndo(ctx, s, set, o.number, options)
+	if err != nil {
+		return undoError(err)
+	}
+	if !u.Needed() {
+		if format == "table" {
+			fmt.Fprintf(o.out, "set %s skipped rollback (its manifests are those of revision %d already)\n", quoted(rollout.Name(set)), u.To.Number)
+			return nil
+		}
+		return o.printChanges(format, nil, o.dryRun)
+	}
+	if err := o.checkUndo(ctx, s, u); err != nil {
+		return err
+	}
+	changes := u.Changes
+	if !o.dryRun {
+		if changes, err = u.Apply(ctx, s); err != nil {
+			return undoError(err)
+		}
+	}
+	if err := o.printChanges(format, changes, o.dryRun); err != nil || format != "table" {
+		return err
+	}
+	done := "rolled back"
+	if o.dryRun {
+		done = "would be rolled back"
+	}
+	_, err = fmt.Fprintf(o.out, "set %s %s to revision %d\n", quoted(rollout.Name(set)), done, u.To.Number)
+	return err
+}
+
+// keptHistory is --revision-history-limit as the store takes it.
+func keptHistory(limit int) int {
+	if limit == 0 {
+		return -1
+	}
+	return limit
+}
+
+// undoError says of an undo that was refused what to do.
+func undoError(err error) error {
+	if conflict := new(rollout.ConflictError); errors.As(err, &conflict) {
+		return statusError{exitInvalid, conflict.Error() + "\n--force-conflicts undoes that, too"}
+	}
+	if moved := new(store.ConflictError); errors.As(err, &moved) {
+		return statusError{exitInvalid, fmt.Sprintf("nothing was undone: %s", err)}
+	}
+	if owned := new(store.SetError); errors.As(err, &owned) {
+		return usagef("nothing was undone: %w: take it over with --take-over", err)
+	}
+	if none := new(rollout.NoEarlierError); errors.As(err, &none) {
+		return statusError{exitNotFound, none.Error()}
+	}
+	return err
+}
+
+// checkUndo checks the manifests among what will be beside them, as apply does.
+func (o *undoOptions) checkUndo(ctx context.Context, s store.Store, u *rollout.Undo) error {
+	beside, err := applied(ctx, s)
+	if err != nil {
+		return err
+	}
+	pruned := map[v1.Key]bool{}
+	for _, c := range u.Changes {
+		pruned[c.Key] = c.After == nil
+	}
+	beside = slices.DeleteFunc(beside, func(obj v1.Object) bool { return pruned[obj.Head().Key()] })
+	found, err := o.checkObjects(ctx, u.Objects, beside)
+	if err != nil {
+		return err
+	}
+	if errs := slices.DeleteFunc(found, v1.Violation.IsWarning); len(errs) > 0 {
+		return v1.NewValidationError(v1.ManifestInvalid, "", errs)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1" //nolint:gosec // the names that git gives to content
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Dirty stands behind a commit when what was read differs from it.
+const Dirty = "-dirty"
+
+// Commit returns the commit of the work tree that holds the paths of manifests and of all
+// files that objects were read from, with [Dirty] behind it when one of them is not as the
+// commit has it. It is "" when they are in no work tree of git, or in more than one. No hook
+// and no filter is run: files are compared byte by byte, but for the ends of their lines.
+func Commit(ctx context.Context, paths []string, objects []v1.Object) string {
+	if len(paths) == 0 || !insideWorkTree(folderOf(paths[0])) {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxGitTime)
+	defer cancel()
+	g := &Git{Dir: folderOf(paths[0]), Rev: "HEAD"}
+	out, err := g.run(ctx, "rev-parse", "--show-toplevel", "HEAD^{commit}")
+	if err != nil {
+		return ""
+	}
+	top, commit, ok := strings.Cut(strings.TrimSpace(out), "\n")
+	if !ok {
+		return ""
+	}
+	t := &tree{git: g, top: top, commit: commit, same: map[string]bool{}}
+	for _, p := range paths {
+		in, err := inTree(top, p)
+		if err != nil {
+			return ""
+		}
+		if t.read(ctx, in) != nil {
+			return ""
+		}
+	}
+	for _, file := range filesOf(objects) {
+		in, err := inTree(top, file)
+		if err == nil && !t.known(in) {
+			err = t.read(ctx, in)
+		}
+		if err != nil || !t.same[in] {
+			return commit + Dirty
+		}
+	}
+	for _, same := range t.same {
+		if !same {
+			return commit + Dirty
+		}
+	}
+	return commit
+}
+
+// insideWorkTree tells cheaply that a folder is in no work tree.
+func insideWorkTree(dir string) bool {
+	abs, err := filepath.Abs(dir)
+	for ; err == nil; abs = filepath.Dir(abs) {
+		if _, err := os.Lstat(filepath.Join(abs, ".git")); err == nil {
+			return true
+		}
+		if abs == filepath.Dir(abs) {
+			break
+		}
+	}
+	return false
+}
+
+// filesOf names the files that objects were read from, each once.
+func filesOf(objects []v1.Object) []string {
+	var files []string
+	seen := map[string]bool{}
+	add := func(file string) {
+		if file != "" && !seen[file] {
+			seen[file] = true
+			files = append(files, file)
+		}
+	}
+	for _, o := range objects {
+		h := o.Head()
+		add(h.Source.File)
+		for name := range h.Files {
+			add(filepath.Join(filepath.Dir(h.Source.File), filepath.FromSlash(name)))
+		}
+	}
+	return files
+}
+
+// tree compares the files of a work tree with a commit.
+type tree struct {
+	git         *Git
+	top, commit string
+	under       []string        // the paths that were read
+	same        map[string]bool // by path in the tree
+}
+
+// known reports whether a path was compared, or would have been if the commit had it.
+func (t *tree) known(in string) bool {
+	if _, ok := t.same[in]; ok {
+		return true
+	}
+	for _, dir := range t.under {
+		if dir == "." || in == dir || strings.HasPrefix(in, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// read compares all that the commit has at a path.
+func (t *tree) read(ctx context.Context, in string) error {
+	blobs, err := t.git.list(ctx, t.commit, in)
+	if err != nil {
+		return err
+	}
+	t.under = append(t.under, in)
+	for _, b := range blobs {
+		t.same[b.path] = b.sameAs(filepath.Join(t.top, filepath.FromSlash(b.path)))
+	}
+	return nil
+}
+
+// sameAs reports whether a file holds the blob.
+func (b *blob) sameAs(file string) bool {
+	info, err := os.Lstat(file)
+	switch {
+	case err != nil, b.link != (info.Mode()&os.ModeSymlink != 0):
+		return false
+	case b.link:
+		target, err := os.Readlink(file)
+		return err == nil && b.is([]byte(filepath.ToSlash(target)))
+	case !info.Mode().IsRegular() || info.Size() > maxGitFile:
+		return false
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	return b.is(data) || b.is(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
+}
+
+// is reports whether data has the name of the blob (git-scm.com/docs/hash-function-transition).
+func (b *blob) is(data []byte) bool {
+	var h hash.Hash = sha1.New() //nolint:gosec // as above
+	if len(b.id) == hex.EncodedLen(sha256.Size) {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "blob %d\x00", len(data))
+	h.Write(data)
+	return hex.EncodeToString(h.Sum(nil)) == b.id
+}
