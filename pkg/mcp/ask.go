@@ -60,6 +60,19 @@ func (s *session) ask(in incoming) {
 	}()
 }
 
+// aside runs what no caller waits for; the end of the session does.
+func (s *session) aside(f func()) {
+	s.mu.Lock()
+	off := s.asksOff
+	if !off {
+		s.asks.Go(f)
+	}
+	s.mu.Unlock()
+	if off { // of a session that was cut nothing takes long
+		f()
+	}
+}
+
 // answer has the client answer a request of the server.
 func (s *session) answer(ctx context.Context, in incoming) (result json.RawMessage, failure *jsonrpc.Error) {
 	defer func() {
@@ -166,7 +179,7 @@ func (s *session) forward(in incoming, wanted func(*Peer) bool) {
 func (l *httpLink) post(stream *http.Request, id, result json.RawMessage, failure *jsonrpc.Error) {
 	body, err := response(id, result, failure)
 	if err == nil {
-		err = l.send(stream, body)
+		err = l.tell(stream, body)
 	}
 	if err != nil {
 		l.s.log.Debug("an answer did not reach the server", slog.String("error", l.s.mask(plain(err))))
@@ -183,8 +196,8 @@ func response(id, result json.RawMessage, failure *jsonrpc.Error) ([]byte, error
 	return json.Marshal(m)
 }
 
-// send posts a message of ours in the session of another request.
-func (l *httpLink) send(stream *http.Request, body []byte) error {
+// tell posts a message of ours in the session of another request.
+func (l *httpLink) tell(stream *http.Request, body []byte) error {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, l.to.String(), bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -196,11 +209,7 @@ func (l *httpLink) send(stream *http.Request, body []byte) error {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	var way http.RoundTripper = l
-	if l.oauth != nil {
-		way = withTokens{l}
-	}
-	resp, err := way.RoundTrip(req)
+	resp, err := l.withTokens(&sent{l: l}).RoundTrip(req)
 	if err != nil {
 		return err
 	}

@@ -95,10 +95,16 @@ type streamLink struct {
 	s      *session
 	stream *stream
 	child  *proc.Child // nil for Options.Dial
+	conn   *tapped
 }
 
 func (l *streamLink) Connect(context.Context) (sdk.Connection, error) {
-	return &tapped{Connection: l.stream, s: l.s}, nil
+	l.conn = newTapped(l.stream, l.s)
+	return l.conn, nil
+}
+
+func (l *streamLink) send(ctx context.Context, x *exchange) (receipt, error) {
+	return l.conn.send(ctx, x)
 }
 
 func (l *streamLink) cut() { l.stream.Close() }

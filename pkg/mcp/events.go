@@ -12,63 +12,49 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// inspect shows the session one message as bytes, and returns the bytes that the
-// SDK gets; nil when it gets none. What is no message is passed on: the SDK has its
-// own words for it. x is the exchange that a response belongs to; nil when there is
-// none. reply answers a request of the server.
-func (s *session) inspect(data []byte, x *exchange, reply func(id, result json.RawMessage, err *jsonrpc.Error)) ([]byte, error) {
+// inspect shows the session one message that the SDK reads, and returns what the SDK gets
+// of it; nil when it gets nothing. What is no message is passed on: the SDK has its own
+// words for it. reply answers a request of the server.
+func (s *session) inspect(data []byte, reply func(id, result json.RawMessage, err *jsonrpc.Error)) ([]byte, error) {
 	m, ok := split(data)
 	switch {
 	case !ok:
 	case m.method != "":
-		in := incoming{method: m.method, params: m.params, of: x}
-		if m.isCall() {
-			in.id = bytes.Clone(m.id)
-			in.params = bytes.Clone(m.params)
-			in.reply = func(result json.RawMessage, err *jsonrpc.Error) { reply(in.id, result, err) }
-		}
-		method, err := s.receive(in)
-		if err != nil {
-			s.fail(err)
+		if forSDK, err := s.hear(&m, nil, reply); err != nil || !forSDK {
 			return nil, err
-		}
-		if method == "" {
-			return nil, nil
-		}
-		if method != m.method {
-			quoted, err := json.Marshal(method)
-			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s}`, m.id, quoted), err
 		}
 	case m.result != nil || m.failure != nil:
 		s.heard.Store(true)
-		if x == nil {
-			break
-		}
-		if placeholder := x.take(m.result, m.error()); placeholder != nil {
-			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.id, placeholder), nil
-		}
+		s.hello.answer.Store(&answer{bytes.Clone(m.result), m.error()})
 	}
 	return data, nil
 }
 
-// isResponse reports whether a message of ours answers a request of the server.
-func isResponse(data []byte) bool {
-	m, ok := split(data)
-	return ok && m.method == ""
+// hear takes a message of the server that is no answer. x is the exchange in whose stream
+// it came; nil when there is none.
+func (s *session) hear(m *envelope, x *exchange, reply func(id, result json.RawMessage, err *jsonrpc.Error)) (forSDK bool, err error) {
+	in := incoming{method: m.method, params: m.params, of: x}
+	if m.isCall() {
+		in.id = bytes.Clone(m.id)
+		in.params = bytes.Clone(m.params)
+		in.reply = func(result json.RawMessage, err *jsonrpc.Error) { reply(in.id, result, err) }
+	}
+	if forSDK, err = s.receive(in); err != nil {
+		s.fail(err)
+	}
+	return forSDK, err
 }
 
 // events passes a stream of server-sent events on (WHATWG HTML, server-sent
 // events) and lets see change or drop the data of each message.
 type events struct {
-	body io.Closer
+	body io.ReadCloser
 	max  int
 	see  func(data []byte) ([]byte, error)
 	err  error
 	// keep counts the bytes of the longest event; nil when nobody does.
 	keep func(n int) error
 	kept int
-	// resumable says that the stream may be taken up again where it broke off: it has ids.
-	resumable bool
 	*eventBuffers
 }
 
@@ -116,47 +102,70 @@ func (e *events) Read(p []byte) (int, error) {
 	return e.out.Read(p)
 }
 
-// next reads one event into out.
-func (e *events) next() error {
-	e.out.Reset()
+// tooLongError says that a message was longer than so many bytes.
+type tooLongError int
+
+func (e tooLongError) Error() string {
+	return fmt.Sprintf("the server sent a message of more than %d bytes", int(e))
+}
+
+// event is one server-sent event.
+type event struct {
+	data      []byte // nil when there is none; it is nobody else's
+	id, retry string
+	named     bool // for something else than a message
+}
+
+// event reads the next event, and raw becomes what it came as. At the end of the stream raw
+// holds what is left of it.
+func (e *events) event() (ev event, err error) {
 	e.raw = e.raw[:0]
-	var data []byte
-	message := true
 	for {
 		from := len(e.raw)
 		if err := e.line(); err != nil {
-			if len(e.raw) > 0 && errors.Is(err, io.EOF) {
-				e.out.Write(e.raw)
-			}
-			return err
+			return event{}, err
 		}
 		field := bytes.TrimRight(e.raw[from:], "\r\n")
 		if len(field) == 0 {
-			break
+			return ev, nil
 		}
 		name, value, _ := bytes.Cut(field, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) {
 		case "data":
-			if data != nil {
-				data = append(data, '\n')
+			if ev.data != nil {
+				ev.data = append(ev.data, '\n')
 			}
-			data = append(data, value...)
+			ev.data = append(ev.data, value...)
 		case "id":
-			e.resumable = true
+			ev.id = string(value)
+		case "retry":
+			ev.retry = string(value)
 		case "event":
-			message = len(value) == 0 || string(value) == "message"
+			ev.named = len(value) > 0 && string(value) != "message"
 		}
 	}
-	if len(data) == 0 || !message {
+}
+
+// next reads one event into out.
+func (e *events) next() error {
+	e.out.Reset()
+	ev, err := e.event()
+	if err != nil {
+		if len(e.raw) > 0 && errors.Is(err, io.EOF) {
+			e.out.Write(e.raw)
+		}
+		return err
+	}
+	if len(ev.data) == 0 || ev.named {
 		e.out.Write(e.raw)
 		return nil
 	}
-	seen, err := e.see(data)
+	seen, err := e.see(ev.data)
 	if err != nil {
 		return err
 	}
-	if len(seen) == len(data) && &seen[0] == &data[0] {
+	if len(seen) == len(ev.data) && &seen[0] == &ev.data[0] {
 		e.out.Write(e.raw)
 		return nil
 	}
@@ -182,7 +191,7 @@ func (e *events) line() error {
 	for {
 		part, err := e.in.ReadSlice('\n')
 		if len(e.raw)+len(part) > e.max {
-			return fmt.Errorf("the server sent a message of more than %d bytes", e.max)
+			return tooLongError(e.max)
 		}
 		e.raw = append(e.raw, part...)
 		if n := len(e.raw) - e.kept; n > 0 && e.keep != nil {

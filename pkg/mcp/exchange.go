@@ -7,36 +7,71 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync/atomic"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// exchange is one request and what came back for it. It travels in the context of
-// the request, so that the transport finds it. The SDK decodes results into maps,
-// which lose the digits of large numbers and the order of keys; so the transport
-// takes the result as it came, and gives the SDK an empty one in its place.
+// exchange is one request that is sent to a server, and what the server may say of it
+// before the answer. The SDK decodes results into maps, which lose the digits of large
+// numbers and the order of keys, and keeps sessions and streams for them that cost several
+// times what a call does. So it opens the session and watches over its end, and what is
+// asked in between goes through [link.send], whose answer is what the server wrote.
 type exchange struct {
+	id     string
 	method string
-	id     jsonrpc.ID // under the mutex of the session
+	name   string // of what is asked for, for the header that repeats it; empty when nothing is
+	meta   map[string]any
+	params []param
 
-	sent   atomic.Bool  // the request may have reached the server
-	gone   atomic.Bool  // the server does not know the session any more, and did nothing
-	status atomic.Int32 // of the HTTP response
+	progress      func(Progress) // nil when nobody asked
+	clientRequest *clientRequest // for whom it is; nil when nothing of the server is for the client
+	out           *outbox        // where messages for the caller wait; nil when there is none
+}
 
-	stream atomic.Pointer[stream] // that it went into, if it did
-	end    atomic.Int64           // where it ended there
+// param is one member of the parameters of a request. A value that is JSON already is
+// written as it is.
+type param struct {
+	name  string
+	value any
+}
 
-	direct        bool            // it was sent without the SDK
-	progress      func(Progress)  // nil when nobody asked
-	clientRequest *clientRequest  // for whom it is; nil when nothing of the server is for the client
-	out           *outbox         // where messages for the caller wait; nil when there is none
-	more          json.RawMessage // fields that are added to the parameters; nil when there are none
+// encode writes the request as one line.
+func (x *exchange) encode(b *bytes.Buffer) error {
+	b.WriteString(`{"jsonrpc":"2.0","id":"` + x.id + `","method":"` + x.method + `","params":`)
+	if err := x.encodeParams(b); err != nil {
+		return err
+	}
+	b.WriteByte('}')
+	return nil
+}
 
-	answer atomic.Pointer[answer]
+func (x *exchange) encodeParams(b *bytes.Buffer) error {
+	all := x.params
+	if x.meta != nil {
+		all = append([]param{{"_meta", x.meta}}, all...)
+	}
+	for i, p := range all {
+		b.WriteByte("{,"[min(i, 1)])
+		b.WriteString(`"` + p.name + `":`)
+		var err error
+		if raw, ok := p.value.(json.RawMessage); ok {
+			err = json.Compact(b, raw) // what has a line end would be two messages over stdio
+		} else {
+			err = jsontext.Write(b, p.value)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	if len(all) == 0 {
+		b.WriteByte('{')
+	}
+	b.WriteByte('}')
+	return nil
 }
 
 // answer is what the server answered.
@@ -45,129 +80,54 @@ type answer struct {
 	err    *jsonrpc.Error
 }
 
-// reached reports whether the request may have reached the server.
-func (x *exchange) reached() bool {
-	if st := x.stream.Load(); st != nil && !st.mayHaveRead(x.end.Load()) {
-		return false
-	}
-	return x.sent.Load()
+// receipt says how far a request came.
+type receipt struct {
+	answer  *answer // nil when none came
+	reached bool    // the request may have reached the server
+	status  int     // of the HTTP response; 0 when there was none
+	gone    bool    // the server does not know the session any more, and did nothing
+	broken  bool    // the server refused it in a way that ends the session
 }
 
-type exchangeKey struct{}
-
-func withExchange(ctx context.Context, x *exchange) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, x)
-}
-
-func exchangeOf(ctx context.Context) *exchange {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	return x
-}
-
-// placeholders are what the SDK gets in place of a result that was taken.
-var placeholders = map[string]json.RawMessage{
-	"tools/call":               json.RawMessage(`{"content":[],"resultType":"complete"}`),
-	"tools/list":               json.RawMessage(`{"tools":[],"resultType":"complete"}`),
-	"prompts/list":             json.RawMessage(`{"prompts":[],"resultType":"complete"}`),
-	"prompts/get":              json.RawMessage(`{"messages":[],"resultType":"complete"}`),
-	"resources/list":           json.RawMessage(`{"resources":[],"resultType":"complete"}`),
-	"resources/templates/list": json.RawMessage(`{"resourceTemplates":[],"resultType":"complete"}`),
-	"resources/read":           json.RawMessage(`{"contents":[],"resultType":"complete"}`),
-	"resources/subscribe":      json.RawMessage(`{}`),
-	"resources/unsubscribe":    json.RawMessage(`{}`),
-	"completion/complete":      json.RawMessage(`{"completion":{"values":[]},"resultType":"complete"}`),
-}
-
-// begin forgets the answer to the request before: the opening of a session makes
-// several, of which the last counts.
-func (x *exchange) begin() {
-	if x.method == "" {
-		x.answer.Store(nil)
-	}
-}
-
-// take keeps what was answered, and returns what the SDK gets in place of the
-// result; nil when it gets the result itself.
-func (x *exchange) take(result json.RawMessage, err *jsonrpc.Error) json.RawMessage {
-	x.answer.Store(&answer{result, err})
-	placeholder := placeholders[x.method]
-	if err != nil || placeholder == nil {
-		return nil
-	}
-	if x.method == "tools/list" {
-		return headerTools(result)
-	}
-	return placeholder
-}
-
-// headerTools returns a list of only those tools of a page whose arguments are also
-// sent as HTTP headers (x-mcp-header, MCP 2026-07-28), which the SDK does when it
-// knows the tool. The SDK drops a whole page for one tool that it cannot decode.
-func headerTools(page json.RawMessage) json.RawMessage {
-	if !bytes.Contains(page, []byte(`"x-mcp-header"`)) {
-		return placeholders["tools/list"]
-	}
-	var list struct {
-		Tools []json.RawMessage `json:"tools"`
-	}
-	if json.Unmarshal(page, &list) != nil {
-		return placeholders["tools/list"]
-	}
-	type tool struct {
-		Name        string          `json:"name"`
-		InputSchema json.RawMessage `json:"inputSchema"`
-	}
-	keep := struct {
-		Tools      []tool `json:"tools"`
-		ResultType string `json:"resultType"`
-	}{[]tool{}, "complete"}
-	for _, raw := range list.Tools {
-		var t tool
-		if bytes.Contains(raw, []byte(`"x-mcp-header"`)) && json.Unmarshal(raw, &t) == nil && v1.JSONKind(t.InputSchema) == "object" {
-			keep.Tools = append(keep.Tools, t)
-		}
-	}
-	out, err := json.Marshal(keep)
-	if err != nil {
-		return placeholders["tools/list"]
-	}
-	return out
-}
-
-// receive looks at a request or notification of the server before the SDK does. It
-// returns the method that the SDK gets to see; an empty one for none.
-//
-// What a server asks of the client, progress and log messages are handled here: the
-// SDK would run its handlers after the answer of the call they belong to. What no
-// handler waits for is dropped: the SDK calls some handlers with nil where a server
-// left parameters out.
-func (s *session) receive(in incoming) (string, error) {
+// receive takes a request or notification of the server. It returns whether the SDK gets
+// to see it: the SDK waits for nothing but the acknowledgement of its subscriptions. It
+// would run its handlers after the answer of the call they belong to, and call some with
+// nil where a server left parameters out.
+func (s *session) receive(in incoming) (forSDK bool, err error) {
 	s.heard.Store(true)
 	if len(in.id) == 0 {
-		return s.notification(in), nil
+		s.notification(in)
+		return in.method == "notifications/subscriptions/acknowledged", nil
 	}
 	if s.openCalls.Add(1) > maxOpenCalls {
-		return "", fmt.Errorf("the server has %d requests open at once", maxOpenCalls)
+		return false, fmt.Errorf("the server has %d requests open at once", maxOpenCalls)
+	}
+	reply := in.reply
+	in.reply = func(result json.RawMessage, err *jsonrpc.Error) {
+		defer s.openCalls.Add(-1)
+		reply(result, err)
 	}
 	switch in.method {
 	case "ping":
-		return in.method, nil
+		s.aside(func() { in.reply(json.RawMessage("{}"), nil) })
 	case methodRoots, methodSample, methodElicit:
 		s.ask(in)
-		return "", nil
+	default:
+		s.aside(func() {
+			in.reply(nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", clip.Bytes(in.method, 100))})
+		})
 	}
-	return "unsupported/" + in.method, nil // the SDK answers: method not found
+	return false, nil
 }
 
 // maxOpenCalls bounds the requests of a server that wait for our answer: one that
 // asks and never reads would fill the memory.
 const maxOpenCalls = 256
 
-func (s *session) notification(in incoming) string {
+func (s *session) notification(in incoming) {
 	switch in.method {
-	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
-		"notifications/subscriptions/acknowledged":
-		return in.method
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		s.upstream.changed(strings.TrimSuffix(strings.TrimPrefix(in.method, "notifications/"), "/list_changed"))
 	case "notifications/cancelled":
 		s.takeBack(in.params)
 	case "notifications/progress":
@@ -190,7 +150,6 @@ func (s *session) notification(in incoming) string {
 			s.upstream.resourceUpdated(p.URI)
 		}
 	}
-	return ""
 }
 
 // reportProgress hands a report to the call that asked for it, unless the call is

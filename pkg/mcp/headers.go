@@ -1,10 +1,14 @@
 package mcp
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"toolctl.dev/toolctl/internal/clip"
@@ -75,4 +79,111 @@ func markProblem(mark, typ json.RawMessage, seen map[string]bool) string {
 // isTokenChar reports whether a character may be part of a token (RFC 9110, section 5.6.2).
 func isTokenChar(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+}
+
+// paramMark is a property whose value is sent as a header too.
+type paramMark struct {
+	path   []string
+	header string
+}
+
+// marksOf returns the marks of each tool of a list that has some.
+func marksOf(tools []json.RawMessage) map[string][]paramMark {
+	all := map[string][]paramMark{}
+	for _, raw := range tools {
+		var t struct {
+			Name        string          `json:"name"`
+			InputSchema json.RawMessage `json:"inputSchema"`
+		}
+		if strings.Contains(string(raw), paramHeader) && json.Unmarshal(raw, &t) == nil && headerProblem(t.InputSchema) == "" {
+			all[t.Name] = marks(nil, t.InputSchema)
+		}
+	}
+	return all
+}
+
+func marks(path []string, schema json.RawMessage) (all []paramMark) {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil || len(path) > maxHeaderDepth {
+		return nil
+	}
+	for name, p := range s.Properties {
+		at := append(slices.Clone(path), name)
+		var mark struct {
+			Header string `json:"x-mcp-header"`
+		}
+		if json.Unmarshal(p, &mark) == nil && mark.Header != "" {
+			all = append(all, paramMark{at, mark.Header})
+		}
+		all = append(all, marks(at, p)...)
+	}
+	return all
+}
+
+// setParamHeaders sets the headers for the marked arguments of a call.
+func (u *upstream) setParamHeaders(h http.Header, x *exchange) {
+	u.mu.Lock()
+	marked := u.known.headers[x.name]
+	u.mu.Unlock()
+	if len(marked) == 0 {
+		return
+	}
+	for _, p := range x.params {
+		args, ok := p.value.(json.RawMessage)
+		if !ok || p.name != "arguments" {
+			continue
+		}
+		for _, m := range marked {
+			if value, ok := headerValue(at(args, m.path)); ok {
+				h.Set("Mcp-Param-"+m.header, value)
+			}
+		}
+	}
+}
+
+// at returns the value at a path of an object; nil when there is none.
+func at(object json.RawMessage, path []string) json.RawMessage {
+	for _, name := range path {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(object, &members) != nil {
+			return nil
+		}
+		object = members[name]
+	}
+	return object
+}
+
+// headerValue is a string, a boolean or an integer that a double holds as a header; false
+// when it is none.
+func headerValue(raw json.RawMessage) (string, bool) {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return "", false
+	}
+	switch v := v.(type) {
+	case string:
+		return headerText(v), true
+	case bool:
+		return strconv.FormatBool(v), true
+	case float64:
+		const safe = 1<<53 - 1
+		if v == math.Trunc(v) && math.Abs(v) <= safe {
+			return strconv.FormatInt(int64(v), 10), true
+		}
+	}
+	return "", false
+}
+
+// headerText is a text as the value of a header (MCP specification 2026-07-28,
+// basic/transports, encoding of values).
+func headerText(text string) string {
+	const begin, end = "=?base64?", "?="
+	plain := strings.Trim(text, " \t") == text && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) &&
+		!(strings.HasPrefix(text, begin) && strings.HasSuffix(text, end))
+	if plain {
+		return text
+	}
+	return begin + base64.StdEncoding.EncodeToString([]byte(text)) + end
 }

@@ -35,8 +35,8 @@ type httpLink struct {
 	oauth oauthHandler
 	max   int // bytes of one message
 	now   func() time.Time
-	stale func() // takes the session out of use once its calls have ended
-	ways
+	stale func()  // takes the session out of use once its calls have ended
+	conn  *tapped // of the older transport; nil for the other
 
 	streams sync.WaitGroup
 
@@ -56,23 +56,16 @@ const sessionHeader = "Mcp-Session-Id"
 
 // Connect makes the connection of the SDK over this link.
 func (l *httpLink) Connect(ctx context.Context) (sdk.Connection, error) {
-	client := &http.Client{Transport: l, CheckRedirect: checkRedirect}
-	l.client = client
+	client := &http.Client{Transport: l.withTokens(l), CheckRedirect: checkRedirect}
 	if l.sse {
-		if l.oauth != nil { // the SDK's older transport knows no tokens
-			client.Transport = withTokens{l}
-		}
 		c, err := (&sdk.SSEClientTransport{Endpoint: l.to.String(), HTTPClient: client, MaxEventSize: l.max}).Connect(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return &tapped{Connection: c, s: l.s}, nil
+		l.conn = newTapped(c, l.s)
+		return l.conn, nil
 	}
-	t := &sdk.StreamableClientTransport{Endpoint: l.to.String(), HTTPClient: client, MaxEventSize: l.max}
-	if l.oauth != nil {
-		t.OAuthHandler = l.oauth
-	}
-	return t.Connect(ctx)
+	return (&sdk.StreamableClientTransport{Endpoint: l.to.String(), HTTPClient: client, MaxEventSize: l.max}).Connect(ctx)
 }
 
 func (l *httpLink) outcome(bool) error { return nil }
@@ -148,70 +141,73 @@ func (l *httpLink) endLate() {
 
 // RoundTrip sends one request of the SDK.
 func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
-	own := sameOrigin(req.URL, l.to)
-	if !own && req.Response == nil {
-		return nil, fmt.Errorf("the server sends messages to another origin, %s", origin(req.URL))
+	if req.Method == http.MethodGet && !l.sse {
+		return l.standing(req)
 	}
-	standing := req.Method == http.MethodGet && !l.sse
-	ctx, release, finish, err := l.begin(req)
+	if req.Method == http.MethodPost {
+		l.s.hello.begin()
+	}
+	resp, finish, _, err := l.roundTrip(req)
 	if err != nil {
-		if standing { // the SDK would try again and again
-			return noStream(req), nil
-		}
 		return nil, err
 	}
-	x := exchangeOf(req.Context())
-	out := req.WithContext(ctx)
-	if x != nil && x.more != nil && req.Method == http.MethodPost {
-		if err := addToBody(out, x.more); err != nil {
-			finish()
-			return nil, err
-		}
-	}
-	if len(l.head) > 0 || !own {
-		out.Header = req.Header.Clone()
-	}
-	if own {
-		maps.Copy(out.Header, l.head)
-	} else { // a redirect: what proves who we are stays behind
-		for _, k := range []string{"Authorization", "Cookie", sessionHeader} {
-			out.Header.Del(k)
-		}
-		for k := range l.head {
-			out.Header.Del(k)
-		}
-	}
-	if x != nil && req.Method == http.MethodPost {
-		x.begin()
-	}
-	l.answered(req)
-	if standing {
-		return l.standing(req, out, finish)
-	}
-	resp, err := l.base.RoundTrip(out)
-	if err != nil {
-		if x != nil && !neverSent(err) {
-			x.sent.Store(true)
-		}
-		finish()
-		return nil, err
-	}
-	if x != nil {
-		x.sent.Store(true)
-		x.status.Store(int32(resp.StatusCode))
-	}
+	l.s.hello.status.Store(int32(resp.StatusCode))
 	if req.Header.Get("Mcp-Method") == "subscriptions/listen" {
 		finish = l.listening(resp, finish)
 	}
+	l.bound(req, resp, finish)
+	if l.sse {
+		return resp, nil
+	}
+	return l.show(req, resp)
+}
+
+// roundTrip sends one request. finish must be called when all of the response was read, and
+// release before that once the rest of it is not for the caller any more.
+func (l *httpLink) roundTrip(req *http.Request) (resp *http.Response, finish, release func(), err error) {
+	own := sameOrigin(req.URL, l.to)
+	if !own && req.Response == nil {
+		return nil, nil, nil, fmt.Errorf("the server sends messages to another origin, %s", origin(req.URL))
+	}
+	ctx, release, finish, err := l.begin(req)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if resp, err = l.base.RoundTrip(l.dressed(req, own).WithContext(ctx)); err != nil {
+		finish()
+		return nil, nil, nil, err
+	}
+	return resp, finish, release, nil
+}
+
+// dressed is the request with the headers of the manifest, which are for the server's own
+// origin alone: in a redirect what proves who we are stays behind.
+func (l *httpLink) dressed(req *http.Request, own bool) *http.Request {
+	if len(l.head) == 0 && own {
+		return req
+	}
+	out := *req
+	out.Header = req.Header.Clone()
+	if own {
+		maps.Copy(out.Header, l.head)
+		return &out
+	}
+	for _, k := range []string{"Authorization", "Cookie", sessionHeader} {
+		out.Header.Del(k)
+	}
+	for k := range l.head {
+		out.Header.Del(k)
+	}
+	return &out
+}
+
+// bound bounds what is read of a response.
+func (l *httpLink) bound(req *http.Request, resp *http.Response, finish func()) {
 	whole := &body{ReadCloser: resp.Body, left: l.limit(resp), finish: finish}
 	if whole.left > 0 { // it is kept as it comes; of events only one at a time is
 		whole.keep = func(n int) error { return budget.Keep(req.Context(), n) }
 	}
 	resp.Body = whole
-	if l.sse {
-		return resp, nil
-	}
-	return l.show(req, resp, x, release)
 }
 
 // maxErrorBody bounds the body of a response that reports an error.
@@ -228,51 +224,25 @@ func (l *httpLink) limit(resp *http.Response) int64 {
 	return int64(l.max)
 }
 
-// show lets the session see the messages of a response. It calls release when the
-// answer to x has come.
-func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange, release func()) (*http.Response, error) {
-	reply := func(id, result json.RawMessage, err *jsonrpc.Error) { l.post(req, id, result, err) }
+// show lets the session see the messages of a response before the SDK does.
+func (l *httpLink) show(req *http.Request, resp *http.Response) (*http.Response, error) {
+	see := func(data []byte) ([]byte, error) {
+		return l.s.inspect(data, func(id, result json.RawMessage, err *jsonrpc.Error) { l.post(req, id, result, err) })
+	}
 	switch {
-	case resp.StatusCode >= 300:
-		data, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil {
-			return nil, err
-		}
-		if x != nil && req.Header.Get(sessionHeader) != "" && sessionGone(resp.StatusCode, data) {
-			x.gone.Store(true)
-		} else if data, err = l.s.inspect(data, x, reply); err != nil {
-			return nil, err
-		}
-		resp.Body = io.NopCloser(bytes.NewReader(data))
-	case mediaType(resp) == "text/event-stream":
-		var e *events
-		e = newEvents(resp.Body, l.max, func(data []byte) ([]byte, error) {
-			had := x != nil && x.answer.Load() != nil
-			data, err := l.s.inspect(data, x, reply)
-			has := x != nil && x.answer.Load() != nil
-			if has {
-				release()
-				l.learn(x, e.resumable)
-			}
-			if err == nil && data != nil && x != nil && x.direct && had == has {
-				l.unseen(data, reply)
-				data = nil
-			}
-			return data, err
-		})
+	case resp.StatusCode < 300 && mediaType(resp) == "text/event-stream":
+		e := newEvents(resp.Body, l.max, see)
 		e.keep = func(n int) error { return budget.Keep(req.Context(), n) }
 		resp.Body = e
-	case mediaType(resp) == "application/json" && req.Method == http.MethodPost:
+	case resp.StatusCode >= 300, mediaType(resp) == "application/json" && req.Method == http.MethodPost:
 		data, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil {
 			return nil, err
 		}
-		if data, err = l.s.inspect(data, x, reply); err != nil {
+		if data, err = see(data); err != nil {
 			return nil, err
 		}
-		l.learn(x, false)
 		resp.Body = io.NopCloser(bytes.NewReader(data))
 	}
 	return resp, nil
@@ -284,20 +254,6 @@ func (l *httpLink) show(req *http.Request, resp *http.Response, x *exchange, rel
 func sessionGone(status int, data []byte) bool {
 	return status == http.StatusNotFound ||
 		status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(data), []byte("session"))
-}
-
-// answered notes that one of our answers to the server's requests is on its way.
-func (l *httpLink) answered(req *http.Request) {
-	if l.s.openCalls.Load() == 0 || req.GetBody == nil {
-		return
-	}
-	if b, err := req.GetBody(); err == nil {
-		data, err := io.ReadAll(b)
-		b.Close()
-		if err == nil && isResponse(data) {
-			l.s.openCalls.Add(-1)
-		}
-	}
 }
 
 // neverSent reports whether a request failed before any of it was sent.

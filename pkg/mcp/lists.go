@@ -22,6 +22,7 @@ import (
 type lists struct {
 	read      time.Time // zero: never
 	tools     []json.RawMessage
+	headers   map[string][]paramMark // of the tools that have some
 	prompts   []Prompt
 	resources []Resource
 	templates []ResourceTemplate
@@ -71,20 +72,21 @@ func (u *upstream) readLists(ctx context.Context, s *session) (_ lists, err erro
 	warn := func(w string) { l.warnings = append(l.warnings, w) }
 	began := time.Now()
 	if caps.Tools != nil || l.info.version >= withoutPing {
-		l.tools, err = u.pages(ctx, "tools/list", "tools", listTools, warn)
+		l.tools, err = u.pages(ctx, "tools/list", "tools", warn)
 		if err != nil && !isUnknownMethod(err) && (caps.Tools != nil || !isAnswer(err)) {
 			return lists{}, err
 		}
-	} else if _, _, err = u.do(ctx, request{method: "ping", limit: u.timeout(), retry: true, send: ping}); err != nil && !isUnknownMethod(err) {
+	} else if _, _, err = u.do(ctx, request{method: "ping", limit: u.timeout(), retry: true}); err != nil && !isUnknownMethod(err) {
 		return lists{}, err
 	}
 	l.latency = time.Since(began)
+	l.headers = marksOf(l.tools)
 	// What else a server offers is not what it is for: a failure there is a warning.
 	var more sync.WaitGroup
 	var mu sync.Mutex
-	other := func(method, key string, send pageSender, keep func([]json.RawMessage)) {
+	other := func(method, key string, keep func([]json.RawMessage)) {
 		more.Go(func() {
-			items, err := u.pages(ctx, method, key, send, func(w string) { mu.Lock(); warn(w); mu.Unlock() })
+			items, err := u.pages(ctx, method, key, func(w string) { mu.Lock(); warn(w); mu.Unlock() })
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -97,15 +99,15 @@ func (u *upstream) readLists(ctx context.Context, s *session) (_ lists, err erro
 		})
 	}
 	if caps.Prompts != nil {
-		other("prompts/list", "prompts", listPrompts, func(items []json.RawMessage) {
+		other("prompts/list", "prompts", func(items []json.RawMessage) {
 			l.prompts = decodeItems(items, "prompt", warn, func(p Prompt) string { return p.Name })
 		})
 	}
 	if caps.Resources != nil {
-		other("resources/list", "resources", listResources, func(items []json.RawMessage) {
+		other("resources/list", "resources", func(items []json.RawMessage) {
 			l.resources = decodeItems(items, "resource", warn, func(r Resource) string { return r.URI })
 		})
-		other("resources/templates/list", "resourceTemplates", listTemplates, func(items []json.RawMessage) {
+		other("resources/templates/list", "resourceTemplates", func(items []json.RawMessage) {
 			l.templates = decodeItems(items, "resource template", warn, func(t ResourceTemplate) string { return t.URITemplate })
 		})
 	}
@@ -146,42 +148,18 @@ func isUnknownMethod(err error) bool {
 	return errors.As(err, &mcp) && mcp.Code == -32601
 }
 
-// pageSender asks for one page of a list.
-type pageSender func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta, cursor string) error
-
-func listTools(ctx context.Context, c *sdk.ClientSession, m sdk.Meta, cursor string) error {
-	_, err := c.ListTools(ctx, &sdk.ListToolsParams{Meta: m, Cursor: cursor})
-	return err
-}
-
-func listPrompts(ctx context.Context, c *sdk.ClientSession, m sdk.Meta, cursor string) error {
-	_, err := c.ListPrompts(ctx, &sdk.ListPromptsParams{Meta: m, Cursor: cursor})
-	return err
-}
-
-func listResources(ctx context.Context, c *sdk.ClientSession, m sdk.Meta, cursor string) error {
-	_, err := c.ListResources(ctx, &sdk.ListResourcesParams{Meta: m, Cursor: cursor})
-	return err
-}
-
-func listTemplates(ctx context.Context, c *sdk.ClientSession, m sdk.Meta, cursor string) error {
-	_, err := c.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Meta: m, Cursor: cursor})
-	return err
-}
-
-func ping(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
-	return c.Ping(ctx, &sdk.PingParams{Meta: m})
-}
-
 // pages reads every page of a list. A list that goes round in a circle, or beyond
 // the bounds, ends there with a warning.
-func (u *upstream) pages(ctx context.Context, method, key string, send pageSender, warn func(string)) ([]json.RawMessage, error) {
+func (u *upstream) pages(ctx context.Context, method, key string, warn func(string)) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	seen := map[string]bool{}
 	cursor, size := "", 0
 	for page := 1; ; page++ {
-		raw, _, err := u.do(ctx, request{method: method, limit: u.timeout(), retry: true,
-			send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error { return send(ctx, c, m, cursor) }})
+		var params []param
+		if cursor != "" {
+			params = []param{{"cursor", cursor}}
+		}
+		raw, _, err := u.do(ctx, request{method: method, params: params, limit: u.timeout(), retry: true})
 		if err != nil {
 			return nil, err
 		}

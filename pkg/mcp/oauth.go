@@ -245,11 +245,22 @@ func findAuthServer(ctx context.Context, client *http.Client, server *url.URL, r
 }
 
 // withTokens adds tokens to requests, and gets one when the server refuses a request.
-type withTokens struct{ *httpLink }
+type withTokens struct {
+	next  http.RoundTripper
+	oauth oauthHandler
+}
+
+// withTokens returns a transport that adds tokens when the manifest asks for them.
+func (l *httpLink) withTokens(next http.RoundTripper) http.RoundTripper {
+	if l.oauth == nil {
+		return next
+	}
+	return withTokens{next, l.oauth}
+}
 
 func (t withTokens) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.send(req)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+	if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 		return resp, err
 	}
 	if err := t.oauth.Authorize(req.Context(), req, resp); err != nil {
@@ -270,9 +281,13 @@ func (t withTokens) send(req *http.Request) (*http.Response, error) {
 		}
 	}
 	if source != nil {
-		if token, err := source.Token(); err == nil {
+		token, err := source.Token()
+		switch auth := (*authError)(nil); {
+		case err == nil:
 			req.Header.Set("Authorization", "Bearer "+token.AccessToken)
+		case errors.As(err, &auth): // else it is a grant that is no longer good: the server refuses, and another is asked for
+			return nil, err
 		}
 	}
-	return t.httpLink.RoundTrip(req)
+	return t.next.RoundTrip(req)
 }

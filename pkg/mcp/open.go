@@ -79,13 +79,13 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{}
-	err = connect(withExchange(ctx, x), l, s, &sdk.ClientOptions{
+	// The SDK asks a server for what has a handler; the session takes what it says.
+	err = connect(ctx, l, s, &sdk.ClientOptions{
 		Capabilities:               sl.key.can.sdk(),
 		MultiRoundTrip:             &sdk.MultiRoundTripOptions{Disabled: true}, // do asks the client
-		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { u.changed("tools") },
-		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { u.changed("prompts") },
-		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { u.changed("resources") },
+		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) {},
+		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) {},
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) {},
 	}, &sdk.Implementation{Name: u.owner.opts.Name, Version: u.owner.opts.Version}, version)
 	if err == nil {
 		return s, nil
@@ -93,8 +93,8 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	if errors.Is(context.Cause(ctx), errSlow) {
 		return nil, u.unavailable("no session after %s (spec.connect_timeout_ms): %v%s", limit, errSlow, u.lastWords())
 	}
-	if a := x.answer.Load(); a != nil && a.err != nil { // what came after it is our doing
-		return nil, &handshakeError{u.unavailable("no session: %s", s.explain(x, err))}
+	if a := s.hello.answer.Load(); a != nil && a.err != nil { // what came after it is our doing
+		return nil, &handshakeError{u.unavailable("no session: %s", s.explain(int(s.hello.status.Load()), err))}
 	}
 	var failed *connectError
 	if errors.As(err, &failed) && failed.dead != nil {
@@ -110,7 +110,7 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	if private := (*netaddr.PrivateError)(nil); errors.As(err, &private) {
 		return nil, &v1.MCPError{Server: u.key.Name, Message: "no session: " + private.Advice("spec.allow_private_network"), Cause: private}
 	}
-	return nil, u.unavailable("no session: %s", s.explain(x, err))
+	return nil, u.unavailable("no session: %s", s.explain(int(s.hello.status.Load()), err))
 }
 
 // plain takes the SDK's own words out of an error.

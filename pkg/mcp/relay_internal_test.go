@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 func TestStopwatch(t *testing.T) {
@@ -70,32 +68,6 @@ func TestOutbox(t *testing.T) {
 		}
 		o.flush()
 	})
-}
-
-// Fields that are added to an object are there, with what was there before.
-func TestAddFields(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		object := rapid.MapOf(rapid.StringMatching(`[a-m]{0,3}`), rapid.Int()).Draw(t, "object")
-		fields := rapid.MapOf(rapid.StringMatching(`[n-z]{1,3}`), rapid.String()).Draw(t, "fields")
-		a, _ := json.Marshal(object)
-		b, _ := json.Marshal(fields)
-		out, err := addFields(append([]byte(" "), append(a, ' ')...), b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var all map[string]any
-		if err := json.Unmarshal(out, &all); err != nil {
-			t.Fatalf("%s: %v", out, err)
-		}
-		if len(all) != len(object)+len(fields) {
-			t.Fatalf("%s and %s became %s", a, b, out)
-		}
-	})
-	for _, bad := range []string{``, `[]`, `"x"`, `{`} {
-		if out, err := addFields(json.RawMessage(bad), json.RawMessage(`{"a":1}`)); err == nil {
-			t.Errorf("%q became %s", bad, out)
-		}
-	}
 }
 
 func TestAsksForInput(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,18 +23,18 @@ type request struct {
 	method string
 	// target is the tool or the prompt, for spans; unset for other requests.
 	target attribute.KeyValue
-	// send hands the request to the SDK.
-	send func(context.Context, *sdk.ClientSession, sdk.Meta) error
+	// name is the tool, the prompt or the resource; empty for other requests.
+	name string
+	// params are the parameters, but for _meta.
+	params []param
 	// limit is the time for one try; 0 is what ctx allows.
 	limit time.Duration
 	// retry says that the request may be sent again after it may have had an effect.
 	retry bool
 	// progress takes reports of a call; nil when nobody asked.
 	progress func(Progress)
-	// tool is the call, if it is one.
-	tool *directTool
-	// more are fields that are added to the parameters; nil when there are none.
-	more json.RawMessage
+	// more are parameters with what the server asked for; nil when it asked nothing.
+	more []param
 }
 
 const (
@@ -93,9 +94,8 @@ func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s 
 		return nil, nil, nil, false, err
 	}
 	defer release()
-	x := &exchange{method: r.method, clientRequest: of, more: r.more}
-	err = u.try(ctx, s, x, r)
-	a := x.answer.Load()
+	got, err := u.try(ctx, s, &exchange{method: r.method, name: r.name, params: slices.Concat(r.params, r.more), clientRequest: of}, r)
+	a := got.answer
 	if a != nil && !strings.HasSuffix(r.method, "/list") { // a server that only lists proves nothing
 		s.proven.Store(true)
 	}
@@ -112,11 +112,14 @@ func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s 
 	case ctx.Err() != nil:
 		return nil, s, of, false, ctx.Err()
 	}
-	if x.gone.Load() {
+	switch {
+	case got.gone:
 		u.drop(s, errors.New("the server does not know the session any more"))
+	case got.broken:
+		u.drop(s, errors.New(statusText(got.status)))
 	}
-	again = !x.reached() || x.gone.Load() || r.retry && repeatable(int(x.status.Load()))
-	return nil, s, of, again, u.lost(s, x, r, err)
+	again = !got.reached || got.gone || r.retry && repeatable(got.status)
+	return nil, s, of, again, u.lost(s, got, r, err)
 }
 
 // repeatable reports whether a request that failed with an HTTP status may fare
@@ -137,7 +140,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // try sends a request over a session.
-func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) (err error) {
+func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) (got receipt, err error) {
 	// The context of package context itself: what net/http derives from another kind
 	// costs a goroutine each time.
 	var cancel context.CancelFunc
@@ -152,33 +155,13 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	defer cancel()
-	var meta sdk.Meta
-	if m := u.owner.opts.Meta; m != nil {
-		for k, v := range m(ctx) {
-			if meta == nil {
-				meta = sdk.Meta{}
-			}
-			meta[k] = v
-		}
-	}
-	if x.clientRequest != nil && s.modern() {
-		if meta == nil {
-			meta = sdk.Meta{}
-		}
-		meta[metaCapabilities] = x.clientRequest.peer.Can.wire()
-		if level := x.clientRequest.peer.LogLevel; level != "" {
-			meta[metaLogLevel] = level
-		}
-	}
+	number := strconv.FormatInt(u.owner.tokens.Add(1), 10)
+	x.id = ourIDs + number
 	var token string
 	if r.progress != nil {
-		token = "p" + strconv.FormatInt(u.owner.tokens.Add(1), 10)
-		if meta == nil {
-			meta = sdk.Meta{}
-		}
-		meta["progressToken"] = token
-		x.progress = r.progress
+		token, x.progress = "p"+number, r.progress
 	}
+	x.meta = s.meta(ctx, x, token)
 	if s.slot != &u.shared {
 		x.out = &s.out
 	} else if r.progress != nil || x.clientRequest != nil {
@@ -188,7 +171,9 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 		s.expect(x, token)
 	}
 	defer func() {
-		s.forget(x, token) // no progress is put from here on
+		if token != "" {
+			s.forget(token) // no progress is put from here on
+		}
 		if x.out != nil {
 			x.out.flush()
 		}
@@ -198,15 +183,49 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 			err = fmt.Errorf("the MCP client panicked: %v", p)
 		}
 	}()
-	if l := s.mayDirect(r.tool); l != nil {
-		err = l.call(ctx, x, r.tool, meta)
-	} else {
-		err = r.send(withExchange(ctx, x), s.client, meta)
-	}
+	got, err = s.link.send(ctx, x)
 	if err != nil && x.clientRequest != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = context.DeadlineExceeded
 	}
-	return err
+	return got, err
+}
+
+const (
+	metaVersion = "io.modelcontextprotocol/protocolVersion"
+	metaClient  = "io.modelcontextprotocol/clientInfo"
+)
+
+// meta is what a request carries in its _meta object; nil when that is nothing.
+func (s *session) meta(ctx context.Context, x *exchange, token string) map[string]any {
+	o := &s.upstream.owner.opts
+	var meta map[string]any
+	set := func(k string, v any) {
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		meta[k] = v
+	}
+	if o.Meta != nil {
+		for k, v := range o.Meta(ctx) {
+			set(k, v)
+		}
+	}
+	if s.modern() {
+		set(metaVersion, s.client.InitializeResult().ProtocolVersion)
+		set(metaClient, sdk.Implementation{Name: o.Name, Version: o.Version})
+		can := s.slot.key.can
+		if x.clientRequest != nil {
+			can = x.clientRequest.peer.Can
+			if level := x.clientRequest.peer.LogLevel; level != "" {
+				set(metaLogLevel, level)
+			}
+		}
+		set(metaCapabilities, can.wire())
+	}
+	if token != "" {
+		set("progressToken", token)
+	}
+	return meta
 }
 
 // drop takes a session out of use that cannot be used any more.
@@ -235,12 +254,12 @@ func (u *upstream) refused(s *session, a *answer) error {
 }
 
 // lost is the error of a request that got no answer.
-func (u *upstream) lost(s *session, x *exchange, r request, err error) error {
+func (u *upstream) lost(s *session, got receipt, r request, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && r.limit > 0 {
 		return &v1.ExecutionError{Phase: v1.PhaseTimeout, Cause: context.DeadlineExceeded,
 			Message: fmt.Sprintf("mcp server %q did not answer %s within %s (timeout_ms)", u.key.Name, r.method, r.limit)}
 	}
-	if errors.Is(err, sdk.ErrConnectionClosed) || x.status.Load() == 0 {
+	if errors.Is(err, sdk.ErrConnectionClosed) || got.status == 0 {
 		// The reason comes a moment after the calls were told.
 		select {
 		case <-s.done:
@@ -248,14 +267,14 @@ func (u *upstream) lost(s *session, x *exchange, r request, err error) error {
 		case <-time.After(reasonWait(err)):
 		}
 	}
-	return u.unavailable("%s", s.explain(x, err))
+	return u.unavailable("%s", s.explain(got.status, err))
 }
 
 // explain says why a request got no answer: the refusal of a token, the status of the
 // response, or the error itself.
-func (s *session) explain(x *exchange, err error) string {
+func (s *session) explain(status int, err error) string {
 	var auth *authError
-	switch status := int(x.status.Load()); {
+	switch {
 	case errors.As(err, &auth):
 		err = auth
 	case status >= 300:

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -56,9 +54,9 @@ func asksForInput(result json.RawMessage) *inputRequired {
 // that it can do (MCP 2026-07-28, basic).
 const codeNeedsCapability = -32021
 
-// fulfil has the client answer what a result asks for, and returns the fields that are
-// added to the request when it is made again.
-func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in *inputRequired, round int) (json.RawMessage, error) {
+// fulfil has the client answer what a result asks for, and returns the parameters
+// that are added to the request when it is made again.
+func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in *inputRequired, round int) ([]param, error) {
 	refuse := func(format string, args ...any) error {
 		return u.refused(s, &answer{err: &jsonrpc.Error{Message: fmt.Sprintf(format, args...)}})
 	}
@@ -68,9 +66,9 @@ func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in 
 	case len(in.Requests) > maxInputs:
 		return nil, refuse("the server asked for %d inputs at once; at most %d are passed on", len(in.Requests), maxInputs)
 	}
-	fields := map[string]any{}
+	var fields []param
 	if in.State != nil {
-		fields["requestState"] = *in.State
+		fields = append(fields, param{"requestState", *in.State})
 	}
 	if len(in.Requests) == 0 {
 		if err := sleep(ctx, retryWait<<min(round, maxBusy)); err != nil {
@@ -98,9 +96,9 @@ func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in 
 		case err != nil:
 			return nil, refuse("the client did not give the input that the server asked for: %v", err)
 		}
-		fields["inputResponses"] = answers
+		fields = append(fields, param{"inputResponses", answers})
 	}
-	return json.Marshal(fields)
+	return fields, nil
 }
 
 // needed says which capability a client must have to answer a request.
@@ -110,48 +108,6 @@ func needed(method string) json.RawMessage {
 		return nil
 	}
 	return fmt.Appendf(nil, `{"requiredCapabilities":{%q:{}}}`, name)
-}
-
-// addFields adds the fields of one object to another.
-func addFields(object, fields json.RawMessage) (json.RawMessage, error) {
-	object, fields = bytes.TrimSpace(object), bytes.TrimSpace(fields)
-	if len(object) < 2 || object[0] != '{' || len(fields) < 2 || fields[0] != '{' {
-		return nil, errors.New("the parameters are no object")
-	}
-	inner := bytes.TrimSpace(fields[1 : len(fields)-1])
-	if len(inner) == 0 {
-		return object, nil
-	}
-	out := append(make([]byte, 0, len(object)+len(inner)+1), object[:len(object)-1]...)
-	if len(bytes.TrimSpace(object[1:len(object)-1])) > 0 {
-		out = append(out, ',')
-	}
-	return append(append(out, inner...), '}'), nil
-}
-
-// addToBody adds fields to the parameters of the request that an HTTP request carries.
-func addToBody(req *http.Request, fields json.RawMessage) error {
-	data, err := io.ReadAll(req.Body)
-	req.Body.Close()
-	if err != nil {
-		return err
-	}
-	m, ok := split(data)
-	if !ok || m.params == nil || !m.isCall() {
-		return errors.New("the request holds no parameters")
-	}
-	params, err := addFields(m.params, fields)
-	if err != nil {
-		return err
-	}
-	method, err := json.Marshal(m.method)
-	if err != nil {
-		return err
-	}
-	data = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, m.id, method, params)
-	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
-	return nil
 }
 
 // withStopwatch returns a context that ends after a time which can be stopped.

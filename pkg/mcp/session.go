@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"toolctl.dev/toolctl/internal/redact"
@@ -29,6 +28,7 @@ type session struct {
 	patience  time.Duration // for the answer to server/discover
 
 	probe atomic.Pointer[discoverProbe]
+	hello hello
 
 	heard     atomic.Bool  // the server said something
 	proven    atomic.Bool  // the server answered a call
@@ -44,9 +44,9 @@ type session struct {
 	mu      sync.Mutex
 	asking  map[string]context.CancelCauseFunc // those, by id
 	asksOff bool
-	pending map[jsonrpc.ID]*exchange // of transports that carry all messages in one stream
-	tokens  map[string]*exchange     // by progress token
-	cause   error                    // why it ended, as far as it is known
+	pending map[string]chan<- *answer // by id, of transports that carry all messages in one stream
+	tokens  map[string]*exchange      // by progress token
+	cause   error                     // why it ended, as far as it is known
 
 	done chan struct{} // closed when the session ended
 
@@ -55,9 +55,24 @@ type session struct {
 	retired bool // no more users; it ends with the last one
 }
 
+// hello is what came of the latest request of the SDK's own: several open a session, of
+// which the last counts.
+type hello struct {
+	answer atomic.Pointer[answer]
+	status atomic.Int32 // of the HTTP response
+}
+
+func (h *hello) begin() {
+	h.answer.Store(nil)
+	h.status.Store(0)
+}
+
 // link is the way to a server that one session uses.
 type link interface {
 	sdk.Transport
+	// send sends a request, once the session is open, and returns what came of it: the
+	// answer, or an error. It returns soon after ctx ends, and the server is told.
+	send(ctx context.Context, x *exchange) (receipt, error)
 	// cut ends the way at once: what waits for the server fails. It may be called again.
 	cut()
 	// end frees what is left after the session was closed, such as a child process,
@@ -139,7 +154,7 @@ func (e *connectError) Unwrap() error { return e.error }
 // error nothing is left of the session.
 func connect(ctx context.Context, l link, s *session, o *sdk.ClientOptions, who *sdk.Implementation, version string) error {
 	s.link, s.done, s.out.log = l, make(chan struct{}), s.log
-	s.pending, s.tokens = map[jsonrpc.ID]*exchange{}, map[string]*exchange{}
+	s.pending, s.tokens = map[string]chan<- *answer{}, map[string]*exchange{}
 	stop := context.AfterFunc(ctx, l.cut)
 	s.sdkClient = sdk.NewClient(who, o)
 	client, err := s.sdkClient.Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: version})
@@ -170,11 +185,8 @@ func (s *session) expect(x *exchange, token string) {
 }
 
 // forget ends what the session does for an exchange that nobody waits for any more.
-func (s *session) forget(x *exchange, token string) {
+func (s *session) forget(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pending[x.id] == x {
-		delete(s.pending, x.id)
-	}
 	delete(s.tokens, token)
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -42,7 +43,16 @@ const standingWait = 500 * time.Millisecond
 // standing opens the stream for what the server says unasked. The SDK starts no
 // session before the stream's headers came, and some servers send them with the
 // first message; so after a moment the stream counts as open and stays silent.
-func (l *httpLink) standing(req, out *http.Request, finish func()) (*http.Response, error) {
+func (l *httpLink) standing(req *http.Request) (*http.Response, error) {
+	own := sameOrigin(req.URL, l.to)
+	if !own && req.Response == nil {
+		return nil, fmt.Errorf("the server sends messages to another origin, %s", origin(req.URL))
+	}
+	ctx, _, finish, err := l.begin(req)
+	if err != nil { // the SDK would try again and again
+		return noStream(req), nil
+	}
+	out := l.dressed(req, own).WithContext(ctx)
 	type outcome struct {
 		resp *http.Response
 		err  error
@@ -52,15 +62,9 @@ func (l *httpLink) standing(req, out *http.Request, finish func()) (*http.Respon
 		resp, err := l.base.RoundTrip(out) //nolint:bodyclose // whoever receives it from came closes it
 		came <- outcome{resp, err}
 	})
-	// A stream that is taken up again brings the answer to the request whose response
-	// it was (MCP specification, basic/transports, resumability).
-	var resumed *exchange
-	if req.Header.Get("Last-Event-ID") != "" {
-		resumed = exchangeOf(req.Context())
-	}
 	show := func(resp *http.Response, finish func()) (*http.Response, error) {
 		resp.Body = &body{ReadCloser: resp.Body, left: l.limit(resp), finish: finish}
-		return l.show(req, resp, resumed, func() {})
+		return l.show(req, resp)
 	}
 	t := time.NewTimer(standingWait)
 	defer t.Stop()

@@ -23,11 +23,12 @@ type stream struct {
 	out io.Writer
 	max int // bytes of one message
 
-	written int64             // bytes, while writing is held
-	settled atomic.Bool       // the reader at the other end is gone
-	read    atomic.Int64      // and has read so many bytes
-	shut    func() error      // closes in and out
-	odd     func(line []byte) // takes lines that are left out
+	written int64                  // bytes, while writing is held
+	settled atomic.Bool            // the reader at the other end is gone
+	read    atomic.Int64           // and has read so many bytes
+	shut    func() error           // closes in and out
+	odd     func(line []byte)      // takes lines that are left out
+	take    func(m *envelope) bool // takes answers that the SDK does not wait for; nil takes none
 	writing chan struct{}
 
 	queue []jsonrpc.Message // what is left of a batch
@@ -63,6 +64,9 @@ func (s *stream) Read(context.Context) (jsonrpc.Message, error) {
 			}
 		}
 		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if m, ok := split(line); ok && s.take != nil && s.take(&m) {
 			continue
 		}
 		if s.queue, err = decode(line); err != nil {
@@ -156,26 +160,30 @@ func (s *stream) Write(ctx context.Context, m jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
+	_, err = s.write(ctx, append(data, '\n'))
+	return err
+}
+
+// write is Write of a message with the end of its line. It returns where the message
+// ends in what was written.
+func (s *stream) write(ctx context.Context, data []byte) (end int64, err error) {
 	select {
 	case s.writing <- struct{}{}:
 		defer func() { <-s.writing }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return 0, ctx.Err()
 	case <-s.closed:
-		return io.ErrClosedPipe
+		return 0, io.ErrClosedPipe
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return 0, ctx.Err()
 	}
-	data = append(data, '\n')
 	s.written += int64(len(data))
-	if x := exchangeOf(ctx); x != nil {
-		x.end.Store(s.written)
-	}
+	end = s.written
 	timed, ok := s.out.(interface{ SetWriteDeadline(time.Time) error })
 	if !ok || ctx.Done() == nil {
 		_, err = s.out.Write(data)
-		return err
+		return end, err
 	}
 	fired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -184,14 +192,14 @@ func (s *stream) Write(ctx context.Context, m jsonrpc.Message) error {
 	})
 	n, err := s.out.Write(data)
 	if stop() {
-		return err
+		return end, err
 	}
 	<-fired
 	_ = timed.SetWriteDeadline(time.Time{})
 	if err != nil && n > 0 {
 		s.Close()
 	}
-	return err
+	return end, err
 }
 
 // settle notes that the other end is gone and has left so many bytes unread.

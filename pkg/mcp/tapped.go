@@ -1,12 +1,14 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,7 +19,8 @@ import (
 // one stream.
 type tapped struct {
 	sdk.Connection
-	s *session
+	s   *session
+	off chan struct{} // closed when nothing is read any more
 
 	// Only the reader uses these, until the server has said something.
 	late chan read // a read that goes on in the background
@@ -26,6 +29,14 @@ type tapped struct {
 type read struct {
 	m   jsonrpc.Message
 	err error
+}
+
+func newTapped(c sdk.Connection, s *session) *tapped {
+	t := &tapped{Connection: c, s: s, off: make(chan struct{})}
+	if st, ok := c.(*stream); ok {
+		st.take = t.take
+	}
+	return t
 }
 
 // next reads a message. A server that does not answer server/discover in time gets
@@ -78,11 +89,13 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 			if !errors.Is(err, io.EOF) { // of an end without a word, the child's own end says more
 				t.s.fail(fmt.Errorf("the session was lost: %w", err))
 			}
+			t.end()
 			return nil, err
 		}
 		keep, err := t.see(m)
 		if err != nil {
 			t.s.fail(err)
+			t.end()
 			return nil, err
 		}
 		if keep {
@@ -91,23 +104,26 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// see shows the session a message, which it may change; false when the SDK does not
-// get it.
+// end tells those who wait for an answer that none will come. Only the reader calls it.
+func (t *tapped) end() {
+	select {
+	case <-t.off:
+	default:
+		close(t.off)
+	}
+}
+
+// see shows the session a message; false when the SDK does not get it.
 func (t *tapped) see(m jsonrpc.Message) (bool, error) {
 	switch m := m.(type) {
 	case *jsonrpc.Response:
 		t.s.heard.Store(true)
-		t.s.mu.Lock()
-		x := t.s.pending[m.ID]
-		delete(t.s.pending, m.ID)
-		t.s.mu.Unlock()
-		if x == nil {
-			break
-		}
 		failure, _ := m.Error.(*jsonrpc.Error) //nolint:errorlint // the wire form, never wrapped
-		if placeholder := x.take(m.Result, failure); placeholder != nil {
-			m.Result = placeholder
+		a := &answer{m.Result, failure}
+		if id, ok := m.ID.Raw().(string); ok && t.s.deliver(id, a) {
+			return false, nil
 		}
+		t.s.hello.answer.Store(a)
 	case *jsonrpc.Request:
 		in := incoming{method: m.Method, params: m.Params}
 		if m.IsCall() {
@@ -117,46 +133,93 @@ func (t *tapped) see(m jsonrpc.Message) (bool, error) {
 			}
 			in.id, in.reply = id, func(result json.RawMessage, err *jsonrpc.Error) { t.reply(m.ID, result, err) }
 		}
-		method, err := t.s.receive(in)
-		m.Method = method
-		return method != "", err
+		return t.s.receive(in)
 	}
 	return true, nil
 }
 
+// take is see for an answer to one of our requests, as it stands in the line.
+func (t *tapped) take(m *envelope) bool {
+	if m.method != "" || m.result == nil && m.failure == nil || !bytes.HasPrefix(m.id, []byte(`"`+ourIDs)) {
+		return false
+	}
+	t.s.heard.Store(true)
+	id := string(m.id[1 : len(m.id)-1])
+	return t.s.deliver(id, &answer{bytes.Clone(m.result), m.error()})
+}
+
+// ourIDs begins the ids of requests that are sent without the SDK, whose own are numbers.
+const ourIDs = "r"
+
+// deliver hands an answer to who waits for it. True says that it is of a request of ours,
+// whether or not anybody still waits.
+func (s *session) deliver(id string, a *answer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if came := s.pending[id]; came != nil {
+		delete(s.pending, id)
+		came <- a
+	}
+	return strings.HasPrefix(id, ourIDs)
+}
+
+// send is [link.send] over the connection.
+func (t *tapped) send(ctx context.Context, x *exchange) (got receipt, err error) {
+	var line bytes.Buffer
+	if err := x.encode(&line); err != nil {
+		return got, err
+	}
+	line.WriteByte('\n')
+	came := make(chan *answer, 1)
+	t.s.mu.Lock()
+	t.s.pending[x.id] = came
+	t.s.mu.Unlock()
+	defer func() {
+		t.s.mu.Lock()
+		delete(t.s.pending, x.id)
+		t.s.mu.Unlock()
+	}()
+	st, direct := t.Connection.(*stream)
+	if direct {
+		var end int64
+		end, err = st.write(ctx, line.Bytes())
+		defer func() { got.reached = got.reached && st.mayHaveRead(end) }() // once it is known what was read
+	} else {
+		err = t.post(ctx, line.Bytes())
+	}
+	got.reached = err == nil || !direct // what was cut off is no message to the server
+	if err != nil {
+		return got, err
+	}
+	select {
+	case got.answer = <-came:
+		return got, nil
+	case <-t.off:
+		return got, sdk.ErrConnectionClosed
+	case <-ctx.Done():
+	}
+	why := ctx.Err()
+	t.s.aside(func() { // a server that cannot be told finds out when it answers
+		_ = t.post(context.Background(), fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%q,"reason":%q}}`, x.id, why))
+	})
+	return got, why
+}
+
+// post writes a message through the connection of the SDK.
+func (t *tapped) post(ctx context.Context, message []byte) error {
+	m, err := jsonrpc.DecodeMessage(message)
+	if err != nil {
+		return err
+	}
+	return t.Connection.Write(ctx, m)
+}
+
 func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
-	switch m := m.(type) {
-	case *jsonrpc.Response:
-		t.s.openCalls.Add(-1)
-	case *jsonrpc.Request:
+	if m, ok := m.(*jsonrpc.Request); ok && m.IsCall() {
 		if m.Method == "server/discover" {
 			t.s.probe.Store(&discoverProbe{id: m.ID})
 		}
-		x := exchangeOf(ctx)
-		if x == nil || !m.IsCall() {
-			break
-		}
-		if x.more != nil {
-			params, err := addFields(m.Params, x.more)
-			if err != nil {
-				return err
-			}
-			m.Params = params
-		}
-		x.begin()
-		t.s.mu.Lock()
-		t.s.pending[m.ID] = x
-		x.id = m.ID
-		t.s.mu.Unlock()
-		x.sent.Store(true)
-		err := t.Connection.Write(ctx, m)
-		if st, ok := t.Connection.(*stream); ok {
-			x.stream.Store(st)
-			if err != nil {
-				x.sent.Store(false) // what was cut off is no message to the server
-			}
-		}
-		return err
+		t.s.hello.begin()
 	}
 	return t.Connection.Write(ctx, m)
 }

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -245,11 +244,8 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 			report(p)
 		}
 	}
-	raw, attempts, err := up.do(ctx, request{method: "tools/call", target: semconv.GenAIToolName(tool), limit: limit, retry: retry, progress: progress, tool: &directTool{tool, args},
-		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
-			_, err := c.CallTool(ctx, &sdk.CallToolParams{Meta: m, Name: tool, Arguments: args})
-			return err
-		}})
+	raw, attempts, err := up.do(ctx, request{method: "tools/call", target: semconv.GenAIToolName(tool), limit: limit, retry: retry, progress: progress,
+		name: tool, params: []param{{"name", tool}, {"arguments", args}}})
 	if err != nil {
 		return v1.Result{Attempts: attempts}, err
 	}
@@ -273,11 +269,7 @@ func (u *Upstreams) ReadResource(ctx context.Context, server v1.Key, uri string)
 	if err != nil {
 		return nil, err
 	}
-	raw, _, err := up.do(ctx, request{method: "resources/read", limit: up.timeout(), retry: true,
-		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
-			_, err := c.ReadResource(ctx, &sdk.ReadResourceParams{Meta: m, URI: uri})
-			return err
-		}})
+	raw, _, err := up.do(ctx, request{method: "resources/read", name: uri, params: []param{{"uri", uri}}, limit: up.timeout(), retry: true})
 	if err != nil {
 		return nil, err
 	}
@@ -300,11 +292,11 @@ func (u *Upstreams) GetPrompt(ctx context.Context, server v1.Key, name string, a
 	if err != nil {
 		return PromptResult{}, err
 	}
-	raw, _, err := up.do(ctx, request{method: "prompts/get", target: semconv.GenAIPromptName(name), limit: up.timeout(), retry: true,
-		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
-			_, err := c.GetPrompt(ctx, &sdk.GetPromptParams{Meta: m, Name: name, Arguments: args})
-			return err
-		}})
+	params := []param{{"name", name}}
+	if len(args) > 0 {
+		params = append(params, param{"arguments", args})
+	}
+	raw, _, err := up.do(ctx, request{method: "prompts/get", target: semconv.GenAIPromptName(name), name: name, params: params, limit: up.timeout(), retry: true})
 	if err != nil {
 		return PromptResult{}, err
 	}
@@ -335,19 +327,15 @@ func (u *Upstreams) Complete(ctx context.Context, server v1.Key, r CompletionReq
 	if (r.Prompt == "") == (r.URITemplate == "") {
 		return Completion{}, fmt.Errorf("a completion is for a prompt or for a resource template")
 	}
-	ref := &sdk.CompleteReference{Type: "ref/prompt", Name: r.Prompt}
+	ref := map[string]string{"type": "ref/prompt", "name": r.Prompt}
 	if r.Prompt == "" {
-		ref = &sdk.CompleteReference{Type: "ref/resource", URI: r.URITemplate}
+		ref = map[string]string{"type": "ref/resource", "uri": r.URITemplate}
 	}
-	raw, _, err := up.do(ctx, request{method: "completion/complete", limit: up.timeout(), retry: true,
-		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
-			p := &sdk.CompleteParams{Meta: m, Ref: ref, Argument: sdk.CompleteParamsArgument{Name: r.Argument, Value: r.Value}}
-			if len(r.Context) > 0 {
-				p.Context = &sdk.CompleteContext{Arguments: r.Context}
-			}
-			_, err := c.Complete(ctx, p)
-			return err
-		}})
+	params := []param{{"ref", ref}, {"argument", map[string]string{"name": r.Argument, "value": r.Value}}}
+	if len(r.Context) > 0 {
+		params = append(params, param{"context", map[string]any{"arguments": r.Context}})
+	}
+	raw, _, err := up.do(ctx, request{method: "completion/complete", params: params, limit: up.timeout(), retry: true})
 	if err != nil {
 		return Completion{}, err
 	}

@@ -59,10 +59,7 @@ func (u *Upstreams) Unsubscribe(ctx context.Context, server v1.Key, uri string) 
 	if s.modern() {
 		return s.client.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri})
 	}
-	_, _, err = up.do(withoutPeer(ctx), request{method: "resources/unsubscribe", limit: up.timeout(), retry: true,
-		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
-			return c.Unsubscribe(ctx, &sdk.UnsubscribeParams{Meta: m, URI: uri})
-		}})
+	_, _, err = up.do(withoutPeer(ctx), request{method: "resources/unsubscribe", params: []param{{"uri", uri}}, limit: up.timeout(), retry: true})
 	return err
 }
 
@@ -95,10 +92,7 @@ func (u *upstream) subscribe(ctx context.Context, uri string) error {
 	if s.modern() { // a stream of its own, which the SDK keeps
 		return s.client.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
 	}
-	_, _, err = u.do(withoutPeer(ctx), request{method: "resources/subscribe", limit: u.timeout(), retry: true,
-		send: func(ctx context.Context, c *sdk.ClientSession, m sdk.Meta) error {
-			return c.Subscribe(ctx, &sdk.SubscribeParams{Meta: m, URI: uri})
-		}})
+	_, _, err = u.do(withoutPeer(ctx), request{method: "resources/subscribe", params: []param{{"uri", uri}}, limit: u.timeout(), retry: true})
 	return err
 }
 

@@ -268,7 +268,7 @@ func (w *wireServer) call(m wireMessage) {
 				os.Exit(3)
 			}()
 		}
-		if got := w.ask(m, args.Asks); got != nil {
+		if got := w.ask(m, args.Asks); got != nil && args.Die == "" {
 			raw, _ := json.Marshal(got)
 			w.text(m.ID, string(raw))
 		}

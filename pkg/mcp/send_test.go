@@ -23,6 +23,7 @@ import (
 type recorder struct {
 	url string
 	do  func(w http.ResponseWriter, r *http.Request, id json.RawMessage)
+	get http.HandlerFunc // answers a stream that is taken up again
 
 	mu    sync.Mutex
 	ids   []string // of the calls
@@ -41,6 +42,10 @@ func record(t *testing.T, do func(http.ResponseWriter, *http.Request, json.RawMe
 }
 
 func (rec *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && r.Header.Get("Last-Event-ID") != "" {
+		rec.get(w, r)
+		return
+	}
 	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
@@ -107,18 +112,6 @@ func (rec *recorder) until(t *testing.T, text string) {
 	}
 }
 
-// direct counts the calls that came without the SDK.
-func (rec *recorder) direct() (n int) {
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	for _, id := range rec.ids {
-		if strings.HasPrefix(id, `"d`) {
-			n++
-		}
-	}
-	return n
-}
-
 func sendEvents(w http.ResponseWriter, events ...string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, e := range events {
@@ -130,23 +123,25 @@ func resultFor(id json.RawMessage) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"1"}]}}`, id)
 }
 
-// The first call of a session shows whether the next may be sent without the SDK.
-func TestDirectWay(t *testing.T) {
+// The answer is what the server wrote, in each form in which it may come.
+func TestSend(t *testing.T) {
 	for _, tc := range []struct {
-		name   string
-		do     func(http.ResponseWriter, *http.Request, json.RawMessage)
-		direct int // of three calls
+		name string
+		do   func(http.ResponseWriter, *http.Request, json.RawMessage)
 	}{
-		{"an answer as JSON", func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+		{"JSON", func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, resultFor(id))
-		}, 2},
-		{"an answer as a stream", func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+		}},
+		{"a stream", func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
 			sendEvents(w, "event: message\ndata: "+resultFor(id))
-		}, 2},
-		{"a stream that may be taken up again", func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+		}},
+		{"a stream whose events have ids", func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
 			sendEvents(w, "id: 1\ndata:", "id: 2\nevent: message\ndata: "+resultFor(id))
-		}, 0},
+		}},
+		{"an event of another kind before it", func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+			sendEvents(w, "event: other\ndata: {}", ": a comment", "data: "+resultFor(id))
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			rec := record(t, tc.do)
@@ -156,36 +151,67 @@ func TestDirectWay(t *testing.T) {
 					t.Fatalf("got %s, %v", res.Content, err)
 				}
 			}
-			if n := rec.direct(); n != tc.direct {
-				t.Errorf("%d calls without the SDK, expected %d: ids %s", n, tc.direct, rec.ids)
+		})
+	}
+}
+
+// A stream that ends before the answer is taken up again after its last event, as often
+// as it brings something new, and after the time that the server asks for.
+func TestSendResumes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		streams []string // of the request, and of each time it is taken up again; A is the answer
+		err     string
+		last    string // the ids after which it was taken up again
+	}{
+		"once":              {[]string{"id: 1\nretry: 1\ndata:\n\n", "id: 2\ndata: A\n\n"}, "", "1"},
+		"twice":             {[]string{"id: 1\nretry: 1\ndata:\n\n", "id: 2\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n", "data: A\n\n"}, "", "1 2"},
+		"never":             {[]string{"id: 1\nretry: 1\ndata:\n\n", "", "", "", "", "", ""}, "without the answer", "1 1 1 1 1 1"},
+		"not offered":       {[]string{"id: 1\nretry: 1\ndata:\n\n"}, "404 Not Found", "1"},
+		"without ids":       {[]string{"retry: 1\ndata:\n\n"}, "ended without the answer", ""},
+		"what is no answer": {[]string{"id: 1\ndata: nonsense\n\n"}, "not JSON-RPC", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var id json.RawMessage
+			var last []string
+			streams := tc.streams
+			next := func(w http.ResponseWriter) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				io.WriteString(w, strings.ReplaceAll(streams[0], "A", resultFor(id)))
+				streams = streams[1:]
+			}
+			rec := record(t, func(w http.ResponseWriter, _ *http.Request, call json.RawMessage) { id = call; next(w) })
+			rec.get = func(w http.ResponseWriter, r *http.Request) {
+				last = append(last, r.Header.Get("Last-Event-ID"))
+				if len(streams) == 0 {
+					w.WriteHeader(http.StatusNotFound)
+					return
+				}
+				next(w)
+			}
+			u := open(t, mcp.Options{}, web("s", rec.url))
+			res, err := u.Call(t.Context(), key("s"), "t", nil, false)
+			if tc.err == "" && (err != nil || string(res.Content) != "1") || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("got %s, %v", res.Content, err)
+			}
+			if got := strings.Join(last, " "); got != tc.last {
+				t.Errorf("taken up again after %q, expected %q", got, tc.last)
 			}
 		})
 	}
 }
 
-// What a server says in the stream of a call that the SDK does not read gets what the
-// SDK would do with it.
-func TestDirectStream(t *testing.T) {
+// What a server says in the stream of a call is heard.
+func TestSendStream(t *testing.T) {
 	rec := record(t, nil)
-	calls := 0
 	rec.do = func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
-		if calls++; calls == 1 {
-			sendEvents(w, "data: "+resultFor(id))
-			return
-		}
 		sendEvents(w, `data: {"jsonrpc":"2.0","id":"q1","method":"ping"}`, `data: {"jsonrpc":"2.0","id":"q2","method":"server/invents"}`,
 			`data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, "data: "+resultFor(id))
 	}
 	changed := make(chan struct{}, 10)
 	u := open(t, mcp.Options{OnChange: func(v1.Key) { changed <- struct{}{} }}, web("s", rec.url))
 	u.Discover(t.Context())
-	for range 2 {
-		if res, err := u.Call(t.Context(), key("s"), "t", nil, false); err != nil || string(res.Content) != "1" {
-			t.Fatalf("got %s, %v", res.Content, err)
-		}
-	}
-	if rec.direct() != 1 {
-		t.Errorf("ids %s", rec.ids)
+	if res, err := u.Call(t.Context(), key("s"), "t", nil, false); err != nil || string(res.Content) != "1" {
+		t.Fatalf("got %s, %v", res.Content, err)
 	}
 	rec.until(t, `"id":"q1","result":{}`)
 	rec.until(t, `"id":"q2","error":{"code":-32601`)
@@ -193,8 +219,8 @@ func TestDirectStream(t *testing.T) {
 }
 
 // A server that has a session is told of a call that is cancelled; a call that is lost
-// is a typed error, and the next finds a way again.
-func TestDirectViolations(t *testing.T) {
+// is a typed error, and the next is carried out.
+func TestSendViolations(t *testing.T) {
 	rec := record(t, nil)
 	var how string
 	began := make(chan struct{}, 1)
@@ -237,20 +263,14 @@ func TestDirectViolations(t *testing.T) {
 	} {
 		t.Run(tc.how, func(t *testing.T) {
 			how = ""
-			for range 2 { // the second is direct whatever was before
-				if err := call(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+			if err := call(t.Context()); err != nil {
+				t.Fatal(err)
 			}
-			before := rec.direct()
 			how = tc.how
 			err := call(t.Context())
 			var failed *v1.MCPError
 			if !errors.As(err, &failed) || failed.Code != tc.code || !strings.Contains(failed.Message, tc.text) {
 				t.Errorf("got %#v", err)
-			}
-			if rec.direct() != before+1 {
-				t.Errorf("the call was not direct: ids %s", rec.ids)
 			}
 		})
 	}
@@ -276,16 +296,13 @@ func TestDirectViolations(t *testing.T) {
 		rec.mu.Lock()
 		id := rec.ids[len(rec.ids)-1]
 		rec.mu.Unlock()
-		if !strings.HasPrefix(id, `"d`) {
-			t.Errorf("the call was not direct: %s", id)
-		}
 		rec.until(t, `"method":"notifications/cancelled","params":{"requestId":`+id)
 	})
 }
 
-// A call on behalf of a client that wants progress and can be asked is sent without the SDK
-// too: its progress and its question come before the answer.
-func TestDirectForAClient(t *testing.T) {
+// On behalf of a client that wants progress and can be asked, its progress and its question
+// come before the answer.
+func TestSendForAClient(t *testing.T) {
 	rec := record(t, nil)
 	rec.do = func(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
 		var m struct {
@@ -315,8 +332,5 @@ func TestDirectForAClient(t *testing.T) {
 		if err != nil || string(res.Content) != "1" || reports != 1 {
 			t.Errorf("call %d: %s, %v, %d reports", n, res.Content, err, reports)
 		}
-	}
-	if n := rec.direct(); n != 2 {
-		t.Errorf("%d calls without the SDK: ids %s", n, rec.ids)
 	}
 }
