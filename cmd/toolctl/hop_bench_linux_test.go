@@ -18,7 +18,7 @@ const hopPolicy = `
 apiVersion: toolctl.dev/v1
 kind: MCPServer
 metadata: {name: echo}
-spec: {url: "%s", tool_names: bare}
+spec: {%s, tool_names: bare}
 ---
 apiVersion: toolctl.dev/v1
 kind: ToolPolicy
@@ -41,83 +41,101 @@ var versions = []struct{ name, version, path string }{
 // BenchmarkHop compares a call to an upstream with the same call through a plain
 // reverse proxy, which is the floor of a hop, and through toolctl serve with policies
 // and both validations. Each of the three is a process of its own, and this one makes
-// the load with a client that costs next to nothing. The three take turns of a few
-// milliseconds, so that what else the machine does falls on all; what is reported are
-// medians over the turns:
-//
-//	direct/s       calls per second to the upstream
-//	proxy, serve   calls per second as a part of that
-//	proxy-p50x, serve-p50x   median time of a call as a multiple of the direct one
-//	serve-p99-us   time that 99 of 100 calls through serve take at most
-//	serve-cpu-us   processor time of toolctl for a call
-//	serve-rss-MB   its memory at the end, serve-anon-MB without the pages of the program's
-//	               file, and serve-peak-MB the most it ever had
+// the load with a client that costs next to nothing; see [comparison] for the figures.
 func BenchmarkHop(b *testing.B) {
 	bin := buildToolctl(b)
 	upstream := launch(b, again(b, "echo-upstream"))
 	proxy := launch(b, again(b, "plain-proxy", upstream.url))
 	for _, protocol := range versions {
 		dir := b.TempDir()
-		writeFile(b, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, upstream.url+protocol.path))
+		writeFile(b, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, fmt.Sprintf("url: %q", upstream.url+protocol.path)))
 		serve := launchServe(b, command(bin), "-f", dir)
-		roads := [3]string{upstream.url + protocol.path, proxy.url + protocol.path, serve.url}
+		routes := [3]string{upstream.url + protocol.path, proxy.url + protocol.path, serve.url}
 		var wires [3]wire
-		for i, at := range roads {
+		for i, at := range routes {
 			wires[i] = openWire(b, at, protocol.version)
 		}
-		for _, size := range []int{100, 1 << 10, 100 << 10} {
-			for _, inFlight := range []int{1, 16} {
-				b.Run(fmt.Sprintf("%s/%dB/%d", protocol.name, size, inFlight), func(b *testing.B) {
-					var callers [3][]*caller
-					for i, at := range roads {
-						for id := range inFlight {
-							callers[i] = append(callers[i], newCaller(b, at, wires[i].request(at, id, "echo", fmt.Sprintf(`{"size":%d,"note":"a call"}`, size))))
-						}
-						turns(b, callers[i], 20*time.Millisecond) // warm
-					}
-					var rate, p50 [3][]float64
-					var served []time.Duration
-					var cpu time.Duration
-					for n := 0; b.Loop(); n++ {
-						for k := range roads {
-							i := (n + k) % len(roads)
-							before := serve.cpu(b)
-							took, times := turns(b, callers[i], turn)
-							rate[i] = append(rate[i], float64(len(times))/took.Seconds())
-							slices.Sort(times)
-							p50[i] = append(p50[i], float64(times[len(times)/2]))
-							if i == 2 {
-								cpu += serve.cpu(b) - before
-								served = append(served, times...)
-							}
-						}
-					}
-					direct := middle(rate[0])
-					slices.Sort(served)
-					b.ReportMetric(0, "ns/op")
-					b.ReportMetric(direct, "direct/s")
-					b.ReportMetric(middle(p50[0])/1e3, "direct-p50-us")
-					b.ReportMetric(middle(ratios(rate[1], rate[0])), "proxy")
-					b.ReportMetric(middle(ratios(rate[2], rate[0])), "serve")
-					b.ReportMetric(middle(ratios(p50[1], p50[0])), "proxy-p50x")
-					b.ReportMetric(middle(ratios(p50[2], p50[0])), "serve-p50x")
-					b.ReportMetric(float64(served[len(served)*99/100])/1e3, "serve-p99-us")
-					b.ReportMetric(float64(cpu)/float64(len(served))/1e3, "serve-cpu-us")
-					b.ReportMetric(serve.memory(b, "VmRSS"), "serve-rss-MB")
-					b.ReportMetric(serve.memory(b, "RssAnon"), "serve-anon-MB")
-					b.ReportMetric(serve.memory(b, "VmHWM"), "serve-peak-MB")
-				})
+		c := comparison{serve: serve, floor: "proxy", callers: func(b *testing.B, route, size, inFlight int) (all []func() error) {
+			for id := range inFlight {
+				c := newCaller(b, routes[route], wires[route].request(routes[route], id, "echo", fmt.Sprintf(`{"size":%d,"note":"a call"}`, size)))
+				all = append(all, func() error { _, err := c.call(); return err })
 			}
+			return all
+		}}
+		c.run(b, protocol.name, 100, 1<<10, 100<<10)
+	}
+}
+
+// comparison compares three routes to a tool: the direct one, the floor of a hop, and
+// toolctl serve. They take turns of a few milliseconds, so that what else the machine
+// does falls on all. What is reported are medians over the turns:
+//
+//	direct/s       calls per second to the upstream
+//	FLOOR, serve   calls per second as a part of that
+//	FLOOR-p50x, serve-p50x   median time of a call as a multiple of the direct one
+//	serve-p99-us   time that 99 of 100 calls through serve take at most
+//	serve-cpu-us   processor time of toolctl for a call
+//	serve-rss-MB   its memory at the end, serve-anon-MB without the pages of the program's
+//	               file, and serve-peak-MB the most it ever had
+type comparison struct {
+	serve *program
+	floor string // what the floor is called
+	// callers opens a number of clients of a route: 0 is direct, 1 the floor, 2 serve.
+	callers func(b *testing.B, route, size, inFlight int) []func() error
+}
+
+func (c comparison) run(b *testing.B, name string, sizes ...int) {
+	for _, size := range sizes {
+		for _, inFlight := range []int{1, 16} {
+			b.Run(fmt.Sprintf("%s/%dB/%d", name, size, inFlight), func(b *testing.B) { c.measure(b, size, inFlight) })
 		}
 	}
 }
 
-// turn is how long one road is used before it is the next one's turn.
+func (c comparison) measure(b *testing.B, size, inFlight int) {
+	var callers [3][]func() error
+	for i := range callers {
+		callers[i] = c.callers(b, i, size, inFlight)
+		turns(b, callers[i], 20*time.Millisecond) // warm
+	}
+	var rate, p50 [3][]float64
+	var served []time.Duration
+	var cpu time.Duration
+	for n := 0; b.Loop(); n++ {
+		for k := range callers {
+			i := (n + k) % len(callers)
+			before := c.serve.cpu(b)
+			took, times := turns(b, callers[i], turn)
+			rate[i] = append(rate[i], float64(len(times))/took.Seconds())
+			slices.Sort(times)
+			p50[i] = append(p50[i], float64(times[len(times)/2]))
+			if i == 2 {
+				cpu += c.serve.cpu(b) - before
+				served = append(served, times...)
+			}
+		}
+	}
+	slices.Sort(served)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(middle(rate[0]), "direct/s")
+	b.ReportMetric(middle(p50[0])/1e3, "direct-p50-us")
+	b.ReportMetric(middle(ratios(rate[1], rate[0])), c.floor)
+	b.ReportMetric(middle(ratios(rate[2], rate[0])), "serve")
+	b.ReportMetric(middle(ratios(p50[1], p50[0])), c.floor+"-p50x")
+	b.ReportMetric(middle(ratios(p50[2], p50[0])), "serve-p50x")
+	b.ReportMetric(float64(served[len(served)*99/100])/1e3, "serve-p99-us")
+	b.ReportMetric(float64(cpu)/float64(len(served))/1e3, "serve-cpu-us")
+	b.ReportMetric(c.serve.memory(b, "VmRSS"), "serve-rss-MB")
+	b.ReportMetric(c.serve.memory(b, "RssAnon"), "serve-anon-MB")
+	b.ReportMetric(c.serve.memory(b, "VmHWM"), "serve-peak-MB")
+}
+
+// turn is how long one route is used before it is the next one's turn.
 const turn = 50 * time.Millisecond
 
 // turns lets every caller call for a time, and returns how long that took in all and
 // how long each call took.
-func turns(b *testing.B, callers []*caller, d time.Duration) (took time.Duration, times []time.Duration) {
+func turns(b *testing.B, callers []func() error, d time.Duration) (took time.Duration, times []time.Duration) {
 	b.Helper()
 	each := make([][]time.Duration, len(callers))
 	began := time.Now()
@@ -125,7 +143,7 @@ func turns(b *testing.B, callers []*caller, d time.Duration) (took time.Duration
 	for i, c := range callers {
 		all.Go(func() {
 			for start := began; start.Sub(began) < d; {
-				if _, err := c.call(); err != nil {
+				if err := c(); err != nil {
 					b.Error(err)
 					return
 				}

@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -77,6 +78,32 @@ func plainProxy() {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		proxy.ServeHTTP(w, r)
 	}))
+}
+
+// plainPipe is a program that starts the one in its argument and copies its stdin to it
+// and what that writes to its stdout.
+func plainPipe() {
+	cmd := exec.Command(os.Args[1])
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		panic(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		panic(err)
+	}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	go func() { _, _ = copyPlain(in, os.Stdin); in.Close() }()
+	_, _ = copyPlain(os.Stdout, out)
+	_ = cmd.Wait()
+	os.Exit(0)
+}
+
+// copyPlain copies through memory: io.Copy of two files would leave it to the kernel.
+func copyPlain(to io.Writer, from io.Reader) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 64<<10))
 }
 
 // serveUntilClosed prints the address that it serves, and ends with stdin.

@@ -14,6 +14,7 @@ func TestMain(m *testing.M) {
 		"echo-upstream":     echoUpstream, // see hop_test.go
 		"echo-stdio":        echoStdio,
 		"plain-proxy":       plainProxy,
+		"plain-pipe":        plainPipe,
 		"faulty-stdio":      faultyStdio, // see faulty_test.go
 		"faulty-http":       faultyHTTP,
 		"changing-upstream": changingUpstream,

@@ -177,7 +177,7 @@ func TestServeSoak(t *testing.T) {
 	}
 	upstream := launch(t, again(t, "echo-upstream"))
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, upstream.url+"/sessions"))
+	writeFile(t, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, fmt.Sprintf("url: %q", upstream.url+"/sessions")))
 	s := launchServe(t, again(t, "toolctl"), "-f", dir)
 	var callers []*caller
 	for i := range clients {

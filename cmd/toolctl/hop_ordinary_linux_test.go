@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// BenchmarkOrdinary is [BenchmarkHop] with the clients that people use: those of the Go
+// SDK as they come, which declare that they have roots and take progress. Over HTTP each
+// call in flight is of a client of its own and the floor is a plain reverse proxy; over
+// stdin and stdout all are of one client and the floor is a program that copies both ways.
+func BenchmarkOrdinary(b *testing.B) {
+	sizes := []int{100, 1 << 10, 100 << 10, 1 << 20}
+	bin := buildToolctl(b)
+	upstream := launch(b, again(b, "echo-upstream"))
+	proxy := launch(b, again(b, "plain-proxy", upstream.url))
+	for _, protocol := range versions {
+		dir := b.TempDir()
+		writeFile(b, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, fmt.Sprintf("url: %q", upstream.url+protocol.path)))
+		serve := launchServe(b, command(bin), "-f", dir)
+		routes := [3]string{upstream.url + protocol.path, proxy.url + protocol.path, serve.url}
+		c := comparison{serve: serve, floor: "proxy", callers: func(b *testing.B, route, size, inFlight int) (all []func() error) {
+			for range inFlight {
+				transport := http.DefaultTransport.(*http.Transport).Clone()
+				b.Cleanup(transport.CloseIdleConnections)
+				cs := openOrdinary(b, &sdk.StreamableClientTransport{Endpoint: routes[route], HTTPClient: &http.Client{Transport: transport}}, protocol.version)
+				all = append(all, ordinaryCall(cs, size))
+			}
+			return all
+		}}
+		c.run(b, protocol.name, sizes...)
+	}
+
+	echo := linked(b, "echo-stdio")
+	dir := b.TempDir()
+	writeFile(b, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, fmt.Sprintf("command: %q", echo)))
+	serve := &program{Cmd: command(bin, "serve", "-f", dir)}
+	serve.Stderr = os.Stderr
+	var sessions [3]*sdk.ClientSession
+	for i, cmd := range []*exec.Cmd{command(echo), again(b, "plain-pipe", echo), serve.Cmd} {
+		sessions[i] = openOrdinary(b, &sdk.CommandTransport{Command: cmd}, "2025-11-25")
+	}
+	c := comparison{serve: serve, floor: "pipe", callers: func(_ *testing.B, route, size, inFlight int) (all []func() error) {
+		for range inFlight {
+			all = append(all, ordinaryCall(sessions[route], size))
+		}
+		return all
+	}}
+	c.run(b, "stdio", sizes...)
+}
+
+// openOrdinary opens a session as programs do that use the SDK without further thought.
+func openOrdinary(t testing.TB, over sdk.Transport, version string) *sdk.ClientSession {
+	t.Helper()
+	client := sdk.NewClient(&sdk.Implementation{Name: "load", Version: "1"}, &sdk.ClientOptions{
+		ProgressNotificationHandler: func(context.Context, *sdk.ProgressNotificationClientRequest) {},
+	})
+	cs, err := client.Connect(context.Background(), over, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cs.Close() })
+	if got := cs.InitializeResult().ProtocolVersion; got != version {
+		t.Fatalf("the session speaks %s and not %s", got, version)
+	}
+	return cs
+}
+
+// ordinaryCall calls echo and asks for progress.
+func ordinaryCall(cs *sdk.ClientSession, size int) func() error {
+	args := json.RawMessage(fmt.Sprintf(`{"size":%d,"note":"a call"}`, size))
+	return func() error {
+		p := &sdk.CallToolParams{Name: "echo", Arguments: args}
+		p.SetProgressToken("p1")
+		res, err := cs.CallTool(context.Background(), p)
+		if err == nil && (res.IsError || res.StructuredContent == nil) {
+			err = errors.New("no result")
+		}
+		return err
+	}
+}
