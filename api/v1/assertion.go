@@ -96,7 +96,7 @@ var assertionTypes = []AssertionType{
 		Holds: "what the model said, taken together, has all patterns, without regard to case; in a manifest of PromptKit its last answer has"},
 	{Name: "content_includes_any", Aliases: []string{"contains_any"}, Params: []string{"patterns"},
 		Holds: "something that the model said has one of the patterns, without regard to case"},
-	{Name: "content_excludes", Aliases: []string{"content_not_includes", "banned_words"}, Params: []string{"patterns", "match_mode"},
+	{Name: "content_excludes", Aliases: []string{"content_not_includes", "banned_words"}, Params: []string{"patterns", "words", "match_mode"},
 		Holds: "nothing that the model said has one of the patterns, without regard to case; `match_mode: word_boundary` (that of `banned_words`) looks for whole words"},
 	{Name: "content_matches", Aliases: []string{"regex"}, Params: []string{"pattern", "expect_match"},
 		Holds: "the answer fits the regular expression, or with `expect_match: false` does not"},
@@ -104,6 +104,10 @@ var assertionTypes = []AssertionType{
 		Holds: "the answer has at least so many bytes"},
 	{Name: "max_length", Aliases: []string{"length"}, Params: []string{"max", "max_characters", "max_chars", "max_tokens"},
 		Holds: "the answer has at most so many bytes, and at most `max_tokens` times four"},
+	{Name: "sentence_count", Aliases: []string{"max_sentences"}, Params: []string{"max", "max_sentences"},
+		Holds: "the answer has at most so many sentences; one ends at `.`, `!` or `?`"},
+	{Name: "field_presence", Aliases: []string{"required_fields"}, Params: []string{"fields", "required_fields"},
+		Holds: "the answer has all of these texts, without regard to case"},
 	{Name: "is_valid_json", Aliases: []string{"json_valid", "valid_json"}, Params: []string{"allow_wrapped", "extract_json"},
 		Holds: "the answer is JSON; with `allow_wrapped` in a code block, with `extract_json` anywhere in the text"},
 	{Name: "json_schema", Params: []string{"schema", "allow_wrapped", "extract_json"},
@@ -114,8 +118,8 @@ var assertionTypes = []AssertionType{
 		Holds: "the calls took at most so many milliseconds together, in virtual time when they are mocked"},
 	{Name: "cost_budget", Params: []string{"max_cost_usd", "max_input_tokens", "max_output_tokens", "max_total_tokens"},
 		Holds: "the model used at most so much; of a scripted one, four bytes are a token and 100,000 tokens a dollar"},
-	{Name: "guardrail_triggered", Params: []string{"validator_type", "validator", "should_trigger"},
-		Holds: "a policy refused a call, or with `should_trigger: false` did not: named by the policy, by its rule, or as `tool_policy` for any"},
+	{Name: "guardrail_triggered", Params: []string{"validator_type", "validator", "should_trigger", "direction"},
+		Holds: "a policy refused a call, named by the policy, by its rule, or as `tool_policy` for any; or a validator of the prompt, named by its type, changed the last reply (of `direction: input`: refused what the user said); with `should_trigger: false`, neither did"},
 	{Name: "policy_refusals", Params: []string{"tools", "tool_names", "rule", "policy", "min", "max", "count"},
 		Holds: "policies refused `count`, or `min` to `max` (at least one) calls"},
 
@@ -132,7 +136,7 @@ var assertionTypes = []AssertionType{
 		"agent_invoked", "agent_not_invoked", "agent_response_contains", "skill_activated", "skill_not_activated", "skill_activation_order",
 		"composition_step_output", "composition_branch_taken", "composition_parallel_complete", "composition_output"}, Unjudged: needsWorkflow},
 	{Name: "outcome_equivalent", Aliases: []string{"directional", "invariant_fields_preserved"}, Unjudged: needsVariants},
-	{Name: "sentence_count", Aliases: []string{"max_sentences", "field_presence", "required_fields", "assertion", "guardrail"}, Unjudged: "toolctl does not have it"},
+	{Name: "assertion", Aliases: []string{"guardrail"}, Unjudged: "toolctl does not have it"},
 }
 
 // AssertionTypes returns the table of assertions.

@@ -64,11 +64,32 @@ type PromptSpec struct {
 	ThinkingBudget int `json:"thinking_budget,omitempty" check:"min=0"`
 	// Policy holds rules for the calls of this prompt, besides those of ToolPolicy manifests.
 	Policy *ToolPolicySpec `json:"policy,omitempty"`
+	// Validators hold what the model says, or what the user says, to rules that need no model. The first that
+	// does not hold ends the run: a reply that is too long is cut, any other is replaced by the message.
+	// Example: [{type: banned_words, params: {words: [guarantee]}}].
+	Validators []PromptValidator `json:"validators,omitempty"`
+	// TaskType is the name by which PromptKit's scenarios find the prompt, read from PromptKit manifests.
+	TaskType string `json:"task_type,omitempty"`
 	// Arguments describe the variables one by one, as MCP prompts do.
 	// Example: [{name: city, required: true}].
 	Arguments []PromptArgument `json:"arguments,omitempty"`
 	// Resources are files that MCP clients can read as resources. Example: [{file: docs/packing.md}].
 	Resources []FileResource `json:"resources,omitempty"`
+}
+
+// PromptValidator is one rule for a text.
+type PromptValidator struct {
+	// Type says what is asked; the types and their params are those of assertions with the same name.
+	// Required. Example: max_length.
+	Type string `json:"type" check:"required,oneof=banned_words|content_excludes|content_includes|content_includes_any|content_matches|field_presence|is_valid_json|json_schema|length|max_length|max_sentences|min_length|regex|required_fields|sentence_count"`
+	// Params are the parameters of the type, and direction: output for what the model says, input for what the
+	// user says, both. Example: {max_characters: 400, direction: output}.
+	Params json.RawMessage `json:"params,omitempty"`
+	// Message is said in place of a text that is refused. Default: Sorry, we can't provide this response as it
+	// would violate our content policy.
+	Message string `json:"message,omitempty"`
+	// Enabled says whether the rule is applied. Default: true.
+	Enabled *bool `json:"enabled,omitempty"`
 }
 
 // PromptArgument describes one variable of a prompt.

@@ -31,6 +31,8 @@ type ScenarioSpec struct {
 	// ID is the name by which PromptKit's mock responses know the scenario, read from PromptKit
 	// manifests. Default: metadata.name.
 	ID string `json:"id,omitempty"`
+	// TaskType names the prompt whose validators apply, by its task_type, read from PromptKit manifests.
+	TaskType string `json:"task_type,omitempty"`
 	// Description says what the scenario shows.
 	Description string `json:"description,omitempty"`
 	// Tools names the tools that exist in the scenario. Default: all that are loaded. Example: [get-weather].

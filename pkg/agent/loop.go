@@ -163,8 +163,11 @@ func (l *loop) ask(ctx context.Context, offer *offer) (Reply, error) {
 	l.res.Hops = append(l.res.Hops, Hop{Tools: names(req.Tools), ToolChoice: req.ToolChoice})
 	hop := &l.res.Hops[len(l.res.Hops)-1]
 	l.tell(Event{Kind: EventHop, Hop: hop})
+	if reply, refused := l.refuseInput(hop); refused {
+		return reply, nil
+	}
 	var on func(Delta)
-	if l.opts.Stream && l.opts.On != nil {
+	if l.opts.Stream && l.opts.On != nil && !l.prompt.HasValidators() {
 		on = func(d Delta) { l.tell(Event{Kind: EventDelta, Delta: d}) }
 	}
 	began := l.opts.Now()
@@ -172,6 +175,7 @@ func (l *loop) ask(ctx context.Context, offer *offer) (Reply, error) {
 	hop.DurationMS = milliseconds(l.opts.Now().Sub(began))
 	hop.Model, hop.Stop, hop.Usage = reply.Model, reply.Stop, reply.Usage
 	l.res.Usage.Add(reply.Usage)
+	l.validateReply(hop, &reply)
 	if err != nil {
 		l.stalled = true
 		if text := clip.Bytes(reply.Message.Text, maxReplyBytes); text != "" {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/prompt"
 )
 
 // States of a [Result].
@@ -64,6 +65,8 @@ type Hop struct {
 	Usage Usage  `json:"usage"`
 	// Calls are the calls, in the order in which they were asked for.
 	Calls []Call `json:"calls,omitempty"`
+	// Validator is what a validator of the prompt refused or cut; the run ended with it.
+	Validator *prompt.Verdict `json:"validator,omitempty"`
 	// DurationMS is how long the model took, in milliseconds.
 	DurationMS float64 `json:"duration_ms"`
 }

@@ -103,6 +103,7 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 		d.path = append(d.path, step{key: k.Value, index: -1})
 		switch {
 		case !ok && d.extension(k.Value, val, v):
+		case !ok && d.promptKit && isPromptKitExtra(k.Value, val):
 		case !ok:
 			d.unknown(k, table, d.extensionNames(v.Type()))
 		case val.Kind == yaml.ScalarNode && val.Tag == tagNull: // absent
@@ -173,14 +174,9 @@ func (d *document) unknown(k *yaml.Node, table *fieldTable, more []string) {
 	if d.muted() {
 		return
 	}
-	if d.promptKit && isPromptKitExtra(k.Value) {
-		return
-	}
 	if d.promptKit || d.markdown {
 		f.Severity = v1.SeverityWarning
-		if f.Message += ": ignored"; d.promptKit && k.Value == "validators" {
-			f.Message = "validators are not applied: what the model says reaches the user as it is"
-		}
+		f.Message += ": ignored"
 		d.violation(k, f)
 		return
 	}

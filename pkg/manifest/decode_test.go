@@ -401,6 +401,8 @@ spec:
 		Arguments: []v1.PromptArgument{
 			{Name: "role", Description: "Who speaks", Required: true}, {Name: "tone", Default: []byte(`["calm"]`)},
 			{Name: "city", Required: true}, {Name: "units", Default: []byte(`"metric"`)}},
+		TaskType:   "help-desk",
+		Validators: []v1.PromptValidator{{Type: "max_length", Params: []byte(`{"max_characters":10}`)}},
 	}
 	if diff := cmp.Diff(want, p.Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
@@ -409,11 +411,8 @@ spec:
 		t.Errorf("key %s, apiVersion %s", p.Key(), p.APIVersion)
 	}
 	wantViolations := []string{
-		`p.yaml:6:3: warning: spec.task_type: unknown field "task_type": ignored`,
-		`p.yaml:7:3: warning: spec.version: unknown field "version": ignored`,
 		`p.yaml:12:18: warning: spec.variables[0].type: unknown field "type": ignored`,
 		`p.yaml:12:73: warning: spec.variables[0].example: unknown field "example": ignored`,
-		`p.yaml:19:3: warning: spec.validators: validators are not applied: what the model says reaches the user as it is`,
 	}
 	if diff := cmp.Diff(wantViolations, violationStrings(violations)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

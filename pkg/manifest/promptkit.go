@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -122,9 +124,16 @@ func (d *document) addVars(p *v1.Prompt, n *yaml.Node, required bool) {
 	}
 }
 
-// isPromptKitExtra names the fields that are read besides the decoder.
-func isPromptKitExtra(key string) bool {
-	return key == "required_vars" || key == "optional_vars" || key == "fragments" || key == "template_engine"
+// isPromptKitExtra reports whether a field is read besides the decoder, or says nothing that
+// matters here: whose turn it is when that is the user's, and the version of a prompt.
+func isPromptKitExtra(key string, value *yaml.Node) bool {
+	switch key {
+	case "required_vars", "optional_vars", "fragments", "template_engine", "version":
+		return true
+	case "role":
+		return value.Kind == yaml.ScalarNode && value.Value == "user"
+	}
+	return false
 }
 
 // promptKitViolation says how much a violation of Validate weighs in a PromptKit manifest:
@@ -144,8 +153,28 @@ func promptKitViolation(obj v1.Object, f *v1.Violation) bool {
 	case obj.Head().Kind == v1.KindTool && (f.Path == "/spec/description" || f.Path == "/spec/input_schema" || f.Path == "/spec/output_schema"):
 	default:
 		f.Severity = v1.SeverityWarning
+		notApplied(obj, f)
 	}
 	return true
+}
+
+// notApplied says of a validator of another type why it is not applied.
+func notApplied(obj v1.Object, f *v1.Violation) {
+	p, ok := obj.(*v1.Prompt)
+	rest, found := strings.CutPrefix(f.Path, "/spec/validators/")
+	if !ok || !found || !strings.HasSuffix(rest, "/type") {
+		return
+	}
+	i, err := strconv.Atoi(strings.TrimSuffix(rest, "/type"))
+	if err != nil || i >= len(p.Spec.Validators) {
+		return
+	}
+	name := p.Spec.Validators[i].Type
+	reason := "toolctl does not have it"
+	if t, ok := v1.FindAssertionType(name); ok && t.Unjudged != "" {
+		reason = t.Unjudged
+	}
+	f.Message = fmt.Sprintf("validator %q is not applied: %s", name, reason)
 }
 
 // isWireName reports whether s may be a tool's name on the wire: ^[a-zA-Z0-9_-]{1,64}$.

@@ -20,7 +20,7 @@ func Check(m *v1.Prompt) []v1.Violation {
 	case err != nil:
 		return []v1.Violation{{Message: err.Error()}}
 	}
-	return append(p.undeclared(), p.impossible()...)
+	return slices.Concat(p.undeclared(), p.impossible(), p.warnings)
 }
 
 // undeclared warns of variables that the templates read and nothing declares. A prompt

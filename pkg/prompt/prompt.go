@@ -24,6 +24,8 @@ type Prompt struct {
 	user, system  *template.Text // nil when the manifest has none
 	input, output *validate.Schema
 	in            outline
+	validators    []*validator
+	warnings      []v1.Violation // of what is not applied
 }
 
 // Compile reads the templates and schemas of a manifest, which must not change
@@ -77,6 +79,13 @@ func (p *Prompt) compile() []v1.Violation {
 		return schema
 	}
 	p.input, p.output = compile(pathInput, s.Input), compile(pathOutput, s.Output)
+	for _, f := range p.compileValidators(schemas) {
+		if f.IsWarning() {
+			p.warnings = append(p.warnings, f)
+		} else {
+			violations = append(violations, f)
+		}
+	}
 	return violations
 }
 

@@ -4,36 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"toolctl.dev/toolctl/internal/jmespath"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/internal/textcheck"
 	"toolctl.dev/toolctl/pkg/validate"
 )
-
-var codeBlock = regexp.MustCompile("(?s)```(?:json)?[ \t]*\r?\n(.*?)\r?\n[ \t]*```")
 
 // document is the JSON of the answer: all of it, the first code block, or the first
 // object or array in the text.
 func (q *params) document(s *scope) (doc any, err error) {
-	answer := s.answer()
-	if m := codeBlock.FindStringSubmatch(answer); q.AllowWrapped && m != nil {
-		answer = strings.TrimSpace(m[1])
-	} else if q.ExtractJSON {
-		for _, open := range []string{"{", "["} {
-			at := strings.Index(answer, open)
-			if at < 0 {
-				continue
-			}
-			var raw json.RawMessage
-			if json.NewDecoder(strings.NewReader(answer[at:])).Decode(&raw) == nil {
-				answer = string(raw)
-				break
-			}
-		}
-	}
-	return validate.Decode(json.RawMessage(strings.TrimSpace(answer)))
+	return validate.Decode(json.RawMessage(textcheck.JSON(s.answer(), q.AllowWrapped, q.ExtractJSON)))
 }
 
 func isValidJSON(q *params, s *scope) (expected, got string) {

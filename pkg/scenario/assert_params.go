@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"toolctl.dev/toolctl/internal/jmespath"
+	"toolctl.dev/toolctl/internal/textcheck"
 )
 
 // params are the parameters of all assertions, with PromptKit's names. Where
@@ -41,6 +42,7 @@ type params struct {
 	Steps              []step                     `json:"steps"`
 	Chain              []step                     `json:"chain"`
 	Patterns           []pattern                  `json:"patterns"`
+	Words              []pattern                  `json:"words"`
 	Pattern            string                     `json:"pattern"`
 	MatchMode          string                     `json:"match_mode"`
 	ExpectMatch        *bool                      `json:"expect_match"`
@@ -54,6 +56,9 @@ type params struct {
 	MaxCharacters      *float64                   `json:"max_characters"`
 	MaxChars           *float64                   `json:"max_chars"`
 	MaxTokens          *int                       `json:"max_tokens"`
+	MaxSentences       *float64                   `json:"max_sentences"`
+	Fields             []string                   `json:"fields"`
+	RequiredFields     []string                   `json:"required_fields"`
 	AllowWrapped       bool                       `json:"allow_wrapped"`
 	ExtractJSON        bool                       `json:"extract_json"`
 	Schema             json.RawMessage            `json:"schema"`
@@ -71,6 +76,7 @@ type params struct {
 	ValidatorType      string                     `json:"validator_type"`
 	Validator          string                     `json:"validator"`
 	ShouldTrigger      *bool                      `json:"should_trigger"`
+	Direction          string                     `json:"direction"`
 	Rule               string                     `json:"rule"`
 	Policy             string                     `json:"policy"`
 	Message            string                     `json:"message"` // of PromptKit; the assertion's own wins
@@ -180,7 +186,7 @@ func (q *params) args() json.RawMessage {
 
 func (q *params) texts() []string {
 	var all []string
-	for _, p := range q.Patterns {
+	for _, p := range slices.Concat(q.Patterns, q.Words) {
 		all = append(all, p.Text)
 	}
 	return all
@@ -220,14 +226,14 @@ func needTool(q *params) string {
 }
 
 func needTexts(q *params) string {
-	if len(q.Patterns) == 0 {
+	if len(q.texts()) == 0 {
 		return "the parameter patterns is missing"
 	}
 	if slices.Contains(q.texts(), "") {
 		return `parameter "patterns": expected a list of texts`
 	}
-	if q.MatchMode != "" && q.MatchMode != "substring" && q.MatchMode != wordBoundary {
-		return fmt.Sprintf("parameter \"match_mode\": expected substring or %s, got %q", wordBoundary, q.MatchMode)
+	if q.MatchMode != "" && q.MatchMode != "substring" && q.MatchMode != textcheck.WordBoundary {
+		return fmt.Sprintf("parameter \"match_mode\": expected substring or %s, got %q", textcheck.WordBoundary, q.MatchMode)
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"toolctl.dev/toolctl/internal/textcheck"
 
 	"toolctl.dev/toolctl/internal/clip"
 )
@@ -125,7 +126,7 @@ func results(q *params, s *scope, what string, fits func(string) bool) (expected
 }
 
 func toolResultIncludes(q *params, s *scope) (expected, got string) {
-	return results(q, s, quoted(q.texts()), func(result string) bool { return missing(q.texts(), result) == nil })
+	return results(q, s, quoted(q.texts()), func(result string) bool { return textcheck.Missing(q.texts(), result) == nil })
 }
 
 func toolResultMatches(q *params, s *scope) (expected, got string) {

@@ -9,6 +9,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/prompt"
 )
 
 // How the use of a scripted model is counted.
@@ -63,8 +64,8 @@ func costBudget(q *params, s *scope) (expected, got string) {
 // anyPolicy are the names by which guardrail_triggered asks for any policy.
 var anyPolicy = []string{"tool_policy", v1.KindToolPolicy, "policy"}
 
-// guardrailTriggered asks whether a policy refused a call. PromptKit's validators of
-// what a model says are no policies.
+// guardrailTriggered asks whether a policy refused a call, or a validator of the prompt
+// a text.
 func guardrailTriggered(q *params, s *scope) (expected, got string) {
 	name := first(q.ValidatorType, q.Validator)
 	want := q.ShouldTrigger == nil || *q.ShouldTrigger
@@ -72,15 +73,21 @@ func guardrailTriggered(q *params, s *scope) (expected, got string) {
 	triggered := false
 	for _, c := range allCalls(s.own) {
 		d := c.Result.Policy
-		if d == nil || d.Decision != v1.DecisionDeny {
+		if d == nil || d.Decision != v1.DecisionDeny || q.Direction != "" {
 			continue
 		}
 		refusals = append(refusals, c.name()+" by rule "+d.Rule+" of policy "+d.Policy)
 		rule, _, _ := cutIndex(d.Rule)
 		triggered = triggered || slices.Contains(anyPolicy, name) || name == d.Policy || name == d.Rule || name == rule
 	}
-	if !triggered && !s.player.isGuardrail(name) {
-		s.unjudged = fmt.Sprintf("%q is not a policy of this scenario nor a rule of one", name)
+	for _, v := range s.verdicts() {
+		if q.Direction == "" || q.Direction == prompt.DirectionBoth || q.Direction == v.Direction {
+			refusals = append(refusals, "validator "+v.Validator+": "+v.Reason)
+			triggered = triggered || name == v.Validator
+		}
+	}
+	if !triggered && !s.player.isGuardrail(name) && !s.player.isValidator(name) {
+		s.unjudged = fmt.Sprintf("%q is not a policy of this scenario, a rule of one, or a validator of a prompt", name)
 		return "", ""
 	}
 	if triggered == want {

@@ -79,6 +79,11 @@ func TestAssertions(t *testing.T) {
 		{"content_excludes", "patterns: [green]", "patterns: [TOTAL]"},
 		{"banned_words", "patterns: [tot]", "patterns: [Total]"},
 		{"content_matches", "pattern: '(?s)\"total\": *25'", "pattern: total, expect_match: false"},
+		{"banned_words", "words: [tot]", "words: [Total]"},
+		{"max_sentences", "max_sentences: 2", "max: 1"},
+		{"sentence_count", "max: 2", "max_sentences: 1"},
+		{"required_fields", "required_fields: [TOTAL]", "fields: [total, green]"},
+		{"field_presence", "fields: [total]", "fields: [green]"},
 		{"min_length", "min_characters: 5", "min: 500"},
 		{"max_length", "max: 500", "max_chars: 5"},
 		{"is_valid_json", "allow_wrapped: true", ""},
@@ -89,7 +94,7 @@ func TestAssertions(t *testing.T) {
 		{"json_path", "allow_wrapped: true, expression: $.total, min: 25, max: 25", "allow_wrapped: true, expression: $.total, expected: '25'"},
 		{"cost_budget", "max_total_tokens: 1000, max_cost_usd: 1", "max_output_tokens: 1"},
 	}
-	const answer = "Here it is:\n```json\n{\"order\": 7, \"total\": 25, \"items\": [{\"name\": \"Red mug\"}, {\"name\": \"Blue mug\"}]}\n```\n"
+	const answer = "Here it is! Look:\n```json\n{\"order\": 7, \"total\": 25, \"items\": [{\"name\": \"Red mug\"}, {\"name\": \"Blue mug\"}]}\n```\n"
 	responses := fmt.Sprintf(`scenarios: {s: {turns: {1: {response: Let me look., tool_calls: [
   {name: find, arguments: {query: mugs, page: 1}}, {name: find, arguments: {query: mugs, page: 2}}, {name: buy, arguments: {id: x}}, {name: buy, arguments: {id: 1}}, {name: forbidden, arguments: {}}, {name: chart, arguments: {}}]},
   2: %q}}}`, answer)
@@ -156,7 +161,7 @@ func TestAssertions(t *testing.T) {
 			`1 tools_called: parameter "tools": expected a list, got string`,
 			"1 tools_called: it is judged by a score (min_score)",
 			`1 no_tool_errors: when: tool "nothing" was not called`,
-			`1 guardrail_triggered: "banned_words" is not a policy of this scenario nor a rule of one`,
+			`1 guardrail_triggered: "banned_words" is not a policy of this scenario, a rule of one, or a validator of a prompt`,
 			"3 content_includes: turn 3 is not played",
 			"0 content_includes: not every turn is played",
 		}

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-)
 
-// wordBoundary is the match_mode that looks for whole words.
-const wordBoundary = "word_boundary"
+	"toolctl.dev/toolctl/internal/textcheck"
+)
 
 // said is what the model said, one text a reply; for a turn without a model, which
 // PromptKit does not have, the results of its calls.
@@ -36,17 +35,6 @@ func (s *scope) answer() string {
 	return said[len(said)-1]
 }
 
-// missing are the texts that do not stand in another, without regard to case.
-func missing(texts []string, in string) (all []string) {
-	in = strings.ToLower(in)
-	for _, t := range texts {
-		if !strings.Contains(in, strings.ToLower(t)) {
-			all = append(all, t)
-		}
-	}
-	return all
-}
-
 func quoted(texts []string) string {
 	all := make([]string, len(texts))
 	for i, t := range texts {
@@ -62,7 +50,7 @@ func contentIncludes(q *params, s *scope) (expected, got string) {
 	if s.player.promptKit {
 		all = s.answer()
 	}
-	if gone := missing(q.texts(), all); gone != nil {
+	if gone := textcheck.Missing(q.texts(), all); gone != nil {
 		return "a text with " + quoted(gone), show(all)
 	}
 	return "", ""
@@ -70,23 +58,17 @@ func contentIncludes(q *params, s *scope) (expected, got string) {
 
 func contentIncludesAny(q *params, s *scope) (expected, got string) {
 	all := strings.Join(s.said(), "\n")
-	if len(missing(q.texts(), all)) < len(q.Patterns) {
+	if len(textcheck.Missing(q.texts(), all)) < len(q.texts()) {
 		return "", ""
 	}
 	return "a text with " + strings.ReplaceAll(quoted(q.texts()), " and ", " or "), show(all)
 }
 
 func contentExcludes(q *params, s *scope) (expected, got string) {
-	words := q.MatchMode == wordBoundary || q.MatchMode == "" && q.Type == "banned_words"
+	words := q.MatchMode == textcheck.WordBoundary || q.MatchMode == "" && q.Type == "banned_words"
 	for _, said := range s.said() {
-		for _, t := range q.texts() {
-			has := len(missing([]string{t}, said)) == 0
-			if words {
-				has = regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(t) + `\b`).MatchString(said)
-			}
-			if has {
-				return "no text with " + show(t), show(said)
-			}
+		if found := textcheck.Found(q.texts(), said, words); found != "" {
+			return "no text with " + show(found), show(said)
 		}
 	}
 	return "", ""
@@ -129,8 +111,28 @@ func maxLength(q *params, s *scope) (expected, got string) {
 	if float64(n) > *q.maxLength() {
 		return fmt.Sprintf("at most %v bytes", *q.maxLength()), fmt.Sprintf("%d: %s", n, show(s.answer()))
 	}
-	if q.MaxTokens != nil && *q.MaxTokens > 0 && n/bytesPerToken > *q.MaxTokens {
-		return fmt.Sprintf("at most %d tokens", *q.MaxTokens), fmt.Sprintf("about %d", n/bytesPerToken)
+	if t := textcheck.Tokens(s.answer()); q.MaxTokens != nil && *q.MaxTokens > 0 && t > *q.MaxTokens {
+		return fmt.Sprintf("at most %d tokens", *q.MaxTokens), fmt.Sprintf("about %d", t)
 	}
 	return "", ""
+}
+
+func sentenceCount(q *params, s *scope) (expected, got string) {
+	if n := textcheck.Sentences(s.answer()); float64(n) > *q.maxSentences() {
+		return fmt.Sprintf("at most %v sentences", *q.maxSentences()), fmt.Sprintf("%d: %s", n, show(s.answer()))
+	}
+	return "", ""
+}
+
+func (q *params) maxSentences() *float64 { return firstOf(q.Max, q.MaxSentences) }
+
+func fieldPresence(q *params, s *scope) (expected, got string) {
+	if gone := textcheck.Missing(q.fields(), s.answer()); gone != nil {
+		return "a text with " + quoted(gone), show(s.answer())
+	}
+	return "", ""
+}
+
+func (q *params) fields() []string {
+	return append(q.Fields[:len(q.Fields):len(q.Fields)], q.RequiredFields...)
 }

@@ -105,6 +105,7 @@ func (p *player) promptOf(turn *v1.Turn) (*v1.Prompt, error) {
 // that it called after the call that led to them.
 func (p *player) enter(res *agent.Result) {
 	turn := &p.res.Turns[len(p.res.Turns)-1]
+	turn.validatedRun(res)
 	for _, hop := range res.Hops {
 		turn.usage.in, turn.usage.out = turn.usage.in+hop.Usage.InputTokens, turn.usage.out+hop.Usage.OutputTokens
 	}

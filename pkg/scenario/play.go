@@ -15,6 +15,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
@@ -40,6 +41,8 @@ type player struct {
 	broken bool // by a violation of the manifest
 	// overlay is the scenario's own policy; nil when it has none.
 	overlay *policy.Overlay
+	// validators are those of the prompt that a PromptKit scenario means by its task_type.
+	validators *prompt.Prompt
 	// context is how many bytes the conversation has, for the tokens of a scripted model.
 	context int
 	res     Result
@@ -57,6 +60,7 @@ func (p *player) prepare(ctx context.Context) bool {
 	if p.reg = p.choose(ctx); p.reg == nil {
 		return false
 	}
+	p.chooseValidators()
 	p.mocks = map[v1.Key]*mock{}
 	for _, name := range sortedKeys(p.spec.Mocks) {
 		item, err := p.reg.Lookup(p.namespace(p.reg, name), name)
@@ -140,7 +144,7 @@ func (p *player) play(ctx context.Context) {
 		within := p.governed(ctx, turn)
 		p.playCalls(within, field+"/calls", turn.Calls)
 		if p.promptKit {
-			p.playModel(within, field+"/model", turn.User, model)
+			script.unread(len(model) - p.playModel(within, field+"/model", turn.User, model))
 		} else if len(model) > 0 {
 			p.converse(within, field, turn)
 		}
@@ -260,16 +264,27 @@ func (p *player) playCalls(ctx context.Context, field string, calls []v1.Scenari
 }
 
 // playModel plays what the scripted model of a PromptKit manifest says and calls, hop by
-// hop, without a prompt and without the loop.
-func (p *player) playModel(ctx context.Context, field, user string, replies []modelReply) {
+// hop, without the loop of a prompt; of the prompt only the validators apply. It returns
+// how many replies were asked for.
+func (p *player) playModel(ctx context.Context, field, user string, replies []modelReply) int {
+	turn := &p.res.Turns[len(p.res.Turns)-1]
+	if v := p.validators.ValidateInput(user); v != nil {
+		turn.validated(v)
+		turn.say(v.Text)
+		return 0
+	}
 	p.context += len(user)
 	for i, reply := range replies {
-		turn := &p.res.Turns[len(p.res.Turns)-1]
-		turn.say(reply.Text)
-		turn.Parts = append(turn.Parts, reply.parts...)
 		turn.usage.in += tokens(p.context)
 		turn.usage.out += tokens(reply.size())
 		p.context += reply.size()
+		if v := p.validators.ValidateReply(reply.Text); v != nil {
+			turn.validated(v)
+			turn.say(v.Text)
+			return i + 1
+		}
+		turn.say(reply.Text)
+		turn.Parts = append(turn.Parts, reply.parts...)
 		asked := make([]v1.Call, len(reply.ToolCalls))
 		for i, c := range reply.ToolCalls {
 			args := c.Args
@@ -282,6 +297,7 @@ func (p *player) playModel(ctx context.Context, field, user string, replies []mo
 			p.context += len(c.resultText())
 		}
 	}
+	return len(replies)
 }
 
 // say enters a reply of the model.

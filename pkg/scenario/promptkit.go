@@ -254,6 +254,13 @@ func (r *Responses) script(turns int, names ...string) *script {
 	return s
 }
 
+// unread gives back the last answers of a turn, which were not asked for.
+func (s *script) unread(n int) {
+	if !s.byTurn {
+		s.next -= n
+	}
+}
+
 // turn is what the model answers in a turn, from 1, in order; nil when nothing scripts it.
 func (s *script) turn(n int) (replies []modelReply) {
 	if s.byTurn {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/prompt"
 )
 
 // States of a [Result].
@@ -79,6 +80,8 @@ type Turn struct {
 	Parts []v1.Part `json:"parts,omitempty"`
 	// Calls are the calls, those of a scripted model too.
 	Calls []Call `json:"calls"`
+	// Validators are those of the prompt that refused or cut what was said.
+	Validators []prompt.Verdict `json:"validators,omitempty"`
 
 	said    []string // what the model said, one text a reply
 	usage   usage

@@ -1,0 +1,80 @@
+// Package textcheck looks at what a model said by rules that need no model. Validators of
+// prompts and assertions of scenarios share it.
+package textcheck
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// WordBoundary is the match mode that looks for whole words; every other looks for a part
+// of the text.
+const WordBoundary = "word_boundary"
+
+// Missing returns the patterns that do not stand in a text, without regard to case.
+func Missing(patterns []string, text string) (missing []string) {
+	text = strings.ToLower(text)
+	for _, p := range patterns {
+		if !strings.Contains(text, strings.ToLower(p)) {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}
+
+// Found returns the first pattern that stands in a text, without regard to case; with
+// words only where it is whole words. It returns "" when none does.
+func Found(patterns []string, text string, words bool) string {
+	for _, p := range patterns {
+		has := len(Missing([]string{p}, text)) == 0
+		if words {
+			has = regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(p) + `\b`).MatchString(text)
+		}
+		if has {
+			return p
+		}
+	}
+	return ""
+}
+
+var sentenceEnd = regexp.MustCompile(`[.!?]+`)
+
+// Sentences counts the parts of a text between full stops, exclamation and question marks.
+func Sentences(text string) int {
+	n := 0
+	for _, part := range sentenceEnd.Split(text, -1) {
+		if strings.TrimSpace(part) != "" {
+			n++
+		}
+	}
+	if n == 0 && strings.TrimSpace(text) != "" {
+		n = 1
+	}
+	return n
+}
+
+// bytesPerToken is how many bytes are counted as a token.
+const bytesPerToken = 4
+
+// Tokens is about how many tokens a text has.
+func Tokens(text string) int { return len(text) / bytesPerToken }
+
+var codeBlock = regexp.MustCompile("(?s)```(?:json)?[ \t]*\r?\n(.*?)\r?\n[ \t]*```")
+
+// JSON returns the part of a text that should be JSON: all of it, with wrapped the first
+// code block, or with extract the first object or array in it.
+func JSON(text string, wrapped, extract bool) string {
+	if m := codeBlock.FindStringSubmatch(text); wrapped && m != nil {
+		return strings.TrimSpace(m[1])
+	}
+	if extract {
+		for _, open := range []string{"{", "["} {
+			var raw json.RawMessage
+			if at := strings.Index(text, open); at >= 0 && json.NewDecoder(strings.NewReader(text[at:])).Decode(&raw) == nil {
+				return string(raw)
+			}
+		}
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,47 @@
+package agent
+
+import "toolctl.dev/toolctl/pkg/prompt"
+
+// refuseInput holds what the user said last to the validators of the prompt. What they
+// refuse is not shown to the model: the reply is the validator's.
+func (l *loop) refuseInput(hop *Hop) (reply Reply, refused bool) {
+	if n := len(l.res.Messages); n == 0 || l.res.Messages[n-1].Role != RoleUser {
+		return Reply{}, false
+	}
+	v := l.prompt.ValidateInput(l.res.Messages[len(l.res.Messages)-1].Text)
+	if v == nil {
+		return Reply{}, false
+	}
+	reply = l.verdict(hop, v)
+	l.show(reply.Message.Text)
+	l.tell(Event{Kind: EventReply, Hop: hop})
+	return reply, true
+}
+
+// validateReply holds what the model said to the validators of the prompt. Of a reply that
+// they refuse or cut no call is made.
+func (l *loop) validateReply(hop *Hop, reply *Reply) {
+	if v := l.prompt.ValidateReply(reply.Message.Text); v != nil {
+		*reply = l.verdict(hop, v)
+	}
+	if l.prompt.HasValidators() {
+		l.show(reply.Message.Text)
+	}
+}
+
+func (l *loop) verdict(hop *Hop, v *prompt.Verdict) Reply {
+	hop.Validator = v
+	if v.Direction == prompt.DirectionInput {
+		l.warn("validator %q: the user's message was refused: %s", v.Validator, v.Reason)
+	} else {
+		l.warn("validator %q: the reply was replaced or cut: %s", v.Validator, v.Reason)
+	}
+	return Reply{Message: Message{Role: RoleAssistant, Text: v.Text}, Stop: StopEnd}
+}
+
+// show passes on a reply that was held back until it was validated.
+func (l *loop) show(text string) {
+	if l.opts.Stream && text != "" {
+		l.tell(Event{Kind: EventDelta, Delta: Delta{Text: text}})
+	}
+}

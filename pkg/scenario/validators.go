@@ -1,0 +1,69 @@
+package scenario
+
+import (
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/agent"
+	"toolctl.dev/toolctl/pkg/prompt"
+)
+
+// chooseValidators finds the prompt that a PromptKit scenario means by its task_type. Of two
+// prompts of one task_type, that of the scenario's own files is not known: neither is taken.
+func (p *player) chooseValidators() {
+	p.validators = &prompt.Prompt{}
+	if !p.promptKit || p.spec.TaskType == "" {
+		return
+	}
+	var found []*v1.Prompt
+	for _, o := range p.runner.objects {
+		if m, ok := o.(*v1.Prompt); ok && (m.Spec.TaskType == p.spec.TaskType || m.Spec.TaskType == "" && m.Metadata.Name == p.spec.TaskType) {
+			found = append(found, m)
+		}
+	}
+	has := func(m *v1.Prompt) bool { return len(m.Spec.Validators) > 0 }
+	switch {
+	case len(found) > 1 && slices.ContainsFunc(found, has):
+		p.warn("/spec/task_type", "validators are not applied: prompts %q and %q both have task_type %q", found[0].Metadata.Name, found[1].Metadata.Name, p.spec.TaskType)
+	case len(found) == 1 && has(found[0]):
+		compiled, err := prompt.Compile(found[0])
+		if err != nil {
+			p.warn("/spec/task_type", "the validators of prompt %q are not applied: %v", found[0].Metadata.Name, err)
+			return
+		}
+		p.validators = compiled
+	}
+}
+
+// validated enters what a validator refused or cut.
+func (t *Turn) validated(v *prompt.Verdict) { t.Validators = append(t.Validators, *v) }
+
+// validatedRun enters what the validators of a run did.
+func (t *Turn) validatedRun(res *agent.Result) {
+	for _, hop := range res.Hops {
+		if hop.Validator != nil {
+			t.validated(hop.Validator)
+		}
+	}
+}
+
+// verdicts are those of the last turn in which a model said something.
+func (s *scope) verdicts() []prompt.Verdict {
+	for _, t := range slices.Backward(s.own) {
+		if t.replies > 0 {
+			return t.Validators
+		}
+	}
+	return nil
+}
+
+// isValidator reports whether a validator of this type applies in the scenario.
+func (p *player) isValidator(name string) bool {
+	if p.promptKit {
+		return p.validators.HasValidator(name)
+	}
+	return slices.ContainsFunc(p.runner.objects, func(o v1.Object) bool {
+		m, ok := o.(*v1.Prompt)
+		return ok && slices.ContainsFunc(m.Spec.Validators, func(v v1.PromptValidator) bool { return v.Type == name })
+	})
+}
