@@ -54,7 +54,7 @@ var layout = map[string]struct {
 	"pkg/diff":            {may: []string{"api/v1", "pkg/validate", "pkg/policy", "pkg/prompt", "internal/redact", "internal/jsontext", "internal/clip"}, never: []string{sdk}},
 	"pkg/plan":            {may: []string{"api/v1", "pkg/diff", "pkg/store", "internal/jsontext"}, never: []string{sdk}},
 	"pkg/rollout":         {may: []string{"api/v1", "pkg/plan", "pkg/store"}, never: []string{sdk}},
-	"pkg/source":          {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
+	"pkg/source":          {may: []string{"api/v1", "internal/proc", "internal/regular", "pkg/manifest", "pkg/overlay"}, never: []string{sdk}},
 	"pkg/mcp/mcptest":     {may: []string{"api/v1"}},
 	"pkg/mcp/server":      {may: []string{"api/v1", "internal/callctx", "pkg/mcp", "internal/wirename", "internal/budget", "internal/argtext"}},
 	"internal/budget":     {},
@@ -65,7 +65,7 @@ var layout = map[string]struct {
 	"internal/lines":      {},
 	"internal/tty":        {},
 	"internal/tracing":    {never: []string{"go.opentelemetry.io/otel/sdk"}},
-	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/regular", "internal/tracing", "internal/wirename", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/resources", "pkg/store"}, never: []string{sdk}}, // it joins the parts
+	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/regular", "internal/tracing", "internal/wirename", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/resources", "pkg/source", "pkg/store"}, never: []string{sdk}}, // it joins the parts
 	"pkg/resources":       {may: []string{"api/v1"}, never: []string{sdk}},
 	"internal/mcpclients": {never: []string{sdk}},
 	"internal/mcpconfig":  {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},

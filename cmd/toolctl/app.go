@@ -21,6 +21,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
+	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/backends"
 	"toolctl.dev/toolctl/pkg/telemetry"
@@ -44,6 +45,9 @@ type app struct {
 
 	// bestEffort lets calls go on when the audit cannot be written.
 	bestEffort bool
+
+	// pulled is where the manifests come from instead of files and the store; nil when they do not.
+	pulled *source.Remote
 
 	// Global flags.
 	files      []string // those of -k too
@@ -108,7 +112,7 @@ func (a *app) open(ctx context.Context, change ...func(*gateway.Options)) (_ *wo
 	if err != nil {
 		return nil, err
 	}
-	w := &workspace{files: len(a.files) > 0}
+	w := &workspace{files: len(a.files) > 0 || a.pulled != nil}
 	defer func() {
 		if err != nil && w.store != nil {
 			err = errors.Join(err, w.store.Close())
@@ -133,6 +137,9 @@ func (a *app) open(ctx context.Context, change ...func(*gateway.Options)) (_ *wo
 
 // source is the files given with -f, else the store.
 func (a *app) source(ctx context.Context, s store.Store) gateway.Source {
+	if a.pulled != nil {
+		return pulledFrom{a.pulled}
+	}
 	if len(a.files) > 0 {
 		o := a.manifestOptions(ctx)
 		o.Layout = a.layout

@@ -183,8 +183,12 @@ func applied(ctx context.Context, s store.Store) ([]v1.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	return standIns(list.Records), nil
+}
+
+func standIns(records []store.Record) []v1.Object {
 	var known []v1.Object
-	for _, r := range list.Records {
+	for _, r := range records {
 		stand := v1.NewObject(r.Key().Kind)
 		*stand.Head() = v1.Header{APIVersion: v1.APIVersion, Kind: r.Key().Kind, Metadata: r.Object.Head().Metadata}
 		switch stand := stand.(type) {
@@ -199,7 +203,7 @@ func applied(ctx context.Context, s store.Store) ([]v1.Object, error) {
 		}
 		known = append(known, stand)
 	}
-	return known, nil
+	return known
 }
 
 // loadAll reads and checks the manifests given with -f, which may name what is beside
@@ -242,17 +246,23 @@ func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object,
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
+	violations, err := a.checkSet(ctx, set, beside)
+	return set, violations, err
+}
+
+// checkSet returns every violation of manifests that were read, which may name what is beside them.
+func (a *app) checkSet(ctx context.Context, set *manifest.Set, beside []v1.Object) ([]v1.Violation, error) {
 	elsewhere, err := a.intoNamespace(set.Objects)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	found, err := a.checkObjects(ctx, set.Objects, beside)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	violations := slices.Concat(set.Violations, elsewhere, found)
 	manifest.SortViolations(violations)
-	return set, violations, ctx.Err()
+	return violations, ctx.Err()
 }
 
 // checkObjects returns the violations of objects among what is beside them.

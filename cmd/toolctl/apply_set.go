@@ -109,15 +109,20 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 			return nil, err
 		}
 	}
-	skipped := o.skippedIn(in.set)
-	in.options.Keep = func(r store.Record) bool {
+	in.options.Keep = o.keep(in.set, in)
+	return in, nil
+}
+
+// keep says which objects of the set stay although the manifests do not have them.
+func (o *setOptions) keep(set *manifest.Set, in *applyInput) func(store.Record) bool {
+	skipped := o.skippedIn(set)
+	return func(r store.Record) bool {
 		if plan.KeepsObject(r) {
 			in.kept[r.Key()] = true
 			return true
 		}
 		return skipped != nil && skipped(r)
 	}
-	return in, nil
 }
 
 // from says where the manifests come from, and how many revisions are kept.

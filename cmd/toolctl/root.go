@@ -88,6 +88,7 @@ With -f a command works on those files and folders. Without it, on the store:
 		newApprovalsCmd(a),
 		newAuditCmd(a),
 		newServeCmd(a),
+		newStatusCmd(a),
 		newClientCmd(a),
 		newMCPCmd(a),
 	)
@@ -99,6 +100,7 @@ With -f a command works on those files and folders. Without it, on the store:
 		newSchemaCmd(a),
 		newDiffCmd(a),
 		newApplyCmd(a),
+		newReconcileCmd(a),
 		newRolloutCmd(a),
 		newExportCmd(a),
 		newEditCmd(a),

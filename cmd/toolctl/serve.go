@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,8 +18,10 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
@@ -42,6 +45,7 @@ type serveOptions struct {
 	accessLog   string
 	share       float64
 	memory      string
+	source      sourceOptions
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -62,6 +66,10 @@ clients of all versions up to 2026-07-28, and /healthz and /readyz.
 With --watch it follows changes of the manifests. A set with a violation changes
 nothing: the one before it is served on, and the log and /readyz say so.
 
+With --source the manifests are pulled from a repository of git, once an interval and
+whenever its webhook says so (POST /hooks/git, signed with the secret of
+--hook-secret-file). A commit with an error is never served: docs/gitops.md.
+
 The log goes to stderr, as JSON, and with --http a line for each call (--access-log).
 With --metrics-addr Prometheus finds /metrics there;
 traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
@@ -69,6 +77,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
   toolctl serve --http 127.0.0.1:8080 --watch
   toolctl serve -l team=pay --tools 'invoice-*'
   toolctl serve --prompt travel-advice
+  toolctl serve --http 127.0.0.1:8080 --source 'git+https://git.example.com/team/tools//prod?ref=main'
   toolctl serve --http :8443 --token-file tokens --tls-cert cert.pem --tls-key key.pem`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -102,6 +111,8 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address at which Prometheus finds /metrics, such as 127.0.0.1:9090 (default: none)")
 	f.StringVar(&o.accessLog, "access-log", "", "write a line for each call to stderr: json, text or none (default: json with --http, else none)")
 	_ = cmd.RegisterFlagCompletionFunc("access-log", cobra.FixedCompletions(accessLogs, cobra.ShellCompDirectiveNoFileComp))
+	o.source.bind(f)
+	f.StringVar(&o.source.hookSecret, "hook-secret-file", "", "with --source: file with the secret of the webhook at "+source.HookPath+" (default: $"+hookSecretVariable+"; without either there is none); needs --http")
 	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
 	return cmd
@@ -109,7 +120,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 
 func (o *serveOptions) check(cmd *cobra.Command) error {
 	if o.http == "" {
-		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin"}, doorNeedsHTTP...) {
+		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file"}, doorNeedsHTTP...) {
 			if cmd.Flags().Changed(name) {
 				return usagef("--%s needs --http: over stdin and stdout there is one client, which started this program", name)
 			}
@@ -122,6 +133,9 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 		return usagef("--memory-budget %q: %w", o.memory, err)
 	}
 	if err := o.doorOptions.check(cmd); err != nil {
+		return err
+	}
+	if err := o.source.check(cmd, o.files); err != nil {
 		return err
 	}
 	if _, err := registry.ParseSelector(o.labels); err != nil {
@@ -184,8 +198,14 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if drain == 0 {
 		drain = -1
 	}
+	if err := o.pull(&h); err != nil {
+		return err
+	}
+	if o.pulled != nil {
+		defer o.closing(o.pulled)
+	}
 	w, err := o.open(ctx, func(g *gateway.Options) {
-		g.Watch, g.HTTP, g.TokenFile = o.watch, h, o.tokenFile
+		g.Watch, g.HTTP, g.TokenFile = o.watch || o.pulled != nil, h, o.tokenFile
 		g.Subset = gateway.Subset{Namespace: o.namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
 		g.Server = server.Options{AccessLog: calls, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, TurnIdle: o.turnIdle, MaxResultBytes: o.maxResult, Instructions: instructions}
 	})
@@ -198,6 +218,27 @@ func (o *serveOptions) run(ctx context.Context) error {
 		return w.ServeStdio(ctx, o.in, o.out)
 	}
 	return notListening("http", w.Serve(ctx, ln))
+}
+
+// pull opens the source, if there is one, and its webhook.
+func (o *serveOptions) pull(h *server.HTTPOptions) (err error) {
+	if o.source.address == "" {
+		return nil
+	}
+	check := func(ctx context.Context, set *manifest.Set) ([]v1.Violation, error) { return o.checkSet(ctx, set, nil) }
+	remote, err := o.source.remote(o.app, true, manifest.Options{}, check)
+	if err != nil {
+		return err
+	}
+	o.pulled = remote
+	if o.http == "" {
+		return nil
+	}
+	hook, err := o.source.hook(o.app, remote)
+	if hook != nil {
+		h.Handlers = map[string]http.Handler{source.HookPath: hook}
+	}
+	return err
 }
 
 // notListening makes wrong usage of an address that cannot be listened at.

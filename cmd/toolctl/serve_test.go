@@ -35,10 +35,21 @@ type served struct {
 // serveHTTP runs toolctl serve --http on a free port until the test ends.
 func serveHTTP(t testing.TB, args ...string) *served {
 	t.Helper()
+	s := startLogged(t, append([]string{"serve", "--http", "127.0.0.1:0"}, args...)...)
+	var at struct{ URL string }
+	if err := json.Unmarshal([]byte(s.wait(t, `"msg":"listening"`)), &at); err != nil {
+		t.Fatal(err)
+	}
+	s.url = at.URL
+	return s
+}
+
+// startLogged starts a command that logs until it is stopped.
+func startLogged(t testing.TB, args ...string) *served {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	s := &served{stop: stop, ended: make(chan int, 1), more: make(chan struct{}, 1)}
 	r, w := io.Pipe()
-	args = append([]string{"serve", "--http", "127.0.0.1:0"}, args...)
 	go func() {
 		s.ended <- run(ctx, args, strings.NewReader(""), io.Discard, w)
 		w.Close()
@@ -64,11 +75,6 @@ func serveHTTP(t testing.TB, args ...string) *served {
 		}
 		<-read
 	})
-	var at struct{ URL string }
-	if err := json.Unmarshal([]byte(s.wait(t, `"msg":"listening"`)), &at); err != nil {
-		t.Fatal(err)
-	}
-	s.url = at.URL
 	return s
 }
 

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/metric"
+
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/tracing"
 	"toolctl.dev/toolctl/pkg/executors"
@@ -34,6 +36,8 @@ type Gateway struct {
 	tokens  *tokenWatch // nil without Options.TokenFile
 	http    server.HTTPOptions
 	tasks   tasks
+
+	measured metric.Registration // of the source; nil when there is none
 
 	reload   reload
 	serving  sync.Once
@@ -85,7 +89,10 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 		}
 		g.http.Tokens = g.tokens.tokens
 	}
-	g.http.NotReady, g.http.Warning = g.notReady, g.warning
+	g.http.NotReady, g.http.Warning, g.http.State = g.notReady, g.warning, g.state
+	if err := g.measureSource(); err != nil {
+		return nil, err
+	}
 	g.tasks.open(ctx)
 	if o.Watch {
 		return g, g.watch()
@@ -172,6 +179,9 @@ func (g *Gateway) Close() error {
 	}
 	g.tasks.close()
 	var errs []error
+	if g.measured != nil {
+		errs = append(errs, g.measured.Unregister())
+	}
 	if g.reg != nil {
 		errs = append(errs, g.reg.Close())
 	}

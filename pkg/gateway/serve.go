@@ -77,7 +77,7 @@ func (g *Gateway) notReady() string {
 
 // warning is what is wrong although calls are taken, for /readyz.
 func (g *Gateway) warning() string {
-	what := []string{g.audit.warning(), g.reload.warning()}
+	what := []string{g.audit.warning(), g.behind()}
 	if g.tokens != nil {
 		what = append(what, g.tokens.warning())
 	}

@@ -133,6 +133,14 @@ func at(file string, n *yaml.Node) v1.Source {
 	return v1.Source{File: file, Line: n.Line, Column: n.Column}
 }
 
+// Is reports whether a folder has a kustomization.yaml.
+func Is(dir string) bool {
+	return slices.ContainsFunc(names, func(n string) bool {
+		info, err := os.Stat(filepath.Join(dir, n))
+		return err == nil && !info.IsDir()
+	})
+}
+
 func findFile(dir string) (string, error) {
 	found := ""
 	for _, n := range names {

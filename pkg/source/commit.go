@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/proc"
 )
 
 // Dirty stands behind a commit when what was read differs from it.
@@ -28,7 +29,9 @@ func Commit(ctx context.Context, paths []string, objects []v1.Object) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxGitTime)
 	defer cancel()
-	g := &Git{Dir: folderOf(paths[0]), Rev: "HEAD"}
+	host := &proc.Host{}
+	defer host.Close()
+	g := local(host, folderOf(paths[0]))
 	out, err := g.run(ctx, "rev-parse", "--show-toplevel", "HEAD^{commit}")
 	if err != nil {
 		return ""
@@ -37,7 +40,7 @@ func Commit(ctx context.Context, paths []string, objects []v1.Object) string {
 	if !ok {
 		return ""
 	}
-	t := &tree{git: g, top: top, commit: commit, same: map[string]bool{}}
+	t := &workTree{tree: tree{runner: g, commit: commit, name: "HEAD", links: true}, top: top, same: map[string]bool{}}
 	for _, p := range paths {
 		in, err := inTree(top, p)
 		if err != nil {
@@ -98,16 +101,16 @@ func filesOf(objects []v1.Object) []string {
 	return files
 }
 
-// tree compares the files of a work tree with a commit.
-type tree struct {
-	git         *Git
-	top, commit string
-	under       []string        // the paths that were read
-	same        map[string]bool // by path in the tree
+// workTree compares its files with a commit.
+type workTree struct {
+	tree
+	top   string
+	under []string        // the paths that were read
+	same  map[string]bool // by path in the tree
 }
 
 // known reports whether a path was compared, or would have been if the commit had it.
-func (t *tree) known(in string) bool {
+func (t *workTree) known(in string) bool {
 	if _, ok := t.same[in]; ok {
 		return true
 	}
@@ -120,8 +123,8 @@ func (t *tree) known(in string) bool {
 }
 
 // read compares all that the commit has at a path.
-func (t *tree) read(ctx context.Context, in string) error {
-	blobs, err := t.git.list(ctx, t.commit, in)
+func (t *workTree) read(ctx context.Context, in string) error {
+	blobs, _, err := t.list(ctx, in)
 	if err != nil {
 		return err
 	}
@@ -141,7 +144,7 @@ func (b *blob) sameAs(file string) bool {
 	case b.link:
 		target, err := os.Readlink(file)
 		return err == nil && b.is([]byte(filepath.ToSlash(target)))
-	case !info.Mode().IsRegular() || info.Size() > maxGitFile:
+	case !info.Mode().IsRegular() || info.Size() > maxFileBytes:
 		return false
 	}
 	data, err := os.ReadFile(file)

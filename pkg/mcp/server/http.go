@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"time"
@@ -52,6 +53,11 @@ type HTTPOptions struct {
 	// NotReady returns why the server takes no calls, for /readyz, which then has status 503
 	// and which anyone may read; "" when it does. Default: it always does.
 	NotReady func() string
+	// State returns what else /readyz says, by field; anyone may read it. Default: nothing.
+	State func() map[string]any
+	// Handlers are served too, by their patterns of [http.ServeMux]. Nobody has to authenticate
+	// for them here. Default: none.
+	Handlers map[string]http.Handler
 	// Now is the clock of tokens and rates. Default: time.Now.
 	Now func() time.Time
 	// Listening is told the address, once.
@@ -94,6 +100,9 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	}
 	if o.Warning == nil {
 		o.Warning = func() string { return "" }
+	}
+	if o.State == nil {
+		o.State = func() map[string]any { return nil }
 	}
 	if o.NotReady == nil {
 		o.NotReady = func() string { return "" }
@@ -246,8 +255,12 @@ func (s *Server) mux(d *door, o HTTPOptions) http.Handler {
 		} else if d.verifier != nil && !d.verifier.Ready() {
 			state["warning"] = access.ErrUnavailable.Error()
 		}
+		maps.Copy(state, o.State())
 		writeState(w, code, state)
 	})
+	for pattern, h := range o.Handlers {
+		mux.Handle(pattern, h)
+	}
 	return mux
 }
 

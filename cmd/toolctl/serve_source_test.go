@@ -1,0 +1,248 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// gitRepo is a work tree that is pushed to a bare repository.
+type gitRepo struct{ work, bare string }
+
+func newGitRepo(t *testing.T) *gitRepo {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	dir := t.TempDir()
+	config := filepath.Join(dir, "gitconfig")
+	writeFile(t, config, "[user]\nname = a\nemail = a@example.com\n[init]\ndefaultBranch = main\n")
+	t.Setenv("GIT_CONFIG_GLOBAL", config)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	r := &gitRepo{work: filepath.Join(dir, "work"), bare: filepath.Join(dir, "tools.git")}
+	r.git(t, "init", "-q", "--bare", r.bare)
+	r.git(t, "init", "-q", r.work)
+	return r
+}
+
+func (r *gitRepo) git(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	if cmd.Dir = r.work; args[0] == "init" {
+		cmd.Dir = ""
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// push commits and pushes the work tree, and returns the commit.
+func (r *gitRepo) push(t *testing.T) string {
+	t.Helper()
+	r.git(t, "add", "-A")
+	r.git(t, "commit", "-q", "-m", "a change")
+	r.git(t, "push", "-q", r.bare, "HEAD:main")
+	return r.git(t, "rev-parse", "HEAD")
+}
+
+func (s *served) get(t *testing.T, path string) (int, string) {
+	t.Helper()
+	res, err := http.Get(strings.TrimSuffix(s.url, "/mcp") + path) //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// A push is served, a bad one never is, and /readyz, status and the metrics say which commit is.
+func TestServeFollowsARepository(t *testing.T) {
+	r := newGitRepo(t)
+	writeFile(t, filepath.Join(r.work, "prod/tools.yaml"), fmt.Sprintf(mockTool, "one"))
+	first := r.push(t)
+	s := serveHTTP(t, "--source", "git+file://"+r.bare+"//prod?ref=main", "--interval", "1s", "--metrics-addr", "127.0.0.1:0")
+	o, told := listener()
+	cs := s.client(t, "2025-11-25", o)
+	if body := s.readyz(t); !strings.Contains(body, `"commit":"`+first+`"`) || !strings.Contains(body, `"since":"`) || strings.Contains(body, "warning") {
+		t.Error(body)
+	}
+
+	writeFile(t, filepath.Join(r.work, "prod/tools.yaml"), fmt.Sprintf(mockTool, "two"))
+	second := r.push(t)
+	<-told
+	s.wait(t, `"msg":"reloaded"`)
+	if res, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "two"}); err != nil || res.IsError || toolNames(t, cs) != "two" {
+		t.Errorf("got %v, %v", res, err)
+	}
+
+	writeFile(t, filepath.Join(r.work, "prod/more.yaml"), fmt.Sprintf(mockTool, "three"))
+	writeFile(t, filepath.Join(r.work, "prod/tools.yaml"), strings.Replace(fmt.Sprintf(mockTool, "two"), "mock_result", "mock_resul", 1))
+	bad := r.push(t)
+	if line := s.wait(t, `"msg":"the reload failed`); !strings.Contains(line, bad) || !strings.Contains(line, "prod/tools.yaml:5:") {
+		t.Errorf("got %s", line)
+	}
+	if names := toolNames(t, cs); names != "two" {
+		t.Errorf("got %s", names)
+	}
+	if body := s.readyz(t); !strings.Contains(body, `"ready":true`) || !strings.Contains(body, `"commit":"`+second+`"`) || !strings.Contains(body, bad) || !strings.Contains(body, "prod/tools.yaml:5:") {
+		t.Error(body)
+	}
+	var out strings.Builder
+	if code := run(t.Context(), []string{"status", "--url", s.url, "-o", "json"}, strings.NewReader(""), &out, io.Discard); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	var status readiness
+	if err := json.Unmarshal([]byte(out.String()), &status); err != nil || !status.Ready || status.Source.Revision != second || status.Source.Failed.Revision != bad {
+		t.Errorf("got %s, %v", out.String(), err)
+	}
+	out.Reset()
+	run(t.Context(), []string{"status", "--url", s.url}, strings.NewReader(""), &out, io.Discard)
+	if !strings.Contains(out.String(), "commit:   "+second+" since ") || !strings.Contains(out.String(), "warning:  commit "+bad+": ") {
+		t.Error(out.String())
+	}
+	if body := s.metrics(t); !strings.Contains(body, `toolctl_source_commit_since_seconds{toolctl_commit="`+second+`"`) || !strings.Contains(body, "toolctl_source_failed{") {
+		t.Error(body)
+	}
+
+	writeFile(t, filepath.Join(r.work, "prod/tools.yaml"), fmt.Sprintf(mockTool, "two"))
+	r.push(t)
+	s.wait(t, `"msg":"reloaded"`)
+	if names := toolNames(t, cs); names != "three two" {
+		t.Errorf("got %s", names)
+	}
+	if body := s.readyz(t); strings.Contains(body, "warning") || strings.Contains(body, "failed") {
+		t.Error(body)
+	}
+}
+
+// metrics asks as Prometheus does.
+func (s *served) metrics(t *testing.T) string {
+	t.Helper()
+	s.mu.Lock()
+	lines := append(append([]string{}, s.past...), s.lines...)
+	s.mu.Unlock()
+	for _, l := range lines {
+		var at struct{ Msg, URL string }
+		if json.Unmarshal([]byte(l), &at) == nil && at.Msg == "metrics" {
+			res, err := http.Get(at.URL) //nolint:noctx // a test
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			body, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(body)
+		}
+	}
+	t.Fatal("no line says where the metrics are")
+	return ""
+}
+
+// A webhook pulls at once, however long the interval is, and needs no token of clients.
+func TestServeTakesAWebhook(t *testing.T) {
+	const secret = "a-secret-of-the-webhook"
+	r := newGitRepo(t)
+	writeFile(t, filepath.Join(r.work, "tools.yaml"), fmt.Sprintf(mockTool, "one"))
+	r.push(t)
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "secret"), secret+"\n")
+	sum := sha256.Sum256([]byte("token"))
+	writeFile(t, filepath.Join(dir, "tokens"), "me:"+hex.EncodeToString(sum[:])+"\n")
+	s := serveHTTP(t, "--source", "git+file://"+r.bare, "--interval", "24h", "--hook-secret-file", filepath.Join(dir, "secret"), "--token-file", filepath.Join(dir, "tokens"))
+	deliver := func(secret string) int {
+		t.Helper()
+		const body = `{"ref":"refs/heads/main"}`
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write([]byte(body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.Replace(s.url, "/mcp", "/hooks/git", 1), strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	writeFile(t, filepath.Join(r.work, "tools.yaml"), fmt.Sprintf(mockTool, "two"))
+	second := r.push(t)
+	if code := deliver("another-secret-of-it"); code != http.StatusUnauthorized {
+		t.Errorf("got %d", code)
+	}
+	if code := deliver(secret); code != http.StatusAccepted {
+		t.Errorf("got %d", code)
+	}
+	s.wait(t, `"msg":"reloaded"`)
+	if body := s.readyz(t); !strings.Contains(body, second) {
+		t.Error(body)
+	}
+}
+
+// A gateway that starts while the newest commit is bad serves the one before it; without any good
+// one it does not start.
+func TestServeStartsBesideABadCommit(t *testing.T) {
+	r := newGitRepo(t)
+	writeFile(t, filepath.Join(r.work, "tools.yaml"), "kind: [")
+	bad := r.push(t)
+	var said strings.Builder
+	address := "git+file://" + r.bare
+	if code := run(t.Context(), []string{"serve", "--http", "127.0.0.1:0", "--source", address}, strings.NewReader(""), io.Discard, &said); code != exitInvalid || !strings.Contains(said.String(), "commit "+bad+": ") {
+		t.Errorf("exit code %d: %s", code, said.String())
+	}
+	said.Reset()
+	if code := run(t.Context(), []string{"serve", "--http", "127.0.0.1:0", "--source", address + "/none"}, strings.NewReader(""), io.Discard, &said); code != exitUnavailable {
+		t.Errorf("exit code %d: %s", code, said.String())
+	}
+	writeFile(t, filepath.Join(r.work, "tools.yaml"), fmt.Sprintf(mockTool, "one"))
+	good := r.push(t)
+	writeFile(t, filepath.Join(r.work, "tools.yaml"), "kind: [")
+	bad = r.push(t)
+	s := serveHTTP(t, "--source", address)
+	if body := s.readyz(t); !strings.Contains(body, `"commit":"`+good+`"`) || !strings.Contains(body, "commit "+bad) {
+		t.Error(body)
+	}
+	if names := toolNames(t, s.client(t, "2025-11-25", nil)); names != "one" {
+		t.Errorf("got %s", names)
+	}
+}
+
+// reconcile goes on until it is stopped, and tells of each commit once.
+func TestReconcileFollows(t *testing.T) {
+	r := newGitRepo(t)
+	writeFile(t, filepath.Join(r.work, "tools.yaml"), fmt.Sprintf(mockTool, "one"))
+	first := r.push(t)
+	s := startLogged(t, "reconcile", "--source", "git+file://"+r.bare, "--interval", "1s", "--store", filepath.Join(t.TempDir(), "state.db"))
+	if line := s.wait(t, `"msg":"applied"`); !strings.Contains(line, first) || !strings.Contains(line, `"created":1`) {
+		t.Error(line)
+	}
+	writeFile(t, filepath.Join(r.work, "tools.yaml"), "kind: [")
+	bad := r.push(t)
+	if line := s.wait(t, `"msg":"nothing was changed"`); !strings.Contains(line, bad) || !strings.Contains(line, "tools.yaml:1:") || !strings.Contains(line, `"applied":"`+first) {
+		t.Error(line)
+	}
+	writeFile(t, filepath.Join(r.work, "tools.yaml"), fmt.Sprintf(mockTool, "two"))
+	r.push(t)
+	if line := s.wait(t, `"msg":"applied"`); !strings.Contains(line, `"created":1`) || !strings.Contains(line, `"pruned":1`) || !strings.Contains(line, `"breaking":true`) {
+		t.Error(line)
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/source"
+)
+
+// sourceOptions are the flags of where manifests are pulled from.
+type sourceOptions struct {
+	address    string
+	interval   time.Duration
+	signed     string
+	hookSecret string // file
+}
+
+const hookSecretVariable = "TOOLCTL_HOOK_SECRET" //nolint:gosec // it is the name of one
+
+func (o *sourceOptions) bind(f *pflag.FlagSet) {
+	f.StringVar(&o.address, "source", "", "pull the manifests from `ADDRESS`: git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://… or git+file:///…")
+	f.DurationVar(&o.interval, "interval", 30*time.Second, "with --source: how often it is asked for news")
+	f.StringVar(&o.signed, "require-signed", "", "with --source: serve only commits that a key of this file signed: allowed signers of SSH, or OpenPGP public keys")
+}
+
+const shortestInterval = time.Second
+
+func (o *sourceOptions) check(cmd *cobra.Command, files []string) error {
+	if o.address == "" {
+		for _, name := range []string{"interval", "require-signed", "hook-secret-file"} {
+			if cmd.Flags().Changed(name) {
+				return usagef("--%s needs --source", name)
+			}
+		}
+		return nil
+	}
+	if len(files) > 0 {
+		return usagef("--source and -f exclude each other: name one place where the manifests are")
+	}
+	if o.interval < shortestInterval {
+		return usagef("--interval %s: expected %s or more", o.interval, shortestInterval)
+	}
+	if _, err := source.ParseAddress(o.address); err != nil {
+		return usagef("--source: %w", err)
+	}
+	return nil
+}
+
+// remote opens the source. check says what else is wrong with a set.
+func (o *sourceOptions) remote(a *app, older bool, read manifest.Options, check func(context.Context, *manifest.Set) ([]v1.Violation, error)) (*source.Remote, error) {
+	address, err := source.ParseAddress(o.address)
+	if err != nil {
+		return nil, usagef("--source: %w", err)
+	}
+	origin, err := source.NewRepository(address, source.RepositoryOptions{Environ: os.Environ(), RequireSigned: o.signed})
+	if err != nil {
+		return nil, usagef("--require-signed: %w", err)
+	}
+	return source.NewRemote(origin, source.RemoteOptions{Interval: o.interval, Older: older, Manifests: read, Check: check, Logger: a.logger()}), nil
+}
+
+// hook takes webhooks; nil when no secret is given.
+func (o *sourceOptions) hook(a *app, r *source.Remote) (http.Handler, error) {
+	secret, _ := a.env(hookSecretVariable)
+	from := hookSecretVariable
+	if o.hookSecret != "" {
+		text, err := regular.ReadFile(o.hookSecret)
+		if err != nil {
+			return nil, usagef("--hook-secret-file: %w", err)
+		}
+		secret, from = strings.TrimRight(string(text), "\r\n"), o.hookSecret
+	} else if secret == "" {
+		return nil, nil
+	}
+	h, err := source.NewHook(secret, r.Pull)
+	if err != nil {
+		return nil, statusError{exitInvalid, from + ": " + err.Error()}
+	}
+	return h, nil
+}
+
+// sourceError gives the error of a source its exit code: what is wrong in a revision is invalid
+// input, all else is a source that is not to be had.
+func sourceError(err error) error {
+	bad := new(source.RevisionError)
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &bad):
+		return statusError{exitInvalid, err.Error()}
+	}
+	return statusError{exitUnavailable, err.Error()}
+}
+
+// pulledFrom is a source of a gateway whose errors have exit codes.
+type pulledFrom struct{ *source.Remote }
+
+func (p pulledFrom) Load(ctx context.Context) (*manifest.Set, error) {
+	set, err := p.Remote.Load(ctx)
+	return set, sourceError(err)
+}
+
+// shortRevision is a commit as git shortens it.
+func shortRevision(r string) string {
+	const short = 12
+	return cmp.Or(r[:min(len(r), short)], "-")
+}
+
+// sourceLine says which revision of a source is used since when.
+func sourceLine(s *source.Status) string {
+	if s.Since == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s since %s", s.Revision, s.Since.Format(time.RFC3339))
+}

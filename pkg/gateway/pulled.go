@@ -1,0 +1,77 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"toolctl.dev/toolctl/pkg/source"
+)
+
+// pulled is a source that says which revision of it is served, as [source.Remote] does.
+type pulled interface{ Status() source.Status }
+
+// state is what /readyz says of the source, and what Options.HTTP adds.
+func (g *Gateway) state() map[string]any {
+	all := map[string]any{}
+	if p, ok := g.opts.Source.(pulled); ok {
+		all["source"] = p.Status()
+	}
+	if f := g.opts.HTTP.State; f != nil {
+		maps.Copy(all, f())
+	}
+	return all
+}
+
+// behind says that the manifests are not the newest. Of a revision it names the places that
+// are wrong; what else there is to say is in the log.
+func (g *Gateway) behind() string {
+	p, ok := g.opts.Source.(pulled)
+	if !ok {
+		return g.reload.warning()
+	}
+	switch s := p.Status(); {
+	case s.Failed == nil:
+		return g.reload.warning()
+	case s.Failed.Revision == "":
+		return fmt.Sprintf("the source cannot be asked for news: %s; commit %s is served", s.Failed, s.Revision)
+	default:
+		return fmt.Sprintf("%s; commit %s is served, and the log says why", s.Failed, s.Revision)
+	}
+}
+
+// measureSource makes metrics of which revision is served.
+func (g *Gateway) measureSource() error {
+	p, ok := g.opts.Source.(pulled)
+	if !ok || g.opts.MeterProvider == nil {
+		return nil
+	}
+	meter := g.opts.MeterProvider.Meter("toolctl.dev/toolctl/pkg/gateway")
+	since, err := meter.Int64ObservableGauge("toolctl.source.commit.since", metric.WithUnit("s"),
+		metric.WithDescription("When the commit of the source that is served came into use, in seconds since 1970."))
+	if err != nil {
+		return err
+	}
+	failed, err := meter.Int64ObservableGauge("toolctl.source.failed",
+		metric.WithDescription("1 when the source's newest commit is not served, or the source cannot be asked, else 0."))
+	if err != nil {
+		return err
+	}
+	g.measured, err = meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+		s := p.Status()
+		from := attribute.String("toolctl.source", s.Source)
+		if s.Since != nil {
+			to.ObserveInt64(since, s.Since.Unix(), metric.WithAttributes(from, attribute.String("toolctl.commit", s.Revision)))
+		}
+		var bad int64
+		if s.Failed != nil {
+			bad = 1
+		}
+		to.ObserveInt64(failed, bad, metric.WithAttributes(from))
+		return nil
+	}, since, failed)
+	return err
+}

@@ -1,0 +1,165 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Schemes of an [Address].
+const (
+	GitHTTPS = "git+https"
+	GitSSH   = "git+ssh"
+	GitFile  = "git+file"
+)
+
+// Address is where manifests are pulled from:
+//
+//	git+https://HOST/REPOSITORY[//PATH][?ref=REF]
+//	git+ssh://[USER@]HOST/REPOSITORY[//PATH][?ref=REF]
+//	git+file:///REPOSITORY[//PATH][?ref=REF]
+type Address struct {
+	// Scheme is one of those above.
+	Scheme string
+	// Remote is the repository: an address that git reads.
+	Remote string
+	// Path is the folder or file within the repository. Default: all of it.
+	Path string
+	// Ref is a branch, a tag, a full name such as refs/tags/v1, or a whole commit. Default: what
+	// the repository's HEAD is.
+	Ref string
+}
+
+// Set is the address without what names a revision: the name of the apply set of what is
+// pulled from there.
+func (a Address) Set() string {
+	text := "git+" + a.Remote
+	if a.Path != "." {
+		text += "//" + a.Path
+	}
+	return text
+}
+
+func (a Address) String() string {
+	if a.Ref == "" {
+		return a.Set()
+	}
+	return a.Set() + "?ref=" + a.Ref
+}
+
+var (
+	hostName = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+	userName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+	refName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./+#@=,-]*$`)
+)
+
+const maxAddress = 4096
+
+// ParseAddress reads an address. One with a secret in it is refused.
+func ParseAddress(text string) (Address, error) {
+	const expected = "expected git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://… or git+file:///…"
+	if len(text) > maxAddress {
+		return Address{}, fmt.Errorf("longer than %d bytes", maxAddress)
+	}
+	scheme, _, ok := strings.Cut(text, "://")
+	switch {
+	case ok && slices.Contains([]string{"https", "ssh", "file"}, scheme):
+		return Address{}, fmt.Errorf("%s: write git+%s:// for a repository of git", expected, scheme)
+	case ok && (scheme == "http" || scheme == "git+http" || scheme == "git" || scheme == "git+git"):
+		return Address{}, fmt.Errorf("%s: %s:// is not encrypted, and anyone on the way could change what is served", expected, scheme)
+	case !ok || scheme != GitHTTPS && scheme != GitSSH && scheme != GitFile:
+		return Address{}, errors.New(expected)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return Address{}, errors.New(expected) // its own error would repeat a secret
+	}
+	if _, secret := u.User.Password(); secret || u.User != nil && scheme != GitSSH {
+		return Address{}, errors.New("an address is in logs: leave who signs in to git's credential helpers, or to the variables TOOLCTL_GIT_USERNAME and TOOLCTL_GIT_PASSWORD")
+	}
+	a := Address{Scheme: scheme}
+	if err := a.readQuery(u); err != nil {
+		return Address{}, err
+	}
+	repository, within, _ := cutPath(u.EscapedPath())
+	within, err = url.PathUnescape(within)
+	if err != nil {
+		return Address{}, errors.New(expected)
+	}
+	if a.Path, err = cleanPath(within); err != nil {
+		return Address{}, err
+	}
+	switch {
+	case scheme == GitFile && u.Host != "":
+		return Address{}, fmt.Errorf("git+file://%s…: expected git+file:/// and an absolute path", u.Host)
+	case scheme != GitFile && !hostName.MatchString(u.Host):
+		return Address{}, fmt.Errorf("%q is not the name of a host", u.Host)
+	case u.User != nil && !userName.MatchString(u.User.Username()):
+		return Address{}, fmt.Errorf("%q is not the name of a user", u.User.Username())
+	case repository == "" || repository == "/":
+		return Address{}, errors.New("no repository: " + expected)
+	}
+	user := ""
+	if u.User != nil {
+		user = u.User.Username() + "@"
+	}
+	a.Remote = strings.TrimPrefix(scheme, "git+") + "://" + user + u.Host + repository
+	return a, nil
+}
+
+// cutPath cuts a path at the first "//" behind its beginning.
+func cutPath(p string) (repository, within string, ok bool) {
+	if p == "" {
+		return "", "", false
+	}
+	repository, within, ok = strings.Cut(p[1:], "//")
+	return p[:1] + repository, within, ok
+}
+
+// cleanPath returns a path within a repository, "." for all of it.
+func cleanPath(p string) (string, error) {
+	p = strings.Trim(p, "/")
+	if p == "" {
+		return ".", nil
+	}
+	if clean := path.Clean(p); clean == p && !strings.HasPrefix(p, "..") && !strings.ContainsAny(p, "\x00\\\n") {
+		return p, nil
+	}
+	return "", fmt.Errorf("%q is not a path within the repository", p)
+}
+
+func (a *Address) readQuery(u *url.URL) error {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil || u.Fragment != "" {
+		return errors.New("expected nothing but ?ref=REF behind the path")
+	}
+	for key, values := range query {
+		if key != "ref" || len(values) != 1 {
+			return fmt.Errorf("%q: expected ?ref=REF, once", key)
+		}
+		a.Ref = values[0]
+		if err := checkRef(a.Ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRef refuses what is not the name of a branch or tag, and what git could take for an option
+// or for more than one.
+func checkRef(ref string) error {
+	bad := !refName.MatchString(ref) || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") || strings.HasSuffix(ref, ".lock")
+	for _, part := range []string{"..", "//", "@{", "/.", ".lock/"} {
+		bad = bad || strings.Contains(ref, part)
+	}
+	if bad {
+		return fmt.Errorf("ref %q: expected the name of a branch or tag, or a commit", ref)
+	}
+	return nil
+}
+
+var wholeCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)

@@ -1,0 +1,94 @@
+package source_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"toolctl.dev/toolctl/pkg/source"
+)
+
+func TestHook(t *testing.T) {
+	const secret = "0123456789abcdef0123456789abcdef"
+	var pulls atomic.Int64
+	h, err := source.NewHook(secret, func() { pulls.Add(1) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func(secret, body string) string {
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write([]byte(body))
+		return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+	}
+	const body = `{"ref":"refs/heads/main"}`
+	for name, c := range map[string]struct {
+		method, body, signature string
+		code, pulls             int
+	}{
+		"signed":              {http.MethodPost, body, sign(secret, body), http.StatusAccepted, 1},
+		"an empty delivery":   {http.MethodPost, "", sign(secret, ""), http.StatusAccepted, 1},
+		"another secret":      {http.MethodPost, body, sign("another", body), http.StatusUnauthorized, 0},
+		"another body":        {http.MethodPost, body + " ", sign(secret, body), http.StatusUnauthorized, 0},
+		"no signature":        {http.MethodPost, body, "", http.StatusUnauthorized, 0},
+		"a short signature":   {http.MethodPost, body, "sha256=00", http.StatusUnauthorized, 0},
+		"another algorithm":   {http.MethodPost, body, strings.Replace(sign(secret, body), "sha256", "sha1", 1), http.StatusUnauthorized, 0},
+		"not hexadecimal":     {http.MethodPost, body, "sha256=" + strings.Repeat("x", 64), http.StatusUnauthorized, 0},
+		"GET":                 {http.MethodGet, "", sign(secret, ""), http.StatusMethodNotAllowed, 0},
+		"larger than allowed": {http.MethodPost, strings.Repeat(" ", 25<<20+1), sign(secret, body), http.StatusRequestEntityTooLarge, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pulls.Store(0)
+			req := httptest.NewRequestWithContext(t.Context(), c.method, source.HookPath, strings.NewReader(c.body))
+			req.Header.Set("X-Hub-Signature-256", c.signature)
+			res := httptest.NewRecorder()
+			h.ServeHTTP(res, req)
+			if res.Code != c.code || pulls.Load() != int64(c.pulls) {
+				t.Errorf("got %d %s, %d pulls", res.Code, res.Body, pulls.Load())
+			}
+		})
+	}
+	if _, err := source.NewHook("short", nil); err == nil {
+		t.Error("a short secret is taken")
+	}
+
+	// Deliveries that are slow hold up a few others, and no more are read meanwhile.
+	const most = 4
+	begun, codes := make(chan struct{}), make(chan int)
+	var ends []*io.PipeWriter
+	deliver := func(body io.Reader) int {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, source.HookPath, body)
+		req.Header.Set("X-Hub-Signature-256", sign(secret, ""))
+		res := httptest.NewRecorder()
+		h.ServeHTTP(res, req)
+		return res.Code
+	}
+	for range most {
+		r, w := io.Pipe()
+		ends = append(ends, w)
+		go func() { codes <- deliver(io.MultiReader(first{begun}, r)) }()
+		<-begun
+	}
+	if code := deliver(strings.NewReader("")); code != http.StatusServiceUnavailable {
+		t.Errorf("got %d", code)
+	}
+	for _, w := range ends {
+		_ = w.Close()
+		if code := <-codes; code != http.StatusAccepted {
+			t.Errorf("got %d", code)
+		}
+	}
+}
+
+// first is an empty body that tells when it is read.
+type first struct{ begun chan struct{} }
+
+func (f first) Read([]byte) (int, error) {
+	f.begun <- struct{}{}
+	return 0, io.EOF
+}

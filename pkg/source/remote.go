@@ -1,0 +1,263 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/overlay"
+)
+
+// Origin is where the files of a [Remote] come from.
+type Origin interface {
+	fmt.Stringer
+	// Head returns the revision that the address names now.
+	Head(ctx context.Context) (revision string, err error)
+	// Fetch writes the files of a revision into a folder and returns the path in it where the
+	// manifests are. A [*RevisionError] says that the revision is not to be served.
+	Fetch(ctx context.Context, revision, dir string) (Files, error)
+	// Trust changes when what is trusted does, so that a revision is judged anew.
+	Trust() (string, error)
+	// Older returns revisions before one, the newest first, as many as are worth a try.
+	Older(ctx context.Context, revision string) ([]string, error)
+	io.Closer
+}
+
+// Files are those of a revision.
+type Files struct {
+	Path    string // within the folder, with slashes
+	leftOut []leftOut
+}
+
+// RemoteOptions configure a [Remote]. The zero value has the defaults.
+type RemoteOptions struct {
+	// Interval is how often the origin is asked for news. Default: 30 seconds.
+	Interval time.Duration
+	// Manifests are for reading; a folder with a kustomization.yaml is built, whatever Build is.
+	Manifests manifest.Options
+	// Check returns what is wrong with a set besides [manifest.Set.Violations]. A warning is no
+	// reason to refuse it. Default: nothing is.
+	Check func(context.Context, *manifest.Set) ([]v1.Violation, error)
+	// Older uses, when the first revision is bad, the newest good one before it. Default: that is
+	// an error, as it is later.
+	Older bool
+	// Logger is told which revision is used in the place of a bad one. Default: nobody is.
+	Logger *slog.Logger
+	// Now is the clock of [Status]. Default: time.Now.
+	Now func() time.Time
+}
+
+// Remote is manifests that are pulled from elsewhere, as a source of a gateway. A revision with
+// a violation is never returned: the error says what is wrong in it. Its methods may be called
+// by many goroutines at once.
+type Remote struct {
+	origin Origin
+	opts   RemoteOptions
+	poked  chan struct{}
+
+	pulling sync.Mutex // one pull at a time
+	tried   *attempt   // the last one that a revision decided
+
+	mu     sync.Mutex
+	status Status
+}
+
+// attempt is a revision that was judged.
+type attempt struct {
+	revision, trust string
+	set             *manifest.Set
+	err             error
+	failure         *Failure // of a revision that is bad
+}
+
+// NewRemote makes a source of an origin, which it closes.
+func NewRemote(origin Origin, o RemoteOptions) *Remote {
+	if o.Interval <= 0 {
+		o.Interval = 30 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Remote{origin: origin, opts: o, poked: make(chan struct{}, 1), status: Status{Source: origin.String()}}
+}
+
+// Close ends what the origin holds.
+func (r *Remote) Close() error { return r.origin.Close() }
+
+const maxPull = 5 * time.Minute
+
+// Load returns the manifests of the revision that the address names now; see
+// [RemoteOptions].Older for the first. A revision is fetched once.
+func (r *Remote) Load(ctx context.Context) (*manifest.Set, error) {
+	r.pulling.Lock()
+	defer r.pulling.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, maxPull, fmt.Errorf("%s took longer than %s", r.origin, maxPull))
+	defer cancel()
+	head, err := r.origin.Head(ctx)
+	if err != nil {
+		return nil, r.failed("", fmt.Errorf("%s: %w", r.origin, err))
+	}
+	trust, err := r.origin.Trust()
+	if err != nil {
+		return nil, r.failed(head, err)
+	}
+	if t := r.tried; t != nil && t.revision == head && t.trust == trust {
+		r.unchanged(t)
+		return t.set, t.err
+	}
+	set, err := r.read(ctx, head)
+	bad := new(RevisionError)
+	switch {
+	case err == nil:
+		r.tried = &attempt{revision: head, trust: trust, set: set}
+		r.using(head, nil)
+		return set, nil
+	case !errors.As(err, &bad):
+		return nil, r.failed(head, fmt.Errorf("%s: %w", r.origin, err))
+	}
+	first := r.tried == nil && r.opts.Older
+	err = r.failed(head, bad)
+	r.tried = &attempt{revision: head, trust: trust, err: err, failure: r.Status().Failed}
+	if !first {
+		return nil, err
+	}
+	older, set := r.older(ctx, head)
+	if set == nil {
+		return nil, err
+	}
+	r.opts.Logger.Error("the newest revision is bad: one before it is used", "source", r.origin.String(), "bad", head, "commit", older, "error", bad.Error())
+	r.tried.set, r.tried.err = set, nil
+	r.using(older, r.tried.failure)
+	return set, nil
+}
+
+// older returns the newest good revision before a bad one.
+func (r *Remote) older(ctx context.Context, head string) (string, *manifest.Set) {
+	all, err := r.origin.Older(ctx, head)
+	if err != nil {
+		r.opts.Logger.Warn("older revisions cannot be read", "source", r.origin.String(), "error", err.Error())
+	}
+	for _, revision := range all {
+		if set, err := r.read(ctx, revision); err == nil {
+			return revision, set
+		}
+	}
+	return "", nil
+}
+
+// read fetches a revision and judges it.
+func (r *Remote) read(ctx context.Context, revision string) (*manifest.Set, error) {
+	tmp, err := os.MkdirTemp("", "toolctl-source-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	if tmp, err = filepath.EvalSymlinks(tmp); err != nil {
+		return nil, err
+	}
+	files, err := r.origin.Fetch(ctx, revision, tmp)
+	if err != nil {
+		return nil, err
+	}
+	set, err := r.load(ctx, revision, tmp, files, false)
+	if bad := new(RevisionError); errors.As(err, &bad) && bad.Err == nil {
+		return r.load(ctx, revision, tmp, files, true) // once more, for the places of all fields: they take much memory
+	}
+	return set, err
+}
+
+func (r *Remote) load(ctx context.Context, revision, dir string, files Files, places bool) (*manifest.Set, error) {
+	o := r.opts.Manifests
+	o.Stdin, o.Fields = nil, places
+	o.Build = func(ctx context.Context, folder string) (*manifest.Built, error) {
+		if !overlay.Is(folder) {
+			return nil, nil
+		}
+		return overlay.Build(ctx, folder, dir)
+	}
+	set, err := manifest.Load(ctx, []string{filepath.Join(dir, filepath.FromSlash(files.Path))}, o)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		text := strings.NewReplacer(dir+string(filepath.Separator), "", dir, "the repository").Replace(err.Error())
+		return nil, &RevisionError{Revision: revision, Err: errors.New(text)}
+	case len(set.Objects) == 0 && !set.Failed() && !o.AllowEmpty:
+		return nil, &RevisionError{Revision: revision, Err: fmt.Errorf("%s: no objects", files.Path)}
+	}
+	relabel(set, dir, "")
+	violations := append(set.Violations[:len(set.Violations):len(set.Violations)], unread(files)...)
+	if r.opts.Check != nil && !set.Failed() {
+		more, err := r.opts.Check(ctx, set)
+		if err != nil {
+			return nil, err
+		}
+		violations = append(violations, more...)
+	}
+	return set, judge(revision, violations)
+}
+
+// unread returns what keeps a revision from being served because it is not read.
+func unread(files Files) []v1.Violation {
+	var all []v1.Violation
+	for _, l := range files.leftOut {
+		if files.within(l.path) && isManifest(l.path) {
+			all = append(all, v1.Violation{Source: v1.Source{File: l.path}, Message: "the file " + l.why})
+		}
+	}
+	return all
+}
+
+func isManifest(p string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".md"}, strings.ToLower(path.Ext(p)))
+}
+
+func (f Files) within(p string) bool {
+	return f.Path == "." || p == f.Path || strings.HasPrefix(p, f.Path+"/")
+}
+
+// Pull asks for news at once, of whoever watches.
+func (r *Remote) Pull() {
+	select {
+	case r.poked <- struct{}{}:
+	default: // it is asked already
+	}
+}
+
+// Watch tells once an interval that there may be news, and after each [Remote.Pull]. It does not
+// ask the origin: Load does.
+func (r *Remote) Watch(ctx context.Context, _ func(error)) (<-chan struct{}, error) {
+	told := make(chan struct{}, 1)
+	go func() {
+		defer close(told)
+		tick := time.NewTicker(r.opts.Interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			case <-r.poked:
+			}
+			select {
+			case told <- struct{}{}:
+			default: // one load sees both
+			}
+		}
+	}()
+	return told, nil
+}

@@ -1,0 +1,149 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
+)
+
+// Status says which revision of a [Remote] is used. It holds no secret.
+type Status struct {
+	// Source is the address.
+	Source string `json:"source"`
+	// Revision is the commit that is used; empty before the first good one.
+	Revision string `json:"commit,omitempty"`
+	// Since is when it came into use here.
+	Since *time.Time `json:"since,omitempty"`
+	// Checked is when the source was last reached.
+	Checked *time.Time `json:"checked,omitempty"`
+	// Failed is why the source's newest revision is not used; absent when it is.
+	Failed *Failure `json:"failed,omitempty"`
+}
+
+// Failure is a revision that is not used, or a source that cannot be reached.
+type Failure struct {
+	// Revision is empty when the source could not be asked.
+	Revision string    `json:"commit,omitempty"`
+	At       time.Time `json:"at"`
+	// Places are FILE:LINE:COLUMN of what is wrong in it, the first of them.
+	Places []string `json:"places,omitempty"`
+	// Reason says what is wrong, without what manifests hold.
+	Reason string `json:"reason"`
+}
+
+func (f *Failure) String() string {
+	text := f.Reason
+	if f.Revision != "" {
+		text = "commit " + f.Revision + ": " + text
+	}
+	if len(f.Places) > 0 {
+		text += ": " + strings.Join(f.Places, ", ")
+	}
+	return text
+}
+
+// RevisionError says that a revision is not to be served.
+type RevisionError struct {
+	Revision string
+	// Violations are what is wrong with its manifests; Err is what else is.
+	Violations []v1.Violation
+	Err        error
+}
+
+func (e *RevisionError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("commit %s: %s", e.Revision, e.Err)
+	}
+	const shown = 100
+	var text strings.Builder
+	fmt.Fprintf(&text, "commit %s: %s", e.Revision, counted(len(e.Violations)))
+	for i, v := range e.Violations {
+		if i == shown {
+			fmt.Fprintf(&text, "\n  and %d more", len(e.Violations)-shown)
+			break
+		}
+		text.WriteString("\n  " + v.String())
+	}
+	return text.String()
+}
+
+func (e *RevisionError) Unwrap() error { return e.Err }
+
+func counted(n int) string {
+	if n == 1 {
+		return "1 error"
+	}
+	return fmt.Sprintf("%d errors", n)
+}
+
+// judge returns the error of a revision with violations.
+func judge(revision string, violations []v1.Violation) error {
+	bad := &RevisionError{Revision: revision}
+	seen := map[string]bool{}
+	for _, v := range violations {
+		if text := v.String(); !v.IsWarning() && !seen[text] {
+			seen[text] = true
+			bad.Violations = append(bad.Violations, v)
+		}
+	}
+	if len(bad.Violations) == 0 {
+		return nil
+	}
+	return bad
+}
+
+// Status returns which revision is used.
+func (r *Remote) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status
+}
+
+// using notes that a revision is used from now on, and why a newer one is not.
+func (r *Remote) using(revision string, newer *Failure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	if r.status.Revision != revision {
+		r.status.Revision, r.status.Since = revision, &now
+	}
+	r.status.Checked, r.status.Failed = &now, newer
+}
+
+// unchanged notes that the source has nothing new.
+func (r *Remote) unchanged(t *attempt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	r.status.Checked, r.status.Failed = &now, t.failure
+}
+
+// failed notes why the newest revision is not used, and returns the error.
+func (r *Remote) failed(revision string, err error) error {
+	const places, reason = 3, 300
+	f := &Failure{Revision: revision, At: r.now()}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	bad, ok := err.(*RevisionError) //nolint:errorlint // read and Load do not wrap it
+	switch {
+	case ok && bad.Err == nil:
+		f.Reason = counted(len(bad.Violations))
+		for _, v := range bad.Violations[:min(places, len(bad.Violations))] {
+			f.Places = append(f.Places, v.Source.String())
+		}
+	case ok:
+		f.Reason = clip.Bytes(bad.Err.Error(), reason)
+	default:
+		f.Reason = clip.Bytes(strings.TrimPrefix(err.Error(), r.status.Source+": "), reason)
+	}
+	if revision != "" {
+		r.status.Checked = &f.At
+	}
+	r.status.Failed = f
+	return err
+}
+
+func (r *Remote) now() time.Time { return r.opts.Now().UTC().Truncate(time.Second) }

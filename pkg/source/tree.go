@@ -1,0 +1,156 @@
+package source
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// The bounds of what is read of a revision.
+const (
+	maxFiles     = 100_000
+	maxBytes     = 512 << 20
+	maxFileBytes = 10 << 20 // larger files are left out: no manifest may be so large
+	maxPath      = 4096
+)
+
+// tree is the files of one commit.
+type tree struct {
+	*runner
+	commit string
+	name   string // as messages have it
+	links  bool   // symlinks are written as such; they are left out else
+}
+
+// blob is a file of the tree.
+type blob struct {
+	id, path string
+	link     bool
+}
+
+// leftOut is a file of the tree that is not read.
+type leftOut struct{ path, why string }
+
+// extract writes what the tree has at a path below the folder into. Of a single file it is
+// the folder around it, for the files that manifests name.
+func (t *tree) extract(ctx context.Context, at, into string) ([]leftOut, error) {
+	blobs, left, err := t.list(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if len(blobs)+len(left) == 0 && at != "." {
+		return nil, fmt.Errorf("git: %s has no %s: %w", t.name, at, fs.ErrNotExist)
+	}
+	if len(blobs) == 1 && blobs[0].path == at && blobs[0].link || len(left) == 1 && left[0].path == at { // a link may lead out of what is read
+		if len(left) == 1 {
+			return nil, fmt.Errorf("git: %s at %s %s", at, t.name, left[0].why)
+		}
+		return nil, fmt.Errorf("git: %s is a symlink at %s: name what it leads to", at, t.name)
+	}
+	if len(blobs) == 1 && blobs[0].path == at {
+		if blobs, left, err = t.list(ctx, path.Dir(at)); err != nil {
+			return nil, err
+		}
+	}
+	root, err := os.OpenRoot(into) // what leaves it, by whatever symlink, is refused
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return left, t.contents(ctx, blobs, func(b blob, data []byte) error {
+		name := filepath.FromSlash(b.path)
+		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if b.link {
+			if err := root.Symlink(string(data), name); !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+			return nil
+		}
+		return root.WriteFile(name, data, 0o600)
+	})
+}
+
+// list returns the files at and below a path of the tree.
+func (t *tree) list(ctx context.Context, at string) ([]blob, []leftOut, error) {
+	args := []string{"ls-tree", "-r", "-l", "-z", "--full-tree", t.commit}
+	if at != "." {
+		args = append(args, "--", at)
+	}
+	out, err := t.run(ctx, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	var blobs []blob
+	var left []leftOut
+	var total int64
+	for entry := range strings.SplitSeq(out, "\x00") {
+		// MODE blob ID SIZE<TAB>PATH
+		info, name, ok := strings.Cut(entry, "\t")
+		f := strings.Fields(info)
+		if !ok || len(f) != 4 || f[1] != "blob" || !fs.ValidPath(name) || len(name) > maxPath {
+			continue // a submodule
+		}
+		size, err := strconv.ParseInt(f[3], 10, 64)
+		link := f[0] == "120000"
+		switch {
+		case err != nil:
+			continue
+		case size > maxFileBytes:
+			left = append(left, leftOut{name, fmt.Sprintf("is larger than %d bytes", maxFileBytes)})
+			continue
+		case link && !t.links:
+			left = append(left, leftOut{name, "is a symlink, and those of a repository are not followed: put the file there"})
+			continue
+		}
+		if total += size; len(blobs) == maxFiles || total > maxBytes {
+			return nil, nil, fmt.Errorf("git: %s has more than %d files or %d bytes at %s: name a smaller folder", t.name, maxFiles, maxBytes, at)
+		}
+		blobs = append(blobs, blob{f[2], name, link})
+	}
+	return blobs, left, nil
+}
+
+// contents calls fn with each file, in order.
+func (t *tree) contents(ctx context.Context, blobs []blob, fn func(blob, []byte) error) error {
+	var ids strings.Builder
+	for _, b := range blobs {
+		ids.WriteString(b.id + "\n")
+	}
+	return t.pipe(ctx, ids.String(), func(in io.Reader) error { return readBatch(bufio.NewReader(in), blobs, fn) }, "cat-file", "--batch")
+}
+
+// readBatch reads "ID blob SIZE\n", the content and "\n" for each file.
+func readBatch(r *bufio.Reader, blobs []blob, fn func(blob, []byte) error) error {
+	for _, b := range blobs {
+		head, err := r.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.path, err)
+		}
+		f := strings.Fields(head)
+		if len(f) != 3 {
+			return fmt.Errorf("%s: %s", b.path, strings.TrimSpace(head))
+		}
+		size, err := strconv.Atoi(f[2])
+		if err != nil || size < 0 || size > maxFileBytes {
+			return fmt.Errorf("%s: unexpected size %q", b.path, f[2])
+		}
+		data := make([]byte, size+1)
+		if _, err := io.ReadFull(r, data); err != nil {
+			return fmt.Errorf("%s: %w", b.path, err)
+		}
+		if err := fn(b, data[:size]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
