@@ -131,6 +131,8 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 		r.unknownKind(n, "")
 	case api == "" && kind == "" && isPromptPack(n):
 		r.stray(n, fmt.Sprintf("a PromptPack: 'toolctl import promptpack %s' makes manifests of it", r.name))
+	case api == "" && kind == "" && isMockResponses(n):
+		r.stray(n, fmt.Sprintf("mock responses of PromptKit: 'toolctl test --mock-responses %s' reads them", r.name))
 	case api == "" && kind == "":
 		r.stray(n, "apiVersion and kind are missing")
 	default:
@@ -144,6 +146,24 @@ func isPromptPack(n *yaml.Node) bool {
 	engine, _ := member(n, "template_engine")
 	_, schema := member(n, "$schema")
 	return prompts != nil && (engine != nil || strings.Contains(schema, "promptpack"))
+}
+
+// isMockResponses reports whether a document has the answers of PromptKit's mock model: a
+// defaultResponse, or scenarios with turns.
+func isMockResponses(n *yaml.Node) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch value := n.Content[i+1]; n.Content[i].Value {
+		case "defaultResponse":
+			return true
+		case "scenarios":
+			for j := 1; j < len(value.Content); j += 2 {
+				if turns, _ := member(value.Content[j], "turns"); turns != nil {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // ourKind returns the kind of ours that was meant, in whatever case it is written; "" for
@@ -342,7 +362,7 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 			return true
 		})
 	}
-	if !d.promptKit && !d.markdown {
+	if !d.markdown {
 		d.ignoredName(obj)
 	}
 	if r.files != nil {

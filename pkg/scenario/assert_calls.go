@@ -52,20 +52,22 @@ func toolsCalled(q *params, s *scope) (expected, got string) {
 	}
 	var bad []string
 	for _, tool := range q.tools() {
-		n, failed := 0, 0
+		n, failed, why := 0, 0, ""
 		for _, c := range allCalls(s.turns) {
 			switch {
 			case !c.is(tool), q.RequireArgs && !c.hasArgs():
 			case c.Result.Error == nil, q.Type == "tools_called_session", q.IgnoreValidation && c.Result.Error.Type == v1.ArgsInvalid:
 				n++
 			default:
-				failed++
+				if failed++; why == "" {
+					why = c.Result.Error.Type + ": " + c.Result.Error.Message
+				}
 			}
 		}
 		if n < low || high >= 0 && n > high {
 			text := fmt.Sprintf("%s %s", tool, times(n))
 			if failed > 0 {
-				text += fmt.Sprintf(", and %s without success", times(failed))
+				text += fmt.Sprintf(", and %s without success (%s)", times(failed), why)
 			}
 			bad = append(bad, text)
 		}

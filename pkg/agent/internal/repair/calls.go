@@ -34,7 +34,7 @@ var tags = []family{
 	{functionOpen, functionEnd, function},                   // Llama 3, Qwen Coder
 	{"<|tool_call>", "<tool_call|>", gemma},                 // Gemma 4
 	{"<start_function_call>", "<end_function_call>", gemma}, // FunctionGemma
-	{"[TOOL_CALLS]", "", tagged},                            // Mistral
+	{"[TOOL_CALLS]", "", mistral},                           // Mistral
 	{"<|python_tag|>", "", tagged},                          // Llama 3.1
 }
 
@@ -150,6 +150,20 @@ func function(body string) []Call {
 		values[key] = strings.Trim(value, "\n")
 	}
 	return []Call{{Name: name, Args: string(jsontext.Of(values))}}
+}
+
+// mistral reads a list of calls or, as newer models write it, NAME[ARGS]{…}, with [CALL_ID]…
+// after the name or not.
+func mistral(body string) []Call {
+	name, args, ok := strings.Cut(body, "[ARGS]")
+	if !ok {
+		return tagged(body)
+	}
+	name, _, _ = strings.Cut(name, "[CALL_ID]")
+	if name = strings.TrimSpace(name); name == "" {
+		return nil
+	}
+	return []Call{{Name: name, Args: strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(args), "</s>"))}}
 }
 
 // fenced reads a block of code: a word for its language, and JSON.

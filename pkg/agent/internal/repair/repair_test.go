@@ -107,6 +107,7 @@ func TestCalls(t *testing.T) {
 		{name: "Gemma without an end", text: `<|tool_call>call:get{city:<|"|>Oslo`, want: []string{`get {"city":"Oslo`}},
 		{name: "FunctionGemma", text: `<start_function_call>call:get{city:<escape>Oslo<escape>}<end_function_call>`, want: []string{`get {"city":"Oslo"}`}},
 		{name: "Mistral", text: `[TOOL_CALLS] [{"name":"get","arguments":{"a":1}}]`, want: []string{`get {"a":1}`}},
+		{name: "Mistral, newer", text: `One moment. [TOOL_CALLS]get[ARGS]{"a": 1}[TOOL_CALLS]put[CALL_ID]c9[ARGS]{"b": [2]}</s>`, want: []string{`get {"a": 1}`, `put {"b": [2]}`}, rest: "One moment."},
 		{name: "Llama", text: `<|python_tag|>{"name":"get","parameters":{"a":1}}`, want: []string{`get {"a":1}`}},
 		{name: "a word that is no call", text: `The key "tool_calls" holds {"tool_calls": 5} calls.`, rest: `The key "tool_calls" holds {"tool_calls": 5} calls.`},
 		{name: "a tool that nobody offers", text: `<tool_call>{"name": "drop", "arguments": {}}</tool_call>`, rest: `<tool_call>{"name": "drop", "arguments": {}}</tool_call>`},
@@ -158,7 +159,7 @@ func FuzzObject(f *testing.F) {
 func FuzzCalls(f *testing.F) {
 	for _, text := range []string{`<tool_call>{"name":"get","arguments":{}}</tool_call>`, "```json\n[{\"tool\":\"get\",\"args\":\"{\"}]\n```", `<function=get><parameter=a>1</parameter>`, `{"tool_calls":[{"function":{"name":"get","arguments":{}}}]}`,
 		`<tool_calls>[{"name":"get","arguments":{}}]</tool_calls>`, `<assistant_tool_calls>{"name":"get"}`, `a {"tool_calls":[{"name":"get"}]} b {"tool_calls":`,
-		`<|tool_call>call:get{a:<|"|>b<|"|>,c:[1,{d:e}]}<tool_call|>`, `<start_function_call>call:get{a:<escape>b`, `[TOOL_CALLS][{"name":"get"}]`, `<|python_tag|>{"name":"get"}`} {
+		`<|tool_call>call:get{a:<|"|>b<|"|>,c:[1,{d:e}]}<tool_call|>`, `<start_function_call>call:get{a:<escape>b`, `[TOOL_CALLS][{"name":"get"}]`, `[TOOL_CALLS]get[CALL_ID]x[ARGS]{"a":1}[TOOL_CALLS]`, `<|python_tag|>{"name":"get"}`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
