@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,13 +101,7 @@ func (r *response) end(status int, answer []byte) {
 		writeAnswer(r.w, status, answer)
 		return
 	}
-	if bytes.ContainsAny(answer, "\r\n") { // between the tokens of a result that came so
-		var line bytes.Buffer
-		if json.Compact(&line, answer) == nil {
-			answer = line.Bytes()
-		}
-	}
-	_ = r.event(answer) // the client is gone
+	_ = r.event(oneLine(answer)) // the client is gone
 }
 
 func writeAnswer(w http.ResponseWriter, status int, body []byte) {

@@ -146,21 +146,25 @@ func (u *unread) Flush()                      {}
 
 // keep keeps the session of a call alive until stop is called.
 func (k *httpSessions) keep(r *http.Request) (stop func()) {
-	done := make(chan struct{})
-	var touching sync.WaitGroup
-	touching.Go(func() {
-		t := time.NewTicker(k.fresh)
-		defer t.Stop()
-		for {
-			select {
-			case <-t.C:
-				k.touch(r)
-			case <-done:
-				return
-			}
+	var mu sync.Mutex
+	off := false
+	var t *time.Timer
+	mu.Lock()
+	defer mu.Unlock()
+	t = time.AfterFunc(k.fresh, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !off {
+			k.touch(r)
+			t.Reset(k.fresh)
 		}
 	})
-	return func() { close(done); touching.Wait() }
+	return func() {
+		t.Stop()
+		mu.Lock() // until a touch has ended
+		defer mu.Unlock()
+		off = true
+	}
 }
 
 // begin enters a call until end; false when one of this id runs.

@@ -19,17 +19,20 @@ type stdin struct {
 	in   io.Reader
 	buf  *bufio.Reader
 	out  io.Writer
-	rest []byte // of the line that is handed on
-	err  error  // of in, once the lines before it are handed on
+	take func(line []byte) bool // answers a line in place of the SDK; false when it does not
+	last func()                 // is called before the end of in is handed on
+	rest []byte                 // of the line that is handed on
+	err  error                  // of in, once the lines before it are handed on
 }
 
 func newStdin(in io.Reader, out io.Writer) *stdin {
-	return &stdin{in: in, buf: bufio.NewReaderSize(in, 64<<10), out: out}
+	return &stdin{in: in, buf: bufio.NewReaderSize(in, 64<<10), out: out, take: func([]byte) bool { return false }, last: func() {}}
 }
 
 func (s *stdin) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		if s.err != nil {
+			s.last()
 			return 0, s.err
 		}
 		if s.rest, s.err = s.line(); len(s.rest) == 0 {
@@ -40,6 +43,8 @@ func (s *stdin) Read(p []byte) (int, error) {
 			if _, err := fmt.Fprintf(s.out, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`+"\n", code, why); err != nil {
 				return 0, err
 			}
+		} else if s.take(s.rest) {
+			s.rest = nil
 		}
 	}
 	n := copy(p, s.rest)

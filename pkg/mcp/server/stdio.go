@@ -22,11 +22,17 @@ const maxLine = 16 << 20
 // nothing is left reading it. out gets nothing but messages.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	out = &together{Writer: out}
-	line := &stdio{Transport: &sdk.IOTransport{Reader: newStdin(in, out), Writer: writer{out}, MaxLineLength: maxLine}}
-	session, err := s.sdk.Connect(context.WithoutCancel(ctx), line, nil)
+	within, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	calls := &stdioCalls{server: s, out: out, open: map[string]context.CancelFunc{}}
+	lines := newStdin(in, out)
+	lines.take, lines.last = func(line []byte) bool { return calls.take(within, line) }, calls.running.Wait
+	line := &stdio{Transport: &sdk.IOTransport{Reader: lines, Writer: writer{out}, MaxLineLength: maxLine}}
+	session, err := s.sdk.Connect(within, line, nil)
 	if err != nil {
 		return err
 	}
+	calls.session.Store(session)
 	ended := make(chan error, 1)
 	go func() { ended <- session.Wait() }()
 	select {
@@ -34,9 +40,12 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		s.drain()
 	case <-ctx.Done():
 		s.drain()
+		calls.running.Wait()
 		_ = session.Close() // waits for the answers to be written
 		err = <-ended
 	}
+	end()
+	calls.running.Wait()
 	s.waitFollower(session)
 	if isGone(err) || ctx.Err() != nil {
 		err = nil

@@ -83,24 +83,31 @@ func (d *door) serveInSession(answer *response, r *http.Request, c *toolCall) bo
 // comes before the answer goes to the client at once.
 func (d *door) call(ctx context.Context, to channel, r *http.Request, c *toolCall, session *sdk.ServerSession) (status int, message []byte) {
 	req := &sdk.CallToolRequest{Session: session, Params: &c.params, Extra: &sdk.RequestExtra{TokenInfo: auth.TokenInfoFromContext(ctx), Header: r.Header}}
-	res, err := d.server.handle(ctx, methodCall, req, to, nil)
-	modern := c.params.Meta[metaVersionKey] != nil
-	if err == nil {
-		if modern {
-			res.SetMeta(d.server.signed(res.GetMeta()))
-		}
-		return http.StatusOK, c.answer("result", res)
+	message, failed := d.server.answer(ctx, to, req, c)
+	status = http.StatusOK
+	if failed != nil && c.isModern() {
+		status = statusOf(failed.Code)
 	}
-	var failed *jsonrpc.Error
+	return status, message
+}
+
+// answer carries out a call and returns the message that answers it, and the error in it.
+func (s *Server) answer(ctx context.Context, to channel, req *sdk.CallToolRequest, c *toolCall) (message []byte, failed *jsonrpc.Error) {
+	res, err := s.handle(ctx, methodCall, req, to, nil)
+	if err == nil {
+		if c.isModern() {
+			res.SetMeta(s.signed(res.GetMeta()))
+		}
+		return c.answer("result", res), nil
+	}
 	if !errors.As(err, &failed) {
 		failed = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	}
-	status = http.StatusOK
-	if modern {
-		status = statusOf(failed.Code)
-	}
-	return status, c.answer("error", failed)
+	return c.answer("error", failed), failed
 }
+
+// isModern reports whether the call says that it is of 2026-07-28 or later.
+func (c *toolCall) isModern() bool { return c.params.Meta[metaVersionKey] != nil }
 
 // signed adds to the _meta of a result which server it is of (MCP specification 2026-07-28).
 func (s *Server) signed(meta map[string]any) map[string]any {
@@ -125,45 +132,86 @@ func statusOf(code int64) int {
 
 // readCall reads a request; false when it is not a call, or not as the protocol has it.
 func readCall(body []byte) (*toolCall, bool) {
-	if !bytes.Contains(body, []byte(`"`+methodCall+`"`)) {
+	if !bytes.Contains(body, []byte(`"`+methodCall+`"`)) || !json.Valid(body) {
 		return nil, false
 	}
-	// Maps, because a struct would also take names of another case.
-	var m, params map[string]json.RawMessage
-	if json.Unmarshal(body, &m) != nil || len(m) != 4 || string(m["jsonrpc"]) != `"2.0"` || string(m["method"]) != `"`+methodCall+`"` || !plainID(m["id"]) {
+	// Member by member, because a struct would also take names of another case.
+	var m, params struct{ version, id, method, params, name, args, meta, state, input []byte }
+	if !members(body, func(name string) *[]byte {
+		switch name {
+		case "jsonrpc":
+			return &m.version
+		case "id":
+			return &m.id
+		case "method":
+			return &m.method
+		case "params":
+			return &m.params
+		}
+		return nil
+	}) || string(m.version) != `"2.0"` || string(m.method) != `"`+methodCall+`"` || !plainID(m.id) {
 		return nil, false
 	}
-	if json.Unmarshal(m["params"], &params) != nil {
-		return nil, false
-	}
-	c := &toolCall{id: m["id"]}
-	for k, v := range params {
-		var err error
-		switch k {
+	if !members(m.params, func(name string) *[]byte {
+		switch name {
 		case "name":
-			err = json.Unmarshal(v, &c.params.Name)
+			return &params.name
 		case "arguments":
-			c.params.Arguments = v
+			return &params.args
 		case "_meta":
-			err = json.Unmarshal(v, &c.params.Meta)
+			return &params.meta
 		case "requestState":
-			err = json.Unmarshal(v, &c.params.RequestState)
+			return &params.state
 		case "inputResponses":
-		default:
-			return nil, false
+			return &params.input
 		}
-		if err != nil {
-			return nil, false
-		}
+		return nil
+	}) {
+		return nil, false
+	}
+	c := &toolCall{id: m.id}
+	c.params.Arguments = params.args
+	read := func(raw []byte, into any) bool { return raw == nil || json.Unmarshal(raw, into) == nil }
+	if !read(params.name, &c.params.Name) || !read(params.meta, &c.params.Meta) || !read(params.state, &c.params.RequestState) {
+		return nil, false
 	}
 	delete(c.params.Meta, metaRaw)
-	if input := params["inputResponses"]; input != nil {
+	if params.input != nil {
 		if c.params.Meta == nil {
 			c.params.Meta = map[string]any{}
 		}
-		c.params.Meta[metaRaw] = string(input)
+		c.params.Meta[metaRaw] = string(params.input)
 	}
 	return c, c.params.Name != "" && c.plainProgress()
+}
+
+// members takes an object of valid JSON apart. wanted says where a member goes; nil when it
+// is not wanted. False says that it is no object, or has such a member, or one twice.
+func members(object []byte, wanted func(name string) *[]byte) bool {
+	next := func(i int) int {
+		for i < len(object) && strings.IndexByte(jsontext.Space, object[i]) >= 0 {
+			i++
+		}
+		return i
+	}
+	i := next(0)
+	if i == len(object) || object[i] != '{' {
+		return false
+	}
+	for i = next(i + 1); object[i] == '"'; {
+		end := jsontext.SkipString(object, i)
+		into := wanted(string(object[i+1 : end-1]))
+		if into == nil || *into != nil {
+			return false
+		}
+		i = next(next(end) + 1) // after the colon
+		end = jsontext.SkipValue(object, i)
+		*into = object[i:end:end]
+		if i = next(end); object[i] == ',' {
+			i = next(i + 1)
+		}
+	}
+	return true
 }
 
 // plainProgress reports whether the token of the progress is a text or a number, if there is one.
@@ -185,7 +233,12 @@ func plainID(id json.RawMessage) bool {
 
 // modern reports whether the call is as 2026-07-28 has it.
 func (c *toolCall) modern(h http.Header) bool {
-	if h.Get(headerVersion) != modernVersion || h.Get(headerMethod) != methodCall || h.Get(headerName) != c.params.Name || c.params.Meta[metaVersionKey] != modernVersion {
+	return h.Get(headerVersion) == modernVersion && h.Get(headerMethod) == methodCall && h.Get(headerName) == c.params.Name && c.wellFormed()
+}
+
+// wellFormed reports whether the _meta of a call is as 2026-07-28 has it.
+func (c *toolCall) wellFormed() bool {
+	if c.params.Meta[metaVersionKey] != modernVersion {
 		return false
 	}
 	can, err := json.Marshal(c.params.Meta[metaPrefix+"clientCapabilities"])
