@@ -50,7 +50,7 @@ func TestServeFairness(t *testing.T) {
 	window, windows, long := 200*time.Millisecond, 2, soak(t)
 	if long > 0 {
 		windows = 10
-		window = long / time.Duration(2*windows)
+		window = long / time.Duration(3*windows)
 	}
 	good, faulty := launch(t, again(t, "echo-upstream")), launch(t, again(t, "faulty-http"))
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -162,6 +162,7 @@ spec: {description: Heavy, input_schema: {type: object, properties: {a: {type: a
 		slices.Sort(took)
 		return took[len(took)*99/100]
 	}
+	const judged = 5 * time.Minute // in less time a busy machine measures what else it does
 	var alone, beside []time.Duration
 	var memory []float64
 	for range windows {
@@ -170,6 +171,9 @@ spec: {description: Heavy, input_schema: {type: object, properties: {a: {type: a
 			gather()
 		}
 		stop := rush(t.Context())
+		if long >= judged { // the load lasts: what its first moments cost is not judged
+			measure()
+		}
 		beside = append(beside, measure())
 		stop()
 		memory = append(memory, s.memory(t, "VmRSS"))
@@ -181,7 +185,6 @@ spec: {description: Heavy, input_schema: {type: object, properties: {a: {type: a
 	ratio := float64(middle(beside)) / float64(middle(alone))
 	t.Logf("p99 of the others, medians of %d windows of %s: %s alone, %s beside the greedy one (%.2f times): %v and %v; memory %.0f MB after each window",
 		windows, window, middle(alone).Round(100*time.Microsecond), middle(beside).Round(100*time.Microsecond), ratio, alone, beside, memory)
-	const judged = 5 * time.Minute // in less time a busy machine measures what else it does
 	if most := 2.0; long >= judged && ratio > most {
 		t.Errorf("the others' p99 is %.2f times what it is alone: expected at most %.1f", ratio, most)
 	}

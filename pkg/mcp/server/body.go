@@ -45,6 +45,7 @@ func (d *door) receive(w http.ResponseWriter, r *http.Request, who string) (body
 		return nil, nil, false
 	}
 	defer d.bodies.give(who)
+	d.server.pace.wait(r.Context(), who, 0, d.server.calls.running.full(who))
 	pieces := 0
 	defer func() {
 		for range pieces {
@@ -86,6 +87,9 @@ func (d *door) receive(w http.ResponseWriter, r *http.Request, who string) (body
 	case err != nil:
 		unavailable(w, budget.ErrFull.Error())
 		return nil, nil, false
+	}
+	if len(body) >= smallWork { // as the next of its principal, which waits for what is taken here
+		d.server.pace.wait(r.Context(), who, len(body), false)
 	}
 	id := rand.Text()
 	d.server.weights.Store(id, share)

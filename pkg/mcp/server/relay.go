@@ -18,7 +18,7 @@ import (
 func (s *Server) onBehalf(ctx context.Context, a asked, do func(context.Context) (sdk.Result, error)) (sdk.Result, error) {
 	p := s.peer(&a)
 	with := func(ctx context.Context) (sdk.Result, error) {
-		t, err := s.calls.begin(ctx, a.principal())
+		t, err := s.calls.begin(a.principal())
 		if err != nil {
 			return nil, &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
 		}

@@ -91,6 +91,7 @@ type Server struct {
 
 	observer  *observer
 	calls     calls
+	pace      *pace
 	budget    *budget.Budget
 	weights   sync.Map // *budget.Share of requests, by headerShare
 	followers followers
@@ -129,9 +130,8 @@ func New(c Catalog, o Options) *Server {
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = defaultDrainTimeout
 	}
-	s := &Server{catalog: c, opts: o, run: rand.Text(), budget: budget.New(o.MemoryBudget), turns: newTurns(o.TurnIdle)}
+	s := &Server{catalog: c, opts: o, run: rand.Text(), budget: budget.New(o.MemoryBudget), turns: newTurns(o.TurnIdle), pace: newPace()}
 	s.calls.running = newShare("calls", o.MaxCalls, o.PrincipalShare)
-	s.calls.pausing = newShare("calls", o.MaxCalls, o.PrincipalShare)
 	s.calls.waiting = newShare("calls that wait for their clients", o.MaxWaiting, o.PrincipalShare)
 	s.calls.idle = make(chan struct{})
 	close(s.calls.idle)
@@ -225,8 +225,6 @@ type calls struct {
 	stop context.CancelCauseFunc
 	// A call is in one of these.
 	running, waiting *share
-	// pausing are those that would be more than their principal's share.
-	pausing *share
 
 	mu       sync.Mutex
 	open     int
@@ -257,28 +255,8 @@ type turn struct {
 	asks int // that wait for the client
 }
 
-// pause is how long a call waits that is more than its principal's share, so that one who
-// asks again at once takes no time from others.
-const pause = 100 * time.Millisecond
-
 // begin takes part in the count until end; it fails once the server stops.
-func (c *calls) begin(ctx context.Context, principal string) (*turn, error) {
-	t, err := c.tryBegin(principal)
-	var full *fullError
-	if !errors.As(err, &full) || !full.own || c.pausing.take(principal) != nil {
-		return t, err
-	}
-	defer c.pausing.give(principal)
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return c.tryBegin(principal)
-}
-
-func (c *calls) tryBegin(principal string) (*turn, error) {
+func (c *calls) begin(principal string) (*turn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.draining {

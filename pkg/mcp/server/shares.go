@@ -46,6 +46,13 @@ func (s *share) take(principal string) error {
 	return s.tryTake(principal)
 }
 
+// full reports whether a principal has all that it may have.
+func (s *share) full(principal string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of[principal] >= s.each
+}
+
 // tryTake is called under mu.
 func (s *share) tryTake(principal string) error {
 	switch {

@@ -1,0 +1,141 @@
+package server
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"time"
+)
+
+// pace slows down a principal that takes so much of the processors that others have to
+// wait for them, and one whose share of the calls is full: it goes on with one request after
+// the other, each a little after the one before. Others, and one who is alone, never wait.
+type pace struct {
+	step time.Duration // from one request to the next
+	lags func() bool   // work waits for the processors
+
+	mu     sync.Mutex
+	of     map[string]*paced
+	judged time.Time
+}
+
+// paced is a principal that sent a request of late.
+type paced struct {
+	work  float64   // what its requests cost of late, a small one being 1
+	slow  time.Time // it is held to the pace until then
+	ready time.Time // when its next request goes on if it is
+}
+
+const (
+	judging    = 50 * time.Millisecond // from one look at who takes too much to the next
+	forgetting = time.Second           // after which work counts for 1/e
+	slowing    = 2 * time.Second       // how long a principal is slow that took too much
+	atMost     = 2 * time.Second       // that a request waits
+	tooMuch    = 1.25                  // of an equal part of all work
+	smallWork  = 16 << 10              // bytes of a request that count as one small request
+)
+
+func newPace() *pace {
+	const stepOfOne = 20 * time.Millisecond
+	return &pace{step: stepOfOne / time.Duration(runtime.GOMAXPROCS(0)), lags: newLag().high, of: map[string]*paced{}}
+}
+
+// wait counts a request of so many bytes and holds it up when it goes beyond its principal's
+// part. full says that the principal has no call left.
+func (p *pace) wait(ctx context.Context, principal string, size int, full bool) {
+	if principal == "" {
+		return
+	}
+	left := p.add(principal, max(1, float64(size/smallWork)), full)
+	if left <= 0 {
+		return
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// add counts work and returns how long to wait before it.
+func (p *pace) add(principal string, work float64, full bool) time.Duration {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Sub(p.judged) >= judging {
+		p.judge(now)
+	}
+	of := p.of[principal]
+	if of == nil {
+		of = &paced{}
+		p.of[principal] = of
+	}
+	of.work += work
+	left := of.ready.Sub(now)
+	of.ready = now.Add(min(max(left, 0)+time.Duration(work*float64(p.step)), atMost))
+	if !full && now.After(of.slow) {
+		return 0
+	}
+	return left
+}
+
+// judge finds who takes too much. It is called under mu.
+func (p *pace) judge(now time.Time) {
+	keep := math.Exp(-float64(now.Sub(p.judged)) / float64(forgetting))
+	p.judged = now
+	var all float64
+	for name, of := range p.of {
+		if of.work *= keep; of.work < 0.1 && now.After(of.slow) {
+			delete(p.of, name)
+			continue
+		}
+		all += of.work
+	}
+	if !p.lags() {
+		return
+	}
+	part := all / float64(len(p.of)) * tooMuch
+	for _, of := range p.of {
+		if of.work > part {
+			of.slow = now.Add(slowing)
+		}
+	}
+}
+
+// lag measures how long goroutines that could run wait for a processor. It is not safe for
+// use by many goroutines at once.
+type lag struct {
+	sample []metrics.Sample
+	counts []uint64 // when it was read last
+}
+
+// highLag is how long one in twenty waits when the processors do not suffice.
+const highLag = 2 * time.Millisecond
+
+func newLag() *lag {
+	return &lag{sample: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
+}
+
+// high reports whether since the last time one in twenty waited so long that it shows.
+func (l *lag) high() bool {
+	metrics.Read(l.sample)
+	if l.sample[0].Value.Kind() != metrics.KindFloat64Histogram {
+		return false
+	}
+	h := l.sample[0].Value.Float64Histogram()
+	if l.counts == nil {
+		l.counts = make([]uint64, len(h.Counts))
+	}
+	var all, late uint64
+	for i, n := range h.Counts {
+		some := n - l.counts[i]
+		l.counts[i] = n
+		if all += some; h.Buckets[i] >= highLag.Seconds() {
+			late += some
+		}
+	}
+	return late*20 > all
+}
