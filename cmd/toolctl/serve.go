@@ -17,6 +17,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp/server"
@@ -173,6 +174,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if o.verbose {
 		level = slog.LevelDebug
 	}
+	defer tty.KeepOnBrokenPipe()() // calls go on when nobody reads the log
 	o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, &slog.HandlerOptions{Level: level})))
 	o.lasting = true
 	var ln net.Listener // before anything is started

@@ -31,6 +31,14 @@ func UntilSignal() context.Context {
 	return ctx
 }
 
+// KeepOnBrokenPipe makes a write to stdout or stderr that nobody reads any longer an error like
+// another, until undo is called: else it ends the process. Children have the usual effect.
+func KeepOnBrokenPipe() (undo func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGPIPE)
+	return func() { signal.Stop(signals) }
+}
+
 // Interrupted returns a channel that is closed when Ctrl-C ends the context.
 func Interrupted(ctx context.Context) <-chan struct{} {
 	ch := make(chan struct{})
