@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -244,5 +245,69 @@ func TestReconcileFollows(t *testing.T) {
 	r.push(t)
 	if line := s.wait(t, `"msg":"applied"`); !strings.Contains(line, `"created":1`) || !strings.Contains(line, `"pruned":1`) || !strings.Contains(line, `"breaking":true`) {
 		t.Error(line)
+	}
+}
+
+// The example repository, from a commit to a served call: dev follows main, prod a branch of its
+// own, and a bad commit reaches neither.
+func TestExampleRepositoryIsServed(t *testing.T) {
+	r := newGitRepo(t)
+	if err := os.CopyFS(r.work, os.DirFS("../../manifests/gitops")); err != nil {
+		t.Fatal(err)
+	}
+	r.push(t)
+	r.git(t, "push", "-q", r.bare, "HEAD:prod")
+	dev := serveHTTP(t, "--source", "git+file://"+r.bare+"//dev?ref=main", "--interval", "1s")
+	prod := serveHTTP(t, "--source", "git+file://"+r.bare+"//prod?ref=prod", "--interval", "1s", "--store", filepath.Join(t.TempDir(), "state.db"))
+	call := func(s *served, name string) string {
+		t.Helper()
+		res, err := s.client(t, "2025-11-25", nil).CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: map[string]any{"order": "O-17"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if got := call(dev, "cancel-order"); !strings.Contains(got, `"cancelled":true`) {
+		t.Errorf("dev: got %s", got)
+	}
+	if got := call(prod, "cancel-order"); !strings.Contains(got, "needs approval") {
+		t.Errorf("prod: got %s", got)
+	}
+
+	tools := filepath.Join(r.work, "base", "tools.yaml")
+	text, err := os.ReadFile(tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, tools, strings.Replace(string(text), `"shipped"`, `"on its way"`, 1))
+	commit := r.push(t)
+	dev.wait(t, `"msg":"reloaded"`)
+	if got := call(dev, "find-order"); !strings.Contains(got, "on its way") {
+		t.Errorf("dev: got %s", got)
+	}
+	if got := call(prod, "find-order"); !strings.Contains(got, "shipped") {
+		t.Errorf("prod: got %s", got)
+	}
+	r.git(t, "push", "-q", r.bare, commit+":prod")
+	prod.wait(t, `"msg":"reloaded"`)
+	if got := call(prod, "find-order"); !strings.Contains(got, "on its way") {
+		t.Errorf("prod: got %s", got)
+	}
+
+	writeFile(t, filepath.Join(r.work, "prod", "policy.yaml"), "kind: ToolPolicy\nspec: {}\n")
+	bad := r.push(t)
+	r.git(t, "push", "-q", r.bare, bad+":prod")
+	if line := prod.wait(t, `"msg":"the reload failed`); !strings.Contains(line, bad) || !strings.Contains(line, "prod/policy.yaml:1:") {
+		t.Errorf("prod: %s", line)
+	}
+	if got := call(prod, "cancel-order"); !strings.Contains(got, "needs approval") {
+		t.Errorf("prod: got %s", got)
+	}
+	if body := dev.readyz(t); strings.Contains(body, "warning") { // there the file is not looked at
+		t.Errorf("dev: %s", body)
 	}
 }
