@@ -120,8 +120,8 @@ func TestExplainUnknownPaths(t *testing.T) {
 		{"metadata is forgotten", "tool.name", "Field", `field "tool.name" not found; did you mean "tool.metadata.name"?`},
 		{"no field", "toolpolicy.spec.match.zebra", "Field", `field "toolpolicy.spec.match.zebra" not found: the fields of toolpolicy.spec.match are tools, labels, principals`},
 		{"below text", "tool.spec.description.x", "Field", `field "tool.spec.description.x" not found: tool.spec.description is <string> and has no fields`},
-		{"empty step", "tool.", "Field", `field "tool." not found: the fields of tool are apiVersion, kind, metadata, spec`},
-		{"star on an object", "tool.*", "Field", `field "tool.*" not found: the fields of tool are apiVersion, kind, metadata, spec`},
+		{"empty step", "tool.", "Field", `field "tool." not found: the fields of tool are apiVersion, kind, metadata, spec, status`},
+		{"star on an object", "tool.*", "Field", `field "tool.*" not found: the fields of tool are apiVersion, kind, metadata, spec, status`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

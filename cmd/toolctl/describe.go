@@ -120,16 +120,22 @@ func (a *app) describeNamed(ctx context.Context, w *workspace, kind, name string
 		return err
 	}
 	if kind != v1.KindMCPServer || offline || len(it.Reasons) > 0 {
-		return describe(ctx, a.out, w.reg, it, rec, override)
+		if err := describe(ctx, a.out, w.reg, it, rec, override); err != nil {
+			return err
+		}
+		return a.describeStatus(ctx, w, it, nil)
 	}
-	state := w.Discover(ctx, it.Object.Head().Key())[0]
+	states := w.Discover(ctx, it.Object.Head().Key())
 	if it, err = w.reg.Get(kind, a.namespace, name); err != nil {
 		return err
 	}
 	if err := describe(ctx, a.out, w.reg, it, rec, ""); err != nil {
 		return err
 	}
-	return a.describeState(state)
+	if err := a.describeStatus(ctx, w, it, states); err != nil {
+		return err
+	}
+	return a.describeState(states[0])
 }
 
 // overrideOf says which override gives a tool its description; "" when none does.

@@ -33,6 +33,7 @@ type listOptions struct {
 	event    string          // what happened to what is printed, of a watch
 
 	watchOnly, events bool
+	shows             bool // the status of each object
 
 	states []mcp.ServerState // of the servers that were asked
 }
@@ -53,7 +54,8 @@ in "*". An object that cannot be used is listed as not ready; -o wide says why.
 Output formats (-o): table, wide, json, yaml, name, jsonpath=TEMPLATE and
 custom-columns=TITLE:PATH,... as in kubectl. json and yaml are the manifests
 as they were written, yaml with their comments and order of keys; the tables mask
-what looks like a secret.`,
+what looks like a secret. Of the store they have a status, too, which apply passes
+over: set, revision, commit, source, and the conditions Ready, Degraded and Drifted.`,
 		Annotations: formats("table", "wide", "json", "yaml", "name", "jsonpath=", "custom-columns="),
 		Example: `  toolctl list
   toolctl list tools -l team=payments -o wide
@@ -118,6 +120,7 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer o.closing(w)
+	o.shows = !w.files && !o.watch && showsStatus(format)
 	if w.files && (format == "table" || format == "wide") {
 		w.reg.Check(ctx) // a store's objects were checked when they were applied
 	}
@@ -129,11 +132,17 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return o.print(format, items, total)
+	var statuses map[v1.Key]v1.Status
+	if o.shows {
+		if statuses, err = o.statuses(ctx, w, items, o.states); err != nil {
+			return err
+		}
+	}
+	return o.print(format, items, total, statuses)
 }
 
-// print prints what was found.
-func (o *listOptions) print(format string, items []registry.Item, total int) error {
+// print prints what was found; statuses are nil where none are shown.
+func (o *listOptions) print(format string, items []registry.Item, total int, statuses map[v1.Key]v1.Status) error {
 	switch format {
 	case "table", "wide":
 		if len(items) == 0 {
@@ -151,6 +160,13 @@ func (o *listOptions) print(format string, items []registry.Item, total int) err
 	objects := make([]v1.Object, len(items))
 	for i, it := range items {
 		objects[i] = it.Object
+	}
+	if statuses != nil {
+		for i := range objects {
+			if s, ok := statuses[objects[i].Head().Key()]; ok && items[i].Server == (v1.Key{}) {
+				objects[i] = statedObject{objects[i], s}
+			}
+		}
 	}
 	single := len(o.requests) == 1 && len(o.names) == 1 && !strings.HasSuffix(o.names[0], "*")
 	return o.printObjects(format, objects, single)

@@ -30,7 +30,7 @@ func (o *listOptions) discover(ctx context.Context, w *workspace, wide bool) {
 		return
 	case o.kind == v1.KindTool, o.kind == v1.KindPrompt && len(o.names) == 0:
 		o.states = w.Discover(ctx, w.Servers(o.namespace)...)
-	case o.kind == v1.KindMCPServer && wide:
+	case o.kind == v1.KindMCPServer && (wide || o.shows):
 		keys := w.Servers(o.namespace)
 		if len(o.names) > 0 {
 			keys = slices.DeleteFunc(keys, func(k v1.Key) bool {

@@ -83,7 +83,7 @@ func (o *listOptions) look(ctx context.Context, w *workspace, format string, las
 		return nil
 	}
 	if first && len(events) == 0 {
-		return o.print(format, nil, 0)
+		return o.print(format, nil, 0, nil)
 	}
 	return o.printEvents(format, events)
 }
@@ -126,7 +126,7 @@ func (o *listOptions) printEvents(format string, events []listEvent) error {
 		for i, e := range events[:n] {
 			items[i] = e.item
 		}
-		if err := o.print(format, items, n); err != nil {
+		if err := o.print(format, items, n, nil); err != nil {
 			return err
 		}
 		events = events[n:]

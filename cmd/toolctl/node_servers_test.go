@@ -224,10 +224,16 @@ func startHTTP(t *testing.T, script, transport string) *v1.MCPServer {
 	a := &app{out: &bytes.Buffer{}, err: t.Output(), env: os.LookupEnv}
 	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
-	if reason, err := a.waitFor(ctx, s); err != nil {
-		t.Fatalf("%s: %v", reason, err)
+	for {
+		state, err := a.askServer(ctx, s)
+		if err != nil || ctx.Err() != nil {
+			t.Fatalf("%s: %v", state.Reason, errors.Join(err, ctx.Err()))
+		}
+		if state.Ready {
+			return s
+		}
+		pause(ctx, askAgain)
 	}
-	return s
 }
 
 func TestNodeFilesystem(t *testing.T) {

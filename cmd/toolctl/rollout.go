@@ -32,7 +32,7 @@ store.`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRolloutHistoryCmd(a), newRolloutUndoCmd(a))
+	cmd.AddCommand(newRolloutHistoryCmd(a), newRolloutStatusCmd(a), newRolloutUndoCmd(a))
 	return cmd
 }
 

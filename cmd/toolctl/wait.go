@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -20,108 +22,221 @@ func newWaitCmd(a *app) *cobra.Command {
 		all       bool
 	)
 	cmd := &cobra.Command{
-		Use:   "wait (mcpserver/NAME... | -l LABELS | --all) --for=ready",
-		Short: "Wait until MCP servers are ready",
-		Long: `Wait until MCP servers are ready: until each has answered and listed its tools.
-The exit code is 7 when time runs out first.`,
+		Use:   "wait (KIND/NAME... | [KIND] -l LABELS | [KIND] --all) --for=condition=Ready",
+		Short: "Wait until objects are ready",
+		Long: `Wait until objects have a condition: Ready, Degraded or Drifted, or
+condition=Ready=False for one that is not. An MCP server is ready when it has answered and
+listed its tools. Without a kind, --all and -l mean all objects with a condition=, and MCP
+servers without. The exit code is 7 when time runs out first.`,
 		Example: `  toolctl wait mcpserver/files --for=ready --timeout 30s
+  toolctl wait --for=condition=Ready --all
   toolctl wait -f servers.yaml mcpserver files web`,
 		ValidArgsFunction: a.completeResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, names, err := resource(args)
+			rs, err := requests(args)
 			some := all || cmd.Flags().Changed("selector")
 			switch {
 			case err != nil:
-				return err
-			case kind != v1.KindMCPServer && (kind != "" || !some):
-				return usagef("expected mcpserver/NAME: MCP servers can be waited for")
-			case len(names) == 0 && !some:
-				return usagef("expected mcpserver/NAME or mcpserver NAME, -l or --all")
-			case len(names) > 0 && some:
+				return a.meant(cmd, err)
+			case !hasNames(rs) && !some:
+				return usagef("expected KIND/NAME or KIND NAME, -l or --all")
+			case hasNames(rs) && some:
 				return usagef("names exclude -l and --all")
-			case !strings.EqualFold(strings.TrimPrefix(condition, "condition="), "ready"):
-				return usagef("--for %q: expected ready, or condition=Ready", condition)
 			case timeout <= 0:
 				return usagef("--timeout %s: expected a time above 0", timeout)
 			}
-			return a.waitReady(cmd.Context(), names, timeout)
+			want, err := parseCondition(condition)
+			if err != nil {
+				return err
+			}
+			if len(rs) == 0 && !strings.HasPrefix(condition, conditionPrefix) {
+				rs = []request{{kind: v1.KindMCPServer}}
+			}
+			return a.wait(cmd.Context(), rs, want, timeout)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&condition, "for", "ready", "what to wait for: ready, or condition=Ready")
-	f.BoolVar(&all, "all", false, "wait for all MCP servers")
-	a.bindSelector(f, "MCP servers")
+	f.StringVar(&condition, "for", "ready", "what to wait for: ready, or condition=TYPE[=STATUS]")
+	f.BoolVar(&all, "all", false, "wait for all objects, of the kind when one is named")
+	a.bindSelector(f, "objects")
 	f.DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait")
 	a.bindNetwork(f, "")
-	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"ready"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"ready", "condition=Ready", "condition=Degraded=False", "condition=Drifted=False"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (a *app) waitReady(ctx context.Context, names []string, timeout time.Duration) error {
+const conditionPrefix = "condition="
+
+// wanted is a condition that is waited for.
+type wanted struct{ typ, status string }
+
+// parseCondition reads --for.
+func parseCondition(text string) (wanted, error) {
+	typ, status, ok := strings.Cut(strings.TrimPrefix(text, conditionPrefix), "=")
+	if !ok {
+		status = v1.ConditionTrue
+	}
+	w := wanted{oneOf(typ, v1.ConditionReady, v1.ConditionDegraded, v1.ConditionDrifted), oneOf(status, v1.ConditionTrue, v1.ConditionFalse, v1.ConditionUnknown)}
+	if w.typ == "" || w.status == "" || w.typ != v1.ConditionReady && !strings.HasPrefix(text, conditionPrefix) {
+		return w, usagef("--for %q: expected ready, or condition=TYPE[=STATUS] with the type Ready, Degraded or Drifted and the status True, False or Unknown", text)
+	}
+	return w, nil
+}
+
+// oneOf returns the word that is text but for case; "" for none.
+func oneOf(text string, words ...string) string {
+	for _, w := range words {
+		if strings.EqualFold(text, w) {
+			return w
+		}
+	}
+	return ""
+}
+
+func (a *app) wait(ctx context.Context, rs []request, want wanted, timeout time.Duration) error {
 	w, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
-	defer w.Close()
-	if len(names) == 0 {
-		has, err := a.selected()
-		if err != nil {
-			return err
-		}
-		if names, err = namesOf(w.reg, registry.Query{Kind: v1.KindMCPServer, Namespace: a.namespace}, has); err != nil {
-			return err
-		}
-		if len(names) == 0 {
-			return &v1.NotFoundError{Kind: v1.KindMCPServer, Name: cmp.Or(a.selector, "any")}
-		}
-	}
-	var servers []*v1.MCPServer
-	for _, name := range names {
-		it, err := w.reg.Get(v1.KindMCPServer, a.namespace, name)
-		if err != nil {
-			return err
-		}
-		if len(it.Reasons) > 0 {
-			return v1.NewValidationError(v1.ManifestInvalid, "", it.Reasons)
-		}
-		servers = append(servers, it.Object.(*v1.MCPServer))
+	keys, err := a.waitedFor(ctx, w, rs)
+	a.closing(w)
+	if err != nil {
+		return err
 	}
 	within, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
-	for _, s := range servers {
-		reason, err := a.waitFor(within, s)
-		switch {
-		case ctx.Err() != nil:
+	reasons := map[v1.Key]string{}
+	for next := time.Duration(0); ; next = min(max(2*next, 200*time.Millisecond), 2*time.Second) {
+		pause(within, next)
+		if keys, err = a.waitRound(within, keys, want, reasons); ctx.Err() != nil {
 			return ctx.Err()
-		case err != nil:
-			return statusError{exitUnavailable, fmt.Sprintf("%s is not ready after %s: %s", objectName(s.Key()), timeout, reason)}
+		} else if err != nil && within.Err() == nil {
+			return err
 		}
-		fmt.Fprintf(a.out, "%s ready\n", objectName(s.Key()))
+		if len(keys) == 0 {
+			return nil
+		}
+		if within.Err() != nil {
+			var texts []string
+			for _, k := range keys {
+				texts = append(texts, fmt.Sprintf("%s is not %s after %s: %s", objectName(k), want, timeout, cmp.Or(reasons[k], "it was not looked at in time")))
+			}
+			return statusError{exitUnavailable, strings.Join(texts, "\n")}
+		}
 	}
-	return nil
 }
 
-// waitFor asks a server until it is ready or ctx ends, and returns the last reason
-// why it was not. Each time it asks with new sessions, which know of no back-off.
-func (a *app) waitFor(ctx context.Context, s *v1.MCPServer) (reason string, err error) {
-	const shortest, longest = 200 * time.Millisecond, 2 * time.Second
-	for pause := shortest; ; pause = min(2*pause, longest) {
-		state, err := a.askServer(ctx, s)
-		if err != nil {
-			return "", err
+// String is the condition as messages name it.
+func (w wanted) String() string {
+	if w == (wanted{v1.ConditionReady, v1.ConditionTrue}) {
+		return "ready"
+	}
+	return w.typ + "=" + w.status
+}
+
+// waitedFor finds the objects that are waited for. One that can never be ready is an error.
+func (a *app) waitedFor(ctx context.Context, w *workspace, rs []request) ([]v1.Key, error) {
+	has, err := a.selected()
+	if err != nil {
+		return nil, err
+	}
+	if len(rs) == 0 {
+		rs = []request{{}}
+	}
+	var keys []v1.Key
+	kind := ""
+	for _, r := range rs {
+		kind = r.kind
+		if len(r.names) == 0 {
+			page, err := w.reg.List(registry.Query{Kind: r.kind, Namespace: a.namespace})
+			if err != nil {
+				return nil, err
+			}
+			for _, it := range page.Items {
+				if has(it.Object) {
+					keys = append(keys, it.Object.Head().Key())
+				}
+			}
 		}
-		if state.Ready {
-			return "", nil
-		}
-		if reason == "" || ctx.Err() == nil {
-			reason = reasonText(state) // the last one may only say that time ran out
-		}
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return reason, ctx.Err()
-		case <-t.C:
+		for _, name := range r.names {
+			if r.kind == v1.KindTool {
+				a.prepareTool(ctx, w, name)
+			}
+			it, err := w.reg.Get(r.kind, a.namespace, name)
+			if err != nil {
+				return nil, err
+			}
+			if r.kind == v1.KindMCPServer && len(it.Reasons) > 0 {
+				return nil, v1.NewValidationError(v1.ManifestInvalid, "", it.Reasons)
+			}
+			keys = append(keys, it.Object.Head().Key())
 		}
 	}
+	if len(keys) == 0 {
+		return nil, &v1.NotFoundError{Kind: cmp.Or(kind, "Object"), Name: cmp.Or(a.selector, "any")}
+	}
+	return keys, nil
+}
+
+// waitRound looks at objects once and returns those that do not have the condition yet, with
+// the reasons. Servers are asked with new sessions each time, which know of no back-off.
+func (a *app) waitRound(ctx context.Context, keys []v1.Key, want wanted, reasons map[v1.Key]string) (still []v1.Key, err error) {
+	w, err := a.open(ctx)
+	if err != nil {
+		return keys, err
+	}
+	defer a.closing(w)
+	all, states, err := a.look(ctx, w, keys)
+	if err != nil {
+		return keys, err
+	}
+	for _, k := range keys {
+		s := all[k]
+		c := s.Condition(want.typ)
+		if c.Status == want.status {
+			text := want.String()
+			if text != "ready" {
+				text = "condition met"
+			}
+			fmt.Fprintf(a.out, "%s %s\n", objectName(k), text)
+			continue
+		}
+		if reasons[k] == "" || ctx.Err() == nil { // the last one may only say that time ran out
+			reasons[k] = cmp.Or(c.Message, "nothing is known of it")
+			if state := stateOf(states, k); state != nil && !state.Ready && want.typ == v1.ConditionReady {
+				reasons[k] = reasonText(*state)
+			}
+		}
+		still = append(still, k)
+	}
+	return still, nil
+}
+
+// look says how objects stand now; their servers are asked.
+func (a *app) look(ctx context.Context, w *workspace, keys []v1.Key) (all map[v1.Key]v1.Status, states []mcp.ServerState, err error) {
+	w.reg.Check(ctx)
+	var servers []v1.Key
+	for _, k := range keys {
+		if k.Kind == v1.KindMCPServer && !slices.Contains(servers, k) {
+			servers = append(servers, k)
+		}
+	}
+	if len(servers) > 0 {
+		states = w.Discover(ctx, servers...)
+	}
+	items := make([]registry.Item, len(keys))
+	for i, k := range keys {
+		name := k.Namespace + "/" + k.Name
+		if items[i], err = w.reg.Get(k.Kind, k.Namespace, name); err != nil {
+			return nil, states, err
+		}
+		if t := items[i].Tool(); t != nil && t.Mode() == v1.ModeMCP {
+			a.prepareTool(ctx, w, name)
+			if items[i], err = w.reg.Get(k.Kind, k.Namespace, name); err != nil {
+				return nil, states, err
+			}
+		}
+	}
+	all, err = a.statuses(ctx, w, items, states)
+	return all, states, err
 }

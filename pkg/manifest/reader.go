@@ -321,6 +321,20 @@ func member(n *yaml.Node, name string) (key *yaml.Node, text string) {
 	return nil, ""
 }
 
+// dropStatus passes over the field that 'list -o yaml' adds.
+func dropStatus(n *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "status" && n.Content[i+1].Kind == yaml.MappingNode {
+			foot := n.Content[i].FootComment
+			n.Content = slices.Delete(n.Content, i, i+2)
+			if i > 0 && n.Content[i-2].FootComment == "" {
+				n.Content[i-2].FootComment = foot // it stands at the end of the manifest
+			}
+			return
+		}
+	}
+}
+
 // add decodes and checks one object. finish, when not nil, completes it before it
 // is checked.
 func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
@@ -329,6 +343,7 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 	h.APIVersion = "" // what is written counts
 	d.extensions = r.opts.Extensions
 	d.normalize(d.root)
+	dropStatus(d.root)
 	if !d.full {
 		d.decode(d.root, reflect.ValueOf(obj).Elem())
 	}

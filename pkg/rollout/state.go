@@ -32,7 +32,7 @@ func Inspect(ctx context.Context, st store.Store, newest store.Revision) (*State
 	for i := range list.Records {
 		r := &list.Records[i]
 		here[r.Key()] = true
-		if Drifted(r, &newest) {
+		if newest.Drifted(r) {
 			s.Changed = append(s.Changed, r.Key())
 		}
 	}
@@ -49,12 +49,6 @@ func Inspect(ctx context.Context, st store.Store, newest store.Revision) (*State
 		}
 	}
 	return s, nil
-}
-
-// Drifted reports whether something else than its set has changed an object since the newest
-// revision of the set.
-func Drifted(r *store.Record, newest *store.Revision) bool {
-	return r.ResourceVersion > newest.ResourceVersion
 }
 
 func keySet(keys []v1.Key) map[v1.Key]bool {

@@ -85,6 +85,21 @@ func (c RevisionChange) Key() v1.Key {
 // Key returns the identity of the object.
 func (l LeftObject) Key() v1.Key { return v1.Key{Kind: l.Kind, Namespace: l.Namespace, Name: l.Name} }
 
+// Drifted reports whether something else than its set changed an object after r, which is the
+// newest revision of the set.
+func (r *Revision) Drifted(rec *Record) bool { return rec.ResourceVersion > r.ResourceVersion }
+
+// Of returns the last revision that an object of the set was part of, and its commit, when r
+// is the newest.
+func (r *Revision) Of(key v1.Key) (number int64, commit string) {
+	for _, l := range r.Left {
+		if l.Key() == key {
+			return l.Revision, l.Commit
+		}
+	}
+	return r.Number, r.Commit
+}
+
 // DefaultHistory is how many revisions of a set are kept beside the newest when
 // [ApplyOptions] do not say.
 const DefaultHistory = 10

@@ -140,6 +140,7 @@ func (b *builder) kind(kind string) (*schema, error) {
 			p.schema.Const, p.schema.MinLength, p.schema.Examples = kind, 0, nil
 		}
 	}
+	*s.Properties = append(*s.Properties, member{"status", &schema{Description: "status is what 'list -o yaml' says of the object; it is not read.", Type: "object"}})
 	return s, nil
 }
 

@@ -193,7 +193,8 @@ func TestSchemasRefuse(t *testing.T) {
 	const head = "apiVersion: toolctl.dev/v1\nmetadata: {name: x}\n"
 	tests := []struct{ name, file, manifest, want string }{
 		{"unknown field", "tool.json", head + "kind: Tool\nspec: {description: d, input_schema: {}, modus: mock}", "additional properties 'modus' not allowed"},
-		{"unknown field at the top", "tool.json", head + "kind: Tool\nstatus: {}\nspec: {description: d, input_schema: {}}", "additional properties 'status' not allowed"},
+		{"unknown field at the top", "tool.json", head + "kind: Tool\nstate: {}\nspec: {description: d, input_schema: {}}", "additional properties 'state' not allowed"},
+		{"a status that is no object", "tool.json", head + "kind: Tool\nstatus: 1\nspec: {description: d, input_schema: {}}", "got number, want object"},
 		{"wrong case", "tool.json", head + "kind: Tool\nspec: {Description: d, input_schema: {}}", "missing property 'description'"},
 		{"missing field", "tool.json", head + "kind: Tool\nspec: {description: d}", "missing property 'input_schema'"},
 		{"empty text", "tool.json", head + "kind: Tool\nspec: {description: '', input_schema: {}}", "minLength: got 0, want 1"},

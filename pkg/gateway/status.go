@@ -1,0 +1,156 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/lock"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Observer says how objects stand: to the sets of a store, and to the lock.
+type Observer struct {
+	newest map[string]store.Revision // by set
+	lock   *lock.File                // nil for none
+}
+
+// NewObserver reads the newest revision of each set, and the lock where there is one; named is
+// as for [Options]. Without a store no object belongs to a set.
+func NewObserver(ctx context.Context, st store.Store, named string) (*Observer, error) {
+	o := &Observer{newest: map[string]store.Revision{}}
+	if st != nil {
+		all, err := st.Revisions(ctx, store.RevisionQuery{Newest: true})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range all {
+			o.newest[r.Set] = r
+		}
+	}
+	path, err := lock.Find(named)
+	if err != nil {
+		return nil, err
+	}
+	switch f, err := lock.Read(path); {
+	case err == nil:
+		o.lock = &f
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	return o, nil
+}
+
+// Status says how an object stands. rec is the object as the store has it, nil for one of
+// files; state is what its server answered, nil for a server that was not asked.
+func (o *Observer) Status(it registry.Item, rec *store.Record, state *mcp.ServerState) v1.Status {
+	h := it.Object.Head()
+	s := v1.Status{}
+	if !h.Source.IsZero() {
+		s.Source = h.Source.String()
+	}
+	if rec == nil {
+		rec = &store.Record{Object: it.Object}
+	}
+	s.Generation, s.ResourceVersion, s.Set = rec.Generation, rec.ResourceVersion, rec.Set
+	if newest, ok := o.newest[rec.Set]; ok && rec.Set != "" {
+		s.Revision, s.Commit = newest.Of(h.Key())
+	}
+	for _, c := range []v1.Condition{ready(it, state), degraded(it, state), o.drifted(rec, state)} {
+		c.ObservedGeneration, c.LastTransitionTime = rec.Generation, rec.Updated
+		s.Conditions = append(s.Conditions, c)
+	}
+	return s
+}
+
+func ready(it registry.Item, state *mcp.ServerState) v1.Condition {
+	c := v1.Condition{Type: v1.ConditionReady, Status: v1.ConditionTrue, Reason: "Ready", Message: "it can be used"}
+	switch _, isServer := it.Object.(*v1.MCPServer); {
+	case !it.Ready:
+		c.Status, c.Reason, c.Message = v1.ConditionFalse, "NotReady", cmp.Or(it.Reason(), "it cannot be used")
+		if isServer && state != nil && !state.Ready {
+			c.Reason, c.Message = "ServerNotReady", cmp.Or(state.Reason, c.Message)
+		}
+	case isServer && state == nil:
+		c.Status, c.Reason, c.Message = v1.ConditionUnknown, "NotAsked", "the server was not asked"
+	case isServer && !state.Ready:
+		c.Status, c.Reason, c.Message = v1.ConditionFalse, "ServerNotReady", state.Reason
+	case isServer:
+		c.Reason, c.Message = "ServerReady", fmt.Sprintf("the server answered; tools: %d", len(state.Tools))
+	}
+	return c
+}
+
+// degraded is true of what cannot be used, and of what can be used in part.
+func degraded(it registry.Item, state *mcp.ServerState) v1.Condition {
+	c := ready(it, state)
+	c.Type = v1.ConditionDegraded
+	if c.Status != v1.ConditionTrue {
+		if c.Status == v1.ConditionFalse {
+			c.Status = v1.ConditionTrue
+		}
+		return c
+	}
+	c.Status, c.Reason, c.Message = v1.ConditionFalse, "AsExpected", "all of it can be used"
+	switch {
+	case it.Blocked != nil:
+		c.Status, c.Reason, c.Message = v1.ConditionTrue, "Blocked", "every call is refused: "+it.Blocked.Error()
+	case state != nil:
+		var broken []string
+		for _, t := range state.Tools {
+			if t.Problem != "" {
+				broken = append(broken, t.Tool.Metadata.Name+": "+t.Problem)
+			}
+		}
+		if len(broken) > 0 {
+			c.Status, c.Reason, c.Message = v1.ConditionTrue, "SomeToolsNotReady", someOf(broken)
+		} else if len(state.Warnings) > 0 {
+			c.Status, c.Reason, c.Message = v1.ConditionTrue, "Warnings", someOf(state.Warnings)
+		}
+	}
+	return c
+}
+
+// drifted is true of what its set did not apply as it is, and of a server whose tools differ
+// from the lock.
+func (o *Observer) drifted(rec *store.Record, state *mcp.ServerState) v1.Condition {
+	c := v1.Condition{Type: v1.ConditionDrifted, Status: v1.ConditionFalse, Reason: "NoSet", Message: "it belongs to no set"}
+	if newest, ok := o.newest[rec.Set]; ok && rec.Set != "" {
+		c.Reason, c.Message = "AsApplied", fmt.Sprintf("it is as revision %d of its set applied it", newest.Number)
+		if newest.Drifted(rec) {
+			c.Status, c.Reason, c.Message = v1.ConditionTrue, "ChangedSince", fmt.Sprintf("something else than its set changed it after revision %d", newest.Number)
+			return c
+		}
+	}
+	if o.lock == nil || state == nil || !state.Ready {
+		return c
+	}
+	old := o.lock.Server(state.Key)
+	if old == nil {
+		return c
+	}
+	now, _ := LockServers([]mcp.ServerState{*state})
+	var texts []string
+	for _, d := range lock.Diff(lock.File{Servers: []lock.Server{*old}}, lock.File{Servers: now}) {
+		texts = append(texts, d.String())
+	}
+	if len(texts) > 0 {
+		c.Status, c.Reason, c.Message = v1.ConditionTrue, "DiffersFromLock", someOf(texts)
+	}
+	return c
+}
+
+// someOf is the first of some texts, and how many more there are.
+func someOf(texts []string) string {
+	const most = 5
+	if more := len(texts) - most; more > 0 {
+		return fmt.Sprintf("%s; and %d more", strings.Join(texts[:most], "; "), more)
+	}
+	return strings.Join(texts, "; ")
+}
