@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 10s
 
-.PHONY: build test lint bench fuzz size generate
+.PHONY: build test lint bench bench-load fuzz size generate
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o toolctl ./cmd/toolctl
@@ -20,6 +20,10 @@ lint:
 # Every benchmark stands beside its floor; the ratio is what counts.
 bench:
 	go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),5) ./... | grep -v '^ok\|no test files'
+
+# Calls of ordinary clients through serve, beside direct ones and a hop that does nothing (Linux).
+bench-load:
+	go test -run '^$$' -bench Ordinary -benchtime 2s -count $(or $(COUNT),3) ./cmd/toolctl
 
 # A short run of every fuzz target. The end of its time is at times reported by the
 # fuzzer itself as a failure without an input (golang/go#75804): that one is none.

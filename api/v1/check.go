@@ -26,6 +26,11 @@ type fieldRule struct {
 	deep     bool // may hold further structs
 }
 
+// checks reports whether the field itself has rules.
+func (r *fieldRule) checks() bool {
+	return r.required || r.min != nil || r.max != nil || r.oneof != nil
+}
+
 var ruleCache sync.Map // reflect.Type -> []fieldRule
 
 func rulesOf(t reflect.Type) []fieldRule {
@@ -107,6 +112,9 @@ func checkValue(v reflect.Value, path string, fs *[]Violation) {
 	case reflect.Struct:
 		for _, r := range rulesOf(v.Type()) {
 			f := v.Field(r.index)
+			if !r.checks() && (!r.deep || isEmpty(f)) { // most fields of most objects
+				continue
+			}
 			p := path
 			if r.name != "" {
 				p = Pointer(path, r.name)

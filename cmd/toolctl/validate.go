@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -56,6 +57,9 @@ type violationReport struct {
 }
 
 func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
+	// All that is read stays until the end, so what is collected meanwhile is little: a
+	// fifth of the time of 10,000 manifests went into looking for it.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	format := o.format()
 	paths := append(o.files, args...)
 	if len(paths) == 0 {

@@ -274,6 +274,9 @@ func mediaType(resp *http.Response) string {
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 func sameOrigin(a, b *url.URL) bool {
+	if a.Scheme == b.Scheme && a.Host == b.Host {
+		return true
+	}
 	port := func(u *url.URL) string {
 		return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	}
