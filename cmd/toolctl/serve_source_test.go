@@ -58,20 +58,6 @@ func (r *gitRepo) push(t *testing.T) string {
 	return r.git(t, "rev-parse", "HEAD")
 }
 
-func (s *served) get(t *testing.T, path string) (int, string) {
-	t.Helper()
-	res, err := http.Get(strings.TrimSuffix(s.url, "/mcp") + path) //nolint:noctx // a test
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, string(body)
-}
-
 // A push is served, a bad one never is, and /readyz, status and the metrics say which commit is.
 func TestServeFollowsARepository(t *testing.T) {
 	r := newGitRepo(t)

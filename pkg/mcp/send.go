@@ -178,7 +178,7 @@ func (t *sent) follow(client *http.Client, req *http.Request, resp *http.Respons
 		if err := sleep(req.Context(), cmp.Or(wait, retryWait<<idle+rand.N(retryWait))); err != nil {
 			return nil, err
 		}
-		if resp, err = t.resume(client, req, last); err != nil {
+		if resp, err = t.resume(client, req, last); err != nil { //nolint:bodyclose // its events close it
 			return nil, err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,7 +155,7 @@ func (b *blob) sameAs(file string) bool {
 
 // is reports whether data has the name of the blob (git-scm.com/docs/hash-function-transition).
 func (b *blob) is(data []byte) bool {
-	var h hash.Hash = sha1.New() //nolint:gosec // as above
+	h := sha1.New() //nolint:gosec // as above
 	if len(b.id) == hex.EncodedLen(sha256.Size) {
 		h = sha256.New()
 	}

@@ -130,7 +130,7 @@ func TestPace(t *testing.T) {
 func TestLag(t *testing.T) {
 	l := newLag()
 	l.high()
-	if l.counts == nil || len(l.counts) < 10 {
+	if len(l.counts) < 10 {
 		t.Errorf("the runtime has no such histogram: %d buckets", len(l.counts))
 	}
 }
