@@ -28,7 +28,14 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/owenrumney/go-sarif/v3 v3.3.1
+require (
+	github.com/google/go-containerregistry v0.20.6
+	github.com/opencontainers/image-spec v1.1.1
+	github.com/owenrumney/go-sarif/v3 v3.3.1
+	oras.land/oras-go/v2 v2.6.4
+)
+
+require github.com/opencontainers/go-digest v1.0.0 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -55,6 +55,7 @@ var layout = map[string]struct {
 	"pkg/plan":            {may: []string{"api/v1", "pkg/diff", "pkg/store", "internal/jsontext"}, never: []string{sdk}},
 	"pkg/rollout":         {may: []string{"api/v1", "pkg/plan", "pkg/store"}, never: []string{sdk}},
 	"pkg/source":          {may: []string{"api/v1", "internal/proc", "internal/regular", "pkg/manifest", "pkg/overlay"}, never: []string{sdk}},
+	"pkg/source/oci":      {may: []string{"internal/netaddr", "internal/regular", "pkg/source"}, never: []string{sdk}},
 	"pkg/mcp/mcptest":     {may: []string{"api/v1"}},
 	"pkg/mcp/server":      {may: []string{"api/v1", "internal/callctx", "pkg/mcp", "internal/wirename", "internal/budget", "internal/argtext"}},
 	"internal/budget":     {},
@@ -102,6 +103,7 @@ var onlyIn = map[string]string{
 	sdk:                    "pkg/mcp", // and the packages under it
 	"modernc.org/sqlite":   "pkg/store/sqlite",
 	"github.com/jmespath/": "internal/jmespath",
+	"oras.land/":           "pkg/source/oci",
 
 	"github.com/openai/":      "pkg/agent/openai",
 	"github.com/anthropics/":  "pkg/agent/anthropic",

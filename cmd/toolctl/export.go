@@ -61,10 +61,8 @@ Overrides of descriptions, approvals, counts and the audit are not manifests:
 }
 
 func (a *app) export(dir string, objects []v1.Object) error {
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return usagef("--dir %s: it is not empty: name a new folder", dir)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return usagef("--dir %s: %w", dir, err)
+	if err := newFolder(dir); err != nil {
+		return err
 	}
 	files, err := manifest.Export(objects)
 	if err != nil {
@@ -81,4 +79,14 @@ func (a *app) export(dir string, objects []v1.Object) error {
 	}
 	_, err = fmt.Fprintf(a.out, "%s in %s written to %s\n", count(len(objects), "object"), count(len(files), "file"), dir)
 	return err
+}
+
+// newFolder refuses a folder that holds something.
+func newFolder(dir string) error {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return usagef("--dir %s: it is not empty: name a new folder", dir)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return usagef("--dir %s: %w", dir, err)
+	}
+	return nil
 }

@@ -103,6 +103,7 @@ With -f a command works on those files and folders. Without it, on the store:
 		newReconcileCmd(a),
 		newRolloutCmd(a),
 		newExportCmd(a),
+		newPackageCmd(a),
 		newEditCmd(a),
 		newDeleteCmd(a),
 		newImportCmd(a),

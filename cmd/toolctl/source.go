@@ -17,6 +17,7 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/source"
+	"toolctl.dev/toolctl/pkg/source/oci"
 )
 
 // sourceOptions are the flags of where manifests are pulled from.
@@ -30,9 +31,9 @@ type sourceOptions struct {
 const hookSecretVariable = "TOOLCTL_HOOK_SECRET" //nolint:gosec // it is the name of one
 
 func (o *sourceOptions) bind(f *pflag.FlagSet) {
-	f.StringVar(&o.address, "source", "", "pull the manifests from `ADDRESS`: git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://… or git+file:///…")
+	f.StringVar(&o.address, "source", "", "pull the manifests from `ADDRESS`: git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://…, git+file:///… or oci://HOST/REPOSITORY@sha256:…")
 	f.DurationVar(&o.interval, "interval", 30*time.Second, "with --source: how often it is asked for news")
-	f.StringVar(&o.signed, "require-signed", "", "with --source: serve only commits that a key of this file signed: allowed signers of SSH, or OpenPGP public keys")
+	f.StringVar(&o.signed, "require-signed", "", "with --source: take only what a key of this file signed: allowed signers of SSH or OpenPGP public keys for commits, PEM public keys for packages")
 }
 
 const shortestInterval = time.Second
@@ -58,15 +59,35 @@ func (o *sourceOptions) check(cmd *cobra.Command, files []string) error {
 	return nil
 }
 
-// remote opens the source. check says what else is wrong with a set.
-func (o *sourceOptions) remote(a *app, older bool, read manifest.Options, check func(context.Context, *manifest.Set) ([]v1.Violation, error)) (*source.Remote, error) {
+// origin opens what the address names.
+func (o *sourceOptions) origin(a *app) (source.Origin, error) {
 	address, err := source.ParseAddress(o.address)
 	if err != nil {
 		return nil, usagef("--source: %w", err)
 	}
-	origin, err := source.NewRepository(address, source.RepositoryOptions{Environ: os.Environ(), RequireSigned: o.signed})
+	if address.IsGit() {
+		origin, err := source.NewRepository(address, source.RepositoryOptions{Environ: os.Environ(), RequireSigned: o.signed})
+		if err != nil {
+			return nil, usagef("--require-signed: %w", err)
+		}
+		return origin, nil
+	}
+	repository, err := oci.Open(address, oci.Options{Env: a.env})
 	if err != nil {
-		return nil, usagef("--require-signed: %w", err)
+		return nil, usagef("--source: %w", err)
+	}
+	origin, err := oci.NewOrigin(repository, o.signed)
+	if err != nil {
+		return nil, usagef("--source, --require-signed: %w", err)
+	}
+	return origin, nil
+}
+
+// remote opens the source. check says what else is wrong with a set.
+func (o *sourceOptions) remote(a *app, older bool, read manifest.Options, check func(context.Context, *manifest.Set) ([]v1.Violation, error)) (*source.Remote, error) {
+	origin, err := o.origin(a)
+	if err != nil {
+		return nil, err
 	}
 	return source.NewRemote(origin, source.RemoteOptions{Interval: o.interval, Older: older, Manifests: read, Check: check, Logger: a.logger()}), nil
 }

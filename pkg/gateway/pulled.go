@@ -37,9 +37,9 @@ func (g *Gateway) behind() string {
 	case s.Failed == nil:
 		return g.reload.warning()
 	case s.Failed.Revision == "":
-		return fmt.Sprintf("the source cannot be asked for news: %s; commit %s is served", s.Failed, s.Revision)
+		return fmt.Sprintf("the source cannot be asked for news: %s; %s is served", s.Failed, source.Named(s.Revision))
 	default:
-		return fmt.Sprintf("%s; commit %s is served, and the log says why", s.Failed, s.Revision)
+		return fmt.Sprintf("%s; %s is served, and the log says why", s.Failed, source.Named(s.Revision))
 	}
 }
 

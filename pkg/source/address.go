@@ -15,6 +15,7 @@ const (
 	GitHTTPS = "git+https"
 	GitSSH   = "git+ssh"
 	GitFile  = "git+file"
+	OCI      = "oci"
 )
 
 // Address is where manifests are pulled from:
@@ -22,10 +23,11 @@ const (
 //	git+https://HOST/REPOSITORY[//PATH][?ref=REF]
 //	git+ssh://[USER@]HOST/REPOSITORY[//PATH][?ref=REF]
 //	git+file:///REPOSITORY[//PATH][?ref=REF]
+//	oci://HOST/REPOSITORY[:TAG][@DIGEST]
 type Address struct {
 	// Scheme is one of those above.
 	Scheme string
-	// Remote is the repository: an address that git reads.
+	// Remote is the repository: an address that git reads, or HOST/REPOSITORY[:TAG][@DIGEST].
 	Remote string
 	// Path is the folder or file within the repository. Default: all of it.
 	Path string
@@ -34,9 +36,19 @@ type Address struct {
 	Ref string
 }
 
+// IsGit reports whether it is a repository of git.
+func (a Address) IsGit() bool { return strings.HasPrefix(a.Scheme, "git+") }
+
 // Set is the address without what names a revision: the name of the apply set of what is
 // pulled from there.
 func (a Address) Set() string {
+	if !a.IsGit() {
+		name, _, _ := strings.Cut(a.Remote, "@")
+		if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+			name = name[:i]
+		}
+		return a.Scheme + "://" + name
+	}
 	text := "git+" + a.Remote
 	if a.Path != "." {
 		text += "//" + a.Path
@@ -45,7 +57,10 @@ func (a Address) Set() string {
 }
 
 func (a Address) String() string {
-	if a.Ref == "" {
+	switch {
+	case !a.IsGit():
+		return a.Scheme + "://" + a.Remote
+	case a.Ref == "":
 		return a.Set()
 	}
 	return a.Set() + "?ref=" + a.Ref
@@ -61,12 +76,14 @@ const maxAddress = 4096
 
 // ParseAddress reads an address. One with a secret in it is refused.
 func ParseAddress(text string) (Address, error) {
-	const expected = "expected git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://… or git+file:///…"
+	const expected = "expected git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://…, git+file:///… or oci://HOST/REPOSITORY@sha256:…"
 	if len(text) > maxAddress {
 		return Address{}, fmt.Errorf("longer than %d bytes", maxAddress)
 	}
-	scheme, _, ok := strings.Cut(text, "://")
+	scheme, rest, ok := strings.Cut(text, "://")
 	switch {
+	case ok && scheme == OCI:
+		return parseOCI(rest)
 	case ok && slices.Contains([]string{"https", "ssh", "file"}, scheme):
 		return Address{}, fmt.Errorf("%s: write git+%s:// for a repository of git", expected, scheme)
 	case ok && (scheme == "http" || scheme == "git+http" || scheme == "git" || scheme == "git+git"):
@@ -163,3 +180,13 @@ func checkRef(ref string) error {
 }
 
 var wholeCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+var ociName = regexp.MustCompile(`^([^/]+)/[a-z0-9]+([._/-]+[a-z0-9]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
+
+func parseOCI(rest string) (Address, error) {
+	m := ociName.FindStringSubmatch(rest)
+	if m == nil || !hostName.MatchString(m[1]) {
+		return Address{}, errors.New("expected oci://HOST/REPOSITORY@sha256:…, in lower case")
+	}
+	return Address{Scheme: OCI, Remote: rest, Path: "."}, nil
+}

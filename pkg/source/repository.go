@@ -45,6 +45,9 @@ const (
 
 // NewRepository makes an origin of an address of git.
 func NewRepository(a Address, o RepositoryOptions) (*Repository, error) {
+	if !a.IsGit() {
+		return nil, fmt.Errorf("%s is not a repository of git", a)
+	}
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}

@@ -13,7 +13,7 @@ import (
 type Status struct {
 	// Source is the address.
 	Source string `json:"source"`
-	// Revision is the commit that is used; empty before the first good one.
+	// Revision is the commit, or the digest of the package, that is used; empty before the first good one.
 	Revision string `json:"commit,omitempty"`
 	// Since is when it came into use here.
 	Since *time.Time `json:"since,omitempty"`
@@ -37,12 +37,20 @@ type Failure struct {
 func (f *Failure) String() string {
 	text := f.Reason
 	if f.Revision != "" {
-		text = "commit " + f.Revision + ": " + text
+		text = Named(f.Revision) + ": " + text
 	}
 	if len(f.Places) > 0 {
 		text += ": " + strings.Join(f.Places, ", ")
 	}
 	return text
+}
+
+// Named is a revision in a sentence.
+func Named(revision string) string {
+	if strings.HasPrefix(revision, "sha256:") {
+		return revision // of a package
+	}
+	return "commit " + revision
 }
 
 // RevisionError says that a revision is not to be served.
@@ -55,11 +63,11 @@ type RevisionError struct {
 
 func (e *RevisionError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("commit %s: %s", e.Revision, e.Err)
+		return fmt.Sprintf("%s: %s", Named(e.Revision), e.Err)
 	}
 	const shown = 100
 	var text strings.Builder
-	fmt.Fprintf(&text, "commit %s: %s", e.Revision, counted(len(e.Violations)))
+	fmt.Fprintf(&text, "%s: %s", Named(e.Revision), counted(len(e.Violations)))
 	for i, v := range e.Violations {
 		if i == shown {
 			fmt.Fprintf(&text, "\n  and %d more", len(e.Violations)-shown)

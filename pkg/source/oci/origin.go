@@ -1,0 +1,105 @@
+package oci
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/source"
+)
+
+// Origin is a package as the origin of a [source.Remote].
+type Origin struct {
+	*Repository
+	keyFile string
+}
+
+var _ source.Origin = (*Origin)(nil)
+
+// NewOrigin makes an origin of a package. With a file of keys it has to be signed by one of them;
+// the file is read again when it changes. Without, the address has to have a digest: a tag is
+// whatever somebody pushed last.
+func NewOrigin(r *Repository, keyFile string) (*Origin, error) {
+	o := &Origin{r, keyFile}
+	if keyFile == "" && r.remote.Reference.ValidateReferenceAsDigest() != nil {
+		return nil, fmt.Errorf("%s is a tag, which is whatever was pushed last: name a digest, as in %s@sha256:…, or ask for signatures", r, r.address.Set())
+	}
+	if keyFile != "" {
+		if _, _, err := o.keys(); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (o *Origin) keys() (Keys, string, error) {
+	text, err := regular.ReadFile(o.keyFile)
+	if err != nil {
+		return nil, "", err
+	}
+	keys, err := ReadKeys(text)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", o.keyFile, err)
+	}
+	sum := sha256.Sum256(text)
+	return keys, hex.EncodeToString(sum[:]), nil
+}
+
+// Head returns the digest that the address names.
+func (o *Origin) Head(ctx context.Context) (string, error) { return o.Digest(ctx) }
+
+// Trust is what the file of keys holds.
+func (o *Origin) Trust() (string, error) {
+	if o.keyFile == "" {
+		return "", nil
+	}
+	_, digest, err := o.keys()
+	return digest, err
+}
+
+// Fetch writes the files of a package.
+func (o *Origin) Fetch(ctx context.Context, digest, dir string) (source.Files, error) {
+	all := source.Files{Path: "."}
+	if o.keyFile != "" {
+		keys, _, err := o.keys()
+		if err != nil {
+			return all, err
+		}
+		if _, err := o.Verify(ctx, digest, keys); err != nil {
+			return all, err
+		}
+	}
+	files, err := o.Pull(ctx, digest)
+	if err != nil {
+		return all, err
+	}
+	return all, Write(dir, files)
+}
+
+// Older returns nothing: what a tag was before is not known.
+func (o *Origin) Older(context.Context, string) ([]string, error) { return nil, nil }
+
+// Write writes the files of a package into a folder, and nowhere else.
+func Write(dir string, files map[string][]byte) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := root.MkdirAll(filepath.FromSlash(path.Dir(name)), 0o777); err != nil {
+			return err
+		}
+		if err := root.WriteFile(filepath.FromSlash(name), files[name], 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
