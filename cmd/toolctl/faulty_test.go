@@ -60,6 +60,7 @@ func misbehave(kind string, message []byte, out *bufio.Writer) bool {
 	var m struct {
 		ID     json.RawMessage
 		Method string
+		Params struct{ Arguments json.RawMessage }
 	}
 	if json.Unmarshal(message, &m) != nil || m.ID == nil {
 		return true
@@ -82,6 +83,11 @@ func misbehave(kind string, message []byte, out *bufio.Writer) bool {
 	case "die":
 		return false
 	case "hang":
+	case "talk": // of its arguments and its environment, to everyone
+		text := string(m.Params.Arguments) + " with " + os.Getenv("API_KEY")
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","logger":%s,"data":{"text":%s,"password":"of-the-server"}}}`+"\n", quoted(text), quoted(text))
+		fmt.Fprintln(os.Stderr, text)
+		return answer(`{"content":[]}`)
 	case "broken":
 		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[}}`+"\n", m.ID)
 	case "flood":

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -60,5 +61,33 @@ func TestServeWithoutItsLog(t *testing.T) {
 				t.Errorf("it ended with %v", err)
 			}
 		})
+	}
+}
+
+// What an MCP server says of a call in its log and on its stderr is masked by the rules of
+// the call's tool, and so are the names of its loggers.
+func TestLogsOfServersAreMasked(t *testing.T) {
+	manifest := filepath.Join(t.TempDir(), "all.yaml")
+	writeFile(t, manifest, `apiVersion: toolctl.dev/v1
+kind: MCPServer
+metadata: {name: talker}
+spec: {command: `+quoted(linked(t, "faulty-stdio"))+`, args: [talk], env: {API_KEY: "${API_KEY}"}}
+---
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: talk}
+spec: {description: Talk, input_schema: {type: object}, redact: [password], mcp: {server: talker, tool: talk}}
+`)
+	cmd := again(t, "toolctl", "call", "-v", "-f", manifest, "talk", "-a", "password=of-the-caller")
+	cmd.Env = append(os.Environ(), "API_KEY=of-the-environment")
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if n := strings.Count(string(said), "[REDACTED]"); n < 5 {
+		t.Errorf("%d parts are masked: expected 5 at least", n)
+	}
+	if strings.Contains(string(said), "of-the-") {
+		t.Errorf("a secret is in\n%s", said)
 	}
 }

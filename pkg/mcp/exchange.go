@@ -186,11 +186,11 @@ func (s *session) logMessage(in incoming) {
 	if json.Unmarshal(p.Data, &plain) == nil {
 		text = plain
 	}
-	attrs := []slog.Attr{slog.String("source", "message")}
+	attrs, masks := []slog.Attr{slog.String("source", "message")}, s.spoken()
 	if p.Logger != "" {
-		attrs = append(attrs, slog.String("logger", clip.Bytes(p.Logger, 100)))
+		attrs = append(attrs, slog.String("logger", clip.Bytes(masks.Text(p.Logger), 100)))
 	}
-	s.log.LogAttrs(context.Background(), level, clip.Bytes(s.masks.Text(text), maxLogText), attrs...)
+	s.log.LogAttrs(context.Background(), level, clip.Bytes(masks.Text(text), maxLogText), attrs...)
 }
 
 // severity orders the levels of RFC 5424; what is none counts as info.

@@ -16,6 +16,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/redact"
 )
 
 // request is one request to a server, in the form that may be sent again.
@@ -183,6 +184,7 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 			err = fmt.Errorf("the MCP client panicked: %v", p)
 		}
 	}()
+	u.spoken.add(redact.FromContext(ctx))
 	got, err = s.link.send(ctx, x)
 	if err != nil && x.clientRequest != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = context.DeadlineExceeded

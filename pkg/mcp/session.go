@@ -86,10 +86,13 @@ type link interface {
 // mask takes what came from the environment out of a text of ours.
 func (s *session) mask(text string) string { return s.masks.Values(text) }
 
+// spoken masks what the server says outside of any request.
+func (s *session) spoken() *redact.Masker { return s.masks.Join(s.upstream.spoken.masker()) }
+
 // masksOf masks what is said within a request for a client, and outside of any.
 func (s *session) masksOf(r *clientRequest) *redact.Masker {
 	if r == nil || redact.FromContext(r.ctx) == nil {
-		return s.masks
+		return s.spoken()
 	}
 	return redact.FromContext(r.ctx).Join(s.upstream.secrets.Load())
 }

@@ -32,6 +32,7 @@ type upstream struct {
 
 	linking sync.Mutex      // held by what makes the way to the server; guards the next two
 	base    *http.Transport // shared by all sessions of a server with a URL
+	spoken  spoken          // what is masked in what it says outside of requests
 	auth    oauthHandler    // keeps tokens from one session to the next
 
 	secrets atomic.Pointer[redact.Masker] // keys that came from the environment
