@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var longFlag = regexp.MustCompile(`(?:^|[\s"'\[])(--[a-z][a-z-]+)`)
+
+// Each flag in deploy/ is one that the program has.
+func TestFlagsInDeploy(t *testing.T) {
+	var help bytes.Buffer
+	if code := run(context.Background(), []string{"serve", "--help"}, strings.NewReader(""), &help, &help); code != 0 {
+		t.Fatal(help.String())
+	}
+	found := 0
+	// What is not in this list runs no gateway.
+	for _, dir := range []string{"compose", "container", "helm/toolctl/templates/deployment.yaml", "kubernetes/gateway", "systemd"} {
+		err := filepath.WalkDir(filepath.Join("../../deploy", dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for n, line := range strings.Split(string(text), "\n") {
+				if strings.HasPrefix(strings.TrimSpace(line), "#") || !strings.Contains(line, "--") || strings.HasPrefix(line, "COPY") || strings.HasPrefix(line, "RUN") {
+					continue
+				}
+				for _, m := range longFlag.FindAllStringSubmatch(line, -1) {
+					found++
+					if !regexp.MustCompile(regexp.QuoteMeta(m[1])+`[ ,\n]`).MatchString(help.String()) && m[1] != "--set" {
+						t.Errorf("%s:%d: toolctl serve has no flag %s", path, n+1, m[1])
+					}
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if found < 15 {
+		t.Errorf("only %d flags were found", found)
+	}
+}
