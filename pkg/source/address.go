@@ -51,7 +51,7 @@ func (a Address) Set() string {
 	}
 	text := "git+" + a.Remote
 	if a.Path != "." {
-		text += "//" + a.Path
+		text += "//" + (&url.URL{Path: a.Path}).EscapedPath()
 	}
 	return text
 }
@@ -63,7 +63,7 @@ func (a Address) String() string {
 	case a.Ref == "":
 		return a.Set()
 	}
-	return a.Set() + "?ref=" + a.Ref
+	return a.Set() + "?ref=" + strings.ReplaceAll(url.QueryEscape(a.Ref), "%2F", "/")
 }
 
 var (

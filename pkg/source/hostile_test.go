@@ -255,7 +255,7 @@ func TestParseAddress(t *testing.T) {
 }
 
 func FuzzParseAddress(f *testing.F) {
-	for _, s := range []string{"git+https://host/r//p?ref=x", "git+ssh://u@h:1/r", "git+file:///r//p", "ext::x"} {
+	for _, s := range []string{"git+https://host/r//p?ref=x", "git+ssh://u@h:1/r", "git+https://h/r//a%3fb%25?ref=a%2bb%23c", "git+https://h/r//%01a:b", "git+file:///r//p", "ext::x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
