@@ -43,7 +43,7 @@ func newApplyCmd(a *app) *cobra.Command {
 changes. Each object is created, configured or unchanged.
 
 With --prune, what an earlier apply of the same set put there and this one does
-not have is removed, but not what now is skipped because it is no manifest of ours. A set
+not have is removed, but not what now is skipped because it is not one of our manifests. A set
 is named with --set; without it, by the paths given with -f. An object that belongs
 to another set is refused under --set, and stays in its set without --set;
 --take-over moves it. A source that is empty or gone is refused, unless --allow-empty

@@ -43,7 +43,7 @@ func (a *app) openApprovals(ctx context.Context) (store.Store, error) {
 	if len(a.files) > 0 && a.dsn == "" {
 		return nil, usagef("calls wait in the store, not in files: leave out -f, or name the store with --store")
 	}
-	return a.openStore(ctx, false)
+	return a.openThere(ctx)
 }
 
 // approvalView is a pending call as it is printed: with its state at that time, and

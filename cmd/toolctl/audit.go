@@ -125,5 +125,5 @@ func (a *app) openAudit(ctx context.Context) (store.Store, error) {
 	if len(a.files) > 0 {
 		return nil, usagef("the audit is in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
 	}
-	return a.openStore(ctx, false)
+	return a.openThere(ctx)
 }

@@ -94,7 +94,7 @@ Output formats (-o): table, wide, json, yaml.`,
 		},
 	}
 	o.bind(cmd)
-	cmd.Flags().BoolVar(&o.all, "all", false, "list also the lines that were written before calls ran which have ended")
+	cmd.Flags().BoolVar(&o.all, "all", false, "list the intents of calls that have ended too")
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "go on with lines as they are written")
 	return cmd
 }

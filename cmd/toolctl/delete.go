@@ -145,7 +145,7 @@ func (o *deleteOptions) keys(cmd *cobra.Command, s store.Store, rs []request) ([
 	return keys, nil
 }
 
-// present drops doubled keys and, with --ignore-not-found, those that are not there.
+// present drops duplicate keys and, with --ignore-not-found, those that are not there.
 func (o *deleteOptions) present(cmd *cobra.Command, s store.Store, keys []v1.Key) ([]store.Record, error) {
 	var out []store.Record
 	for _, k := range keys {

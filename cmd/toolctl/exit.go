@@ -12,6 +12,7 @@ import (
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/agent"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 // Exit codes. This is the one place for them; docs/exit-codes.md says the same.
@@ -62,7 +63,7 @@ func exitCode(err error) int {
 		return status.code
 	case errors.Is(err, context.Canceled), errors.Is(err, tty.ErrInterrupted):
 		return exitInterrupted
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.Is(err, store.ErrUnknownKind):
 		return exitUsage
 	case errors.As(err, &invalid), errors.As(err, &exposed):
 		return exitInvalid

@@ -26,7 +26,7 @@ func newLockCmd(a *app) *cobra.Command {
 	o := &lockOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "lock [NAME]...",
-		Short: "Keep what MCP servers say of their tools, and check it",
+		Short: "Pin the tool definitions of MCP servers and detect drift",
 		Long: `Write toolctl.lock: for each MCP server who it is, the protocol version, and for
 each tool the text and the hashes of its definition. With --locked, or spec.locked
 of the server, a tool that differs from the lock is refused, and the others go on.

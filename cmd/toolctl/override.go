@@ -203,7 +203,7 @@ func newOverrideUnsetCmd(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&author, "as", "", "who takes the override back (default: the name of the user)")
+	cmd.Flags().StringVar(&author, "as", "", "who removes the override (default: the name of the user)")
 	return cmd
 }
 

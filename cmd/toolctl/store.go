@@ -28,5 +28,13 @@ func (a *app) openKept(ctx context.Context) (store.Store, error) {
 	if len(a.files) > 0 {
 		return nil, usagef("this is about the store, not about files: leave out -f, and name the store with --store where it is not the usual one")
 	}
+	return a.openThere(ctx)
+}
+
+// openThere opens the store for a command that means nothing without one.
+func (a *app) openThere(ctx context.Context) (store.Store, error) {
+	if _, err := a.storeDSN(false); err != nil {
+		return nil, usagef("there is no store: no %s folder is here or above; 'toolctl apply -f PATH' makes one, and --store names one that is elsewhere", storeDir)
+	}
 	return a.openStore(ctx, false)
 }

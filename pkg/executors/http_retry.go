@@ -271,7 +271,7 @@ func (c *httpCall) describe(ctx context.Context, err error) error {
 		}
 		return c.fail(v1.PhaseConnect, fmt.Sprintf("cannot connect for %s: %v%s", target, err, c.tries()), err)
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return c.fail(v1.PhaseTimeout, fmt.Sprintf("%s: no whole answer within %s (spec.http.timeout_ms)%s", target, c.p.timeout, c.tries()), err)
+		return c.fail(v1.PhaseTimeout, fmt.Sprintf("%s: no complete response within %s (spec.http.timeout_ms)%s", target, c.p.timeout, c.tries()), err)
 	}
 	return c.fail(v1.PhaseExecute, fmt.Sprintf("%s: %v%s", target, err, c.tries()), err)
 }

@@ -254,9 +254,9 @@ func TestHTTPTimeouts(t *testing.T) {
 		attempts int
 		want     string
 	}{
-		{"of an attempt, waiting for headers", v1.HTTPSpec{URL: "/x", TimeoutMS: 30}, 0, 1, "no whole answer within 30ms (spec.http.timeout_ms)"},
-		{"of an attempt, waiting for the body", v1.HTTPSpec{URL: "/body", TimeoutMS: 30}, 0, 1, "no whole answer within 30ms (spec.http.timeout_ms)"},
-		{"of an attempt that is tried again", v1.HTTPSpec{URL: "/body", Method: "GET", TimeoutMS: 30}, 0, 3, "no whole answer within 30ms (spec.http.timeout_ms) (3 attempts)"},
+		{"of an attempt, waiting for headers", v1.HTTPSpec{URL: "/x", TimeoutMS: 30}, 0, 1, "no complete response within 30ms (spec.http.timeout_ms)"},
+		{"of an attempt, waiting for the body", v1.HTTPSpec{URL: "/body", TimeoutMS: 30}, 0, 1, "no complete response within 30ms (spec.http.timeout_ms)"},
+		{"of an attempt that is tried again", v1.HTTPSpec{URL: "/body", Method: "GET", TimeoutMS: 30}, 0, 3, "no complete response within 30ms (spec.http.timeout_ms) (3 attempts)"},
 		{"of the call", v1.HTTPSpec{URL: "/x"}, 30 * time.Millisecond, 1, "/x: timed out"},
 		{"of the call, waiting for the body", v1.HTTPSpec{URL: "/body", Method: "GET"}, 30 * time.Millisecond, 1, "/body: timed out"},
 	}

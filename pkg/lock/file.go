@@ -93,7 +93,7 @@ func Parse(data []byte) (_ File, err error) {
 	for _, e := range doc.Servers {
 		s := Server{Key: v1.Key{Kind: v1.KindMCPServer, Namespace: e.Namespace, Name: e.Name}, Name: e.ServerName, Version: e.ServerVersion, ProtocolVersion: e.ProtocolVersion}
 		if f.Server(s.Key) != nil {
-			violations = append(violations, fmt.Errorf("server %s/%s is there twice", e.Namespace, e.Name))
+			violations = append(violations, fmt.Errorf("server %s/%s is listed twice", e.Namespace, e.Name))
 			continue
 		}
 		for _, t := range e.Tools {
@@ -102,7 +102,7 @@ func Parse(data []byte) (_ File, err error) {
 				tool.Annotations = json.RawMessage(t.Annotations)
 			}
 			if s.Tool(t.Name) != nil {
-				violations = append(violations, fmt.Errorf("server %s/%s: tool %q is there twice", e.Namespace, e.Name, t.Name))
+				violations = append(violations, fmt.Errorf("server %s/%s: tool %q is listed twice", e.Namespace, e.Name, t.Name))
 				continue
 			}
 			for _, what := range tool.edited() {

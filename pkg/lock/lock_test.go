@@ -87,7 +87,7 @@ func TestParseRefuses(t *testing.T) {
 		})
 	}
 	twice := good + good[strings.Index(good, "- namespace"):]
-	if _, err := lock.Parse([]byte(twice)); err == nil || !strings.Contains(err.Error(), "server default/files is there twice") {
+	if _, err := lock.Parse([]byte(twice)); err == nil || !strings.Contains(err.Error(), "server default/files is listed twice") {
 		t.Errorf("a server twice: %v", err)
 	}
 }

@@ -34,7 +34,7 @@
 //
 // # Strictness
 //
-// An unknown field, a doubled key, a field in the wrong case and a value of the
+// An unknown field, a duplicate key, a field in the wrong case and a value of the
 // wrong type are violations with file, line and column. null stands for an absent
 // field. All violations are reported, and an object with violations is returned too when
 // its kind and name could be read.

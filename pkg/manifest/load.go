@@ -375,7 +375,7 @@ func readNamed(name string, limit int64, buf *bytes.Buffer) ([]byte, error) {
 }
 
 func (r *reader) unreadable(err error) {
-	msg := "the file " + err.Error()
+	msg := "the file " + strings.TrimPrefix(err.Error(), "it ")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		msg = "the file does not exist, or is a symlink to none"

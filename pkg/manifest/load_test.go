@@ -104,7 +104,7 @@ func TestLoadTwice(t *testing.T) {
 		}
 	}
 	if !set.Failed() {
-		t.Error("a doubled object is no failure")
+		t.Error("a duplicate object is no failure")
 	}
 }
 
@@ -234,7 +234,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"too large", "mock_template_file: big.bin", `d/t.yaml:8:23: spec.mock_template_file: file "big.bin" is larger than 4000 bytes`},
 		{"not JSON", "mock_result_file: bad.json", `d/bad.json:2:11: spec.mock_result_file: not JSON: invalid character '!' in literal null (expecting 'l')`},
 		{"two values", "mock_result_file: twice.yaml", `d/twice.yaml:3:1: spec.mock_result_file: more than one document: expected one value`},
-		{"doubled key", "mock_result_file: keys.yaml", `d/keys.yaml:2:1: spec.mock_result_file: key "a" is doubled: first on line 1, again on line 2`},
+		{"duplicate key", "mock_result_file: keys.yaml", `d/keys.yaml:2:1: spec.mock_result_file: duplicate key "a": first on line 1, again on line 2`},
 		{"no value", "mock_result_file: none.yaml", `d/none.yaml:1:1: spec.mock_result_file: the file is empty: expected a JSON or YAML value`},
 		{"media", "mock_parts: [{type: image, media: {file_path: no.png}}]", `d/t.yaml:8:49: spec.mock_parts[0].media.file_path: file "no.png" does not exist: expected it at d/no.png`},
 		{"tls", `http: {url: "https://example.com", tls: {ca_file: ../ca.pem}}`, `d/t.yaml:8:53: spec.http.tls.ca_file: file "../ca.pem" leaves the folder that was given`},

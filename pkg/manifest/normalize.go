@@ -86,7 +86,7 @@ func (d *document) mapping(n *yaml.Node) {
 		}
 		if isMerge(k) {
 			if merge >= 0 {
-				d.doubled(n.Content[merge], k)
+				d.duplicate(n.Content[merge], k)
 				n.Content[i], clean = nil, false
 				continue
 			}
@@ -95,7 +95,7 @@ func (d *document) mapping(n *yaml.Node) {
 		}
 		d.key(k)
 		if first := d.earlier(n, i); first != nil {
-			d.doubled(first, k)
+			d.duplicate(first, k)
 			n.Content[i], clean = nil, false
 		}
 	}
@@ -135,9 +135,9 @@ func (d *document) earlier(n *yaml.Node, i int) *yaml.Node {
 	return nil
 }
 
-func (d *document) doubled(first, again *yaml.Node) {
+func (d *document) duplicate(first, again *yaml.Node) {
 	d.path = append(d.path, step{key: again.Value, index: -1})
-	d.error(again, v1.Violation{Expected: "each key once", Got: "twice", Message: fmt.Sprintf("key %q is doubled: first on line %d, again on line %d", again.Value, first.Line, again.Line)})
+	d.error(again, v1.Violation{Expected: "each key once", Got: "twice", Message: fmt.Sprintf("duplicate key %q: first on line %d, again on line %d", again.Value, first.Line, again.Line)})
 	d.path = d.path[:len(d.path)-1]
 }
 

@@ -31,6 +31,8 @@ func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violat
 	problem := yamlProblem(err)
 	if indentedByTab(data, src.Line) {
 		problem += ": the line is indented with a tab, and YAML takes spaces only"
+	} else if strings.Contains(problem, "mapping values are not allowed") {
+		problem += ": the line is indented too far, or a value with ': ' in it has no quotes"
 	}
 	return &v1.Violation{Expected: "YAML", Got: "a syntax error", Message: "not YAML: " + problem, Source: src}
 }

@@ -164,7 +164,7 @@ func (c *clientCredentials) Authorize(ctx context.Context, req *http.Request, re
 	}
 	c.source = c.config.TokenSource(withClient(ctx, c.client))
 	if _, err := c.source.Token(); err != nil {
-		return fmt.Errorf("no token by client credentials: %w", tokenError(err))
+		return fmt.Errorf("cannot get a token by client credentials: %w", tokenError(err))
 	}
 	return nil
 }

@@ -239,7 +239,7 @@ func (t *sent) resume(client *http.Client, of *http.Request, last string) (*http
 	req.Header.Set(eventHeader, last)
 	resp, err := client.Do(req)
 	if err == nil && (resp.StatusCode >= 300 || mediaType(resp) != "text/event-stream") {
-		err = errors.Join(fmt.Errorf("the response ended, and was not taken up again: %s", statusText(resp.StatusCode)), resp.Body.Close())
+		err = errors.Join(fmt.Errorf("the response ended and could not be resumed: %s", statusText(resp.StatusCode)), resp.Body.Close())
 	}
 	return resp, err
 }

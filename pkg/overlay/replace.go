@@ -28,7 +28,7 @@ func (l *layer) generate() {
 			case !ok || k == "":
 				l.fail(from, "configMapGenerator %s: %q: expected NAME=VALUE", g.Name, pair)
 			case child(data, k) != nil:
-				l.fail(from, "configMapGenerator %s: %s is there twice", g.Name, k)
+				l.fail(from, "configMapGenerator %s: %s is listed twice", g.Name, k)
 			default:
 				set(data, k, textNode(v))
 			}

@@ -48,7 +48,7 @@ func TestRender(t *testing.T) {
 			name:    "every error, from the schema and from the templates",
 			spec:    v1.PromptSpec{SystemPrompt: "{{.who}}", Template: "{{.city}} {{.days}} {{.units}}", Input: raw(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"]}`)},
 			vars:    `{"days":"many"}`,
-			wantErr: []string{`/city: required property "city" is missing`, `/days: `, `/who: variable "who" is missing: spec.system_prompt needs it in line 1`, `/units: variable "units" is missing: spec.template needs it in line 1`},
+			wantErr: []string{`/city: required property "city" is missing`, `/days: `, `/who: variable "who" is missing: spec.system_prompt needs it on line 1`, `/units: variable "units" is missing: spec.template needs it on line 1`},
 		},
 		{
 			name:    "nothing is ever <no value>",
@@ -134,7 +134,7 @@ func TestRender(t *testing.T) {
 			name:    "mustache with missing variables",
 			spec:    v1.PromptSpec{TemplateSyntax: "mustache", SystemPrompt: "{{a}}\n{{b}}{{a}}", Arguments: []v1.PromptArgument{{Name: "a", Required: true}}},
 			vars:    `{}`,
-			wantErr: []string{`/a: required argument "a" is missing`, `/b: variable "b" is missing: spec.system_prompt needs it in line 2`},
+			wantErr: []string{`/a: required argument "a" is missing`, `/b: variable "b" is missing: spec.system_prompt needs it on line 2`},
 		},
 		{
 			name: "a value is not a template",

@@ -88,7 +88,7 @@ func renderViolation(err error, doc any) (v1.Violation, string) {
 		return v1.Violation{Expected: "an object", Got: got, Message: fmt.Sprintf("%s, line %d: reads .%s of the variables, which are %s", own.Name, own.Line, own.Missing, got)}, ""
 	}
 	return v1.Violation{Path: v1.Pointer("", own.Missing), Expected: "a value", Got: "nothing",
-		Message: fmt.Sprintf("variable %q is missing: %s needs it in line %d", own.Missing, own.Name, own.Line)}, own.Missing
+		Message: fmt.Sprintf("variable %q is missing: %s needs it on line %d", own.Missing, own.Name, own.Line)}, own.Missing
 }
 
 func kindOf(doc any) string {

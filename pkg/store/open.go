@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,6 +40,9 @@ type Opener func(ctx context.Context, dsn string, opts Options) (Store, error)
 // opens what has no scheme.
 type Backends map[string]Opener
 
+// ErrUnknownKind says that a DSN names a kind of store that the program does not know.
+var ErrUnknownKind = errors.New("unknown kind of store")
+
 // Open opens the store that dsn names. Errors show its scheme only: the rest may hold a
 // password.
 func (b Backends) Open(ctx context.Context, dsn string, opts Options) (Store, error) {
@@ -50,7 +54,7 @@ func (b Backends) Open(ctx context.Context, dsn string, opts Options) (Store, er
 		return open(ctx, dsn, opts)
 	}
 	if scheme, _, ok := strings.Cut(dsn, "://"); ok || b[""] == nil {
-		return nil, fmt.Errorf("store: unknown kind of store %q: expected %s", scheme, b.expected())
+		return nil, fmt.Errorf("store: %w %q: expected %s", ErrUnknownKind, scheme, b.expected())
 	}
 	return b[""](ctx, dsn, opts)
 }

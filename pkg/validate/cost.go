@@ -95,7 +95,7 @@ func (g *graph) checkChain() {
 			chain[i] = max(chain[i], 1+chain[j])
 		}
 		if chain[i] == maxChain+1 {
-			g.violation(g.nodes[i].at, fmt.Sprintf("at most %d subschemas inside each other", maxChain), "more",
+			g.violation(g.nodes[i].at, fmt.Sprintf("at most %d nested subschemas", maxChain), "more",
 				"schema applies more than %d subschemas to one value, each through the next by allOf, anyOf, $ref or the like", maxChain)
 			return
 		}
