@@ -49,7 +49,8 @@ var layout = map[string]struct {
 	"pkg/store/sqlite":    {may: []string{"api/v1", "internal/perm", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/chain", "pkg/store/internal/watch"}},
 	"pkg/mcp":             {may: []string{"api/v1", "internal/proc", "internal/callctx", "internal/budget", "internal/perm", "internal/regular", "internal/redact", "internal/netaddr", "internal/envref"}},
 	"pkg/store/memory":    {may: []string{"api/v1", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/chain", "pkg/store/internal/watch"}},
-	"pkg/store/backends":  {may: []string{"pkg/store", "pkg/store/memory", "pkg/store/sqlite"}},
+	"pkg/store/backends":  {may: []string{"pkg/store", "pkg/store/memory", "pkg/store/postgres", "pkg/store/sqlite"}},
+	"pkg/store/postgres":  {may: []string{"api/v1", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/chain", "pkg/store/internal/watch"}},
 	"pkg/store/storetest": {may: []string{"api/v1", "pkg/store"}},
 	"pkg/diff":            {may: []string{"api/v1", "pkg/validate", "pkg/policy", "pkg/prompt", "internal/redact", "internal/jsontext", "internal/clip"}, never: []string{sdk}},
 	"pkg/plan":            {may: []string{"api/v1", "pkg/diff", "pkg/store", "internal/jsontext"}, never: []string{sdk}},
@@ -85,6 +86,8 @@ var layout = map[string]struct {
 	"schemas":             {may: []string{"api/v1"}},
 	"schemas/gen":         {may: []string{"api/v1"}},
 	"cmd/toolctl":         {all: true}, // it joins the parts
+
+	"pkg/store/postgres/pgtest": {},
 }
 
 const (
@@ -102,6 +105,7 @@ var onlyIn = map[string]string{
 	santhosh:               "pkg/validate",
 	sdk:                    "pkg/mcp", // and the packages under it
 	"modernc.org/sqlite":   "pkg/store/sqlite",
+	"github.com/jackc/":    "pkg/store/postgres",
 	"github.com/jmespath/": "internal/jmespath",
 	"oras.land/":           "pkg/source/oci",
 

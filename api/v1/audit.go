@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Statuses of audit lines beside those of results and of decisions on approvals.
@@ -109,6 +110,7 @@ func (r AuditRecord) Bound() AuditRecord {
 		r.ArgsStart, r.ArgsBytes, r.Args = start(string(r.Args)), len(r.Args), nil
 	}
 	for _, s := range []*string{&r.CallID, &r.Principal, &r.Session, &r.Turn, &r.Tool, &r.Namespace} {
+		*s = plainText(*s)
 		if len(*s) > maxAuditText {
 			*s = shortened(*s, maxAuditText)
 		}
@@ -153,6 +155,14 @@ func start(text string) string {
 		}
 		n = n * MaxAuditArgs / (len(b) + 1)
 	}
+}
+
+// plainText is a text as JSON and every store can keep it: UTF-8 without NUL.
+func plainText(text string) string {
+	if strings.IndexByte(text, 0) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 }
 
 // shortened says at the end how long a text was, and is at most n bytes long.

@@ -212,6 +212,10 @@ func (e *PolicyError) Error() string {
 	return s
 }
 
+// ErrStoreUnavailable is within the error of a call that was refused because the database
+// that counts and records calls cannot be reached.
+var ErrStoreUnavailable = errors.New("cannot be reached")
+
 // NotFoundError says that a name fits no object, or more than one.
 type NotFoundError struct {
 	// Kind is the kind that was looked for, for example "Tool".

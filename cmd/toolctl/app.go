@@ -222,7 +222,8 @@ func (a *app) openStore(ctx context.Context, create bool) (store.Store, error) {
 	}
 	s, err := backends.All().Open(ctx, dsn, store.Options{Create: create, MaxBytes: a.storeMax})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", dsn)
+		shown, _ := store.Shown(dsn)
+		return nil, usagef("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", shown)
 	}
 	return s, err
 }
@@ -237,6 +238,11 @@ func (a *app) storeDSN(create bool) (string, error) {
 	if v, ok := a.env("TOOLCTL_STORE"); ok && v != "" {
 		return v, nil
 	}
+	return localStore(create)
+}
+
+// localStore is the store of the current folder.
+func localStore(create bool) (string, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return "", err
@@ -253,6 +259,12 @@ func (a *app) storeDSN(create bool) (string, error) {
 		return filepath.Join(cwd, storeDir, storeFile), nil
 	}
 	return "", usagef("no manifests: name files with -f, or put some into a store with 'toolctl apply -f PATH' (no %s folder here or above)", storeDir)
+}
+
+// shownDSN is the store of the command line as it may be printed.
+func (a *app) shownDSN() string {
+	shown, _ := store.Shown(a.dsn)
+	return shown
 }
 
 // warnViolations says on stderr that the files have violations, when the command goes on without them.

@@ -55,7 +55,7 @@ func (a *app) pendingText(w *workspace, p *v1.PendingToolInfo) string {
 	}
 	where := ""
 	if a.dsn != "" {
-		where = " --store " + shellWord(a.dsn)
+		where = " --store " + shellWord(a.shownDSN())
 	}
 	text += fmt.Sprintf("\n  read all of it with toolctl approvals show %[1]s%[2]s\n  approve it with     toolctl approvals approve %[1]s%[2]s", p.ID, where)
 	if p.ExpiresAt != nil {

@@ -209,6 +209,9 @@ func (a *app) clientCommand() (mcpclients.Server, error) {
 		case err != nil:
 			return mcpclients.Server{}, err
 		case strings.Contains(dsn, ":"): // no path
+			if _, secret := store.Shown(dsn); secret {
+				return mcpclients.Server{}, usagef("the address of the store holds a password, which would be written out: leave it out of the address, and give it by PGPASSWORD or ~/.pgpass")
+			}
 			e.Args = append(e.Args, "--store", dsn)
 		default:
 			if err := add("--store", dsn); err != nil {

@@ -65,6 +65,8 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &usage), errors.Is(err, store.ErrUnknownKind):
 		return exitUsage
+	case errors.Is(err, store.ErrUnavailable):
+		return exitUnavailable
 	case errors.As(err, &invalid), errors.As(err, &exposed):
 		return exitInvalid
 	case errors.As(err, &refused), errors.As(err, &private):

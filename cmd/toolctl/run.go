@@ -270,7 +270,7 @@ func (o *runOptions) waitingText(w *workspace, res *agent.Result) string {
 	}
 	where := ""
 	if o.dsn != "" {
-		where = " --store " + shellWord(o.dsn)
+		where = " --store " + shellWord(o.shownDSN())
 	}
 	for _, p := range res.Pending {
 		fmt.Fprintf(&b, "\n  approve it with     toolctl approvals approve %s%s", p.ID, where)

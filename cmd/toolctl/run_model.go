@@ -85,8 +85,8 @@ func (o *runOptions) states(w *workspace) *runStates {
 	return &runStates{Folder: folder, own: o.flags}
 }
 
-// runsFolder is the folder of the runs that wait, beside the store; "" when the store is
-// no file.
+// runsFolder is the folder of the runs that wait, beside the store; "" when the store ends
+// with the process.
 func (o *runOptions) runsFolder() agent.Folder {
 	dsn, err := o.storeDSN(false)
 	if err != nil {
@@ -99,6 +99,11 @@ func (o *runOptions) runsFolder() agent.Folder {
 	}
 	if dsn == ":memory:" || strings.HasPrefix(dsn, "memory:") {
 		return ""
+	}
+	if strings.Contains(dsn, "://") { // a database has no folder: they are where a file would be
+		if dsn, err = localStore(true); err != nil {
+			return ""
+		}
 	}
 	return agent.Folder(filepath.Join(filepath.Dir(dsn), "runs"))
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(withDatabase{m}, map[string]func(){
 		"mcpserver":         mcpServer,    // see mcpserver_test.go
 		"echo-upstream":     echoUpstream, // see hop_test.go
 		"echo-stdio":        echoStdio,
@@ -34,10 +34,12 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"postgres-store": postgresStore},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("REPO", root)
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("TOOLCTL_STORE", "")
+			e.Values[scriptTest{}] = e.T()
 			serveWeather(e)
 			return nil
 		},

@@ -11,7 +11,7 @@ import (
 func newStoreCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store",
-		Short: "Check the store, back it up",
+		Short: "Migrate the store, check it, back it up",
 		Long: `Look after the store, which keeps the applied manifests, the counts of policies, the
 calls that wait for approval, the overrides and the audit.`,
 		Example: `  toolctl store check
@@ -19,14 +19,16 @@ calls that wait for approval, the overrides and the audit.`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newStoreCheckCmd(a), newStoreBackupCmd(a))
+	cmd.AddCommand(newStoreMigrateCmd(a), newStoreCheckCmd(a), newStoreBackupCmd(a))
 	return cmd
 }
+
+var errNotFiles = usagef("this is about the store, not about files: leave out -f, and name the store with --store where it is not the usual one")
 
 // openKept opens the store that a command looks after.
 func (a *app) openKept(ctx context.Context) (store.Store, error) {
 	if len(a.files) > 0 {
-		return nil, usagef("this is about the store, not about files: leave out -f, and name the store with --store where it is not the usual one")
+		return nil, errNotFiles
 	}
 	return a.openThere(ctx)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,9 @@ func newStoreBackupCmd(a *app) *cobra.Command {
 		Short: "Copy the store to a new file, while it is used",
 		Long: `Copy the store, as it is at one moment, to a new file that only you can read. Other
 commands and 'toolctl serve' go on meanwhile. The file is a store: name it with --store,
-or put it in the place of the old one while nothing runs on that.`,
+or put it in the place of the old one while nothing runs on that.
+
+A PostgreSQL database has pg_dump for that.`,
 		Example: `  toolctl store backup state-2026-11-22.db
   toolctl store check --store state-2026-11-22.db`,
 		Args: exactArgs(1, "the name of a new file"),
@@ -28,7 +31,9 @@ or put it in the place of the old one while nothing runs on that.`,
 			if !ok {
 				return usagef("this kind of store is not backed up to a file")
 			}
-			if err := b.Backup(cmd.Context(), args[0]); err != nil {
+			if err := b.Backup(cmd.Context(), args[0]); errors.Is(err, errors.ErrUnsupported) {
+				return usageError{err}
+			} else if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(a.out, "the store was copied to %s\n", args[0])

@@ -24,7 +24,7 @@ func (w *auditWatch) failure() string {
 		return ""
 	}
 	why := "the log says why"
-	for _, known := range []error{store.ErrFull, store.ErrLimit, store.ErrReadOnly, store.ErrBusy, store.ErrDamaged} {
+	for _, known := range []error{store.ErrFull, store.ErrLimit, store.ErrReadOnly, store.ErrBusy, store.ErrDamaged, store.ErrUnavailable} {
 		if errors.Is(err, known) {
 			why = known.Error()
 		}

@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -118,8 +119,8 @@ func (a *Admission) Release(ctx context.Context) error {
 }
 
 // Admit decides on a call and reserves its counts. The error is a
-// [*v1.PolicyError] that names the first rule that refuses, or says that the
-// counters failed; in both cases nothing is reserved, the call must not go on,
+// [*v1.PolicyError] that names the first rule that refuses, or a [*v1.ExecutionError] when
+// the counters failed; in both cases nothing is reserved, the call must not go on,
 // and the decision of the admission is "deny". counters must not be nil.
 func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admission, error) {
 	if c == nil {
@@ -136,8 +137,7 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 	keys := c.counters(req)
 	counts, full, err := c.reserve(ctx, counters, keys, c.blocked || refused)
 	if err != nil {
-		err = fmt.Errorf("tool %q: refused, because its policies could not count the call: %w", c.tool.Name, err)
-		return Admission{Decision: v1.PolicyDecision{Decision: v1.DecisionDeny}}, err
+		return Admission{Decision: v1.PolicyDecision{Decision: v1.DecisionDeny}}, c.uncounted(err)
 	}
 	all := c.spread(req, counts)
 	adm := Admission{Budgets: c.budgets(req, all, full < 0 && !c.blocked && !refused)}
@@ -174,13 +174,18 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 		}
 	}
 	if full >= 0 { // and yet no limit of ours is
-		return Admission{Decision: v1.PolicyDecision{Decision: v1.DecisionDeny}}, fmt.Errorf("tool %q: refused, because its policies could not count the call: the counters say that a limit is reached, with counts below all", c.tool.Name)
+		return Admission{Decision: v1.PolicyDecision{Decision: v1.DecisionDeny}}, c.uncounted(errors.New("the counters say that a limit is reached, with counts below all"))
 	}
 	for i := range keys {
 		keys[i].Ends = counts[i].Ends
 	}
 	adm.Decision, adm.counters, adm.reserved = note, counters, keys
 	return adm, nil
+}
+
+// uncounted refuses a call that could not be counted.
+func (c *Chain) uncounted(err error) error {
+	return &v1.ExecutionError{Tool: c.tool.Name, Phase: v1.PhaseConnect, Message: "refused, because its policies could not count the call: " + err.Error(), Cause: err}
 }
 
 // spread returns the counts of the kept counting steps, one for each.

@@ -29,7 +29,8 @@ type Checker interface {
 // Backuper is a store that can copy itself into a file while it is used.
 type Backuper interface {
 	// Backup writes the store, as it is at one moment, to a new file that is its owner's alone.
-	// A file that is there already is an error that is [fs.ErrExist].
+	// A file that is there already is an error that is [fs.ErrExist], and a kind of store that
+	// has programs of its own for it one that is [errors.ErrUnsupported].
 	Backup(ctx context.Context, path string) error
 }
 

@@ -17,6 +17,9 @@ var (
 	// ErrBusy is returned when another process kept the store locked for the whole
 	// of [Options.BusyTimeout]. Nothing was changed.
 	ErrBusy = errors.New("locked by another process")
+	// ErrUnavailable is returned when the database of a store cannot be reached, or does not
+	// answer. Whether a change that was under way was made is not known.
+	ErrUnavailable = v1.ErrStoreUnavailable
 	// ErrFull is returned when the disk has no room. Nothing was changed.
 	ErrFull = errors.New("the disk is full")
 	// ErrLimit is returned when the store would grow beyond [Options.MaxBytes]. Nothing was

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -57,6 +58,33 @@ func (b Backends) Open(ctx context.Context, dsn string, opts Options) (Store, er
 		return nil, fmt.Errorf("store: %w %q: expected %s", ErrUnknownKind, scheme, b.expected())
 	}
 	return b[""](ctx, dsn, opts)
+}
+
+// Shown is a DSN as it may be printed: without its password. secret says that it had one.
+func Shown(dsn string) (shown string, secret bool) {
+	scheme, _, remote := strings.Cut(dsn, "://")
+	if !remote {
+		return dsn, false
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return scheme + "://…", true
+	}
+	if _, secret = u.User.Password(); secret {
+		u.User = url.User(u.User.Username())
+	}
+	q := u.Query()
+	for _, name := range []string{"password", "sslpassword"} {
+		if q.Has(name) {
+			secret = true
+			q.Del(name)
+		}
+	}
+	if secret {
+		u.RawQuery = q.Encode()
+		return u.String(), true
+	}
+	return dsn, false
 }
 
 // expected says what a DSN may be.

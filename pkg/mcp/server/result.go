@@ -22,6 +22,8 @@ type result struct {
 	IsError    bool            `json:"isError,omitempty"`
 	// Type is "complete" for clients of 2026-07-28, and absent for older ones.
 	Type string `json:"resultType,omitempty"`
+	// uncounted says that the call was refused because the store cannot be reached.
+	uncounted bool
 }
 
 // newResult makes what a client gets of the outcome of a call. structuredContent is
@@ -36,6 +38,7 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 		return r
 	}
 	r.IsError = err != nil || res.Status == v1.StatusFailed
+	r.uncounted = errors.Is(err, v1.ErrStoreUnavailable)
 	r.SetMeta(metaOf(res.Meta))
 	r.judged(res)
 	for _, p := range res.Parts {

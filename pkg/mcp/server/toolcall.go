@@ -27,6 +27,8 @@ const (
 type toolCall struct {
 	id     json.RawMessage
 	params sdk.CallToolParamsRaw
+	// uncounted says that it was refused because the store cannot be reached.
+	uncounted bool
 }
 
 // serveCall answers tools/call. Every such request over HTTP is answered here, without the
@@ -85,8 +87,11 @@ func (d *door) call(ctx context.Context, to channel, r *http.Request, c *toolCal
 	req := &sdk.CallToolRequest{Session: session, Params: &c.params, Extra: &sdk.RequestExtra{TokenInfo: auth.TokenInfoFromContext(ctx), Header: r.Header}}
 	message, failed := d.server.answer(ctx, to, req, c)
 	status = http.StatusOK
-	if failed != nil && c.isModern() {
+	switch {
+	case failed != nil && c.isModern():
 		status = statusOf(failed.Code)
+	case c.uncounted:
+		status = http.StatusServiceUnavailable
 	}
 	return status, message
 }
@@ -97,6 +102,9 @@ func (s *Server) answer(ctx context.Context, to channel, req *sdk.CallToolReques
 	if err == nil {
 		if c.isModern() {
 			res.SetMeta(s.signed(res.GetMeta()))
+		}
+		if r, ok := res.(*result); ok {
+			c.uncounted = r.uncounted
 		}
 		return c.answer("result", res), nil
 	}

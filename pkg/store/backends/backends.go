@@ -4,6 +4,7 @@ package backends
 import (
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/memory"
+	"toolctl.dev/toolctl/pkg/store/postgres"
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
@@ -14,5 +15,8 @@ func All() store.Backends {
 		"file":   sqlite.Open,
 		"sqlite": sqlite.Open,
 		"memory": memory.Open,
+
+		"postgres":   postgres.Open,
+		"postgresql": postgres.Open,
 	}
 }

@@ -53,9 +53,10 @@ func (s *Source) Loop(ctx context.Context, look func() error) error {
 		defer t.Stop()
 		tick = t.C
 	}
-	for {
+	for first := true; ; first = false {
 		wake := s.next() // before looking, so that nothing falls between
-		if err := look(); err != nil {
+		// A database that is away is looked at again: what was seen before goes on being true.
+		if err := look(); err != nil && (first || !errors.Is(err, store.ErrUnavailable)) {
 			return err
 		}
 		select {

@@ -1,0 +1,95 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// maxBatch is how many items go into one statement.
+const maxBatch = 256
+
+// batch carries items out, many in one statement: those that come while one runs wait for
+// the next. There is one at a time in this process.
+type batch[T any] struct {
+	run    func(context.Context, []T) error
+	closed <-chan struct{}
+	gate   chan struct{} // holds the token of who runs
+
+	mu      sync.Mutex
+	waiting []*waiter[T]
+}
+
+// waiter is an item that waits.
+type waiter[T any] struct {
+	item T
+	done chan struct{} // closed when it was carried out, or could not be
+	err  error         // fixed before done is closed
+}
+
+func (b *batch[T]) start(closed <-chan struct{}, run func(context.Context, []T) error) {
+	b.run, b.closed, b.gate = run, closed, make(chan struct{}, 1)
+}
+
+// do carries out an item. Once its statement began, the end of ctx does not end it.
+func (b *batch[T]) do(ctx context.Context, item T) (err error) {
+	w := &waiter[T]{item: item, done: make(chan struct{})}
+	b.mu.Lock()
+	b.waiting = append(b.waiting, w)
+	b.mu.Unlock()
+	for {
+		select {
+		case <-w.done:
+			return w.err
+		case b.gate <- struct{}{}:
+			// Whoever may run now runs for all that wait; perhaps w is done already.
+			b.next(context.WithoutCancel(ctx))
+			<-b.gate
+			continue
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-b.closed:
+			err = store.ErrClosed
+		}
+		if b.withdraw(w) {
+			return err
+		}
+		<-w.done // another carries it out
+		return w.err
+	}
+}
+
+// next carries out the items that wait, the oldest first.
+func (b *batch[T]) next(ctx context.Context) {
+	b.mu.Lock()
+	n := min(len(b.waiting), maxBatch)
+	now := b.waiting[:n:n]
+	b.waiting = slices.Clone(b.waiting[n:])
+	b.mu.Unlock()
+	if n == 0 {
+		return
+	}
+	items := make([]T, n)
+	for i, w := range now {
+		items[i] = w.item
+	}
+	err := b.run(ctx, items)
+	for _, w := range now {
+		w.err = err
+		close(w.done)
+	}
+}
+
+// withdraw takes an item out that nobody carries out yet.
+func (b *batch[T]) withdraw(w *waiter[T]) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.Index(b.waiting, w)
+	if i < 0 {
+		return false
+	}
+	b.waiting = slices.Delete(b.waiting, i, i+1)
+	return true
+}

@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// reservation is the counters of one call.
+type reservation struct {
+	counters []v1.Counter
+	counts   []v1.Count
+	full     int
+}
+
+// Reserve implements [store.Counters].
+func (s *Store) Reserve(ctx context.Context, counters []v1.Counter) (counts []v1.Count, full int, err error) {
+	if len(counters) == 0 {
+		return nil, -1, nil
+	}
+	r := &reservation{counters: counters, counts: make([]v1.Count, len(counters)), full: -1}
+	if err := s.reserving.do(ctx, r); err != nil {
+		return nil, -1, s.explain(ctx, err)
+	}
+	return r.counts, r.full, nil
+}
+
+// reserveAll reserves the counters of many calls in one statement.
+func (s *Store) reserveAll(ctx context.Context, calls []*reservation) error {
+	var keys []string
+	for _, r := range calls {
+		for _, c := range r.counters {
+			keys = append(keys, keyOf(c))
+		}
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	var call, place []int32
+	var limit, window, idle []int64
+	for i, r := range calls {
+		for _, c := range r.counters {
+			at, _ := slices.BinarySearch(keys, keyOf(c))
+			call, place = append(call, int32(i)), append(place, int32(at+1))
+			limit, window, idle = append(limit, c.Limit), append(window, micros(c.Window)), append(idle, micros(c.Idle))
+		}
+	}
+	var used, ends []int64
+	var full []int32
+	err := s.one(ctx, "SELECT used, ends, at_limit FROM toolctl_reserve($1, $2, $3, $4, $5, $6)", []any{keys, call, place, limit, window, idle}, &used, &ends, &full)
+	if err != nil {
+		return err
+	}
+	first := 0
+	for _, r := range calls {
+		for i := range r.counters {
+			r.counts[i] = v1.Count{Used: used[first+i], Ends: timeOf(ends[first+i])}
+		}
+		if at := int(full[first]); at > 0 {
+			r.full = at - 1 - first
+		}
+		first += len(r.counters)
+	}
+	s.sweep(ctx)
+	return nil
+}
+
+// sweep removes expired counters, at the first chance and then once a minute. Rows that others
+// hold are left to them, so that it never waits; what fails is done later.
+func (s *Store) sweep(ctx context.Context) {
+	now, last := time.Now().UnixNano(), s.swept.Load()
+	if now-last < int64(time.Minute) || !s.swept.CompareAndSwap(last, now) {
+		return
+	}
+	var n int64
+	_ = s.one(ctx, `WITH gone AS (DELETE FROM toolctl_counters WHERE key IN
+		(SELECT key FROM toolctl_counters WHERE expires <= toolctl_now() LIMIT 10000 FOR UPDATE SKIP LOCKED) RETURNING 1) SELECT count(*) FROM gone`, nil, &n)
+}
+
+// release is what one call gives back.
+type release struct{ counters []v1.Counter }
+
+// Release implements [store.Counters].
+func (s *Store) Release(ctx context.Context, counters []v1.Counter) error {
+	if len(counters) == 0 {
+		return nil
+	}
+	return s.explain(ctx, s.releasing.do(ctx, &release{counters}))
+}
+
+func (s *Store) releaseAll(ctx context.Context, calls []*release) error {
+	type window struct {
+		key  string
+		ends int64
+	}
+	amounts := map[window]int64{}
+	var windows []window
+	for _, r := range calls {
+		for _, c := range r.counters {
+			w := window{keyOf(c), 0}
+			if !c.Ends.IsZero() {
+				w.ends = c.Ends.UnixMicro()
+			}
+			if amounts[w]++; amounts[w] == 1 {
+				windows = append(windows, w)
+			}
+		}
+	}
+	slices.SortFunc(windows, func(a, b window) int { return strings.Compare(a.key, b.key) })
+	var keys []string
+	var ends, amount []int64
+	for _, w := range windows {
+		keys, ends, amount = append(keys, w.key), append(ends, w.ends), append(amount, amounts[w])
+	}
+	return s.one(ctx, "SELECT true FROM toolctl_release($1, $2, $3)", []any{keys, ends, amount}, new(bool))
+}
+
+// Read implements [store.Counters].
+func (s *Store) Read(ctx context.Context, counters []v1.Counter) ([]v1.Count, error) {
+	if len(counters) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(counters))
+	for i, c := range counters {
+		keys[i] = keyOf(c)
+	}
+	var now int64
+	var used []int64
+	err := s.one(ctx, `SELECT n.now, array_agg(coalesce(c.used, 0) ORDER BY k.place) FROM (SELECT toolctl_now() AS now OFFSET 0) n
+		CROSS JOIN unnest($1::text[]) WITH ORDINALITY AS k (key, place)
+		LEFT JOIN toolctl_counters c ON c.key = k.key AND (c.expires IS NULL OR c.expires > n.now) GROUP BY n.now`, []any{keys}, &now, &used)
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	counts := make([]v1.Count, len(counters))
+	for i, c := range counters {
+		counts[i] = v1.Count{Used: used[i], Ends: c.End(timeOf(now))}
+	}
+	return counts, nil
+}
+
+// micros is a time span in microseconds. One that is shorter is one.
+func micros(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return max(d.Microseconds(), 1)
+}
+
+// timeOf is the time of a column, zero for 0.
+func timeOf(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
+
+// keyOf is the key of a counter as its column has it: an index takes no long one.
+func keyOf(c v1.Counter) string {
+	const most = 512
+	key := text(c.Key)
+	if len(key) > most {
+		sum := sha256.Sum256([]byte(key))
+		key = key[:most] + "…" + hex.EncodeToString(sum[:])
+		key = text(key) // it may be cut within a character
+	}
+	return key
+}
+
+// text is what PostgreSQL takes for a text: UTF-8 without NUL.
+func text(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+}

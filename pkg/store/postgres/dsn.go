@@ -1,0 +1,100 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	// maxConns bounds the connections of one process, unless the DSN has pool_max_conns.
+	maxConns = 8
+	// connectTimeout is how long one host may take, unless connect_timeout is given.
+	connectTimeout = 5 * time.Second
+	// statementTimeout ends a statement that takes too long, at the server and here.
+	statementTimeout = 30 * time.Second
+)
+
+// parseDSN reads a DSN and the PG variables. Its errors do not show the DSN, which may hold a
+// password.
+func parseDSN(dsn string, busy time.Duration) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("store: the address of a PostgreSQL database cannot be read: %s: expected postgres://USER@HOST:PORT/DATABASE, the password in PGPASSWORD or ~/.pgpass", parseCause(err))
+	}
+	if !strings.Contains(dsn, "pool_max_conns=") {
+		config.MaxConns = maxConns
+	}
+	c := config.ConnConfig
+	if c.ConnectTimeout == 0 || c.ConnectTimeout > time.Minute { // pgx has 2 minutes for its default
+		c.ConnectTimeout = connectTimeout
+	}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "toolctl"
+	}
+	if c.ValidateConnect == nil && severalHosts(c) {
+		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	// By SET, since poolers refuse what they do not know of the first message.
+	limits := fmt.Sprintf("SET statement_timeout = %d; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %[1]d",
+		statementTimeout.Milliseconds(), max(busy.Milliseconds(), 1))
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.PgConn().Exec(ctx, limits).ReadAll()
+		return err
+	}
+	return config, nil
+}
+
+// parseCause is what is wrong with a DSN, without the DSN.
+func parseCause(err error) string {
+	var e *pgconn.ParseConfigError
+	if !errors.As(err, &e) {
+		return "it is not valid" // of the pool's settings; the text may quote the DSN
+	}
+	text := e.Error()
+	if why := e.Unwrap(); why != nil { // which may quote a part of the DSN
+		text = strings.TrimSuffix(text, " ("+why.Error()+")")
+	}
+	return text[strings.LastIndex(text, "`: ")+len("`: "):]
+}
+
+// severalHosts reports whether the database is at one of several places. A store must be
+// written, so the one to use is the one that can be.
+func severalHosts(c *pgx.ConnConfig) bool {
+	for _, f := range c.Fallbacks {
+		if f.Host != c.Host || f.Port != c.Port {
+			return true
+		}
+	}
+	return false
+}
+
+// nameOf names a store in messages: its hosts and its database, and nothing that may be secret.
+func nameOf(c *pgx.ConnConfig) string {
+	var hosts []string
+	add := func(host string, port uint16) {
+		at := net.JoinHostPort(host, strconv.Itoa(int(port)))
+		if strings.HasPrefix(host, "/") {
+			at = host
+		}
+		for _, h := range hosts {
+			if h == at {
+				return
+			}
+		}
+		hosts = append(hosts, at)
+	}
+	add(c.Host, c.Port)
+	for _, f := range c.Fallbacks {
+		add(f.Host, f.Port)
+	}
+	return "postgres://" + strings.Join(hosts, ",") + "/" + c.Database
+}

@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/plan"
+)
+
+// SQLSTATEs (postgresql.org/docs/current/errcodes-appendix.html).
+const (
+	codeLimit      = "TC001" // raised by toolctl_append
+	codeDiskFull   = "53100"
+	codeReadOnly   = "25006"
+	codeLockWait   = "55P03"
+	codeCancelled  = "57014" // by statement_timeout
+	codeDeadlock   = "40P01"
+	codePrivilege  = "42501"
+	classShutdown  = "57P"
+	classResources = "53"
+	classConnect   = "08"
+)
+
+// explain names the store in an error and says what to do about it. Errors of
+// the objects themselves stay as they are.
+func (s *Store) explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if own := new(plan.Refusal); errors.As(err, &own) {
+		return own.Err
+	}
+	select {
+	case <-s.closed:
+		return store.ErrClosed
+	default:
+	}
+	switch {
+	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrTooOld), errors.Is(err, store.ErrLimit), errors.Is(err, errMissing), errors.Is(err, store.ErrUnavailable):
+		return fmt.Errorf("store %q: %w", s.name, err)
+	case ctx.Err() != nil:
+		return fmt.Errorf("store %q: %w", s.name, context.Cause(ctx))
+	case away(err):
+		return fmt.Errorf("store %q: the database %w: %s", s.name, store.ErrUnavailable, oneLine(err))
+	}
+	switch codeOf(err) {
+	case codeLimit:
+		return fmt.Errorf("store %q: %w of %d bytes, nothing was changed: remove old lines of the audit with 'toolctl audit prune --before', or raise --store-max-bytes", s.name, store.ErrLimit, s.max)
+	case codeDiskFull:
+		return fmt.Errorf("store %q: %w, nothing was changed (%w): make room and try again", s.name, store.ErrFull, err)
+	case codeReadOnly:
+		s.pool.Reset() // what could be written is no longer the one that can
+		return fmt.Errorf("store %q: the database takes no writes (%w): name the primary, or all hosts with target_session_attrs=read-write", s.name, err)
+	case codeLockWait:
+		return fmt.Errorf("store %q: %w: try again (%w)", s.name, store.ErrBusy, err)
+	case codePrivilege:
+		return fmt.Errorf("store %q: the user may not do that (%w): the user that makes the store needs CREATE on its schema, others need all rights on its tables", s.name, err)
+	}
+	return fmt.Errorf("store %q: %w", s.name, err)
+}
+
+// oneLine is the text of an error of connecting, which has a line for each address.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", " ")), " ")
+}
+
+func codeOf(err error) string {
+	if e := new(pgconn.PgError); errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// away reports whether the database cannot be reached, or did not answer in time.
+func away(err error) bool {
+	if c := new(pgconn.ConnectError); errors.As(err, &c) {
+		return true
+	}
+	code := codeOf(err)
+	return ended(err) || code == codeCancelled || errors.Is(err, context.DeadlineExceeded) || code != codeDiskFull && strings.HasPrefix(code, classResources)
+}
+
+// ended reports whether a connection ended.
+func ended(err error) bool {
+	if c := new(pgconn.ConnectError); errors.As(err, &c) {
+		return false // there was none
+	}
+	code := codeOf(err)
+	if code != "" {
+		return strings.HasPrefix(code, classShutdown) || strings.HasPrefix(code, classConnect)
+	}
+	var netErr net.Error
+	return errors.As(err, &netErr) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err)
+}
+
+// undone reports whether a statement was surely not carried out, for a reason that another
+// connection or another moment may not have. The server says so itself when it shuts down.
+func undone(err error) bool {
+	if c := new(pgconn.ConnectError); errors.As(err, &c) {
+		return false // there was none, and the next would wait as long
+	}
+	code := codeOf(err)
+	return pgconn.SafeToRetry(err) || code == codeDeadlock || strings.HasPrefix(code, classShutdown)
+}

@@ -1,0 +1,4 @@
+package postgres
+
+// OpenStore is Open for what the interface does not have.
+var OpenStore = open

@@ -1,0 +1,117 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// versions is the table in which goose keeps what was carried out.
+const versions = "toolctl_migrations"
+
+// migrationLock is the advisory lock that who migrates holds: "toolctl" in ASCII.
+const migrationLock = 0x746f6f6c63746c
+
+// errMissing is [fs.ErrNotExist]; so are some errors of connecting.
+var errMissing = fmt.Errorf("%w in the database: make it with \"toolctl apply -f PATH\" or \"toolctl store migrate\"", fs.ErrNotExist)
+
+// migrate brings the store to the newest version that this program knows. A store that is
+// not there is made with create.
+func (s *Store) migrate(ctx context.Context, create bool) error {
+	newest, err := newestMigration()
+	if err != nil {
+		return err
+	}
+	at, err := s.version(ctx)
+	switch {
+	case err != nil:
+		return err
+	case at < 0 && !create:
+		return errMissing
+	case at < newest:
+		if at, err = s.migrateUp(ctx); err != nil {
+			return err
+		}
+	}
+	if at > newest {
+		return fmt.Errorf("%w: it is of version %d, this toolctl knows %d: use a newer toolctl", store.ErrNewer, at, newest)
+	}
+	return nil
+}
+
+// migrateUp migrates while it holds the lock, alone of all processes. The lock is that of a
+// transaction, since a pooler may give each statement another session.
+func (s *Store) migrateUp(ctx context.Context) (at int64, err error) {
+	held, err := s.begin(ctx, pgx.TxOptions{})
+	if err != nil {
+		return 0, err
+	}
+	defer held.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it changed nothing
+	if _, err := held.Exec(ctx, "SELECT set_config('lock_timeout', '0', true), set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"); err != nil {
+		return 0, err
+	}
+	if _, err := held.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
+		return 0, err
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return 0, err
+	}
+	db := stdlib.OpenDB(*s.pool.Config().ConnConfig) // without the time limits of the pool's
+	defer db.Close()
+	p, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(versions), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	if err != nil {
+		return 0, err
+	}
+	if _, err := p.Up(ctx); err != nil {
+		if at, verr := s.version(ctx); verr == nil && at >= 0 {
+			if newest, nerr := newestMigration(); nerr == nil && at > newest {
+				return at, nil // it was made newer while we waited; the caller says so
+			}
+		}
+		return 0, errors.Join(errors.New("the store cannot be brought up to date"), err)
+	}
+	return s.version(ctx)
+}
+
+func newestMigration() (int64, error) {
+	files, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return 0, err
+	}
+	var newest int64
+	for _, f := range files {
+		n, err := goose.NumericComponent(f.Name())
+		if err != nil {
+			return 0, err
+		}
+		newest = max(newest, n)
+	}
+	return newest, nil
+}
+
+// version is that of the last migration that was carried out, -1 where there is no store.
+func (s *Store) version(ctx context.Context) (at int64, err error) {
+	tx, err := s.begin(ctx, pgx.TxOptions{})
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it changed nothing
+	var there bool
+	if err := tx.QueryRow(ctx, "SELECT to_regclass('"+versions+"') IS NOT NULL").Scan(&there); err != nil || !there {
+		return -1, err
+	}
+	err = tx.QueryRow(ctx, "SELECT coalesce(max(version_id), -1) FROM "+versions+" WHERE is_applied AND version_id > 0").Scan(&at)
+	return at, err
+}

@@ -1,0 +1,186 @@
+// Package pgtest runs a PostgreSQL server for tests.
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrNotInstalled is returned by [Start] where there is no PostgreSQL server.
+var ErrNotInstalled = errors.New("no PostgreSQL server is installed: install the package postgresql, or set TOOLCTL_POSTGRES to the folder of initdb and postgres")
+
+// Server is a server in a temporary folder, reached by a socket in it.
+type Server struct {
+	dir, bin string
+	attr     *syscall.SysProcAttr
+	settings []string
+	process  *exec.Cmd
+	ended    chan struct{} // closed when the process ended
+	schemas  atomic.Int64
+}
+
+// Start makes a database cluster and starts a server on it. settings are such as "fsync=off".
+func Start(settings ...string) (_ *Server, err error) {
+	bin, err := find()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin, settings: settings}
+	if s.dir, err = os.MkdirTemp("", "pg"); err != nil { // short: the path of a socket has 107 bytes at most
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(s.dir))
+		}
+	}()
+	if s.attr, err = credentials(s.dir); err != nil {
+		return nil, err
+	}
+	out, err := s.command("initdb", "-D", filepath.Join(s.dir, "data"), "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8", "--locale=C").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	return s, s.Start()
+}
+
+func find() (string, error) {
+	if dir := os.Getenv("TOOLCTL_POSTGRES"); dir != "" {
+		return dir, nil
+	}
+	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is well formed
+	slices.SortFunc(dirs, func(a, b string) int { return version(b) - version(a) })
+	if path, err := exec.LookPath("postgres"); err == nil {
+		dirs = append([]string{filepath.Dir(path)}, dirs...)
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, "initdb")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", ErrNotInstalled
+}
+
+func version(bin string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(bin)))
+	return n
+}
+
+// other is the user that the server runs as when the tests run as root, which it refuses.
+func other() (uid, gid int, err error) {
+	for _, name := range []string{"postgres", "nobody"} {
+		u, lerr := user.Lookup(name)
+		if lerr != nil {
+			err = lerr
+			continue
+		}
+		if uid, err = strconv.Atoi(u.Uid); err != nil {
+			return 0, 0, err
+		}
+		gid, err = strconv.Atoi(u.Gid)
+		return uid, gid, err
+	}
+	return 0, 0, err
+}
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir, cmd.SysProcAttr = s.dir, s.attr
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
+	return cmd
+}
+
+// Start starts the server again after [Server.Stop], and returns when it takes connections.
+func (s *Server) Start() error {
+	args := []string{"-D", filepath.Join(s.dir, "data"), "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=300"}
+	for _, v := range s.settings {
+		args = append(args, "-c", v)
+	}
+	s.process, s.ended = s.command("postgres", args...), make(chan struct{})
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.process.Stderr = log
+	if err := s.process.Start(); err != nil {
+		return err
+	}
+	ended := s.ended
+	go func(p *exec.Cmd) {
+		_ = p.Wait() // Stop asked for it, or the log says why
+		close(ended)
+	}(s.process)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		err := s.exec(ctx, "SELECT 1")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ended:
+			text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+			return fmt.Errorf("the server ended: %s", text)
+		case <-ctx.Done():
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Server) exec(ctx context.Context, query string) error {
+	c, err := pgx.Connect(ctx, s.DSN(""))
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, query)
+	return errors.Join(err, c.Close(ctx))
+}
+
+// Exec carries out a statement as the owner of all.
+func (s *Server) Exec(ctx context.Context, query string) error { return s.exec(ctx, query) }
+
+// DSN is the address of a schema of the server; "" for the usual one.
+func (s *Server) DSN(schema string) string {
+	q := url.Values{"host": {s.dir}, "user": {"postgres"}, "sslmode": {"disable"}}
+	if schema != "" {
+		q.Set("search_path", schema)
+	}
+	return "postgres:///postgres?" + q.Encode()
+}
+
+// Socket is the path of the server's socket.
+func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
+
+// NewStore returns the address of a store that is not there yet, in a schema of its own.
+func (s *Server) NewStore(ctx context.Context) (string, error) {
+	schema := fmt.Sprintf("s%d", s.schemas.Add(1))
+	return s.DSN(schema), s.exec(ctx, "CREATE SCHEMA "+schema)
+}
+
+// Stop ends every connection and the server, as a failure of its machine would when signal is
+// SIGKILL or SIGQUIT, and returns when it is gone.
+func (s *Server) Stop(signal os.Signal) {
+	_ = s.process.Process.Signal(signal) // it may have ended
+	<-s.ended
+}
+
+// Close stops the server and removes it.
+func (s *Server) Close() error {
+	s.Stop(syscall.SIGINT)
+	return os.RemoveAll(s.dir)
+}

@@ -1,0 +1,103 @@
+// Package postgres keeps a store in a PostgreSQL database, which any number of processes on
+// any number of machines may use at once.
+//
+// What it makes begins with toolctl_ and is in the first schema of the search path, so that it can
+// share a database with others, and several stores one database.
+//
+// # Durability
+//
+// Once a method that changes manifests, overrides or approvals returned, the change is on
+// the database's disk. So are counters and audit lines, unless the DSN says synchronous_commit=off:
+// then, as with the synchronous NORMAL of the SQLite store, the last fraction of a second of them may
+// be missing after the database itself crashed. They survive the death of any process that
+// uses the store, and of its connections, in either case.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/chain"
+	"toolctl.dev/toolctl/pkg/store/internal/watch"
+)
+
+// Store is an open store.
+type Store struct {
+	name string // for messages
+	pool *pgxpool.Pool
+	keep int64
+	max  int64
+
+	closed  chan struct{}
+	once    sync.Once
+	changed watch.Source // all that is told of by NOTIFY
+	audited watch.Source
+
+	reserving batch[*reservation]
+	releasing batch[*release]
+	auditing  batch[*chain.Line]
+	swept     atomic.Int64 // when expired counters were removed last, by the clock of this process
+
+	mu        sync.Mutex // of what follows
+	listening bool
+	listener  sync.WaitGroup
+	deaf      atomic.Bool // NOTIFY does not arrive
+}
+
+// Open opens the store in the database that dsn names: postgres://USER@HOST:PORT/DATABASE, with what
+// libpq knows after a "?". What is missing comes from the PG variables of the environment.
+func Open(ctx context.Context, dsn string, opts store.Options) (store.Store, error) {
+	s, err := open(ctx, dsn, opts)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
+	busy := cmp.Or(opts.BusyTimeout, 10*time.Second)
+	s := &Store{keep: int64(cmp.Or(opts.KeepChanges, 10_000)), max: opts.MaxBytes, closed: make(chan struct{})}
+	// NOTIFY tells of changes at once. The intervals are for what it does not bring: poolers
+	// drop LISTEN without a word, and the audit would notify with every call.
+	s.changed.Interval, s.audited.Interval = cmp.Or(opts.WatchInterval, 5*time.Second), cmp.Or(opts.WatchInterval, 250*time.Millisecond)
+	s.changed.Closed, s.audited.Closed = s.closed, s.closed
+	if busy < 0 || s.changed.Interval < 0 || s.keep < 0 || s.max < 0 {
+		return nil, errors.New("store: BusyTimeout, WatchInterval, KeepChanges and MaxBytes may not be negative")
+	}
+	config, err := parseDSN(dsn, busy)
+	if err != nil {
+		return nil, err
+	}
+	s.name = nameOf(config.ConnConfig)
+	s.reserving.start(s.closed, s.reserveAll)
+	s.releasing.start(s.closed, s.releaseAll)
+	s.auditing.start(s.closed, s.appendAll)
+	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	if err := s.migrate(ctx, opts.Create); err != nil {
+		s.pool.Close()
+		return nil, s.explain(ctx, err)
+	}
+	return s, nil
+}
+
+// Close ends every watch and closes the store. Methods called later return
+// [store.ErrClosed].
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		s.mu.Lock()
+		close(s.closed)
+		s.mu.Unlock()
+		s.listener.Wait()
+		s.pool.Close()
+	})
+	return nil
+}
