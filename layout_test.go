@@ -67,7 +67,8 @@ var layout = map[string]struct {
 	"internal/lines":      {},
 	"internal/tty":        {},
 	"internal/tracing":    {never: []string{"go.opentelemetry.io/otel/sdk"}},
-	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/regular", "internal/tracing", "internal/wirename", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/resources", "pkg/source", "pkg/store"}, never: []string{sdk}}, // it joins the parts
+	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/regular", "internal/tracing", "internal/wirename", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/resources", "pkg/source", "pkg/store", "pkg/store/memory"}, never: []string{sdk}}, // it joins the parts
+	"pkg/console":         {may: []string{"api/v1", "pkg/gateway", "internal/argtext", "internal/inspect", "internal/redact", "internal/wirename"}, never: []string{sdk, "k8s.io/"}},
 	"pkg/resources":       {may: []string{"api/v1"}, never: []string{sdk}},
 	"internal/mcpclients": {never: []string{sdk}},
 	"internal/mcpconfig":  {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},

@@ -89,6 +89,7 @@ With -f a command works on those files and folders. Without it, on the store:
 		newAuditCmd(a),
 		newServeCmd(a),
 		newStatusCmd(a),
+		newUICmd(a),
 		newClientCmd(a),
 		newMCPCmd(a),
 	)

@@ -29,6 +29,7 @@ import (
 type serveOptions struct {
 	*app
 	doorOptions
+	uiOptions
 	http        string
 	insecure    bool
 	tlsCert     string
@@ -64,6 +65,9 @@ Without --http it speaks over stdin and stdout, for a client that starts it, and
 ends when the client closes stdin. With --http it listens: MCP at /mcp, for
 clients of all versions up to 2026-07-28, and /healthz and /readyz.
 
+With --ui the console is at /ui/: pages to see the tools, try calls, decide on
+approvals and watch what is called. See docs/console.md.
+
 With --watch it follows changes of the manifests. A set with a violation changes
 nothing: the one before it is served on, and the log and /readyz say so.
 
@@ -91,6 +95,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f := cmd.Flags()
 	f.StringVar(&o.http, "http", "", "address to listen at, such as 127.0.0.1:8080 (default: stdin and stdout)")
 	o.bind(f)
+	o.bindUI(f)
 	f.BoolVar(&o.insecure, "insecure", false, "listen where other machines can reach it, without authentication; needs --http")
 	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate for HTTPS; needs --http and --tls-key")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the certificate's key")
@@ -121,7 +126,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 
 func (o *serveOptions) check(cmd *cobra.Command) error {
 	if o.http == "" {
-		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file"}, doorNeedsHTTP...) {
+		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file"}, slices.Concat(uiNeedsHTTP, doorNeedsHTTP)...) {
 			if cmd.Flags().Changed(name) {
 				return usagef("--%s needs --http: over stdin and stdout there is one client, which started this program", name)
 			}
@@ -134,6 +139,9 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 		return usagef("--memory-budget %q: %w", o.memory, err)
 	}
 	if err := o.doorOptions.check(cmd); err != nil {
+		return err
+	}
+	if err := o.checkUI(cmd); err != nil {
 		return err
 	}
 	if err := o.source.check(cmd, o.files); err != nil {
@@ -171,8 +179,11 @@ func (o *serveOptions) run(ctx context.Context) error {
 		return err
 	}
 	level := slog.LevelInfo
-	if o.verbose {
+	switch {
+	case o.verbose:
 		level = slog.LevelDebug
+	case o.person:
+		level = slog.LevelWarn
 	}
 	defer tty.KeepOnBrokenPipe()() // calls go on when nobody reads the log
 	o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, &slog.HandlerOptions{Level: level})))
@@ -206,7 +217,13 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if o.pulled != nil {
 		defer o.closing(o.pulled)
 	}
+	if err := o.openConsole(); err != nil {
+		return err
+	}
 	w, err := o.open(ctx, func(g *gateway.Options) {
+		if o.console != nil {
+			g.OnCall, g.OnPending = o.console.Called, o.console.Waits
+		}
 		g.Watch, g.HTTP, g.TokenFile = o.watch || o.pulled != nil, h, o.tokenFile
 		g.Subset = gateway.Subset{Namespace: o.namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
 		g.Server = server.Options{AccessLog: calls, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, TurnIdle: o.turnIdle, MaxResultBytes: o.maxResult, Instructions: instructions}
@@ -215,6 +232,10 @@ func (o *serveOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer o.closing(w)
+	if o.console != nil {
+		o.console.Attach(w.Gateway)
+		defer o.closing(o.console)
+	}
 	o.logViolations(w)
 	if o.http == "" {
 		return w.ServeStdio(ctx, o.in, o.out)
@@ -271,7 +292,7 @@ func (o *serveOptions) httpOptions() (server.HTTPOptions, error) {
 		h.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 		scheme = "https"
 	}
-	h.Listening = func(at net.Addr) { o.log.Info("listening", "url", scheme+"://"+at.String()+"/mcp") }
+	h.Listening = o.listens(scheme, h.Tokens != nil || h.OAuth != nil)
 	return h, nil
 }
 

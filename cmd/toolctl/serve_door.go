@@ -28,7 +28,7 @@ type doorOptions struct {
 
 // doorNeedsHTTP are the flags that mean nothing over stdin and stdout.
 var doorNeedsHTTP = []string{
-	"token-file", "oauth-issuer", "oauth-audience", "oauth-resource", "oauth-jwks-url", "oauth-scopes", "oauth-principal-claim",
+	"token-file", "oauth-issuer", "oauth-audience", "oauth-resource", "oauth-jwks-url", "oauth-scopes", "oauth-principal-claim", "oauth-groups-claim",
 	"rate-limit", "rate-burst", "max-request-bytes",
 }
 
@@ -40,6 +40,7 @@ func (o *doorOptions) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.oauth.JWKSURL, "oauth-jwks-url", "", "where the issuer's keys are (default: where its metadata says)")
 	f.StringSliceVar(&o.oauth.Scopes, "oauth-scopes", nil, "scopes that a token must have, all of them, such as tools:call")
 	f.StringVar(&o.oauth.PrincipalClaim, "oauth-principal-claim", "sub", "claim that names the principal, such as email")
+	f.StringVar(&o.oauth.GroupsClaim, "oauth-groups-claim", "groups", "claim that names the groups of the principal, for approvers of policies")
 	f.StringVar(&o.rate, "rate-limit", "", "most requests of one principal, or of one address without authentication, such as 100/s, 600/m or 5000/h; needs --http")
 	f.IntVar(&o.burst, "rate-burst", 0, "requests that may come at once (default: what --rate-limit allows in a second, at least 10)")
 	f.Int64Var(&o.maxRequest, "max-request-bytes", 4<<20, "largest request; needs --http")
@@ -51,7 +52,7 @@ func (o *doorOptions) check(cmd *cobra.Command) error {
 	if _, err := parseRate(o.rate, o.burst); err != nil {
 		return err
 	}
-	for _, name := range []string{"oauth-audience", "oauth-resource", "oauth-jwks-url", "oauth-scopes", "oauth-principal-claim"} {
+	for _, name := range []string{"oauth-audience", "oauth-resource", "oauth-jwks-url", "oauth-scopes", "oauth-principal-claim", "oauth-groups-claim"} {
 		if cmd.Flags().Changed(name) && o.oauth.Issuer == "" {
 			return usagef("--%s needs --oauth-issuer: the authorization server whose tokens are taken", name)
 		}

@@ -148,7 +148,14 @@ func (c *catalog) EndPeer(peer string) { c.servers.EndPeer(peer) }
 // undecidable says of a call that waits that nobody can approve it, when no store keeps
 // it for another terminal.
 func (c *catalog) undecidable(res v1.Result) v1.Result {
-	if res.Status == v1.StatusPending && res.Pending != nil && c.opts.Store == nil {
+	if res.Status != v1.StatusPending || res.Pending == nil {
+		return res
+	}
+	if at := c.decided.Load(); at != nil {
+		p := *res.Pending
+		p.CallbackURL = *at + p.ID
+		res.Pending = &p
+	} else if c.opts.Store == nil {
 		p := *res.Pending
 		p.ID, p.ExpiresAt = "", nil
 		p.Message += ", which nobody can give: the client cannot ask for it, and the server was started without a store"

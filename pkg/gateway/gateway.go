@@ -21,6 +21,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // Gateway is manifests that can be called and served. Its methods may be called by many
@@ -36,6 +37,11 @@ type Gateway struct {
 	tokens  *tokenWatch // nil without Options.TokenFile
 	http    server.HTTPOptions
 	tasks   tasks
+	// approvals are the calls that wait, in the store or else in memory.
+	approvals store.Approvals
+	mounts    map[string]func(Access) http.Handler
+	// decided is where calls that wait are decided on besides the store; empty for nowhere.
+	decided atomic.Pointer[string]
 
 	measured metric.Registration // of the source; nil when there is none
 
@@ -117,8 +123,15 @@ func (g *Gateway) registryOptions() registry.Options {
 	if o.WrapExecutors != nil {
 		all = o.WrapExecutors(all)
 	}
-	r := registry.Options{Executors: all, Rules: o.Rules, Middleware: o.Middleware, Counters: o.Counters, Attachments: o.Attachments, Logger: g.log, TracerProvider: o.TracerProvider, MeterProvider: o.MeterProvider}
+	r := registry.Options{Executors: all, Rules: o.Rules, Middleware: o.Middleware, Counters: o.Counters, Attachments: o.Attachments, OnCall: o.OnCall, OnPending: o.OnPending, Logger: g.log, TracerProvider: o.TracerProvider, MeterProvider: o.MeterProvider}
+	if o.Store == nil {
+		kept := memory.New(memory.Options{})
+		if g.approvals, r.Approvals = kept, kept; r.Counters == nil {
+			r.Counters = kept
+		}
+	}
 	if s := o.Store; s != nil {
+		g.approvals = s
 		r.Audit, r.Approvals, r.AuditBestEffort = s, s, o.AuditBestEffort
 		if r.Counters == nil {
 			r.Counters = s

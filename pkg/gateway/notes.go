@@ -10,7 +10,7 @@ import (
 
 // noteApprovals logs that calls which need approval cannot be approved elsewhere.
 func (g *Gateway) noteApprovals() {
-	if g.opts.Store != nil {
+	if g.opts.Store != nil || g.decided.Load() != nil {
 		return
 	}
 	for _, o := range g.reg.Objects() {

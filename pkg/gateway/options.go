@@ -37,6 +37,10 @@ type Options struct {
 	Rules []policy.Rule
 	// Middleware goes around every call, the first outermost. Default: none.
 	Middleware []registry.Middleware
+	// OnCall and OnPending are told of calls that are over, and of those that begin to wait for
+	// approval; they must not wait. Default: nobody is.
+	OnCall    func(CallEvent)
+	OnPending func(v1.PendingCall)
 	// WrapExecutors may put others around all executors, such as a recorder. Default: none.
 	WrapExecutors func([]registry.Executor) []registry.Executor
 	// Watch follows the changes of Source: see [Gateway.Reload]. Default: nothing is followed.

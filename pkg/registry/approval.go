@@ -69,7 +69,11 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 	if len(c.args) > v1.MaxPendingArgs {
 		return c.refuse(fmt.Sprintf("its arguments have %d bytes; those of a call that a person approves may have %d", len(c.args), v1.MaxPendingArgs))
 	}
+	asked := p.ID
 	p, err := r.opts.Approvals.TakeApproval(ctx, p, c.Approval)
+	if err == nil && p.ID == asked && r.opts.OnPending != nil {
+		r.opts.OnPending(p)
+	}
 	var missing *v1.NotFoundError
 	switch {
 	case errors.As(err, &missing):

@@ -141,7 +141,8 @@ func (r *Registry) intend(ctx context.Context, c *call) error {
 
 // outcome writes the line of a call that is over.
 func (r *Registry) outcome(ctx context.Context, c *call) {
-	if r.audit.sink == nil || c.unaudited {
+	audited := r.audit.sink != nil && !c.unaudited
+	if !audited && r.opts.OnCall == nil {
 		return
 	}
 	if c.line == nil {
@@ -154,10 +155,14 @@ func (r *Registry) outcome(ctx context.Context, c *call) {
 		line.Status = v1.StatusFailed
 		line.ErrorType = v1.NewResultError(c.err).Type
 	}
-	within, span := r.observer.enter(ctx, phaseAudit)
 	if len(line.Effects) > 0 {
 		*line = line.Bound() // the rest is
 	}
+	defer r.tell(ctx, c)
+	if !audited {
+		return
+	}
+	within, span := r.observer.enter(ctx, phaseAudit)
 	err := r.audit.write(context.WithoutCancel(within), line)
 	leave(span, err)
 	if err != nil {

@@ -108,7 +108,7 @@ func (r *Registry) explain(ctx context.Context, in v1.Call, checkArgs bool) (*ca
 	if checkArgs {
 		req.Args = c.args
 	}
-	ex, err := c.tool.chain.Explain(ctx, r.opts.Counters, req)
+	ex, err := policy.Over(ctx, c.tool.chain).Explain(ctx, r.opts.Counters, req)
 	if err != nil {
 		return c, nil, fmt.Errorf("read the counters: %w", err)
 	}

@@ -41,6 +41,12 @@ type Options struct {
 	AuditBestEffort bool
 	// Attachments hold what calls name by reference. Default: a reference is a text like any other.
 	Attachments *Attachments
+	// OnCall is told of each call that is over, by the goroutine of the call: it must not wait.
+	// Default: nobody is.
+	OnCall func(CallEvent)
+	// OnPending is told of each call that begins to wait for approval, and must not wait
+	// either. Default: nobody is.
+	OnPending func(v1.PendingCall)
 	// Logger takes warnings, such as the violations of a tool whose validation is "warn". Default: none.
 	Logger *slog.Logger
 	// TracerProvider makes a span of each call, with its phases as children. Default: none.

@@ -19,6 +19,7 @@ import (
 // caller is who sent a request, as far as its token says.
 type caller struct {
 	principal string    // empty when nobody is asked for
+	groups    []string  // of an OAuth token
 	scopes    []string  // of an OAuth token
 	expires   time.Time // zero when the token does not end by itself
 	// dropped calls a function when the token is one no longer, until stop is called.
@@ -87,6 +88,11 @@ func (d *door) authenticate(r *http.Request) (caller, *refusal) {
 	case presented == "" || strings.ContainsAny(presented, " \t,"):
 		return caller{}, &refusal{http.StatusBadRequest, "invalid_request", "the Authorization header is not Bearer and one token"}
 	}
+	return d.verify(r.Context(), presented)
+}
+
+// verify returns who a token is of.
+func (d *door) verify(ctx context.Context, presented string) (caller, *refusal) {
 	if t := d.opts.Tokens; t != nil {
 		if name, ok := t.principal(presented); ok {
 			return caller{principal: name, dropped: func(f func()) func() { return t.onDrop(presented, f) }}, nil
@@ -95,9 +101,9 @@ func (d *door) authenticate(r *http.Request) (caller, *refusal) {
 			return caller{}, &refusal{http.StatusUnauthorized, "invalid_token", "the token is not known"}
 		}
 	}
-	token, err := d.verifier.Verify(r.Context(), presented)
+	token, err := d.verifier.Verify(ctx, presented)
 	switch {
-	case errors.Is(err, access.ErrUnavailable), r.Context().Err() != nil:
+	case errors.Is(err, access.ErrUnavailable), ctx.Err() != nil:
 		return caller{}, &refusal{http.StatusServiceUnavailable, "", access.ErrUnavailable.Error()}
 	case err != nil:
 		return caller{}, &refusal{http.StatusUnauthorized, "invalid_token", err.Error()}
@@ -107,7 +113,7 @@ func (d *door) authenticate(r *http.Request) (caller, *refusal) {
 			return caller{}, &refusal{http.StatusForbidden, "insufficient_scope", fmt.Sprintf("the token lacks the scope %q", s)}
 		}
 	}
-	return caller{principal: token.Principal, scopes: token.Scopes, expires: token.Expires}, nil
+	return caller{principal: token.Principal, groups: token.Groups, scopes: token.Scopes, expires: token.Expires}, nil
 }
 
 // challenge turns a request away and says how to come back (RFC 6750, section 3; RFC

@@ -60,6 +60,10 @@ type HTTPOptions struct {
 	Handlers map[string]http.Handler
 	// Now is the clock of tokens and rates. Default: time.Now.
 	Now func() time.Time
+	// Mounts are handlers besides /mcp, by their pattern, such as "/ui/". They are behind the
+	// checks of the Host header and the origin, and ask by themselves who sends a request, of
+	// [Access]. Their requests end when the server stops. Default: none.
+	Mounts map[string]func(Access) http.Handler
 	// Listening is told the address, once.
 	Listening func(net.Addr)
 }
@@ -237,6 +241,9 @@ func (s *Server) end() {
 func (s *Server) mux(d *door, o HTTPOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", d)
+	for pattern, make := range o.Mounts {
+		mux.Handle(pattern, d.mounted(make(Access{d})))
+	}
 	if d.opts.OAuth != nil {
 		d.opts.OAuth.handleMetadata(mux)
 	}

@@ -37,6 +37,9 @@ type OAuth struct {
 	Scopes []string
 	// PrincipalClaim is the claim that names the principal. Default: sub.
 	PrincipalClaim string
+	// GroupsClaim is the claim that names the groups of the principal, for the approvers of
+	// policies. Default: groups.
+	GroupsClaim string
 }
 
 const wellKnown = "/.well-known/oauth-protected-resource"
@@ -57,7 +60,7 @@ func (o OAuth) prepare(log *slog.Logger, now func() time.Time) (*OAuth, *access.
 			}
 		}
 	}
-	v, err := access.New(access.Options{Issuer: o.Issuer, JWKSURL: o.JWKSURL, Audiences: o.Audiences, PrincipalClaim: o.PrincipalClaim, Logger: log, Now: now})
+	v, err := access.New(access.Options{Issuer: o.Issuer, JWKSURL: o.JWKSURL, Audiences: o.Audiences, PrincipalClaim: o.PrincipalClaim, GroupsClaim: o.GroupsClaim, Logger: log, Now: now})
 	if err != nil {
 		return nil, nil, err
 	}

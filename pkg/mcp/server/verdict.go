@@ -50,7 +50,11 @@ func (r *result) pending(p *v1.PendingToolInfo) {
 		if p.ExpiresAt != nil {
 			text += ", until " + p.ExpiresAt.UTC().Format("2006-01-02T15:04:05Z")
 		}
-		text += fmt.Sprintf("). A person approves it with 'toolctl approvals approve %s'; ask for that, and then call again with the same arguments", p.ID)
+		where := fmt.Sprintf("with 'toolctl approvals approve %s'", p.ID)
+		if p.CallbackURL != "" {
+			where = "at " + p.CallbackURL
+		}
+		text += fmt.Sprintf("). A person approves it %s; ask for that, and then call again with the same arguments", where)
 		if notAsked {
 			text += fmt.Sprintf(". 'toolctl approvals show %s' shows the arguments whole", p.ID)
 		}

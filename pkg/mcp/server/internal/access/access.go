@@ -35,6 +35,9 @@ type Options struct {
 	Audiences []string
 	// PrincipalClaim is the claim that names who asks. Default: sub.
 	PrincipalClaim string
+	// GroupsClaim is the claim that names the groups of who asks, a list or a text with
+	// spaces. Default: groups.
+	GroupsClaim string
 	// Logger is told when keys were read and when they could not be. Required.
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
@@ -45,6 +48,7 @@ type Options struct {
 type Token struct {
 	// Principal is who asks.
 	Principal string
+	Groups    []string
 	Scopes    []string
 	// Expires is when the token ends, the leeway included.
 	Expires time.Time
@@ -78,7 +82,7 @@ type Verifier struct {
 
 // New returns a verifier; nothing is fetched yet.
 func New(o Options) (*Verifier, error) {
-	o.PrincipalClaim = cmp.Or(o.PrincipalClaim, "sub")
+	o.PrincipalClaim, o.GroupsClaim = cmp.Or(o.PrincipalClaim, "sub"), cmp.Or(o.GroupsClaim, "groups")
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -137,7 +141,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 	if principal == "" || len(principal) > maxPrincipal || strings.ContainsFunc(principal, unicode.IsControl) {
 		return Token{}, fmt.Errorf("the claim %q names nobody: expected a text of 1 to %d bytes without control characters", v.opts.PrincipalClaim, maxPrincipal)
 	}
-	return Token{Principal: principal, Scopes: scopes(all), Expires: claims.Expiry.Time().Add(leeway)}, nil
+	return Token{Principal: principal, Groups: words(all[v.opts.GroupsClaim]), Scopes: scopes(all), Expires: claims.Expiry.Time().Add(leeway)}, nil
 }
 
 // explain says in few words what is wrong with a token. The library's own words may
@@ -177,13 +181,18 @@ func typeAllowed(h jose.Header) bool {
 func scopes(claims map[string]json.RawMessage) []string {
 	var all []string
 	for _, name := range []string{"scope", "scp"} {
-		var list []string
-		if json.Unmarshal(claims[name], &list) != nil {
-			list = strings.Fields(text(claims[name]))
-		}
-		all = append(all, list...)
+		all = append(all, words(claims[name])...)
 	}
 	return all
+}
+
+// words reads a claim that is a list of texts, or a text with spaces.
+func words(claim json.RawMessage) []string {
+	var list []string
+	if json.Unmarshal(claim, &list) != nil {
+		list = strings.Fields(text(claim))
+	}
+	return list
 }
 
 func text(raw json.RawMessage) string {

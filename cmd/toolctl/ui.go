@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/internal/tty"
+	"toolctl.dev/toolctl/pkg/console"
+)
+
+// uiOptions are the flags of the console of "toolctl serve".
+type uiOptions struct {
+	ui         bool
+	uiURL      string
+	hook       string
+	hookSecret string
+	hookFormat string
+	person     bool // "toolctl ui" runs, for the person who started it
+	noBrowser  bool
+	console    *console.Console // nil without --ui
+}
+
+// uiNeedsHTTP are the flags that mean nothing over stdin and stdout.
+var uiNeedsHTTP = []string{"ui", "ui-url", "approval-webhook", "approval-webhook-secret-file", "approval-webhook-format"}
+
+func (o *uiOptions) bindUI(f *pflag.FlagSet) {
+	f.BoolVar(&o.ui, "ui", false, "serve the console at /ui/ too; needs --http")
+	f.StringVar(&o.uiURL, "ui-url", "", "address by which people know the console, such as https://tools.example.com/ui/ (default: the one it listens at); needs --ui")
+	f.StringVar(&o.hook, "approval-webhook", "", "URL that is told of each call that begins to wait for approval, with a link to decide; needs --ui")
+	f.StringVar(&o.hookSecret, "approval-webhook-secret-file", "", "file with the key of the HMAC by which the messages are signed")
+	f.StringVar(&o.hookFormat, "approval-webhook-format", console.FormatJSON, "form of the messages: json or slack")
+}
+
+func (o *uiOptions) checkUI(cmd *cobra.Command) error {
+	if o.ui {
+		if o.hook == "" && (cmd.Flags().Changed("approval-webhook-secret-file") || cmd.Flags().Changed("approval-webhook-format")) {
+			return usagef("--approval-webhook-secret-file and --approval-webhook-format need --approval-webhook")
+		}
+		if o.uiURL != "" && !strings.HasPrefix(o.uiURL, "http://") && !strings.HasPrefix(o.uiURL, "https://") {
+			return usagef("--ui-url %q: expected a URL such as https://tools.example.com/ui/", o.uiURL)
+		}
+		return nil
+	}
+	for _, name := range uiNeedsHTTP[1:] {
+		if cmd.Flags().Changed(name) {
+			return usagef("--%s needs --ui", name)
+		}
+	}
+	return nil
+}
+
+// webhook reads the flags of the webhook; nil without.
+func (o *uiOptions) webhook() (*console.Webhook, error) {
+	if o.hook == "" {
+		return nil, nil
+	}
+	w := &console.Webhook{URL: o.hook, Format: o.hookFormat}
+	if o.hookSecret != "" {
+		raw, err := regular.ReadFile(o.hookSecret)
+		if err != nil {
+			return nil, usagef("--approval-webhook-secret-file: %w", err)
+		}
+		w.Secret = bytes.TrimSpace(raw)
+		if text, ok := strings.CutPrefix(string(w.Secret), "whsec_"); ok { // as Standard Webhooks writes keys
+			if w.Secret, err = base64.StdEncoding.DecodeString(text); err != nil {
+				return nil, usagef("--approval-webhook-secret-file: expected base64 after whsec_")
+			}
+		}
+	}
+	if err := w.Validate(); err != nil {
+		return nil, usagef("--approval-webhook: %w", err)
+	}
+	return w, nil
+}
+
+// openConsole makes the console, when one is asked for.
+func (o *serveOptions) openConsole() error {
+	if !o.ui {
+		return nil
+	}
+	hook, err := o.webhook()
+	if err != nil {
+		return err
+	}
+	o.console = console.New(console.Options{Login: o.whoami(), Webhook: hook, URL: o.uiURL, Logger: o.log})
+	return nil
+}
+
+// listens says where the server is reached, and how to sign in to the console.
+func (o *serveOptions) listens(scheme string, authenticates bool) func(net.Addr) {
+	return func(at net.Addr) {
+		url := scheme + "://" + at.String()
+		o.log.Info("listening", "url", url+"/mcp")
+		if o.console == nil {
+			return
+		}
+		o.console.Listening(url + "/ui/")
+		link := url + "/ui/"
+		if !authenticates {
+			link = o.console.Link(link)
+		}
+		if !o.person {
+			o.log.Info("the console", "url", link)
+			return
+		}
+		fmt.Fprintf(o.err, "the console is at %s\nCtrl-C ends it\n", link)
+		if !o.noBrowser {
+			tty.OpenBrowser(link)
+		}
+	}
+}
+
+func newUICmd(a *app) *cobra.Command {
+	o := &serveOptions{app: a}
+	port := 0
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Open the console: see the tools, try calls, decide on approvals",
+		Long: `Open the console in the browser: the tools with their schemas and policies, a form to
+call each, the calls that wait for approval, and the calls that happen. It is what
+'toolctl serve --ui' serves, on a free port of this machine that nobody else reaches,
+for as long as the command runs.
+
+The link that it prints signs in once.`,
+		Example: `  toolctl ui -f manifests/
+  toolctl ui --port 8090 --no-browser`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if port < 0 || port > 65535 {
+				return usagef("--port %d: expected 0 to 65535", port)
+			}
+			o.http = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+			return o.run(cmd.Context())
+		},
+	}
+	o.ui, o.person, o.accessLog = true, true, "none"
+	const most, largest, part = 1024, 16 << 20, 0.25
+	o.maxCalls, o.share, o.memory, o.turnIdle, o.drain = most, part, "256MiB", time.Minute, time.Second
+	o.maxRequest, o.maxResult = 4<<20, largest
+	f := cmd.Flags()
+	f.IntVar(&port, "port", 0, "port to listen at (default: a free one)")
+	f.BoolVar(&o.noBrowser, "no-browser", false, "print the link and open no browser")
+	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
+	f.StringVarP(&o.labels, "selector", "l", "", "only tools with these labels, such as team=pay,tier!=old")
+	a.bindAudit(cmd)
+	a.bindNetwork(f, "")
+	return cmd
+}

@@ -1,0 +1,254 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+// history returns the calls of the last day that the audit has.
+func (c *Console) history(ctx context.Context) []v1.AuditRecord {
+	const day = 24 * time.Hour
+	lines, err := c.gateway.AuditLines(ctx, gateway.AuditFilter{Since: c.opts.Now().Add(-day), Settled: true, Limit: maxEvents})
+	if err != nil {
+		c.opts.Logger.Warn("the console begins without the calls of the audit", "error", err.Error())
+	}
+	return slices.DeleteFunc(lines, func(l v1.AuditRecord) bool {
+		return l.Change != nil || l.Gap != nil || l.Status == v1.StatusStarted
+	})
+}
+
+// callFilter chooses calls.
+type callFilter struct{ Tool, Principal, Session, Status string }
+
+// Statuses by which calls are narrowed, besides those of results.
+const statusRefused = "refused"
+
+func readCallFilter(r *http.Request) callFilter {
+	q := r.URL.Query()
+	cut := func(name string) string { s := q.Get(name); return s[:min(len(s), maxQuery)] }
+	return callFilter{cut("tool"), cut("principal"), cut("session"), cut("status")}
+}
+
+func (f callFilter) fits(e *event) bool {
+	has := func(text, part string) bool {
+		return part == "" || strings.Contains(strings.ToLower(text), strings.ToLower(part))
+	}
+	status := f.Status == "" || f.Status == e.Status || f.Status == statusRefused && e.Policy != nil && e.Policy.Decision == v1.DecisionDeny
+	return status && has(e.Namespace+"/"+e.Tool, f.Tool) && has(e.Principal, f.Principal) && has(e.Session, f.Session)
+}
+
+// sees reports whether a person may see a call: who has a name sees the calls of the tools
+// that the policies let that person see.
+func (c *Console) seeing(r *request) func(*event) bool {
+	if r.principal == "" {
+		return func(*event) bool { return true }
+	}
+	known := map[toolKey]bool{}
+	for _, it := range r.view.Tools() {
+		known[toolKey{it.Tool().Namespace(), it.Tool().Metadata.Name}] = true
+	}
+	return func(e *event) bool { return e.Principal == r.principal || known[toolKey{e.Namespace, e.Tool}] }
+}
+
+const maxRows = 200
+
+// sessionRow is a conversation, by what is remembered of its calls.
+type sessionRow struct {
+	Session, Principal string
+	Calls, Failed      int
+	Last               time.Time
+}
+
+func (c *Console) activity(r *request) error {
+	f, sees := readCallFilter(r.Request), c.seeing(r)
+	rows := c.feed.last(maxRows, func(e *event) bool { return f.fits(e) && sees(e) })
+	by := map[[2]string]*sessionRow{}
+	for _, e := range c.feed.last(maxEvents, sees) {
+		if e.Session == "" {
+			continue
+		}
+		key := [2]string{e.Principal, e.Session}
+		s := by[key]
+		if s == nil {
+			s = &sessionRow{Session: e.Session, Principal: e.Principal, Last: e.Time}
+			by[key] = s
+		}
+		s.Calls++
+		if e.Status == v1.StatusFailed {
+			s.Failed++
+		}
+	}
+	var sessions []sessionRow
+	for _, s := range by {
+		sessions = append(sessions, *s)
+	}
+	slices.SortFunc(sessions, func(a, b sessionRow) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Session, b.Session))
+	})
+	c.show(r, http.StatusOK, "activity", "Activity", "activity", struct {
+		Filter   callFilter
+		Statuses []string
+		Rows     []event
+		Sessions []sessionRow
+		Chart    *chart
+		Dropped  int64
+	}{f, []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, statusRefused}, rows, sessions[:min(len(sessions), 20)], c.feed.overall(), c.feed.dropped.Load()})
+	return nil
+}
+
+// call shows one call.
+func (c *Console) call(r *request) error {
+	id, sees := r.PathValue("call"), c.seeing(r)
+	found := c.feed.last(1, func(e *event) bool { return e.CallID == id && sees(e) })
+	if len(found) == 0 {
+		return pageError{http.StatusNotFound, "This call is not among the last ones. 'toolctl audit list' has all of them."}
+	}
+	e := found[0]
+	raw, _ := json.Marshal(e)
+	c.show(r, http.StatusOK, "call", "Call of "+e.Tool, "activity", struct {
+		event
+		Arguments string
+		JSON      string
+	}{e, indented(e.Args), indented(raw)})
+	return nil
+}
+
+// row is what a page is told of a call as it happens.
+type row struct {
+	Number    int64     `json:"number"`
+	ID        string    `json:"id"`
+	Time      time.Time `json:"time"`
+	Tool      string    `json:"tool"`
+	Principal string    `json:"principal"`
+	Session   string    `json:"session"`
+	Status    string    `json:"status"`
+	Decision  string    `json:"decision"`
+	Duration  string    `json:"duration"`
+	Error     string    `json:"error"`
+}
+
+func rowOfEvent(e *event) row {
+	r := row{Number: e.Number, ID: e.CallID, Time: e.Time, Tool: e.Namespace + "/" + e.Tool, Principal: e.Principal, Session: e.Session, Status: e.Status, Duration: milliseconds(e.DurationMS), Error: e.ErrorType}
+	if e.Policy != nil {
+		r.Decision = e.Policy.Decision
+	}
+	return r
+}
+
+// events tells a page of calls as they happen, and of how many wait for approval (HTML, 9.2).
+func (c *Console) events(r *request) error {
+	w, stop := c.feed.watch()
+	if w == nil {
+		return pageError{http.StatusServiceUnavailable, "Too many pages are open."}
+	}
+	defer stop()
+	f, sees := readCallFilter(r.Request), c.seeing(r)
+	calls := r.URL.Query().Get("calls") != ""
+	h := r.out.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	out := http.NewResponseController(r.out)
+	send := func(name string, v any) bool {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return false
+		}
+		if _, err := fmt.Fprintf(r.out, "event: %s\ndata: %s\n\n", name, data); err != nil {
+			return false
+		}
+		return out.Flush() == nil
+	}
+	const alive = 15 * time.Second
+	beat := time.NewTicker(alive)
+	defer beat.Stop()
+	if !send("waiting", len(c.waiting(r.Context()))) {
+		return nil
+	}
+	for {
+		ok := true
+		select {
+		case <-r.Context().Done():
+			return nil
+		case e := <-w.events:
+			if calls && f.fits(&e) && sees(&e) {
+				ok = send("call", rowOfEvent(&e))
+			}
+		case n := <-w.waiting:
+			ok = send("waiting", n)
+		case <-beat.C:
+			if _, err := c.who(r.Request); err != nil { // who signed out is told no more
+				return nil
+			}
+			ok = send("alive", nil)
+		}
+		if !ok {
+			return nil
+		}
+	}
+}
+
+// auditPage is the audit and what a check of it found.
+type auditPage struct {
+	Kept  bool
+	Lines []v1.AuditRecord
+	Check *auditCheck
+}
+
+// auditCheck is what a check of the chain found.
+type auditCheck struct {
+	Lines  int64  `json:"lines"`
+	Pruned int64  `json:"pruned,omitempty"`
+	Head   string `json:"head"`
+	Broken string `json:"broken,omitempty"`
+}
+
+func (c *Console) verifyAudit(ctx context.Context) (*auditCheck, error) {
+	s := c.gateway.Store()
+	if s == nil {
+		return nil, pageError{http.StatusNotFound, "There is no audit: name a store with --store."}
+	}
+	found, err := s.VerifyAudit(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	check := &auditCheck{Lines: found.Lines, Pruned: found.Pruned, Head: found.Head}
+	if found.Broken != nil {
+		check.Broken = found.Broken.Error()
+	}
+	return check, nil
+}
+
+// audit shows the end of the audit, and for a POST what a check of all of it found.
+func (c *Console) audit(r *request) error {
+	p := auditPage{Kept: c.gateway.Store() != nil}
+	var err error
+	if r.Method == http.MethodPost {
+		if p.Check, err = c.verifyAudit(r.Context()); err != nil {
+			return err
+		}
+	}
+	if p.Lines, err = c.gateway.AuditLines(r.Context(), gateway.AuditFilter{Limit: maxRows, Settled: true}); err != nil {
+		return err
+	}
+	sees := c.seeing(r)
+	p.Lines = slices.DeleteFunc(p.Lines, func(l v1.AuditRecord) bool {
+		return l.Change == nil && l.Gap == nil && !sees(&event{CallEvent: gateway.CallEvent{AuditRecord: l}})
+	})
+	slices.Reverse(p.Lines)
+	c.show(r, http.StatusOK, "audit", "Audit", "audit", p)
+	return nil
+}
+
+func (c *Console) servers(r *request) error {
+	c.show(r, http.StatusOK, "servers", "MCP servers", "servers", c.gateway.ServerStates())
+	return nil
+}

@@ -1,0 +1,260 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+// apiRoutes is the JSON API, which openapi.json documents.
+func (c *Console) apiRoutes(mux *http.ServeMux) {
+	api := func(pattern string, h func(*request) (any, error)) { mux.Handle(pattern, c.api(h)) }
+	mux.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		raw, err := files.ReadFile("openapi.json")
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(raw)
+	})
+	api("GET /api/tools", c.apiTools)
+	api("GET /api/tools/{namespace}/{name}", c.apiTool)
+	api("POST /api/tools/{namespace}/{name}/call", c.apiCall)
+	api("POST /api/tools/{namespace}/{name}/plan", c.apiPlan)
+	api("POST /api/tools/{namespace}/{name}/explain", c.apiExplain)
+	api("GET /api/approvals", c.apiApprovals)
+	api("GET /api/approvals/{id}", c.apiApproval)
+	api("POST /api/approvals/{id}", c.apiDecide)
+	api("GET /api/calls", c.apiCalls)
+	api("GET /api/calls/{call}", c.apiOneCall)
+	api("GET /api/servers", func(*request) (any, error) { return items(c.gateway.ServerStates()), nil })
+	api("POST /api/audit/verify", func(r *request) (any, error) { return c.verifyAudit(r.Context()) })
+	api("/api/", func(*request) (any, error) { return nil, errNoPage })
+}
+
+// api serves JSON to people who signed in, and to programs with a bearer token.
+func (c *Console) api(h func(*request) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := c.who(r)
+		if err != nil {
+			status, text := http.StatusUnauthorized, err.Error()
+			var refused *gateway.AccessError
+			if errors.As(err, &refused) {
+				status = refused.Status
+			}
+			if status == http.StatusUnauthorized {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="toolctl"`)
+			}
+			writeAPI(w, status, apiProblem{Error: &v1.ResultError{Type: "unauthorized", Message: text}})
+			return
+		}
+		v, err := h(&request{out: w, Request: r, person: p, view: c.gateway.View(p.principal)})
+		if err != nil {
+			status, text := explained(err)
+			problem := v1.NewResultError(err)
+			problem.Message = text
+			writeAPI(w, status, apiProblem{problem})
+			return
+		}
+		if a, ok := v.(answer); ok {
+			writeAPI(w, a.status, a.body)
+			return
+		}
+		writeAPI(w, http.StatusOK, v)
+	})
+}
+
+// apiProblem is what the API answers when it cannot do what it was asked.
+type apiProblem struct {
+	Error *v1.ResultError `json:"error"`
+}
+
+func writeAPI(w http.ResponseWriter, status int, v any) {
+	raw, err := jsontext.Marshal(v)
+	if err != nil {
+		status, raw = http.StatusInternalServerError, []byte(`{"error":{"type":"internal","message":"the answer cannot be written"}}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(raw, '\n')) // the client is gone
+}
+
+// list is what the API answers for many things.
+type list struct {
+	Items any `json:"items"`
+	Total int `json:"total"`
+}
+
+func items[T any](all []T) list {
+	if all == nil {
+		all = []T{}
+	}
+	return list{all, len(all)}
+}
+
+func (c *Console) apiTools(r *request) (any, error) {
+	found := listTools(r.view, readToolQuery(r.Request))
+	out := items(found.Tools)
+	out.Total = found.Total
+	return out, nil
+}
+
+func (c *Console) apiTool(r *request) (any, error) {
+	it, err := c.find(r)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		toolRow
+		Tool    *v1.Tool       `json:"tool"`
+		Reasons []v1.Violation `json:"reasons,omitempty"`
+	}{rowOf(r.view, it), it.Tool(), it.Reasons}, nil
+}
+
+// body reads the JSON body of a request.
+func (r *request) body(v any) error {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	if r.Header.Get("Content-Type") != "" && r.Header.Get("Content-Type") != "application/json" {
+		return pageError{http.StatusUnsupportedMediaType, "the body must be application/json"}
+	}
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return pageError{http.StatusBadRequest, "the body is not valid JSON: " + err.Error()}
+	}
+	return nil
+}
+
+// callOf reads the arguments of a call.
+func (c *Console) callOf(r *request) (v1.Call, error) {
+	it, err := c.find(r)
+	if err != nil {
+		return v1.Call{}, err
+	}
+	var in struct {
+		Args     json.RawMessage `json:"args"`
+		Session  string          `json:"session"`
+		Approval string          `json:"approval"`
+	}
+	if err := r.body(&in); err != nil {
+		return v1.Call{}, err
+	}
+	if in.Session == "" {
+		in.Session = r.id
+	}
+	return v1.Call{Tool: it.FullName, Args: in.Args, Session: in.Session, Approval: in.Approval}, nil
+}
+
+// apiCall makes a call. Its result says whether the tool failed; the status of the answer is
+// about the request.
+func (c *Console) apiCall(r *request) (any, error) {
+	call, err := c.callOf(r)
+	if err != nil {
+		return nil, err
+	}
+	res, err := r.view.Call(r.Context(), call)
+	var invalid *v1.ValidationError
+	status := http.StatusOK
+	if err != nil {
+		if status, _ = explained(err); status == http.StatusInternalServerError || errors.As(err, &invalid) && invalid.Type != v1.ArgsInvalid {
+			status = http.StatusOK // the tool failed, not the request
+		}
+	}
+	return answer{status, res}, nil
+}
+
+// answer is an answer with a status of its own.
+type answer struct {
+	status int
+	body   any
+}
+
+func (c *Console) apiPlan(r *request) (any, error) {
+	call, err := c.callOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return r.view.Plan(r.Context(), call)
+}
+
+func (c *Console) apiExplain(r *request) (any, error) {
+	call, err := c.callOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return r.view.Explain(r.Context(), call)
+}
+
+func (c *Console) apiApprovals(r *request) (any, error) {
+	open, past, err := c.approvalViews(r.Context(), r.person)
+	if err != nil {
+		return nil, err
+	}
+	if r.URL.Query().Get("state") == v1.ApprovalPending {
+		return items(open), nil
+	}
+	return items(append(open, past...)), nil
+}
+
+func (c *Console) apiApproval(r *request) (any, error) {
+	p, err := c.gateway.Approvals().Approval(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return c.viewOf(p, r.person), nil
+}
+
+func (c *Console) apiDecide(r *request) (any, error) {
+	var in struct {
+		Approve *bool           `json:"approve"`
+		Reason  string          `json:"reason"`
+		Args    json.RawMessage `json:"args"`
+	}
+	if err := r.body(&in); err != nil {
+		return nil, err
+	}
+	p, err := c.gateway.Approvals().Approval(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if in.Approve == nil {
+		return nil, pageError{http.StatusBadRequest, "approve must be true or false"}
+	}
+	d := v1.Decision{Approved: *in.Approve, Reason: in.Reason}
+	if d.Approved {
+		d.Args = in.Args
+	}
+	if p, err = c.decideAs(r, p, d); err != nil {
+		return nil, err
+	}
+	return c.viewOf(p, r.person), nil
+}
+
+func (c *Console) apiCalls(r *request) (any, error) {
+	f, sees := readCallFilter(r.Request), c.seeing(r)
+	most, err := strconv.Atoi(r.URL.Query().Get("limit"))
+	if err != nil || most < 1 || most > maxEvents {
+		most = maxRows
+	}
+	return items(c.feed.last(most, func(e *event) bool { return f.fits(e) && sees(e) })), nil
+}
+
+func (c *Console) apiOneCall(r *request) (any, error) {
+	id, sees := r.PathValue("call"), c.seeing(r)
+	found := c.feed.last(1, func(e *event) bool { return e.CallID == id && sees(e) })
+	if len(found) == 0 {
+		return nil, pageError{http.StatusNotFound, "this call is not among the last ones"}
+	}
+	return found[0], nil
+}

@@ -1,0 +1,219 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/argtext"
+	"toolctl.dev/toolctl/internal/redact"
+)
+
+// waiting returns the calls that wait for approval, the oldest first.
+func (c *Console) waiting(ctx context.Context) []v1.PendingCall {
+	all, err := c.gateway.Approvals().ListApprovals(ctx)
+	if err != nil {
+		return nil // the page of approvals says why
+	}
+	now := c.opts.Now()
+	return slices.DeleteFunc(all, func(p v1.PendingCall) bool { return p.StateAt(now) != v1.ApprovalPending })
+}
+
+// watchApprovals tells pages when the calls that wait change, those of other processes too.
+func (c *Console) watchApprovals(ctx context.Context) {
+	const pause = 2 * time.Second
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		if c.feed.watched() {
+			c.feed.waiting(len(c.waiting(ctx)))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-c.feed.changed:
+		}
+	}
+}
+
+// approvalView is a call that waits or waited, as it is shown.
+type approvalView struct {
+	v1.PendingCall
+	EditedArgs json.RawMessage `json:"edited_args,omitempty"`
+	// Mine says why the person who looks may not decide on it; empty when that person may.
+	Refusal string `json:"refusal,omitempty"`
+}
+
+func (c *Console) viewOf(p v1.PendingCall, who person) approvalView {
+	p.State = p.StateAt(c.opts.Now())
+	v := approvalView{PendingCall: p, EditedArgs: redact.JSON(p.EditedArgs, p.Redact)}
+	if p.State == v1.ApprovalPending {
+		var refused *v1.PolicyError
+		if errors.As(p.MayDecide(v1.Decision{By: who.name, Groups: who.groups}), &refused) {
+			v.Refusal = refused.Message
+		}
+	}
+	return v
+}
+
+// approvalViews returns the calls that wait, the oldest first, and those that waited, the newest first.
+func (c *Console) approvalViews(ctx context.Context, who person) (open, past []approvalView, err error) {
+	all, err := c.gateway.Approvals().ListApprovals(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range all {
+		if v := c.viewOf(p, who); v.State == v1.ApprovalPending {
+			open = append(open, v)
+		} else {
+			past = append(past, v)
+		}
+	}
+	slices.Reverse(past)
+	return open, past[:min(len(past), maxPast)], nil
+}
+
+// maxPast is how many calls that waited a page shows.
+const maxPast = 50
+
+func (c *Console) approvals(r *request) error {
+	open, past, err := c.approvalViews(r.Context(), r.person)
+	if err != nil {
+		return err
+	}
+	c.show(r, http.StatusOK, "approvals", "Approvals", "approvals", struct{ Open, Past []approvalView }{open, past})
+	return nil
+}
+
+// decision is the form by which a person decides.
+type decision struct {
+	approvalView
+	Whole      string // the arguments
+	Edited     string // what the person made of them, or what was approved in their place
+	Note       string
+	Problem    string
+	Violations []v1.Violation
+}
+
+func (c *Console) approval(r *request) error {
+	p, err := c.gateway.Approvals().Approval(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	c.showApproval(r, http.StatusOK, decision{approvalView: c.viewOf(p, r.person)})
+	return nil
+}
+
+func (c *Console) showApproval(r *request, status int, d decision) {
+	d.Whole = wholeText(d.Args)
+	if d.Edited == "" {
+		d.Edited = wholeText(d.Args)
+		if d.EditedArgs != nil {
+			d.Edited = wholeText(d.EditedArgs)
+		}
+	}
+	c.show(r, status, "approval", "Approval of "+d.Tool, "approvals", d)
+}
+
+// wholeText is arguments with all that they have, each character as what it is.
+func wholeText(args json.RawMessage) string {
+	text, err := argtext.Whole(args)
+	if err != nil {
+		return string(args)
+	}
+	return text
+}
+
+// maxNote bounds what is said about a decision, in bytes.
+const maxNote = 500
+
+// decide takes the form of a decision.
+func (c *Console) decide(r *request) error {
+	id := r.PathValue("id")
+	p, err := c.gateway.Approvals().Approval(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if err := r.ParseForm(); err != nil {
+		return pageError{http.StatusBadRequest, "The form cannot be read: " + err.Error()}
+	}
+	d := decision{approvalView: c.viewOf(p, r.person), Note: strings.TrimSpace(r.PostForm.Get("note")), Edited: strings.ReplaceAll(r.PostForm.Get("args"), "\r\n", "\n")}
+	made := v1.Decision{Reason: d.Note}
+	switch r.PostForm.Get("decision") {
+	case "approve":
+		made.Approved = true
+		if strings.TrimSpace(d.Edited) != "" && strings.TrimSpace(d.Edited) != strings.TrimSpace(wholeText(p.Args)) {
+			made.Args = json.RawMessage(d.Edited)
+		}
+	case "deny":
+	default:
+		return pageError{http.StatusBadRequest, "The form says neither approve nor deny."}
+	}
+	if _, err := c.decideAs(r, p, made); err != nil {
+		status, text := explained(err)
+		d.Problem = text
+		var invalid *v1.ValidationError
+		if errors.As(err, &invalid) {
+			d.Violations = invalid.Violations
+		}
+		c.showApproval(r, status, d)
+		return nil
+	}
+	c.redirect(r.out, "../approvals")
+	return nil
+}
+
+// decideAs enters a decision of the person who sends the request; args that were edited are
+// held to the tool's schema before.
+func (c *Console) decideAs(r *request, p v1.PendingCall, d v1.Decision) (v1.PendingCall, error) {
+	d.By, d.Groups = r.name, r.groups
+	now := c.opts.Now()
+	if state := p.StateAt(now); state != v1.ApprovalPending {
+		return p, &v1.ApprovalError{ID: p.ID, State: state, By: p.By}
+	}
+	if err := p.MayDecide(d); err != nil {
+		return p, err
+	}
+	if len(d.Reason) > maxNote {
+		return p, pageError{http.StatusUnprocessableEntity, "The note is too long: it may have 500 bytes."}
+	}
+	if d.Args != nil {
+		if err := c.checkEdited(r.Context(), &p, d.Args); err != nil {
+			return p, err
+		}
+		var b bytes.Buffer
+		if err := json.Compact(&b, d.Args); err != nil {
+			return p, err
+		}
+		d.Args = b.Bytes()
+	}
+	p, err := c.gateway.Approvals().DecideApproval(r.Context(), p.ID, d, now.UTC().Truncate(time.Millisecond))
+	c.feed.waits()
+	return p, err
+}
+
+func (c *Console) checkEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) error {
+	if len(args) > v1.MaxPendingArgs {
+		return pageError{http.StatusUnprocessableEntity, "The arguments are too long: they may have 64 KiB."}
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(args, &object); err != nil || object == nil {
+		why := "they are not a JSON object"
+		if err != nil {
+			why = err.Error()
+		}
+		return pageError{http.StatusUnprocessableEntity, "The arguments cannot be read: " + why + "."}
+	}
+	err := c.gateway.CheckEdited(ctx, p, args)
+	if errors.As(err, new(*v1.NotFoundError)) {
+		return nil // the tool is not here; they are checked when it is called
+	}
+	return err
+}

@@ -1,0 +1,95 @@
+package browsertest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// shopManifests are what most tests serve.
+const shopManifests = `
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: pay-invoice, labels: {team: pay}}
+spec:
+  description: Pays an invoice from the account of the shop.
+  redact: [card]
+  hints: {title: Pay, destructive: true}
+  input_schema:
+    type: object
+    properties:
+      invoice: {type: string, description: Number of the invoice, examples: [INV-1]}
+      amount: {type: number, minimum: 0, description: How much to pay}
+      currency: {type: string, enum: [EUR, NOK, USD], default: EUR}
+      card: {type: string}
+    required: [invoice, amount]
+    additionalProperties: false
+  mock_template: '{"invoice": "{{.invoice}}", "paid": {{.amount}}}'
+  examples: [{name: small, args: {invoice: INV-7, amount: 5}}]
+---
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: find-orders, labels: {team: sales}}
+spec:
+  description: Finds the orders of a customer, with the lines of each.
+  hints: {read_only: true}
+  input_schema:
+    type: object
+    properties:
+      customer: {type: object, description: Who ordered, properties: {name: {type: string}, email: {type: string, format: email}}, required: [name]}
+      states: {type: array, items: {type: string, enum: [open, paid, sent]}, description: Only orders in these states}
+      since: {type: string, format: date}
+      limit: {type: integer, default: 10, maximum: 100}
+      by: {oneOf: [{title: Number, type: object, properties: {number: {type: integer}}, required: [number]}, {title: Text, type: string}]}
+    required: [customer]
+  output_schema: {type: object, properties: {orders: {type: array, items: {type: object, properties: {id: {type: string}}}}}}
+  mock_result: {orders: [{id: A-1, total: 12.5, state: paid}, {id: A-2, total: 99, state: open}]}
+---
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: draw-chart}
+spec:
+  description: Draws a chart.
+  input_schema: {type: object, properties: {title: {type: string}}}
+  mock_parts:
+  - {type: text, text: A chart of the year}
+  - {type: image, media: {mime_type: image/png, data: iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==}}
+---
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: drop-table}
+spec: {description: Drops a table., input_schema: {type: object}, mock_result: {}}
+---
+apiVersion: toolctl.dev/v1
+kind: ToolPolicy
+metadata: {name: careful}
+spec:
+  require_approval: ["pay-*"]
+  blocklist: [drop-table]
+  limits: [{tools: [find-orders], max_calls: 50, per: day}]
+`
+
+// pages are the pages of the console, by what they are called here.
+var pages = map[string]string{
+	"tools": "", "tool": "tools/default/find-orders", "try": "tools/default/find-orders/try", "approvals": "approvals", "activity": "activity", "audit": "audit", "servers": "servers",
+}
+
+// shop serves the shop with a store.
+func shop(t *testing.T, args ...string) served {
+	t.Helper()
+	dir := t.TempDir()
+	return serve(t, append([]string{"-f", write(t, filepath.Join(dir, "shop.yaml"), shopManifests), "--store", filepath.Join(dir, "state.db")}, args...)...)
+}
+
+// fill makes some calls by the forms of a browser that has signed in.
+func fill(t *testing.T, b *browser, s served) {
+	t.Helper()
+	b.run(
+		chromedp.Navigate(s.url+"tools/default/find-orders/try"), see("#run"),
+		keys(`[name="v:/customer/name"]`, "Ann"), click("#run"), see("#result-title"),
+		chromedp.Navigate(s.url+"tools/default/pay-invoice/try"), see("#run"),
+		keys(`[name="v:/invoice"]`, "INV-1"), keys(`[name="v:/amount"]`, "12.50"), click("#run"), see("#result-title"),
+		chromedp.Navigate(s.url+"tools/default/draw-chart/try"), see("#run"), click("#run"), see(".part img"),
+	)
+}

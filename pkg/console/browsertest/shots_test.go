@@ -1,0 +1,38 @@
+package browsertest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestScreenshots takes a picture of each page, light and dark, on a phone and a desktop, into
+// the folder that TOOLCTL_SCREENSHOTS names, for a person to look at.
+func TestScreenshots(t *testing.T) {
+	dir := os.Getenv("TOOLCTL_SCREENSHOTS")
+	if dir == "" {
+		t.Skip("TOOLCTL_SCREENSHOTS names no folder")
+	}
+	s := shop(t)
+	b := open(t)
+	b.run(chromedp.Navigate(s.link), see("#results"))
+	fill(t, b, s)
+	for name, path := range pages {
+		for _, size := range []struct {
+			name string
+			w, h int64
+		}{{"phone", 390, 844}, {"desktop", 1280, 900}} {
+			for _, scheme := range []string{"light", "dark"} {
+				var png []byte
+				b.run(chromedp.EmulateViewport(size.w, size.h), dark(scheme == "dark"), chromedp.Navigate(s.url+path), see("main h1"), chromedp.FullScreenshot(&png, 100))
+				file := filepath.Join(dir, fmt.Sprintf("%s-%s-%s.png", name, size.name, scheme))
+				if err := os.WriteFile(file, png, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+// Options configure a [Console]; the zero value works.
+type Options struct {
+	// Login names the person at this machine, who comes by the link of [Console.Link]. Default:
+	// "the console".
+	Login string
+	// Webhook is told of calls that begin to wait for approval. Default: nobody is.
+	Webhook *Webhook
+	// URL is the address by which people know the console, for links in messages, such as
+	// "https://tools.example.com/ui/". Default: set by [Console.Listening].
+	URL string
+	// Logger is told what went wrong. Default: nothing is logged.
+	Logger *slog.Logger
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// Console is web pages over a gateway. Its methods may be called by many goroutines at once.
+type Console struct {
+	opts     Options
+	feed     *feed
+	sessions *sessions
+	hook     *sender // nil without a webhook
+	pages    *template.Template
+
+	mu  sync.Mutex
+	url string
+
+	// Set by Attach.
+	gateway *gateway.Gateway
+	access  gateway.Access
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup
+}
+
+//go:embed templates static openapi.json
+var files embed.FS
+
+// New returns a console without a gateway. Its Called and Waits are for the options of the
+// gateway that it is attached to.
+func New(o Options) *Console {
+	o.Login = cmp.Or(o.Login, "the console")
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	c := &Console{opts: o, feed: newFeed(o.Now), sessions: newSessions(o.Now), url: o.URL}
+	c.pages = template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/*.html"))
+	return c
+}
+
+// Called takes a call that is over, and never waits: see gateway.Options.OnCall.
+func (c *Console) Called(e gateway.CallEvent) { c.feed.called(e) }
+
+// Waits takes a call that begins to wait for approval: see gateway.Options.OnPending.
+func (c *Console) Waits(p v1.PendingCall) {
+	c.feed.waits()
+	if c.hook != nil {
+		c.hook.send(p)
+	}
+}
+
+// Attach serves the console under /ui/ of a gateway, beside /mcp. It must come before the
+// gateway serves anything.
+func (c *Console) Attach(g *gateway.Gateway) {
+	c.gateway = g
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	if c.opts.Webhook != nil {
+		c.hook = newSender(*c.opts.Webhook, c.link, c.opts.Logger)
+		c.tasks.Go(func() { c.hook.run(ctx) })
+	}
+	c.feed.remember(c.history(ctx))
+	c.tasks.Go(func() { c.feed.run(ctx) })
+	c.tasks.Go(func() { c.watchApprovals(ctx) })
+	if c.opts.URL != "" {
+		g.DecideAt(strings.TrimSuffix(c.opts.URL, "/") + "/approvals/")
+	}
+	g.Mount("/ui/", func(a gateway.Access) http.Handler {
+		c.access = a
+		return http.StripPrefix("/ui", c.secured(c.routes()))
+	})
+}
+
+// Listening says at which address the console is reached, such as "http://127.0.0.1:8080/ui/",
+// unless Options.URL names another.
+func (c *Console) Listening(url string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.opts.URL == "" {
+		c.url = url
+		c.gateway.DecideAt(url + "approvals/")
+	}
+}
+
+// link is the address of a page.
+func (c *Console) link(page string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.url == "" {
+		return ""
+	}
+	return strings.TrimSuffix(c.url, "/") + "/" + page
+}
+
+// Close ends what runs in the background and waits for it. Requests end with the gateway.
+func (c *Console) Close() error {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	c.tasks.Wait()
+	return nil
+}
+
+func (c *Console) routes() http.Handler {
+	mux := http.NewServeMux()
+	static, _ := fs.Sub(files, "static")
+	mux.Handle("GET /static/", http.StripPrefix("/static", cached(http.FileServerFS(static))))
+	mux.HandleFunc("GET /sign-in", c.signInPage)
+	mux.HandleFunc("POST /sign-in", c.signIn)
+	mux.HandleFunc("POST /sign-out", c.signOut)
+
+	page := func(pattern string, h func(*request) error) { mux.Handle(pattern, c.page(h)) }
+	page("GET /{$}", c.tools)
+	page("GET /tools/{namespace}/{name}", c.tool)
+	page("GET /tools/{namespace}/{name}/try", c.try)
+	page("POST /tools/{namespace}/{name}/try", c.try)
+	page("GET /approvals", c.approvals)
+	page("GET /approvals/{id}", c.approval)
+	page("POST /approvals/{id}", c.decide)
+	page("GET /activity", c.activity)
+	page("GET /activity/{call}", c.call)
+	page("GET /audit", c.audit)
+	page("POST /audit", c.audit)
+	page("GET /servers", c.servers)
+	page("GET /events", c.events)
+	page("/", func(*request) error { return errNoPage })
+	c.apiRoutes(mux)
+	return mux
+}

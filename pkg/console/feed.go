@@ -1,0 +1,171 @@
+package console
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+// Bounds of what is remembered of calls.
+const (
+	maxEvents   = 2000
+	maxWatchers = 200
+	maxBehind   = 256  // events that wait for one page; more are dropped
+	maxInbox    = 4096 // events that wait to be remembered; more are dropped
+)
+
+// event is one call, with its number in the feed.
+type event struct {
+	gateway.CallEvent
+	Number int64 `json:"number"`
+}
+
+// feed remembers the last calls and tells pages of new ones. A call leaves its event in a
+// channel and goes on: when that is full the event is dropped, and no call waits.
+type feed struct {
+	now     func() time.Time
+	inbox   chan gateway.CallEvent
+	changed chan struct{} // gets a value when the calls that wait may have changed
+	dropped atomic.Int64
+
+	mu       sync.Mutex
+	events   []event // a ring once it is full
+	count    int64   // of all events ever; the next one is at count % maxEvents
+	watchers map[*watcher]struct{}
+	stats    map[toolKey]*series
+	pending  int
+}
+
+type toolKey struct{ namespace, name string }
+
+// watcher is one open page.
+type watcher struct {
+	events  chan event
+	waiting chan int // the newest count of calls that wait
+}
+
+func newFeed(now func() time.Time) *feed {
+	return &feed{
+		now: now, inbox: make(chan gateway.CallEvent, maxInbox), changed: make(chan struct{}, 1),
+		watchers: map[*watcher]struct{}{}, stats: map[toolKey]*series{}, pending: -1,
+	}
+}
+
+// called takes a call that is over.
+func (f *feed) called(e gateway.CallEvent) {
+	select {
+	case f.inbox <- e:
+	default:
+		f.dropped.Add(1)
+	}
+}
+
+// run remembers what is called until ctx ends.
+func (f *feed) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-f.inbox:
+			f.mu.Lock()
+			one := f.add(e)
+			for w := range f.watchers {
+				select {
+				case w.events <- one:
+				default: // the page is behind, and is told by the gap in the numbers
+				}
+			}
+			f.mu.Unlock()
+		}
+	}
+}
+
+// add remembers an event; the caller holds mu.
+func (f *feed) add(e gateway.CallEvent) event {
+	f.count++
+	one := event{e, f.count}
+	if len(f.events) < maxEvents {
+		f.events = append(f.events, one)
+	} else {
+		f.events[(f.count-1)%maxEvents] = one
+	}
+	f.measure(e)
+	return one
+}
+
+// remember takes calls of before the start, the oldest first.
+func (f *feed) remember(lines []v1.AuditRecord) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range lines {
+		f.add(gateway.CallEvent{AuditRecord: l})
+	}
+}
+
+// last returns events, the newest first, that fit.
+func (f *feed) last(most int, fits func(*event) bool) []event {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []event
+	for n := f.count; n > max(0, f.count-int64(len(f.events))) && len(out) < most; n-- {
+		if e := &f.events[(n-1)%maxEvents]; fits(e) {
+			out = append(out, *e)
+		}
+	}
+	return out
+}
+
+// watch tells a page of events from now on, until stop is called; nil when too many pages are open.
+func (f *feed) watch() (w *watcher, stop func()) {
+	w = &watcher{events: make(chan event, maxBehind), waiting: make(chan int, 1)}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.watchers) >= maxWatchers {
+		return nil, nil
+	}
+	f.watchers[w] = struct{}{}
+	return w, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.watchers, w)
+	}
+}
+
+// watched reports whether a page is open.
+func (f *feed) watched() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.watchers) > 0
+}
+
+// waits says that the calls that wait for approval have changed.
+func (f *feed) waits() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// waiting tells pages how many calls wait, when that is news.
+func (f *feed) waiting(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n == f.pending {
+		return
+	}
+	f.pending = n
+	for w := range f.watchers {
+		select {
+		case <-w.waiting: // what nobody has read is old
+		default:
+		}
+		select {
+		case w.waiting <- n:
+		default:
+		}
+	}
+}

@@ -1,0 +1,560 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
+)
+
+// Kinds of a [field].
+const (
+	kindObject  = "object"
+	kindList    = "list"
+	kindChoice  = "choice"
+	kindText    = "text"
+	kindNumber  = "number"
+	kindBoolean = "boolean"
+	kindEnum    = "enum"
+	kindFixed   = "fixed"
+	kindJSON    = "json"
+	kindNothing = "nothing"
+)
+
+// field is one part of a form, ready to be written. Name is where it is in the form, by which
+// its controls are known; Pointer is where its value is in the arguments.
+type field struct {
+	Kind, Name, Pointer string
+	Label, Description  string
+	Required, Nullable  bool
+	Open                bool // an optional object, list or choice that is there
+	Null                bool // the value is null
+	Text                string
+	Empty               bool   // the value is "" although the field could be left out
+	Input               string // the type of an <input>
+	Hint                string
+	Options             []option
+	Fields              []*field
+	Key                 string // of an entry of an object whose keys are free
+	Keyed               bool   // it is such an entry
+	Removable           bool
+	Adds                string // what the button that adds an entry says; empty for none
+	Count               int    // of entries
+	Suggestions         []string
+	Violations          []v1.Violation
+	Depth               int
+}
+
+type option struct {
+	Value, Label string
+	Selected     bool
+}
+
+// ID is a name for the HTML of the field.
+func (f *field) ID() string {
+	return "f" + strings.NewReplacer("/", "-", "~", "_", " ", "_").Replace(f.Name)
+}
+
+// Bounds of a form. What is beyond them is written as JSON.
+const (
+	maxFields  = 1500
+	maxDepth   = 12
+	maxChoices = 60
+)
+
+// form draws schemas as fields.
+type form struct {
+	posted url.Values // of the form as it was sent; nil for one that is new
+	fields int
+}
+
+// drawForm returns the field of the whole arguments with a value.
+func drawForm(s schema, value any, posted url.Values) *field {
+	f := &form{posted: posted}
+	s.again()
+	root := f.draw(s, value, true, "", "", 0)
+	root.Required, root.Open, root.Label = true, true, ""
+	return root
+}
+
+// draw returns the field of a schema; has says that there is a value.
+func (f *form) draw(s schema, value any, has bool, name, pointer string, depth int) *field {
+	f.fields++
+	out := &field{Name: name, Pointer: pointer, Depth: depth, Open: has, Label: s.text("title"), Description: s.text("description")}
+	if s.at == nil || f.fields > maxFields || depth > maxDepth {
+		return out.json(value, has)
+	}
+	if d, ok := s.at.of["default"]; ok {
+		out.Hint = "default " + clipped(jsonText(d), 60)
+	}
+	if list, _ := s.at.get("examples").([]any); len(list) > 0 {
+		for _, one := range list[:min(len(list), 8)] {
+			out.Suggestions = append(out.Suggestions, plainText(one))
+		}
+	}
+	if c, ok := s.at.of["const"]; ok {
+		out.Kind, out.Text = kindFixed, jsonText(c)
+		if has && jsonText(value) != out.Text {
+			return out.json(value, has)
+		}
+		return out
+	}
+	if list, _ := s.at.get("enum").([]any); len(list) > 0 {
+		return out.enum(list, nil, value, has)
+	}
+	if all := s.choices(); len(all) > 0 && len(all) <= maxChoices {
+		return f.choice(out, all, value, has)
+	}
+	types := s.types()
+	if i := slices.Index(types, "null"); i >= 0 && len(types) > 1 {
+		out.Nullable, out.Null = true, has && value == nil
+		types = slices.Delete(slices.Clone(types), i, i+1)
+	}
+	if len(types) > 1 {
+		var all []schema
+		for _, t := range types {
+			if t == "integer" && slices.Contains(types, "number") {
+				continue
+			}
+			all = append(all, s.without("default", "title", "description").with("type", t))
+		}
+		if out.Nullable {
+			all = append(all, s.without("default", "title", "description").with("type", "null"))
+			out.Nullable, out.Null = false, false
+		}
+		if len(all) > 1 {
+			return f.choice(out, all, value, has)
+		}
+		types = all[0].types()
+	}
+	if len(types) == 0 {
+		return out.json(value, has)
+	}
+	if out.Null {
+		value, has = nil, false
+	}
+	switch types[0] {
+	case "object":
+		o, ok := value.(*object)
+		if has && !ok && value != nil {
+			return out.json(value, has)
+		}
+		return f.object(out, s, o, name, pointer, depth)
+	case "array":
+		list, ok := value.([]any)
+		if has && !ok && value != nil {
+			return out.json(value, has)
+		}
+		return f.list(out, s, list, name, pointer, depth)
+	case "boolean":
+		return out.enum([]any{true, false}, map[string]string{"true": "yes (true)", "false": "no (false)"}, value, has)
+	case "null":
+		out.Kind, out.Text = kindFixed, "null"
+		return out
+	case "integer", "number":
+		out.Kind, out.Text, out.Input = kindNumber, plainText(value), "text"
+		out.Hint = joined(out.Hint, types[0], bounds(s))
+		if _, isText := value.(string); has && value != nil && !isText {
+			if _, isNumber := value.(json.Number); !isNumber {
+				return out.json(value, has)
+			}
+		}
+		if !has {
+			out.Text = ""
+		}
+		return out
+	}
+	return out.string(s, value, has)
+}
+
+func (out *field) string(s schema, value any, has bool) *field {
+	text, ok := value.(string)
+	if has && (value != nil && !ok || strings.ContainsAny(text, "\r\x00") || strings.ContainsRune(text, '\uFFFD')) {
+		return out.json(value, has)
+	}
+	out.Kind, out.Text, out.Input = kindText, text, "text"
+	out.Hint = joined(out.Hint, s.text("format"), bounds(s))
+	switch s.text("format") {
+	case "date":
+		out.Input = "date"
+		if text != "" && len(text) != len("2006-01-02") {
+			out.Input = "text"
+		}
+	case "email", "idn-email":
+		out.Input = "email"
+	case "uri", "iri":
+		out.Input = "url"
+	case "":
+		if len(out.Suggestions) == 0 && !s.at.has("pattern") {
+			out.Input = "" // may have lines
+		}
+	}
+	if strings.Contains(text, "\n") || strings.TrimSpace(text) != text && out.Input != "" {
+		out.Input = ""
+	}
+	out.Empty = has && value != nil && text == ""
+	return out
+}
+
+func (out *field) json(value any, has bool) *field {
+	out.Kind, out.Fields, out.Options = kindJSON, nil, nil
+	if has {
+		out.Text = jsonText(value)
+	}
+	return out
+}
+
+func (out *field) enum(list []any, labels map[string]string, value any, has bool) *field {
+	out.Kind = kindEnum
+	at := jsonText(value)
+	found := false
+	for _, one := range list {
+		text := jsonText(one)
+		label, ok := labels[text]
+		if !ok {
+			label = plainText(one)
+			if label == "" {
+				label = text
+			}
+		}
+		here := has && text == at
+		found = found || here
+		out.Options = append(out.Options, option{text, label, here})
+	}
+	if has && !found {
+		return out.json(value, has)
+	}
+	return out
+}
+
+// choice draws the branch that was chosen, else the one that the value fits best.
+func (f *form) choice(out *field, all []schema, value any, has bool) *field {
+	if labels, list := constants(all); list != nil {
+		return out.enum(list, labels, value, has)
+	}
+	out.Kind = kindChoice
+	at := -1
+	if n, err := strconv.Atoi(f.posted.Get("c:" + out.Name)); err == nil && n >= 0 && n < len(all) {
+		at = n
+	} else if has {
+		at = 0
+		best := -1
+		for i, one := range all {
+			if n := fit(one, value, 0); n > best {
+				at, best = i, n
+			}
+		}
+		if best < 0 {
+			return out.json(value, has)
+		}
+	}
+	for i, one := range all {
+		label := one.text("title")
+		if label == "" {
+			label = branchName(one, i)
+		}
+		out.Options = append(out.Options, option{strconv.Itoa(i), label, i == at})
+	}
+	if at >= 0 {
+		if types := all[at].types(); len(all[at].choices()) == 0 && len(types) == 1 { // chosen just now
+			if _, ok := value.(*object); types[0] == "object" && !ok {
+				value, has = newObject(), true
+			}
+			if _, ok := value.([]any); types[0] == "array" && !ok {
+				value, has = []any{}, true
+			}
+		}
+		inner := f.draw(all[at], value, has, out.Name+"/~c", out.Pointer, out.Depth+1)
+		inner.Required, inner.Open, inner.Label = true, true, ""
+		out.Fields = []*field{inner}
+	}
+	return out
+}
+
+// constants are the values of branches that each allow one, with their titles.
+func constants(all []schema) (labels map[string]string, list []any) {
+	labels = map[string]string{}
+	for _, one := range all {
+		c, ok := one.at.of["const"]
+		if !ok {
+			return nil, nil
+		}
+		list = append(list, c)
+		if t := one.text("title"); t != "" {
+			labels[jsonText(c)] = t
+		}
+	}
+	return labels, list
+}
+
+func branchName(s schema, i int) string {
+	if c, ok := s.at.of["const"]; ok {
+		return plainText(c)
+	}
+	name := strings.Join(s.types(), " or ")
+	if props, _ := s.at.get("properties").(*object); props != nil {
+		for _, k := range props.keys { // a discriminator says most
+			if p, ok := props.of[k].(*object); ok && p.has("const") {
+				return k + " = " + plainText(p.get("const"))
+			}
+		}
+		var names []string
+		for _, k := range props.keys {
+			if s.required(k) {
+				names = append(names, k)
+			}
+		}
+		if len(names) == 0 {
+			names = props.keys
+		}
+		name += " with " + clipped(strings.Join(names, ", "), 60)
+	}
+	if name == "" {
+		name = fmt.Sprintf("choice %d", i+1)
+	}
+	return name
+}
+
+// fit says how well a value fits a schema; -1 when it cannot.
+func fit(s schema, value any, depth int) int {
+	if s.at == nil || depth > maxDepth {
+		return 0
+	}
+	if c, ok := s.at.of["const"]; ok {
+		if jsonText(c) != jsonText(value) {
+			return -1
+		}
+		return 10
+	}
+	if list, _ := s.at.get("enum").([]any); len(list) > 0 {
+		if !slices.ContainsFunc(list, func(v any) bool { return jsonText(v) == jsonText(value) }) {
+			return -1
+		}
+		return 10
+	}
+	if all := s.choices(); len(all) > 0 {
+		best := -1
+		for _, one := range all {
+			best = max(best, fit(one, value, depth+1))
+		}
+		return best
+	}
+	types := s.types()
+	if len(types) > 0 && s.at.has("type") && !slices.ContainsFunc(types, func(t string) bool { return isType(value, t) }) {
+		return -1
+	}
+	score := 0
+	if len(types) > 0 {
+		score++
+	}
+	o, ok := value.(*object)
+	if !ok {
+		return score
+	}
+	props, _ := s.at.get("properties").(*object)
+	required, _ := s.at.get("required").([]any)
+	for _, name := range required {
+		if text, _ := name.(string); !o.has(text) {
+			score -= 3
+		}
+	}
+	for _, k := range o.keys {
+		if !props.has(k) {
+			if s.at.get("additionalProperties") == false {
+				return -1
+			}
+			continue
+		}
+		n := fit(s.sub(props.of[k]), o.of[k], depth+1)
+		if n < 0 {
+			return -1
+		}
+		score += n + 1
+	}
+	return max(0, score+3*len(required))
+}
+
+func isType(v any, t string) bool {
+	switch v := v.(type) {
+	case nil:
+		return t == "null"
+	case bool:
+		return t == "boolean"
+	case string:
+		return t == "string"
+	case json.Number:
+		return t == "number" || t == "integer" && !strings.ContainsAny(v.String(), ".eE")
+	case []any:
+		return t == "array"
+	}
+	return t == "object"
+}
+
+// object draws the properties of an object, and the entries that its schema does not name.
+func (f *form) object(out *field, s schema, o *object, name, pointer string, depth int) *field {
+	out.Kind = kindObject
+	props, _ := s.at.get("properties").(*object)
+	if out.Open = o != nil; o == nil {
+		if depth > 0 {
+			return out
+		}
+		o = newObject()
+	}
+	if props != nil {
+		ordered := slices.Clone(props.keys)
+		slices.SortStableFunc(ordered, func(a, b string) int { return boolean(s.required(b)) - boolean(s.required(a)) })
+		for _, k := range ordered {
+			sub := s.sub(props.of[k])
+			if props.of[k] == false {
+				continue
+			}
+			v, has := o.of[k]
+			one := f.draw(sub, v, has, name+"/"+token(k), v1.Pointer(pointer, k), depth+1)
+			if one.Required = s.required(k); one.Label == "" || one.Label == k {
+				one.Label = k
+			} else {
+				one.Label = k + ": " + one.Label
+			}
+			out.Fields = append(out.Fields, one)
+		}
+	}
+	values, free := s.freeValues()
+	for _, k := range o.keys {
+		if props.has(k) {
+			continue
+		}
+		i := out.Count
+		out.Count++
+		one := f.draw(values, o.of[k], true, name+"/~k"+strconv.Itoa(i), v1.Pointer(pointer, k), depth+1)
+		one.Key, one.Keyed, one.Required, one.Removable = k, true, true, true
+		out.Fields = append(out.Fields, one)
+	}
+	if free {
+		out.Adds = "Add an entry"
+	}
+	if len(out.Fields) == 0 && !free {
+		out.Hint = joined(out.Hint, "no arguments")
+	}
+	return out
+}
+
+// freeValues is the schema of the entries that an object's schema does not name, and whether a
+// form offers to add some.
+func (s schema) freeValues() (schema, bool) {
+	if patterns, _ := s.at.get("patternProperties").(*object); patterns != nil && len(patterns.keys) > 0 {
+		return s.sub(patterns.of[patterns.keys[0]]), true
+	}
+	switch extra := s.at.get("additionalProperties").(type) {
+	case *object:
+		return s.sub(extra), true
+	case bool:
+		if !extra {
+			return schema{root: s.root, left: s.left}, false
+		}
+		return schema{root: s.root, left: s.left}, true
+	}
+	props, _ := s.at.get("properties").(*object)
+	return schema{root: s.root, left: s.left}, props == nil && s.at.get("unevaluatedProperties") != false
+}
+
+// list draws the items of an array.
+func (f *form) list(out *field, s schema, list []any, name, pointer string, depth int) *field {
+	out.Kind = kindList
+	if out.Open = list != nil; list == nil {
+		return out
+	}
+	out.Count = len(list)
+	for i, v := range list {
+		one := f.draw(s.item(i), v, true, name+"/"+strconv.Itoa(i), v1.Pointer(pointer, strconv.Itoa(i)), depth+1)
+		one.Required, one.Removable = true, true
+		one.Label = strings.TrimSuffix(fmt.Sprintf("%d: %s", i+1, one.Label), ": ")
+		out.Fields = append(out.Fields, one)
+	}
+	out.Adds = "Add an item"
+	if n, err := strconv.Atoi(plainText(s.at.get("maxItems"))); err == nil && len(list) >= n {
+		out.Adds = ""
+	}
+	out.Hint = joined(out.Hint, bounds(s))
+	return out
+}
+
+// item is the schema of an item of an array.
+func (s schema) item(i int) schema {
+	for _, key := range []string{"prefixItems", "items"} {
+		if tuple, ok := s.at.get(key).([]any); ok && i < len(tuple) {
+			return s.sub(tuple[i])
+		}
+	}
+	if _, tuple := s.at.get("items").([]any); tuple {
+		return s.sub(s.at.get("additionalItems"))
+	}
+	return s.sub(s.at.get("items"))
+}
+
+// bounds says in words what else a schema asks for.
+func bounds(s schema) string {
+	var parts []string
+	for _, one := range []struct{ key, text string }{
+		{"minimum", "at least %s"}, {"exclusiveMinimum", "more than %s"}, {"maximum", "at most %s"}, {"exclusiveMaximum", "less than %s"}, {"multipleOf", "a multiple of %s"},
+		{"minLength", "%s characters or more"}, {"maxLength", "%s characters or fewer"}, {"pattern", "matches %s"}, {"minItems", "%s items or more"}, {"maxItems", "%s items or fewer"},
+	} {
+		if v, ok := s.at.of[one.key]; ok {
+			if _, flag := v.(bool); !flag {
+				parts = append(parts, fmt.Sprintf(one.text, clipped(plainText(v), 80)))
+			}
+		}
+	}
+	if s.at.get("uniqueItems") == true {
+		parts = append(parts, "no two alike")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// token writes a key for the name of a field; it cannot be taken for one of our own marks.
+func token(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+func jsonText(v any) string {
+	b, err := jsontext.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// plainText is a value as a person types it.
+func plainText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	}
+	return jsonText(v)
+}
+
+func clipped(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,177 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+// page is what the layout of every page shows.
+type page struct {
+	// Root leads from the page to the console's first one: "./", "../" and so on.
+	Root    string
+	Title   string
+	Nav     string // the part of the console that the page is in
+	Who     string
+	Waiting int // calls that wait for approval
+	Problem string
+	Next    string // the page to go on to after signing in
+	Again   bool   // the browser should ask for the page once more
+	Body    any
+}
+
+// request is one request of a person who signed in.
+type request struct {
+	out http.ResponseWriter
+	*http.Request
+	person
+	view gateway.View
+}
+
+// pageError is a problem that a page answers with.
+type pageError struct {
+	status int
+	text   string
+}
+
+func (e pageError) Error() string { return e.text }
+
+var errNoPage = pageError{http.StatusNotFound, "There is no such page."}
+
+// page serves a page to people who signed in.
+func (c *Console) page(h func(*request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := c.who(r)
+		if err != nil {
+			status, text := http.StatusUnauthorized, ""
+			var refused *gateway.AccessError
+			if r.Header.Get("Authorization") != "" && errors.As(err, &refused) {
+				status, text = refused.Status, refused.Message
+			}
+			c.askSignIn(w, r, status, text)
+			return
+		}
+		q := &request{out: w, Request: r, person: p, view: c.gateway.View(p.principal)}
+		if err := h(q); err != nil {
+			status, text := explained(err)
+			if status == http.StatusInternalServerError && r.Context().Err() == nil {
+				c.opts.Logger.ErrorContext(r.Context(), "the console", slog.String("page", r.URL.Path), slog.Any("error", err))
+			}
+			c.show(q, status, "problem", "Not possible", "", text)
+		}
+	})
+}
+
+// explained returns the status and the text that say what an error is.
+func explained(err error) (int, string) {
+	var (
+		own      pageError
+		missing  *v1.NotFoundError
+		refused  *v1.PolicyError
+		decided  *v1.ApprovalError
+		invalid  *v1.ValidationError
+		tooLarge *http.MaxBytesError
+	)
+	switch {
+	case errors.As(err, &own):
+		return own.status, own.text
+	case errors.As(err, &tooLarge):
+		return http.StatusRequestEntityTooLarge, fmt.Sprintf("The request has more than %d bytes.", tooLarge.Limit)
+	case errors.As(err, &missing):
+		return http.StatusNotFound, err.Error()
+	case errors.As(err, &refused):
+		return http.StatusForbidden, err.Error()
+	case errors.As(err, &decided):
+		return http.StatusConflict, err.Error()
+	case errors.As(err, &invalid):
+		return http.StatusUnprocessableEntity, err.Error()
+	}
+	return http.StatusInternalServerError, err.Error()
+}
+
+// show answers with a page in the layout.
+func (c *Console) show(r *request, status int, name, title, nav string, body any) {
+	c.write(r.out, status, name, page{
+		Root: rootOf(r.URL.Path), Title: title, Nav: nav, Who: r.name, Waiting: len(c.waiting(r.Context())), Body: body,
+	})
+}
+
+func (c *Console) write(w http.ResponseWriter, status int, name string, p page) {
+	var b bytes.Buffer
+	if err := c.pages.ExecuteTemplate(&b, name+".html", p); err != nil {
+		c.opts.Logger.Error("make a page of the console", slog.String("page", name), slog.Any("error", err))
+		http.Error(w, "the page cannot be made: the log says why", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // the browser is gone
+}
+
+// rootOf leads from a page to the console's first one.
+func rootOf(path string) string {
+	if n := strings.Count(strings.TrimPrefix(path, "/"), "/"); n > 0 {
+		return strings.Repeat("../", n)
+	}
+	return "./"
+}
+
+// functions are what templates can call. Texts of tools and models go through text, which
+// shows characters that hide or turn others.
+var functions = template.FuncMap{
+	"text": inspect.Show,
+	"clip": func(n int, s string) string {
+		if r := []rune(s); len(r) > n {
+			return string(r[:n]) + "…"
+		}
+		return s
+	},
+	"raw":  func(b json.RawMessage) string { return inspect.Show(string(b)) },
+	"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+	"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+	"ms":   milliseconds,
+	"left": func(t time.Time) string {
+		d := time.Until(t).Round(time.Second)
+		if d <= 0 {
+			return "over"
+		}
+		return d.String()
+	},
+	"budget": func(v gateway.Verdict) string {
+		if v.Limit == nil || v.UsedBefore == nil {
+			return ""
+		}
+		return fmt.Sprintf("%d of %d", max(0, *v.Limit-*v.UsedBefore), *v.Limit)
+	},
+	"dict": dict,
+}
+
+// milliseconds writes a duration for people.
+func milliseconds(ms float64) string {
+	switch {
+	case ms < 10:
+		return fmt.Sprintf("%.1f ms", ms)
+	case ms < 1000:
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.1f s", ms/1000)
+}
+
+// dict makes a map of names and values, for templates that take more than one thing.
+func dict(pairs ...any) map[string]any {
+	m := make(map[string]any, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i].(string)] = pairs[i+1]
+	}
+	return m
+}

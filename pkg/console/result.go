@@ -1,0 +1,217 @@
+package console
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/inspect"
+)
+
+// resultView is the outcome of a call as it is shown.
+type resultView struct {
+	v1.Result
+	Text  string // of a content that is a text
+	Tree  *tree
+	Table *table
+	JSON  string
+	Parts []partView
+	Cut   bool
+}
+
+// partView is one part of a result beside its content.
+type partView struct {
+	Kind, Name, MIME string
+	Text             string
+	// Data is the address of an image or a sound of a kind that cannot hold a script.
+	Data  template.URL
+	Bytes int
+}
+
+// tree is a JSON value as a list that can be folded.
+type tree struct {
+	Key   string
+	Keyed bool
+	Value string // of what is no object and no list
+	Kind  string
+	Many  []*tree
+	Count int
+	Open  bool
+}
+
+// table is a list of objects.
+type table struct {
+	Columns []string
+	Rows    [][]string
+}
+
+// Bounds of what is shown of a result. All of it is in the answer of the API.
+const (
+	maxShown     = 256 << 10
+	maxTreeNodes = 2000
+	maxTableRows = 200
+	maxColumns   = 20
+)
+
+func viewResult(res v1.Result) *resultView {
+	v := &resultView{Result: res}
+	raw := res.Content
+	if len(raw) > maxShown {
+		v.Cut = true
+	}
+	whole, err := decode(raw)
+	switch text, isText := whole.(string); {
+	case len(raw) == 0:
+	case err != nil:
+		v.Text = shownText(string(raw))
+	case isText:
+		v.Text = shownText(text)
+	default:
+		nodes := 0
+		v.Tree = treeOf("", false, whole, &nodes, 0)
+		v.Table = tableOf(whole)
+	}
+	if len(raw) > 0 {
+		v.JSON = shownText(indented(raw))
+	}
+	for _, p := range res.Parts {
+		v.Parts = append(v.Parts, viewPart(p))
+	}
+	return v
+}
+
+// shownText is a text as it is shown: bounded, with characters that hide or turn others told.
+func shownText(s string) string {
+	if len(s) > maxShown {
+		s = strings.ToValidUTF8(s[:maxShown], "") + "…"
+	}
+	return inspect.Show(s)
+}
+
+// drawable are the kinds that a browser shows without running anything.
+var drawable = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/x-wav", "audio/mpeg", "audio/ogg", "audio/mp4", "audio/webm", "audio/flac"}
+
+func viewPart(p v1.Part) partView {
+	v := partView{Kind: p.Type, Name: p.Title, MIME: p.MIMEType, Text: shownText(p.Text)}
+	if v.Name == "" {
+		v.Name = p.Name
+	}
+	if p.URI != "" {
+		v.Text = shownText(p.URI + "\n" + p.Description)
+	}
+	if r := p.Resource; r != nil {
+		v.MIME, v.Text = r.MIMEType, shownText(r.Text)
+		if v.Name == "" {
+			v.Name = r.URI
+		}
+		v.Bytes = base64.StdEncoding.DecodedLen(len(r.Blob))
+	}
+	if p.Data == "" {
+		return v
+	}
+	data, err := base64.StdEncoding.DecodeString(p.Data)
+	v.Bytes = len(data)
+	mime := strings.ToLower(strings.TrimSpace(p.MIMEType))
+	switch {
+	case err != nil:
+		v.Text = "its data is not base64"
+	case slices.Contains(drawable, mime):
+		v.Data = template.URL("data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(data)) //nolint:gosec // a kind of the list above, and base64
+		v.Kind, _, _ = strings.Cut(mime, "/")
+	case strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "+xml") || strings.HasSuffix(mime, "json"):
+		v.Text = shownText(string(data))
+	}
+	return v
+}
+
+func treeOf(key string, keyed bool, v any, nodes *int, depth int) *tree {
+	*nodes++
+	t := &tree{Key: inspect.Show(clipped(key, 200)), Keyed: keyed, Open: depth < 2}
+	each := func(key string, v any) {
+		if *nodes < maxTreeNodes && depth < maxNesting {
+			t.Many = append(t.Many, treeOf(key, true, v, nodes, depth+1))
+		}
+	}
+	switch v := v.(type) {
+	case *object:
+		t.Kind, t.Count = "object", len(v.keys)
+		for _, k := range v.keys {
+			each(k, v.of[k])
+		}
+	case []any:
+		t.Kind, t.Count = "list", len(v)
+		for i, one := range v {
+			each(strconv.Itoa(i), one)
+		}
+	case string:
+		t.Kind, t.Value = "text", shownText(v)
+	case json.Number:
+		t.Kind, t.Value = "number", v.String()
+	default:
+		t.Kind, t.Value = "word", jsonText(v)
+	}
+	if t.Kind == "list" && t.Count > 50 {
+		t.Open = false
+	}
+	return t
+}
+
+// tableOf is a list of objects, or an object that has one such list, as a table; nil for others.
+func tableOf(v any) *table {
+	if o, ok := v.(*object); ok {
+		var only *table
+		for _, k := range o.keys {
+			if t := tableOf(listOnly(o.of[k])); t != nil {
+				if only != nil {
+					return nil
+				}
+				only = t
+			}
+		}
+		return only
+	}
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		return nil
+	}
+	t := &table{}
+	for _, one := range list {
+		o, ok := one.(*object)
+		if !ok {
+			return nil
+		}
+		for _, k := range o.keys {
+			if !slices.Contains(t.Columns, k) {
+				t.Columns = append(t.Columns, k)
+			}
+		}
+		if len(t.Columns) > maxColumns {
+			return nil
+		}
+	}
+	for _, one := range list[:min(len(list), maxTableRows)] {
+		o := one.(*object)
+		row := make([]string, len(t.Columns))
+		for i, k := range t.Columns {
+			if o.has(k) {
+				row[i] = inspect.Show(clipped(plainText(o.of[k]), 300))
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for i, k := range t.Columns {
+		t.Columns[i] = inspect.Show(clipped(k, 100))
+	}
+	return t
+}
+
+func listOnly(v any) any {
+	if list, ok := v.([]any); ok {
+		return list
+	}
+	return nil
+}

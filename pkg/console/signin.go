@@ -1,0 +1,181 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+// Link returns the address by which the person at this machine signs in, once, below the
+// address of the console.
+func (c *Console) Link(at string) string {
+	return strings.TrimSuffix(at, "/") + "/sign-in?once=" + c.sessions.link()
+}
+
+// policyOfScripts is the Content-Security-Policy of every answer.
+const policyOfScripts = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// secured sets the headers that every answer has.
+func (c *Console) secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policyOfScripts)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+		h.Set("Cache-Control", "no-store")
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// maxBody bounds the body of a request.
+const maxBody = 2 << 20
+
+// cached lets browsers keep the files of a build.
+func cached(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/") { // no list of files
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-cache")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// cookieName is that of the session. Cookies know no ports, so the name has it: two consoles
+// of one machine must not sign each other's people out.
+func cookieName(r *http.Request) string {
+	if r.TLS != nil {
+		return "__Host-toolctl"
+	}
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		return fmt.Sprintf("toolctl-%d", at.Port)
+	}
+	return "toolctl"
+}
+
+func setCookie(w http.ResponseWriter, r *http.Request, secret string, age time.Duration) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName(r), Value: secret, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// who returns who sends a request: by the cookie, or by a bearer token.
+func (c *Console) who(r *http.Request) (person, error) {
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, token, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return person{}, &gateway.AccessError{Status: http.StatusUnauthorized, Message: "the Authorization header is not Bearer and a token"}
+		}
+		caller, err := c.access.Verify(r.Context(), strings.TrimSpace(token))
+		if err != nil {
+			return person{}, err
+		}
+		return person{principal: caller.Principal, name: caller.Principal, groups: caller.Groups, id: "console"}, nil
+	}
+	if cookie, err := r.Cookie(cookieName(r)); err == nil {
+		if p, ok := c.sessions.of(cookie.Value); ok {
+			return p, nil
+		}
+	}
+	return person{}, &gateway.AccessError{Status: http.StatusUnauthorized, Message: "sign in first"}
+}
+
+// signInPage takes the secret of a one-time link, and else asks for a token.
+func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
+	once := r.URL.Query().Get("once")
+	if once == "" {
+		if _, err := c.who(r); err == nil {
+			c.redirect(w, "./")
+			return
+		}
+		c.askSignIn(w, r, http.StatusOK, "")
+		return
+	}
+	if !c.access.Within(w, "console "+c.access.Address(r)) {
+		return
+	}
+	if !c.sessions.redeem(once) {
+		c.askSignIn(w, r, http.StatusForbidden, "This link was used already, or is too old. Start the console again for a new one.")
+		return
+	}
+	c.signedIn(w, r, person{name: c.opts.Login}, gateway.Caller{})
+}
+
+// signIn takes a bearer token and gives a cookie for it.
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+	if !c.access.Within(w, "console "+c.access.Address(r)) { // who guesses tokens is slowed down
+		return
+	}
+	token := strings.TrimSpace(r.PostFormValue("token"))
+	if token == "" {
+		c.askSignIn(w, r, http.StatusBadRequest, "Enter a token.")
+		return
+	}
+	caller, err := c.access.Verify(r.Context(), token)
+	var refused *gateway.AccessError
+	if errors.As(err, &refused) {
+		c.askSignIn(w, r, refused.Status, "The token was not taken: "+refused.Message+".")
+		return
+	}
+	c.signedIn(w, r, person{principal: caller.Principal, name: caller.Principal, groups: caller.Groups}, caller)
+}
+
+func (c *Console) signedIn(w http.ResponseWriter, r *http.Request, p person, token gateway.Caller) {
+	if cookie, err := r.Cookie(cookieName(r)); err == nil {
+		c.sessions.end(cookie.Value)
+	}
+	setCookie(w, r, c.sessions.begin(p, token), sessionIdle)
+	to := "./"
+	if next := r.PostFormValue("next"); safeNext(next) {
+		to = "./" + next
+	}
+	c.redirect(w, to)
+}
+
+// safeNext reports whether a page to go on to is one of ours, given below the console.
+func safeNext(next string) bool {
+	return next != "" && !strings.ContainsAny(next, ":\\\r\n") && !strings.HasPrefix(next, "/") && !strings.Contains(next, "..")
+}
+
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
+	if cookie, err := r.Cookie(cookieName(r)); err == nil {
+		c.sessions.end(cookie.Value)
+	}
+	setCookie(w, r, "", -time.Second)
+	c.redirect(w, "./sign-in")
+}
+
+// redirect sends a browser to an address that is relative to the page, so that it holds
+// below any path of a proxy.
+func (c *Console) redirect(w http.ResponseWriter, to string) {
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// askSignIn answers with the page that asks who it is.
+func (c *Console) askSignIn(w http.ResponseWriter, r *http.Request, status int, problem string) {
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="toolctl"`)
+	}
+	p := page{Root: rootOf(r.URL.Path), Title: "Sign in", Problem: problem}
+	if next := strings.TrimPrefix(r.URL.Path, "/"); r.Method == http.MethodGet && safeNext(next) && next != "sign-in" {
+		p.Next = next
+	}
+	// A link of another site comes without the cookie, which is for our own pages alone; the
+	// same page asked for by itself has it.
+	p.Again = r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Site") == "cross-site"
+	p.Body = struct{ Tokens bool }{c.access.Required()}
+	c.write(w, status, "signin", p)
+}

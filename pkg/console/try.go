@@ -1,0 +1,173 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/internal/wirename"
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+// tryPage is the form by which a tool is called, and what came of it.
+type tryPage struct {
+	toolRow
+	Form     *field
+	Raw      string // the arguments as JSON
+	RawError string
+	Examples []v1.ToolExample
+	Left     []v1.Violation // those that are no field's
+	Problem  string
+	Result   *resultView
+	Plan     string
+	Explain  *gateway.Explanation
+	Copies   []copyText
+}
+
+// Actions of the form.
+const (
+	actionRun     = "run"
+	actionPlan    = "plan"
+	actionExplain = "explain"
+	actionRaw     = "raw"  // the form is drawn from the JSON
+	actionForm    = "form" // the JSON is written from the form
+)
+
+func (c *Console) try(r *request) error {
+	it, err := c.find(r)
+	if err != nil {
+		return err
+	}
+	p := tryPage{toolRow: rowOf(r.view, it), Examples: it.Tool().Spec.Examples}
+	s, err := readSchema(it.Tool().Spec.InputSchema)
+	if err != nil {
+		return err
+	}
+	if err := r.ParseForm(); err != nil {
+		return pageError{http.StatusBadRequest, "The form cannot be read: " + err.Error()}
+	}
+	if r.Method == http.MethodGet {
+		var value any = begin(s)
+		if n, err := strconv.Atoi(r.URL.Query().Get("example")); err == nil && n >= 0 && n < len(p.Examples) {
+			if v, err := decode(p.Examples[n].Args); err == nil {
+				value = v
+			}
+		}
+		if _, ok := value.(*object); !ok {
+			value = newObject()
+		}
+		p.fill(s, value, nil)
+		c.show(r, http.StatusOK, "try", "Try "+p.Name, "tools", p)
+		return nil
+	}
+	action := r.PostForm.Get("action")
+	value, ok := p.read(s, r, action)
+	if !ok {
+		p.Form = drawForm(s, collect(s, r.PostForm), r.PostForm)
+		p.Raw = r.PostForm.Get("raw")
+		c.show(r, http.StatusUnprocessableEntity, "try", "Try "+p.Name, "tools", p)
+		return nil
+	}
+	posted := r.PostForm
+	if action == actionRaw || r.PostForm.Get("source") == "raw" {
+		posted = nil
+	}
+	p.fill(s, value, posted)
+	args, err := jsontext.Marshal(value)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	switch action {
+	case actionRun, actionPlan, actionExplain:
+		status = c.carryOut(r, &p, it, action, args)
+	}
+	c.show(r, status, "try", "Try "+p.Name, "tools", p)
+	return nil
+}
+
+// read returns the arguments that a form holds: those of its fields, or the JSON beside them
+// when that was edited last.
+func (p *tryPage) read(s schema, r *request, action string) (any, bool) {
+	if action == actionRaw || action != actionForm && r.PostForm.Get("source") == "raw" {
+		text := strings.TrimSpace(r.PostForm.Get("raw"))
+		if text == "" {
+			return newObject(), true
+		}
+		value, err := decode([]byte(text))
+		if err != nil {
+			p.RawError = "This is not valid JSON: " + err.Error()
+			return nil, false
+		}
+		return value, true
+	}
+	value := collect(s, r.PostForm)
+	if strings.Contains(action, " ") {
+		value = change(s, value, r.PostForm, action)
+	}
+	return value, true
+}
+
+func (p *tryPage) fill(s schema, value any, posted map[string][]string) {
+	p.Form = drawForm(s, value, posted)
+	p.Raw = indented([]byte(jsonText(value)))
+}
+
+// carryOut makes the call, or says what it would do.
+func (c *Console) carryOut(r *request, p *tryPage, it gateway.Item, action string, args json.RawMessage) int {
+	call := v1.Call{Tool: it.FullName, Args: args, Session: r.id}
+	var err error
+	switch action {
+	case actionPlan:
+		var plan gateway.Plan
+		if plan, err = r.view.Plan(r.Context(), call); err == nil {
+			raw, _ := jsontext.Marshal(plan)
+			p.Plan = indented(raw)
+		}
+	case actionExplain:
+		var ex gateway.Explanation
+		if ex, err = r.view.Explain(r.Context(), call); err == nil {
+			p.Explain = &ex
+		}
+	default:
+		var res v1.Result
+		res, err = r.view.Call(r.Context(), call)
+		p.Result = viewResult(res)
+		_, name, _ := strings.Cut(it.FullName, "/")
+		p.Copies = copies(it.FullName, wirename.Clean(name), args, &res, c.mcpAddress(r.Request))
+	}
+	if err == nil {
+		return http.StatusOK
+	}
+	p.Problem = err.Error()
+	var invalid *v1.ValidationError
+	if errors.As(err, &invalid) && invalid.Type == v1.ArgsInvalid {
+		p.Left = place(p.Form, invalid.Violations)
+		p.Problem = ""
+		if len(p.Left) < len(invalid.Violations) {
+			p.Problem = "Some arguments are not right: see the fields."
+		}
+		return http.StatusUnprocessableEntity
+	}
+	status, _ := explained(err)
+	if status == http.StatusInternalServerError { // the tool failed, not the page
+		status = http.StatusOK
+	}
+	return status
+}
+
+// mcpAddress is where MCP clients reach the tools, as far as the request tells.
+func (c *Console) mcpAddress(r *http.Request) string {
+	if at := c.link(""); at != "" {
+		return strings.TrimSuffix(strings.TrimSuffix(at, "/"), "/ui") + "/mcp"
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host + "/mcp"
+}

@@ -1,0 +1,196 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/inspect"
+)
+
+// Forms of the messages of a [Webhook].
+const (
+	FormatJSON  = "json"
+	FormatSlack = "slack"
+)
+
+// Webhook is told of each call that begins to wait for approval, by a POST that is signed as
+// Standard Webhooks 1.0 has it: the headers webhook-id, webhook-timestamp and
+// webhook-signature, which is "v1," and the base64 of the HMAC-SHA256, with Secret, of the
+// first two and the body, joined by points.
+type Webhook struct {
+	// URL is where to send it. Required.
+	URL string
+	// Secret is the key of the HMAC. Required, but for the form of Slack, whose address is the secret.
+	Secret []byte
+	// Format is FormatJSON or FormatSlack. Default: FormatJSON.
+	Format string
+}
+
+// Validate returns what is wrong with the webhook.
+func (w Webhook) Validate() error {
+	u, err := url.Parse(w.URL)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return errors.New("expected a URL such as https://hooks.example.com/approvals")
+	}
+	switch w.Format {
+	case "", FormatJSON:
+		const least = 16
+		if len(w.Secret) < least {
+			return fmt.Errorf("the secret has %d bytes: expected %d or more", len(w.Secret), least)
+		}
+	case FormatSlack:
+	default:
+		return fmt.Errorf("format %q: expected %s or %s", w.Format, FormatJSON, FormatSlack)
+	}
+	return nil
+}
+
+// Bounds of sending.
+const (
+	maxUnsent   = 256
+	sendTime    = 10 * time.Second
+	sendTries   = 4
+	firstPause  = time.Second
+	maxSlackArg = 2000
+)
+
+// sender sends the messages of a webhook one after the other.
+type sender struct {
+	hook   Webhook
+	link   func(page string) string
+	log    *slog.Logger
+	client *http.Client
+	queue  chan v1.PendingCall
+	pause  time.Duration
+}
+
+func newSender(w Webhook, link func(string) string, log *slog.Logger) *sender {
+	return &sender{hook: w, link: link, log: log, queue: make(chan v1.PendingCall, maxUnsent), pause: firstPause, client: &http.Client{
+		Timeout: sendTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// send leaves a call to be told of, and never waits.
+func (s *sender) send(p v1.PendingCall) {
+	select {
+	case s.queue <- p:
+	default:
+		s.log.Error("the approval webhook is too far behind: a call is not told of", "id", p.ID, "tool", p.Tool)
+	}
+}
+
+func (s *sender) run(ctx context.Context) {
+	defer s.client.CloseIdleConnections()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case p := <-s.queue:
+			if err := s.deliver(ctx, p); err != nil && ctx.Err() == nil {
+				s.log.Error("the approval webhook was not told of a call", "id", p.ID, "tool", p.Tool, "error", err.Error())
+			}
+		}
+	}
+}
+
+// deliver sends a message until it is taken, a few times.
+func (s *sender) deliver(ctx context.Context, p v1.PendingCall) error {
+	body, err := s.message(p)
+	if err != nil {
+		return err
+	}
+	pause := s.pause
+	for try := 1; ; try++ {
+		retry, err := s.post(ctx, "approval_"+p.ID, body)
+		if err == nil || !retry || try == sendTries {
+			return err
+		}
+		wait := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return ctx.Err()
+		case <-wait.C:
+		}
+		pause *= 4
+	}
+}
+
+func (s *sender) post(ctx context.Context, id string, body []byte) (retry bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.hook.URL, bytes.NewReader(body))
+	if err != nil {
+		return false, errors.New("the address cannot be read")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "toolctl")
+	if len(s.hook.Secret) > 0 {
+		at := strconv.FormatInt(time.Now().Unix(), 10)
+		mac := hmac.New(sha256.New, s.hook.Secret)
+		fmt.Fprintf(mac, "%s.%s.%s", id, at, body)
+		req.Header.Set("Webhook-Id", id)
+		req.Header.Set("Webhook-Timestamp", at)
+		req.Header.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	}
+	res, err := s.client.Do(req)
+	if err != nil {
+		var of *url.Error
+		if errors.As(err, &of) { // its address may hold a secret
+			err = of.Err
+		}
+		return true, err
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
+	if res.StatusCode < 300 {
+		return false, nil
+	}
+	return res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests, fmt.Errorf("it answered with status %d", res.StatusCode)
+}
+
+// message is what is sent of a call: what a person who decides sees, secrets masked.
+func (s *sender) message(p v1.PendingCall) ([]byte, error) {
+	at := s.link("approvals/" + p.ID)
+	if s.hook.Format != FormatSlack {
+		return json.Marshal(map[string]any{
+			"type": "approval.pending", "timestamp": p.Created, "data": struct {
+				v1.PendingCall
+				URL string `json:"url,omitempty"`
+			}{p, at},
+		})
+	}
+	who := p.Principal
+	if who == "" {
+		who = "A caller without a name"
+	}
+	text := fmt.Sprintf("%s wants to call %s/%s", who, p.Namespace, p.Tool)
+	args := clipped(wholeText(p.Args), maxSlackArg)
+	section := func(text string) map[string]any {
+		return map[string]any{"type": "section", "text": map[string]any{"type": "mrkdwn", "text": text}}
+	}
+	blocks := []any{section("*" + slackText(text) + "*\nPolicy " + slackText(p.Policy) + ", until " + p.Expires.UTC().Format("2006-01-02 15:04 MST")), section("```" + slackText(strings.ReplaceAll(args, "`", "'")) + "```")}
+	if at != "" {
+		blocks = append(blocks, map[string]any{"type": "actions", "elements": []any{map[string]any{
+			"type": "button", "text": map[string]any{"type": "plain_text", "text": "Decide"}, "url": at,
+		}}})
+	}
+	return json.Marshal(map[string]any{"text": slackText(text) + ": " + at, "blocks": blocks})
+}
+
+// slackText escapes what Slack would read as its own marks.
+func slackText(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(inspect.Show(s))
+}

@@ -1,0 +1,139 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// What a [View] shows.
+type (
+	// CallEvent is a call that is over.
+	CallEvent = registry.CallEvent
+	// Item is a tool and its state.
+	Item = registry.Item
+	// Plan is what a call would do.
+	Plan = registry.Plan
+	// Explanation says what policies make of a call.
+	Explanation = policy.Explanation
+	// Verdict is what one rule of a policy says.
+	Verdict = policy.Verdict
+	// ServerState is what is known of an MCP server.
+	ServerState = mcp.ServerState
+	// AuditFilter chooses lines of the audit.
+	AuditFilter = store.AuditFilter
+)
+
+// View is what one principal sees of what is served, and may call; "" is one without a name,
+// as on a command line.
+type View struct {
+	g         *Gateway
+	principal string
+}
+
+// View returns what a principal sees.
+func (g *Gateway) View(principal string) View { return View{g, principal} }
+
+// Tools returns the tools of [Options.Subset] that no policy hides from the principal, those
+// that are not ready too, in the order of their names.
+func (v View) Tools() []Item {
+	c := v.g.catalog
+	page, err := c.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace, Selector: c.Selector})
+	if err != nil { // the selector was read before
+		return nil
+	}
+	named, own := c.toolsOfPrompts(), c.overlay()
+	return slices.DeleteFunc(page.Items, func(it Item) bool {
+		served := len(c.Tools) == 0 && named == nil || named[it.FullName] || slices.ContainsFunc(c.Tools, func(p string) bool { return v1.MatchTool(p, it.Tool().Metadata.Name) })
+		return !served || !v.sees(it, own)
+	})
+}
+
+// sees reports whether a tool that others can call is not blocked for the principal.
+func (v View) sees(it Item, own *policy.Overlay) bool {
+	a := it.Audience(own)
+	return a == nil || a.Sees(v.principal)
+}
+
+// Blocked returns the refusal that every call of a tool by the principal gets; nil when some
+// call may pass.
+func (v View) Blocked(it Item) *v1.PolicyError {
+	blocked, _ := it.Under(v.g.catalog.overlay(), v.principal)
+	return blocked
+}
+
+// Tool returns one of Tools by its full name. The error is a [v1.NotFoundError].
+func (v View) Tool(name string) (Item, error) {
+	c := v.g.catalog
+	it, err := c.reg.Lookup("", name)
+	if err == nil && it.FullName == name && v.sees(it, c.overlay()) {
+		if len(c.Tools) == 0 && len(c.Prompts) == 0 && c.Selector == "" && (c.Namespace == "" || c.Namespace == it.Tool().Namespace()) {
+			return it, nil
+		}
+		all := v.Tools()
+		if i := slices.IndexFunc(all, func(o Item) bool { return o.FullName == name }); i >= 0 {
+			return all[i], nil
+		}
+	}
+	return Item{}, &v1.NotFoundError{Kind: v1.KindTool, Name: name}
+}
+
+// Call carries out a call of one of Tools, as the principal.
+func (v View) Call(ctx context.Context, call v1.Call) (v1.Result, error) {
+	if _, err := v.Tool(call.Tool); err != nil {
+		return v1.Result{}, err
+	}
+	call.Principal = v.principal
+	return v.g.catalog.Call(ctx, call, nil)
+}
+
+// Plan says what a call would do: see [registry.Registry.Plan].
+func (v View) Plan(ctx context.Context, call v1.Call) (Plan, error) {
+	if _, err := v.Tool(call.Tool); err != nil {
+		return Plan{}, err
+	}
+	call.Principal = v.principal
+	return v.g.reg.Plan(policy.WithOverlay(ctx, v.g.catalog.overlay()), call)
+}
+
+// Explain says what the policies make of a call: see [registry.Registry.ExplainPolicy].
+func (v View) Explain(ctx context.Context, call v1.Call) (Explanation, error) {
+	if _, err := v.Tool(call.Tool); err != nil {
+		return Explanation{}, err
+	}
+	call.Principal = v.principal
+	return v.g.reg.ExplainPolicy(policy.WithOverlay(ctx, v.g.catalog.overlay()), call)
+}
+
+// CheckEdited holds edited arguments of a call that waits to the schema of its tool: see
+// [registry.Registry.CheckEdited].
+func (g *Gateway) CheckEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) error {
+	return g.reg.CheckEdited(ctx, p, args)
+}
+
+// ServerStates returns what is known of the MCP servers, sorted.
+func (g *Gateway) ServerStates() []ServerState {
+	var all []ServerState
+	for _, k := range g.Servers("") {
+		state, ok := g.servers.State(k)
+		if !ok {
+			state = ServerState{Key: k, Reason: "not asked yet"}
+		}
+		all = append(all, state)
+	}
+	return all
+}
+
+// AuditLines returns lines of the audit, the newest last; none without a store.
+func (g *Gateway) AuditLines(ctx context.Context, f AuditFilter) ([]v1.AuditRecord, error) {
+	if g.opts.Store == nil {
+		return nil, nil
+	}
+	return store.ListAudit(ctx, g.opts.Store, f)
+}

@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Access tells a handler of [HTTPOptions.Mounts] who asks.
+type Access struct{ door *door }
+
+// Caller is whom a token names.
+type Caller struct {
+	// Principal is the name; never empty.
+	Principal string
+	// Groups are those that an OAuth token names.
+	Groups []string
+	// Expires is when the token ends; zero when it does not end by itself.
+	Expires time.Time
+
+	dropped func(func()) (stop func())
+}
+
+// OnDrop calls f when the token is taken no longer, until stop is called.
+func (c Caller) OnDrop(f func()) (stop func()) {
+	if c.dropped == nil {
+		return func() {}
+	}
+	return c.dropped(f)
+}
+
+// AccessError is why a token is not taken, with the HTTP status that says so.
+type AccessError struct {
+	Status  int
+	Message string
+}
+
+func (e *AccessError) Error() string { return e.Message }
+
+// Required reports whether callers of /mcp must show a token.
+func (a Access) Required() bool { return a.door.opts.authenticates() }
+
+// Verify returns whom a bearer token names. The error is an [AccessError].
+func (a Access) Verify(ctx context.Context, token string) (Caller, error) {
+	if !a.Required() {
+		return Caller{}, &AccessError{http.StatusUnauthorized, "no tokens are taken here"}
+	}
+	c, refused := a.door.verify(ctx, token)
+	if refused != nil {
+		return Caller{}, &AccessError{refused.status, refused.text}
+	}
+	return Caller{Principal: c.principal, Groups: c.groups, Expires: c.expires, dropped: c.dropped}, nil
+}
+
+// Within counts a request against the rate of a key, and answers it when that is exceeded.
+func (a Access) Within(w http.ResponseWriter, key string) bool {
+	return a.door.withinRate(w, key)
+}
+
+// Address is where a request came from, as rates count it.
+func (a Access) Address(r *http.Request) string { return address(r) }
+
+// mounted checks where a request comes from before a handler sees it, and ends it with the
+// server. No other page may use the handler, be it one that may use /mcp.
+func (d *door) mounted(next http.Handler) http.Handler {
+	cross := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin, sameOrigin := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site") == "same-origin"
+		switch {
+		case !d.hostAllowed(r):
+			http.Error(w, "the Host header is not one of this server's names", http.StatusForbidden)
+			return
+		case origin != "" && !sameOrigin && !sameHost(origin, r.Host) && !d.own(origin), cross.Check(r) != nil && !d.own(origin):
+			http.Error(w, "requests from this origin are not allowed", http.StatusForbidden)
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(d.server.calls.ctx, cancel)()
+		next.ServeHTTP(&patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}, r.WithContext(ctx))
+	})
+}
+
+// own reports whether an origin is one of the names by which clients may know the server,
+// as it is behind a proxy that changes the Host header.
+func (d *door) own(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && slices.ContainsFunc(d.opts.AllowedHosts, func(h string) bool { return strings.EqualFold(u.Hostname(), h) })
+}
