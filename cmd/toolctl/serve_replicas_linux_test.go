@@ -49,6 +49,9 @@ type replicas struct {
 
 func launchReplicas(t *testing.T, dsn string, n int) *replicas {
 	t.Helper()
+	if raceDetector {
+		t.Skip("three gateways are ten times slower under the race detector; the store's own tests run under it")
+	}
 	r := &replicas{dsn: dsn, dir: t.TempDir()}
 	tokens := filepath.Join(r.dir, "tokens")
 	writeFile(t, tokens, tokenLine("ann", "1"))
