@@ -28,7 +28,7 @@ func (in ignores) enter(root fs.FS, dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("%s: %w", ignoreFile, err)
+		return fmt.Errorf("%s: the file %s", ignoreFile, strings.TrimPrefix(err.Error(), "it "))
 	}
 	in[dir] = ignore.Parse(data)
 	return nil

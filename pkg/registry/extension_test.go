@@ -130,7 +130,7 @@ func TestManifestsOfExtensionsAreReadStrictly(t *testing.T) {
 		{"a wrong value", "  queue:\n    topic: orders\n    priority: highest\n", []string{`tool.yaml:9:5: spec.queue.priority: expected one of "low", "high", got string "highest"`}},
 		{"a missing field", "  queue: {}\n", []string{`tool.yaml:7:3: spec.queue.topic: required property "topic" is missing`}},
 		{"a missing block", "  mode: queue\n", []string{`tool.yaml:7:3: spec.mode: mode queue needs spec.queue`}},
-		{"a duplicate field", "  queue: {topic: a, topic: b}\n", []string{`tool.yaml:7:21: spec.queue.topic: key "topic"`}},
+		{"a duplicate field", "  queue: {topic: a, topic: b}\n", []string{`tool.yaml:7:21: spec.queue.topic: duplicate key "topic"`}},
 		{"a block of an executor that has none", "  clock: {}\n", []string{`tool.yaml:7:3: spec.clock: unknown field "clock"`}},
 		{"two blocks", "  queue: {topic: a}\n  http: {url: https://example.com}\n", []string{`tool.yaml:7:3: spec.queue: a second executor block: a tool has spec.http or spec.queue, not both`}},
 	} {
