@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
@@ -198,8 +200,35 @@ func within(d time.Duration, actions ...chromedp.Action) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		ctx, stop := context.WithTimeout(ctx, d)
 		defer stop()
-		return chromedp.Tasks(actions).Do(ctx)
+		for {
+			err := chromedp.Tasks(actions).Do(ctx)
+			var gone *cdproto.Error // the page was replaced after the element was found, and before it was used
+			if !errors.As(err, &gone) || gone.Code != -32000 {
+				return err
+			}
+		}
 	})
+}
+
+// load does what leads to another page, and waits for that page.
+func (b *browser) load(actions ...chromedp.Action) {
+	b.t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, soon)
+	defer stop()
+	if _, err := chromedp.RunResponse(ctx, actions...); err != nil {
+		b.t.Fatalf("the next page: %v", err)
+	}
+}
+
+// follow clicks on what leads to another page, and waits for that page.
+func (b *browser) follow(selector string) {
+	b.t.Helper()
+	b.load(click(selector))
+}
+
+// settled waits until nothing of the page is about to be replaced.
+func settled() chromedp.Action {
+	return until(`document.readyState === "complete" && !document.querySelector(".htmx-request, .htmx-swapping, .htmx-settling, .htmx-added")`)
 }
 
 // soon is how long a page may take on a busy machine.
