@@ -39,7 +39,6 @@ type Gateway struct {
 	tasks   tasks
 	// approvals are the calls that wait, in the store or else in memory.
 	approvals store.Approvals
-	mounts    map[string]func(Access) http.Handler
 	// decided is where calls that wait are decided on besides the store; empty for nowhere.
 	decided atomic.Pointer[string]
 

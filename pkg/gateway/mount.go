@@ -7,10 +7,12 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// What a handler of [Gateway.Mount] asks who sends a request.
 type (
-	Access      = server.Access
-	Caller      = server.Caller
+	// Access tells a handler of [Gateway.Mount] who sends a request.
+	Access = server.Access
+	// Caller is who sends a request.
+	Caller = server.Caller
+	// AccessError says why a request is not let in.
 	AccessError = server.AccessError
 )
 
