@@ -44,17 +44,23 @@ func contents(records []store.Record) string {
 	return strings.Join(out, " ")
 }
 
+// roundsOf is how often a test tries: the long number with TOOLCTL_SOAK, few times under the race
+// detector, else the usual one.
+func roundsOf(usual, long int) int {
+	switch {
+	case os.Getenv("TOOLCTL_SOAK") != "":
+		return long
+	case raceDetector:
+		return 6
+	}
+	return usual
+}
+
 // TestKillApplyAndUndo kills the program at any moment of an apply or an undo: the store has
 // the old state or the new one, and its inventory and its revisions say so. With TOOLCTL_SOAK it
 // does that 200 times.
 func TestKillApplyAndUndo(t *testing.T) {
-	rounds := 24
-	switch {
-	case os.Getenv("TOOLCTL_SOAK") != "":
-		rounds = 200
-	case raceDetector:
-		rounds = 6
-	}
+	rounds := roundsOf(24, 200)
 	dir := t.TempDir()
 	file, db := filepath.Join(dir, "set.yaml"), filepath.Join(dir, "state.db")
 	apply := []string{"apply", "-f", file, "--set", "s", "--prune", "--store", db}
@@ -144,13 +150,7 @@ func TestKillApplyAndUndo(t *testing.T) {
 // and the other is told of it and changes nothing; so it is with two plans. With TOOLCTL_SOAK it
 // does that 100 times.
 func TestTwoAppliers(t *testing.T) {
-	rounds := 20
-	switch {
-	case os.Getenv("TOOLCTL_SOAK") != "":
-		rounds = 100
-	case raceDetector:
-		rounds = 6
-	}
+	rounds := roundsOf(20, 100)
 	dir := t.TempDir()
 	db := filepath.Join(dir, "state.db")
 	writeSet(t, filepath.Join(dir, "first.yaml"), 1, "start")
