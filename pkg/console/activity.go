@@ -170,7 +170,7 @@ func (c *Console) events(r *request) error {
 	const alive = 15 * time.Second
 	beat := time.NewTicker(alive)
 	defer beat.Stop()
-	if !send("waiting", len(c.waiting(r.Context()))) {
+	if !send("waiting", waitingFor(c.waiting(r.Context()), r.person, r.view)) {
 		return nil
 	}
 	for {
@@ -182,12 +182,13 @@ func (c *Console) events(r *request) error {
 			if calls && f.fits(&e) && sees(&e) {
 				ok = send("call", rowOfEvent(&e))
 			}
-		case n := <-w.waiting:
-			ok = send("waiting", n)
+		case all := <-w.waiting:
+			ok = send("waiting", waitingFor(all, r.person, r.view))
 		case <-beat.C:
 			if _, err := c.who(r.Request); err != nil { // who signed out is told no more
 				return nil
 			}
+			sees = c.seeing(r) // policies may have changed
 			ok = send("alive", nil)
 		}
 		if !ok {

@@ -197,7 +197,7 @@ func (c *Console) apiExplain(r *request) (any, error) {
 }
 
 func (c *Console) apiApprovals(r *request) (any, error) {
-	open, past, err := c.approvalViews(r.Context(), r.person)
+	open, past, err := c.approvalViews(r)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (c *Console) apiApprovals(r *request) (any, error) {
 }
 
 func (c *Console) apiApproval(r *request) (any, error) {
-	p, err := c.gateway.Approvals().Approval(r.Context(), r.PathValue("id"))
+	p, err := c.pending(r)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (c *Console) apiDecide(r *request) (any, error) {
 	if err := r.body(&in); err != nil {
 		return nil, err
 	}
-	p, err := c.gateway.Approvals().Approval(r.Context(), r.PathValue("id"))
+	p, err := c.pending(r)
 	if err != nil {
 		return nil, err
 	}

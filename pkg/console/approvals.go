@@ -13,6 +13,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/argtext"
 	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/pkg/gateway"
 )
 
 // waiting returns the calls that wait for approval, the oldest first.
@@ -25,6 +26,56 @@ func (c *Console) waiting(ctx context.Context) []v1.PendingCall {
 	return slices.DeleteFunc(all, func(p v1.PendingCall) bool { return p.StateAt(now) != v1.ApprovalPending })
 }
 
+// pendingSight says which calls that wait, or waited, a person may see: those that the person
+// may decide on, those that the person made, and those of the tools that the policies let the
+// person see. The person at this machine sees all.
+func pendingSight(p person, view gateway.View) func(*v1.PendingCall) bool {
+	if p.principal == "" {
+		return func(*v1.PendingCall) bool { return true }
+	}
+	known := map[toolKey]bool{}
+	return func(call *v1.PendingCall) bool {
+		if call.Principal == p.principal || call.MayDecide(v1.Decision{By: p.name, Groups: p.groups}) == nil {
+			return true
+		}
+		key := toolKey{call.Namespace, call.Tool}
+		seen, ok := known[key]
+		if !ok {
+			_, err := view.Tool(key.namespace + "/" + key.name)
+			seen = err == nil
+			known[key] = seen
+		}
+		return seen
+	}
+}
+
+// waitingFor returns how many of the calls that wait a person may see.
+func waitingFor(all []v1.PendingCall, p person, view gateway.View) int {
+	sees, n := pendingSight(p, view), 0
+	for i := range all {
+		if sees(&all[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// pending returns the call that waits, or waited, of a page. Who may not see it is told that
+// there is none; who wants to decide on it all the same, why not.
+func (c *Console) pending(r *request) (v1.PendingCall, error) {
+	id := r.PathValue("id")
+	p, err := c.gateway.Approvals().Approval(r.Context(), id)
+	switch {
+	case err != nil:
+		return p, err
+	case pendingSight(r.person, r.view)(&p):
+		return p, nil
+	case r.Method == http.MethodPost:
+		return v1.PendingCall{}, p.MayDecide(v1.Decision{By: r.name, Groups: r.groups})
+	}
+	return v1.PendingCall{}, &v1.NotFoundError{Kind: "Approval", Name: id}
+}
+
 // watchApprovals tells pages when the calls that wait change, those of other processes too.
 func (c *Console) watchApprovals(ctx context.Context) {
 	const pause = 2 * time.Second
@@ -32,7 +83,7 @@ func (c *Console) watchApprovals(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if c.feed.watched() {
-			c.feed.waiting(len(c.waiting(ctx)))
+			c.feed.waiting(c.waiting(ctx))
 		}
 		select {
 		case <-ctx.Done():
@@ -63,14 +114,18 @@ func (c *Console) viewOf(p v1.PendingCall, who person) approvalView {
 	return v
 }
 
-// approvalViews returns the calls that wait, the oldest first, and those that waited, the newest first.
-func (c *Console) approvalViews(ctx context.Context, who person) (open, past []approvalView, err error) {
-	all, err := c.gateway.Approvals().ListApprovals(ctx)
+// approvalViews returns the calls that a person may see: those that wait, the oldest first, and those that waited, the newest first.
+func (c *Console) approvalViews(r *request) (open, past []approvalView, err error) {
+	all, err := c.gateway.Approvals().ListApprovals(r.Context())
 	if err != nil {
 		return nil, nil, err
 	}
+	sees := pendingSight(r.person, r.view)
 	for _, p := range all {
-		if v := c.viewOf(p, who); v.State == v1.ApprovalPending {
+		if !sees(&p) {
+			continue
+		}
+		if v := c.viewOf(p, r.person); v.State == v1.ApprovalPending {
 			open = append(open, v)
 		} else {
 			past = append(past, v)
@@ -84,7 +139,7 @@ func (c *Console) approvalViews(ctx context.Context, who person) (open, past []a
 const maxPast = 50
 
 func (c *Console) approvals(r *request) error {
-	open, past, err := c.approvalViews(r.Context(), r.person)
+	open, past, err := c.approvalViews(r)
 	if err != nil {
 		return err
 	}
@@ -103,7 +158,7 @@ type decision struct {
 }
 
 func (c *Console) approval(r *request) error {
-	p, err := c.gateway.Approvals().Approval(r.Context(), r.PathValue("id"))
+	p, err := c.pending(r)
 	if err != nil {
 		return err
 	}
@@ -136,8 +191,7 @@ const maxNote = 500
 
 // decide takes the form of a decision.
 func (c *Console) decide(r *request) error {
-	id := r.PathValue("id")
-	p, err := c.gateway.Approvals().Approval(r.Context(), id)
+	p, err := c.pending(r)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,7 +38,7 @@ type feed struct {
 	count    int64   // of all events ever; the next one is at count % maxEvents
 	watchers map[*watcher]struct{}
 	stats    map[toolKey]*series
-	pending  int
+	pending  string // the ids of the calls that wait, as pages know them
 }
 
 type toolKey struct{ namespace, name string }
@@ -45,13 +46,13 @@ type toolKey struct{ namespace, name string }
 // watcher is one open page.
 type watcher struct {
 	events  chan event
-	waiting chan int // the newest count of calls that wait
+	waiting chan []v1.PendingCall // the calls that wait now
 }
 
 func newFeed(now func() time.Time) *feed {
 	return &feed{
 		now: now, inbox: make(chan gateway.CallEvent, maxInbox), changed: make(chan struct{}, 1),
-		watchers: map[*watcher]struct{}{}, stats: map[toolKey]*series{}, pending: -1,
+		watchers: map[*watcher]struct{}{}, stats: map[toolKey]*series{}, pending: unknown,
 	}
 }
 
@@ -121,7 +122,7 @@ func (f *feed) last(most int, fits func(*event) bool) []event {
 
 // watch tells a page of events from now on, until stop is called; nil when too many pages are open.
 func (f *feed) watch() (w *watcher, stop func()) {
-	w = &watcher{events: make(chan event, maxBehind), waiting: make(chan int, 1)}
+	w = &watcher{events: make(chan event, maxBehind), waiting: make(chan []v1.PendingCall, 1)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.watchers) >= maxWatchers {
@@ -150,21 +151,28 @@ func (f *feed) waits() {
 	}
 }
 
-// waiting tells pages how many calls wait, when that is news.
-func (f *feed) waiting(n int) {
+// unknown is no list of ids.
+const unknown = "?"
+
+// waiting tells pages which calls wait, when that is news.
+func (f *feed) waiting(all []v1.PendingCall) {
+	var ids strings.Builder
+	for i := range all {
+		ids.WriteString(all[i].ID + " ")
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if n == f.pending {
+	if ids.String() == f.pending {
 		return
 	}
-	f.pending = n
+	f.pending = ids.String()
 	for w := range f.watchers {
 		select {
 		case <-w.waiting: // what nobody has read is old
 		default:
 		}
 		select {
-		case w.waiting <- n:
+		case w.waiting <- all:
 		default:
 		}
 	}

@@ -1,0 +1,209 @@
+package console_test
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"toolctl.dev/toolctl/pkg/console"
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// site is a console that is served.
+type site struct {
+	t       *testing.T
+	url     string // with a slash at the end
+	gateway *gateway.Gateway
+	console *console.Console
+}
+
+// options are what a test has otherwise than the rest.
+type options struct {
+	manifests  string
+	principals []string // of tokens, each of which is its name; nil for none
+	store      store.Store
+	console    console.Options
+	source     gateway.Source
+}
+
+// serve serves a console until the test ends.
+func serve(t *testing.T, o options) *site {
+	t.Helper()
+	g := gateway.Options{Source: o.source, Store: o.store}
+	if o.manifests != "" {
+		g.Source = gateway.FS(fstest.MapFS{"all.yaml": {Data: []byte(o.manifests)}}, manifest.Options{})
+	}
+	if o.principals != nil {
+		var b strings.Builder
+		for _, p := range o.principals {
+			fmt.Fprintf(&b, "%s:%x\n", p, sha256.Sum256([]byte(p)))
+		}
+		g.TokenFile = filepath.Join(t.TempDir(), "tokens")
+		if err := os.WriteFile(g.TokenFile, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := console.New(o.console)
+	g.OnCall, g.OnPending = c.Called, c.Waits
+	open, err := gateway.Open(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Attach(open)
+	server := httptest.NewServer(open.Handler())
+	c.Listening(server.URL + "/ui/")
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := open.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &site{t, server.URL + "/ui/", open, c}
+}
+
+// ask sends a request as the principal of a token and returns the status and the body.
+func (s *site) ask(method, path, as, body string) (int, string) {
+	s.t.Helper()
+	res := s.open(method, path, as, body)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res.StatusCode, string(raw)
+}
+
+func (s *site) open(method, path, as, body string) *http.Response {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if as != "" {
+		req.Header.Set("Authorization", "Bearer "+as)
+	}
+	if strings.Contains(body, "=") && !strings.HasPrefix(body, "{") {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res
+}
+
+// event returns the data of the first event of a name that a page of a principal is told.
+func (s *site) event(as, name string) string {
+	s.t.Helper()
+	res := s.open(http.MethodGet, "events", as, "")
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		if lines.Text() == "event: "+name && lines.Scan() {
+			return strings.TrimPrefix(lines.Text(), "data: ")
+		}
+	}
+	s.t.Fatalf("no event %s: %v", name, lines.Err())
+	return ""
+}
+
+const heldPay = `
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: pay}
+spec: {description: Pays., input_schema: {type: object, properties: {to: {type: string}}}, mock_result: {ok: true}}
+---
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: look}
+spec: {description: Looks., input_schema: {type: object}, mock_result: {}}
+---
+apiVersion: toolctl.dev/v1
+kind: ToolPolicy
+metadata: {name: held}
+spec: {require_approval: [pay], approvers: {principals: [ann]}}
+---
+apiVersion: toolctl.dev/v1
+kind: ToolPolicy
+metadata: {name: hidden}
+spec: {blocklist: [pay], match: {principals: [eve, ann]}}
+`
+
+// A call that waits is shown to who may decide on it, to its caller, and to those who see its
+// tool; to nobody else, on no page, in no answer of the API and in no event.
+func TestWaitingCallsAreNotForAll(t *testing.T) {
+	s := serve(t, options{manifests: heldPay, principals: []string{"ann", "bob", "eve", "tom"}})
+	_, body := s.ask("POST", "api/tools/default/pay/call", "bob", `{"args":{"to":"secret-account"}}`)
+	var res struct{ Pending struct{ ID string } }
+	if err := json.Unmarshal([]byte(body), &res); err != nil || res.Pending.ID == "" {
+		t.Fatal(body)
+	}
+	id := res.Pending.ID
+	for _, tt := range []struct {
+		who  string
+		sees bool
+	}{
+		{"ann", true},  // decides, though the tool is hidden from her
+		{"bob", true},  // called
+		{"tom", true},  // sees the tool
+		{"eve", false}, // none of these
+	} {
+		want, waits := http.StatusNotFound, "0"
+		if tt.sees {
+			want, waits = http.StatusOK, "1"
+		}
+		for _, path := range []string{"approvals/" + id, "api/approvals/" + id} {
+			code, body := s.ask("GET", path, tt.who, "")
+			if code != want || strings.Contains(body, "secret-account") != tt.sees {
+				t.Errorf("%s of %s: %d, want %d: %s", path, tt.who, code, want, body)
+			}
+		}
+		for _, path := range []string{"approvals", "api/approvals", "api/approvals?state=pending", "activity", "api/calls"} {
+			if code, body := s.ask("GET", path, tt.who, ""); code != http.StatusOK || !tt.sees && (strings.Contains(body, "secret-account") || strings.Contains(body, id)) {
+				t.Errorf("%s of %s: %d %s", path, tt.who, code, body)
+			} else if strings.Contains(path, "approvals") && strings.Contains(body, id) != tt.sees {
+				t.Errorf("%s of %s: %s", path, tt.who, body)
+			}
+		}
+		if _, body := s.ask("GET", "", tt.who, ""); strings.Contains(body, "<title>(1)") != tt.sees {
+			t.Errorf("the title for %s: %.200s", tt.who, body)
+		}
+		if got := s.event(tt.who, "waiting"); got != waits {
+			t.Errorf("%s is told that %s calls wait, want %s", tt.who, got, waits)
+		}
+	}
+	// Who may not decide is refused, and told nothing of the call.
+	for path, body := range map[string]string{"approvals/" + id: "decision=approve", "api/approvals/" + id: `{"approve":true}`} {
+		for _, who := range []string{"eve", "tom", "bob"} {
+			code, text := s.ask("POST", path, who, body)
+			if code != http.StatusForbidden || who == "eve" && strings.Contains(text, "secret-account") {
+				t.Errorf("%s by %s: %d %s", path, who, code, text)
+			}
+		}
+	}
+	// The same holds for what was decided.
+	if code, text := s.ask("POST", "api/approvals/"+id, "ann", `{"approve":false}`); code != http.StatusOK {
+		t.Fatal(code, text)
+	}
+	if code, _ := s.ask("GET", "api/approvals/"+id, "eve", ""); code != http.StatusNotFound {
+		t.Errorf("eve sees what was decided: %d", code)
+	}
+	if code, _ := s.ask("POST", "api/approvals/"+id, "eve", `{"approve":true}`); code != http.StatusForbidden {
+		t.Errorf("eve is told that it was decided: %d", code)
+	}
+}
