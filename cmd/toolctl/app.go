@@ -217,6 +217,11 @@ func (a *app) openStore(ctx context.Context, create bool) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.openNamed(ctx, dsn, create)
+}
+
+// openNamed opens the store that dsn names.
+func (a *app) openNamed(ctx context.Context, dsn string, create bool) (store.Store, error) {
 	if a.storeMax < 0 {
 		return nil, usagef("--store-max-bytes %d: expected 0 or more", a.storeMax)
 	}

@@ -11,7 +11,7 @@ import (
 func newStoreCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store",
-		Short: "Migrate the store, check it, back it up",
+		Short: "Migrate the store, check it, copy it, back it up",
 		Long: `Look after the store, which keeps the applied manifests, the counts of policies, the
 calls that wait for approval, the overrides and the audit.`,
 		Example: `  toolctl store check
@@ -19,7 +19,7 @@ calls that wait for approval, the overrides and the audit.`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newStoreMigrateCmd(a), newStoreCheckCmd(a), newStoreBackupCmd(a))
+	cmd.AddCommand(newStoreMigrateCmd(a), newStoreCheckCmd(a), newStoreCopyCmd(a), newStoreBackupCmd(a))
 	return cmd
 }
 

@@ -17,7 +17,7 @@ func newStoreBackupCmd(a *app) *cobra.Command {
 commands and 'toolctl serve' go on meanwhile. The file is a store: name it with --store,
 or put it in the place of the old one while nothing runs on that.
 
-A PostgreSQL database has pg_dump for that.`,
+A PostgreSQL database has pg_dump for that; 'toolctl store copy' makes a file of it, too.`,
 		Example: `  toolctl store backup state-2026-11-22.db
   toolctl store check --store state-2026-11-22.db`,
 		Args: exactArgs(1, "the name of a new file"),

@@ -159,13 +159,15 @@ func timeOf(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
+// maxKey is how many bytes of a key a column has; of a longer one it has the hash as well.
+const maxKey = 512
+
 // keyOf is the key of a counter as its column has it: an index takes no long one.
 func keyOf(c v1.Counter) string {
-	const most = 512
 	key := text(c.Key)
-	if len(key) > most {
+	if len(key) > maxKey {
 		sum := sha256.Sum256([]byte(key))
-		key = key[:most] + "…" + hex.EncodeToString(sum[:])
+		key = key[:maxKey] + "…" + hex.EncodeToString(sum[:])
 		key = text(key) // it may be cut within a character
 	}
 	return key

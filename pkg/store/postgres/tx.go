@@ -26,16 +26,19 @@ func (s *Store) transact(ctx context.Context, opts pgx.TxOptions, fn func(tx pgx
 	}
 	// The end of ctx decides between the two outcomes. It must not interrupt the commit, or
 	// nobody would know whether it was carried out.
-	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
-	defer cancel()
-	defer tx.Rollback(final) //nolint:errcheck // after a commit it does nothing; else the server rolls back when the connection ends
+	end := func(how func(context.Context) error) error {
+		final, cancel := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
+		defer cancel()
+		return how(final)
+	}
+	defer end(tx.Rollback) //nolint:errcheck // after a commit it does nothing; else the server rolls back when the connection ends
 	if err := fn(tx); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return tx.Commit(final)
+	return end(tx.Commit)
 }
 
 // begin begins a transaction. Connections of the pool that ended meanwhile are passed over.

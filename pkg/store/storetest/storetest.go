@@ -63,6 +63,7 @@ func Run(t *testing.T, backend Backend) {
 		{"Revisions", testRevisions},
 		{"RevisionsHoldWhatWas", testRevisionsHoldWhatWas},
 		{"RevisionsAtTheSameTime", testRevisionsAtTheSameTime},
+		{"Copy", testCopy},
 		{"Limit", testLimit},
 		{"Closed", testClosed},
 	} {

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+func newStoreCopyCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "copy FROM TO",
+		Short: "Make a new store a copy of another one, of another kind too",
+		Long: `Copy a store, as it is at one moment, into one that is empty or is made by it: the manifests
+with their versions and revisions, the counts of policies, the calls that wait for approval,
+the overrides, and the audit byte for byte, so that its chain verifies as before. All of it
+is copied or nothing. FROM and TO are what --store takes.
+
+Stop the gateways first: what is written to FROM after that moment is not in TO.`,
+		Example: `  toolctl store copy .toolctl/state.db postgres://toolctl@db/toolctl
+  toolctl store copy postgres://toolctl@db/toolctl copy.db`,
+		Args: exactArgs(2, "the store to copy and the one to make"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(a.files) > 0 {
+				return errNotFiles
+			}
+			return a.copyStore(cmd.Context(), args[0], args[1])
+		},
+	}
+}
+
+func (a *app) copyStore(ctx context.Context, fromDSN, toDSN string) error {
+	from, err := a.openNamed(ctx, fromDSN, false)
+	if err != nil {
+		return err
+	}
+	defer a.closing(from)
+	to, err := a.openNamed(ctx, toDSN, true)
+	if err != nil {
+		return err
+	}
+	defer a.closing(to)
+	shown, _ := store.Shown(toDSN)
+	switch err := store.Copy(ctx, to, from); {
+	case errors.Is(err, store.ErrNoCopy):
+		return usageError{err}
+	case errors.Is(err, store.ErrNotEmpty):
+		return statusError{exitInvalid, fmt.Sprintf("store %q: %s: a copy is made of nothing but the other; name one that is not there yet", shown, store.ErrNotEmpty)}
+	case err != nil:
+		return err
+	}
+	r, err := store.Check(ctx, to)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "copied to %s: %s, %s, %s, %s of the audit, head %s\n", shown, count(r.Objects, "object"), count(r.Overrides, "override"),
+		count(r.Approvals, "approval"), count(int(r.Audit.Lines), "line"), r.Audit.Head)
+	return err
+}
