@@ -17,7 +17,7 @@ import (
 func newAuditCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Look at the audit, check it, export it, prune it",
+		Short: "Look at the audit, check it, anchor it, export it, prune it",
 		Long: `Look at the audit of the store. It has a line before a call runs and one after: who
 called what, what the policies decided, the arguments with secrets masked and the hash
 of those that were called, how it ended and how long it took. It also has a line for
@@ -32,7 +32,7 @@ The lines are a chain: each has the SHA-256 of the hash before it and of itself.
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAuditListCmd(a), newAuditVerifyCmd(a), newAuditExportCmd(a), newAuditPruneCmd(a))
+	cmd.AddCommand(newAuditListCmd(a), newAuditVerifyCmd(a), newAuditExportCmd(a), newAuditAnchorCmd(a), newAuditPruneCmd(a))
 	return cmd
 }
 
