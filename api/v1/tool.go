@@ -3,6 +3,7 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -218,6 +219,14 @@ type Preference struct {
 	// Weight orders what is offered: the heaviest first, equal ones by name. When a model is offered
 	// fewer tools than there are, the lightest are left out. Default: 0. Example: 10.
 	Weight int `json:"weight,omitempty" check:"min=-1000,max=1000"`
+}
+
+// RedactRules are the rules of redact and of http.redact: what the tool masks, wherever it stands.
+func (t *Tool) RedactRules() []string {
+	if t.Spec.HTTP == nil || len(t.Spec.HTTP.Redact) == 0 {
+		return t.Spec.Redact
+	}
+	return slices.Concat(t.Spec.Redact, t.Spec.HTTP.Redact)
 }
 
 // Offered reports whether the tool is offered to models and clients.

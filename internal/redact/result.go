@@ -155,6 +155,14 @@ func (m *Masker) Violations(in []v1.Violation) []v1.Violation {
 	return out
 }
 
+// Message masks a text that was written about what is masked, of which a part may be shortened.
+func (m *Masker) Message(s string) string {
+	if m.Empty() {
+		return s
+	}
+	return m.quotedValues(m.Text(s))
+}
+
 // quotedValues masks the values in a message, of which a long one may be shown in part.
 func (m *Masker) quotedValues(s string) string {
 	s = m.Values(s)

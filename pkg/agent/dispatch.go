@@ -14,6 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/agent/internal/repair"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/validate"
 )
 
 // understand reads the calls of a reply. Those that cannot be made have a failed result
@@ -48,7 +49,8 @@ func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
 		}
 		doc, raw, how, err := repair.Object(a.Args, false)
 		if err != nil {
-			c.refuse(v1.NewValidationError(v1.ArgsInvalid, h.Metadata.Name, []v1.Violation{{Expected: "a JSON object", Got: gotArgs(a.Args, rules), Message: "the arguments are not JSON: " + err.Error()}}))
+			message, _ := validate.Undecoded("the arguments are", err)
+			c.refuse(v1.NewValidationError(v1.ArgsInvalid, h.Metadata.Name, []v1.Violation{{Expected: "a JSON object", Got: gotArgs(a.Args, rules), Message: message}}))
 			continue
 		}
 		c.raw, c.Result.Repair = raw, how
@@ -74,11 +76,7 @@ func redactions(o *offered) []string {
 	if t == nil {
 		return nil
 	}
-	rules := t.Spec.Redact
-	if t.Spec.HTTP != nil && len(t.Spec.HTTP.Redact) > 0 {
-		rules = append(rules[:len(rules):len(rules)], t.Spec.HTTP.Redact...)
-	}
-	return rules
+	return t.RedactRules()
 }
 
 // refuse gives a call that is not made its result.

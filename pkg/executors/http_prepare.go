@@ -109,7 +109,7 @@ func prepareHTTP(t *v1.Tool) *httpTool {
 	}
 	p := &httpTool{
 		spec: s, method: cmp.Or(s.Method, http.MethodPost), used: map[string]bool{},
-		redact:    slices.Concat(s.Redact, t.Spec.Redact),
+		redact:    t.RedactRules(),
 		timeout:   milliseconds(s.TimeoutMS),
 		redirects: s.AllowRedirectHosts,
 	}

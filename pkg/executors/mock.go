@@ -188,7 +188,7 @@ func render(ctx context.Context, t *template.JSON, tool *v1.Tool, args json.RawM
 		return nil, fail(v1.PhaseTimeout, err.Error(), err)
 	case errors.As(err, &violation) && len(violation.Output) > 0:
 		shown := shown(violation.Output)
-		if len(tool.Spec.Redact) > 0 {
+		if len(tool.RedactRules()) > 0 {
 			shown = "not shown, since spec.redact masks parts of it"
 		}
 		return nil, fail(v1.PhaseExecute, err.Error()+"; the text is "+shown, err)

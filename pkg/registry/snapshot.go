@@ -127,10 +127,7 @@ func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *
 // prepare readies a tool. It compiles no schema: that happens on first use.
 func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Object) *tool {
 	t = r.described(e, t)
-	p := &tool{entry: e, spec: t, redact: t.Spec.Redact}
-	if t.Spec.HTTP != nil {
-		p.redact = slices.Concat(p.redact, t.Spec.HTTP.Redact)
-	}
+	p := &tool{entry: e, spec: t, redact: t.RedactRules()}
 	draft := validate.Draft2020
 	if t.FromPromptKit() {
 		draft = validate.Draft7

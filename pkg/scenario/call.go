@@ -21,9 +21,7 @@ func (p *player) record(asked v1.Call, res v1.Result, executed bool) Call {
 	if item, err := p.reg.Lookup(asked.Namespace, asked.Tool); err == nil {
 		tool := item.Tool()
 		c.key = tool.Key()
-		if len(tool.Spec.Redact) > 0 {
-			c.Args = redact.JSON(c.Args, tool.Spec.Redact)
-		}
+		c.Args = redact.JSON(c.Args, tool.RedactRules())
 	}
 	return c
 }
@@ -45,10 +43,10 @@ func (c *Call) args() any {
 func (c *Call) name() string { return c.Result.Tool }
 
 func redacted(doc any, tool *v1.Tool) any {
-	if len(tool.Spec.Redact) == 0 {
+	if len(tool.RedactRules()) == 0 {
 		return doc
 	}
-	masked, err := validate.Decode(redact.JSON(jsontext.Of(doc), tool.Spec.Redact))
+	masked, err := validate.Decode(redact.JSON(jsontext.Of(doc), tool.RedactRules()))
 	if err != nil {
 		return redact.Mask
 	}

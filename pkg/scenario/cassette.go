@@ -126,7 +126,7 @@ func (p *player) newTape(field string, m *v1.Mock, tool *v1.Tool) *tape {
 		t.subset = m.Match == matchSubset
 	}
 	t.ignore = slices.Concat(c.Ignore, m.Ignore)
-	t.redact = slices.Concat(c.Redacted, tool.Spec.Redact)
+	t.redact = slices.Concat(c.Redacted, tool.RedactRules())
 	for i := range c.Calls {
 		rec := &c.Calls[i]
 		if rec.Tool != tool.Namespace()+"/"+tool.Metadata.Name && rec.Tool != tool.Metadata.Name {

@@ -31,6 +31,12 @@ type Difference struct {
 // operators of a condition, in the order in which they are asked.
 var operators = []string{"exists", "equals", "matches", "contains", "gt", "lt"}
 
+// Words for what is expected that say nothing of a value.
+const (
+	anyValue = "a value"
+	noValue  = "nothing"
+)
+
 // absent stands for a value that is not there.
 type absentValue struct{}
 
@@ -104,7 +110,7 @@ func (m *matcher) object(want map[string]any, got any, path, field string) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(have)) {
 		if _, ok := want[key]; !ok {
-			m.differ(member(path, key), field, "nothing", have[key])
+			m.differ(member(path, key), field, noValue, have[key])
 		}
 	}
 }
@@ -148,9 +154,9 @@ func (m *matcher) condition(want map[string]any, got any, path, field string) {
 			case !isBool:
 				m.differ(path, at, "a condition exists: true or exists: false", got)
 			case yes && gone:
-				m.differ(path, at, "a value", got)
+				m.differ(path, at, anyValue, got)
 			case !yes && !gone:
-				m.differ(path, at, "nothing", got)
+				m.differ(path, at, noValue, got)
 			}
 			continue
 		}

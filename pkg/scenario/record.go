@@ -76,11 +76,8 @@ func (e *recording) Execute(ctx context.Context, tool *v1.Tool, args json.RawMes
 }
 
 func (r *Recorder) add(tool *v1.Tool, args json.RawMessage, res v1.Result, err error, took time.Duration) {
-	rules := slices.Concat(r.redact, tool.Spec.Redact)
-	masks := redact.New(rules, redact.Covered(args, tool.Spec.Redact)...)
-	if tool.Spec.HTTP != nil {
-		masks.Add(redact.Covered(args, tool.Spec.HTTP.Redact)...)
-	}
+	rules := slices.Concat(r.redact, tool.RedactRules())
+	masks := redact.New(rules, redact.Covered(args, tool.RedactRules())...)
 	err = masks.Result(&res, err)
 	rec := Recorded{
 		Tool: tool.Namespace() + "/" + tool.Metadata.Name, Args: redact.JSON(args, rules),

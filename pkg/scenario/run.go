@@ -149,6 +149,14 @@ func newResult(s *v1.Scenario) Result {
 // one plays one scenario.
 func (r *Runner) one(ctx context.Context, s *v1.Scenario) Result {
 	p := &player{runner: r, spec: &s.Spec, res: newResult(s), kept: memory.New(memory.Options{Now: r.now})}
+	r.play(ctx, p)
+	p.conceal()
+	return p.res
+}
+
+// play has a player play its scenario.
+func (r *Runner) play(ctx context.Context, p *player) {
+	s := p.res.scenario
 	if s.Broken() {
 		for _, f := range s.Violations {
 			if !f.IsWarning() {
@@ -156,7 +164,7 @@ func (r *Runner) one(ctx context.Context, s *v1.Scenario) Result {
 			}
 		}
 		p.res.Status = Invalid
-		return p.res
+		return
 	}
 	if r.opts.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -165,7 +173,7 @@ func (r *Runner) one(ctx context.Context, s *v1.Scenario) Result {
 	}
 	if !p.prepare(ctx) {
 		p.res.Status = Invalid
-		return p.res
+		return
 	}
 	p.play(context.WithValue(ctx, playerKey{}, p))
 	if err := ctx.Err(); err != nil {
@@ -179,7 +187,6 @@ func (r *Runner) one(ctx context.Context, s *v1.Scenario) Result {
 		p.fail(Failure{What: "scenario", Message: message})
 	}
 	p.finish()
-	return p.res
 }
 
 // answerers answer for every executor that a tool may ask for.

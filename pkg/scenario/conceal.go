@@ -1,0 +1,177 @@
+package scenario
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/internal/redact"
+)
+
+// conceal masks in the whole report what the tools of the scenario mask, also where the
+// scenario itself has it: what is expected of a member that is masked is as secret as it is.
+func (p *player) conceal() {
+	tools := p.masking()
+	if len(tools) == 0 {
+		return
+	}
+	var rules []string
+	for _, t := range tools {
+		rules = append(rules, t.RedactRules()...)
+	}
+	values := p.secrets(tools, rules)
+	all := redact.New(rules, values...)
+	for i := range p.res.Failures {
+		f := &p.res.Failures[i]
+		m, own := all, rules
+		if t := p.tool(f.Tool); t != nil {
+			own = t.RedactRules()
+			m = redact.New(own, values...)
+		}
+		f.conceal(m, own)
+	}
+	for i := range p.res.Warnings {
+		w := &p.res.Warnings[i]
+		w.Expected, w.Got, w.Message = all.Message(w.Expected), all.Message(w.Got), all.Message(w.Message)
+	}
+	for i := range p.res.Unjudged {
+		p.res.Unjudged[i].Reason = all.Message(p.res.Unjudged[i].Reason)
+	}
+	p.res.Reason = all.Message(p.res.Reason)
+	for i := range p.res.Turns {
+		t := &p.res.Turns[i]
+		t.Text, t.Parts = all.Text(t.Text), slices.Clone(t.Parts)
+		for j := range t.Parts {
+			t.Parts[j] = all.Part(t.Parts[j])
+		}
+	}
+}
+
+// conceal masks one failure. What is expected of a masked value is masked as a whole, and so is
+// what is expected of an object or list that holds one which a pointer names: the places in what
+// is expected may be others.
+func (f *Failure) conceal(m *redact.Masker, rules []string) {
+	inside := strings.HasPrefix(f.Got, "{") || strings.HasPrefix(f.Got, "[")
+	if f.Path != "" && inside && strings.Contains(f.Got, redact.Mask) && slices.ContainsFunc(rules, func(r string) bool { return strings.HasPrefix(r, "/") }) {
+		f.Expected = redact.Mask
+	}
+	if f.Got == `"`+redact.Mask+`"` && f.Expected != anyValue && f.Expected != noValue && f.Message == "" {
+		f.Expected, f.Message = redact.Mask, "the tool masks it (redact), so only "+f.Got+" can be expected here"
+	}
+	f.Path, f.Expected, f.Got, f.Message = m.Values(f.Path), m.Message(f.Expected), m.Message(f.Got), m.Message(f.Message)
+}
+
+// tool is the tool of a name; nil when there is none.
+func (p *player) tool(name string) *v1.Tool {
+	if name == "" {
+		return nil
+	}
+	item, err := p.reg.Lookup(p.namespace(p.reg, name), name)
+	if err != nil {
+		return nil
+	}
+	return item.Tool()
+}
+
+// masking are the tools of the scenario that mask something, each once.
+func (p *player) masking() []*v1.Tool {
+	if p.reg == nil { // nothing could be played
+		return nil
+	}
+	names := sortedKeys(p.spec.Mocks)
+	for _, t := range p.spec.Turns {
+		for _, c := range t.Calls {
+			names = append(names, c.Tool)
+		}
+	}
+	for _, c := range allCalls(p.res.Turns) {
+		names = append(names, c.Tool, c.key.Namespace+"/"+c.key.Name)
+	}
+	slices.Sort(names)
+	var tools []*v1.Tool
+	for _, name := range slices.Compact(names) {
+		t := p.tool(name)
+		if t != nil && len(t.RedactRules()) > 0 && !slices.ContainsFunc(tools, func(o *v1.Tool) bool { return o.Key() == t.Key() }) {
+			tools = append(tools, t)
+		}
+	}
+	return tools
+}
+
+// secrets are the values that rules cover: in the arguments of calls, in what mocks answer, and in
+// what is expected of both.
+func (p *player) secrets(tools []*v1.Tool, rules []string) (values []string) {
+	hide := func(doc json.RawMessage) { values = append(values, redact.Covered(doc, rules)...) }
+	for _, t := range tools {
+		hide(t.Spec.MockResult)
+	}
+	for _, m := range p.spec.Mocks {
+		hide(m.Result)
+		for i := range m.Responses {
+			hide(m.Responses[i].Result)
+		}
+	}
+	for _, m := range p.mocks {
+		if m.cassette == nil {
+			continue
+		}
+		for _, c := range m.cassette.calls {
+			hide(c.Args)
+			hide(c.Result)
+		}
+	}
+	for _, c := range allCalls(p.res.Turns) {
+		hide(c.raw)
+	}
+	eachObject(p.expected(), 0, hide)
+	return values
+}
+
+// expected is all that the scenario expects and asserts, as one document.
+func (p *player) expected() any {
+	var all []any
+	for i := range p.spec.Turns {
+		t := &p.spec.Turns[i]
+		for _, c := range t.Calls {
+			all = append(all, decode(c.Args))
+			if c.Expect != nil {
+				all = append(all, decode(c.Expect.Result))
+			}
+		}
+		if t.Expect != nil {
+			all = append(all, decode(t.Expect.Result))
+		}
+		for _, a := range t.Assertions {
+			all = append(all, decode(a.Params))
+		}
+	}
+	for _, a := range p.spec.Assertions {
+		all = append(all, decode(a.Params))
+	}
+	return all
+}
+
+// eachObject calls f for a document and all within it that may be arguments or a result: a
+// pointer of a rule begins there.
+func eachObject(doc any, depth int, f func(json.RawMessage)) {
+	const deepest = 6
+	if depth > deepest {
+		return
+	}
+	switch v := doc.(type) {
+	case map[string]any:
+		f(jsontext.Of(v))
+		for _, item := range v {
+			eachObject(item, depth+1, f)
+		}
+	case []any:
+		if depth > 0 {
+			f(jsontext.Of(v))
+		}
+		for _, item := range v {
+			eachObject(item, depth+1, f)
+		}
+	}
+}
