@@ -284,7 +284,11 @@ func (a *app) checkObjects(ctx context.Context, objects, beside []v1.Object) ([]
 		return nil, err
 	}
 	defer a.closing(reg)
-	return append(reg.Check(ctx), inspectTexts(objects)...), nil
+	found := reg.Check(ctx)
+	if !a.ownTexts {
+		found = append(found, inspectTexts(objects)...)
+	}
+	return found, nil
 }
 
 // inspectTexts warns of what the texts that a model reads hide or order, and of secrets that are written out.

@@ -103,6 +103,7 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
+	o.ownTexts = true // its rules have them
 	set, violations, err := o.checkOnce(cmd.Context(), paths, nil, true)
 	if err != nil {
 		return err
