@@ -9,6 +9,7 @@ import (
 	"os"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 )
 
 // editor lets a person edit the arguments of a call. It returns nil when nothing was
@@ -29,14 +30,14 @@ func (o *decideOptions) editor(ctx context.Context, p *v1.PendingCall) (raw json
 		err = cerr
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("write %s: %w", file, plainError(err))
+		return nil, "", fmt.Errorf("write %s: %w", file, regular.Reason(err))
 	}
 	if err := o.openEditor(ctx, program, append(args, file)); err != nil {
 		return nil, "", errors.Join(fmt.Errorf("nothing is decided: %w", err), os.Remove(file))
 	}
 	after, err := os.ReadFile(file)
 	if err != nil {
-		return nil, "", plainError(err)
+		return nil, "", regular.Reason(err)
 	}
 	if bytes.Equal(bytes.TrimSpace(before), bytes.TrimSpace(after)) {
 		return nil, "", os.Remove(file)

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -106,7 +106,7 @@ func (a *app) argsInput(ctx context.Context, file string) ([]byte, error) {
 	}
 	data, err := a.readInput(ctx, file, maxArgsBytes)
 	if err != nil {
-		return nil, usagef("%s: %w", name, plainError(err))
+		return nil, usagef("%s: %w", name, regular.Reason(err))
 	}
 	if len(data) > maxArgsBytes {
 		return nil, usagef("%s: arguments over %d bytes", name, maxArgsBytes)
@@ -116,14 +116,6 @@ func (a *app) argsInput(ctx context.Context, file string) ([]byte, error) {
 
 func isYAML(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
-}
-
-// plainError drops the operation and the path of a file error: messages name them.
-func plainError(err error) error {
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 // parseArgs reads -a flags into pairs and whole objects ("-" stands for stdin).
@@ -145,7 +137,8 @@ func parseArgs(flags []string) (pairs map[string]json.RawMessage, whole []string
 		if k, isJSON := strings.CutSuffix(key, ":"); isJSON {
 			key = k
 			if _, err := validate.Decode([]byte(value)); err != nil {
-				return nil, nil, usagef("argument %q: %q is not JSON: %w", key, shorten(value, 60), err)
+				message, _ := validate.Undecoded(fmt.Sprintf("%q is", shorten(value, 60)), err)
+				return nil, nil, usagef("argument %q: %s", key, message)
 			}
 			raw = json.RawMessage(value)
 		}
@@ -165,7 +158,8 @@ func mergeObject(data []byte, into map[string]json.RawMessage) error {
 	data = bytes.TrimSpace(data)
 	doc, err := validate.Decode(data)
 	if err != nil {
-		return fmt.Errorf("arguments are not JSON: %w", err)
+		message, _ := validate.Undecoded("arguments are", err)
+		return errors.New(message)
 	}
 	if doc == nil {
 		return nil

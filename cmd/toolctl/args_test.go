@@ -26,6 +26,8 @@ func TestCallArgs(t *testing.T) {
 		{name: "no JSON", flags: []string{"a:=x"}, fail: `argument "a": "x" is not JSON: `},
 		{name: "no object", stdin: `[1]`, flags: []string{"-"}, fail: `stdin: arguments must be a JSON object, got array`},
 		{name: "a key twice in an object", flags: []string{`{"a":1,"a":2}`}, fail: `member "a" is given twice`},
+		{name: "a number out of range", flags: []string{`{"a":1e999}`}, fail: `arguments are not usable: at line 1, column 6: number beyond the range of a double`},
+		{name: "such a value", flags: []string{`a:=1e999`}, fail: `argument "a": "1e999" is not usable: at line 1, column 1: number beyond the range of a double`},
 		{name: "more than an object", flags: []string{`{"a":1}{"b":2}`}, fail: `arguments are not JSON: `},
 	}
 	for _, tt := range tests {

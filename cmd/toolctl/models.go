@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/anthropic"
 	"toolctl.dev/toolctl/pkg/agent/google"
@@ -81,7 +82,7 @@ func newScripted(o modelOptions) (agent.Model, error) {
 		err = fmt.Errorf("more than %d bytes", maxScriptBytes)
 	}
 	if err != nil {
-		return nil, usagef("--script %s: %w", o.script, plainError(err))
+		return nil, usagef("--script %s: %w", o.script, regular.Reason(err))
 	}
 	raw, violations := manifest.ToJSON(o.script, data)
 	if len(violations) == 0 {

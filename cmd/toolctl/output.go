@@ -23,6 +23,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
@@ -107,7 +108,7 @@ func (o *output) lost() error {
 	case errors.Is(o.err, syscall.EPIPE), errors.Is(o.err, io.ErrClosedPipe):
 		return statusError{code: exitFailed}
 	}
-	return fmt.Errorf("the output could not be written: %w", plainError(o.err))
+	return fmt.Errorf("the output could not be written: %w", regular.Reason(o.err))
 }
 
 // isTerminal reports whether w is a terminal.

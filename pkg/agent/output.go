@@ -61,7 +61,8 @@ func (l *loop) submitted(call ToolCall, cut bool) error {
 	var violations []v1.Violation
 	c.Result.Repair = how
 	if err != nil {
-		violations = []v1.Violation{{Expected: "a JSON object", Got: strconv.Quote(clip.Bytes(call.Args, 200)), Message: "the answer is not JSON: " + err.Error()}}
+		message, _ := validate.Undecoded("the answer is", err)
+		violations = []v1.Violation{{Expected: "a JSON object", Got: strconv.Quote(clip.Bytes(call.Args, 200)), Message: message}}
 	} else {
 		c.Args = raw
 		if l.wrapped() {
@@ -122,7 +123,8 @@ func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Violation) {
 	if quoted := jsontext.Of(text); len(l.prompt.CheckOutput(quoted)) == 0 {
 		return quoted, nil
 	}
-	return nil, []v1.Violation{{Expected: "JSON", Got: strconv.Quote(clip.Bytes(text, 200)), Message: "the answer is not JSON: " + err.Error()}}
+	message, _ := validate.Undecoded("the answer is", err)
+	return nil, []v1.Violation{{Expected: "JSON", Got: strconv.Quote(clip.Bytes(text, 200)), Message: message}}
 }
 
 // again tells the model once what is wrong with its answer, in the message given.

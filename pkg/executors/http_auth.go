@@ -216,6 +216,6 @@ func describeTokenError(err error) error {
 		}
 		return &tokenError{message: msg}
 	}
-	err = plainError(err)
+	err = withoutURL(err)
 	return &tokenError{message: err.Error(), cause: err}
 }

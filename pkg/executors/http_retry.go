@@ -158,7 +158,7 @@ func (c *httpCall) again(ctx context.Context, resp *http.Response, err error) (b
 		if !c.repeatable(err) {
 			return false, nil
 		}
-		reason = c.hidden().text(plainError(err).Error())
+		reason = c.hidden().text(withoutURL(err).Error())
 		c.wait = c.backoff()
 	case resp.StatusCode == http.StatusUnauthorized && c.source != nil && !c.renewed:
 		// Nothing was done with a token that was not taken; one more recent may be.
@@ -252,7 +252,7 @@ func (c *httpCall) describe(ctx context.Context, err error) error {
 		refused *netaddr.PrivateError
 		dial    *net.OpError
 	)
-	err = plainError(err)
+	err = withoutURL(err)
 	target := c.p.method + " " + c.shownURL(ctx)
 	switch ended := ctx.Err(); {
 	case errors.As(err, &own):
@@ -302,8 +302,8 @@ func (c *httpCall) fail(phase, message string, cause error) error {
 	return &v1.ExecutionError{Tool: c.tool.Metadata.Name, Phase: phase, Message: c.hidden().text(message), Cause: cause}
 }
 
-// plainError takes off what net/http puts around an error: the method, and the whole URL.
-func plainError(err error) error {
+// withoutURL takes off what net/http puts around an error: the method, and the whole URL.
+func withoutURL(err error) error {
 	var wrapped *url.Error
 	for errors.As(err, &wrapped) {
 		err = wrapped.Err

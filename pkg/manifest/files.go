@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/regular"
 )
 
 // A folder is what the manifests of one file may read: the folder that was given,
@@ -64,7 +65,7 @@ func readFile(root fs.FS, name string, regular bool, limit int64, buf *bytes.Buf
 	if !regular {
 		info, err := fs.Stat(root, name)
 		if err != nil {
-			return nil, plainError(err)
+			return nil, fileReason(err)
 		}
 		if !info.Mode().IsRegular() {
 			return nil, errNoFile
@@ -72,24 +73,21 @@ func readFile(root fs.FS, name string, regular bool, limit int64, buf *bytes.Buf
 	}
 	file, err := root.Open(name)
 	if err != nil {
-		return nil, plainError(err)
+		return nil, fileReason(err)
 	}
 	defer file.Close()
 	return readAll(file, limit, buf)
 }
 
-// plainError drops the operation and the path of a file error: messages name them.
-func plainError(err error) error {
+// fileReason is the error of a file for a message that names it.
+func fileReason(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fs.ErrNotExist
 	}
 	if escapes(err) {
 		return errLeaves
 	}
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		return p.Err
-	}
-	return err
+	return regular.Reason(err)
 }
 
 // escapes reports whether os.Root refused to leave; it has no exported error for it.
@@ -100,7 +98,7 @@ func readAll(r io.Reader, limit int64, buf *bytes.Buffer) ([]byte, error) {
 	buf.Reset()
 	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
 	if err != nil {
-		return nil, plainError(err)
+		return nil, fileReason(err)
 	}
 	if n > limit {
 		return nil, fmt.Errorf("is larger than %d bytes", limit)

@@ -184,7 +184,7 @@ func (l *loader) find(ctx context.Context, name string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return missingError(name)
 	case err != nil:
-		return fmt.Errorf("%s: %w", name, plainError(err))
+		return fmt.Errorf("%s: %w", name, fileReason(err))
 	case info.IsDir():
 		return l.findFolder(ctx, name)
 	}
@@ -242,7 +242,7 @@ func (l *loader) add(s *source, name, abs string) error {
 func (l *loader) findFolder(ctx context.Context, dir string) error {
 	root, err := l.open(dir)
 	if err != nil {
-		return fmt.Errorf("%s: %w", dir, plainError(err))
+		return fmt.Errorf("%s: %w", dir, fileReason(err))
 	}
 	return l.walk(ctx, root.FS(), dir)
 }
@@ -261,7 +261,7 @@ func (l *loader) walk(ctx context.Context, root fs.FS, dir string) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			return fmt.Errorf("%s: %w", shown, plainError(err))
+			return fmt.Errorf("%s: %w", shown, fileReason(err))
 		case p != "." && e.IsDir() && (strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules" || ignored.skips(p, true)):
 			return fs.SkipDir
 		case e.IsDir():
@@ -368,7 +368,7 @@ func (s *source) nearby(dir string) {
 func readNamed(name string, limit int64, buf *bytes.Buffer) ([]byte, error) {
 	f, err := regular.Open(name)
 	if err != nil {
-		return nil, plainError(err)
+		return nil, fileReason(err)
 	}
 	defer f.Close()
 	return readAll(f, limit, buf)

@@ -8,7 +8,6 @@ package overlay
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
@@ -170,7 +170,7 @@ func (b *builder) folder(dir string, from v1.Source) []*object {
 	}
 	switch {
 	case err != nil:
-		b.fail(from, "%s: %v", dir, plain(err))
+		b.fail(from, "%s: %v", dir, regular.Reason(err))
 		return nil
 	case slices.Contains(b.open, abs):
 		b.fail(from, "%s is being built already: a folder cannot stand on itself", dir)
@@ -191,7 +191,7 @@ func (b *builder) folder(dir string, from v1.Source) []*object {
 	defer func() { b.open = b.open[:len(b.open)-1] }()
 	rooted, err := os.OpenRoot(dir)
 	if err != nil {
-		b.fail(from, "%s: %v", dir, plain(err))
+		b.fail(from, "%s: %v", dir, regular.Reason(err))
 		return nil
 	}
 	defer rooted.Close()
@@ -238,7 +238,7 @@ func (l *layer) read(name string, from v1.Source) ([]byte, bool) {
 	info, err := fs.Stat(l.fs, clean)
 	switch {
 	case err != nil:
-		l.fail(from, "%s: %v", filepath.Join(l.dir, name), plain(err))
+		l.fail(from, "%s: %v", filepath.Join(l.dir, name), regular.Reason(err))
 	case !info.Mode().IsRegular():
 		l.fail(from, "%s is not a regular file", filepath.Join(l.dir, name))
 	case info.Size() > maxFileBytes:
@@ -248,16 +248,9 @@ func (l *layer) read(name string, from v1.Source) ([]byte, bool) {
 		if err == nil {
 			return data, true
 		}
-		l.fail(from, "%s: %v", filepath.Join(l.dir, name), plain(err))
+		l.fail(from, "%s: %v", filepath.Join(l.dir, name), regular.Reason(err))
 	}
 	return nil, false
-}
-
-func plain(err error) error {
-	if e := (*fs.PathError)(nil); errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }
 
 // build takes the steps of kustomize in its order.
@@ -295,7 +288,7 @@ func (l *layer) resource(r value) {
 	shown := filepath.Join(l.dir, filepath.FromSlash(r.text))
 	info, err := os.Stat(shown)
 	if err != nil {
-		l.fail(from, "resources: %s: %v", shown, plain(err))
+		l.fail(from, "resources: %s: %v", shown, regular.Reason(err))
 		return
 	}
 	if info.IsDir() {

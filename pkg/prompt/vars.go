@@ -172,7 +172,8 @@ func (p *Prompt) variables(raw json.RawMessage) (any, []v1.Violation) {
 	}
 	doc, err := validate.Decode(raw)
 	if err != nil {
-		return nil, []v1.Violation{{Expected: "JSON", Got: "text that is not valid JSON", Message: "the variables are not JSON: " + err.Error()}}
+		message, got := validate.Undecoded("the variables are", err)
+		return nil, []v1.Violation{{Expected: "JSON", Got: got, Message: message}}
 	}
 	vars, isObject := doc.(map[string]any)
 	if isObject && p.in.takesObject() {

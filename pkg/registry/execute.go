@@ -128,9 +128,8 @@ func (r *Registry) checkArgs(ctx context.Context, c *call) error {
 	t := c.tool
 	doc, err := validate.Decode(c.args)
 	if err != nil {
-		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Violation{{
-			Expected: "a JSON object", Got: "text that is not valid JSON", Message: "the arguments are not JSON: " + err.Error(),
-		}})
+		message, got := validate.Undecoded("the arguments are", err)
+		return v1.NewValidationError(v1.ArgsInvalid, t.spec.Metadata.Name, []v1.Violation{{Expected: "a JSON object", Got: got, Message: message}})
 	}
 	c.decoded = true
 	v := t.spec.Spec.Validation
@@ -307,7 +306,8 @@ func (r *Registry) checkResult(ctx context.Context, c *call) error {
 	case errors.As(err, &unusable):
 		return manifestViolation(t, "/spec/output_schema", err)
 	case err != nil:
-		violations = []v1.Violation{{Expected: "JSON", Got: "something else", Message: "the result is not JSON: " + err.Error()}}
+		message, got := validate.Undecoded("the result is", err)
+		violations = []v1.Violation{{Expected: "JSON", Got: got, Message: message}}
 	case len(violations) == 0:
 		return nil
 	}

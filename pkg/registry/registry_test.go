@@ -90,6 +90,8 @@ func TestExecute(t *testing.T) {
 			wantErr: `the arguments must be a JSON object, got array`, wantType: v1.ArgsInvalid},
 		{name: "arguments that are not valid JSON", tool: newTool("weather"), call: v1.Call{Tool: "weather", Args: json.RawMessage(`{"city"`)},
 			wantErr: `the arguments are not JSON`, wantType: v1.ArgsInvalid},
+		{name: "arguments with a number out of range", tool: newTool("weather"), call: v1.Call{Tool: "weather", Args: json.RawMessage(`{"city":1e999}`)},
+			wantErr: `the arguments are not usable: at line 1, column 9: number beyond the range of a double`, wantType: v1.ArgsInvalid},
 		{name: "arguments are coerced before the executor sees them", tool: newTool("weather"),
 			executor: mock{fn: func(_ context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {
 				return v1.Result{Content: args}, nil

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -35,10 +36,10 @@ func Decode(raw []byte) (any, error) { return decode(raw, MaxDocumentBytes) }
 
 func decode(raw []byte, maxBytes int) (any, error) {
 	if len(raw) > maxBytes {
-		return nil, fmt.Errorf("JSON text of %d bytes is too large: at most %d", len(raw), maxBytes)
+		return nil, &DecodeError{what: fmt.Sprintf("JSON text of %d bytes is too large: at most %d", len(raw), maxBytes)}
 	}
 	if !utf8.Valid(raw) {
-		return nil, fmt.Errorf("invalid JSON: the text is not UTF-8")
+		return nil, &DecodeError{Syntax: true, what: "the text is not UTF-8"}
 	}
 	d := decoder{text: string(raw), share: len(raw) <= 64<<10}
 	v, err := d.value(0)
@@ -60,11 +61,49 @@ type decoder struct {
 	share bool
 }
 
+// DecodeError says why [Decode] does not take a text.
+type DecodeError struct {
+	// Syntax says that the text is not JSON. Else it is, and [Decode] does not take it.
+	Syntax bool
+	line   int // from 1; 0 for the whole text
+	column int
+	what   string
+}
+
+func (e *DecodeError) Error() string {
+	place := ""
+	if e.line > 0 {
+		place = fmt.Sprintf("at line %d, column %d", e.line, e.column)
+	}
+	if e.Syntax {
+		place = strings.TrimSuffix("invalid JSON "+place, " ")
+	}
+	return strings.TrimPrefix(place+": "+e.what, ": ")
+}
+
+// Undecoded says of a text that [Decode] does not take, in a sentence that begins with a
+// subject such as "the arguments are", what is wrong with it, and what was got in place of JSON.
+func Undecoded(subject string, err error) (message, got string) {
+	if e := (*DecodeError)(nil); errors.As(err, &e) && !e.Syntax {
+		return subject + " not usable: " + err.Error(), e.what
+	}
+	return subject + " not JSON: " + err.Error(), "text that is not valid JSON"
+}
+
+// errorf is an error of the syntax at the place of the decoder; refuse is one of JSON that is not taken.
 func (d *decoder) errorf(format string, args ...any) error {
+	return d.fail(true, format, args...)
+}
+
+func (d *decoder) refuse(format string, args ...any) error {
+	return d.fail(false, format, args...)
+}
+
+func (d *decoder) fail(syntax bool, format string, args ...any) error {
 	pos := min(d.pos, len(d.text))
 	line := 1 + strings.Count(d.text[:pos], "\n")
 	column := 1 + utf8.RuneCountInString(d.text[strings.LastIndexByte(d.text[:pos], '\n')+1:pos])
-	return fmt.Errorf("invalid JSON at line %d, column %d: %s", line, column, fmt.Sprintf(format, args...))
+	return &DecodeError{Syntax: syntax, line: line, column: column, what: fmt.Sprintf(format, args...)}
 }
 
 func (d *decoder) space() {
@@ -89,7 +128,7 @@ func (d *decoder) next() byte {
 
 func (d *decoder) value(depth int) (any, error) {
 	if d.values++; d.values > MaxValues {
-		return nil, d.errorf("more than %d values", MaxValues)
+		return nil, d.refuse("more than %d values", MaxValues)
 	}
 	switch c := d.next(); {
 	case c == '{':
@@ -123,7 +162,7 @@ func (d *decoder) word(w string) bool {
 
 func (d *decoder) object(depth int) (any, error) {
 	if depth > MaxDepth {
-		return nil, d.errorf("nested deeper than %d levels", MaxDepth)
+		return nil, d.refuse("nested deeper than %d levels", MaxDepth)
 	}
 	d.pos++
 	m := map[string]any{}
@@ -151,7 +190,7 @@ func (d *decoder) object(depth int) (any, error) {
 		before := len(m)
 		if m[key] = v; len(m) == before {
 			d.pos = start
-			return nil, d.errorf("member %q is given twice", clip.Runes(key, 60))
+			return nil, d.refuse("member %q is given twice", clip.Runes(key, 60))
 		}
 		switch d.next() {
 		case ',':
@@ -167,7 +206,7 @@ func (d *decoder) object(depth int) (any, error) {
 
 func (d *decoder) array(depth int) (any, error) {
 	if depth > MaxDepth {
-		return nil, d.errorf("nested deeper than %d levels", MaxDepth)
+		return nil, d.refuse("nested deeper than %d levels", MaxDepth)
 	}
 	d.pos++
 	items := []any{}
@@ -213,7 +252,7 @@ func (d *decoder) number() (any, error) {
 	s := d.slice(start, d.pos)
 	if err := checkNumber(s); err != nil {
 		d.pos = start
-		return nil, d.errorf("%v", err)
+		return nil, d.fail(errors.Is(err, errNumberSyntax), "%v", err)
 	}
 	return json.Number(s), nil
 }

@@ -66,7 +66,7 @@ func TestCompileViolations(t *testing.T) {
 		{"an unknown draft", `{"$schema":"http://example.com/mine","type":"object"}`, []string{`/$schema: unknown $schema "http://example.com/mine": expected one of ` + drafts}},
 		{"draft-03", `{"$schema":"http://json-schema.org/draft-03/schema#"}`, []string{`/$schema: unknown $schema "http://json-schema.org/draft-03/schema#": expected one of ` + drafts}},
 		{"a number of 400 MB", `{"multipleOf":1e1000000000}`,
-			[]string{": invalid JSON at line 1, column 15: number beyond the range of a double: at most 1.8e308, and exponents from -1000 to 308"}},
+			[]string{": at line 1, column 15: number beyond the range of a double: at most 1.8e308, and exponents from -1000 to 308"}},
 		{"two ids", `{"definitions":{"a":{"$id":"http://x/a"},"b":{"$id":"http://x/a"}}}`,
 			[]string{`/definitions/b/$id: id "http://x/a" is used twice, here and at "/definitions/a"`}},
 	}

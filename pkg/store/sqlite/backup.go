@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"modernc.org/sqlite"
+
+	"toolctl.dev/toolctl/internal/regular"
 )
 
 // CheckData implements [store.Checker]: it has SQLite check the file.
@@ -38,7 +40,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	// SQLite would make the file with the permissions of the umask; it takes an empty one.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("backup %q: cannot make the file: %w", path, cause(err))
+		return fmt.Errorf("backup %q: cannot make the file: %w", path, regular.Reason(err))
 	}
 	err = f.Close()
 	if err == nil {

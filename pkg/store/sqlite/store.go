@@ -26,6 +26,7 @@ import (
 	"modernc.org/sqlite"
 
 	"toolctl.dev/toolctl/internal/perm"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
@@ -107,7 +108,7 @@ func prepareFile(path string, create bool) error {
 		}
 		return protect(path)
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("store %q: %w", path, cause(err))
+		return fmt.Errorf("store %q: %w", path, regular.Reason(err))
 	case !create:
 		return fmt.Errorf("store %q: %w: make it with \"toolctl apply -f PATH\", or name manifests with -f", path, fs.ErrNotExist)
 	}
@@ -119,7 +120,7 @@ func prepareFile(path string, create bool) error {
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("store %q: cannot make the file: %w", path, cause(err))
+		return fmt.Errorf("store %q: cannot make the file: %w", path, regular.Reason(err))
 	}
 	return f.Close()
 }
@@ -155,7 +156,7 @@ func checkMagic(path string) error {
 	const magic = "SQLite format 3\x00" // sqlite.org/fileformat2.html, section 1.3
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("store %q: %w", path, cause(err))
+		return fmt.Errorf("store %q: %w", path, regular.Reason(err))
 	}
 	defer f.Close()
 	var head [len(magic)]byte
@@ -164,17 +165,9 @@ func checkMagic(path string) error {
 	case errors.Is(err, io.EOF), string(head[:n]) == magic:
 		return nil
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("store %q: %w", path, cause(err))
+		return fmt.Errorf("store %q: %w", path, regular.Reason(err))
 	}
 	return fmt.Errorf("store %q: %w: it is no database: move the file away and apply the manifests again, or choose another with --store", path, store.ErrDamaged)
-}
-
-// cause takes the path out of an error whose message names it already.
-func cause(err error) error {
-	if pe := new(fs.PathError); errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }
 
 // Close ends every watch and closes the store. Methods called later return

@@ -2,7 +2,7 @@ package chain
 
 import (
 	"bytes"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -119,7 +119,8 @@ func (v *Verifier) check(r *Row) *store.AuditBreak {
 		v.lastID = r.ID
 		return nil
 	}
-	record, err := store.AuditLine{ID: r.ID, Text: r.Text}.Record()
+	var record v1.AuditRecord
+	err := json.Unmarshal(r.Text, &record)
 	violation := func(format string, args ...any) *store.AuditBreak {
 		return &store.AuditBreak{Line: r.ID, CallID: record.CallID, Time: record.Time, Message: fmt.Sprintf(format, args...)}
 	}
@@ -132,7 +133,7 @@ func (v *Verifier) check(r *Row) *store.AuditBreak {
 	case !bytes.Equal(next[:], r.Hash):
 		return violation("its hash does not fit: it was changed, or a line before it was removed or moved")
 	case err != nil:
-		return violation("it is not a record: %v", errors.Unwrap(err))
+		return violation("it is not a record: %v", err)
 	}
 	for _, c := range []struct{ name, column, record string }{
 		{"time", fmt.Sprint(r.Time), fmt.Sprint(record.Time.UnixMicro())}, {"tool", r.Tool, record.Tool}, {"session", r.Session, record.Session},
