@@ -230,7 +230,7 @@ func TestServeWarnsOfPromptsThatAreNotThere(t *testing.T) {
 	}()
 	var told []string
 	for in := bufio.NewScanner(log); in.Scan(); {
-		if strings.Contains(in.Text(), "no prompt that is ready has a name of --prompt") {
+		if strings.Contains(in.Text(), "no prompt that is ready has the name that was chosen") {
 			told = append(told, in.Text())
 			end.Close() // the only warning, unless another follows before the end
 		}

@@ -35,16 +35,16 @@ func (g *Gateway) askServers(ctx context.Context) {
 	}
 }
 
-// warnSubset logs which of --tools and --select choose nothing, which is likely a slip.
+// warnSubset logs which of the names and labels of the subset choose nothing, which is likely a slip.
 func (c *catalog) warnSubset() {
 	c.warnPrompts()
 	page, err := c.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace, Selector: c.Selector})
 	if err == nil && c.Selector != "" && len(page.Items) == 0 {
-		c.log.Warn("no tool has the labels of -l", "selector", c.Selector)
+		c.log.Warn("no tool has the labels that were chosen", "selector", c.Selector)
 	}
 	for _, p := range c.Tools {
 		if !slices.ContainsFunc(page.Items, func(it registry.Item) bool { return v1.MatchTool(p, it.Tool().Metadata.Name) }) {
-			c.log.Warn("no tool has a name of --tools", "tools", p)
+			c.log.Warn("no tool has the name that was chosen", "tools", p)
 		}
 	}
 }

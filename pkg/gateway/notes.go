@@ -15,7 +15,7 @@ func (g *Gateway) noteApprovals() {
 	}
 	for _, o := range g.reg.Objects() {
 		if p, ok := o.(*v1.ToolPolicy); ok && len(p.Spec.RequireApproval) > 0 && p.Spec.Mode != v1.PolicyAudit {
-			g.log.Warn("calls that need approval can be approved by clients that can ask, and by nobody else: name a store with --store", "policy", p.Metadata.Name, "namespace", p.Namespace())
+			g.log.Warn("calls that need approval can be approved by clients that can ask, and by nobody else: without a store nobody else knows of them", "policy", p.Metadata.Name, "namespace", p.Namespace())
 			return
 		}
 	}
@@ -32,7 +32,7 @@ func (g *Gateway) noteTurns() {
 			rules = m.Spec.Policy
 		}
 		if rules != nil && countsTurns(rules) {
-			g.log.Info("MCP has no turns: a turn that calls do not name ends once their session had no call for --turn-idle", "kind", obj.Head().Kind,
+			g.log.Info("MCP has no turns: a turn that calls do not name ends once their session had no call for a while", "kind", obj.Head().Kind,
 				"policy", obj.Head().Metadata.Name, "namespace", obj.Head().Namespace(), "turn_idle", cmp.Or(g.opts.Server.TurnIdle, server.DefaultTurnIdle).String())
 		}
 	}

@@ -213,7 +213,7 @@ func (c *catalog) warnPrompts() {
 			_, name, _ := strings.Cut(full, "/")
 			return v1.MatchPattern(want, name) || v1.MatchPattern(want, full)
 		}) {
-			c.log.Warn("no prompt that is ready has a name of --prompt", "prompt", want)
+			c.log.Warn("no prompt that is ready has the name that was chosen", "prompt", want)
 		}
 	}
 }

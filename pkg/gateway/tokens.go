@@ -24,11 +24,13 @@ type tokenWatch struct {
 
 func newTokenWatch(path string, log *slog.Logger) (*tokenWatch, error) {
 	info, _ := os.Stat(path) // before it is read: what changes meanwhile is read again
-	tokens, err := readTokens(path)
+	tokens, err := ReadTokens(path)
 	return &tokenWatch{path: path, tokens: tokens, last: info, log: log}, err
 }
 
-func readTokens(path string) (*server.Tokens, error) {
+// ReadTokens reads a file in the form of [server.ReadTokens]. The error is that of the file,
+// or names every line that is not in that form.
+func ReadTokens(path string) (*server.Tokens, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func sameFile(a, b os.FileInfo) bool {
 
 // read takes the tokens of the file, unless it has a violation.
 func (t *tokenWatch) read(changed bool) {
-	next, err := readTokens(t.path)
+	next, err := ReadTokens(t.path)
 	if err != nil {
 		if changed { // a file that stays bad is told once
 			now := time.Now()
