@@ -1,0 +1,35 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"toolctl.dev/toolctl/pkg/console"
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+// A gateway with a console: nobody sees it who has not signed in.
+func Example() {
+	c := console.New(console.Options{})
+	defer c.Close()
+	g, err := gateway.Open(context.Background(), gateway.Options{OnCall: c.Called, OnPending: c.Waits})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer g.Close()
+	c.Attach(g)
+	endpoint := httptest.NewServer(g.Handler())
+	defer endpoint.Close()
+
+	res, err := http.Get(endpoint.URL + "/ui/api/tools")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer res.Body.Close()
+	fmt.Println(res.Status)
+	// Output: 401 Unauthorized
+}

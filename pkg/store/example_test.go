@@ -1,0 +1,28 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/memory"
+)
+
+// A limit of two calls: whoever asks third is told that it is used up.
+func ExampleCounters() {
+	var counters store.Counters = memory.New(memory.Options{})
+	limit := []v1.Counter{{Key: "default/careful|pay|session-1", Limit: 2}}
+	for range 3 {
+		counts, full, err := counters.Reserve(context.Background(), limit)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(counts[0].Used, full >= 0)
+	}
+	// Output:
+	// 0 false
+	// 1 false
+	// 2 true
+}
