@@ -67,8 +67,8 @@ var layout = map[string]struct {
 	"internal/lines":      {},
 	"internal/tty":        {},
 	"internal/tracing":    {never: []string{"go.opentelemetry.io/otel/sdk"}},
-	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/regular", "internal/tracing", "internal/wirename", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/resources", "pkg/source", "pkg/store", "pkg/store/memory"}, never: []string{sdk}}, // it joins the parts
-	"pkg/console":         {may: []string{"api/v1", "pkg/gateway", "internal/argtext", "internal/inspect", "internal/redact", "internal/wirename"}, never: []string{sdk, "k8s.io/"}},
+	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/regular", "internal/tracing", "internal/wirename", "pkg/diff", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/plan", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/resources", "pkg/rollout", "pkg/source", "pkg/store", "pkg/store/memory"}, never: []string{sdk}}, // it joins the parts
+	"pkg/console":         {may: []string{"api/v1", "pkg/gateway", "internal/argtext", "internal/inspect", "internal/redact", "internal/wirename", "pkg/scenario", "pkg/scenario/report"}, never: []string{sdk, "k8s.io/"}},
 	"pkg/resources":       {may: []string{"api/v1"}, never: []string{sdk}},
 	"internal/mcpclients": {never: []string{sdk}},
 	"internal/mcpconfig":  {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
@@ -81,7 +81,7 @@ var layout = map[string]struct {
 	"pkg/agent/anthropic": {may: []string{"api/v1", "pkg/agent", "pkg/agent/internal/provider"}},
 	"pkg/agent/google":    {may: []string{"api/v1", "pkg/agent", "pkg/agent/internal/provider"}},
 	"pkg/scenario":        {may: []string{"api/v1", "pkg/store/memory", "pkg/registry", "pkg/policy", "internal/redact", "pkg/validate", "pkg/prompt", "pkg/agent", "pkg/agent/scripted", "internal/jmespath", "internal/textcheck"}, never: []string{sdk}},
-	"pkg/scenario/report": {may: []string{"pkg/scenario"}, never: []string{sdk}},
+	"pkg/scenario/report": {may: []string{"internal/regular", "pkg/scenario"}, never: []string{sdk}},
 	"pkg/scenario/update": {may: []string{"api/v1", "internal/regular", "pkg/scenario"}, never: []string{sdk}},
 	"pkg/telemetry":       {never: []string{sdk}},
 	"schemas":             {may: []string{"api/v1"}},

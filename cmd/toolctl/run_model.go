@@ -88,7 +88,17 @@ func (o *runOptions) states(w *workspace) *runStates {
 // runsFolder is the folder of the runs that wait, beside the store; "" when the store ends
 // with the process.
 func (o *runOptions) runsFolder() agent.Folder {
-	dsn, err := o.storeDSN(false)
+	dir := o.storeFolder()
+	if dir == "" {
+		return ""
+	}
+	return agent.Folder(filepath.Join(dir, "runs"))
+}
+
+// storeFolder is the folder of the store, for what is kept beside it; "" when the store ends
+// with the process, or there is none.
+func (a *app) storeFolder() string {
+	dsn, err := a.storeDSN(false)
 	if err != nil {
 		return ""
 	}
@@ -105,7 +115,7 @@ func (o *runOptions) runsFolder() agent.Folder {
 			return ""
 		}
 	}
-	return agent.Folder(filepath.Join(filepath.Dir(dsn), "runs"))
+	return filepath.Dir(dsn)
 }
 
 // completeRuns completes the ids of the runs that wait.

@@ -17,6 +17,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
+	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
 type testOptions struct {
@@ -31,6 +32,7 @@ type testOptions struct {
 	parallel      int
 	coverage      string
 	minCoverage   float64
+	kept          string // file that the report is left in
 
 	noun, step   string // what the report calls a scenario and a turn; "" is these words
 	only         *regexp.Regexp
@@ -84,6 +86,7 @@ Assertions: ` + assertionNames() + `.
 	f.StringVar(&o.coverage, "coverage", "", "say what the scenarios cover: a table, or a file that ends in .json or .html")
 	f.Lookup("coverage").NoOptDefVal = coverageTable
 	f.Float64Var(&o.minCoverage, "min-coverage", 0, "fail when less than this percentage is covered")
+	f.StringVar(&o.kept, "report", "", "leave the report with its coverage in this file, for the console (default: "+report.KeptFile+" beside the store, where there is one)")
 	f.StringVar(&o.responses, "mock-responses", "", "file of PromptKit's mock responses, which script the model")
 	return cmd
 }
@@ -166,25 +169,28 @@ func (o *testOptions) play(ctx context.Context, format string, paths []string) e
 	if err != nil {
 		return err
 	}
-	report, cov, err := o.playSet(ctx, set, scenarios)
+	played, cov, err := o.playSet(ctx, set, scenarios)
 	if err != nil {
 		return err
 	}
-	if o.update && o.writeUpdates(report) {
+	if o.update && o.writeUpdates(played) {
 		if set, scenarios, err = o.load(ctx, paths); err != nil {
 			return err
 		}
-		if report, cov, err = o.playSet(ctx, set, scenarios); err != nil {
+		if played, cov, err = o.playSet(ctx, set, scenarios); err != nil {
 			return err
 		}
 	}
-	if err := o.printReport(format, report); err != nil {
+	if err := o.keep(set, paths, played, cov); err != nil {
+		return err
+	}
+	if err := o.printReport(format, played); err != nil {
 		return err
 	}
 	if err := o.reportCoverage(format, cov); err != nil {
 		return err
 	}
-	return o.verdict(ctx, set, report, cov)
+	return o.verdict(ctx, set, played, cov)
 }
 
 // load reads the manifests and chooses the scenarios that are played.

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,9 +14,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/console"
+	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
 // uiOptions are the flags of the console of "toolctl serve".
@@ -24,26 +28,39 @@ type uiOptions struct {
 	hook       string
 	hookSecret string
 	hookFormat string
+	operators  []string
+	groups     []string // of operators
+	testReport string
 	person     bool // "toolctl ui" runs, for the person who started it
 	noBrowser  bool
 	console    *console.Console // nil without --ui
 }
 
 // uiNeedsHTTP are the flags that mean nothing over stdin and stdout.
-var uiNeedsHTTP = []string{"ui", "ui-url", "approval-webhook", "approval-webhook-secret-file", "approval-webhook-format"}
+var uiNeedsHTTP = []string{"ui", "ui-url", "approval-webhook", "approval-webhook-secret-file", "approval-webhook-format", "ui-operator", "ui-operator-group", "test-report"}
 
 func (o *uiOptions) bindUI(f *pflag.FlagSet) {
 	f.BoolVar(&o.ui, "ui", false, "serve the console at /ui/ too; needs --http")
 	f.StringVar(&o.uiURL, "ui-url", "", "address by which people know the console, such as https://tools.example.com/ui/ (default: the one it listens at); needs --ui")
+	f.StringArrayVar(&o.operators, "ui-operator", nil, "principal, or a pattern with a trailing *, that sees in the console what changes consist of, and undoes them; may be repeated; needs --ui")
+	f.StringArrayVar(&o.groups, "ui-operator-group", nil, "group whose members do; may be repeated; needs --ui")
+	o.bindTestReport(f)
 	f.StringVar(&o.hook, "approval-webhook", "", "URL that is told of each call that begins to wait for approval, with a link to decide; needs --ui")
 	f.StringVar(&o.hookSecret, "approval-webhook-secret-file", "", "file with the key of the HMAC by which the messages are signed")
 	f.StringVar(&o.hookFormat, "approval-webhook-format", console.FormatJSON, "form of the messages: json or slack")
+}
+
+func (o *uiOptions) bindTestReport(f *pflag.FlagSet) {
+	f.StringVar(&o.testReport, "test-report", "", "file with the report of 'toolctl test' that the console shows (default: "+report.KeptFile+" beside the store)")
 }
 
 func (o *uiOptions) checkUI(cmd *cobra.Command) error {
 	if o.ui {
 		if o.hook == "" && (cmd.Flags().Changed("approval-webhook-secret-file") || cmd.Flags().Changed("approval-webhook-format")) {
 			return usagef("--approval-webhook-secret-file and --approval-webhook-format need --approval-webhook")
+		}
+		if slices.Contains(slices.Concat(o.operators, o.groups), "") {
+			return usagef("--ui-operator and --ui-operator-group: expected a name")
 		}
 		if o.uiURL != "" && !strings.HasPrefix(o.uiURL, "http://") && !strings.HasPrefix(o.uiURL, "https://") {
 			return usagef("--ui-url %q: expected a URL such as https://tools.example.com/ui/", o.uiURL)
@@ -91,7 +108,13 @@ func (o *serveOptions) openConsole() error {
 	if err != nil {
 		return err
 	}
-	o.console = console.New(console.Options{Login: o.whoami(), Webhook: hook, URL: o.uiURL, Logger: o.log})
+	at := o.testReport
+	if dir := o.storeFolder(); at == "" && dir != "" {
+		at = filepath.Join(dir, report.KeptFile)
+	}
+	o.console = console.New(console.Options{
+		Login: o.whoami(), Webhook: hook, URL: o.uiURL, Logger: o.log, TestReport: at, Operators: v1.Approvers{Principals: o.operators, Groups: o.groups},
+	})
 	return nil
 }
 
@@ -150,6 +173,7 @@ The link that it prints signs in once.`,
 	f.IntVar(&port, "port", 0, "port to listen at (default: a free one)")
 	f.BoolVar(&o.noBrowser, "no-browser", false, "print the link and open no browser")
 	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
+	o.bindTestReport(f)
 	f.StringVarP(&o.labels, "selector", "l", "", "only tools with these labels, such as team=pay,tier!=old")
 	a.bindAudit(cmd)
 	a.bindNetwork(f, "")

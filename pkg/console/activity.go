@@ -100,9 +100,44 @@ func (c *Console) activity(r *request) error {
 		Rows     []event
 		Sessions []sessionRow
 		Chart    *chart
+		Budgets  []budgetRow
 		Dropped  int64
-	}{f, []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, statusRefused}, rows, sessions[:min(len(sessions), 20)], c.feed.overall(), c.feed.dropped.Load()})
+	}{f, []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, statusRefused}, rows, sessions[:min(len(sessions), 20)], c.feed.overall(sees), c.budgets(r, rows), c.feed.dropped.Load()})
 	return nil
+}
+
+// budgetRow is a limit of a policy, and how much of it the person who looks has used.
+type budgetRow struct {
+	Tool string
+	gateway.Verdict
+}
+
+// maxBudgetTools is how many of the tools that were called last are asked for their limits.
+const maxBudgetTools = 20
+
+// budgets returns the limits that hold for the tools of some calls.
+func (c *Console) budgets(r *request, rows []event) []budgetRow {
+	var all []budgetRow
+	asked, known := map[toolKey]bool{}, map[[2]string]bool{}
+	for i := range rows {
+		key := toolKey{rows[i].Namespace, rows[i].Tool}
+		if asked[key] || len(asked) == maxBudgetTools {
+			continue
+		}
+		asked[key] = true
+		name := key.namespace + "/" + key.name
+		ex, err := r.view.Explain(r.Context(), v1.Call{Tool: name, Session: r.id})
+		if err != nil { // it is gone, or hidden
+			continue
+		}
+		for _, v := range ex.Verdicts {
+			if at := [2]string{v.Policy, v.Rule}; v.Limit != nil && v.UsedBefore != nil && !known[at] {
+				known[at] = true
+				all = append(all, budgetRow{name, v})
+			}
+		}
+	}
+	return all
 }
 
 // call shows one call.
@@ -240,9 +275,12 @@ func (c *Console) audit(r *request) error {
 	if p.Lines, err = c.gateway.AuditLines(r.Context(), gateway.AuditFilter{Limit: maxRows, Settled: true}); err != nil {
 		return err
 	}
-	sees := c.seeing(r)
+	sees, operates := c.seeing(r), c.operates(r.person)
 	p.Lines = slices.DeleteFunc(p.Lines, func(l v1.AuditRecord) bool {
-		return l.Change == nil && l.Gap == nil && !sees(&event{CallEvent: gateway.CallEvent{AuditRecord: l}})
+		if l.Change != nil {
+			return !operates
+		}
+		return l.Gap == nil && !sees(&event{CallEvent: gateway.CallEvent{AuditRecord: l}})
 	})
 	slices.Reverse(p.Lines)
 	c.show(r, http.StatusOK, "audit", "Audit", "audit", p)

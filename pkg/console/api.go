@@ -35,6 +35,14 @@ func (c *Console) apiRoutes(mux *http.ServeMux) {
 	api("GET /api/calls", c.apiCalls)
 	api("GET /api/calls/{call}", c.apiOneCall)
 	api("GET /api/servers", func(*request) (any, error) { return items(c.gateway.ServerStates()), nil })
+	api("GET /api/prompts", c.apiPrompts)
+	api("POST /api/prompts/{namespace}/{owner}", c.apiRender)
+	api("POST /api/prompts/{namespace}/{owner}/{name}", c.apiRender)
+	api("GET /api/tests", c.apiTests)
+	api("GET /api/changes", c.apiChanges)
+	api("GET /api/changes/pending", c.apiPending)
+	api("GET /api/changes/revision", c.apiRevision)
+	api("POST /api/changes/undo", c.apiUndo)
 	api("POST /api/audit/verify", func(r *request) (any, error) { return c.verifyAudit(r.Context()) })
 	api("/api/", func(*request) (any, error) { return nil, errNoPage })
 }
@@ -111,11 +119,15 @@ func (c *Console) apiTool(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		toolRow
-		Tool    *v1.Tool       `json:"tool"`
-		Reasons []v1.Violation `json:"reasons,omitempty"`
-	}{rowOf(r.view, it), it.Tool(), it.Reasons}, nil
+	return toolAnswer{rowOf(r.view, it), it.Tool(), it.Reasons, c.originOf(r, it)}, nil
+}
+
+// toolAnswer is one tool.
+type toolAnswer struct {
+	toolRow
+	Tool    *v1.Tool       `json:"tool"`
+	Reasons []v1.Violation `json:"reasons,omitempty"`
+	Origin  originView     `json:"origin"`
 }
 
 // body reads the JSON body of a request.

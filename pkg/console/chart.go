@@ -70,12 +70,15 @@ type chart struct {
 type bar struct {
 	X, Y, Width, Height   float64
 	FailedY, FailedHeight float64
+	MeanY, MeanHeight     float64 // how long the calls took, on average and at most
+	MostY, MostHeight     float64
 	Text                  string
 }
 
 const (
 	chartWidth  = 600.0
 	chartHeight = 80.0
+	leastScale  = 0.001 // milliseconds
 )
 
 // charts are the last hour and the last day of a tool; nil when it was not called.
@@ -90,14 +93,16 @@ func (f *feed) charts(namespace, name string) (hour, day *chart) {
 	return drawn(s.minutes, now, 60, 60, "the last hour"), drawn(s.minutes, now, 24*60, 48, "the last day")
 }
 
-// overall is the calls of all tools in the last hour.
-func (f *feed) overall() *chart {
+// overall is the calls of the tools that a person sees in the last hour.
+func (f *feed) overall(sees func(*event) bool) *chart {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now().Unix() / 60
 	var all []minute
-	for _, s := range f.stats {
-		all = append(all, s.minutes...)
+	for key, s := range f.stats {
+		if sees(&event{CallEvent: gateway.CallEvent{AuditRecord: v1.AuditRecord{Namespace: key.namespace, Tool: key.name}}}) {
+			all = append(all, s.minutes...)
+		}
 	}
 	return drawn(all, now, 60, 60, "the last hour")
 }
@@ -130,10 +135,12 @@ func drawn(minutes []minute, now, span int64, bars int, label string) *chart {
 		}
 		height := chartHeight * float64(p.calls) / float64(c.Top)
 		failed := chartHeight * float64(p.failed) / float64(c.Top)
+		mean, most := chartHeight*p.sum/float64(p.calls)/max(c.Max, leastScale), chartHeight*p.max/max(c.Max, leastScale)
 		at := time.Unix((now-span+1+int64(i)*each)*60, 0).UTC().Format("15:04")
 		c.Bars = append(c.Bars, bar{
 			X: round(float64(i) * width), Width: round(max(1, width-1)), Y: round(chartHeight - height), Height: round(height),
 			FailedY: round(chartHeight - failed), FailedHeight: round(failed),
+			MeanY: round(chartHeight - mean), MeanHeight: round(mean), MostY: round(chartHeight - most), MostHeight: round(most),
 			Text: fmt.Sprintf("%s: %d calls, %d failed, on average %s, at most %s", at, p.calls, p.failed, milliseconds(p.sum/float64(p.calls)), milliseconds(p.max)),
 		})
 	}

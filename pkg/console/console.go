@@ -26,6 +26,11 @@ type Options struct {
 	// URL is the address by which people know the console, for links in messages, such as
 	// "https://tools.example.com/ui/". Default: set by [Console.Listening].
 	URL string
+	// Operators are those who see what changes of the manifests consist of, and undo them, besides
+	// the person at this machine. Principals and Groups are as in a policy's approvers. Default: nobody.
+	Operators v1.Approvers
+	// TestReport is the file in which 'toolctl test' leaves its report: as the package pkg/scenario/report writes it. Default: none.
+	TestReport string
 	// Logger is told what went wrong. Default: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
@@ -152,6 +157,16 @@ func (c *Console) routes() http.Handler {
 	page("GET /audit", c.audit)
 	page("POST /audit", c.audit)
 	page("GET /servers", c.servers)
+	page("GET /prompts", c.prompts)
+	for _, prompt := range []string{"/prompts/{namespace}/{owner}", "/prompts/{namespace}/{owner}/{name}"} {
+		page("GET "+prompt, c.prompt)
+		page("POST "+prompt, c.prompt)
+	}
+	page("GET /changes", c.changes)
+	page("GET /changes/pending", c.changePending)
+	page("GET /changes/revision", c.changeRevision)
+	page("GET /changes/undo", c.changeUndo)
+	page("POST /changes/undo", c.changeUndo)
 	page("GET /events", c.events)
 	page("/", func(*request) error { return errNoPage })
 	c.apiRoutes(mux)

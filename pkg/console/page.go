@@ -23,7 +23,8 @@ type page struct {
 	Title   string
 	Nav     string // the part of the console that the page is in
 	Who     string
-	Waiting int // calls that wait for approval
+	Waiting int  // calls that wait for approval
+	Changes bool // there is a page of changes
 	Problem string
 	Next    string // the page to go on to after signing in
 	Again   bool   // the browser should ask for the page once more
@@ -102,7 +103,7 @@ func explained(err error) (int, string) {
 // show answers with a page in the layout.
 func (c *Console) show(r *request, status int, name, title, nav string, body any) {
 	c.write(r.out, status, name, page{
-		Root: rootOf(r.URL.Path), Title: title, Nav: nav, Who: r.name, Waiting: waitingFor(c.waiting(r.Context()), r.person, r.view), Body: body,
+		Root: rootOf(r.URL.EscapedPath()), Title: title, Nav: nav, Who: r.name, Waiting: waitingFor(c.waiting(r.Context()), r.person, r.view), Changes: c.changing(), Body: body,
 	})
 }
 

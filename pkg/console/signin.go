@@ -169,7 +169,7 @@ func (c *Console) askSignIn(w http.ResponseWriter, r *http.Request, status int, 
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="toolctl"`)
 	}
-	p := page{Root: rootOf(r.URL.Path), Title: "Sign in", Problem: problem}
+	p := page{Root: rootOf(r.URL.EscapedPath()), Title: "Sign in", Problem: problem}
 	if next := strings.TrimPrefix(r.URL.Path, "/"); r.Method == http.MethodGet && safeNext(next) && next != "sign-in" {
 		p.Next = next
 	}

@@ -193,7 +193,7 @@ type toolPage struct {
 	toolRow
 	Tool     *v1.Tool
 	Reasons  []v1.Violation
-	Source   string
+	Origin   originView
 	Input    schemaDoc
 	Output   *schemaDoc
 	Explain  *gateway.Explanation
@@ -226,9 +226,7 @@ func (c *Console) toolPage(r *request, it gateway.Item) toolPage {
 		out := documented(t.Spec.OutputSchema)
 		p.Output = &out
 	}
-	if s := t.Head().Source; !s.IsZero() {
-		p.Source = s.String()
-	}
+	p.Origin = c.originOf(r, it)
 	if h := t.Spec.Hints; h != nil {
 		for _, one := range []struct {
 			is   *bool
@@ -248,6 +246,37 @@ func (c *Console) toolPage(r *request, it gateway.Item) toolPage {
 	}
 	p.Hour, p.Day = c.feed.charts(it.Tool().Namespace(), it.Tool().Metadata.Name)
 	return p
+}
+
+// originView says where a tool comes from.
+type originView struct {
+	Manifest string `json:"manifest,omitempty"`
+	Commit   string `json:"commit,omitempty"`
+	Set      string `json:"set,omitempty"`
+	Revision int64  `json:"revision,omitempty"`
+	Server   string `json:"server,omitempty"`
+	Remote   string `json:"remote,omitempty"` // its name on the server
+	Lock     string `json:"lock,omitempty"`
+	Drifted  bool   `json:"drifted,omitempty"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+func (c *Console) originOf(r *request, it gateway.Item) originView {
+	o, err := r.view.Origin(r.Context(), it)
+	v := originView{Commit: o.Commit, Revision: o.Revision, Remote: o.Remote, Lock: o.Lock, Drifted: o.Drifted}
+	if err != nil {
+		v.Problem = err.Error()
+	}
+	if !o.Source.IsZero() {
+		v.Manifest = o.Source.String()
+	}
+	if o.Set != "" {
+		v.Set = gateway.SetName(o.Set)
+	}
+	if o.Server.Name != "" {
+		v.Server = o.Server.Namespace + "/" + o.Server.Name
+	}
+	return v
 }
 
 // indented is JSON as people read it.

@@ -13,15 +13,22 @@ import (
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
+// editor is a form drawn from a schema, with the JSON beside it.
+type editor struct {
+	// Target is where the form goes: the last part of the page's address.
+	Target   string
+	Form     *field
+	Raw      string
+	RawError string
+	Left     []v1.Violation // those that are no field's
+	Problem  string
+}
+
 // tryPage is the form by which a tool is called, and what came of it.
 type tryPage struct {
 	toolRow
-	Form     *field
-	Raw      string // the arguments as JSON
-	RawError string
+	editor
 	Examples []v1.ToolExample
-	Left     []v1.Violation // those that are no field's
-	Problem  string
 	Result   *resultView
 	Plan     string
 	Explain  *gateway.Explanation
@@ -42,7 +49,7 @@ func (c *Console) try(r *request) error {
 	if err != nil {
 		return err
 	}
-	p := tryPage{toolRow: rowOf(r.view, it), Examples: it.Tool().Spec.Examples}
+	p := tryPage{toolRow: rowOf(r.view, it), editor: editor{Target: "try"}, Examples: it.Tool().Spec.Examples}
 	s, err := readSchema(it.Tool().Spec.InputSchema)
 	if err != nil {
 		return err
@@ -65,18 +72,11 @@ func (c *Console) try(r *request) error {
 		return nil
 	}
 	action := r.PostForm.Get("action")
-	value, ok := p.read(s, r, action)
+	value, ok := p.take(s, r, action)
 	if !ok {
-		p.Form = drawForm(s, collect(s, r.PostForm), r.PostForm)
-		p.Raw = r.PostForm.Get("raw")
 		c.show(r, http.StatusUnprocessableEntity, "try", "Try "+p.Name, "tools", p)
 		return nil
 	}
-	posted := r.PostForm
-	if action == actionRaw || r.PostForm.Get("source") == "raw" {
-		posted = nil
-	}
-	p.fill(s, value, posted)
 	args, err := jsontext.Marshal(value)
 	if err != nil {
 		return err
@@ -90,9 +90,38 @@ func (c *Console) try(r *request) error {
 	return nil
 }
 
+// take reads the form as it was sent and draws it anew; false when its JSON is not valid.
+func (p *editor) take(s schema, r *request, action string) (any, bool) {
+	value, ok := p.read(s, r, action)
+	if !ok {
+		p.Form, p.Raw = drawForm(s, collect(s, r.PostForm), r.PostForm), r.PostForm.Get("raw")
+		return nil, false
+	}
+	posted := r.PostForm
+	if action == actionRaw || r.PostForm.Get("source") == "raw" {
+		posted = nil
+	}
+	p.fill(s, value, posted)
+	return value, true
+}
+
+// invalid puts the violations of arguments at their fields; false for any other error.
+func (p *editor) invalid(err error) bool {
+	var invalid *v1.ValidationError
+	if !errors.As(err, &invalid) || invalid.Type != v1.ArgsInvalid {
+		return false
+	}
+	p.Left = place(p.Form, invalid.Violations)
+	p.Problem = ""
+	if len(p.Left) < len(invalid.Violations) {
+		p.Problem = "Some arguments are not right: see the fields."
+	}
+	return true
+}
+
 // read returns the arguments that a form holds: those of its fields, or the JSON beside them
 // when that was edited last.
-func (p *tryPage) read(s schema, r *request, action string) (any, bool) {
+func (p *editor) read(s schema, r *request, action string) (any, bool) {
 	if action == actionRaw || action != actionForm && r.PostForm.Get("source") == "raw" {
 		text := strings.TrimSpace(r.PostForm.Get("raw"))
 		if text == "" {
@@ -112,7 +141,7 @@ func (p *tryPage) read(s schema, r *request, action string) (any, bool) {
 	return value, true
 }
 
-func (p *tryPage) fill(s schema, value any, posted map[string][]string) {
+func (p *editor) fill(s schema, value any, posted map[string][]string) {
 	p.Form = drawForm(s, value, posted)
 	p.Raw = indented([]byte(jsonText(value)))
 }
@@ -144,13 +173,7 @@ func (c *Console) carryOut(r *request, p *tryPage, it gateway.Item, action strin
 		return http.StatusOK
 	}
 	p.Problem = err.Error()
-	var invalid *v1.ValidationError
-	if errors.As(err, &invalid) && invalid.Type == v1.ArgsInvalid {
-		p.Left = place(p.Form, invalid.Violations)
-		p.Problem = ""
-		if len(p.Left) < len(invalid.Violations) {
-			p.Problem = "Some arguments are not right: see the fields."
-		}
+	if p.invalid(err) {
 		return http.StatusUnprocessableEntity
 	}
 	status, _ := explained(err)

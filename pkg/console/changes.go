@@ -1,0 +1,266 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+// operates reports whether a person runs the console: sees what changes consist of, and undoes
+// them. That is the person at this machine, and of those with tokens whom Options.Operators name.
+func (c *Console) operates(p person) bool {
+	if p.principal == "" {
+		return true
+	}
+	o := &c.opts.Operators
+	return slices.ContainsFunc(o.Principals, func(pattern string) bool { return v1.MatchPattern(pattern, p.principal) }) ||
+		slices.ContainsFunc(o.Groups, func(g string) bool { return slices.Contains(p.groups, g) })
+}
+
+var errNotOperator = pageError{http.StatusForbidden, "Only operators of the console see what a change consists of, and undo it: --ui-operator and --ui-operator-group name them."}
+
+// changing reports whether there is anything that the page of changes could show.
+func (c *Console) changing() bool { return c.gateway.Store() != nil || c.gateway.Pulled() != nil }
+
+// setView is a set of the store and its revisions, the newest first.
+type setView struct {
+	Name      string         `json:"name"`
+	Set       string         `json:"set"`
+	Revisions []revisionView `json:"revisions"`
+}
+
+// revisionView is a revision without the names of its objects.
+type revisionView struct {
+	Number  int64          `json:"revision"`
+	Time    time.Time      `json:"time"`
+	By      string         `json:"by,omitempty"`
+	Command string         `json:"command"`
+	Source  string         `json:"source,omitempty"`
+	Commit  string         `json:"commit,omitempty"`
+	UndoOf  int64          `json:"undo_of,omitempty"`
+	Objects int            `json:"objects"`
+	Changed map[string]int `json:"changed,omitempty"`
+	Query   string         `json:"-"` // by which its page is found
+}
+
+func viewRevision(r *gateway.Revision) revisionView {
+	v := revisionView{Number: r.Number, Time: r.Time, By: r.By, Command: r.Command, Source: r.Source, Commit: r.Commit, UndoOf: r.UndoOf, Objects: r.Objects, Changed: map[string]int{}}
+	for _, c := range r.Changes {
+		v.Changed[string(c.Action)]++
+	}
+	v.Query = url.Values{"set": {r.Set}, "revision": {strconv.FormatInt(r.Number, 10)}}.Encode()
+	return v
+}
+
+// changesView is what became of the manifests.
+type changesView struct {
+	Source *gateway.SourceStatus `json:"source,omitempty"`
+	Sets   []setView             `json:"sets"`
+	// Operator says that the person may see what changes consist of, and undo them.
+	Operator bool `json:"operator"`
+}
+
+func (c *Console) viewChanges(r *request) (changesView, error) {
+	v := changesView{Source: c.gateway.Pulled(), Sets: []setView{}, Operator: c.operates(r.person)}
+	all, err := c.gateway.Revisions(r.Context(), "")
+	for i := range all {
+		if n := len(v.Sets); n == 0 || v.Sets[n-1].Set != all[i].Set {
+			v.Sets = append(v.Sets, setView{Name: gateway.SetName(all[i].Set), Set: all[i].Set})
+		}
+		s := &v.Sets[len(v.Sets)-1]
+		s.Revisions = append(s.Revisions, viewRevision(&all[i]))
+	}
+	for i := range v.Sets {
+		slices.Reverse(v.Sets[i].Revisions)
+	}
+	return v, err
+}
+
+func (c *Console) changes(r *request) error {
+	v, err := c.viewChanges(r)
+	if err != nil {
+		return err
+	}
+	c.show(r, http.StatusOK, "changes", "Changes", "changes", v)
+	return nil
+}
+
+// changePage is what one change consists of.
+type changePage struct {
+	Title      string          `json:"-"`
+	Revision   *revisionView   `json:"revision,omitempty"`
+	Set        string          `json:"set,omitempty"`
+	Commit     string          `json:"commit,omitempty"`
+	Violations []v1.Violation  `json:"violations,omitempty"`
+	Problem    string          `json:"problem,omitempty"`
+	Report     *gateway.Report `json:"report,omitempty"`
+	Undo       *undoView       `json:"undo,omitempty"`
+	Set1       string          `json:"-"` // the set as one line
+	Newest     bool            `json:"-"`
+}
+
+// undoView is an undo that is to be confirmed.
+type undoView struct {
+	From   int64 `json:"from"`
+	To     int64 `json:"to"`
+	Needed bool  `json:"needed"`
+}
+
+// pendingChange is what the source holds and is not served.
+func (c *Console) pendingChange(r *request) (changePage, error) {
+	p := changePage{Title: "What is not served yet"}
+	if !c.operates(r.person) {
+		return p, errNotOperator
+	}
+	found, err := c.gateway.PendingChanges(r.Context())
+	if err != nil {
+		return p, err
+	}
+	p.Commit, p.Violations, p.Problem, p.Report = found.Revision, found.Violations, found.Problem, found.Report
+	return p, nil
+}
+
+// revision is what a revision changed of the one before it.
+func (c *Console) revision(r *request) (changePage, error) {
+	p := changePage{}
+	if !c.operates(r.person) {
+		return p, errNotOperator
+	}
+	set, number, err := setAndRevision(r.URL.Query())
+	if err != nil {
+		return p, err
+	}
+	rev, report, err := c.gateway.RevisionReport(r.Context(), set, number)
+	if err != nil {
+		return p, err
+	}
+	view := viewRevision(&rev)
+	p.Set, p.Set1, p.Revision, p.Report = set, gateway.SetName(set), &view, report
+	p.Title = "Revision " + strconv.FormatInt(number, 10) + " of " + p.Set1
+	return p, nil
+}
+
+func setAndRevision(q url.Values) (set string, number int64, err error) {
+	number, err = strconv.ParseInt(q.Get("revision"), 10, 64)
+	if err != nil || number < 1 || q.Get("set") == "" {
+		return "", 0, pageError{http.StatusBadRequest, "set and revision must name a revision"}
+	}
+	return q.Get("set"), number, nil
+}
+
+// planUndo is what an undo would change.
+func (c *Console) planUndo(r *request, set string, number int64) (changePage, *gateway.Undo, error) {
+	p := changePage{Set: set, Set1: gateway.SetName(set), Title: "Undo"}
+	if !c.operates(r.person) {
+		return p, nil, errNotOperator
+	}
+	u, report, err := c.gateway.PlanUndo(r.Context(), set, number, r.name)
+	if err != nil {
+		return p, nil, undoProblem(err)
+	}
+	p.Report, p.Undo = report, &undoView{From: u.From.Number, To: u.To.Number, Needed: u.Needed()}
+	return p, u, nil
+}
+
+// undoProblem gives the error of an undo that is refused its status.
+func undoProblem(err error) error {
+	var (
+		conflict *gateway.UndoConflictError
+		moved    *gateway.ChangedError
+		owned    *gateway.SetError
+	)
+	if errors.As(err, &conflict) || errors.As(err, &moved) || errors.As(err, &owned) || errors.As(err, new(*gateway.NoEarlierError)) {
+		return pageError{http.StatusConflict, err.Error()}
+	}
+	return err
+}
+
+// carryOut carries out an undo that was looked at: from is the newest revision then.
+func (c *Console) undo(r *request, set string, number, from int64) error {
+	p, u, err := c.planUndo(r, set, number)
+	switch {
+	case err != nil:
+		return err
+	case p.Undo.From != from:
+		return pageError{http.StatusConflict, "The set has a newer revision by now: look at what the undo changes again."}
+	case !p.Undo.Needed:
+		return pageError{http.StatusConflict, "The manifests of the set are those of that revision already."}
+	}
+	return undoProblem(c.gateway.CarryOut(r.Context(), u))
+}
+
+func (c *Console) changePending(r *request) error { return c.showChange(r)(c.pendingChange(r)) }
+
+func (c *Console) changeRevision(r *request) error { return c.showChange(r)(c.revision(r)) }
+
+func (c *Console) showChange(r *request) func(changePage, error) error {
+	return func(p changePage, err error) error {
+		if err != nil {
+			return err
+		}
+		c.show(r, http.StatusOK, "change", p.Title, "changes", p)
+		return nil
+	}
+}
+
+func (c *Console) changeUndo(r *request) error {
+	if r.Method == http.MethodGet {
+		set, number, err := setAndRevision(r.URL.Query())
+		if err != nil {
+			return err
+		}
+		p, _, err := c.planUndo(r, set, number)
+		return c.showChange(r)(p, err)
+	}
+	if err := r.ParseForm(); err != nil {
+		return pageError{http.StatusBadRequest, "The form cannot be read: " + err.Error()}
+	}
+	set, number, err := setAndRevision(r.PostForm)
+	if err != nil {
+		return err
+	}
+	from, err := strconv.ParseInt(r.PostForm.Get("from"), 10, 64)
+	if err != nil {
+		return pageError{http.StatusBadRequest, "from must be the newest revision of the set"}
+	}
+	if err := c.undo(r, set, number, from); err != nil {
+		return err
+	}
+	c.redirect(r.out, "../changes")
+	return nil
+}
+
+func (c *Console) apiChanges(r *request) (any, error) { return c.viewChanges(r) }
+
+func (c *Console) apiPending(r *request) (any, error) { return c.pendingChange(r) }
+
+func (c *Console) apiRevision(r *request) (any, error) { return c.revision(r) }
+
+// apiUndo says what an undo would change; with from, the newest revision, it carries it out.
+func (c *Console) apiUndo(r *request) (any, error) {
+	var in struct {
+		Set      string `json:"set"`
+		Revision int64  `json:"revision"`
+		From     int64  `json:"from"`
+	}
+	if err := r.body(&in); err != nil {
+		return nil, err
+	}
+	if in.Set == "" || in.Revision < 1 {
+		return nil, pageError{http.StatusBadRequest, "set and revision must name a revision"}
+	}
+	if in.From == 0 {
+		p, _, err := c.planUndo(r, in.Set, in.Revision)
+		return p, err
+	}
+	if err := c.undo(r, in.Set, in.Revision, in.From); err != nil {
+		return nil, err
+	}
+	return c.viewChanges(r)
+}

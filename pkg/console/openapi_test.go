@@ -1,0 +1,125 @@
+package console
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+// schemas makes the schemas of Go types as encoding/json writes them.
+type schemas map[string]any
+
+func (s schemas) of(t reflect.Type) any {
+	switch {
+	case t == reflect.TypeFor[v1.Tool](): // "toolctl explain tool" describes it
+		return map[string]any{"type": "object"}
+	case t.Kind() == reflect.Pointer:
+		return s.of(t.Elem())
+	case t == reflect.TypeFor[json.RawMessage](), t.Implements(reflect.TypeFor[json.Marshaler]()) && t.Kind() != reflect.Struct:
+		return map[string]any{}
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()), t.Kind() == reflect.String:
+		return map[string]any{"type": "string"}
+	case t.Implements(reflect.TypeFor[json.Marshaler]()):
+		return map[string]any{}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Float64, reflect.Float32:
+		return map[string]any{"type": "number"}
+	case reflect.Slice, reflect.Array:
+		return map[string]any{"type": []string{"array", "null"}, "items": s.of(t.Elem())}
+	case reflect.Map:
+		return map[string]any{"type": []string{"object", "null"}, "additionalProperties": s.of(t.Elem())}
+	case reflect.Interface:
+		return map[string]any{}
+	case reflect.Struct:
+		name := t.Name()
+		if strings.HasSuffix(t.PkgPath(), "/scenario") { // which has a Result of its own
+			name = "Scenario" + name
+		}
+		if s[name] == nil {
+			s[name] = true // it may hold itself
+			one := map[string]any{"type": "object", "additionalProperties": false}
+			properties, required := map[string]any{}, []string{}
+			s.fields(t, properties, &required)
+			one["properties"] = properties
+			if len(required) > 0 {
+				one["required"] = required
+			}
+			s[name] = one
+		}
+		return map[string]any{"$ref": "#/components/schemas/" + name}
+	}
+	return map[string]any{"type": "integer"}
+}
+
+func (s schemas) fields(t reflect.Type, properties map[string]any, required *[]string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			s.fields(f.Type, properties, required)
+			continue
+		}
+		if name == "-" || !f.IsExported() {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		properties[name] = s.of(f.Type)
+		if !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
+			*required = append(*required, name)
+		}
+	}
+	slices.Sort(*required)
+}
+
+// The schemas of openapi.json are those of what the handlers write. UPDATE_OPENAPI=1 writes them.
+func TestOpenAPISchemas(t *testing.T) {
+	const file = "openapi.json"
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	now := schemas{}
+	for _, v := range []any{
+		toolRow{}, toolAnswer{}, v1.Result{}, gateway.Plan{}, gateway.Explanation{}, approvalView{}, event{}, gateway.ServerState{}, auditCheck{},
+		promptRow{}, renderAnswer{}, testView{}, changesView{}, changePage{},
+	} {
+		now.of(reflect.TypeOf(v))
+	}
+	now.of(reflect.TypeFor[apiProblem]())
+	now["Problem"] = now["apiProblem"]
+	delete(now, "apiProblem")
+	doc["components"].(map[string]any)["schemas"] = now
+	var want bytes.Buffer
+	e := json.NewEncoder(&want)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(doc); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(raw, want.Bytes()) {
+		return
+	}
+	if os.Getenv("UPDATE_OPENAPI") == "" {
+		t.Fatal("openapi.json is not what the handlers write: UPDATE_OPENAPI=1 go test ./pkg/console -run TestOpenAPISchemas")
+	}
+	if err := os.WriteFile(file, want.Bytes(), 0o644); err != nil { //nolint:gosec // it is read by all
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,211 @@
+package console
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+// promptRow is a prompt in a list.
+type promptRow struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Server is the MCP server that offers it; empty for a Prompt manifest.
+	Server      string           `json:"server,omitempty"`
+	Title       string           `json:"title,omitempty"`
+	Description string           `json:"description,omitempty"`
+	Arguments   []promptArgument `json:"arguments,omitempty"`
+	Ready       bool             `json:"ready"`
+	Reasons     []v1.Violation   `json:"reasons,omitempty"`
+	Source      v1.Source        `json:"source,omitzero"`
+	Path        string           `json:"path"` // below prompts/, of the page and of the API
+}
+
+type promptArgument struct {
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"required,omitempty"`
+}
+
+func rowOfPrompt(p *gateway.Prompt) promptRow {
+	r := promptRow{Namespace: p.Owner.Namespace, Name: p.Name, Title: p.Title, Description: p.Description, Ready: p.Ready, Reasons: p.Reasons, Source: p.Source}
+	r.Path = url.PathEscape(r.Namespace) + "/" + url.PathEscape(p.Owner.Name)
+	if p.Owner.Kind != v1.KindPrompt {
+		r.Server = p.Owner.Name
+		r.Path += "/" + url.PathEscape(p.Name)
+	}
+	for _, a := range p.Arguments {
+		r.Arguments = append(r.Arguments, promptArgument{a.Name, a.Title, a.Description, a.Required})
+	}
+	return r
+}
+
+func promptRows(view gateway.View) []promptRow {
+	all := view.Prompts()
+	rows := make([]promptRow, len(all))
+	for i := range all {
+		rows[i] = rowOfPrompt(&all[i])
+	}
+	return rows
+}
+
+func (c *Console) prompts(r *request) error {
+	c.show(r, http.StatusOK, "prompts", "Prompts and scenarios", "prompts", struct {
+		Prompts []promptRow
+		Tests   testView
+	}{promptRows(r.view), c.tests(r)})
+	return nil
+}
+
+// findPrompt returns the prompt that a page is of.
+func (r *request) findPrompt() (gateway.Prompt, error) {
+	owner := v1.Key{Kind: v1.KindPrompt, Namespace: r.PathValue("namespace"), Name: r.PathValue("owner")}
+	name := owner.Name
+	if offered := r.PathValue("name"); offered != "" {
+		owner.Kind, name = v1.KindMCPServer, offered
+	}
+	all := r.view.Prompts()
+	i := slices.IndexFunc(all, func(p gateway.Prompt) bool { return p.Owner == owner && p.Name == name })
+	if i < 0 {
+		return gateway.Prompt{}, &v1.NotFoundError{Kind: v1.KindPrompt, Name: owner.Namespace + "/" + name}
+	}
+	return all[i], nil
+}
+
+// variables is the schema of the form of a prompt: that of its input, with the arguments that it
+// does not name.
+func variables(p *gateway.Prompt) (schema, error) {
+	root := newObject()
+	if p.Input != nil {
+		v, err := decode(p.Input)
+		if err != nil {
+			return schema{}, err
+		}
+		root = v.(*object).clone()
+	}
+	root.set("type", "object")
+	props := newObject()
+	if own, ok := root.get("properties").(*object); ok {
+		props = own.clone()
+	}
+	required, _ := root.get("required").([]any)
+	for _, a := range p.Arguments {
+		if props.has(a.Name) {
+			continue
+		}
+		one := newObject()
+		one.set("type", "string")
+		if a.Title != "" && a.Title != a.Name {
+			one.set("title", a.Title)
+		}
+		if a.Description != "" {
+			one.set("description", a.Description)
+		}
+		props.set(a.Name, one)
+		if a.Required {
+			required = append(required, a.Name)
+		}
+	}
+	root.set("properties", props)
+	root.set("required", required)
+	if !root.has("additionalProperties") { // a form asks for what is used
+		root.set("additionalProperties", false)
+	}
+	raw, err := jsontext.Marshal(root)
+	if err != nil {
+		return schema{}, err
+	}
+	return readSchema(raw)
+}
+
+// promptPage is the form by which a prompt is rendered, and what came of it.
+type promptPage struct {
+	promptRow
+	editor
+	Messages []messageView
+	Rendered bool
+}
+
+// messageView is one message of a prompt as it is shown.
+type messageView struct {
+	Role string
+	Part partView
+}
+
+const actionRender = "run"
+
+func (c *Console) prompt(r *request) error {
+	found, err := r.findPrompt()
+	if err != nil {
+		return err
+	}
+	s, err := variables(&found)
+	if err != nil {
+		return err
+	}
+	if err := r.ParseForm(); err != nil {
+		return pageError{http.StatusBadRequest, "The form cannot be read: " + err.Error()}
+	}
+	p := promptPage{promptRow: rowOfPrompt(&found), editor: editor{Target: "./" + url.PathEscape(found.Name)}}
+	title := "Prompt " + found.Name
+	if r.Method == http.MethodGet {
+		p.fill(s, begin(s), nil)
+		c.show(r, http.StatusOK, "prompt", title, "prompts", p)
+		return nil
+	}
+	action := r.PostForm.Get("action")
+	value, ok := p.take(s, r, action)
+	if !ok {
+		c.show(r, http.StatusUnprocessableEntity, "prompt", title, "prompts", p)
+		return nil
+	}
+	status := http.StatusOK
+	if action == actionRender {
+		messages, err := r.view.RenderPrompt(r.Context(), found, json.RawMessage(jsonText(value)))
+		switch {
+		case err == nil:
+			p.Rendered = true
+			for _, m := range messages {
+				p.Messages = append(p.Messages, messageView{m.Role, viewPart(m.Content)})
+			}
+		case p.invalid(err):
+			status = http.StatusUnprocessableEntity
+		default:
+			p.Problem = err.Error()
+		}
+	}
+	c.show(r, status, "prompt", title, "prompts", p)
+	return nil
+}
+
+func (c *Console) apiPrompts(r *request) (any, error) { return items(promptRows(r.view)), nil }
+
+// apiRender renders a prompt.
+func (c *Console) apiRender(r *request) (any, error) {
+	found, err := r.findPrompt()
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Args json.RawMessage `json:"args"`
+	}
+	if err := r.body(&in); err != nil {
+		return nil, err
+	}
+	messages, err := r.view.RenderPrompt(r.Context(), found, in.Args)
+	if err != nil {
+		return nil, err
+	}
+	return renderAnswer{messages}, nil
+}
+
+// renderAnswer is a rendered prompt.
+type renderAnswer struct {
+	Messages []gateway.PromptMessage `json:"messages"`
+}

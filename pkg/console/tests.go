@@ -1,0 +1,84 @@
+package console
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"toolctl.dev/toolctl/pkg/scenario"
+	"toolctl.dev/toolctl/pkg/scenario/report"
+)
+
+// testView is the outcome of the last 'toolctl test', as far as a person may see it.
+type testView struct {
+	Time      time.Time          `json:"time,omitzero"`
+	Paths     []string           `json:"paths,omitempty"`
+	Scenarios []scenario.Result  `json:"scenarios,omitempty"`
+	Coverage  *scenario.Coverage `json:"coverage,omitempty"`
+	Counts    map[string]int     `json:"counts,omitempty"`
+	// Hidden is how many scenarios call tools that the person does not see.
+	Hidden int `json:"hidden,omitempty"`
+	// Problem says why there is no outcome.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Bounds of what a page shows of the outcome.
+const (
+	maxScenarios = 500
+	maxFailures  = 20
+)
+
+// tests reads the outcome that 'toolctl test' left.
+func (c *Console) tests(r *request) testView {
+	path := c.opts.TestReport
+	if path == "" {
+		return testView{Problem: "no file is read: start the console with --test-report FILE, or in a folder with a .toolctl folder here or above"}
+	}
+	k, err := report.ReadKept(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return testView{Problem: "no scenario was played yet: 'toolctl test' leaves its report in " + path}
+	case err != nil:
+		return testView{Problem: err.Error()}
+	}
+	v := testView{Time: k.Time, Paths: k.Paths, Coverage: k.Coverage, Counts: map[string]int{}}
+	sees := c.toolSight(r)
+	for _, s := range k.Report.Scenarios {
+		if slices.ContainsFunc(s.Turns, func(t scenario.Turn) bool {
+			return slices.ContainsFunc(t.Calls, func(call scenario.Call) bool { return !sees(call.Result.Namespace, call.Result.Tool) })
+		}) {
+			v.Hidden++
+			continue
+		}
+		v.Counts[s.Status]++
+		if len(v.Scenarios) < maxScenarios {
+			s.Failures = s.Failures[:min(len(s.Failures), maxFailures)]
+			v.Scenarios = append(v.Scenarios, s)
+		}
+	}
+	if v.Coverage != nil {
+		v.Coverage.Tools = slices.DeleteFunc(v.Coverage.Tools, func(o scenario.CoveredObject) bool { return !sees(o.Namespace, o.Name) })
+	}
+	return v
+}
+
+// toolSight says which tools a person sees; who runs the console sees all, those that are gone too.
+func (c *Console) toolSight(r *request) func(namespace, name string) bool {
+	if c.operates(r.person) {
+		return func(string, string) bool { return true }
+	}
+	known := map[toolKey]bool{}
+	return func(namespace, name string) bool {
+		key := toolKey{namespace, name}
+		seen, ok := known[key]
+		if !ok {
+			_, err := r.view.Tool(namespace + "/" + name)
+			seen = err == nil
+			known[key] = seen
+		}
+		return seen
+	}
+}
+
+func (c *Console) apiTests(r *request) (any, error) { return c.tests(r), nil }

@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/prompt"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// Prompt is a Prompt manifest, or a prompt of an MCP server.
+type Prompt struct {
+	mcp.Prompt
+	// Owner is the manifest: a Prompt, or the MCPServer that offers the prompt.
+	Owner v1.Key
+	// Input is the JSON Schema of the variables, when it is one of an object; else they are
+	// texts, by Arguments.
+	Input json.RawMessage
+	// Source is where the manifest stands; zero for a prompt of a server.
+	Source v1.Source
+	// Ready says whether it can be rendered, and Reasons why not.
+	Ready   bool
+	Reasons []v1.Violation
+}
+
+// PromptMessage is one message of a prompt. The role of a manifest's is "system" or "user".
+type PromptMessage = mcp.PromptMessage
+
+// Prompts returns the prompts that are served, in the order of their names, and those that are
+// not ready too.
+func (v View) Prompts() []Prompt {
+	c := v.g.catalog
+	ready := c.fillPrompts().prompts
+	var all []Prompt
+	if len(c.Tools) == 0 || len(c.Prompts) > 0 {
+		page, err := c.reg.List(registry.Query{Kind: v1.KindPrompt, Namespace: c.Namespace, Selector: c.Selector})
+		if err != nil { // the selector was read before
+			return nil
+		}
+		for _, it := range page.Items {
+			m, key := it.Object.(*v1.Prompt), it.Object.Head().Key()
+			if !c.wantsPrompt(key.Namespace, key.Name) {
+				continue
+			}
+			one := Prompt{Owner: key, Source: m.Head().Source, Reasons: it.Reasons}
+			one.Name, one.Title, one.Description = key.Name, m.Spec.Title, m.Spec.Description
+			if p := ready[key]; p != nil {
+				one.Ready, one.Input = true, objectSchema(m.Spec.Input)
+				for _, a := range p.Arguments() {
+					one.Arguments = append(one.Arguments, mcp.PromptArgument{Name: a.Name, Title: a.Title, Description: a.Description, Required: a.Required})
+				}
+			}
+			all = append(all, one)
+		}
+	}
+	for _, s := range c.upstreams() {
+		for _, p := range s.Prompts {
+			all = append(all, Prompt{Prompt: p, Owner: s.Key, Ready: true})
+		}
+	}
+	slices.SortFunc(all, func(a, b Prompt) int {
+		return cmp.Or(cmp.Compare(a.Owner.Namespace, b.Owner.Namespace), cmp.Compare(a.Owner.Name, b.Owner.Name), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// objectSchema returns a schema that takes objects; nil for any other.
+func objectSchema(raw json.RawMessage) json.RawMessage {
+	var s struct {
+		Type       any             `json:"type"`
+		Properties json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(raw, &s) != nil || s.Type != "object" && (s.Type != nil || s.Properties == nil) {
+		return nil
+	}
+	return raw
+}
+
+// RenderPrompt renders one of Prompts with its variables, a JSON object.
+func (v View) RenderPrompt(ctx context.Context, p Prompt, vars json.RawMessage) ([]PromptMessage, error) {
+	c := v.g.catalog
+	if p.Owner.Kind == v1.KindPrompt && p.Input != nil {
+		return c.messages(ctx, p.Owner, func(*prompt.Prompt) json.RawMessage { return vars })
+	}
+	texts := map[string]string{}
+	if len(vars) > 0 {
+		if err := json.Unmarshal(vars, &texts); err != nil {
+			return nil, v1.NewValidationError(v1.ArgsInvalid, "", []v1.Violation{{Expected: "an object of texts", Got: "something else", Message: "the variables of this prompt are texts"}})
+		}
+	}
+	if p.Owner.Kind == v1.KindPrompt {
+		return c.messages(ctx, p.Owner, func(own *prompt.Prompt) json.RawMessage { return own.FromStrings(texts) })
+	}
+	res, err := c.servers.GetPrompt(ctx, p.Owner, p.Name, texts)
+	return res.Messages, err
+}
+
+func (c *catalog) messages(ctx context.Context, key v1.Key, vars func(*prompt.Prompt) json.RawMessage) ([]PromptMessage, error) {
+	p, err := c.servedPrompt(key)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := p.Render(ctx, vars(p))
+	if err != nil {
+		return nil, fmt.Errorf("prompt %q: %w", key.Name, err)
+	}
+	var all []PromptMessage
+	for _, m := range messages {
+		all = append(all, PromptMessage{Role: m.Role, Content: v1.Part{Type: v1.PartText, Text: m.Content}})
+	}
+	return all, nil
+}

@@ -1,0 +1,75 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/scenario"
+)
+
+// Kept is the outcome of scenarios as it is left for others to look at, such as the console.
+type Kept struct {
+	// Time is when they were played, and Paths are the files or folders that they are in.
+	Time  time.Time `json:"time"`
+	Paths []string  `json:"paths"`
+
+	Report   *scenario.Report   `json:"report"`
+	Coverage *scenario.Coverage `json:"coverage"`
+}
+
+// KeptFile is the name of the file in the folder of the store.
+const KeptFile = "test-report.json"
+
+// maxKept bounds what is read.
+const maxKept = 64 << 20
+
+// Keep writes the outcome, whole or not at all, for its owner to read.
+func Keep(path string, k *Kept) error {
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(k); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b.Bytes())
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the error above says more
+	}
+	return err
+}
+
+// ReadKept reads what Keep wrote.
+func ReadKept(path string) (*Kept, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxKept {
+		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxKept)
+	}
+	k := &Kept{}
+	if err := json.NewDecoder(f).Decode(k); err != nil {
+		return nil, fmt.Errorf("%s: expected a report of 'toolctl test': %w", path, err)
+	}
+	if k.Report == nil {
+		return nil, fmt.Errorf("%s: expected a report of 'toolctl test', which has a field report", path)
+	}
+	return k, nil
+}
