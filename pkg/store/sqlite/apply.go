@@ -27,7 +27,7 @@ func (s *Store) Apply(ctx context.Context, objects []v1.Object, opts store.Apply
 	if opts.DryRun {
 		err = s.read(ctx, prepare)
 	} else {
-		err = s.write(ctx, true, func(c *sql.Conn) error {
+		err = s.write(ctx, func(c *sql.Conn) error {
 			if err := prepare(c); err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ func (s *Store) Apply(ctx context.Context, objects []v1.Object, opts store.Apply
 // Delete implements [store.Objects].
 func (s *Store) Delete(ctx context.Context, keys []v1.Key, opts store.DeleteOptions) ([]store.Record, error) {
 	var p *plan.Plan
-	err := s.write(ctx, true, func(c *sql.Conn) (err error) {
+	err := s.write(ctx, func(c *sql.Conn) (err error) {
 		if p, err = plan.Delete(reader{ctx, c}, keys, time.Now().UnixMicro()); err != nil {
 			return err
 		}

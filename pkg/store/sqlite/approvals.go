@@ -22,7 +22,7 @@ const approvalColumns = "record, redact, edited, subject FROM approvals"
 
 // TakeApproval implements [store.Approvals].
 func (s *Store) TakeApproval(ctx context.Context, p v1.PendingCall, name string) (found v1.PendingCall, err error) {
-	err = s.write(ctx, true, func(c *sql.Conn) error {
+	err = s.write(ctx, func(c *sql.Conn) error {
 		var err error
 		now := p.Created.UnixMicro()
 		if name != "" {
@@ -159,7 +159,7 @@ func (s *Store) ListApprovals(ctx context.Context) (calls []v1.PendingCall, err 
 
 // DecideApproval implements [store.Approvals].
 func (s *Store) DecideApproval(ctx context.Context, id string, d v1.Decision, now time.Time) (p v1.PendingCall, err error) {
-	err = s.write(ctx, true, func(c *sql.Conn) error {
+	err = s.write(ctx, func(c *sql.Conn) error {
 		if p, err = scanApproval(c.QueryRowContext(ctx, "SELECT "+approvalColumns+" WHERE id = ?", id)); err != nil {
 			return approvalError(id, err)
 		}

@@ -5,53 +5,19 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"strings"
-	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
 )
 
-// appendLine adds a line. Lines that come while another is being
-// written are written together, in one transaction.
+// appendLine adds a line.
 func (s *Store) appendLine(ctx context.Context, line v1.AuditRecord) error {
 	l, err := chain.NewLine(line)
 	if err != nil {
 		return err
 	}
-	e := &auditEntry{line: l, done: make(chan struct{})}
-	s.audit.add(e)
-	select {
-	case s.gate <- struct{}{}:
-		// Whoever may write now writes for all that wait; perhaps e is written already.
-		batch := s.audit.take()
-		err := s.appendAudit(context.WithoutCancel(ctx), batch)
-		for _, b := range batch {
-			b.err = err
-			close(b.done)
-		}
-		<-s.gate
-		<-e.done
-		return e.err
-	case <-e.done:
-		return e.err
-	case <-ctx.Done():
-		err = s.explain(ctx, ctx.Err())
-	case <-s.closed:
-		err = store.ErrClosed
-	}
-	if s.audit.withdraw(e) {
-		return err
-	}
-	<-e.done // another is writing it
-	return e.err
-}
-
-// auditEntry is a line that waits to be written.
-type auditEntry struct {
-	line chain.Line
-	done chan struct{} // closed when it was written, or could not be
-	err  error         // fixed before done is closed
+	return s.writeShort(ctx, &shortWrite{line: &l})
 }
 
 // addAudit adds lines to the chain in the transaction of c.
@@ -61,55 +27,6 @@ func addAudit(ctx context.Context, c *sql.Conn, records ...v1.AuditRecord) error
 		return err
 	}
 	return insertAudit(ctx, c, lines)
-}
-
-// auditQueue holds the lines that wait for the writer of this process. They are as
-// many as there are calls that end at once.
-type auditQueue struct {
-	mu      sync.Mutex
-	waiting []*auditEntry
-}
-
-func (q *auditQueue) add(e *auditEntry) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.waiting = append(q.waiting, e)
-}
-
-func (q *auditQueue) take() []*auditEntry {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	batch := q.waiting
-	q.waiting = nil
-	return batch
-}
-
-// withdraw takes an entry out that nobody writes yet.
-func (q *auditQueue) withdraw(e *auditEntry) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for i, w := range q.waiting {
-		if w == e {
-			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
-			return true
-		}
-	}
-	return false
-}
-
-// appendAudit writes lines in one transaction; the caller holds the gate. No writer of
-// another process can come between the end of the chain that it reads and its lines.
-func (s *Store) appendAudit(ctx context.Context, batch []*auditEntry) error {
-	if len(batch) == 0 {
-		return nil
-	}
-	lines := make([]chain.Line, len(batch))
-	for i, e := range batch {
-		lines[i] = e.line
-	}
-	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
-		return s.transact(ctx, c, "BEGIN IMMEDIATE", func(c *sql.Conn) error { return insertAudit(ctx, c, lines) })
-	}))
 }
 
 // insertAudit adds lines to the chain in the transaction of c.

@@ -57,5 +57,5 @@ func (s *Store) PruneAudit(ctx context.Context, opts store.PruneOptions) (p stor
 	if opts.DryRun {
 		return p, s.read(ctx, work)
 	}
-	return p, s.write(ctx, true, work)
+	return p, s.write(ctx, work)
 }

@@ -10,10 +10,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
@@ -217,7 +220,7 @@ func TestAppendAuditTogether(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error)
 	go func() { gone <- st.AppendAudit(ctx, auditLine(99)) }()
-	waitFor(func() bool { return st.WaitingAudit() == lines+1 })
+	waitFor(func() bool { return st.WaitingShorts() == lines+1 })
 	cancel()
 	if err := <-gone; !errors.Is(err, context.Canceled) {
 		t.Errorf("the cancelled one: %v", err)
@@ -233,6 +236,41 @@ func TestAppendAuditTogether(t *testing.T) {
 	}
 }
 
+// Counts share the transaction of lines; one that is refused takes nothing of the others with it.
+func TestReserveTogether(t *testing.T) {
+	st := create(t, filepath.Join(t.TempDir(), "state.db"))
+	release := st.HoldWriter()
+	const each, most = 8, 3
+	counters := []v1.Counter{{Key: "free", Limit: 1000}, {Key: "narrow", Limit: most}}
+	var refused, failed atomic.Int64
+	var all sync.WaitGroup
+	for i := range each {
+		all.Go(func() {
+			_, full, err := st.Reserve(t.Context(), counters)
+			if err != nil {
+				failed.Add(1)
+			} else if full == 1 {
+				refused.Add(1)
+			}
+		})
+		all.Go(func() {
+			if st.AppendAudit(t.Context(), auditLine(i)) != nil {
+				failed.Add(1)
+			}
+		})
+	}
+	waitFor(func() bool { return st.WaitingShorts() == 2*each })
+	release()
+	all.Wait()
+	counts, err := st.Read(t.Context(), counters)
+	if err != nil || failed.Load() > 0 || refused.Load() != each-most || counts[0].Used != most || counts[1].Used != most {
+		t.Errorf("%d failed, %d refused, %+v, %v", failed.Load(), refused.Load(), counts, err)
+	}
+	if check := verified(t, st, ""); check.Broken != nil || check.Lines != each {
+		t.Errorf("%+v", check)
+	}
+}
+
 func TestAppendAuditClosed(t *testing.T) {
 	st := create(t, filepath.Join(t.TempDir(), "state.db"))
 	release := st.HoldWriter()
@@ -240,7 +278,7 @@ func TestAppendAuditClosed(t *testing.T) {
 	for i := range 2 {
 		go func() { ended <- st.AppendAudit(t.Context(), auditLine(i)) }()
 	}
-	waitFor(func() bool { return st.WaitingAudit() == 2 })
+	waitFor(func() bool { return st.WaitingShorts() == 2 })
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}

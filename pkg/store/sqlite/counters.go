@@ -17,7 +17,7 @@ type sweeper struct{ n atomic.Int64 }
 
 func (s *sweeper) due() bool { return s.n.Add(1)%64 == 1 }
 
-// errFull ends the transaction of a reservation that a limit refuses.
+// errFull takes a reservation back that a limit refuses.
 var errFull = errors.New("a limit is reached")
 
 // Reserve implements [store.Counters].
@@ -25,39 +25,45 @@ func (s *Store) Reserve(ctx context.Context, counters []v1.Counter) (counts []v1
 	if len(counters) == 0 {
 		return nil, -1, nil
 	}
-	err = s.write(ctx, false, func(c *sql.Conn) error {
-		counts, full = make([]v1.Count, len(counters)), -1
-		now := time.Now()
-		if s.sweep.due() {
-			// The number is bounded so that no call waits for a great cleaning.
-			_, err := c.ExecContext(ctx, "DELETE FROM counters WHERE key IN (SELECT key FROM counters WHERE expires <= ? LIMIT 1000)", now.UnixMicro())
-			if err != nil {
-				return err
-			}
-		}
-		for i, counter := range counters {
-			counts[i].Ends = counter.End(now)
-			err := c.QueryRowContext(ctx, `INSERT INTO counters (key, used, expires) VALUES (?1, 1, ?2)
-				ON CONFLICT (key) DO UPDATE SET expires = excluded.expires,
-					used = CASE WHEN counters.expires <= ?3 THEN 1 ELSE counters.used + 1 END
-				RETURNING used - 1`, counter.Key, micros(counter.Expiry(now)), now.UnixMicro()).Scan(&counts[i].Used)
-			if err != nil {
-				return err
-			}
-			if full < 0 && counter.Limit >= 0 && counts[i].Used >= counter.Limit {
-				full = i
-			}
-		}
-		if full >= 0 {
-			return plan.Refuse(errFull)
-		}
-		return nil
-	})
+	err = s.writeShort(ctx, &shortWrite{do: func(ctx context.Context, c *sql.Conn) (err error) {
+		counts, full, err = s.reserve(ctx, c, counters)
+		return err
+	}})
 	if errors.Is(err, errFull) {
 		return counts, full, nil
 	}
 	if err != nil {
 		return nil, -1, err
+	}
+	return counts, full, nil
+}
+
+// reserve is Reserve in the transaction of c.
+func (s *Store) reserve(ctx context.Context, c *sql.Conn, counters []v1.Counter) (counts []v1.Count, full int, err error) {
+	counts, full = make([]v1.Count, len(counters)), -1
+	now := time.Now()
+	if s.sweep.due() {
+		// The number is bounded so that no call waits for a great cleaning.
+		_, err := c.ExecContext(ctx, "DELETE FROM counters WHERE key IN (SELECT key FROM counters WHERE expires <= ? LIMIT 1000)", now.UnixMicro())
+		if err != nil {
+			return nil, -1, err
+		}
+	}
+	for i, counter := range counters {
+		counts[i].Ends = counter.End(now)
+		err := c.QueryRowContext(ctx, `INSERT INTO counters (key, used, expires) VALUES (?1, 1, ?2)
+			ON CONFLICT (key) DO UPDATE SET expires = excluded.expires,
+				used = CASE WHEN counters.expires <= ?3 THEN 1 ELSE counters.used + 1 END
+			RETURNING used - 1`, counter.Key, micros(counter.Expiry(now)), now.UnixMicro()).Scan(&counts[i].Used)
+		if err != nil {
+			return nil, -1, err
+		}
+		if full < 0 && counter.Limit >= 0 && counts[i].Used >= counter.Limit {
+			full = i
+		}
+	}
+	if full >= 0 {
+		return counts, full, plan.Refuse(errFull)
 	}
 	return counts, full, nil
 }
@@ -75,7 +81,7 @@ func (s *Store) Release(ctx context.Context, counters []v1.Counter) error {
 	if len(counters) == 0 {
 		return nil
 	}
-	return s.write(ctx, false, func(c *sql.Conn) error {
+	return s.writeShort(ctx, &shortWrite{do: func(ctx context.Context, c *sql.Conn) error {
 		for _, counter := range counters {
 			_, err := c.ExecContext(ctx, "UPDATE counters SET used = used - 1 WHERE key = ?1 AND used > 0 AND (?2 IS NULL OR expires = ?2)", counter.Key, micros(counter.Ends))
 			if err != nil {
@@ -83,7 +89,7 @@ func (s *Store) Release(ctx context.Context, counters []v1.Counter) error {
 			}
 		}
 		return nil
-	})
+	}})
 }
 
 // Read implements [store.Counters].

@@ -17,9 +17,9 @@ func (s *Store) HoldWriter() (release func()) {
 	return func() { <-s.gate }
 }
 
-// WaitingAudit is how many lines of the audit wait for the writer.
-func (s *Store) WaitingAudit() int {
-	s.audit.mu.Lock()
-	defer s.audit.mu.Unlock()
-	return len(s.audit.waiting)
+// WaitingShorts is how many short writes wait for the writer.
+func (s *Store) WaitingShorts() int {
+	s.shorts.mu.Lock()
+	defer s.shorts.mu.Unlock()
+	return len(s.shorts.waiting)
 }

@@ -18,7 +18,7 @@ func (s *Store) SetOverride(ctx context.Context, o store.Override) (store.Overri
 	if err != nil {
 		return o, err
 	}
-	err = s.write(ctx, true, func(c *sql.Conn) error {
+	err = s.write(ctx, func(c *sql.Conn) error {
 		var before int64
 		err := c.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM overrides WHERE namespace = ? AND tool = ?", o.Namespace, o.Tool).Scan(&before)
 		if err != nil {

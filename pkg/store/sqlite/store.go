@@ -45,7 +45,7 @@ type Store struct {
 	changed watch.Source // objects and overrides
 	audited watch.Source
 	sweep   sweeper
-	audit   auditQueue
+	shorts  shortWrites
 	gap     gap
 }
 
@@ -83,7 +83,7 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}
-	s.db = sql.OpenDB(connector)
+	s.db = sql.OpenDB(keeping{connector})
 	s.db.SetMaxOpenConns(8)
 	s.db.SetMaxIdleConns(8)
 	if err := s.migrate(ctx); err != nil {

@@ -12,9 +12,9 @@ import (
 )
 
 // write runs fn in one immediate transaction, which no other writer of any
-// process can enter meanwhile, and commits it when fn returns nil. A durable
-// transaction is on the disk when write returns.
-func (s *Store) write(ctx context.Context, durable bool, fn func(c *sql.Conn) error) error {
+// process can enter meanwhile, and commits it when fn returns nil. What it
+// wrote is on the disk when write returns; see [Store.writeShort] for what need not be.
+func (s *Store) write(ctx context.Context, fn func(c *sql.Conn) error) error {
 	// Writers of this process queue here, in order, instead of in SQLite, whose
 	// waiters sleep and try again.
 	select {
@@ -26,15 +26,13 @@ func (s *Store) write(ctx context.Context, durable bool, fn func(c *sql.Conn) er
 		return store.ErrClosed
 	}
 	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
-		if durable {
-			if _, err := c.ExecContext(ctx, "PRAGMA synchronous=FULL"); err != nil {
-				return err
-			}
-			defer func() {
-				// Should it fail, the connection goes on being slow and safe.
-				_, _ = c.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous=NORMAL")
-			}()
+		if _, err := c.ExecContext(ctx, "PRAGMA synchronous=FULL"); err != nil {
+			return err
 		}
+		defer func() {
+			// Should it fail, the connection goes on being slow and safe.
+			_, _ = c.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous=NORMAL")
+		}()
 		return s.transact(ctx, c, "BEGIN IMMEDIATE", fn)
 	}))
 }

@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"sync"
+
+	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/chain"
+	"toolctl.dev/toolctl/pkg/store/internal/plan"
+)
+
+// shortWrite is what a call writes: a line of the audit, or counts. Those that come while
+// another is being written are written together, in one transaction, which is most of
+// what each would cost by itself.
+type shortWrite struct {
+	line *chain.Line
+	// do is what is written in place of a line. What it wrote is taken back when it returns a
+	// [plan.Refusal]; any other error is that of all that share its transaction.
+	do   func(ctx context.Context, c *sql.Conn) error
+	done chan struct{} // closed when it was written, or could not be
+	err  error         // fixed before done is closed
+}
+
+// writeShort returns when w was written, or could not be.
+func (s *Store) writeShort(ctx context.Context, w *shortWrite) error {
+	w.done = make(chan struct{})
+	s.shorts.add(w)
+	var err error
+	select {
+	case s.gate <- struct{}{}:
+		// Whoever may write now writes for all that wait; perhaps w is written already.
+		batch := s.shorts.take()
+		err := s.writeTogether(context.WithoutCancel(ctx), batch)
+		for _, b := range batch {
+			b.err = cmp.Or(err, b.err)
+			close(b.done)
+		}
+		<-s.gate
+		<-w.done
+		return w.err
+	case <-w.done:
+		return w.err
+	case <-ctx.Done():
+		err = s.explain(ctx, ctx.Err())
+	case <-s.closed:
+		err = store.ErrClosed
+	}
+	if s.shorts.withdraw(w) {
+		return err
+	}
+	<-w.done // another is writing it
+	return w.err
+}
+
+// writeTogether writes in one transaction; the caller holds the gate. No writer of another
+// process can come between the end of the chain that it reads and its lines.
+func (s *Store) writeTogether(ctx context.Context, batch []*shortWrite) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
+		return s.transact(ctx, c, "BEGIN IMMEDIATE", func(c *sql.Conn) error {
+			var lines []chain.Line
+			for _, w := range batch {
+				if w.line != nil {
+					lines = append(lines, *w.line)
+				} else if err := s.among(ctx, c, w, len(batch)); err != nil {
+					return err
+				}
+			}
+			if len(lines) == 0 {
+				return nil
+			}
+			return insertAudit(ctx, c, lines)
+		})
+	}))
+}
+
+// among carries out one of several writes in the transaction of c.
+func (s *Store) among(ctx context.Context, c *sql.Conn, w *shortWrite, several int) error {
+	if several == 1 {
+		return w.do(ctx, c)
+	}
+	if _, err := c.ExecContext(ctx, "SAVEPOINT one"); err != nil {
+		return err
+	}
+	err := w.do(ctx, c)
+	if refused := new(plan.Refusal); errors.As(err, &refused) {
+		w.err = refused.Err
+		_, err = c.ExecContext(ctx, "ROLLBACK TO one")
+	}
+	if err == nil {
+		_, err = c.ExecContext(ctx, "RELEASE one")
+	}
+	return err
+}
+
+// shortWrites wait for the writer of this process. They are as many as there are calls that
+// begin or end at once.
+type shortWrites struct {
+	mu      sync.Mutex
+	waiting []*shortWrite
+}
+
+func (q *shortWrites) add(w *shortWrite) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, w)
+}
+
+func (q *shortWrites) take() []*shortWrite {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	batch := q.waiting
+	q.waiting = nil
+	return batch
+}
+
+// withdraw takes out what nobody writes yet.
+func (q *shortWrites) withdraw(w *shortWrite) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, w)
+	if i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+	return i >= 0
+}

@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A connection keeps the statements that it compiled: to compile one costs SQLite more than
+// most of them do. They end with the connection.
+
+// maxKept is how many a connection keeps.
+const maxKept = 32
+
+// keeping opens connections that keep their statements.
+type keeping struct{ driver.Connector }
+
+func (c keeping) Connect(ctx context.Context) (driver.Conn, error) {
+	plain, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	able, ok := plain.(ableConn)
+	if !ok {
+		return nil, fmt.Errorf("a connection of the driver is a %T, which lacks what is used", plain)
+	}
+	return &keeper{able, map[string]ableStmt{}}, nil
+}
+
+// ableConn is what the driver's connections can do.
+type ableConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// ableStmt is what its statements can do.
+type ableStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// keeper is a connection with the statements that are not in use, by their text. One
+// goroutine uses it at a time.
+type keeper struct {
+	ableConn
+	idle map[string]ableStmt
+}
+
+// keeps reports whether a statement may be used again. Of others some are carried out when
+// they are compiled, such as PRAGMA, or are several.
+func keeps(query string) bool {
+	verb, _, _ := strings.Cut(query, " ")
+	switch verb {
+	case "SELECT", "INSERT", "UPDATE", "DELETE", "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE":
+		return true
+	}
+	return false
+}
+
+// take returns a statement that nobody else uses until it is put back.
+func (k *keeper) take(ctx context.Context, query string) (ableStmt, error) {
+	if s, ok := k.idle[query]; ok {
+		delete(k.idle, query)
+		return s, nil
+	}
+	s, err := k.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	able, ok := s.(ableStmt)
+	if !ok {
+		return nil, fmt.Errorf("a statement of the driver is a %T, which lacks what is used", s)
+	}
+	return able, nil
+}
+
+// put keeps a statement that is used no longer.
+func (k *keeper) put(query string, s ableStmt) error {
+	if k.idle[query] != nil { // it was used twice at once
+		return s.Close()
+	}
+	for old, other := range k.idle {
+		if len(k.idle) < maxKept {
+			break
+		}
+		delete(k.idle, old)
+		if err := other.Close(); err != nil {
+			return errors.Join(err, s.Close())
+		}
+	}
+	k.idle[query] = s
+	return nil
+}
+
+// ExecContext implements [driver.ExecerContext].
+func (k *keeper) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if !keeps(query) {
+		return k.ableConn.ExecContext(ctx, query, args)
+	}
+	s, err := k.take(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	res, err := s.ExecContext(ctx, args)
+	return res, errors.Join(err, k.put(query, s))
+}
+
+// QueryContext implements [driver.QueryerContext].
+func (k *keeper) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if !keeps(query) {
+		return k.ableConn.QueryContext(ctx, query, args)
+	}
+	s, err := k.take(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(ctx, args)
+	if err != nil {
+		return nil, errors.Join(err, k.put(query, s))
+	}
+	return &keptRows{rows, func() error { return k.put(query, s) }}, nil
+}
+
+// keptRows give their statement back.
+type keptRows struct {
+	driver.Rows
+	done func() error
+}
+
+func (r *keptRows) Close() error { return errors.Join(r.Rows.Close(), r.done()) }
+
+// Close ends the statements and the connection.
+func (k *keeper) Close() error {
+	var errs []error
+	for _, s := range k.idle {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, k.ableConn.Close())...)
+}
