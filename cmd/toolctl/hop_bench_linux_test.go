@@ -31,9 +31,11 @@ spec:
   - {tools: ["echo"], max_calls: 1000000000, per: hour}
 `
 
+type protocolVersion struct{ name, version, path string }
+
 // versions are the versions of the protocol that are measured, with the path of the
 // upstream that speaks them.
-var versions = []struct{ name, version, path string }{
+var versions = []protocolVersion{
 	{"sessions", "2025-11-25", "/sessions"},
 	{"modern", "2026-07-28", "/modern"},
 }

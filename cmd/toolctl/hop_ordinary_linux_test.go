@@ -23,10 +23,8 @@ func BenchmarkOrdinary(b *testing.B) {
 	bin := buildToolctl(b)
 	upstream := launch(b, again(b, "echo-upstream"))
 	proxy := launch(b, again(b, "plain-proxy", upstream.url))
-	for _, protocol := range versions {
-		dir := b.TempDir()
-		writeFile(b, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, fmt.Sprintf("url: %q", upstream.url+protocol.path)))
-		serve := launchServe(b, command(bin), "-f", dir)
+	overHTTP := func(name string, protocol protocolVersion, sizes []int, args ...string) {
+		serve := launchServe(b, command(bin), args...)
 		routes := [3]string{upstream.url + protocol.path, proxy.url + protocol.path, serve.url}
 		c := comparison{serve: serve, floor: "proxy", callers: func(b *testing.B, route, size, inFlight int) (all []func() error) {
 			for range inFlight {
@@ -37,7 +35,19 @@ func BenchmarkOrdinary(b *testing.B) {
 			}
 			return all
 		}}
-		c.run(b, protocol.name, sizes...)
+		c.run(b, name, sizes...)
+	}
+	for _, protocol := range versions {
+		file := filepath.Join(b.TempDir(), "hop.yaml")
+		writeFile(b, file, fmt.Sprintf(hopPolicy, fmt.Sprintf("url: %q", upstream.url+protocol.path)))
+		overHTTP(protocol.name, protocol, sizes, "-f", file)
+		if protocol == versions[0] { // with counters and an audit on the disk
+			store := filepath.Join(b.TempDir(), "state.db")
+			if out, err := command(bin, "apply", "-f", file, "--store", store).CombinedOutput(); err != nil {
+				b.Fatalf("%v\n%s", err, out)
+			}
+			overHTTP(protocol.name+"-store", protocol, sizes[:1], "--store", store)
+		}
 	}
 
 	echo := linked(b, "echo-stdio")
