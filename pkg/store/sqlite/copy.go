@@ -65,7 +65,7 @@ func tableRows(ctx context.Context, c *sql.Conn, t store.Table) iter.Seq2[[]any,
 // CopyIn implements [store.Copier].
 func (s *Store) CopyIn(ctx context.Context, tables []store.Table, rows store.Rows) error {
 	defer s.changed.Notify()
-	return s.write(ctx, true, func(c *sql.Conn) error {
+	return s.write(ctx, func(c *sql.Conn) error {
 		for _, t := range tables {
 			if err := fillTable(ctx, c, t, rows(t)); err != nil {
 				return err
