@@ -131,7 +131,7 @@ func (b *batcher) applyAll(ctx context.Context, jobs []*job) {
 		for i, j := range jobs {
 			objects[i] = j.object
 		}
-		changes, err := b.store.Apply(ctx, objects, store.ApplyOptions{Set: b.set, By: Name, Command: "apply", History: -1})
+		changes, err := b.store.Apply(ctx, objects, store.ApplyOptions{Set: b.set, By: Name, Command: "apply", NoRevision: true})
 		if err == nil {
 			for i, j := range jobs {
 				j.done <- outcome{change: changes[i]}

@@ -28,6 +28,9 @@ type ApplyOptions struct {
 	// History is how many earlier revisions of the set are kept beside the new one; below 0
 	// none are. Default: [DefaultHistory].
 	History int
+	// NoRevision makes no revision: a set that is applied object by object would have one for
+	// each, and its history is kept elsewhere.
+	NoRevision bool
 	// Expect is the resourceVersion that an object must have, 0 for an object that
 	// must not exist. When one differs nothing is changed, and the error holds a
 	// *[ConflictError] for each.

@@ -44,6 +44,7 @@ func testRevisions(t *testing.T, backend Backend) {
 	mustApply(t, st, []v1.Object{Tool("a", "b"), Tool("theirs", "a")}, store.ApplyOptions{
 		Set: "ours", Prune: true, Others: store.TakeOthers, Command: "rollout undo", UndoOf: 1,
 	})
+	mustApply(t, st, []v1.Object{Tool("single", "a")}, store.ApplyOptions{Set: "singles", NoRevision: true})
 	if _, err := st.Delete(t.Context(), []v1.Key{keyOf(v1.KindTool, "a")}, store.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

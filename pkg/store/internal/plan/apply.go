@@ -102,7 +102,7 @@ func (w *Wanted) Plan(r Reader, now int64) (*Plan, error) {
 			return nil, err
 		}
 	}
-	if opts.Set == "" || opts.DryRun {
+	if opts.Set == "" || opts.DryRun || opts.NoRevision {
 		return p, nil
 	}
 	return p, w.revise(p, r, now)
