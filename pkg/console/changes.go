@@ -46,7 +46,8 @@ type revisionView struct {
 	UndoOf  int64          `json:"undo_of,omitempty"`
 	Objects int            `json:"objects"`
 	Changed map[string]int `json:"changed,omitempty"`
-	Query   string         `json:"-"` // by which its page is found
+	Href    string         `json:"-"` // of its page
+	Back    string         `json:"-"` // of the page that goes back to it
 }
 
 func viewRevision(r *gateway.Revision) revisionView {
@@ -54,7 +55,8 @@ func viewRevision(r *gateway.Revision) revisionView {
 	for _, c := range r.Changes {
 		v.Changed[string(c.Action)]++
 	}
-	v.Query = url.Values{"set": {r.Set}, "revision": {strconv.FormatInt(r.Number, 10)}}.Encode()
+	query := "?" + url.Values{"set": {r.Set}, "revision": {strconv.FormatInt(r.Number, 10)}}.Encode()
+	v.Href, v.Back = "changes/revision"+query, "changes/undo"+query
 	return v
 }
 
@@ -181,7 +183,7 @@ func undoProblem(err error) error {
 	return err
 }
 
-// carryOut carries out an undo that was looked at: from is the newest revision then.
+// undo carries out an undo that was looked at: from is the newest revision then.
 func (c *Console) undo(r *request, set string, number, from int64) error {
 	p, u, err := c.planUndo(r, set, number)
 	switch {

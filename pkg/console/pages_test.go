@@ -147,6 +147,9 @@ func TestUndo(t *testing.T) {
 		if code != http.StatusOK || !strings.Contains(body, "cccc") || strings.Contains(body, "Go back") != (who == "team-lead") {
 			t.Errorf("%s: %d %s", who, code, body)
 		}
+		if strings.Contains(body, `href="./changes/undo?revision=1&amp;set=shop"`) != (who == "team-lead") {
+			t.Errorf("%s is not led to the undo: %s", who, body)
+		}
 		if _, body := s.ask("GET", "", who, ""); !strings.Contains(body, `href="./changes"`) {
 			t.Errorf("nothing leads to the changes")
 		}

@@ -51,7 +51,7 @@ func TestAccessible(t *testing.T) {
 	a := newAxe(t)
 	visit := func(s served, what string) {
 		for _, name := range slices.Sorted(maps.Keys(pages)) {
-			if what == "empty" && (name == "tool" || name == "try") {
+			if what == "empty" && (name == "tool" || name == "try" || name == "prompt") {
 				continue
 			}
 			a.run(chromedp.Navigate(s.url+pages[name]), see("main h1"))
@@ -64,11 +64,21 @@ func TestAccessible(t *testing.T) {
 	a.run(chromedp.Navigate(empty.link), see("#results"))
 	visit(empty, "empty")
 
-	s := shop(t)
+	s := applied(t)
 	a.run(chromedp.Navigate(s.link), see("#results"))
 	fill(t, a.browser, s)
 	a.check("a result")
 	visit(s, "filled")
+	for _, name := range slices.Sorted(maps.Keys(morePages)) {
+		a.run(chromedp.Navigate(s.url+morePages[name]), see("main h1"), openAll())
+		a.check(name)
+	}
+	a.run(chromedp.Navigate(s.url+pages["prompt"]), see("#run"), click("#run"), see(".field.wrong"))
+	a.check("a prompt with errors")
+	a.run(keys(`[name="v:/customer"]`, "Ann"), keys(`[name="v:/tone"]`, "kind"), click("#run"), see("#result-title"))
+	a.check("a prompt rendered")
+	a.run(chromedp.Navigate(s.url+"changes/undo?set=shop&revision=99"), see(".problem"))
+	a.check("no such revision")
 	a.run(chromedp.Navigate(s.url+"tools/default/pay-invoice/try"), see("#run"), click("#run"), see(".field.wrong"))
 	a.check("a form with errors")
 	a.run(chromedp.Navigate(s.url+"tools/default/find-orders/try"), see("#run"), click(`button[value="open /states"]`), see(`button[value="add /states"]`), click(`button[value="add /states"]`), see(`[name="v:/states/0"]`),

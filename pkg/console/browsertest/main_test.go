@@ -252,6 +252,11 @@ func emptied(selector string) chromedp.Action {
 	return within(soon, chromedp.Focus(selector, chromedp.ByQuery), chromedp.KeyEvent("a", chromedp.KeyModifiers(input.ModifierCtrl)), chromedp.KeyEvent(kb.Delete))
 }
 
+// openAll unfolds what is folded on a page, for a look at all of it.
+func openAll() chromedp.Action {
+	return chromedp.Evaluate(`document.querySelectorAll("main details").forEach((d) => { d.open = true })`, nil)
+}
+
 // text returns the text of an element.
 func (b *browser) text(selector string) string {
 	b.t.Helper()

@@ -1,7 +1,9 @@
 package browsertest
 
 import (
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -68,11 +70,74 @@ spec:
   require_approval: ["pay-*"]
   blocklist: [drop-table]
   limits: [{tools: [find-orders], max_calls: 50, per: day}]
+---
+apiVersion: toolctl.dev/v1
+kind: Prompt
+metadata: {name: remind}
+spec:
+  title: Remind of an invoice
+  description: Asks a customer to pay, in the tone that is wanted.
+  system_prompt: You write for the shop, in a {{.tone}} tone.
+  input:
+    type: object
+    properties: {customer: {type: string, description: Who has to pay}, tone: {type: string, enum: [kind, firm]}, invoices: {type: array, items: {type: string}}}
+    required: [customer, tone]
+  template: "Remind {{.customer}} of {{range .invoices}}{{.}} {{else}}what is open{{end}}."
+---
+apiVersion: toolctl.dev/v1
+kind: Scenario
+metadata: {name: pays}
+spec: {turns: [{calls: [{tool: find-orders, args: {customer: {name: Ann}}, expect: {status: complete}}]}]}
+---
+apiVersion: toolctl.dev/v1
+kind: Scenario
+metadata: {name: fails}
+spec: {turns: [{calls: [{tool: draw-chart, args: {title: x}, expect: {status: failed}}]}]}
 `
 
 // pages are the pages of the console, by what they are called here.
 var pages = map[string]string{
 	"tools": "", "tool": "tools/default/find-orders", "try": "tools/default/find-orders/try", "approvals": "approvals", "activity": "activity", "audit": "audit", "servers": "servers",
+	"prompts": "prompts", "prompt": "prompts/default/remind", "changes": "changes",
+}
+
+// morePages are those of the shop of applied.
+var morePages = map[string]string{
+	"revision": "changes/revision?set=shop&revision=2", "undo": "changes/undo?set=shop&revision=1", "pending": "changes/pending",
+}
+
+// toolctl runs the program and ends the test when its exit code is above most.
+func toolctl(t *testing.T, dir string, most int, args ...string) string {
+	t.Helper()
+	if chromium == "" {
+		t.Skip("there is no Chromium: install Debian's chromium, or name one with TOOLCTL_CHROMIUM")
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() > most || cmd.ProcessState.ExitCode() < 0 {
+		t.Fatalf("toolctl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// applied serves the shop from a store that it was applied to, twice, and once more after the
+// start; its scenarios were played.
+func applied(t *testing.T, args ...string) served {
+	t.Helper()
+	dir := t.TempDir()
+	file, db := filepath.Join(dir, "shop.yaml"), filepath.Join(dir, "state.db")
+	apply := func(text string) {
+		t.Helper()
+		write(t, file, text)
+		toolctl(t, dir, 0, "apply", "-f", "shop.yaml", "--set", "shop", "--prune", "--store", db)
+	}
+	apply(strings.Replace(shopManifests, "amount: {type: number, minimum: 0,", "amount: {type: number,", 1))
+	apply(shopManifests)
+	toolctl(t, dir, 1, "test", "shop.yaml", "--store", db)
+	s := serve(t, append([]string{"--store", db}, args...)...)
+	apply(strings.Replace(strings.Replace(shopManifests, "maximum: 100", "maximum: 50", 1), "max_calls: 50", "max_calls: 500", 1))
+	return s
 }
 
 // shop serves the shop with a store.

@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,11 +17,13 @@ func TestScreenshots(t *testing.T) {
 	if dir == "" {
 		t.Skip("TOOLCTL_SCREENSHOTS names no folder")
 	}
-	s := shop(t)
+	s := applied(t)
 	b := open(t)
 	b.run(chromedp.Navigate(s.link), see("#results"))
 	fill(t, b, s)
-	for name, path := range pages {
+	all := maps.Clone(pages)
+	maps.Copy(all, morePages)
+	for name, path := range all {
 		for _, size := range []struct {
 			name string
 			w, h int64

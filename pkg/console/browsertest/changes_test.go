@@ -1,0 +1,96 @@
+package browsertest
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// A prompt is rendered by the form of its variables; the last test stands beside it.
+func TestPrompts(t *testing.T) {
+	s, b := applied(t), open(t)
+	b.run(chromedp.Navigate(s.link), see("#results"), click(`nav a[href$="prompts"]`), see("#tests-title"))
+	if text := b.text("main"); !strings.Contains(text, "1 failed") || !strings.Contains(text, "1 passed") || !strings.Contains(text, "expected failed") || !strings.Contains(text, "Coverage:") {
+		t.Error(text)
+	}
+	b.run(click(`a[href$="remind"]`), see("#run"), click("#run"), see(".field.wrong"))
+	b.run(keys(`[name="v:/customer"]`, "Ann"), keys(`[name="v:/tone"]`, "firm"), click(`button[value="open /invoices"]`), see(`button[value="add /invoices"]`),
+		click(`button[value="add /invoices"]`), see(`[name="v:/invoices/0"]`), keys(`[name="v:/invoices/0"]`, "INV-7"),
+		until(`document.getElementById("raw").value.includes('"INV-7"')`), click("#run"), see("#result-title"))
+	if text := b.text("#outcome"); !strings.Contains(text, "in a firm tone") || !strings.Contains(text, "Remind Ann of INV-7") {
+		t.Error(text)
+	}
+}
+
+// Who runs the console sees what a revision changed, and takes the set back with one confirmation;
+// without JavaScript too.
+func TestUndo(t *testing.T) {
+	for _, script := range []bool{true, false} {
+		t.Run(fmt.Sprintf("JavaScript %t", script), func(t *testing.T) {
+			s, b := applied(t, "--watch", "--token-file", tokens(t, "ann", "bob"), "--ui-operator", "ann"), open(t)
+			if !script {
+				b.run(emulation.SetScriptExecutionDisabled(true))
+			}
+			b.run(signIn(s, "ann"))
+			b.follow(`nav a[href$="changes"]`)
+			b.follow(`a[href*="revision=2"]`)
+			if text := b.text("main"); !strings.Contains(text, "breaking") || !strings.Contains(text, "Witness") {
+				t.Error(text)
+			}
+			b.follow(".crumbs a")
+			b.follow(`a[href*="undo?"][href*="revision=1"]`)
+			if text := b.text("main"); !strings.Contains(text, "from revision 3") {
+				t.Error(text)
+			}
+			b.follow("button.danger")
+			if text := b.text("main table"); !strings.Contains(text, "rollout undo to revision 1") || !strings.Contains(text, "ann") {
+				t.Error(text)
+			}
+			b.follow(".who button")
+			b.run(signIn(s, "bob"))
+			b.follow(`nav a[href$="changes"]`)
+			if text := b.text("main"); strings.Contains(text, "Go back") || !strings.Contains(text, "for the operators") {
+				t.Error(text)
+			}
+		})
+	}
+}
+
+// Of a repository the page says which commit is served and what the newest would change.
+func TestSource(t *testing.T) {
+	dir := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v %s", args, err, out)
+		}
+	}
+	commit := func(text string) {
+		t.Helper()
+		write(t, filepath.Join(dir, "shop.yaml"), text)
+		git("add", "-A")
+		git("commit", "-qm", "next")
+	}
+	git("init", "-q", "-b", "main")
+	commit(shopManifests)
+	s, b := serve(t, "--source", "git+file://"+dir, "--interval", "1h"), open(t)
+	b.run(chromedp.Navigate(s.link), see("#results"), click(`nav a[href$="changes"]`), see("#source-title"))
+	if text := b.text("main"); !strings.Contains(text, "git+file://") || !strings.Contains(text, " since ") {
+		t.Error(text)
+	}
+	commit(strings.Replace(shopManifests, "maximum: 100", "maximum: 50", 1))
+	b.run(click(`a[href$="changes/pending"]`), see(".card"))
+	if text := b.text("main"); !strings.Contains(text, "breaking") || !strings.Contains(text, "find-orders") || !strings.Contains(text, `"limit"`) {
+		t.Error(text)
+	}
+	b.run(click(`nav a[href="../"]`), see("#results"), click(`a[href$="find-orders"]`), see("#source"))
+	if text := b.text("main"); !strings.Contains(text, "shop.yaml:") || !strings.Contains(text, "Commit") {
+		t.Error(text)
+	}
+}
