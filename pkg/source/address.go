@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Schemes of an [Address].
@@ -181,10 +182,13 @@ func checkRef(ref string) error {
 
 var wholeCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-var ociName = regexp.MustCompile(`^([^/]+)/[a-z0-9]+([._/-]+[a-z0-9]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
+// ociName is made when it is first asked for: 128 repetitions cost every start of the program milliseconds.
+var ociName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([^/]+)/[a-z0-9]+([._/-]+[a-z0-9]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
+})
 
 func parseOCI(rest string) (Address, error) {
-	m := ociName.FindStringSubmatch(rest)
+	m := ociName().FindStringSubmatch(rest)
 	if m == nil || !hostName.MatchString(m[1]) {
 		return Address{}, errors.New("expected oci://HOST/REPOSITORY@sha256:…, in lower case")
 	}
