@@ -28,7 +28,7 @@ import (
 
 type serveOptions struct {
 	*app
-	doorOptions
+	endpointOptions
 	uiOptions
 	http        string
 	insecure    bool
@@ -126,7 +126,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 
 func (o *serveOptions) check(cmd *cobra.Command) error {
 	if o.http == "" {
-		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file"}, slices.Concat(uiNeedsHTTP, doorNeedsHTTP)...) {
+		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file"}, slices.Concat(uiNeedsHTTP, endpointNeedsHTTP)...) {
 			if cmd.Flags().Changed(name) {
 				return usagef("--%s needs --http: over stdin and stdout there is one client, which started this program", name)
 			}
@@ -138,7 +138,7 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 	if _, err := parseBytes(o.memory); err != nil {
 		return usagef("--memory-budget %q: %w", o.memory, err)
 	}
-	if err := o.doorOptions.check(cmd); err != nil {
+	if err := o.endpointOptions.check(cmd); err != nil {
 		return err
 	}
 	if err := o.checkUI(cmd); err != nil {

@@ -146,8 +146,8 @@ func TestSpans(t *testing.T) {
 			failed: "tool_error", phases: []string{"validate arguments", "policy", "execute", "audit"},
 			points: "error.type=tool_error gen_ai.tool.name=pay toolctl.namespace=default toolctl.status=failed"},
 	} {
-		for _, door := range []string{"Execute", "ExecuteAll"} {
-			t.Run(tc.name+"/"+door, func(t *testing.T) {
+		for _, entry := range []string{"Execute", "ExecuteAll"} {
+			t.Run(tc.name+"/"+entry, func(t *testing.T) {
 				var inside trace.SpanContext
 				w := watch(t, mock{name: "mock", fn: func(ctx context.Context, tool *v1.Tool, _ json.RawMessage) (v1.Result, error) {
 					inside = trace.SpanContextFromContext(ctx)
@@ -156,7 +156,7 @@ func TestSpans(t *testing.T) {
 					}
 					return v1.Result{Content: tool.Spec.MockResult, Attempts: 1}, nil
 				}}, pay, bad, stop, caps)
-				if door == "Execute" {
+				if entry == "Execute" {
 					_, _ = w.Execute(t.Context(), tc.call)
 				} else {
 					w.ExecuteAll(t.Context(), []v1.Call{tc.call})

@@ -26,7 +26,7 @@ func benchDoc(b *testing.B) any {
 	return doc
 }
 
-// BenchmarkValidate compares the door with the bare engines behind it.
+// BenchmarkValidate compares Validate with the bare engines behind it.
 func BenchmarkValidate(b *testing.B) {
 	doc := benchDoc(b)
 	b.Run("2020-12/floor", func(b *testing.B) {
@@ -47,7 +47,7 @@ func BenchmarkValidate(b *testing.B) {
 			}
 		}
 	})
-	b.Run("2020-12/door", func(b *testing.B) { benchDoor(b, validate.Draft2020, doc) })
+	b.Run("2020-12/validate", func(b *testing.B) { benchValidate(b, validate.Draft2020, doc) })
 	b.Run("draft-07/floor", func(b *testing.B) {
 		schema, err := gojsonschema.NewSchema(gojsonschema.NewStringLoader(benchSchema))
 		if err != nil {
@@ -60,10 +60,10 @@ func BenchmarkValidate(b *testing.B) {
 			}
 		}
 	})
-	b.Run("draft-07/door", func(b *testing.B) { benchDoor(b, validate.Draft7, doc) })
+	b.Run("draft-07/validate", func(b *testing.B) { benchValidate(b, validate.Draft7, doc) })
 }
 
-func benchDoor(b *testing.B, draft validate.Draft, doc any) {
+func benchValidate(b *testing.B, draft validate.Draft, doc any) {
 	schema := validate.NewCache(validate.Options{}).Schema(json.RawMessage(benchSchema), draft)
 	if err := schema.Compile(); err != nil {
 		b.Fatal(err)
@@ -90,7 +90,7 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
-	b.Run("door", func(b *testing.B) {
+	b.Run("validate", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := validate.Decode(raw); err != nil {
@@ -116,7 +116,7 @@ func BenchmarkFirstUse(b *testing.B) {
 			c.MustCompile("https://schema.invalid/bench")
 		}
 	})
-	b.Run("2020-12/door", func(b *testing.B) { benchFirstUse(b, validate.Draft2020) })
+	b.Run("2020-12/validate", func(b *testing.B) { benchFirstUse(b, validate.Draft2020) })
 	b.Run("draft-07/floor", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -125,7 +125,7 @@ func BenchmarkFirstUse(b *testing.B) {
 			}
 		}
 	})
-	b.Run("draft-07/door", func(b *testing.B) { benchFirstUse(b, validate.Draft7) })
+	b.Run("draft-07/validate", func(b *testing.B) { benchFirstUse(b, validate.Draft7) })
 }
 
 func benchFirstUse(b *testing.B, draft validate.Draft) {

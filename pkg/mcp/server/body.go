@@ -29,7 +29,7 @@ const (
 
 // newReading bounds what is held of requests that are not read to their end, to a quarter
 // of the memory budget; one principal may always send one request.
-func (d *door) newReading() *share {
+func (d *endpoint) newReading() *share {
 	largest := int(d.opts.MaxBody/readPiece) + 1
 	all := max(largest, int(d.server.budget.Total()/4/readPiece))
 	s := newShare("large requests", all, d.server.opts.PrincipalShare)
@@ -39,7 +39,7 @@ func (d *door) newReading() *share {
 
 // receive reads the body of a request and takes of the memory budget what it costs to
 // decode, until done is called. When it cannot it answers the request.
-func (d *door) receive(w http.ResponseWriter, r *http.Request, who string) (body []byte, done func(), ok bool) {
+func (d *endpoint) receive(w http.ResponseWriter, r *http.Request, who string) (body []byte, done func(), ok bool) {
 	if err := d.bodies.take(who); err != nil {
 		unavailable(w, err.Error())
 		return nil, nil, false
@@ -102,7 +102,7 @@ func (d *door) receive(w http.ResponseWriter, r *http.Request, who string) (body
 }
 
 // read takes the whole body within its time and size. It calls more for each piece but the first.
-func (d *door) read(w http.ResponseWriter, r *http.Request, more func() error) ([]byte, error) {
+func (d *endpoint) read(w http.ResponseWriter, r *http.Request, more func() error) ([]byte, error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection has deadlines
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()

@@ -45,7 +45,7 @@ type callerKey struct{}
 
 // guard asks who sends a request, holds each to its rate, and tells the SDK, which
 // holds a session to its user.
-func (d *door) guard(next http.Handler) http.Handler {
+func (d *endpoint) guard(next http.Handler) http.Handler {
 	if !d.opts.authenticates() {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if d.withinRate(w, "address "+address(r)) {
@@ -75,7 +75,7 @@ func (o *HTTPOptions) authenticates() bool { return o.Tokens != nil || o.OAuth !
 
 // authenticate reads the token of a request (RFC 6750, section 2.1; tokens in a query
 // are not taken).
-func (d *door) authenticate(r *http.Request) (caller, *refusal) {
+func (d *endpoint) authenticate(r *http.Request) (caller, *refusal) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) > 1 {
 		return caller{}, &refusal{http.StatusBadRequest, "invalid_request", "more than one Authorization header"}
@@ -92,7 +92,7 @@ func (d *door) authenticate(r *http.Request) (caller, *refusal) {
 }
 
 // verify returns who a token is of.
-func (d *door) verify(ctx context.Context, presented string) (caller, *refusal) {
+func (d *endpoint) verify(ctx context.Context, presented string) (caller, *refusal) {
 	if t := d.opts.Tokens; t != nil {
 		if name, ok := t.principal(presented); ok {
 			return caller{principal: name, dropped: func(f func()) func() { return t.onDrop(presented, f) }}, nil
@@ -118,7 +118,7 @@ func (d *door) verify(ctx context.Context, presented string) (caller, *refusal) 
 
 // challenge turns a request away and says how to come back (RFC 6750, section 3; RFC
 // 9728, section 5.1; MCP specification, authorization).
-func (d *door) challenge(w http.ResponseWriter, why refusal) {
+func (d *endpoint) challenge(w http.ResponseWriter, why refusal) {
 	if why.status == http.StatusServiceUnavailable {
 		unavailable(w, why.text)
 		return
@@ -156,7 +156,7 @@ func lasting(r *http.Request) (_ *http.Request, stop func()) {
 }
 
 // withinRate answers a request that comes too soon after others of the same key.
-func (d *door) withinRate(w http.ResponseWriter, key string) bool {
+func (d *endpoint) withinRate(w http.ResponseWriter, key string) bool {
 	wait := d.rates.take(key)
 	if wait == 0 {
 		return true

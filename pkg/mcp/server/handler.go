@@ -32,7 +32,7 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 	if o.authenticates() {
 		s.private.Store(true)
 	}
-	d, err := newDoor(s, o, func(r *http.Request) bool {
+	d, err := newEndpoint(s, o, func(r *http.Request) bool {
 		at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 		return ok && isLoopback(at)
 	})

@@ -173,7 +173,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) erro
 	if o.authenticates() {
 		s.private.Store(true)
 	}
-	d, err := newDoor(s, o, func(*http.Request) bool { return local })
+	d, err := newEndpoint(s, o, func(*http.Request) bool { return local })
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -238,7 +238,7 @@ func (s *Server) end() {
 	}
 }
 
-func (s *Server) mux(d *door, o HTTPOptions) http.Handler {
+func (s *Server) mux(d *endpoint, o HTTPOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", d)
 	for pattern, make := range o.Mounts {

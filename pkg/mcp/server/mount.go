@@ -10,7 +10,7 @@ import (
 )
 
 // Access tells a handler of [HTTPOptions.Mounts] who asks.
-type Access struct{ door *door }
+type Access struct{ endpoint *endpoint }
 
 // Caller is whom a token names.
 type Caller struct {
@@ -41,14 +41,14 @@ type AccessError struct {
 func (e *AccessError) Error() string { return e.Message }
 
 // Required reports whether callers of /mcp must show a token.
-func (a Access) Required() bool { return a.door.opts.authenticates() }
+func (a Access) Required() bool { return a.endpoint.opts.authenticates() }
 
 // Verify returns whom a bearer token names. The error is an [AccessError].
 func (a Access) Verify(ctx context.Context, token string) (Caller, error) {
 	if !a.Required() {
 		return Caller{}, &AccessError{http.StatusUnauthorized, "no tokens are taken here"}
 	}
-	c, refused := a.door.verify(ctx, token)
+	c, refused := a.endpoint.verify(ctx, token)
 	if refused != nil {
 		return Caller{}, &AccessError{refused.status, refused.text}
 	}
@@ -57,7 +57,7 @@ func (a Access) Verify(ctx context.Context, token string) (Caller, error) {
 
 // Within counts a request against the rate of a key, and answers it when that is exceeded.
 func (a Access) Within(w http.ResponseWriter, key string) bool {
-	return a.door.withinRate(w, key)
+	return a.endpoint.withinRate(w, key)
 }
 
 // Address is where a request came from, as rates count it.
@@ -65,7 +65,7 @@ func (a Access) Address(r *http.Request) string { return address(r) }
 
 // mounted checks where a request comes from before a handler sees it, and ends it with the
 // server. No other page may use the handler, be it one that may use /mcp.
-func (d *door) mounted(next http.Handler) http.Handler {
+func (d *endpoint) mounted(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origin, sameOrigin := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site") == "same-origin"
@@ -86,7 +86,7 @@ func (d *door) mounted(next http.Handler) http.Handler {
 
 // own reports whether an origin is one of the names by which clients may know the server,
 // as it is behind a proxy that changes the Host header.
-func (d *door) own(origin string) bool {
+func (d *endpoint) own(origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && slices.ContainsFunc(d.opts.AllowedHosts, func(h string) bool { return strings.EqualFold(u.Hostname(), h) })
 }

@@ -35,7 +35,7 @@ type toolCall struct {
 // SDK's streams and sessions, which cost several times what a call does. False says that the
 // request is not as the protocol has it, is of no session, or has arguments in headers: the
 // SDK has the words for what is wrong with it.
-func (d *door) serveCall(w http.ResponseWriter, r *http.Request, body []byte) bool {
+func (d *endpoint) serveCall(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" || r.Header.Get("Last-Event-ID") != "" {
 		return false
@@ -56,7 +56,7 @@ func (d *door) serveCall(w http.ResponseWriter, r *http.Request, body []byte) bo
 }
 
 // serveInSession answers a call of a client of 2025-11-25 or older.
-func (d *door) serveInSession(answer *response, r *http.Request, c *toolCall) bool {
+func (d *endpoint) serveInSession(answer *response, r *http.Request, c *toolCall) bool {
 	if c.params.Meta[metaVersionKey] != nil {
 		return false
 	}
@@ -83,7 +83,7 @@ func (d *door) serveInSession(answer *response, r *http.Request, c *toolCall) bo
 
 // call carries out a call and returns the message that answers it, and its status. What
 // comes before the answer goes to the client at once.
-func (d *door) call(ctx context.Context, to channel, r *http.Request, c *toolCall, session *sdk.ServerSession) (status int, message []byte) {
+func (d *endpoint) call(ctx context.Context, to channel, r *http.Request, c *toolCall, session *sdk.ServerSession) (status int, message []byte) {
 	req := &sdk.CallToolRequest{Session: session, Params: &c.params, Extra: &sdk.RequestExtra{TokenInfo: auth.TokenInfoFromContext(ctx), Header: r.Header}}
 	message, failed := d.server.answer(ctx, to, req, c)
 	status = http.StatusOK

@@ -29,9 +29,9 @@ const (
 	metaVersionKey = "io.modelcontextprotocol/protocolVersion"
 )
 
-// door decides who may ask and which handler of the SDK answers: a handler serves one
+// endpoint decides who may ask and which handler of the SDK answers: a handler serves one
 // protocol version fully and refuses the other.
-type door struct {
+type endpoint struct {
 	server   *Server
 	opts     HTTPOptions
 	local    func(*http.Request) bool // it came to an address of loopback
@@ -49,8 +49,8 @@ type door struct {
 	rates    *rates
 }
 
-func newDoor(s *Server, o HTTPOptions, local func(*http.Request) bool) (*door, error) {
-	d := &door{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), rates: newRates(o.Rate, o.Now)}
+func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*endpoint, error) {
+	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), rates: newRates(o.Rate, o.Now)}
 	part := s.opts.PrincipalShare
 	d.bodies, d.requests = newShare("requests", o.MaxRequests, part), newShare("requests", o.MaxRequests, part)
 	d.streams, d.sessions = newShare("streams", o.MaxStreams, part), newShare("sessions", o.MaxSessions, part)
@@ -83,7 +83,7 @@ func newDoor(s *Server, o HTTPOptions, local func(*http.Request) bool) (*door, e
 // ServeHTTP checks where a request comes from (MCP specification, transports,
 // security warning): a web page must not reach the server through its visitor's
 // browser, be it by a name that leads here.
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !d.hostAllowed(r) {
 		http.Error(w, "the Host header is not one of this server's names", http.StatusForbidden)
 		return
@@ -108,7 +108,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // admit bounds what is served at once, for each principal too, reads the body and chooses the protocol version.
-func (d *door) admit(w http.ResponseWriter, r *http.Request) {
+func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 	if d.server.calls.stopping() {
 		unavailable(w, errStopping.Error())
 		return
@@ -217,7 +217,7 @@ func peek(body []byte) message {
 	return message{m.ID, m.Method, version}
 }
 
-func (d *door) hostAllowed(r *http.Request) bool {
+func (d *endpoint) hostAllowed(r *http.Request) bool {
 	host := hostname(r.Host)
 	switch {
 	case slices.ContainsFunc(d.opts.AllowedHosts, func(h string) bool { return strings.EqualFold(h, host) }):

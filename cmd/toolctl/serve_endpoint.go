@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+)
+
+// endpointOptions are the flags of who may ask "toolctl serve", how often and for how much.
+type endpointOptions struct {
+	tokenFile    string
+	oauth        server.OAuth
+	rate         string
+	burst        int
+	maxRequest   int64
+	maxResult    int64
+	instructions string
+}
+
+// endpointNeedsHTTP are the flags that mean nothing over stdin and stdout.
+var endpointNeedsHTTP = []string{
+	"token-file", "oauth-issuer", "oauth-audience", "oauth-resource", "oauth-jwks-url", "oauth-scopes", "oauth-principal-claim", "oauth-groups-claim",
+	"rate-limit", "rate-burst", "max-request-bytes",
+}
+
+func (o *endpointOptions) bind(f *pflag.FlagSet) {
+	f.StringVar(&o.tokenFile, "token-file", "", "file of bearer tokens, a line NAME:HEX for each, where HEX is the token's SHA-256; read again when it changes; needs --http")
+	f.StringVar(&o.oauth.Issuer, "oauth-issuer", "", "authorization server whose access tokens are taken, as in their iss; needs --http and --oauth-audience")
+	f.StringSliceVar(&o.oauth.Audiences, "oauth-audience", nil, "what tokens for this server carry in aud, such as https://tools.example.com/mcp; one is enough")
+	f.StringVar(&o.oauth.Resource, "oauth-resource", "", "address that clients know /mcp by (default: the first --oauth-audience that is a URL)")
+	f.StringVar(&o.oauth.JWKSURL, "oauth-jwks-url", "", "where the issuer's keys are (default: where its metadata says)")
+	f.StringSliceVar(&o.oauth.Scopes, "oauth-scopes", nil, "scopes that a token must have, all of them, such as tools:call")
+	f.StringVar(&o.oauth.PrincipalClaim, "oauth-principal-claim", "sub", "claim that names the principal, such as email")
+	f.StringVar(&o.oauth.GroupsClaim, "oauth-groups-claim", "groups", "claim that names the groups of the principal, for approvers of policies")
+	f.StringVar(&o.rate, "rate-limit", "", "most requests of one principal, or of one address without authentication, such as 100/s, 600/m or 5000/h; needs --http")
+	f.IntVar(&o.burst, "rate-burst", 0, "requests that may come at once (default: what --rate-limit allows in a second, at least 10)")
+	f.Int64Var(&o.maxRequest, "max-request-bytes", 4<<20, "largest request; needs --http")
+	f.Int64Var(&o.maxResult, "max-result-bytes", 16<<20, "largest result that is passed on to a client")
+	f.StringVar(&o.instructions, "instructions", "", "what models are told of the server, as text or @FILE (default: what the only MCP server says, else a few words on calls)")
+}
+
+func (o *endpointOptions) check(cmd *cobra.Command) error {
+	if _, err := parseRate(o.rate, o.burst); err != nil {
+		return err
+	}
+	for _, name := range []string{"oauth-audience", "oauth-resource", "oauth-jwks-url", "oauth-scopes", "oauth-principal-claim", "oauth-groups-claim"} {
+		if cmd.Flags().Changed(name) && o.oauth.Issuer == "" {
+			return usagef("--%s needs --oauth-issuer: the authorization server whose tokens are taken", name)
+		}
+	}
+	if o.oauth.Issuer != "" {
+		if len(o.oauth.Audiences) == 0 {
+			return usagef("--oauth-issuer needs --oauth-audience: a token for another server must not be taken; name what tokens for this one carry in aud, such as https://tools.example.com/mcp")
+		}
+		if o.oauth.Resource == "" && !slices.ContainsFunc(o.oauth.Audiences, func(a string) bool { return strings.Contains(a, "://") }) {
+			return usagef("--oauth-audience %s: none is a URL: name the address that clients know /mcp by with --oauth-resource", strings.Join(o.oauth.Audiences, ","))
+		}
+		if err := o.oauth.Validate(); err != nil {
+			return usagef("OAuth: %w", err)
+		}
+	}
+	switch {
+	case o.maxRequest < 1:
+		return usagef("--max-request-bytes %d: expected 1 or more", o.maxRequest)
+	case o.maxResult < 1:
+		return usagef("--max-result-bytes %d: expected 1 or more", o.maxResult)
+	}
+	return nil
+}
+
+// apply puts the flags into the options of the HTTP server.
+func (o *endpointOptions) apply(h *server.HTTPOptions) error {
+	h.MaxBody = o.maxRequest
+	h.Rate, _ = parseRate(o.rate, o.burst) // check read it
+	if o.oauth.Issuer != "" {
+		h.OAuth = &o.oauth
+	}
+	if o.tokenFile == "" {
+		return nil
+	}
+	var err error
+	h.Tokens, err = readTokenFile(o.tokenFile)
+	return err
+}
+
+func readTokenFile(path string) (*server.Tokens, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, usagef("--token-file: %w", err)
+	}
+	defer f.Close()
+	tokens, err := server.ReadTokens(f)
+	if err != nil {
+		return nil, statusError{exitInvalid, fmt.Sprintf("%s: %s", path, strings.ReplaceAll(err.Error(), "\n", "\n  "))}
+	}
+	return tokens, nil
+}
+
+// parseRate reads N/s, N/m or N/h.
+func parseRate(text string, burst int) (server.Rate, error) {
+	if text == "" {
+		if burst != 0 {
+			return server.Rate{}, usagef("--rate-burst needs --rate-limit")
+		}
+		return server.Rate{}, nil
+	}
+	number, unit, _ := strings.Cut(text, "/")
+	n, err := strconv.ParseFloat(number, 64)
+	per, ok := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[unit]
+	switch {
+	case err != nil || !ok || n <= 0 || math.IsInf(n, 0) || math.IsNaN(n):
+		return server.Rate{}, usagef("--rate-limit %q: expected a number above 0 by second, minute or hour, such as 100/s, 600/m or 5000/h", text)
+	case burst < 0:
+		return server.Rate{}, usagef("--rate-burst %d: expected 1 or more", burst)
+	}
+	return server.Rate{PerSecond: n / per.Seconds(), Burst: burst}, nil
+}
+
+// maxInstructions bounds what models are told; they read it in every conversation.
+const maxInstructions = 64 << 10
+
+// readInstructions returns the text of --instructions.
+func (o *endpointOptions) readInstructions() (string, error) {
+	path, isFile := strings.CutPrefix(o.instructions, "@")
+	if !isFile {
+		return o.instructions, nil
+	}
+	text, err := readFile(path, maxInstructions)
+	switch {
+	case err != nil:
+		return "", usagef("--instructions: %w", err)
+	case len(text) > maxInstructions:
+		return "", usagef("--instructions: %s is larger than %d bytes", path, maxInstructions)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
