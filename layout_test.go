@@ -72,7 +72,7 @@ var layout = map[string]struct {
 	"pkg/resources":       {may: []string{"api/v1"}, never: []string{sdk}},
 	"internal/mcpclients": {never: []string{sdk}},
 	"internal/mcpconfig":  {may: []string{"api/v1", "pkg/manifest"}, never: []string{sdk}},
-	"internal/promptpack": {may: []string{"api/v1"}, never: []string{sdk}},
+	"internal/promptpack": {may: []string{"api/v1", "internal/jsontext"}, never: []string{sdk}},
 	"pkg/lock":            {may: []string{"api/v1", "internal/regular"}, never: []string{sdk}},
 	"internal/inspect":    {may: []string{"api/v1", "internal/redact"}, never: []string{"github.com/"}},
 	"pkg/agent":           {may: []string{"api/v1", "internal/perm", "internal/regular", "pkg/agent", "pkg/registry", "pkg/policy", "pkg/prompt", "internal/redact", "pkg/validate", "internal/wirename"}, never: []string{sdk}},

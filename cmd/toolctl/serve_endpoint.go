@@ -1,7 +1,8 @@
 package main
 
 import (
-	"fmt"
+	"errors"
+	"io/fs"
 	"math"
 	"slices"
 	"strconv"
@@ -11,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
@@ -88,21 +89,14 @@ func (o *endpointOptions) apply(h *server.HTTPOptions) error {
 		return nil
 	}
 	var err error
-	h.Tokens, err = readTokenFile(o.tokenFile)
-	return err
-}
-
-func readTokenFile(path string) (*server.Tokens, error) {
-	f, err := regular.Open(path)
-	if err != nil {
-		return nil, usagef("--token-file: %w", err)
+	h.Tokens, err = gateway.ReadTokens(o.tokenFile)
+	switch opened := (*fs.PathError)(nil); {
+	case errors.As(err, &opened):
+		return usagef("--token-file: %w", err)
+	case err != nil:
+		return statusError{exitInvalid, err.Error()}
 	}
-	defer f.Close()
-	tokens, err := server.ReadTokens(f)
-	if err != nil {
-		return nil, statusError{exitInvalid, fmt.Sprintf("%s: %s", path, strings.ReplaceAll(err.Error(), "\n", "\n  "))}
-	}
-	return tokens, nil
+	return nil
 }
 
 // parseRate reads N/s, N/m or N/h.

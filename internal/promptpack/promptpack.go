@@ -28,6 +28,7 @@ type prompt struct {
 	Tools          []string           `json:"tools"`
 	ToolPolicy     *v1.ToolPolicySpec `json:"tool_policy"`
 	Parameters     json.RawMessage    `json:"parameters"`
+	Validators     []validator        `json:"validators"`
 }
 
 type variable struct {
@@ -53,6 +54,7 @@ func Read(data []byte) (objects []v1.Object, notes []string, err error) {
 	if len(p.Prompts) == 0 && len(p.Tools) == 0 {
 		return nil, nil, fmt.Errorf("not a PromptPack file: it has neither prompts nor tools")
 	}
+	notes = unread(data)
 	for _, key := range slices.Sorted(maps.Keys(p.Tools)) {
 		t := v1.NewObject(v1.KindTool).(*v1.Tool)
 		t.Metadata.Name = named(key, &notes)
@@ -75,8 +77,12 @@ func Read(data []byte) (objects []v1.Object, notes []string, err error) {
 		for _, v := range from.Variables {
 			o.Spec.Arguments = append(o.Spec.Arguments, v1.PromptArgument{Name: v.Name, Description: v.Description, Required: v.Required, Default: v.Default})
 		}
+		o.Spec.Validators = validators(key, from.Validators, &notes)
 		if o.Spec.Policy = from.ToolPolicy; o.Spec.Policy != nil {
-			o.Spec.Policy.Extensions = nil // what is not ours is left out
+			for _, field := range slices.Sorted(maps.Keys(o.Spec.Policy.Extensions)) {
+				notes = append(notes, fmt.Sprintf("prompt %q: tool_policy.%s is not read", key, field))
+			}
+			o.Spec.Policy.Extensions = nil
 			for _, limit := range []**int64{&o.Spec.Policy.MaxToolCallsPerTurn, &o.Spec.Policy.MaxTotalToolCalls} {
 				if *limit != nil && **limit == 0 { // no limit
 					*limit = nil

@@ -34,8 +34,8 @@ type GoTool struct {
 // is location), in arguments and results. The tags doc and description describe a
 // property, and enum lists its values: `enum:"celsius,fahrenheit"`. A field is optional when
 // it is a pointer or has omitempty or omitzero; other properties than the fields are
-// refused. In must be a struct or a map with string keys, or json.RawMessage for any
-// object. A type that has no schema, such as a channel or one that contains itself, is
+// refused. In must be a struct or a pointer to one, a map with string keys, or
+// json.RawMessage for any object. A type that has no schema, such as a channel or one that contains itself, is
 // a violation of the tool: Register refuses it. An Out of json.RawMessage or [v1.Result] has no
 // schema; a v1.Result is the result as it is.
 //
@@ -51,6 +51,9 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 		t.Violations = append(t.Violations, v1.Violation{Path: path, Expected: "a Go type with a JSON Schema", Got: typ.String(), Message: fmt.Sprintf("the type %s has no JSON Schema: %v", typ, err)})
 	}
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	for in.Kind() == reflect.Pointer { // arguments are always an object
+		in = in.Elem()
+	}
 	var err error
 	if in == reflect.TypeFor[json.RawMessage]() {
 		t.Spec.InputSchema = json.RawMessage(`{"type":"object"}`)

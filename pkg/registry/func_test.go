@@ -55,6 +55,22 @@ func TestFuncSchemas(t *testing.T) {
 	}
 }
 
+// TestFuncPointer: arguments are an object, also for a function that takes a pointer to a struct.
+func TestFuncPointer(t *testing.T) {
+	tool := registry.Func("total", "Adds up", func(_ context.Context, l *line) (receipt, error) { return receipt{int64(l.Count)}, nil })
+	if got, want := string(tool.Spec.InputSchema), `{"type":"object","properties":{"item":{"type":"string"},"count":{"type":"integer","description":"how many"}},"required":["item","count"],"additionalProperties":false}`; got != want {
+		t.Errorf("input schema\n%s, want\n%s", got, want)
+	}
+	reg, err := registry.New([]v1.Object{tool}, registry.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := reg.Execute(t.Context(), v1.Call{Tool: "total", Args: json.RawMessage(`{"item":"tea","count":2}`)})
+	if err != nil || string(res.Content) != `{"total":2}` {
+		t.Errorf("%s, %v", res.Content, err)
+	}
+}
+
 func TestFuncTypesWithoutSchema(t *testing.T) {
 	type loop struct{ Next *loop }
 	tests := []struct {

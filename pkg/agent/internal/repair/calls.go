@@ -22,7 +22,8 @@ const maxCalls = 64
 // end of the text.
 type family struct {
 	open, end string
-	read      func(body string) []Call
+	// read reads what stands between; ended says that the end was there.
+	read func(body string, ended bool) []Call
 }
 
 // tags are the forms that are delimited by words which mean nothing else.
@@ -90,13 +91,13 @@ func blocksOf(families []family, text string) []block {
 			break
 		}
 		start := from + len(f.open)
-		body, to := text[start:], len(text)
+		body, to, ended := text[start:], len(text), false
 		if i := strings.Index(body, f.end); i >= 0 && f.end != "" {
-			body, to = body[:i], start+i+len(f.end)
+			body, to, ended = body[:i], start+i+len(f.end), true
 		} else if i := strings.Index(body, f.open); i >= 0 && f.open != functionOpen {
 			body, to = body[:i], start+i
 		}
-		calls := f.read(body)
+		calls := f.read(body, ended)
 		if calls == nil { // perhaps another family's block is inside
 			at = start
 			if f.open == f.end {
@@ -123,16 +124,17 @@ func next(families []family, text string, at int) (from int, found *family) {
 const functionOpen, functionEnd = "<function=", "</function>"
 
 // tagged reads JSON, or a function tag, between tags.
-func tagged(body string) []Call {
+func tagged(body string, ended bool) []Call {
 	if _, inner, ok := strings.Cut(body, functionOpen); ok {
-		inner, _, _ = strings.Cut(inner, functionEnd)
-		return function(inner)
+		inner, _, found := strings.Cut(inner, functionEnd)
+		return function(inner, found || ended)
 	}
 	return read(body, false)
 }
 
-// function reads NAME>… whose arguments are an object or <parameter=KEY> tags.
-func function(body string) []Call {
+// function reads NAME>… whose arguments are an object or <parameter=KEY> tags. The object
+// of arguments whose last tag was cut off has no end either.
+func function(body string, ended bool) []Call {
 	name, args, ok := strings.Cut(body, ">")
 	if name = strings.Trim(name, ` "'`); !ok || name == "" {
 		return nil
@@ -140,24 +142,28 @@ func function(body string) []Call {
 	if !strings.Contains(args, "<parameter=") {
 		return []Call{{Name: name, Args: strings.TrimSpace(args)}}
 	}
-	values := map[string]any{}
+	values, cut := map[string]any{}, false
 	for _, one := range strings.Split(args, "<parameter=")[1:] {
 		key, value, ok := strings.Cut(one, ">")
 		if key = strings.Trim(key, ` "'`); !ok || key == "" {
 			return nil
 		}
-		value, _, _ = strings.Cut(value, "</parameter>")
-		values[key] = strings.Trim(value, "\n")
+		value, _, ok = strings.Cut(value, "</parameter>")
+		values[key], cut = strings.Trim(value, "\n"), !ok && !ended
 	}
-	return []Call{{Name: name, Args: string(jsontext.Of(values))}}
+	args = string(jsontext.Of(values))
+	if cut {
+		args = strings.TrimSuffix(args, "}")
+	}
+	return []Call{{Name: name, Args: args}}
 }
 
 // mistral reads a list of calls or, as newer models write it, NAME[ARGS]{…}, with [CALL_ID]…
 // after the name or not.
-func mistral(body string) []Call {
+func mistral(body string, ended bool) []Call {
 	name, args, ok := strings.Cut(body, "[ARGS]")
 	if !ok {
-		return tagged(body)
+		return tagged(body, ended)
 	}
 	name, _, _ = strings.Cut(name, "[CALL_ID]")
 	if name = strings.TrimSpace(name); name == "" {
@@ -167,7 +173,7 @@ func mistral(body string) []Call {
 }
 
 // fenced reads a block of code: a word for its language, and JSON.
-func fenced(body string) []Call {
+func fenced(body string, _ bool) []Call {
 	if word, rest, ok := strings.Cut(body, "\n"); ok && !strings.ContainsAny(word, "{[") {
 		body = rest
 	}

@@ -11,7 +11,7 @@ import (
 var gemmaQuotes = []string{`<|"|>`, "<escape>"}
 
 // gemma reads calls in the form of Gemma: call:NAME{key:<|"|>text<|"|>,days:3}.
-func gemma(body string) []Call {
+func gemma(body string, _ bool) []Call {
 	const word = "call:"
 	var calls []Call
 	for len(calls) < maxCalls {

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"toolctl.dev/toolctl/internal/jsontext"
@@ -49,8 +50,8 @@ func spoken(text string) []block {
 	return blocks
 }
 
-// read reads calls out of JSON; with strict the arguments must be there, as JSON that
-// has a name is not yet a call.
+// read reads calls out of JSON; with strict the arguments must be there to their end, as
+// JSON that has a name is not yet a call. Else arguments that were cut off stay so.
 func read(body string, strict bool) []Call {
 	body = strings.TrimSpace(body)
 	if body == "" || !strings.Contains("{[", body[:1]) {
@@ -58,13 +59,65 @@ func read(body string, strict bool) []Call {
 	}
 	doc, err := validate.Decode([]byte(body))
 	if err != nil {
-		o, _, how, err := Object(body, false)
-		if err != nil || body[0] != '{' || how == Closed && strict {
+		whole := body
+		if body[0] == '[' {
+			whole = `{"tool_calls":` + body
+		}
+		o, _, how, err := Object(whole, false)
+		if err != nil || body[0] == '[' && strict {
 			return nil
+		}
+		if how == Closed {
+			return cutOff(shapes(o, strict, 0), body, strict)
 		}
 		doc = o
 	}
 	return shapes(doc, strict, 0)
+}
+
+// cutOff returns the calls of a text that ends before its JSON does: the last one with
+// the arguments as far as they go, or without it when they do not begin. With strict
+// there is no call whose arguments are cut off.
+func cutOff(calls []Call, body string, strict bool) []Call {
+	if len(calls) == 0 {
+		return nil
+	}
+	last := &calls[len(calls)-1]
+	rest, found := lastArguments(body)
+	switch {
+	case last.Args == "":
+		return calls[:len(calls)-1]
+	case found && closing(rest) >= 0:
+	case strict:
+		return nil
+	case found:
+		last.Args = rest
+	default: // they are not written as JSON has them
+		last.Args = strings.TrimSuffix(last.Args, "}")
+	}
+	return calls
+}
+
+// lastArguments returns a text from where the object of its last call's arguments begins.
+func lastArguments(body string) (rest string, found bool) {
+	for at := 0; ; {
+		i := strings.IndexByte(body[at:], '"')
+		if i < 0 {
+			return rest, found
+		}
+		key := at + i
+		at = jsontext.SkipString(body, key)
+		value, ok := strings.CutPrefix(strings.TrimLeft(body[at:], " \t\r\n"), ":")
+		if value = strings.TrimLeft(value, " \t\r\n"); !ok || !slices.Contains(argumentKeys, strings.Trim(body[key:at], `"`)) || !strings.HasPrefix(value, "{") {
+			continue
+		}
+		rest, found = value, true
+		n := closing(value)
+		if n < 0 {
+			return rest, found
+		}
+		at = len(body) - len(value) + n
+	}
 }
 
 // shapes finds the calls in the forms that models know: {name, arguments}, that under
@@ -106,8 +159,11 @@ func shapes(doc any, strict bool, depth int) []Call {
 	return nil
 }
 
+// argumentKeys are the names that models give the arguments of a call.
+var argumentKeys = []string{"arguments", "parameters", "args", "input"}
+
 func arguments(o map[string]any) (string, bool) {
-	for _, key := range []string{"arguments", "parameters", "args", "input"} {
+	for _, key := range argumentKeys {
 		switch v := o[key].(type) {
 		case string:
 			return v, true

@@ -35,6 +35,10 @@ const (
 	maxWeight = 64 << 20
 )
 
+// gemmaMark stands for the quotes of a string in what Gemma writes. Some servers leave it in
+// the texts of the arguments that they make of it.
+const gemmaMark = `<|\"|>`
+
 // Object reads the arguments of a call. It changes as little as it can: the text as it
 // is, a JSON string that holds the object, the object without what stands around it,
 // and only then its syntax. Nothing at all, and null, is an empty object.
@@ -49,10 +53,15 @@ func Object(text string, cut bool) (doc map[string]any, raw json.RawMessage, how
 	if len(text) > maxBytes {
 		return nil, nil, "", fmt.Errorf("the arguments have %d bytes: at most %d are read", len(text), maxBytes)
 	}
-	doc, first := object(text)
+	unmarked := strings.ReplaceAll(text, gemmaMark, "")
+	doc, first := object(unmarked)
 	if first == nil {
-		return doc, json.RawMessage(text), "", nil
+		if unmarked != text {
+			how = Repaired
+		}
+		return doc, json.RawMessage(unmarked), how, nil
 	}
+	text = unmarked
 	if inner, ok := unquote(text); ok {
 		if doc, err := object(inner); err == nil {
 			return doc, json.RawMessage(inner), Unquoted, nil

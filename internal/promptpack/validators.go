@@ -1,0 +1,91 @@
+package promptpack
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
+)
+
+type validator struct {
+	Type    string                     `json:"type"`
+	Params  map[string]json.RawMessage `json:"params"`
+	Message string                     `json:"message"`
+	Enabled *bool                      `json:"enabled"`
+}
+
+// validators returns what a Prompt can hold of a prompt's validators; notes name the rest.
+func validators(prompt string, from []validator, notes *[]string) []v1.PromptValidator {
+	var out []v1.PromptValidator
+	for _, v := range from {
+		off := func(reason string) {
+			*notes = append(*notes, fmt.Sprintf("prompt %q: validator %q is left out, so what it refuses is not refused: %s", prompt, v.Type, reason))
+		}
+		kind, ok := v1.FindAssertionType(v.Type)
+		one := v1.PromptValidator{Type: v.Type, Message: v.Message, Enabled: v.Enabled}
+		switch {
+		case !ok:
+			off("toolctl does not have it")
+			continue
+		case kind.Unjudged != "":
+			off(kind.Unjudged)
+			continue
+		case !applies(one):
+			off("it is an assertion of scenarios here")
+			continue
+		case v.Params["min_score"] != nil || v.Params["max_score"] != nil:
+			off("it is judged by a score")
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(v.Params)) {
+			if !slices.Contains(kind.Params, name) && name != "direction" && name != "message" {
+				*notes = append(*notes, fmt.Sprintf("prompt %q: validator %q: the parameter %q is not read", prompt, v.Type, name))
+				delete(v.Params, name)
+			}
+		}
+		if len(v.Params) > 0 {
+			one.Params = jsontext.Of(v.Params)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// applies reports whether a Prompt can have the validator.
+func applies(v v1.PromptValidator) bool {
+	p := &v1.Prompt{Spec: v1.PromptSpec{Validators: []v1.PromptValidator{v}}}
+	return !slices.ContainsFunc(p.Validate(), func(f v1.Violation) bool { return f.Path == "/spec/validators/0/type" })
+}
+
+// Fields of a pack and of its prompts that are read, or that say nothing a manifest could.
+var (
+	packFields   = []string{"$schema", "id", "name", "version", "description", "metadata", "compilation", "template_engine", "prompts", "tools", "fragments"}
+	promptFields = []string{"id", "name", "version", "description", "system_template", "system", "variables", "tools", "tool_policy", "parameters", "validators", "tested_models"}
+)
+
+// unread names the parts of a pack that are not read.
+func unread(data []byte) (notes []string) {
+	var pack struct {
+		Prompts map[string]map[string]json.RawMessage `json:"prompts"`
+	}
+	top := map[string]json.RawMessage{}
+	if json.Unmarshal(data, &top) != nil || json.Unmarshal(data, &pack) != nil {
+		return nil
+	}
+	for _, field := range slices.Sorted(maps.Keys(top)) {
+		if !slices.Contains(packFields, field) {
+			notes = append(notes, fmt.Sprintf("%q of the pack is not read", field))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(pack.Prompts)) {
+		for _, field := range slices.Sorted(maps.Keys(pack.Prompts[name])) {
+			if !slices.Contains(promptFields, field) {
+				notes = append(notes, fmt.Sprintf("prompt %q: %q is not read", name, field))
+			}
+		}
+	}
+	return notes
+}
