@@ -28,6 +28,7 @@ var layout = map[string]struct {
 	"pkg/validate":        {may: []string{"api/v1"}},
 	"internal/clip":       {},
 	"internal/jsontext":   {},
+	"internal/parallel":   {},
 	"internal/template":   {},
 	"internal/textcheck":  {},
 	"pkg/prompt":          {may: []string{"api/v1", "pkg/validate", "internal/template", "internal/textcheck"}},
@@ -98,7 +99,7 @@ const (
 )
 
 // anywhere may be imported by every package but api/v1: it knows nothing of toolctl.
-var anywhere = []string{"internal/clip", "internal/jsontext"}
+var anywhere = []string{"internal/clip", "internal/jsontext", "internal/parallel"}
 
 // onlyIn says which package alone may import a library.
 var onlyIn = map[string]string{

@@ -13,6 +13,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/internal/parallel"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/executors"
@@ -176,16 +177,13 @@ func (o *applyOptions) finish(ctx context.Context, format string, in *applyInput
 	return o.waitServers(ctx, in.store, in.options.Set, changes)
 }
 
-// applied returns what the store has already, for manifests that name it: stand-ins that
-// have names and labels, and nothing to check.
+// applied returns what the store has already, for manifests that name it.
 func applied(ctx context.Context, s store.Store) ([]v1.Object, error) {
 	list, err := s.List(ctx, store.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return standIns(list.Records), nil
+	return standIns(list.Records), err
 }
 
+// standIns have the names and labels of records, and nothing to check.
 func standIns(records []store.Record) []v1.Object {
 	var known []v1.Object
 	for _, r := range records {
@@ -241,7 +239,7 @@ func (a *app) check(ctx context.Context, paths []string, beside []v1.Object) (*m
 
 func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object, places bool) (*manifest.Set, []v1.Violation, error) {
 	opts := a.manifestOptions(ctx)
-	opts.Fields, opts.Layout, opts.AllowEmpty = places, true, a.allowEmpty
+	opts.Fields, opts.Layout, opts.AllowEmpty = places, a.layout, a.allowEmpty
 	set, err := manifest.Load(ctx, paths, opts)
 	if err != nil {
 		return nil, nil, usageError{err}
@@ -293,14 +291,14 @@ func (a *app) checkObjects(ctx context.Context, objects, beside []v1.Object) ([]
 
 // inspectTexts warns of what the texts that a model reads hide or order, and of secrets that are written out.
 func inspectTexts(objects []v1.Object) []v1.Violation {
-	var fs []v1.Violation
-	for _, o := range objects {
-		for _, f := range slices.Concat(inspect.Secrets(o), inspect.Object(o)) {
-			f.Source = o.Head().Field(f.Path)
-			fs = append(fs, f)
+	found := make([][]v1.Violation, len(objects))
+	parallel.Each(len(objects), func(i int) {
+		found[i] = append(inspect.Secrets(objects[i]), inspect.Object(objects[i])...)
+		for j := range found[i] {
+			found[i][j].Source = objects[i].Head().Field(found[i][j].Path)
 		}
-	}
-	return fs
+	})
+	return slices.Concat(found...)
 }
 
 // intoNamespace puts objects that name no namespace into the one given with -n, as

@@ -39,10 +39,16 @@ func (o *setOptions) bind(f *pflag.FlagSet) {
 type applyInput struct {
 	set     *manifest.Set
 	store   store.Store
+	records []store.Record // what it has, when it is only to be looked at
 	options store.ApplyOptions
 	named   bool // the set has a name, and is not the paths
 
 	kept map[v1.Key]bool // what asks not to be pruned
+}
+
+// List is all that the store had when it was opened, for [plan.Lister].
+func (in *applyInput) List(context.Context, store.ListOptions) (store.List, error) {
+	return store.List{Records: in.records, Total: len(in.records)}, nil
 }
 
 // open reads and checks the manifests and opens the store. One that is not there is made,
@@ -77,17 +83,19 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 			o.closing(in.store)
 		}
 	}()
-	var beside []v1.Object
 	in.store, err = o.openStore(ctx, false)
 	var usage usageError
 	missing := errors.As(err, &usage) // it is made when there is something to put into it
 	if err == nil {
-		beside, err = applied(ctx, in.store)
+		var list store.List
+		list, err = in.store.List(ctx, store.ListOptions{})
+		in.records = list.Records
 	}
 	if err != nil && !missing {
 		return nil, err
 	}
-	if in.set, err = o.loadAll(ctx, beside); err != nil {
+	o.layout = !look
+	if in.set, err = o.loadAll(ctx, standIns(in.records)); err != nil {
 		return nil, err
 	}
 	in.set.Objects = slices.DeleteFunc(in.set.Objects, func(obj v1.Object) bool { return !has(obj) })
@@ -108,6 +116,9 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 		if err != nil {
 			return nil, err
 		}
+	}
+	if !look {
+		in.records = nil
 	}
 	in.options.Keep = o.keep(in.set, in)
 	return in, nil

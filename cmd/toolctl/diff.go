@@ -84,6 +84,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 	default:
 		return usagef("--fail-on %q: expected breaking, risky or any", o.failOn)
 	}
+	defer collectLess()()
 	format := o.format()
 	o.places = true
 	var report *diff.Report
@@ -135,7 +136,7 @@ func (o *diffOptions) againstStore(ctx context.Context) (*diff.Report, *plan.Pla
 	}
 	in.warnKept(o.err)
 	if !o.prune && o.selector == "" {
-		left, err := plan.Left(ctx, in.store, in.options.Set, in.set.Objects)
+		left, err := plan.Left(ctx, in, in.options.Set, in.set.Objects)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -143,7 +144,7 @@ func (o *diffOptions) againstStore(ctx context.Context) (*diff.Report, *plan.Pla
 			fmt.Fprintf(o.err, "%s of the set not in the files: --prune would delete what an apply leaves\n", count(len(left), "object"))
 		}
 	}
-	report, err := plan.Compare(ctx, in.store, in.set.Objects, changes)
+	report, err := plan.Compare(ctx, in, in.set.Objects, changes)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -194,6 +194,7 @@ func (o *editOptions) parse(ctx context.Context, file string, body []byte, old v
 	if err := os.WriteFile(file, body, 0o600); err != nil {
 		return nil, nil, err
 	}
+	o.layout = true
 	set, violations, err := o.checkOnce(ctx, []string{file}, beside, true)
 	if err != nil {
 		return nil, nil, err

@@ -56,10 +56,16 @@ type violationReport struct {
 	Violations []v1.Violation `json:"violations"`
 }
 
+// collectLess is for commands that read many manifests. All that is read stays until their end,
+// so what is collected meanwhile is little: a fifth of the time of 10,000 manifests went into
+// looking for it. What it returns ends it.
+func collectLess() (end func()) {
+	before := debug.SetGCPercent(400)
+	return func() { debug.SetGCPercent(before) }
+}
+
 func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
-	// All that is read stays until the end, so what is collected meanwhile is little: a
-	// fifth of the time of 10,000 manifests went into looking for it.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer collectLess()()
 	format := o.format()
 	paths := append(o.files, args...)
 	if len(paths) == 0 {

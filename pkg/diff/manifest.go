@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/parallel"
 	"toolctl.dev/toolctl/pkg/policy"
 )
 
@@ -107,20 +105,11 @@ func (c *Checker) Manifests(ctx context.Context, pairs []Pair, around []v1.Objec
 	w := newWorld(around)
 	changes := make([]*Change, len(pairs))
 	errs := make([]error, len(pairs))
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(pairs)) {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(pairs) {
-					return
-				}
-				changes[i], errs[i] = c.pair(ctx, pairs[i], w)
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Each(len(pairs), func(i int) {
+		if ctx.Err() == nil {
+			changes[i], errs[i] = c.pair(ctx, pairs[i], w)
+		}
+	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

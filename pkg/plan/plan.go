@@ -69,9 +69,15 @@ type Step struct {
 
 func (s *Step) key() v1.Key { return v1.Key{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name} }
 
+// Lister is the part of a store that says what it has; a caller that has listed all of it may
+// give that instead.
+type Lister interface {
+	List(ctx context.Context, opts store.ListOptions) (store.List, error)
+}
+
 // Compare says what the changes of a dry run mean. The tools and policies of the store and
 // of the objects stand around them.
-func Compare(ctx context.Context, st store.Store, objects []v1.Object, changes []store.Change) (*diff.Report, error) {
+func Compare(ctx context.Context, st Lister, objects []v1.Object, changes []store.Change) (*diff.Report, error) {
 	list, err := st.List(ctx, store.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -110,7 +116,7 @@ func Compare(ctx context.Context, st store.Store, objects []v1.Object, changes [
 }
 
 // Left returns what belongs to a set and is not among its objects any more.
-func Left(ctx context.Context, st store.Store, set string, objects []v1.Object) ([]v1.Key, error) {
+func Left(ctx context.Context, st Lister, set string, objects []v1.Object) ([]v1.Key, error) {
 	list, err := st.List(ctx, store.ListOptions{Set: set})
 	if err != nil {
 		return nil, err
@@ -121,7 +127,7 @@ func Left(ctx context.Context, st store.Store, set string, objects []v1.Object) 
 	}
 	var left []v1.Key
 	for _, r := range list.Records {
-		if !given[r.Key()] {
+		if r.Set == set && !given[r.Key()] {
 			left = append(left, r.Key())
 		}
 	}

@@ -3,12 +3,11 @@ package registry
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/parallel"
 )
 
 // Checker is an [Executor] that can find violations in a tool before it is called,
@@ -57,23 +56,11 @@ func (r *Registry) CheckObjects(ctx context.Context, objects []v1.Object) []v1.V
 
 func (r *Registry) check(ctx context.Context, s *snapshot) []v1.Violation {
 	found := make([][]v1.Violation, len(s.entries))
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := range next {
-				found[i] = r.checkEntry(s, s.entries[i])
-			}
-		})
-	}
-	for i := range s.entries {
-		if ctx.Err() != nil {
-			break
+	parallel.Each(len(s.entries), func(i int) {
+		if ctx.Err() == nil {
+			found[i] = r.checkEntry(s, s.entries[i])
 		}
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	})
 	return slices.Concat(found...)
 }
 

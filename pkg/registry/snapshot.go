@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/parallel"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/validate"
 )
@@ -108,13 +109,17 @@ func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *
 	s.objects = declared(s.given)
 	s.policy, s.bare = policy.Compile(policies, r.opts.Rules...), bareNames{}
 	s.bare.add(s.objects, discovered)
-	for _, e := range s.entries {
-		if t, ok := e.object.(*v1.Tool); ok {
+	parallel.Each(len(s.entries), func(i int) {
+		if t, ok := s.entries[i].object.(*v1.Tool); ok {
 			broken := brokenPolicies[t.Namespace()]
 			if broken == nil {
 				broken = brokenPolicies[""]
 			}
-			e.tool = r.prepare(s, e, t, broken)
+			s.entries[i].tool = r.prepare(s, s.entries[i], t, broken)
+		}
+	})
+	for _, e := range s.entries {
+		if e.tool != nil {
 			s.index(e.tool)
 		}
 	}

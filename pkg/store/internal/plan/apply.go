@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/parallel"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -25,37 +26,42 @@ func Want(objects []v1.Object, opts store.ApplyOptions) (*Wanted, error) {
 	if opts.Prune && opts.Set == "" {
 		return nil, errors.New("apply: prune needs the name of a set: without one it cannot be told what an earlier apply has left")
 	}
-	var errs []error
 	w := &Wanted{objects: objects, rows: make([]Row, len(objects)), opts: opts}
+	errs := make([]error, len(objects))
 	seen := make(map[v1.Key]v1.Source, len(objects))
 	for i, o := range objects {
-		if o == nil {
-			errs = append(errs, fmt.Errorf("apply: object %d is nil", i))
-			continue
+		errs[i] = wantable(i, o, seen)
+	}
+	parallel.Each(len(objects), func(i int) {
+		if errs[i] == nil {
+			w.rows[i], errs[i] = encode(objects[i])
 		}
-		h := o.Head()
-		key := h.Key()
-		switch first, twice := seen[key]; {
-		case v1.NewObject(key.Kind) == nil:
-			errs = append(errs, fmt.Errorf("apply: object %d has the unknown kind %q", i, key.Kind))
-			continue
-		case key.Name == "":
-			errs = append(errs, fmt.Errorf("apply: object %d, a %s, has no name", i, key.Kind))
-			continue
-		case twice:
-			errs = append(errs, fmt.Errorf("apply: %s is given twice%s", key, places(first, h.Source)))
-			continue
-		}
-		seen[key] = h.Source
-		var err error
-		if w.rows[i], err = encode(o); err != nil {
-			errs = append(errs, fmt.Errorf("apply: %w", err))
+	})
+	for i, err := range errs {
+		if err != nil {
+			errs[i] = fmt.Errorf("apply: %w", err)
 		}
 	}
-	if errs != nil {
-		return nil, errors.Join(errs...)
+	return w, errors.Join(errs...)
+}
+
+// wantable says why an object cannot be applied after those that were seen.
+func wantable(i int, o v1.Object, seen map[v1.Key]v1.Source) error {
+	if o == nil {
+		return fmt.Errorf("object %d is nil", i)
 	}
-	return w, nil
+	h := o.Head()
+	key := h.Key()
+	switch first, twice := seen[key]; {
+	case v1.NewObject(key.Kind) == nil:
+		return fmt.Errorf("object %d has the unknown kind %q", i, key.Kind)
+	case key.Name == "":
+		return fmt.Errorf("object %d, a %s, has no name", i, key.Kind)
+	case twice:
+		return fmt.Errorf("%s is given twice%s", key, places(first, h.Source))
+	}
+	seen[key] = h.Source
+	return nil
 }
 
 // Plan plans the apply at a time in microseconds since 1970. It may be called again, when
@@ -75,6 +81,10 @@ func (w *Wanted) Plan(r Reader, now int64) (*Plan, error) {
 	if err := checkExpected(there, opts.Expect); err != nil {
 		return nil, err
 	}
+	before, err := w.before(there)
+	if err != nil {
+		return nil, err
+	}
 	var taken []error
 	for i := range w.rows {
 		next, old := w.rows[i], there[w.rows[i].Key]
@@ -87,7 +97,7 @@ func (w *Wanted) Plan(r Reader, now int64) (*Plan, error) {
 				taken = append(taken, &store.SetError{Key: next.Key, Set: opts.Set, Owner: old.Set})
 			}
 		}
-		if err := p.put(old, next, w.objects[i], now); err != nil {
+		if err := p.put(old, before[i], next, w.objects[i], now); err != nil {
 			return nil, err
 		}
 		if old != nil && old.Set != "" && next.Set != old.Set {
@@ -142,8 +152,25 @@ func checkExpected(there map[v1.Key]*Row, expect map[v1.Key]int64) error {
 	return Refuse(errors.Join(conflicts...))
 }
 
-// put plans one object: next, where old is (nil for nowhere).
-func (p *Plan) put(old *Row, next Row, o v1.Object, now int64) error {
+// before decodes what the store has of the objects, nil for what it does not have.
+func (w *Wanted) before(there map[v1.Key]*Row) ([]*store.Record, error) {
+	records, errs := make([]*store.Record, len(w.rows)), make([]error, len(w.rows))
+	parallel.Each(len(w.rows), func(i int) {
+		old := there[w.rows[i].Key]
+		if old == nil {
+			return
+		}
+		record := old.record(w.objects[i])
+		if !old.sameBytes(&w.rows[i]) {
+			record, errs[i] = old.Decode()
+		}
+		records[i] = &record
+	})
+	return records, errors.Join(errs...)
+}
+
+// put plans one object: next, where old is (nil for nowhere), which was decoded as before.
+func (p *Plan) put(old *Row, before *store.Record, next Row, o v1.Object, now int64) error {
 	ch := store.Change{Key: next.Key, Action: store.Created}
 	next.UID, next.Generation, next.Created, next.Updated = "", 1, now, now
 	if old != nil {
@@ -159,13 +186,7 @@ func (p *Plan) put(old *Row, next Row, o v1.Object, now int64) error {
 		if !sameSpec {
 			next.Generation++
 		}
-		before := old.record(o)
-		if !old.sameBytes(&next) {
-			if before, err = old.Decode(); err != nil {
-				return err
-			}
-		}
-		ch.Before = &before
+		ch.Before = before
 	} else {
 		next.UID = uuid.NewString()
 	}
