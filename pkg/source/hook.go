@@ -22,12 +22,22 @@ const (
 	hookTimeout = 30 * time.Second // to send one
 )
 
-// signatureHeader is how GitHub, Gitea, Forgejo and others sign a delivery: "sha256=" and the
-// HMAC-SHA256 of the body in hexadecimal.
-const signatureHeader = "X-Hub-Signature-256"
+// hookForm is how forges show that they know the secret of a webhook.
+type hookForm struct {
+	header, prefix string
+	token          bool // it is the secret itself; else the HMAC-SHA256 of the body in hexadecimal
+}
 
-// NewHook takes the webhook of a forge, signed with a secret, and calls pull for each. What the
-// delivery says does not matter, and so neither does one that is sent again.
+// hookForms are looked for in this order; the first header that a delivery has counts.
+var hookForms = []hookForm{
+	{header: "X-Hub-Signature-256", prefix: "sha256="},             // GitHub, Gitea, Forgejo
+	{header: "X-Gitea-Signature"}, {header: "X-Forgejo-Signature"}, // without the others
+	{header: "X-Gogs-Signature"}, {header: "X-Hub-Signature", prefix: "sha256="}, // Gogs; Bitbucket
+	{header: "X-Gitlab-Token", token: true}, // GitLab
+}
+
+// NewHook takes the webhook of a forge, which shows that it knows a secret, and calls pull for
+// each. What the delivery says does not matter, and so neither does one that is sent again.
 func NewHook(secret string, pull func()) (http.Handler, error) {
 	if len(secret) < minSecret {
 		return nil, errors.New("the secret of the webhook is too short: expected at least 16 characters, such as 'openssl rand -hex 32' prints")
@@ -47,10 +57,9 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "expected POST", http.StatusMethodNotAllowed)
 		return
 	}
-	text, ok := strings.CutPrefix(r.Header.Get(signatureHeader), "sha256=")
-	given, err := hex.DecodeString(text)
-	if !ok || err != nil || len(given) != sha256.Size {
-		http.Error(w, "expected the header "+signatureHeader+": sha256=HMAC", http.StatusUnauthorized)
+	form, given := shown(r)
+	if given == nil {
+		http.Error(w, "expected a signature in the header X-Hub-Signature-256: sha256=HMAC, or as Gitea, Forgejo, Gogs and Bitbucket send it, or the secret in X-Gitlab-Token", http.StatusUnauthorized)
 		return
 	}
 	select {
@@ -63,7 +72,11 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(hookTimeout)) // not every connection has one
 	mac := hmac.New(sha256.New, h.secret)
-	if _, err := io.Copy(mac, http.MaxBytesReader(w, r.Body, maxDelivery)); err != nil {
+	body := io.Writer(mac)
+	if form.token {
+		body = io.Discard
+	}
+	if _, err := io.Copy(body, http.MaxBytesReader(w, r.Body, maxDelivery)); err != nil {
 		code := http.StatusBadRequest
 		if large := new(http.MaxBytesError); errors.As(err, &large) {
 			code = http.StatusRequestEntityTooLarge
@@ -71,10 +84,40 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the delivery cannot be read: "+http.StatusText(code), code)
 		return
 	}
-	if !hmac.Equal(mac.Sum(nil), given) {
-		http.Error(w, "the signature is not that of the secret", http.StatusUnauthorized)
+	want := mac.Sum(nil)
+	if form.token {
+		want = digest(h.secret)
+	}
+	if !hmac.Equal(want, given) {
+		http.Error(w, form.header+" is not that of the secret", http.StatusUnauthorized)
 		return
 	}
 	h.pull()
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// shown returns how a delivery shows that it knows the secret, and the HMAC, or the digest of
+// the secret, that it has; nil for none.
+func shown(r *http.Request) (hookForm, []byte) {
+	for _, f := range hookForms {
+		value := r.Header.Get(f.header)
+		switch {
+		case value == "":
+			continue
+		case f.token:
+			return f, digest([]byte(value))
+		}
+		text, ok := strings.CutPrefix(value, f.prefix)
+		if given, err := hex.DecodeString(text); ok && err == nil && len(given) == sha256.Size {
+			return f, given
+		}
+		return f, nil
+	}
+	return hookForm{}, nil
+}
+
+// digest makes secrets of one length, so that comparing them takes the same time.
+func digest(secret []byte) []byte {
+	sum := sha256.Sum256(secret)
+	return sum[:]
 }
