@@ -66,11 +66,7 @@ Output formats of --once (-o): table (a line an object), name, json.`,
 }
 
 func (o *reconcileOptions) run(ctx context.Context) error {
-	address, err := source.ParseAddress(o.source.address)
-	if err != nil {
-		return usagef("--source: %w", err)
-	}
-	o.set = cmp.Or(o.set, address.Set())
+	o.set = cmp.Or(o.set, o.source.at.Set())
 	if !o.once {
 		o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, nil)))
 		o.lasting = true

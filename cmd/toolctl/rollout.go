@@ -192,13 +192,15 @@ func (a *app) printRevisions(format string, all []store.Revision) error {
 	return t.Flush()
 }
 
-// shortCommit is a commit as tables show it.
+// shortCommit is a commit, or the digest of a package, as tables show it.
 func shortCommit(commit string) string {
-	const letters = 12
+	const letters, digest = 12, "sha256:"
 	name, dirty := strings.CutSuffix(commit, source.Dirty)
-	if len(name) > letters {
-		name = name[:letters]
+	kept := letters
+	if strings.HasPrefix(name, digest) {
+		kept += len(digest)
 	}
+	name = name[:min(len(name), kept)]
 	if dirty {
 		name += source.Dirty
 	}

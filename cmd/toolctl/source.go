@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +25,8 @@ type sourceOptions struct {
 	interval   time.Duration
 	signed     string
 	hookSecret string // file
+
+	at source.Address // what check read of address
 }
 
 const hookSecretVariable = "TOOLCTL_HOOK_SECRET" //nolint:gosec // it is the name of one
@@ -38,7 +39,8 @@ func (o *sourceOptions) bind(f *pflag.FlagSet) {
 
 const shortestInterval = time.Second
 
-func (o *sourceOptions) check(cmd *cobra.Command, files []string) error {
+// check reads the flags; what else reads them comes after it.
+func (o *sourceOptions) check(cmd *cobra.Command, files []string) (err error) {
 	if o.address == "" {
 		for _, name := range []string{"interval", "require-signed", "hook-secret-file"} {
 			if cmd.Flags().Changed(name) {
@@ -53,7 +55,7 @@ func (o *sourceOptions) check(cmd *cobra.Command, files []string) error {
 	if o.interval < shortestInterval {
 		return usagef("--interval %s: expected %s or more", o.interval, shortestInterval)
 	}
-	if _, err := source.ParseAddress(o.address); err != nil {
+	if o.at, err = source.ParseAddress(o.address); err != nil {
 		return usagef("--source: %w", err)
 	}
 	return nil
@@ -61,18 +63,14 @@ func (o *sourceOptions) check(cmd *cobra.Command, files []string) error {
 
 // origin opens what the address names.
 func (o *sourceOptions) origin(a *app) (source.Origin, error) {
-	address, err := source.ParseAddress(o.address)
-	if err != nil {
-		return nil, usagef("--source: %w", err)
-	}
-	if address.IsGit() {
-		origin, err := source.NewRepository(address, source.RepositoryOptions{Environ: os.Environ(), RequireSigned: o.signed})
+	if o.at.IsGit() {
+		origin, err := source.NewRepository(o.at, source.RepositoryOptions{Environ: os.Environ(), RequireSigned: o.signed})
 		if err != nil {
 			return nil, usagef("--require-signed: %w", err)
 		}
 		return origin, nil
 	}
-	repository, err := oci.Open(address, oci.Options{Env: a.env})
+	repository, err := oci.Open(o.at, oci.Options{Env: a.env})
 	if err != nil {
 		return nil, usagef("--source: %w", err)
 	}
@@ -131,12 +129,6 @@ type pulledFrom struct{ *source.Remote }
 func (p pulledFrom) Load(ctx context.Context) (*manifest.Set, error) {
 	set, err := p.Remote.Load(ctx)
 	return set, sourceError(err)
-}
-
-// shortRevision is a commit as git shortens it.
-func shortRevision(r string) string {
-	const short = 12
-	return cmp.Or(r[:min(len(r), short)], "-")
 }
 
 // sourceLine says which revision of a source is used since when.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,7 +92,7 @@ func (a *app) storeStatus(ctx context.Context) error {
 	}
 	t := newTable(a.out, "SET", "REVISION", "COMMIT", "SINCE", "OBJECTS", "SOURCE")
 	for _, s := range sets {
-		t.row(strings.ReplaceAll(s.Set, "\n", ", "), strconv.FormatInt(s.Revision, 10), shortRevision(s.Commit), s.Since.UTC().Format(time.RFC3339), strconv.Itoa(s.Objects), s.Source)
+		t.row(strings.ReplaceAll(s.Set, "\n", ", "), strconv.FormatInt(s.Revision, 10), cmp.Or(shortCommit(s.Commit), "-"), s.Since.UTC().Format(time.RFC3339), strconv.Itoa(s.Objects), s.Source)
 	}
 	return t.Flush()
 }

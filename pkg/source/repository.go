@@ -24,6 +24,7 @@ type Repository struct {
 	host    *proc.Host
 	env     []string
 	config  []string
+	limits  proc.Limits
 }
 
 // RepositoryOptions configure a [Repository].
@@ -51,7 +52,7 @@ func NewRepository(a Address, o RepositoryOptions) (*Repository, error) {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
-	r := &Repository{address: a, host: &proc.Host{}, config: fetching()}
+	r := &Repository{address: a, host: &proc.Host{}, config: fetching(), limits: limited()}
 	r.env = environment(o.Environ, strings.TrimPrefix(a.Scheme, "git+"))
 	if password := variable(o.Environ, PasswordVariable); password != "" && a.Scheme == GitHTTPS {
 		r.config = append(r.config, credentials(a)...)
@@ -125,7 +126,7 @@ func with(env []string, variables ...string) []string {
 }
 
 func (r *Repository) git(dir string) *runner {
-	return &runner{host: r.host, dir: dir, bare: true, env: r.env, config: r.config, limits: limited()}
+	return &runner{host: r.host, dir: dir, bare: true, env: r.env, config: r.config, limits: r.limits}
 }
 
 func (r *Repository) String() string { return r.address.String() }
@@ -234,7 +235,19 @@ func (r *Repository) clone(ctx context.Context, commit string, depth int) (_ *ru
 		return nil, err
 	}
 	_, err = g.run(ctx, "fetch", "--quiet", fmt.Sprintf("--depth=%d", depth), "--no-tags", "--no-recurse-submodules", "--force", "--end-of-options", r.address.Remote, "+"+commit+":refs/toolctl/at")
+	if failed := new(gitError); errors.As(err, &failed) && r.full(dir) {
+		err = &gitError{failed.command, fmt.Sprintf("the repository is too large: a pack of it is larger than the %d MiB that are allowed", r.limits.FileBytes>>20)}
+	}
 	return g, err
+}
+
+// full reports whether a file of a clone has reached the limit: git does not say why it ended.
+func (r *Repository) full(dir string) bool {
+	packs, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*"))
+	return err == nil && r.limits.FileBytes > 0 && slices.ContainsFunc(packs, func(p string) bool {
+		info, err := os.Stat(p)
+		return err == nil && info.Size() >= r.limits.FileBytes
+	})
 }
 
 const maxOlder = 20
