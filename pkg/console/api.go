@@ -9,6 +9,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
@@ -119,13 +120,17 @@ func (c *Console) apiTool(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toolAnswer{rowOf(r.view, it), it.Tool(), it.Reasons, c.originOf(r, it)}, nil
+	masked, err := redact.Manifest(it.Tool())
+	if err != nil {
+		return nil, err
+	}
+	return toolAnswer{rowOf(r.view, it), masked, it.Reasons, c.originOf(r, it)}, nil
 }
 
 // toolAnswer is one tool.
 type toolAnswer struct {
 	toolRow
-	Tool    *v1.Tool       `json:"tool"`
+	Tool    v1.Object      `json:"tool"` // secrets that are written out are masked
 	Reasons []v1.Violation `json:"reasons,omitempty"`
 	Origin  originView     `json:"origin"`
 }

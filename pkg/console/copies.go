@@ -3,22 +3,30 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/internal/wirename"
+	"toolctl.dev/toolctl/pkg/scenario"
 )
 
 // copyText is a call in a form that can be pasted elsewhere.
 type copyText struct{ Name, Text string }
 
-// copies writes a call, and what came back, as others take it.
-func copies(fullName, mcpName string, args json.RawMessage, res *v1.Result, mcp string) []copyText {
+// copies writes a call, and what came back, as others take it. What goes to a file is masked as
+// 'toolctl record' masks it.
+func copies(tool *v1.Tool, fullName string, given json.RawMessage, res *v1.Result, mcp string, token bool) []copyText {
+	_, name, _ := strings.Cut(fullName, "/")
 	out := []copyText{
-		{"toolctl call", "toolctl call " + shellWord(fullName) + " --args " + shellWord(string(args))},
-		{"curl", curl(mcpName, args, mcp)},
+		{"toolctl call", "toolctl call " + shellWord(fullName) + " -a " + shellWord(string(given))},
+		{"curl", curl(wirename.Clean(name), given, mcp, token)},
 	}
+	rules := slices.Concat(scenario.SecretKeys(), tool.RedactRules())
+	args := redact.JSON(given, rules)
 	expect := map[string]any{"status": v1.StatusComplete}
 	if res != nil {
 		expect["status"] = res.Status
@@ -41,7 +49,7 @@ func copies(fullName, mcpName string, args json.RawMessage, res *v1.Result, mcp 
 		if len(res.Parts) > 0 {
 			recorded["parts"] = res.Parts
 		}
-		out = append(out, copyText{"Cassette", yamlText(map[string]any{"calls": []any{recorded}})})
+		out = append(out, copyText{"Cassette", yamlText(map[string]any{"redacted": rules, "calls": []any{recorded}})})
 	}
 	return out
 }
@@ -60,7 +68,7 @@ func yamlText(v any) string {
 }
 
 // curl is the call as a request of MCP 2026-07-28, which needs no session.
-func curl(name string, args json.RawMessage, mcp string) string {
+func curl(name string, args json.RawMessage, mcp string, token bool) string {
 	const version = "2026-07-28"
 	body, err := json.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -72,8 +80,12 @@ func curl(name string, args json.RawMessage, mcp string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("curl %s \\\n  -H 'Content-Type: application/json' \\\n  -H 'Accept: application/json, text/event-stream' \\\n  -H 'Mcp-Protocol-Version: %s' \\\n  -H 'Mcp-Method: tools/call' \\\n  -H %s \\\n  -d %s",
-		shellWord(mcp), version, shellWord("Mcp-Name: "+name), shellWord(string(body)))
+	signed := ""
+	if token {
+		signed = "  -H \"Authorization: Bearer $TOKEN\" \\\n"
+	}
+	return fmt.Sprintf("curl %s \\\n%s  -H 'Content-Type: application/json' \\\n  -H 'Accept: application/json, text/event-stream' \\\n  -H 'Mcp-Protocol-Version: %s' \\\n  -H 'Mcp-Method: tools/call' \\\n  -H %s \\\n  -d %s",
+		shellWord(mcp), signed, version, shellWord("Mcp-Name: "+name), shellWord(string(body)))
 }
 
 // shellWord writes a word for a shell.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func (d *schemaDoc) describe(s schema, prefix string, depth int) {
 		if branches := sub.choices(); len(branches) > 0 {
 			for i, b := range branches[:min(len(branches), 8)] {
 				if b.at.has("properties") {
-					d.Rows = append(d.Rows, schemaRow{Name: prefix + k, Type: "or: " + branchName(b, i), Description: b.text("description"), Depth: depth + 1})
+					d.Rows = append(d.Rows, schemaRow{Name: prefix + k, Type: "or: " + cmp.Or(b.text("title"), branchName(b, i)), Description: b.text("description"), Depth: depth + 1})
 					d.describe(b, prefix+k+".", depth+2)
 				}
 			}

@@ -123,6 +123,39 @@ func TestLastTest(t *testing.T) {
 	}
 }
 
+// What a manifest holds that is secret is in no answer.
+func TestSecretsOfManifestsAreMasked(t *testing.T) {
+	s := serve(t, options{principals: []string{"ann"}, manifests: `
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: t}
+spec:
+  description: T
+  redact: [card]
+  input_schema: {type: object, properties: {card: {type: string}, token: {type: string}}}
+  mock_result: {}
+---
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: h}
+spec:
+  description: H
+  input_schema: {type: object}
+  http: {url: "https://user:hunter2@api.example.com/?api_key=hunter2", headers: {Authorization: Bearer hunter2}}
+`})
+	for _, path := range []string{"api/tools/default/h", "tools/default/h", "api/tools"} {
+		if code, body := s.ask("GET", path, "ann", ""); code != http.StatusOK || strings.Contains(body, "hunter2") {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	// What is copied to a file has no secret; the call is copied as it was made.
+	code, body := s.ask("POST", "tools/default/t/try", "ann", "action=run&v:/card=4111&v:/token=hunter2&p:=1")
+	_, files, ok := strings.Cut(body, "Example for the manifest")
+	if code != http.StatusOK || !ok || strings.Contains(files, "4111") || strings.Contains(files, "hunter2") || !strings.Contains(body, "Bearer $TOKEN") {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
 // apply applies tools of a mark as the set "shop".
 func apply(t *testing.T, st store.Store, commit string, objects ...v1.Object) {
 	t.Helper()

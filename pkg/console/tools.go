@@ -27,7 +27,11 @@ type toolRow struct {
 	Server      string            `json:"server,omitempty"`
 	// Blocked is the policy that refuses every call.
 	Blocked string `json:"blocked_by,omitempty"`
-	Href    string `json:"-"`
+	// Policies are those with a rule that matters to its calls; Held says that one of them holds
+	// each call for approval.
+	Policies []string `json:"policies,omitempty"`
+	Held     bool     `json:"needs_approval,omitempty"`
+	Href     string   `json:"-"`
 }
 
 func rowOf(view gateway.View, it gateway.Item) toolRow {
@@ -40,6 +44,7 @@ func rowOf(view gateway.View, it gateway.Item) toolRow {
 	if h := t.Spec.Hints; h != nil {
 		r.Title = h.Title
 	}
+	r.Policies, r.Held = view.Concerned(it)
 	if b := view.Blocked(it); b != nil {
 		r.Blocked = b.Policy
 	}

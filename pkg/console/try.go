@@ -9,7 +9,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
-	"toolctl.dev/toolctl/internal/wirename"
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
@@ -166,8 +165,7 @@ func (c *Console) carryOut(r *request, p *tryPage, it gateway.Item, action strin
 		var res v1.Result
 		res, err = r.view.Call(r.Context(), call)
 		p.Result = viewResult(res)
-		_, name, _ := strings.Cut(it.FullName, "/")
-		p.Copies = copies(it.FullName, wirename.Clean(name), args, &res, c.mcpAddress(r.Request))
+		p.Copies = copies(it.Tool(), it.FullName, args, &res, c.mcpAddress(r.Request), c.access.Required())
 	}
 	if err == nil {
 		return http.StatusOK

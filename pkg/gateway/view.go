@@ -68,6 +68,12 @@ func (v View) Blocked(it Item) *v1.PolicyError {
 	return blocked
 }
 
+// Concerned returns the names of the policies with a rule that can matter to the principal's calls
+// of a tool, and whether one of them holds each call for approval.
+func (v View) Concerned(it Item) (policies []string, held bool) {
+	return it.Concerned(v.g.catalog.overlay(), v.principal)
+}
+
 // Tool returns one of Tools by its full name. The error is a [v1.NotFoundError].
 func (v View) Tool(name string) (Item, error) {
 	c := v.g.catalog

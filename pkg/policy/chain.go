@@ -322,6 +322,21 @@ func (c *Chain) Guards() bool {
 	return c != nil && slices.ContainsFunc(c.steps, func(r *rule) bool { return !r.policy.audit && !r.policy.personal() })
 }
 
+// Concerned returns the names of the policies with a rule that can matter to a principal's calls
+// of the tool, and whether one of them holds each call for approval.
+func (c *Chain) Concerned(principal string) (policies []string, held bool) {
+	if c == nil {
+		return nil, false
+	}
+	for _, r := range c.of(principal).steps {
+		if !slices.Contains(policies, r.policy.name) {
+			policies = append(policies, r.policy.name)
+		}
+		held = held || r.asks > 0 && !r.policy.audit
+	}
+	return policies, held
+}
+
 // Requires reports whether a policy in mode enforce that governs the calls of a
 // principal wants a model to call a tool: whether its tool_choice is required.
 func (c *Chain) Requires(principal string) bool {

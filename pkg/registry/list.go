@@ -63,6 +63,12 @@ func (i Item) Under(o *policy.Overlay, principal string) (blocked *v1.PolicyErro
 // nil when they make no difference. The overlay governs it too and may be nil.
 func (i Item) Audience(o *policy.Overlay) *policy.Audience { return o.Over(i.chain).Audience() }
 
+// Concerned returns the names of the policies with a rule that can matter to a principal's calls
+// of a tool, and whether one of them holds each call for approval. The overlay may be nil.
+func (i Item) Concerned(o *policy.Overlay, principal string) (policies []string, held bool) {
+	return o.Over(i.chain).Concerned(principal)
+}
+
 // Reason returns the first reason in one line, "" when the item is ready.
 func (i Item) Reason() string {
 	if len(i.Reasons) == 0 {

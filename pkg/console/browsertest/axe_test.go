@@ -37,9 +37,13 @@ func (a axe) check(name string) {
 	for _, width := range []int64{390, 1280} {
 		for _, night := range []bool{false, true} {
 			var found []string
-			a.run(chromedp.EmulateViewport(width, 900), dark(night), chromedp.Evaluate(a.source+";0", nil),
+			var wide int
+			a.run(chromedp.EmulateViewport(width, 900), dark(night), chromedp.Evaluate(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &wide), chromedp.Evaluate(a.source+";0", nil),
 				chromedp.Evaluate(`axe.run({runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`, &found,
 					func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+			if wide > 0 {
+				a.t.Errorf("%s is %d pixels too wide for %d", name, wide, width)
+			}
 			if len(found) > 0 {
 				a.t.Errorf("%s, %d pixels wide, dark %t:\n%s", name, width, night, strings.Join(found, "\n"))
 			}

@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -92,5 +93,71 @@ func TestSource(t *testing.T) {
 	b.run(click(`nav a[href="../"]`), see("#results"), click(`a[href$="find-orders"]`), see("#source"))
 	if text := b.text("main"); !strings.Contains(text, "shop.yaml:") || !strings.Contains(text, "Commit") {
 		t.Error(text)
+	}
+}
+
+// What is copied of a call works where it is pasted.
+func TestCopiesWork(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, filepath.Join(dir, "shop.yaml"), shopManifests)
+	db := filepath.Join(dir, "state.db")
+	s, b := serve(t, "-f", file, "--store", db), open(t)
+	var copies []string
+	b.run(chromedp.Navigate(s.link), see("#results"), chromedp.Navigate(s.url+"tools/default/find-orders/try"), see("#run"), keys(`[name="v:/customer/name"]`, "O'Hara & $HOME"), click("#run"), see("#copy-title"),
+		chromedp.Evaluate(`[...document.querySelectorAll("#copy-title ~ details pre")].map((p) => p.textContent)`, &copies))
+	if len(copies) != 5 {
+		t.Fatalf("%d copies", len(copies))
+	}
+	shell := func(script string) string {
+		t.Helper()
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "TOOLCTL_STORE="+db)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", script, err, out)
+		}
+		return string(out)
+	}
+	toolctl(t, dir, 0, "apply", "-f", "shop.yaml", "--store", db)
+	if out := shell(copies[0]); !strings.Contains(out, "A-1") {
+		t.Errorf("toolctl call: %s", out)
+	}
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Log("there is no curl: its copy is not tried")
+	} else if out := shell(copies[1] + " -sf"); !strings.Contains(out, "A-1") {
+		t.Errorf("curl: %s", out)
+	}
+	// The example in its manifest, the scenario beside it, and the cassette in its place of a mock.
+	var indented strings.Builder
+	for line := range strings.Lines(copies[2]) {
+		indented.WriteString("  " + line)
+	}
+	withExample := strings.Replace(shopManifests, "  mock_result: {orders:", indented.String()+"  mock_result: {orders:", 1)
+	for _, tt := range []struct{ name, manifests, more string }{
+		{"example", withExample, ""},
+		{"scenario", shopManifests, copies[3]},
+		{"cassette", strings.Replace(shopManifests, "  mock_result: {orders:", "  http: {url: https://api.example.com}\n  # ", 1),
+			strings.Replace(copies[3], "spec:\n", "spec:\n  mocks: {find-orders: {cassette: c.yaml}}\n", 1)},
+	} {
+		sub := filepath.Join(dir, tt.name)
+		if err := os.Mkdir(sub, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(sub, "shop.yaml"), strings.Split(tt.manifests, "---\napiVersion: toolctl.dev/v1\nkind: Scenario")[0])
+		write(t, filepath.Join(sub, "c.yaml"), copies[4])
+		if tt.more != "" {
+			write(t, filepath.Join(sub, "scenario.yaml"), tt.more)
+		}
+		toolctl(t, sub, 0, "validate", ".")
+		if tt.more == "" {
+			if out := toolctl(t, sub, 1, "verify", "-f", "."); !strings.Contains(out, "PASS  find-orders  judged 1 of 1") { // the example of another tool waits for approval
+				t.Errorf("%s: %s", tt.name, out)
+			}
+			continue
+		}
+		if out := toolctl(t, sub, 0, "test", "."); !strings.Contains(out, "1 passed, 0 failed") {
+			t.Errorf("%s: %s", tt.name, out)
+		}
 	}
 }

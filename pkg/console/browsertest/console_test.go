@@ -123,7 +123,7 @@ func TestTry(t *testing.T) {
 	}
 	var copies []string
 	b.run(chromedp.Evaluate(`[...document.querySelectorAll("#copy-title ~ details pre")].map((p) => p.textContent)`, &copies))
-	if len(copies) != 5 || !strings.HasPrefix(copies[0], "toolctl call default/find-orders --args ") || !strings.HasPrefix(copies[1], "curl ") {
+	if len(copies) != 5 || !strings.HasPrefix(copies[0], "toolctl call default/find-orders -a ") || !strings.HasPrefix(copies[1], "curl ") {
 		t.Errorf("copies %q", copies)
 	}
 
