@@ -41,7 +41,10 @@ func Of(v any) json.RawMessage {
 
 // Quote returns a text as a JSON string.
 func Quote(s string) json.RawMessage {
-	return Of(s)
+	var b bytes.Buffer
+	b.Grow(len(s) + 2)
+	AppendString(&b, s)
+	return b.Bytes()
 }
 
 // Space holds the characters that may stand between the tokens of a JSON text.
@@ -50,13 +53,14 @@ const Space = " \t\r\n"
 // SkipString returns where the string ends whose opening quote is text[i]: the place after
 // its closing quote, or the end of a text that does not close it.
 func SkipString[T string | []byte](text T, i int) int {
-	for i++; i < len(text); i++ {
+	for i = Plain(text, i+1); i < len(text); i = Plain(text, i) {
 		switch text[i] {
-		case '\\':
-			i++
 		case '"':
 			return i + 1
+		case '\\':
+			i++
 		}
+		i++
 	}
 	return len(text)
 }

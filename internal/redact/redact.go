@@ -42,7 +42,7 @@ func (m *Masker) JSON(raw json.RawMessage) json.RawMessage {
 	if m.Empty() || len(raw) == 0 {
 		return raw
 	}
-	if !json.Valid(raw) {
+	if !jsontext.Valid(raw) {
 		return json.RawMessage(quotedMask)
 	}
 	return m.document(raw, 0)

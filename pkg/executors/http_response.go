@@ -102,7 +102,7 @@ func (p *httpTool) mapped(ctx context.Context, content json.RawMessage) (json.Ra
 // textOrJSON returns a body as JSON: as it is, or as the member result. isText is
 // false for a body that is neither JSON nor text.
 func textOrJSON(mediaType string, body []byte) (content json.RawMessage, isText bool) {
-	if plain := bytes.TrimPrefix(body, []byte("\ufeff")); json.Valid(plain) {
+	if plain := bytes.TrimPrefix(body, []byte("\ufeff")); jsontext.Valid(plain) {
 		if !utf8.Valid(plain) {
 			plain = bytes.ToValidUTF8(plain, []byte("\uFFFD"))
 		}

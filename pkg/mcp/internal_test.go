@@ -101,14 +101,21 @@ func TestToolResult(t *testing.T) {
 	}
 }
 
-// FuzzToolResult holds what a server answers to two rules: it does not panic, and
-// its content is JSON.
+// FuzzToolResult holds what a server answers to three rules: it does not panic, its content
+// is JSON, and plain texts are read as every other block is.
 func FuzzToolResult(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"{}"}],"structuredContent":1}`))
 	f.Add([]byte(`{"content":[null,{"type":"resource"}]}`))
+	f.Add([]byte(` {"content":[{"type":"text","text":"a\\u00e4\\n"} , {"text":" {} ","type":"text"}],"isError":true,"_meta":{"a":1},"resultType":"complete"}`))
+	f.Add([]byte(`{"content":[{"type":"text","text":"a","Text":"b"}],"structuredContent":null,"isError":null}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if res, _, ok := toolResult(raw); ok && !json.Valid(res.Content) {
+		res, failed, ok := toolResult(raw)
+		if ok && !json.Valid(res.Content) {
 			t.Fatalf("%q: content %q", raw, res.Content)
+		}
+		any, anyFailed, anyOK := anyResult(raw)
+		if diff := cmp.Diff(any, res); diff != "" || failed != anyFailed || ok != anyOK {
+			t.Errorf("%q: %t %t, want %t %t\n%s", raw, failed, ok, anyFailed, anyOK, diff)
 		}
 	})
 }

@@ -16,6 +16,14 @@ func toolResult(raw json.RawMessage) (res v1.Result, failed bool, ok bool) {
 	if len(bytes.TrimSpace(raw)) == 0 || bytes.TrimSpace(raw)[0] != '{' {
 		return v1.Result{}, false, false
 	}
+	if res, failed, ok = plainResult(raw); ok {
+		return res, failed, true
+	}
+	return anyResult(raw)
+}
+
+// anyResult is toolResult for a result with blocks of every kind.
+func anyResult(raw json.RawMessage) (res v1.Result, failed bool, ok bool) {
 	var r struct {
 		Content    []block         `json:"content"`
 		Structured json.RawMessage `json:"structuredContent"`
@@ -38,13 +46,63 @@ func toolResult(raw json.RawMessage) (res v1.Result, failed bool, ok bool) {
 		}
 		ps, r.Structured, r.IsError, r.Meta = parts(each.Content), each.Structured, each.IsError, each.Meta
 	}
-	res = v1.Result{Status: v1.StatusComplete, Parts: ps, Meta: meta(r.Meta)}
-	if len(r.Structured) > 0 && string(r.Structured) != "null" {
-		res.Content, res.Structured = r.Structured, true
+	return newResult(ps, r.Structured, r.Meta), r.IsError, true
+}
+
+func newResult(ps []v1.Part, structured, m json.RawMessage) v1.Result {
+	res := v1.Result{Status: v1.StatusComplete, Parts: ps, Meta: meta(m)}
+	if len(structured) > 0 && string(structured) != "null" {
+		res.Content, res.Structured = structured, true
 	} else {
 		res.Content = textContent(res.Parts)
 	}
-	return res, r.IsError, true
+	return res
+}
+
+// plainResult is toolResult for one whose blocks are plain texts, as most are and all that is
+// large: encoding/json would read it three times. False leaves it to that.
+func plainResult(raw json.RawMessage) (res v1.Result, failed bool, ok bool) {
+	if !jsontext.Valid(raw) {
+		return v1.Result{}, false, false
+	}
+	var content, structured, isError, more, kind []byte
+	if !jsontext.Members(raw, func(name string) *[]byte {
+		switch name {
+		case "content":
+			return &content
+		case "structuredContent":
+			return &structured
+		case "isError":
+			return &isError
+		case "_meta":
+			return &more
+		case "resultType":
+			return &kind
+		}
+		return nil
+	}) || isError != nil && string(isError) != "true" && string(isError) != "false" {
+		return v1.Result{}, false, false
+	}
+	ps := []v1.Part{}
+	if !jsontext.Elements(content, func(element []byte) bool {
+		var kind, text []byte
+		ok := jsontext.Members(element, func(name string) *[]byte {
+			switch name {
+			case "type":
+				return &kind
+			case "text":
+				return &text
+			}
+			return nil
+		}) && string(kind) == `"text"` && len(text) > 0 && text[0] == '"'
+		if ok {
+			ps = append(ps, v1.Part{Type: v1.PartText, Text: jsontext.Unquote(text)})
+		}
+		return ok
+	}) {
+		return v1.Result{}, false, false
+	}
+	return newResult(ps, structured, more), string(isError) == "true", true
 }
 
 // metaServerInfo is a key of _meta that each server sets for itself, in every result.
@@ -88,8 +146,10 @@ func textContent(ps []v1.Part) json.RawMessage {
 	if len(all) == 0 {
 		return json.RawMessage("null")
 	}
-	if len(all) == 1 && json.Valid([]byte(all[0])) {
-		return json.RawMessage(strings.TrimSpace(all[0]))
+	if len(all) == 1 {
+		if raw := []byte(all[0]); jsontext.Valid(raw) {
+			return bytes.TrimSpace(raw)
+		}
 	}
 	return jsontext.Quote(strings.Join(all, "\n"))
 }

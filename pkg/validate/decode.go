@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // Bounds of one JSON text. They are far above what a tool call carries and low
@@ -260,21 +261,17 @@ func (d *decoder) number() (any, error) {
 func (d *decoder) string() (string, error) {
 	d.pos++
 	start := d.pos
-	for i := start; i < len(d.text); i++ {
-		switch c := d.text[i]; {
-		case c == '"':
-			d.pos = i + 1
-			return d.slice(start, i), nil
-		case c == '\\':
-			d.pos = i
-			return d.escaped(start)
-		case c < ' ':
-			d.pos = i
-			return "", d.errorf("control character %q in a string", c)
-		}
+	d.pos = jsontext.Plain(d.text, start)
+	switch {
+	case d.pos == len(d.text):
+		return "", d.errorf("string without its closing quote")
+	case d.text[d.pos] == '\\':
+		return d.escaped(start)
+	case d.text[d.pos] != '"':
+		return "", d.errorf("control character %q in a string", d.text[d.pos])
 	}
-	d.pos = len(d.text)
-	return "", d.errorf("string without its closing quote")
+	d.pos++
+	return d.slice(start, d.pos-1), nil
 }
 
 // escaped reads on from the first backslash of a string that began at start.
@@ -289,8 +286,9 @@ func (d *decoder) escaped(start int) (string, error) {
 		case c < ' ':
 			return "", d.errorf("control character %q in a string", c)
 		case c != '\\':
-			b.WriteByte(c)
-			d.pos++
+			end := jsontext.Plain(d.text, d.pos)
+			b.WriteString(d.text[d.pos:end])
+			d.pos = end
 		default:
 			r, ok := d.escape()
 			if !ok {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -111,6 +112,7 @@ func writeAnswer(w http.ResponseWriter, status int, body []byte) {
 	if status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", "1")
 	}
+	h.Set("Content-Length", strconv.Itoa(len(body))) // else it is sent in chunks
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client is gone
 }

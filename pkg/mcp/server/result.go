@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // result is a CallToolResult (MCP specification, server/tools). It is not the SDK's,
@@ -48,7 +49,7 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 	if string(content) == "null" {
 		content = nil
 	}
-	said := len(res.Parts) > 0 && (len(content) == 0 || bytes.Equal(content, textOf(res.Parts)))
+	said := len(res.Parts) > 0 && (len(content) == 0 || string(content) == textOf(res.Parts))
 	declared, object := len(t.Spec.OutputSchema) > 0 && !r.IsError || res.Structured, len(content) > 0 && content[0] == '{'
 	if len(content) > 0 && declared && modern || object && (declared || !said) {
 		r.Structured = content
@@ -113,17 +114,21 @@ func hasText(parts []v1.Part) bool {
 
 // textOf is the JSON that a single text part holds, which is what a result's content
 // is when an MCP server gave no structuredContent.
-func textOf(parts []v1.Part) []byte {
-	var all []string
-	for _, p := range parts {
-		if p.Type == v1.PartText {
-			all = append(all, p.Text)
+func textOf(parts []v1.Part) string {
+	only := -1
+	for i, p := range parts {
+		if p.Type != v1.PartText {
+			continue
 		}
+		if only >= 0 {
+			return ""
+		}
+		only = i
 	}
-	if len(all) != 1 {
-		return nil
+	if only < 0 {
+		return ""
 	}
-	return []byte(strings.TrimSpace(all[0]))
+	return strings.TrimSpace(parts[only].Text)
 }
 
 // block is a content block (MCP specification, ContentBlock).
@@ -220,7 +225,7 @@ func newBlock(p v1.Part) block {
 
 // valid drops what is not valid JSON, so that it cannot spoil the whole result.
 func valid(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || !json.Valid(raw) {
+	if len(raw) == 0 || !jsontext.Valid(raw) {
 		return nil
 	}
 	return raw

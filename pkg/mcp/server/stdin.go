@@ -3,13 +3,14 @@ package server
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // stdin reads the messages of a client line by line. One that is no message is answered
@@ -74,7 +75,7 @@ func violationOf(line []byte) (code int, why string) {
 	switch {
 	case len(text) == 0 || len(line) > maxLine:
 		return 0, ""
-	case !json.Valid(text):
+	case !jsontext.Valid(text):
 		return jsonrpc.CodeParseError, "parse error: the line is not JSON"
 	case text[0] == '[' || bytes.Contains(text, []byte(`"jsonrpc"`)):
 		return 0, ""

@@ -57,13 +57,14 @@ func (c *stdioCalls) take(ctx context.Context, line []byte) bool {
 		delete(c.open, string(call.id)) // before its client knows, which may use the id again
 		c.mu.Unlock()
 		_, _ = c.out.Write(append(oneLine(message), '\n')) // the client is gone
+		call.done()
 	})
 	return true
 }
 
 // oneLine is a message without line ends.
 func oneLine(message []byte) []byte {
-	if bytes.ContainsAny(message, "\r\n") { // between the tokens of a result that came so
+	if bytes.IndexByte(message, '\n') >= 0 || bytes.IndexByte(message, '\r') >= 0 { // between the tokens of a result that came so
 		var line bytes.Buffer
 		if json.Compact(&line, message) == nil {
 			return line.Bytes()

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -29,6 +30,7 @@ type toolCall struct {
 	params sdk.CallToolParamsRaw
 	// uncounted says that it was refused because the store cannot be reached.
 	uncounted bool
+	room      *bytes.Buffer // of its answer
 }
 
 // serveCall answers tools/call. Every such request over HTTP is answered here, without the
@@ -44,6 +46,7 @@ func (d *endpoint) serveCall(w http.ResponseWriter, r *http.Request, body []byte
 	if !ok {
 		return false
 	}
+	defer c.done()
 	answer := &response{w: w, control: http.NewResponseController(w)}
 	if r.Header.Get(headerSession) != "" {
 		return d.serveInSession(answer, r, c)
@@ -140,12 +143,12 @@ func statusOf(code int64) int {
 
 // readCall reads a request; false when it is not a call, or not as the protocol has it.
 func readCall(body []byte) (*toolCall, bool) {
-	if !bytes.Contains(body, []byte(`"`+methodCall+`"`)) || !json.Valid(body) {
+	if !bytes.Contains(body, []byte(`"`+methodCall+`"`)) || !jsontext.Valid(body) {
 		return nil, false
 	}
 	// Member by member, because a struct would also take names of another case.
 	var m, params struct{ version, id, method, params, name, args, meta, state, input []byte }
-	if !members(body, func(name string) *[]byte {
+	if !jsontext.Members(body, func(name string) *[]byte {
 		switch name {
 		case "jsonrpc":
 			return &m.version
@@ -160,7 +163,7 @@ func readCall(body []byte) (*toolCall, bool) {
 	}) || string(m.version) != `"2.0"` || string(m.method) != `"`+methodCall+`"` || !plainID(m.id) {
 		return nil, false
 	}
-	if !members(m.params, func(name string) *[]byte {
+	if !jsontext.Members(m.params, func(name string) *[]byte {
 		switch name {
 		case "name":
 			return &params.name
@@ -191,35 +194,6 @@ func readCall(body []byte) (*toolCall, bool) {
 		c.params.Meta[metaRaw] = string(params.input)
 	}
 	return c, c.params.Name != "" && c.plainProgress()
-}
-
-// members takes an object of valid JSON apart. wanted says where a member goes; nil when it
-// is not wanted. False says that it is no object, or has such a member, or one twice.
-func members(object []byte, wanted func(name string) *[]byte) bool {
-	next := func(i int) int {
-		for i < len(object) && strings.IndexByte(jsontext.Space, object[i]) >= 0 {
-			i++
-		}
-		return i
-	}
-	i := next(0)
-	if i == len(object) || object[i] != '{' {
-		return false
-	}
-	for i = next(i + 1); object[i] == '"'; {
-		end := jsontext.SkipString(object, i)
-		into := wanted(string(object[i+1 : end-1]))
-		if into == nil || *into != nil {
-			return false
-		}
-		i = next(next(end) + 1) // after the colon
-		end = jsontext.SkipValue(object, i)
-		*into = object[i:end:end]
-		if i = next(end); object[i] == ',' {
-			i = next(i + 1)
-		}
-	}
-	return true
 }
 
 // plainProgress reports whether the token of the progress is a text or a number, if there is one.
@@ -266,17 +240,35 @@ func (c *toolCall) failure(code int64, text string) []byte {
 	return c.answer("error", &jsonrpc.Error{Code: code, Message: text})
 }
 
-// answer is the message that answers the call, with a result or an error.
+// answers is the room for messages that answer calls.
+var answers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// largeAnswer is what a call does not leave to the next.
+const largeAnswer = 512 << 10
+
+// done says that the answer was written, and is used no longer.
+func (c *toolCall) done() {
+	if b := c.room; b != nil && b.Cap() <= largeAnswer {
+		b.Reset()
+		answers.Put(b)
+	}
+	c.room = nil
+}
+
+// answer is the message that answers the call, with a result or an error. It is valid until
+// done is called.
 func (c *toolCall) answer(member string, value any) []byte {
-	var b bytes.Buffer
+	c.done()
+	b, _ := answers.Get().(*bytes.Buffer)
+	c.room = b
 	b.WriteString(`{"jsonrpc":"2.0","id":`)
 	b.Write(c.id)
 	b.WriteString(`,"` + member + `":`)
 	var err error
 	if res, ok := value.(*result); ok {
-		err = writeResult(&b, res)
+		err = writeResult(b, res)
 	} else {
-		err = jsontext.Write(&b, value)
+		err = jsontext.Write(b, value)
 	}
 	if err != nil {
 		return c.failure(jsonrpc.CodeInternalError, "internal error: the answer cannot be written")

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -10,8 +9,8 @@ import (
 )
 
 // writeResult writes a result as JSON. Results are large: what MarshalJSON returns is
-// read once more by encoding/json, and each text in it twice, which is most of what a
-// call with a large result costs here.
+// read once more by encoding/json, and each text in it twice, which was most of what a
+// call with a large result cost here.
 func writeResult(b *bytes.Buffer, r *result) error {
 	b.Grow(int(r.size()) + 512)
 	put := func(v any) error { return jsontext.Write(b, v) }
@@ -28,14 +27,12 @@ func writeResult(b *bytes.Buffer, r *result) error {
 			continue
 		}
 		b.WriteString(`{"type":"text","text":`)
-		if err := put(c.Text); err != nil {
-			return err
-		}
+		jsontext.AppendString(b, c.Text)
 		b.WriteByte('}')
 	}
 	b.WriteByte(']')
 	if len(r.Structured) > 0 {
-		if !json.Valid(r.Structured) {
+		if !jsontext.Valid(r.Structured) {
 			return errors.New("structuredContent is not valid JSON")
 		}
 		b.WriteString(`,"structuredContent":`)

@@ -1,0 +1,142 @@
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Results may have megabytes of text, and each is read several times on its way. What is here
+// looks at eight bytes at a time where encoding/json has a call for each.
+
+// bytes of a word, each 0x01 or 0x80
+const (
+	ones = 0x0101010101010101
+	high = 0x8080808080808080
+)
+
+// scan returns the place, from i on, of the first byte that a string cannot hold as it is: a
+// quote, a backslash, a control character, or with stop = high one that is not ASCII; the end
+// of the text when there is none.
+func scan[T string | []byte](text T, i int, stop uint64) int {
+	for ; i+8 <= len(text); i += 8 {
+		w := uint64(text[i]) | uint64(text[i+1])<<8 | uint64(text[i+2])<<16 | uint64(text[i+3])<<24 |
+			uint64(text[i+4])<<32 | uint64(text[i+5])<<40 | uint64(text[i+6])<<48 | uint64(text[i+7])<<56
+		// Whether a byte is 0, or below a number: graphics.stanford.edu/~seander/bithacks.html.
+		quote, slash := w^ones*'"', w^ones*'\\'
+		if ((quote-ones)&^quote|(slash-ones)&^slash|(w-ones*' ')&^w)&high|w&stop != 0 {
+			break
+		}
+	}
+	for ; i < len(text); i++ {
+		if c := text[i]; c == '"' || c == '\\' || c < ' ' || c >= utf8.RuneSelf && stop != 0 {
+			break
+		}
+	}
+	return i
+}
+
+// Plain returns the place, from i on, of the first byte that is a quote, a backslash or a control
+// character; the end of the text when there is none.
+func Plain[T string | []byte](text T, i int) int { return scan(text, i, 0) }
+
+// AppendString appends a text as [Write] does.
+func AppendString(b *bytes.Buffer, s string) {
+	const hex = "0123456789abcdef"
+	b.WriteByte('"')
+	from := 0
+	for i := scan(s, 0, high); i < len(s); i = scan(s, i, high) {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if n > 1 && r != '\u2028' && r != '\u2029' {
+				i += n
+				continue
+			}
+			b.WriteString(s[from:i])
+			if n == 1 {
+				b.WriteString(`\ufffd`)
+			} else { // line ends of JavaScript
+				b.WriteString(`\u202`)
+				b.WriteByte(hex[r&0xf])
+			}
+			i += n
+			from = i
+			continue
+		}
+		b.WriteString(s[from:i])
+		b.WriteByte('\\')
+		if at := strings.IndexByte("\"\\\b\f\n\r\t", c); at >= 0 {
+			b.WriteByte(`"\bfnrt`[at])
+		} else {
+			b.WriteString("u00")
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&0xf])
+		}
+		i++
+		from = i
+	}
+	b.WriteString(s[from:])
+	b.WriteByte('"')
+}
+
+// Unquote returns the text of a string of valid JSON, as [json.Unmarshal] does.
+func Unquote(raw []byte) string {
+	raw = raw[1 : len(raw)-1]
+	if !utf8.Valid(raw) {
+		var s string
+		_ = json.Unmarshal(append(append([]byte{'"'}, raw...), '"'), &s) // of valid JSON it cannot fail
+		return s
+	}
+	i := scan(raw, 0, 0)
+	if i == len(raw) {
+		return string(raw)
+	}
+	var b strings.Builder
+	b.Grow(len(raw))
+	for from := 0; ; {
+		b.Write(raw[from:i])
+		if i >= len(raw) {
+			return b.String()
+		}
+		var r rune
+		r, from = escape(raw, i)
+		b.WriteRune(r)
+		i = scan(raw, from, 0)
+	}
+}
+
+// escape reads the escape at text[i], or two that are one character, and returns where it ends.
+func escape(text []byte, i int) (r rune, end int) {
+	c := text[i+1]
+	if c != 'u' {
+		return rune("\"\\/\b\f\n\r\t"[strings.IndexByte(`"\/bfnrt`, c)]), i + 2
+	}
+	r = hex4(text[i+2 : i+6])
+	if !utf16.IsSurrogate(r) {
+		return r, i + 6
+	}
+	if i+12 <= len(text) && text[i+6] == '\\' && text[i+7] == 'u' {
+		if pair := utf16.DecodeRune(r, hex4(text[i+8:i+12])); pair != utf8.RuneError {
+			return pair, i + 12
+		}
+	}
+	return utf8.RuneError, i + 6
+}
+
+func hex4(digits []byte) (r rune) {
+	for _, c := range digits {
+		switch {
+		case c <= '9':
+			c -= '0'
+		case c <= 'F':
+			c -= 'A' - 10
+		default:
+			c -= 'a' - 10
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
+}

@@ -1,0 +1,150 @@
+package jsontext
+
+import "strings"
+
+// maxDepth is how deep encoding/json reads.
+const maxDepth = 10_000
+
+// Valid is [json.Valid].
+func Valid(text []byte) bool {
+	i := value(text, space(text, 0), 1)
+	return i >= 0 && space(text, i) == len(text)
+}
+
+// space returns where the space from i on ends.
+func space(text []byte, i int) int {
+	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// value returns where the value that begins at i ends; -1 when it is not valid.
+func value(text []byte, i, depth int) int {
+	if i >= len(text) {
+		return -1
+	}
+	switch c := text[i]; {
+	case c == '"':
+		return str(text, i)
+	case c == '{', c == '[':
+		return list(text, i, depth)
+	case c == '-' || c >= '0' && c <= '9':
+		return number(text, i)
+	case c == 't':
+		return word(text, i, "true")
+	case c == 'f':
+		return word(text, i, "false")
+	case c == 'n':
+		return word(text, i, "null")
+	}
+	return -1
+}
+
+func word(text []byte, i int, w string) int {
+	if len(text)-i < len(w) || string(text[i:i+len(w)]) != w {
+		return -1
+	}
+	return i + len(w)
+}
+
+// list is value for an object or an array.
+func list(text []byte, i, depth int) int {
+	if depth > maxDepth {
+		return -1
+	}
+	object, last := text[i] == '{', text[i]+2 // ] and } are two after [ and {
+	i = space(text, i+1)
+	if i < len(text) && text[i] == last {
+		return i + 1
+	}
+	for {
+		if object {
+			if i >= len(text) || text[i] != '"' {
+				return -1
+			}
+			if i = str(text, i); i < 0 {
+				return -1
+			}
+			if i = space(text, i); i >= len(text) || text[i] != ':' {
+				return -1
+			}
+			i = space(text, i+1)
+		}
+		if i = value(text, i, depth+1); i < 0 {
+			return -1
+		}
+		if i = space(text, i); i >= len(text) {
+			return -1
+		}
+		switch text[i] {
+		case ',':
+			i = space(text, i+1)
+		case last:
+			return i + 1
+		default:
+			return -1
+		}
+	}
+}
+
+// str is value for a string.
+func str(text []byte, i int) int {
+	for i = Plain(text, i+1); i < len(text); i = Plain(text, i) {
+		switch {
+		case text[i] == '"':
+			return i + 1
+		case text[i] != '\\' || i+1 >= len(text):
+			return -1
+		case text[i+1] == 'u':
+			if len(text)-i < 6 || !isHex(text[i+2]) || !isHex(text[i+3]) || !isHex(text[i+4]) || !isHex(text[i+5]) {
+				return -1
+			}
+			i += 6
+		case strings.IndexByte(`"\/bfnrt`, text[i+1]) < 0:
+			return -1
+		default:
+			i += 2
+		}
+	}
+	return -1
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+// number is value for a number (RFC 8259, section 6).
+func number(text []byte, i int) int {
+	digits := func(i int) int { // -1 without one
+		from := i
+		for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+			i++
+		}
+		if i == from {
+			return -1
+		}
+		return i
+	}
+	if text[i] == '-' {
+		i++
+	}
+	if i < len(text) && text[i] == '0' {
+		i++
+	} else if i = digits(i); i < 0 {
+		return -1
+	}
+	if i < len(text) && text[i] == '.' {
+		if i = digits(i + 1); i < 0 {
+			return -1
+		}
+	}
+	if i < len(text) && (text[i] == 'e' || text[i] == 'E') {
+		i++
+		if i < len(text) && (text[i] == '+' || text[i] == '-') {
+			i++
+		}
+		return digits(i)
+	}
+	return i
+}
