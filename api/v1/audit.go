@@ -66,14 +66,16 @@ type AuditRecord struct {
 type AuditChange struct {
 	// Command is what made it, such as "apply", "delete", "mcp connect" or "override".
 	Command string `json:"command"`
-	// Action is what happened: "created", "configured", "deleted", "pruned", "overridden",
-	// "restored", "approved" or "denied".
+	// Action is what happened: "created", "configured", "deleted", "pruned", "taken over",
+	// "overridden", "restored", "approved" or "denied".
 	Action string `json:"action"`
 	// Kind and Name are of the object; its namespace is the line's.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	// Set is the apply set of the object, if it is in one.
 	Set string `json:"set,omitempty"`
+	// TakenFrom is the set that the object belonged to before.
+	TakenFrom string `json:"taken_from,omitempty"`
 	// From and To are the object's revisions before and after, 0 for none: an object's
 	// resourceVersion, an override's version, of an approval 1 while it waits and 2 then, and
 	// of the audit the lines that it begins with.

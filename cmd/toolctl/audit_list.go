@@ -185,6 +185,8 @@ func auditStatus(l *auditLine) string {
 		return fmt.Sprintf("%s: %s could not be written", l.Status, count(int(l.Gap.Lines), "line"))
 	case l.Change != nil && l.Status == v1.StatusChanged && !l.Change.Before.IsZero():
 		return fmt.Sprintf("%s by %s, begins with line %d", l.Change.Action, l.Change.Command, l.Change.To)
+	case l.Change != nil && l.Status == v1.StatusChanged && l.Change.TakenFrom != "":
+		return fmt.Sprintf("%s by %s from set %s, revision %d to %d", l.Change.Action, l.Change.Command, l.Change.TakenFrom, l.Change.From, l.Change.To)
 	case l.Change != nil && l.Status == v1.StatusChanged:
 		return fmt.Sprintf("%s by %s, revision %d to %d", l.Change.Action, l.Change.Command, l.Change.From, l.Change.To)
 	}

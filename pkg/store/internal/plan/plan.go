@@ -39,7 +39,12 @@ type Plan struct {
 	Version int64
 	// Revision is that of the set of an apply; nil when there is none to write.
 	Revision *Revision
+
+	at int64 // microseconds since 1970
 }
+
+// takenOver is what the audit says of an object of which only the set is another.
+const takenOver = "taken over"
 
 // Event is a line of the log of changes.
 type Event struct {
@@ -68,8 +73,14 @@ func (p *Plan) Kept(keep int64) []Event { return p.Log[max(int64(len(p.Log))-kee
 // became of those that are gone.
 func (p *Plan) Lines(by, command, removal string) []v1.AuditRecord {
 	lines := make([]v1.AuditRecord, len(p.Log))
+	from := map[v1.Key]string{} // sets that objects were taken from
+	for _, c := range p.Changes {
+		if c.TakenFrom != "" {
+			from[c.Key] = c.TakenFrom
+		}
+	}
 	for i, e := range p.Log {
-		ch := &v1.AuditChange{Command: command, Kind: e.Row.Key.Kind, Name: e.Row.Key.Name, Set: e.Row.Set, From: e.Before, To: e.Row.Version}
+		ch := &v1.AuditChange{Command: command, Kind: e.Row.Key.Kind, Name: e.Row.Key.Name, Set: e.Row.Set, TakenFrom: from[e.Row.Key], From: e.Before, To: e.Row.Version}
 		switch e.Type {
 		case store.Added:
 			ch.Action = string(store.Created)
@@ -79,6 +90,12 @@ func (p *Plan) Lines(by, command, removal string) []v1.AuditRecord {
 			ch.Action = removal
 		}
 		lines[i] = Line(time.UnixMicro(e.Row.Updated).UTC(), by, e.Row.Key.Namespace, ch)
+	}
+	for _, c := range p.Changes { // of which nothing else is changed
+		if c.TakenFrom != "" && c.Action == store.Unchanged {
+			ch := &v1.AuditChange{Command: command, Action: takenOver, Kind: c.Key.Kind, Name: c.Key.Name, Set: c.After.Set, TakenFrom: c.TakenFrom, From: c.Before.ResourceVersion, To: c.After.ResourceVersion}
+			lines = append(lines, Line(time.UnixMicro(p.at).UTC(), by, c.Key.Namespace, ch))
+		}
 	}
 	return lines
 }
