@@ -172,10 +172,18 @@ type world struct {
 func newWorld(around []v1.Object) *world {
 	w := &world{policies: map[string][]*v1.ToolPolicy{}}
 	var subjects []policy.Subject
+	servers := map[v1.Key]map[string]string{} // labels
+	for _, o := range around {
+		if s, ok := o.(*v1.MCPServer); ok {
+			servers[s.Key()] = s.Metadata.Labels
+		}
+	}
 	for _, o := range around {
 		switch o := o.(type) {
 		case *v1.Tool:
-			subjects = append(subjects, subject(o))
+			s := subject(o)
+			s.ServerLabels = servers[v1.Key{Kind: v1.KindMCPServer, Namespace: s.Namespace, Name: s.Server}]
+			subjects = append(subjects, s)
 		case *v1.ToolPolicy:
 			w.policies[o.Namespace()] = append(w.policies[o.Namespace()], o)
 		}

@@ -65,6 +65,11 @@ func newSurface(objects []v1.Object, o Options) *surface {
 	}
 	compiled := policy.Compile(s.policies)
 	for _, t := range s.tools {
+		for _, server := range s.servers {
+			if server.Namespace() == t.subject.Namespace && server.Metadata.Name == t.subject.Server {
+				t.subject.ServerLabels = server.Metadata.Labels
+			}
+		}
 		t.names, t.chain = t.subject.Names(), compiled.For(t.subject)
 	}
 	return s

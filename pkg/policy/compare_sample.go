@@ -63,7 +63,7 @@ func (c *comparison) sample(known *Tools) []sampled {
 		for _, want := range labels {
 			n := 0
 			known.fitting(namespace, p, func(s Subject) bool {
-				if hasLabels(s.Labels, want) {
+				if s.hasLabels(want) {
 					add(s, true)
 					covered[p] = covered[p] || !strings.HasSuffix(p, "*") || !narrower(patterns, p, s.Name)
 					n++
@@ -75,7 +75,7 @@ func (c *comparison) sample(known *Tools) []sampled {
 	for _, want := range labels { // what no pattern names
 		n := 0
 		known.fitting(namespace, "*", func(s Subject) bool {
-			if hasLabels(s.Labels, want) && firstFit(patterns, s.Name) == "" {
+			if s.hasLabels(want) && firstFit(patterns, s.Name) == "" {
 				add(s, true)
 				n++
 			}
@@ -119,6 +119,10 @@ func (c *comparison) labels() []map[string]string {
 		}
 	}
 	return all
+}
+
+func (t *Subject) hasLabels(want map[string]string) bool {
+	return hasLabels(t.Labels, want) || t.ServerLabels != nil && hasLabels(t.ServerLabels, want)
 }
 
 func hasLabels(labels, want map[string]string) bool {

@@ -18,6 +18,9 @@ type Subject struct {
 	Name string
 	// Labels are the labels of the tool.
 	Labels map[string]string
+	// ServerLabels are those of the MCPServer that it calls, which the server's own tools have: a
+	// policy that governs these governs the tool too.
+	ServerLabels map[string]string
 	// Server and Remote are the MCPServer and its tool that the tool calls; empty for one
 	// that calls no server.
 	Server, Remote string
@@ -162,6 +165,9 @@ func (p *policy) mismatch(t Subject) string {
 	}
 	if _, ok := t.among(p.match.Tools); len(p.match.Tools) > 0 && !ok {
 		return fmt.Sprintf("match.tools is %s", list(p.match.Tools))
+	}
+	if t.ServerLabels != nil && hasLabels(t.ServerLabels, p.match.Labels) {
+		return ""
 	}
 	for _, k := range slices.Sorted(maps.Keys(p.match.Labels)) {
 		want := p.match.Labels[k]

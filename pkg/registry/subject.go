@@ -10,6 +10,9 @@ func (s *snapshot) subject(e *entry, t *v1.Tool) policy.Subject {
 	sub := policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels, Discovered: e.server != (v1.Key{})}
 	if sub.Server, sub.Remote = Binding(t); sub.Server != "" {
 		sub.Bare = s.bare.reaches(t)
+		if server := s.byKey[v1.Key{Kind: v1.KindMCPServer, Namespace: sub.Namespace, Name: sub.Server}]; server != nil {
+			sub.ServerLabels = server.object.Head().Metadata.Labels
+		}
 	}
 	return sub
 }

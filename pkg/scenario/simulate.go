@@ -42,7 +42,7 @@ type Changed struct {
 // at 0. A broken policy is an error: it might have refused.
 func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord) (*Simulation, error) {
 	var policies []*v1.ToolPolicy
-	tools, servers := map[v1.Key]*v1.Tool{}, map[v1.Key]bool{}
+	tools, servers := map[v1.Key]*v1.Tool{}, map[v1.Key]*v1.MCPServer{}
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *v1.ToolPolicy:
@@ -53,7 +53,7 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 		case *v1.Tool:
 			tools[o.Key()] = o
 		case *v1.MCPServer:
-			servers[o.Key()] = true
+			servers[o.Key()] = o
 		}
 	}
 	var now time.Time
@@ -75,8 +75,11 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 		if t := tools[v1.Key{Kind: v1.KindTool, Namespace: rec.Namespace, Name: rec.Tool}]; t != nil {
 			subject.Labels = t.Metadata.Labels
 			subject.Server, subject.Remote = registry.Binding(t)
-		} else if server, remote, ok := strings.Cut(rec.Tool, "__"); ok && servers[v1.Key{Kind: v1.KindMCPServer, Namespace: rec.Namespace, Name: server}] {
+		} else if server, remote, ok := strings.Cut(rec.Tool, "__"); ok && servers[serverKey(&rec, server)] != nil {
 			subject.Server, subject.Remote = server, remote
+		}
+		if server := servers[serverKey(&rec, subject.Server)]; server != nil {
+			subject.ServerLabels = server.Metadata.Labels
 		}
 		out.Calls++
 		now = rec.Time
@@ -107,6 +110,10 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 		out.Changed = append(out.Changed, c)
 	}
 	return out, nil
+}
+
+func serverKey(rec *v1.AuditRecord, name string) v1.Key {
+	return v1.Key{Kind: v1.KindMCPServer, Namespace: rec.Namespace, Name: name}
 }
 
 // isCall tells a call from a decision of a person, a change of the store and a gap.
