@@ -42,7 +42,13 @@ func (m *Masker) Part(p v1.Part) v1.Part {
 	}
 	p.Text, p.Data = m.Text(p.Text), m.binary(p.Data)
 	p.URI, p.Name, p.Title, p.Description = m.Text(p.URI), m.Text(p.Name), m.Text(p.Title), m.Text(p.Description)
-	p.Icons, p.Annotations, p.Meta = m.JSON(p.Icons), m.JSON(p.Annotations), m.JSON(p.Meta)
+	p.MIMEType, p.Icons, p.Annotations, p.Meta = m.Text(p.MIMEType), m.JSON(p.Icons), m.JSON(p.Annotations), m.JSON(p.Meta)
+	if p.Media != nil {
+		c := *p.Media
+		c.FilePath, c.Data, c.URL, c.MIMEType = m.Text(c.FilePath), m.binary(c.Data), m.Text(c.URL), m.Text(c.MIMEType)
+		c.Caption = m.Text(c.Caption)
+		p.Media = &c
+	}
 	if p.Resource != nil {
 		r := m.Resource(*p.Resource)
 		p.Resource = &r
@@ -55,7 +61,7 @@ func (m *Masker) Resource(r v1.ResourceContents) v1.ResourceContents {
 	if m.Empty() {
 		return r
 	}
-	r.URI, r.Text, r.Blob, r.Meta = m.Text(r.URI), m.Text(r.Text), m.binary(r.Blob), m.JSON(r.Meta)
+	r.URI, r.MIMEType, r.Text, r.Blob, r.Meta = m.Text(r.URI), m.Text(r.MIMEType), m.Text(r.Text), m.binary(r.Blob), m.JSON(r.Meta)
 	return r
 }
 

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // lists is what a server offers, as of a moment.
@@ -123,7 +125,7 @@ func (u *upstream) readLists(ctx context.Context, s *session) (_ lists, err erro
 func (s *session) info(r *sdk.InitializeResult) info {
 	i := info{version: r.ProtocolVersion, instructions: s.mask(clip.Bytes(r.Instructions, maxInstructions))}
 	if r.ServerInfo != nil {
-		i.name, i.server = clip.Bytes(r.ServerInfo.Name, 256), clip.Bytes(r.ServerInfo.Version, 256)
+		i.name, i.server = s.mask(clip.Bytes(r.ServerInfo.Name, 256)), s.mask(clip.Bytes(r.ServerInfo.Version, 256))
 	}
 	return i
 }
@@ -172,7 +174,9 @@ func (u *upstream) pages(ctx context.Context, method, key string, warn func(stri
 			return nil, u.unavailable("page %d of %s holds no list %q: %s", page, method, key, excerpt(raw))
 		}
 		size += len(raw)
-		all = append(all, items...)
+		for _, item := range items {
+			all = append(all, u.withoutKeys(item))
+		}
 		var next string
 		if c := fields["nextCursor"]; c != nil && json.Unmarshal(c, &next) != nil {
 			warn(fmt.Sprintf("%s: page %d has a cursor that is not a string; what follows is left out", method, page))
@@ -190,6 +194,25 @@ func (u *upstream) pages(ctx context.Context, method, key string, warn func(stri
 		seen[next] = true
 		cursor = next
 	}
+}
+
+// withoutKeys masks the keys of the server in what it says of one thing that it offers. Names,
+// addresses and schemas stay: calls are made by them.
+func (u *upstream) withoutKeys(item json.RawMessage) json.RawMessage {
+	m := u.secrets.Load()
+	if bytes.Equal(m.JSON(item), item) {
+		return item
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(item, &fields) != nil {
+		return item // which decoding it refuses
+	}
+	for _, name := range []string{"title", "description", "annotations", "icons", "arguments", "_meta"} {
+		if raw, ok := fields[name]; ok {
+			fields[name] = m.JSON(raw)
+		}
+	}
+	return jsontext.Of(fields)
 }
 
 func orNull(raw json.RawMessage) json.RawMessage {
