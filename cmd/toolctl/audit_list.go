@@ -106,8 +106,16 @@ func auditLines(ctx context.Context, s store.Store, filter store.AuditFilter) (a
 		return auditList{}, err
 	}
 	list := auditList{Items: []auditLine{}, Lines: head.Lines, Head: head.Hash}
+	open := map[int64]bool{} // lines of calls whose outcome is unknown
+	if !filter.Settled {
+		alone := filter
+		alone.Settled, alone.Status = true, v1.StatusStarted
+		if err := s.EachAudit(ctx, alone, func(l store.AuditLine) error { open[l.ID] = true; return nil }); err != nil {
+			return list, err
+		}
+	}
 	err = s.EachAudit(ctx, filter, func(l store.AuditLine) error {
-		item, err := auditItem(l, filter.Settled)
+		item, err := auditItem(l, filter.Settled || open[l.ID])
 		list.Items = append(list.Items, item)
 		return err
 	})

@@ -213,11 +213,13 @@ func TestServeAuditKilled(t *testing.T) {
 	}
 	<-gone
 	runQuiet(t, "audit", "verify", "--store", store)
-	var out, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"audit", "list", "--status", "started", "--store", store}, nil, &out, &stderr); code != exitOK {
-		t.Fatalf("exit %d: %s", code, &stderr)
-	}
-	if text := out.String(); strings.Count(text, "default/order   -          started, outcome unknown") != 1 {
-		t.Errorf("%s", text)
+	for _, args := range [][]string{{"--status", "started"}, {"--all"}} {
+		var out, stderr bytes.Buffer
+		if code := run(t.Context(), append([]string{"audit", "list", "--store", store}, args...), nil, &out, &stderr); code != exitOK {
+			t.Fatalf("exit %d: %s", code, &stderr)
+		}
+		if text := out.String(); strings.Count(text, " -          started, outcome unknown") != 1 {
+			t.Errorf("%q: %s", args, text)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -79,6 +80,34 @@ func TestServeAuditLocked(t *testing.T) {
 	if missing != 1 {
 		t.Errorf("the gaps have %d lines; want 1", missing)
 	}
+}
+
+// What ran although its lines could not be written is told by the next command, when even the
+// note on it had no room.
+func TestAuditGapOnAFullDisk(t *testing.T) {
+	var orders atomic.Int64
+	store := auditedStore(t, func(w http.ResponseWriter, _ *http.Request) {
+		orders.Add(1)
+		io.WriteString(w, "{}")
+	})
+	s := launchServe(t, again(t, "toolctl"), "--store", store, "--allow-private-network") // it keeps the store open
+	if _, err := connect(t, s.url, "2025-11-25").CallTool(t.Context(), &sdk.CallToolParams{Name: "order"}); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `ulimit -f 0 && exec "$0" "$@"`, linked(t, "toolctl"), "call", "order", "--store", store, "--allow-private-network", "--audit", "best-effort")
+	if out, err := cmd.CombinedOutput(); err != nil || orders.Load() != 2 {
+		t.Fatalf("%v, %d calls ran: %s", err, orders.Load(), out)
+	}
+	gaps := 0
+	for _, l := range auditOf(t, store) {
+		if l.Gap != nil {
+			gaps++
+		}
+	}
+	if gaps != 1 {
+		t.Errorf("%d lines on gaps; want 1", gaps)
+	}
+	runQuiet(t, "audit", "verify", "--store", store)
 }
 
 // Over a store that cannot be written serve does not start. Root may write everything, so

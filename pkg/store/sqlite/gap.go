@@ -17,8 +17,8 @@ import (
 )
 
 // gap is what a process could not write to the audit, in a file of its own beside the store,
-// so that who opens the store next can say so when this process ends before it can. When
-// not even that file can be written, the gap is known to this process alone.
+// so that who opens the store next can say so when this process ends before it can. On a
+// full disk the file may be empty; without it the gap is known to this process alone.
 type gap struct {
 	mu   sync.Mutex
 	file string // "" until something is missing
@@ -48,10 +48,16 @@ func (s *Store) KeepGap(missing v1.AuditGap) {
 	}
 	if err == nil {
 		g.AuditGap, g.written = missing, true
-	} else {
-		_ = os.Remove(part)
+		return
+	}
+	_ = os.Remove(part)
+	if !g.written && os.WriteFile(g.file, nil, 0o600) == nil { // on a disk that is full there is room for a name
+		g.AuditGap, g.written = v1.AuditGap{Lines: unread}, true
 	}
 }
+
+// unread is how many lines a note stands for that cannot be read: one at least.
+const unread = 1
 
 // left is what of a line on a gap is still to be written: another process may have found
 // the file and written it. It returns false for nothing.
@@ -95,7 +101,11 @@ func (s *Store) adoptGaps(ctx context.Context) {
 			err = json.Unmarshal(text, &missing)
 		}
 		if err != nil || missing.Lines <= 0 {
-			missing = v1.AuditGap{Lines: 1, Since: time.Now().UTC(), Until: time.Now().UTC(), Reason: "unknown: the note of it cannot be read"}
+			at := time.Now().UTC()
+			if info, err := os.Stat(taken); err == nil {
+				at = info.ModTime().UTC()
+			}
+			missing = v1.AuditGap{Lines: unread, Since: at, Until: at, Reason: "unknown, and there may be more: the note of it cannot be read"}
 		}
 		line := v1.AuditRecord{Time: time.Now().UTC(), CallID: rand.Text(), Status: v1.StatusGap, Gap: &missing}
 		if s.appendLine(ctx, line.Bound()) == nil {
