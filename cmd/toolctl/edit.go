@@ -124,6 +124,9 @@ func (o *editOptions) edit(ctx context.Context, s store.Store, key v1.Key) error
 			return nil
 		case tried != nil && bytes.Equal(body, tried):
 			keep = true
+			for i := range errs {
+				errs[i] = strings.TrimPrefix(errs[i], "error: ")
+			}
 			return statusError{exitInvalid, fmt.Sprintf("edit cancelled: the manifest still has errors; it is kept in %s\n  %s", file, strings.Join(errs, "\n  "))}
 		}
 		tried = body

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,6 +89,9 @@ func (o *importOpenAPIOptions) run(ctx context.Context, source string) error {
 	}
 	o.set.Namespace = o.namespace
 	doc, err := openapi.Load(ctx, source, openapi.LoadOptions{Stdin: tty.Stdin(ctx, o.in)})
+	if unread := (*fs.PathError)(nil); errors.As(err, &unread) {
+		return usageError{err}
+	}
 	if err != nil {
 		return err
 	}

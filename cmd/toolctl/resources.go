@@ -123,7 +123,12 @@ func (a *app) meant(cmd *cobra.Command, err error) error {
 			found = append(found, n)
 		}
 	}
-	if len(found) == 0 {
+	server, _, ofServer := strings.Cut(strings.TrimPrefix(unknown.word, "mcp__"), "__")
+	switch {
+	case len(found) > 0:
+	case ofServer && len(a.items(cmd, registry.Query{Kind: v1.KindMCPServer, Namespace: a.namespace, Name: server})) > 0:
+		return usagef("%q is not a kind, but the name of a tool of mcpserver/%s: did you mean '%s tool/%s'?", unknown.word, server, calledPath(cmd), unknown.word)
+	default:
 		return err
 	}
 	return usagef("%q is not a kind, but the name of %s: did you mean '%s %s'?", unknown.word, strings.Join(found, " and "), calledPath(cmd), found[0])

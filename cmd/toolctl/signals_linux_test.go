@@ -54,6 +54,24 @@ func TestInterruptedReadingStdin(t *testing.T) {
 	}
 }
 
+// Ctrl-C while a gateway is asked is no answer of the gateway.
+func TestInterruptedStatus(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	gateway := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(asked); <-release }))
+	defer gateway.Close()
+	defer close(release)
+	cmd := again(t, "toolctl", "status", "--url", gateway.URL)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if code := interrupt(t, cmd); code != exitInterrupted || errs.String() != "error: interrupted\n" {
+		t.Errorf("exit %d: %s", code, &errs)
+	}
+}
+
 // interrupt sends SIGINT and returns the exit code.
 func interrupt(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()

@@ -122,8 +122,8 @@ func (a *app) gatewayStatus(ctx context.Context, address string) error {
 	defer cancel()
 	s, err := readReadiness(ctx, at)
 	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			return err
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return ctx.Err()
 		}
 		return statusError{exitUnavailable, fmt.Sprintf("%s: %s", at.String(), err)}
 	}

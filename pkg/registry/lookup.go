@@ -65,6 +65,7 @@ func (s *snapshot) notFound(namespace, name string) error {
 	if _, after, ok := strings.Cut(name, "/"); ok {
 		local = after
 	}
+	local = strings.TrimPrefix(local, "mcp__")
 	var names, elsewhere []string
 	for _, e := range s.entries {
 		if e.tool == nil {
@@ -76,6 +77,9 @@ func (s *snapshot) notFound(namespace, name string) error {
 		}
 		if namespace == "" || e.object.Head().Namespace() == namespace {
 			names = append(names, n)
+			if e.tool.spec.Spec.MCP != nil {
+				names = append(names, e.tool.spec.RemoteName())
+			}
 		}
 	}
 	if len(elsewhere) > 0 {

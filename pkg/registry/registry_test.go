@@ -191,6 +191,8 @@ func TestLookup(t *testing.T) {
 		{name: "a bare name that one server has", ask: "read", want: "default/my-read"},
 		{name: "a bare name that two servers have", ask: "status", wantErr: `it fits default/fs-status and default/git-status`},
 		{name: "a near miss", ask: "wether", wantErr: `tool "wether" not found; did you mean "weather"?`},
+		{name: "a near miss of what a server calls it", ask: "staus", wantErr: `did you mean "status"?`},
+		{name: "a near miss behind mcp__", ask: "mcp__wether", wantErr: `did you mean "weather"?`},
 		{name: "no near miss", ask: "zzzzzz", wantErr: `tool "zzzzzz" not found`},
 		{name: "the wrong namespace", namespace: "default", ask: "only-prod", wantErr: `did you mean "prod/only-prod"?`},
 		{name: "two namespaces that differ", namespace: "default", ask: "prod/twice", wantErr: "not found"},

@@ -68,6 +68,11 @@ func (p *player) prepare(ctx context.Context) bool {
 			if other, there := p.runner.base.Lookup("", name); there == nil && p.spec.Tools != nil {
 				err = fmt.Errorf("spec.tools does not name %q", other.Tool().Metadata.Name)
 			}
+			if server, _, ok := strings.Cut(strings.TrimPrefix(name, "mcp__"), "__"); ok {
+				if _, there := p.runner.base.Get(v1.KindMCPServer, "", server); there == nil {
+					err = fmt.Errorf("%w: no MCP server is started for mocks: declare the tool in a manifest, as 'toolctl import mcp --tools' writes them", err)
+				}
+			}
 			p.invalid(v1.Pointer("/spec/mocks", name), err.Error())
 			continue
 		}
