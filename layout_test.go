@@ -59,7 +59,9 @@ var layout = map[string]struct {
 	"pkg/source":          {may: []string{"api/v1", "internal/proc", "internal/regular", "pkg/manifest", "pkg/overlay"}, never: []string{sdk}},
 	"pkg/source/oci":      {may: []string{"internal/netaddr", "internal/regular", "pkg/source"}, never: []string{sdk}},
 	"pkg/mcp/mcptest":     {may: []string{"api/v1"}},
-	"pkg/mcp/server":      {may: []string{"api/v1", "internal/callctx", "pkg/mcp", "internal/wirename", "internal/budget", "internal/argtext"}},
+	"pkg/mcp/server":      {may: []string{"api/v1", "internal/callctx", "pkg/mcp", "internal/wirename", "internal/budget", "internal/argtext", "internal/seal", "pkg/replica"}},
+	"pkg/replica":         {may: []string{"internal/seal", "pkg/store"}, never: []string{sdk}},
+	"internal/seal":       {may: []string{"internal/perm", "internal/regular"}},
 	"internal/budget":     {},
 	"internal/argtext":    {},
 	"internal/regular":    {},
@@ -68,7 +70,7 @@ var layout = map[string]struct {
 	"internal/lines":      {},
 	"internal/tty":        {},
 	"internal/tracing":    {never: []string{"go.opentelemetry.io/otel/sdk"}},
-	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/regular", "internal/tracing", "internal/wirename", "pkg/diff", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/plan", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/resources", "pkg/rollout", "pkg/source", "pkg/store", "pkg/store/memory"}, never: []string{sdk}}, // it joins the parts
+	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/regular", "internal/tracing", "internal/wirename", "pkg/diff", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/plan", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/replica", "pkg/resources", "pkg/rollout", "pkg/source", "pkg/store", "pkg/store/memory", "internal/seal"}, never: []string{sdk}}, // it joins the parts
 	"pkg/console":         {may: []string{"api/v1", "pkg/gateway", "internal/argtext", "internal/inspect", "internal/redact", "internal/wirename", "pkg/scenario", "pkg/scenario/report"}, never: []string{sdk, "k8s.io/"}},
 	"pkg/resources":       {may: []string{"api/v1"}, never: []string{sdk}},
 	"internal/mcpclients": {never: []string{sdk}},

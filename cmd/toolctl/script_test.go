@@ -18,7 +18,8 @@ func TestMain(m *testing.M) {
 		"faulty-stdio":      faultyStdio, // see faulty_test.go
 		"faulty-http":       faultyHTTP,
 		"changing-upstream": changingUpstream,
-		"hold-store":        holdStore, // see hold_store_test.go
+		"hold-store":        holdStore,      // see hold_store_test.go
+		"asking-stdio":      askingUpstream, // see asking_test.go
 		"toolctl":           main,
 	})
 }

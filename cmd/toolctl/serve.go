@@ -30,6 +30,7 @@ type serveOptions struct {
 	*app
 	endpointOptions
 	uiOptions
+	replicaOptions
 	http        string
 	insecure    bool
 	tlsCert     string
@@ -71,6 +72,9 @@ approvals and watch what is called. See docs/console.md.
 With --watch it follows changes of the manifests. A set with a violation changes
 nothing: the one before it is served on, and the log and /readyz say so.
 
+With --replica-key-file it is one of several that serve from one store: a client may
+send each request to another of them. See docs/replicas.md.
+
 With --source the manifests are pulled from a repository of git, once an interval and
 whenever its webhook says so (POST /hooks/git, signed with the secret of
 --hook-secret-file). A commit with an error is never served: docs/gitops.md.
@@ -96,6 +100,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f.StringVar(&o.http, "http", "", "address to listen at, such as 127.0.0.1:8080 (default: stdin and stdout)")
 	o.bind(f)
 	o.bindUI(f)
+	o.bindReplica(f)
 	f.BoolVar(&o.insecure, "insecure", false, "listen where other machines can reach it, without authentication; needs --http")
 	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate for HTTPS; needs --http and --tls-key")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the certificate's key")
@@ -126,7 +131,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 
 func (o *serveOptions) check(cmd *cobra.Command) error {
 	if o.http == "" {
-		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file"}, slices.Concat(uiNeedsHTTP, endpointNeedsHTTP)...) {
+		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file"}, slices.Concat(uiNeedsHTTP, endpointNeedsHTTP, replicaNeedsHTTP)...) {
 			if cmd.Flags().Changed(name) {
 				return usagef("--%s needs --http: over stdin and stdout there is one client, which started this program", name)
 			}
@@ -143,6 +148,12 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 	}
 	if err := o.checkUI(cmd); err != nil {
 		return err
+	}
+	if err := o.checkReplica(cmd); err != nil {
+		return err
+	}
+	if o.keyFile != "" && len(o.files) > 0 && o.dsn == "" {
+		return usagef("--replica-key-file needs a store that the replicas share: name it with --store")
 	}
 	if err := o.source.check(cmd, o.files); err != nil {
 		return err
@@ -225,6 +236,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 			g.OnCall, g.OnPending = o.console.Called, o.console.Waits
 		}
 		g.Watch, g.HTTP, g.TokenFile = o.watch || o.pulled != nil, h, o.tokenFile
+		g.Replicas = o.replicas()
 		g.Subset = gateway.Subset{Namespace: o.namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
 		g.Server = server.Options{AccessLog: calls, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, TurnIdle: o.turnIdle, MaxResultBytes: o.maxResult, Instructions: instructions}
 	})

@@ -50,6 +50,20 @@ func File(path string) error {
 	return nil
 }
 
+// Secret refuses a file that others than its owner and its group can read, or others than its owner can
+// write. It changes nothing: what could be read may have been.
+func Secret(path string) error {
+	const read = 0o007
+	info, err := stat(path)
+	switch {
+	case info == nil || info.Mode()&(read|write) == 0:
+		return err
+	case info.Mode()&write != 0:
+		return &Error{Path: path, What: "the file can be written by others", Fix: command("g-w,o-rwx", path)}
+	}
+	return &Error{Path: path, What: "the file can be read by others", Fix: command("g-w,o-rwx", path)}
+}
+
 // stat returns nil for what is not there, and where the mode of a file says nothing.
 func stat(path string) (fs.FileInfo, error) {
 	if runtime.GOOS == "windows" {

@@ -20,6 +20,7 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/replica"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
@@ -43,6 +44,9 @@ type Gateway struct {
 	decided atomic.Pointer[string]
 
 	measured metric.Registration // of the source; nil when there is none
+
+	keys    *keyWatch       // nil without Options.Replicas
+	replica *replica.Member // nil until Serve has joined
 
 	reload   reload
 	serving  sync.Once
@@ -93,6 +97,14 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 			return nil, err
 		}
 		g.http.Tokens = g.tokens.tokens
+	}
+	if r := o.Replicas; r != nil {
+		if o.Store == nil {
+			return nil, errors.New("replicas need a store, in which they find each other")
+		}
+		if g.keys, err = newKeyWatch(r.KeyFile, g.log); err != nil {
+			return nil, err
+		}
 	}
 	g.http.NotReady, g.http.Warning, g.http.State = g.notReady, g.warning, g.state
 	if err := g.measureSource(); err != nil {

@@ -77,6 +77,9 @@ type Options struct {
 	// Hurry, once closed, ends what Close waits for: calls are cancelled and MCP servers killed.
 	Hurry <-chan struct{}
 
+	// Replicas make this gateway one of several that serve the same from one Store. Only
+	// [Gateway.Serve] joins them. Default: it is alone.
+	Replicas *Replicas
 	// Subset is what of the manifests is served. Default: all.
 	Subset Subset
 	// Server configures the MCP server. Name, Version, Logger, Hurry and the providers are those above

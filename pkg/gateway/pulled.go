@@ -20,6 +20,9 @@ func (g *Gateway) state() map[string]any {
 	if p, ok := g.opts.Source.(pulled); ok {
 		all["source"] = p.Status()
 	}
+	if m := g.replica; m != nil {
+		maps.Copy(all, m.State())
+	}
 	if f := g.opts.HTTP.State; f != nil {
 		maps.Copy(all, f())
 	}

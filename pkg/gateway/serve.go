@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -24,6 +25,11 @@ func (g *Gateway) Handler() http.Handler {
 // Serve serves what Handler does, with the bounds and the TLS of Options, until ctx ends:
 // see [server.Server.Serve]. The listener is one of [server.Listen], and is closed.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
+	leave, err := g.join(ctx, ln.Addr())
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer leave()
 	return g.start().Serve(ctx, ln, g.http)
 }
 
@@ -50,6 +56,7 @@ func (g *Gateway) start() *server.Server {
 		if o.Hurry == nil {
 			o.Hurry = g.opts.Hurry
 		}
+		o.Replica = g.replica
 		g.noteApprovals()
 		g.noteTurns()
 		g.server.Store(server.New(g.catalog, o))
@@ -62,6 +69,9 @@ func (g *Gateway) start() *server.Server {
 		if g.tokens != nil {
 			g.tasks.run(g.tokens.follow)
 		}
+		if g.keys != nil {
+			g.tasks.run(g.keys.follow)
+		}
 	})
 	return g.server.Load()
 }
@@ -69,6 +79,9 @@ func (g *Gateway) start() *server.Server {
 // notReady is why no call is taken, for /readyz.
 func (g *Gateway) notReady() string {
 	why := []string{g.audit.notReady()}
+	if m := g.replica; m != nil {
+		why = append(why, m.NotReady())
+	}
 	if f := g.opts.HTTP.NotReady; f != nil {
 		why = append(why, f())
 	}
@@ -80,6 +93,9 @@ func (g *Gateway) warning() string {
 	what := []string{g.audit.warning(), g.behind()}
 	if g.tokens != nil {
 		what = append(what, g.tokens.warning())
+	}
+	if g.keys != nil {
+		what = append(what, g.keys.warning())
 	}
 	if f := g.opts.HTTP.Warning; f != nil {
 		what = append(what, f())

@@ -24,4 +24,7 @@ type Approvals interface {
 	// audit: both or neither. The error is a [v1.NotFoundError], or a [v1.ApprovalError]
 	// when the call waits no more.
 	DecideApproval(ctx context.Context, id string, d v1.Decision, now time.Time) (v1.PendingCall, error)
+	// AwaitApproval returns the call of an id once it waits no more, whichever process
+	// decided on it, or when ctx ends. A call that is not there is a [v1.NotFoundError].
+	AwaitApproval(ctx context.Context, id string) (v1.PendingCall, error)
 }

@@ -1,6 +1,6 @@
 // Package store says what outlives a process and how it is kept: the applied manifests, the
 // counters of policies, the calls that wait for approval, the audit, the overrides of
-// descriptions, and the revisions of sets. It is interfaces and what they exchange; each backend is a folder below it,
+// descriptions, the revisions of sets, and the leases of processes. It is interfaces and what they exchange; each backend is a folder below it,
 // and passes the suite of pkg/store/storetest.
 //
 //	st, err := sqlite.Open(ctx, ".toolctl/state.db", store.Options{Create: true})
@@ -30,6 +30,7 @@ type Store interface {
 	Audit
 	Overrides
 	Revisions
+	Leases
 	// Close ends every watch and closes the store. Methods called later return
 	// [ErrClosed].
 	io.Closer

@@ -44,6 +44,7 @@ type endpoint struct {
 	requests *share // requests that are read, but for calls
 	streams  *share
 	sessions *share
+	forwards *share           // requests that other replicas answer
 	reading  *share           // bytes of large requests that are being read, in pieces of readPiece
 	verifier *access.Verifier // of OAuth tokens; nil without
 	rates    *rates
@@ -54,6 +55,7 @@ func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*end
 	part := s.opts.PrincipalShare
 	d.bodies, d.requests = newShare("requests", o.MaxRequests, part), newShare("requests", o.MaxRequests, part)
 	d.streams, d.sessions = newShare("streams", o.MaxStreams, part), newShare("sessions", o.MaxSessions, part)
+	d.forwards = newShare("requests that another replica answers", s.opts.MaxCalls+o.MaxRequests+o.MaxStreams, part)
 	d.reading = d.newReading()
 	if o.OAuth != nil {
 		var err error
@@ -139,6 +141,9 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 	out := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}
 	version := r.Header.Get(headerVersion)
 	if r.Method != http.MethodPost {
+		if d.elsewhere(out, r, nil, who) {
+			return
+		}
 		if isModern(version) {
 			d.modern.ServeHTTP(out, r)
 		} else {
@@ -151,6 +156,9 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
+	if d.elsewhere(out, r, body, who) {
+		return
+	}
 	if d.serveCall(out, r, body) {
 		return
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,7 +101,7 @@ func (s *Server) hold(ctx context.Context, a *asked, p *mcp.Peer, do func(contex
 		}
 		return s.wait(ctx, h)
 	}
-	h := &heldCall{id: rand.Text(), bound: bound, moved: make(chan struct{}, 1), done: make(chan struct{}), at: at, open: map[string]*question{}, early: input}
+	h := &heldCall{id: newCallID(), bound: bound, moved: make(chan struct{}, 1), done: make(chan struct{}), at: at, open: map[string]*question{}, early: input}
 	p.Ask, p.Notify = h.ask, notify(h.where)
 	held, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.cancel = cancel

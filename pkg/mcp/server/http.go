@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
+	"toolctl.dev/toolctl/pkg/replica"
 )
 
 // HTTPOptions configure [Server.ListenAndServe]; the zero value serves clients of
@@ -241,6 +242,9 @@ func (s *Server) end() {
 func (s *Server) mux(d *endpoint, o HTTPOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", d)
+	if s.opts.Replica != nil {
+		mux.HandleFunc(replica.Path, d.takeForwarded)
+	}
 	for pattern, make := range o.Mounts {
 		mux.Handle(pattern, d.mounted(make(Access{d})))
 	}

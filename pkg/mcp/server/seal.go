@@ -2,45 +2,45 @@ package server
 
 import (
 	"bytes"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"time"
+
+	"toolctl.dev/toolctl/internal/seal"
+	"toolctl.dev/toolctl/pkg/replica"
 )
 
 // seals makes and opens the requestState of MCP 2026-07-28 (basic/utilities, multi
 // round-trip requests). A client can neither read nor alter it, and it is good for one
-// principal, one request and a time. The key lives as long as the process, as the calls
-// that it names do.
-type seals struct{ aead cipher.AEAD }
+// principal, one request and a time. Without replicas the key lives as long as the process, as the
+// calls that it names do; with them the state says which replica has the call.
+type seals struct {
+	keys    *seal.Keys      // without replicas
+	replica *replica.Member // nil without
+}
 
 // sealed is what a state says.
 type sealed struct {
-	Call    string    `json:"c"`
-	Round   int       `json:"r"`
-	Expires time.Time `json:"e"`
+	Call    string // callIDSize bytes
+	Round   int
+	Expires time.Time
 }
 
-// maxState is the longest state that is looked at.
-const maxState = 4096
+const (
+	// maxState is the longest state that is looked at.
+	maxState = 200
+	// callIDSize is how long the ids of held calls are.
+	callIDSize = 26
+	purpose    = "call"
+)
 
-func newSeals() seals {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		panic(err) // a key of 32 bytes is legal
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err) // so is this cipher
-	}
-	return seals{aead}
-}
+func newSeals(r *replica.Member) seals { return seals{seal.Random(), r} }
+
+// newCallID makes the id of a held call.
+func newCallID() string { return rand.Text()[:callIDSize] }
 
 // binding is what a state is good for: a principal's request, however its arguments
 // are written.
@@ -66,10 +66,13 @@ func binding(principal, method, name string, args any) []byte {
 }
 
 func (s seals) seal(what sealed, bound []byte) string {
-	plain, _ := json.Marshal(what) // a text, a number and a time
-	nonce := make([]byte, s.aead.NonceSize())
-	_, _ = rand.Read(nonce) // never fails
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, plain, bound))
+	plain := append([]byte(what.Call), bound...)
+	plain = binary.AppendVarint(plain, what.Expires.UnixNano())
+	plain = binary.AppendUvarint(plain, uint64(what.Round))
+	if s.replica != nil {
+		return s.replica.SealCall(plain)
+	}
+	return s.keys.Seal(purpose, plain)
 }
 
 var errState = errors.New("requestState: it was altered, is of another request or principal, or has expired: make the request anew without it")
@@ -79,18 +82,25 @@ func (s seals) open(state string, bound []byte, now time.Time) (sealed, error) {
 	if len(state) > maxState {
 		return sealed{}, errState
 	}
-	data, err := base64.RawURLEncoding.Strict().DecodeString(state)
-	if err != nil || len(data) < s.aead.NonceSize() {
+	var plain []byte
+	var ok bool
+	if s.replica != nil {
+		_, plain, ok = s.replica.OpenCall(state)
+	} else {
+		plain, ok = s.keys.Open(purpose, state)
+	}
+	const fixed = callIDSize + sha256.Size
+	if !ok || len(plain) < fixed || !bytes.Equal(plain[callIDSize:fixed], bound) {
 		return sealed{}, errState
 	}
-	n := s.aead.NonceSize()
-	plain, err := s.aead.Open(nil, data[:n], data[n:], bound)
-	if err != nil {
+	rest := plain[fixed:]
+	expires, n := binary.Varint(rest)
+	if n <= 0 {
 		return sealed{}, errState
 	}
-	var what sealed
-	if json.Unmarshal(plain, &what) != nil || !now.Before(what.Expires) {
+	round, m := binary.Uvarint(rest[n:])
+	if m <= 0 || !now.Before(time.Unix(0, expires)) {
 		return sealed{}, errState
 	}
-	return what, nil
+	return sealed{string(plain[:callIDSize]), int(round), time.Unix(0, expires)}, nil
 }

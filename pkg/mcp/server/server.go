@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"toolctl.dev/toolctl/internal/budget"
+	"toolctl.dev/toolctl/pkg/replica"
 )
 
 // Options configure a [Server]; the zero value works.
@@ -62,6 +63,9 @@ type Options struct {
 	// DrainTimeout is how long calls may go on when the server stops, before they are
 	// cancelled. Default: 10 seconds. Below 0 they are cancelled at once.
 	DrainTimeout time.Duration
+	// Replica is this process among others that serve the same: sessions and calls that another
+	// has are forwarded to that one. Default: there are no others.
+	Replica *replica.Member
 	// Hurry, once closed, ends DrainTimeout.
 	Hurry <-chan struct{}
 }
@@ -137,9 +141,16 @@ func New(c Catalog, o Options) *Server {
 	close(s.calls.idle)
 	s.calls.ctx, s.calls.stop = context.WithCancelCause(context.Background())
 	impl := s.impl()
-	s.holds.seals = newSeals()
+	s.holds.seals = newSeals(o.Replica)
+	var newSession func() string // the SDK's own without replicas
+	if o.Replica != nil {
+		newSession = func() string { return o.Replica.SealSession([]byte(rand.Text())) }
+		o.Replica.Report(s.calls.running.byPrincipal)
+		s.calls.running.elsewhere = o.Replica.Elsewhere
+	}
 	s.sdk = sdk.NewServer(impl, &sdk.ServerOptions{
-		Logger: slog.New(quiet{o.Logger.Handler()}),
+		GetSessionID: newSession,
+		Logger:       slog.New(quiet{o.Logger.Handler()}),
 		Capabilities: &sdk.ServerCapabilities{
 			Tools:       &sdk.ToolCapabilities{ListChanged: true},
 			Prompts:     &sdk.PromptCapabilities{ListChanged: true},

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 type share struct {
 	what      string
 	all, each int
+	elsewhere func(principal string) int // what a principal has at other replicas; nil without
 
 	mu    sync.Mutex
 	used  int
@@ -43,14 +45,33 @@ func (e *fullError) Error() string {
 func (s *share) take(principal string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if principal != "" && s.usedUp(principal) {
+		return &fullError{s.what, true}
+	}
 	return s.tryTake(principal)
+}
+
+// byPrincipal is how much each principal has.
+func (s *share) byPrincipal() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.of)
+}
+
+// usedUp reports whether a principal has all that it may have, here and elsewhere. It is called under mu.
+func (s *share) usedUp(principal string) bool {
+	used := s.of[principal]
+	if s.elsewhere != nil {
+		used += s.elsewhere(principal)
+	}
+	return used >= s.each
 }
 
 // full reports whether a principal has all that it may have.
 func (s *share) full(principal string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.of[principal] >= s.each
+	return s.usedUp(principal)
 }
 
 // tryTake is called under mu.

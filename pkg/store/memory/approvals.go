@@ -7,6 +7,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
+	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
 // TakeApproval implements [store.Approvals].
@@ -119,5 +120,13 @@ func (s *Store) DecideApproval(ctx context.Context, id string, d v1.Decision, no
 		s.calls[i], p = decided, decided
 		return nil
 	})
+	if err == nil {
+		s.changed.Notify()
+	}
 	return p, err
+}
+
+// AwaitApproval implements [store.Approvals].
+func (s *Store) AwaitApproval(ctx context.Context, id string) (v1.PendingCall, error) {
+	return watch.Decided(ctx, &s.changed, id, s.Approval)
 }

@@ -47,13 +47,14 @@ type Store struct {
 	calls     []v1.PendingCall // in the order in which they came
 	overrides []store.Override
 	history   map[string]*history // by set
+	leases    map[string]store.Lease
 }
 
 var _ store.Store = (*Store)(nil)
 
 // New makes an empty store.
 func New(o Options) *Store {
-	s := &Store{now: o.Now, keep: int64(cmp.Or(o.KeepChanges, 10_000)), max: o.MaxBytes, closed: make(chan struct{}), rows: map[v1.Key]plan.Row{}, history: map[string]*history{}}
+	s := &Store{now: o.Now, keep: int64(cmp.Or(o.KeepChanges, 10_000)), max: o.MaxBytes, closed: make(chan struct{}), rows: map[v1.Key]plan.Row{}, history: map[string]*history{}, leases: map[string]store.Lease{}}
 	if s.now == nil {
 		s.now = time.Now
 	}

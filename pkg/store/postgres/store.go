@@ -43,7 +43,8 @@ type Store struct {
 	reserving batch[*reservation]
 	releasing batch[*release]
 	auditing  batch[*chain.Line]
-	swept     atomic.Int64 // when expired counters were removed last, by the clock of this process
+	// When expired counters and leases were removed last, by the clock of this process.
+	swept, sweptLeases atomic.Int64
 
 	mu        sync.Mutex // of what follows
 	listening bool

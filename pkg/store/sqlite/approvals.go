@@ -13,6 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
 	"toolctl.dev/toolctl/pkg/store/internal/plan"
+	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
 // keepApprovals is how many calls that wait no more are kept for lists.
@@ -174,5 +175,11 @@ func (s *Store) DecideApproval(ctx context.Context, id string, d v1.Decision, no
 	if err != nil {
 		return v1.PendingCall{}, err
 	}
+	s.changed.Notify()
 	return p, nil
+}
+
+// AwaitApproval implements [store.Approvals].
+func (s *Store) AwaitApproval(ctx context.Context, id string) (v1.PendingCall, error) {
+	return watch.Decided(ctx, &s.changed, id, s.Approval)
 }

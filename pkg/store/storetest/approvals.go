@@ -173,3 +173,45 @@ func testApprovalIsUsedOnce(t *testing.T, backend Backend) {
 		t.Errorf("%d calls went through, %d were approved", approved.Load(), calls)
 	}
 }
+
+// testAwaitApproval: who waits for a decision is told of it, whichever process it came from.
+func testAwaitApproval(t *testing.T, backend Backend) {
+	disk := backend.New(t)
+	here, there := open(t, disk), open(t, disk)
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	for _, id := range []string{"a", "b"} {
+		if _, err := here.TakeApproval(t.Context(), pendingCall(id, "bob", "s", id, now), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, by := range map[string]store.Store{"a": here, "b": there} {
+		got := make(chan string, 1)
+		go func() {
+			p, err := here.AwaitApproval(t.Context(), id)
+			got <- fmt.Sprint(p.State, " by ", p.By, " ", err)
+		}()
+		select {
+		case text := <-got:
+			t.Fatalf("before the decision: %s", text)
+		case <-time.After(20 * time.Millisecond): // it may wait or not have begun to: both are fine
+		}
+		if _, err := by.DecideApproval(t.Context(), id, v1.Decision{Approved: true, By: "ann"}, now); err != nil {
+			t.Fatal(err)
+		}
+		if text := <-got; text != "approved by ann <nil>" {
+			t.Errorf("%s: %s", id, text)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := here.TakeApproval(t.Context(), pendingCall("c", "bob", "s", "c", now), ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := here.AwaitApproval(ended, "c"); !errors.Is(err, context.Canceled) {
+		t.Errorf("the end of the context: %v", err)
+	}
+	var missing *v1.NotFoundError
+	if _, err := here.AwaitApproval(t.Context(), "none"); !errors.As(err, &missing) {
+		t.Errorf("a call that is not there: %v", err)
+	}
+}

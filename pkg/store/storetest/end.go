@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
@@ -45,6 +46,12 @@ func testClosed(t *testing.T, backend Backend) {
 		"approvals": func(ctx context.Context) error { _, err := st.ListApprovals(ctx); return err },
 		"override":  func(ctx context.Context) error { _, err := st.SetOverride(ctx, store.Override{Tool: "x"}); return err },
 		"revisions": func(ctx context.Context) error { _, err := st.Revisions(ctx, store.RevisionQuery{}); return err },
+		"leases": func(ctx context.Context) error {
+			_, _, err := st.HoldLeases(ctx, "a", []store.Lease{{Name: "x"}}, time.Minute)
+			return err
+		},
+		"return":    func(ctx context.Context) error { return st.ReturnLeases(ctx, "a") },
+		"await":     func(ctx context.Context) error { _, err := st.AwaitApproval(ctx, "x"); return err },
 		"overrides": func(ctx context.Context) error { _, err := st.Overrides(ctx); return err },
 	} {
 		if err := call(t.Context()); !errors.Is(err, store.ErrClosed) {

@@ -64,6 +64,9 @@ func Run(t *testing.T, backend Backend) {
 		{"RevisionsHoldWhatWas", testRevisionsHoldWhatWas},
 		{"RevisionsAtTheSameTime", testRevisionsAtTheSameTime},
 		{"Copy", testCopy},
+		{"Leases", testLeases},
+		{"LeaseIsOfOne", testLeaseIsOfOne},
+		{"AwaitApproval", testAwaitApproval},
 		{"Limit", testLimit},
 		{"Closed", testClosed},
 	} {

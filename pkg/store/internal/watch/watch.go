@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -141,6 +142,26 @@ func Latest[T any](ctx context.Context, s *Source, version func(context.Context)
 		yield(now)
 		return nil
 	})
+}
+
+// errDecided ends the loop of Decided.
+var errDecided = errors.New("decided")
+
+// Decided returns a call, which read reads, once it waits for approval no more.
+func Decided(ctx context.Context, s *Source, id string, read func(ctx context.Context, id string) (v1.PendingCall, error)) (p v1.PendingCall, err error) {
+	err = s.Loop(ctx, func() error {
+		if p, err = read(ctx, id); err != nil {
+			return err
+		}
+		if p.StateAt(time.Now()) != v1.ApprovalPending {
+			return errDecided
+		}
+		return nil
+	})
+	if !errors.Is(err, errDecided) {
+		return v1.PendingCall{}, err
+	}
+	return p, nil
 }
 
 // Audit calls fn for the lines of an audit that a filter chooses, and for those that are

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"toolctl.dev/toolctl/internal/seal"
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/replica"
+)
+
+// replicaOptions are the flags of "toolctl serve" that make it one of several.
+type replicaOptions struct {
+	keyFile string
+	address string
+}
+
+// replicaNeedsHTTP are the flags that mean nothing over stdin and stdout.
+var replicaNeedsHTTP = []string{"replica-key-file", "replica-address"}
+
+func (o *replicaOptions) bindReplica(f *pflag.FlagSet) {
+	f.StringVar(&o.keyFile, "replica-key-file", "", "file with the key that replicas on one store share: a line of 64 hex digits, a second one while keys change; needs --http and a store")
+	f.StringVar(&o.address, "replica-address", "", "where the other replicas reach this one, such as http://10.0.0.7:8080 (default: where it listens, or for all addresses the first one that is not loopback)")
+}
+
+func (o *replicaOptions) checkReplica(cmd *cobra.Command) error {
+	if o.keyFile == "" {
+		if cmd.Flags().Changed("replica-key-file") {
+			return usagef("--replica-key-file: expected the path of a file")
+		}
+		if o.address != "" {
+			return usagef("--replica-address needs --replica-key-file: the key that the replicas share")
+		}
+		return nil
+	}
+	if o.address != "" {
+		if err := replica.CheckAddress(o.address); err != nil {
+			return usagef("--replica-address %q: %w", o.address, err)
+		}
+	}
+	switch _, err := seal.ReadFile(o.keyFile); {
+	case errors.Is(err, fs.ErrNotExist):
+		return usagef("--replica-key-file: %w: make it with: (umask 077; openssl rand -hex 32 > FILE)", err)
+	case err != nil:
+		return statusError{exitInvalid, fmt.Sprintf("--replica-key-file: %s", err)}
+	}
+	return nil
+}
+
+// replicas is for the options of the gateway.
+func (o *replicaOptions) replicas() *gateway.Replicas {
+	if o.keyFile == "" {
+		return nil
+	}
+	return &gateway.Replicas{KeyFile: o.keyFile, Address: o.address}
+}

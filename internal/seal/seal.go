@@ -1,0 +1,170 @@
+// Package seal makes texts that only who has a key can read or make: for what processes that share
+// a key give to clients and to each other.
+package seal
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"toolctl.dev/toolctl/internal/perm"
+	"toolctl.dev/toolctl/internal/regular"
+)
+
+const (
+	keySize = 32
+	// A text begins with the salt of its own key, so that no number of texts makes two of one
+	// key and nonce likely, and the nonce.
+	saltSize  = 16
+	nonceSize = 12
+	overhead  = saltSize + nonceSize + 16
+	// maxText is the longest text that is looked at.
+	maxText = 16 << 10
+	// maxFile bounds a file of keys.
+	maxFile = 4096
+)
+
+// Keys seal with the first of one or two keys and open with each. The methods may be called by
+// many goroutines at once.
+type Keys struct {
+	set atomic.Pointer[[][keySize]byte] // one or two, never changed in place
+}
+
+// Random returns a key that nobody else has.
+func Random() *Keys {
+	var key [keySize]byte
+	_, _ = rand.Read(key[:]) // never fails
+	return of([][keySize]byte{key})
+}
+
+func of(set [][keySize]byte) *Keys {
+	k := &Keys{}
+	k.set.Store(&set)
+	return k
+}
+
+// ReadFile reads a file of keys, which others than its owner and its group may not read.
+func ReadFile(path string) (*Keys, error) {
+	if err := perm.Secret(path); err != nil {
+		return nil, err
+	}
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	k, err := Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return k, nil
+}
+
+var errKeys = errors.New("expected one line of 64 hexadecimal digits, or two while the keys change: make one with: openssl rand -hex 32")
+
+// Read reads a line of 64 hexadecimal digits, and perhaps a second. No error shows what was read.
+func Read(r io.Reader) (*Keys, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(raw) > maxFile:
+		return nil, fmt.Errorf("more than %d bytes: %w", maxFile, errKeys)
+	}
+	var set [][keySize]byte
+	lines := bufio.NewScanner(bytes.NewReader(raw))
+	for n := 1; lines.Scan(); n++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		var key [keySize]byte
+		if len(line) != 2*keySize {
+			return nil, fmt.Errorf("line %d: got %d characters: %w", n, len(line), errKeys)
+		}
+		if _, err := hex.Decode(key[:], line); err != nil {
+			return nil, fmt.Errorf("line %d: got other characters: %w", n, errKeys)
+		}
+		if key == ([keySize]byte{}) {
+			return nil, fmt.Errorf("line %d: got a key of zeros: %w", n, errKeys)
+		}
+		set = append(set, key)
+	}
+	const most = 2
+	if len(set) == 0 || len(set) > most {
+		return nil, fmt.Errorf("got %d lines: %w", len(set), errKeys)
+	}
+	return of(set), nil
+}
+
+// Set makes the keys those of other.
+func (k *Keys) Set(other *Keys) { k.set.Store(other.set.Load()) }
+
+// Equal reports whether two have the same keys in the same order.
+func (k *Keys) Equal(other *Keys) bool {
+	a, b := *k.set.Load(), *other.set.Load()
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Seal seals plain for a purpose, so that what is sealed for one is not taken for another. The
+// text is in the alphabet of URLs.
+func (k *Keys) Seal(purpose string, plain []byte) string {
+	out := make([]byte, saltSize+nonceSize, overhead+len(plain))
+	_, _ = rand.Read(out) // never fails
+	aead := newAEAD((*k.set.Load())[0], out[:saltSize], purpose)
+	return base64.RawURLEncoding.EncodeToString(aead.Seal(out, out[saltSize:], plain, nil))
+}
+
+// Open returns what was sealed for a purpose; false when it was not, was altered, or is of other
+// keys.
+func (k *Keys) Open(purpose, text string) ([]byte, bool) {
+	if len(text) > maxText {
+		return nil, false
+	}
+	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(data) < overhead {
+		return nil, false
+	}
+	for _, key := range *k.set.Load() {
+		aead := newAEAD(key, data[:saltSize], purpose)
+		if plain, err := aead.Open(nil, data[saltSize:saltSize+nonceSize], data[saltSize+nonceSize:], nil); err == nil {
+			return plain, true
+		}
+	}
+	return nil, false
+}
+
+// newAEAD is AES-256-GCM with the key of one salt and purpose.
+func newAEAD(key [keySize]byte, salt []byte, purpose string) cipher.AEAD {
+	derived, err := hkdf.Key(sha256.New, key[:], salt, "toolctl "+purpose, keySize)
+	if err != nil {
+		panic(err) // the length is legal
+	}
+	block, err := aes.NewCipher(derived)
+	if err != nil {
+		panic(err) // so is that of the key
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // so is this cipher
+	}
+	return aead
+}

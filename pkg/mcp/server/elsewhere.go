@@ -1,0 +1,142 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"toolctl.dev/toolctl/pkg/replica"
+)
+
+// Sessions and held calls live in the process that began them. With replicas a request of one that
+// another process has is forwarded to that one; see pkg/replica.
+
+type forwardedKey struct{}
+
+// elsewhere answers a request of a session or of a held call that another replica has, or that no
+// replica made; false says that it is answered here.
+func (d *endpoint) elsewhere(w http.ResponseWriter, r *http.Request, body []byte, who string) bool {
+	m := d.server.opts.Replica
+	if m == nil {
+		return false
+	}
+	if f, ok := r.Context().Value(forwardedKey{}).(*replica.Forwarded); ok {
+		if !f.Matches(r.Header, body) {
+			http.Error(w, replica.ErrCredential.Error(), http.StatusUnauthorized)
+			return true
+		}
+		return false // it is never forwarded again
+	}
+	modern := isModern(r.Header.Get(headerVersion))
+	var owner string
+	var ok bool
+	if !modern {
+		id := r.Header.Get(headerSession)
+		if id == "" {
+			return false
+		}
+		if owner, _, ok = m.OpenSession(id); !ok {
+			http.Error(w, "session not found", http.StatusNotFound)
+			return true
+		}
+	} else if owner, _, ok = m.OpenCall(stateOf(body)); !ok {
+		return false // there is none, or the handler says what is wrong with it
+	}
+	if owner == m.ID() {
+		return false
+	}
+	d.forward(w, r, owner, body, who, modern)
+	return true
+}
+
+// stateOf is the requestState of a request; empty without one.
+func stateOf(body []byte) string {
+	if !bytes.Contains(body, []byte(`"requestState"`)) {
+		return ""
+	}
+	var m struct {
+		Params struct {
+			State string `json:"requestState"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(body, &m) // fields of another type stay empty
+	return m.Params.State
+}
+
+// forward has the owner of a session or a call answer a request.
+func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string, body []byte, who string, modern bool) {
+	if err := d.forwards.take(who); err != nil {
+		unavailable(w, err.Error())
+		return
+	}
+	defer d.forwards.give(who)
+	var c replica.Caller
+	if known, ok := r.Context().Value(callerKey{}).(caller); ok {
+		c = replica.Caller{Principal: known.principal, Groups: known.groups, Scopes: known.scopes, Expires: known.expires}
+	}
+	begun, err := d.server.opts.Replica.Forward(w, r, owner, body, c)
+	if err == nil || r.Context().Err() != nil {
+		return
+	}
+	d.server.opts.Logger.DebugContext(r.Context(), "a request was not forwarded", slog.String("replica", owner), slog.Any("error", err))
+	call := toolCall{id: orNull(peek(body).id)}
+	switch gone := errors.Is(err, replica.ErrGone); {
+	case begun && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream"):
+		if string(call.id) != "null" { // the answer to a request is what is missing
+			text := "the replica that made the call has ended: whether the call was carried out is not known"
+			(&response{w: w, control: http.NewResponseController(w)}).last(call.failure(codeUnavailable, text))
+		}
+	case begun:
+		panic(http.ErrAbortHandler) // half an answer must not look whole
+	case gone && modern:
+		writeAnswer(w, statusOf(jsonrpc.CodeInvalidParams), call.failure(jsonrpc.CodeInvalidParams, "requestState: the replica that held its call has ended, and the call with it: make the request anew without it"))
+	case gone:
+		http.Error(w, "session not found: the replica that had it has ended; begin a new one with initialize", http.StatusNotFound)
+	case errors.Is(err, replica.ErrAway):
+		d.server.opts.Logger.WarnContext(r.Context(), "a replica cannot be reached", slog.String("replica", owner), slog.Any("error", err))
+		unavailable(w, "the replica that has it cannot be reached now: try again later")
+	default:
+		d.server.opts.Logger.WarnContext(r.Context(), "the leases cannot be read", slog.Any("error", err))
+		unavailable(w, "the replica that has it cannot be found now: try again later")
+	}
+}
+
+// last ends a stream with an event.
+func (r *response) last(message []byte) { _ = r.event(oneLine(message)) } // the client may be gone
+
+// takeForwarded answers requests that other replicas forward. Where they came from, and how many
+// came from there, was checked by those.
+func (d *endpoint) takeForwarded(w http.ResponseWriter, r *http.Request) {
+	f, err := d.server.opts.Replica.Accept(r)
+	switch {
+	case errors.Is(err, replica.ErrMisdirected):
+		http.Error(w, err.Error(), http.StatusMisdirectedRequest)
+		return
+	case err != nil, d.opts.authenticates() && f.Caller.Principal == "":
+		http.Error(w, replica.ErrCredential.Error(), http.StatusUnauthorized)
+		return
+	}
+	ctx := context.WithValue(r.Context(), forwardedKey{}, f)
+	if f.Caller.Principal == "" {
+		http.HandlerFunc(d.admit).ServeHTTP(w, r.WithContext(ctx))
+		return
+	}
+	c := caller{principal: f.Caller.Principal, groups: f.Caller.Groups, scopes: f.Caller.Scopes, expires: f.Caller.Expires}
+	r.Header.Set("Authorization", "Bearer forwarded") // where the SDK looks for one; nobody reads it
+	asCaller(http.HandlerFunc(d.admit)).ServeHTTP(w, r.WithContext(context.WithValue(ctx, callerKey{}, c)))
+}
+
+// asCaller tells the SDK who sends a request, as the context says.
+func asCaller(next http.Handler) http.Handler {
+	return auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		c, _ := ctx.Value(callerKey{}).(caller)
+		return &auth.TokenInfo{UserID: c.principal, Scopes: c.scopes}, nil
+	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+}

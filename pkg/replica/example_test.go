@@ -1,0 +1,23 @@
+package replica_test
+
+import (
+	"context"
+	"fmt"
+
+	"toolctl.dev/toolctl/internal/seal"
+	"toolctl.dev/toolctl/pkg/replica"
+	"toolctl.dev/toolctl/pkg/store/memory"
+)
+
+func Example() {
+	m, err := replica.Join(context.Background(), replica.Options{Keys: seal.Random(), Leases: memory.New(memory.Options{}), Address: "http://10.0.0.7:8080"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m.Run(context.Background())
+	defer m.Leave()
+	owner, session, ok := m.OpenSession(m.SealSession([]byte("a session")))
+	fmt.Println(owner == m.ID(), string(session), ok)
+	// Output: true a session true
+}
