@@ -23,7 +23,7 @@ bench:
 
 # Calls of ordinary clients through serve, beside direct ones and a hop that does nothing (Linux).
 bench-load:
-	go test -run '^$$' -bench Ordinary -benchtime 2s -count $(or $(COUNT),3) ./cmd/toolctl
+	go test -run '^$$' -bench 'Ordinary|Shapes' -benchtime 2s -count $(or $(COUNT),3) ./cmd/toolctl
 
 # A short run of every fuzz target. The end of its time is at times reported by the
 # fuzzer itself as a failure without an input (golang/go#75804): that one is none.

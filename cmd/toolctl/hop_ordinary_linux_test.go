@@ -38,8 +38,7 @@ func BenchmarkOrdinary(b *testing.B) {
 		c.run(b, name, sizes...)
 	}
 	for _, protocol := range versions {
-		file := filepath.Join(b.TempDir(), "hop.yaml")
-		writeFile(b, file, fmt.Sprintf(hopPolicy, fmt.Sprintf("url: %q", upstream.url+protocol.path)))
+		file := hopManifests(b, upstream.url+protocol.path)
 		overHTTP(protocol.name, protocol, sizes, "-f", file)
 		if protocol == versions[0] { // with counters and an audit on the disk
 			store := filepath.Join(b.TempDir(), "state.db")
@@ -66,6 +65,14 @@ func BenchmarkOrdinary(b *testing.B) {
 		return all
 	}}
 	c.run(b, "stdio", sizes...)
+}
+
+// hopManifests is a file with the upstream at an address, and its policy.
+func hopManifests(b *testing.B, at string) string {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "hop.yaml")
+	writeFile(b, file, fmt.Sprintf(hopPolicy, fmt.Sprintf("url: %q", at)))
+	return file
 }
 
 // openOrdinary opens a session as programs do that use the SDK without further thought.

@@ -7,9 +7,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -350,11 +350,12 @@ func (s *Server) drain() {
 
 // hash names a secret, such as a session id, in places where it must not stand.
 func hash(parts ...string) string {
-	h := sha256.New()
+	text := make([]byte, 0, 128) // of most, on the stack
 	for _, p := range parts {
-		fmt.Fprintf(h, "%d:%s", len(p), p)
+		text = append(append(strconv.AppendInt(text, int64(len(p)), 10), ':'), p...)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:12])
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12])
 }
 
 // quiet makes the SDK's lines on every session debugging, and keeps its warnings.
