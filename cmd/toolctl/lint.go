@@ -165,7 +165,7 @@ func (o *lintOptions) print(r lint.Report, objects int) error {
 		if !f.Source.IsZero() {
 			place = f.Source.String() + ": "
 		}
-		fmt.Fprintf(o.out, "%s%s: %s [%s]\n    %s\n", place, f.Severity, findingText(f), f.Rule, f.Fix)
+		fmt.Fprintf(o.out, "%s%s: %s [%s]\n    %s\n", place, f.Severity, oneLine(findingText(f)), f.Rule, oneLine(f.Fix))
 	}
 	n := r.Count()
 	ignored := ""

@@ -206,10 +206,14 @@ func annotation(f v1.Violation) string {
 	return workflowCommand(level, f.Source, text)
 }
 
-// workflowCommand annotates a place in a GitHub workflow, with its escapes
+// workflowCommand annotates a place in a GitHub workflow, whose log is shown as a terminal is, with its escapes
 // (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
 func workflowCommand(level string, at v1.Source, text string) string {
 	prop := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, prop.Replace(at.File), max(at.Line, 1), max(at.Column, 1), data.Replace(text))
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = oneLine(lines[i])
+	}
+	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, prop.Replace(at.File), max(at.Line, 1), max(at.Column, 1), data.Replace(strings.Join(lines, "\n")))
 }
