@@ -14,15 +14,56 @@ import (
 // Secrets warns of the secrets that are written out in an object. A message says
 // neither the secret nor a part of it.
 func Secrets(o v1.Object) []v1.Violation {
+	found := named(o)
 	raw, err := json.Marshal(o)
 	if err != nil || !redact.MayHoldSecret(string(raw)) {
-		return nil
+		return found
 	}
-	var doc map[string]any
+	var doc struct {
+		Metadata struct{ Annotations any }
+		Spec     any
+	}
 	if json.Unmarshal(raw, &doc) != nil {
-		return nil
+		return found
 	}
-	return literals(nil, o.Head(), "/spec", doc["spec"], "")
+	found = literals(found, o.Head(), "/metadata/annotations", doc.Metadata.Annotations, "")
+	return literals(found, o.Head(), "/spec", doc.Spec, "")
+}
+
+// named warns of the secrets that only their names show, where something is sent by its name.
+func named(o v1.Object) (found []v1.Violation) {
+	look := func(path string, values map[string]string) {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if kind, _ := redact.WrittenOut(values[name], name); kind != "" {
+				continue // found by its form
+			}
+			if variable, ok := redact.Named(name, values[name]); ok {
+				found = append(found, writtenOut(o.Head(), v1.Pointer(path, name), "what looks like a secret", variable))
+			}
+		}
+	}
+	switch o := o.(type) {
+	case *v1.MCPServer:
+		look("/spec/env", o.Spec.Env)
+		look("/spec/headers", o.Spec.Headers)
+	case *v1.Tool:
+		if e := o.Spec.Exec; e != nil {
+			look("/spec/exec/env", e.Env)
+		}
+		if h := o.Spec.HTTP; h != nil {
+			look("/spec/http/headers", h.Headers)
+			if r := h.Request; r != nil {
+				look("/spec/http/request/static_headers", r.StaticHeaders)
+				look("/spec/http/request/static_query", r.StaticQuery)
+			}
+		}
+	}
+	return found
+}
+
+func writtenOut(h *v1.Header, path, kind, variable string) v1.Violation {
+	return v1.Violation{Path: path, Expected: "${" + variable + "}", Got: kind, Severity: v1.SeverityWarning, Source: h.Field(path),
+		Message: fmt.Sprintf("%s is written out: put it into an environment variable and write ${%s}, and revoke it if the manifest was shared", kind, variable)}
 }
 
 func literals(found []v1.Violation, h *v1.Header, path string, v any, key string) []v1.Violation {
@@ -37,8 +78,7 @@ func literals(found []v1.Violation, h *v1.Header, path string, v any, key string
 		}
 	case string:
 		if kind, variable := redact.WrittenOut(v, key); kind != "" {
-			return append(found, v1.Violation{Path: path, Expected: "${" + variable + "}", Got: kind, Severity: v1.SeverityWarning, Source: h.Field(path),
-				Message: fmt.Sprintf("%s is written out: put it into an environment variable and write ${%s}, and revoke it if the manifest was shared", kind, variable)})
+			return append(found, writtenOut(h, path, kind, variable))
 		}
 	}
 	return found

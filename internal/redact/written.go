@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // secretForm is the form in which a well-known service writes its secrets.
@@ -51,6 +52,23 @@ func WrittenOut(text, key string) (kind, variable string) {
 		return t.kind, t.variable
 	}
 	return "", ""
+}
+
+var (
+	// unformed is what a secret without a form of its own looks like: long, and no path and no text.
+	unformed    = regexp.MustCompile(`^[A-Za-z0-9_~+=-][A-Za-z0-9._~+/=-]{15,}$`)
+	notSecret   = regexp.MustCompile(`(?i)[-_](file|path|dir|url|uri|name|env|type|ttl|length|id)$`)
+	notVariable = regexp.MustCompile(`[^A-Za-z0-9]+`)
+)
+
+// Named returns the environment variable for a value that stands under a name such as X-Api-Key
+// or DB_PASSWORD and looks like a secret, though no service is known to write its own so.
+func Named(name, value string) (variable string, ok bool) {
+	if !secretName.MatchString(name) || notSecret.MatchString(name) || !unformed.MatchString(value) ||
+		!strings.ContainsAny(value, "0123456789") || !strings.ContainsFunc(value, unicode.IsLetter) {
+		return "", false
+	}
+	return strings.ToUpper(strings.Trim(notVariable.ReplaceAllString(name, "_"), "_")), true
 }
 
 // MayHoldSecret is false of a JSON text that certainly holds nothing that [WrittenOut] knows.
