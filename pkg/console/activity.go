@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -87,18 +88,15 @@ func (c *Console) activity(r *request) error {
 			s.Failed++
 		}
 	}
-	var sessions []sessionRow
-	for _, s := range by {
-		sessions = append(sessions, *s)
-	}
-	slices.SortFunc(sessions, func(a, b sessionRow) int {
+	sessions := slices.Collect(maps.Values(by))
+	slices.SortFunc(sessions, func(a, b *sessionRow) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Session, b.Session))
 	})
 	c.show(r, http.StatusOK, "activity", "Activity", "activity", struct {
 		Filter   callFilter
 		Statuses []string
 		Rows     []event
-		Sessions []sessionRow
+		Sessions []*sessionRow
 		Chart    *chart
 		Budgets  []budgetRow
 		Dropped  int64
@@ -179,7 +177,7 @@ func rowOfEvent(e *event) row {
 	return r
 }
 
-// events tells a page of calls as they happen, and of how many wait for approval (HTML, 9.2).
+// events tells a page of calls as they happen, the newest of those that come at once, and of how many wait for approval (HTML, 9.2).
 func (c *Console) events(r *request) error {
 	w, stop := c.feed.watch()
 	if w == nil {
@@ -197,11 +195,17 @@ func (c *Console) events(r *request) error {
 		if err != nil {
 			return false
 		}
-		if _, err := fmt.Fprintf(r.out, "event: %s\ndata: %s\n\n", name, data); err != nil {
-			return false
-		}
-		return out.Flush() == nil
+		_, err = fmt.Fprintf(r.out, "event: %s\ndata: %s\n\n", name, data)
+		return err == nil && (name == "call" || out.Flush() == nil)
 	}
+	// What a page is told is bounded, however many calls there are.
+	const (
+		pause    = 100 * time.Millisecond
+		mostRows = 30
+	)
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	var news chan event // nil while the page is not told of calls
 	const alive = 15 * time.Second
 	beat := time.NewTicker(alive)
 	defer beat.Stop()
@@ -213,9 +217,28 @@ func (c *Console) events(r *request) error {
 		select {
 		case <-r.Context().Done():
 			return nil
-		case e := <-w.events:
-			if calls && f.fits(&e) && sees(&e) {
-				ok = send("call", rowOfEvent(&e))
+		case e := <-news:
+			var rows []row
+			for more := len(w.events); ; more-- {
+				if calls && f.fits(&e) && sees(&e) {
+					rows = append(rows, rowOfEvent(&e))
+				}
+				if more == 0 {
+					break
+				}
+				e = <-w.events
+			}
+			for _, one := range rows[max(0, len(rows)-mostRows):] {
+				ok = ok && send("call", one)
+			}
+			if ok && len(rows) > 0 {
+				ok = out.Flush() == nil
+			}
+			news = nil
+			rest.Reset(pause)
+		case <-rest.C:
+			if calls {
+				news = w.events
 			}
 		case all := <-w.waiting:
 			ok = send("waiting", waitingFor(all, r.person, r.view))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"embed"
 	"html/template"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -138,8 +137,7 @@ func (c *Console) Close() error {
 
 func (c *Console) routes() http.Handler {
 	mux := http.NewServeMux()
-	static, _ := fs.Sub(files, "static")
-	mux.Handle("GET /static/", http.StripPrefix("/static", cached(http.FileServerFS(static))))
+	mux.HandleFunc("GET /static/{file}", staticFile)
 	mux.HandleFunc("GET /sign-in", c.signInPage)
 	mux.HandleFunc("POST /sign-in", c.signIn)
 	mux.HandleFunc("POST /sign-out", c.signOut)

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/internal/wirename"
+	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
@@ -60,7 +59,7 @@ func scenarioName(fullName string) string {
 }
 
 func yamlText(v any) string {
-	b, err := yaml.Marshal(v)
+	b, err := manifest.MarshalYAML(v)
 	if err != nil {
 		return err.Error()
 	}

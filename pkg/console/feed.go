@@ -65,23 +65,44 @@ func (f *feed) called(e gateway.CallEvent) {
 	}
 }
 
-// run remembers what is called until ctx ends.
+// run remembers what is called until ctx ends. Calls that come at once are taken together, so
+// that many calls do not wake it, nor pages, as often.
 func (f *feed) run(ctx context.Context) {
+	const pause = 20 * time.Millisecond
+	rest := time.NewTimer(0)
+	defer rest.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case e := <-f.inbox:
-			f.mu.Lock()
-			one := f.add(e)
-			for w := range f.watchers {
-				select {
-				case w.events <- one:
-				default: // the page is behind, and is told by the gap in the numbers
-				}
-			}
-			f.mu.Unlock()
+		case <-rest.C:
 		}
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-f.inbox:
+			f.take(e)
+		}
+		rest.Reset(pause)
+	}
+}
+
+// take remembers a call and those that wait behind it.
+func (f *feed) take(e gateway.CallEvent) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for n := len(f.inbox); ; n-- {
+		one := f.add(e)
+		for w := range f.watchers {
+			select {
+			case w.events <- one:
+			default: // the page is behind, and is told by the gap in the numbers
+			}
+		}
+		if n == 0 {
+			return
+		}
+		e = <-f.inbox
 	}
 }
 

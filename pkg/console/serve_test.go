@@ -17,6 +17,7 @@ import (
 	"toolctl.dev/toolctl/pkg/console"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -24,6 +25,7 @@ import (
 type site struct {
 	t       *testing.T
 	url     string // with a slash at the end
+	client  *http.Client
 	gateway *gateway.Gateway
 	console *console.Console
 }
@@ -35,12 +37,14 @@ type options struct {
 	store      store.Store
 	console    console.Options
 	source     gateway.Source
+	http       server.HTTPOptions
+	tls        bool
 }
 
 // serve serves a console until the test ends.
 func serve(t *testing.T, o options) *site {
 	t.Helper()
-	g := gateway.Options{Source: o.source, Store: o.store}
+	g := gateway.Options{Source: o.source, Store: o.store, HTTP: o.http}
 	if o.manifests != "" {
 		g.Source = gateway.FS(fstest.MapFS{"all.yaml": {Data: []byte(o.manifests)}}, manifest.Options{})
 	}
@@ -61,11 +65,16 @@ func serve(t *testing.T, o options) *site {
 		t.Fatal(err)
 	}
 	c.Attach(open)
-	server := httptest.NewServer(open.Handler())
-	c.Listening(server.URL + "/ui/")
+	at := httptest.NewUnstartedServer(open.Handler())
+	if o.tls {
+		at.StartTLS()
+	} else {
+		at.Start()
+	}
+	c.Listening(at.URL + "/ui/")
 	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
+		at.CloseClientConnections()
+		at.Close()
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
@@ -73,7 +82,7 @@ func serve(t *testing.T, o options) *site {
 			t.Error(err)
 		}
 	})
-	return &site{t, server.URL + "/ui/", open, c}
+	return &site{t, at.URL + "/ui/", at.Client(), open, c}
 }
 
 // ask sends a request as the principal of a token and returns the status and the body.
@@ -100,7 +109,7 @@ func (s *site) open(method, path, as, body string) *http.Response {
 	if strings.Contains(body, "=") && !strings.HasPrefix(body, "{") {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := s.client.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,10 +1,13 @@
 package console
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -41,16 +44,24 @@ func (c *Console) secured(next http.Handler) http.Handler {
 // maxBody bounds the body of a request.
 const maxBody = 2 << 20
 
-// cached lets browsers keep the files of a build.
-func cached(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/") { // no list of files
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Cache-Control", "no-cache")
-		next.ServeHTTP(w, r)
-	})
+// staticFile answers with a file of the build.
+func staticFile(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("file")
+	raw, err := files.ReadFile("static/" + name)
+	if err != nil {
+		http.Error(w, "there is no such file", http.StatusNotFound)
+		return
+	}
+	kind := map[string]string{".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}[path.Ext(name)]
+	w.Header().Set("Content-Type", cmp.Or(kind, "text/plain")+"; charset=utf-8")
+	tag := fmt.Sprintf(`"%x"`, sha256.Sum256(raw))
+	w.Header().Set("ETag", tag)
+	w.Header().Set("Cache-Control", "no-cache")
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write(raw) // the browser is gone
 }
 
 // cookieName is that of the session. Cookies know no ports, so the name has it: two consoles
@@ -118,7 +129,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	if !c.access.Within(w, "console "+c.access.Address(r)) { // who guesses tokens is slowed down
 		return
 	}
-	token := strings.TrimSpace(r.PostFormValue("token"))
+	token := strings.TrimSpace(posted(r, "token"))
 	if token == "" {
 		c.askSignIn(w, r, http.StatusBadRequest, "Enter a token.")
 		return
@@ -138,10 +149,18 @@ func (c *Console) signedIn(w http.ResponseWriter, r *http.Request, p person, tok
 	}
 	setCookie(w, r, c.sessions.begin(p, token), sessionIdle)
 	to := "./"
-	if next := r.PostFormValue("next"); safeNext(next) {
+	if next := posted(r, "next"); safeNext(next) {
 		to = "./" + next
 	}
 	c.redirect(w, to)
+}
+
+// posted returns a field of a form that was sent.
+func posted(r *http.Request, name string) string {
+	if err := r.ParseForm(); err != nil {
+		return ""
+	}
+	return r.PostForm.Get(name)
 }
 
 // safeNext reports whether a page to go on to is one of ours, given below the console.

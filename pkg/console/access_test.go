@@ -1,0 +1,123 @@
+package console_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/console"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+)
+
+// Over TLS the cookie is one of this host alone, and is sent over TLS alone; the token is in no address.
+func TestCookieOverTLS(t *testing.T) {
+	for _, tls := range []bool{true, false} {
+		s := serve(t, options{manifests: heldPay, principals: []string{"ann"}, tls: tls})
+		s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		res := s.open("POST", "sign-in", "", "token=ann")
+		res.Body.Close()
+		if at := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || strings.Contains(at, "ann") || len(res.Cookies()) != 1 {
+			t.Fatalf("%d, to %q, %v", res.StatusCode, at, res.Cookies())
+		}
+		c := res.Cookies()[0]
+		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || c.Secure != tls || strings.HasPrefix(c.Name, "__Host-") != tls || strings.Contains(c.Value, "ann") {
+			t.Errorf("over TLS %t: %s", tls, c)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"approvals", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.AddCookie(c)
+		if res, err = s.client.Do(req); err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("over TLS %t: %d with the cookie", tls, res.StatusCode)
+		}
+	}
+}
+
+// Groups that an OAuth token names decide on calls, and operate the console.
+func TestGroupsOfOAuth(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "ES256"}}})
+	}))
+	defer keys.Close()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := func(name string, groups ...string) string {
+		text, err := jwt.Signed(signer).Claims(map[string]any{"iss": keys.URL, "aud": "api://tools", "sub": name, "roles": groups, "exp": time.Now().Add(time.Hour).Unix()}).Serialize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	s := serve(t, options{
+		manifests: strings.Replace(heldPay, "principals: [ann]", "groups: [finance]", 1),
+		http:      server.HTTPOptions{OAuth: &server.OAuth{Issuer: keys.URL, JWKSURL: keys.URL, Audiences: []string{"api://tools"}, Resource: "https://tools.example.com/mcp", GroupsClaim: "roles"}},
+		console:   console.Options{Operators: v1.Approvers{Groups: []string{"platform"}}},
+	})
+	hold := func(to string) string {
+		t.Helper()
+		_, body := s.ask("POST", "api/tools/default/pay/call", token("bob", "finance"), `{"args":{"to":"`+to+`"}}`)
+		var res v1.Result
+		if err := json.Unmarshal([]byte(body), &res); err != nil || res.Pending == nil {
+			t.Fatal(body)
+		}
+		return res.Pending.ID
+	}
+	id := hold("x")
+	for _, tt := range []struct {
+		name, token string
+		want        int
+	}{
+		{"of no group", token("tom"), 403},
+		{"of another group", token("tom", "sales", "financ"), 403},
+		{"the caller, of the group", token("bob", "finance"), 403},
+		{"of the group", token("kim", "sales", "finance"), 200},
+	} {
+		if code, body := s.ask("POST", "api/approvals/"+id, tt.token, `{"approve":true}`); code != tt.want {
+			t.Errorf("%s: %d, want %d: %s", tt.name, code, tt.want, body)
+		}
+	}
+	// The same with the cookie of a sign-in.
+	id = hold("y")
+	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	res := s.open("POST", "sign-in", "", "token="+token("kim", "finance"))
+	res.Body.Close()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"approvals/"+id, strings.NewReader("decision=approve&note=fine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.AddCookie(res.Cookies()[0])
+	if res, err = s.client.Do(req); err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusSeeOther {
+		t.Errorf("with the cookie: %d", res.StatusCode)
+	}
+	for groups, want := range map[string]int{"finance": 403, "platform": 200} {
+		if code, body := s.ask("GET", "api/changes/pending", token("kim", groups), ""); code != want {
+			t.Errorf("of %s: %d, want %d: %s", groups, code, want, body)
+		}
+	}
+}
