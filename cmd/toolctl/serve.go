@@ -31,24 +31,25 @@ type serveOptions struct {
 	endpointOptions
 	uiOptions
 	replicaOptions
-	http        string
-	insecure    bool
-	tlsCert     string
-	tlsKey      string
-	hosts       []string
-	origins     []string
-	labels      string
-	tools       []string
-	prompts     []string
-	watch       bool
-	maxCalls    int
-	drain       time.Duration
-	turnIdle    time.Duration
-	metricsAddr string
-	accessLog   string
-	share       float64
-	memory      string
-	source      sourceOptions
+	http         string
+	insecure     bool
+	tlsCert      string
+	tlsKey       string
+	hosts        []string
+	origins      []string
+	labels       string
+	tools        []string
+	prompts      []string
+	watch        bool
+	maxCalls     int
+	drain        time.Duration
+	turnIdle     time.Duration
+	approvalWait time.Duration
+	metricsAddr  string
+	accessLog    string
+	share        float64
+	memory       string
+	source       sourceOptions
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -118,6 +119,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f.Float64Var(&o.share, "principal-share", 0.25, "part of --max-calls, and of what else is bounded, that one principal may use; callers without a name have all")
 	f.StringVar(&o.memory, "memory-budget", "256MiB", "memory for all that is decoded at once; a request beyond it waits a little and is refused")
 	f.DurationVar(&o.turnIdle, "turn-idle", 60*time.Second, "ends the turn of calls that name none, once their session had no call for so long")
+	f.DurationVar(&o.approvalWait, "approval-wait", 0, "how long a call that needs approval waits for the decision before its caller is told that it is pending")
 	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")
 	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address at which Prometheus finds /metrics, such as 127.0.0.1:9090 (default: none)")
 	f.StringVar(&o.accessLog, "access-log", "", "write a line for each call to stderr: json, text or none (default: json with --http, else none)")
@@ -174,6 +176,8 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 		return usagef("--principal-share %g: expected a number above 0 and at most 1, such as 0.25", o.share)
 	case o.turnIdle <= 0:
 		return usagef("--turn-idle %s: expected a time above 0, such as 60s", o.turnIdle)
+	case o.approvalWait < 0:
+		return usagef("--approval-wait %s: expected 0s or more", o.approvalWait)
 	case o.drain < 0:
 		return usagef("--drain-timeout %s: expected 0s or more", o.drain)
 	}
@@ -236,7 +240,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 			g.OnCall, g.OnPending = o.console.Called, o.console.Waits
 		}
 		g.Watch, g.HTTP, g.TokenFile = o.watch || o.pulled != nil, h, o.tokenFile
-		g.Replicas = o.replicas()
+		g.Replicas, g.ApprovalWait = o.replicas(), o.approvalWait
 		g.Subset = gateway.Subset{Namespace: o.namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
 		g.Server = server.Options{AccessLog: calls, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, TurnIdle: o.turnIdle, MaxResultBytes: o.maxResult, Instructions: instructions}
 	})

@@ -485,3 +485,79 @@ func TestReplicaKeysChange(t *testing.T) {
 	check(fresh, http.StatusOK)
 	check(old, http.StatusNotFound)
 }
+
+// TestApprovalElsewhere: a call that waits at one process goes on when another process decides on it.
+func TestApprovalElsewhere(t *testing.T) {
+	dsn := newDatabase(t)
+	s := launchSharing(t, dsn, askingManifest(t, ""), 2, "--approval-wait", "5m")
+	ann := &bareClient{t: t, token: "1"} // it has no forms
+	open := func() {
+		res := ann.send(s.all[0].url, http.MethodPost, "initialize", "", strings.Replace(opening, `{"elicitation":{}}`, "{}", 1))
+		ann.session = res.Header.Get("Mcp-Session-Id")
+		res.Body.Close()
+		ann.send(s.all[0].url, http.MethodPost, "notifications/initialized", "", "{}").Body.Close()
+	}
+	open()
+	for verb, want := range map[string]string{"approve": `"paid":true`, "deny": "denied by eve"} {
+		answer := make(chan string, 1)
+		go func() {
+			_, body := ann.post(s.all[1].url, "tools/call", "", `{"name":"pay","arguments":{"how":"`+verb+`"}}`)
+			answer <- body
+		}()
+		id := ""
+		for id == "" {
+			var out, errs bytes.Buffer
+			if code := run(t.Context(), []string{"approvals", "list", "-o", "json", "--store", dsn}, strings.NewReader(""), &out, &errs); code != exitOK {
+				t.Fatal(errs.String())
+			}
+			for _, part := range strings.Split(out.String(), `"id": "`)[1:] {
+				if before, _, _ := strings.Cut(part, "}"); strings.Contains(part, verb) && strings.Contains(before, "pending") {
+					id, _, _ = strings.Cut(part, `"`)
+				}
+			}
+		}
+		runQuiet(t, "approvals", verb, id, "--as", "eve", "--store", dsn)
+		began := time.Now()
+		if body := <-answer; !strings.Contains(body, want) {
+			t.Errorf("%s: %s", verb, body)
+		}
+		t.Logf("%s: the call went on after %s", verb, time.Since(began))
+	}
+	// A process that stops does not hold up its end for a decision.
+	answer := make(chan string, 1)
+	go func() {
+		_, body := ann.post(s.all[0].url, "tools/call", "", `{"name":"pay","arguments":{"how":"never"}}`)
+		answer <- body
+	}()
+	for seen := false; !seen; {
+		var out, errs bytes.Buffer
+		run(t.Context(), []string{"approvals", "list", "-o", "json", "--store", dsn}, strings.NewReader(""), &out, &errs)
+		seen = strings.Contains(out.String(), "never")
+	}
+	if err := s.all[0].Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if body := <-answer; !strings.Contains(body, "toolctl approvals approve") {
+		t.Errorf("a call that waits at a process that stops: %s", body)
+	}
+}
+
+// TestRateElsewhere: one principal has one rate, however many processes it sends its requests to.
+func TestRateElsewhere(t *testing.T) {
+	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 3, "--rate-limit", "20/h", "--rate-burst", "20")
+	ann := &bareClient{t: t, token: "1", meta: formsOnly}
+	got := map[int]int{}
+	for range 14 {
+		for _, p := range s.all {
+			status, _ := ann.post(p.url, "tools/list", "", `{"cursor":""}`)
+			got[status]++
+		}
+	}
+	if got[http.StatusOK] != 20 || got[http.StatusTooManyRequests] != 22 {
+		t.Errorf("got %v, want 20 requests and 22 refused", got)
+	}
+	bob := &bareClient{t: t, token: "2", meta: formsOnly}
+	if status, body := bob.post(s.all[0].url, "tools/list", "", `{"cursor":""}`); status != http.StatusOK {
+		t.Errorf("another principal: %d %s", status, body)
+	}
+}

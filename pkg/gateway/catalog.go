@@ -88,7 +88,24 @@ func (c *catalog) Call(ctx context.Context, call v1.Call, progress func(server.P
 		ctx = mcp.WithProgress(ctx, func(p mcp.Progress) { progress(server.Progress(p)) })
 	}
 	res, err := c.reg.Execute(policy.WithOverlay(ctx, c.overlay()), call)
+	if err == nil && c.awaitDecision(ctx, &call, res) {
+		res, err = c.reg.Execute(policy.WithOverlay(ctx, c.overlay()), call)
+	}
 	return c.undecidable(res), err
+}
+
+// awaitDecision waits for a decision on a call that is pending, which it then names; false when there
+// is none in time, or the server stops.
+func (c *catalog) awaitDecision(ctx context.Context, call *v1.Call, res v1.Result) bool {
+	if c.opts.ApprovalWait <= 0 || res.Status != v1.StatusPending || res.Pending == nil || res.Pending.ID == "" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.opts.ApprovalWait)
+	defer cancel()
+	defer context.AfterFunc(c.stopping, cancel)()
+	p, err := c.approvals.AwaitApproval(ctx, res.Pending.ID)
+	call.Approval = p.ID
+	return err == nil && (p.State == v1.ApprovalApproved || p.State == v1.ApprovalDenied)
 }
 
 // upstreams returns the MCP servers for their prompts and resources: with --prompt for the

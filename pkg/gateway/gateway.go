@@ -50,6 +50,8 @@ type Gateway struct {
 
 	reload   reload
 	serving  sync.Once
+	stopping context.Context // ends when Serve stops
+	stop     context.CancelFunc
 	server   atomic.Pointer[server.Server] // nil until something is served
 	handling sync.Once
 	handler  http.Handler
@@ -70,6 +72,7 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 		return nil, err
 	}
 	g := &Gateway{opts: o, log: o.Logger, http: o.HTTP}
+	g.stopping, g.stop = context.WithCancel(context.WithoutCancel(ctx))
 	g.reload.served = set.Objects
 	g.reload.violations = set.Violations
 	objects := g.with(set.Objects)
@@ -105,6 +108,9 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 		if g.keys, err = newKeyWatch(r.KeyFile, g.log); err != nil {
 			return nil, err
 		}
+	}
+	if o.Store != nil && g.http.RateCounters == nil && (o.Replicas != nil || store.Shared(o.Store)) {
+		g.http.RateCounters = o.Store
 	}
 	g.http.NotReady, g.http.Warning, g.http.State = g.notReady, g.warning, g.state
 	if err := g.measureSource(); err != nil {
@@ -198,6 +204,7 @@ func (g *Gateway) Violations() []v1.Violation {
 // Close ends what is served and what runs in the background, and every session and child
 // process, and waits for them. It does not close the store.
 func (g *Gateway) Close() error {
+	g.stop()
 	if s := g.server.Load(); s != nil {
 		s.Close()
 	}

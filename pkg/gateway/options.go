@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -77,6 +78,9 @@ type Options struct {
 	// Hurry, once closed, ends what Close waits for: calls are cancelled and MCP servers killed.
 	Hurry <-chan struct{}
 
+	// ApprovalWait is how long a call that needs approval waits for the decision, wherever it is made,
+	// before its caller is told that it is pending. Default: not at all.
+	ApprovalWait time.Duration
 	// Replicas make this gateway one of several that serve the same from one Store. Only
 	// [Gateway.Serve] joins them. Default: it is alone.
 	Replicas *Replicas

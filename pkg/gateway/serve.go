@@ -30,6 +30,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		return errors.Join(err, ln.Close())
 	}
 	defer leave()
+	defer context.AfterFunc(ctx, g.stop)()
 	return g.start().Serve(ctx, ln, g.http)
 }
 

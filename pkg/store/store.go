@@ -35,3 +35,9 @@ type Store interface {
 	// [ErrClosed].
 	io.Closer
 }
+
+// Shared reports whether a store is one that processes on several machines use.
+func Shared(s Store) bool {
+	d, ok := s.(interface{ Shared() bool })
+	return ok && d.Shared()
+}

@@ -51,7 +51,7 @@ type endpoint struct {
 }
 
 func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*endpoint, error) {
-	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), rates: newRates(o.Rate, o.Now)}
+	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), rates: newRates(o.Rate, o.RateCounters, o.Now)}
 	part := s.opts.PrincipalShare
 	d.bodies, d.requests = newShare("requests", o.MaxRequests, part), newShare("requests", o.MaxRequests, part)
 	d.streams, d.sessions = newShare("streams", o.MaxStreams, part), newShare("sessions", o.MaxSessions, part)

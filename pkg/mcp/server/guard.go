@@ -48,7 +48,7 @@ type callerKey struct{}
 func (d *endpoint) guard(next http.Handler) http.Handler {
 	if !d.opts.authenticates() {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if d.withinRate(w, "address "+address(r)) {
+			if d.withinSharedRate(w, r, "address "+address(r)) {
 				next.ServeHTTP(w, r)
 			}
 		})
@@ -62,7 +62,7 @@ func (d *endpoint) guard(next http.Handler) http.Handler {
 			}
 			return
 		}
-		if d.withinRate(w, "principal "+c.principal) {
+		if d.withinSharedRate(w, r, "principal "+c.principal) {
 			known.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 		}
 	})
@@ -154,7 +154,21 @@ func lasting(r *http.Request) (_ *http.Request, stop func()) {
 
 // withinRate answers a request that comes too soon after others of the same key.
 func (d *endpoint) withinRate(w http.ResponseWriter, key string) bool {
-	wait := d.rates.take(key)
+	return tooSoon(w, d.rates.take(key))
+}
+
+// withinSharedRate is withinRate over all servers that count together.
+func (d *endpoint) withinSharedRate(w http.ResponseWriter, r *http.Request, key string) bool {
+	wait, err := d.rates.takeShared(r.Context(), key)
+	if err != nil {
+		unavailable(w, "requests cannot be counted for the rate limit: "+err.Error())
+		return false
+	}
+	return tooSoon(w, wait)
+}
+
+// tooSoon answers a request that has to wait; true when it need not.
+func tooSoon(w http.ResponseWriter, wait time.Duration) bool {
 	if wait == 0 {
 		return true
 	}

@@ -26,6 +26,9 @@ type HTTPOptions struct {
 	// Rate bounds the requests of one principal, without authentication those of one
 	// address; one more gets status 429 and Retry-After. Default: no bound.
 	Rate Rate
+	// RateCounters count what Rate bounds over all servers that use them; while they fail, requests get
+	// status 503. Tokens that are not taken, and Mounts, count in this server alone. Default: so does all else.
+	RateCounters RateCounters
 	// Insecure allows an address that other machines reach without authentication. Default: it is refused.
 	Insecure bool
 	// TLS makes the server speak HTTPS. Default: HTTP.

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // Rate is how many requests one principal may send; without authentication, one
@@ -25,14 +28,17 @@ type rates struct {
 	burst int
 	now   func() time.Time
 
-	mu    sync.Mutex
-	byKey map[string]*rate.Limiter
-	swept time.Time
+	counters RateCounters // nil when this server counts alone
+
+	mu     sync.Mutex
+	byKey  map[string]*rate.Limiter
+	shared map[string]*sharedRate // of some of the keys of byKey
+	swept  time.Time
 	// others is shared by the keys for which there is no room.
 	others *rate.Limiter
 }
 
-func newRates(r Rate, now func() time.Time) *rates {
+func newRates(r Rate, counters RateCounters, now func() time.Time) *rates {
 	if r.PerSecond <= 0 {
 		return nil
 	}
@@ -41,7 +47,7 @@ func newRates(r Rate, now func() time.Time) *rates {
 		r.Burst = max(least, int(min(r.PerSecond, 1<<20)))
 	}
 	l := rate.Limit(r.PerSecond)
-	return &rates{limit: l, burst: r.Burst, now: now, byKey: map[string]*rate.Limiter{}, others: rate.NewLimiter(l, r.Burst)}
+	return &rates{limit: l, burst: r.Burst, counters: counters, now: now, byKey: map[string]*rate.Limiter{}, shared: map[string]*sharedRate{}, others: rate.NewLimiter(l, r.Burst)}
 }
 
 // take counts one request and returns how long its sender must wait for it; 0 when it
@@ -59,6 +65,23 @@ func (r *rates) take(key string) time.Duration {
 	return wait
 }
 
+// takeShared is take over all servers that use the same counters.
+func (r *rates) takeShared(ctx context.Context, key string) (time.Duration, error) {
+	if wait := r.take(key); wait > 0 || r == nil || r.counters == nil {
+		return wait, nil
+	}
+	r.mu.Lock()
+	s := r.shared[key]
+	if s == nil {
+		s = &sharedRate{counters: r.counters, counter: v1.Counter{Key: "rate-limit|" + key, Limit: int64(r.burst), Window: r.window()}, now: r.now}
+		if r.byKey[key] != nil { // else there is no room, and each request is counted by itself
+			r.shared[key] = s
+		}
+	}
+	r.mu.Unlock()
+	return s.take(ctx)
+}
+
 func (r *rates) of(key string, now time.Time) *rate.Limiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,6 +93,7 @@ func (r *rates) of(key string, now time.Time) *rate.Limiter {
 		for k, l := range r.byKey {
 			if l.TokensAt(now) >= float64(r.burst) { // it may do what a new one may
 				delete(r.byKey, k)
+				delete(r.shared, k)
 			}
 		}
 	}

@@ -90,6 +90,9 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	return s, nil
 }
 
+// Shared says that other machines may use the store: see [store.Shared].
+func (s *Store) Shared() bool { return true }
+
 // Close ends every watch and closes the store. Methods called later return
 // [store.ErrClosed].
 func (s *Store) Close() error {
