@@ -38,10 +38,11 @@ func (o statedObject) MarshalJSON() ([]byte, error) {
 	return append(append(text, status...), '}'), nil
 }
 
-// showsStatus reports whether a format of list shows the status of objects.
-func showsStatus(format string) bool {
+// showsStatus reports whether a format of list shows the status of objects. The manifests of
+// files are shown as they are written.
+func showsStatus(format string, files bool) bool {
 	name, template, _ := strings.Cut(format, "=")
-	return name == "json" || name == "yaml" || strings.Contains(template, "status")
+	return !files && (name == "json" || name == "yaml") || strings.Contains(template, "status")
 }
 
 // statuses says how items stand; states are those of the servers that were asked.
@@ -67,6 +68,7 @@ func (a *app) statuses(ctx context.Context, w *workspace, items []registry.Item,
 		}
 		all[key] = observer.Status(it, rec, stateOf(states, key))
 	}
+	gateway.Turned(ctx, kept, all, records)
 	return all, nil
 }
 

@@ -55,7 +55,8 @@ Output formats (-o): table, wide, json, yaml, name, jsonpath=TEMPLATE and
 custom-columns=TITLE:PATH,... as in kubectl. json and yaml are the manifests
 as they were written, yaml with their comments and order of keys; the tables mask
 what looks like a secret. Of the store they have a status, too, which apply passes
-over: set, revision, commit, source, and the conditions Ready, Degraded and Drifted.`,
+over: set, revision, commit, source, and the conditions Ready, Degraded and Drifted.
+Of files a template has it that names it, such as {.status.conditions}.`,
 		Annotations: formats("table", "wide", "json", "yaml", "name", "jsonpath=", "custom-columns="),
 		Example: `  toolctl list
   toolctl list tools -l team=payments -o wide
@@ -120,7 +121,7 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer o.closing(w)
-	o.shows = !w.files && !o.watch && showsStatus(format)
+	o.shows = showsStatus(format, w.files)
 	if w.files && (format == "table" || format == "wide") {
 		w.reg.Check(ctx) // a store's objects were checked when they were applied
 	}

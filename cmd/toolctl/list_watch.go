@@ -42,7 +42,7 @@ func (o *listOptions) follow(ctx context.Context, w *workspace, format string) e
 
 // shownItem is an object as it was printed last.
 type shownItem struct {
-	item registry.Item
+	listEvent
 	text []byte
 }
 
@@ -52,6 +52,12 @@ func (o *listOptions) look(ctx context.Context, w *workspace, format string, las
 	if err != nil && (first || len(last) == 0) {
 		return err
 	}
+	var statuses map[v1.Key]v1.Status
+	if err == nil && o.shows {
+		if statuses, err = o.statuses(ctx, w, items, o.states); err != nil {
+			return err
+		}
+	}
 	var events []listEvent
 	now := make(map[v1.Key]bool, len(items))
 	for _, it := range items {
@@ -60,22 +66,31 @@ func (o *listOptions) look(ctx context.Context, w *workspace, format string, las
 			return err
 		}
 		text = append(text, readyText(it)+it.Reason()...)
+		e := listEvent{eventAdded, it, it.Object}
 		key := it.Object.Head().Key()
+		if s, ok := statuses[key]; ok && it.Server == (v1.Key{}) {
+			e.object = statedObject{it.Object, s}
+			for _, c := range s.Conditions { // what else it says changes with each apply of the set
+				text = append(text, c.Type+c.Status+c.Reason...)
+			}
+		}
 		now[key] = true
 		was, known := last[key]
 		switch {
 		case !known:
-			events = append(events, listEvent{eventAdded, it})
+			events = append(events, e)
 		case !bytes.Equal(was.text, text):
-			events = append(events, listEvent{eventModified, it})
+			e.kind = eventModified
+			events = append(events, e)
 		default:
 			continue
 		}
-		last[key] = shownItem{it, text}
+		last[key] = shownItem{e, text}
 	}
 	for key, was := range last {
 		if !now[key] {
-			events = append(events, listEvent{eventDeleted, was.item})
+			was.kind = eventDeleted
+			events = append(events, was.listEvent)
 			delete(last, key)
 		}
 	}
@@ -97,8 +112,9 @@ const (
 
 // listEvent is a change that a watch prints.
 type listEvent struct {
-	kind string
-	item registry.Item
+	kind   string
+	item   registry.Item
+	object v1.Object // of the item, with its status where that is shown
 }
 
 // printEvents prints changes one by one, those of one kind that follow each other in one table.
@@ -139,14 +155,14 @@ func (o *listOptions) printEvent(format string, e listEvent) error {
 	columns := strings.HasPrefix(format, columnsFormat)
 	switch {
 	case !o.events && columns:
-		return printColumns(o.app, format, []v1.Object{e.item.Object}, o.headed[format])
+		return printColumns(o.app, format, []v1.Object{e.object}, o.headed[format])
 	case !o.events, format == "name":
-		return o.printObjects(format, []v1.Object{e.item.Object}, true)
+		return o.printObjects(format, []v1.Object{e.object}, true)
 	}
 	v := struct {
 		Type   string    `json:"type"`
 		Object v1.Object `json:"object"`
-	}{e.kind, e.item.Object}
+	}{e.kind, e.object}
 	switch {
 	case columns:
 		return printColumns(o.app, format, []any{v}, o.headed[format])

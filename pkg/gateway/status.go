@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/lock"
@@ -63,11 +64,68 @@ func (o *Observer) Status(it registry.Item, rec *store.Record, state *mcp.Server
 		s.Revision, s.Commit = newest.Of(h.Key())
 	}
 	for _, c := range []v1.Condition{ready(it, state), degraded(it, state), o.drifted(rec, state)} {
-		c.ObservedGeneration, c.LastTransitionTime = rec.Generation, rec.Updated
+		c.ObservedGeneration, c.LastTransitionTime = rec.Generation, rec.Created
 		s.Conditions = append(s.Conditions, c)
 	}
 	return s
 }
+
+// Turned has the store say since when the conditions of objects have their status; records are
+// the objects. What is not asked for has no status that could turn, and is unknown since it was
+// made. Without a store, and with one that cannot be written, they are as they are since now.
+func Turned(ctx context.Context, st store.Store, all map[v1.Key]v1.Status, records map[v1.Key]*store.Record) {
+	if st == nil {
+		now := time.Now().UTC()
+		for _, s := range all {
+			for i := range s.Conditions {
+				s.Conditions[i].LastTransitionTime = now
+			}
+		}
+		return
+	}
+	var seen []store.Seen
+	var of []*v1.Condition
+	for key, s := range all {
+		rec := records[key]
+		if rec == nil {
+			continue
+		}
+		for i := range s.Conditions {
+			c := &s.Conditions[i]
+			if c.Status == v1.ConditionUnknown {
+				continue
+			}
+			seen, of = append(seen, begins(rec, c)), append(of, c)
+		}
+	}
+	since, err := st.Turned(ctx, seen)
+	if err != nil {
+		since, _ = store.TurnsOf(nil, seen, time.Now())
+	}
+	for i, c := range of {
+		c.LastTransitionTime = since[i]
+	}
+}
+
+// begins says with which status an object begins: what is applied was checked before, and is
+// ready; a server is not asked.
+func begins(rec *store.Record, c *v1.Condition) store.Seen {
+	s := store.Seen{UID: rec.UID, Type: c.Type, Status: c.Status}
+	first := v1.ConditionFalse
+	if c.Type == v1.ConditionReady {
+		first = v1.ConditionTrue
+	}
+	switch {
+	case c.Reason == reasonChangedSince:
+		s.Since = rec.Updated
+	case c.Status == first && (c.Type == v1.ConditionDrifted || rec.Key().Kind != v1.KindMCPServer):
+		s.First, s.Since = true, rec.Created
+	}
+	return s
+}
+
+// reasonChangedSince says that something else than its set changed an object.
+const reasonChangedSince = "ChangedSince"
 
 func ready(it registry.Item, state *mcp.ServerState) v1.Condition {
 	c := v1.Condition{Type: v1.ConditionReady, Status: v1.ConditionTrue, Reason: "Ready", Message: "it can be used"}
@@ -124,7 +182,7 @@ func (o *Observer) drifted(rec *store.Record, state *mcp.ServerState) v1.Conditi
 	if newest, ok := o.newest[rec.Set]; ok && rec.Set != "" {
 		c.Reason, c.Message = "AsApplied", fmt.Sprintf("it is as revision %d of its set applied it", newest.Number)
 		if newest.Drifted(rec) {
-			c.Status, c.Reason, c.Message = v1.ConditionTrue, "ChangedSince", fmt.Sprintf("something else than its set changed it after revision %d", newest.Number)
+			c.Status, c.Reason, c.Message = v1.ConditionTrue, reasonChangedSince, fmt.Sprintf("something else than its set changed it after revision %d", newest.Number)
 			return c
 		}
 	}

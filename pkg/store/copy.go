@@ -23,6 +23,7 @@ var tables = []Table{
 	{"audit", []string{"id", "time", "tool", "session", "status", "principal", "record", "hash"}},
 	{"audit_open", []string{"call_id", "line"}},
 	{"overrides", []string{"version", "namespace", "tool", "description", "author", "time"}},
+	{"conditions", []string{"uid", "type", "status", "since"}},
 	{"approvals", []string{"id", "subject", "principal", "session", "state", "created", "expires", "record", "redact", "edited"}},
 	{"revisions", []string{"set_name", "number", "record"}},
 	{"revision_objects", []string{"kind", "namespace", "name", "set_name", "uid", "resource_version", "generation", "created", "updated", "manifest", "origin", "digest", "first", "last"}},

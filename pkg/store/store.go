@@ -31,6 +31,7 @@ type Store interface {
 	Overrides
 	Revisions
 	Leases
+	Conditions
 	// Close ends every watch and closes the store. Methods called later return
 	// [ErrClosed].
 	io.Closer

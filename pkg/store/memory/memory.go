@@ -46,6 +46,7 @@ type Store struct {
 	trail     trail
 	calls     []v1.PendingCall // in the order in which they came
 	overrides []store.Override
+	turns     []store.Turn        // of conditions
 	history   map[string]*history // by set
 	leases    map[string]store.Lease
 }

@@ -63,6 +63,7 @@ func Run(t *testing.T, backend Backend) {
 		{"Revisions", testRevisions},
 		{"RevisionsHoldWhatWas", testRevisionsHoldWhatWas},
 		{"RevisionsAtTheSameTime", testRevisionsAtTheSameTime},
+		{"Conditions", testConditions},
 		{"Copy", testCopy},
 		{"Leases", testLeases},
 		{"LeaseIsOfOne", testLeaseIsOfOne},
