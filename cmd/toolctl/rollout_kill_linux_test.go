@@ -56,9 +56,37 @@ func roundsOf(usual, long int) int {
 	return usual
 }
 
-// TestKillApplyAndUndo kills the program at any moment of an apply or an undo: the store has
-// the old state or the new one, and its inventory and its revisions say so. With TOOLCTL_SOAK it
-// does that 200 times.
+// killWhileWriting kills a program a moment after it has begun to write a file, at the latest
+// when it has ended.
+func killWhileWriting(cmd *exec.Cmd, file string, ended <-chan struct{}) (began bool) {
+	state := func() (int64, time.Time) {
+		info, err := os.Stat(file)
+		if err != nil {
+			return 0, time.Time{}
+		}
+		return info.Size(), info.ModTime()
+	}
+	size, at := state()
+	for more := -1; more != 0; { // so many looks after the first write
+		select {
+		case <-ended:
+			return more > 0
+		default:
+		}
+		switch newSize, newAt := state(); {
+		case more > 0:
+			more--
+		case newSize != size || !newAt.Equal(at):
+			more = 1 + rand.IntN(300)
+		}
+	}
+	_ = cmd.Process.Kill()
+	return true
+}
+
+// TestKillApplyAndUndo kills the program at any moment of an apply or an undo, every second time
+// while it writes: the store has the old state or the new one, and its inventory and its revisions
+// say so. With TOOLCTL_SOAK it does that 200 times.
 func TestKillApplyAndUndo(t *testing.T) {
 	rounds := roundsOf(24, 200)
 	dir := t.TempDir()
@@ -104,7 +132,7 @@ func TestKillApplyAndUndo(t *testing.T) {
 		}
 		return now, all[0]
 	}
-	carriedOut := 0
+	carriedOut, writing := 0, 0
 	before, last := read(0)
 	earlier := "" // what an undo goes back to
 	for round := 1; round <= rounds; round++ {
@@ -126,9 +154,20 @@ func TestKillApplyAndUndo(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		kill := time.AfterFunc(rand.N(whole+whole/4), func() { _ = cmd.Process.Kill() })
-		err := cmd.Wait()
-		kill.Stop()
+		var err error
+		if round%2 == 0 {
+			ended, killed := make(chan struct{}), make(chan bool)
+			go func() { killed <- killWhileWriting(cmd, db+"-wal", ended) }()
+			err = cmd.Wait()
+			close(ended)
+			if <-killed {
+				writing++
+			}
+		} else {
+			kill := time.AfterFunc(rand.N(whole+whole/4), func() { _ = cmd.Process.Kill() })
+			err = cmd.Wait()
+			kill.Stop()
+		}
 		if err != nil && err.Error() != "signal: killed" {
 			t.Fatalf("round %d: %q: %v: %s", round, args, err, &out)
 		}
@@ -143,12 +182,15 @@ func TestKillApplyAndUndo(t *testing.T) {
 		}
 		last = newest
 	}
-	t.Logf("%d of %d were carried out before the kill", carriedOut, rounds)
+	t.Logf("%d of %d were carried out before the kill; %d were killed after they had begun to write", carriedOut, rounds, writing)
+	if rounds >= 100 && writing == 0 {
+		t.Error("nothing was killed while it wrote")
+	}
 }
 
-// TestTwoAppliers: of two that apply the same object to two sets at the same time one gets it,
-// and the other is told of it and changes nothing; so it is with two plans. With TOOLCTL_SOAK it
-// does that 100 times.
+// TestTwoAppliers: of two processes that apply the same object to two sets at the same time one
+// gets it, and the other is told of it and changes nothing; so it is with two plans. With
+// TOOLCTL_SOAK it does that 100 times.
 func TestTwoAppliers(t *testing.T) {
 	rounds := roundsOf(20, 100)
 	dir := t.TempDir()
@@ -167,13 +209,20 @@ func TestTwoAppliers(t *testing.T) {
 		errs string
 	}
 	both := func(command func(set string) []string) (outcomes [2]outcome) {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			outcomes[1].code, _, outcomes[1].errs = toolctl(command("b")...)
-		}()
-		outcomes[0].code, _, outcomes[0].errs = toolctl(command("a")...)
-		<-done
+		t.Helper()
+		var processes [2]*exec.Cmd
+		var errs [2]bytes.Buffer
+		for i, set := range []string{"a", "b"} {
+			processes[i] = exec.Command("toolctl", append(command(set), "--store", db)...)
+			processes[i].Stderr = &errs[i]
+			if err := processes[i].Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, p := range processes {
+			_ = p.Wait()
+			outcomes[i] = outcome{p.ProcessState.ExitCode(), errs[i].String()}
+		}
 		return outcomes
 	}
 	for round := range rounds {
