@@ -13,6 +13,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/diff"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/overlay"
 	"toolctl.dev/toolctl/pkg/plan"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
@@ -43,7 +44,8 @@ what each change means, with a witness that proves it:
   breaking     the witness worked and does not any more
 
 The other side is the store; with --against a folder or file, or a revision of git:
-git:main has the same paths as -f, git:main:tools a path within the repository. Against
+git:main has the same paths as -f, git:main:tools a path within the repository. With -k
+the other side is built too, where it has a kustomization.yaml. Against
 the store, deletions are those of --prune. Nothing is changed, fetched or called.
 
 The exit code is 0 without differences, 1 with some, and above 1 after an error. With
@@ -200,11 +202,17 @@ func (o *diffOptions) otherSide(ctx context.Context, options manifest.Options) (
 	options.Stdin = nil
 	rev, ok := strings.CutPrefix(o.against, "git:")
 	if !ok {
+		options.Build = func(ctx context.Context, dir string) (*manifest.Built, error) {
+			if len(o.overlays) == 0 || !overlay.Is(dir) {
+				return nil, nil
+			}
+			return overlay.Build(ctx, dir, "")
+		}
 		return manifest.Load(ctx, []string{o.against}, options)
 	}
 	options.AllowEmpty = true // the folder may be new
 	rev, in, ok := strings.Cut(rev, ":")
-	g := source.Git{Rev: rev}
+	g := source.Git{Rev: rev, Overlays: o.overlays}
 	if ok {
 		g.InTree = []string{cmp.Or(in, ".")}
 		return source.LoadGit(ctx, g, options)

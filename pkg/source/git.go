@@ -8,12 +8,14 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/proc"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/overlay"
 )
 
 // Git names files of a revision.
@@ -27,6 +29,9 @@ type Git struct {
 	Paths []string
 	// InTree are paths within the tree of the revision, which has to have them.
 	InTree []string
+	// Overlays are those of Paths that are built where the revision has a kustomization.yaml in
+	// them. When there are any, so are those of InTree.
+	Overlays []string
 }
 
 const maxGitTime = 2 * time.Minute
@@ -54,19 +59,29 @@ func LoadGit(ctx context.Context, g Git, o manifest.Options) (*manifest.Set, err
 		return nil, err
 	}
 	defer os.RemoveAll(tmp)
+	if tmp, err = filepath.EvalSymlinks(tmp); err != nil {
+		return nil, err
+	}
 	t := &tree{runner: r, commit: strings.TrimSpace(commit), name: g.Rev, links: true}
-	var found []string
+	var found, overlays []string
+	extract := func(in string, built bool) error {
+		if _, err := t.extract(ctx, in, tmp); err != nil {
+			return err
+		}
+		at := filepath.Join(tmp, filepath.FromSlash(in))
+		found = append(found, at)
+		if built && overlay.Is(at) {
+			overlays = append(overlays, at)
+		}
+		return nil
+	}
 	for _, p := range g.Paths {
 		in, err := inTree(strings.TrimSuffix(top, "\n"), p)
 		if err != nil {
 			return nil, err
 		}
-		switch _, err := t.extract(ctx, in, tmp); {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
+		if err := extract(in, slices.Contains(g.Overlays, p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
-		default:
-			found = append(found, filepath.Join(tmp, filepath.FromSlash(in)))
 		}
 	}
 	for _, in := range g.InTree {
@@ -74,13 +89,23 @@ func LoadGit(ctx context.Context, g Git, o manifest.Options) (*manifest.Set, err
 		if !fs.ValidPath(in) {
 			return nil, fmt.Errorf("git: %q is not a path within the repository", in)
 		}
-		if _, err := t.extract(ctx, in, tmp); err != nil {
+		if err := extract(in, len(g.Overlays) > 0); err != nil {
 			return nil, err
 		}
-		found = append(found, filepath.Join(tmp, filepath.FromSlash(in)))
 	}
 	if len(found) == 0 {
 		return &manifest.Set{}, nil
+	}
+	if len(overlays) > 0 { // which may name any file of the repository
+		if _, err := t.extract(ctx, ".", tmp); err != nil {
+			return nil, err
+		}
+	}
+	o.Build = func(ctx context.Context, dir string) (*manifest.Built, error) {
+		if !slices.Contains(overlays, dir) {
+			return nil, nil
+		}
+		return overlay.Build(ctx, dir, tmp)
 	}
 	set, err := manifest.Load(ctx, found, o)
 	if err != nil {
