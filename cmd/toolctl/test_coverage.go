@@ -70,7 +70,7 @@ func (o *testOptions) keep(set *manifest.Set, paths []string, played *scenario.R
 	if at == "" {
 		dir := o.storeFolder()
 		if info, err := os.Stat(dir); dir == "" || err != nil || !info.IsDir() {
-			return nil
+			return nil //nolint:nilerr // without that folder there is no store to keep it beside
 		}
 		at = filepath.Join(dir, report.KeptFile)
 	}
