@@ -62,7 +62,7 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 		return nil, err
 	}
 	if o.prune && o.selector != "" {
-		return nil, usagef("--prune and -l exclude each other: what -l leaves out would be removed")
+		return nil, usagef("--prune and -l cannot be used together: what -l leaves out would be removed")
 	}
 	in := &applyInput{named: o.set != "", kept: map[v1.Key]bool{}}
 	in.options = store.ApplyOptions{Set: o.set, Prune: o.prune, By: o.whoami()}

@@ -25,7 +25,7 @@ func newAuditAnchorCmd(a *app) *cobra.Command {
 		Use:   "anchor --to FILE|URL",
 		Short: "Note the head of the audit in another place",
 		Long: `Write the head of the audit, as it is now, to a file or an HTTP address outside of the store:
-who can write the store can make all of the chain anew, but not what is noted elsewhere.
+who can write the store can rewrite the whole chain, but not what is noted elsewhere.
 Later 'toolctl audit verify --head HASH' tells whether the line of that hash is still there.
 
 Each note is a line of JSON with the time, the number of lines and the head. A file gets one

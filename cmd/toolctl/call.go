@@ -94,7 +94,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	format := o.format()
 	if format == "curl" && !o.dryRun {
-		return usagef("-o curl goes with --dry-run")
+		return usagef("-o curl needs --dry-run")
 	}
 	if o.timeout < 0 {
 		return usagef("--timeout %s: expected a time above 0", o.timeout)

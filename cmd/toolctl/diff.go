@@ -96,7 +96,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 		report, changes, err = o.againstStore(ctx)
 	} else {
 		if o.prune || o.set != "" || o.takeOver || o.allowEmpty || format == "plan" {
-			return usagef("--prune, --set, --take-over, --allow-empty and -o plan go with the store: leave --against out")
+			return usagef("--prune, --set, --take-over, --allow-empty and -o plan are for the store: leave --against out")
 		}
 		report, err = o.againstFiles(ctx)
 	}

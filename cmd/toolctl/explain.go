@@ -63,7 +63,7 @@ Output formats (-o): table (text), json, yaml.`,
 // explainKinds lists the kinds, each with the first sentence about it.
 func (a *app) explainKinds(recursive bool) error {
 	if recursive {
-		return usagef("--recursive goes with a kind or a field: 'toolctl explain tool --recursive'")
+		return usagef("--recursive needs a kind or a field: 'toolctl explain tool --recursive'")
 	}
 	docs := make([]schemas.Field, 0, len(v1.Kinds()))
 	for _, k := range v1.KindInfos() {

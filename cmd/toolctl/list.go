@@ -107,10 +107,10 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	}
 	o.watch = o.watch || o.watchOnly
 	if o.events && !o.watch {
-		return usagef("--output-watch-events goes with --watch or --watch-only")
+		return usagef("--output-watch-events needs --watch or --watch-only")
 	}
 	if o.watch && (slices.Contains(o.files, "-") || o.limit > 0 || o.offset > 0) {
-		return usagef("--watch goes with files, folders or the store, and not with -f -, --limit or --offset")
+		return usagef("--watch reads files, folders or the store, and cannot be used with -f -, --limit or --offset")
 	}
 	if err := checkTemplate(format); err != nil {
 		return err

@@ -43,10 +43,10 @@ Output formats (-o) of --check: table, json.`,
 		ValidArgsFunction: a.completeServers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.update && o.check {
-				return usagef("--update and --check exclude each other")
+				return usagef("--update and --check cannot be used together")
 			}
 			if len(args) > 0 && o.selector != "" {
-				return usagef("names exclude -l")
+				return usagef("names cannot be used together with -l")
 			}
 			o.names = args
 			return o.run(cmd.Context())

@@ -24,7 +24,7 @@ func newPolicySimulateCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate --audit FILE|store",
 		Short: "Say which recorded calls changed policies would decide otherwise",
-		Long: `Ask the policies of the files (-f) to decide anew on calls that were recorded, in
+		Long: `Ask the policies of the files (-f) to decide again on calls that were recorded, in
 their order, each at its own time and in its own session and turn; counts start at
 0. The calls come from the audit of the store, or from a file with one audit record
 of JSON a line. The exit code is 1 when a call would be decided otherwise.

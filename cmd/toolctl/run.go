@@ -109,15 +109,15 @@ Output formats (-o): text, json and yaml; the latter two print the whole transcr
 func (o *runOptions) check(format string) error {
 	switch {
 	case o.stream && format != "text":
-		return usagef("--stream goes with -o text")
+		return usagef("--stream needs -o text")
 	case o.dryRun && o.resume != "":
-		return usagef("--dry-run goes with NAME, not with --resume")
+		return usagef("--dry-run needs NAME, and cannot be used with --resume")
 	case o.maxHops < 1:
 		return usagef("--max-hops %d: expected 1 or more", o.maxHops)
 	case o.parallel < 1:
 		return usagef("--parallel %d: expected 1 or more", o.parallel)
 	case o.flags.Script != "" && o.flags.Provider != "" && o.flags.Provider != scriptedProvider:
-		return usagef("--script goes with --provider %s, not with %s", scriptedProvider, o.flags.Provider)
+		return usagef("--script needs --provider %s, not %s", scriptedProvider, o.flags.Provider)
 	}
 	return nil
 }

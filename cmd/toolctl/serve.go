@@ -139,7 +139,7 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 			}
 		}
 		if slices.Contains(o.files, "-") {
-			return usagef("-f - and serving over stdin exclude each other: use files, or --http")
+			return usagef("-f - and serving over stdin cannot be used together: use files, or --http")
 		}
 	}
 	if _, err := parseBytes(o.memory); err != nil {

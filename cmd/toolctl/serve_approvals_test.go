@@ -133,7 +133,7 @@ func TestServeApprovals(t *testing.T) {
 			approve("approve", id[1])
 			s = serveHTTP(t, args...)
 			ann, bob := s.clientOf(t, version, "1"), s.clientOf(t, version, "2")
-			if other, _ := payCall(t, bob, five, sdk.Meta{"toolctl.dev/approval": id[1]}); !strings.Contains(other, `approval "`+id[1]+`" is not there for this call`) {
+			if other, _ := payCall(t, bob, five, sdk.Meta{"toolctl.dev/approval": id[1]}); !strings.Contains(other, `approval "`+id[1]+`" is not valid for this call`) {
 				t.Errorf("bob uses ann's: %s", other)
 			}
 			text, meta = payCall(t, ann, five, nil)

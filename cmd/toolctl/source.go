@@ -50,7 +50,7 @@ func (o *sourceOptions) check(cmd *cobra.Command, files []string) (err error) {
 		return nil
 	}
 	if len(files) > 0 {
-		return usagef("--source and -f exclude each other: name one place where the manifests are")
+		return usagef("--source and -f cannot be used together: name one place where the manifests are")
 	}
 	if o.interval < shortestInterval {
 		return usagef("--interval %s: expected %s or more", o.interval, shortestInterval)

@@ -144,7 +144,7 @@ func (o *testOptions) read() (err error) {
 	case o.minCoverage < 0 || o.minCoverage > 100:
 		return usagef("--min-coverage %g: expected a percentage from 0 to 100", o.minCoverage)
 	case o.update && o.live:
-		return usagef("--update and --live exclude each other: what a real tool gives is recorded with 'toolctl record'")
+		return usagef("--update and --live cannot be used together: what a real tool gives is recorded with 'toolctl record'")
 	case o.coverage != "" && o.coverage != coverageTable && !strings.HasSuffix(o.coverage, ".json") && !strings.HasSuffix(o.coverage, ".html"):
 		return usagef("--coverage=%s: expected a file that ends in .json or .html", o.coverage)
 	}

@@ -41,7 +41,7 @@ servers without. The exit code is 7 when time runs out first.`,
 			case !hasNames(rs) && !some:
 				return usagef("expected KIND/NAME or KIND NAME, -l or --all")
 			case hasNames(rs) && some:
-				return usagef("names exclude -l and --all")
+				return usagef("names cannot be used together with -l or --all")
 			case timeout <= 0:
 				return usagef("--timeout %s: expected a time above 0", timeout)
 			}

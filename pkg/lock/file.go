@@ -86,7 +86,7 @@ func Parse(data []byte) (_ File, err error) {
 		return File{}, errors.New("not a lock file: more than one document")
 	}
 	if doc.Version != version {
-		return File{}, fmt.Errorf("lock_version is %d: this toolctl reads %d; make the file anew with 'toolctl lock'", doc.Version, version)
+		return File{}, fmt.Errorf("lock_version is %d: this toolctl reads %d; write it again with 'toolctl lock'", doc.Version, version)
 	}
 	var f File
 	var violations []error

@@ -77,7 +77,7 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 	var missing *v1.NotFoundError
 	switch {
 	case errors.As(err, &missing):
-		return c.refuse(fmt.Sprintf("approval %q is not there for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask anew", clip.Bytes(c.Approval, 500)))
+		return c.refuse(fmt.Sprintf("approval %q is not valid for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask again", clip.Bytes(c.Approval, 500)))
 	case errors.Is(err, v1.ErrPendingFull):
 		return c.refuse(err.Error() + "; 'toolctl approvals list' shows them")
 	case err != nil:

@@ -132,11 +132,11 @@ func TestApproval(t *testing.T) {
 		{name: "by its name in another session", steps: []step{
 			{call: pay("s", "Oslo"), want: isPending},
 			{decide: yes, byID: "s", call: pay("r", "Oslo"), want: isApproved},
-			{byID: "s", call: pay("r", "Oslo"), want: refusedBy + `approval "ID" is not there for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask anew`},
+			{byID: "s", call: pay("r", "Oslo"), want: refusedBy + `approval "ID" is not valid for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask again`},
 		}, ran: `{"city":"Oslo"}`},
 		{name: "by its name with other arguments", steps: []step{
 			{call: pay("s", "Oslo"), want: isPending},
-			{decide: yes, byID: "s", call: pay("s", "Rome"), want: refusedBy + `approval "ID" is not there for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask anew`},
+			{decide: yes, byID: "s", call: pay("s", "Rome"), want: refusedBy + `approval "ID" is not valid for this call: it is of other arguments, another tool or another caller, it was used, or it has expired; call again without it to ask again`},
 		}},
 		{name: "by its name while it waits", steps: []step{
 			{call: pay("s", "Oslo"), want: isPending},

@@ -173,7 +173,7 @@ func (p *player) checkRecorded(field, name string, number int, rec *Recorded, to
 		if err != nil || len(violations) == 0 {
 			return // a schema that cannot be used is said by the call
 		}
-		p.warn(field, "cassette %q, call %d: the recorded %s no longer fits the schema of %q: %s; record it anew", name, number, what, tool.Metadata.Name, violations[0])
+		p.warn(field, "cassette %q, call %d: the recorded %s no longer fits the schema of %q: %s; record it again", name, number, what, tool.Metadata.Name, violations[0])
 	}
 	check("arguments", tool.Spec.InputSchema, rec.Args)
 	if rec.Error == nil {

@@ -37,7 +37,7 @@ type Changed struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Simulate asks the policies among the objects to decide anew on the recorded calls,
+// Simulate asks the policies among the objects to decide again on the recorded calls,
 // in their order, each at its own time and in its own session and turn. Counts start
 // at 0. A broken policy is an error: it might have refused.
 func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord) (*Simulation, error) {

@@ -299,7 +299,7 @@ func (s *Server) resume(state string, bound []byte, at *round) (*heldCall, error
 	h := s.holds.set[what.Call]
 	s.holds.mu.Unlock()
 	if h == nil {
-		return nil, refuse("requestState: its call has ended: make the request anew without it")
+		return nil, refuse("requestState: its call has ended: send the request again without it")
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

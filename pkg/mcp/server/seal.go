@@ -75,7 +75,7 @@ func (s seals) seal(what sealed, bound []byte) string {
 	return s.keys.Seal(purpose, plain)
 }
 
-var errState = errors.New("requestState: it was altered, is of another request or principal, or has expired: make the request anew without it")
+var errState = errors.New("requestState: it was altered, is of another request or principal, or has expired: send the request again without it")
 
 // open returns what a state says. It does not say which of its rules a state broke.
 func (s seals) open(state string, bound []byte, now time.Time) (sealed, error) {

@@ -169,9 +169,9 @@ func (v *Verifier) end(open map[string][]int64) {
 	case !maps.EqualFunc(open, v.open, slices.Equal[[]int64]):
 		v.violation = &store.AuditBreak{Line: v.lastID, Message: "the list of calls without an outcome was changed: 'toolctl audit list --all' shows every line"}
 	case v.want != "" && v.state.Pruned > 0:
-		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: fmt.Sprintf("no line has the hash %s: it was of a line before %d, which were pruned, or lines at the end were removed, or the whole audit was written anew", v.want, v.state.Pruned)}
+		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: fmt.Sprintf("no line has the hash %s: it was of a line before %d, which were pruned, or lines at the end were removed, or the whole audit was rewritten", v.want, v.state.Pruned)}
 	case v.want != "":
-		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: "no line has the hash " + v.want + ": lines at the end were removed, or the whole audit was written anew"}
+		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: "no line has the hash " + v.want + ": lines at the end were removed, or the whole audit was rewritten"}
 	}
 }
 
