@@ -23,11 +23,14 @@ type (
 	Revision = store.Revision
 	// Report is what changes, with class, reason and witness.
 	Report = diff.Report
-	// UndoConflictError, ChangedError, SetError and NoEarlierError say why an undo is refused.
+	// UndoConflictError says that an undo would undo what something else changed.
 	UndoConflictError = rollout.ConflictError
-	ChangedError      = store.ConflictError
-	SetError          = store.SetError
-	NoEarlierError    = rollout.NoEarlierError
+	// ChangedError says that an object was changed meanwhile.
+	ChangedError = store.ConflictError
+	// SetError says that an object belongs to another set.
+	SetError = store.SetError
+	// NoEarlierError says that there is no earlier revision.
+	NoEarlierError = rollout.NoEarlierError
 	// Undo is the way back to an earlier revision of a set.
 	Undo = rollout.Undo
 )
