@@ -42,7 +42,7 @@ func testCopy(t *testing.T, backend Backend) {
 	copyAll(t, half, from)
 }
 
-// TestCopyBetween: stores of two kinds are copied to each other and are the same.
+// TestCopyBetween copies stores of two kinds to each other, and finds them the same.
 func TestCopyBetween(t *testing.T, one, other Backend) {
 	first, second, third := one.open(t), other.open(t), one.open(t)
 	fillStore(t, first)
