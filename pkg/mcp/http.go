@@ -139,6 +139,13 @@ func (l *httpLink) endLate() {
 	}
 }
 
+// mcpContent reports whether an answer with this content type may be one of MCP (specification 2025-11-25,
+// Streamable HTTP, Sending Messages to the Server).
+func mcpContent(kind string) bool {
+	media, _, _ := mime.ParseMediaType(kind)
+	return media == "application/json" || media == "text/event-stream"
+}
+
 // RoundTrip sends one request of the SDK.
 func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodGet && !l.sse {
@@ -152,6 +159,9 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	l.s.hello.status.Store(int32(resp.StatusCode))
+	if kind := resp.Header.Get("Content-Type"); req.Method == http.MethodPost && !l.sse && resp.StatusCode == http.StatusOK && !mcpContent(kind) {
+		l.s.hello.alien.Store(&kind)
+	}
 	if req.Header.Get("Mcp-Method") == "subscriptions/listen" {
 		finish = l.listening(resp, finish)
 	}

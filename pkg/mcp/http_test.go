@@ -350,7 +350,7 @@ func TestHostileHTTP(t *testing.T) {
 		{"large JSON", reply("application/json", `{"jsonrpc":"2.0","id":1,"result":{"x":"`+big+`"}}`), "larger than allowed"},
 		{"large event", reply("text/event-stream", "data: "+big+"\n\n"), ""},
 		{"no JSON", reply("application/json", `<html>`), ""},
-		{"a web page", reply("text/html", `<html>`), "unsupported content type"},
+		{"a web page", reply("text/html", `<html>`), `content type "text/html", expected application/json or text/event-stream: check that spec.url is`},
 		{"an endless stream of nothing", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for r.Context().Err() == nil {

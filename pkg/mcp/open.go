@@ -107,6 +107,9 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	if why := s.reason(); why != nil {
 		err = why
 	}
+	if kind := s.hello.alien.Load(); kind != nil { // the SDK says so only when it comes to it first
+		return nil, u.unavailable("no session: the server answered with content type %q, expected application/json or text/event-stream: check that spec.url is that of an MCP server", clip.Bytes(s.mask(*kind), maxErrorText))
+	}
 	if private := (*netaddr.PrivateError)(nil); errors.As(err, &private) {
 		return nil, &v1.MCPError{Server: u.key.Name, Message: "no session: " + private.Advice("spec.allow_private_network"), Cause: private}
 	}

@@ -59,12 +59,14 @@ type session struct {
 // which the last counts.
 type hello struct {
 	answer atomic.Pointer[answer]
-	status atomic.Int32 // of the HTTP response
+	status atomic.Int32           // of the HTTP response
+	alien  atomic.Pointer[string] // its content type, when MCP has no such answer
 }
 
 func (h *hello) begin() {
 	h.answer.Store(nil)
 	h.status.Store(0)
+	h.alien.Store(nil)
 }
 
 // link is the way to a server that one session uses.
