@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"toolctl.dev/toolctl/internal/seal"
@@ -65,59 +64,25 @@ func reachable(at net.Addr) string {
 
 // keyWatch follows changes of Replicas.KeyFile.
 type keyWatch struct {
-	path   string
-	keys   *seal.Keys
-	last   os.FileInfo // of the file as it was read
-	log    *slog.Logger
-	failed atomic.Pointer[time.Time] // when the last reading failed; nil when it did not
+	fileWatch
+	keys *seal.Keys
 }
 
 func newKeyWatch(path string, log *slog.Logger) (*keyWatch, error) {
-	info, _ := os.Stat(path) // before it is read: what changes meanwhile is read again
-	keys, err := seal.ReadFile(path)
-	return &keyWatch{path: path, keys: keys, last: info, log: log}, err
-}
-
-// follow reads the file again when it changes, until ctx ends.
-func (k *keyWatch) follow(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+	k := &keyWatch{fileWatch: fileWatch{
+		path: path, log: log, name: "the key file", kept: "the keys before it go on",
+		refused: "the key file of the replicas cannot be used: the keys before it go on",
+	}}
+	k.load = func() (string, []any, error) {
+		next, err := seal.ReadFile(path)
+		if err != nil || k.keys.Equal(next) {
+			return "", nil, err
 		}
-		now, _ := os.Stat(k.path)
-		if changed := !sameFile(k.last, now); changed || k.failed.Load() != nil {
-			k.read(changed)
-			k.last = now
-		}
-	}
-}
-
-func (k *keyWatch) read(changed bool) {
-	next, err := seal.ReadFile(k.path)
-	if err != nil {
-		if changed { // a file that stays bad is told once
-			now := time.Now()
-			k.failed.Store(&now)
-			k.log.Error("the key file of the replicas cannot be used: the keys before it go on", "file", k.path, "error", err.Error())
-		}
-		return
-	}
-	k.failed.Store(nil)
-	if !k.keys.Equal(next) {
 		k.keys.Set(next)
-		k.log.Info("the keys of the replicas changed", "file", k.path)
+		return "the keys of the replicas changed", nil, nil
 	}
-}
-
-// warning is what /readyz says, which anyone may read: the log has the reasons.
-func (k *keyWatch) warning() string {
-	at := k.failed.Load()
-	if at == nil {
-		return ""
-	}
-	return "the key file that came at " + at.UTC().Format(time.RFC3339) + " cannot be used; the keys before it go on, and the log says why"
+	var err error
+	k.last, _ = os.Stat(path) // before it is read: what changes meanwhile is read again
+	k.keys, err = seal.ReadFile(path)
+	return k, err
 }

@@ -63,8 +63,7 @@ type Member struct {
 	// draining says that this replica takes no more requests.
 	draining atomic.Bool
 
-	mu      sync.Mutex // held while the lease is renewed
-	wanted  map[string]bool
+	mu      sync.Mutex         // held while the lease is renewed
 	watched map[string]*flight // forwarded requests, by the replica that answers them
 
 	stop    context.CancelFunc
@@ -88,11 +87,10 @@ type Neighbour struct {
 // view is what the store said last.
 type view struct {
 	neighbours map[string]Neighbour
-	load       map[string]int    // calls that run at the others, by principal
-	holders    map[string]string // of the leases that are not of replicas
-	until      time.Time         // when our own leases end, by the clock of this process
-	ahead      time.Duration     // how far the clock of the store is ahead of ours
-	err        error             // why the store was not reached since
+	load       map[string]int // calls that run at the others, by principal
+	until      time.Time      // when our own leases end, by the clock of this process
+	ahead      time.Duration  // how far the clock of the store is ahead of ours
+	err        error          // why the store was not reached since
 }
 
 // Join takes a lease for this process. Run keeps it.
@@ -104,7 +102,7 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 	if err := CheckAddress(o.Address); err != nil {
 		return nil, err
 	}
-	m := &Member{opts: o, id: strings.ToLower(rand.Text()[:idSize]), wanted: map[string]bool{}, watched: map[string]*flight{}}
+	m := &Member{opts: o, id: strings.ToLower(rand.Text()[:idSize]), watched: map[string]*flight{}}
 	m.http = newTransport(o.TLS)
 	m.view.Store(&view{})
 	if err := m.renew(ctx); err != nil {
@@ -187,11 +185,6 @@ func (m *Member) renew(ctx context.Context) error {
 		return err
 	}
 	leases := []store.Lease{{Name: prefix + m.id, Value: string(text)}}
-	for name := range m.wanted {
-		if !mine.Draining {
-			leases = append(leases, store.Lease{Name: name})
-		}
-	}
 	sent := time.Now()
 	all, now, err := m.opts.Leases.HoldLeases(ctx, m.id, leases, m.opts.Lasts)
 	old := m.view.Load()
@@ -213,15 +206,11 @@ func (m *Member) renew(ctx context.Context) error {
 
 // read makes a view of all leases.
 func (m *Member) read(all []store.Lease) *view {
-	v := &view{neighbours: map[string]Neighbour{}, load: map[string]int{}, holders: map[string]string{}}
+	v := &view{neighbours: map[string]Neighbour{}, load: map[string]int{}}
 	for _, l := range all {
 		id, ok := strings.CutPrefix(l.Name, prefix)
-		if !ok {
-			v.holders[l.Name] = l.Holder
-			continue
-		}
 		var s state
-		if id == m.id || id != l.Holder || json.Unmarshal([]byte(l.Value), &s) != nil || CheckAddress(s.Address) != nil {
+		if !ok || id == m.id || id != l.Holder || json.Unmarshal([]byte(l.Value), &s) != nil || CheckAddress(s.Address) != nil {
 			continue
 		}
 		v.neighbours[id] = Neighbour{ID: id, Address: s.Address, Draining: s.Draining}
