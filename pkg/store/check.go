@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // Report is what [Check] found.
@@ -12,6 +14,8 @@ type Report struct {
 	Objects   int `json:"objects"`
 	Approvals int `json:"approvals"`
 	Overrides int `json:"overrides"`
+	// Runs is how many agent runs wait.
+	Runs int `json:"runs"`
 	// Revisions is how many there are of all sets.
 	Revisions int `json:"revisions"`
 	// Audit is what the check of its chain found.
@@ -59,6 +63,16 @@ func Check(ctx context.Context, s Store) (Report, error) {
 		func() error {
 			all, err := s.Overrides(ctx)
 			r.Overrides = len(all)
+			return err
+		},
+		func() error {
+			all, err := s.ListRuns(ctx)
+			r.Runs = len(all)
+			for i := 0; i < len(all) && err == nil; i++ {
+				if _, err = s.GetRun(ctx, all[i].ID); errors.As(err, new(*v1.NotFoundError)) {
+					err = nil // it ended meanwhile
+				}
+			}
 			return err
 		},
 		func() error {

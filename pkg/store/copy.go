@@ -25,6 +25,7 @@ var tables = []Table{
 	{"overrides", []string{"version", "namespace", "tool", "description", "author", "time"}},
 	{"conditions", []string{"uid", "type", "status", "since"}},
 	{"approvals", []string{"id", "subject", "principal", "session", "state", "created", "expires", "record", "redact", "edited"}},
+	{"runs", []string{"id", "prompt", "updated", "state"}},
 	{"revisions", []string{"set_name", "number", "record"}},
 	{"revision_objects", []string{"kind", "namespace", "name", "set_name", "uid", "resource_version", "generation", "created", "updated", "manifest", "origin", "digest", "first", "last"}},
 }
@@ -55,7 +56,7 @@ var ErrNotEmpty = errors.New("the store is not empty")
 var ErrNoCopy = errors.New("this kind of store lasts as long as its process")
 
 // Copy makes an empty store a copy of another one, of another kind too, as that is at one
-// moment: manifests with their versions and revisions, counts, approvals, overrides, and the
+// moment: manifests with their versions and revisions, counts, approvals, runs, overrides, and the
 // audit byte for byte.
 func Copy(ctx context.Context, to, from Store) error {
 	source, ok := from.(Copier)

@@ -1,7 +1,7 @@
 // Package store says what outlives a process and how it is kept: the applied manifests, the
-// counters of policies, the calls that wait for approval, the audit, the overrides of
-// descriptions, the revisions of sets, and the leases of processes. It is interfaces and what they exchange; each backend is a folder below it,
-// and passes the suite of pkg/store/storetest.
+// counters of policies, the calls and the agent runs that wait for approval, the audit, the
+// overrides of descriptions, the revisions of sets, and the leases of processes. It is
+// interfaces and what they exchange; each backend is a folder below it, and passes the suite of pkg/store/storetest.
 //
 //	st, err := sqlite.Open(ctx, ".toolctl/state.db", store.Options{Create: true})
 //	if err != nil {
@@ -32,6 +32,7 @@ type Store interface {
 	Revisions
 	Leases
 	Conditions
+	Runs
 	// Close ends every watch and closes the store. Methods called later return
 	// [ErrClosed].
 	io.Closer

@@ -22,7 +22,7 @@ type Options struct {
 	Now func() time.Time
 	// KeepChanges is how many changes a watch can go back. Default: 10,000.
 	KeepChanges int
-	// MaxBytes is how large the objects and the audit may become; what would make them larger
+	// MaxBytes is how large the objects, the audit and the runs may become; what would make them larger
 	// is refused with [store.ErrLimit]. Default: no limit.
 	MaxBytes int64
 }
@@ -49,13 +49,14 @@ type Store struct {
 	turns     []store.Turn        // of conditions
 	history   map[string]*history // by set
 	leases    map[string]store.Lease
+	runs      map[string]store.Run
 }
 
 var _ store.Store = (*Store)(nil)
 
 // New makes an empty store.
 func New(o Options) *Store {
-	s := &Store{now: o.Now, keep: int64(cmp.Or(o.KeepChanges, 10_000)), max: o.MaxBytes, closed: make(chan struct{}), rows: map[v1.Key]plan.Row{}, history: map[string]*history{}, leases: map[string]store.Lease{}}
+	s := &Store{now: o.Now, keep: int64(cmp.Or(o.KeepChanges, 10_000)), max: o.MaxBytes, closed: make(chan struct{}), rows: map[v1.Key]plan.Row{}, history: map[string]*history{}, leases: map[string]store.Lease{}, runs: map[string]store.Run{}}
 	if s.now == nil {
 		s.now = time.Now
 	}

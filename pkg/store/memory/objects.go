@@ -118,6 +118,9 @@ func (s *Store) room(more int64) error {
 	for _, h := range s.history {
 		total += h.bytes()
 	}
+	for _, r := range s.runs {
+		total += int64(len(r.State))
+	}
 	if total > s.max {
 		return fmt.Errorf("store in memory: %w of %d bytes, nothing was changed", store.ErrLimit, s.max)
 	}

@@ -183,7 +183,8 @@ func (s *Store) room(ctx context.Context, tx pgx.Tx) error {
 		return nil
 	}
 	var bytes int64
-	err := tx.QueryRow(ctx, "SELECT (SELECT bytes FROM toolctl_revision WHERE name = 'objects') + (SELECT bytes FROM toolctl_heads WHERE chain = $1)", auditChain).Scan(&bytes)
+	err := tx.QueryRow(ctx, `SELECT (SELECT bytes FROM toolctl_revision WHERE name = 'objects') + (SELECT bytes FROM toolctl_heads WHERE chain = $1)
+		+ (SELECT coalesce(sum(octet_length(state)), 0) FROM toolctl_runs)`, auditChain).Scan(&bytes)
 	if err == nil && bytes > s.max {
 		err = fmt.Errorf("%w of %d bytes, nothing was changed: raise --store-max-bytes", store.ErrLimit, s.max)
 	}

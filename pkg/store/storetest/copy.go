@@ -36,7 +36,7 @@ func testCopy(t *testing.T, backend Backend) {
 	if err := store.Copy(t.Context(), half, brokenStore{from, broken}); !errors.Is(err, broken) {
 		t.Errorf("Copy: %v, want %v", err, broken)
 	}
-	if r, err := store.Check(t.Context(), half); err != nil || r.Objects+r.Overrides+r.Approvals+r.Revisions+int(r.Audit.Lines) > 0 {
+	if r, err := store.Check(t.Context(), half); err != nil || r.Objects+r.Overrides+r.Approvals+r.Runs+r.Revisions+int(r.Audit.Lines) > 0 {
 		t.Errorf("half a copy: %+v, %v", r, err)
 	}
 	copyAll(t, half, from)
@@ -100,6 +100,9 @@ func fillStore(t *testing.T, st store.Store) {
 			Principal: "ann", Args: json.RawMessage(`{"n":9007199254740993}`)}, "")
 		must(err)
 	}
+	for _, id := range []string{"Second", "First"} {
+		must(st.PutRun(ctx, store.Run{ID: id, Prompt: "default/trip", State: []byte("{\"text\":\"\x00\xff\"}" + id)}))
+	}
 	_, err = st.DecideApproval(ctx, "a", v1.Decision{Approved: true, By: "bob", Args: json.RawMessage(`{"n":1}`)}, now)
 	must(err)
 }
@@ -159,6 +162,12 @@ func content(t *testing.T, st store.Store) []any {
 			break
 		}
 	}
+	runs, err := st.ListRuns(ctx)
+	errs = append(errs, err)
+	for i := range runs {
+		runs[i], err = st.GetRun(ctx, runs[i].ID)
+		errs = append(errs, err)
+	}
 	calls, err := st.ListApprovals(ctx)
 	errs = append(errs, err)
 	var edited []string
@@ -166,7 +175,7 @@ func content(t *testing.T, st store.Store) []any {
 		edited = append(edited, string(c.EditedArgs))
 	}
 	found := []any{
-		list, lines, revisions, pinned, events, calls, edited, collect(st.Overrides(ctx)), collect(st.OverrideHistory(ctx, "default", "one")),
+		list, lines, revisions, pinned, events, runs, calls, edited, collect(st.Overrides(ctx)), collect(st.OverrideHistory(ctx, "default", "one")),
 		collect(st.Read(ctx, []v1.Counter{{Key: "for good"}, {Key: "windowed", Window: 1000 * time.Hour}})), collect(st.AuditHead(ctx)),
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -50,6 +50,8 @@ func testClosed(t *testing.T, backend Backend) {
 			_, _, err := st.HoldLeases(ctx, "a", []store.Lease{{Name: "x"}}, time.Minute)
 			return err
 		},
+		"run":       func(ctx context.Context) error { return st.PutRun(ctx, store.Run{ID: "x"}) },
+		"runs":      func(ctx context.Context) error { _, err := st.ListRuns(ctx); return err },
 		"return":    func(ctx context.Context) error { return st.ReturnLeases(ctx, "a") },
 		"await":     func(ctx context.Context) error { _, err := st.AwaitApproval(ctx, "x"); return err },
 		"overrides": func(ctx context.Context) error { _, err := st.Overrides(ctx); return err },
