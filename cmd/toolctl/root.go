@@ -75,6 +75,7 @@ With -f a command works on those files and folders. Without it, on the store:
 	add("use",
 		newCallCmd(a),
 		newRunCmd(a),
+		newRunsCmd(a),
 		newTestCmd(a),
 		newVerifyCmd(a),
 		newRecordCmd(a),

@@ -96,7 +96,7 @@ Output formats (-o): text, json and yaml; the latter two print the whole transcr
 	f.BoolVar(&o.noCache, "no-cache", false, "make every call, even of read-only tools with a known result")
 	f.BoolVar(&o.requests, "return-tool-requests", false, "print the calls that the model asks for, and make none")
 	f.StringVar(&o.resume, "resume", "", "go on with the run of this id, which waited for approval")
-	_ = cmd.RegisterFlagCompletionFunc("resume", o.completeRuns)
+	_ = cmd.RegisterFlagCompletionFunc("resume", a.completeRuns)
 	f.StringVar(&o.session, "session", "", "conversation that policies count in (default: a session of its own)")
 	_ = cmd.RegisterFlagCompletionFunc("session", a.completeSessions)
 	f.StringVar(&o.principal, "principal", "", "name of who calls, for policies that match principals (default: nobody)")
@@ -137,12 +137,13 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	defer o.closing(w)
 	o.warnViolations(w)
-	states := o.states(w)
+	states := o.states(w.store, o.flags)
 	opts := agent.Options{
 		ModelFor: o.modelFor(states), MaxHops: o.maxHops, Parallel: o.parallel, Session: o.session, Principal: o.principal,
 		Attachments: attachments, NoCache: o.noCache, ReturnToolRequests: o.requests, Stream: o.stream,
 	}
 	if states != nil {
+		defer o.closing(states)
 		opts.States = states
 	}
 	if !o.noInput && o.canAsk() && o.stdinOnce(append([]string{"-"}, o.args...), o.argsFile) == nil {

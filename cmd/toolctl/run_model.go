@@ -2,14 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent"
@@ -63,38 +57,6 @@ func orElse(a, b string) string {
 	return b
 }
 
-// runStates keeps runs that wait beside the store, with the flags that chose their model.
-type runStates struct {
-	agent.Folder
-	own runFlags
-
-	// Set by Take.
-	flags *runFlags
-	asked int // how often the model was asked before
-}
-
-// states is where runs wait; nil when there is no store that outlives the command.
-func (o *runOptions) states(w *workspace) *runStates {
-	if w.store == nil {
-		return nil
-	}
-	folder := o.runsFolder()
-	if folder == "" {
-		return nil
-	}
-	return &runStates{Folder: folder, own: o.flags}
-}
-
-// runsFolder is the folder of the runs that wait, beside the store; "" when the store ends
-// with the process.
-func (o *runOptions) runsFolder() agent.Folder {
-	dir := o.storeFolder()
-	if dir == "" {
-		return ""
-	}
-	return agent.Folder(filepath.Join(dir, "runs"))
-}
-
 // storeFolder is the folder of the store, for what is kept beside it; "" when the store ends
 // with the process, or there is none.
 func (a *app) storeFolder() string {
@@ -116,51 +78,6 @@ func (a *app) storeFolder() string {
 		}
 	}
 	return filepath.Dir(dsn)
-}
-
-// completeRuns completes the ids of the runs that wait.
-func (o *runOptions) completeRuns(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	ids, _ := o.runsFolder().List() // what cannot be read completes nothing
-	return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, prefix) }), cobra.ShellCompDirectiveNoFileComp
-}
-
-// keptRun is a run that waits, as a file has it.
-type keptRun struct {
-	Flags runFlags        `json:"flags"`
-	State json.RawMessage `json:"state"`
-}
-
-// Save keeps a run with its flags.
-func (s *runStates) Save(ctx context.Context, id string, state []byte) error {
-	flags := s.own
-	if s.flags != nil {
-		flags = *s.flags
-	}
-	raw, err := json.Marshal(keptRun{flags, state})
-	if err != nil {
-		return err
-	}
-	return s.Folder.Save(ctx, id, raw)
-}
-
-// Take returns a run and remembers its flags.
-func (s *runStates) Take(ctx context.Context, id string) ([]byte, error) {
-	raw, err := s.Folder.Take(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	var kept keptRun
-	if err := json.Unmarshal(raw, &kept); err != nil {
-		return nil, errors.Join(fmt.Errorf("run %s: what was kept of it cannot be read: %w", id, err), s.Folder.Save(ctx, id, raw)) // as it was
-	}
-	var state struct {
-		Result agent.Result `json:"result"`
-	}
-	if json.Unmarshal(kept.State, &state) == nil { // else the run says so itself
-		s.asked = state.Result.Requests()
-	}
-	s.flags = &kept.Flags
-	return kept.State, nil
 }
 
 // prepareTools asks the MCP servers for what a prompt names, and the prompts that it calls.

@@ -13,7 +13,7 @@ func newStoreCmd(a *app) *cobra.Command {
 		Use:   "store",
 		Short: "Migrate the store, check it, copy it, back it up",
 		Long: `Look after the store, which keeps the applied manifests, the counts of policies, the
-calls that wait for approval, the overrides and the audit.`,
+calls and the runs that wait for approval, the overrides and the audit.`,
 		Example: `  toolctl store check
   toolctl store backup state-2026-11-22.db`,
 		Args: noSubcommand,

@@ -13,7 +13,7 @@ func newStoreCheckCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Check that the store can be read and its audit is intact",
-		Long: `Read all of the store: every manifest, override and call that waits, and the chain of
+		Long: `Read all of the store: every manifest, override, call and run that waits, and the chain of
 the audit, and have the database check its file. The exit code is 1 when something is
 wrong.
 
@@ -38,8 +38,7 @@ Output formats (-o): text, json, yaml.`,
 			case format == "yaml":
 				err = printYAML(a.out, r)
 			case len(r.Problems) == 0:
-				_, err = fmt.Fprintf(a.out, "%s, %s, %s, %s of the audit: intact, head %s\n", count(r.Objects, "object"), count(r.Overrides, "override"),
-					count(r.Approvals, "approval"), count(int(r.Audit.Lines), "line"), r.Audit.Head)
+				_, err = fmt.Fprintf(a.out, "%s: intact, head %s\n", reportText(&r), r.Audit.Head)
 			}
 			if err == nil && len(r.Problems) > 0 {
 				err = statusError{exitFailed, "the store is damaged: " + strings.Join(r.Problems, "; ")}
@@ -47,4 +46,13 @@ Output formats (-o): text, json, yaml.`,
 			return err
 		},
 	}
+}
+
+// reportText says what a store holds.
+func reportText(r *store.Report) string {
+	text := count(r.Objects, "object") + ", " + count(r.Overrides, "override") + ", " + count(r.Approvals, "approval") + ", "
+	if r.Runs > 0 {
+		text += count(r.Runs, "run") + ", "
+	}
+	return text + count(int(r.Audit.Lines), "line") + " of the audit"
 }

@@ -15,9 +15,9 @@ func newStoreCopyCmd(a *app) *cobra.Command {
 		Use:   "copy FROM TO",
 		Short: "Make a new store a copy of another one, of another kind too",
 		Long: `Copy a store, as it is at one moment, into one that is empty or is made by it: the manifests
-with their versions and revisions, the counts of policies, the calls that wait for approval,
-the overrides, and the audit byte for byte, so that its chain verifies as before. All of it
-is copied or nothing. FROM and TO are what --store takes.
+with their versions and revisions, the counts of policies, the calls and the runs that
+wait for approval, the overrides, and the audit byte for byte, so that its chain verifies as
+before. All of it is copied or nothing. FROM and TO are what --store takes.
 
 Stop the gateways first: what is written to FROM after that moment is not in TO.`,
 		Example: `  toolctl store copy .toolctl/state.db postgres://toolctl@db/toolctl
@@ -56,7 +56,6 @@ func (a *app) copyStore(ctx context.Context, fromDSN, toDSN string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "copied to %s: %s, %s, %s, %s of the audit, head %s\n", shown, count(r.Objects, "object"), count(r.Overrides, "override"),
-		count(r.Approvals, "approval"), count(int(r.Audit.Lines), "line"), r.Audit.Head)
+	_, err = fmt.Fprintf(a.out, "copied to %s: %s, head %s\n", shown, reportText(&r), r.Audit.Head)
 	return err
 }

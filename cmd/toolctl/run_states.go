@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/agent"
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// runStates keeps runs that wait in the store, with the flags that chose their model.
+type runStates struct {
+	*gateway.Runs
+	store store.Runs
+	// older is the folder beside the store in which toolctl kept runs before the store did.
+	older agent.Folder
+	own   runFlags
+	// closes is closed with the runs; nil for nothing.
+	closes io.Closer
+
+	// Set by Take.
+	flags   *runFlags
+	asked   int  // how often the model was asked before
+	inOlder bool // it was in the folder
+}
+
+// states is where runs wait; nil when there is no store, or one that ends with the process.
+func (a *app) states(s store.Store, own runFlags) *runStates {
+	dir := a.storeFolder()
+	if s == nil || dir == "" {
+		return nil
+	}
+	return &runStates{Runs: gateway.NewRuns(s), store: s, older: agent.Folder(filepath.Join(dir, "runs")), own: own}
+}
+
+// Close gives back the run that was taken and is not saved.
+func (s *runStates) Close() error {
+	err := s.Runs.Close()
+	if s.closes != nil {
+		err = errors.Join(err, s.closes.Close())
+	}
+	return err
+}
+
+// keptRun is a run that waits, as it is kept.
+type keptRun struct {
+	Flags runFlags        `json:"flags"`
+	State json.RawMessage `json:"state"`
+}
+
+// resultOf is the run that a state is of; a zero one of a state that cannot be read, which the
+// run says itself.
+func resultOf(state []byte) (res agent.Result) {
+	var kept struct {
+		Result agent.Result `json:"result"`
+	}
+	if json.Unmarshal(state, &kept) == nil {
+		res = kept.Result
+	}
+	return res
+}
+
+// Save keeps a run with its flags.
+func (s *runStates) Save(ctx context.Context, id string, state []byte) error {
+	raw, err := json.Marshal(keptRun{*cmp.Or(s.flags, &s.own), state})
+	if err != nil {
+		return err
+	}
+	res := resultOf(state)
+	err = s.Runs.Save(ctx, store.Run{ID: id, Prompt: res.Namespace + "/" + res.Prompt, State: raw})
+	if err == nil && s.inOlder {
+		err = s.older.Drop(ctx, id)
+	}
+	return err
+}
+
+// Take returns a run and remembers its flags.
+func (s *runStates) Take(ctx context.Context, id string) ([]byte, error) {
+	run, err := s.take(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var kept keptRun
+	if err := json.Unmarshal(run.State, &kept); err != nil {
+		giveBack := func() error { return s.Runs.Save(ctx, run) }
+		if s.inOlder {
+			giveBack = func() error { return s.older.Save(ctx, id, run.State) }
+		}
+		return nil, errors.Join(fmt.Errorf("run %s: what was kept of it cannot be read: %w", id, err), giveBack())
+	}
+	res := resultOf(kept.State)
+	s.flags, s.asked = &kept.Flags, res.Requests()
+	return kept.State, nil
+}
+
+// take takes a run of the store, or else of the folder.
+func (s *runStates) take(ctx context.Context, id string) (store.Run, error) {
+	run, err := s.Runs.Take(ctx, id)
+	if missing := (*v1.NotFoundError)(nil); errors.As(err, &missing) {
+		raw, olderErr := s.older.Take(ctx, id)
+		if s.inOlder = olderErr == nil; s.inOlder {
+			return store.Run{ID: id, State: raw}, nil
+		}
+		if !errors.As(olderErr, new(*v1.NotFoundError)) {
+			err = olderErr
+		}
+	}
+	return run, err
+}
+
+// Drop deletes a run that was taken.
+func (s *runStates) Drop(ctx context.Context, id string) error {
+	if s.inOlder {
+		return s.older.Drop(ctx, id)
+	}
+	return s.Runs.Drop(ctx, id)
+}
+
+// list returns the runs that wait.
+func (s *runStates) list(ctx context.Context) ([]store.Run, error) {
+	ids, err := s.older.List()
+	if err != nil {
+		return nil, err
+	}
+	all := []store.Run{}
+	for _, id := range ids {
+		all = append(all, store.Run{ID: id})
+	}
+	kept, err := s.store.ListRuns(ctx)
+	return append(all, kept...), err
+}
