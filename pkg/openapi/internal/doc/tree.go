@@ -12,12 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"toolctl.dev/toolctl/pkg/manifest"
 )
 
 // Bounds of a document. Aliases count as often as they are used.
@@ -33,9 +33,9 @@ const (
 	MaxExponent = 400
 )
 
-// Parse reads YAML 1.2 or JSON. Numbers keep every digit. YAML is read by the
-// core schema of YAML 1.2 (section 10.3.2): no, on and y are text. Merge keys
-// (<<) are followed, because documents in the wild use them.
+// Parse reads YAML 1.2 or JSON. Numbers keep every digit. YAML is read by pkg/manifest: no,
+// on and y are text. Merge keys (<<) are followed, because documents in the wild use them, and
+// of keys that stand twice the last wins, as in JSON. What aliases name is shared.
 func Parse(data []byte) (any, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("larger than %d MiB", MaxBytes>>20)
@@ -132,31 +132,26 @@ func checkNumber(s string) error {
 	return nil
 }
 
-func parseYAML(data []byte) (_ any, err error) {
-	defer func() { // the YAML parser is given foreign bytes; a bug of it must not end the process
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the YAML parser failed: %v", r)
+func parseYAML(data []byte) (any, error) {
+	var root, second *yaml.Node
+	broken := manifest.Documents("", data, func(n *yaml.Node) bool {
+		if root == nil {
+			root = n
+		} else {
+			second = n
 		}
-	}()
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var root yaml.Node
-	if err := dec.Decode(&root); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("the document is empty")
-		}
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	var next yaml.Node
-	if err := dec.Decode(&next); err == nil {
-		return nil, fmt.Errorf("line %d: a second YAML document: expected one", next.Line)
-	} else if !errors.Is(err, io.EOF) {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	c := &yamlReader{anchors: map[*yaml.Node]anchored{}}
-	if len(root.Content) == 0 {
+		return second == nil
+	})
+	switch {
+	case broken != nil:
+		return nil, fmt.Errorf("%d:%d: %s", broken.Source.Line, broken.Source.Column, broken.Message)
+	case second != nil:
+		return nil, fmt.Errorf("line %d: a second YAML document: expected one", second.Line)
+	case root == nil:
 		return nil, errors.New("the document is empty")
 	}
-	return c.value(root.Content[0], 0)
+	c := &yamlReader{anchors: map[*yaml.Node]anchored{}}
+	return c.value(root, 0)
 }
 
 type anchored struct {
@@ -275,67 +270,15 @@ func (c *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
 	return m, nil
 }
 
-var (
-	coreInt   = regexp.MustCompile(`^[-+]?[0-9]+$`)
-	coreOther = regexp.MustCompile(`^(0o[0-7]+|0x[0-9a-fA-F]+)$`)
-	coreFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-)
-
-// scalar resolves a scalar by the core schema of YAML 1.2, section 10.3.2.
-// Infinity and NaN stay text: JSON has no such numbers.
+// scalar is the value of a scalar. Infinity and NaN stay text: JSON has no such numbers.
 func scalar(n *yaml.Node) (any, error) {
-	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
-	s := n.Value
-	if n.Style&quoted != 0 || n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str" {
-		return s, nil
+	switch strings.ToLower(strings.TrimLeft(n.Value, "+-")) {
+	case ".inf", ".nan":
+		return n.Value, nil
 	}
-	switch s {
-	case "", "~", "null", "Null", "NULL":
-		return nil, nil
-	case "true", "True", "TRUE":
-		return true, nil
-	case "false", "False", "FALSE":
-		return false, nil
+	v, err := manifest.Scalar(n)
+	if number, ok := v.(json.Number); ok && err == nil {
+		err = checkNumber(string(number))
 	}
-	switch {
-	case coreInt.MatchString(s):
-		if err := checkNumber(s); err != nil {
-			return nil, err
-		}
-		i, _ := new(big.Int).SetString(strings.TrimPrefix(s, "+"), 10)
-		return json.Number(i.String()), nil
-	case coreOther.MatchString(s):
-		if err := checkNumber(strings.ReplaceAll(strings.ToLower(s), "e", "0")); err != nil {
-			return nil, err
-		}
-		i, _ := new(big.Int).SetString(s, 0)
-		return json.Number(i.String()), nil
-	case coreFloat.MatchString(s):
-		if err := checkNumber(s); err != nil {
-			return nil, err
-		}
-		return json.Number(jsonFloat(s)), nil
-	}
-	return s, nil
-}
-
-// jsonFloat writes a YAML float as JSON (RFC 8259, section 6) without rounding it.
-func jsonFloat(s string) string {
-	s = strings.TrimPrefix(s, "+")
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = "-", s[1:]
-	}
-	mantissa, exp := s, ""
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		mantissa, exp = s[:i], s[i:]
-	}
-	whole, frac, _ := strings.Cut(mantissa, ".")
-	if whole = strings.TrimLeft(whole, "0"); whole == "" {
-		whole = "0"
-	}
-	if frac != "" {
-		whole += "." + frac
-	}
-	return sign + whole + exp
+	return v, err
 }

@@ -1,0 +1,38 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+
+	"go.yaml.in/yaml/v3"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// Documents calls yield with the root node of each document of a YAML stream until it returns false,
+// for programs that read other documents than manifests. Nodes are as they are written: aliases
+// and merge keys are not resolved, and nothing is bounded but what the file has. It returns
+// the syntax error that ended the stream, with its place in the file, nil for none.
+func Documents(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violation {
+	return parseYAML(file, data, yield)
+}
+
+// Scalar returns the value of a scalar by the core schema of YAML 1.2: a string, a [json.Number]
+// with every digit, a bool or nil. Of tags it takes !!str alone. The error says why a number cannot be kept.
+func Scalar(n *yaml.Node) (any, error) {
+	if n.Style&quoted != 0 || n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == tagStr {
+		return n.Value, nil
+	}
+	tag, text, reason := resolvePlain(n.Value)
+	switch {
+	case reason != "":
+		return nil, errors.New(reason)
+	case tag == tagInt, tag == tagFloat:
+		return json.Number(text), nil
+	case tag == tagBool:
+		return text == "true", nil
+	case tag == tagNull:
+		return nil, nil
+	}
+	return text, nil
+}
