@@ -69,23 +69,27 @@ func (r *Runs) Take(ctx context.Context, id string) (store.Run, error) {
 	if !held {
 		return store.Run{}, fmt.Errorf("run %s is being resumed already; when the process that does it died, try again in %s", id, runLease)
 	}
-	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r.mu.Lock()
-	_, mine := r.taken[id]
-	if !mine {
-		r.taken[id] = cancel
-	}
-	r.mu.Unlock()
-	if mine { // the lease is of this process
-		cancel()
+	if !r.begin(ctx, id) { // the lease is of this process
 		return store.Run{}, fmt.Errorf("run %s is being resumed already", id)
 	}
-	r.renewal.Go(func() { r.renew(within, id) })
 	run, err := r.store.GetRun(ctx, id)
 	if err != nil {
 		return store.Run{}, errors.Join(r.near(ctx, err), r.release(ctx, id))
 	}
 	return run, nil
+}
+
+// begin renews the lease of a run that was taken now; false when it was taken here already.
+func (r *Runs) begin(ctx context.Context, id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.taken[id] != nil {
+		return false
+	}
+	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r.taken[id] = cancel
+	r.renewal.Go(func() { r.renew(within, id) })
+	return true
 }
 
 // Drop deletes a run that was taken.
