@@ -3,6 +3,7 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -170,6 +171,10 @@ type TLS struct {
 	KeyFile string `json:"key_file,omitempty" check:"path"`
 }
 
+// braced finds {name} in a URL, which is how OpenAPI (3.1, section 4.8.8.1) and many routers write what is
+// {{.name}} here. ${name} and {{.name}} are not meant.
+var braced = regexp.MustCompile(`(^|[^{$])\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
 func (h *HTTPSpec) validate(path string) []Violation {
 	var fs []Violation
 	add := func(p, expected, got, msg string) {
@@ -198,6 +203,10 @@ func (h *HTTPSpec) validate(path string) []Violation {
 	}
 	if h.URL != "" && !strings.HasPrefix(h.URL, "http://") && !strings.HasPrefix(h.URL, "https://") && !strings.HasPrefix(h.URL, "${") {
 		add(path+"/url", "an http or https URL", quote(h.URL), fmt.Sprintf("%q is not an http or https URL", h.URL))
+	}
+	for _, m := range braced.FindAllStringSubmatch(h.URL, -1) {
+		fs = append(fs, Violation{Severity: SeverityWarning, Path: path + "/url", Expected: "{{." + m[2] + "}}", Got: "{" + m[2] + "}",
+			Message: fmt.Sprintf("{%s} is sent as it stands: write {{.%s}} for the argument %q", m[2], m[2], m[2])})
 	}
 	return fs
 }

@@ -83,11 +83,11 @@ func toolAndFlags(cmd *cobra.Command, args []string) error {
 	meant := cmd.CommandPath() + " " + args[0]
 	for _, arg := range args[1:] {
 		if _, _, err := parseArgs([]string{arg}); err != nil {
-			return usagef("expected the name of one tool, got %s too: arguments are given with -a, as in '%s -a key=value'", quoted(arg), meant)
+			return usagef("expected the name of one tool, got %s too: arguments are given with -a, as in '%s -a key=value%s'", quoted(arg), meant, sourceFlags(cmd))
 		}
 		meant += " -a " + shellWord(arg)
 	}
-	return usagef("arguments are given with -a: %s", meant)
+	return usagef("arguments are given with -a: %s", meant+sourceFlags(cmd))
 }
 
 func (o *callOptions) run(cmd *cobra.Command) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -127,11 +128,11 @@ func (a *app) meant(cmd *cobra.Command, err error) error {
 	switch {
 	case len(found) > 0:
 	case ofServer && len(a.items(cmd, registry.Query{Kind: v1.KindMCPServer, Namespace: a.namespace, Name: server})) > 0:
-		return usagef("%q is not a kind, but the name of a tool of mcpserver/%s: did you mean '%s tool/%s'?", unknown.word, server, calledPath(cmd), unknown.word)
+		return usagef("%q is not a kind, but the name of a tool of mcpserver/%s: did you mean '%s tool/%s%s'?", unknown.word, server, calledPath(cmd), unknown.word, sourceFlags(cmd))
 	default:
 		return err
 	}
-	return usagef("%q is not a kind, but the name of %s: did you mean '%s %s'?", unknown.word, strings.Join(found, " and "), calledPath(cmd), found[0])
+	return usagef("%q is not a kind, but the name of %s: did you mean '%s %s%s'?", unknown.word, strings.Join(found, " and "), calledPath(cmd), found[0], sourceFlags(cmd))
 }
 
 // calledPath is the path of a command by the name with which it was called.
@@ -141,6 +142,29 @@ func calledPath(cmd *cobra.Command) string {
 		path = strings.TrimSuffix(path, cmd.Name()) + as
 	}
 	return path
+}
+
+// sourceFlags are the flags of a command line that say where its manifests are, as they were given.
+func sourceFlags(cmd *cobra.Command) string {
+	line := ""
+	for _, name := range []string{"filename", "kustomize", "store", "namespace"} {
+		f := cmd.Flag(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		flag := " --" + name + " "
+		if f.Shorthand != "" {
+			flag = " -" + f.Shorthand + " "
+		}
+		values := []string{f.Value.String()}
+		if several, ok := f.Value.(pflag.SliceValue); ok {
+			values = several.GetSlice()
+		}
+		for _, v := range values {
+			line += flag + shellWord(v)
+		}
+	}
+	return line
 }
 
 func isKind(s string) bool { _, ok := v1.ParseKind(s); return ok }

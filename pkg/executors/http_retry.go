@@ -107,6 +107,9 @@ func (c *httpCall) send(ctx context.Context) (status string, err error) {
 		return "", nil
 	}
 	msg := fmt.Sprintf("%s (%s %s)", c.p.failure(c.status, c.header, c.answer, c.hidden()), c.p.method, c.shownURL(ctx))
+	if c.p.spec.Method == "" && (c.code == http.StatusNotFound || c.code == http.StatusMethodNotAllowed) {
+		msg += "; spec.http.method is not set, which means POST"
+	}
 	if c.outOfTime > 0 {
 		msg += fmt.Sprintf("; the next attempt would be in %s, past the time for the call", c.outOfTime.Round(time.Millisecond))
 	}

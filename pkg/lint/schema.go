@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
@@ -63,7 +64,7 @@ func schemaKeywords(s *surface, found func(Finding)) {
 			continue
 		}
 		first := map[string]string{} // where each keyword is found first
-		walk(schema, "/spec/input_schema", true, first)
+		walk(schema, "/spec/input_schema", first)
 		for _, k := range slices.Sorted(maps.Keys(first)) {
 			found(t.at(first[k], "%s %s", narrowKeywords[k], k))
 		}
@@ -74,29 +75,73 @@ func schemaKeywords(s *surface, found func(Finding)) {
 var namedSchemas = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 
 // values are keywords whose value is no schema.
-var values = []string{"enum", "const", "default", "examples", "required", "type", "dependentRequired"}
+var values = []string{"enum", "const", "default", "example", "examples", "required", "type", "dependentRequired", "discriminator", "xml", "externalDocs"}
 
 // walk notes the keywords of a schema that providers do not take. What stands at the root
 // is the rule schema-root's.
-func walk(schema any, path string, root bool, first map[string]string) {
+func walk(schema any, path string, first map[string]string) {
+	eachKeyword(schema, path, func(k, at string) {
+		root := at == v1.Pointer(path, k) && slices.ContainsFunc(rootKeywords, func(r rootKeyword) bool { return r.keyword == k })
+		if narrowKeywords[k] != "" && first[k] == "" && !root {
+			first[k] = at
+		}
+	})
+}
+
+// eachKeyword calls f with each keyword of a schema and of those within it, and with where it stands.
+func eachKeyword(schema any, path string, f func(keyword, at string)) {
 	switch schema := schema.(type) {
 	case []any:
 		for i, item := range schema {
-			walk(item, v1.Pointer(path, strconv.Itoa(i)), false, first)
+			eachKeyword(item, v1.Pointer(path, strconv.Itoa(i)), f)
 		}
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(schema)) {
 			at := v1.Pointer(path, k)
-			if narrowKeywords[k] != "" && first[k] == "" && !(root && slices.ContainsFunc(rootKeywords, func(r rootKeyword) bool { return r.keyword == k })) {
-				first[k] = at
-			}
+			f(k, at)
 			if members, ok := schema[k].(map[string]any); ok && slices.Contains(namedSchemas, k) {
 				for _, name := range slices.Sorted(maps.Keys(members)) {
-					walk(members[name], v1.Pointer(at, name), false, first)
+					eachKeyword(members[name], v1.Pointer(at, name), f)
 				}
 			} else if !slices.Contains(values, k) {
-				walk(schema[k], at, false, first)
+				eachKeyword(schema[k], at, f)
 			}
+		}
+	}
+}
+
+// keywords are those of JSON Schema, drafts 4 to 2020-12, and those of OpenAPI 3.0 that schemas are often taken with.
+var keywords = []string{
+	"$anchor", "$comment", "$defs", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "$schema", "$vocabulary", "$recursiveAnchor", "$recursiveRef",
+	"additionalItems", "additionalProperties", "allOf", "anyOf", "const", "contains", "contentEncoding", "contentMediaType", "contentSchema",
+	"default", "definitions", "dependencies", "dependentRequired", "dependentSchemas", "deprecated", "description", "discriminator", "else", "enum",
+	"example", "examples", "exclusiveMaximum", "exclusiveMinimum", "externalDocs", "format", "id", "if", "items", "maxContains", "maxItems", "maxLength",
+	"maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum", "multipleOf", "not", "nullable", "oneOf",
+	"pattern", "patternProperties", "prefixItems", "properties", "propertyNames", "readOnly", "required", "then", "title", "type",
+	"unevaluatedItems", "unevaluatedProperties", "uniqueItems", "writeOnly", "xml",
+}
+
+// misspeltKeywords finds what is nearly a keyword: JSON Schema passes over keywords that it does not know
+// (draft 2020-12, core, 4.3.1), so that "require" would ask for nothing.
+func misspeltKeywords(s *surface, found func(Finding)) {
+	for _, t := range s.tools {
+		if t.manifest == nil {
+			continue
+		}
+		spec := &t.manifest.Spec
+		for path, raw := range map[string]json.RawMessage{"/spec/input_schema": spec.InputSchema, "/spec/output_schema": spec.OutputSchema} {
+			var schema any
+			if json.Unmarshal(raw, &schema) != nil {
+				continue
+			}
+			eachKeyword(schema, path, func(keyword, at string) {
+				if slices.Contains(keywords, keyword) || len(keyword) < 4 || strings.HasPrefix(keyword, "x-") {
+					return
+				}
+				if near := v1.Nearest(keyword, keywords); near != "" {
+					found(t.at(at, "%q is not a keyword of JSON Schema, which passes over it; did you mean %q?", keyword, near))
+				}
+			})
 		}
 	}
 }
