@@ -44,8 +44,8 @@ func newClientConfigCmd(a *app) *cobra.Command {
 		Use:   "config CLIENT",
 		Short: "Print or write the configuration that connects a client",
 		Long: `Print the configuration that connects a client to 'toolctl serve': one that
-starts it with the -f, --store, -n, --locked and --lock-file given here, or with
---url one that reaches it over HTTP. Where the configuration belongs is said on
+starts it with the -f, -k, --store, -n, --locked, --lock-file and --allow-… flags given
+here ($TOOLCTL_ALLOW_NETWORK becomes flags), or with --url one that reaches it over HTTP. Where the configuration belongs is said on
 stderr. CLIENT is one of ` + strings.Join(names, ", ") + `.
 
 The variables that the manifests need, and the token of a server that is not on this
@@ -76,6 +76,7 @@ a file that holds values of variables is readable by you alone.`,
 	f.StringVar(&o.tokenEnv, "token-env", "TOOLCTL_TOKEN", "with --url, variable that holds the bearer token (default: none for this machine, elsewhere TOOLCTL_TOKEN)")
 	f.BoolVar(&o.write, "write", false, "merge the server into the client's file")
 	f.BoolVar(&o.yes, "yes", false, "with --write, do not ask")
+	a.bindNetwork(f, "")
 	return cmd
 }
 
@@ -199,7 +200,11 @@ func (a *app) clientCommand() (mcpclients.Server, error) {
 		if path == "-" {
 			return mcpclients.Server{}, usagef("-f - cannot be kept in a configuration: name files or folders")
 		}
-		if err := add("-f", path); err != nil {
+		flag := "-f"
+		if slices.Contains(a.overlays, path) {
+			flag = "-k"
+		}
+		if err := add(flag, path); err != nil {
 			return mcpclients.Server{}, err
 		}
 	}
@@ -230,5 +235,12 @@ func (a *app) clientCommand() (mcpclients.Server, error) {
 	if a.namespace != "" {
 		e.Args = append(e.Args, "-n", a.namespace)
 	}
-	return e, nil
+	reach, err := a.network()
+	if reach.private {
+		e.Args = append(e.Args, "--allow-private-network")
+	}
+	for _, where := range reach.allowed {
+		e.Args = append(e.Args, "--allow-network", where)
+	}
+	return e, err
 }
