@@ -7,12 +7,12 @@ const maxDepth = 10_000
 
 // Valid is [json.Valid].
 func Valid(text []byte) bool {
-	i := value(text, space(text, 0), 1)
-	return i >= 0 && space(text, i) == len(text)
+	i := value(text, SkipSpace(text, 0), 1)
+	return i >= 0 && SkipSpace(text, i) == len(text)
 }
 
-// space returns where the space from i on ends.
-func space(text []byte, i int) int {
+// SkipSpace returns where the space from i on ends.
+func SkipSpace(text []byte, i int) int {
 	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
 		i++
 	}
@@ -26,22 +26,23 @@ func value(text []byte, i, depth int) int {
 	}
 	switch c := text[i]; {
 	case c == '"':
-		return str(text, i)
+		return ValidString(text, i)
 	case c == '{', c == '[':
 		return list(text, i, depth)
 	case c == '-' || c >= '0' && c <= '9':
-		return number(text, i)
+		return ValidNumber(text, i)
 	case c == 't':
-		return word(text, i, "true")
+		return ValidWord(text, i, "true")
 	case c == 'f':
-		return word(text, i, "false")
+		return ValidWord(text, i, "false")
 	case c == 'n':
-		return word(text, i, "null")
+		return ValidWord(text, i, "null")
 	}
 	return -1
 }
 
-func word(text []byte, i int, w string) int {
+// ValidWord returns where the word ends that is at text[i]; -1 when another text is there.
+func ValidWord(text []byte, i int, w string) int {
 	if len(text)-i < len(w) || string(text[i:i+len(w)]) != w {
 		return -1
 	}
@@ -54,7 +55,7 @@ func list(text []byte, i, depth int) int {
 		return -1
 	}
 	object, last := text[i] == '{', text[i]+2 // ] and } are two after [ and {
-	i = space(text, i+1)
+	i = SkipSpace(text, i+1)
 	if i < len(text) && text[i] == last {
 		return i + 1
 	}
@@ -63,23 +64,23 @@ func list(text []byte, i, depth int) int {
 			if i >= len(text) || text[i] != '"' {
 				return -1
 			}
-			if i = str(text, i); i < 0 {
+			if i = ValidString(text, i); i < 0 {
 				return -1
 			}
-			if i = space(text, i); i >= len(text) || text[i] != ':' {
+			if i = SkipSpace(text, i); i >= len(text) || text[i] != ':' {
 				return -1
 			}
-			i = space(text, i+1)
+			i = SkipSpace(text, i+1)
 		}
 		if i = value(text, i, depth+1); i < 0 {
 			return -1
 		}
-		if i = space(text, i); i >= len(text) {
+		if i = SkipSpace(text, i); i >= len(text) {
 			return -1
 		}
 		switch text[i] {
 		case ',':
-			i = space(text, i+1)
+			i = SkipSpace(text, i+1)
 		case last:
 			return i + 1
 		default:
@@ -88,8 +89,8 @@ func list(text []byte, i, depth int) int {
 	}
 }
 
-// str is value for a string.
-func str(text []byte, i int) int {
+// ValidString returns where the string ends whose opening quote is text[i]; -1 when it is not valid.
+func ValidString(text []byte, i int) int {
 	for i = Plain(text, i+1); i < len(text); i = Plain(text, i) {
 		switch {
 		case text[i] == '"':
@@ -114,8 +115,9 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// number is value for a number (RFC 8259, section 6).
-func number(text []byte, i int) int {
+// ValidNumber returns where the number ends that begins at text[i] with a minus or a digit; -1 when it
+// is not valid (RFC 8259, section 6).
+func ValidNumber(text []byte, i int) int {
 	digits := func(i int) int { // -1 without one
 		from := i
 		for i < len(text) && text[i] >= '0' && text[i] <= '9' {

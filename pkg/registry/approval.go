@@ -231,7 +231,7 @@ func (r *Registry) CheckEdited(ctx context.Context, p *v1.PendingCall, args json
 	if c.tool, c.err = r.snap.Load().lookup("", c.Tool); c.err != nil {
 		return c.err
 	}
-	err := r.checkArgs(ctx, c)
+	err := r.checkArgs(ctx, &c)
 	var invalid *v1.ValidationError
 	if !errors.As(err, &invalid) {
 		return err

@@ -40,12 +40,12 @@ func (r *Registry) ExecuteAll(ctx context.Context, calls []v1.Call) []Outcome {
 		handle := r.around(func(ctx context.Context, in v1.Call) (v1.Result, error) {
 			<-mine
 			c := r.begin(in)
-			ctx = r.observer.begin(ctx, c)
-			r.admit(ctx, c)
+			ctx = r.observer.begin(ctx, &c)
+			r.admit(ctx, &c)
 			limit <- struct{}{}
 			defer func() { <-limit }()
 			passed()
-			return r.perform(ctx, c)
+			return r.perform(ctx, &c)
 		})
 		wg.Go(func() {
 			defer passed() // a middleware may answer by itself

@@ -26,9 +26,10 @@ type deadline struct {
 }
 
 func withDeadline(ctx context.Context, d time.Duration) *deadline {
-	at := time.Now().Add(d)
-	if d > 0 && at.Before(time.Now()) { // beyond what a time can hold
-		at = time.Now().AddDate(100, 0, 0)
+	now := time.Now()
+	at := now.Add(d)
+	if d > 0 && at.Before(now) { // beyond what a time can hold
+		at = now.AddDate(100, 0, 0)
 	}
 	if caller, ok := ctx.Deadline(); ok && caller.Before(at) {
 		at = caller

@@ -86,7 +86,8 @@ func (r *Registry) ExplainPolicy(ctx context.Context, in v1.Call) (policy.Explan
 }
 
 func (r *Registry) explain(ctx context.Context, in v1.Call, checkArgs bool) (*call, *policy.Explanation, error) {
-	c := r.begin(in)
+	begun := r.begin(in)
+	c := &begun
 	if c.tool, c.err = r.snap.Load().lookup(c.Namespace, c.Tool); c.err != nil {
 		return c, nil, c.err
 	}

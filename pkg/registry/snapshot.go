@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -56,9 +55,7 @@ type tool struct {
 	redact   []string         // spec.redact and spec.http.redact
 	in, out  *validate.Schema // out is nil when every result is accepted
 
-	static     sync.Once // guards the violations of a static mock result
-	staticBad  []v1.Violation
-	staticFail error
+	static atomic.Pointer[staticCheck] // nil until a static mock result was checked
 }
 
 func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *snapshot {

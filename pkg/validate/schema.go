@@ -30,6 +30,9 @@ type Schema struct {
 	misfit      *santhosh
 	graphOnce   sync.Once
 	graphNow    *graph
+	// what judges bytes; see fast
+	fastOnce sync.Once
+	fastNow  *fastSchema
 }
 
 // engine is what both libraries come down to.
@@ -135,6 +138,9 @@ func bound(found []v1.Violation) []v1.Violation {
 // ValidateJSON decodes and checks a JSON text. Text that is not valid JSON is a violation of
 // the document, not an error.
 func (s *Schema) ValidateJSON(raw []byte) ([]v1.Violation, error) {
+	if s.SurelyValid(raw) {
+		return nil, nil
+	}
 	doc, err := Decode(raw)
 	if err != nil {
 		if err := s.Compile(); err != nil {

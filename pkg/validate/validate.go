@@ -14,6 +14,8 @@
 // more than 15 digits, references into a metaschema of another draft, and rules
 // that are legal but never hold (minLength above maxLength).
 //
+// Most documents never get to an engine: [Schema.SurelyValid] finds them valid by their bytes.
+//
 // "format" is asserted. Violations read the same whichever engine found them.
 //
 // # Foreign schemas and documents
