@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,16 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/inspect"
-	"toolctl.dev/toolctl/internal/parallel"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
-	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/plan"
 	"toolctl.dev/toolctl/pkg/policy"
-	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -177,33 +172,6 @@ func (o *applyOptions) finish(ctx context.Context, format string, in *applyInput
 	return o.waitServers(ctx, in.store, in.options.Set, changes)
 }
 
-// applied returns what the store has already, for manifests that name it.
-func applied(ctx context.Context, s store.Store) ([]v1.Object, error) {
-	list, err := s.List(ctx, store.ListOptions{})
-	return standIns(list.Records), err
-}
-
-// standIns have the names and labels of records, and nothing to check.
-func standIns(records []store.Record) []v1.Object {
-	var known []v1.Object
-	for _, r := range records {
-		stand := v1.NewObject(r.Key().Kind)
-		*stand.Head() = v1.Header{APIVersion: v1.APIVersion, Kind: r.Key().Kind, Metadata: r.Object.Head().Metadata}
-		switch stand := stand.(type) {
-		case *v1.Tool:
-			stand.Spec = v1.ToolSpec{Description: "applied", InputSchema: json.RawMessage(`{"type":"object"}`), MockResult: json.RawMessage("null")}
-		case *v1.Prompt:
-			stand.Spec.Template = "applied"
-		case *v1.MCPServer:
-			stand.Spec.Command = "applied"
-		default:
-			continue
-		}
-		known = append(known, stand)
-	}
-	return known
-}
-
 // loadAll reads and checks the manifests given with -f, which may name what is beside
 // them; a violation that is not a warning fails it. Warnings are printed when it succeeds.
 func (a *app) loadAll(ctx context.Context, beside []v1.Object) (*manifest.Set, error) {
@@ -254,76 +222,24 @@ func (a *app) checkSet(ctx context.Context, set *manifest.Set, beside []v1.Objec
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.checkObjects(ctx, set.Objects, beside)
+	found, err := gateway.Check(ctx, set.Objects, beside, gateway.Options{Env: a.env})
 	if err != nil {
 		return nil, err
+	}
+	if !a.ownTexts {
+		found = append(found, gateway.InspectTexts(set.Objects)...)
 	}
 	violations := slices.Concat(set.Violations, elsewhere, found)
 	manifest.SortViolations(violations)
 	return violations, ctx.Err()
 }
 
-// checkObjects returns the violations of objects among what is beside them.
-func (a *app) checkObjects(ctx context.Context, objects, beside []v1.Object) ([]v1.Violation, error) {
-	idle := mcp.NewUpstreams(nil, mcp.Options{}) // a check reaches nothing
-	defer a.closing(idle)
-	here := make(map[v1.Key]bool, len(objects))
-	for _, o := range objects {
-		here[o.Head().Key()] = true
-	}
-	all := slices.Clone(objects)
-	for _, o := range beside {
-		if !here[o.Head().Key()] {
-			all = append(all, o)
-		}
-	}
-	reg, err := registry.New(all, registry.Options{Executors: executors.All(executors.Options{Env: a.env, Upstream: idle})})
-	if err != nil {
-		return nil, err
-	}
-	defer a.closing(reg)
-	found := reg.Check(ctx)
-	if !a.ownTexts {
-		found = append(found, inspectTexts(objects)...)
-	}
-	return found, nil
-}
-
-// inspectTexts warns of what the texts that a model reads hide or order, and of secrets that are written out.
-func inspectTexts(objects []v1.Object) []v1.Violation {
-	found := make([][]v1.Violation, len(objects))
-	parallel.Each(len(objects), func(i int) {
-		found[i] = append(inspect.Secrets(objects[i]), inspect.Object(objects[i])...)
-		for j := range found[i] {
-			found[i][j].Source = objects[i].Head().Field(found[i][j].Path)
-		}
-	})
-	return slices.Concat(found...)
-}
-
-// intoNamespace puts objects that name no namespace into the one given with -n, as
-// kubectl does. An object that names another one is a violation.
-func (a *app) intoNamespace(objects []v1.Object) (violations []v1.Violation, err error) {
-	if a.namespace == "" {
-		return nil, nil
-	}
-	if !v1.IsName(a.namespace) || strings.Contains(a.namespace, ".") {
+// intoNamespace puts objects that name no namespace into the one given with -n.
+func (a *app) intoNamespace(objects []v1.Object) ([]v1.Violation, error) {
+	if a.namespace != "" && (!v1.IsName(a.namespace) || strings.Contains(a.namespace, ".")) {
 		return nil, usagef("-n %q is not a legal name: expected lower-case letters, digits, '-' and '_'", a.namespace)
 	}
-	for _, o := range objects {
-		h := o.Head()
-		switch h.Metadata.Namespace {
-		case a.namespace:
-		case "":
-			h.Metadata.Namespace = a.namespace
-		default:
-			violations = append(violations, v1.Violation{
-				Path: "/metadata/namespace", Source: h.Field("/metadata/namespace"), Expected: a.namespace, Got: h.Metadata.Namespace,
-				Message: fmt.Sprintf("%s is in namespace %q, and -n names %q: leave one of them out", objectName(h.Key()), h.Metadata.Namespace, a.namespace),
-			})
-		}
-	}
-	return violations, nil
+	return gateway.IntoNamespace(objects, a.namespace), nil
 }
 
 // change is one line of apply and delete with -o json.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/plan"
 	"toolctl.dev/toolctl/pkg/source"
@@ -95,7 +96,7 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 		return nil, err
 	}
 	o.layout = !look
-	if in.set, err = o.loadAll(ctx, standIns(in.records)); err != nil {
+	if in.set, err = o.loadAll(ctx, gateway.Applied(in.records)); err != nil {
 		return nil, err
 	}
 	in.set.Objects = slices.DeleteFunc(in.set.Objects, func(obj v1.Object) bool { return !has(obj) })

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
@@ -102,10 +103,11 @@ func (o *editOptions) edit(ctx context.Context, s store.Store, key v1.Key) error
 	if err != nil {
 		return err
 	}
-	beside, err := applied(ctx, s)
+	list, err := s.List(ctx, store.ListOptions{})
 	if err != nil {
 		return err
 	}
+	beside := gateway.Applied(list.Records)
 	file := filepath.Join(dir, key.Name+".yaml")
 	head := []string{"Edit the manifest of " + objectName(key) + " in namespace " + key.Namespace + ". Lines that start with \"#|\" are dropped;",
 		"an empty file ends the edit and changes nothing. When there are errors, this opens again and names them."}

@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/diff"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/plan"
 	"toolctl.dev/toolctl/pkg/source"
@@ -110,7 +111,7 @@ func (o *reconcileOptions) beside(ctx context.Context, st store.Store) ([]v1.Obj
 			others = append(others, r)
 		}
 	}
-	return standIns(others), nil
+	return gateway.Applied(others), nil
 }
 
 // round pulls once and applies what it got.

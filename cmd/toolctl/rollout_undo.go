@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -84,7 +83,7 @@ func (o *undoOptions) undo(ctx context.Context, s store.Store, set, format strin
 		}
 		return o.printChanges(format, nil, o.dryRun)
 	}
-	if err := o.checkUndo(ctx, s, u); err != nil {
+	if err := gateway.CheckUndo(ctx, s, u, gateway.Options{Env: o.env}); err != nil {
 		return err
 	}
 	changes := u.Changes
@@ -127,25 +126,4 @@ func undoError(err error) error {
 		return statusError{exitNotFound, none.Error()}
 	}
 	return err
-}
-
-// checkUndo checks the manifests among what will be beside them, as apply does.
-func (o *undoOptions) checkUndo(ctx context.Context, s store.Store, u *rollout.Undo) error {
-	beside, err := applied(ctx, s)
-	if err != nil {
-		return err
-	}
-	pruned := map[v1.Key]bool{}
-	for _, c := range u.Changes {
-		pruned[c.Key] = c.After == nil
-	}
-	beside = slices.DeleteFunc(beside, func(obj v1.Object) bool { return pruned[obj.Head().Key()] })
-	found, err := o.checkObjects(ctx, u.Objects, beside)
-	if err != nil {
-		return err
-	}
-	if errs := slices.DeleteFunc(found, v1.Violation.IsWarning); len(errs) > 0 {
-		return v1.NewValidationError(v1.ManifestInvalid, "", errs)
-	}
-	return nil
 }

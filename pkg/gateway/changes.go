@@ -163,39 +163,11 @@ func (g *Gateway) PlanUndo(ctx context.Context, set string, number int64, by str
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := g.checkUndo(ctx, u); err != nil {
+	if err := CheckUndo(ctx, st, u, g.opts); err != nil {
 		return nil, nil, err
 	}
 	report, err := plan.Compare(ctx, st, u.Objects, u.Changes)
 	return u, report, err
-}
-
-// checkUndo checks the manifests among what will be beside them.
-func (g *Gateway) checkUndo(ctx context.Context, u *Undo) error {
-	list, err := g.opts.Store.List(ctx, store.ListOptions{})
-	if err != nil {
-		return err
-	}
-	changed := make(map[v1.Key]bool, len(u.Changes))
-	for _, c := range u.Changes {
-		changed[c.Key] = true
-	}
-	all := slices.Clone(u.Objects)
-	for _, r := range list.Records {
-		if !changed[r.Key()] {
-			all = append(all, r.Object)
-		}
-	}
-	var wrong []v1.Violation
-	for _, f := range g.reg.CheckObjects(ctx, g.with(all)) {
-		if !f.IsWarning() {
-			wrong = append(wrong, f)
-		}
-	}
-	if wrong != nil {
-		return v1.NewValidationError(v1.ManifestInvalid, "", wrong)
-	}
-	return ctx.Err()
 }
 
 // CarryOut carries out an undo, all of it or nothing.

@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/internal/parallel"
+	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Check returns every violation of objects that is found without a call, warnings included, in the
+// order of the objects. What is beside them may be named by them; it is checked as far as it names
+// them, and one that objects has again is passed over. Of the options, Env, Executors and Rules count.
+func Check(ctx context.Context, objects, beside []v1.Object, o Options) (_ []v1.Violation, err error) {
+	idle := mcp.NewUpstreams(nil, mcp.Options{}) // a check reaches nothing
+	defer idle.Close()
+	here := make(map[v1.Key]bool, len(objects))
+	for _, obj := range objects {
+		here[obj.Head().Key()] = true
+	}
+	all := slices.Clone(objects)
+	for _, obj := range beside {
+		if !here[obj.Head().Key()] {
+			all = append(all, obj)
+		}
+	}
+	reg, err := registry.New(all, registry.Options{
+		Executors: append(executors.All(executors.Options{Env: o.Env, Upstream: idle}), o.Executors...), Rules: o.Rules,
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := reg.Check(ctx)
+	return found, reg.Close()
+}
+
+// InspectTexts warns of what the texts that models read hide or order, and of secrets that are
+// written out.
+func InspectTexts(objects []v1.Object) []v1.Violation {
+	found := make([][]v1.Violation, len(objects))
+	parallel.Each(len(objects), func(i int) {
+		found[i] = append(inspect.Secrets(objects[i]), inspect.Object(objects[i])...)
+		for j := range found[i] {
+			found[i][j].Source = objects[i].Head().Field(found[i][j].Path)
+		}
+	})
+	return slices.Concat(found...)
+}
+
+// Applied makes objects that stand for what a store has, for [Check] of what names them: they have
+// its names and labels, and nothing to check. Policies and scenarios are left out: nothing names them.
+func Applied(records []store.Record) []v1.Object {
+	var known []v1.Object
+	for _, r := range records {
+		stand := v1.NewObject(r.Key().Kind)
+		*stand.Head() = v1.Header{APIVersion: v1.APIVersion, Kind: r.Key().Kind, Metadata: r.Object.Head().Metadata}
+		switch stand := stand.(type) {
+		case *v1.Tool:
+			stand.Spec = v1.ToolSpec{Description: "applied", InputSchema: json.RawMessage(`{"type":"object"}`), MockResult: json.RawMessage("null")}
+		case *v1.Prompt:
+			stand.Spec.Template = "applied"
+		case *v1.MCPServer:
+			stand.Spec.Command = "applied"
+		default:
+			continue
+		}
+		known = append(known, stand)
+	}
+	return known
+}
+
+// IntoNamespace puts objects that name no namespace into one, as kubectl does with -n. An object
+// that names another one is a violation; without a namespace nothing is done.
+func IntoNamespace(objects []v1.Object, namespace string) (violations []v1.Violation) {
+	if namespace == "" {
+		return nil
+	}
+	for _, o := range objects {
+		h := o.Head()
+		switch h.Metadata.Namespace {
+		case namespace:
+		case "":
+			h.Metadata.Namespace = namespace
+		default:
+			violations = append(violations, v1.Violation{
+				Path: "/metadata/namespace", Source: h.Field("/metadata/namespace"), Expected: namespace, Got: h.Metadata.Namespace,
+				Message: fmt.Sprintf("%s is in namespace %q, and -n names %q: leave one of them out", strings.ToLower(h.Kind)+"/"+h.Metadata.Name, h.Metadata.Namespace, namespace),
+			})
+		}
+	}
+	return violations
+}
+
+// CheckUndo checks the manifests of an undo among what will be beside them. The error of a set that
+// could not be served is a [v1.ValidationError]; options are as for [Check].
+func CheckUndo(ctx context.Context, st store.Store, u *Undo, o Options) error {
+	list, err := st.List(ctx, store.ListOptions{})
+	if err != nil {
+		return err
+	}
+	changed := make(map[v1.Key]bool, len(u.Changes))
+	for _, c := range u.Changes {
+		changed[c.Key] = true
+	}
+	stay := slices.DeleteFunc(list.Records, func(r store.Record) bool { return changed[r.Key()] })
+	found, err := Check(ctx, u.Objects, append(Applied(stay), o.Objects...), o)
+	if err != nil {
+		return err
+	}
+	if wrong := slices.DeleteFunc(found, v1.Violation.IsWarning); len(wrong) > 0 {
+		return v1.NewValidationError(v1.ManifestInvalid, "", wrong)
+	}
+	return ctx.Err()
+}
