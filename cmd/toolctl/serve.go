@@ -250,7 +250,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	defer o.closing(w)
 	if o.console != nil {
 		o.console.Attach(w.Gateway)
-		defer o.closing(o.console)
+		defer func() { _ = o.console.Close() }() // it has no error; as an io.Closer it would link all that its methods mention
 	}
 	o.logViolations(w)
 	if o.http == "" {

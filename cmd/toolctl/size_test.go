@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -14,12 +16,63 @@ const sizeBudget = 40_000_000 + postgresSize
 // postgresSize is what the PostgreSQL store adds, nearly all of it pgx: goose was there for SQLite.
 const postgresSize = 4_260_000
 
+// consoleSize is the most that the console adds, with its pages, scripts and OpenAPI document.
+const consoleSize = 500_000
+
 func TestSize(t *testing.T) {
+	size := stripped(t)
+	t.Logf("the stripped binary has %d bytes", size)
+	if size > sizeBudget {
+		t.Errorf("the stripped binary has %d bytes, and %d are allowed: make size says what each module adds", size, sizeBudget)
+	}
+	without := stripped(t, "-overlay", withoutConsole(t))
+	t.Logf("the console adds %d of them", size-without)
+	if size-without > consoleSize {
+		t.Errorf("the console adds %d bytes, and %d are allowed", size-without, consoleSize)
+	}
+}
+
+// withoutConsole writes an overlay with a package in the console's place that does nothing.
+func withoutConsole(t *testing.T) string {
+	t.Helper()
+	console, err := filepath.Abs("../../pkg/console")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nothing, err := filepath.Abs("testdata/noconsole/console.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(console, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := map[string]string{}
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			replace[file] = "" // is not there
+		}
+	}
+	replace[filepath.Join(console, "console.go")] = nothing
+	raw, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	if err := os.WriteFile(overlay, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return overlay
+}
+
+// stripped builds the program as it is released, and returns how many bytes it has.
+func stripped(t *testing.T, flags ...string) int64 {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it links the program once more")
 	}
 	file := filepath.Join(t.TempDir(), "toolctl")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, ".")
+	build := exec.Command("go", append(append([]string{"build", "-trimpath", "-ldflags", "-s -w"}, flags...), "-o", file, ".")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -28,8 +81,5 @@ func TestSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("the stripped binary has %d bytes", info.Size())
-	if info.Size() > sizeBudget {
-		t.Errorf("the stripped binary has %d bytes, and %d are allowed: make size says what each module adds", info.Size(), sizeBudget)
-	}
+	return info.Size()
 }

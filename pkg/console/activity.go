@@ -148,10 +148,10 @@ func (c *Console) call(r *request) error {
 	e := found[0]
 	raw, _ := json.Marshal(e)
 	c.show(r, http.StatusOK, "call", "Call of "+e.Tool, "activity", struct {
-		event
+		Call      *event
 		Arguments string
 		JSON      string
-	}{e, indented(e.Args), indented(raw)})
+	}{&e, indented(e.Args), indented(raw)})
 	return nil
 }
 

@@ -15,37 +15,46 @@ import (
 
 // apiRoutes is the JSON API, which openapi.json documents.
 func (c *Console) apiRoutes(mux *http.ServeMux) {
-	api := func(pattern string, h func(*request) (any, error)) { mux.Handle(pattern, c.api(h)) }
 	mux.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		raw, err := files.ReadFile("openapi.json")
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(raw)
+		_, _ = w.Write(c.files["openapi.json"]) // the client is gone
 	})
-	api("GET /api/tools", c.apiTools)
-	api("GET /api/tools/{namespace}/{name}", c.apiTool)
-	api("POST /api/tools/{namespace}/{name}/call", c.apiCall)
-	api("POST /api/tools/{namespace}/{name}/plan", c.apiPlan)
-	api("POST /api/tools/{namespace}/{name}/explain", c.apiExplain)
-	api("GET /api/approvals", c.apiApprovals)
-	api("GET /api/approvals/{id}", c.apiApproval)
-	api("POST /api/approvals/{id}", c.apiDecide)
-	api("GET /api/calls", c.apiCalls)
-	api("GET /api/calls/{call}", c.apiOneCall)
-	api("GET /api/servers", func(*request) (any, error) { return items(c.gateway.ServerStates()), nil })
-	api("GET /api/prompts", c.apiPrompts)
-	api("POST /api/prompts/{namespace}/{owner}", c.apiRender)
-	api("POST /api/prompts/{namespace}/{owner}/{name}", c.apiRender)
-	api("GET /api/tests", c.apiTests)
-	api("GET /api/changes", c.apiChanges)
-	api("GET /api/changes/pending", c.apiPending)
-	api("GET /api/changes/revision", c.apiRevision)
-	api("POST /api/changes/undo", c.apiUndo)
-	api("POST /api/audit/verify", func(r *request) (any, error) { return c.verifyAudit(r.Context()) })
-	api("/api/", func(*request) (any, error) { return nil, errNoPage })
+	for _, a := range c.apiTable() {
+		mux.Handle(a.pattern, c.api(a.answer))
+	}
+}
+
+// apiRoute is a request that the API answers.
+type apiRoute struct {
+	pattern string
+	answer  func(*request) (any, error)
+}
+
+// apiTable are the requests that the API answers, as a list for the reason of pageRoutes.
+func (c *Console) apiTable() []apiRoute {
+	return []apiRoute{
+		{"GET /api/tools", c.apiTools},
+		{"GET /api/tools/{namespace}/{name}", c.apiTool},
+		{"POST /api/tools/{namespace}/{name}/call", c.apiCall},
+		{"POST /api/tools/{namespace}/{name}/plan", c.apiPlan},
+		{"POST /api/tools/{namespace}/{name}/explain", c.apiExplain},
+		{"GET /api/approvals", c.apiApprovals},
+		{"GET /api/approvals/{id}", c.apiApproval},
+		{"POST /api/approvals/{id}", c.apiDecide},
+		{"GET /api/calls", c.apiCalls},
+		{"GET /api/calls/{call}", c.apiOneCall},
+		{"GET /api/servers", func(*request) (any, error) { return items(c.gateway.ServerStates()), nil }},
+		{"GET /api/prompts", c.apiPrompts},
+		{"POST /api/prompts/{namespace}/{owner}", c.apiRender},
+		{"POST /api/prompts/{namespace}/{owner}/{name}", c.apiRender},
+		{"GET /api/tests", c.apiTests},
+		{"GET /api/changes", c.apiChanges},
+		{"GET /api/changes/pending", c.apiPending},
+		{"GET /api/changes/revision", c.apiRevision},
+		{"POST /api/changes/undo", c.apiUndo},
+		{"POST /api/audit/verify", func(r *request) (any, error) { return c.verifyAudit(r.Context()) }},
+		{"/api/", func(*request) (any, error) { return nil, errNoPage }},
+	}
 }
 
 // api serves JSON to people who signed in, and to programs with a bearer token.

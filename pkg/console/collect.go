@@ -43,39 +43,16 @@ func (f *collector) value(s schema, name string, required bool, depth int) (any,
 	if list, _ := s.at.get("enum").([]any); len(list) > 0 {
 		return f.json(name)
 	}
-	if all := s.choices(); len(all) > 0 && len(all) <= maxChoices {
+	all, kind, nullable := s.shape()
+	switch {
+	case all != nil:
 		return f.choice(all, name, depth)
-	}
-	types := s.types()
-	nullable := false
-	if i := slices.Index(types, "null"); i >= 0 && len(types) > 1 {
-		nullable = true
-		types = slices.Delete(slices.Clone(types), i, i+1)
-	}
-	if len(types) > 1 {
-		var all []schema
-		for _, t := range types {
-			if t == "integer" && slices.Contains(types, "number") {
-				continue
-			}
-			all = append(all, s.without("default", "title", "description").with("type", t))
-		}
-		if nullable {
-			all = append(all, s.without("default", "title", "description").with("type", "null"))
-			nullable = false
-		}
-		if len(all) > 1 {
-			return f.choice(all, name, depth)
-		}
-		types = all[0].types()
-	}
-	if nullable && f.posted.Has("z:"+name) {
+	case nullable && f.posted.Has("z:"+name):
 		return nil, true
-	}
-	if len(types) == 0 {
+	case kind == "":
 		return f.json(name)
 	}
-	switch types[0] {
+	switch kind {
 	case "object":
 		if name != "" && !f.posted.Has("p:"+name) {
 			return nil, false
@@ -302,8 +279,7 @@ func (c *changer) changed(s schema, value any, name string, path []string) any {
 		out := v.clone()
 		switch {
 		case len(path) == 1 && verb == "remove":
-			out.keys = slices.DeleteFunc(out.keys, func(o string) bool { return o == k })
-			delete(out.of, k)
+			out.drop(k)
 		case len(path) == 1 && verb == "open" && !out.has(k):
 			out.set(k, initial(sub, 0))
 		default:

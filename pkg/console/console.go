@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"embed"
 	"html/template"
 	"log/slog"
 	"net/http"
@@ -41,7 +40,8 @@ type Console struct {
 	opts     Options
 	feed     *feed
 	sessions *sessions
-	hook     *sender // nil without a webhook
+	hook     *sender           // nil without a webhook
+	files    map[string][]byte // of the build, by path
 	pages    *template.Template
 
 	mu  sync.Mutex
@@ -54,9 +54,6 @@ type Console struct {
 	tasks   sync.WaitGroup
 }
 
-//go:embed templates static openapi.json
-var files embed.FS
-
 // New returns a console without a gateway. Its Called and Waits are for the options of the
 // gateway that it is attached to.
 func New(o Options) *Console {
@@ -68,7 +65,7 @@ func New(o Options) *Console {
 		o.Now = time.Now
 	}
 	c := &Console{opts: o, feed: newFeed(o.Now), sessions: newSessions(o.Now), url: o.URL}
-	c.pages = template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/*.html"))
+	c.files, c.pages = mustAssets()
 	return c
 }
 
@@ -137,36 +134,50 @@ func (c *Console) Close() error {
 
 func (c *Console) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /static/{file}", staticFile)
+	mux.HandleFunc("GET /static/{file}", c.staticFile)
 	mux.HandleFunc("GET /sign-in", c.signInPage)
 	mux.HandleFunc("POST /sign-in", c.signIn)
 	mux.HandleFunc("POST /sign-out", c.signOut)
 
-	page := func(pattern string, h func(*request) error) { mux.Handle(pattern, c.page(h)) }
-	page("GET /{$}", c.tools)
-	page("GET /tools/{namespace}/{name}", c.tool)
-	page("GET /tools/{namespace}/{name}/try", c.try)
-	page("POST /tools/{namespace}/{name}/try", c.try)
-	page("GET /approvals", c.approvals)
-	page("GET /approvals/{id}", c.approval)
-	page("POST /approvals/{id}", c.decide)
-	page("GET /activity", c.activity)
-	page("GET /activity/{call}", c.call)
-	page("GET /audit", c.audit)
-	page("POST /audit", c.audit)
-	page("GET /servers", c.servers)
-	page("GET /prompts", c.prompts)
-	for _, prompt := range []string{"/prompts/{namespace}/{owner}", "/prompts/{namespace}/{owner}/{name}"} {
-		page("GET "+prompt, c.prompt)
-		page("POST "+prompt, c.prompt)
+	for _, p := range c.pageRoutes() {
+		mux.Handle(p.pattern, c.page(p.show))
 	}
-	page("GET /changes", c.changes)
-	page("GET /changes/pending", c.changePending)
-	page("GET /changes/revision", c.changeRevision)
-	page("GET /changes/undo", c.changeUndo)
-	page("POST /changes/undo", c.changeUndo)
-	page("GET /events", c.events)
-	page("/", func(*request) error { return errNoPage })
 	c.apiRoutes(mux)
 	return mux
+}
+
+// pageRoute is a page, or what a form of one is sent to.
+type pageRoute struct {
+	pattern string
+	show    func(*request) error
+}
+
+// pageRoutes are the pages. They are a list so that what serves one is compiled once.
+func (c *Console) pageRoutes() []pageRoute {
+	return []pageRoute{
+		{"GET /{$}", c.tools},
+		{"GET /tools/{namespace}/{name}", c.tool},
+		{"GET /tools/{namespace}/{name}/try", c.try},
+		{"POST /tools/{namespace}/{name}/try", c.try},
+		{"GET /approvals", c.approvals},
+		{"GET /approvals/{id}", c.approval},
+		{"POST /approvals/{id}", c.decide},
+		{"GET /activity", c.activity},
+		{"GET /activity/{call}", c.call},
+		{"GET /audit", c.audit},
+		{"POST /audit", c.audit},
+		{"GET /servers", c.servers},
+		{"GET /prompts", c.prompts},
+		{"GET /prompts/{namespace}/{owner}", c.prompt},
+		{"POST /prompts/{namespace}/{owner}", c.prompt},
+		{"GET /prompts/{namespace}/{owner}/{name}", c.prompt},
+		{"POST /prompts/{namespace}/{owner}/{name}", c.prompt},
+		{"GET /changes", c.changes},
+		{"GET /changes/pending", c.changePending},
+		{"GET /changes/revision", c.changeRevision},
+		{"GET /changes/undo", c.changeUndo},
+		{"POST /changes/undo", c.changeUndo},
+		{"GET /events", c.events},
+		{"/", func(*request) error { return errNoPage }},
+	}
 }

@@ -107,38 +107,17 @@ func (f *form) draw(s schema, value any, has bool, name, pointer string, depth i
 	if list, _ := s.at.get("enum").([]any); len(list) > 0 {
 		return out.enum(list, nil, value, has)
 	}
-	if all := s.choices(); len(all) > 0 && len(all) <= maxChoices {
+	all, kind, nullable := s.shape()
+	if all != nil {
 		return f.choice(out, all, value, has)
 	}
-	types := s.types()
-	if i := slices.Index(types, "null"); i >= 0 && len(types) > 1 {
-		out.Nullable, out.Null = true, has && value == nil
-		types = slices.Delete(slices.Clone(types), i, i+1)
-	}
-	if len(types) > 1 {
-		var all []schema
-		for _, t := range types {
-			if t == "integer" && slices.Contains(types, "number") {
-				continue
-			}
-			all = append(all, s.without("default", "title", "description").with("type", t))
-		}
-		if out.Nullable {
-			all = append(all, s.without("default", "title", "description").with("type", "null"))
-			out.Nullable, out.Null = false, false
-		}
-		if len(all) > 1 {
-			return f.choice(out, all, value, has)
-		}
-		types = all[0].types()
-	}
-	if len(types) == 0 {
+	if kind == "" {
 		return out.json(value, has)
 	}
-	if out.Null {
+	if out.Nullable, out.Null = nullable, nullable && has && value == nil; out.Null {
 		value, has = nil, false
 	}
-	switch types[0] {
+	switch kind {
 	case "object":
 		o, ok := value.(*object)
 		if has && !ok && value != nil {
@@ -158,7 +137,7 @@ func (f *form) draw(s schema, value any, has bool, name, pointer string, depth i
 		return out
 	case "integer", "number":
 		out.Kind, out.Text, out.Input = kindNumber, plainText(value), "text"
-		out.Hint = joined(out.Hint, types[0], bounds(s))
+		out.Hint = joined(out.Hint, kind, bounds(s))
 		if _, isText := value.(string); has && value != nil && !isText {
 			if _, isNumber := value.(json.Number); !isNumber {
 				return out.json(value, has)

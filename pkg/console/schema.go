@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,9 @@ func (o *object) has(key string) bool {
 	return ok
 }
 
+// set adds or changes what a key has.
+//
+//go:noinline // it is called in many places
 func (o *object) set(key string, v any) {
 	if !o.has(key) {
 		o.keys = append(o.keys, key)
@@ -43,11 +47,15 @@ func (o *object) set(key string, v any) {
 func newObject() *object { return &object{of: map[string]any{}} }
 
 func (o *object) clone() *object {
-	c := newObject()
-	for _, k := range o.keys {
-		c.set(k, o.of[k])
+	return &object{keys: slices.Clone(o.keys), of: maps.Clone(o.of)}
+}
+
+// drop takes keys out.
+func (o *object) drop(keys ...string) {
+	o.keys = slices.DeleteFunc(o.keys, func(k string) bool { return slices.Contains(keys, k) })
+	for _, k := range keys {
+		delete(o.of, k)
 	}
-	return c
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -178,14 +186,12 @@ func (s schema) resolved(v any, left int) *object {
 			return o
 		}
 		rest := o.clone()
-		rest.keys = slices.DeleteFunc(rest.keys, func(k string) bool { return k == "$ref" })
-		delete(rest.of, "$ref")
+		rest.drop("$ref")
 		o = join(target, rest)
 	}
 	if all, ok := o.get("allOf").([]any); ok {
 		whole := o.clone()
-		whole.keys = slices.DeleteFunc(whole.keys, func(k string) bool { return k == "allOf" })
-		delete(whole.of, "allOf")
+		whole.drop("allOf")
 		for _, one := range all {
 			if part := s.resolved(one, left-1); part != nil {
 				whole = join(part, whole)
@@ -333,10 +339,7 @@ func (s schema) with(key string, v any) schema {
 // without is the schema without some keywords.
 func (s schema) without(keys ...string) schema {
 	at := s.at.clone()
-	at.keys = slices.DeleteFunc(at.keys, func(k string) bool { return slices.Contains(keys, k) })
-	for _, k := range keys {
-		delete(at.of, k)
-	}
+	at.drop(keys...)
 	return schema{s.root, s.left, at}
 }
 
@@ -378,4 +381,33 @@ func (s schema) choices() []schema {
 		}
 	}
 	return nil
+}
+
+// shape says as what a schema is drawn and read: as one of some choices, of which several types
+// are some too; else as a value of a type, which may be null as well; else as any JSON.
+func (s schema) shape() (all []schema, kind string, nullable bool) {
+	if all := s.choices(); len(all) > 0 && len(all) <= maxChoices {
+		return all, "", false
+	}
+	types := s.types()
+	if len(types) > 1 {
+		rest := slices.DeleteFunc(slices.Clone(types), func(t string) bool {
+			return t == "null" || t == "integer" && slices.Contains(types, "number")
+		})
+		nullable = slices.Contains(types, "null")
+		if len(rest) > 1 {
+			if nullable {
+				rest = append(rest, "null")
+			}
+			for _, t := range rest {
+				all = append(all, s.without("default", "title", "description").with("type", t))
+			}
+			return all, "", false
+		}
+		types = rest
+	}
+	if len(types) == 0 {
+		return nil, "", nullable
+	}
+	return nil, types[0], nullable
 }

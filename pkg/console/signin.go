@@ -45,10 +45,10 @@ func (c *Console) secured(next http.Handler) http.Handler {
 const maxBody = 2 << 20
 
 // staticFile answers with a file of the build.
-func staticFile(w http.ResponseWriter, r *http.Request) {
+func (c *Console) staticFile(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
-	raw, err := files.ReadFile("static/" + name)
-	if err != nil {
+	raw, ok := c.files["static/"+name]
+	if !ok {
 		http.Error(w, "there is no such file", http.StatusNotFound)
 		return
 	}

@@ -1,0 +1,42 @@
+// Package console has no console: TestSize builds the program with it in the place of
+// toolctl.dev/toolctl/pkg/console, to see what that adds.
+package console
+
+import (
+	"log/slog"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
+)
+
+type Options struct {
+	Login      string
+	Webhook    *Webhook
+	URL        string
+	Operators  v1.Approvers
+	TestReport string
+	Logger     *slog.Logger
+	Now        func() time.Time
+}
+type Console struct{}
+
+const (
+	FormatJSON  = "json"
+	FormatSlack = "slack"
+)
+
+type Webhook struct {
+	URL    string
+	Secret []byte
+	Format string
+}
+
+func (w Webhook) Validate() error             { return nil }
+func New(o Options) *Console                  { return &Console{} }
+func (c *Console) Called(e gateway.CallEvent) {}
+func (c *Console) Waits(p v1.PendingCall)     {}
+func (c *Console) Attach(g *gateway.Gateway)  {}
+func (c *Console) Listening(url string)       {}
+func (c *Console) Link(at string) string      { return at }
+func (c *Console) Close() error               { return nil }
