@@ -50,6 +50,9 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	violation := func(path string, typ reflect.Type, err error) {
 		t.Violations = append(t.Violations, v1.Violation{Path: path, Expected: "a Go type with a JSON Schema", Got: typ.String(), Message: fmt.Sprintf("the type %s has no JSON Schema: %v", typ, err)})
 	}
+	if fn == nil {
+		t.Violations = append(t.Violations, v1.Violation{Path: "/spec/mode", Expected: "a function", Got: "nil", Message: "the function is nil"})
+	}
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	for in.Kind() == reflect.Pointer { // arguments are always an object
 		in = in.Elem()
@@ -135,8 +138,8 @@ func (goFunc[In, Out]) Name() string { return ModeGo }
 
 func (g goFunc[In, Out]) Execute(ctx context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	res := v1.Result{Attempts: 1}
-	var in In
-	if err := json.Unmarshal(args, &in); err != nil {
+	in, err := decodeArgs[In](args)
+	if err != nil {
 		return res, v1.NewValidationError(v1.ArgsInvalid, g.name, []v1.Violation{{Expected: "arguments that fit " + reflect.TypeFor[In]().String(), Got: "others", Message: "the arguments do not fit the tool's Go type: " + err.Error()}})
 	}
 	out, err := g.fn(ctx, in)

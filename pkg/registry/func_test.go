@@ -71,6 +71,38 @@ func TestFuncPointer(t *testing.T) {
 	}
 }
 
+// TestFuncWholeNumbers: what JSON Schema takes for an integer is one for a Go function, too.
+func TestFuncWholeNumbers(t *testing.T) {
+	type numbers struct {
+		Count int     `json:"count,omitempty"`
+		Big   uint64  `json:"big,omitempty"`
+		Price float64 `json:"price,omitempty"`
+		List  []int32 `json:"list,omitempty"`
+		Note  string  `json:"note,omitempty"`
+	}
+	reg := must(registry.New([]v1.Object{registry.Func("n", "N", func(_ context.Context, in numbers) (numbers, error) { return in, nil })}, registry.Options{}))
+	for _, tt := range []struct{ args, want string }{
+		{`{"count":5.0,"price":10.5}`, `{"count":5,"price":10.5}`},
+		{`{"count":-5.00,"list":[1.0,2,3e2]}`, `{"count":-5,"list":[1,2,300]}`},
+		{`{"big":18446744073709551615.0}`, `{"big":18446744073709551615}`},
+		{`{"count":1e3,"note":"5.0 \" 1e3"}`, `{"count":1000,"note":"5.0 \" 1e3"}`},
+		{`{"count":"7.0"}`, `{"count":7}`},
+		{`{"count":5.5}`, ""},
+		{`{"big":1e30}`, ""},
+		{`{"list":[3e10]}`, ""},
+	} {
+		res, err := reg.Execute(t.Context(), v1.Call{Tool: "n", Args: json.RawMessage(tt.args)})
+		if tt.want == "" {
+			var invalid *v1.ValidationError
+			if !errors.As(err, &invalid) {
+				t.Errorf("%s: %s, %v", tt.args, res.Content, err)
+			}
+		} else if err != nil || string(res.Content) != tt.want {
+			t.Errorf("%s: %s, %v, want %s", tt.args, res.Content, err, tt.want)
+		}
+	}
+}
+
 func TestFuncTypesWithoutSchema(t *testing.T) {
 	type loop struct{ Next *loop }
 	tests := []struct {
@@ -82,6 +114,7 @@ func TestFuncTypesWithoutSchema(t *testing.T) {
 		{"a type within itself", registry.Func("a", "A", func(context.Context, loop) (int, error) { return 0, nil }), "has no JSON Schema"},
 		{"result", registry.Func("a", "A", func(context.Context, struct{}) (func(), error) { return nil, nil }), "/spec/output_schema: the type func() has no JSON Schema"},
 		{"no object", registry.Func("a", "A", func(context.Context, int) (int, error) { return 0, nil }), "/spec/input_schema"},
+		{"no function", registry.Func[struct{}, int]("a", "A", nil), "the function is nil"},
 		{"bad name", registry.Func("A B", "A", func(context.Context, struct{}) (int, error) { return 0, nil }), "/metadata/name"},
 		{"no description", registry.Func("a", "", func(context.Context, struct{}) (int, error) { return 0, nil }), "/spec/description"},
 	}
