@@ -77,18 +77,22 @@ func (p *httpTool) content(ctx context.Context, header http.Header, body []byte,
 		parts, content := part(mediaType, body)
 		return content, parts, nil
 	}
-	content, isText := textOrJSON(mediaType, body)
-	if !isText {
+	content, isJSON, isText := textOrJSON(mediaType, body)
+	if !isJSON && !isText {
 		parts, content := part(mediaType, body)
 		return content, parts, nil
 	}
-	content, err := p.mapped(ctx, s.json(content))
-	return content, nil, err
+	content = s.json(content)
+	found, err := p.mapped(ctx, content)
+	if isText && string(found) == "null" {
+		found = content
+	}
+	return found, nil, err
 }
 
 // mapped applies the body_mapping of the response. The rules of redact are those of the body,
 // whose members a mapping moves and renames; without one the registry masks the
-// content, after it validated the result.
+// content, after it validated the result. A text in which a mapping finds nothing stays as it is.
 func (p *httpTool) mapped(ctx context.Context, content json.RawMessage) (json.RawMessage, error) {
 	if p.resultMapping == nil {
 		return content, nil
@@ -99,24 +103,24 @@ func (p *httpTool) mapped(ctx context.Context, content json.RawMessage) (json.Ra
 	return p.resultMapping.apply(redact.JSON(content, p.spec.Redact))
 }
 
-// textOrJSON returns a body as JSON: as it is, or as the member result. isText is
-// false for a body that is neither JSON nor text.
-func textOrJSON(mediaType string, body []byte) (content json.RawMessage, isText bool) {
+// textOrJSON returns a body as JSON: one that is JSON as it is, one that is text as the
+// member result, and nothing for one that is neither.
+func textOrJSON(mediaType string, body []byte) (content json.RawMessage, isJSON, isText bool) {
 	if plain := bytes.TrimPrefix(body, []byte("\ufeff")); jsontext.Valid(plain) {
 		if !utf8.Valid(plain) {
 			plain = bytes.ToValidUTF8(plain, []byte("\uFFFD"))
 		}
-		return plain, true
+		return plain, true, false
 	}
 	valid := bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	family, _, _ := strings.Cut(mediaType, "/")
 	if len(valid) != len(body) || bytes.IndexByte(body, 0) >= 0 {
 		named := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") || mediaType == "application/x-www-form-urlencoded"
 		if !named && family != "text" && !strings.HasSuffix(mediaType, "xml") {
-			return nil, false
+			return nil, false, false
 		}
 	}
-	return fmt.Appendf(nil, `{"result":%s}`, jsontext.Quote(string(valid))), true
+	return fmt.Appendf(nil, `{"result":%s}`, jsontext.Quote(string(valid))), false, true
 }
 
 // maxErrorBody is how much of the body of a failure is shown, in bytes.

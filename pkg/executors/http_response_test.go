@@ -56,6 +56,7 @@ func TestHTTPResponses(t *testing.T) {
 		{"a mapping", v1.HTTPSpec{Response: &v1.HTTPResponse{BodyMapping: "data.items[0]"}}, "application/json", `{"data":{"items":[{"id":9007199254740993,"t":"<x>"}]}}`, `{"id":9007199254740993,"t":"<x>"}`, nil},
 		{"a mapping that finds nothing", v1.HTTPSpec{Response: &v1.HTTPResponse{BodyMapping: "x"}}, "application/json", `{}`, `null`, nil},
 		{"a mapping of text", v1.HTTPSpec{Response: &v1.HTTPResponse{BodyMapping: "result"}}, "text/plain", `hello`, `"hello"`, nil},
+		{"a mapping that finds nothing in text", v1.HTTPSpec{Response: &v1.HTTPResponse{BodyMapping: "items[].id"}}, "text/plain", `try later`, `{"result":"try later"}`, nil},
 		{"redact is the registry's, after validation", v1.HTTPSpec{Redact: []string{"pin"}}, "application/json", `{"a":[{"pin":1}]}`, `{"a":[{"pin":1}]}`, nil},
 		{"redact before a mapping", v1.HTTPSpec{Redact: []string{"pin", "other"}, Response: &v1.HTTPResponse{BodyMapping: "{x: a.pin, other: a.n}"}}, "application/json", `{"a":{"pin":1,"n":2}}`, `{"other":2,"x":"[REDACTED]"}`, nil},
 	}

@@ -257,7 +257,11 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 	_ = up.secrets.Load().Result(&res, nil) // the registry masks by the rules, after it validated the result
 	if failed {
 		res.Status = v1.StatusFailed
-		text := cmp.Or(clip.Bytes(strings.Join(texts(res.Parts), "\n"), maxErrorText), "the tool reported failure and gave no text")
+		text := strings.Join(texts(res.Parts), "\n")
+		if text == "" && res.Structured {
+			text = string(res.Content)
+		}
+		text = cmp.Or(clip.Bytes(text, maxErrorText), "the tool reported failure and gave no text")
 		return res, &v1.ExecutionError{Tool: tool, Phase: v1.PhaseExecute, Message: text}
 	}
 	return res, nil
