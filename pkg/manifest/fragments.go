@@ -42,7 +42,10 @@ func (r *reader) readFragments(d *document, obj v1.Object) {
 		if !ok {
 			continue
 		}
-		text := strings.TrimRight(fragmentText(file, data), "\r\n")
+		text, ok := in.fragment(v1.Pointer("/spec/fragments", strconv.Itoa(i), "path"), file, data)
+		if !ok {
+			continue
+		}
 		for _, t := range []*string{&p.Spec.SystemPrompt, &p.Spec.Template} {
 			if len(*t)+strings.Count(*t, "{{"+name+"}}")*len(text) <= maxFragments {
 				*t = strings.ReplaceAll(*t, "{{"+name+"}}", text)
@@ -54,21 +57,28 @@ func (r *reader) readFragments(d *document, obj v1.Object) {
 // maxFragments bounds a template with its fragments; a longer one is not read anyway.
 const maxFragments = 1 << 20
 
-// fragmentText is the text of a fragment: the field content of a YAML file, its own or
+// fragment is the text of a fragment: the field content of a YAML file, its own or
 // that under spec, else the whole file.
-func fragmentText(file string, data []byte) string {
-	if !strings.HasSuffix(file, ".yaml") && !strings.HasSuffix(file, ".yml") {
-		return string(data)
-	}
-	raw, _ := ToJSON(file, data)
-	var f struct {
-		Content string `json:"content"`
-		Spec    struct {
+func (in *fileReader) fragment(pointer, file string, data []byte) (text string, ok bool) {
+	text = string(data)
+	if strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml") {
+		raw, violations := ToJSON(file, data)
+		for _, f := range violations {
+			if !f.IsWarning() {
+				f.Path = pointer
+				in.doc.soft(in.doc.root, f)
+				return "", false
+			}
+		}
+		var f struct {
 			Content string `json:"content"`
-		} `json:"spec"`
+			Spec    struct {
+				Content string `json:"content"`
+			} `json:"spec"`
+		}
+		if json.Unmarshal(raw, &f) == nil && f.Content+f.Spec.Content != "" {
+			text = f.Content + f.Spec.Content
+		}
 	}
-	if json.Unmarshal(raw, &f) != nil || f.Content+f.Spec.Content == "" {
-		return string(data)
-	}
-	return f.Content + f.Spec.Content
+	return strings.TrimRight(text, "\r\n"), true
 }

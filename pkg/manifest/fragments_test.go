@@ -16,19 +16,21 @@ spec:
 
 func TestFragmentsOfPromptKit(t *testing.T) {
 	write(t, map[string]string{
-		"kit/prompts/a.yaml": kitPrompt + `  system_template: "{{voice}} {{rules}} {{who}} {{gone}}"
+		"kit/prompts/a.yaml": kitPrompt + `  system_template: "{{voice}} {{rules}} {{who}} {{gone}} {{broken}}"
   fragments:
   - {name: voice, path: fragments/voice.txt, required: true}
   - {name: rules}
   - {name: gone, path: nowhere.txt}
   - {name: out, path: ../../../secret.txt}
+  - {name: broken, path: fragments/broken.yaml}
   - nothing
 `,
-		"kit/prompts/fragments/voice.txt":  "Be kind to {{who}}.\n",
-		"kit/prompts/fragments/rules.yaml": "fragment_type: rules\ncontent: |\n  No promises.\n",
-		"kit/prompts/b.yaml":               kitPrompt + "  system_template: \"{{.who}}\"\n  template_engine: {version: v1, syntax: \"{{.variable}}\"}\n",
-		"kit/prompts/c.yaml":               kitPrompt + "  system_template: x\n  template_engine: {version: v1, syntax: \"{{variable}}\"}\n  fragments: {}\n",
-		"secret.txt":                       "s",
+		"kit/prompts/fragments/broken.yaml": "this is: not: yaml:\n",
+		"kit/prompts/fragments/voice.txt":   "Be kind to {{who}}.\n",
+		"kit/prompts/fragments/rules.yaml":  "fragment_type: rules\ncontent: |\n  No promises.\n",
+		"kit/prompts/b.yaml":                kitPrompt + "  system_template: \"{{.who}}\"\n  template_engine: {version: v1, syntax: \"{{.variable}}\"}\n",
+		"kit/prompts/c.yaml":                kitPrompt + "  system_template: x\n  template_engine: {version: v1, syntax: \"{{variable}}\"}\n  fragments: {}\n",
+		"secret.txt":                        "s",
 	})
 	read := func(name string) (*v1.Prompt, []string) {
 		t.Helper()
@@ -39,11 +41,12 @@ func TestFragmentsOfPromptKit(t *testing.T) {
 		return set.Objects[0].(*v1.Prompt), violationStrings(set.Violations)
 	}
 	p, violations := read("kit/prompts/a.yaml")
-	if want := "Be kind to {{who}}. No promises. {{who}} {{gone}}"; p.Spec.SystemPrompt != want {
+	if want := "Be kind to {{who}}. No promises. {{who}} {{gone}} {{broken}}"; p.Spec.SystemPrompt != want {
 		t.Errorf("template is %q, want %q", p.Spec.SystemPrompt, want)
 	}
-	if len(violations) != 2 || !strings.Contains(violations[0], `warning: spec.fragments[2].path: file "nowhere.txt" does not exist`) ||
-		!strings.Contains(violations[1], `warning: spec.fragments[3].path: file "../../../secret.txt" leaves the folder`) {
+	if len(violations) != 3 || !strings.Contains(violations[1], `warning: spec.fragments[2].path: file "nowhere.txt" does not exist`) ||
+		!strings.Contains(violations[2], `warning: spec.fragments[3].path: file "../../../secret.txt" leaves the folder`) ||
+		!strings.Contains(violations[0], `fragments/broken.yaml:1:1: warning: spec.fragments[4].path: not YAML`) {
 		t.Errorf("errors are\n%s", strings.Join(violations, "\n"))
 	}
 	for name, want := range map[string]string{"kit/prompts/b.yaml": "go", "kit/prompts/c.yaml": "mustache"} {

@@ -378,7 +378,7 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 		})
 	}
 	if !d.markdown {
-		d.ignoredName(obj)
+		d.readElse(obj)
 	}
 	if r.files != nil {
 		r.readFragments(d, obj)
@@ -400,14 +400,19 @@ func (r *reader) add(d *document, kind string, finish func(v1.Object)) {
 	}
 }
 
-// ignoredName warns of a spec.name that says something else than metadata.name.
-func (d *document) ignoredName(obj v1.Object) {
+// readElse warns of what means something else to PromptKit: a spec.name that is not
+// metadata.name, and what a command reads and writes.
+func (d *document) readElse(obj v1.Object) {
 	name := ""
 	switch o := obj.(type) {
 	case *v1.Tool:
 		name = o.Spec.Name
 	case *v1.Prompt:
 		name = o.Spec.Name
+	}
+	if t, ok := obj.(*v1.Tool); ok && d.promptKit && t.Spec.Exec != nil {
+		d.violation(d.root, v1.Violation{Severity: v1.SeverityWarning, Path: "/spec/exec", Source: d.place("/spec/exec"), Expected: "a command that reads its arguments", Got: `one that reads {"args": …}`,
+			Message: `the command reads the arguments on stdin without {"args": …} around them, and all that it writes is the result`})
 	}
 	if meta := obj.Head().Metadata.Name; name != "" && name != meta {
 		d.violation(d.root, v1.Violation{Severity: v1.SeverityWarning, Path: "/spec/name", Source: d.place("/spec/name"), Expected: "metadata.name", Got: fmt.Sprintf("%q", clip.Bytes(name, maxShown)),
