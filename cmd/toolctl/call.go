@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -114,6 +115,11 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	defer o.closing(w)
 	o.warnViolations(w)
 	o.tool = toolName(w.reg, o.tool)
+	return o.otherKind(w, v1.KindTool, o.tool, o.call(ctx, w, format, args))
+}
+
+// call makes the call in an open workspace.
+func (o *callOptions) call(ctx context.Context, w *workspace, format string, args json.RawMessage) error {
 	call, err := o.prepare(ctx, w, v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout})
 	if err != nil {
 		return err

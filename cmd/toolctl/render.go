@@ -94,7 +94,7 @@ func (o *renderOptions) run(ctx context.Context) error {
 	it, err := w.reg.Get(v1.KindPrompt, o.namespace, o.name)
 	var missing *v1.NotFoundError
 	if errors.As(err, &missing) && !missing.Ambiguous {
-		return o.upstream(ctx, w, format)
+		return o.otherKind(w, v1.KindPrompt, o.name, o.upstream(ctx, w, format))
 	}
 	if err != nil {
 		return err

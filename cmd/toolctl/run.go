@@ -188,7 +188,7 @@ func (o *runOptions) play(ctx context.Context, w *workspace, opts agent.Options)
 	}
 	it, err := w.reg.Get(v1.KindPrompt, o.namespace, o.name)
 	if err != nil {
-		return agent.Result{}, err
+		return agent.Result{}, o.otherKind(w, v1.KindPrompt, o.name, err)
 	}
 	p, err := compilePrompt(it)
 	if err != nil {

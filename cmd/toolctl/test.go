@@ -283,16 +283,17 @@ func (o *testOptions) readResponses() (*scenario.Responses, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	raw, violations := manifest.ToJSON(o.responses, data)
+	raw, place, violations := manifest.ToJSONPlaced(o.responses, data)
 	var responses *scenario.Responses
 	if raw != nil {
 		var more []v1.Violation
 		responses, more = scenario.ReadResponses(raw)
 		for _, f := range more {
-			f.Source.File = o.responses
+			f.Source = place(f.Path)
 			violations = append(violations, f)
 		}
 	}
+	manifest.SortViolations(violations)
 	bad := 0
 	for _, f := range violations {
 		fmt.Fprintln(o.err, f)

@@ -232,7 +232,13 @@ func (in *fileReader) data(pointer, name string) {
 // as JSON. The name chooses the format (.json, else YAML) and stands in the violations,
 // whose paths start at the value.
 func ToJSON(name string, data []byte) (json.RawMessage, []v1.Violation) {
-	var raw json.RawMessage
+	raw, _, violations := ToJSONPlaced(name, data)
+	return raw, violations
+}
+
+// ToJSONPlaced is [ToJSON] for a value whose members are judged later: place says where in
+// the file a JSON pointer stands, or the nearest parent of what is not there.
+func ToJSONPlaced(name string, data []byte) (raw json.RawMessage, place func(pointer string) v1.Source, violations []v1.Violation) {
 	value := &document{file: name, anchors: map[*yaml.Node]int{}}
 	read := func(n *yaml.Node) bool {
 		if value.root != nil {
@@ -254,13 +260,13 @@ func ToJSON(name string, data []byte) (json.RawMessage, []v1.Violation) {
 		value.normalize(value.root)
 		raw = value.rawJSON(value.root)
 	}
-	violations := value.finish()
+	violations = value.finish()
 	for _, f := range violations {
 		if !f.IsWarning() {
-			return nil, violations
+			return nil, nil, violations
 		}
 	}
-	return raw, violations
+	return raw, value.place, violations
 }
 
 // inside checks a path that is not read: when it is relative it may not leave the folder.
