@@ -99,6 +99,14 @@ func (w *workspace) Close() error {
 	return err
 }
 
+// kept is the store that the manifests are in; nil for those of files.
+func (w *workspace) kept() store.Store {
+	if w.files {
+		return nil
+	}
+	return w.store
+}
+
 // closing closes what a command opened; what fails then is too late for an exit code.
 func (a *app) closing(c io.Closer) {
 	if err := c.Close(); err != nil {

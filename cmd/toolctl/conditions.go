@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/rollout"
-	"toolctl.dev/toolctl/pkg/store"
 )
 
 // statedObject is an object that is printed with its status.
@@ -47,29 +45,7 @@ func showsStatus(format string, files bool) bool {
 
 // statuses says how items stand; states are those of the servers that were asked.
 func (a *app) statuses(ctx context.Context, w *workspace, items []registry.Item, states []mcp.ServerState) (map[v1.Key]v1.Status, error) {
-	kept := w.store
-	if w.files {
-		kept = nil // what it holds is not what the items are
-	}
-	observer, err := gateway.NewObserver(ctx, kept, a.lockFile)
-	if err != nil {
-		return nil, err
-	}
-	records, err := recordsOf(ctx, kept, items)
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[v1.Key]v1.Status, len(items))
-	for _, it := range items {
-		key := it.Object.Head().Key()
-		rec := records[key]
-		if rec == nil && kept != nil && it.Server == (v1.Key{}) {
-			continue // it was removed just now
-		}
-		all[key] = observer.Status(it, rec, stateOf(states, key))
-	}
-	gateway.Turned(ctx, kept, all, records)
-	return all, nil
+	return gateway.Statuses(ctx, w.kept(), a.lockFile, items, states)
 }
 
 // describeStatus shows how an object of the store stands.
@@ -97,42 +73,4 @@ func (a *app) describeStatus(ctx context.Context, w *workspace, it registry.Item
 		t.row("  "+c.Type, c.Status, clock(c.LastTransitionTime), c.Reason, shorten(inspect.Show(c.Message), 160))
 	}
 	return t.Flush()
-}
-
-// stateOf returns what a server answered; nil when it was not asked.
-func stateOf(states []mcp.ServerState, key v1.Key) *mcp.ServerState {
-	for i := range states {
-		if states[i].Key == key {
-			return &states[i]
-		}
-	}
-	return nil
-}
-
-// recordsOf reads the objects of items from the store; there is nothing to read without one.
-func recordsOf(ctx context.Context, s store.Store, items []registry.Item) (map[v1.Key]*store.Record, error) {
-	records := make(map[v1.Key]*store.Record, len(items))
-	if s == nil {
-		return records, nil
-	}
-	const few = 20 // objects that are faster read one by one
-	if len(items) > few {
-		list, err := s.List(ctx, store.ListOptions{})
-		for i := range list.Records {
-			records[list.Records[i].Key()] = &list.Records[i]
-		}
-		return records, err
-	}
-	for _, it := range items {
-		rec, err := s.Get(ctx, it.Object.Head().Key())
-		var missing *v1.NotFoundError
-		switch {
-		case errors.As(err, &missing):
-		case err != nil:
-			return nil, err
-		default:
-			records[rec.Key()] = &rec
-		}
-	}
-	return records, nil
 }

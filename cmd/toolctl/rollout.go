@@ -285,15 +285,7 @@ func (a *app) showRevision(ctx context.Context, s store.Store, args []string, nu
 		if c.TakenFrom != "" {
 			text += fmt.Sprintf(", taken over from set %q", rollout.Name(c.TakenFrom))
 		}
-		fmt.Fprintf(a.out, "  %s %s\n", oneLine(placedName(c.Key())), oneLine(text))
+		fmt.Fprintf(a.out, "  %s %s\n", oneLine(rollout.ObjectName(c.Key())), oneLine(text))
 	}
 	return nil
-}
-
-// placedName is an object's name with its namespace, where that is not the default.
-func placedName(k v1.Key) string {
-	if k.Namespace == v1.DefaultNamespace {
-		return objectName(k)
-	}
-	return objectName(k) + " in namespace " + k.Namespace
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,25 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/store"
 )
-
-// rolloutState is how a set stands, as 'rollout status -o json' prints it.
-type rolloutState struct {
-	Set      string    `json:"set"`
-	Revision int64     `json:"revision"`
-	Commit   string    `json:"commit,omitempty"`
-	Time     time.Time `json:"time"`
-	Objects  int       `json:"objects"`
-	Ready    int       `json:"ready"`
-	// Changed and Gone are the objects that something else than the set changed and removed.
-	Changed []string `json:"changed"`
-	Gone    []string `json:"gone"`
-	// NotReady says of each object that is not ready why.
-	NotReady map[string]string `json:"not_ready"`
-}
 
 func newRolloutStatusCmd(a *app) *cobra.Command {
 	var (
@@ -75,7 +60,7 @@ func (a *app) rolloutStatus(ctx context.Context, args []string, watch bool, time
 	within, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	format, said := a.format(), map[string]string{}
-	var all []rolloutState
+	var all []gateway.SetState
 	for {
 		seen, err := a.rolloutStates(within, sets)
 		switch {
@@ -88,11 +73,11 @@ func (a *app) rolloutStatus(ctx context.Context, args []string, watch bool, time
 		case all == nil:
 			return statusError{exitUnavailable, fmt.Sprintf("%s could not be looked at in %s", count(len(sets), "set"), timeout)}
 		}
-		waiting := slices.ContainsFunc(all, func(s rolloutState) bool { return s.Ready < s.Objects && len(s.Changed)+len(s.Gone) == 0 })
+		waiting := slices.ContainsFunc(all, func(s gateway.SetState) bool { return s.Ready < s.Objects && len(s.Changed)+len(s.Gone) == 0 })
 		over := !watch || within.Err() != nil || err != nil
 		if format == "text" {
 			for _, s := range all {
-				if text := s.progress(); s.Ready < s.Objects && waiting && text != said[s.Set] {
+				if text := rolloutText(&s); s.Ready < s.Objects && waiting && text != said[s.Set] {
 					said[s.Set] = text
 					fmt.Fprintln(a.out, text)
 				}
@@ -106,8 +91,8 @@ func (a *app) rolloutStatus(ctx context.Context, args []string, watch bool, time
 	}
 }
 
-// progress is how far a set is, in kubectl's words.
-func (s *rolloutState) progress() string {
+// rolloutText is how far a set is, in kubectl's words.
+func rolloutText(s *gateway.SetState) string {
 	name := quoted(rollout.Name(s.Set))
 	if s.Ready < s.Objects {
 		return fmt.Sprintf("Waiting for set %s rollout to finish: %d of %s ready...", name, s.Ready, count(s.Objects, "object"))
@@ -116,7 +101,7 @@ func (s *rolloutState) progress() string {
 }
 
 // endStatus prints how the sets stand at the end.
-func (a *app) endStatus(format string, all []rolloutState, timeout time.Duration, watch bool) error {
+func (a *app) endStatus(format string, all []gateway.SetState, timeout time.Duration, watch bool) error {
 	var err error
 	switch format {
 	case "json":
@@ -148,11 +133,11 @@ func (a *app) endStatus(format string, all []rolloutState, timeout time.Duration
 			}
 			texts = append(texts, fmt.Sprintf("set %s is not rolled out%s:", name, after))
 			for k, why := range s.NotReady {
-				texts = append(texts, fmt.Sprintf("  %s is not ready: %s", k, why))
+				texts = append(texts, fmt.Sprintf("  %s is not ready: %s", k, oneLine(inspect.Show(why))))
 			}
 			slices.Sort(texts[len(texts)-len(s.NotReady):])
 		case format == "text":
-			fmt.Fprintln(a.out, s.progress())
+			fmt.Fprintln(a.out, rolloutText(&s))
 		}
 	}
 	if texts == nil {
@@ -162,49 +147,11 @@ func (a *app) endStatus(format string, all []rolloutState, timeout time.Duration
 }
 
 // rolloutStates looks at sets once.
-func (a *app) rolloutStates(ctx context.Context, sets []store.Revision) ([]rolloutState, error) {
+func (a *app) rolloutStates(ctx context.Context, sets []store.Revision) ([]gateway.SetState, error) {
 	w, err := a.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer a.closing(w)
-	var all []rolloutState
-	for _, r := range sets {
-		newest, err := w.store.Revisions(ctx, store.RevisionQuery{Set: r.Set, Newest: true})
-		if err != nil {
-			return all, err
-		}
-		state, err := rollout.Inspect(ctx, w.store, newest[0])
-		if err != nil {
-			return all, err
-		}
-		s := rolloutState{Set: r.Set, Revision: newest[0].Number, Commit: newest[0].Commit, Time: newest[0].Time, Objects: len(state.Members), Changed: []string{}, Gone: []string{}, NotReady: map[string]string{}}
-		var keys []v1.Key
-		for i := range state.Members {
-			keys = append(keys, state.Members[i].Key())
-		}
-		for _, k := range state.Changed {
-			s.Changed = append(s.Changed, placedName(k))
-		}
-		for _, k := range state.Gone {
-			s.Gone = append(s.Gone, placedName(k))
-		}
-		seen, states, err := a.look(ctx, w, keys)
-		for _, k := range keys {
-			status := seen[k]
-			c := status.Condition(v1.ConditionReady)
-			if c.Status == v1.ConditionTrue {
-				s.Ready++
-				continue
-			}
-			s.NotReady[placedName(k)] = cmp.Or(c.Message, "it was not looked at in time")
-			if state := stateOf(states, k); state != nil && !state.Ready {
-				s.NotReady[placedName(k)] = reasonText(*state)
-			}
-		}
-		if all = append(all, s); err != nil {
-			return all, err
-		}
-	}
-	return all, nil
+	return w.SetStates(ctx, sets)
 }

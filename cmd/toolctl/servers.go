@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
@@ -46,7 +45,7 @@ func (a *app) warnStates(states []mcp.ServerState) {
 
 // reasonText is why a server is not ready, where its name stands beside it.
 func reasonText(s mcp.ServerState) string {
-	return oneLine(inspect.Show(strings.TrimPrefix(s.Reason, fmt.Sprintf("mcp server %q: ", s.Key.Name))))
+	return oneLine(inspect.Show(s.Why()))
 }
 
 // warnTexts warns of what the texts of a tool hide or order.

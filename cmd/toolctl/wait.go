@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -186,7 +185,7 @@ func (a *app) waitRound(ctx context.Context, keys []v1.Key, want wanted, reasons
 		return keys, err
 	}
 	defer a.closing(w)
-	all, states, err := a.look(ctx, w, keys)
+	all, states, err := w.Look(ctx, w.kept(), keys)
 	if err != nil {
 		return keys, err
 	}
@@ -203,40 +202,11 @@ func (a *app) waitRound(ctx context.Context, keys []v1.Key, want wanted, reasons
 		}
 		if reasons[k] == "" || ctx.Err() == nil { // the last one may only say that time ran out
 			reasons[k] = cmp.Or(c.Message, "nothing is known of it")
-			if state := stateOf(states, k); state != nil && !state.Ready && want.typ == v1.ConditionReady {
+			if state := gateway.StateOf(states, k); state != nil && !state.Ready && want.typ == v1.ConditionReady {
 				reasons[k] = reasonText(*state)
 			}
 		}
 		still = append(still, k)
 	}
 	return still, nil
-}
-
-// look says how objects stand now; their servers are asked.
-func (a *app) look(ctx context.Context, w *workspace, keys []v1.Key) (all map[v1.Key]v1.Status, states []mcp.ServerState, err error) {
-	w.reg.Check(ctx)
-	var servers []v1.Key
-	for _, k := range keys {
-		if k.Kind == v1.KindMCPServer && !slices.Contains(servers, k) {
-			servers = append(servers, k)
-		}
-	}
-	if len(servers) > 0 {
-		states = w.Discover(ctx, servers...)
-	}
-	items := make([]registry.Item, len(keys))
-	for i, k := range keys {
-		name := k.Namespace + "/" + k.Name
-		if items[i], err = w.reg.Get(k.Kind, k.Namespace, name); err != nil {
-			return nil, states, err
-		}
-		if t := items[i].Tool(); t != nil && t.Mode() == v1.ModeMCP {
-			a.prepareTool(ctx, w, name)
-			if items[i], err = w.reg.Get(k.Kind, k.Namespace, name); err != nil {
-				return nil, states, err
-			}
-		}
-	}
-	all, err = a.statuses(ctx, w, items, states)
-	return all, states, err
 }

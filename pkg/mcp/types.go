@@ -3,8 +3,10 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -112,6 +114,11 @@ type ServerState struct {
 	// Stderr is the end of what a stdio server wrote to stderr, at most 64 KiB, with
 	// the values of variables masked.
 	Stderr []byte `json:"-"`
+}
+
+// Why is Reason without the name of the server in front, for where that stands beside it.
+func (s *ServerState) Why() string {
+	return strings.TrimPrefix(s.Reason, fmt.Sprintf("mcp server %q: ", s.Key.Name))
 }
 
 // DiscoveredTool is a tool that a server offers.

@@ -11,6 +11,15 @@ import (
 // Name is a set as one line: one that is named by several paths has a line for each.
 func Name(set string) string { return strings.ReplaceAll(set, "\n", ", ") }
 
+// ObjectName is an object as one line: tool/NAME, with its namespace where that is not the default.
+func ObjectName(k v1.Key) string {
+	name := strings.ToLower(k.Kind) + "/" + k.Name
+	if k.Namespace != v1.DefaultNamespace {
+		name += " in namespace " + k.Namespace
+	}
+	return name
+}
+
 // State is how a set stands to its newest revision.
 type State struct {
 	Revision store.Revision

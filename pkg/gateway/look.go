@@ -1,0 +1,167 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/rollout"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Statuses says how items stand, by their keys. st has the sets that they belong to, nil for
+// manifests of files; lockFile is as [Options.LockFile]; states are those of the servers that were
+// asked. An item that the store has no more is left out.
+func Statuses(ctx context.Context, st store.Store, lockFile string, items []registry.Item, states []mcp.ServerState) (map[v1.Key]v1.Status, error) {
+	observer, err := NewObserver(ctx, st, lockFile)
+	if err != nil {
+		return nil, err
+	}
+	records, err := recordsOf(ctx, st, items)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[v1.Key]v1.Status, len(items))
+	for _, it := range items {
+		key := it.Object.Head().Key()
+		rec := records[key]
+		if rec == nil && st != nil && it.Server == (v1.Key{}) {
+			continue // it was removed just now
+		}
+		all[key] = observer.Status(it, rec, StateOf(states, key))
+	}
+	Turned(ctx, st, all, records)
+	return all, nil
+}
+
+// StateOf returns what a server answered; nil when it was not asked.
+func StateOf(states []mcp.ServerState, key v1.Key) *mcp.ServerState {
+	for i := range states {
+		if states[i].Key == key {
+			return &states[i]
+		}
+	}
+	return nil
+}
+
+// recordsOf reads the objects of items from the store; there is nothing to read without one.
+func recordsOf(ctx context.Context, s store.Store, items []registry.Item) (map[v1.Key]*store.Record, error) {
+	records := make(map[v1.Key]*store.Record, len(items))
+	if s == nil {
+		return records, nil
+	}
+	const few = 20 // objects that are faster read one by one
+	if len(items) > few {
+		list, err := s.List(ctx, store.ListOptions{})
+		for i := range list.Records {
+			records[list.Records[i].Key()] = &list.Records[i]
+		}
+		return records, err
+	}
+	for _, it := range items {
+		rec, err := s.Get(ctx, it.Object.Head().Key())
+		var missing *v1.NotFoundError
+		switch {
+		case errors.As(err, &missing):
+		case err != nil:
+			return nil, err
+		default:
+			records[rec.Key()] = &rec
+		}
+	}
+	return records, nil
+}
+
+// Look says how objects stand now, and asks the servers among them and of tools among them, whose
+// states it returns too. st is as for [Statuses]. The error is a [v1.NotFoundError] when one is not there.
+func (g *Gateway) Look(ctx context.Context, st store.Store, keys []v1.Key) (all map[v1.Key]v1.Status, states []mcp.ServerState, err error) {
+	g.reg.Check(ctx)
+	var servers []v1.Key
+	for _, k := range keys {
+		if k.Kind == v1.KindMCPServer && !slices.Contains(servers, k) {
+			servers = append(servers, k)
+		}
+	}
+	if len(servers) > 0 {
+		states = g.Discover(ctx, servers...)
+	}
+	items := make([]registry.Item, len(keys))
+	for i, k := range keys {
+		name := k.Namespace + "/" + k.Name
+		if items[i], err = g.reg.Get(k.Kind, k.Namespace, name); err != nil {
+			return nil, states, err
+		}
+		if t := items[i].Tool(); t != nil && t.Mode() == v1.ModeMCP {
+			_, _ = g.Prepare(ctx, v1.Call{Tool: name}) // what is missing, the item says
+			if items[i], err = g.reg.Get(k.Kind, k.Namespace, name); err != nil {
+				return nil, states, err
+			}
+		}
+	}
+	all, err = Statuses(ctx, st, g.opts.LockFile, items, states)
+	return all, states, err
+}
+
+// SetState is how a set of the store stands.
+type SetState struct {
+	Set      string    `json:"set"`
+	Revision int64     `json:"revision"`
+	Commit   string    `json:"commit,omitempty"`
+	Time     time.Time `json:"time"`
+	Objects  int       `json:"objects"`
+	Ready    int       `json:"ready"`
+	// Changed and Gone are the objects that something else than the set changed and removed.
+	Changed []string `json:"changed"`
+	Gone    []string `json:"gone"`
+	// NotReady says of each object that is not ready why.
+	NotReady map[string]string `json:"not_ready"`
+}
+
+// SetStates says how sets of the store stand to their newest revisions, and asks their servers. With an
+// error it returns the sets that were looked at before.
+func (g *Gateway) SetStates(ctx context.Context, sets []Revision) (all []SetState, err error) {
+	for _, r := range sets {
+		newest, err := g.opts.Store.Revisions(ctx, store.RevisionQuery{Set: r.Set, Newest: true})
+		if err != nil {
+			return all, err
+		}
+		state, err := rollout.Inspect(ctx, g.opts.Store, newest[0])
+		if err != nil {
+			return all, err
+		}
+		s := SetState{Set: r.Set, Revision: newest[0].Number, Commit: newest[0].Commit, Time: newest[0].Time, Objects: len(state.Members), Changed: []string{}, Gone: []string{}, NotReady: map[string]string{}}
+		var keys []v1.Key
+		for i := range state.Members {
+			keys = append(keys, state.Members[i].Key())
+		}
+		for _, k := range state.Changed {
+			s.Changed = append(s.Changed, rollout.ObjectName(k))
+		}
+		for _, k := range state.Gone {
+			s.Gone = append(s.Gone, rollout.ObjectName(k))
+		}
+		seen, states, err := g.Look(ctx, g.opts.Store, keys)
+		for _, k := range keys {
+			status := seen[k]
+			c := status.Condition(v1.ConditionReady)
+			if c.Status == v1.ConditionTrue {
+				s.Ready++
+				continue
+			}
+			why := cmp.Or(c.Message, "it was not looked at in time")
+			if state := StateOf(states, k); state != nil && !state.Ready {
+				why = state.Why()
+			}
+			s.NotReady[rollout.ObjectName(k)] = why
+		}
+		if all = append(all, s); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}

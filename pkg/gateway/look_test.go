@@ -1,0 +1,54 @@
+package gateway_test
+
+import (
+	"errors"
+	"testing"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/memory"
+)
+
+// TestSetStates: what is ready, what something else changed and what is gone.
+func TestSetStates(t *testing.T) {
+	st := memory.New(memory.Options{})
+	good, edited, gone := upstreamTool("files"), upstreamTool("files"), upstreamTool("files")
+	bad := upstreamTool("missing")
+	for name, tool := range map[string]*v1.Tool{"good": good, "edited": edited, "gone": gone, "bad": bad} {
+		if tool.Metadata.Name = name; name != "bad" {
+			tool.Spec.MCP, tool.Spec.MockResult = nil, []byte("1")
+		}
+	}
+	if _, err := st.Apply(t.Context(), []v1.Object{good, edited, gone, bad}, store.ApplyOptions{Set: "tools"}); err != nil {
+		t.Fatal(err)
+	}
+	changed := *edited
+	changed.Spec.Description = "Something else"
+	if _, err := st.Apply(t.Context(), []v1.Object{&changed}, store.ApplyOptions{Others: store.LeaveOthers}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Delete(t.Context(), []v1.Key{gone.Key()}, store.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	g, err := gateway.Open(t.Context(), gateway.Options{Store: st})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	revisions, err := g.Revisions(t.Context(), "tools")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := g.SetStates(t.Context(), revisions)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("got %v, %v", all, err)
+	}
+	s := all[0]
+	if s.Objects != 3 || s.Ready != 2 || len(s.Changed) != 1 || s.Changed[0] != "tool/edited" || len(s.Gone) != 1 || s.Gone[0] != "tool/gone" || s.NotReady["tool/bad"] == "" {
+		t.Errorf("got %+v", s)
+	}
+	if _, _, err := g.Look(t.Context(), st, []v1.Key{gone.Key()}); !errors.As(err, new(*v1.NotFoundError)) {
+		t.Errorf("got %v", err)
+	}
+}
