@@ -30,6 +30,12 @@ const (
 	TransportSSE            = "sse"
 )
 
+// How many processes of a server several gateways on one store start.
+const (
+	ReplicasEach = "each"
+	ReplicasOne  = "one"
+)
+
 // MCPServerSpec says how a server is reached: command for stdio, or url.
 type MCPServerSpec struct {
 	// Description says what the server is for.
@@ -48,6 +54,9 @@ type MCPServerSpec struct {
 	EnvPassthrough []string `json:"env_passthrough,omitempty"`
 	// WorkingDir is the program's working directory, relative to the manifest. Default: the current one.
 	WorkingDir string `json:"working_dir,omitempty" check:"path"`
+	// Replicas is each, when every replica of the gateway starts the program for its own clients; or one, when a single
+	// process serves the clients of all replicas, and the others reach it through the one that started it. Default: each.
+	Replicas string `json:"replicas,omitempty" check:"oneof=each|one"`
 	// URL is the server's address. ${VAR} is read from the environment. Example: https://mcp.example.com/mcp.
 	URL string `json:"url,omitempty"`
 	// Headers are sent with every request; ${VAR} is read from the environment.
@@ -132,7 +141,7 @@ func (m *MCPServer) Validate() []Violation {
 	case s.Command != "" && s.URL != "":
 		add("/spec/url", "command or url", "both", "an MCPServer has spec.command or spec.url, not both")
 	case s.Command == "":
-		for field, set := range map[string]bool{"args": s.Args != nil, "env": s.Env != nil, "env_passthrough": s.EnvPassthrough != nil, "working_dir": s.WorkingDir != ""} {
+		for field, set := range map[string]bool{"args": s.Args != nil, "env": s.Env != nil, "env_passthrough": s.EnvPassthrough != nil, "working_dir": s.WorkingDir != "", "replicas": s.Replicas != ""} {
 			if set {
 				add("/spec/"+field, "spec.command", "spec.url", fmt.Sprintf("spec.%s goes with spec.command, not with spec.url", field))
 			}

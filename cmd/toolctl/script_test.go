@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 		"changing-upstream": changingUpstream,
 		"hold-store":        holdStore,      // see hold_store_test.go
 		"asking-stdio":      askingUpstream, // see asking_test.go
+		"only-stdio":        onlyUpstream,   // see single_unix_test.go
 		"toolctl":           main,
 	})
 }

@@ -30,6 +30,7 @@ const (
 
 // sharing is serve processes that share a key, behind a proxy that gives each request to the next of them.
 type sharing struct {
+	dsn   string
 	all   []*program
 	proxy string
 	next  atomic.Int64
@@ -46,7 +47,7 @@ func launchSharing(t *testing.T, dsn string, manifests string, n int, flags ...s
 	writeFile(t, filepath.Join(dir, "tokens"), tokenLine("ann", "1")+tokenLine("bob", "2"))
 	writeFile(t, filepath.Join(dir, "key"), replicaKey)
 	toolctl(t, exitOK, "apply", "-f", filepath.Join(dir, "all.yaml"), "--set", "main", "--store", dsn)
-	s := &sharing{}
+	s := &sharing{dsn: dsn}
 	args := append([]string{"--store", dsn, "--watch", "--token-file", filepath.Join(dir, "tokens"), "--replica-key-file", filepath.Join(dir, "key"), "--drain-timeout", "2s"}, flags...)
 	for range n {
 		s.all = append(s.all, launchServe(t, again(t, "toolctl"), args...))

@@ -273,3 +273,6 @@ func StartError(command string, err error) error {
 	}
 	return fmt.Errorf("the program %q cannot be started: %w", command, err)
 }
+
+// Kill ends the child's group at once. Stop waits for its end.
+func (c *Child) Kill() { _ = killGroup(c.PID()) }

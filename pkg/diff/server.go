@@ -21,6 +21,7 @@ var serverRules = []rule{
 	{"/spec/working_dir", Unknown, otherProgram},
 	{"/spec/env", Unknown, "the program gets other variables"},
 	{"/spec/env_passthrough", "", ""},
+	{"/spec/replicas", Risky, "how many processes of the server there are, and so who shares what it remembers, changes"},
 	{"/spec/url", Unknown, otherAddress},
 	{"/spec/transport", Unknown, "the server is spoken to by another transport"},
 	{"/spec/headers", Unknown, "requests have other headers"},

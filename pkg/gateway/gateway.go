@@ -47,6 +47,7 @@ type Gateway struct {
 
 	keys    *keyWatch       // nil without Options.Replicas
 	replica *replica.Member // nil until Serve has joined
+	singles *singles
 
 	reload   reload
 	serving  sync.Once
@@ -76,6 +77,7 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 	g.reload.served = set.Objects
 	g.reload.violations = set.Violations
 	objects := g.with(set.Objects)
+	g.singles = &singles{Gateway: g}
 	g.servers = newServers(objects, o.Locked, o.LockFile, g.refresh, g.mcpOptions())
 	defer func() {
 		if err != nil {
@@ -162,7 +164,7 @@ func (g *Gateway) mcpOptions() mcp.Options {
 	return mcp.Options{
 		Meta: tracing.Meta, TracerProvider: o.TracerProvider, MeterProvider: o.MeterProvider, Env: o.Env, Logger: g.log,
 		AllowPrivateNetwork: o.AllowPrivateNetwork, AllowNetwork: o.AllowNetwork, Name: o.Name, Version: o.Version,
-		ConfigDir: o.ConfigDir, OpenBrowser: o.OpenBrowser, Hurry: o.Hurry,
+		Single: g.singles, ConfigDir: o.ConfigDir, OpenBrowser: o.OpenBrowser, Hurry: o.Hurry,
 		OnUpdate: func(_ v1.Key, uri string) {
 			if s := g.server.Load(); s != nil {
 				s.ResourceUpdated(uri)

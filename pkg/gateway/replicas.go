@@ -3,7 +3,9 @@ package gateway
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net"
+	"net/http"
 	"os"
 	"time"
 
@@ -42,6 +44,10 @@ func (g *Gateway) join(ctx context.Context, at net.Addr) (leave func(), err erro
 		return nil, err
 	}
 	g.replica = m
+	if g.http.Handlers = maps.Clone(g.http.Handlers); g.http.Handlers == nil { // those of the options are not ours
+		g.http.Handlers = map[string]http.Handler{}
+	}
+	g.http.Handlers[replica.StreamPath] = http.HandlerFunc(g.singles.relay)
 	m.Run(ctx)
 	return m.Leave, nil
 }

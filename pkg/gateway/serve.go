@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
@@ -30,8 +31,30 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		return errors.Join(err, ln.Close())
 	}
 	defer leave()
+	defer g.drain(ctx)()
 	defer context.AfterFunc(ctx, g.stop)()
 	return g.start().Serve(ctx, ln, g.http)
+}
+
+// drain hands over what only this replica has once ctx ends. The function that it returns waits for
+// that, and makes ctx end when it has not.
+func (g *Gateway) drain(ctx context.Context) (wait func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	all.Go(func() {
+		<-ctx.Done()
+		within, done := context.WithTimeout(context.WithoutCancel(ctx), max(0, cmp.Or(g.opts.Server.DrainTimeout, server.DefaultDrainTimeout)))
+		defer done()
+		all.Go(func() {
+			select {
+			case <-g.opts.Hurry:
+				done()
+			case <-within.Done():
+			}
+		})
+		g.singles.handOver(within)
+	})
+	return func() { cancel(); all.Wait() }
 }
 
 // ServeStdio serves one client over a pair of streams, until the client closes its side or

@@ -95,6 +95,7 @@ type streamLink struct {
 	s      *session
 	stream *stream
 	child  *proc.Child // nil for Options.Dial
+	free   func()      // called after the child's end; nil for most
 	conn   *tapped
 }
 
@@ -112,6 +113,9 @@ func (l *streamLink) cut() { l.stream.Close() }
 func (l *streamLink) end() {
 	if l.child != nil {
 		l.child.Stop()
+	}
+	if l.free != nil {
+		l.free()
 	}
 }
 

@@ -111,6 +111,9 @@ func (s *session) receive(in incoming) (forSDK bool, err error) {
 	case "ping":
 		s.aside(func() { in.reply(json.RawMessage("{}"), nil) })
 	case methodRoots, methodSample, methodElicit:
+		if s.remote {
+			in.of, in.params = s.relayedOf(in.params)
+		}
 		s.ask(in)
 	default:
 		s.aside(func() {
@@ -128,6 +131,10 @@ func (s *session) notification(in incoming) {
 	switch in.method {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		s.upstream.changed(strings.TrimSuffix(strings.TrimPrefix(in.method, "notifications/"), "/list_changed"))
+	case methodMoved:
+		if s.remote {
+			s.upstream.moved(s)
+		}
 	case "notifications/cancelled":
 		s.takeBack(in.params)
 	case "notifications/progress":
@@ -159,7 +166,7 @@ func (s *session) reportProgress(token any, p Progress) {
 	s.mu.Lock()
 	x := s.tokens[name]
 	s.mu.Unlock()
-	if x != nil {
+	if x != nil && x.progress != nil {
 		x.out.put(func() { x.progress(p) })
 	}
 }

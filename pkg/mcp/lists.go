@@ -266,6 +266,7 @@ func (u *upstream) changed(list string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.said[list] = true
+	u.tellRelays("", "notifications/"+list+"/list_changed", nil)
 	u.reread()
 }
 

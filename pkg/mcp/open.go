@@ -147,16 +147,11 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 			return u.dialled(s, rwc), nil
 		}
 	}
+	if u.single() {
+		return u.singleLink(ctx, r, s)
+	}
 	if u.spec.Spec.Command != "" {
-		p, noProgram := r.command()
-		if err := r.err(); err != nil {
-			return nil, err
-		}
-		if noProgram != nil {
-			return nil, u.unavailable("%v", noProgram)
-		}
-		r.mask(s)
-		return u.start(s, p)
+		return u.childLink(r, s)
 	}
 	u.linking.Lock()
 	defer u.linking.Unlock()
@@ -188,6 +183,19 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 	}
 	r.mask(s)
 	return l, nil
+}
+
+// childLink starts the server's child.
+func (u *upstream) childLink(r *resolver, s *session) (link, error) {
+	p, noProgram := r.command()
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	if noProgram != nil {
+		return nil, u.unavailable("%v", noProgram)
+	}
+	r.mask(s)
+	return u.start(s, p)
 }
 
 func milliseconds(ms int, fallback time.Duration) time.Duration {

@@ -34,6 +34,8 @@ type request struct {
 	retry bool
 	// progress takes reports of a call; nil when nobody asked.
 	progress func(Progress)
+	// meta is what goes into _meta besides; nil for nothing.
+	meta map[string]json.RawMessage
 	// more are parameters with what the server asked for; nil when it asked nothing.
 	more []param
 }
@@ -163,6 +165,14 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 		token, x.progress = "p"+number, r.progress
 	}
 	x.meta = s.meta(ctx, x, token)
+	for k, v := range r.meta {
+		if x.meta == nil {
+			x.meta = map[string]any{}
+		}
+		if _, ours := x.meta[k]; !ours {
+			x.meta[k] = v
+		}
+	}
 	if s.slot != &u.shared {
 		x.out = &s.out
 	} else if r.progress != nil || x.clientRequest != nil {
@@ -170,6 +180,10 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 	}
 	if token != "" {
 		s.expect(x, token)
+	}
+	if s.remote {
+		s.expect(x, x.id)
+		defer s.forget(x.id)
 	}
 	defer func() {
 		if token != "" {
@@ -224,6 +238,9 @@ func (s *session) meta(ctx context.Context, x *exchange, token string) map[strin
 		}
 		set(metaCapabilities, can.wire())
 	}
+	if s.remote && x.clientRequest != nil { // who has the server asks the client through us
+		set(metaCapabilities, x.clientRequest.peer.Can.wire())
+	}
 	if token != "" {
 		set("progressToken", token)
 	}
@@ -241,7 +258,7 @@ func (u *upstream) drop(s *session, why error) {
 // refused is the error of a server that answered with a JSON-RPC error.
 func (u *upstream) refused(s *session, a *answer) error {
 	code := a.err.Code
-	if code == 0 { // 0 is kept for servers that cannot be reached
+	if code == 0 && !s.remote { // 0 is kept for servers that cannot be reached
 		code = -32603
 	}
 	text := a.err.Message

@@ -48,7 +48,9 @@ type session struct {
 	tokens  map[string]*exchange      // by progress token
 	cause   error                     // why it ended, as far as it is known
 
-	done chan struct{} // closed when the session ended
+	remote  bool          // the server is that of another process, which relays
+	leaving chan struct{} // closed when the session takes no more users
+	done    chan struct{} // closed when the session ended
 
 	// Under the mutex of the upstream.
 	users   int
@@ -158,7 +160,7 @@ func (e *connectError) Unwrap() error { return e.error }
 // connect opens a session over a link. It returns soon after ctx ends, and after an
 // error nothing is left of the session.
 func connect(ctx context.Context, l link, s *session, o *sdk.ClientOptions, who *sdk.Implementation, version string) error {
-	s.link, s.done, s.out.log = l, make(chan struct{}), s.log
+	s.link, s.done, s.leaving, s.out.log = l, make(chan struct{}), make(chan struct{}), s.log
 	s.pending, s.tokens = map[string]chan<- *answer{}, map[string]*exchange{}
 	stop := context.AfterFunc(ctx, l.cut)
 	s.sdkClient = sdk.NewClient(who, o)

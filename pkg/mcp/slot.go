@@ -7,6 +7,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // slot is the place of one session with a server: that which all share, or that of a
@@ -63,6 +65,13 @@ func (u *upstream) session(ctx context.Context) (*session, *clientRequest, func(
 		return s, nil, func() { u.release(s) }, err
 	}
 	r := &clientRequest{ctx: ctx, peer: p}
+	if u.spec.Spec.Replicas == v1.ReplicasOne { // one for all clients: only within a request is it known who is asked
+		s, err := u.acquire(ctx, &u.shared)
+		if err == nil && !s.modern() && !s.remote {
+			r = nil
+		}
+		return s, r, func() { u.release(s) }, err
+	}
 	if p.Modern {
 		s, err := u.acquire(ctx, &u.shared)
 		if err != nil {

@@ -54,6 +54,9 @@ type Options struct {
 	// its manifest says; nil, nil leaves the server to its manifest. It is for tests:
 	// see package mcptest. Default: none.
 	Dial func(ctx context.Context, server v1.Key) (io.ReadWriteCloser, error)
+	// Single says which process has a server that only one may have (spec.replicas one).
+	// Default: this one.
+	Single Single
 	// Name and Version are what servers are told of this client. Default: toolctl, dev.
 	Name, Version string
 	// MaxMessageBytes is the largest message that a server may send. Default: 64 MiB.

@@ -56,14 +56,16 @@ type upstream struct {
 	refresh  bool            // a goroutine reads them anew
 	said     map[string]bool // the lists that it said it of, until they were read
 
-	watched  map[string]int  // subscriptions to resources, by address
-	updated  map[string]bool // resources whose change is not told yet
-	updating bool            // a goroutine tells them
+	relays    map[*relaying]bool // to other processes
+	reopening bool
+	watched   map[string]int  // subscriptions to resources, by address
+	updated   map[string]bool // resources whose change is not told yet
+	updating  bool            // a goroutine tells them
 }
 
 func newUpstream(owner *Upstreams, spec *v1.MCPServer) *upstream {
 	u := &upstream{key: spec.Key(), spec: spec, owner: owner, closing: make(chan struct{}), sessions: map[*session]bool{},
-		peers: map[ownerKey][]*slot{}, free: make(chan struct{}), said: map[string]bool{}, watched: map[string]int{}, updated: map[string]bool{},
+		relays: map[*relaying]bool{}, peers: map[ownerKey][]*slot{}, free: make(chan struct{}), said: map[string]bool{}, watched: map[string]int{}, updated: map[string]bool{},
 		log: owner.opts.Logger.With(slog.String("server", spec.Metadata.Name))}
 	u.key.Kind = v1.KindMCPServer
 	u.stderr.Max = 64 << 10
@@ -169,6 +171,7 @@ func (u *upstream) retire(s *session) {
 		return
 	}
 	s.retired = true
+	close(s.leaving)
 	if s.slot.current == s {
 		s.slot.current = nil
 	}
@@ -257,6 +260,9 @@ func (u *upstream) watch(s *session) {
 		err := u.unavailable("%s", s.mask(plain(s.reason())))
 		u.log.Warn(err.Error())
 		u.failed(sl, err, true)
+		if s.remote {
+			u.reopen()
+		}
 	}
 	u.mu.Unlock()
 	s.link.cut()
@@ -276,11 +282,12 @@ const (
 
 // failed sets when the next session may be opened: at once after the first death of
 // a session that worked, and then after a time that doubles. A violation of the
-// manifest is not the server's, and costs nothing to look at again.
+// manifest is not the server's, and costs nothing to look at again; nor does another process.
 func (u *upstream) failed(sl *slot, err error, worked bool) {
 	sl.lastErr, sl.died = err, worked
 	var invalid *v1.ValidationError
-	if errors.As(err, &invalid) {
+	var elsewhere *elsewhereError
+	if errors.As(err, &invalid) || errors.As(err, &elsewhere) {
 		return
 	}
 	sl.failures++

@@ -123,6 +123,7 @@ func (u *upstream) resourceUpdated(uri string) {
 	tell := u.owner.opts.OnUpdate
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.tellRelays(uri, "notifications/resources/updated", map[string]string{"uri": uri})
 	if tell == nil || u.ended || u.watched[uri] == 0 {
 		return
 	}

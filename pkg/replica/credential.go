@@ -12,8 +12,12 @@ import (
 	"time"
 )
 
-// Path is where a replica takes requests that others forward.
-const Path = "/replica/mcp"
+// Path is where a replica takes requests that others forward, and StreamPath where it takes
+// streams to what it alone has.
+const (
+	Path       = "/replica/mcp"
+	StreamPath = "/replica/server"
+)
 
 // header has the credential of a forwarded request.
 const header = "Toolctl-Replica"
@@ -49,8 +53,8 @@ type credential struct {
 const purpose = "request"
 
 // sign makes the credential of a request to another replica.
-func (m *Member) sign(to, method string, headers http.Header, body []byte, c Caller) (string, error) {
-	text, err := json.Marshal(credential{To: to, Method: method, Digest: digest(headers, body), Time: m.now().UTC(), Caller: c})
+func (m *Member) sign(to, path, method string, headers http.Header, body []byte, c Caller) (string, error) {
+	text, err := json.Marshal(credential{To: to, Method: method, Digest: digest(path, headers, body), Time: m.now().UTC(), Caller: c})
 	if err != nil {
 		return "", err
 	}
@@ -58,14 +62,14 @@ func (m *Member) sign(to, method string, headers http.Header, body []byte, c Cal
 }
 
 // digest is the SHA-256 of what a credential is good for besides its method.
-func digest(headers http.Header, body []byte) []byte {
+func digest(path string, headers http.Header, body []byte) []byte {
 	h := sha256.New()
 	put := func(parts ...string) {
 		for _, p := range parts {
 			fmt.Fprintf(h, "%d:%s", len(p), p)
 		}
 	}
-	put(Path)
+	put(path)
 	for _, name := range sorted(headers) {
 		if forwardable(name) {
 			put(name)
@@ -91,6 +95,7 @@ var (
 // Forwarded is a request that another replica forwards.
 type Forwarded struct {
 	Caller Caller
+	path   string
 	digest []byte
 }
 
@@ -109,12 +114,12 @@ func (m *Member) Accept(r *http.Request) (*Forwarded, error) {
 	if age := now.Sub(c.Time); age > fresh || age < -fresh || !m.seen.first(text, c.Time, now) {
 		return nil, ErrCredential
 	}
-	return &Forwarded{Caller: c.Caller, digest: c.Digest}, nil
+	return &Forwarded{Caller: c.Caller, path: r.URL.Path, digest: c.Digest}, nil
 }
 
 // Matches reports whether a request with these headers and this body is the one that the credential is for.
 func (f *Forwarded) Matches(headers http.Header, body []byte) bool {
-	return string(digest(headers, body)) == string(f.digest)
+	return string(digest(f.path, headers, body)) == string(f.digest)
 }
 
 // replays remembers the credentials that were used, for as long as they are good.

@@ -115,7 +115,7 @@ func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body
 			req.Header[name] = values
 		}
 	}
-	text, err := m.sign(to, r.Method, req.Header, body, c)
+	text, err := m.sign(to, Path, r.Method, req.Header, body, c)
 	if err != nil {
 		return false, err
 	}

@@ -65,6 +65,7 @@ type Member struct {
 
 	mu      sync.Mutex         // held while the lease is renewed
 	watched map[string]*flight // forwarded requests, by the replica that answers them
+	owning  owning
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -103,6 +104,7 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 		return nil, err
 	}
 	m := &Member{opts: o, id: strings.ToLower(rand.Text()[:idSize]), watched: map[string]*flight{}}
+	m.owning.names = map[string]*owned{}
 	m.http = newTransport(o.TLS)
 	m.view.Store(&view{})
 	if err := m.renew(ctx); err != nil {
@@ -128,6 +130,7 @@ func (m *Member) ID() string { return m.id }
 func (m *Member) Run(ctx context.Context) {
 	within, stop := context.WithCancel(context.WithoutCancel(ctx))
 	m.stop = stop
+	m.running.Go(func() { m.guard(within) })
 	m.running.Go(func() {
 		tick := time.NewTicker(m.opts.Every)
 		defer tick.Stop()
@@ -184,7 +187,7 @@ func (m *Member) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leases := []store.Lease{{Name: prefix + m.id, Value: string(text)}}
+	leases := append([]store.Lease{{Name: prefix + m.id, Value: string(text)}}, m.owning.leases()...)
 	sent := time.Now()
 	all, now, err := m.opts.Leases.HoldLeases(ctx, m.id, leases, m.opts.Lasts)
 	old := m.view.Load()
@@ -197,6 +200,7 @@ func (m *Member) renew(ctx context.Context) error {
 		m.view.Store(&next)
 		return err
 	}
+	m.owning.renewed(m.id, leases[1:], all, sent.Add(m.opts.Lasts))
 	next := m.read(all)
 	next.until, next.ahead = sent.Add(m.opts.Lasts), now.Sub(sent)
 	m.view.Store(next)
@@ -257,7 +261,7 @@ func (m *Member) find(ctx context.Context, id string) (Neighbour, error) {
 		n, ok = m.read(all).neighbours[id]
 	}
 	if !ok || n.Draining {
-		return Neighbour{}, ErrGone
+		return n, ErrGone
 	}
 	return n, nil
 }

@@ -74,12 +74,13 @@ type Options struct {
 const DefaultTurnIdle = 60 * time.Second
 
 const (
-	defaultPageSize     = 1000
-	defaultMaxCalls     = 1024
-	defaultMaxWaiting   = 1024
-	defaultShare        = 0.25
-	defaultMemory       = 256 << 20
-	defaultDrainTimeout = 10 * time.Second
+	defaultPageSize   = 1000
+	defaultMaxCalls   = 1024
+	defaultMaxWaiting = 1024
+	defaultShare      = 0.25
+	defaultMemory     = 256 << 20
+	// DefaultDrainTimeout is that of [Options.DrainTimeout].
+	DefaultDrainTimeout = 10 * time.Second
 )
 
 // Server is one MCP server for any number of clients. Make it with [New].
@@ -132,7 +133,7 @@ func New(c Catalog, o Options) *Server {
 		o.MaxResultBytes = defaultMaxResult
 	}
 	if o.DrainTimeout == 0 {
-		o.DrainTimeout = defaultDrainTimeout
+		o.DrainTimeout = DefaultDrainTimeout
 	}
 	s := &Server{catalog: c, opts: o, run: rand.Text(), budget: budget.New(o.MemoryBudget), turns: newTurns(o.TurnIdle), pace: newPace()}
 	s.calls.running = newShare("calls", o.MaxCalls, o.PrincipalShare)

@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/replica"
+)
+
+// singles are the MCP servers that one of the replicas has (spec.replicas one). Without replicas this
+// gateway has them all.
+type singles struct {
+	*Gateway
+	held sync.WaitGroup // servers that run here
+}
+
+var _ mcp.Single = (*singles)(nil)
+
+// leaseOf names the lease of a server.
+func leaseOf(server v1.Key) string { return "server/" + server.Namespace + "/" + server.Name }
+
+const (
+	// holdEvery is how often a server is asked for that another replica may be about to give up.
+	holdEvery = 50 * time.Millisecond
+	// holdDead is how long a call waits for the lease of a replica that died.
+	holdDead = 300 * time.Millisecond
+)
+
+// Hold implements [mcp.Single].
+func (s *singles) Hold(ctx context.Context, server v1.Key) (io.ReadWriteCloser, error) {
+	m := s.replica
+	if m == nil {
+		if s.opts.Replicas != nil {
+			return nil, errors.New("this replica has not joined the others yet")
+		}
+		return nil, nil
+	}
+	began := time.Now()
+	for {
+		owner, err := m.Own(ctx, leaseOf(server), func() { s.servers.Lose(server) })
+		switch {
+		case err != nil && !errors.Is(err, replica.ErrBusy):
+			return nil, fmt.Errorf("which replica runs it cannot be read: %w", err)
+		case err == nil && owner == m.ID():
+			s.held.Add(1)
+			s.log.Info("this replica runs the mcp server", "server", server.Name, "namespace", server.Namespace)
+			return nil, nil
+		case err == nil:
+			stream, err := m.Open(ctx, owner, leaseOf(server))
+			if err == nil {
+				s.log.Info("another replica runs the mcp server", "server", server.Name, "namespace", server.Namespace, "replica", owner)
+				return &toOwner{stream}, nil
+			}
+			gone := errors.Is(err, replica.ErrGone)
+			if gone && time.Since(began) > holdDead {
+				return nil, errors.New("the replica that ran it has ended: another one starts it within seconds, call again then")
+			}
+			if !gone && !errors.Is(err, replica.ErrMoved) {
+				return nil, err
+			}
+		}
+		select {
+		case <-time.After(holdEvery):
+		case <-ctx.Done():
+			return nil, errors.New("the replica that runs it hands it over, which takes as long as its calls: call again later")
+		}
+	}
+}
+
+// Free implements [mcp.Single].
+func (s *singles) Free(server v1.Key) {
+	if s.replica != nil {
+		s.replica.Disown(leaseOf(server))
+		s.held.Done()
+	}
+}
+
+// relay answers the other replicas, for the servers that this one has.
+func (s *singles) relay(w http.ResponseWriter, r *http.Request) {
+	s.replica.TakeStream(w, r, func(ctx context.Context, name string) (func(io.ReadWriteCloser), error) {
+		namespace, local, ok := strings.Cut(strings.TrimPrefix(name, "server/"), "/")
+		if !ok {
+			return nil, &v1.NotFoundError{Kind: v1.KindMCPServer, Name: name}
+		}
+		relay, err := s.servers.Relay(ctx, v1.Key{Kind: v1.KindMCPServer, Namespace: namespace, Name: local})
+		if errors.Is(err, mcp.ErrElsewhere) {
+			return nil, replica.ErrMoved
+		}
+		if err != nil {
+			return nil, err
+		}
+		return func(stream io.ReadWriteCloser) { relay.Serve(s.tasks.ctx, stream) }, nil
+	})
+}
+
+// handOver gives the servers that run here to the other replicas: each once its calls have ended, or
+// when the server's time to stop is over.
+func (s *singles) handOver(ctx context.Context) {
+	if s.replica == nil {
+		return
+	}
+	s.replica.Drain()
+	s.servers.HandOver(ctx)
+	s.held.Wait()
+}
+
+// toOwner is a stream to the replica that has a server. That one answers what is under way before it
+// ends the stream, so what is not answered was lost with it.
+type toOwner struct{ io.ReadWriteCloser }
+
+func (s *toOwner) Read(p []byte) (int, error) {
+	n, err := s.ReadWriteCloser.Read(p)
+	if err != nil {
+		err = errors.New("the replica that ran the server has ended: whether the calls that were under way were carried out is not known")
+	}
+	return n, err
+}

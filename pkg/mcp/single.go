@@ -1,0 +1,171 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// A server with spec.replicas one runs in one of several processes. The others open a session with
+// the process that has it, which is a server of MCP to them: see [Upstreams.Relay].
+
+// Single says which process has a server that only one may have.
+type Single interface {
+	// Hold makes this process the one that has a server, until Free, and returns nil; or it
+	// returns a stream to [Relay.Serve] in the process that has it.
+	Hold(ctx context.Context, server v1.Key) (io.ReadWriteCloser, error)
+	// Free says that nothing of the server runs here any more.
+	Free(server v1.Key)
+}
+
+// elsewhereError says that the process which has the server cannot be reached now.
+type elsewhereError struct{ error }
+
+func (e *elsewhereError) Unwrap() error { return e.error }
+
+// single reports whether only one of several processes may have the server.
+func (u *upstream) single() bool {
+	return u.owner.opts.Single != nil && u.spec.Spec.Replicas == v1.ReplicasOne
+}
+
+// singleLink starts the server's child, or is the way to the process that did.
+func (u *upstream) singleLink(ctx context.Context, r *resolver, s *session) (link, error) {
+	rwc, err := u.owner.opts.Single.Hold(ctx, u.key)
+	if err != nil {
+		return nil, &elsewhereError{u.unavailable("%v", err)}
+	}
+	if rwc != nil {
+		r.mask(s)
+		s.remote = true
+		return u.dialled(s, rwc), nil
+	}
+	free := func() { u.owner.opts.Single.Free(u.key) }
+	l, err := u.childLink(r, s)
+	if err != nil {
+		free() // another may have what it takes to start it
+		return nil, err
+	}
+	l.(*streamLink).free = free //nolint:errcheck // a child has no other link
+	return l, nil
+}
+
+// moved takes a session out of use whose process hands the server over, and opens the next.
+func (u *upstream) moved(s *session) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.retire(s)
+	u.reopen()
+}
+
+const (
+	reopenEvery = 250 * time.Millisecond
+	reopenFor   = 15 * time.Second // longer than the lease of a process that died
+)
+
+// reopen opens the session that all share, once the process that had the server has handed it over
+// or its lease has ended: some process must have it, be there calls or not. It is called under mu.
+func (u *upstream) reopen() {
+	if u.ended || u.reopening {
+		return
+	}
+	u.reopening = true
+	u.running.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), reopenFor)
+		defer cancel()
+		defer u.untilClosing(cancel)()
+		defer func() {
+			u.mu.Lock()
+			u.reopening = false
+			u.mu.Unlock()
+		}()
+		for {
+			s, err := u.acquire(ctx, &u.shared)
+			if err == nil {
+				u.release(s)
+				return
+			}
+			var elsewhere *elsewhereError
+			if !errors.As(err, &elsewhere) || sleep(ctx, reopenEvery) != nil {
+				return
+			}
+		}
+	})
+}
+
+// relayedKey is the member of _meta by which a question of the server names the request that it is asked for.
+const relayedKey = "toolctl.dev/request"
+
+// relayedOf finds the exchange that a question of a relayed server is asked for, and takes its name out
+// of the parameters.
+func (s *session) relayedOf(params json.RawMessage) (*exchange, json.RawMessage) {
+	var members map[string]json.RawMessage
+	var meta map[string]json.RawMessage
+	var id string
+	if json.Unmarshal(params, &members) != nil || json.Unmarshal(orNull(members["_meta"]), &meta) != nil || json.Unmarshal(orNull(meta[relayedKey]), &id) != nil {
+		return nil, params
+	}
+	delete(meta, relayedKey)
+	if delete(members, "_meta"); len(meta) > 0 {
+		members["_meta"], _ = json.Marshal(meta) // which was JSON
+	}
+	rest, err := json.Marshal(members)
+	if err != nil {
+		return nil, params
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tokens[id], rest
+}
+
+// Lose ends, at once, what runs here of a server that another process may have from now on.
+func (u *Upstreams) Lose(server v1.Key) {
+	for _, up := range u.all() {
+		if up.key != serverKey(server) {
+			continue
+		}
+		for _, s := range up.local() {
+			s.fail(errors.New("another replica may have the server now: the lease of this one ended"))
+			s.link.(*streamLink).child.Kill() //nolint:errcheck // local has no others
+		}
+	}
+}
+
+// HandOver ends the servers that only one process may have, each with its last call, or when ctx
+// ends. It does not wait for the ends of their processes: [Single.Free] is told of them.
+func (u *Upstreams) HandOver(ctx context.Context) {
+	var waiting []*session
+	for _, up := range u.all() {
+		for _, s := range up.local() {
+			up.mu.Lock()
+			up.retire(s)
+			up.mu.Unlock()
+			waiting = append(waiting, s)
+		}
+	}
+	for _, s := range waiting {
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			s.shut(errUnused)
+		}
+	}
+}
+
+// local returns the sessions of a server that only one process may have, when it is this one.
+func (u *upstream) local() (all []*session) {
+	if !u.single() {
+		return nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for s := range u.sessions {
+		if l, ok := s.link.(*streamLink); ok && l.child != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}

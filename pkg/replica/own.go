@@ -1,0 +1,154 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// ErrBusy says that this replica may not have a name now: it still ends what it had under it, or it is draining.
+var ErrBusy = errors.New("it is being handed over")
+
+// owning is the names that this replica has, each as a lease of its own.
+type owning struct {
+	mu    sync.Mutex
+	names map[string]*owned
+}
+
+// owned is a name from Own to Disown.
+type owned struct {
+	until time.Time // when its lease ends, by the clock of this process
+	lost  func()    // nil before the lease is held, and once it was called
+}
+
+// Own makes this replica the one that has a name until Disown, unless another has it, and returns the
+// id of who has it. lost is called, from another goroutine, when the lease is about to end although nobody gave it back: what
+// is held under the name must end at once. The error is ErrBusy, or why the store was not asked.
+func (m *Member) Own(ctx context.Context, name string, lost func()) (owner string, err error) {
+	mine := &owned{}
+	if !m.owning.reserve(name, mine) {
+		return "", ErrBusy
+	}
+	defer func() {
+		if err != nil || owner != m.id {
+			m.owning.release(name)
+		}
+	}()
+	var leases []store.Lease
+	if !m.draining.Load() {
+		leases = []store.Lease{{Name: name}}
+	}
+	sent := time.Now()
+	all, _, err := m.opts.Leases.HoldLeases(ctx, m.id, leases, m.opts.Lasts)
+	if err != nil {
+		return "", err
+	}
+	switch owner = holder(all, name); {
+	case owner == "", owner == m.id && leases == nil:
+		return "", ErrBusy
+	case owner == m.id:
+		m.owning.mu.Lock()
+		defer m.owning.mu.Unlock()
+		mine.until, mine.lost = sent.Add(m.opts.Lasts), lost
+	}
+	return owner, nil
+}
+
+// reserve notes that a name is being asked for; false when it is already, or is had.
+func (o *owning) reserve(name string, by *owned) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.names[name] != nil {
+		return false
+	}
+	o.names[name] = by
+	return true
+}
+
+func (o *owning) release(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.names, name)
+}
+
+// Disown gives a name back, once nothing is left of what was held under it.
+func (m *Member) Disown(name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), m.opts.Lasts)
+	defer cancel()
+	m.mu.Lock() // a renewal that is under way must not take the lease again
+	defer m.mu.Unlock()
+	if err := m.opts.Leases.ReturnLeases(ctx, m.id, name); err != nil {
+		m.opts.Logger.Warn("a lease was not given back; it ends by itself", "lease", name, "error", err)
+	}
+	m.owning.release(name)
+}
+
+// Drain has this replica own nothing new and take no requests of others.
+func (m *Member) Drain() { m.draining.Store(true) }
+
+func holder(all []store.Lease, name string) string {
+	for _, l := range all {
+		if l.Name == name {
+			return l.Holder
+		}
+	}
+	return ""
+}
+
+// leases are those that are renewed.
+func (o *owning) leases() []store.Lease {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []store.Lease
+	for name, n := range o.names {
+		if n.lost != nil {
+			all = append(all, store.Lease{Name: name})
+		}
+	}
+	return all
+}
+
+// renewed notes which of the leases that were asked for are held until a time; the others are lost.
+func (o *owning) renewed(id string, asked, all []store.Lease, until time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range asked {
+		n := o.names[l.Name]
+		switch {
+		case n == nil || n.lost == nil:
+		case holder(all, l.Name) == id:
+			n.until = until
+		default:
+			n.lose()
+		}
+	}
+}
+
+// guard ends what is held under names whose leases could not be renewed, before others may take them.
+func (m *Member) guard(ctx context.Context) {
+	tick := time.NewTicker(m.opts.Lasts / 20)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			m.owning.mu.Lock()
+			for name, n := range m.owning.names {
+				if n.lost != nil && now.After(n.until.Add(-m.opts.Lasts/5)) {
+					m.opts.Logger.Warn("a lease could not be renewed: what it is for ends here", "lease", name)
+					n.lose()
+				}
+			}
+			m.owning.mu.Unlock()
+		}
+	}
+}
+
+func (n *owned) lose() {
+	n.lost()
+	n.lost = nil
+}

@@ -1,0 +1,150 @@
+package replica
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+)
+
+const upgrade = "toolctl-stream"
+
+// ErrMoved says that a replica does not have what a stream was asked for, or hands it over.
+var ErrMoved = errors.New("the replica does not have it any more")
+
+// Open opens a stream of bytes to what another replica has under a name. It ends with that replica, at
+// the latest with its lease.
+func (m *Member) Open(ctx context.Context, to, name string) (io.ReadWriteCloser, error) {
+	n, err := m.find(ctx, to)
+	if n.Draining {
+		return nil, ErrMoved
+	}
+	if err != nil {
+		return nil, err
+	}
+	life, done := m.follow(context.WithoutCancel(ctx), to)
+	first, cancel := context.WithCancelCause(life)
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+	req, err := http.NewRequestWithContext(first, http.MethodGet, n.Address+StreamPath+"?name="+url.QueryEscape(name), nil)
+	if err == nil {
+		var text string
+		if text, err = m.sign(to, StreamPath, req.Method, req.Header, []byte(name), Caller{}); err == nil {
+			req.Header.Set(header, text)
+			req.Header.Set("User-Agent", "toolctl-replica")
+			req.Header.Set("Connection", "Upgrade")
+			req.Header.Set("Upgrade", upgrade)
+		}
+	}
+	if err != nil {
+		done()
+		return nil, err
+	}
+	res, err := m.http.RoundTrip(req)
+	if err != nil {
+		err = m.failed(first, n, err)
+		done()
+		return nil, err
+	}
+	conn, ok := res.Body.(io.ReadWriteCloser)
+	if res.StatusCode != http.StatusSwitchingProtocols || !ok {
+		err := notOpened(res)
+		done()
+		return nil, err
+	}
+	s := &opened{ReadWriteCloser: conn, life: life, done: done}
+	s.cut = context.AfterFunc(life, func() { _ = conn.Close() })
+	return s, nil
+}
+
+// notOpened is why a replica opened no stream.
+func notOpened(res *http.Response) error {
+	defer res.Body.Close()
+	why, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10))
+	switch res.StatusCode {
+	case http.StatusMisdirectedRequest:
+		return ErrGone
+	case http.StatusConflict:
+		return ErrMoved
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w: it does not take the credential of this one: is --replica-key-file the same?", ErrAway)
+	}
+	return fmt.Errorf("the replica that has it: %s", cmp.Or(string(why), res.Status))
+}
+
+// opened is our end of a stream.
+type opened struct {
+	io.ReadWriteCloser
+	life context.Context
+	done func()
+	cut  func() bool
+}
+
+func (s *opened) Read(p []byte) (int, error) {
+	n, err := s.ReadWriteCloser.Read(p)
+	if cause := context.Cause(s.life); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return n, err
+}
+
+func (s *opened) Close() error {
+	s.cut()
+	s.done()
+	return s.ReadWriteCloser.Close()
+}
+
+// TakeStream answers a request of another replica's Open. start returns what serves the stream
+// that is for a name, until it returns, or why there is none: ErrMoved when this replica does not have it.
+func (m *Member) TakeStream(w http.ResponseWriter, r *http.Request, start func(ctx context.Context, name string) (serve func(io.ReadWriteCloser), err error)) {
+	name := r.URL.Query().Get("name")
+	f, err := m.Accept(r)
+	switch {
+	case errors.Is(err, ErrMisdirected):
+		http.Error(w, err.Error(), http.StatusMisdirectedRequest)
+		return
+	case err != nil, !f.Matches(r.Header, []byte(name)):
+		http.Error(w, ErrCredential.Error(), http.StatusUnauthorized)
+		return
+	case r.Header.Get("Upgrade") != upgrade:
+		http.Error(w, "expected Upgrade: "+upgrade, http.StatusBadRequest)
+		return
+	}
+	serve, err := start(r.Context(), name)
+	if err != nil {
+		status := http.StatusServiceUnavailable
+		if errors.Is(err, ErrMoved) {
+			status = http.StatusConflict
+		}
+		http.Error(w, err.Error(), status)
+		return
+	}
+	conn, buf, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		serve(nothing{}) // which lets go of what it holds
+		return
+	}
+	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+upgrade+"\r\n\r\n"); err != nil {
+		_ = conn.Close()
+	}
+	serve(&taken{conn, buf.Reader})
+}
+
+// taken is the other end of a stream: what came with the request is read first.
+type taken struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (t *taken) Read(p []byte) (int, error) { return t.in.Read(p) }
+
+// nothing is a stream that ended.
+type nothing struct{}
+
+func (nothing) Read([]byte) (int, error)  { return 0, io.EOF }
+func (nothing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+func (nothing) Close() error              { return nil }
