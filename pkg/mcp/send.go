@@ -163,6 +163,9 @@ func (t *sent) follow(client *http.Client, req *http.Request, resp *http.Respons
 			return a, nil
 		}
 		e.Close()
+		if wait > 0 && err == errEnded { //nolint:errorlint // a connection that broke is another error
+			polled(req.Context(), wait)
+		}
 		switch idle++; {
 		case last != before:
 			idle = 0

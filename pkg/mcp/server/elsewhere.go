@@ -109,7 +109,7 @@ func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string,
 }
 
 // last ends a stream with an event.
-func (r *response) last(message []byte) { _ = r.event(oneLine(message)) } // the client may be gone
+func (r *response) last(message []byte) { _ = r.event(oneLine(message), false) } // the client may be gone
 
 // takeForwarded answers requests that other replicas forward. Where they came from, and how many
 // came from there, was checked by those.

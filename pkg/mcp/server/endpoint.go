@@ -76,7 +76,7 @@ func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*end
 	d.modern = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
-	d.known = &httpSessions{sdk: d.stateful, fresh: o.SessionTimeout / 4, all: map[string]*httpSession{}}
+	d.known = &httpSessions{sdk: d.stateful, fresh: o.SessionTimeout / 4, room: s.newKept(), all: map[string]*httpSession{}}
 	s.sdk.AddReceivingMiddleware(d.known.see)
 	d.inside = d.guard(http.HandlerFunc(d.admit))
 	return d, nil
@@ -144,9 +144,11 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 		if d.elsewhere(out, r, nil, who) {
 			return
 		}
-		if isModern(version) {
+		switch {
+		case isModern(version):
 			d.modern.ServeHTTP(out, r)
-		} else {
+		case r.Method == http.MethodGet && d.resume(out, r):
+		default:
 			d.stateful.ServeHTTP(out, r)
 		}
 		return

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -16,14 +18,18 @@ import (
 )
 
 // response answers one call over HTTP: as one JSON document when the answer comes first, and
-// as a stream of events once anything comes before it (MCP specification, basic/transports,
-// sending messages). It may be used by many goroutines at once.
+// as a stream of events once anything comes before it, or once it lets a client wait that can take
+// a stream up again (MCP specification, basic/transports, sending messages). It may be used by many goroutines at once.
 type response struct {
-	control *http.ResponseController
 	session *httpSession // whose client is asked; nil when it has none
+	chunked bool         // the length of the response is not said
+	primes  bool         // its client takes events without data
+	primeAt time.Time    // when the response becomes a stream anyway, when primes is set
 
 	mu        sync.Mutex
-	w         http.ResponseWriter
+	w         http.ResponseWriter // nil while no client reads
+	control   *http.ResponseController
+	kept      *kept // of the stream; nil when it cannot be taken up again
 	streaming bool
 	ended     bool
 }
@@ -63,7 +69,7 @@ func (r *response) ask(ctx context.Context, q mcp.InputRequest) (json.RawMessage
 }
 
 // send puts a message into the stream, which it begins.
-func (r *response) send(message any) error {
+func (r *response) send(message map[string]any) error {
 	text, err := jsontext.Marshal(message)
 	if err != nil {
 		return err
@@ -74,35 +80,99 @@ func (r *response) send(message any) error {
 		return errAnswered
 	}
 	if !r.streaming {
-		r.streaming = true
-		h := r.w.Header()
-		h.Set("Content-Type", "text/event-stream")
-		h.Set("Cache-Control", "no-cache, no-transform")
-		h.Set("X-Accel-Buffering", "no")
-		r.w.WriteHeader(http.StatusOK)
+		r.begin()
 	}
-	return r.event(text)
+	return r.event(text, message["id"] == nil)
 }
 
-// event writes one event and what it waits behind.
-func (r *response) event(text []byte) error {
-	_, err := r.w.Write(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
+// begin begins the stream. It is called under mu.
+func (r *response) begin() {
+	r.streaming = true
+	if r.session != nil {
+		r.kept = r.session.kept.keep(r)
+	}
+	streamHeaders(r.w)
+	if r.kept != nil && r.primes {
+		r.retry(retryAfter)
+	}
+}
+
+func streamHeaders(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+}
+
+// retry writes an event without data, after which the client can take the stream up again.
+func (r *response) retry(after time.Duration) {
+	id := r.kept.id(r.kept.next)
+	r.kept.next++
+	_, _ = fmt.Fprintf(r.w, "id: %s\nretry: %d\ndata:\n\n", id, after.Milliseconds()) // the next write says it too
+}
+
+// event writes one event and what it waits behind. A note may be left out when the stream is taken up again.
+func (r *response) event(text []byte, note bool) error {
+	var id string
+	if r.kept != nil {
+		id = r.kept.add(text, note)
+	}
+	if r.w == nil { // the client may come back
+		return nil
+	}
+	err := r.write(id, text)
 	if err == nil {
 		err = r.control.Flush()
 	}
+	if err != nil && r.kept != nil {
+		r.leave()
+		err = nil
+	}
 	return err
+}
+
+func (r *response) write(id string, text []byte) error {
+	b := make([]byte, 0, len(text)+len(id)+32)
+	if id != "" {
+		b = append(append(append(b, "id: "...), id...), '\n')
+	}
+	_, err := r.w.Write(append(append(append(b, "event: message\ndata: "...), text...), "\n\n"...))
+	return err
+}
+
+func (r *response) flush() {
+	_ = r.control.Flush() // the next write says it too
+}
+
+// inSession lets the client of a session take the stream up again, and be made to poll, until settle is called.
+func (r *response) inSession(ctx context.Context, s *httpSession, version string) (_ context.Context, settle func()) {
+	r.session, r.primes = s, version >= primeVersion
+	if !r.primes {
+		return ctx, func() {}
+	}
+	r.primeAt = time.Now().Add(primeAfter)
+	timer := time.AfterFunc(primeAfter, r.prime)
+	return mcp.WithPolling(ctx, r.poll), func() { timer.Stop() }
 }
 
 // end writes the answer. What comes later is refused.
 func (r *response) end(status int, answer []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.primes && !r.streaming && !time.Now().Before(r.primeAt) {
+		r.begin() // as it would be had the timer been on time
+	}
 	r.ended = true
 	if !r.streaming {
 		writeAnswer(r.w, status, answer)
 		return
 	}
-	_ = r.event(oneLine(answer)) // the client is gone
+	_ = r.event(oneLine(answer), false) // the client is gone
+	if r.kept != nil {
+		r.kept.finish()
+		r.leave()
+	}
 }
 
 func writeAnswer(w http.ResponseWriter, status int, body []byte) {

@@ -23,6 +23,7 @@ import (
 type httpSessions struct {
 	sdk   http.Handler
 	fresh time.Duration // how long a session that was seen may be used without asking the SDK
+	room  *share        // of the events that are kept
 
 	mu  sync.Mutex
 	all map[string]*httpSession // by id
@@ -39,6 +40,7 @@ type httpSession struct {
 	running map[string]context.CancelFunc // calls, by the id of the request
 	asked   map[string]chan<- clientAnswer
 	asks    int // that were made
+	kept    *keptStreamsOf
 }
 
 const (
@@ -66,7 +68,7 @@ func (k *httpSessions) note(ss *sdk.ServerSession, extra *sdk.RequestExtra) {
 	defer k.mu.Unlock()
 	s := k.all[ss.ID()]
 	if s == nil {
-		s = &httpSession{sdk: ss, running: map[string]context.CancelFunc{}, asked: map[string]chan<- clientAnswer{}}
+		s = &httpSession{sdk: ss, running: map[string]context.CancelFunc{}, asked: map[string]chan<- clientAnswer{}, kept: &keptStreamsOf{room: k.room, who: userOf(extra.TokenInfo)}}
 		k.all[ss.ID()] = s
 	}
 	s.seen, s.version, s.user = time.Now(), extra.Header.Get(headerVersion), userOf(extra.TokenInfo)
@@ -81,6 +83,7 @@ func (k *httpSessions) drop(id string) {
 	if s == nil {
 		return
 	}
+	s.kept.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, cancel := range s.running {
@@ -117,6 +120,8 @@ func (k *httpSessions) get(r *http.Request, current bool) *httpSession {
 // touch pings in the place of a request's client, which keeps the session alive.
 func (k *httpSessions) touch(r *http.Request) bool {
 	ping := r.Clone(context.WithoutCancel(r.Context()))
+	ping.Method = http.MethodPost
+	ping.Header.Del(headerEvent)
 	ping.Header.Set("Content-Type", "application/json")
 	ping.Header.Set("Accept", "application/json, text/event-stream")
 	ping.Header.Set(headerTouch, "1")

@@ -39,7 +39,7 @@ type toolCall struct {
 // SDK has the words for what is wrong with it.
 func (d *endpoint) serveCall(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" || r.Header.Get("Last-Event-ID") != "" {
+	if err != nil || kind != "application/json" || r.Header.Get(headerEvent) != "" {
 		return false
 	}
 	c, ok := readCall(body)
@@ -47,7 +47,7 @@ func (d *endpoint) serveCall(w http.ResponseWriter, r *http.Request, body []byte
 		return false
 	}
 	defer c.done()
-	answer := &response{w: w, control: http.NewResponseController(w)}
+	answer := &response{w: w, control: http.NewResponseController(w), chunked: r.ProtoAtLeast(1, 1)}
 	if r.Header.Get(headerSession) != "" {
 		return d.serveInSession(answer, r, c)
 	}
@@ -76,8 +76,9 @@ func (d *endpoint) serveInSession(answer *response, r *http.Request, c *toolCall
 		return true
 	}
 	stop := d.known.keep(r)
-	answer.session = s
+	ctx, settle := answer.inSession(ctx, s, r.Header.Get(headerVersion))
 	status, message := d.call(ctx, answer, r, c, s.sdk)
+	settle()
 	stop()
 	s.end(c.id) // before its client knows, which may use the id again
 	answer.end(status, message)

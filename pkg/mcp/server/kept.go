@@ -1,0 +1,340 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The events of a stream of a session are kept for a while, so that a client whose connection broke, or
+// was closed to make it poll, takes the stream up again after the last event that it got (MCP
+// specification 2025-11-25, basic/transports, resumability and redelivery).
+
+const (
+	headerEvent = "Last-Event-ID"
+	eventPrefix = "toolctl-" // begins the ids of our events
+	// primeVersion is the first whose clients take an event without data.
+	primeVersion = "2025-11-25"
+	// primeAfter is how long a call of such a client may take before its response becomes a stream,
+	// which can be taken up again; a JSON document cannot.
+	primeAfter = 50 * time.Millisecond
+	// retryAfter is how long a client waits before it comes back when its connection broke.
+	retryAfter = time.Second
+	// maxRetryAfter bounds what a server may make a client wait.
+	maxRetryAfter = time.Minute
+
+	// keptFor is how long a stream can be taken up again once it has ended.
+	keptFor = 30 * time.Second
+	// keptEvents and keptStreams bound what is kept of one stream, and streams of one session.
+	keptEvents, keptStreams = 256, 64
+	// keptPiece is what kept bytes are counted in.
+	keptPiece = 4 << 10
+)
+
+// newKept bounds the bytes of all events that are kept, to a part of the memory budget.
+func (s *Server) newKept() *share {
+	return newShare("kept events", max(1, int(s.opts.MemoryBudget/16/keptPiece)), s.opts.PrincipalShare)
+}
+
+// keptStreamsOf are the streams of one session whose events are kept.
+type keptStreamsOf struct {
+	room *share // of all sessions
+	who  string // whose share it is
+
+	mu     sync.Mutex
+	made   int
+	ended  bool
+	pieces int
+	all    []*kept // oldest first
+}
+
+// kept is what is kept of one stream. The response that it belongs to has the lock, but for done.
+type kept struct {
+	of     *keptStreamsOf
+	number string // names the stream in its session
+	stream *response
+	events []keptEvent
+	next   int  // the number of the next event
+	from   int  // the last event that is missing before events
+	gap    bool // what is missing must not be left out
+	done   chan struct{}
+
+	pieces int  // under mu of the session's
+	over   bool // under mu of the session's: the stream has ended
+	timer  *time.Timer
+}
+
+type keptEvent struct {
+	number int
+	text   []byte
+	note   bool // a notification, which may be left out
+}
+
+// keep begins to keep the events of a response; nil when the session has no room for it.
+func (k *keptStreamsOf) keep(r *response) *kept {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ended || len(k.all) >= keptStreams && !k.dropOldest() {
+		return nil
+	}
+	k.made++
+	s := &kept{of: k, number: strconv.Itoa(k.made), stream: r, done: make(chan struct{})}
+	k.all = append(k.all, s)
+	return s
+}
+
+// find returns the stream of an event, and the event's number.
+func (k *keptStreamsOf) find(event string) (*kept, int) {
+	number, last, _ := strings.Cut(strings.TrimPrefix(event, eventPrefix), "-")
+	after, err := strconv.Atoi(last)
+	if err != nil {
+		return nil, 0
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if i := slices.IndexFunc(k.all, func(s *kept) bool { return s.number == number }); i >= 0 {
+		return k.all[i], after
+	}
+	return nil, 0
+}
+
+// end drops all; the session has ended.
+func (k *keptStreamsOf) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
+	for len(k.all) > 0 {
+		k.drop(k.all[0])
+	}
+}
+
+// drop is called under mu.
+func (k *keptStreamsOf) drop(s *kept) {
+	if i := slices.Index(k.all, s); i >= 0 {
+		k.all = slices.Delete(k.all, i, i+1)
+		k.give(s, s.pieces)
+	}
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// dropOldest drops the oldest stream that has ended; false when there is none. It is called under mu.
+func (k *keptStreamsOf) dropOldest() bool {
+	i := slices.IndexFunc(k.all, func(s *kept) bool { return s.over })
+	if i < 0 {
+		return false
+	}
+	k.drop(k.all[i])
+	return true
+}
+
+// take takes room for an event of a stream; false when there is none.
+func (k *keptStreamsOf) take(s *kept, pieces int) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for n := 0; n < pieces; {
+		switch {
+		case !slices.Contains(k.all, s):
+			return false // and what it had was given back
+		case k.pieces < max(1, k.room.all/2) && k.room.take(k.who) == nil:
+			n++
+			k.pieces++
+			s.pieces++
+		case !k.dropOldest():
+			k.give(s, n)
+			return false
+		}
+	}
+	return true
+}
+
+// give is called under mu.
+func (k *keptStreamsOf) give(s *kept, pieces int) {
+	k.pieces -= pieces
+	s.pieces -= pieces
+	for range pieces {
+		k.room.give(k.who)
+	}
+}
+
+func piecesOf(text []byte) int { return 1 + len(text)/keptPiece }
+
+// add keeps an event, the oldest notifications give way to it, and returns its id.
+func (s *kept) add(text []byte, note bool) (id string) {
+	n := s.next
+	s.next++
+	e := keptEvent{n, bytes.Clone(text), note}
+	for len(s.events) >= keptEvents || !s.of.take(s, piecesOf(text)) {
+		if !s.forgetNote() {
+			s.forget(e)
+			return s.id(n)
+		}
+	}
+	s.events = append(s.events, e)
+	return s.id(n)
+}
+
+func (s *kept) id(n int) string { return eventPrefix + s.number + "-" + strconv.Itoa(n) }
+
+// forgetNote forgets the oldest notification; false when there is none.
+func (s *kept) forgetNote() bool {
+	i := slices.IndexFunc(s.events, func(e keptEvent) bool { return e.note })
+	if i < 0 {
+		return false
+	}
+	e := s.events[i]
+	s.events = slices.Delete(s.events, i, i+1)
+	s.of.mu.Lock()
+	if slices.Contains(s.of.all, s) {
+		s.of.give(s, piecesOf(e.text))
+	}
+	s.of.mu.Unlock()
+	return true
+}
+
+// forget notes that an event is not kept.
+func (s *kept) forget(e keptEvent) {
+	if !e.note {
+		s.from, s.gap = e.number, true
+	}
+}
+
+// finish says that no event comes any more.
+func (s *kept) finish() {
+	close(s.done)
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.over = true
+	if slices.Contains(s.of.all, s) {
+		s.timer = time.AfterFunc(keptFor, func() {
+			s.of.mu.Lock()
+			defer s.of.mu.Unlock()
+			s.of.drop(s)
+		})
+	}
+}
+
+// reader is a request that takes a stream up again.
+type reader struct {
+	http.ResponseWriter
+	gone chan struct{} // closed when nothing more is written
+}
+
+// resume answers a GET that takes a stream of a session up again; false when the id of the event is
+// not one of ours, or the session is not the client's.
+func (d *endpoint) resume(w http.ResponseWriter, r *http.Request) bool {
+	last := r.Header.Get(headerEvent)
+	if !strings.HasPrefix(last, eventPrefix) {
+		return false
+	}
+	session := d.known.find(r)
+	if session == nil {
+		return false
+	}
+	s, after := session.kept.find(last)
+	if s == nil || !s.stream.takeUp(r.Context(), w, s, after) {
+		// 404 would say that the session is not found.
+		http.Error(w, "there is nothing to resume after the event "+strconv.Quote(last)+": it is not of this session, or is kept no longer", http.StatusBadRequest)
+	}
+	return true
+}
+
+// takeUp writes what came after an event and what is still to come; false when some of it is kept no
+// longer. Who read the stream until now gets nothing more.
+func (r *response) takeUp(ctx context.Context, w http.ResponseWriter, s *kept, after int) bool {
+	r.mu.Lock()
+	if after >= s.next || s.gap && after < s.from {
+		r.mu.Unlock()
+		return false
+	}
+	me := &reader{w, make(chan struct{})}
+	r.leave()
+	r.w, r.control = me, http.NewResponseController(w)
+	streamHeaders(w)
+	for _, e := range s.events {
+		if e.number > after {
+			r.write(s.id(e.number), e.text)
+		}
+	}
+	_ = r.control.Flush()
+	r.mu.Unlock()
+	select {
+	case <-s.done:
+	case <-me.gone:
+	case <-ctx.Done():
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.w == me {
+		r.w = nil
+	}
+	return true
+}
+
+// leave ends what reads the stream, which goes on without a reader. It is called under mu.
+func (r *response) leave() {
+	if old, ok := r.w.(*reader); ok {
+		close(old.gone)
+	}
+	r.w = nil
+}
+
+// prime turns the response into a stream when the answer lets wait for it.
+func (r *response) prime() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended && !r.streaming {
+		r.begin()
+		r.flush()
+	}
+}
+
+// poll closes the connection and has the client come back for the rest after a time (MCP specification
+// 2025-11-25, basic/transports, sending messages).
+func (r *response) poll(after time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended || r.w == nil {
+		return
+	}
+	after = min(max(after, time.Millisecond), maxRetryAfter)
+	if !r.streaming {
+		r.begin()
+	}
+	if r.kept == nil {
+		r.flush()
+		return
+	}
+	r.retry(after)
+	r.flush()
+	if _, again := r.w.(*reader); again {
+		r.leave()
+	} else if r.hangUp() {
+		r.w = nil
+	}
+}
+
+// hangUp ends the response before its handler returns; false when the connection does not let it, as
+// one of HTTP/2 does not. It is called under mu.
+func (r *response) hangUp() bool {
+	if r.w == nil {
+		return false
+	}
+	conn, out, err := r.control.Hijack()
+	if err != nil {
+		return false
+	}
+	_ = conn.SetDeadline(time.Now().Add(writeTimeout))
+	if r.chunked {
+		_, _ = out.WriteString("0\r\n\r\n")
+	}
+	_ = errors.Join(out.Flush(), conn.Close()) // the client comes back or is gone
+	return true
+}
