@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/redact"
 )
 
 const (
@@ -38,7 +39,7 @@ func Text(path, s string) []v1.Violation {
 // Schema returns what the texts of a JSON Schema hide or order: names and
 // descriptions of properties reach a model too. What is not valid JSON has no findings.
 func Schema(path string, schema json.RawMessage) []v1.Violation {
-	if len(bytes.TrimSpace(schema)) == 0 {
+	if len(bytes.TrimSpace(schema)) == 0 || unsuspicious(schema) {
 		return nil
 	}
 	var v any
@@ -48,6 +49,18 @@ func Schema(path string, schema json.RawMessage) []v1.Violation {
 	var fs []v1.Violation
 	walk(path, v, 0, &fs)
 	return fs[:min(len(fs), maxFindings)]
+}
+
+// unsuspicious reports whether no text of a JSON text certainly has a finding: it has no characters but those of
+// ASCII that can be seen, all as they are, and nothing of which one that orders needs some.
+func unsuspicious(text []byte) bool {
+	for _, c := range text {
+		if c == '\\' || c >= 0x7f || c < ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return false
+		}
+	}
+	folded := redact.Fold(string(text))
+	return !slices.ContainsFunc(rules, func(r rule) bool { return redact.HasAny(folded, r.needs) })
 }
 
 // mechanical are the keywords whose texts are for programs.

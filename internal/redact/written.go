@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // secretForm is the form in which a well-known service writes its secrets.
@@ -78,7 +79,14 @@ func MayHoldSecret(text string) bool {
 }
 
 // Fold returns a text in which letters are the same that are the same to (?i) of an expression.
-func Fold(text string) string { return strings.ToLower(strings.ToUpper(text)) }
+func Fold(text string) string {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return strings.ToLower(strings.ToUpper(text))
+		}
+	}
+	return strings.ToLower(text)
+}
 
 // HasAny reports whether a text contains one of others.
 func HasAny(text string, of []string) bool {

@@ -16,7 +16,8 @@ func Schemas(c *Cache) int {
 
 // EngineOf returns "gojsonschema" or "santhosh" for a compiled schema.
 func EngineOf(s *Schema) string {
-	switch s.engine.(type) {
+	e, _ := s.running()
+	switch e.(type) {
 	case *gojson:
 		return "gojsonschema"
 	case *santhosh:

@@ -84,26 +84,12 @@ func newFast() *fastSchema {
 	return &fastSchema{kinds: allKinds, length: noLimits, nItems: noLimits, nMembers: noLimits}
 }
 
-// fast returns the schema in the form that judges bytes; nil when no text would be found valid.
-func (s *Schema) fast() *fastSchema {
-	s.fastOnce.Do(func() {
-		root, err := s.decode()
-		obj, ok := root.(map[string]any)
-		if err != nil || !ok {
-			return
-		}
-		if url, ok := obj["$schema"].(string); ok {
-			if _, known := draftOf(url); !known { // a metaschema may switch keywords off
-				return
-			}
-		}
-		delete(obj, "$schema")
-		delete(obj, "$id") // without references it names nothing
-		if f := compileFast(root, !s.cache.options.FormatAnnotation); !f.unknown {
-			s.fastNow = f
-		}
-	})
-	return s.fastNow
+// newFastSchema returns a schema in the form that judges bytes; nil when no text would be found valid.
+func newFastSchema(schema any, format bool) *fastSchema {
+	if f := compileFast(schema, format); !f.unknown {
+		return f
+	}
+	return nil
 }
 
 // compileFast makes a compiled schema ready. Each keyword is held to whatever the draft:
@@ -127,9 +113,9 @@ func compileFast(schema any, format bool) *fastSchema {
 	return f
 }
 
-// notes are keywords that ask nothing of a value.
+// notes are keywords that ask nothing of a value; "$id" is one, since references are not known here.
 var notes = map[string]bool{
-	"title": true, "description": true, "default": true, "examples": true, "example": true, "$comment": true, "deprecated": true,
+	"$id": true, "title": true, "description": true, "default": true, "examples": true, "example": true, "$comment": true, "deprecated": true,
 	"readOnly": true, "writeOnly": true, "$defs": true, "definitions": true,
 }
 

@@ -16,7 +16,7 @@ func (s *Schema) SurelyValid(raw []byte) bool {
 	if s.Compile() != nil || len(raw) > MaxDocumentBytes {
 		return false
 	}
-	f := s.fast()
+	f := s.fast
 	if f == nil || !utf8.Valid(raw) {
 		return false
 	}

@@ -42,7 +42,7 @@ var fastSchemas = []struct {
 	{`{"$ref":"#/$defs/a","$defs":{"a":{"type":"string"}}}`, nil, []string{`"a"`, `1`}},
 	{`{"$schema":"http://json-schema.org/draft-04/schema#","minimum":1,"exclusiveMinimum":true}`, nil, []string{`1`, `2`}},
 	{`{"$schema":"http://json-schema.org/draft-07/schema#","$id":"https://example.com/a","type":"object","definitions":{"b":{}}}`, []string{`{"a":1.5}`}, []string{`[]`}},
-	{`true`, nil, []string{`1`}},
+	{`true`, []string{`1`, `{"a":null}`}, []string{`{"a":1,"a":1}`}},
 	{`false`, nil, []string{`1`}},
 	{`{"type":"text"}`, nil, []string{`"a"`}}, // does not compile
 }
@@ -111,7 +111,51 @@ func sameAsEngine(t *testing.T, schema *validate.Schema, raw []byte) {
 	}
 }
 
-// FuzzFastValid compares what is found valid by its bytes with Decode and the engines.
+// TestLegal: what compiles without its engine is what the engine takes, in each draft and however "$schema" is written;
+// what is not legal is said at once.
+func TestLegal(t *testing.T) {
+	good := []string{
+		`{}`, `{"type":["object","null"],"properties":{"a":{"title":"A","format":"date","default":1},"b":true},"required":["a"],"additionalProperties":{"not":{"type":"string"}}}`,
+		`{"enum":["a",1,true,null],"const":{},"examples":[1],"multipleOf":0.01,"minimum":-1,"pattern":"^a$","x-a":{"type":1},"example":2,"uniqueItems":true,"$comment":"c"}`,
+		`{"items":{"anyOf":[{"minLength":2.0,"maxLength":1},{"oneOf":[false]}]},"$defs":{"a":{"type":"integer"}},"definitions":{"b":{"deprecated":true}}}`,
+	}
+	bad := []string{
+		`{"type":"text"}`, `{"type":[]}`, `{"type":["string","string"]}`, `{"type":null}`, `{"enum":{}}`, `{"enum":1}`, `{"title":1}`, `{"description":null}`, `{"readOnly":"yes"}`, `{"examples":{}}`,
+		`{"minimum":"1"}`, `{"multipleOf":0}`, `{"multipleOf":-1}`, `{"minLength":-1}`, `{"maxItems":1.5}`, `{"pattern":"("}`, `{"pattern":1}`, `{"required":"a"}`, `{"required":[1]}`, `{"required":["a","a"]}`,
+		`{"items":1}`, `{"additionalProperties":"no"}`, `{"anyOf":[]}`, `{"anyOf":{}}`, `{"allOf":[1]}`, `{"properties":[]}`, `{"properties":{"a":1}}`, `{"$defs":{"a":{"type":1}}}`, `{"definitions":[]}`, `{"not":[]}`, `{"format":1}`, `{"uniqueItems":1}`,
+	}
+	compile := func(schema, url string, draft validate.Draft) (*validate.Schema, error) {
+		if url != "" {
+			schema = strings.Replace(`{"$schema":"`+url+`",`+schema[1:], ",}", "}", 1)
+		}
+		s := validate.NewCache(validate.Options{}).Schema(json.RawMessage(schema), draft)
+		return s, s.Compile()
+	}
+	for d := validate.Draft7; d <= validate.Draft2020; d++ {
+		for _, url := range []string{"", d.String(), strings.TrimSuffix(d.String(), "#"), strings.TrimSuffix(strings.Replace(d.String(), "https:", "http:", 1), "#") + "#"} {
+			for _, schema := range good {
+				s, err := compile(schema, url, d)
+				if err != nil {
+					t.Errorf("%s %q: %s: %v", d, url, schema, err)
+				}
+				if _, err := s.Validate(nil); err != nil {
+					t.Errorf("%s %q: %s compiles, and its engine says %v", d, url, schema, err)
+				}
+			}
+			for _, schema := range bad {
+				if schema == `{"$defs":{"a":{"type":1}}}` && d == validate.Draft7 {
+					continue // which does not know it
+				}
+				if _, err := compile(schema, url, d); err == nil {
+					t.Errorf("%s %q: %s compiles", d, url, schema)
+				}
+			}
+		}
+	}
+}
+
+// FuzzFastValid compares what is found valid by its bytes with Decode and the engines, and what
+// compiles without an engine with what the engine takes.
 func FuzzFastValid(f *testing.F) {
 	for _, c := range fastSchemas {
 		for _, doc := range append(c.sure, c.unsure...) {
@@ -124,7 +168,13 @@ func FuzzFastValid(f *testing.F) {
 		if old {
 			draft = validate.Draft7
 		}
-		sameAsEngine(t, validate.NewCache(validate.Options{}).Schema(schema, draft), doc)
+		s := validate.NewCache(validate.Options{}).Schema(schema, draft)
+		sameAsEngine(t, s, doc)
+		if s.Compile() == nil {
+			if _, err := s.Validate(nil); err != nil {
+				t.Fatalf("%.300s compiles, and its engine says %v", schema, err)
+			}
+		}
 	})
 }
 

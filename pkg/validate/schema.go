@@ -3,6 +3,7 @@ package validate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,10 +19,14 @@ type Schema struct {
 	raw   json.RawMessage
 	draft Draft // of a schema without "$schema"
 
-	once   sync.Once
-	err    *v1.ValidationError
-	engine engine
-	costs  costs
+	once  sync.Once
+	err   *v1.ValidationError
+	costs costs
+	fast  *fastSchema // judges bytes; nil when it would find nothing valid
+
+	startOnce sync.Once // see running
+	engine    engine
+	failed    *v1.ValidationError
 
 	// what only documents with violations and expensive documents need
 	explainOnce sync.Once
@@ -30,9 +35,6 @@ type Schema struct {
 	misfit      *santhosh
 	graphOnce   sync.Once
 	graphNow    *graph
-	// what judges bytes; see fast
-	fastOnce sync.Once
-	fastNow  *fastSchema
 }
 
 // engine is what both libraries come down to.
@@ -54,34 +56,82 @@ func (s *Schema) Compile() error {
 }
 
 func (s *Schema) compile() {
+	s.err = guarded(func() []v1.Violation {
+		root, err := s.decode()
+		if err != nil {
+			return []v1.Violation{{Expected: "a JSON Schema", Got: plural("%d byte", len(s.raw)), Message: err.Error()}}
+		}
+		switch root.(type) {
+		case bool, map[string]any:
+		default:
+			return []v1.Violation{{Expected: "object", Got: describe(root), Message: "a schema is a JSON object, got " + describe(root)}}
+		}
+		g := newGraph(root, s.draft, s.cache.preload)
+		if g.order != nil {
+			s.costs = g.costs()
+		}
+		if g.full {
+			return g.violations
+		}
+		body := bodyOf(root)
+		s.fast = newFastSchema(body, !s.cache.options.FormatAnnotation)
+		if len(g.violations) == 0 && legal(body) && g.nodes[0].res.draft >= Draft7 {
+			return nil
+		}
+		return append(g.violations, s.start(g, root)...)
+	})
+}
+
+// running returns the engine. A schema that is legal for sure gets it now.
+func (s *Schema) running() (engine, error) {
+	s.startOnce.Do(func() {
+		if s.engine != nil {
+			return
+		}
+		s.failed = guarded(func() []v1.Violation {
+			root, err := s.decode()
+			if err != nil {
+				return []v1.Violation{{Message: err.Error()}}
+			}
+			return s.start(newGraph(root, s.draft, s.cache.preload), root)
+		})
+	})
+	if s.failed != nil {
+		return nil, s.failed
+	}
+	return s.engine, nil
+}
+
+// guarded runs a part of compiling and makes an error of what it finds; a panic of an engine is one, too.
+func guarded(compile func() []v1.Violation) (invalid *v1.ValidationError) {
 	var found []v1.Violation
 	defer func() {
 		if p := recover(); p != nil {
 			found = append(found, v1.Violation{Expected: "a schema that can be compiled", Got: "a failure", Message: fmt.Sprintf("schema engine failed: %s", clip.Runes(fmt.Sprint(p), 200))})
 		}
 		if len(found) > 0 {
-			s.engine, s.err = nil, v1.NewValidationError(v1.ManifestInvalid, "", bound(found))
+			invalid = v1.NewValidationError(v1.ManifestInvalid, "", bound(found))
 		}
 	}()
-	root, err := s.decode()
-	if err != nil {
-		found = []v1.Violation{{Expected: "a JSON Schema", Got: plural("%d byte", len(s.raw)), Message: err.Error()}}
-		return
+	found = compile()
+	return nil
+}
+
+// bodyOf returns a schema without its "$schema", where that names a draft; nil where it names a metaschema
+// of its own, which may switch keywords off.
+func bodyOf(root any) any {
+	obj, _ := root.(map[string]any)
+	schema, ok := obj["$schema"]
+	if !ok {
+		return root
 	}
-	switch root.(type) {
-	case bool, map[string]any:
-	default:
-		found = []v1.Violation{{Expected: "object", Got: describe(root), Message: "a schema is a JSON object, got " + describe(root)}}
-		return
+	url, _ := schema.(string)
+	if _, known := draftOf(url); !known {
+		return nil
 	}
-	g := newGraph(root, s.draft, s.cache.preload)
-	if g.order != nil {
-		s.costs = g.costs()
-	}
-	found = g.violations
-	if !g.full {
-		found = append(found, s.start(g, root)...)
-	}
+	obj = maps.Clone(obj)
+	delete(obj, "$schema")
+	return obj
 }
 
 func (s *Schema) decode() (any, error) { return decode(s.raw, s.cache.options.MaxSchemaBytes) }
@@ -186,6 +236,9 @@ const manyValues = 10_000
 // problems runs the engine, after what an engine must not see was sorted out.
 func (s *Schema) problems(doc any) (found []problem, err error) {
 	if err := s.Compile(); err != nil {
+		return nil, err
+	}
+	if _, err := s.running(); err != nil {
 		return nil, err
 	}
 	defer func() {
