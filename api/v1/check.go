@@ -192,7 +192,7 @@ func (r *fieldRule) checkBounds(f reflect.Value, path string, fs *[]Violation) {
 	case reflect.Float64:
 		n = f.Float()
 	default:
-		panic("api/v1: bounds on a field that is no number: " + path)
+		panic("api/v1: bounds on a field that is not a number: " + path)
 	}
 	num := strconv.FormatFloat(n, 'f', -1, 64)
 	if r.min != nil && n < *r.min {

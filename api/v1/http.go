@@ -206,7 +206,7 @@ func (h *HTTPSpec) validate(path string) []Violation {
 	}
 	for _, m := range braced.FindAllStringSubmatch(h.URL, -1) {
 		fs = append(fs, Violation{Severity: SeverityWarning, Path: path + "/url", Expected: "{{." + m[2] + "}}", Got: "{" + m[2] + "}",
-			Message: fmt.Sprintf("{%s} is sent as it stands: write {{.%s}} for the argument %q", m[2], m[2], m[2])})
+			Message: fmt.Sprintf("{%s} is sent as it is: write {{.%s}} for the argument %q", m[2], m[2], m[2])})
 	}
 	return fs
 }

@@ -143,13 +143,13 @@ func (m *MCPServer) Validate() []Violation {
 	case s.Command == "":
 		for field, set := range map[string]bool{"args": s.Args != nil, "env": s.Env != nil, "env_passthrough": s.EnvPassthrough != nil, "working_dir": s.WorkingDir != "", "replicas": s.Replicas != ""} {
 			if set {
-				add("/spec/"+field, "spec.command", "spec.url", fmt.Sprintf("spec.%s goes with spec.command, not with spec.url", field))
+				add("/spec/"+field, "spec.command", "spec.url", fmt.Sprintf("spec.%s is for spec.command, not for spec.url", field))
 			}
 		}
 	default:
 		for field, set := range map[string]bool{"headers": s.Headers != nil, "transport": s.Transport != "", "auth": s.Auth != nil, "tls": s.TLS != nil} {
 			if set {
-				add("/spec/"+field, "spec.url", "spec.command", fmt.Sprintf("spec.%s goes with spec.url, not with spec.command", field))
+				add("/spec/"+field, "spec.url", "spec.command", fmt.Sprintf("spec.%s is for spec.url, not for spec.command", field))
 			}
 		}
 	}

@@ -109,7 +109,7 @@ func TestValidate(t *testing.T) {
 		}},
 		{"a server of neither kind", server(v1.MCPServerSpec{}), []string{`spec: an MCPServer needs spec.command (stdio) or spec.url`}},
 		{"a server of both kinds", server(v1.MCPServerSpec{Command: "x", URL: "https://x"}), []string{`spec.url: an MCPServer has spec.command or spec.url, not both`}},
-		{"fields of the other kind", server(v1.MCPServerSpec{URL: "https://x", Args: []string{"a"}}), []string{`spec.args: spec.args goes with spec.command, not with spec.url`}},
+		{"fields of the other kind", server(v1.MCPServerSpec{URL: "https://x", Args: []string{"a"}}), []string{`spec.args: spec.args is for spec.command, not for spec.url`}},
 		{"a prompt without a template", &v1.Prompt{Header: header(v1.KindPrompt)}, []string{`spec.template: a prompt needs spec.template or spec.system_prompt`}},
 		{"assertions of PromptKit", &v1.Scenario{
 			Header: v1.Header{APIVersion: v1.PromptKitGroup + "/v1alpha1", Kind: v1.KindScenario, Metadata: v1.Metadata{Name: "n"}},

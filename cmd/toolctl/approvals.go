@@ -105,7 +105,7 @@ Output formats (-o): table, wide, json, yaml, name.`,
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "most calls to list (default: all)")
+	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of calls to list (default: all)")
 	cmd.Flags().IntVar(&offset, "offset", 0, "calls to skip")
 	cmd.Flags().StringVar(&state, "state", "", "only calls in this state: "+strings.Join(approvalStates, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(approvalStates, cobra.ShellCompDirectiveNoFileComp))

@@ -60,7 +60,7 @@ Output formats (-o): text, json, yaml.`,
 			return a.page(cmd.Context(), text)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "most lines of the arguments (default: all)")
+	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of lines of the arguments (default: all)")
 	cmd.Flags().IntVar(&offset, "offset", 0, "lines of the arguments to skip")
 	return cmd
 }

@@ -47,7 +47,7 @@ the head when it has changed; what cannot be written then is logged and tried ag
 		},
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "file to add a line to, or http or https address to send it to")
-	cmd.Flags().DurationVar(&o.interval, "interval", 0, "go on, and look for a new head so often, such as 5m (default: once)")
+	cmd.Flags().DurationVar(&o.interval, "interval", 0, "repeat at this interval, such as 5m (default: once)")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
@@ -154,7 +154,7 @@ func (o *anchorOptions) send(ctx context.Context, line []byte) error {
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, enough)) // so that the connection is used again
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return statusError{exitFailed, fmt.Sprintf("%s: the head was not taken: %s", shown, res.Status)}
+		return statusError{exitFailed, fmt.Sprintf("%s: the head was not accepted: %s", shown, res.Status)}
 	}
 	return nil
 }

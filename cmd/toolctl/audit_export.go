@@ -70,7 +70,7 @@ func writeAuditJSON(w io.Writer, l store.AuditLine) error {
 	if len(l.Text) < 3 || !json.Valid(l.Text) || l.Text[0] != '{' {
 		_, err := l.Record()
 		if err == nil {
-			err = fmt.Errorf("audit: line %d is no object of JSON", l.ID)
+			err = fmt.Errorf("audit: line %d is not a JSON object", l.ID)
 		}
 		return err
 	}

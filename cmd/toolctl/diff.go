@@ -188,7 +188,7 @@ func (o *diffOptions) againstFiles(ctx context.Context) (*diff.Report, error) {
 		return nil, err
 	}
 	if other.Failed() {
-		fmt.Fprintf(o.err, "warning: %s has errors: what cannot be read there counts as it stands\n", o.against)
+		fmt.Fprintf(o.err, "warning: %s has errors: what cannot be read there counts as it is\n", o.against)
 	}
 	drop := func(objects []v1.Object) []v1.Object {
 		return slices.DeleteFunc(objects, func(obj v1.Object) bool { return obj.Head().Metadata.Name == "" || !has(obj) })

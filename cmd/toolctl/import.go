@@ -72,7 +72,7 @@ func (m *manifestWriter) write(objects []v1.Object) error {
 	for i, o := range objects {
 		paths[i] = filepath.Join(m.dir, o.Head().Metadata.Name+".yaml")
 		if _, err := os.Lstat(paths[i]); err == nil && !m.force {
-			there = append(there, usagef("%s is there already: use --force to overwrite it", paths[i]))
+			there = append(there, usagef("%s already exists: use --force to overwrite it", paths[i]))
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			there = append(there, err)
 		}

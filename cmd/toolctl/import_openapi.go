@@ -65,7 +65,7 @@ json or name (with --out).`,
 	f.StringArrayVar(&o.exclude, "exclude", nil, "leave out operations that match KEY=GLOB; may be repeated")
 	f.StringVar(&o.set.Server, "server", "", "URL that replaces the servers of the document")
 	f.StringVar(&o.set.Prefix, "prefix", "", "text before the name of each tool, such as github-")
-	f.StringVar(&o.set.EnvPrefix, "env-prefix", "", "start of the names of environment variables (default: the API's title)")
+	f.StringVar(&o.set.EnvPrefix, "env-prefix", "", "prefix of the names of environment variables (default: the API's title)")
 	f.BoolVar(&o.set.AllowPrivateNetwork, "allow-private-network", false, "write allow_private_network into the tools, which may then reach loopback and private addresses")
 	f.BoolVar(&o.folder.Prune, "prune", false, "remove the files of operations that are gone, unless they were changed by hand")
 	f.BoolVar(&o.folder.DryRun, "dry-run", false, "say what would happen in --out and write nothing")
@@ -164,7 +164,7 @@ func (o *importOpenAPIOptions) printReport(format string, set *openapi.Set, r *o
 		o.printChanges(r)
 	}
 	if n := r.Conflicts(); n > 0 {
-		return statusError{exitFailed, fmt.Sprintf("%s to look at in %s", count(n, "conflict"), o.dir)}
+		return statusError{exitFailed, fmt.Sprintf("%s to resolve in %s", count(n, "conflict"), o.dir)}
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func newLintCmd(a *app) *cobra.Command {
 	o := &lintOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "lint [PATH]...",
-		Short: "Find what is legal and unwise in manifests",
+		Short: "Find what is valid but unwise in manifests",
 		Long: `Look over manifests for what no client or model provider takes, what misleads a
 model, and what nothing guards. Nothing is called and nothing is fetched. PATH is
 the same as -f; without either, the current folder. What is known of the tools of
@@ -51,7 +51,7 @@ github (workflow annotations).`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.failOn, "fail-on", "error", "exit with 1 on findings from this severity on: error, warning, info, or none")
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens that all tools together may cost a model, by an estimate of 4 bytes a token; 0 for no limit")
+	f.IntVar(&o.maxTokens, "max-tokens", 0, "maximum number of tokens that all tools together may cost a model, by an estimate of 4 bytes a token; 0 for no limit")
 	f.StringSliceVar(&o.only, "only", nil, "rules to check; may be repeated (default: all)")
 	f.StringSliceVar(&o.skip, "skip", nil, "rules to leave out; may be repeated")
 	f.BoolVar(&o.rules, "rules", false, "list the rules")
@@ -128,7 +128,7 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if errs > 0 {
-		return statusError{exitInvalid, fmt.Sprintf("%s in %s: lint looks at what is free of them", count(errs, "error"), count(set.Files, "file"))}
+		return statusError{exitInvalid, fmt.Sprintf("%s in %s: lint needs manifests without errors", count(errs, "error"), count(set.Files, "file"))}
 	}
 	if grave := slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Severity.AtLeast(lint.Severity(o.failOn)) }); grave && o.failOn != "none" {
 		return statusError{exitFailed, ""}

@@ -92,7 +92,7 @@ Of files a template has it that names it, such as {.status.conditions}.`,
 	f.BoolVarP(&o.watch, "watch", "w", false, "print objects again when they change, until interrupted")
 	f.BoolVar(&o.watchOnly, "watch-only", false, "watch, and leave out what is there at the start")
 	f.BoolVar(&o.events, "output-watch-events", false, "with --watch or --watch-only, print what happened too: ADDED, MODIFIED, DELETED")
-	f.IntVar(&o.limit, "limit", 0, "most objects to list (default: all)")
+	f.IntVar(&o.limit, "limit", 0, "maximum number of objects to list (default: all)")
 	f.IntVar(&o.offset, "offset", 0, "objects to skip")
 	f.BoolVar(&o.offline, "no-discover", false, "do not ask MCP servers what they offer")
 	a.bindNetwork(f, "")

@@ -68,7 +68,7 @@ Output formats (-o): yaml (the default), json.`,
 		},
 	}
 	a.bindSelector(cmd.Flags(), "tools")
-	cmd.Flags().Int64Var(&seed, "seed", 0, "number that fixes what is made")
+	cmd.Flags().Int64Var(&seed, "seed", 0, "the same number makes the same results")
 	return cmd
 }
 

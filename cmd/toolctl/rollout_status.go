@@ -71,7 +71,7 @@ func (a *app) rolloutStatus(ctx context.Context, args []string, watch bool, time
 		case within.Err() == nil:
 			return err
 		case all == nil:
-			return statusError{exitUnavailable, fmt.Sprintf("%s could not be looked at in %s", count(len(sets), "set"), timeout)}
+			return statusError{exitUnavailable, fmt.Sprintf("%s could not be checked in %s", count(len(sets), "set"), timeout)}
 		}
 		waiting := slices.ContainsFunc(all, func(s gateway.SetState) bool { return s.Ready < s.Objects && len(s.Changed)+len(s.Gone) == 0 })
 		over := !watch || within.Err() != nil || err != nil
@@ -124,7 +124,7 @@ func (a *app) endStatus(format string, all []gateway.SetState, timeout time.Dura
 				texts = append(texts, "  "+k+" was changed since")
 			}
 			for _, k := range s.Gone {
-				texts = append(texts, "  "+k+" belongs to the set no more")
+				texts = append(texts, "  "+k+" no longer belongs to the set")
 			}
 		case s.Ready < s.Objects:
 			after := ""

@@ -115,7 +115,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	_ = cmd.RegisterFlagCompletionFunc("tools", a.flagNames(v1.KindTool))
 	_ = cmd.RegisterFlagCompletionFunc("prompt", a.flagNames(v1.KindPrompt))
 	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
-	f.IntVar(&o.maxCalls, "max-calls", 1024, "most calls that run at once")
+	f.IntVar(&o.maxCalls, "max-calls", 1024, "maximum number of calls at once")
 	f.Float64Var(&o.share, "principal-share", 0.25, "part of --max-calls, and of what else is bounded, that one principal may use; callers without a name have all")
 	f.StringVar(&o.memory, "memory-budget", "256MiB", "memory for all that is decoded at once; a request beyond it waits a little and is refused")
 	f.DurationVar(&o.turnIdle, "turn-idle", 60*time.Second, "ends the turn of calls that name none, once their session had no call for so long")

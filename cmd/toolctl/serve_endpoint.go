@@ -35,14 +35,14 @@ var endpointNeedsHTTP = []string{
 
 func (o *endpointOptions) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.tokenFile, "token-file", "", "file of bearer tokens, a line NAME:HEX for each, where HEX is the token's SHA-256; read again when it changes; needs --http")
-	f.StringVar(&o.oauth.Issuer, "oauth-issuer", "", "authorization server whose access tokens are taken, as in their iss; needs --http and --oauth-audience")
+	f.StringVar(&o.oauth.Issuer, "oauth-issuer", "", "authorization server whose access tokens are accepted, as in their iss; needs --http and --oauth-audience")
 	f.StringSliceVar(&o.oauth.Audiences, "oauth-audience", nil, "what tokens for this server carry in aud, such as https://tools.example.com/mcp; one is enough")
 	f.StringVar(&o.oauth.Resource, "oauth-resource", "", "address that clients know /mcp by (default: the first --oauth-audience that is a URL)")
 	f.StringVar(&o.oauth.JWKSURL, "oauth-jwks-url", "", "where the issuer's keys are (default: where its metadata says)")
 	f.StringSliceVar(&o.oauth.Scopes, "oauth-scopes", nil, "scopes that a token must have, all of them, such as tools:call")
 	f.StringVar(&o.oauth.PrincipalClaim, "oauth-principal-claim", "sub", "claim that names the principal, such as email")
 	f.StringVar(&o.oauth.GroupsClaim, "oauth-groups-claim", "groups", "claim that names the groups of the principal, for approvers of policies")
-	f.StringVar(&o.rate, "rate-limit", "", "most requests of one principal, or of one address without authentication, such as 100/s, 600/m or 5000/h; needs --http")
+	f.StringVar(&o.rate, "rate-limit", "", "maximum rate of requests of one principal, or of one address without authentication, such as 100/s, 600/m or 5000/h; needs --http")
 	f.IntVar(&o.burst, "rate-burst", 0, "requests that may come at once (default: what --rate-limit allows in a second, at least 10)")
 	f.Int64Var(&o.maxRequest, "max-request-bytes", 4<<20, "largest request; needs --http")
 	f.Int64Var(&o.maxResult, "max-result-bytes", 16<<20, "largest result that is passed on to a client")
@@ -55,12 +55,12 @@ func (o *endpointOptions) check(cmd *cobra.Command) error {
 	}
 	for _, name := range []string{"oauth-audience", "oauth-resource", "oauth-jwks-url", "oauth-scopes", "oauth-principal-claim", "oauth-groups-claim"} {
 		if cmd.Flags().Changed(name) && o.oauth.Issuer == "" {
-			return usagef("--%s needs --oauth-issuer: the authorization server whose tokens are taken", name)
+			return usagef("--%s needs --oauth-issuer: the authorization server whose tokens are accepted", name)
 		}
 	}
 	if o.oauth.Issuer != "" {
 		if len(o.oauth.Audiences) == 0 {
-			return usagef("--oauth-issuer needs --oauth-audience: a token for another server must not be taken; name what tokens for this one carry in aud, such as https://tools.example.com/mcp")
+			return usagef("--oauth-issuer needs --oauth-audience: a token for another server must not be accepted; name what tokens for this one carry in aud, such as https://tools.example.com/mcp")
 		}
 		if o.oauth.Resource == "" && !slices.ContainsFunc(o.oauth.Audiences, func(a string) bool { return strings.Contains(a, "://") }) {
 			return usagef("--oauth-audience %s: none is a URL: name the address that clients know /mcp by with --oauth-resource", strings.Join(o.oauth.Audiences, ","))

@@ -48,7 +48,7 @@ func (a *app) copyStore(ctx context.Context, fromDSN, toDSN string) error {
 	case errors.Is(err, store.ErrNoCopy):
 		return usageError{err}
 	case errors.Is(err, store.ErrNotEmpty):
-		return statusError{exitInvalid, fmt.Sprintf("store %q: %s: a copy is made of nothing but the other; name one that is not there yet", shown, store.ErrNotEmpty)}
+		return statusError{exitInvalid, fmt.Sprintf("store %q: %s: a copy holds nothing but the other store; name one that does not exist yet", shown, store.ErrNotEmpty)}
 	case err != nil:
 		return err
 	}

@@ -118,7 +118,7 @@ func (a *app) wait(ctx context.Context, rs []request, want wanted, timeout time.
 		if within.Err() != nil {
 			var texts []string
 			for _, k := range keys {
-				texts = append(texts, fmt.Sprintf("%s is not %s after %s: %s", objectName(k), want, timeout, cmp.Or(reasons[k], "it was not looked at in time")))
+				texts = append(texts, fmt.Sprintf("%s is not %s after %s: %s", objectName(k), want, timeout, cmp.Or(reasons[k], "it was not checked in time")))
 			}
 			return statusError{exitUnavailable, strings.Join(texts, "\n")}
 		}

@@ -22,7 +22,7 @@ func Server(name string, words []string) (*v1.MCPServer, []string, error) {
 	isURL := len(words) == 1 && (strings.HasPrefix(words[0], "http://") || strings.HasPrefix(words[0], "https://"))
 	if scheme, _, ok := strings.Cut(words[0], "://"); ok && !isURL && !strings.ContainsAny(scheme, "/ ") {
 		if scheme == "http" || scheme == "https" { // what is said of it must not show its secrets
-			return nil, nil, fmt.Errorf("an address stands alone: %s after it", plural(len(words)-1))
+			return nil, nil, fmt.Errorf("expected an address alone: %s after it", plural(len(words)-1))
 		}
 		return nil, nil, fmt.Errorf("expected a program, or an address that begins with http:// or https://, got %s://", scheme)
 	}

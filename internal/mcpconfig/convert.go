@@ -127,10 +127,10 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 		return nil, errors.New("it has no command and no url")
 	}
 	if s.URL != "" && len(args)+len(env)+len(dir) > 0 {
-		c.note(e.name, "args, env and cwd go with a command, not with a url, and were left out")
+		c.note(e.name, "args, env and cwd are for a command, not for a url, and were left out")
 	}
 	if s.Command != "" && len(headers) > 0 {
-		c.note(e.name, "headers go with a url, not with a command, and were left out")
+		c.note(e.name, "headers are for a url, not for a command, and were left out")
 	}
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(transport)) {
 	case "", "stdio", "local", "http", "streamablehttp", "remote":

@@ -40,7 +40,7 @@ func (t texter) plain(s string) string {
 			}
 			return m
 		}
-		t.c.note(t.server, "%s is no environment variable and is passed as it is", m)
+		t.c.note(t.server, "%s is not an environment variable and is passed as it is", m)
 		return "$" + m
 	})
 }

@@ -88,7 +88,7 @@ func (e *jsonEncoding) literal(text []byte) {
 
 func (e *jsonEncoding) value(out []byte, v value) ([]byte, error) {
 	if e.slash || e.hex > 0 {
-		return out, errors.New("a value stands in the middle of an escape sequence")
+		return out, errors.New("a value is in the middle of an escape sequence")
 	}
 	if v.kind == isNull || v.kind == isMissing {
 		switch {

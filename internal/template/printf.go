@@ -72,7 +72,7 @@ func verbsOf(f string) (string, error) {
 		case strings.IndexByte("vsqdboxXceEfFgGt", f[i]) >= 0:
 			verbs = append(verbs, f[i])
 		default:
-			return "", fmt.Errorf("printf %q: %%%c is not taken here; the verbs are v s q d b o x X c e E f F g G t", f, f[i])
+			return "", fmt.Errorf("printf %q: %%%c is not supported here; the verbs are v s q d b o x X c e E f F g G t", f, f[i])
 		}
 	}
 	return string(verbs), nil

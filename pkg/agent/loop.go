@@ -246,7 +246,7 @@ func (l *loop) take(ctx context.Context, offer *offer, reply Reply) error {
 	if len(m.ToolCalls) == 0 {
 		switch reply.Stop {
 		case StopLength:
-			l.warn("the answer was cut off: the model reached its most tokens")
+			l.warn("the answer was cut off: the model reached its limit of tokens")
 		case StopFilter:
 			l.warn("the answer was stopped by the provider's filter")
 		}

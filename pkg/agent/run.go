@@ -37,7 +37,7 @@ type Options struct {
 	MaxHops int
 	// MaxDepth is how deep prompts may call prompts; with 1 none may. Default: 3.
 	MaxDepth int
-	// Parallel is the most calls that run at once. Default: 4.
+	// Parallel is the maximum number of calls at once. Default: 4.
 	Parallel int
 	// MaxTools is the most tools that the model is offered; the lightest are left out, and
 	// Result.Warnings says so. Default: 128.

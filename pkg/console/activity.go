@@ -20,7 +20,7 @@ func (c *Console) history(ctx context.Context) []v1.AuditRecord {
 	const day = 24 * time.Hour
 	lines, err := c.gateway.AuditLines(ctx, gateway.AuditFilter{Since: c.opts.Now().Add(-day), Settled: true, Limit: maxEvents})
 	if err != nil {
-		c.opts.Logger.Warn("the console begins without the calls of the audit", "error", err.Error())
+		c.opts.Logger.Warn("the console starts without the calls of the audit", "error", err.Error())
 	}
 	return slices.DeleteFunc(lines, func(l v1.AuditRecord) bool {
 		return l.Change != nil || l.Gap != nil || l.Status == v1.StatusStarted

@@ -137,7 +137,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	caller, err := c.access.Verify(r.Context(), token)
 	var refused *gateway.AccessError
 	if errors.As(err, &refused) {
-		c.askSignIn(w, r, refused.Status, "The token was not taken: "+refused.Message+".")
+		c.askSignIn(w, r, refused.Status, "The token was not accepted: "+refused.Message+".")
 		return
 	}
 	c.signedIn(w, r, person{principal: caller.Principal, name: caller.Principal, groups: caller.Groups}, caller)

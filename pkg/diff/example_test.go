@@ -19,5 +19,5 @@ func ExampleChecker_Schemas() {
 	}
 	fmt.Printf("%s at %s: %s, such as %s\n", change.Class, change.Pointer, change.Reason, change.Witness)
 	// Output:
-	// breaking at /properties/units/enum: arguments that were taken are refused: /units: expected "metric", got string "imperial", such as {"units":"imperial"}
+	// breaking at /properties/units/enum: arguments that were accepted are refused: /units: expected "metric", got string "imperial", such as {"units":"imperial"}
 }

@@ -143,7 +143,7 @@ func (j *judgement) template(ctx context.Context, before, after *v1.Prompt) {
 			continue // that is said of the input already
 		}
 		if _, err := now.Render(ctx, vars); err != nil {
-			j.add(Breaking, at, "variables that were taken are refused: "+err.Error(), vars)
+			j.add(Breaking, at, "variables that were accepted are refused: "+err.Error(), vars)
 			return
 		}
 	}

@@ -148,7 +148,7 @@ func (s *SchemaChange) describe(as Direction, takes *side, changed []string, coe
 	s.Pointer = changed[0]
 	switch s.Class {
 	case Compatible:
-		s.Reason = "arguments that were taken are taken still"
+		s.Reason = "arguments that were accepted are still accepted"
 		if as == Output {
 			s.Reason = "results stay within what was promised"
 		}
@@ -180,7 +180,7 @@ func (s *SchemaChange) describe(as Direction, takes *side, changed []string, coe
 }
 
 func reason(v v1.Violation, as Direction) string {
-	what := "arguments that were taken are refused"
+	what := "arguments that were accepted are refused"
 	if as == Output {
 		what = "results may be what readers of the old schema refuse"
 	}

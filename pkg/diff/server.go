@@ -23,7 +23,7 @@ var serverRules = []rule{
 	{"/spec/env_passthrough", "", ""},
 	{"/spec/replicas", Risky, "how many processes of the server there are, and so who shares what it remembers, changes"},
 	{"/spec/url", Unknown, otherAddress},
-	{"/spec/transport", Unknown, "the server is spoken to by another transport"},
+	{"/spec/transport", Unknown, "the server is reached by another transport"},
 	{"/spec/headers", Unknown, "requests have other headers"},
 	{"/spec/auth", Unknown, "requests authenticate otherwise"},
 	{"/spec/tls", Unknown, "other certificates are trusted or shown"},

@@ -109,7 +109,7 @@ func (j *judgement) arguments(before, after *v1.Tool) {
 	switch p := cmp.Or(j.first("/spec/validation/coerce"), j.first("/spec/validation")); {
 	case b.Coerces() && !a.Coerces():
 		if w := j.coercedOnly(before, after); w != nil {
-			j.add(Breaking, p, "arguments are no longer coerced: some that were taken are refused", w)
+			j.add(Breaking, p, "arguments are no longer coerced: some that were accepted are refused", w)
 		} else {
 			j.add(Unknown, p, "arguments are no longer coerced; none was found that this refuses", nil)
 		}

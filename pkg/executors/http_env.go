@@ -38,7 +38,7 @@ func (p *httpTool) text(path, s string, secret bool) envText {
 			continue
 		}
 		if strings.LastIndex(before.String(), "{{") > strings.LastIndex(before.String(), "}}") {
-			p.violation(path, "${VAR} or ${VAR:-default}", quoted(s), piece.Text+" stands inside {{ }}: put it outside")
+			p.violation(path, "${VAR} or ${VAR:-default}", quoted(s), piece.Text+" is inside {{ }}: put it outside")
 			return nil
 		}
 		t = append(t, p.variable(envVar{Ref: *piece.Ref, path: path, secret: secret}))

@@ -126,7 +126,7 @@ func textOrJSON(mediaType string, body []byte) (content json.RawMessage, isJSON,
 // maxErrorBody is how much of the body of a failure is shown, in bytes.
 const maxErrorBody = 2 << 10
 
-// failure describes an answer that is no success: its status, and what the body says.
+// failure describes an answer that is not a success: its status, and what the body says.
 func (p *httpTool) failure(status string, header http.Header, body []byte, s *secrets) string {
 	text := "HTTP " + status
 	if shown := problem(header, body, p.redact, s); shown != "" {

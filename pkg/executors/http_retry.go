@@ -53,7 +53,7 @@ type httpCall struct {
 	stale     bool // the token of the last attempt was refused
 	wait      time.Duration
 	outOfTime time.Duration // the wait that was asked for and would have passed the deadline
-	status    string        // of an answer that is no success
+	status    string        // of an answer that is not a success
 	answer    []byte
 	header    http.Header
 
@@ -77,7 +77,7 @@ func (c *httpCall) run(ctx context.Context) (v1.Result, error) {
 	return v1.Result{Status: v1.StatusComplete, Content: content, Parts: parts, Attempts: c.attempts}, nil
 }
 
-// send sends one request and reads the answer. Of an answer that is no success the status of the result is returned, too.
+// send sends one request and reads the answer. Of an answer that is not a success the status of the result is returned, too.
 func (c *httpCall) send(ctx context.Context) (status string, err error) {
 	if err := c.turn(ctx); err != nil {
 		return "", err

@@ -153,7 +153,7 @@ func (g *Gateway) SetStates(ctx context.Context, sets []Revision) (all []SetStat
 				s.Ready++
 				continue
 			}
-			why := cmp.Or(c.Message, "it was not looked at in time")
+			why := cmp.Or(c.Message, "it was not checked in time")
 			if state := StateOf(states, k); state != nil && !state.Ready {
 				why = state.Why()
 			}

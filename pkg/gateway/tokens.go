@@ -18,8 +18,8 @@ type tokenWatch struct {
 
 func newTokenWatch(path string, log *slog.Logger) (*tokenWatch, error) {
 	t := &tokenWatch{fileWatch: fileWatch{
-		path: path, log: log, name: "the token file", kept: "the tokens before it are taken",
-		refused: "the token file cannot be used: the tokens before it are taken",
+		path: path, log: log, name: "the token file", kept: "the tokens before it are still accepted",
+		refused: "the token file cannot be used: the tokens before it are still accepted",
 	}}
 	t.load = func() (string, []any, error) {
 		next, err := ReadTokens(path)

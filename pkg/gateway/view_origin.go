@@ -95,5 +95,5 @@ func (g *Gateway) lockState(server v1.Key, remote string) (text string, drifted 
 			return "as it is pinned in " + path, false
 		}
 	}
-	return "pinned in " + path + "; the server offers it no more", true
+	return "pinned in " + path + "; the server no longer offers it", true
 }

@@ -77,7 +77,7 @@ type Finding struct {
 type Options struct {
 	// Lock is what is known of the tools of MCP servers.
 	Lock lock.File
-	// MaxTokens is the most tokens that all tools together may cost a model. 0: no limit.
+	// MaxTokens is the maximum number of tokens that all tools together may cost a model. 0: no limit.
 	MaxTokens int
 	// Only are the rules to check, Skip those to leave out, by ID. Default: all.
 	Only, Skip []string

@@ -84,9 +84,9 @@ var tests = map[string][]struct {
 	},
 	"misspelt-keyword": {
 		{tool("a", "Pays an order.", "  input_schema: {type: object, require: [id], properties: {require: {min_length: 1, x-min: 2, example: {minn: 1}, nullable: true}}}\n  output_schema: {aditionalProperties: false}"), lint.Options{}, []string{
-			`6:32 Tool a /spec/input_schema/require: "require" is not a keyword of JSON Schema, which passes over it; did you mean "required"?`,
-			`6:70 Tool a /spec/input_schema/properties/require/min_length: "min_length" is not a keyword of JSON Schema, which passes over it; did you mean "minLength"?`,
-			`7:19 Tool a /spec/output_schema/aditionalProperties: "aditionalProperties" is not a keyword of JSON Schema, which passes over it; did you mean "additionalProperties"?`}},
+			`6:32 Tool a /spec/input_schema/require: "require" is not a keyword of JSON Schema, which ignores it; did you mean "required"?`,
+			`6:70 Tool a /spec/input_schema/properties/require/min_length: "min_length" is not a keyword of JSON Schema, which ignores it; did you mean "minLength"?`,
+			`7:19 Tool a /spec/output_schema/aditionalProperties: "aditionalProperties" is not a keyword of JSON Schema, which ignores it; did you mean "additionalProperties"?`}},
 	},
 	"no-output-schema": {
 		{tool("a", "Pays an order.", "  input_schema: {type: object}") + server + tool("b", "Reads.", "  input_schema: {type: object}\n  mcp: {server: files, tool: read}"), lint.Options{}, []string{"4:1 Tool a /spec: it has no output_schema"}},

@@ -23,7 +23,7 @@ func Rules() []Rule {
 			"Make the top an object with properties, and put alternatives below a property.", schemaRoots},
 		{"schema-keyword", Info, "some providers of models refuse or ignore a keyword of a tool's arguments",
 			"Say it with type, properties, required, enum, items and anyOf, or leave it to validation of the call and say it in the description.", schemaKeywords},
-		{"misspelt-keyword", Warning, "a schema has what is nearly a keyword, and JSON Schema passes over it",
+		{"misspelt-keyword", Warning, "a schema has what is nearly a keyword, and JSON Schema ignores it",
 			"Correct the keyword.", misspeltKeywords},
 		{"no-output-schema", Info, "nothing is known of a tool's results, so none is validated",
 			"Add output_schema.", missingOutputSchemas},

@@ -139,7 +139,7 @@ func misspeltKeywords(s *surface, found func(Finding)) {
 					return
 				}
 				if near := v1.Nearest(keyword, keywords); near != "" {
-					found(t.at(at, "%q is not a keyword of JSON Schema, which passes over it; did you mean %q?", keyword, near))
+					found(t.at(at, "%q is not a keyword of JSON Schema, which ignores it; did you mean %q?", keyword, near))
 				}
 			})
 		}

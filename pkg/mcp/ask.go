@@ -122,7 +122,7 @@ func askError(err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: clip.Bytes("the client did not answer: "+err.Error(), maxErrorText)}
 }
 
-var errTakenBack = errors.New("the server does not wait for the answer any more")
+var errTakenBack = errors.New("the server no longer waits for the answer")
 
 // takeBack ends a request that the server cancelled.
 func (s *session) takeBack(params json.RawMessage) {

@@ -85,7 +85,7 @@ type receipt struct {
 	answer  *answer // nil when none came
 	reached bool    // the request may have reached the server
 	status  int     // of the HTTP response; 0 when there was none
-	gone    bool    // the server does not know the session any more, and did nothing
+	gone    bool    // the server no longer knows the session, and did nothing
 	broken  bool    // the server refused it in a way that ends the session
 }
 

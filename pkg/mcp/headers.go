@@ -66,7 +66,7 @@ func markProblem(mark, typ json.RawMessage, seen map[string]bool) string {
 		return fmt.Sprintf("is %q, which cannot be part of a header's name", clip.Bytes(name, 100))
 	}
 	if json.Unmarshal(typ, &kind) != nil || kind != "string" && kind != "integer" && kind != "boolean" {
-		return "goes with a string, an integer or a boolean only"
+		return "is for a string, an integer or a boolean only"
 	}
 	lower := strings.ToLower(name)
 	if seen[lower] {

@@ -13,15 +13,15 @@ func TestHeaderProblem(t *testing.T) {
 		{"as a name of a property", `"x-mcp-header":{"type":"string"}`, ""},
 		{"empty", `"a":{"type":"string","x-mcp-header":""}`, "x-mcp-header of the property /a must be a text that is not empty"},
 		{"no text", `"a":{"type":"string","x-mcp-header":1}`, "must be a text"},
-		{"a number", `"a":{"type":"number","x-mcp-header":"R"}`, "goes with a string, an integer or a boolean only"},
-		{"an object", `"a":{"type":"object","x-mcp-header":"R"}`, "goes with a string"},
-		{"no type", `"a":{"x-mcp-header":"R"}`, "goes with a string"},
+		{"a number", `"a":{"type":"number","x-mcp-header":"R"}`, "is for a string, an integer or a boolean only"},
+		{"an object", `"a":{"type":"object","x-mcp-header":"R"}`, "is for a string"},
+		{"no type", `"a":{"x-mcp-header":"R"}`, "is for a string"},
 		{"twice", `"a":{"type":"string","x-mcp-header":"R"},"b":{"type":"string","x-mcp-header":"r"}`, `of the property /b is "r", as that of another property`},
 		{"a blank", `"a":{"type":"string","x-mcp-header":"My Region"}`, `is "My Region", which cannot be part of a header's name`},
 		{"a colon", `"a":{"type":"string","x-mcp-header":"R:x"}`, "cannot be part"},
 		{"not ASCII", `"a":{"type":"string","x-mcp-header":"Région"}`, "cannot be part"},
 		{"a line break", `"a":{"type":"string","x-mcp-header":"R\r\nX"}`, "cannot be part"},
-		{"deep", `"a":{"type":"object","properties":{"b":{"type":"array","x-mcp-header":"R"}}}`, "of the property /a/b goes with"},
+		{"deep", `"a":{"type":"object","properties":{"b":{"type":"array","x-mcp-header":"R"}}}`, "of the property /a/b is for"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -68,7 +68,7 @@ func newObserver(u *Upstreams, t trace.TracerProvider, m metric.MeterProvider) *
 			return nil
 		}))
 	if err := errors.Join(errs[:]...); err != nil {
-		u.opts.Logger.Warn("some metrics are not to be had", slog.Any("error", err))
+		u.opts.Logger.Warn("some metrics cannot be read", slog.Any("error", err))
 	}
 	return o
 }

@@ -456,7 +456,7 @@ func (u *upstream) over(ctx context.Context, s *session, r request, p *Peer) (js
 				return a.result, nil
 			}
 			if len(in.Requests) == 0 && round > maxBusy {
-				return nil, u.unavailable("the server puts the request off again and again")
+				return nil, u.unavailable("the server keeps deferring the request")
 			}
 			if r.more, err = u.fulfil(ctx, s, of, in, round); err != nil {
 				return nil, err

@@ -64,7 +64,7 @@ func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, err
 			return raw, attempts, nil
 		}
 		if len(in.Requests) == 0 && round > maxBusy {
-			return nil, attempts, u.unavailable("the server puts the request off again and again")
+			return nil, attempts, u.unavailable("the server keeps deferring the request")
 		}
 		if r.more, err = u.fulfil(ctx, s, clientRequest, in, round); err != nil {
 			return nil, attempts, err
@@ -117,7 +117,7 @@ func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s 
 	}
 	switch {
 	case got.gone:
-		u.drop(s, errors.New("the server does not know the session any more"))
+		u.drop(s, errors.New("the server no longer knows the session"))
 	case got.broken:
 		u.drop(s, errors.New(statusText(got.status)))
 	}

@@ -333,7 +333,7 @@ func (s *session) setLevel(ctx context.Context, level string) {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	if err := s.client.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: sdk.LoggingLevel(level)}); err != nil {
-		s.log.Debug("the server does not take the level of its log messages", "level", level, "error", s.mask(plain(err)))
+		s.log.Debug("the server does not accept the level of its log messages", "level", level, "error", s.mask(plain(err)))
 		return
 	}
 	s.level = level

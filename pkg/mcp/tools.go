@@ -106,7 +106,7 @@ func (u *upstream) tool(raw json.RawMessage) DiscoveredTool {
 
 	switch {
 	case !isWireName(local):
-		msg := fmt.Sprintf("%q is no legal name of a tool: expected 1 to 64 letters, digits, \"_\" and \"-\"", clip.Bytes(local, 100))
+		msg := fmt.Sprintf("%q is not a legal name of a tool: expected 1 to 64 letters, digits, \"_\" and \"-\"", clip.Bytes(local, 100))
 		if isWireName(name) && local != name {
 			msg += "; set spec.tool_names: bare, or bind the tool with a Tool manifest"
 		}

@@ -251,7 +251,7 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 	}
 	res, failed, ok := toolResult(raw)
 	if !ok {
-		return v1.Result{Attempts: attempts}, up.unavailable("the answer to tools/call is no result: %s", excerpt(raw))
+		return v1.Result{Attempts: attempts}, up.unavailable("the answer to tools/call is not a result: %s", excerpt(raw))
 	}
 	res.Attempts = attempts
 	_ = up.secrets.Load().Result(&res, nil) // the registry masks by the rules, after it validated the result

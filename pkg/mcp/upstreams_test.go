@@ -143,7 +143,7 @@ func TestDiscoverBrokenTools(t *testing.T) {
 		"array":     `the root type of an input schema must be "object" (MCP specification, server/tools)`,
 		"none":      "the server gives the tool no inputSchema",
 		"bool":      "a JSON Schema must be an object, got boolean",
-		"has space": `"s__has space" is no legal name of a tool: expected 1 to 64 letters, digits, "_" and "-"`,
+		"has space": `"s__has space" is not a legal name of a tool: expected 1 to 64 letters, digits, "_" and "-"`,
 		"desc":      "the server gives the tool a title or description that is not a string",
 		"hints":     `the server gives the tool annotations that cannot be read: "\"x\""`,
 		"twice":     `the server lists the tool "twice" twice`,

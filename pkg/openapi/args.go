@@ -139,7 +139,7 @@ func (b *builder) parameter(p *openapi3.Parameter) {
 		}
 		return
 	default:
-		b.note(what + " stands at an unknown place: left out")
+		b.note(what + " is at an unknown place: left out")
 		return
 	}
 	arg := &argument{source: p.Name, in: p.In, required: p.Required || p.In == "path"}

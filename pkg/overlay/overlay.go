@@ -173,7 +173,7 @@ func (b *builder) folder(dir string, from v1.Source) []*object {
 		b.fail(from, "%s: %v", dir, regular.Reason(err))
 		return nil
 	case slices.Contains(b.open, abs):
-		b.fail(from, "%s is being built already: a folder cannot stand on itself", dir)
+		b.fail(from, "%s is being built already: a folder cannot be built from itself", dir)
 		return nil
 	case len(b.open) >= maxDepth:
 		b.fail(from, "%s: more than %d folders on each other", dir, maxDepth)
@@ -336,7 +336,7 @@ func (l *layer) duplicates() {
 	first := map[string]*object{}
 	for _, o := range l.objects {
 		if other := first[o.String()]; other != nil {
-			l.fail(at(o.file, o.node), "%s is there already, at %s", o, at(other.file, other.node))
+			l.fail(at(o.file, o.node), "%s already exists, at %s", o, at(other.file, other.node))
 		} else {
 			first[o.String()] = o
 		}

@@ -192,7 +192,7 @@ func Read(in io.Reader) (*Plan, error) {
 		return nil, fmt.Errorf("expected a plan, as 'toolctl diff -o plan' writes it: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("expected a plan, as 'toolctl diff -o plan' writes it: something stands behind it")
+		return nil, errors.New("expected a plan, as 'toolctl diff -o plan' writes it: something follows it")
 	}
 	if p.Version != Version {
 		return nil, fmt.Errorf("a plan of version %d: expected %d, as 'toolctl diff -o plan' writes it", p.Version, Version)

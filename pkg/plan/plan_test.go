@@ -159,7 +159,7 @@ func TestRead(t *testing.T) {
 		`[]`:                    "expected a plan",
 		`{"plan":1,"colour":1}`: "unknown field",
 		`{"plan":2}`:            "a plan of version 2: expected 1",
-		`{"plan":1} {}`:         "something stands behind it",
+		`{"plan":1} {}`:         "something follows it",
 	} {
 		if _, err := plan.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

@@ -16,7 +16,7 @@
 //  4. The templates are rendered. Printing a variable that is absent is a violation; {{if}}
 //     and default are the ways to expect that.
 //
-// Where spec.input describes a string, an array or another value that is no object,
+// Where spec.input describes a string, an array or another value that is not an object,
 // that value is the dot of the template: {{.}}.
 //
 // # Templates

@@ -87,7 +87,7 @@ func forwardable(name string) bool {
 // Errors of [Member.Accept].
 var (
 	// ErrCredential says that a request was not forwarded by a replica with these keys, now.
-	ErrCredential = errors.New("the credential is not one of a replica with this one's key, is of another request, was used, or is not of now")
+	ErrCredential = errors.New("the credential is not one of a replica with this one's key, is of another request, was used already, or has expired")
 	// ErrMisdirected says that it was forwarded to another replica.
 	ErrMisdirected = errors.New("the request is for another replica")
 )

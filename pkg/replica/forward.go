@@ -130,7 +130,7 @@ func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body
 	case http.StatusMisdirectedRequest:
 		return false, ErrGone // another process has its address now
 	case http.StatusUnauthorized:
-		return false, fmt.Errorf("%w: it does not take the credential of this one: is --replica-key-file the same?", ErrAway)
+		return false, fmt.Errorf("%w: it does not accept the credential of this one: is --replica-key-file the same?", ErrAway)
 	}
 	for _, name := range answered {
 		if v := res.Header.Values(name); len(v) > 0 {

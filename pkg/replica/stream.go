@@ -71,7 +71,7 @@ func notOpened(res *http.Response) error {
 	case http.StatusConflict:
 		return ErrMoved
 	case http.StatusUnauthorized:
-		return fmt.Errorf("%w: it does not take the credential of this one: is --replica-key-file the same?", ErrAway)
+		return fmt.Errorf("%w: it does not accept the credential of this one: is --replica-key-file the same?", ErrAway)
 	}
 	return fmt.Errorf("the replica that has it: %s", cmp.Or(string(why), res.Status))
 }

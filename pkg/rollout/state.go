@@ -26,7 +26,7 @@ type State struct {
 	// Members are the objects that belong to the set now.
 	Members []store.Record
 	// Changed are those of them that something else changed since the revision, and Gone what
-	// it had and belongs to the set no more.
+	// it had and no longer belongs to the set.
 	Changed, Gone []v1.Key
 }
 

@@ -61,8 +61,8 @@ func TestConverse(t *testing.T) {
   - {calls: [{tool: pay}], expect: {status: failed}}`,
 			want: []string{
 				`0.0 scenario: spec.turns[0].args: args are the variables of a prompt, and the turn names none @/spec/turns/0/args`,
-				`0.0 scenario: spec.turns[1].approve: approve goes with prompt: only the run of a prompt can wait and go on @/spec/turns/1/approve`,
-				`0.0 scenario: spec.turns[2].calls: expect and approve of a turn go with a scripted model; each call has its own @/spec/turns/2/calls`,
+				`0.0 scenario: spec.turns[1].approve: approve needs prompt: only the run of a prompt can wait and go on @/spec/turns/1/approve`,
+				`0.0 scenario: spec.turns[2].calls: expect and approve of a turn need a scripted model; each call has its own @/spec/turns/2/calls`,
 			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -177,7 +177,7 @@ func holds(op string, arg, got any) (ok bool, expected string) {
 		pattern, isText := arg.(string)
 		re, err := regexp.Compile(pattern)
 		if !isText || err != nil {
-			return false, fmt.Sprintf("a match of %s, which is no regular expression (RE2)", show(arg))
+			return false, fmt.Sprintf("a match of %s, which is not a regular expression (RE2)", show(arg))
 		}
 		return re.MatchString(text(got)), "a match of " + show(arg)
 	case "contains":

@@ -37,7 +37,7 @@ func TestCompare(t *testing.T) {
 		"equals takes operators as is":  {want: `{"equals":{"gt":1}}`, got: `{"gt":1}`},
 		"arrays by length":              {want: `[1]`, got: `[1,2]`, path: "$", expected: "an array of length 1 [1]"},
 		"matches numbers as text":       {want: `{"matches":"^4"}`, got: `42`},
-		"matches a bad pattern":         {want: `{"matches":"("}`, got: `42`, path: "$", expected: `a match of "(", which is no regular expression (RE2)`},
+		"matches a bad pattern":         {want: `{"matches":"("}`, got: `42`, path: "$", expected: `a match of "(", which is not a regular expression (RE2)`},
 		"contains in text":              {want: `{"contains":"lo"}`, got: `"hello"`},
 		"contains in a list by subset":  {want: `{"contains":{"a":1}}`, got: `[{"a":1,"b":2}]`},
 		"contains a key":                {want: `{"contains":"a"}`, got: `{"a":1}`},

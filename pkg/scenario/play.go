@@ -110,11 +110,11 @@ func (p *player) checkTurn(i int) {
 	case len(turn.Calls) == 0 && len(turn.Model) == 0:
 		p.invalid(field, "a turn needs calls, or model with what a scripted model answers")
 	case len(turn.Calls) > 0 && turn.Prompt+turn.User != "":
-		p.invalid(field+"/calls", "prompt and user go with a scripted model, not with calls")
+		p.invalid(field+"/calls", "prompt and user need a scripted model, not calls")
 	case len(turn.Calls) > 0 && (turn.Expect != nil || turn.Approve != nil):
-		p.invalid(field+"/calls", "expect and approve of a turn go with a scripted model; each call has its own")
+		p.invalid(field+"/calls", "expect and approve of a turn need a scripted model; each call has its own")
 	case turn.Approve != nil && turn.Prompt == "":
-		p.invalid(field+"/approve", "approve goes with prompt: only the run of a prompt can wait and go on")
+		p.invalid(field+"/approve", "approve needs prompt: only the run of a prompt can wait and go on")
 	case len(turn.Args) > 0 && turn.Prompt == "":
 		p.invalid(field+"/args", "args are the variables of a prompt, and the turn names none")
 	}

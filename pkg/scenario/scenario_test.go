@@ -230,7 +230,7 @@ func TestRun(t *testing.T) {
 				`0.0 scenario: spec.mocks.pay: tool "pay" has two mocks @/spec/mocks/pay`,
 				`0.0 scenario: spec.turns[0]: a turn needs calls, or model with what a scripted model answers @/spec/turns/0`,
 				`0.0 scenario: spec.turns[1].model: a turn has either calls or a scripted model, not both @/spec/turns/1/model`,
-				`0.0 scenario: spec.turns[2].calls: prompt and user go with a scripted model, not with calls @/spec/turns/2/calls`,
+				`0.0 scenario: spec.turns[2].calls: prompt and user need a scripted model, not calls @/spec/turns/2/calls`,
 				`0.0 scenario: spec.turns[2].prompt: prompt "nothing" not found @/spec/turns/2/prompt`,
 				`0.0 scenario: spec.assertions[0].params: unknown parameter "tool": expected tools, tool_names, tool_name, min_calls, max_calls, ignore_validation, require_args; did you mean "tools"? @/spec/assertions/0/params`,
 				`0.0 scenario: spec.assertions[1].params: the parameter min, max or count is missing @/spec/assertions/1/params`,

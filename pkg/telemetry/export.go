@@ -157,7 +157,7 @@ func (f *failure) report(err error) {
 		return
 	}
 	f.once.Do(func() {
-		f.log.Warn("telemetry: "+f.signal.name+" are not exported; calls go on without, and this is said once", slog.String("error", reason(err)))
+		f.log.Warn("telemetry: "+f.signal.name+" are not exported; calls go on without, and this message is not repeated", slog.String("error", reason(err)))
 	})
 }
 
@@ -166,7 +166,7 @@ func reason(err error) string {
 	var at *url.Error
 	switch {
 	case errors.Is(err, context.Canceled):
-		return "the collector did not take them in time"
+		return "the collector did not accept them in time"
 	case errors.As(err, &at):
 		return at.Err.Error()
 	}

@@ -247,7 +247,7 @@ func TestCollectorDown(t *testing.T) {
 	cases := []down{
 		{name: "nobody listens", endpoint: "http://user:hunter2@" + nobody, logged: "connection refused"},
 		{name: "nobody listens, with retries", endpoint: "http://" + nobody, retry: true, logged: "calls go on without"},
-		{name: "it never answers", endpoint: silent.URL, logged: "the collector did not take them in time"},
+		{name: "it never answers", endpoint: silent.URL, logged: "the collector did not accept them in time"},
 		{name: "it refuses", endpoint: refusing.URL, logged: "401"},
 	}
 	if overGRPC {

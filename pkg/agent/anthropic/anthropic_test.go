@@ -145,7 +145,7 @@ func TestNew(t *testing.T) {
 		{"key", map[string]string{keyVar: wiretest.Key}, "anthropic at https://api.anthropic.com"},
 		{"token", map[string]string{tokenVar: wiretest.Key}, "anthropic at https://api.anthropic.com"},
 		{"local", map[string]string{urlVar: "http://localhost:4000"}, "anthropic at http://localhost:4000"},
-		{"no address", map[string]string{keyVar: "k", urlVar: "ftp://x"}, "anthropic: ANTHROPIC_BASE_URL is no address: it must begin with http:// or https://, for example http://localhost:8080"},
+		{"no address", map[string]string{keyVar: "k", urlVar: "ftp://x"}, "anthropic: ANTHROPIC_BASE_URL is not an address: it must begin with http:// or https://, for example http://localhost:8080"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := New(Options{Env: env(c.env)})
@@ -189,7 +189,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"role", agent.Request{Model: "m", Messages: []agent.Message{{Role: "system"}}}, `anthropic: messages[0]: expected the role user, assistant or tool, got "system"`},
 		{"schema", agent.Request{Model: "m", Tools: []agent.ToolSpec{{Name: "a", Parameters: json.RawMessage(`null`)}}}, `anthropic: tool "a": parameters must be a JSON Schema object`},
 		{"choice", agent.Request{Model: "m", Tools: specs, ToolChoice: "maybe"}, `anthropic: tool_choice: expected auto, required or none, got "maybe"`},
-		{"parameters", agent.Request{Model: "m", Parameters: json.RawMessage(`{"system":"x"}`)}, `anthropic: parameters: "system" is no parameter: the request sets it`},
+		{"parameters", agent.Request{Model: "m", Parameters: json.RawMessage(`{"system":"x"}`)}, `anthropic: parameters: "system" is not a parameter: the request sets it`},
 		{"output", agent.Request{Model: "m", Output: json.RawMessage(`[]`)}, `anthropic: output must be a JSON Schema object`},
 		{"audio", agent.Request{Model: "m", Messages: user(v1.Part{Type: "audio", Data: "AA==", MIMEType: "audio/wav"})}, `anthropic: messages[0]: audio of type audio/wav cannot be sent: the API takes text, images and documents`},
 		{"image", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", Data: "AA==", MIMEType: "image/tiff"})}, `anthropic: messages[0]: image of type image/tiff cannot be sent: the API takes image/png, image/jpeg, image/gif and image/webp, or a uri of http or https`},

@@ -151,7 +151,7 @@ func TestNew(t *testing.T) {
 		{"no key", map[string]string{urlVar: "http://localhost:1"}, "google: GEMINI_API_KEY is not set: set it to a key of https://aistudio.google.com/apikey"},
 		{"key", map[string]string{keyVar: wiretest.Key}, "google at https://generativelanguage.googleapis.com"},
 		{"other key", map[string]string{otherKeyVar: wiretest.Key}, "google at https://generativelanguage.googleapis.com"},
-		{"no address", map[string]string{keyVar: "k", urlVar: "//x"}, "google: GOOGLE_GEMINI_BASE_URL is no address: it must begin with http:// or https://, for example http://localhost:8080"},
+		{"no address", map[string]string{keyVar: "k", urlVar: "//x"}, "google: GOOGLE_GEMINI_BASE_URL is not an address: it must begin with http:// or https://, for example http://localhost:8080"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := New(Options{Env: env(c.env)})
@@ -184,9 +184,9 @@ func TestRefusedRequests(t *testing.T) {
 		{"role", agent.Request{Model: "m", Messages: []agent.Message{{Role: "system"}}}, `google: messages[0]: expected the role user, assistant or tool, got "system"`},
 		{"schema", agent.Request{Model: "m", Tools: []agent.ToolSpec{{Name: "a", Parameters: json.RawMessage(`null`)}}}, `google: tool "a": parameters must be a JSON Schema object`},
 		{"choice", agent.Request{Model: "m", Tools: specs, ToolChoice: "maybe"}, `google: tool_choice: expected auto, required or none, got "maybe"`},
-		{"parameters", agent.Request{Model: "m", Parameters: json.RawMessage(`{"contents":[]}`)}, `google: parameters: "contents" is no parameter: the request sets it`},
+		{"parameters", agent.Request{Model: "m", Parameters: json.RawMessage(`{"contents":[]}`)}, `google: parameters: "contents" is not a parameter: the request sets it`},
 		{"config", agent.Request{Model: "m", Parameters: json.RawMessage(`{"generationConfig":3}`)}, `google: parameters.generationConfig must be a JSON object`},
-		{"base64", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", Data: "?", MIMEType: "image/png"})}, `google: messages[0]: parts[0]: data is no base64: illegal base64 data at input byte 0`},
+		{"base64", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", Data: "?", MIMEType: "image/png"})}, `google: messages[0]: parts[0]: data is not base64: illegal base64 data at input byte 0`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := m.Generate(t.Context(), c.req, nil); err == nil || err.Error() != c.want {

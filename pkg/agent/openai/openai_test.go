@@ -174,8 +174,8 @@ func TestNew(t *testing.T) {
 		{"empty", map[string]string{keyVar: " ", urlVar: ""}, "openai: OPENAI_API_KEY is not set: set it, or set OPENAI_BASE_URL to a server that needs no key, for example http://localhost:11434/v1"},
 		{"key", map[string]string{keyVar: wiretest.Key}, "openai at https://api.openai.com"},
 		{"local", map[string]string{urlVar: "http://localhost:11434/v1"}, "openai at http://localhost:11434"},
-		{"no address", map[string]string{urlVar: "localhost:11434"}, "openai: OPENAI_BASE_URL is no address: it must begin with http:// or https://, for example http://localhost:8080"},
-		{"broken address", map[string]string{urlVar: "http://a:secret%@b"}, "openai: OPENAI_BASE_URL is no address: it must begin with http:// or https://, for example http://localhost:8080"},
+		{"no address", map[string]string{urlVar: "localhost:11434"}, "openai: OPENAI_BASE_URL is not an address: it must begin with http:// or https://, for example http://localhost:8080"},
+		{"broken address", map[string]string{urlVar: "http://a:secret%@b"}, "openai: OPENAI_BASE_URL is not an address: it must begin with http:// or https://, for example http://localhost:8080"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := New(Options{Env: env(c.env)})
@@ -208,11 +208,11 @@ func TestRefusedRequests(t *testing.T) {
 		{"schema", agent.Request{Model: "m", Tools: []agent.ToolSpec{{Name: "a", Parameters: json.RawMessage(`[]`)}}}, `openai: tool "a": parameters must be a JSON Schema object: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`},
 		{"choice", agent.Request{Model: "m", Tools: tools.Tools, ToolChoice: "maybe"}, `openai: tool_choice: expected auto, required or none, got "maybe"`},
 		{"parameters", agent.Request{Model: "m", Parameters: json.RawMessage(`[1]`)}, `openai: parameters must be a JSON object: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`},
-		{"reserved", agent.Request{Model: "m", Parameters: json.RawMessage(`{"stream":true}`)}, `openai: parameters: "stream" is no parameter: the request sets it`},
+		{"reserved", agent.Request{Model: "m", Parameters: json.RawMessage(`{"stream":true}`)}, `openai: parameters: "stream" is not a parameter: the request sets it`},
 		{"video", agent.Request{Model: "m", Messages: user(v1.Part{Type: "video", Data: "AA==", MIMEType: "video/mp4"})}, `openai: messages[0]: video of type video/mp4 cannot be sent: the API takes text, images, audio and documents`},
 		{"audio", agent.Request{Model: "m", Messages: user(v1.Part{Type: "audio", Data: "AA==", MIMEType: "audio/ogg"})}, `openai: messages[0]: audio of type audio/ogg cannot be sent: the API takes the data of audio/wav and audio/mpeg`},
 		{"document", agent.Request{Model: "m", Messages: user(v1.Part{Type: "document", Data: "AA==", MIMEType: "application/zip"})}, `openai: messages[0]: document of type application/zip cannot be sent: the API takes the data of application/pdf, and text`},
-		{"base64", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", Data: "?", MIMEType: "image/png"})}, `openai: messages[0]: parts[0]: data is no base64: illegal base64 data at input byte 0`},
+		{"base64", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", Data: "?", MIMEType: "image/png"})}, `openai: messages[0]: parts[0]: data is not base64: illegal base64 data at input byte 0`},
 		{"no data", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image"})}, `openai: messages[0]: parts[0]: image has neither data nor uri`},
 		{"no type", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", Data: "AA=="})}, `openai: messages[0]: parts[0]: image has no mime_type`},
 		{"file", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", URI: "file:///etc/passwd"})}, `openai: messages[0]: image: expected data, or a uri of http or https, got "file:///etc/passwd"`},

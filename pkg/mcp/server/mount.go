@@ -46,7 +46,7 @@ func (a Access) Required() bool { return a.endpoint.opts.authenticates() }
 // Verify returns whom a bearer token names. The error is an [AccessError].
 func (a Access) Verify(ctx context.Context, token string) (Caller, error) {
 	if !a.Required() {
-		return Caller{}, &AccessError{http.StatusUnauthorized, "no tokens are taken here"}
+		return Caller{}, &AccessError{http.StatusUnauthorized, "no tokens are accepted here"}
 	}
 	c, refused := a.endpoint.verify(ctx, token)
 	if refused != nil {

@@ -74,7 +74,7 @@ func TestAccessTokens(t *testing.T) {
 		{name: "of nobody", authorization: "Bearer " + good.token(t, i.claims("sub", nil)), status: 401, code: "invalid_token", says: "'sub' names nobody"},
 		{name: "of a principal with a line feed", authorization: "Bearer " + good.token(t, i.claims("sub", "a\nb")), status: 401, code: "invalid_token", says: "names nobody"},
 		{name: "alg none", authorization: "Bearer " + none, status: 401, code: "invalid_token"},
-		{name: "HS256 with the public key as secret", authorization: "Bearer " + sign(t, jose.HS256, public, "r1", "at+jwt", i.claims()), status: 401, code: "invalid_token", says: "not taken"},
+		{name: "HS256 with the public key as secret", authorization: "Bearer " + sign(t, jose.HS256, public, "r1", "at+jwt", i.claims()), status: 401, code: "invalid_token", says: "not accepted"},
 		{name: "another key under a known kid", authorization: "Bearer " + sign(t, jose.RS256, other, "r1", "at+jwt", i.claims()), status: 401, code: "invalid_token", says: "signature"},
 		{name: "another algorithm than the key's", authorization: "Bearer " + sign(t, jose.PS256, rsaKey, "r1", "at+jwt", i.claims()), status: 401, code: "invalid_token"},
 		{name: "of another type", authorization: "Bearer " + sign(t, jose.RS256, rsaKey, "r1", "logout+jwt", i.claims()), status: 401, code: "invalid_token", says: "another type"},

@@ -56,7 +56,7 @@ func newObserver(s *Server, t trace.TracerProvider, m metric.MeterProvider) *obs
 			return nil
 		}))
 	if err := errors.Join(errs[:]...); err != nil {
-		s.opts.Logger.Warn("some metrics are not to be had", "error", err)
+		s.opts.Logger.Warn("some metrics cannot be read", "error", err)
 	}
 	return o
 }

@@ -35,7 +35,7 @@ type Options struct {
 	AccessLog *slog.Logger
 	// PageSize is the most tools in one answer of tools/list. Default: 1000.
 	PageSize int
-	// MaxCalls is the most calls that run at once; one more is refused. One that waits for its
+	// MaxCalls is the maximum number of calls at once; one more is refused. One that waits for its
 	// client does not run. Default: 1024.
 	MaxCalls int
 	// MaxWaiting is the most calls that wait for their clients, such as for an approval. Default: 1024.

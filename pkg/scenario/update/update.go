@@ -40,7 +40,7 @@ func File(file string, results []*scenario.Result) (int, error) {
 	return n, os.WriteFile(file, data, info.Mode().Perm())
 }
 
-var errFlow = errors.New("the expectation does not stand in a list of block style")
+var errFlow = errors.New("the expectation is not in a list of block style")
 
 // updateText puts new values into the manifest of a scenario. Only the list items
 // that hold them, calls as a rule, are written anew; every other byte stays, and so
@@ -92,7 +92,7 @@ func scenarioNode(data []byte, s *v1.Scenario) (*yaml.Node, error) {
 	for {
 		var doc yaml.Node
 		if err := dec.Decode(&doc); err != nil {
-			return nil, fmt.Errorf("scenario %q is not found in it any more", s.Metadata.Name)
+			return nil, fmt.Errorf("scenario %q is no longer in it", s.Metadata.Name)
 		}
 		if len(doc.Content) == 0 {
 			continue
@@ -205,7 +205,7 @@ func setValue(root *yaml.Node, u scenario.Update) error {
 			next = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 			n.Content = append(n.Content, plain(token), next)
 		case next == nil:
-			return fmt.Errorf("%s is not there any more", v1.FieldPath(u.Field))
+			return fmt.Errorf("%s no longer exists", v1.FieldPath(u.Field))
 		}
 		if last {
 			value, err := valueNode(u.Value)

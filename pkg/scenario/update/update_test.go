@@ -50,7 +50,7 @@ func TestUpdateText(t *testing.T) {
 		},
 		"a place that is not there": {
 			before: "  turns:\n  - calls:\n    - {tool: a}\n", field: "/spec/turns/0/calls/3/expect", value: `{"status":"failed"}`,
-			err: "spec.turns[0].calls[3].expect is not there any more",
+			err: "spec.turns[0].calls[3].expect no longer exists",
 		},
 	}
 	s := v1.NewObject(v1.KindScenario).(*v1.Scenario)

@@ -57,7 +57,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("store %q: %w, nothing was changed (%w): make room and try again", s.name, store.ErrFull, err)
 	case codeReadOnly:
 		s.pool.Reset() // what could be written is no longer the one that can
-		return fmt.Errorf("store %q: the database takes no writes (%w): name the primary, or all hosts with target_session_attrs=read-write", s.name, err)
+		return fmt.Errorf("store %q: the database accepts no writes (%w): name the primary, or all hosts with target_session_attrs=read-write", s.name, err)
 	case codeLockWait:
 		return fmt.Errorf("store %q: %w: try again (%w)", s.name, store.ErrBusy, err)
 	case codePrivilege:

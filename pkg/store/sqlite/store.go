@@ -167,7 +167,7 @@ func checkMagic(path string) error {
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("store %q: %w", path, regular.Reason(err))
 	}
-	return fmt.Errorf("store %q: %w: it is no database: move the file away and apply the manifests again, or choose another with --store", path, store.ErrDamaged)
+	return fmt.Errorf("store %q: %w: it is not a database: move the file away and apply the manifests again, or choose another with --store", path, store.ErrDamaged)
 }
 
 // Close ends every watch and closes the store. Methods called later return

@@ -44,7 +44,7 @@ func (c *Client) refusal(status int, body []byte, location string) error {
 	if e.Message == "" {
 		e.Message = strings.ToLower(http.StatusText(status))
 		if e.Message == "" {
-			e.Message = "an answer that is no success"
+			e.Message = "an answer that is not a success"
 		}
 	}
 	switch {

@@ -186,7 +186,7 @@ func Invalid(name, format string, args ...any) error {
 func CheckBaseURL(name, variable, value string) error {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return Invalid(name, "%s is no address: it must begin with http:// or https://, for example http://localhost:8080", variable)
+		return Invalid(name, "%s is not an address: it must begin with http:// or https://, for example http://localhost:8080", variable)
 	}
 	return nil
 }

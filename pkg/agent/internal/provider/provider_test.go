@@ -313,7 +313,7 @@ func TestParameters(t *testing.T) {
 		{"null", `null`, `null`, ""},
 		{"renamed", `{"stop":"x","top_p":1.0}`, `{"stops":["x"],"top_p":1.0}`, ""},
 		{"taken", `{"stop":"x","stops":["y"]}`, `{"stops":["y"]}`, ""},
-		{"reserved", `{"model":"x"}`, "", `parameters: "model" is no parameter: the request sets it`},
+		{"reserved", `{"model":"x"}`, "", `parameters: "model" is not a parameter: the request sets it`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := Parameters(json.RawMessage(c.in), "model")

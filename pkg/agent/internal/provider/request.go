@@ -24,7 +24,7 @@ func Parameters(raw json.RawMessage, reserved ...string) (map[string]json.RawMes
 	}
 	for _, name := range reserved {
 		if _, ok := m[name]; ok {
-			return nil, fmt.Errorf("parameters: %q is no parameter: the request sets it", name)
+			return nil, fmt.Errorf("parameters: %q is not a parameter: the request sets it", name)
 		}
 	}
 	return m, nil
@@ -112,7 +112,7 @@ type Media struct {
 func (m Media) Bytes() ([]byte, error) {
 	b, err := base64.StdEncoding.DecodeString(m.Data)
 	if err != nil {
-		return nil, fmt.Errorf("data is no base64: %w", err)
+		return nil, fmt.Errorf("data is not base64: %w", err)
 	}
 	return b, nil
 }

@@ -104,7 +104,7 @@ func object(text string) (map[string]any, error) {
 	}
 	o, ok := doc.(map[string]any)
 	if !ok {
-		return nil, errors.New("it is JSON, and no object")
+		return nil, errors.New("it is JSON, but not an object")
 	}
 	return o, nil
 }

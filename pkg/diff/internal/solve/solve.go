@@ -1,7 +1,7 @@
 // Package solve looks for a JSON value that fits some schemas and breaks others, or
 // proves that there is none.
 //
-// A schema is a set of values, so "what the old one takes, the new one takes" is "no
+// A schema is a set of values, so "what the old one accepts, the new one accepts" is "no
 // value fits the old one and breaks the new one". The solver works on [rule]s, each a
 // schema that a value must fit or must break. For each of the six types it turns the
 // rules into one shape (bounds, languages, items, properties) and clauses of which one

@@ -220,7 +220,7 @@ func (c *yamlReader) open(n *yaml.Node, depth int, read func() (any, error)) (an
 func (c *yamlReader) alias(n *yaml.Node, depth int) (any, error) {
 	a, ok := c.anchors[n.Alias]
 	if !ok || a.open {
-		return nil, fmt.Errorf("line %d: the alias *%s stands inside its own anchor", n.Line, n.Value)
+		return nil, fmt.Errorf("line %d: the alias *%s is inside its own anchor", n.Line, n.Value)
 	}
 	if err := c.take(a.nodes, depth+a.depth); err != nil {
 		return nil, fmt.Errorf("line %d: %w", n.Line, err)

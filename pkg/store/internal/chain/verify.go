@@ -129,7 +129,7 @@ func (v *Verifier) check(r *Row) *store.AuditBreak {
 	case v.lines > 0 && r.ID != v.lastID+1:
 		return &store.AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, r.ID-1)}
 	case r.Hash == nil:
-		return violation("it has no hash: it was added, or its hash was taken away")
+		return violation("it has no hash: it was added, or its hash was removed")
 	case !bytes.Equal(next[:], r.Hash):
 		return violation("its hash does not fit: it was changed, or a line before it was removed or moved")
 	case err != nil:

@@ -24,7 +24,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// Options say whose tokens are taken, and for whom they must be.
+// Options say whose tokens are accepted, and for whom they must be.
 type Options struct {
 	// Issuer is the authorization server: the iss of its tokens. Required. https, or http
 	// at a loopback address.
@@ -164,7 +164,7 @@ func explain(err error) error {
 		}
 	}
 	if errors.As(err, &algorithm) {
-		return errors.New("the token is signed in a way that is not taken: expected one of RS, PS and ES with 256, 384 and 512, and EdDSA")
+		return errors.New("the token is signed in a way that is not accepted: expected one of RS, PS and ES with 256, 384 and 512, and EdDSA")
 	}
 	return errors.New("the token is not known here and is not a JSON Web Token that can be read")
 }
