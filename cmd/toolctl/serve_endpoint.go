@@ -34,7 +34,7 @@ var endpointNeedsHTTP = []string{
 }
 
 func (o *endpointOptions) bind(f *pflag.FlagSet) {
-	f.StringVar(&o.tokenFile, "token-file", "", "file of bearer tokens, a line NAME:HEX for each, where HEX is the token's SHA-256; read again when it changes; needs --http")
+	f.StringVar(&o.tokenFile, "token-file", "", "file of bearer tokens, a line NAME:HEX or NAME:HEX:GROUP,GROUP for each, where HEX is the token's SHA-256; read again when it changes; needs --http")
 	f.StringVar(&o.oauth.Issuer, "oauth-issuer", "", "authorization server whose access tokens are accepted, as in their iss; needs --http and --oauth-audience")
 	f.StringSliceVar(&o.oauth.Audiences, "oauth-audience", nil, "what tokens for this server carry in aud, such as https://tools.example.com/mcp; one is enough")
 	f.StringVar(&o.oauth.Resource, "oauth-resource", "", "address that clients know /mcp by (default: the first --oauth-audience that is a URL)")

@@ -121,3 +121,35 @@ func TestGroupsOfOAuth(t *testing.T) {
 		}
 	}
 }
+
+// Groups that the token file names decide on calls and operate the console, too.
+func TestGroupsOfTokenFile(t *testing.T) {
+	s := serve(t, options{
+		manifests:  strings.Replace(heldPay, "principals: [ann]", "groups: [finance]", 1),
+		principals: []string{"tom", "bob:finance", "kim:sales,finance", "pia:platform"},
+		console:    console.Options{Operators: v1.Approvers{Groups: []string{"platform"}}},
+	})
+	_, body := s.ask("POST", "api/tools/default/pay/call", "bob", `{"args":{"to":"x"}}`)
+	var res v1.Result
+	if err := json.Unmarshal([]byte(body), &res); err != nil || res.Pending == nil {
+		t.Fatal(body)
+	}
+	for _, tt := range []struct {
+		name, token string
+		want        int
+	}{
+		{"of no group", "tom", 403},
+		{"of another group", "pia", 403},
+		{"the caller, of the group", "bob", 403},
+		{"of the group", "kim", 200},
+	} {
+		if code, body := s.ask("POST", "api/approvals/"+res.Pending.ID, tt.token, `{"approve":true}`); code != tt.want {
+			t.Errorf("%s: %d, want %d: %s", tt.name, code, tt.want, body)
+		}
+	}
+	for who, want := range map[string]int{"kim": 403, "pia": 200} {
+		if code, body := s.ask("GET", "api/changes/pending", who, ""); code != want {
+			t.Errorf("%s: %d, want %d: %s", who, code, want, body)
+		}
+	}
+}

@@ -60,7 +60,11 @@ func (c *Console) seeing(r *request) func(*event) bool {
 	return func(e *event) bool { return e.Principal == r.principal || known[toolKey{e.Namespace, e.Tool}] }
 }
 
-const maxRows = 200
+// Bounds of what a page shows, which it says when there is more.
+const (
+	maxRows        = 200
+	maxSessionRows = 20
+)
 
 // sessionRow is a conversation, by what is remembered of its calls.
 type sessionRow struct {
@@ -71,9 +75,10 @@ type sessionRow struct {
 
 func (c *Console) activity(r *request) error {
 	f, sees := readCallFilter(r.Request), c.seeing(r)
-	rows := c.feed.last(maxRows, func(e *event) bool { return f.fits(e) && sees(e) })
+	rows, all := c.feed.last(maxRows, func(e *event) bool { return f.fits(e) && sees(e) })
 	by := map[[2]string]*sessionRow{}
-	for _, e := range c.feed.last(maxEvents, sees) {
+	remembered, _ := c.feed.last(maxEvents, sees)
+	for _, e := range remembered {
 		if e.Session == "" {
 			continue
 		}
@@ -96,42 +101,56 @@ func (c *Console) activity(r *request) error {
 		Filter   callFilter
 		Statuses []string
 		Rows     []event
+		Fit      int // of the calls that are remembered
 		Sessions []*sessionRow
+		Begun    int // sessions in all
 		Chart    *chart
+		Operator bool
 		Budgets  []budgetRow
 		Dropped  int64
-	}{f, []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, statusRefused}, rows, sessions[:min(len(sessions), 20)], c.feed.overall(sees), c.budgets(r, rows), c.feed.dropped.Load()})
+	}{
+		f, []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, statusRefused}, rows, all, sessions[:min(len(sessions), maxSessionRows)], len(sessions),
+		c.feed.overall(sees), c.operates(r.person), c.budgets(r, rows), c.feed.dropped.Load(),
+	})
 	return nil
 }
 
-// budgetRow is a limit of a policy, and how much of it the person who looks has used.
+// budgetRow is a limit of a policy, and how much of it is used.
 type budgetRow struct {
-	Tool string
+	Principal, Tool string
 	gateway.Verdict
 }
 
-// maxBudgetTools is how many of the tools that were called last are asked for their limits.
-const maxBudgetTools = 20
+// maxBudgetTools is how many of the tools that were called last, by each principal, are asked for their limits.
+const maxBudgetTools = 40
 
-// budgets returns the limits that hold for the tools of some calls.
+// budgets returns the limits that hold for the tools of some calls: as they are for the person
+// who looks, and for an operator as they are for those who called.
 func (c *Console) budgets(r *request, rows []event) []budgetRow {
+	type holds struct{ principal, policy, rule string }
 	var all []budgetRow
-	asked, known := map[toolKey]bool{}, map[[2]string]bool{}
+	operates := c.operates(r.person)
+	asked, known := map[holds]bool{}, map[holds]bool{}
 	for i := range rows {
-		key := toolKey{rows[i].Namespace, rows[i].Tool}
+		e := &rows[i]
+		who, session, view := r.principal, r.id, r.view
+		if operates {
+			who, session, view = e.Principal, e.Session, c.gateway.View(e.Principal)
+		}
+		name := e.Namespace + "/" + e.Tool
+		key := holds{who, "", name}
 		if asked[key] || len(asked) == maxBudgetTools {
 			continue
 		}
 		asked[key] = true
-		name := key.namespace + "/" + key.name
-		ex, err := r.view.Explain(r.Context(), v1.Call{Tool: name, Session: r.id})
+		ex, err := view.Explain(r.Context(), v1.Call{Tool: name, Session: session})
 		if err != nil { // it is gone, or hidden
 			continue
 		}
 		for _, v := range ex.Verdicts {
-			if at := [2]string{v.Policy, v.Rule}; v.Limit != nil && v.UsedBefore != nil && !known[at] {
+			if at := (holds{who, v.Policy, v.Rule}); v.Limit != nil && v.UsedBefore != nil && !known[at] {
 				known[at] = true
-				all = append(all, budgetRow{name, v})
+				all = append(all, budgetRow{who, name, v})
 			}
 		}
 	}
@@ -141,7 +160,7 @@ func (c *Console) budgets(r *request, rows []event) []budgetRow {
 // call shows one call.
 func (c *Console) call(r *request) error {
 	id, sees := r.PathValue("call"), c.seeing(r)
-	found := c.feed.last(1, func(e *event) bool { return e.CallID == id && sees(e) })
+	found, _ := c.feed.last(1, func(e *event) bool { return e.CallID == id && sees(e) })
 	if len(found) == 0 {
 		return pageError{http.StatusNotFound, "This call is not among the last ones. 'toolctl audit list' has all of them."}
 	}
@@ -259,6 +278,7 @@ func (c *Console) events(r *request) error {
 type auditPage struct {
 	Kept  bool
 	Lines []v1.AuditRecord
+	More  bool // there are earlier ones
 	Check *auditCheck
 }
 
@@ -295,8 +315,11 @@ func (c *Console) audit(r *request) error {
 			return err
 		}
 	}
-	if p.Lines, err = c.gateway.AuditLines(r.Context(), gateway.AuditFilter{Limit: maxRows, Settled: true}); err != nil {
+	if p.Lines, err = c.gateway.AuditLines(r.Context(), gateway.AuditFilter{Limit: maxRows + 1, Settled: true}); err != nil {
 		return err
+	}
+	if p.More = len(p.Lines) > maxRows; p.More {
+		p.Lines = p.Lines[1:] // the oldest
 	}
 	sees, operates := c.seeing(r), c.operates(r.person)
 	p.Lines = slices.DeleteFunc(p.Lines, func(l v1.AuditRecord) bool {

@@ -223,14 +223,16 @@ func (c *Console) apiExplain(r *request) (any, error) {
 }
 
 func (c *Console) apiApprovals(r *request) (any, error) {
-	open, past, err := c.approvalViews(r)
+	open, past, decided, err := c.approvalViews(r)
 	if err != nil {
 		return nil, err
 	}
 	if r.URL.Query().Get("state") == v1.ApprovalPending {
 		return items(open), nil
 	}
-	return items(append(open, past...)), nil
+	out := items(append(open, past...))
+	out.Total += decided - len(past)
+	return out, nil
 }
 
 func (c *Console) apiApproval(r *request) (any, error) {
@@ -273,12 +275,15 @@ func (c *Console) apiCalls(r *request) (any, error) {
 	if err != nil || most < 1 || most > maxEvents {
 		most = maxRows
 	}
-	return items(c.feed.last(most, func(e *event) bool { return f.fits(e) && sees(e) })), nil
+	found, all := c.feed.last(most, func(e *event) bool { return f.fits(e) && sees(e) })
+	out := items(found)
+	out.Total = all
+	return out, nil
 }
 
 func (c *Console) apiOneCall(r *request) (any, error) {
 	id, sees := r.PathValue("call"), c.seeing(r)
-	found := c.feed.last(1, func(e *event) bool { return e.CallID == id && sees(e) })
+	found, _ := c.feed.last(1, func(e *event) bool { return e.CallID == id && sees(e) })
 	if len(found) == 0 {
 		return nil, pageError{http.StatusNotFound, "this call is not among the last ones"}
 	}

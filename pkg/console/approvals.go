@@ -114,11 +114,11 @@ func (c *Console) viewOf(p v1.PendingCall, who person) approvalView {
 	return v
 }
 
-// approvalViews returns the calls that a person may see: those that wait, the oldest first, and those that waited, the newest first.
-func (c *Console) approvalViews(r *request) (open, past []approvalView, err error) {
+// approvalViews returns the calls that a person may see: those that wait, the oldest first, and the newest of those that waited, the newest first, with their number.
+func (c *Console) approvalViews(r *request) (open, past []approvalView, decided int, err error) {
 	all, err := c.gateway.Approvals().ListApprovals(r.Context())
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	sees := pendingSight(r.person, r.view)
 	for _, p := range all {
@@ -132,18 +132,21 @@ func (c *Console) approvalViews(r *request) (open, past []approvalView, err erro
 		}
 	}
 	slices.Reverse(past)
-	return open, past[:min(len(past), maxPast)], nil
+	return open, past[:min(len(past), maxPast)], len(past), nil
 }
 
 // maxPast is how many calls that waited a page shows.
 const maxPast = 50
 
 func (c *Console) approvals(r *request) error {
-	open, past, err := c.approvalViews(r)
+	open, past, decided, err := c.approvalViews(r)
 	if err != nil {
 		return err
 	}
-	c.show(r, http.StatusOK, "approvals", "Approvals", "approvals", struct{ Open, Past []approvalView }{open, past})
+	c.show(r, http.StatusOK, "approvals", "Approvals", "approvals", struct {
+		Open, Past []approvalView
+		Decided    int
+	}{open, past, decided})
 	return nil
 }
 

@@ -128,17 +128,20 @@ func (f *feed) remember(lines []v1.AuditRecord) {
 	}
 }
 
-// last returns events, the newest first, that fit.
-func (f *feed) last(most int, fits func(*event) bool) []event {
+// last returns the newest events that fit, the newest first, and how many fit in all.
+func (f *feed) last(most int, fits func(*event) bool) (out []event, all int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []event
-	for n := f.count; n > max(0, f.count-int64(len(f.events))) && len(out) < most; n-- {
-		if e := &f.events[(n-1)%maxEvents]; fits(e) {
+	for n := f.count; n > max(0, f.count-int64(len(f.events))); n-- {
+		e := &f.events[(n-1)%maxEvents]
+		if !fits(e) {
+			continue
+		}
+		if all++; all <= most {
 			out = append(out, *e)
 		}
 	}
-	return out
+	return out, all
 }
 
 // watch tells a page of events from now on, until stop is called; nil when too many pages are open.

@@ -47,6 +47,7 @@ type tree struct {
 type table struct {
 	Columns []string
 	Rows    [][]string
+	All     int // rows of the result
 }
 
 // Bounds of what is shown of a result. All of it is in the answer of the API.
@@ -178,7 +179,7 @@ func tableOf(v any) *table {
 	if !ok || len(list) == 0 {
 		return nil
 	}
-	t := &table{}
+	t := &table{All: len(list)}
 	for _, one := range list {
 		o, ok := one.(*object)
 		if !ok {

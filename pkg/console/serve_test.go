@@ -33,7 +33,7 @@ type site struct {
 // options are what a test has otherwise than the rest.
 type options struct {
 	manifests  string
-	principals []string // of tokens, each of which is its name; nil for none
+	principals []string // of tokens, each of which is its name, with ":" and groups; nil for none
 	store      store.Store
 	console    console.Options
 	source     gateway.Source
@@ -51,7 +51,12 @@ func serve(t *testing.T, o options) *site {
 	if o.principals != nil {
 		var b strings.Builder
 		for _, p := range o.principals {
-			fmt.Fprintf(&b, "%s:%x\n", p, sha256.Sum256([]byte(p)))
+			name, groups, grouped := strings.Cut(p, ":")
+			fmt.Fprintf(&b, "%s:%x", name, sha256.Sum256([]byte(name)))
+			if grouped {
+				b.WriteString(":" + groups)
+			}
+			b.WriteByte('\n')
 		}
 		g.TokenFile = filepath.Join(t.TempDir(), "tokens")
 		if err := os.WriteFile(g.TokenFile, []byte(b.String()), 0o600); err != nil {

@@ -19,6 +19,8 @@ type testView struct {
 	Counts    map[string]int     `json:"counts,omitempty"`
 	// Hidden is how many scenarios call tools that the person does not see.
 	Hidden int `json:"hidden,omitempty"`
+	// More is how many scenarios are counted and left out.
+	More int `json:"more,omitempty"`
 	// Problem says why there is no outcome.
 	Problem string `json:"problem,omitempty"`
 }
@@ -55,6 +57,8 @@ func (c *Console) tests(r *request) testView {
 		if len(v.Scenarios) < maxScenarios {
 			s.Failures = s.Failures[:min(len(s.Failures), maxFailures)]
 			v.Scenarios = append(v.Scenarios, s)
+		} else {
+			v.More++
 		}
 	}
 	if v.Coverage != nil {

@@ -12,7 +12,8 @@
     byId("waiting-count").textContent = n;
     byId("waiting").hidden = n === 0;
     if (n > waiting && window.Notification?.permission === "granted") {
-      new Notification("A call waits for approval", { body: `${n} in all`, tag: "toolctl-approvals" });
+      const told = new Notification("A call waits for approval", { body: `${n} in all`, tag: "toolctl-approvals" });
+      told.onclick = () => { window.focus(); location.assign(`${body.dataset.root}approvals`); };
     }
     if (n !== waiting && byId("open") && !document.querySelector("form:focus-within")) location.reload();
     waiting = n;

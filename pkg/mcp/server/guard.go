@@ -91,8 +91,8 @@ func (d *endpoint) authenticate(r *http.Request) (caller, *refusal) {
 // verify returns who a token is of.
 func (d *endpoint) verify(ctx context.Context, presented string) (caller, *refusal) {
 	if t := d.opts.Tokens; t != nil {
-		if name, ok := t.principal(presented); ok {
-			return caller{principal: name, dropped: func(f func()) func() { return t.onDrop(presented, f) }}, nil
+		if known, ok := t.of(presented); ok {
+			return caller{principal: known.name, groups: known.groups, dropped: func(f func()) func() { return t.onDrop(presented, f) }}, nil
 		}
 		if d.opts.OAuth == nil {
 			return caller{}, &refusal{http.StatusUnauthorized, "invalid_token", "the token is not known"}

@@ -16,7 +16,7 @@ type Access struct{ endpoint *endpoint }
 type Caller struct {
 	// Principal is the name; never empty.
 	Principal string
-	// Groups are those that an OAuth token names.
+	// Groups are those that an OAuth token names, or the line of a token in a file.
 	Groups []string
 	// Expires is when the token ends; zero when it does not end by itself.
 	Expires time.Time

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -28,15 +29,17 @@ type watcher struct {
 }
 
 type token struct {
-	name string
-	sum  [sha256.Size]byte
+	name   string
+	groups []string
+	sum    [sha256.Size]byte
 }
 
 const maxTokens = 10_000
 
 // ReadTokens reads a file of tokens: a line NAME:HEX for each, where HEX is the
-// SHA-256 of the token. NAME is 1 to 64 letters, digits, ".", "_", "-" and "@", and
-// may stand on several lines, so that a token can be replaced without a gap. Empty
+// SHA-256 of the token, or NAME:HEX:GROUP,GROUP with the groups of its principal for the
+// approvers of policies. NAME is 1 to 64 letters, digits, ".", "_", "-" and "@", a GROUP may
+// have "/" too. A NAME may stand on several lines, so that a token can be replaced without a gap. Empty
 // lines and lines that start with "#" count for nothing. The error names every
 // faulty line and shows none.
 func ReadTokens(r io.Reader) (*Tokens, error) {
@@ -49,18 +52,27 @@ func ReadTokens(r io.Reader) (*Tokens, error) {
 			continue
 		}
 		name, text, ok := strings.Cut(line, ":")
+		text, list, grouped := strings.Cut(text, ":")
 		sum, err := hex.DecodeString(text)
+		var groups []string
+		if grouped {
+			for g := range strings.SplitSeq(list, ",") {
+				groups = append(groups, strings.TrimSpace(g))
+			}
+		}
 		switch {
 		case len(t.list) == maxTokens:
 			return nil, fmt.Errorf("line %d: more than %d tokens", n, maxTokens)
 		case !ok:
 			errs = append(errs, fmt.Errorf("line %d: expected NAME:HEX, got no colon", n))
-		case !isPrincipal(name):
+		case !isName(name, "._-@"):
 			errs = append(errs, fmt.Errorf(`line %d: the name: expected 1 to 64 letters, digits, ".", "_", "-" and "@"`, n))
 		case err != nil || len(sum) != sha256.Size:
 			errs = append(errs, fmt.Errorf("line %d: the hash: expected the SHA-256 of the token as 64 hexadecimal digits, got %d characters", n, len(text)))
+		case slices.ContainsFunc(groups, func(g string) bool { return !isName(g, "._-@/") }):
+			errs = append(errs, fmt.Errorf(`line %d: the groups: expected names with commas between them, each of 1 to 64 letters, digits, ".", "_", "-", "@" and "/"`, n))
 		default:
-			t.list = append(t.list, token{name, [sha256.Size]byte(sum)})
+			t.list = append(t.list, token{name, groups, [sha256.Size]byte(sum)})
 		}
 	}
 	errs = append(errs, lines.Err())
@@ -73,38 +85,38 @@ func ReadTokens(r io.Reader) (*Tokens, error) {
 	return t, nil
 }
 
-func isPrincipal(name string) bool {
+// isName reports whether a name has letters, digits and some other characters, and not too many.
+func isName(name, more string) bool {
 	const most = 64
 	for _, c := range []byte(name) {
-		if !strings.ContainsRune("._-@", rune(c)) && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+		if !strings.ContainsRune(more, rune(c)) && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
 			return false
 		}
 	}
 	return name != "" && len(name) <= most
 }
 
-// principal returns the name of a token. It takes as long for a wrong token as for a
-// right one.
-func (t *Tokens) principal(presented string) (string, bool) {
+// of returns what is known of a token. It takes as long for a wrong token as for a right one.
+func (t *Tokens) of(presented string) (token, bool) {
 	t.mu.Lock()
 	list := t.list
 	t.mu.Unlock()
 	return find(list, sha256.Sum256([]byte(presented)))
 }
 
-func find(list []token, sum [sha256.Size]byte) (string, bool) {
+func find(list []token, sum [sha256.Size]byte) (token, bool) {
 	at := -1
 	for i := range list {
 		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], list[i].sum[:]), i, at)
 	}
 	if at < 0 {
-		return "", false
+		return token{}, false
 	}
-	return list[at].name, true
+	return list[at], true
 }
 
 // Set makes the tokens of next the ones that are taken. Streams that were opened with
-// a token that is none any more, or is another's, end.
+// a token that is none any more, is another's, or has other groups, end.
 func (t *Tokens) Set(next *Tokens) {
 	next.mu.Lock()
 	list := next.list
@@ -115,7 +127,7 @@ func (t *Tokens) Set(next *Tokens) {
 	var told []func()
 	for w := range t.watchers {
 		before, _ := find(old, w.sum)
-		if after, ok := find(list, w.sum); !ok || after != before {
+		if after, ok := find(list, w.sum); !ok || after.name != before.name || !slices.Equal(after.groups, before.groups) {
 			told = append(told, w.tell)
 		}
 	}
