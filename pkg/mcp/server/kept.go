@@ -260,7 +260,7 @@ func (r *response) takeUp(ctx context.Context, w http.ResponseWriter, s *kept, a
 	streamHeaders(w)
 	for _, e := range s.events {
 		if e.number > after {
-			r.write(s.id(e.number), e.text)
+			_ = r.write(s.id(e.number), e.text) // it may be gone again, and the events are kept
 		}
 	}
 	_ = r.control.Flush()
