@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"toolctl.dev/toolctl/pkg/validate"
@@ -151,6 +152,25 @@ func TestLegal(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestConcurrentStart: calls at once find a schema that has no engine yet.
+func TestConcurrentStart(t *testing.T) {
+	for _, draft := range []validate.Draft{validate.Draft7, validate.Draft2020} {
+		schema := validate.NewCache(validate.Options{}).Schema(json.RawMessage(benchSchema), draft)
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if !schema.SurelyValid([]byte(benchDocument)) {
+					t.Error("the document is not found valid")
+				}
+				if violations, err := schema.ValidateJSON([]byte(`{"location":""}`)); err != nil || len(violations) != 1 {
+					t.Error(violations, err)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }
 
