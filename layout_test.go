@@ -84,7 +84,7 @@ var layout = map[string]struct {
 	"pkg/agent/anthropic": {may: []string{"api/v1", "pkg/agent", "pkg/agent/internal/provider"}},
 	"pkg/agent/google":    {may: []string{"api/v1", "pkg/agent", "pkg/agent/internal/provider"}},
 	"pkg/scenario":        {may: []string{"api/v1", "pkg/store/memory", "pkg/registry", "pkg/policy", "internal/redact", "pkg/validate", "pkg/prompt", "pkg/agent", "pkg/agent/scripted", "internal/jmespath", "internal/textcheck"}, never: []string{sdk}},
-	"pkg/scenario/report": {may: []string{"internal/regular", "pkg/scenario"}, never: []string{sdk}},
+	"pkg/scenario/report": {may: []string{"api/v1", "internal/regular", "pkg/scenario"}, never: []string{sdk}},
 	"pkg/scenario/update": {may: []string{"api/v1", "internal/regular", "pkg/scenario"}, never: []string{sdk}},
 	"pkg/telemetry":       {never: []string{sdk}},
 	"schemas":             {may: []string{"api/v1"}},

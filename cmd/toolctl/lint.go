@@ -13,6 +13,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/lint"
 	"toolctl.dev/toolctl/pkg/lock"
+	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
 type lintOptions struct {
@@ -156,7 +157,7 @@ func (o *lintOptions) print(r lint.Report, objects int) error {
 	case "github":
 		for _, f := range r.Findings {
 			level := map[lint.Severity]string{lint.Info: "notice"}[f.Severity]
-			fmt.Fprintln(o.out, workflowCommand(cmp.Or(level, string(f.Severity)), f.Source, f.Rule+": "+findingText(f)+". "+f.Fix))
+			fmt.Fprintln(o.out, report.WorkflowCommand(cmp.Or(level, string(f.Severity)), f.Source, f.Rule+": "+findingText(f)+". "+f.Fix))
 		}
 		return nil
 	}

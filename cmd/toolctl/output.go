@@ -265,19 +265,8 @@ func (t *table) row(cells ...string) {
 	fmt.Fprintln(t, strings.Join(cells, "\t"))
 }
 
-// oneLine makes foreign text safe to print in a cell: no line breaks and no control
-// characters.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
-			return -1
-		}
-		return r
-	}, s)
-}
+// oneLine makes foreign text safe to print in a cell.
+func oneLine(s string) string { return clip.Line(s) }
 
 // screenText makes foreign text of many lines safe for a person's terminal, where control
 // characters would move the cursor or worse. On a pipe it stays as it is.
@@ -290,13 +279,7 @@ func screenText(w io.Writer, s string) string {
 }
 
 // shorten cuts text to n characters.
-func shorten(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if utf8.RuneCountInString(s) > n {
-		return clip.Runes(s, n-1)
-	}
-	return s
-}
+func shorten(s string, n int) string { return clip.Words(s, n) }
 
 // objectName is how a command names an object in a line: tool/get-weather.
 func objectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name }

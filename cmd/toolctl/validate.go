@@ -5,7 +5,6 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
 type validateOptions struct {
@@ -181,7 +181,7 @@ func (o *validateOptions) print(format string, r violationReport) {
 		return
 	case "github":
 		for _, f := range r.Violations {
-			fmt.Fprintln(o.out, annotation(f))
+			fmt.Fprintln(o.out, report.Annotation(f))
 		}
 		return
 	}
@@ -191,29 +191,4 @@ func (o *validateOptions) print(format string, r violationReport) {
 	if r.Valid {
 		fmt.Fprintf(o.out, "%s in %s valid\n", count(r.Objects, "object"), count(r.Files, "file"))
 	}
-}
-
-// annotation is a violation as an annotation of a GitHub workflow.
-func annotation(f v1.Violation) string {
-	level := "error"
-	if f.IsWarning() {
-		level = "warning"
-	}
-	text := f.Message
-	if f.Path != "" {
-		text = v1.FieldPath(f.Path) + ": " + text
-	}
-	return workflowCommand(level, f.Source, text)
-}
-
-// workflowCommand annotates a place in a GitHub workflow, whose log is shown as a terminal is, with its escapes
-// (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
-func workflowCommand(level string, at v1.Source, text string) string {
-	prop := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = oneLine(lines[i])
-	}
-	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, prop.Replace(at.File), max(at.Line, 1), max(at.Column, 1), data.Replace(strings.Join(lines, "\n")))
 }
