@@ -52,6 +52,7 @@ var layout = map[string]struct {
 	"pkg/store/memory":    {may: []string{"api/v1", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/chain", "pkg/store/internal/watch"}},
 	"pkg/store/backends":  {may: []string{"pkg/store", "pkg/store/memory", "pkg/store/postgres", "pkg/store/sqlite"}},
 	"pkg/store/postgres":  {may: []string{"api/v1", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/chain", "pkg/store/internal/watch"}},
+	"pkg/store/auditlog":  {may: []string{"api/v1", "pkg/store"}, never: []string{sdk}},
 	"pkg/store/storetest": {may: []string{"api/v1", "pkg/store"}},
 	"pkg/diff":            {may: []string{"api/v1", "pkg/validate", "pkg/policy", "pkg/prompt", "internal/redact", "internal/jsontext", "internal/clip"}, never: []string{sdk}},
 	"pkg/plan":            {may: []string{"api/v1", "pkg/diff", "pkg/store", "internal/jsontext"}, never: []string{sdk}},

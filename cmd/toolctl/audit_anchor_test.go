@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"toolctl.dev/toolctl/pkg/store/auditlog"
 )
 
 // TestAuditAnchor: an HTTP address gets each head once, and nothing shows its password.
@@ -36,10 +38,10 @@ func TestAuditAnchor(t *testing.T) {
 	go func() {
 		ended <- run(ctx, []string{"audit", "anchor", "--to", to, "--interval", "1s", "--store", db}, nil, &out, &stderr)
 	}()
-	var heads []anchor
+	var heads []auditlog.Head
 	for i := range 2 {
 		_, line, ok := strings.Cut(<-got, "ann:s3cret POST ")
-		var a anchor
+		var a auditlog.Head
 		if err := json.Unmarshal([]byte(line), &a); !ok || err != nil || len(a.Head) != 64 || a.Time.IsZero() {
 			t.Fatalf("got %q, %v", line, err)
 		}

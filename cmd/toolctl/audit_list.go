@@ -13,18 +13,11 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/auditlog"
 )
 
 // auditLine is a line as -o json prints it.
-type auditLine struct {
-	// ID numbers the lines of a store from 1.
-	ID int64 `json:"id,omitempty"`
-	// Hash is the line's link of the chain; empty for a line that is older than it.
-	Hash string `json:"hash,omitempty"`
-	v1.AuditRecord
-	// Outcome is "unknown" of a call that was started, and of which nothing else is known.
-	Outcome string `json:"outcome,omitempty"`
-}
+type auditLine = auditlog.Line
 
 // outcomeUnknown is the outcome of a call that runs, or whose process ended before it did.
 const outcomeUnknown = "unknown"

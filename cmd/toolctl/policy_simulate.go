@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +11,7 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/auditlog"
 )
 
 // auditStore is the value of --audit that stands for the store.
@@ -101,23 +99,11 @@ func (a *app) auditRecords(ctx context.Context, from string, since string) ([]v1
 		return nil, usageError{err}
 	}
 	defer f.Close()
-	var records []v1.AuditRecord
-	dec := json.NewDecoder(f)
-	dec.DisallowUnknownFields()
-	for {
-		var line auditLine // what 'audit export' writes, and a record alone
-		err := dec.Decode(&line)
-		rec := line.AuditRecord
-		if errors.Is(err, io.EOF) {
-			return records, nil
-		}
-		if err != nil {
-			return nil, statusError{exitInvalid, fmt.Sprintf("%s: record %d: expected an audit record: %v", from, len(records)+1, err)}
-		}
-		if !rec.Time.Before(filter.Since) {
-			records = append(records, rec)
-		}
+	records, err := auditlog.Read(f, filter.Since)
+	if err != nil {
+		return nil, statusError{exitInvalid, from + ": " + err.Error()}
 	}
+	return records, nil
 }
 
 func (a *app) printSimulation(s *scenario.Simulation) error {

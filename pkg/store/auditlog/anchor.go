@@ -1,0 +1,135 @@
+package auditlog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Head is a line that an [Anchor] notes: the head of the audit at a time.
+type Head struct {
+	Time  time.Time `json:"time"`
+	Lines int64     `json:"lines"`
+	Head  string    `json:"head"`
+}
+
+// Anchor notes the heads of an audit outside of its store. One goroutine may use it.
+type Anchor struct {
+	// To is a file, which gets one line more for each head, or an address of http or https, which gets a POST.
+	To string
+	// Noted is told of each head that was noted. Default: nobody is.
+	Noted func(store.AuditHead) error
+
+	last *store.AuditHead
+}
+
+// UnreachableError says that an address cannot be reached. Its text has no password.
+type UnreachableError struct {
+	At  string
+	Err error
+}
+
+func (e *UnreachableError) Error() string { return e.At + ": " + e.Err.Error() }
+
+// Unwrap returns why.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// Check refuses a place that is neither a file nor an address.
+func (a *Anchor) Check() error {
+	if scheme, _, ok := strings.Cut(a.To, "://"); ok {
+		if u, err := url.Parse(a.To); err != nil || u.Host == "" || scheme != "http" && scheme != "https" {
+			return errors.New("expected a file, or an address such as https://log.example.com/heads")
+		}
+	}
+	return nil
+}
+
+// Note notes the head of the audit, unless it is the last one that was noted. The error is an
+// *[UnreachableError] for an address that did not answer.
+func (a *Anchor) Note(ctx context.Context, audit store.Audit) error {
+	head, err := audit.AuditHead(ctx)
+	if err != nil || a.last != nil && *a.last == head {
+		return err
+	}
+	line, err := json.Marshal(Head{time.Now().UTC(), head.Lines, head.Hash})
+	if err != nil {
+		return err
+	}
+	line = append(line, '\n')
+	if strings.Contains(a.To, "://") {
+		err = a.send(ctx, line)
+	} else {
+		err = appendLine(a.To, line)
+	}
+	if err != nil {
+		return err
+	}
+	a.last = &head
+	if a.Noted == nil {
+		return nil
+	}
+	return a.Noted(head)
+}
+
+// Follow notes the head whenever it changed, and looks for that at each interval, until ctx ends.
+// What cannot be noted is told to failed, and tried again.
+func (a *Anchor) Follow(ctx context.Context, audit store.Audit, interval time.Duration, failed func(error)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := a.Note(ctx, audit); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+	}
+}
+
+// appendLine adds a line to a file, on the disk.
+func appendLine(path string, line []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(line)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// send posts a line. Any status of 2xx says that it was taken; a redirection is not followed.
+func (a *Anchor) send(ctx context.Context, line []byte) error {
+	const patience, enough = 30 * time.Second, 4 << 10
+	shown, _ := store.Shown(a.To)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.To, bytes.NewReader(line))
+	if err != nil {
+		return fmt.Errorf("%s: it is not an address", shown)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	client := http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) { // its text has the address
+			err = wrapped.Err
+		}
+		return &UnreachableError{shown, err}
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, enough)) // so that the connection is used again
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return fmt.Errorf("%s: the head was not accepted: %s", shown, res.Status)
+	}
+	return nil
+}
