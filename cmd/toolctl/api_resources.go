@@ -28,12 +28,10 @@ Output formats (-o): table, wide, json, yaml, name.`,
 
 func (a *app) printKinds(kinds []v1.KindInfo) error {
 	format := a.format()
-	switch format {
-	case "json":
-		return printJSON(a.out, kinds)
-	case "yaml":
-		return printYAML(a.out, kinds)
-	case "name":
+	if done, err := a.encoded(format, kinds); done {
+		return err
+	}
+	if format == "name" {
 		for _, k := range kinds {
 			fmt.Fprintln(a.out, k.Name)
 		}

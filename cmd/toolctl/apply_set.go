@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -72,7 +71,7 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 		if o.prune && slices.Contains(o.files, "-") {
 			return nil, usagef("--prune of stdin needs --set, which names what was applied before")
 		}
-		if in.options.Set, err = setName(o.files); err != nil {
+		if in.options.Set, err = plan.SetName(o.files); err != nil {
 			return nil, err
 		}
 	}
@@ -127,7 +126,7 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 
 // keep says which objects of the set stay although the manifests do not have them.
 func (o *setOptions) keep(set *manifest.Set, in *applyInput) func(store.Record) bool {
-	skipped := o.skippedIn(set)
+	skipped := plan.Skipped(set.Skipped, o.namespace)
 	return func(r store.Record) bool {
 		if plan.KeepsObject(r) {
 			in.kept[r.Key()] = true
@@ -166,39 +165,4 @@ func (in *applyInput) warnKept(w io.Writer) {
 	for _, k := range keys {
 		fmt.Fprintf(w, "%s is kept, and stays in the set: it has the annotation %s: disabled\n", objectName(k), plan.PruneAnnotation)
 	}
-}
-
-// skippedIn says which applied objects the set may hold in a document that was skipped: one
-// of the same name, or any of a file of which a part does not say what it is.
-func (o *setOptions) skippedIn(set *manifest.Set) func(store.Record) bool {
-	if len(set.Skipped) == 0 {
-		return nil
-	}
-	keys, files := map[v1.Key]bool{}, map[string]bool{}
-	for _, s := range set.Skipped {
-		if s.Key.Namespace == v1.DefaultNamespace && o.namespace != "" {
-			keys[v1.Key{Kind: s.Key.Kind, Namespace: o.namespace, Name: s.Key.Name}] = true
-		}
-		if keys[s.Key] = true; s.Key.Name == "" {
-			files[s.File] = true
-		}
-	}
-	return func(r store.Record) bool { return keys[r.Key()] || files[r.Object.Head().Source.File] }
-}
-
-// setName names a set by its paths.
-func setName(files []string) (string, error) {
-	var abs []string
-	for _, f := range files {
-		if f != "-" {
-			p, err := filepath.Abs(f)
-			if err != nil {
-				return "", err
-			}
-			f = p
-		}
-		abs = append(abs, f)
-	}
-	slices.Sort(abs)
-	return strings.Join(slices.Compact(abs), "\n"), nil
 }

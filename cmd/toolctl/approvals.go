@@ -140,12 +140,10 @@ func (a *app) approvals(ctx context.Context, state string, ids []string) ([]appr
 }
 
 func (a *app) printApprovals(format string, views []approvalView) error {
-	switch format {
-	case "json":
-		return printJSON(a.out, map[string]any{"items": views})
-	case "yaml":
-		return printYAML(a.out, map[string]any{"items": views})
-	case "name":
+	if done, err := a.encoded(format, map[string]any{"items": views}); done {
+		return err
+	}
+	if format == "name" {
 		for _, v := range views {
 			fmt.Fprintln(a.out, v.ID)
 		}

@@ -47,11 +47,8 @@ Output formats (-o): text, json, yaml.`,
 			if err != nil {
 				return err
 			}
-			switch format {
-			case "json":
-				return printJSON(a.out, views[0])
-			case "yaml":
-				return printYAML(a.out, views[0])
+			if done, err := a.encoded(format, views[0]); done {
+				return err
 			}
 			text, err := approvalText(&views[0], offset, limit)
 			if err != nil {

@@ -77,11 +77,8 @@ Output formats (-o): table, wide, json, yaml.`,
 			if err != nil {
 				return err
 			}
-			switch o.format() {
-			case "json":
-				return printJSON(a.out, list)
-			case "yaml":
-				return printYAML(a.out, list)
+			if done, err := a.encoded(o.format(), list); done {
+				return err
 			}
 			return o.print(list)
 		},

@@ -51,11 +51,8 @@ Output formats (-o): text, json, yaml.`,
 			if err != nil {
 				return err
 			}
-			switch format {
-			case "json":
-				return printJSON(a.out, p)
-			case "yaml":
-				return printYAML(a.out, p)
+			if done, err := a.encoded(format, p); done {
+				return err
 			}
 			text := fmt.Sprintf("%s removed, %d kept", count(int(p.Lines), "line"), p.Kept)
 			if p.Lines > 0 {

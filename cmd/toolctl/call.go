@@ -162,11 +162,8 @@ func toolName(reg *registry.Registry, name string) string {
 // printResult prints a result; a call that failed prints nothing but a Result
 // that was asked for.
 func (o *callOptions) printResult(format string, res v1.Result, complete bool) error {
-	switch format {
-	case "json":
-		return printJSON(o.out, res)
-	case "yaml":
-		return printYAML(o.out, res)
+	if done, err := o.encoded(format, res); done {
+		return err
 	}
 	if !complete {
 		return nil

@@ -46,11 +46,8 @@ Output formats (-o): table (text), json, yaml.`,
 			if err != nil {
 				return err
 			}
-			switch a.format() {
-			case "json":
-				return printJSON(a.out, doc)
-			case "yaml":
-				return printYAML(a.out, doc)
+			if done, err := a.encoded(a.format(), doc); done {
+				return err
 			}
 			_, err = fmt.Fprint(a.out, doc.Text())
 			return err
@@ -74,11 +71,8 @@ func (a *app) explainKinds(recursive bool) error {
 		text, _, _ := strings.Cut(doc.Description, ". ")
 		docs = append(docs, schemas.Field{Name: k.Singular(), Type: k.Kind, Description: strings.TrimSuffix(text, ".") + "."})
 	}
-	switch a.format() {
-	case "json":
-		return printJSON(a.out, docs)
-	case "yaml":
-		return printYAML(a.out, docs)
+	if done, err := a.encoded(a.format(), docs); done {
+		return err
 	}
 	t := newTable(a.out, "NAME", "KIND", "DESCRIPTION")
 	for _, d := range docs {

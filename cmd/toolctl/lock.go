@@ -172,13 +172,7 @@ func (o *lockOptions) servers(w *workspace, old *lock.File) (keys, gone []v1.Key
 
 // report says what differs from the lock.
 func (o *lockOptions) report(format, path string, old lock.File, now []lock.Server, down []mcp.ServerState) error {
-	var part lock.File // what the lock holds of the servers that were asked
-	for _, s := range now {
-		if have := old.Server(s.Key); have != nil {
-			part.Servers = append(part.Servers, *have)
-		}
-	}
-	drift := lock.Diff(part, lock.File{Servers: now})
+	drift := old.Drift(now)
 	tools := 0
 	for _, s := range now {
 		tools += len(s.Tools)

@@ -258,11 +258,8 @@ func (a *app) listConnected(ctx context.Context) error {
 	servers := struct {
 		Items []connection `json:"items"`
 	}{all}
-	switch format {
-	case "json":
-		return printJSON(a.out, servers)
-	case "yaml":
-		return printYAML(a.out, servers)
+	if done, err := a.encoded(format, servers); done {
+		return err
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(a.out, "no MCP servers")

@@ -222,6 +222,17 @@ func printYAML(w io.Writer, v any) error {
 	return err
 }
 
+// encoded prints a value when the format is json or yaml, and reports whether it is.
+func (a *app) encoded(format string, v any) (bool, error) {
+	switch format {
+	case "json":
+		return true, printJSON(a.out, v)
+	case "yaml":
+		return true, printYAML(a.out, v)
+	}
+	return false, nil
+}
+
 // printContent prints the content of a result: indented on a terminal, on one
 // line elsewhere.
 func (a *app) printContent(content json.RawMessage) error {

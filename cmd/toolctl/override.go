@@ -254,11 +254,8 @@ func (a *app) printOverrides(all []store.Override) error {
 	list := struct {
 		Items []store.Override `json:"items"`
 	}{all}
-	switch format {
-	case "json":
-		return printJSON(a.out, list)
-	case "yaml":
-		return printYAML(a.out, list)
+	if done, err := a.encoded(format, list); done {
+		return err
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(a.out, "no overrides")

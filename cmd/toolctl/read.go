@@ -56,11 +56,8 @@ Output formats (-o): content, json, yaml.`,
 
 // printResource prints the contents of a resource one after the other.
 func (a *app) printResource(format string, parts []v1.Part) error {
-	switch format {
-	case "json":
-		return printJSON(a.out, parts)
-	case "yaml":
-		return printYAML(a.out, parts)
+	if done, err := a.encoded(format, parts); done {
+		return err
 	}
 	for _, p := range parts {
 		r := p.Resource

@@ -9,11 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/diff"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/plan"
-	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
@@ -78,7 +75,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	}
 	defer o.closing(st)
 	remote, err := o.source.remote(o.app, false, manifest.Options{Layout: true, AllowEmpty: o.allowEmpty}, func(ctx context.Context, set *manifest.Set) ([]v1.Violation, error) {
-		beside, err := o.beside(ctx, st)
+		beside, err := gateway.BesideSet(ctx, st, o.set)
 		if err != nil {
 			return nil, err
 		}
@@ -88,83 +85,24 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer o.closing(remote)
-	if o.once {
-		_, changes, err := o.round(ctx, remote, st)
-		if err != nil {
-			return err
-		}
-		return o.printChanges(o.format(), changes, false)
-	}
-	return o.follow(ctx, remote, st)
-}
-
-// beside is what manifests of the set may name: the objects of other sets. Those of this one
-// are there only when the repository has them.
-func (o *reconcileOptions) beside(ctx context.Context, st store.Store) ([]v1.Object, error) {
-	list, err := st.List(ctx, store.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var others []store.Record
-	for _, r := range list.Records {
-		if r.Set != o.set {
-			others = append(others, r)
-		}
-	}
-	return gateway.Applied(others), nil
-}
-
-// round pulls once and applies what it got.
-func (o *reconcileOptions) round(ctx context.Context, remote *source.Remote, st store.Store) (*diff.Report, []store.Change, error) {
-	set, err := remote.Load(ctx)
-	if err != nil {
-		return nil, nil, sourceError(err)
-	}
-	s := remote.Status()
 	in := &applyInput{kept: map[v1.Key]bool{}}
-	options := store.ApplyOptions{Set: o.set, By: o.whoami(), Command: "reconcile", Source: s.Source, Commit: s.Revision, Keep: o.keep(set, in)}
-	if o.takeOver {
-		options.Others = store.TakeOthers
+	r := &gateway.Reconciler{Remote: pulledFrom{remote}, Store: st, Set: o.set, Options: func(set *manifest.Set) store.ApplyOptions {
+		options := store.ApplyOptions{By: o.whoami(), Keep: o.keep(set, in)}
+		if o.takeOver {
+			options.Others = store.TakeOthers
+		}
+		return options
+	}}
+	if !o.once {
+		return r.Follow(ctx, o.log)
 	}
-	report, changes, err := plan.Reconcile(ctx, st, set.Objects, options)
-	if owned := new(store.SetError); errors.As(err, &owned) {
-		err = usagef("nothing was applied: %w: leave it out of one of them, or take it over with --take-over", err)
+	_, changes, err := r.Once(ctx)
+	if errors.As(err, new(*store.SetError)) {
+		return usageError{err}
 	}
-	if err == nil && o.once {
-		in.warnKept(o.err)
-	}
-	return report, changes, err
-}
-
-// follow goes on until ctx ends. What goes wrong is told once.
-func (o *reconcileOptions) follow(ctx context.Context, remote *source.Remote, st store.Store) error {
-	news, err := remote.Watch(ctx, nil)
 	if err != nil {
 		return err
 	}
-	remote.Pull() // the first time
-	told := ""
-	for range news {
-		report, changes, err := o.round(ctx, remote, st)
-		switch revision := remote.Status().Revision; {
-		case ctx.Err() != nil:
-		case err != nil:
-			if text := err.Error(); text != told {
-				told = text
-				o.log.Error("nothing was changed", "set", o.set, "applied", revision, "error", text)
-			}
-		case report != nil:
-			told = ""
-			by := map[store.Action]int{}
-			for _, c := range changes {
-				by[c.Action]++
-			}
-			o.log.Info("applied", "set", o.set, "commit", revision, "created", by[store.Created], "configured", by[store.Configured],
-				"pruned", by[store.Pruned], "unchanged", by[store.Unchanged], "breaking", report.Fails(diff.Breaking))
-		case told != "":
-			told = ""
-			o.log.Info("the store is as the source says again", "set", o.set, "commit", revision)
-		}
-	}
-	return nil
+	in.warnKept(o.err)
+	return o.printChanges(o.format(), changes, false)
 }

@@ -147,11 +147,8 @@ type rendered struct {
 
 func (o *renderOptions) print(format string, p *prompt.Prompt, messages prompt.Messages) error {
 	all := rendered{p.Object().Spec.Description, messages}
-	switch format {
-	case "json":
-		return printJSON(o.out, all)
-	case "yaml":
-		return printYAML(o.out, all)
+	if done, err := o.encoded(format, all); done {
+		return err
 	}
 	for i, m := range messages {
 		if i > 0 {
@@ -180,11 +177,8 @@ func (o *renderOptions) upstream(ctx context.Context, w *workspace, format strin
 }
 
 func (a *app) printPrompt(format string, res mcp.PromptResult) error {
-	switch format {
-	case "json":
-		return printJSON(a.out, res)
-	case "yaml":
-		return printYAML(a.out, res)
+	if done, err := a.encoded(format, res); done {
+		return err
 	}
 	var errs []error
 	for i, m := range res.Messages {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/plan"
 	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
@@ -80,7 +81,7 @@ func (a *app) setsOf(ctx context.Context, s store.Store, args []string) ([]store
 	if len(args) > 0 {
 		files = args
 	}
-	path, err := setName(files)
+	path, err := plan.SetName(files)
 	if err != nil {
 		return nil, err
 	}
@@ -164,11 +165,8 @@ Output formats (-o): text, json, yaml.`,
 }
 
 func (a *app) printRevisions(format string, all []store.Revision) error {
-	switch format {
-	case "json":
-		return printJSON(a.out, all)
-	case "yaml":
-		return printYAML(a.out, all)
+	if done, err := a.encoded(format, all); done {
+		return err
 	}
 	var t *table
 	set := ""
@@ -264,11 +262,8 @@ func (a *app) showRevision(ctx context.Context, s store.Store, args []string, nu
 	for _, r := range records {
 		view.Manifests = append(view.Manifests, r.Object)
 	}
-	switch format {
-	case "json":
-		return printJSON(a.out, view)
-	case "yaml":
-		return printYAML(a.out, view)
+	if done, err := a.encoded(format, view); done {
+		return err
 	}
 	line := func(key, value string) { fmt.Fprintf(a.out, "%-13s%s\n", key+":", oneLine(cmp.Or(value, "-"))) }
 	line("Set", rollout.Name(view.Set))

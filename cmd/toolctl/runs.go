@@ -68,12 +68,10 @@ Output formats (-o): table, json, yaml, name.`,
 }
 
 func (a *app) printRuns(format string, all []store.Run) error {
-	switch format {
-	case "json":
-		return printJSON(a.out, map[string]any{"items": all})
-	case "yaml":
-		return printYAML(a.out, map[string]any{"items": all})
-	case "name":
+	if done, err := a.encoded(format, map[string]any{"items": all}); done {
+		return err
+	}
+	if format == "name" {
 		for _, r := range all {
 			fmt.Fprintln(a.out, r.ID)
 		}

@@ -132,28 +132,11 @@ func (o *verifyOptions) playExamples(ctx context.Context, w *workspace, scenario
 		}
 		defer end()
 	}
-	runner, err := scenario.New(strict(w.reg.Objects()), opts)
+	runner, err := scenario.New(scenario.HoldResults(w.reg.Objects()), opts)
 	if err != nil {
 		return nil, err
 	}
 	return runner.Run(ctx, scenarios), nil
-}
-
-// strict returns the objects with every tool's results held to its schema, also where
-// calls only warn of drift: it is drift that is looked for.
-func strict(objects []v1.Object) []v1.Object {
-	out := slices.Clone(objects)
-	for i, obj := range objects {
-		t, ok := obj.(*v1.Tool)
-		if !ok || t.Spec.Validation.ResultMode() == v1.Enforce {
-			continue
-		}
-		held, v := *t, *t.Spec.Validation
-		v.Result = v1.Enforce
-		held.Spec.Validation = &v
-		out[i] = &held
-	}
-	return out
 }
 
 // lockDrift says what the MCP servers of the tools say otherwise than the lock; there
@@ -180,11 +163,5 @@ func (o *verifyOptions) lockDrift(ctx context.Context, w *workspace, tools []*v1
 		return nil, err
 	}
 	now, _ := gateway.LockServers(w.Discover(ctx, keys...)) // a server that is not ready has failed its examples
-	var part lock.File
-	for _, s := range now {
-		if have := old.Server(s.Key); have != nil {
-			part.Servers = append(part.Servers, *have)
-		}
-	}
-	return lock.Diff(part, lock.File{Servers: now}), nil
+	return old.Drift(now), nil
 }

@@ -18,11 +18,8 @@ func newVersionCmd(a *app) *cobra.Command {
 		Args:        exactArgs(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
 			v := buildVersion()
-			switch a.format() {
-			case "json":
-				return printJSON(a.out, v)
-			case "yaml":
-				return printYAML(a.out, v)
+			if done, err := a.encoded(a.format(), v); done {
+				return err
 			}
 			_, err := fmt.Fprintln(a.out, v)
 			return err

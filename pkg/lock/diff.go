@@ -51,6 +51,18 @@ func (d Drift) String() string {
 	return b.String()
 }
 
+// Drift returns what the servers that were asked say otherwise than the lock. One that the lock does not
+// have was added; one that was not asked is passed over.
+func (f File) Drift(now []Server) []Drift {
+	var part File
+	for _, s := range now {
+		if have := f.Server(s.Key); have != nil {
+			part.Servers = append(part.Servers, *have)
+		}
+	}
+	return Diff(part, File{Servers: now})
+}
+
 // Diff returns what differs in now from old, in the order of servers, tools and parts.
 func Diff(old, now File) []Drift {
 	old.Servers, now.Servers = clone(old.Servers), clone(now.Servers)

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,4 +31,21 @@ func FromExamples(tool *v1.Tool) *v1.Scenario {
 		}
 	}
 	return s
+}
+
+// HoldResults returns the objects with every tool's results held to its schema, also where
+// calls only warn of drift: it is drift that is looked for.
+func HoldResults(objects []v1.Object) []v1.Object {
+	out := slices.Clone(objects)
+	for i, obj := range objects {
+		t, ok := obj.(*v1.Tool)
+		if !ok || t.Spec.Validation.ResultMode() == v1.Enforce {
+			continue
+		}
+		held, v := *t, *t.Spec.Validation
+		v.Result = v1.Enforce
+		held.Spec.Validation = &v
+		out[i] = &held
+	}
+	return out
 }

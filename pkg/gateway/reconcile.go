@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/diff"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/plan"
+	"toolctl.dev/toolctl/pkg/source"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// BesideSet is what manifests of a set may name: stand-ins for the objects of other sets, see
+// [Applied]. Those of this one are there only when the manifests have them.
+func BesideSet(ctx context.Context, st store.Store, set string) ([]v1.Object, error) {
+	list, err := st.List(ctx, store.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var others []store.Record
+	for _, r := range list.Records {
+		if r.Set != set {
+			others = append(others, r)
+		}
+	}
+	return Applied(others), nil
+}
+
+// ReconcileSource is what a [Reconciler] needs of a source; [source.Remote] has it.
+type ReconcileSource interface {
+	Source
+	// Pull asks for news at once.
+	Pull()
+	// Status says which revision was loaded last.
+	Status() source.Status
+}
+
+// Reconciler makes a set of a store what a source says.
+type Reconciler struct {
+	Remote ReconcileSource
+	Store  store.Store
+	// Set names the set.
+	Set string
+	// Options are those of the apply of a revision. Set, Command, Source and Commit are the reconciler's.
+	Options func(set *manifest.Set) store.ApplyOptions
+}
+
+// Once pulls, and applies what it got. The report is nil when nothing had to be changed. The error is
+// that of the source, or holds a [store.SetError]; then nothing was applied.
+func (r *Reconciler) Once(ctx context.Context) (*diff.Report, []store.Change, error) {
+	set, err := r.Remote.Load(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, options := r.Remote.Status(), r.Options(set)
+	options.Set, options.Command, options.Source, options.Commit = r.Set, "reconcile", s.Source, s.Revision
+	report, changes, err := plan.Reconcile(ctx, r.Store, set.Objects, options)
+	if errors.As(err, new(*store.SetError)) {
+		err = fmt.Errorf("nothing was applied: %w: leave it out of one of them, or take it over with --take-over", err)
+	}
+	return report, changes, err
+}
+
+// Follow goes on with each revision of the source until ctx ends. What goes wrong is logged once.
+func (r *Reconciler) Follow(ctx context.Context, log *slog.Logger) error {
+	news, err := r.Remote.Watch(ctx, nil)
+	if err != nil {
+		return err
+	}
+	r.Remote.Pull() // the first time
+	told := ""
+	for range news {
+		report, changes, err := r.Once(ctx)
+		switch revision := r.Remote.Status().Revision; {
+		case ctx.Err() != nil:
+		case err != nil:
+			if text := err.Error(); text != told {
+				told = text
+				log.Error("nothing was changed", "set", r.Set, "applied", revision, "error", text)
+			}
+		case report != nil:
+			told = ""
+			by := map[store.Action]int{}
+			for _, c := range changes {
+				by[c.Action]++
+			}
+			log.Info("applied", "set", r.Set, "commit", revision, "created", by[store.Created], "configured", by[store.Configured],
+				"pruned", by[store.Pruned], "unchanged", by[store.Unchanged], "breaking", report.Fails(diff.Breaking))
+		case told != "":
+			told = ""
+			log.Info("the store is as the source says again", "set", r.Set, "commit", revision)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/source"
+	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/memory"
+	"toolctl.dev/toolctl/pkg/store/storetest"
+)
+
+// revisions is a source that gives one revision after the other.
+type revisions struct {
+	sets []*manifest.Set // nil is one that cannot be read
+	n    int
+}
+
+func (r *revisions) Load(context.Context) (*manifest.Set, error) {
+	set := r.sets[r.n]
+	if r.n++; set == nil {
+		return nil, errors.New("no such commit")
+	}
+	return set, nil
+}
+
+func (r *revisions) Watch(context.Context, func(error)) (<-chan struct{}, error) {
+	news := make(chan struct{}, len(r.sets))
+	for range r.sets {
+		news <- struct{}{}
+	}
+	close(news)
+	return news, nil
+}
+func (r *revisions) Pull()                 {}
+func (r *revisions) Status() source.Status { return source.Status{Source: "git", Revision: "c0ffee"} }
+
+// TestReconcilerFollows: revisions are applied in their order, what goes wrong is told once, and
+// what is right again is told.
+func TestReconcilerFollows(t *testing.T) {
+	st := memory.New(memory.Options{})
+	one, two := &manifest.Set{Objects: storetest.Tools(1, "a")}, &manifest.Set{Objects: storetest.Tools(2, "a")}
+	var log bytes.Buffer
+	r := &gateway.Reconciler{
+		Remote: &revisions{sets: []*manifest.Set{one, nil, nil, one, two}}, Store: st, Set: "tools",
+		Options: func(*manifest.Set) store.ApplyOptions { return store.ApplyOptions{By: "me"} },
+	}
+	if err := r.Follow(t.Context(), slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for line := range strings.Lines(log.String()) {
+		_, text, _ := strings.Cut(line, "msg=")
+		told = append(told, strings.TrimSpace(text))
+	}
+	want := []string{
+		"applied set=tools commit=c0ffee created=1 configured=0 pruned=0 unchanged=0 breaking=false",
+		`"nothing was changed" set=tools applied=c0ffee error="no such commit"`,
+		`"the store is as the source says again" set=tools commit=c0ffee`,
+		"applied set=tools commit=c0ffee created=1 configured=0 pruned=0 unchanged=1 breaking=false",
+	}
+	if strings.Join(told, "\n") != strings.Join(want, "\n") {
+		t.Errorf("told\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+	}
+	newest, err := st.Revisions(t.Context(), store.RevisionQuery{Set: "tools", Newest: true})
+	if err != nil || len(newest) != 1 || newest[0].Command != "reconcile" || newest[0].Commit != "c0ffee" || newest[0].By != "me" {
+		t.Errorf("got %+v, %v", newest, err)
+	}
+}
+
+// TestReconcilerLeavesOtherSets: what belongs to another set is refused, and can be named.
+func TestReconcilerLeavesOtherSets(t *testing.T) {
+	st := memory.New(memory.Options{})
+	if _, err := st.Apply(t.Context(), storetest.Tools(1, "a"), store.ApplyOptions{Set: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	r := &gateway.Reconciler{
+		Remote: &revisions{sets: []*manifest.Set{{Objects: storetest.Tools(1, "b")}}}, Store: st, Set: "tools",
+		Options: func(*manifest.Set) store.ApplyOptions { return store.ApplyOptions{} },
+	}
+	if _, _, err := r.Once(t.Context()); !errors.As(err, new(*store.SetError)) || !strings.Contains(err.Error(), "nothing was applied") {
+		t.Errorf("got %v", err)
+	}
+	beside, err := gateway.BesideSet(t.Context(), st, "tools")
+	if err != nil || len(beside) != 1 || beside[0].Head().Key() != (v1.Key{Kind: v1.KindTool, Namespace: "default", Name: "tool-0000"}) {
+		t.Errorf("got %v, %v", beside, err)
+	}
+	if beside, err := gateway.BesideSet(t.Context(), st, "other"); err != nil || len(beside) != 0 {
+		t.Errorf("got %v, %v", beside, err)
+	}
+}
