@@ -166,6 +166,12 @@ func checkOneOf(f reflect.Value, path string, allowed []string, fs *[]Violation)
 		}
 		return
 	}
+	if f.Kind() == reflect.Map {
+		for it := f.MapRange(); it.Next(); {
+			checkOneOf(it.Value(), Pointer(path, it.Key().String()), allowed, fs)
+		}
+		return
+	}
 	s := f.String()
 	for _, a := range allowed {
 		if s == a {

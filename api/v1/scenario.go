@@ -2,7 +2,6 @@ package v1
 
 import (
 	"encoding/json"
-	"strconv"
 )
 
 // Scenario tests tools, prompts and policies offline: it plays turns of calls
@@ -118,7 +117,7 @@ type Turn struct {
 	// ConsentOverrides are what a person answers to calls that need approval, by the tool's name:
 	// grant, deny, or timeout for no answer. Default: nobody answers; in a manifest of PromptKit's
 	// the consent that a tool asks for is granted. Example: {get-location: deny}.
-	ConsentOverrides map[string]string `json:"consent_overrides,omitempty"`
+	ConsentOverrides map[string]string `json:"consent_overrides,omitempty" check:"oneof=grant|deny|timeout"`
 	// Expect says what is expected of the whole run of a scripted model: result is compared with the
 	// structured answer of a prompt that has output. Default: status complete.
 	Expect *Expect `json:"expect,omitempty"`
@@ -220,14 +219,6 @@ const (
 // Validate returns the violations of the scenario by its own rules.
 func (s *Scenario) Validate() []Violation {
 	fs := append(s.Header.validate(), checkFields(s)...)
-	for i, t := range s.Spec.Turns {
-		for tool, answer := range t.ConsentOverrides {
-			if answer != ConsentGrant && answer != ConsentDeny && answer != ConsentTimeout {
-				fs = append(fs, Violation{Path: Pointer("/spec/turns", strconv.Itoa(i), "consent_overrides", tool), Expected: "grant, deny or timeout", Got: quote(answer),
-					Message: "unknown value " + quote(answer) + ": expected grant, deny or timeout"})
-			}
-		}
-	}
 	if s.Spec.Policy != nil {
 		fs = append(fs, s.Spec.Policy.patternViolations("/spec/policy")...)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -78,9 +79,10 @@ var refusedManifests = map[string]map[string]string{
 		"below 0":              `{metadata: {name: a}, spec: {max_total_tool_calls: -1}}`,
 	},
 	"Scenario": {
-		"no turns":      `{metadata: {name: a}, spec: {turns: []}}`,
-		"unknown fault": `{metadata: {name: a}, spec: {turns: [{calls: [{tool: x}]}], mocks: {x: {fault: {kind: rain}}}}}`,
-		"no tool":       `{metadata: {name: a}, spec: {turns: [{calls: [{args: {}}]}]}}`,
+		"no turns":                `{metadata: {name: a}, spec: {turns: []}}`,
+		"unknown fault":           `{metadata: {name: a}, spec: {turns: [{calls: [{tool: x}]}], mocks: {x: {fault: {kind: rain}}}}}`,
+		"consent in another word": `{metadata: {name: a}, spec: {turns: [{calls: [{tool: x}], consent_overrides: {x: yes}}]}}`,
+		"no tool":                 `{metadata: {name: a}, spec: {turns: [{calls: [{args: {}}]}]}}`,
 	},
 }
 
@@ -140,6 +142,11 @@ func TestSchemasRefuseWhatTheProgramRefuses(t *testing.T) {
 	})
 	t.Run("PromptConfig/version", func(t *testing.T) {
 		agree(t, "", `{apiVersion: toolctl.dev/v1, kind: PromptConfig, metadata: {name: a}, spec: {template: x}}`, false)
+	})
+	t.Run("PromptKit/type", func(t *testing.T) {
+		tool := `{apiVersion: promptkit.altairalabs.ai/v1alpha1, kind: Tool, metadata: {name: a}, spec: {description: d, mode: mock, mock_result: 1, input_schema: {type: %s}}}`
+		agree(t, "", fmt.Sprintf(tool, "objet"), false)
+		agree(t, "", fmt.Sprintf(tool, "object"), true)
 	})
 	for name, text := range map[string]string{
 		"a draft-04 schema":   `{apiVersion: toolctl.dev/v1, kind: Tool, metadata: {name: a_b.c, labels: {toolctl.dev/group: A_1}}, spec: {mock_result: 1, description: d, cache: {ttl: 1h30m}, input_schema: {$schema: "http://json-schema.org/draft-04/schema#", type: object, properties: {n: {type: integer, minimum: 1, exclusiveMinimum: true}}}}}`,

@@ -178,7 +178,8 @@ func (p *player) governed(ctx context.Context, turn *v1.Turn) context.Context {
 		if !ok || answer == v1.ConsentTimeout {
 			return v1.Decision{}, false, nil
 		}
-		return v1.Decision{Approved: answer == v1.ConsentGrant, By: "the scenario", Simulated: true}, true, nil
+		granted := answer == v1.ConsentGrant || p.promptKit && answer != v1.ConsentDeny // another word grants there
+		return v1.Decision{Approved: granted, By: "the scenario", Simulated: true}, true, nil
 	})
 }
 

@@ -165,7 +165,7 @@ func promptKit() *schema {
 			{"apiVersion", &schema{Type: "string", Pattern: `^promptkit\.altairalabs\.ai/.`}},
 			{"kind", &schema{Enum: []string{"Tool", "PromptConfig", "Scenario"}}},
 			{"metadata", named},
-			{"spec", &schema{}},
+			{"spec", &schema{AnyOf: []*schema{{Properties: &members{{"input_schema", ref(kindSchema)}, {"output_schema", ref(kindSchema)}}}}}},
 		},
 		Required: []string{"apiVersion", "kind", "spec"},
 	}

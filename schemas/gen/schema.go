@@ -214,12 +214,15 @@ func (b *builder) field(f *field) (*schema, error) {
 		s = &schema{AllOf: []*schema{s}}
 	}
 	s.Description, s.Minimum, s.Maximum = f.text, f.min, f.max
-	if f.typ.kind == kindArray {
+	switch {
+	case f.typ.kind == kindArray:
 		s.Items.Enum = f.oneof
 		if f.single {
 			s.Type, s.Pattern = []string{"array", "string"}, "^("+strings.Join(f.oneof, "|")+")$"
 		}
-	} else {
+	case f.typ.kind == kindMap && f.oneof != nil:
+		s.Additional = &schema{Type: kindString, Enum: f.oneof}
+	default:
 		s.Enum = f.oneof
 	}
 	if f.mustHave { // an empty value counts as missing
