@@ -132,11 +132,11 @@ var assertionTypes = []AssertionType{
 	{Name: "cosine_similarity", Unjudged: "it needs an embedding model"},
 	{Name: "rest_eval", Aliases: []string{"rest_eval_session", "a2a_eval", "a2a_eval_session"}, Unjudged: needsService},
 	{Name: "image_format", Aliases: []string{"image_dimensions", "audio_format", "audio_duration", "video_duration", "video_resolution"}, Unjudged: needsMedia},
-	{Name: "workflow_complete", Aliases: []string{"state_is", "workflow_state_is", "transitioned_to", "workflow_transitioned_to", "workflow_transition_order", "workflow_tool_access",
+	{Name: "workflow_complete", Aliases: []string{"state_is", "workflow_state_is", "transitioned_to", "workflow_transitioned_to", "workflow_transition_order", "workflow_tool_access", "spoke_in_state",
 		"agent_invoked", "agent_not_invoked", "agent_response_contains", "skill_activated", "skill_not_activated", "skill_activation_order",
 		"composition_step_output", "composition_branch_taken", "composition_parallel_complete", "composition_output"}, Unjudged: needsWorkflow},
 	{Name: "outcome_equivalent", Aliases: []string{"directional", "invariant_fields_preserved"}, Unjudged: needsVariants},
-	{Name: "assertion", Aliases: []string{"guardrail"}, Unjudged: "toolctl does not have it"},
+	{Name: "assertion", Aliases: []string{"guardrail", "tools_offered"}, Unjudged: "toolctl does not have it"},
 }
 
 // AssertionTypes returns the table of assertions.

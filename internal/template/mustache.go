@@ -9,7 +9,7 @@ import (
 )
 
 // ParseMustache reads a template in which {{name}} stands for an argument, as
-// mustache(5) and PromptKit have it: {{a.b}} is a field of an object, {{{name}}} and
+// mustache(5) and PromptKit have it: {{a.b}} is a field of an object (but see Options.Whole), {{{name}}} and
 // {{&name}} are the same as {{name}}, since nothing is escaped, and {{! text }} is a
 // comment. Sections, partials and other delimiters are refused. Braces that never
 // close are text. Errors are of type *[Error].
@@ -29,7 +29,7 @@ func ParseMustache(name, src string, o Options) (*Text, error) {
 			line += strings.Count(text, "\n")
 		}
 		if found && closed {
-			path, err := tagPath(tag)
+			path, err := tagPath(tag, o.Whole)
 			if err != nil {
 				return nil, &Error{Name: name, Line: line, Message: err.Error()}
 			}
@@ -63,7 +63,7 @@ func cutTag(s string) (tag, rest string, closed bool) {
 }
 
 // tagPath returns the fields that a tag names; nil for a comment.
-func tagPath(tag string) ([]string, error) {
+func tagPath(tag string, whole func(string) bool) ([]string, error) {
 	shown := line("{{"+tag+"}}", maxShown)
 	body := strings.TrimSpace(tag)
 	if strings.HasPrefix(body, "{") && strings.HasSuffix(body, "}") {
@@ -82,6 +82,9 @@ func tagPath(tag string) ([]string, error) {
 		return nil, fmt.Errorf("%s is of Go's templates: write {{%s}}, or set template_syntax: go", shown, line(strings.TrimLeft(body, "."), maxShown))
 	case strings.ContainsFunc(body, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'{}()|`, r) }):
 		return nil, fmt.Errorf("%s is not the name of a variable", shown)
+	}
+	if whole != nil && whole(body) {
+		return []string{body}, nil
 	}
 	path := strings.Split(body, ".")
 	for _, field := range path {

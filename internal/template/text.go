@@ -13,6 +13,10 @@ type Options struct {
 	// rendering and must not quote the value. Default: values stand as they are.
 	Escape func(out []byte, value string) (string, error)
 
+	// Whole says of a name with dots in it that it is one variable of [ParseMustache], and not
+	// a field of an object. Default: none is.
+	Whole func(name string) bool
+
 	// Slots is how many slots the source has: places that the caller fills after the
 	// rendering, written as [SlotAction] has it. What is rendered cannot make one.
 	Slots int

@@ -103,7 +103,7 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 		d.path = append(d.path, step{key: k.Value, index: -1})
 		switch {
 		case !ok && d.extension(k.Value, val, v):
-		case !ok && d.promptKit && isPromptKitExtra(k.Value, val):
+		case !ok && d.promptKit && d.isPromptKitExtra(val):
 		case !ok:
 			d.unknown(k, table, d.extensionNames(v.Type()))
 		case val.Kind == yaml.ScalarNode && val.Tag == tagNull: // absent

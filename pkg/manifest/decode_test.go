@@ -410,12 +410,8 @@ spec:
 	if p.Key().String() != "Prompt support/help-desk" || p.APIVersion != "promptkit.altairalabs.ai/v1alpha1" {
 		t.Errorf("key %s, apiVersion %s", p.Key(), p.APIVersion)
 	}
-	wantViolations := []string{
-		`p.yaml:12:18: warning: spec.variables[0].type: unknown field "type": ignored`,
-		`p.yaml:12:73: warning: spec.variables[0].example: unknown field "example": ignored`,
-	}
-	if diff := cmp.Diff(wantViolations, violationStrings(violations)); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
+	for _, f := range violations {
+		t.Error(f)
 	}
 	checkRoundTrip(t, p)
 }

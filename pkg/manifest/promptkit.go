@@ -124,12 +124,17 @@ func (d *document) addVars(p *v1.Prompt, n *yaml.Node, required bool) {
 	}
 }
 
-// isPromptKitExtra reports whether a field is read besides the decoder, or says nothing that
-// matters here: whose turn it is when that is the user's, and the version of a prompt.
-func isPromptKitExtra(key string, value *yaml.Node) bool {
-	switch key {
+// isPromptKitExtra reports whether the field where the reader stands is read besides the decoder,
+// or says nothing that matters here: the schema for editors, whose turn it is when that is the
+// user's, the version of a prompt, and of a variable its type, which PromptKit takes for a text.
+func (d *document) isPromptKitExtra(value *yaml.Node) bool {
+	switch key := d.path[len(d.path)-1].key; key {
 	case "required_vars", "optional_vars", "fragments", "template_engine", "version":
 		return true
+	case "$schema":
+		return len(d.path) == 1
+	case "type", "example":
+		return len(d.path) == 4 && (d.path[1].key == "variables" || d.path[1].key == "arguments")
 	case "role":
 		return value.Kind == yaml.ScalarNode && value.Value == "user"
 	}

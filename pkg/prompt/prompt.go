@@ -55,7 +55,7 @@ func (p *Prompt) compile() []v1.Violation {
 		if s.TemplateSyntax == SyntaxMustache {
 			parse = template.ParseMustache
 		}
-		t, err := parse(v1.FieldPath(path), src, template.Options{})
+		t, err := parse(v1.FieldPath(path), src, template.Options{Whole: p.isVariable})
 		if err != nil {
 			violations = append(violations, p.place(templateViolation(path, err)))
 		}
@@ -87,6 +87,11 @@ func (p *Prompt) compile() []v1.Violation {
 		}
 	}
 	return violations
+}
+
+// isVariable reports whether a name that may hold dots is one variable: PromptKit's always are.
+func (p *Prompt) isVariable(name string) bool {
+	return p.object.FromPromptKit() || slices.ContainsFunc(p.object.Spec.Arguments, func(a v1.PromptArgument) bool { return a.Name == name })
 }
 
 const (
