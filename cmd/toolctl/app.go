@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
@@ -152,21 +153,36 @@ func (a *app) source(ctx context.Context, s store.Store) gateway.Source {
 	if len(a.files) > 0 {
 		o := a.manifestOptions(ctx)
 		o.Layout = a.layout
-		return fromFlags{gateway.Files(o, a.files...)}
+		return fromFlags{gateway.Files(o, a.files...), a.files}
 	}
 	return gateway.Stored(s, a.layout)
 }
 
 // fromFlags is a source that the command line names: when there is nothing to read, that is
-// wrong usage.
-type fromFlags struct{ gateway.Source }
+// wrong usage. So is a pipe, a device or a socket.
+type fromFlags struct {
+	gateway.Source
+	paths []string
+}
 
 func (n fromFlags) Load(ctx context.Context) (*manifest.Set, error) {
+	if err := regularFiles(n.paths); err != nil {
+		return nil, err
+	}
 	set, err := n.Source.Load(ctx)
 	if err != nil {
 		err = usageError{err}
 	}
 	return set, err
+}
+
+func regularFiles(paths []string) error {
+	for _, path := range paths {
+		if err := regular.Check(path); err != nil && path != "-" {
+			return usagef("%s: %w", path, regular.Reason(err))
+		}
+	}
+	return nil
 }
 
 // gatewayOptions are those of all commands that call tools.

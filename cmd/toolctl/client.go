@@ -155,6 +155,9 @@ func (o *clientOptions) server(ctx context.Context) (mcpclients.Server, error) {
 func (o *clientOptions) variables(ctx context.Context) ([]string, error) {
 	var objects []v1.Object
 	if len(o.files) > 0 {
+		if err := regularFiles(o.files); err != nil {
+			return nil, err
+		}
 		set, err := manifest.Load(ctx, o.files, o.manifestOptions(ctx))
 		if err != nil {
 			return nil, usageError{err}

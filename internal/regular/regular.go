@@ -34,6 +34,15 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
+// Check refuses a path of what is neither a regular file nor a folder, and nothing else: what
+// is not there, or may not be looked at, is for who opens it to say.
+func Check(path string) error {
+	if info, err := os.Stat(path); err == nil {
+		return check(path, info)
+	}
+	return nil
+}
+
 // ReadFile reads a file that [Open] opens.
 func ReadFile(path string) ([]byte, error) {
 	f, err := Open(path)
