@@ -105,6 +105,7 @@ Output formats (-o): table, wide, json, yaml, name.`,
 			return nil
 		},
 	}
+	a.bindSelector(cmd.Flags(), "calls of tools of the store")
 	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of calls to list (default: all)")
 	cmd.Flags().IntVar(&offset, "offset", 0, "calls to skip")
 	cmd.Flags().StringVar(&state, "state", "", "only calls in this state: "+strings.Join(approvalStates, ", "))
@@ -123,11 +124,18 @@ func (a *app) approvals(ctx context.Context, state string, ids []string) ([]appr
 	if err != nil {
 		return nil, err
 	}
+	about := func(v1.Key) bool { return true }
+	if a.selector != "" {
+		if about, err = a.labelled(ctx, s); err != nil {
+			return nil, err
+		}
+	}
 	views, now, known := []approvalView{}, time.Now(), []string(nil)
 	for _, p := range calls {
 		known = append(known, p.ID)
 		v := viewOf(p, now)
-		if (state == "" || v.State == state) && (a.namespace == "" || v.Namespace == a.namespace) && (len(ids) == 0 || slices.Contains(ids, v.ID)) {
+		if (state == "" || v.State == state) && (a.namespace == "" || v.Namespace == a.namespace) && (len(ids) == 0 || slices.Contains(ids, v.ID)) &&
+			about(v1.Key{Kind: v1.KindTool, Namespace: v.Namespace, Name: v.Tool}) {
 			views = append(views, v)
 		}
 	}

@@ -92,6 +92,7 @@ func (o *auditFlags) bind(cmd *cobra.Command) {
 	f.StringVar(&o.session, "session", "", "only calls of this session, which may be a pattern")
 	_ = cmd.RegisterFlagCompletionFunc("session", o.completeSessions)
 	f.StringVar(&o.status, "status", "", "only lines of this status: "+strings.Join(auditStatuses, ", "))
+	o.bindSelector(f, "lines about objects of the store")
 	f.IntVar(&o.limit, "limit", 0, "only this many of the newest lines (default: all)")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(auditStatuses, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("tool", o.completeTools)

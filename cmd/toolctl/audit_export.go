@@ -38,6 +38,9 @@ Output formats (-o): jsonl, csv.`,
 				return err
 			}
 			defer a.closing(s)
+			if s, err = a.withLabels(cmd.Context(), s); err != nil {
+				return err
+			}
 			out := bufio.NewWriterSize(a.out, 64<<10)
 			if format == "csv" {
 				w := csv.NewWriter(out)

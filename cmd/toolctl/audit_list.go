@@ -70,6 +70,9 @@ Output formats (-o): table, wide, json, yaml.`,
 				return err
 			}
 			defer a.closing(s)
+			if s, err = a.withLabels(cmd.Context(), s); err != nil {
+				return err
+			}
 			if o.follow {
 				return o.followLines(cmd.Context(), s, filter)
 			}

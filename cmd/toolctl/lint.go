@@ -59,6 +59,7 @@ github (workflow annotations).`,
 	complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return ruleIDs(), cobra.ShellCompDirectiveNoFileComp
 	}
+	o.bindSelector(cmd.Flags(), "findings about objects")
 	_ = cmd.RegisterFlagCompletionFunc("only", complete)
 	_ = cmd.RegisterFlagCompletionFunc("skip", complete)
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"error", "warning", "info", "none"}, cobra.ShellCompDirectiveNoFileComp))
@@ -125,7 +126,13 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	r := lint.Check(set.Objects, lint.Options{Lock: pins, MaxTokens: o.maxTokens, Only: o.only, Skip: o.skip})
-	if err := o.print(r, len(set.Objects)); err != nil {
+	objects := len(set.Objects)
+	if o.selector != "" {
+		if objects, err = o.choose(&r, set.Objects); err != nil {
+			return err
+		}
+	}
+	if err := o.print(r, objects); err != nil {
 		return err
 	}
 	if errs > 0 {
@@ -135,6 +142,24 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 		return statusError{exitFailed, ""}
 	}
 	return nil
+}
+
+// choose leaves the findings of the objects that -l chooses, and returns how many these are.
+// Rules look at all objects: one may be about another.
+func (o *lintOptions) choose(r *lint.Report, objects []v1.Object) (int, error) {
+	has, err := o.selected()
+	if err != nil {
+		return 0, err
+	}
+	chosen := map[v1.Key]bool{}
+	for _, obj := range objects {
+		if has(obj) {
+			chosen[obj.Head().Key()] = true
+		}
+	}
+	other := func(f lint.Finding) bool { return !chosen[v1.Key{Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}] }
+	r.Findings, r.Ignored = slices.DeleteFunc(r.Findings, other), slices.DeleteFunc(r.Ignored, other)
+	return len(chosen), nil
 }
 
 func (o *lintOptions) printRules() error {

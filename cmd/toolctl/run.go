@@ -101,6 +101,7 @@ Output formats (-o): text, json and yaml; the latter two print the whole transcr
 	_ = cmd.RegisterFlagCompletionFunc("session", a.completeSessions)
 	f.StringVar(&o.principal, "principal", "", "name of who calls, for policies that match principals (default: nobody)")
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
+	a.bindSelector(f, "tools and prompts of those that the prompt names")
 	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
 	return cmd
@@ -141,6 +142,11 @@ func (o *runOptions) run(ctx context.Context) error {
 	opts := agent.Options{
 		ModelFor: o.modelFor(states), MaxHops: o.maxHops, Parallel: o.parallel, Session: o.session, Principal: o.principal,
 		Attachments: attachments, NoCache: o.noCache, ReturnToolRequests: o.requests, Stream: o.stream,
+	}
+	if o.selector != "" {
+		if opts.Only, err = o.selected(); err != nil {
+			return err
+		}
 	}
 	if states != nil {
 		defer o.closing(states)

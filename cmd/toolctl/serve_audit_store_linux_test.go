@@ -154,10 +154,20 @@ func TestServeReadOnlyStore(t *testing.T) {
 
 // audit list --follow prints what other processes write, until it is interrupted.
 func TestAuditFollow(t *testing.T) {
-	for _, format := range []string{"json", "table"} {
-		t.Run(format, func(t *testing.T) {
+	for _, tt := range []struct {
+		name, format string
+		choose       []string
+	}{
+		{"json", "json", []string{"--tool", "p*"}},
+		{"table", "table", []string{"--tool", "p*"}},
+		{"labels", "json", []string{"-l", "team=pay"}},
+		{"labels and a limit", "json", []string{"-l", "team=pay", "--limit", "1"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			format := tt.format
 			store, file := filepath.Join(t.TempDir(), "state.db"), filepath.Join(t.TempDir(), "a.yaml")
-			writeFile(t, file, "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: pay}\nspec: {description: A, input_schema: {type: object}, mock_result: 1}\n")
+			writeFile(t, file, "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: pay, labels: {team: pay}}\nspec: {description: A, input_schema: {type: object}, mock_result: 1}\n"+
+				"---\napiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: news}\nspec: {description: A, input_schema: {type: object}, mock_result: 1}\n")
 			other := func(name string, args ...string) {
 				t.Helper()
 				cmd := again(t, "toolctl", append(args, "--store", store)...)
@@ -167,7 +177,8 @@ func TestAuditFollow(t *testing.T) {
 			}
 			other("apply", "apply", "-f", file)
 			other("a call before", "call", "pay", "--session", "before")
-			follow := again(t, "toolctl", "audit", "list", "--follow", "--tool", "p*", "--store", store, "-o", format)
+			other("another tool", "call", "news", "--session", "before")
+			follow := again(t, "toolctl", append([]string{"audit", "list", "--follow", "--store", store, "-o", format}, tt.choose...)...)
 			var stderr bytes.Buffer
 			follow.Stderr = &stderr
 			out, err := follow.StdoutPipe()
@@ -182,6 +193,9 @@ func TestAuditFollow(t *testing.T) {
 				t.Helper()
 				for lines.Scan() {
 					text := lines.Text()
+					if strings.Contains(text, "news") {
+						t.Errorf("%s chooses %s", tt.choose, text)
+					}
 					if format == "json" {
 						var l auditLine
 						if err := json.Unmarshal([]byte(text), &l); err != nil {
@@ -198,6 +212,7 @@ func TestAuditFollow(t *testing.T) {
 			}
 			next("before")
 			for _, session := range []string{"one", "two"} {
+				other("another tool", "call", "news", "--session", session)
 				other("a call", "call", "pay", "--session", session)
 				next(session)
 			}

@@ -109,7 +109,7 @@ func (l *loop) candidates() ([]candidate, error) {
 		if full == "" {
 			full = key.Namespace + "/" + key.Name
 		}
-		if seen[key] == full {
+		if seen[key] == full || l.opts.Only != nil && !l.opts.Only(it.Object) {
 			return
 		}
 		seen[key] = full
@@ -150,6 +150,9 @@ func (l *loop) candidates() ([]candidate, error) {
 			continue
 		}
 		add(it)
+	}
+	if len(all) == 0 && len(l.spec.Tools) > 0 && l.opts.Only != nil {
+		l.warn("none of the tools that the prompt names is chosen: the model is offered none")
 	}
 	return all, nil
 }

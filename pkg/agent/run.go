@@ -39,6 +39,9 @@ type Options struct {
 	MaxDepth int
 	// Parallel is the maximum number of calls at once. Default: 4.
 	Parallel int
+	// Only says which of the tools and prompts that the prompt names are offered, and so it is
+	// for the prompts that it calls. Default: all.
+	Only func(v1.Object) bool
 	// MaxTools is the most tools that the model is offered; the lightest are left out, and
 	// Result.Warnings says so. Default: 128.
 	MaxTools int
