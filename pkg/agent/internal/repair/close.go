@@ -13,8 +13,9 @@ var errEscape = errors.New("it ends inside an escape or a character: what was cu
 // of a character that JSON escapes as a pair.
 var cutEscape = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*(?:\\|\\u[0-9a-fA-F]{0,3}|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\|\\u[0-9a-fA-F]{0,3})?)$`)
 
-// cutWord is the end of a text that stops inside a word of JSON or Python.
-var cutWord = regexp.MustCompile(`[:,\[]\s*(?:t|tr|tru|f|fa|fal|fals|n|nu|nul|T|Tr|Tru|F|Fa|Fal|Fals|N|No|Non)$`)
+// cutWord is the end of a text that stops inside a word of JSON or Python, or inside a number
+// where no number ends: at its sign, its point or its exponent.
+var cutWord = regexp.MustCompile(`[:,\[]\s*(?:t|tr|tru|f|fa|fal|fals|n|nu|nul|T|Tr|Tru|F|Fa|Fal|Fals|N|No|Non|[-+]|[-+]?[0-9]*\.|[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?)$`)
 
 // closed ends an object that was cut off inside a string or a list: each is closed where
 // the text ends. ok is false where more than closing would be needed, such as a value
