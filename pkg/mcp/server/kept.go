@@ -234,7 +234,10 @@ func (d *endpoint) resume(w http.ResponseWriter, r *http.Request) bool {
 	if !strings.HasPrefix(last, eventPrefix) {
 		return false
 	}
-	session := d.known.find(r)
+	if !d.known.touch(r) { // it may have ended a moment ago
+		return false
+	}
+	session := d.known.get(r, true)
 	if session == nil {
 		return false
 	}
