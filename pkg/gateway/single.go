@@ -19,7 +19,10 @@ import (
 // gateway has them all.
 type singles struct {
 	*Gateway
-	held sync.WaitGroup // servers that run here
+
+	mu       sync.Mutex
+	held     int // servers that run here, or may be about to
+	draining bool
 }
 
 var _ mcp.Single = (*singles)(nil)
@@ -45,12 +48,11 @@ func (s *singles) Hold(ctx context.Context, server v1.Key) (io.ReadWriteCloser, 
 	}
 	began := time.Now()
 	for {
-		owner, err := m.Own(ctx, leaseOf(server), func() { s.servers.Lose(server) })
+		owner, err := s.own(ctx, server)
 		switch {
 		case err != nil && !errors.Is(err, replica.ErrBusy):
 			return nil, fmt.Errorf("which replica runs it cannot be read: %w", err)
 		case err == nil && owner == m.ID():
-			s.held.Add(1)
 			s.log.Info("this replica runs the mcp server", "server", server.Name, "namespace", server.Namespace)
 			return nil, nil
 		case err == nil:
@@ -75,11 +77,33 @@ func (s *singles) Hold(ctx context.Context, server v1.Key) (io.ReadWriteCloser, 
 	}
 }
 
+// own asks for the lease of a server, and counts it until Free.
+func (s *singles) own(ctx context.Context, server v1.Key) (owner string, err error) {
+	s.mu.Lock()
+	if s.draining { // which the member knows, too: it only says who has the server
+		s.mu.Unlock()
+		return s.replica.Own(ctx, leaseOf(server), func() {})
+	}
+	s.held++
+	s.mu.Unlock()
+	owner, err = s.replica.Own(ctx, leaseOf(server), func() { s.servers.Lose(server) })
+	if err != nil || owner != s.replica.ID() {
+		s.free()
+	}
+	return owner, err
+}
+
+func (s *singles) free() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held--
+}
+
 // Free implements [mcp.Single].
 func (s *singles) Free(server v1.Key) {
 	if s.replica != nil {
 		s.replica.Disown(leaseOf(server))
-		s.held.Done()
+		s.free()
 	}
 }
 
@@ -108,8 +132,19 @@ func (s *singles) handOver(ctx context.Context) {
 		return
 	}
 	s.replica.Drain()
-	s.servers.HandOver(ctx)
-	s.held.Wait()
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	for { // one that was just being started is handed over, too
+		s.servers.HandOver(ctx)
+		s.mu.Lock()
+		held := s.held
+		s.mu.Unlock()
+		if held == 0 {
+			return
+		}
+		time.Sleep(holdEvery)
+	}
 }
 
 // toOwner is a stream to the replica that has a server. That one answers what is under way before it

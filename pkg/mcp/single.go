@@ -135,9 +135,16 @@ func (u *Upstreams) Lose(server v1.Key) {
 }
 
 // HandOver ends the servers that only one process may have, each with its last call, or when ctx
-// ends. It does not wait for the ends of their processes: [Single.Free] is told of them.
+// ends: then those that are being started, too. [Single.Free] is told of the ends of their processes.
 func (u *Upstreams) HandOver(ctx context.Context) {
 	var waiting []*session
+	defer func() {
+		for _, up := range u.all() {
+			if up.single() && ctx.Err() != nil {
+				up.close()
+			}
+		}
+	}()
 	for _, up := range u.all() {
 		for _, s := range up.local() {
 			up.mu.Lock()
