@@ -55,7 +55,7 @@ func InspectTexts(objects []v1.Object) []v1.Violation {
 	return slices.Concat(found...)
 }
 
-// Applied makes objects that stand for what a store has, for [Check] of what names them: they have
+// Applied makes placeholders of what a store has, for [Check] of what names them: they have
 // its names and labels, and nothing to check. Policies and scenarios are left out: nothing names them.
 func Applied(records []store.Record) []v1.Object {
 	var known []v1.Object

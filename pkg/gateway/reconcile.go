@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// BesideSet is what manifests of a set may name: stand-ins for the objects of other sets, see
+// BesideSet is what manifests of a set may name: placeholders of the objects of other sets, see
 // [Applied]. Those of this one are there only when the manifests have them.
 func BesideSet(ctx context.Context, st store.Store, set string) ([]v1.Object, error) {
 	list, err := st.List(ctx, store.ListOptions{})
