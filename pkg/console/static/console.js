@@ -60,6 +60,7 @@
   if (body.dataset.events) {
     const address = new URL(body.dataset.events, location.href);
     if (rows) {
+      byId("live").parentElement.hidden = false;
       for (const [k, v] of new URLSearchParams(location.search)) address.searchParams.set(k, v);
       address.searchParams.set("calls", "1");
     }
