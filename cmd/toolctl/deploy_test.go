@@ -5,6 +5,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -46,5 +47,30 @@ func TestFlagsInDeploy(t *testing.T) {
 	}
 	if found < 15 {
 		t.Errorf("only %d flags were found", found)
+	}
+}
+
+// The unit is one that systemd takes as it is, but for the program, which is not installed here.
+func TestSystemdUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not installed: it is in the package systemd")
+	}
+	text, err := os.ReadFile("../../deploy/systemd/toolctl.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(t.TempDir(), "toolctl.service")
+	writeFile(t, unit, strings.ReplaceAll(string(text), "/usr/local/bin/toolctl", self))
+	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v: %s", err, out)
+	}
+	writeFile(t, unit, strings.ReplaceAll(string(text), "/usr/local/bin/toolctl", self)+"\n[Service]\nNoSuchSetting=yes\n")
+	if out, _ := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); !bytes.Contains(out, []byte("NoSuchSetting")) {
+		t.Errorf("a setting that there is not: %q", out)
 	}
 }

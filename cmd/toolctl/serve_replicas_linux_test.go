@@ -191,9 +191,9 @@ func TestReplicasKilled(t *testing.T) {
 	runQuiet(t, "audit", "verify", "--store", r.dsn)
 }
 
-// TestServeDatabaseAway: while the database is away calls are refused with its name and /readyz says
-// so; when it is back they go on, and nothing was made uncounted.
-func TestServeDatabaseAway(t *testing.T) {
+// ownDatabase is a server that a test may stop.
+func ownDatabase(t *testing.T) *pgtest.Server {
+	t.Helper()
 	if _, err := startDatabase(); errors.Is(err, pgtest.ErrNotInstalled) {
 		t.Skip(err)
 	}
@@ -206,6 +206,13 @@ func TestServeDatabaseAway(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return server
+}
+
+// TestServeDatabaseAway: while the database is away calls are refused with its name and /readyz says
+// so; when it is back they go on, and nothing was made uncounted.
+func TestServeDatabaseAway(t *testing.T) {
+	server := ownDatabase(t)
 	dsn, err := server.NewStore(t.Context())
 	if err != nil {
 		t.Fatal(err)

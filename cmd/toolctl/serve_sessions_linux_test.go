@@ -380,6 +380,7 @@ func TestOwnerKilled(t *testing.T) {
 // readyState is what a process says of itself and its neighbours.
 type readyState struct {
 	Ready      bool
+	Tools      int
 	Replica    string
 	Store      struct{ State string }
 	Neighbours []struct{ Replica, State string }

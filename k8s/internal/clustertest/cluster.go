@@ -213,9 +213,15 @@ func withCodec(cfg *rest.Config) *rest.Config {
 // Eventually asks again until there is no error, for at most a minute.
 func Eventually(t testing.TB, what string, ask func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	Within(t, time.Minute, 20*time.Millisecond, what, ask)
+}
+
+// Within is Eventually for what takes long: it asks at an interval, for so long.
+func Within(t testing.TB, limit, every time.Duration, what string, ask func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		err := ask(ctx)
@@ -225,7 +231,7 @@ func Eventually(t testing.TB, what string, ask func(ctx context.Context) error) 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatal(fmt.Errorf("%s: not after a minute: %w", what, err))
+			t.Fatal(fmt.Errorf("%s: not after %s: %w", what, limit, err))
 		}
 	}
 }

@@ -2,6 +2,7 @@
 package pgtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type Server struct {
 	dir, bin string
 	attr     *syscall.SysProcAttr
 	settings []string
+	port     int // 0 is the usual one, and nobody listens on it but the socket
 	process  *exec.Cmd
 	ended    chan struct{} // closed when the process ended
 	schemas  atomic.Int64
@@ -109,6 +111,9 @@ func (s *Server) Start() error {
 	for _, v := range s.settings {
 		args = append(args, "-c", v)
 	}
+	if s.port != 0 {
+		args = append(args, "-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(s.port), "-c", "ssl=on")
+	}
 	s.process, s.ended = s.command("postgres", args...), make(chan struct{})
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -160,11 +165,40 @@ func (s *Server) DSN(schema string) string {
 	if schema != "" {
 		q.Set("search_path", schema)
 	}
+	if s.port != 0 {
+		q.Set("port", strconv.Itoa(s.port))
+	}
 	return "postgres:///postgres?" + q.Encode()
 }
 
 // Socket is the path of the server's socket.
-func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
+func (s *Server) Socket() string {
+	return filepath.Join(s.dir, ".s.PGSQL."+strconv.Itoa(cmp.Or(s.port, 5432)))
+}
+
+// ListenTLS starts the server again so that it listens on a port of 127.0.0.1 too, with TLS as cert and key, in
+// PEM, say.
+func (s *Server) ListenTLS(port int, cert, key []byte) error {
+	s.Stop(syscall.SIGINT)
+	for name, text := range map[string][]byte{"server.crt": cert, "server.key": key} {
+		path := filepath.Join(s.dir, "data", name)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			return err
+		}
+		if _, err := credentials(path); err != nil {
+			return err
+		}
+	}
+	s.port = port
+	return s.Start()
+}
+
+// Command is another program that runs as the server's user, in a folder that this user may write.
+func (s *Server) Command(path string, args ...string) *exec.Cmd {
+	cmd := s.command("", args...)
+	cmd.Path, cmd.Args[0] = path, path
+	return cmd
+}
 
 // NewStore returns the address of a store that is not there yet, in a schema of its own.
 func (s *Server) NewStore(ctx context.Context) (string, error) {
