@@ -231,6 +231,7 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 	if err != nil {
 		return v1.Result{}, err
 	}
+	asked(ctx)
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}

@@ -21,8 +21,8 @@ const (
 	eventPrefix = "toolctl-" // begins the ids of our events
 	// primeVersion is the first whose clients take an event without data.
 	primeVersion = "2025-11-25"
-	// primeAfter is how long a call of such a client may take before its response becomes a stream,
-	// which can be taken up again; a JSON document cannot.
+	// primeAfter is how long an MCP server may take to answer such a client before the response becomes
+	// a stream: only then can the client be made to poll as the server asks. See Options.StreamAfter.
 	primeAfter = 50 * time.Millisecond
 	// retryAfter is how long a client waits before it comes back when its connection broke.
 	retryAfter = time.Second

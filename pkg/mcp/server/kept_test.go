@@ -135,7 +135,7 @@ const slowCall = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name"
 // when it comes back, and once more if it loses that too.
 func TestCallIsResumed(t *testing.T) {
 	c, report, let := waiting()
-	e := listen(t, server.New(c, server.Options{}), server.HTTPOptions{})
+	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{})
 	client := &raw{t: t, url: e.url}
 	client.open(`{}`)
 
@@ -173,7 +173,7 @@ func TestCallIsResumed(t *testing.T) {
 // Who takes a stream up again has it alone.
 func TestResumedStreamHasOneReader(t *testing.T) {
 	c, report, let := waiting()
-	e := listen(t, server.New(c, server.Options{}), server.HTTPOptions{})
+	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{})
 	client := &raw{t: t, url: e.url}
 	client.open(`{}`)
 	first := client.events(slowCall, "")
@@ -196,7 +196,7 @@ func TestResumedStreamHasOneReader(t *testing.T) {
 // A stream is its session's and its principal's.
 func TestForeignStreamIsNotResumed(t *testing.T) {
 	c, _, let := waiting()
-	e := listen(t, server.New(c, server.Options{}), server.HTTPOptions{Tokens: tokens(t, "ann", "1", "bob", "2")})
+	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{Tokens: tokens(t, "ann", "1", "bob", "2")})
 	const ann, bob = "Bearer 1", "Bearer 2"
 	open := func(token string) *raw {
 		client := &raw{t: t, url: e.url}
@@ -245,7 +245,7 @@ func TestForeignStreamIsNotResumed(t *testing.T) {
 // is gone, and so is all of a session that has ended.
 func TestKeptEventsAreBounded(t *testing.T) {
 	c, report, let := waiting()
-	e := listen(t, server.New(c, server.Options{MemoryBudget: 4 << 20}), server.HTTPOptions{}) // 256 KiB of events, half of it for a session
+	e := listen(t, server.New(c, server.Options{MemoryBudget: 4 << 20, StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{}) // 256 KiB of events, half of it for a session
 	client := &raw{t: t, url: e.url}
 	client.open(`{}`)
 	stream := client.events(slowCall, "")
@@ -293,7 +293,7 @@ func TestKeptEventsAreBounded(t *testing.T) {
 // Clients from before 2025-11-25 get no event without data, and come back for what they missed all the same.
 func TestOlderClientResumes(t *testing.T) {
 	c, report, let := waiting()
-	e := listen(t, server.New(c, server.Options{}), server.HTTPOptions{})
+	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{})
 	client := &raw{t: t, url: e.url}
 	client.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
 	client.version = "2025-06-18"
@@ -315,7 +315,7 @@ func TestOlderClientResumes(t *testing.T) {
 // A call of 2026-07-28, which has no such streams, stays one document however long it takes.
 func TestModernCallHasNoEventIDs(t *testing.T) {
 	c, report, let := waiting()
-	e := listen(t, server.New(c, server.Options{}), server.HTTPOptions{})
+	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{})
 	client := &raw{t: t, url: e.url, version: "2026-07-28"}
 	go func() {
 		report <- server.Progress{Progress: 1}
@@ -435,7 +435,7 @@ func TestCancelledWhileNobodyReads(t *testing.T) {
 		}
 		return res, err
 	}
-	e := listen(t, server.New(c, server.Options{}), server.HTTPOptions{})
+	e := listen(t, server.New(c, server.Options{StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{})
 	client := &raw{t: t, url: e.url}
 	client.open(`{}`)
 	stream := client.events(slowCall, "")

@@ -146,14 +146,23 @@ func (r *response) flush() {
 }
 
 // inSession lets the client of a session take the stream up again, and be made to poll, until settle is called.
-func (r *response) inSession(ctx context.Context, s *httpSession, version string) (_ context.Context, settle func()) {
+// The response becomes a stream after that time.
+func (r *response) inSession(ctx context.Context, s *httpSession, version string, after time.Duration) (_ context.Context, settle func()) {
 	r.session, r.primes = s, version >= primeVersion
 	if !r.primes {
 		return ctx, func() {}
 	}
-	r.primeAt = time.Now().Add(primeAfter)
-	timer := time.AfterFunc(primeAfter, r.prime)
-	return mcp.WithPolling(ctx, r.poll), func() { timer.Stop() }
+	r.primeAt = time.Now().Add(after)
+	timer := time.AfterFunc(after, r.prime)
+	asked := func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if at := time.Now().Add(primeAfter); at.Before(r.primeAt) {
+			r.primeAt = at
+			timer.Reset(primeAfter)
+		}
+	}
+	return mcp.WithPolling(ctx, asked, r.poll), func() { timer.Stop() }
 }
 
 // end writes the answer. What comes later is refused.

@@ -49,6 +49,10 @@ type Options struct {
 	// TurnIdle ends the turn of calls that name none, once their session had no call under way
 	// for so long. Default: 60 seconds.
 	TurnIdle time.Duration
+	// StreamAfter is how long a call of a session of 2025-11-25 may take before its response becomes a
+	// stream, which its client can take up again when the connection breaks; a JSON document cannot be.
+	// A call that asks an MCP server has 50 ms. Default: 10 s.
+	StreamAfter time.Duration
 	// MaxResultBytes is the largest result of a call, prompt or resource that clients get;
 	// a call with a larger one is a result with isError that says so. Default: 16 MiB.
 	MaxResultBytes int64
@@ -125,6 +129,9 @@ func New(c Catalog, o Options) *Server {
 	}
 	if o.MemoryBudget <= 0 {
 		o.MemoryBudget = defaultMemory
+	}
+	if o.StreamAfter <= 0 {
+		o.StreamAfter = 10 * time.Second
 	}
 	if o.TurnIdle <= 0 {
 		o.TurnIdle = DefaultTurnIdle

@@ -76,7 +76,7 @@ func (d *endpoint) serveInSession(answer *response, r *http.Request, c *toolCall
 		return true
 	}
 	stop := d.known.keep(r)
-	ctx, settle := answer.inSession(ctx, s, r.Header.Get(headerVersion))
+	ctx, settle := answer.inSession(ctx, s, r.Header.Get(headerVersion), d.server.opts.StreamAfter)
 	status, message := d.call(ctx, answer, r, c, s.sdk)
 	settle()
 	stop()
