@@ -64,6 +64,16 @@ func costBudget(q *params, s *scope) (expected, got string) {
 // anyPolicy are the names by which guardrail_triggered asks for any policy.
 var anyPolicy = []string{"tool_policy", v1.KindToolPolicy, "policy"}
 
+func needGuardrail(q *params) string {
+	switch {
+	case first(q.ValidatorType, q.Validator) == "":
+		return "the parameter validator_type is missing"
+	case q.Direction != "" && !slices.Contains([]string{prompt.DirectionInput, prompt.DirectionOutput, prompt.DirectionBoth}, q.Direction):
+		return fmt.Sprintf("parameter \"direction\": expected input, output or both, got %q", q.Direction)
+	}
+	return ""
+}
+
 // guardrailTriggered asks whether a policy refused a call, or a validator of the prompt
 // a text.
 func guardrailTriggered(q *params, s *scope) (expected, got string) {
@@ -87,7 +97,7 @@ func guardrailTriggered(q *params, s *scope) (expected, got string) {
 		}
 	}
 	if !triggered && !s.player.isGuardrail(name) && !s.player.isValidator(name) {
-		s.unjudged = fmt.Sprintf("%q is not a policy of this scenario, a rule of one, or a validator of a prompt", name)
+		s.unjudged = s.player.noValidator(name)
 		return "", ""
 	}
 	if triggered == want {

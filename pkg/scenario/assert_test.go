@@ -147,6 +147,8 @@ func TestAssertions(t *testing.T) {
     - {type: tools_called, params: {tools: [find], min_score: 0.5}}
     - {type: no_tool_errors, when: {tool_called: nothing}}
     - {type: guardrail_triggered, params: {validator_type: banned_words}}
+    - {type: guardrail_triggered, params: {validator_type: tool_policy, direction: inpt, should_trigger: false}}
+    - {type: guardrail_triggered, params: {validator_type: pii_leakage, should_trigger: false}}
   - {role: user, content: Thanks}
   - {role: user, content: More, assertions: [{type: content_includes, params: {patterns: [more]}}]}
   conversation_assertions: [{type: content_includes, params: {patterns: [more]}}]
@@ -160,15 +162,17 @@ func TestAssertions(t *testing.T) {
 			`1 llm_jduge: toolctl does not know it; did you mean "llm_judge"?`,
 			`1 tools_called: parameter "tools": expected a list, got string`,
 			"1 tools_called: it is judged by a score (min_score)",
+			`1 guardrail_triggered: parameter "direction": expected input, output or both, got "inpt"`,
 			`1 no_tool_errors: when: tool "nothing" was not called`,
 			`1 guardrail_triggered: "banned_words" is not a policy of this scenario, a rule of one, or a validator of a prompt`,
+			`1 guardrail_triggered: validator "pii_leakage" is not applied: it needs a judge model`,
 			"3 content_includes: turn 3 is not played",
 			"0 content_includes: not every turn is played",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q\nwant %q", got, want)
 		}
-		if res.Status != scenario.Skipped || res.Judged != 0 || res.Total != 8 || !strings.Contains(res.Reason, "llm_judge: it needs a judge model") {
+		if res.Status != scenario.Skipped || res.Judged != 0 || res.Total != 10 || !strings.Contains(res.Reason, "llm_judge: it needs a judge model") {
 			t.Errorf("got %s, %d of %d, %q", res.Status, res.Judged, res.Total, res.Reason)
 		}
 	})

@@ -68,10 +68,8 @@ func (p *player) prepare(ctx context.Context) bool {
 			if other, there := p.runner.base.Lookup("", name); there == nil && p.spec.Tools != nil {
 				err = fmt.Errorf("spec.tools does not name %q", other.Tool().Metadata.Name)
 			}
-			if server, _, ok := strings.Cut(strings.TrimPrefix(name, "mcp__"), "__"); ok {
-				if _, there := p.runner.base.Get(v1.KindMCPServer, "", server); there == nil {
-					err = fmt.Errorf("%w: no MCP server is started for mocks: declare the tool in a manifest, as 'toolctl import mcp --tools' writes them", err)
-				}
+			if p.ofUnstarted(name) {
+				err = fmt.Errorf("%w: no MCP server is started for mocks: declare the tool in a manifest, as 'toolctl import mcp --tools' writes them", err)
 			}
 			p.invalid(v1.Pointer("/spec/mocks", name), err.Error())
 			continue
@@ -95,6 +93,17 @@ func (p *player) prepare(ctx context.Context) bool {
 		p.overlay = policy.NewOverlay(s.Head(), *p.spec.Policy)
 	}
 	return !p.broken
+}
+
+// ofUnstarted reports whether a name is one that a tool of a declared MCP server has, and the
+// server is not started.
+func (p *player) ofUnstarted(name string) bool {
+	server, _, ok := strings.Cut(strings.TrimPrefix(name, "mcp__"), "__")
+	if !ok || p.runner.opts.Live != nil {
+		return false
+	}
+	_, err := p.runner.base.Get(v1.KindMCPServer, "", server)
+	return err == nil
 }
 
 // checkTurn finds what would keep a turn from being played.
@@ -354,6 +363,9 @@ func (p *player) execute(ctx context.Context, field string, asked []v1.Call, ans
 		s := &slot{player: p}
 		res, _ := p.reg.Execute(context.WithValue(answered(ctx, answers[i]), slotKey{}, s), asked[i]) // the result says all of the error
 		res.DurationMS = float64(s.took) / float64(time.Millisecond)
+		if res.Error != nil && res.Error.Type == v1.TypeNotFound && p.ofUnstarted(asked[i].Tool) {
+			res.Error.Message += ": no MCP server is started without --live: declare the tool in a manifest, as 'toolctl import mcp --tools' writes them, and give it a mock"
+		}
 		turn.Calls = append(turn.Calls, p.record(asked[i], res, s.executed))
 	}
 	p.field = ""

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -12,15 +13,10 @@ import (
 // prompts of one task_type, that of the scenario's own files is not known: neither is taken.
 func (p *player) chooseValidators() {
 	p.validators = &prompt.Prompt{}
-	if !p.promptKit || p.spec.TaskType == "" {
+	if !p.promptKit {
 		return
 	}
-	var found []*v1.Prompt
-	for _, o := range p.runner.objects {
-		if m, ok := o.(*v1.Prompt); ok && (m.Spec.TaskType == p.spec.TaskType || m.Spec.TaskType == "" && m.Metadata.Name == p.spec.TaskType) {
-			found = append(found, m)
-		}
-	}
+	found := p.prompts()
 	has := func(m *v1.Prompt) bool { return len(m.Spec.Validators) > 0 }
 	switch {
 	case len(found) > 1 && slices.ContainsFunc(found, has):
@@ -33,6 +29,22 @@ func (p *player) chooseValidators() {
 		}
 		p.validators = compiled
 	}
+}
+
+// prompts are those whose validators the scenario can mean: all, and for a scenario of
+// PromptKit those of its task_type.
+func (p *player) prompts() []*v1.Prompt {
+	var found []*v1.Prompt
+	for _, o := range p.runner.objects {
+		m, ok := o.(*v1.Prompt)
+		if !ok {
+			continue
+		}
+		if task := p.spec.TaskType; !p.promptKit || task != "" && (m.Spec.TaskType == task || m.Spec.TaskType == "" && m.Metadata.Name == task) {
+			found = append(found, m)
+		}
+	}
+	return found
 }
 
 // validated enters what a validator refused or cut.
@@ -62,8 +74,22 @@ func (p *player) isValidator(name string) bool {
 	if p.promptKit {
 		return p.validators.HasValidator(name)
 	}
-	return slices.ContainsFunc(p.runner.objects, func(o v1.Object) bool {
-		m, ok := o.(*v1.Prompt)
-		return ok && slices.ContainsFunc(m.Spec.Validators, func(v v1.PromptValidator) bool { return v.Type == name })
+	return slices.ContainsFunc(p.prompts(), func(m *v1.Prompt) bool {
+		compiled, err := prompt.Compile(m)
+		return err == nil && compiled.HasValidator(name)
 	})
+}
+
+// noValidator says why no validator of this type applies in the scenario.
+func (p *player) noValidator(name string) string {
+	reason := fmt.Sprintf("%q is not a policy of this scenario, a rule of one, or a validator of a prompt", name)
+	if slices.ContainsFunc(p.prompts(), func(m *v1.Prompt) bool {
+		return slices.ContainsFunc(m.Spec.Validators, func(v v1.PromptValidator) bool { return v.Type == name })
+	}) {
+		reason = fmt.Sprintf("validator %q is not applied", name)
+	}
+	if t, ok := v1.FindAssertionType(name); ok && t.Unjudged != "" {
+		reason = fmt.Sprintf("validator %q is not applied: %s", name, t.Unjudged)
+	}
+	return reason
 }
