@@ -23,26 +23,34 @@ const maxHeaderDepth = 64
 
 // headerProblem says which mark of an input schema breaks the rules, "" when none
 // does: a client of streamable HTTP must not call such a tool. A mark is a token
-// (RFC 9110, section 5.6.2), stands on a string, integer or boolean, and is there
-// once, whatever its case.
+// (RFC 9110, section 5.6.2), stands on a string, integer or boolean that is reached
+// through properties alone, and is there once, whatever its case.
 func headerProblem(schema json.RawMessage) string {
 	if !strings.Contains(string(schema), paramHeader) {
 		return ""
 	}
-	return walkHeaders("", schema, map[string]bool{}, 0)
+	var s map[string]json.RawMessage
+	if json.Unmarshal(schema, &s) == nil && s[paramHeader] != nil {
+		return paramHeader + " of the whole schema: it is for properties"
+	}
+	return walkHeaders("", s, map[string]bool{}, 0)
 }
 
-func walkHeaders(path string, schema json.RawMessage, seen map[string]bool, depth int) string {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
+func walkHeaders(path string, schema map[string]json.RawMessage, seen map[string]bool, depth int) string {
+	if depth > maxHeaderDepth {
+		return ""
 	}
-	if json.Unmarshal(schema, &s) != nil || depth > maxHeaderDepth {
-		return "" // what is no schema is reported as such
+	for _, keyword := range slices.Sorted(maps.Keys(schema)) {
+		if keyword != "properties" && marked(keyword, schema[keyword], depth) {
+			return fmt.Sprintf("%s within %s is not on a property of the arguments", paramHeader, clip.Bytes(path+"/"+keyword, 100))
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+	var properties map[string]json.RawMessage
+	_ = json.Unmarshal(schema["properties"], &properties) // what is no schema is reported as such
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		at := path + "/" + name
 		var p map[string]json.RawMessage
-		if json.Unmarshal(s.Properties[name], &p) != nil {
+		if json.Unmarshal(properties[name], &p) != nil {
 			continue
 		}
 		if mark, ok := p[paramHeader]; ok {
@@ -50,11 +58,45 @@ func walkHeaders(path string, schema json.RawMessage, seen map[string]bool, dept
 				return fmt.Sprintf("%s of the property %s %s", paramHeader, clip.Bytes(at, 100), msg)
 			}
 		}
-		if msg := walkHeaders(at, s.Properties[name], seen, depth+1); msg != "" {
+		if msg := walkHeaders(at, p, seen, depth+1); msg != "" {
 			return msg
 		}
 	}
 	return ""
+}
+
+// marked reports whether a schema within the value of a keyword is marked.
+func marked(keyword string, value json.RawMessage, depth int) bool {
+	if depth > maxHeaderDepth || !strings.Contains(string(value), paramHeader) {
+		return false
+	}
+	var all []json.RawMessage
+	switch keyword {
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies": // by name
+		var named map[string]json.RawMessage
+		_ = json.Unmarshal(value, &named)
+		all = slices.Collect(maps.Values(named))
+	case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "items", "prefixItems", "additionalItems", "contains",
+		"additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema":
+		if json.Unmarshal(value, &all) != nil {
+			all = []json.RawMessage{value}
+		}
+	}
+	return slices.ContainsFunc(all, func(schema json.RawMessage) bool {
+		var s map[string]json.RawMessage
+		if json.Unmarshal(schema, &s) != nil {
+			return false
+		}
+		if s[paramHeader] != nil {
+			return true
+		}
+		for keyword, value := range s {
+			if marked(keyword, value, depth+1) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func markProblem(mark, typ json.RawMessage, seen map[string]bool) string {

@@ -451,8 +451,11 @@ func (u *upstream) over(ctx context.Context, s *session, r request, p *Peer) (js
 			return nil, u.refused(s, a)
 		default:
 			s.proven.Store(true)
-			in := asksForInput(a.result)
-			if in == nil {
+			in, unknown := u.finalOf(s, a.result)
+			switch {
+			case unknown != nil:
+				return nil, unknown
+			case in == nil:
 				return a.result, nil
 			}
 			if len(in.Requests) == 0 && round > maxBusy {

@@ -94,6 +94,23 @@ func TestAsksForInput(t *testing.T) {
 	}
 }
 
+func TestUnknownType(t *testing.T) {
+	for result, want := range map[string]string{
+		`{"content":[]}`:                                                      "",
+		`{"content":[],"resultType":"complete"}`:                              "",
+		`{"resultType": "complete"}`:                                          "",
+		`{"resultType":"input_required","requestState":"s"}`:                  "",
+		`{"structuredContent":{"resultType":"x"}}`:                            "",
+		`{"content":[],"resultType":"mystery"}`:                               `"mystery"`,
+		`{"resultType":7}`:                                                    "7",
+		`{"structuredContent":{"resultType":"complete"},"resultType":"task"}`: `"task"`,
+	} {
+		if got := unknownType(json.RawMessage(result)); got != want {
+			t.Errorf("%s: got %q, want %q", result, got, want)
+		}
+	}
+}
+
 func TestAllow(t *testing.T) {
 	cases := []struct {
 		can    Capabilities

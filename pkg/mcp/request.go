@@ -59,8 +59,11 @@ func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, err
 		if err != nil {
 			return nil, attempts, err
 		}
-		in := asksForInput(raw)
-		if in == nil {
+		in, err := u.finalOf(s, raw)
+		switch {
+		case err != nil:
+			return nil, attempts, err
+		case in == nil:
 			return raw, attempts, nil
 		}
 		if len(in.Requests) == 0 && round > maxBusy {

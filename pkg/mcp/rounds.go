@@ -50,6 +50,37 @@ func asksForInput(result json.RawMessage) *inputRequired {
 	return in
 }
 
+// unknownType returns the type of a result that the protocol does not know, and which a
+// client must not take for a result (MCP 2026-07-28, basic); "" when it is known.
+func unknownType(result json.RawMessage) string {
+	switch n := bytes.Count(result, []byte(`"resultType"`)); {
+	case n == 0, n == 1 && bytes.Contains(result, []byte(`"resultType":"complete"`)):
+		return ""
+	}
+	var r struct {
+		Type json.RawMessage `json:"resultType"`
+	}
+	if json.Unmarshal(result, &r) != nil {
+		return ""
+	}
+	switch string(r.Type) {
+	case "", `"complete"`, `"input_required"`:
+		return ""
+	}
+	return string(r.Type)
+}
+
+// finalOf returns what a result asks for, nil when it is final, and an error when it is of
+// a type that is not known.
+func (u *upstream) finalOf(s *session, result json.RawMessage) (*inputRequired, error) {
+	if s.modern() {
+		if kind := unknownType(result); kind != "" {
+			return nil, u.refused(s, &answer{err: &jsonrpc.Error{Message: "the server sent a result of a type that is not known (resultType): " + clip.Bytes(kind, 100)}})
+		}
+	}
+	return asksForInput(result), nil
+}
+
 // codeNeedsCapability is that of a request which needs what the client did not say
 // that it can do (MCP 2026-07-28, basic).
 const codeNeedsCapability = -32021

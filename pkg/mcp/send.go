@@ -144,8 +144,8 @@ const maxResumptions = 5
 
 // follow reads a stream until the answer is there. A stream that ends before is taken up
 // again where it ended when its events have ids (MCP specification, basic/transports,
-// resumability and redelivery). What follows the answer is read without the caller, so
-// that the connection can be used again.
+// resumability and redelivery; 2026-07-28 has no such thing). What follows the answer is
+// read without the caller, so that the connection can be used again.
 func (t *sent) follow(client *http.Client, req *http.Request, resp *http.Response, x *exchange) (*answer, error) {
 	var last string
 	var wait time.Duration
@@ -175,7 +175,7 @@ func (t *sent) follow(client *http.Client, req *http.Request, resp *http.Respons
 		switch {
 		case req.Context().Err() != nil:
 			return nil, req.Context().Err()
-		case err != nil && (last == "" || !errors.Is(err, errEnded)):
+		case err != nil && (last == "" || t.l.s.modern() || !errors.Is(err, errEnded)):
 			return nil, err
 		}
 		if err := sleep(req.Context(), cmp.Or(wait, retryWait<<idle+rand.N(retryWait))); err != nil {

@@ -1,0 +1,69 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"toolctl.dev/toolctl/pkg/mcp"
+)
+
+// MCP 2026-07-28 has no streams that are taken up again: what may be called twice is called
+// again, all else fails. A result of a type that it does not know is none.
+func TestModernStreamsAndTypes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answers []string // of the calls: a stream, or the type of a result
+		twice   bool     // the tool may be called twice
+		err     string
+	}{
+		"a stream that ends":               {[]string{"id: 1\ndata:\n\n"}, false, "ended without the answer"},
+		"a stream that ends, called again": {[]string{"id: 1\ndata:\n\n", "complete"}, true, ""},
+		"an unknown type":                  {[]string{"mystery"}, false, `not known (resultType): "mystery"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := tc.answers
+			var gets atomic.Int32
+			h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var m struct {
+					ID     json.RawMessage
+					Method string
+				}
+				if r.Method == http.MethodGet {
+					gets.Add(1)
+				}
+				if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+					w.WriteHeader(http.StatusMethodNotAllowed)
+					return
+				}
+				result := `{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"}`
+				switch m.Method {
+				case "server/discover":
+					result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}`
+				case "tools/call":
+					next := answers[0]
+					answers = answers[1:]
+					if strings.HasPrefix(next, "id:") {
+						w.Header().Set("Content-Type", "text/event-stream")
+						io.WriteString(w, next)
+						return
+					}
+					result = `{"resultType":"` + next + `","content":[{"type":"text","text":"1"}]}`
+				}
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+			}))
+			u := open(t, mcp.Options{}, web("s", h.URL))
+			res, err := u.Call(t.Context(), key("s"), "t", nil, tc.twice)
+			if tc.err == "" && (err != nil || string(res.Content) != "1") || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("got %s, %v", res.Content, err)
+			}
+			if len(answers) > 0 || gets.Load() > 0 {
+				t.Errorf("%d answers left, %d streams taken up again", len(answers), gets.Load())
+			}
+		})
+	}
+}
