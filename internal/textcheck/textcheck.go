@@ -24,18 +24,37 @@ func Missing(patterns []string, text string) (missing []string) {
 }
 
 // Found returns the first pattern that stands in a text, without regard to case; with
-// words only where it is whole words. It returns "" when none does.
+// words only where it is whole words: an end of a pattern that is no ASCII letter, digit or
+// underscore, as in C++ or café, needs no end of a word. It returns "" when none does.
 func Found(patterns []string, text string, words bool) string {
 	for _, p := range patterns {
 		has := len(Missing([]string{p}, text)) == 0
 		if words {
-			has = regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(p) + `\b`).MatchString(text)
+			has = wholeWords(p).MatchString(text)
 		}
 		if has {
 			return p
 		}
 	}
 	return ""
+}
+
+// startsWord and endsWord say whether \b can hold at an end of a pattern that stands alone.
+var (
+	startsWord = regexp.MustCompile(`^\w`)
+	endsWord   = regexp.MustCompile(`\w$`)
+)
+
+// wholeWords is a pattern as an expression that looks for whole words.
+func wholeWords(pattern string) *regexp.Regexp {
+	expression := regexp.QuoteMeta(pattern)
+	if startsWord.MatchString(pattern) {
+		expression = `\b` + expression
+	}
+	if endsWord.MatchString(pattern) {
+		expression += `\b`
+	}
+	return regexp.MustCompile(`(?i)` + expression)
 }
 
 var sentenceEnd = regexp.MustCompile(`[.!?]+`)

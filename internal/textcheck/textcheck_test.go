@@ -13,7 +13,7 @@ func TestSentences(t *testing.T) {
 }
 
 func TestFound(t *testing.T) {
-	words := []string{"free", "cash back"}
+	words := []string{"free", "cash back", "C++", "café", "🎉", "笨蛋", ".net"}
 	for _, c := range []struct {
 		text  string
 		whole bool
@@ -24,6 +24,14 @@ func TestFound(t *testing.T) {
 		{"freedom", false, "free"},
 		{"Cash back today", true, "cash back"},
 		{"nothing", false, ""},
+		{"learn c++ today", true, "C++"},
+		{"objc++", true, ""},
+		{"un CAFÉ, merci", true, "café"},
+		{"decafé", true, ""},
+		{"a party 🎉 now", true, "🎉"},
+		{"你是笨蛋吗", true, "笨蛋"},
+		{"asp.net is", true, ".net"},
+		{"asp.networks", true, ""},
 	} {
 		if got := Found(words, c.text, c.whole); got != c.want {
 			t.Errorf("Found(%q, %v) = %q, want %q", c.text, c.whole, got, c.want)
