@@ -34,7 +34,7 @@ type Subject struct {
 func (t *Subject) names() []string {
 	all := []string{t.Name, t.Namespace + "/" + t.Name}
 	if t.Server != "" {
-		for _, n := range []string{t.Server + "__" + t.Remote, t.Server + "." + t.Remote, "mcp__" + t.Server + "__" + t.Remote} {
+		for _, n := range []string{t.Server + "__" + t.Remote, t.Server + "." + t.Remote, v1.MCPPrefix + t.Server + "__" + t.Remote} {
 			all = append(all, n, t.Namespace+"/"+n)
 		}
 	}

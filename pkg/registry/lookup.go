@@ -65,7 +65,7 @@ func (s *snapshot) notFound(namespace, name string) error {
 	if _, after, ok := strings.Cut(name, "/"); ok {
 		local = after
 	}
-	local = strings.TrimPrefix(local, "mcp__")
+	local = strings.TrimPrefix(local, v1.MCPPrefix)
 	var names, elsewhere []string
 	for _, e := range s.entries {
 		if e.tool == nil {

@@ -98,7 +98,7 @@ func (p *player) prepare(ctx context.Context) bool {
 // ofUnstarted reports whether a name is one that a tool of a declared MCP server has, and the
 // server is not started.
 func (p *player) ofUnstarted(name string) bool {
-	server, _, ok := strings.Cut(strings.TrimPrefix(name, "mcp__"), "__")
+	server, _, ok := strings.Cut(strings.TrimPrefix(name, v1.MCPPrefix), "__")
 	if !ok || p.runner.opts.Live != nil {
 		return false
 	}
