@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -177,7 +178,7 @@ func (a *app) printApprovals(format string, views []approvalView) error {
 		if v.State == v1.ApprovalUsed {
 			expires = ""
 		}
-		t.row(v.ID, v.State, tool, v.Principal, expires, shorten(cmp.Or(string(v.EditedArgs), string(v.Args)), 80))
+		t.row(v.ID, v.State, tool, v.Principal, expires, clip.Words(cmp.Or(string(v.EditedArgs), string(v.Args)), 80))
 	}
 	return t.Flush()
 }
@@ -208,7 +209,7 @@ func (a *app) completeApprovals(cmd *cobra.Command, _ []string, prefix string) (
 	var ids []string
 	for _, v := range views {
 		if strings.HasPrefix(v.ID, prefix) {
-			ids = append(ids, v.ID+"\t"+v.Tool+" "+shorten(string(v.Args), 60))
+			ids = append(ids, v.ID+"\t"+v.Tool+" "+clip.Words(string(v.Args), 60))
 		}
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp

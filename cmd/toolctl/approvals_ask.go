@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/argtext"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -34,7 +35,7 @@ func (a *app) asker() registry.Asker {
 			return v1.Decision{}, false, err
 		}
 		line, err := lines.Ask(ctx, func() {
-			fmt.Fprintf(a.err, "%s:\n%s\nMay it be called? [y/N] ", oneLine(p.Message), indented(args))
+			fmt.Fprintf(a.err, "%s:\n%s\nMay it be called? [y/N] ", clip.Line(p.Message), indented(args))
 		})
 		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
 			fmt.Fprintln(a.err)

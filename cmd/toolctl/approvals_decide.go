@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -124,11 +125,11 @@ func (o *decideOptions) run(ctx context.Context, id string) error {
 	case "yaml":
 		return printYAML(o.out, v)
 	default:
-		what := fmt.Sprintf("%s/%s %s", p.Namespace, p.Tool, oneLine(string(v.Args)))
+		what := fmt.Sprintf("%s/%s %s", p.Namespace, p.Tool, clip.Line(string(v.Args)))
 		if v.EditedArgs != nil {
-			what = fmt.Sprintf("%s/%s with %s instead of %s", p.Namespace, p.Tool, oneLine(string(v.EditedArgs)), oneLine(string(v.Args)))
+			what = fmt.Sprintf("%s/%s with %s instead of %s", p.Namespace, p.Tool, clip.Line(string(v.EditedArgs)), clip.Line(string(v.Args)))
 		}
-		_, err := fmt.Fprintf(o.out, "%s: %s by %s\n", p.State, what, oneLine(p.By))
+		_, err := fmt.Fprintf(o.out, "%s: %s by %s\n", p.State, what, clip.Line(p.By))
 		return err
 	}
 }
@@ -158,7 +159,7 @@ func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall) (json.Raw
 	case strings.HasPrefix(strings.TrimSpace(o.editArgs), "{"):
 		raw, err = o.callArgs(ctx, []string{o.editArgs}, "")
 	default:
-		return nil, usagef("--edit-args %q: expected a JSON object, @FILE, or nothing for $EDITOR", shorten(o.editArgs, 60))
+		return nil, usagef("--edit-args %q: expected a JSON object, @FILE, or nothing for $EDITOR", clip.Words(o.editArgs, 60))
 	}
 	if err == nil && len(raw) > v1.MaxPendingArgs {
 		err = usagef("--edit-args: %d bytes; the arguments may have %d", len(raw), v1.MaxPendingArgs)
@@ -245,9 +246,9 @@ func (a *app) waitDecision(ctx context.Context, s store.Store, id string, timeou
 			_, err := fmt.Fprintln(a.out, state)
 			return err
 		case v1.ApprovalDenied:
-			text := fmt.Sprintf("call %q was denied by %s", id, oneLine(p.By))
+			text := fmt.Sprintf("call %q was denied by %s", id, clip.Line(p.By))
 			if p.Reason != "" {
-				text += ": " + oneLine(p.Reason)
+				text += ": " + clip.Line(p.Reason)
 			}
 			return statusError{exitRefused, text}
 		case v1.ApprovalExpired:

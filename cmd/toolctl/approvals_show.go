@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"toolctl.dev/toolctl/internal/argtext"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 func newApprovalsShowCmd(a *app) *cobra.Command {
@@ -67,7 +68,7 @@ func approvalText(v *approvalView, offset, limit int) (string, error) {
 	var b strings.Builder
 	line := func(key, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "%-13s%s\n", key+":", oneLine(value))
+			fmt.Fprintf(&b, "%-13s%s\n", key+":", clip.Line(value))
 		}
 	}
 	line("ID", v.ID)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/validate"
 )
@@ -123,7 +124,7 @@ func parseArgs(flags []string) (pairs map[string]json.RawMessage, whole []string
 	pairs = map[string]json.RawMessage{}
 	for _, f := range flags {
 		if !utf8.ValidString(f) {
-			return nil, nil, usagef("argument %q is not UTF-8, which JSON needs", shorten(f, 60))
+			return nil, nil, usagef("argument %q is not UTF-8, which JSON needs", clip.Words(f, 60))
 		}
 		if t := strings.TrimSpace(f); t == "-" || t == "null" || strings.HasPrefix(t, "{") {
 			whole = append(whole, t)
@@ -131,13 +132,13 @@ func parseArgs(flags []string) (pairs map[string]json.RawMessage, whole []string
 		}
 		key, value, ok := strings.Cut(f, "=")
 		if !ok || key == "" || key == ":" {
-			return nil, nil, usagef("argument %q: expected key=value, key:=JSON or a JSON object", shorten(f, 60))
+			return nil, nil, usagef("argument %q: expected key=value, key:=JSON or a JSON object", clip.Words(f, 60))
 		}
 		raw, err := json.Marshal(value)
 		if k, isJSON := strings.CutSuffix(key, ":"); isJSON {
 			key = k
 			if _, err := validate.Decode([]byte(value)); err != nil {
-				message, _ := validate.Undecoded(fmt.Sprintf("%q is", shorten(value, 60)), err)
+				message, _ := validate.Undecoded(fmt.Sprintf("%q is", clip.Words(value, 60)), err)
 				return nil, nil, usagef("argument %q: %s", key, message)
 			}
 			raw = json.RawMessage(value)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/auditlog"
@@ -160,7 +161,7 @@ func (o *auditListOptions) cells(l *auditLine) []string {
 	}
 	cells := []string{fmt.Sprint(l.ID), l.Time.UTC().Format(time.RFC3339), l.Principal, l.Session, auditTool(&l.AuditRecord), d.Decision, auditStatus(l), l.ErrorType, duration}
 	if o.format() == "wide" {
-		cells = append(cells, strings.TrimSpace(d.Policy+" "+d.Rule), l.CallID, shorten(auditArgs(&l.AuditRecord), 80))
+		cells = append(cells, strings.TrimSpace(d.Policy+" "+d.Rule), l.CallID, clip.Words(auditArgs(&l.AuditRecord), 80))
 	}
 	return cells
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/store"
@@ -251,7 +252,7 @@ func (a *app) completeRevisions(cmd *cobra.Command, args []string, prefix string
 	}
 	for _, r := range slices.Backward(all) {
 		if number := strconv.FormatInt(r.Number, 10); strings.HasPrefix(number, prefix) {
-			out = append(out, number+"\t"+oneLine(strings.TrimSpace(clock(r.Time)+" "+shortCommit(r.Commit))))
+			out = append(out, number+"\t"+clip.Line(strings.TrimSpace(clock(r.Time)+" "+shortCommit(r.Commit))))
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/gateway"
@@ -61,7 +62,7 @@ func (a *app) describeStatus(ctx context.Context, w *workspace, it registry.Item
 	if !ok {
 		return nil
 	}
-	line := func(key, value string) { fmt.Fprintf(a.out, "%-13s%s\n", key+":", oneLine(value)) }
+	line := func(key, value string) { fmt.Fprintf(a.out, "%-13s%s\n", key+":", clip.Line(value)) }
 	if s.Set != "" {
 		line("Set", rollout.Name(s.Set))
 		line("Revision", strconv.FormatInt(s.Revision, 10))
@@ -70,7 +71,7 @@ func (a *app) describeStatus(ctx context.Context, w *workspace, it registry.Item
 	fmt.Fprintln(a.out, "Conditions:")
 	t := newTable(a.out, "  TYPE", "STATUS", "SINCE", "REASON", "MESSAGE")
 	for _, c := range s.Conditions {
-		t.row("  "+c.Type, c.Status, clock(c.LastTransitionTime), c.Reason, shorten(inspect.Show(c.Message), 160))
+		t.row("  "+c.Type, c.Status, clock(c.LastTransitionTime), c.Reason, clip.Words(inspect.Show(c.Message), 160))
 	}
 	return t.Flush()
 }

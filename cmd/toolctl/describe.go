@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/prompt"
@@ -159,7 +160,7 @@ func (a *app) overrideOf(ctx context.Context, w *workspace, it registry.Item) (s
 // describe shows an object; override says what its description comes from, if not from it.
 func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it registry.Item, rec *store.Record, override string) error {
 	h := it.Object.Head()
-	line := func(key, value string) { fmt.Fprintf(out, "%-13s%s\n", key+":", oneLine(value)) }
+	line := func(key, value string) { fmt.Fprintf(out, "%-13s%s\n", key+":", clip.Line(value)) }
 	line("Kind", h.Kind)
 	line("Namespace", h.Namespace())
 	line("Name", h.Metadata.Name)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -22,7 +23,7 @@ func variablesText(p *prompt.Prompt) string {
 		case a.Required:
 			text += " (required)"
 		case len(a.Default) > 0:
-			text += fmt.Sprintf(" (default %s)", shorten(string(a.Default), 40))
+			text += fmt.Sprintf(" (default %s)", clip.Words(string(a.Default), 40))
 		}
 		all = append(all, text)
 	}

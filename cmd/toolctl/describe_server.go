@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
@@ -13,7 +14,7 @@ import (
 // describeState prints what is known of an MCP server: what it says of itself, what
 // it offers, and the end of its stderr.
 func (a *app) describeState(s mcp.ServerState) error {
-	line := func(key, value string) { fmt.Fprintf(a.out, "%-13s%s\n", key+":", oneLine(inspect.Show(value))) }
+	line := func(key, value string) { fmt.Fprintf(a.out, "%-13s%s\n", key+":", clip.Line(inspect.Show(value))) }
 	line("Status", statusText(s))
 	if s.Reason != "" {
 		line("Reason", reasonText(s))
@@ -40,7 +41,7 @@ func (a *app) describeState(s mcp.ServerState) error {
 			if tool.Problem != "" {
 				ready, text = "False", tool.Problem
 			}
-			t.row("  "+inspect.Show(tool.Tool.Metadata.Name), ready, shorten(inspect.Show(text), 80))
+			t.row("  "+inspect.Show(tool.Tool.Metadata.Name), ready, clip.Words(inspect.Show(text), 80))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -72,6 +73,6 @@ func (a *app) printBlock(title, text string) {
 	}
 	fmt.Fprintln(a.out, title+":")
 	for l := range strings.SplitSeq(text, "\n") {
-		fmt.Fprintln(a.out, "  "+oneLine(inspect.Show(l)))
+		fmt.Fprintln(a.out, "  "+clip.Line(inspect.Show(l)))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -229,7 +230,7 @@ func errorLines(violations []v1.Violation, head int, file string) []string {
 		if f.Path != "" {
 			place += v1.FieldPath(f.Path) + ": "
 		}
-		lines[i] = "error: " + place + oneLine(f.Message)
+		lines[i] = "error: " + place + clip.Line(f.Message)
 	}
 	return lines
 }

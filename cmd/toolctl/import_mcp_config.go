@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/mcpconfig"
 )
@@ -51,7 +52,7 @@ becomes a variable, and a warning names it. Nothing is started.`,
 
 func (a *app) printNotes(notes []string) {
 	for _, n := range notes {
-		fmt.Fprintf(a.err, "warning: %s\n", oneLine(inspect.Show(n)))
+		fmt.Fprintf(a.err, "warning: %s\n", clip.Line(inspect.Show(n)))
 	}
 }
 

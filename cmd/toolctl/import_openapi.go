@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/openapi"
 )
@@ -122,7 +123,7 @@ func (o *importOpenAPIOptions) explain(set *openapi.Set) {
 				fmt.Fprintf(o.err, "… and %s; --verbose shows all\n", count(n-most, "more "+what))
 				return
 			}
-			fmt.Fprintln(o.err, oneLine(line(i)))
+			fmt.Fprintln(o.err, clip.Line(line(i)))
 		}
 	}
 	list(len(set.Warnings), "warning", func(i int) string { return set.Warnings[i].String() })
@@ -206,7 +207,7 @@ func shownValue(json string) string {
 	if json == "" {
 		return "nothing"
 	}
-	return oneLine(shorten(json, 80))
+	return clip.Line(clip.Words(json, 80))
 }
 
 // orEmpty is the list as JSON shows it: never null.

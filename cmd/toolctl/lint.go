@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/lint"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/scenario/report"
@@ -191,7 +192,7 @@ func (o *lintOptions) print(r lint.Report, objects int) error {
 		if !f.Source.IsZero() {
 			place = f.Source.String() + ": "
 		}
-		fmt.Fprintf(o.out, "%s%s: %s [%s]\n    %s\n", place, f.Severity, oneLine(findingText(f)), f.Rule, oneLine(f.Fix))
+		fmt.Fprintf(o.out, "%s%s: %s [%s]\n    %s\n", place, f.Severity, clip.Line(findingText(f)), f.Rule, clip.Line(f.Fix))
 	}
 	n := r.Count()
 	ignored := ""

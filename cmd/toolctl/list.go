@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/mcp"
@@ -300,9 +301,9 @@ func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefi
 		if sourced {
 			cells = append(cells, sourceText(it))
 		}
-		cells = append(cells, shorten(inspect.Show(detail(it.Object)), 60))
+		cells = append(cells, clip.Words(inspect.Show(detail(it.Object)), 60))
 		if wide {
-			cells = append(cells, labelText(h.Metadata.Labels), sourceText(it), cmp.Or(shorten(inspect.Show(it.Reason()), 160), "-"))
+			cells = append(cells, labelText(h.Metadata.Labels), sourceText(it), cmp.Or(clip.Words(inspect.Show(it.Reason()), 160), "-"))
 		} else if o.labels {
 			cells = append(cells, labelText(h.Metadata.Labels))
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -198,7 +199,7 @@ func (o *listOptions) listResources(ctx context.Context) error {
 	case format == "name":
 		for _, r := range list {
 			if r.URI != "" {
-				fmt.Fprintln(a.out, oneLine(r.URI))
+				fmt.Fprintln(a.out, clip.Line(r.URI))
 			}
 		}
 		return nil
@@ -213,13 +214,13 @@ func (o *listOptions) listResources(ctx context.Context) error {
 	}
 	t := newTable(a.out, head...)
 	for _, r := range list {
-		cells := []string{r.Namespace, cmp.Or(r.Server, r.Manifest), inspect.Show(cmp.Or(r.URI, r.URITemplate)), cmp.Or(r.MIMEType, "-"), shorten(inspect.Show(cmp.Or(r.Title, r.Name)), 60)}
+		cells := []string{r.Namespace, cmp.Or(r.Server, r.Manifest), inspect.Show(cmp.Or(r.URI, r.URITemplate)), cmp.Or(r.MIMEType, "-"), clip.Words(inspect.Show(cmp.Or(r.Title, r.Name)), 60)}
 		if format == "wide" {
 			size := "-"
 			if r.Size != nil {
 				size = strconv.FormatInt(*r.Size, 10)
 			}
-			cells = append(cells, size, cmp.Or(shorten(inspect.Show(r.Description), 80), "-"))
+			cells = append(cells, size, cmp.Or(clip.Words(inspect.Show(r.Description), 80), "-"))
 		}
 		t.row(cells...)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/lock"
@@ -208,7 +209,7 @@ func unavailable(down []mcp.ServerState) error {
 // printDrift prints each difference, with the texts before and after where there are some.
 func (o *lockOptions) printDrift(drift []lock.Drift) {
 	for _, d := range drift {
-		fmt.Fprintln(o.out, oneLine(inspect.Show(d.String())))
+		fmt.Fprintln(o.out, clip.Line(inspect.Show(d.String())))
 		if d.What != "title" && d.What != "description" && d.What != "annotations" && d.What != lock.Added {
 			continue
 		}
@@ -222,7 +223,7 @@ func (o *lockOptions) printSide(color, mark, text string) {
 		return
 	}
 	for l := range strings.SplitSeq(text, "\n") {
-		fmt.Fprintln(o.out, o.paint(color, "  "+mark+" "+oneLine(inspect.Show(l))))
+		fmt.Fprintln(o.out, o.paint(color, "  "+mark+" "+clip.Line(inspect.Show(l))))
 	}
 }
 

@@ -269,15 +269,12 @@ func newTable(w io.Writer, columns ...string) *table {
 
 func (t *table) row(cells ...string) {
 	for i, c := range cells {
-		if cells[i] = oneLine(c); cells[i] == "" {
+		if cells[i] = clip.Line(c); cells[i] == "" {
 			cells[i] = "-"
 		}
 	}
 	fmt.Fprintln(t, strings.Join(cells, "\t"))
 }
-
-// oneLine makes foreign text safe to print in a cell.
-func oneLine(s string) string { return clip.Line(s) }
 
 // screenText makes foreign text of many lines safe for a person's terminal, where control
 // characters would move the cursor or worse. On a pipe it stays as it is.
@@ -289,9 +286,6 @@ func screenText(w io.Writer, s string) string {
 	return strings.ReplaceAll(s, "\r", "⟨U+000D⟩") // would write over the line
 }
 
-// shorten cuts text to n characters.
-func shorten(s string, n int) string { return clip.Words(s, n) }
-
 // objectName is how a command names an object in a line: tool/get-weather.
 func objectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name }
 
@@ -300,7 +294,7 @@ func objectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name
 func (a *app) printObjects(format string, objects []v1.Object, single bool) error {
 	if format == "name" {
 		for _, o := range objects {
-			fmt.Fprintln(a.out, oneLine(objectName(o.Head().Key())))
+			fmt.Fprintln(a.out, clip.Line(objectName(o.Head().Key())))
 		}
 		return nil
 	}

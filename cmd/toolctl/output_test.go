@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // failing is a stdout that takes no more.
@@ -62,7 +64,7 @@ func TestOneLine(t *testing.T) {
 		{"turned around", "a\u202eb\u2066c", "abc"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := oneLine(tt.in); got != tt.want {
+			if got := clip.Line(tt.in); got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -263,7 +264,7 @@ func (a *app) printOverrides(all []store.Override) error {
 	}
 	t := newTable(a.out, "VERSION", "NAMESPACE", "TOOL", "BY", "TIME", "DESCRIPTION")
 	for _, o := range all {
-		t.row(fmt.Sprint(o.Version), o.Namespace, o.Tool, o.Author, o.Time.Format(time.RFC3339), shorten(o.Description, 60))
+		t.row(fmt.Sprint(o.Version), o.Namespace, o.Tool, o.Author, o.Time.Format(time.RFC3339), clip.Words(o.Description, 60))
 	}
 	return t.Flush()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -66,7 +67,7 @@ func oneValue(p *prompt.Prompt, text []byte, name string, isFile bool) (json.Raw
 		}
 		return json.Marshal(string(text))
 	}
-	return nil, usagef("prompt %q takes %s: %q is not JSON: %w", p.Object().Metadata.Name, p.Input(), shorten(name, 60), notJSON)
+	return nil, usagef("prompt %q takes %s: %q is not JSON: %w", p.Object().Metadata.Name, p.Input(), clip.Words(name, 60), notJSON)
 }
 
 // objectVars merges what makes up an object, the file first.

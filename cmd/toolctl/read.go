@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 func newReadCmd(a *app) *cobra.Command {
@@ -79,7 +80,7 @@ func (a *app) printResource(format string, parts []v1.Part) error {
 			return fmt.Errorf("%s: its content is not base64: %w", r.URI, err)
 		}
 		if isTerminal(a.out) {
-			fmt.Fprintf(a.err, "%s holds %d bytes of %s: send them to a file, or use -o json\n", oneLine(r.URI), len(data), oneLine(r.MIMEType))
+			fmt.Fprintf(a.err, "%s holds %d bytes of %s: send them to a file, or use -o json\n", clip.Line(r.URI), len(data), clip.Line(r.MIMEType))
 			continue
 		}
 		if _, err := a.out.Write(data); err != nil {

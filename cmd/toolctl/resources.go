@@ -124,7 +124,7 @@ func (a *app) meant(cmd *cobra.Command, err error) error {
 			found = append(found, n)
 		}
 	}
-	server, _, ofServer := strings.Cut(strings.TrimPrefix(unknown.word, "mcp__"), "__")
+	server, _, ofServer := strings.Cut(strings.TrimPrefix(unknown.word, v1.MCPPrefix), "__")
 	switch {
 	case len(found) > 0:
 	case ofServer && len(a.items(cmd, registry.Query{Kind: v1.KindMCPServer, Namespace: a.namespace, Name: server})) > 0:

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/plan"
 	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/source"
@@ -265,7 +266,7 @@ func (a *app) showRevision(ctx context.Context, s store.Store, args []string, nu
 	if done, err := a.encoded(format, view); done {
 		return err
 	}
-	line := func(key, value string) { fmt.Fprintf(a.out, "%-13s%s\n", key+":", oneLine(cmp.Or(value, "-"))) }
+	line := func(key, value string) { fmt.Fprintf(a.out, "%-13s%s\n", key+":", clip.Line(cmp.Or(value, "-"))) }
 	line("Set", rollout.Name(view.Set))
 	line("Revision", strconv.FormatInt(view.Number, 10))
 	line("Applied", clock(view.Time))
@@ -280,7 +281,7 @@ func (a *app) showRevision(ctx context.Context, s store.Store, args []string, nu
 		if c.TakenFrom != "" {
 			text += fmt.Sprintf(", taken over from set %q", rollout.Name(c.TakenFrom))
 		}
-		fmt.Fprintf(a.out, "  %s %s\n", oneLine(rollout.ObjectName(c.Key())), oneLine(text))
+		fmt.Fprintf(a.out, "  %s %s\n", clip.Line(rollout.ObjectName(c.Key())), clip.Line(text))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/rollout"
@@ -133,7 +134,7 @@ func (a *app) endStatus(format string, all []gateway.SetState, timeout time.Dura
 			}
 			texts = append(texts, fmt.Sprintf("set %s is not rolled out%s:", name, after))
 			for k, why := range s.NotReady {
-				texts = append(texts, fmt.Sprintf("  %s is not ready: %s", k, oneLine(inspect.Show(why))))
+				texts = append(texts, fmt.Sprintf("  %s is not ready: %s", k, clip.Line(inspect.Show(why))))
 			}
 			slices.Sort(texts[len(texts)-len(s.NotReady):])
 		case format == "text":

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/prompt"
@@ -163,7 +164,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	show.end()
 	for _, text := range res.Warnings {
-		fmt.Fprintf(o.err, "warning: %s\n", oneLine(text))
+		fmt.Fprintf(o.err, "warning: %s\n", clip.Line(text))
 	}
 	if perr := o.print(format, &res); perr != nil {
 		return perr
@@ -174,7 +175,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	var hops *agent.ToolHopsError
 	if errors.As(err, &hops) {
 		if text := hops.LastReply.Message.Text; text != "" {
-			fmt.Fprintf(o.err, "the model's last words: %s\n", oneLine(text))
+			fmt.Fprintf(o.err, "the model's last words: %s\n", clip.Line(text))
 		}
 		return fmt.Errorf("%w: raise --max-hops", err)
 	}

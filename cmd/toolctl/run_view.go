@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
@@ -50,14 +51,14 @@ func (v *runView) event(e agent.Event) {
 		u := e.Hop.Usage
 		v.line("%shop %d: %s after %s, %d tokens in and %d out", indent, e.Number, orElse(e.Hop.Stop, "done"), span(e.Hop.DurationMS), u.InputTokens, u.OutputTokens)
 	case agent.EventCall:
-		v.line("%s  %s %s", indent, e.Call.Name, shorten(oneLine(string(e.Call.Args)), 100))
+		v.line("%s  %s %s", indent, e.Call.Name, clip.Words(clip.Line(string(e.Call.Args)), 100))
 	case agent.EventResult:
 		v.line("%s  %s %s", indent, e.Call.Name, outcomeText(e.Call))
 	}
 }
 
 func (v *runView) line(format string, args ...any) {
-	fmt.Fprintln(v.w, oneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(v.w, clip.Line(fmt.Sprintf(format, args...)))
 }
 
 // endText ends the line of a text that was streamed.
@@ -82,7 +83,7 @@ func outcomeText(c *agent.Call) string {
 		text += ", its arguments were " + c.Result.Repair
 	}
 	if e := c.Result.Error; e != nil {
-		text += ": " + e.Type + ": " + shorten(oneLine(e.Message), 200)
+		text += ": " + e.Type + ": " + clip.Words(clip.Line(e.Message), 200)
 	}
 	if c.Result.Status == v1.StatusPending && c.Result.Pending != nil {
 		text += ": " + c.Result.Pending.Message

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
@@ -45,7 +46,7 @@ func (a *app) warnStates(states []mcp.ServerState) {
 
 // reasonText is why a server is not ready, where its name stands beside it.
 func reasonText(s mcp.ServerState) string {
-	return oneLine(inspect.Show(s.Why()))
+	return clip.Line(inspect.Show(s.Why()))
 }
 
 // warnTexts warns of what the texts of a tool hide or order.

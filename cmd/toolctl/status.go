@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -178,7 +179,7 @@ func (a *app) printReadiness(s *readiness) error {
 		lines = append(lines, [2]string{"warning", s.Warning})
 	}
 	for _, l := range lines {
-		if _, err := fmt.Fprintf(a.out, "%-10s%s\n", l[0]+":", oneLine(l[1])); err != nil {
+		if _, err := fmt.Fprintf(a.out, "%-10s%s\n", l[0]+":", clip.Line(l[1])); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
@@ -88,7 +89,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return err
 	}
 	for _, d := range drift {
-		fmt.Fprintln(o.err, oneLine(d.String()))
+		fmt.Fprintln(o.err, clip.Line(d.String()))
 	}
 	switch {
 	case ctx.Err() != nil:
