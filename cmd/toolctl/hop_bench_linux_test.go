@@ -57,7 +57,7 @@ func BenchmarkHop(b *testing.B) {
 		for i, at := range routes {
 			wires[i] = openWire(b, at, protocol.version)
 		}
-		c := comparison{serve: serve, floor: "proxy", callers: func(b *testing.B, route, size, inFlight int) (all []func() error) {
+		c := comparison{serve: serve, floor: "proxy", hop: proxy, callers: func(b *testing.B, route, size, inFlight int) (all []func() error) {
 			for id := range inFlight {
 				c := newCaller(b, routes[route], wires[route].request(routes[route], id, "echo", fmt.Sprintf(`{"size":%d,"note":"a call"}`, size)))
 				all = append(all, func() error { _, err := c.call(); return err })
@@ -76,12 +76,13 @@ func BenchmarkHop(b *testing.B) {
 //	FLOOR, serve   calls per second as a part of that
 //	FLOOR-p50x, serve-p50x   median time of a call as a multiple of the direct one
 //	serve-p99-us   time that 99 of 100 calls through serve take at most
-//	serve-cpu-us   processor time of toolctl for a call
+//	FLOOR-cpu-us, serve-cpu-us   processor time of the floor and of toolctl for a call
 //	serve-rss-MB   its memory at the end, serve-anon-MB without the pages of the program's
 //	               file, and serve-peak-MB the most it ever had
 type comparison struct {
 	serve *program
-	floor string // what the floor is called
+	floor string   // what the floor is called
+	hop   *program // the program that is the floor
 	// callers opens a number of clients of a route: 0 is direct, 1 the floor, 2 serve.
 	callers func(b *testing.B, route, size, inFlight int) []func() error
 }
@@ -102,17 +103,25 @@ func (c comparison) measure(b *testing.B, size, inFlight int) {
 	}
 	var rate, p50 [3][]float64
 	var served []time.Duration
-	var cpu time.Duration
+	programs := [3]*program{1: c.hop, 2: c.serve}
+	var cpu [3]time.Duration
+	var calls [3]int
 	for n := 0; b.Loop(); n++ {
 		for k := range callers {
 			i := (n + k) % len(callers)
-			before := c.serve.cpu(b)
+			var before time.Duration
+			if programs[i] != nil {
+				before = programs[i].cpu(b)
+			}
 			took, times := turns(b, callers[i], turn)
 			rate[i] = append(rate[i], float64(len(times))/took.Seconds())
 			slices.Sort(times)
 			p50[i] = append(p50[i], float64(times[len(times)/2]))
+			if programs[i] != nil {
+				cpu[i] += programs[i].cpu(b) - before
+				calls[i] += len(times)
+			}
 			if i == 2 {
-				cpu += c.serve.cpu(b) - before
 				served = append(served, times...)
 			}
 		}
@@ -126,7 +135,8 @@ func (c comparison) measure(b *testing.B, size, inFlight int) {
 	b.ReportMetric(middle(ratios(p50[1], p50[0])), c.floor+"-p50x")
 	b.ReportMetric(middle(ratios(p50[2], p50[0])), "serve-p50x")
 	b.ReportMetric(float64(served[len(served)*99/100])/1e3, "serve-p99-us")
-	b.ReportMetric(float64(cpu)/float64(len(served))/1e3, "serve-cpu-us")
+	b.ReportMetric(float64(cpu[1])/float64(max(1, calls[1]))/1e3, c.floor+"-cpu-us")
+	b.ReportMetric(float64(cpu[2])/float64(calls[2])/1e3, "serve-cpu-us")
 	b.ReportMetric(c.serve.memory(b, "VmRSS"), "serve-rss-MB")
 	b.ReportMetric(c.serve.memory(b, "RssAnon"), "serve-anon-MB")
 	b.ReportMetric(c.serve.memory(b, "VmHWM"), "serve-peak-MB")

@@ -26,7 +26,7 @@ func BenchmarkOrdinary(b *testing.B) {
 	overHTTP := func(name string, protocol protocolVersion, sizes []int, args ...string) {
 		serve := launchServe(b, command(bin), args...)
 		routes := [3]string{upstream.url + protocol.path, proxy.url + protocol.path, serve.url}
-		c := comparison{serve: serve, floor: "proxy", callers: func(b *testing.B, route, size, inFlight int) (all []func() error) {
+		c := comparison{serve: serve, floor: "proxy", hop: proxy, callers: func(b *testing.B, route, size, inFlight int) (all []func() error) {
 			for range inFlight {
 				transport := http.DefaultTransport.(*http.Transport).Clone()
 				b.Cleanup(transport.CloseIdleConnections)

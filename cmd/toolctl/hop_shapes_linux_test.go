@@ -70,7 +70,7 @@ func BenchmarkShapes(b *testing.B) {
 			if s.version != protocol.version {
 				continue
 			}
-			c := comparison{serve: serve, floor: "proxy", callers: func(b *testing.B, route, size, inFlight int) (all []func() error) {
+			c := comparison{serve: serve, floor: "proxy", hop: proxy, callers: func(b *testing.B, route, size, inFlight int) (all []func() error) {
 				for id := range inFlight {
 					c := s.open(b, routes[route], id+1, fmt.Sprintf(`{"size":%d,"note":"a call"}`, size))
 					all = append(all, func() error { _, err := c.call(); return err })
