@@ -38,7 +38,7 @@ const (
 )
 
 // Hold implements [mcp.Single].
-func (s *singles) Hold(ctx context.Context, server v1.Key) (io.ReadWriteCloser, error) {
+func (s *singles) Hold(ctx context.Context, server v1.Key, lost func()) (io.ReadWriteCloser, error) {
 	m := s.replica
 	if m == nil {
 		if s.opts.Replicas != nil {
@@ -48,7 +48,7 @@ func (s *singles) Hold(ctx context.Context, server v1.Key) (io.ReadWriteCloser, 
 	}
 	began := time.Now()
 	for {
-		owner, err := s.own(ctx, server)
+		owner, err := s.own(ctx, server, lost)
 		switch {
 		case err != nil && !errors.Is(err, replica.ErrBusy):
 			return nil, fmt.Errorf("which replica runs it cannot be read: %w", err)
@@ -78,7 +78,7 @@ func (s *singles) Hold(ctx context.Context, server v1.Key) (io.ReadWriteCloser, 
 }
 
 // own asks for the lease of a server, and counts it until Free.
-func (s *singles) own(ctx context.Context, server v1.Key) (owner string, err error) {
+func (s *singles) own(ctx context.Context, server v1.Key, lost func()) (owner string, err error) {
 	s.mu.Lock()
 	if s.draining { // which the member knows, too: it only says who has the server
 		s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *singles) own(ctx context.Context, server v1.Key) (owner string, err err
 	}
 	s.held++
 	s.mu.Unlock()
-	owner, err = s.replica.Own(ctx, leaseOf(server), func() { s.servers.Lose(server) })
+	owner, err = s.replica.Own(ctx, leaseOf(server), lost)
 	if err != nil || owner != s.replica.ID() {
 		s.free()
 	}

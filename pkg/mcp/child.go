@@ -61,7 +61,7 @@ func (r *resolver) process() proc.Spec {
 }
 
 // start runs the server's child and returns the link to it.
-func (u *upstream) start(s *session, p proc.Spec) (link, error) {
+func (u *upstream) start(s *session, p proc.Spec) (*streamLink, error) {
 	p.StopTimeout, p.Hurry = u.owner.opts.StopTimeout, u.owner.opts.Hurry
 	p.Stderr = func(line []byte) {
 		text := s.spoken().Text(string(line))

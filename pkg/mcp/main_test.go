@@ -53,6 +53,9 @@ func runRole(role string) int {
 	case "mute": // reads and never answers
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "deaf": // does not even end when it should
+		if arg == "noisy" {
+			fmt.Fprintln(os.Stderr, "started")
+		}
 		select {}
 	case "die":
 		fmt.Fprintln(os.Stderr, "no configuration found")

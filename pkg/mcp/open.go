@@ -151,7 +151,11 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		return u.singleLink(ctx, r, s)
 	}
 	if u.spec.Spec.Command != "" {
-		return u.childLink(r, s)
+		l, err := u.childLink(r, s)
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
 	}
 	u.linking.Lock()
 	defer u.linking.Unlock()
@@ -186,7 +190,7 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 }
 
 // childLink starts the server's child.
-func (u *upstream) childLink(r *resolver, s *session) (link, error) {
+func (u *upstream) childLink(r *resolver, s *session) (*streamLink, error) {
 	p, noProgram := r.command()
 	if err := r.err(); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -16,8 +17,9 @@ import (
 // Single says which process has a server that only one may have.
 type Single interface {
 	// Hold makes this process the one that has a server, until Free, and returns nil; or it
-	// returns a stream to [Relay.Serve] in the process that has it.
-	Hold(ctx context.Context, server v1.Key) (io.ReadWriteCloser, error)
+	// returns a stream to [Relay.Serve] in the process that has it. lost is called when another
+	// process may have the server from now on, although Free was not called.
+	Hold(ctx context.Context, server v1.Key, lost func()) (io.ReadWriteCloser, error)
 	// Free says that nothing of the server runs here any more.
 	Free(server v1.Key)
 }
@@ -34,7 +36,8 @@ func (u *upstream) single() bool {
 
 // singleLink starts the server's child, or is the way to the process that did.
 func (u *upstream) singleLink(ctx context.Context, r *resolver, s *session) (link, error) {
-	rwc, err := u.owner.opts.Single.Hold(ctx, u.key)
+	var h hold
+	rwc, err := u.owner.opts.Single.Hold(ctx, u.key, h.lose)
 	if err != nil {
 		return nil, &elsewhereError{u.unavailable("%v", err)}
 	}
@@ -49,8 +52,41 @@ func (u *upstream) singleLink(ctx context.Context, r *resolver, s *session) (lin
 		free() // another may have what it takes to start it
 		return nil, err
 	}
-	l.(*streamLink).free = free //nolint:errcheck // a child has no other link
+	l.free = free
+	h.has(l)
 	return l, nil
+}
+
+// hold is what runs here of a server that only one process may have, from the start of its child: that
+// may be long before there is a session.
+type hold struct {
+	mu   sync.Mutex
+	link *streamLink // nil before
+	lost bool
+}
+
+func (h *hold) has(l *streamLink) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.link = l
+	if h.lost {
+		l.lose()
+	}
+}
+
+// lose ends it, at once: another process may have the server from now on.
+func (h *hold) lose() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lost = true
+	if h.link != nil {
+		h.link.lose()
+	}
+}
+
+func (l *streamLink) lose() {
+	l.s.fail(errors.New("another replica may have the server now: the lease of this one ended"))
+	l.child.Kill()
 }
 
 // moved takes a session out of use whose process hands the server over, and opens the next.
@@ -119,19 +155,6 @@ func (s *session) relayedOf(params json.RawMessage) (*exchange, json.RawMessage)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tokens[id], rest
-}
-
-// Lose ends, at once, what runs here of a server that another process may have from now on.
-func (u *Upstreams) Lose(server v1.Key) {
-	for _, up := range u.all() {
-		if up.key != serverKey(server) {
-			continue
-		}
-		for _, s := range up.local() {
-			s.fail(errors.New("another replica may have the server now: the lease of this one ended"))
-			s.link.(*streamLink).child.Kill() //nolint:errcheck // local has no others
-		}
-	}
 }
 
 // HandOver ends the servers that only one process may have, each with its last call, or when ctx

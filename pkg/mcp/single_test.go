@@ -1,11 +1,14 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 
@@ -24,7 +27,7 @@ type elsewhere struct {
 	last net.Conn
 }
 
-func (e *elsewhere) Hold(ctx context.Context, server v1.Key) (io.ReadWriteCloser, error) {
+func (e *elsewhere) Hold(ctx context.Context, server v1.Key, _ func()) (io.ReadWriteCloser, error) {
 	relay, err := e.owner.Relay(ctx, server)
 	if err != nil {
 		return nil, err
@@ -42,8 +45,8 @@ func (e *elsewhere) Free(v1.Key) { e.t.Error("the server was never here") }
 // here has every server itself.
 type here struct{}
 
-func (here) Hold(context.Context, v1.Key) (io.ReadWriteCloser, error) { return nil, nil }
-func (here) Free(v1.Key)                                              {}
+func (here) Hold(context.Context, v1.Key, func()) (io.ReadWriteCloser, error) { return nil, nil }
+func (here) Free(v1.Key)                                                      {}
 
 func TestRelay(t *testing.T) {
 	s := mcptest.NewServer("s")
@@ -112,7 +115,7 @@ func TestRelay(t *testing.T) {
 	// What does not speak the relay's language is refused, and harms nothing.
 	for _, text := range []string{"", "\n", "x\n", `{"jsonrpc":"2.0","id":1,"method":"server/discover"}` + "\n", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}` + "\n",
 		`{"jsonrpc":"2.0","id":1,"method":"a\"b"}` + "\n", `{"jsonrpc":"2.0","id":"q1","result":{}}` + "\n", `{"jsonrpc":"2.0","method":"notifications/cancelled"}` + "\n"} {
-		stream, err := e.Hold(t.Context(), key)
+		stream, err := e.Hold(t.Context(), key, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,5 +125,51 @@ func TestRelay(t *testing.T) {
 	}
 	if res, err := up.Call(t.Context(), key, "new", nil, false); err != nil {
 		t.Errorf("%s, %v", res.Content, err)
+	}
+}
+
+// leased has every server itself, until its lease ends.
+type leased struct {
+	held  func(lost func())
+	freed chan bool
+}
+
+func (l *leased) Hold(_ context.Context, _ v1.Key, lost func()) (io.ReadWriteCloser, error) {
+	l.held(lost)
+	return nil, nil
+}
+func (l *leased) Free(v1.Key) { l.freed <- true }
+
+// started is called when the child of a server says that it has started.
+type started func()
+
+func (f started) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("msg=started")) {
+		f()
+	}
+	return len(line), nil
+}
+
+// TestLostWhileStarting: a server whose lease ends before it answered for the first time is ended at once: another
+// process may start its own.
+func TestLostWhileStarting(t *testing.T) {
+	for _, late := range []bool{true, false} {
+		t.Run(fmt.Sprint("the child runs: ", late), func(t *testing.T) {
+			m := stdio("s", "deaf:noisy")
+			m.Spec.Replicas, m.Spec.ConnectTimeoutMS = v1.ReplicasOne, 600_000
+			l := &leased{freed: make(chan bool, 1)}
+			var lose func()
+			l.held = func(lost func()) {
+				if lose = lost; !late {
+					lose()
+				}
+			}
+			log := logger(started(func() { lose() }))
+			up := open(t, mcp.Options{Single: l, Logger: log}, m)
+			if _, err := up.Call(t.Context(), key("s"), "t", nil, false); err == nil || !strings.Contains(err.Error(), "the lease of this one ended") {
+				t.Errorf("the call: %v", err)
+			}
+			<-l.freed
+		})
 	}
 }

@@ -46,13 +46,14 @@ func (m *Member) Own(ctx context.Context, name string, lost func()) (owner strin
 	if err != nil {
 		return "", err
 	}
+	until := sent.Add(m.opts.Lasts)
 	switch owner = holder(all, name); {
-	case owner == "", owner == m.id && leases == nil:
+	case owner == "", owner == m.id && (leases == nil || m.ends(until, time.Now())):
 		return "", ErrBusy
 	case owner == m.id:
 		m.owning.mu.Lock()
 		defer m.owning.mu.Unlock()
-		mine.until, mine.lost = sent.Add(m.opts.Lasts), lost
+		mine.until, mine.lost = until, lost
 	}
 	return owner, nil
 }
@@ -138,7 +139,7 @@ func (m *Member) guard(ctx context.Context) {
 		case now := <-tick.C:
 			m.owning.mu.Lock()
 			for name, n := range m.owning.names {
-				if n.lost != nil && now.After(n.until.Add(-m.opts.Lasts/5)) {
+				if n.lost != nil && m.ends(n.until, now) {
 					m.opts.Logger.Warn("a lease could not be renewed: what it is for ends here", "lease", name)
 					n.lose()
 				}
@@ -147,6 +148,9 @@ func (m *Member) guard(ctx context.Context) {
 		}
 	}
 }
+
+// ends reports whether a lease ends so soon that nothing may go on under it.
+func (m *Member) ends(until, now time.Time) bool { return now.After(until.Add(-m.opts.Lasts / 5)) }
 
 func (n *owned) lose() {
 	n.lost()

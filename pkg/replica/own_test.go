@@ -17,17 +17,22 @@ import (
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
-// deaf is leases that cannot be reached while away is set.
+// deaf is leases that cannot be reached while away is set, and answer who takes a name once late has returned.
 type deaf struct {
 	store.Leases
 	away atomic.Bool
+	late atomic.Pointer[func()]
 }
 
 func (d *deaf) HoldLeases(ctx context.Context, holder string, leases []store.Lease, lasts time.Duration) ([]store.Lease, time.Time, error) {
 	if d.away.Load() {
 		return nil, time.Time{}, store.ErrUnavailable
 	}
-	return d.Leases.HoldLeases(ctx, holder, leases, lasts)
+	all, now, err := d.Leases.HoldLeases(ctx, holder, leases, lasts)
+	if late := d.late.Load(); late != nil && len(leases) == 1 && leases[0].Name == "server/x" {
+		(*late)()
+	}
+	return all, now, err
 }
 
 func joinAt(t *testing.T, st store.Leases, address string, lasts time.Duration) *replica.Member {
@@ -79,6 +84,29 @@ func TestOwn(t *testing.T) {
 	own(a, a.ID(), nil, never)
 	own(b, a.ID(), nil, never)
 	a.Disown("server/x")
+}
+
+// TestOwnLate: what the store says of a lease that has ended meanwhile is said too late.
+func TestOwnLate(t *testing.T) {
+	st := &deaf{Leases: memory.New(memory.Options{})}
+	a, b := joinAt(t, st, "http://127.0.0.1:1", 200*time.Millisecond), joinAt(t, st.Leases, "http://127.0.0.1:2", 200*time.Millisecond)
+	st.late.Store(new(func() {
+		for {
+			if owner, err := b.Own(t.Context(), "server/x", func() {}); err != nil {
+				t.Error(err)
+			} else if owner == b.ID() {
+				return
+			}
+		}
+	}))
+	if owner, err := a.Own(t.Context(), "server/x", func() {}); owner != "" || !errors.Is(err, replica.ErrBusy) {
+		t.Errorf("%q, %v: the other replica is %q", owner, err, b.ID())
+	}
+	st.late.Store(nil)
+	if owner, err := a.Own(t.Context(), "server/x", func() {}); owner != b.ID() {
+		t.Errorf("%q, %v", owner, err)
+	}
+	b.Disown("server/x")
 }
 
 func TestStream(t *testing.T) {
