@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -64,102 +63,6 @@ func (s *Store) addAudit(ctx context.Context, tx pgx.Tx, records ...v1.AuditReco
 		return err
 	}
 	return tx.QueryRow(ctx, "SELECT "+appendCall, s.appendArgs(lines)...).Scan(new(int64))
-}
-
-// where returns the filter without its limit as a condition of SQL.
-func where(f store.AuditFilter) (string, []any) {
-	args := []any{auditChain}
-	arg := func(v any) string {
-		args = append(args, v)
-		return fmt.Sprintf("$%d", len(args))
-	}
-	where := []string{"chain = $1", "seq > " + arg(f.After)}
-	if f.UpTo > 0 {
-		where = append(where, "seq <= "+arg(f.UpTo))
-	}
-	if !f.Since.IsZero() {
-		where = append(where, "time >= "+arg(f.Since.UnixMicro()))
-	}
-	for _, m := range []struct{ column, value string }{{"tool", f.Tool}, {"session", f.Session}, {"principal", f.Principal}, {"toolctl_namespace(record)", f.Namespace}} {
-		switch {
-		case strings.ContainsAny(m.value, "*?"):
-			where = append(where, m.column+" LIKE "+arg(likeGlob.Replace(text(m.value))))
-		case m.value != "":
-			where = append(where, m.column+" = "+arg(text(m.value)))
-		}
-	}
-	if f.Status != "" {
-		where = append(where, "status = "+arg(text(f.Status)))
-	}
-	if f.Settled {
-		where = append(where, "(status <> "+arg(v1.StatusStarted)+" OR seq IN (SELECT line FROM toolctl_audit_open))")
-	}
-	return strings.Join(where, " AND "), args
-}
-
-// likeGlob makes a pattern of LIKE of a glob.
-var likeGlob = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`, `?`, `_`)
-
-// EachAudit implements [store.Audit].
-func (s *Store) EachAudit(ctx context.Context, filter store.AuditFilter, fn func(store.AuditLine) error) error {
-	if err := filter.Check(); err != nil {
-		return err
-	}
-	where, args := where(filter)
-	var after, last int64
-	err := s.read(ctx, func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, "SELECT seq FROM toolctl_heads WHERE chain = $1", auditChain).Scan(&last); err != nil || filter.Limit == 0 {
-			return err
-		}
-		n := len(args)
-		return tx.QueryRow(ctx, fmt.Sprintf("SELECT coalesce(min(seq), 1) - 1 FROM (SELECT seq FROM toolctl_audit WHERE %s AND seq <= $%d ORDER BY seq DESC LIMIT $%d) newest", where, n+1, n+2),
-			append(args[:n:n], last, filter.Limit)...).Scan(&after)
-	})
-	for err == nil {
-		var page []chain.Row
-		if page, err = s.auditPage(ctx, where, args, after, last); len(page) == 0 {
-			return err
-		}
-		for _, r := range page {
-			if err := fn(store.AuditLine{ID: r.ID, Hash: hex.EncodeToString(r.Hash), Text: r.Text}); err != nil {
-				return err
-			}
-			after = r.ID
-		}
-	}
-	return err
-}
-
-// Bounds of what is held of the audit at once.
-const (
-	auditPageLines = 512
-	auditPageBytes = 1 << 20
-)
-
-// auditPage reads the next lines after one and up to another, in their order.
-func (s *Store) auditPage(ctx context.Context, where string, args []any, after, last int64) (page []chain.Row, err error) {
-	n := len(args)
-	query := fmt.Sprintf("SELECT seq, time, tool, session, status, principal, record, hash FROM toolctl_audit WHERE %s AND seq > $%d AND seq <= $%d ORDER BY seq LIMIT $%d", where, n+1, n+2, n+3)
-	args = append(args[:n:n], after, last, auditPageLines)
-	err = s.read(ctx, func(tx pgx.Tx) error {
-		page = nil
-		rows, err := tx.Query(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for size := 0; size < auditPageBytes && rows.Next(); {
-			var r chain.Row
-			if err := rows.Scan(&r.ID, &r.Time, &r.Tool, &r.Session, &r.Status, &r.Principal, &r.Text, &r.Hash); err != nil {
-				return err
-			}
-			size += len(r.Text)
-			page = append(page, r)
-		}
-		rows.Close()
-		return rows.Err()
-	})
-	return page, err
 }
 
 // AuditHead implements [store.Audit].

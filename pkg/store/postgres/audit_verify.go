@@ -10,69 +10,23 @@ import (
 
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
+	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 )
 
 // VerifyAudit implements [store.Audit].
 func (s *Store) VerifyAudit(ctx context.Context, head string) (store.AuditCheck, error) {
-	v, err := chain.NewVerifier(head)
-	if err != nil {
-		return store.AuditCheck{}, err
-	}
-	var last int64
-	var state chain.State
 	var end []byte
-	err = s.read(ctx, func(tx pgx.Tx) error {
+	check, last, err := s.Verify(ctx, head, func(tx sqlstore.Tx, state *chain.State) (last int64, err error) {
 		var start []byte
-		err := tx.QueryRow(ctx, "SELECT seq, hash, pruned, start, (SELECT coalesce(max(seq), 0) FROM toolctl_audit WHERE chain = $1) FROM toolctl_heads WHERE chain = $1", auditChain).
-			Scan(&state.Written, &end, &state.Pruned, &start, &last)
-		if err != nil {
-			return err
-		}
+		err = sqlstore.One(tx, []any{&state.Written, &end, &state.Pruned, &start, &last},
+			"SELECT seq, hash, pruned, start, (SELECT coalesce(max(seq), 0) FROM toolctl_audit WHERE chain = $1) FROM toolctl_heads WHERE chain = $1", auditChain)
 		copy(state.Start[:], start)
-		state.Open, err = openIntents(ctx, tx)
-		return err
+		return last, err
 	})
-	v.Start(state)
-	// Numbers that nobody gave out may be below 1.
-	for after, intact := int64(-1<<63), true; err == nil && intact; {
-		var page []chain.Row
-		if page, err = s.auditPage(ctx, "chain = $1", []any{auditChain}, after, last); len(page) == 0 {
-			break
-		}
-		for i := range page {
-			if intact = v.Add(&page[i]); !intact {
-				break
-			}
-			after = page[i].ID
-		}
-	}
-	if err != nil {
-		return store.AuditCheck{}, err
-	}
-	check := v.End()
-	if kept := hex.EncodeToString(end); check.Broken == nil && kept != check.Head {
+	if kept := hex.EncodeToString(end); err == nil && check.Broken == nil && kept != check.Head {
 		check.Broken = &store.AuditBreak{Line: last, Message: "the head that is kept beside the lines has another hash: it was changed"}
 	}
-	return check, nil
-}
-
-// openIntents reads the calls without an outcome, as lists of the audit take them.
-func openIntents(ctx context.Context, tx pgx.Tx) (map[string][]int64, error) {
-	rows, err := tx.Query(ctx, "SELECT call_id, line FROM toolctl_audit_open ORDER BY line")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	open := map[string][]int64{}
-	for rows.Next() {
-		var call string
-		var line int64
-		if err := rows.Scan(&call, &line); err != nil {
-			return nil, err
-		}
-		open[call] = append(open[call], line)
-	}
-	return open, rows.Err()
+	return check, err
 }
 
 // PruneAudit implements [store.Audit].

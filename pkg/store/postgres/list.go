@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,29 +10,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/plan"
+	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 )
-
-// Get implements [store.Objects].
-func (s *Store) Get(ctx context.Context, key v1.Key) (store.Record, error) {
-	var r plan.Row
-	err := s.read(ctx, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, "SELECT "+columns+" FROM toolctl_objects WHERE kind = $1 AND namespace = $2 AND name = $3",
-			text(key.Kind), text(key.Namespace), text(key.Name)).Scan(fields(&r)...)
-		if errors.Is(err, pgx.ErrNoRows) {
-			nf, err := plan.NotFound(reader{ctx, tx}, key)
-			if err != nil {
-				return err
-			}
-			return plan.Refuse(nf)
-		}
-		return err
-	})
-	if err != nil {
-		return store.Record{}, err
-	}
-	rec, err := r.Decode()
-	return rec, s.explain(ctx, err)
-}
 
 // List implements [store.Objects].
 func (s *Store) List(ctx context.Context, opts store.ListOptions) (store.List, error) {
@@ -59,7 +37,7 @@ func (s *Store) List(ctx context.Context, opts store.ListOptions) (store.List, e
 	var found []plan.Row
 	err := s.read(ctx, func(tx pgx.Tx) (err error) {
 		out = store.List{}
-		if out.ResourceVersion, err = revision(ctx, tx); err != nil {
+		if err := tx.QueryRow(ctx, dialect.Revision).Scan(&out.ResourceVersion); err != nil {
 			return err
 		}
 		if err := tx.QueryRow(ctx, "SELECT count(*)"+from, args...).Scan(&out.Total); err != nil || opts.Offset >= out.Total {
@@ -69,7 +47,7 @@ func (s *Store) List(ctx context.Context, opts store.ListOptions) (store.List, e
 		if opts.Limit > 0 {
 			limit = opts.Limit
 		}
-		found, err = queryRows(ctx, tx, fmt.Sprintf("SELECT %s%s ORDER BY array_position($1, kind), namespace, name LIMIT $%d OFFSET $%d", columns, from, len(args)+1, len(args)+2), append(args, limit, opts.Offset)...)
+		found, err = sqlstore.Objects(shared{s, ctx, tx}, fmt.Sprintf("SELECT %s%s ORDER BY array_position($1, kind), namespace, name LIMIT $%d OFFSET $%d", sqlstore.Columns, from, len(args)+1, len(args)+2), append(args, limit, opts.Offset)...)
 		return err
 	})
 	if err != nil {
@@ -81,24 +59,8 @@ func (s *Store) List(ctx context.Context, opts store.ListOptions) (store.List, e
 	return out, nil
 }
 
-func queryRows(ctx context.Context, tx pgx.Tx, query string, args ...any) ([]plan.Row, error) {
-	rows, err := tx.Query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r plan.Row, err error) {
-		err = row.Scan(fields(&r)...)
-		return r, err
-	})
-}
-
 // Revision implements [store.Objects].
 func (s *Store) Revision(ctx context.Context) (at int64, err error) {
-	err = s.one(ctx, "SELECT value FROM toolctl_revision WHERE name = 'objects'", nil, &at)
+	err = s.one(ctx, dialect.Revision, nil, &at)
 	return at, s.explain(ctx, err)
-}
-
-func revision(ctx context.Context, tx pgx.Tx) (at int64, err error) {
-	err = tx.QueryRow(ctx, "SELECT value FROM toolctl_revision WHERE name = 'objects'").Scan(&at)
-	return at, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
+	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
@@ -22,8 +23,7 @@ func (s *Store) SetOverride(ctx context.Context, o store.Override) (store.Overri
 		if o.Version, err = next(ctx, tx, "overrides", 1); err != nil {
 			return err
 		}
-		var before int64
-		err := tx.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM toolctl_overrides WHERE namespace = $1 AND tool = $2", o.Namespace, o.Tool).Scan(&before)
+		before, err := sqlstore.OverrideBefore(shared{s, ctx, tx}, &o)
 		if err != nil {
 			return err
 		}
@@ -42,42 +42,6 @@ func (s *Store) SetOverride(ctx context.Context, o store.Override) (store.Overri
 	}
 	s.changed.Notify()
 	return o, nil
-}
-
-// Overrides implements [store.Overrides].
-func (s *Store) Overrides(ctx context.Context) ([]store.Override, error) {
-	return s.overrides(ctx, `SELECT version, namespace, tool, description, author, time FROM toolctl_overrides o
-		WHERE description <> '' AND version = (SELECT max(version) FROM toolctl_overrides WHERE namespace = o.namespace AND tool = o.tool)
-		ORDER BY namespace, tool`)
-}
-
-// OverrideHistory implements [store.Overrides].
-func (s *Store) OverrideHistory(ctx context.Context, namespace, tool string) ([]store.Override, error) {
-	return s.overrides(ctx, `SELECT version, namespace, tool, description, author, time FROM toolctl_overrides
-		WHERE tool = $1 AND ($2 = '' OR namespace = $2) ORDER BY version DESC`, tool, namespace)
-}
-
-func (s *Store) overrides(ctx context.Context, query string, args ...any) ([]store.Override, error) {
-	var all []store.Override
-	err := s.read(ctx, func(tx pgx.Tx) error {
-		all = nil
-		rows, err := tx.Query(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var o store.Override
-			var at int64
-			if err := rows.Scan(&o.Version, &o.Namespace, &o.Tool, &o.Description, &o.Author, &at); err != nil {
-				return err
-			}
-			o.Time = timeOf(at)
-			all = append(all, o)
-		}
-		return rows.Err()
-	})
-	return all, err
 }
 
 // WatchOverrides implements [store.Overrides].

@@ -25,11 +25,14 @@ import (
 
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
+	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
 // Store is an open store.
 type Store struct {
+	sqlstore.Methods
+
 	name string // for messages
 	pool *pgxpool.Pool
 	keep int64
@@ -65,6 +68,7 @@ func Open(ctx context.Context, dsn string, opts store.Options) (store.Store, err
 func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	busy := cmp.Or(opts.BusyTimeout, 10*time.Second)
 	s := &Store{keep: int64(cmp.Or(opts.KeepChanges, 10_000)), max: opts.MaxBytes, closed: make(chan struct{})}
+	s.Methods = sqlstore.New(backend{s}, dialect)
 	// NOTIFY tells of changes at once. The intervals are for what it does not bring: poolers
 	// drop LISTEN without a word, and the audit would notify with every call.
 	s.changed.Interval, s.audited.Interval = cmp.Or(opts.WatchInterval, 5*time.Second), cmp.Or(opts.WatchInterval, 250*time.Millisecond)

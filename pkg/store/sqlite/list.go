@@ -3,36 +3,14 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"slices"
+	"fmt"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/plan"
+	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 )
-
-// Get implements [store.Objects].
-func (s *Store) Get(ctx context.Context, key v1.Key) (store.Record, error) {
-	var r plan.Row
-	err := s.read(ctx, func(c *sql.Conn) error {
-		err := c.QueryRowContext(ctx, "SELECT "+columns+" FROM objects WHERE kind = ? AND namespace = ? AND name = ?",
-			key.Kind, key.Namespace, key.Name).Scan(fields(&r)...)
-		if errors.Is(err, sql.ErrNoRows) {
-			nf, err := plan.NotFound(reader{ctx, c}, key)
-			if err != nil {
-				return err
-			}
-			return plan.Refuse(nf)
-		}
-		return err
-	})
-	if err != nil {
-		return store.Record{}, err
-	}
-	rec, err := r.Decode()
-	return rec, s.explain(ctx, err)
-}
 
 // List implements [store.Objects].
 func (s *Store) List(ctx context.Context, opts store.ListOptions) (store.List, error) {
@@ -53,7 +31,7 @@ func (s *Store) List(ctx context.Context, opts store.ListOptions) (store.List, e
 		// A kind at a time, the rows come in order out of the index, and the order
 		// of the kinds is nowhere stored.
 		for _, kind := range kinds {
-			if err := addRows(ctx, c, kind, opts, &out, &found); err != nil {
+			if err := addRows(tx{s, ctx, c}, kind, opts, &out, &found); err != nil {
 				return err
 			}
 		}
@@ -69,23 +47,20 @@ func (s *Store) List(ctx context.Context, opts store.ListOptions) (store.List, e
 }
 
 // addRows reads the objects of one kind.
-func addRows(ctx context.Context, c *sql.Conn, kind string, opts store.ListOptions, l *store.List, found *[]plan.Row) error {
-	where, args := []string{"kind = ?"}, []any{kind}
-	if opts.Namespace != "" {
-		where, args = append(where, "namespace = ?"), append(args, opts.Namespace)
-	}
-	if opts.Set != "" {
-		where, args = append(where, "set_name = ?"), append(args, opts.Set)
-	}
-	if opts.Name != "" {
-		where, args = append(where, "name = ?"), append(args, opts.Name)
+func addRows(t tx, kind string, opts store.ListOptions, l *store.List, found *[]plan.Row) error {
+	where, args := []string{"kind = $1"}, []any{kind}
+	for _, f := range []struct{ column, value string }{{"namespace", opts.Namespace}, {"set_name", opts.Set}, {"name", opts.Name}, {"remote", opts.Remote}} {
+		if f.value != "" {
+			args = append(args, f.value)
+			where = append(where, fmt.Sprintf("%s = $%d", f.column, len(args)))
+		}
 	}
 	if opts.Remote != "" {
-		where, args = append(where, "remote = ? AND remote <> ''"), append(args, opts.Remote)
+		where = append(where, "remote <> ''") // as its index has it
 	}
 	from := " FROM objects WHERE " + strings.Join(where, " AND ")
 	var total int
-	if err := c.QueryRowContext(ctx, "SELECT count(*)"+from, args...).Scan(&total); err != nil {
+	if err := t.c.QueryRowContext(t.ctx, "SELECT count(*)"+from, args...).Scan(&total); err != nil {
 		return err
 	}
 	skip := max(opts.Offset-l.Total, 0)
@@ -97,24 +72,9 @@ func addRows(ctx context.Context, c *sql.Conn, kind string, opts store.ListOptio
 	if limit <= 0 || skip >= total {
 		return nil
 	}
-	*found = slices.Grow(*found, min(limit, total-skip))
-	return queryRows(ctx, c, found, "SELECT "+columns+from+" ORDER BY namespace, name LIMIT ? OFFSET ?", append(args, limit, skip)...)
-}
-
-func queryRows(ctx context.Context, c *sql.Conn, into *[]plan.Row, query string, args ...any) error {
-	rows, err := c.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var r plan.Row
-		if err := rows.Scan(fields(&r)...); err != nil {
-			return err
-		}
-		*into = append(*into, r)
-	}
-	return rows.Err()
+	rows, err := sqlstore.Objects(t, fmt.Sprintf("SELECT %s%s ORDER BY namespace, name LIMIT $%d OFFSET $%d", sqlstore.Columns, from, len(args)+1, len(args)+2), append(args, limit, skip)...)
+	*found = append(*found, rows...)
+	return err
 }
 
 // Revision implements [store.Objects].

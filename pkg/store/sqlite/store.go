@@ -28,11 +28,14 @@ import (
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 	"toolctl.dev/toolctl/pkg/store/internal/watch"
 )
 
 // Store is an open store.
 type Store struct {
+	sqlstore.Methods
+
 	name string // for messages
 	db   *sql.DB
 	busy time.Duration
@@ -71,6 +74,7 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 		gate:   make(chan struct{}, 1),
 		closed: make(chan struct{}),
 	}
+	s.Methods = sqlstore.New(backend{s}, dialect)
 	interval := cmp.Or(opts.WatchInterval, 250*time.Millisecond)
 	s.changed.Interval, s.changed.Closed, s.audited.Interval, s.audited.Closed = interval, s.closed, interval, s.closed
 	if s.busy < 0 || interval < 0 || s.keep < 0 || s.max < 0 {

@@ -1,0 +1,156 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/chain"
+)
+
+// condition is one of SQL with the values that it numbers.
+type condition struct {
+	text string
+	args []any
+}
+
+// and adds a condition, whose verbs stand for the numbers of the values.
+func (c condition) and(format string, values ...any) condition {
+	numbers := make([]any, len(values))
+	for i := range values {
+		numbers[i] = fmt.Sprintf("$%d", len(c.args)+i+1)
+	}
+	return condition{c.text + fmt.Sprintf(format, numbers...), append(c.args[:len(c.args):len(c.args)], values...)}
+}
+
+// chosen is the filter without its limit.
+func (m Methods) chosen(f store.AuditFilter) condition {
+	c := condition{text: m.d.Audit}.and(" AND "+m.d.Line+" > %s", f.After)
+	if f.UpTo > 0 {
+		c = c.and(" AND "+m.d.Line+" <= %s", f.UpTo)
+	}
+	if !f.Since.IsZero() {
+		c = c.and(" AND time >= %s", f.Since.UnixMicro())
+	}
+	for _, of := range []struct{ column, value string }{{"tool", f.Tool}, {"session", f.Session}, {"principal", f.Principal}, {m.d.Namespace, f.Namespace}} {
+		operator, value := "=", of.value
+		if strings.ContainsAny(value, "*?") {
+			operator, value = m.d.Glob(value)
+		}
+		if value != "" {
+			c = c.and(" AND "+of.column+" "+operator+" %s", value)
+		}
+	}
+	if f.Status != "" {
+		c = c.and(" AND status = %s", f.Status)
+	}
+	if f.Settled {
+		c = c.and(" AND (status <> %s OR "+m.d.Line+" IN (SELECT line FROM toolctl_audit_open))", v1.StatusStarted)
+	}
+	return c
+}
+
+// EachAudit implements [store.Audit].
+func (m Methods) EachAudit(ctx context.Context, filter store.AuditFilter, fn func(store.AuditLine) error) error {
+	if err := filter.Check(); err != nil {
+		return err
+	}
+	chosen := m.chosen(filter)
+	var after, last int64
+	err := m.b.Read(ctx, func(tx Tx) error {
+		if err := One(tx, []any{&last}, m.d.LastLine); err != nil || filter.Limit == 0 {
+			return err
+		}
+		newest := chosen.and(" AND "+m.d.Line+" <= %s ORDER BY "+m.d.Line+" DESC LIMIT %s", last, filter.Limit)
+		err := One(tx, []any{&after}, "SELECT coalesce(min(line), 1) - 1 FROM (SELECT "+m.d.Line+" AS line FROM "+newest.text+") newest", newest.args...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return m.eachRow(ctx, chosen, after, last, func(r *chain.Row) (bool, error) {
+		return true, fn(store.AuditLine{ID: r.ID, Hash: hex.EncodeToString(r.Hash), Text: r.Text})
+	})
+}
+
+// eachRow hands out the lines after one and up to another, in their order, until fn says that
+// it has seen enough. It holds no transaction meanwhile.
+func (m Methods) eachRow(ctx context.Context, chosen condition, after, last int64, fn func(*chain.Row) (more bool, err error)) error {
+	for {
+		page, err := m.auditPage(ctx, chosen, after, last)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for i := range page {
+			if more, err := fn(&page[i]); err != nil || !more {
+				return err
+			}
+			after = page[i].ID
+		}
+	}
+}
+
+// Bounds of what is held of the audit at once.
+const (
+	auditPageLines = 512
+	auditPageBytes = 1 << 20
+)
+
+func (m Methods) auditPage(ctx context.Context, chosen condition, after, last int64) (page []chain.Row, err error) {
+	next := chosen.and(" AND "+m.d.Line+" > %s AND "+m.d.Line+" <= %s ORDER BY "+m.d.Line+" LIMIT %s", after, last, auditPageLines)
+	err = m.b.Read(ctx, func(tx Tx) error {
+		page = nil
+		rows, err := tx.Query("SELECT "+m.d.Line+", time, tool, session, status, principal, record, hash FROM "+next.text, next.args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for size := 0; size < auditPageBytes && rows.Next(); {
+			var r chain.Row
+			if err := rows.Scan(&r.ID, &r.Time, &r.Tool, &r.Session, &r.Status, &r.Principal, &r.Text, &r.Hash); err != nil {
+				return err
+			}
+			size += len(r.Text)
+			page = append(page, r)
+		}
+		rows.Close()
+		return rows.Err()
+	})
+	return page, err
+}
+
+// Verify checks the chain from its first line to the last that was there when begin read the state.
+func (m Methods) Verify(ctx context.Context, head string, begin func(tx Tx, state *chain.State) (last int64, err error)) (check store.AuditCheck, last int64, err error) {
+	v, err := chain.NewVerifier(head)
+	if err != nil {
+		return check, 0, err
+	}
+	var state chain.State
+	err = m.b.Read(ctx, func(tx Tx) (err error) {
+		state = chain.State{Open: map[string][]int64{}}
+		if last, err = begin(tx, &state); err != nil {
+			return err
+		}
+		// The calls without an outcome, as lists of the audit take them.
+		_, err = all(tx, func(row Rows) (_ struct{}, err error) {
+			var call string
+			var line int64
+			err = row.Scan(&call, &line)
+			state.Open[call] = append(state.Open[call], line)
+			return struct{}{}, err
+		}, "SELECT call_id, line FROM toolctl_audit_open ORDER BY line")
+		return err
+	})
+	if err != nil {
+		return check, 0, err
+	}
+	v.Start(state)
+	// Numbers that nobody gave out may be below 1.
+	if err := m.eachRow(ctx, condition{text: m.d.Audit}, -1<<63, last, func(r *chain.Row) (bool, error) { return v.Add(r), nil }); err != nil {
+		return check, 0, err
+	}
+	return v.End(), last, nil
+}
