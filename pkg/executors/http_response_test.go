@@ -42,6 +42,13 @@ func TestHTTPResponses(t *testing.T) {
 		{"text that calls itself JSON", v1.HTTPSpec{}, "application/json", "OK", `{"result":"OK"}`, nil},
 		{"half of JSON", v1.HTTPSpec{}, "text/plain", `{"a":`, `{"result":"{\"a\":"}`, nil},
 		{"text that is not UTF-8", v1.HTTPSpec{}, "text/plain", "a\xffb\xc3", `{"result":"a` + "\uFFFD" + `b` + "\uFFFD" + `"}`, nil},
+		{"text in Latin-1", v1.HTTPSpec{}, "text/plain; charset=ISO-8859-1", "caf\xe9", `{"result":"café"}`, nil},
+		{"JSON in windows-1252", v1.HTTPSpec{}, `application/json; charset="windows-1252"`, "{\"a\":\"5 \x80 \xa7\x9f\"}", `{"a":"5 € §Ÿ"}`, nil},
+		{"UTF-8 that calls itself Latin-1", v1.HTTPSpec{}, "application/json;charset=iso-8859-1", `{"a":"café"}`, `{"a":"café"}`, nil},
+		{"JSON in UTF-16 with a mark", v1.HTTPSpec{}, "application/json; charset=utf-16", "\xff\xfe[\x001\x00]\x00", `[1]`, nil},
+		{"text in UTF-16 without one", v1.HTTPSpec{}, "text/plain; charset=utf-16", "\x00h\xd8\x3d\xde\x00\xd8\x3d", `{"result":"h😀` + "\uFFFD" + `"}`, nil},
+		{"text in UTF-16LE", v1.HTTPSpec{}, "text/plain; charset=utf-16le", "h\x00i\x00", `{"result":"hi"}`, nil},
+		{"half of a character of UTF-16", v1.HTTPSpec{}, "text/plain; charset=utf-16", "h\x00i", `{"result":"h\u0000i"}`, nil},
 		{"nothing", v1.HTTPSpec{}, "application/json", "", "null", nil},
 		{"binary", v1.HTTPSpec{}, "image/png", png, `{"mime_type":"image/png","size":10}`, []v1.Part{{Type: v1.PartImage, MIMEType: "image/png", Data: base64.StdEncoding.EncodeToString([]byte(png))}}},
 		{"binary without a type", v1.HTTPSpec{}, "-", png, `{"mime_type":"image/png","size":10}`, []v1.Part{{Type: v1.PartImage, MIMEType: "image/png", Data: base64.StdEncoding.EncodeToString([]byte(png))}}},
@@ -77,6 +84,24 @@ func TestHTTPResponses(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestHTTPPacked: what is compressed in a way that nobody asked for is no result.
+func TestHTTPPacked(t *testing.T) {
+	for coding, refused := range map[string]bool{"br": true, "Deflate": true, "gzip, zstd": true, "identity": false, "utf-8": false, "": false} {
+		srv, _ := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", coding)
+			io.WriteString(w, "{}")
+		})
+		res, err := newTestHTTP(t, nil).Execute(t.Context(), httpToolOf(v1.HTTPSpec{URL: srv.URL, Method: "GET"}), nil)
+		var failed *v1.ExecutionError
+		switch {
+		case !refused && (err != nil || string(res.Content) != "{}"):
+			t.Errorf("%q: %s, %v", coding, res.Content, err)
+		case refused && (!errors.As(err, &failed) || failed.Phase != v1.PhaseValidate || res.Attempts != 1 || !strings.Contains(err.Error(), "expected gzip or nothing")):
+			t.Errorf("%q: %+v, %v", coding, res, err)
+		}
 	}
 }
 

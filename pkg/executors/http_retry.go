@@ -104,6 +104,9 @@ func (c *httpCall) send(ctx context.Context) (status string, err error) {
 		return "", c.describe(ctx, err)
 	}
 	if c.status == "" {
+		if err := unpacked(c.header, c.answer); err != nil {
+			return "", c.fail(v1.PhaseValidate, err.Error(), err)
+		}
 		return "", nil
 	}
 	msg := fmt.Sprintf("%s (%s %s)", c.p.failure(c.status, c.header, c.answer, c.hidden()), c.p.method, c.shownURL(ctx))
@@ -141,6 +144,7 @@ func (c *httpCall) read(resp *http.Response) error {
 	if c.answer, err = readBody(resp, c.p.maxBytes-c.size); isTooLarge(err) {
 		err = tooLargeError{c.p.maxBytes, c.size > 0}
 	}
+	c.answer = inUTF8(resp.Header, c.answer)
 	if resp.StatusCode/100 == 2 {
 		return err
 	}
