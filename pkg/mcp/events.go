@@ -55,18 +55,27 @@ type events struct {
 	// keep counts the bytes of the longest event; nil when nobody does.
 	keep func(n int) error
 	kept int
+	// given says that raw is the data of an event, and is written to no more.
+	given bool
+	from  *bufio.Reader // in or wide
 	*eventBuffers
 }
 
 // eventBuffers is the room that a stream needs; most streams carry one event.
 type eventBuffers struct {
-	in  *bufio.Reader
-	raw []byte       // the event as it came
-	out bytes.Buffer // what is ready to be read
+	in   *bufio.Reader
+	wide *bufio.Reader // of in, for what is long: it reads more of the connection at once
+	raw  []byte        // the event as it came
+	out  bytes.Buffer  // what is ready to be read
+	last int           // how large the last large event was, as the next often is
 }
 
-// largeBuffer is what a stream does not leave to the next.
-const largeBuffer = 256 << 10
+const (
+	// largeBuffer is what a stream does not leave to the next.
+	largeBuffer = 256 << 10
+	// longLine is read with the wide reader.
+	longLine = 32 << 10
+)
 
 var buffers = sync.Pool{New: func() any { return &eventBuffers{in: bufio.NewReaderSize(nil, 4<<10)} }}
 
@@ -76,12 +85,15 @@ func newEvents(body io.ReadCloser, max int, see func([]byte) ([]byte, error)) *e
 	b := buffers.Get().(*eventBuffers)
 	b.in.Reset(body)
 	b.out.Reset()
-	return &events{body: body, max: max, see: see, eventBuffers: b}
+	return &events{body: body, max: max, see: see, from: b.in, eventBuffers: b}
 }
 
 // Close ends the stream. It is not called while Read is: the SDK closes what it has read.
 func (e *events) Close() error {
-	if b := e.eventBuffers; b != nil && cap(b.raw) <= largeBuffer && b.out.Cap() <= largeBuffer {
+	if b := e.eventBuffers; b != nil && b.out.Cap() <= largeBuffer {
+		if e.given || cap(b.raw) > largeBuffer {
+			b.raw = nil
+		}
 		e.eventBuffers = nil
 		b.in.Reset(nil)
 		buffers.Put(b)
@@ -119,7 +131,15 @@ type event struct {
 // event reads the next event, and raw becomes what it came as. At the end of the stream raw
 // holds what is left of it.
 func (e *events) event() (ev event, err error) {
+	if e.given {
+		e.raw, e.given = nil, false
+	}
 	e.raw = e.raw[:0]
+	defer func() {
+		if len(e.raw) > longLine {
+			e.last = len(e.raw) + longLine
+		}
+	}()
 	for {
 		from := len(e.raw)
 		if err := e.line(); err != nil {
@@ -133,10 +153,14 @@ func (e *events) event() (ev event, err error) {
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) {
 		case "data":
-			if ev.data != nil {
-				ev.data = append(ev.data, '\n')
+			switch {
+			case ev.data != nil:
+				ev.data = append(append(ev.data, '\n'), value...)
+			case len(value) > largeBuffer/2:
+				ev.data, e.given = value[:len(value):len(value)], true
+			default:
+				ev.data = append(ev.data, value...)
 			}
-			ev.data = append(ev.data, value...)
 		case "id":
 			ev.id = string(value)
 		case "retry":
@@ -189,9 +213,12 @@ func (e *events) next() error {
 func (e *events) line() error {
 	from := len(e.raw)
 	for {
-		part, err := e.in.ReadSlice('\n')
+		part, err := e.from.ReadSlice('\n')
 		if len(e.raw)+len(part) > e.max {
 			return tooLongError(e.max)
+		}
+		if len(e.raw)+len(part) > cap(e.raw) {
+			e.grow(len(part))
 		}
 		e.raw = append(e.raw, part...)
 		if n := len(e.raw) - e.kept; n > 0 && e.keep != nil {
@@ -201,6 +228,9 @@ func (e *events) line() error {
 			e.kept += n
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
+			if len(e.raw) > longLine && e.from == e.in {
+				e.widen()
+			}
 			continue
 		}
 		if len(e.raw) > from && errors.Is(err, io.EOF) {
@@ -209,4 +239,22 @@ func (e *events) line() error {
 		}
 		return err
 	}
+}
+
+// grow makes room for n bytes more. What append does would allocate six times of what is large.
+func (e *events) grow(n int) {
+	size := max(2*cap(e.raw), len(e.raw)+n)
+	if cap(e.raw) > longLine && size < e.last && e.last <= 16*cap(e.raw) {
+		size = e.last
+	}
+	e.raw = append(make([]byte, 0, size), e.raw...)
+}
+
+// widen has the rest of the stream read in larger pieces.
+func (e *events) widen() {
+	if e.wide == nil {
+		e.wide = bufio.NewReaderSize(nil, 64<<10)
+	}
+	e.wide.Reset(e.in)
+	e.from = e.wide
 }

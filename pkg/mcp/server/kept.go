@@ -170,7 +170,10 @@ func piecesOf(text []byte) int { return 1 + len(text)/keptPiece }
 func (s *kept) add(text []byte, note bool) (id string) {
 	n := s.next
 	s.next++
-	e := keptEvent{n, bytes.Clone(text), note}
+	if len(text) <= largeAnswer || cap(text) > len(text)+len(text)/8 {
+		text = bytes.Clone(text) // what is larger was not written into room that others get
+	}
+	e := keptEvent{n, text, note}
 	for len(s.events) >= keptEvents || !s.of.take(s, piecesOf(text)) {
 		if !s.forgetNote() {
 			s.forget(e)

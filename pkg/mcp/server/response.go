@@ -132,13 +132,18 @@ func (r *response) event(text []byte, note bool) error {
 	return err
 }
 
+// write writes an event, whose text is not copied: results are large.
 func (r *response) write(id string, text []byte) error {
-	b := make([]byte, 0, len(text)+len(id)+32)
+	head := make([]byte, 0, 64)
 	if id != "" {
-		b = append(append(append(b, "id: "...), id...), '\n')
+		head = append(append(append(head, "id: "...), id...), '\n')
 	}
-	_, err := r.w.Write(append(append(append(b, "event: message\ndata: "...), text...), "\n\n"...))
-	return err
+	for _, part := range [][]byte{append(head, "event: message\ndata: "...), text, []byte("\n\n")} {
+		if _, err := r.w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *response) flush() {
