@@ -127,7 +127,7 @@ func (s *Server) session(req *sdk.CallToolRequest) (session, principal string, e
 	if err != nil {
 		return "", "", err
 	}
-	session = "principal-" + strings.NewReplacer("%", "%25", "/", "%2F").Replace(principal) // a slash ends it
+	session = "principal-" + noSlash.Replace(principal)
 	if principal == "" {
 		session = "anonymous-" + hash(s.run)
 	}
@@ -136,6 +136,9 @@ func (s *Server) session(req *sdk.CallToolRequest) (session, principal string, e
 	}
 	return session, principal, nil
 }
+
+// noSlash escapes what ends the name of a principal in that of a session.
+var noSlash = strings.NewReplacer("%", "%25", "/", "%2F")
 
 // mcpSession names an MCP session. Its id is a secret, so it is a hash of that.
 func mcpSession(id string) string { return "mcp-" + hash(id) }

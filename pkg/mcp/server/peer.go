@@ -19,7 +19,7 @@ type asked struct {
 	to       channel
 	extra    *sdk.RequestExtra
 	meta     map[string]any
-	can      *sdk.ClientCapabilities
+	can      mcp.Capabilities
 	version  string
 	progress any // the token
 	// What a later round of the request repeats.
@@ -29,7 +29,12 @@ type asked struct {
 }
 
 func askedBy[P sdk.RequestParams](r *sdk.ServerRequest[P], to channel, method, name string, args any, state string) asked {
-	return asked{session: r.Session, to: to, extra: r.Extra, meta: r.Params.GetMeta(), can: r.ClientCapabilities(), version: r.ProtocolVersion(),
+	meta := r.Params.GetMeta()
+	can, ok := declared(meta)
+	if !ok {
+		can = capabilities(r.ClientCapabilities())
+	}
+	return asked{session: r.Session, to: to, extra: r.Extra, meta: meta, can: can, version: r.ProtocolVersion(),
 		progress: r.Params.GetProgressToken(), method: method, name: name, args: args, state: state}
 }
 
@@ -45,7 +50,7 @@ const metaLogLevel = "io.modelcontextprotocol/logLevel"
 
 // peer returns the client of a request; nil when it wants nothing but the answer.
 func (s *Server) peer(a *asked) *mcp.Peer {
-	p := &mcp.Peer{Can: capabilities(a.can), Modern: isModern(a.version)}
+	p := &mcp.Peer{Can: a.can, Modern: isModern(a.version)}
 	if p.Modern {
 		p.LogLevel, _ = a.meta[metaLogLevel].(string)
 		if !isLevel(p.LogLevel) {
@@ -72,23 +77,6 @@ func (s *Server) peer(a *asked) *mcp.Peer {
 	}
 	p.Notify = notify(func(ctx context.Context) (context.Context, channel, bool) { return ctx, a.to, true })
 	return p
-}
-
-func capabilities(c *sdk.ClientCapabilities) (can mcp.Capabilities) {
-	if c == nil {
-		return can
-	}
-	if e := c.Elicitation; e != nil {
-		can.URL = e.URL != nil
-		can.Form = e.Form != nil || !can.URL // clients of 2025-06-18 name no mode
-	}
-	if m := c.Sampling; m != nil {
-		can.Sampling, can.SamplingTools, can.SamplingContext = true, m.Tools != nil, m.Context != nil
-	}
-	if r := c.RootsV2; r != nil {
-		can.Roots, can.RootsChanged = true, r.ListChanged
-	}
-	return can
 }
 
 // Methods that a server asks its client with.

@@ -224,8 +224,7 @@ func (c *toolCall) wellFormed() bool {
 	if c.params.Meta[metaVersionKey] != modernVersion {
 		return false
 	}
-	can, err := json.Marshal(c.params.Meta[metaPrefix+"clientCapabilities"])
-	if err != nil || can[0] != '{' || json.Unmarshal(can, &sdk.ClientCapabilities{}) != nil {
+	if _, ok := declared(c.params.Meta); !ok {
 		return false
 	}
 	info, ok := c.params.Meta[metaPrefix+"clientInfo"].(map[string]any)
