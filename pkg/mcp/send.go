@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"toolctl.dev/toolctl/internal/budget"
+	"toolctl.dev/toolctl/internal/plainhttp"
 )
 
 const (
@@ -156,6 +157,10 @@ func (t *sent) follow(client *http.Client, req *http.Request, resp *http.Respons
 		a, err := t.read(e, req, x, &last, &wait)
 		if a != nil {
 			t.release()
+			if plainhttp.Sends(req) { // what follows is left where it is
+				e.Close()
+				return a, nil
+			}
 			t.l.s.aside(func() {
 				_, _ = io.Copy(io.Discard, e.body) // whatever it is, the answer has come
 				e.Close()

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+	"toolctl.dev/toolctl/internal/plainhttp"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -30,10 +30,10 @@ type upstream struct {
 	legacy    atomic.Bool  // the server does not survive server/discover
 	transport atomic.Value // string
 
-	linking sync.Mutex      // held by what makes the way to the server; guards the next two
-	base    *http.Transport // shared by all sessions of a server with a URL
-	spoken  spoken          // what is masked in what it says outside of requests
-	auth    oauthHandler    // keeps tokens from one session to the next
+	linking sync.Mutex           // held by what makes the way to the server; guards the next two
+	base    *plainhttp.Transport // shared by all sessions of a server with a URL
+	spoken  spoken               // what is masked in what it says outside of requests
+	auth    oauthHandler         // keeps tokens from one session to the next
 
 	secrets atomic.Pointer[redact.Masker] // keys that came from the environment
 
