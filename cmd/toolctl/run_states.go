@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent"
@@ -22,6 +24,8 @@ type runStates struct {
 	// older is the folder beside the store in which toolctl kept runs before the store did.
 	older agent.Folder
 	own   runFlags
+	// namespace is that of the prompts whose runs are found; empty for all.
+	namespace string
 	// closes is closed with the runs; nil for nothing.
 	closes io.Closer
 
@@ -29,6 +33,7 @@ type runStates struct {
 	flags   *runFlags
 	asked   int  // how often the model was asked before
 	inOlder bool // it was in the folder
+	prompt  string
 }
 
 // states is where runs wait; nil when there is no store, or one that ends with the process.
@@ -37,7 +42,7 @@ func (a *app) states(s store.Store, own runFlags) *runStates {
 	if s == nil || dir == "" {
 		return nil
 	}
-	return &runStates{Runs: gateway.NewRuns(s), store: s, older: agent.Folder(filepath.Join(dir, "runs")), own: own}
+	return &runStates{Runs: gateway.NewRuns(s), store: s, older: agent.Folder(filepath.Join(dir, "runs")), own: own, namespace: a.namespace}
 }
 
 // Close gives back the run that was taken and is not saved.
@@ -73,8 +78,11 @@ func (s *runStates) Save(ctx context.Context, id string, state []byte) error {
 	if err != nil {
 		return err
 	}
-	res := resultOf(state)
-	err = s.Runs.Save(ctx, store.Run{ID: id, Prompt: res.Namespace + "/" + res.Prompt, State: raw})
+	name := s.prompt // of a state that cannot be read, too
+	if res := resultOf(state); res.Prompt != "" {
+		name = res.Namespace + "/" + res.Prompt
+	}
+	err = s.Runs.Save(ctx, store.Run{ID: id, Prompt: name, State: raw})
 	if err == nil && s.inOlder {
 		err = s.older.Drop(ctx, id)
 	}
@@ -101,8 +109,13 @@ func (s *runStates) Take(ctx context.Context, id string) ([]byte, error) {
 }
 
 // take takes a run of the store, or else of the folder.
-func (s *runStates) take(ctx context.Context, id string) (store.Run, error) {
-	run, err := s.Runs.Take(ctx, id)
+func (s *runStates) take(ctx context.Context, id string) (run store.Run, err error) {
+	s.inOlder = false
+	if err := s.mayTake(ctx, id); err != nil {
+		return store.Run{}, err
+	}
+	defer func() { s.prompt = run.Prompt }()
+	run, err = s.Runs.Take(ctx, id)
 	if missing := (*v1.NotFoundError)(nil); errors.As(err, &missing) {
 		raw, olderErr := s.older.Take(ctx, id)
 		if s.inOlder = olderErr == nil; s.inOlder {
@@ -113,6 +126,25 @@ func (s *runStates) take(ctx context.Context, id string) (store.Run, error) {
 		}
 	}
 	return run, err
+}
+
+// mayTake refuses a run of another namespace.
+func (s *runStates) mayTake(ctx context.Context, id string) error {
+	all, err := s.store.ListRuns(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.ID == id && !s.has(r) {
+			return &v1.NotFoundError{Kind: "Run", Name: id}
+		}
+	}
+	return nil
+}
+
+// has reports whether a run is of the namespace. What an earlier toolctl kept does not say of which it is.
+func (s *runStates) has(r store.Run) bool {
+	return s.namespace == "" || r.Prompt == "" || strings.HasPrefix(r.Prompt, s.namespace+"/")
 }
 
 // Drop deletes a run that was taken.
@@ -134,5 +166,5 @@ func (s *runStates) list(ctx context.Context) ([]store.Run, error) {
 		all = append(all, store.Run{ID: id})
 	}
 	kept, err := s.store.ListRuns(ctx)
-	return append(all, kept...), err
+	return append(all, slices.DeleteFunc(kept, func(r store.Run) bool { return !s.has(r) })...), err
 }
