@@ -24,8 +24,9 @@ type deleteOptions struct {
 func newDeleteCmd(a *app) *cobra.Command {
 	o := &deleteOptions{app: a}
 	cmd := &cobra.Command{
-		Use:   "delete (KIND/NAME... | KIND -l LABELS | -f PATH)",
-		Short: "Remove objects from the store",
+		Use:        "delete (KIND/NAME... | KIND -l LABELS | -f PATH)",
+		SuggestFor: []string{"rm", "remove"},
+		Short:      "Remove objects from the store",
 		Long: `Remove objects from the store, all or nothing. With -f the objects that the
 files name are removed; the files stay. With -l all objects of a kind that have
 the labels are removed.

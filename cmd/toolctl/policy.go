@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -27,12 +29,23 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	msg := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
 	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		msg += fmt.Sprintf("; did you mean %q?", near[0])
+	return usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), didYouMean(cmd, args[0]))
+}
+
+// didYouMean names the subcommand that is most like a name; empty when none is like it.
+func didYouMean(cmd *cobra.Command, name string) string {
+	near := cmd.SuggestionsFor(name) // in the order of the commands
+	if len(near) == 0 {
+		return ""
 	}
-	return usagef("%s", msg)
+	best := cmp.Or(v1.Nearest(name, near), near[0])
+	for _, c := range cmd.Commands() {
+		if slices.Contains(c.SuggestFor, name) {
+			best = c.Name()
+		}
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
 }
 
 func newPolicyExplainCmd(a *app) *cobra.Command {

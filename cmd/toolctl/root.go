@@ -27,11 +27,7 @@ With -f a command works on those files and folders. Without it, on the store:
 			if len(args) == 0 {
 				return nil
 			}
-			msg := "unknown command " + quoted(args[0])
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				msg += "; did you mean " + quoted(near[0]) + "?"
-			}
-			return usagef("%s", msg)
+			return usagef("unknown command %s%s", quoted(args[0]), didYouMean(cmd, args[0]))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

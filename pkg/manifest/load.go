@@ -208,7 +208,13 @@ func LoadFS(ctx context.Context, fsys fs.FS, o Options) (*Set, error) {
 // missingError is a path where nothing is.
 type missingError string
 
-func (e missingError) Error() string        { return string(e) + ": no such file or folder" }
+func (e missingError) Error() string {
+	if e == "" {
+		return "the path is empty: expected a file or folder (is a variable unset?)"
+	}
+	return string(e) + ": no such file or folder"
+}
+
 func (e missingError) Is(target error) bool { return target == fs.ErrNotExist }
 
 func (l *loader) findStdin() error {
