@@ -10,11 +10,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"toolctl.dev/toolctl/internal/timers"
 )
 
 func TestStopwatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, w, cancel := withStopwatch(t.Context(), time.Second)
+		ctx, w, cancel := withStopwatch(t.Context(), time.Second, new(timers.Set))
 		defer cancel()
 		time.Sleep(700 * time.Millisecond)
 		first, second := w.pause(), w.pause()
@@ -33,7 +35,7 @@ func TestStopwatch(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		ctx, w, cancel := withStopwatch(t.Context(), time.Second)
+		ctx, w, cancel := withStopwatch(t.Context(), time.Second, new(timers.Set))
 		resume := w.pause()
 		cancel()
 		resume() // starts no timer any more

@@ -150,14 +150,13 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 	// The context of package context itself: what net/http derives from another kind
 	// costs a goroutine each time.
 	var cancel context.CancelFunc
-	switch {
-	case r.limit > 0 && x.clientRequest != nil:
+	if r.limit > 0 {
 		var clock *stopwatch
-		ctx, clock, cancel = withStopwatch(ctx, r.limit)
-		x.clientRequest.clock.Store(clock)
-	case r.limit > 0:
-		ctx, cancel = context.WithTimeout(ctx, r.limit)
-	default:
+		ctx, clock, cancel = withStopwatch(ctx, r.limit, &u.owner.timers)
+		if x.clientRequest != nil {
+			x.clientRequest.clock.Store(clock)
+		}
+	} else {
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	defer cancel()
@@ -203,7 +202,7 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 	}()
 	u.spoken.add(redact.FromContext(ctx))
 	got, err = s.link.send(ctx, x)
-	if err != nil && x.clientRequest != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = context.DeadlineExceeded
 	}
 	return got, err

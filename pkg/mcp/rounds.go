@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -139,49 +137,4 @@ func needed(method string) json.RawMessage {
 		return nil
 	}
 	return fmt.Appendf(nil, `{"requiredCapabilities":{%q:{}}}`, name)
-}
-
-// withStopwatch returns a context that ends after a time which can be stopped.
-func withStopwatch(ctx context.Context, d time.Duration) (context.Context, *stopwatch, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &stopwatch{left: d, from: time.Now()}
-	w.timer = time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
-	return ctx, w, func() { w.end(); cancel(nil) }
-}
-
-// stopwatch is a timer that can be stopped by several at once.
-type stopwatch struct {
-	timer *time.Timer
-
-	mu      sync.Mutex
-	left    time.Duration
-	from    time.Time // when the timer ran last
-	stopped int
-	over    bool
-}
-
-// end stops the time for good.
-func (w *stopwatch) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.over = true
-	w.timer.Stop()
-}
-
-// pause stops the time until the function that it returns is called.
-func (w *stopwatch) pause() (resume func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.stopped++; w.stopped == 1 {
-		w.timer.Stop()
-		w.left -= time.Since(w.from)
-	}
-	return sync.OnceFunc(func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.stopped--; w.stopped == 0 && !w.over {
-			w.from = time.Now()
-			w.timer.Reset(max(w.left, time.Millisecond))
-		}
-	})
 }

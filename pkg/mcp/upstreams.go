@@ -21,6 +21,7 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/proc"
 	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/internal/timers"
 )
 
 // Upstreams are the sessions to MCP servers. All methods may be called by many
@@ -28,6 +29,7 @@ import (
 type Upstreams struct {
 	opts   Options
 	host   proc.Host
+	timers timers.Set   // of requests
 	tokens atomic.Int64 // of progress
 	asked  atomic.Int64 // requests of servers
 

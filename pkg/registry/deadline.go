@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"toolctl.dev/toolctl/internal/callctx"
+	"toolctl.dev/toolctl/internal/timers"
 )
 
 // deadline is a context that ends after a time, like context.WithTimeout, but
@@ -22,10 +23,11 @@ type deadline struct {
 	expired bool
 	inner   context.Context // set by the first Done
 	cancel  context.CancelFunc
-	timer   *time.Timer // ends inner
+	timers  *timers.Set
+	timer   *timers.Timer // ends inner
 }
 
-func withDeadline(ctx context.Context, d time.Duration) *deadline {
+func withDeadline(ctx context.Context, d time.Duration, set *timers.Set) *deadline {
 	now := time.Now()
 	at := now.Add(d)
 	if d > 0 && at.Before(now) { // beyond what a time can hold
@@ -34,7 +36,7 @@ func withDeadline(ctx context.Context, d time.Duration) *deadline {
 	if caller, ok := ctx.Deadline(); ok && caller.Before(at) {
 		at = caller
 	}
-	return &deadline{Context: ctx, at: at}
+	return &deadline{Context: ctx, at: at, timers: set}
 }
 
 // Deadline is not known while the time is stopped.
@@ -74,8 +76,8 @@ func (d *deadline) run() {
 		d.expire()
 		return
 	}
-	var t *time.Timer
-	t = time.AfterFunc(left, func() {
+	var t *timers.Timer
+	t = d.timers.AfterFunc(left, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.timer == t { // not stopped meanwhile

@@ -7,12 +7,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"toolctl.dev/toolctl/internal/timers"
 )
 
 // A context made from a deadline ends with it, and costs no goroutine.
 func TestDeadlineIsHeardByContextsMadeFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := withDeadline(t.Context(), time.Second)
+		d := withDeadline(t.Context(), time.Second, new(timers.Set))
 		defer d.stop()
 		before := runtime.NumGoroutine()
 		child, cancel := context.WithCancel(d)
@@ -32,7 +34,7 @@ func TestDeadlineOfTheCallerWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		d := withDeadline(ctx, time.Hour)
+		d := withDeadline(ctx, time.Hour, new(timers.Set))
 		defer d.stop()
 		if at, ok := d.Deadline(); !ok || time.Until(at) != time.Second {
 			t.Errorf("deadline in %s", time.Until(at))
@@ -47,9 +49,9 @@ func TestDeadlineOfTheCallerWins(t *testing.T) {
 
 func TestDeadlineStopsWhileAPersonIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		outer := withDeadline(t.Context(), 2*time.Second)
+		outer := withDeadline(t.Context(), 2*time.Second, new(timers.Set))
 		defer outer.stop()
-		d := withDeadline(outer, time.Second)
+		d := withDeadline(outer, time.Second, new(timers.Set))
 		defer d.stop()
 		child, cancel := context.WithCancel(d)
 		defer cancel()

@@ -227,7 +227,7 @@ func (r *Registry) work(ctx context.Context, c *call) {
 		c.res.Status = v1.StatusComplete
 	}
 	if c.err == nil {
-		c.err = weighResult(ctx, c.tool, c.tool.timeout(c.Timeout), &c.res)
+		c.err = weighResult(ctx, c.tool, c.tool.timeout(c.Timeout), &c.res, &c.reg.timers)
 		defer func() { budget.Decoded(ctx, textOf(&c.res)) }()
 	}
 	if c.err == nil && c.res.Status == v1.StatusComplete {
@@ -250,7 +250,7 @@ func (c *call) release(ctx context.Context) {
 func (c *call) execute(ctx context.Context, args json.RawMessage) (res v1.Result, err error) {
 	t := c.tool
 	limit := t.timeout(c.Timeout)
-	within := withDeadline(ctx, limit)
+	within := withDeadline(ctx, limit, &c.reg.timers)
 	defer within.stop()
 	defer func() {
 		if p := recover(); p != nil {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/timers"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/store/memory"
 	"toolctl.dev/toolctl/pkg/validate"
@@ -73,6 +74,8 @@ type Registry struct {
 	// extensions are what executors and rules add to manifests.
 	extensions []extension
 	handler    Handler // Execute, with the middleware
+
+	timers timers.Set // of the calls
 
 	snap atomic.Pointer[snapshot]
 	mu   sync.Mutex // held while the next snapshot is built

@@ -6,11 +6,12 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/budget"
+	"toolctl.dev/toolctl/internal/timers"
 )
 
 // weighResult takes of the memory budget what it costs to check a result and to hand it on.
 // The call was made, so it waits as long as the call might have taken.
-func weighResult(ctx context.Context, t *tool, limit time.Duration, res *v1.Result) error {
+func weighResult(ctx context.Context, t *tool, limit time.Duration, res *v1.Result, set *timers.Set) error {
 	if !budget.Bounds(ctx) {
 		return nil
 	}
@@ -18,7 +19,7 @@ func weighResult(ctx context.Context, t *tool, limit time.Duration, res *v1.Resu
 	if t.out != nil && t.spec.Spec.Validation.ResultMode() != v1.Off && !same(res.Content, t.spec.Spec.MockResult) {
 		n += budget.Weigh(res.Content)
 	}
-	within := withDeadline(ctx, limit)
+	within := withDeadline(ctx, limit, set)
 	defer within.stop()
 	if err := budget.Hold(within, n); err != nil {
 		*res = v1.Result{}
