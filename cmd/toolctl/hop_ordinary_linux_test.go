@@ -49,22 +49,50 @@ func BenchmarkOrdinary(b *testing.B) {
 		}
 	}
 
-	echo := linked(b, "echo-stdio")
-	dir := b.TempDir()
-	writeFile(b, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, fmt.Sprintf("command: %q", echo)))
-	serve := &program{Cmd: command(bin, "serve", "-f", dir)}
-	serve.Stderr = os.Stderr
-	var sessions [3]*sdk.ClientSession
-	for i, cmd := range []*exec.Cmd{command(echo), again(b, "plain-pipe", echo), serve.Cmd} {
-		sessions[i] = openOrdinary(b, &sdk.CommandTransport{Command: cmd}, "2025-11-25")
+	for _, protocol := range versions {
+		overStdio(b, bin).run(b, "stdio-"+protocol.name, protocol.version, sizes...)
 	}
-	c := comparison{serve: serve, floor: "pipe", callers: func(_ *testing.B, route, size, inFlight int) (all []func() error) {
+}
+
+// stdioRoutes are the three routes over stdin and stdout. Each starts programs of its own.
+type stdioRoutes struct{ echo, bin, manifests string }
+
+func overStdio(b *testing.B, bin string) stdioRoutes {
+	b.Helper()
+	echo, dir := linked(b, "echo-stdio"), b.TempDir()
+	writeFile(b, filepath.Join(dir, "hop.yaml"), fmt.Sprintf(hopPolicy, fmt.Sprintf("command: %q", echo)))
+	return stdioRoutes{echo, bin, dir}
+}
+
+// commands are the programs of the routes: the upstream, one that copies both ways, and serve.
+func (r stdioRoutes) commands(b *testing.B) [3]*exec.Cmd {
+	all := [3]*exec.Cmd{command(r.echo), again(b, "plain-pipe", r.echo), command(r.bin, "serve", "-f", r.manifests)}
+	for _, cmd := range all {
+		cmd.Stderr = os.Stderr
+	}
+	return all
+}
+
+// compared makes the comparison of calls through such programs.
+func compared(programs [3]*exec.Cmd, callers func(route, size, inFlight int) []func() error) comparison {
+	return comparison{serve: &program{Cmd: programs[2]}, floor: "pipe", hop: &program{Cmd: programs[1]},
+		callers: func(_ *testing.B, route, size, inFlight int) []func() error { return callers(route, size, inFlight) }}
+}
+
+// run measures the client of the SDK, all calls of which go through one session.
+func (r stdioRoutes) run(b *testing.B, name, version string, sizes ...int) {
+	programs := r.commands(b)
+	var sessions [3]*sdk.ClientSession
+	for i, cmd := range programs {
+		sessions[i] = openOrdinary(b, &sdk.CommandTransport{Command: cmd}, version)
+	}
+	c := compared(programs, func(route, size, inFlight int) (all []func() error) {
 		for range inFlight {
 			all = append(all, ordinaryCall(sessions[route], size))
 		}
 		return all
-	}}
-	c.run(b, "stdio", sizes...)
+	})
+	c.run(b, name, sizes...)
 }
 
 // hopManifests is a file with the upstream at an address, and its policy.

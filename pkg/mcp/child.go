@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/nonblock"
 	"toolctl.dev/toolctl/internal/proc"
 )
 
@@ -72,7 +73,7 @@ func (u *upstream) start(s *session, p proc.Spec) (*streamLink, error) {
 	if err != nil {
 		return nil, proc.StartError(u.spec.Spec.Command, err)
 	}
-	st := newStream(c.Stdout, c.Stdin, u.owner.opts.MaxMessageBytes, s.oddLine, func() error {
+	st := newStream(nonblock.Of(c.Stdout), nonblock.Of(c.Stdin), u.owner.opts.MaxMessageBytes, s.oddLine, func() error {
 		err := c.Stdin.Close()
 		c.Stdout.Close()
 		return err

@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/internal/nonblock"
 )
 
 // stream speaks newline-delimited JSON-RPC (MCP specification, basic/transports,
@@ -180,6 +182,13 @@ func (s *stream) write(ctx context.Context, data []byte) (end int64, err error) 
 	}
 	s.written += int64(len(data))
 	end = s.written
+	done := 0
+	if f, ok := s.out.(*nonblock.File); ok {
+		if done = f.TryWrite(data); done == len(data) {
+			return end, nil
+		}
+		data = data[done:]
+	}
 	timed, ok := s.out.(interface{ SetWriteDeadline(time.Time) error })
 	if !ok || ctx.Done() == nil {
 		_, err = s.out.Write(data)
@@ -196,7 +205,7 @@ func (s *stream) write(ctx context.Context, data []byte) (end int64, err error) 
 	}
 	<-fired
 	_ = timed.SetWriteDeadline(time.Time{})
-	if err != nil && n > 0 {
+	if err != nil && done+n > 0 {
 		s.Close()
 	}
 	return end, err

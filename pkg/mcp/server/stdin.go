@@ -6,18 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/internal/nonblock"
 )
 
 // stdin reads the messages of a client line by line. One that is no message is answered
 // here with an error (JSON-RPC 2.0, section 5.1) and left out: the SDK would end the
 // session, and every call in it.
 type stdin struct {
-	in   io.Reader
+	ends []io.Closer // are closed at the end
 	buf  *bufio.Reader
 	out  io.Writer
 	take func(line []byte) bool // answers a line in place of the SDK; false when it does not
@@ -27,7 +29,17 @@ type stdin struct {
 }
 
 func newStdin(in io.Reader, out io.Writer) *stdin {
-	return &stdin{in: in, buf: bufio.NewReaderSize(in, 64<<10), out: out, take: func([]byte) bool { return false }, last: func() {}}
+	s := &stdin{out: out, take: func([]byte) bool { return false }, last: func() {}}
+	if c, ok := in.(io.Closer); ok {
+		s.ends = append(s.ends, c)
+	}
+	if f, ok := in.(*os.File); ok {
+		if n := nonblock.Reopen(f); n != nil {
+			in, s.ends = n, append(s.ends, n)
+		}
+	}
+	s.buf = bufio.NewReaderSize(in, 64<<10)
+	return s
 }
 
 func (s *stdin) Read(p []byte) (int, error) {
@@ -84,10 +96,11 @@ func violationOf(line []byte) (code int, why string) {
 }
 
 func (s *stdin) Close() error {
-	if c, ok := s.in.(io.Closer); ok {
-		return c.Close()
+	var err error
+	for _, c := range s.ends {
+		err = errors.Join(err, c.Close())
 	}
-	return nil
+	return err
 }
 
 // together writes one message at a time.

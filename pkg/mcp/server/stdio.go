@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/internal/nonblock"
 )
 
 // maxLine is the longest message on stdin, in bytes.
@@ -21,10 +24,16 @@ const maxLine = 16 << 20
 // Options.DrainTimeout. When in is an [io.Closer] it is closed at the end, so that
 // nothing is left reading it. out gets nothing but messages.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	if f, ok := out.(*os.File); ok {
+		if n := nonblock.Reopen(f); n != nil {
+			defer n.Close()
+			out = n
+		}
+	}
 	out = &together{Writer: out}
 	within, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	calls := &stdioCalls{server: s, out: out, open: map[string]context.CancelFunc{}}
+	calls := &stdioCalls{server: s, out: out, next: make(chan func()), open: map[string]context.CancelFunc{}}
 	lines := newStdin(in, out)
 	lines.take, lines.last = func(line []byte) bool { return calls.take(within, line) }, calls.running.Wait
 	line := &stdio{Transport: &sdk.IOTransport{Reader: lines, Writer: writer{out}, MaxLineLength: maxLine}}
@@ -46,6 +55,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	}
 	end()
 	calls.running.Wait()
+	calls.workers.Wait()
 	s.waitFollower(session)
 	if isGone(err) || ctx.Err() != nil {
 		err = nil

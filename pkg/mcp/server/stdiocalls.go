@@ -19,6 +19,9 @@ type stdioCalls struct {
 	out     io.Writer
 	session atomic.Pointer[sdk.ServerSession] // nil until it is open
 	running sync.WaitGroup
+	workers sync.WaitGroup
+	next    chan func()  // a call for a worker that has none
+	idle    atomic.Int32 // how many have none
 
 	mu   sync.Mutex
 	open map[string]context.CancelFunc // the calls that run, by id
@@ -26,7 +29,7 @@ type stdioCalls struct {
 
 // take begins to answer a line that is a call, until ctx ends; false when it is left to
 // the SDK.
-func (c *stdioCalls) take(ctx context.Context, line []byte) bool {
+func (c *stdioCalls) take(within context.Context, line []byte) bool {
 	session := c.session.Load()
 	if session == nil {
 		return false
@@ -38,7 +41,7 @@ func (c *stdioCalls) take(ctx context.Context, line []byte) bool {
 	if !ok || call.isModern() && !call.wellFormed() || !call.isModern() && session.InitializeParams() == nil {
 		return false
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(within)
 	c.mu.Lock()
 	known := c.open[string(call.id)] != nil
 	if !known {
@@ -49,7 +52,7 @@ func (c *stdioCalls) take(ctx context.Context, line []byte) bool {
 		cancel()
 		return false
 	}
-	c.running.Go(func() {
+	c.begin(within, func() {
 		defer cancel()
 		req := &sdk.CallToolRequest{Session: session, Params: &call.params}
 		message, _ := c.server.answer(ctx, sdkChannel{session}, req, call)
@@ -60,6 +63,41 @@ func (c *stdioCalls) take(ctx context.Context, line []byte) bool {
 		call.done()
 	})
 	return true
+}
+
+// maxIdle is how many workers wait for another call.
+const maxIdle = 16
+
+// begin carries out a call in a goroutine. One that carried out another has the stack for it,
+// which for a new one would grow step by step.
+func (c *stdioCalls) begin(ctx context.Context, call func()) {
+	c.running.Add(1)
+	select {
+	case c.next <- call:
+		return
+	default:
+	}
+	c.workers.Go(func() {
+		for call != nil {
+			call()
+			c.running.Done()
+			call = c.another(ctx)
+		}
+	})
+}
+
+// another waits for the next call of a worker; nil when there will be none.
+func (c *stdioCalls) another(ctx context.Context) func() {
+	defer c.idle.Add(-1)
+	if c.idle.Add(1) > maxIdle {
+		return nil
+	}
+	select {
+	case call := <-c.next:
+		return call
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // oneLine is a message without line ends.
