@@ -29,7 +29,7 @@ import (
 // heldCall is a call whose client may be asked.
 type heldCall struct {
 	id     string
-	bound  []byte // the request; see binding
+	asked  *asked // the first request
 	cancel context.CancelCauseFunc
 	moved  chan struct{} // holds a token when a question came
 	done   chan struct{}
@@ -86,10 +86,9 @@ func (s *Server) hold(ctx context.Context, a *asked, p *mcp.Peer, do func(contex
 	if err != nil {
 		return nil, err
 	}
-	bound := binding(a.principal(), a.method, a.name, a.args)
 	at := &round{ctx, a.to, a.progress}
 	if a.state != "" {
-		h, err := s.resume(a.state, bound, at)
+		h, err := s.resume(a, at)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +100,7 @@ func (s *Server) hold(ctx context.Context, a *asked, p *mcp.Peer, do func(contex
 		}
 		return s.wait(ctx, h)
 	}
-	h := &heldCall{id: newCallID(), bound: bound, moved: make(chan struct{}, 1), done: make(chan struct{}), at: at, open: map[string]*question{}, early: input}
+	h := &heldCall{id: newCallID(), asked: a, moved: make(chan struct{}, 1), done: make(chan struct{}), at: at, open: map[string]*question{}, early: input}
 	p.Ask, p.Notify = h.ask, notify(h.where)
 	held, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.cancel = cancel
@@ -274,7 +273,7 @@ func (s *Server) handOut(h *heldCall) (sdk.Result, error) {
 	}
 	h.at = nil
 	h.rounds++
-	res.State = s.holds.seals.seal(sealed{h.id, h.rounds, time.Now().Add(askTimeout)}, h.bound)
+	res.State = s.holds.seals.seal(sealed{h.id, h.rounds, time.Now().Add(askTimeout)}, h.asked.binding())
 	h.expiry = time.AfterFunc(askTimeout, func() {
 		h.mu.Lock()
 		waits := h.at == nil
@@ -288,10 +287,10 @@ func (s *Server) handOut(h *heldCall) (sdk.Result, error) {
 	return res, nil
 }
 
-// resume finds the call that a state names, for its next round.
-func (s *Server) resume(state string, bound []byte, at *round) (*heldCall, error) {
+// resume finds the call that the state of a request names, for its next round.
+func (s *Server) resume(a *asked, at *round) (*heldCall, error) {
 	refuse := func(text string) error { return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text} }
-	what, err := s.holds.seals.open(state, bound, time.Now())
+	what, err := s.holds.seals.open(a.state, a.binding(), time.Now())
 	if err != nil {
 		return nil, refuse(err.Error())
 	}
