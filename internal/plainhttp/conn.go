@@ -18,7 +18,8 @@ type conn struct {
 	address string
 	in      *bufio.Reader
 	out     *bufio.Writer
-	unused  *time.Timer // closes it; nil before it first waits
+	unused  *time.Timer   // closes it; nil before it first waits
+	waits   time.Duration // until then
 
 	head  int       // bytes that the head of a response may still have; negative outside of heads
 	polls bool      // reads do not wait

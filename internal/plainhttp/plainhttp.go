@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -81,6 +82,7 @@ func (t *Transport) exchange(c *conn, req *http.Request) (*http.Response, error)
 		}
 		return nil, err
 	}
+	c.waits = waits(resp.Header)
 	b := &body{ReadCloser: resp.Body, conn: c, ctx: ctx, leave: func(usable bool) {
 		if usable = stop() && usable && !resp.Close && !req.Close; !usable || !t.put(c) {
 			c.Close()
@@ -134,9 +136,9 @@ func (t *Transport) put(c *conn) bool {
 		return false
 	}
 	t.idle = append(t.idle, c)
-	wait := idleTimeout
+	wait := c.waits
 	if c.rest != nil {
-		wait = restTimeout
+		wait = min(wait, restTimeout)
 	}
 	if c.unused == nil {
 		c.unused = time.AfterFunc(wait, func() { t.drop(c) })
@@ -146,6 +148,18 @@ func (t *Transport) put(c *conn) bool {
 	return true
 }
 
+// waits is how long a connection may wait for the next request: less than its server says that
+// it waits (RFC 2068, section 19.7.1.1; Node says 5 s), which might else close it with a request on its way.
+func waits(h http.Header) time.Duration {
+	for field := range strings.SplitSeq(h.Get("Keep-Alive"), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		if n, err := strconv.ParseUint(value, 10, 16); err == nil && strings.EqualFold(name, "timeout") {
+			return min(idleTimeout, time.Duration(n)*time.Second*4/5)
+		}
+	}
+	return idleTimeout
+}
+
 // drop closes a connection that waited too long, or whose last response goes on although
 // nobody reads it.
 func (t *Transport) drop(c *conn) {
@@ -153,7 +167,7 @@ func (t *Transport) drop(c *conn) {
 	defer t.mu.Unlock()
 	if i := slices.Index(t.idle, c); i >= 0 {
 		if c.rest != nil && c.state() == ready {
-			c.unused.Reset(idleTimeout)
+			c.unused.Reset(c.waits)
 			return
 		}
 		t.idle = slices.Delete(t.idle, i, i+1)
