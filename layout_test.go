@@ -42,6 +42,7 @@ var layout = map[string]struct {
 	"internal/proc":       {},
 	"internal/nonblock":   {},
 	"internal/timers":     {},
+	"internal/footprint":  {},
 	"internal/callctx":    {may: []string{"api/v1"}},
 	"pkg/policy":          {may: []string{"api/v1", "internal/wirename"}},
 	"pkg/registry":        {may: []string{"internal/timers", "api/v1", "internal/callctx", "pkg/store/memory", "pkg/validate", "pkg/policy", "internal/redact", "internal/budget", "pkg/prompt"}, never: []string{"net/http"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/footprint"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/gateway"
@@ -253,6 +254,8 @@ func (o *serveOptions) run(ctx context.Context) error {
 		defer func() { _ = o.console.Close() }() // it has no error; as an io.Closer it would link all that its methods mention
 	}
 	o.logViolations(w)
+	footprint.Started()
+	defer footprint.Idle()()
 	if o.http == "" {
 		defer o.stdoutWithoutWaits()()
 		return w.ServeStdio(ctx, o.in, o.out)
