@@ -85,7 +85,7 @@ func TestAsksForInput(t *testing.T) {
 		"asks":             {`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}`, &inputRequired{Requests: map[string]InputRequest{"a": {Method: "roots/list"}}}},
 	}
 	for name, tc := range cases {
-		got := asksForInput(json.RawMessage(tc.result))
+		got, _ := typeOf(json.RawMessage(tc.result))
 		if (got == nil) != (tc.want == nil) {
 			t.Errorf("%s: got %+v", name, got)
 			continue
@@ -105,9 +105,10 @@ func TestUnknownType(t *testing.T) {
 		`{"structuredContent":{"resultType":"x"}}`:                            "",
 		`{"content":[],"resultType":"mystery"}`:                               `"mystery"`,
 		`{"resultType":7}`:                                                    "7",
+		`{"resultType":"input_required","inputRequests":[]}`:                  `"input_required"`,
 		`{"structuredContent":{"resultType":"complete"},"resultType":"task"}`: `"task"`,
 	} {
-		if got := unknownType(json.RawMessage(result)); got != want {
+		if _, got := typeOf(json.RawMessage(result)); got != want {
 			t.Errorf("%s: got %q, want %q", result, got, want)
 		}
 	}

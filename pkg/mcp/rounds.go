@@ -31,52 +31,44 @@ const (
 
 // inputRequired is a result that asks for input.
 type inputRequired struct {
-	Type     string                  `json:"resultType"`
+	Type     json.RawMessage         `json:"resultType"`
 	Requests map[string]InputRequest `json:"inputRequests"`
 	State    *string                 `json:"requestState"`
 }
 
-// asksForInput returns what a result asks for; nil when it is final.
-func asksForInput(result json.RawMessage) *inputRequired {
-	if !bytes.Contains(result, []byte(`"input_required"`)) {
-		return nil
-	}
-	in := &inputRequired{}
-	if json.Unmarshal(result, in) != nil || in.Type != "input_required" {
-		return nil
-	}
-	return in
-}
-
-// unknownType returns the type of a result that the protocol does not know, and which a
-// client must not take for a result (MCP 2026-07-28, basic); "" when it is known.
-func unknownType(result json.RawMessage) string {
+// typeOf returns what a result asks for, nil when it asks for nothing, and the type of one that a
+// client must not take for a result, because it does not know the type (MCP 2026-07-28, basic) or
+// cannot read what is asked for.
+func typeOf(result json.RawMessage) (asks *inputRequired, unknown string) {
 	switch n := bytes.Count(result, []byte(`"resultType"`)); {
 	case n == 0, n == 1 && bytes.Contains(result, []byte(`"resultType":"complete"`)):
-		return ""
+		return nil, ""
 	}
-	var r struct {
-		Type json.RawMessage `json:"resultType"`
+	in := &inputRequired{}
+	err := json.Unmarshal(result, in) // members of another type stay empty
+	switch string(in.Type) {
+	case "", `"complete"`:
+		return nil, ""
+	case `"input_required"`:
+		if err == nil {
+			return in, ""
+		}
 	}
-	if json.Unmarshal(result, &r) != nil {
-		return ""
-	}
-	switch string(r.Type) {
-	case "", `"complete"`, `"input_required"`:
-		return ""
-	}
-	return string(r.Type)
+	return nil, string(in.Type)
 }
 
 // finalOf returns what a result asks for, nil when it is final, and an error when it is of
 // a type that is not known.
 func (u *upstream) finalOf(s *session, result json.RawMessage) (*inputRequired, error) {
-	if s.modern() {
-		if kind := unknownType(result); kind != "" {
-			return nil, u.refused(s, &answer{err: &jsonrpc.Error{Message: "the server sent a result of a type that is not known (resultType): " + clip.Bytes(kind, 100)}})
-		}
+	asks, unknown := typeOf(result)
+	if unknown == "" || !s.modern() {
+		return asks, nil
 	}
-	return asksForInput(result), nil
+	text := "the server sent a result of a type that is not known (resultType): " + clip.Bytes(unknown, 100)
+	if unknown == `"input_required"` {
+		text = "the server asks for input in a form that cannot be read (inputRequests, requestState)"
+	}
+	return nil, u.refused(s, &answer{err: &jsonrpc.Error{Message: text}})
 }
 
 // codeNeedsCapability is that of a request which needs what the client did not say
