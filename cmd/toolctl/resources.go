@@ -115,7 +115,7 @@ func resource(args []string) (kind string, names []string, err error) {
 // meant adds to the error about a word that is not a kind which objects have that name.
 func (a *app) meant(cmd *cobra.Command, err error) error {
 	var unknown unknownKind
-	if !errors.As(err, &unknown) || slices.Contains(a.files, "-") {
+	if !errors.As(err, &unknown) || unknown.word == "" || slices.Contains(a.files, "-") {
 		return err
 	}
 	var found []string
