@@ -19,7 +19,6 @@ import (
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/source"
@@ -209,21 +208,6 @@ func (a *app) gatewayOptions(ctx context.Context) (gateway.Options, error) {
 	return o, nil
 }
 
-// askServer asks one MCP server what it offers.
-func (a *app) askServer(ctx context.Context, s *v1.MCPServer) (mcp.ServerState, error) {
-	o, err := a.gatewayOptions(ctx)
-	if err != nil {
-		return mcp.ServerState{}, err
-	}
-	o.Objects = []v1.Object{s}
-	g, err := gateway.Open(ctx, o)
-	if err != nil {
-		return mcp.ServerState{}, err
-	}
-	defer a.closing(g)
-	return g.Discover(ctx, s.Key())[0], nil
-}
-
 func storedObjects(ctx context.Context, s store.Store, o store.ListOptions) ([]v1.Object, error) {
 	list, err := s.List(ctx, o)
 	if err != nil {
@@ -332,16 +316,6 @@ func nearestFlag(cmd *cobra.Command, name string) string {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return v1.Nearest(name, names)
-}
-
-// exactArgs is cobra.ExactArgs with an error of ours.
-func exactArgs(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == n {
-			return nil
-		}
-		return usagef("expected %s, got %s", what, count(len(args), "argument"))
-	}
 }
 
 // bindSelector gives a command -l.

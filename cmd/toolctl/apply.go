@@ -75,7 +75,7 @@ Output formats (-o): table (a line an object), name, json.`,
 	f.DurationVar(&o.patience, "timeout", 30*time.Second, "how long --wait waits")
 	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "how many earlier revisions of the set to keep")
 	a.bindNetwork(f, "with --wait: ")
-	_ = cmd.RegisterFlagCompletionFunc("set", a.completeSets)
+	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd
 }
 

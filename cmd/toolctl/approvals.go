@@ -19,7 +19,7 @@ import (
 )
 
 func newApprovalsCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "approvals",
 		Short: "Decide on calls that wait for approval",
 		Long: `Decide on calls that wait for approval, because the require_approval of a
@@ -32,11 +32,7 @@ caller through: the caller calls again. Calls that nobody decides on in time exp
   toolctl approvals show ijk3u7e2mq
   toolctl approvals approve ijk3u7e2mq
   toolctl approvals deny ijk3u7e2mq --reason 'too expensive'`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newApprovalsListCmd(a), newApprovalsShowCmd(a), newApprovalsDecideCmd(a, true), newApprovalsDecideCmd(a, false), newApprovalsWaitCmd(a))
-	return cmd
+	}, newApprovalsListCmd(a), newApprovalsShowCmd(a), newApprovalsDecideCmd(a, true), newApprovalsDecideCmd(a, false), newApprovalsWaitCmd(a))
 }
 
 // openApprovals opens the store whose calls are decided on.
@@ -110,7 +106,7 @@ Output formats (-o): table, wide, json, yaml, name.`,
 	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of calls to list (default: all)")
 	cmd.Flags().IntVar(&offset, "offset", 0, "calls to skip")
 	cmd.Flags().StringVar(&state, "state", "", "only calls in this state: "+strings.Join(approvalStates, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(approvalStates, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(approvalStates, noFiles))
 	return cmd
 }
 
@@ -202,17 +198,12 @@ func left(d time.Duration) string {
 
 // completeApprovals completes the ids of calls that wait.
 func (a *app) completeApprovals(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	views, err := a.approvals(cmd.Context(), v1.ApprovalPending, nil)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+	views, _ := a.approvals(cmd.Context(), v1.ApprovalPending, nil) // what cannot be read completes nothing
 	var ids []string
 	for _, v := range views {
-		if strings.HasPrefix(v.ID, prefix) {
-			ids = append(ids, v.ID+"\t"+v.Tool+" "+clip.Words(string(v.Args), 60))
-		}
+		ids = append(ids, v.ID+"\t"+v.Tool+" "+clip.Words(string(v.Args), 60))
 	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
+	return withPrefix(prefix, ids), noFiles
 }
 
 // whoami is the name of the person at the keyboard, as the system knows it.

@@ -119,19 +119,16 @@ func (o *decideOptions) run(ctx context.Context, id string) error {
 	if p, err = s.DecideApproval(ctx, id, d, now.UTC().Truncate(time.Millisecond)); err != nil {
 		return err
 	}
-	switch v := viewOf(p, now); format {
-	case "json":
-		return printJSON(o.out, v)
-	case "yaml":
-		return printYAML(o.out, v)
-	default:
-		what := fmt.Sprintf("%s/%s %s", p.Namespace, p.Tool, clip.Line(string(v.Args)))
-		if v.EditedArgs != nil {
-			what = fmt.Sprintf("%s/%s with %s instead of %s", p.Namespace, p.Tool, clip.Line(string(v.EditedArgs)), clip.Line(string(v.Args)))
-		}
-		_, err := fmt.Fprintf(o.out, "%s: %s by %s\n", p.State, what, clip.Line(p.By))
+	v := viewOf(p, now)
+	if done, err := o.encoded(format, v); done {
 		return err
 	}
+	what := fmt.Sprintf("%s/%s %s", p.Namespace, p.Tool, clip.Line(string(v.Args)))
+	if v.EditedArgs != nil {
+		what = fmt.Sprintf("%s/%s with %s instead of %s", p.Namespace, p.Tool, clip.Line(string(v.EditedArgs)), clip.Line(string(v.Args)))
+	}
+	_, err = fmt.Fprintf(o.out, "%s: %s by %s\n", p.State, what, clip.Line(p.By))
+	return err
 }
 
 // openDeciding opens the store; the files of -f are there to check edited arguments.

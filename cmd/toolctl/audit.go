@@ -15,7 +15,7 @@ import (
 )
 
 func newAuditCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "audit",
 		Short: "Look at the audit, check it, anchor it, export it, prune it",
 		Long: `Look at the audit of the store. It has a line before a call runs and one after: who
@@ -29,11 +29,7 @@ The lines are a chain: each has the SHA-256 of the hash before it and of itself.
   toolctl audit verify
   toolctl audit export --since 2026-11-01 > november.jsonl
   toolctl audit prune --before 90d`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newAuditListCmd(a), newAuditVerifyCmd(a), newAuditExportCmd(a), newAuditAnchorCmd(a), newAuditPruneCmd(a))
-	return cmd
+	}, newAuditListCmd(a), newAuditVerifyCmd(a), newAuditExportCmd(a), newAuditAnchorCmd(a), newAuditPruneCmd(a))
 }
 
 // Values of --audit of the commands that call tools.
@@ -45,7 +41,7 @@ const (
 // bindAudit binds the flag --audit of a command that calls tools.
 func (a *app) bindAudit(cmd *cobra.Command) {
 	cmd.Flags().Var(&auditMode{&a.bestEffort}, "audit", `what to do when the audit cannot be written: "required" refuses calls, "best-effort" lets them go on`)
-	_ = cmd.RegisterFlagCompletionFunc("audit", cobra.FixedCompletions([]string{auditRequired, auditBestEffort}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("audit", cobra.FixedCompletions([]string{auditRequired, auditBestEffort}, noFiles))
 }
 
 // auditMode is the value of --audit.
@@ -90,11 +86,11 @@ func (o *auditFlags) bind(cmd *cobra.Command) {
 	f.StringVar(&o.tool, "tool", "", "only lines of this tool; * and ? stand for any characters and for one")
 	f.StringVar(&o.principal, "principal", "", "only lines of this principal, who may be a pattern such as team-*")
 	f.StringVar(&o.session, "session", "", "only calls of this session, which may be a pattern")
-	_ = cmd.RegisterFlagCompletionFunc("session", o.completeSessions)
+	_ = cmd.RegisterFlagCompletionFunc("session", o.fromStore(inOrder, sessions))
 	f.StringVar(&o.status, "status", "", "only lines of this status: "+strings.Join(auditStatuses, ", "))
 	o.bindSelector(f, "lines about objects of the store")
 	f.IntVar(&o.limit, "limit", 0, "only this many of the newest lines (default: all)")
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(auditStatuses, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(auditStatuses, noFiles))
 	_ = cmd.RegisterFlagCompletionFunc("tool", o.completeTools)
 }
 
@@ -105,11 +101,7 @@ func (o *auditFlags) filter(now time.Time) (store.AuditFilter, error) {
 		return store.AuditFilter{}, err
 	}
 	if o.status != "" && !slices.Contains(auditStatuses, o.status) {
-		msg := fmt.Sprintf("--status %q: expected one of %s", o.status, strings.Join(auditStatuses, ", "))
-		if near := v1.Nearest(o.status, auditStatuses); near != "" {
-			msg += fmt.Sprintf("; did you mean %q?", near)
-		}
-		return store.AuditFilter{}, usagef("%s", msg)
+		return store.AuditFilter{}, usagef("--status %q: expected one of %s%s", o.status, strings.Join(auditStatuses, ", "), didYouMean(o.status, auditStatuses))
 	}
 	if o.limit < 0 {
 		return store.AuditFilter{}, usagef("--limit %d: expected 0 or more", o.limit)

@@ -37,12 +37,8 @@ Output formats (-o): text, json, yaml.`,
 			if err != nil {
 				return err
 			}
-			switch {
-			case format == "json":
-				err = printJSON(a.out, check)
-			case format == "yaml":
-				err = printYAML(a.out, check)
-			case check.Broken == nil:
+			done, err := a.encoded(format, check)
+			if !done && check.Broken == nil {
 				text := count(int(check.Lines), "line")
 				if check.Unchained > 0 {
 					text += fmt.Sprintf(" and %d older than the chain", check.Unchained)

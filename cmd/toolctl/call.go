@@ -63,7 +63,7 @@ with --dry-run curl prints the HTTP request as a command.`,
 	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeArgs)
 	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
 	f.StringVar(&o.session, "session", "", "conversation that policies count in (default: a session of its own)")
-	_ = cmd.RegisterFlagCompletionFunc("session", a.completeSessions)
+	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
 	f.StringVar(&o.turn, "turn", "", "turn within the session (default: calls without one share a turn)")
 	f.StringVar(&o.principal, "principal", "", "name of who calls, for policies that match principals (default: nobody)")
 	f.StringVar(&o.approval, "approval", "", "id of the pending call that this one repeats (default: the one of the same session, tool and arguments)")

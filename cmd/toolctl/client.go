@@ -24,17 +24,13 @@ import (
 var serverName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 func newClientCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "client",
 		Short: "Connect MCP clients to toolctl serve",
 		Long:  "Connect MCP clients to 'toolctl serve'.",
-		Args:  noSubcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Example: `  toolctl client config vscode -f manifests/
   toolctl client config cursor --url http://127.0.0.1:8080/mcp`,
-	}
-	cmd.AddCommand(newClientConfigCmd(a))
-	return cmd
+	}, newClientConfigCmd(a))
 }
 
 func newClientConfigCmd(a *app) *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -65,24 +66,42 @@ func (a *app) items(cmd *cobra.Command, q registry.Query) []registry.Item {
 	return p.Items
 }
 
-func (a *app) completeTools(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// What a shell does with words: noFiles adds no files, inOrder does not sort them either.
+const (
+	noFiles = cobra.ShellCompDirectiveNoFileComp
+	inOrder = noFiles | cobra.ShellCompDirectiveKeepOrder
+)
+
+// completeNames completes names of objects of a kind.
+func (a *app) completeNames(kind string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return names(a.items(cmd, registry.Query{Kind: kind, Namespace: a.namespace}), "", prefix), noFiles
 	}
-	return names(a.items(cmd, registry.Query{Kind: v1.KindTool, Namespace: a.namespace}), "", prefix), cobra.ShellCompDirectiveNoFileComp
 }
 
-// flagNames completes a flag that takes the name of an object.
-func (a *app) flagNames(kind string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return names(a.items(cmd, registry.Query{Kind: kind, Namespace: a.namespace}), "", prefix), cobra.ShellCompDirectiveNoFileComp
+// completeTools completes the name of one tool.
+func (a *app) completeTools(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, noFiles
 	}
+	return a.completeNames(v1.KindTool)(cmd, args, prefix)
+}
+
+// withPrefix returns the words that begin with a text, each once.
+func withPrefix(prefix string, words []string) []string {
+	var out []string
+	for _, w := range words {
+		if strings.HasPrefix(w, prefix) && !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 // completeArgs completes -a: the names of the tool's properties, and behind "=" the
 // values of an enum.
 func (a *app) completeArgs(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	const keep = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	const keep = noFiles | cobra.ShellCompDirectiveNoSpace
 	if len(args) == 0 {
 		return nil, keep
 	}
@@ -126,13 +145,13 @@ func (a *app) completeResources(cmd *cobra.Command, args []string, prefix string
 	case slash:
 		kind, err := parseKind(before)
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil, noFiles
 		}
 		q.Kind, lead = kind, before+"/"
 	case len(args) > 0 && !strings.Contains(args[0], "/"):
 		kind, err := parseKind(args[0])
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil, noFiles
 		}
 		q.Kind = kind
 	default:
@@ -142,118 +161,89 @@ func (a *app) completeResources(cmd *cobra.Command, args []string, prefix string
 				kinds = append(kinds, p)
 			}
 		}
-		return kinds, cobra.ShellCompDirectiveNoFileComp
+		return kinds, noFiles
 	}
-	return names(a.items(cmd, q), lead, prefix), cobra.ShellCompDirectiveNoFileComp
+	return names(a.items(cmd, q), lead, prefix), noFiles
 }
 
 func names(items []registry.Item, lead, prefix string) []string {
-	var out []string
+	var all []string
 	for _, it := range items {
-		n := lead + it.Object.Head().Metadata.Name
-		if strings.HasPrefix(n, prefix) && !slices.Contains(out, n) {
-			out = append(out, n)
-		}
+		all = append(all, lead+it.Object.Head().Metadata.Name)
 	}
-	return out
+	return withPrefix(prefix, all)
 }
 
 func (a *app) completeNamespaces(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	var out []string
+	var all []string
 	for _, it := range a.items(cmd, registry.Query{}) {
-		if ns := it.Object.Head().Namespace(); strings.HasPrefix(ns, prefix) && !slices.Contains(out, ns) {
-			out = append(out, ns)
-		}
+		all = append(all, it.Object.Head().Namespace())
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return withPrefix(prefix, all), noFiles
 }
 
-// completeServers completes names of MCP servers.
-func (a *app) completeServers(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	return names(a.items(cmd, registry.Query{Kind: v1.KindMCPServer, Namespace: a.namespace}), "", prefix), cobra.ShellCompDirectiveNoFileComp
+// fromStore completes with the words that list finds in the store; what cannot be read
+// completes nothing.
+func (a *app) fromStore(found cobra.ShellCompDirective, list func(ctx context.Context, s store.Store, args []string) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		s, err := a.openStore(cmd.Context(), false)
+		if err != nil {
+			return nil, noFiles
+		}
+		defer a.closing(s)
+		words, err := list(cmd.Context(), s, args)
+		if err != nil {
+			return nil, noFiles
+		}
+		return withPrefix(prefix, words), found
+	}
 }
 
-// completeSessions completes the sessions of the last calls in the audit.
-func (a *app) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+// sessions lists the sessions of the last calls in the audit, the newest first.
+func sessions(ctx context.Context, s store.Store, _ []string) (words []string, err error) {
 	const calls = 500
-	var out []string
-	if s, err := a.openStore(cmd.Context(), false); err == nil {
-		defer a.closing(s)
-		lines, err := store.ListAudit(cmd.Context(), s, store.AuditFilter{Limit: calls})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		for _, l := range slices.Backward(lines) { // the newest first
-			if l.Session != "" && strings.HasPrefix(l.Session, prefix) && !slices.Contains(out, l.Session) {
-				out = append(out, l.Session)
-			}
+	lines, err := store.ListAudit(ctx, s, store.AuditFilter{Limit: calls})
+	for _, l := range slices.Backward(lines) {
+		if l.Session != "" {
+			words = append(words, l.Session)
 		}
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return words, err
 }
 
-// completeSets completes the sets of the store that have a name; one that is named by its
-// paths takes more than one line to name.
-func (a *app) completeSets(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	var out []string
-	if s, err := a.openStore(cmd.Context(), false); err == nil {
-		defer a.closing(s)
-		list, err := s.List(cmd.Context(), store.ListOptions{})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		for _, r := range list.Records {
-			if r.Set != "" && !strings.Contains(r.Set, "\n") && strings.HasPrefix(r.Set, prefix) && !slices.Contains(out, r.Set) {
-				out = append(out, r.Set)
-			}
+// namedSets lists the sets of the store that have a name; one that is named by its paths takes
+// more than one line to name.
+func namedSets(ctx context.Context, s store.Store, _ []string) (words []string, err error) {
+	list, err := s.List(ctx, store.ListOptions{})
+	for _, r := range list.Records {
+		if r.Set != "" && !strings.Contains(r.Set, "\n") {
+			words = append(words, r.Set)
 		}
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return words, err
 }
 
-// completeSet completes one set that has revisions.
-func (a *app) completeSet(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+// appliedSet lists the sets that have revisions, for the one that is named.
+func appliedSet(ctx context.Context, s store.Store, args []string) (words []string, err error) {
 	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, nil
 	}
-	var out []string
-	s, err := a.openStore(cmd.Context(), false)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer a.closing(s)
-	all, err := s.Revisions(cmd.Context(), store.RevisionQuery{Newest: true})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+	all, err := s.Revisions(ctx, store.RevisionQuery{Newest: true})
 	for _, r := range all {
-		if name := rollout.Name(r.Set); strings.HasPrefix(name, prefix) {
-			out = append(out, name)
-		}
+		words = append(words, rollout.Name(r.Set))
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return words, err
 }
 
-// completeRevisions completes the number of a revision, the newest first, each with what it is.
-func (a *app) completeRevisions(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	var out []string
-	s, err := a.openStore(cmd.Context(), false)
+// revisions lists the numbers of the revisions of a set, the newest first, each with what it is.
+func (a *app) revisions(ctx context.Context, s store.Store, args []string) (words []string, err error) {
+	newest, err := a.setOf(ctx, s, args)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, err
 	}
-	defer a.closing(s)
-	newest, err := a.setOf(cmd.Context(), s, args)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	all, err := s.Revisions(cmd.Context(), store.RevisionQuery{Set: newest.Set})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+	all, err := s.Revisions(ctx, store.RevisionQuery{Set: newest.Set})
 	for _, r := range slices.Backward(all) {
-		if number := strconv.FormatInt(r.Number, 10); strings.HasPrefix(number, prefix) {
-			out = append(out, number+"\t"+clip.Line(strings.TrimSpace(clock(r.Time)+" "+shortCommit(r.Commit))))
-		}
+		words = append(words, strconv.FormatInt(r.Number, 10)+"\t"+clip.Line(strings.TrimSpace(clock(r.Time)+" "+shortCommit(r.Commit))))
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return words, err
 }

@@ -72,8 +72,8 @@ Output formats (-o): text, json, markdown (for a comment of a pull request), git
 	o.bind(f)
 	f.StringVar(&o.against, "against", againstStore, "the other side: store, a folder or file, or git:REV[:PATH]")
 	f.StringVar(&o.failOn, "fail-on", "any", "exit with 1 for changes of this class or worse: breaking, risky or any")
-	_ = cmd.RegisterFlagCompletionFunc("set", a.completeSets)
-	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"breaking", "risky", "any"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"breaking", "risky", "any"}, noFiles))
 	return cmd
 }
 

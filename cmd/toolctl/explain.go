@@ -26,17 +26,12 @@ Output formats (-o): table (text), json, yaml.`,
   toolctl explain tool
   toolctl explain tool.spec.http
   toolctl explain toolpolicy.spec.limits --recursive`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("expected one kind or field, such as tool.spec.http, got %s", count(len(args), "argument"))
-			}
-			return nil
-		},
+		Args: upToOne("one kind or field, such as tool.spec.http"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
+				return nil, noFiles
 			}
-			return schemas.Complete(prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+			return schemas.Complete(prefix), noFiles | cobra.ShellCompDirectiveNoSpace
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,17 +15,13 @@ import (
 )
 
 func newImportCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "import",
 		Short: "Make manifests of what others describe",
 		Long:  "Make manifests of what others describe: configurations of MCP clients, MCP servers,\nOpenAPI documents and PromptPack files.",
 		Example: `  toolctl import mcp-config claude_desktop_config.json
   toolctl import mcp --tools -- npx -y @modelcontextprotocol/server-memory`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newImportMCPConfigCmd(a), newImportMCPCmd(a), newImportOpenAPICmd(a), newImportPromptPackCmd(a))
-	return cmd
+	}, newImportMCPConfigCmd(a), newImportMCPCmd(a), newImportOpenAPICmd(a), newImportPromptPackCmd(a))
 }
 
 // manifestWriter writes manifests: one stream to stdout, or a file each into a folder.
@@ -38,6 +35,23 @@ func (m *manifestWriter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.dir, "out", "", "folder to write a file for each manifest into (default: all to stdout)")
 	cmd.Flags().BoolVar(&m.force, "force", false, "overwrite files that are there")
 	_ = cmd.MarkFlagDirname("out")
+}
+
+// convert reads a file of at most limit bytes, or stdin, and writes the manifests that it becomes.
+func (m *manifestWriter) convert(ctx context.Context, file string, limit int, read func([]byte) ([]v1.Object, []string, error)) error {
+	data, err := m.readInput(ctx, file, limit)
+	switch {
+	case err != nil:
+		return err
+	case len(data) > limit:
+		return usagef("%s: over %d bytes", file, limit)
+	}
+	objects, notes, err := read(data)
+	if err != nil {
+		return invalidInput(err)
+	}
+	m.printNotes(notes)
+	return m.write(objects)
 }
 
 // write writes all or nothing: a file that is there is an error before any is written.

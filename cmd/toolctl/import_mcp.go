@@ -8,9 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/mcpconfig"
-	"toolctl.dev/toolctl/pkg/gateway"
 )
 
 type importMCPOptions struct {
@@ -36,12 +34,7 @@ URL. With --tools the server is asked, and there is a Tool manifest of mode mcp 
 each tool that it offers; without, nothing is started.`,
 		Example: `  toolctl import mcp -- npx -y @modelcontextprotocol/server-filesystem /srv/docs
   toolctl import mcp --name docs --tools https://mcp.example.com/mcp --out tools/`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("expected -- and a command, or a URL")
-			}
-			return nil
-		},
+		Args: commandOrURL,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := a.network(); err != nil {
 				return err
@@ -61,7 +54,7 @@ func (s *serverFlags) bind(cmd *cobra.Command) {
 	f.StringVar(&s.name, "name", "", "name of the server (default: of the package, the program or the host)")
 	f.StringVar(&s.transport, "transport", "", "transport of a URL: streamable_http or sse (default: streamable_http)")
 	f.StringArrayVar(&s.env, "env", nil, "variable of the command as NAME=VALUE, or NAME for the environment's own; may be repeated")
-	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions([]string{v1.TransportStreamableHTTP, v1.TransportSSE}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions([]string{v1.TransportStreamableHTTP, v1.TransportSSE}, noFiles))
 }
 
 // server makes the manifest of a server, and notes on what it was given in place of secrets.
@@ -123,30 +116,16 @@ func (o *importMCPOptions) ask(ctx context.Context, server *v1.MCPServer, words 
 	} else {
 		asked.Spec.URL = words[0]
 	}
-	state, err := o.askServer(ctx, &asked)
-	if err != nil {
-		return nil, err
-	}
-	if !state.Ready {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, gateway.StateError(state)
-	}
+	offered, err := o.offered(ctx, &asked, "was left out")
 	var tools []*v1.Tool
 	taken := map[string]bool{server.Metadata.Name: true}
-	for _, found := range state.Tools {
-		if found.Problem != "" {
-			fmt.Fprintf(o.err, "warning: tool %q was left out: %s\n", inspect.Show(found.Remote), inspect.Show(found.Problem))
-			continue
-		}
-		o.warnTexts(found.Tool)
+	for _, found := range offered {
 		t := v1.NewObject(v1.KindTool).(*v1.Tool)
 		t.Spec = found.Tool.Spec
 		t.Metadata.Name = freeName(server.Metadata.Name+"__"+mcpconfig.Name(found.Remote), taken)
 		tools = append(tools, t)
 	}
-	return tools, nil
+	return tools, err
 }
 
 // freeName returns a name that no other manifest has, and takes it.

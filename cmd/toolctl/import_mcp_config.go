@@ -26,24 +26,14 @@ becomes a variable, and a warning names it. Nothing is started.`,
   toolctl import mcp-config .vscode/mcp.json --out servers/`,
 		Args: exactArgs(1, "one file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			const limit = 1 << 20
-			data, err := a.readInput(cmd.Context(), args[0], limit)
-			switch {
-			case err != nil:
-				return err
-			case len(data) > limit:
-				return usagef("%s: over %d bytes", args[0], limit)
-			}
-			servers, notes, err := mcpconfig.Read(args[0], data)
-			if err != nil {
-				return invalidInput(err)
-			}
-			a.printNotes(notes)
-			objects := make([]v1.Object, len(servers))
-			for i, s := range servers {
-				objects[i] = s
-			}
-			return w.write(objects)
+			return w.convert(cmd.Context(), args[0], 1<<20, func(data []byte) ([]v1.Object, []string, error) {
+				servers, notes, err := mcpconfig.Read(args[0], data)
+				objects := make([]v1.Object, len(servers))
+				for i, s := range servers {
+					objects[i] = s
+				}
+				return objects, notes, err
+			})
 		},
 	}
 	w.flags(cmd)

@@ -52,12 +52,7 @@ json or name (with --out).`,
 		Example: `  toolctl import openapi petstore.yaml --out tools/petstore
   toolctl import openapi https://api.example.com/openapi.json --include tag=pets --exclude method=DELETE
   toolctl import openapi api.yaml --server http://localhost:8080 | toolctl validate -f -`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("expected one file or URL of an OpenAPI document, got %s", count(len(args), "argument"))
-			}
-			return nil
-		},
+		Args: exactArgs(1, "one file or URL of an OpenAPI document"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	f := cmd.Flags()

@@ -18,20 +18,7 @@ evals are not read, nor are validators that need a model: warnings name them.`,
 		Example: `  toolctl import promptpack support.pack.json --out tools/`,
 		Args:    exactArgs(1, "one file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			const limit = 4 << 20
-			data, err := a.readInput(cmd.Context(), args[0], limit)
-			switch {
-			case err != nil:
-				return err
-			case len(data) > limit:
-				return usagef("%s: over %d bytes", args[0], limit)
-			}
-			objects, notes, err := promptpack.Read(data)
-			if err != nil {
-				return invalidInput(err)
-			}
-			a.printNotes(notes)
-			return w.write(objects)
+			return w.convert(cmd.Context(), args[0], 4<<20, promptpack.Read)
 		},
 	}
 	w.flags(cmd)

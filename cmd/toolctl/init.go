@@ -26,12 +26,7 @@ a policy that limits it, and a scenario that tests both. A file that exists
 already is an error, and then nothing is written.`,
 		Example: `  toolctl init my-tools
   cd my-tools && toolctl validate && toolctl call -f . get-weather -a location=Oslo`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("expected one folder, got %s", count(len(args), "argument"))
-			}
-			return nil
-		},
+		Args: upToOne("one folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) == 1 {

@@ -58,12 +58,12 @@ github (workflow annotations).`,
 	f.StringSliceVar(&o.skip, "skip", nil, "rules to leave out; may be repeated")
 	f.BoolVar(&o.rules, "rules", false, "list the rules")
 	complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return ruleIDs(), cobra.ShellCompDirectiveNoFileComp
+		return ruleIDs(), noFiles
 	}
 	o.bindSelector(cmd.Flags(), "findings about objects")
 	_ = cmd.RegisterFlagCompletionFunc("only", complete)
 	_ = cmd.RegisterFlagCompletionFunc("skip", complete)
-	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"error", "warning", "info", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"error", "warning", "info", "none"}, noFiles))
 	return cmd
 }
 
@@ -85,11 +85,7 @@ func (o *lintOptions) checkFlags() error {
 	ids := ruleIDs()
 	for _, id := range slices.Concat(o.only, o.skip) {
 		if !slices.Contains(ids, id) {
-			msg := fmt.Sprintf("there is no rule %q", id)
-			if near := v1.Nearest(id, ids); near != "" {
-				msg += fmt.Sprintf("; did you mean %q?", near)
-			}
-			return usagef("%s: 'toolctl lint --rules' lists them", msg)
+			return usagef("there is no rule %q%s: 'toolctl lint --rules' lists them", id, didYouMean(id, ids))
 		}
 	}
 	return nil

@@ -41,7 +41,7 @@ Output formats (-o) of --check: table, json.`,
 		Example: `  toolctl lock
   toolctl lock --check
   toolctl lock --update files`,
-		ValidArgsFunction: a.completeServers,
+		ValidArgsFunction: a.completeNames(v1.KindMCPServer),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.update && o.check {
 				return usagef("--update and --check cannot be used together")

@@ -9,9 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -20,7 +18,7 @@ import (
 const connectedSet = "mcp-connect"
 
 func newMCPCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "mcp",
 		Short: "Connect MCP servers to a server that runs",
 		Long: `Connect MCP servers by hand. A server that is connected is put into the store as
@@ -30,11 +28,7 @@ tools at once, and has them again after a restart, until it is disconnected.`,
   toolctl mcp connect --name docs https://mcp.example.com/mcp
   toolctl mcp list
   toolctl mcp disconnect docs`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newMCPConnectCmd(a), newMCPDisconnectCmd(a), newMCPListCmd(a))
-	return cmd
+	}, newMCPConnectCmd(a), newMCPDisconnectCmd(a), newMCPListCmd(a))
 }
 
 // openConnected opens the store that servers are connected to.
@@ -63,12 +57,7 @@ is asked for its tools first, and one that does not answer is not connected, unl
 environment stands in for it, and must be set where the server is used.`,
 		Example: `  toolctl mcp connect -- npx -y @modelcontextprotocol/server-filesystem /srv/docs
   toolctl mcp connect --name docs --env API_KEY -- docs-server --stdio`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("expected -- and a command, or a URL")
-			}
-			return nil
-		},
+		Args: commandOrURL,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := a.network(); err != nil {
 				return err
@@ -95,9 +84,11 @@ func (o *mcpConnectOptions) run(ctx context.Context, words []string) error {
 	o.printNotes(notes)
 	tools := -1
 	if !o.noCheck {
-		if tools, err = o.ask(ctx, server); err != nil {
+		offered, err := o.offered(ctx, server, "cannot be used")
+		if err != nil {
 			return err
 		}
+		tools = len(offered)
 	}
 	s, err := o.openConnected(ctx, true)
 	if err != nil {
@@ -123,30 +114,6 @@ func (o *mcpConnectOptions) run(ctx context.Context, words []string) error {
 	return err
 }
 
-// ask returns how many tools a server offers.
-func (o *mcpConnectOptions) ask(ctx context.Context, server *v1.MCPServer) (int, error) {
-	state, err := o.askServer(ctx, server)
-	if err != nil {
-		return 0, err
-	}
-	if !state.Ready {
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		return 0, gateway.StateError(state)
-	}
-	n := 0
-	for _, t := range state.Tools {
-		if t.Problem != "" {
-			fmt.Fprintf(o.err, "warning: tool %q cannot be used: %s\n", inspect.Show(t.Remote), inspect.Show(t.Problem))
-			continue
-		}
-		o.warnTexts(t.Tool)
-		n++
-	}
-	return n, nil
-}
-
 func newMCPDisconnectCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "disconnect NAME...",
@@ -154,14 +121,9 @@ func newMCPDisconnectCmd(a *app) *cobra.Command {
 		Long: `Disconnect MCP servers that were connected with 'toolctl mcp connect'. Those that
 came with 'toolctl apply' are removed with 'toolctl delete'.`,
 		Example:           "  toolctl mcp disconnect docs",
-		ValidArgsFunction: a.completeServers,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("expected the name of a server: 'toolctl mcp list' shows them")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.disconnect(cmd.Context(), args) },
+		ValidArgsFunction: a.completeNames(v1.KindMCPServer),
+		Args:              someArgs("expected the name of a server: 'toolctl mcp list' shows them"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.disconnect(cmd.Context(), args) },
 	}
 }
 

@@ -11,16 +11,12 @@ import (
 )
 
 func newMockCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "mock",
 		Short:   "Make mocks of tools",
 		Long:    "Make mocks of tools, for scenarios.",
 		Example: "  toolctl mock generate get-weather",
-		Args:    noSubcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newMockGenerateCmd(a))
-	return cmd
+	}, newMockGenerateCmd(a))
 }
 
 func newMockGenerateCmd(a *app) *cobra.Command {

@@ -63,11 +63,7 @@ func newModel(provider string, o modelOptions) (agent.Model, error) {
 		return make(o)
 	}
 	names := providerNames()
-	msg := "unknown provider " + quoted(provider) + ": expected one of " + strings.Join(names, ", ")
-	if near := v1.Nearest(provider, names); near != "" {
-		msg += "; did you mean " + quoted(near) + "?"
-	}
-	return nil, usagef("%s", msg)
+	return nil, usagef("unknown provider %q: expected one of %s%s", provider, strings.Join(names, ", "), didYouMean(provider, names))
 }
 
 // maxScriptBytes bounds the file of a scripted model.

@@ -70,20 +70,16 @@ func (a *app) formatOf(known []string) (string, error) {
 	for i, k := range known {
 		shown[i] = strings.Replace(k, "=", "=…", 1)
 	}
-	msg := fmt.Sprintf("unknown output format %q: expected one of %s", a.output, strings.Join(shown, ", "))
-	if near := v1.Nearest(strings.TrimSuffix(name, "="), known); near != "" {
-		msg += fmt.Sprintf("; did you mean %q?", near)
-	}
-	return "", usagef("%s", msg)
+	return "", usagef("unknown output format %q: expected one of %s%s", a.output, strings.Join(shown, ", "), didYouMean(strings.TrimSuffix(name, "="), known))
 }
 
 // completeFormats completes -o with what the command knows.
 func completeFormats(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	known := slices.DeleteFunc(formatsOf(cmd), func(f string) bool { return !strings.HasPrefix(f, prefix) })
 	if len(known) == 1 && strings.HasSuffix(known[0], "=") {
-		return known, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return known, noFiles | cobra.ShellCompDirectiveNoSpace
 	}
-	return known, cobra.ShellCompDirectiveNoFileComp
+	return known, noFiles
 }
 
 // output is stdout. It remembers the first error, so that no command has to look

@@ -16,7 +16,7 @@ import (
 )
 
 func newOverrideCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "override",
 		Short: "Change what a tool says of itself while it is served",
 		Long: `Change the description of a tool without its manifest: of a tool that is served
@@ -27,11 +27,7 @@ outlives every apply. Each has a version, so that it can be undone.`,
   toolctl override history get-weather
   toolctl override rollback get-weather 3
   toolctl override unset get-weather`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newOverrideSetCmd(a), newOverrideListCmd(a), newOverrideHistoryCmd(a), newOverrideRollbackCmd(a), newOverrideUnsetCmd(a))
-	return cmd
+	}, newOverrideSetCmd(a), newOverrideListCmd(a), newOverrideHistoryCmd(a), newOverrideRollbackCmd(a), newOverrideUnsetCmd(a))
 }
 
 // overrideTool is a tool that an override is for.

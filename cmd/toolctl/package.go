@@ -17,7 +17,7 @@ import (
 )
 
 func newPackageCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "package",
 		Short: "Push, pull, sign and verify manifests in an OCI registry",
 		Long: `Keep manifests as packages in an OCI registry. A package holds the manifests and the files
@@ -33,11 +33,7 @@ TOOLCTL_OCI_PASSWORD. Keys are those of Ed25519 or ECDSA as PEM:
   toolctl package sign oci://registry.example.com/tools@sha256:… --key key.pem
   toolctl package verify oci://registry.example.com/tools:v1 --key keys.pem
   toolctl package pull oci://registry.example.com/tools:v1 --dir tools`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newPackagePushCmd(a), newPackagePullCmd(a), newPackageSignCmd(a), newPackageVerifyCmd(a))
-	return cmd
+	}, newPackagePushCmd(a), newPackagePullCmd(a), newPackageSignCmd(a), newPackageVerifyCmd(a))
 }
 
 // packageResult is what the commands of packages print with -o json.

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -12,40 +10,12 @@ import (
 )
 
 func newPolicyCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "policy",
 		Short:   "Ask what policies make of a call",
 		Long:    "Ask what the ToolPolicy manifests make of a call, without calling.",
 		Example: "  toolctl policy explain pay-invoice -a amount=10 --session chat-7",
-		Args:    noSubcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newPolicyExplainCmd(a), newPolicySimulateCmd(a))
-	return cmd
-}
-
-// noSubcommand refuses what is left when no subcommand fits.
-func noSubcommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	cmd.SuggestionsMinimumDistance = 2
-	return usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), didYouMean(cmd, args[0]))
-}
-
-// didYouMean names the subcommand that is most like a name; empty when none is like it.
-func didYouMean(cmd *cobra.Command, name string) string {
-	near := cmd.SuggestionsFor(name) // in the order of the commands
-	if len(near) == 0 {
-		return ""
-	}
-	best := cmp.Or(v1.Nearest(name, near), near[0])
-	for _, c := range cmd.Commands() {
-		if slices.Contains(c.SuggestFor, name) {
-			best = c.Name()
-		}
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
+	}, newPolicyExplainCmd(a), newPolicySimulateCmd(a))
 }
 
 func newPolicyExplainCmd(a *app) *cobra.Command {
@@ -89,12 +59,8 @@ Output formats (-o): table, json, yaml.`,
 			if err != nil {
 				return err
 			}
-			switch format {
-			case "json":
-				err = printJSON(a.out, ex)
-			case "yaml":
-				err = printYAML(a.out, ex)
-			default:
+			done, err := a.encoded(format, ex)
+			if !done {
 				err = a.printExplanation(ex)
 			}
 			switch {
@@ -111,7 +77,7 @@ Output formats (-o): table, json, yaml.`,
 	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeArgs)
 	f.StringVar(&argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
 	f.StringVar(&session, "session", "", "conversation that policies count in (default: a session of its own)")
-	_ = cmd.RegisterFlagCompletionFunc("session", a.completeSessions)
+	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
 	f.StringVar(&turn, "turn", "", "turn within the session")
 	f.StringVar(&principal, "principal", "", "name of who calls (default: nobody)")
 	return cmd

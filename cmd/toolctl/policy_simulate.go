@@ -52,12 +52,8 @@ Output formats (-o): table, json, yaml.`,
 			if err != nil {
 				return err
 			}
-			switch format {
-			case "json":
-				err = printJSON(a.out, sim)
-			case "yaml":
-				err = printYAML(a.out, sim)
-			default:
+			done, err := a.encoded(format, sim)
+			if !done {
 				err = a.printSimulation(sim)
 			}
 			if err == nil && len(sim.Changed) > 0 {
@@ -69,14 +65,6 @@ Output formats (-o): table, json, yaml.`,
 	cmd.Flags().StringVar(&audit, "audit", "", "file of audit records, one of JSON a line, or the word store")
 	cmd.Flags().StringVar(&since, "since", "", "only calls of that time and later: "+timeForms)
 	return cmd
-}
-
-// noArgs is cobra.NoArgs with an error of ours.
-func noArgs(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("unexpected argument %q", args[0])
-	}
-	return nil
 }
 
 // auditRecords reads what was recorded.

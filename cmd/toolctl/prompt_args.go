@@ -112,7 +112,7 @@ func yamlValue(name string, data []byte) (json.RawMessage, error) {
 func (a *app) completePrompts(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	const word = "prompt"
 	if len(args) > 1 || len(args) == 1 && !isKind(args[0]) {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, noFiles
 	}
 	lead := ""
 	if strings.HasPrefix(prefix, word+"/") {
@@ -122,13 +122,13 @@ func (a *app) completePrompts(cmd *cobra.Command, args []string, prefix string) 
 	if len(args) == 0 && strings.HasPrefix(word, prefix) {
 		all = append(all, word)
 	}
-	return all, cobra.ShellCompDirectiveNoFileComp
+	return all, noFiles
 }
 
 // completeVars completes -a: the names of the prompt's variables, and behind "=" the
 // values of an enum.
 func (a *app) completeVars(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	const keep = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	const keep = noFiles | cobra.ShellCompDirectiveNoSpace
 	name, err := promptName(args)
 	if err != nil {
 		return nil, keep

@@ -50,7 +50,7 @@ Output formats (-o): content, json, yaml.`,
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "MCP server to ask (default: the one that lists the resource)")
-	_ = cmd.RegisterFlagCompletionFunc("server", a.completeServers)
+	_ = cmd.RegisterFlagCompletionFunc("server", a.completeNames(v1.KindMCPServer))
 	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }

@@ -59,7 +59,7 @@ Output formats of --once (-o): table (a line an object), name, json.`,
 	f.BoolVar(&o.allowEmpty, "allow-empty", false, "remove all of the set when the source holds nothing")
 	f.StringVar(&o.set, "set", "", "name of the set (default: the address without its ref)")
 	f.BoolVar(&o.takeOver, "take-over", false, "take objects that belong to other sets into this one")
-	_ = cmd.RegisterFlagCompletionFunc("set", a.completeSets)
+	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd
 }
 

@@ -178,11 +178,7 @@ func parseKind(s string) (string, error) {
 	for _, k := range v1.KindInfos() {
 		words, all = append(words, k.Name), append(append(all, k.Name, k.Singular()), k.Short...)
 	}
-	msg := fmt.Sprintf("unknown kind %q: expected one of %s", s, strings.Join(words, ", "))
-	if near := v1.Nearest(strings.ToLower(s), all); near != "" {
-		msg += fmt.Sprintf("; did you mean %q?", near)
-	}
-	return "", usageError{unknownKind{s, msg}}
+	return "", usageError{unknownKind{s, fmt.Sprintf("unknown kind %q: expected one of %s%s", s, strings.Join(words, ", "), didYouMean(strings.ToLower(s), all))}}
 }
 
 // unknownKind is a word that is no kind, and may be a name.

@@ -18,7 +18,7 @@ import (
 )
 
 func newRolloutCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "rollout",
 		Short: "Show what was applied, and go back to it",
 		Long: `Each apply is a revision of its set: who applied what and when, from which commit, and
@@ -31,20 +31,10 @@ store.`,
 		Example: `  toolctl rollout history payments
   toolctl rollout undo payments --to-revision 3
   toolctl rollout status -f manifests/`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newRolloutHistoryCmd(a), newRolloutStatusCmd(a), newRolloutUndoCmd(a))
-	return cmd
+	}, newRolloutHistoryCmd(a), newRolloutStatusCmd(a), newRolloutUndoCmd(a))
 }
 
-// oneSet takes at most one set.
-func oneSet(_ *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usagef("expected one set, got %s", count(len(args), "argument"))
-	}
-	return nil
-}
+var oneSet = upToOne("one set")
 
 // openSets opens the store for a command on sets; files only name one.
 func (a *app) openSets(ctx context.Context, do func(store.Store) error) error {
@@ -134,7 +124,7 @@ Output formats (-o): text, json, yaml.`,
   toolctl rollout history payments --revision 3
   toolctl rollout history payments --revision 3 -o yaml`,
 		Args:              oneSet,
-		ValidArgsFunction: a.completeSet,
+		ValidArgsFunction: a.fromStore(noFiles, appliedSet),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, format := cmd.Context(), a.format()
 			if cmd.Flags().Changed("revision") && number <= 0 {
@@ -161,7 +151,7 @@ Output formats (-o): text, json, yaml.`,
 		},
 	}
 	cmd.Flags().Int64Var(&number, "revision", 0, "show this revision")
-	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
+	_ = cmd.RegisterFlagCompletionFunc("revision", a.fromStore(inOrder, a.revisions))
 	return cmd
 }
 

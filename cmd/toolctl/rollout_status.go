@@ -33,7 +33,7 @@ Output formats (-o): text, json, yaml.`,
 		Example: `  toolctl rollout status payments --timeout 2m
   toolctl rollout status --watch=false -o json`,
 		Args:              oneSet,
-		ValidArgsFunction: a.completeSet,
+		ValidArgsFunction: a.fromStore(noFiles, appliedSet),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if timeout <= 0 {
 				return usagef("--timeout %s: expected a time above 0", timeout)
@@ -103,14 +103,7 @@ func rolloutText(s *gateway.SetState) string {
 
 // endStatus prints how the sets stand at the end.
 func (a *app) endStatus(format string, all []gateway.SetState, timeout time.Duration, watch bool) error {
-	var err error
-	switch format {
-	case "json":
-		err = printJSON(a.out, all)
-	case "yaml":
-		err = printYAML(a.out, all)
-	}
-	if err != nil {
+	if _, err := a.encoded(format, all); err != nil {
 		return err
 	}
 	var texts []string

@@ -40,7 +40,7 @@ Output formats (-o): table (a line an object), name, json.`,
   toolctl rollout undo payments
   toolctl rollout undo payments --to-revision 3`,
 		Args:              oneSet,
-		ValidArgsFunction: a.completeSet,
+		ValidArgsFunction: a.fromStore(noFiles, appliedSet),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
@@ -49,7 +49,7 @@ Output formats (-o): table (a line an object), name, json.`,
 	f.BoolVar(&o.takeOver, "take-over", false, "take objects back that belong to other sets by now")
 	f.BoolVar(&o.force, "force-conflicts", false, "undo what was changed by something else than the set, too")
 	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "how many earlier revisions of the set to keep")
-	_ = cmd.RegisterFlagCompletionFunc("to-revision", a.completeRevisions)
+	_ = cmd.RegisterFlagCompletionFunc("to-revision", a.fromStore(inOrder, a.revisions))
 	return cmd
 }
 

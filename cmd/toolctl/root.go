@@ -27,7 +27,7 @@ With -f a command works on those files and folders. Without it, on the store:
 			if len(args) == 0 {
 				return nil
 			}
-			return usagef("unknown command %s%s", quoted(args[0]), didYouMean(cmd, args[0]))
+			return usagef("unknown command %s%s", quoted(args[0]), nearestCommand(cmd, args[0]))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,7 +89,7 @@ Output formats (-o): text, json and yaml; the latter two print the whole transcr
 	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of variables; - reads stdin")
 	f.StringVar(&o.flags.Model, "model", "", "name of the model (default: that of the prompt)")
 	f.StringVar(&o.flags.Provider, "provider", "", "provider of the model: "+strings.Join(providerNames(), ", ")+" (default: that of the prompt)")
-	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(providerNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(providerNames(), noFiles))
 	f.StringVar(&o.flags.Script, "script", "", "file with the replies of a scripted model, a YAML or JSON list")
 	f.IntVar(&o.maxHops, "max-hops", 5, "maximum number of rounds of calls before the answer")
 	f.IntVar(&o.parallel, "parallel", 4, "maximum number of calls at once")
@@ -99,7 +100,7 @@ Output formats (-o): text, json and yaml; the latter two print the whole transcr
 	f.StringVar(&o.resume, "resume", "", "go on with the run of this id, which waited for approval")
 	_ = cmd.RegisterFlagCompletionFunc("resume", a.completeRuns)
 	f.StringVar(&o.session, "session", "", "conversation that policies count in (default: a session of its own)")
-	_ = cmd.RegisterFlagCompletionFunc("session", a.completeSessions)
+	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
 	f.StringVar(&o.principal, "principal", "", "name of who calls, for policies that match principals (default: nobody)")
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
 	a.bindSelector(f, "tools and prompts of those that the prompt names")
@@ -221,21 +222,17 @@ func (o *runOptions) play(ctx context.Context, w *workspace, opts agent.Options)
 func (o *runOptions) plan(ctx context.Context, w *workspace, p *prompt.Prompt, vars json.RawMessage, opts agent.Options) error {
 	// No key is needed for a request that nobody is sent.
 	opts.ModelFor = func(m *v1.Prompt) (agent.Model, string, error) {
-		return nobody{}, orElse(o.flags.Model, m.Spec.Model), nil
+		return nobody{}, cmp.Or(o.flags.Model, m.Spec.Model), nil
 	}
 	req, err := agent.Plan(ctx, w.reg, p, vars, opts)
 	if err != nil {
 		return err
 	}
-	if o.output == "yaml" {
-		err = printYAML(o.out, req)
-	} else {
+	done, err := o.encoded(o.output, req)
+	if !done {
 		err = printJSON(o.out, req)
 	}
-	if err != nil {
-		return err
-	}
-	return errPlanned
+	return cmp.Or[error](err, errPlanned)
 }
 
 // nobody is a model that is asked nothing.
@@ -247,11 +244,10 @@ func (nobody) Generate(context.Context, agent.Request, func(agent.Delta)) (agent
 
 // print prints what is asked for: the answer, or the whole run.
 func (o *runOptions) print(format string, res *agent.Result) error {
+	if done, err := o.encoded(format, res); done {
+		return err
+	}
 	switch {
-	case format == "json":
-		return printJSON(o.out, res)
-	case format == "yaml":
-		return printYAML(o.out, res)
 	case res.Status == agent.ToolRequests:
 		return printJSON(o.out, res.ToolRequests)
 	case res.Status != agent.Complete || o.stream:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"strings"
@@ -22,14 +23,14 @@ func (o *runOptions) modelFor(states *runStates) func(*v1.Prompt) (agent.Model, 
 		skip := 0
 		if states != nil && states.flags != nil { // of a run that goes on
 			flags = *states.flags
-			flags.Provider, flags.Model, flags.Script = orElse(o.flags.Provider, flags.Provider), orElse(o.flags.Model, flags.Model), orElse(o.flags.Script, flags.Script)
+			flags.Provider, flags.Model, flags.Script = cmp.Or(o.flags.Provider, flags.Provider), cmp.Or(o.flags.Model, flags.Model), cmp.Or(o.flags.Script, flags.Script)
 			skip = states.asked
 		}
 		provider := flags.Provider
 		if provider == "" && flags.Script != "" {
 			provider = scriptedProvider
 		}
-		provider = orElse(orElse(provider, p.Spec.Provider), first)
+		provider = cmp.Or(provider, p.Spec.Provider, first)
 		if provider == "" {
 			return nil, "", usagef("prompt %q names no provider: name one with --provider, or take the model's replies from a file with --script", p.Metadata.Name)
 		}
@@ -41,20 +42,13 @@ func (o *runOptions) modelFor(states *runStates) func(*v1.Prompt) (agent.Model, 
 			}
 			made[provider] = model
 		}
-		name := orElse(flags.Model, p.Spec.Model)
+		name := cmp.Or(flags.Model, p.Spec.Model)
 		if name == "" && provider != scriptedProvider {
 			return nil, "", usagef("prompt %q names no model: name one with --model", p.Metadata.Name)
 		}
-		first = orElse(first, provider)
+		first = cmp.Or(first, provider)
 		return model, name, nil
 	}
-}
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // storeFolder is the folder of the store, for what is kept beside it; "" when the store ends

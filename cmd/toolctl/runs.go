@@ -11,18 +11,14 @@ import (
 )
 
 func newRunsCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "runs",
 		Short: "List and delete runs that wait for approval",
 		Long: `List and delete the runs of 'toolctl run' that wait for approval. They wait in the store;
 'toolctl run --resume ID' goes on with one.`,
 		Example: `  toolctl runs list
   toolctl runs delete 3KQ5WZ2XJH7N4M6P`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newRunsListCmd(a), newRunsDeleteCmd(a))
-	return cmd
+	}, newRunsListCmd(a), newRunsDeleteCmd(a))
 }
 
 // openRuns opens the store whose runs are looked after; closing them closes it.
@@ -98,13 +94,8 @@ func newRunsDeleteCmd(a *app) *cobra.Command {
 		Short: "Delete runs that wait",
 		Long: `Delete runs that wait, with their transcripts. A run that is being resumed is not deleted. The
 calls that it waits for stay: deny them with 'toolctl approvals deny'.`,
-		Example: `  toolctl runs delete 3KQ5WZ2XJH7N4M6P`,
-		Args: func(_ *cobra.Command, ids []string) error {
-			if len(ids) == 0 {
-				return usagef("name the runs to delete: 'toolctl runs list' lists them")
-			}
-			return nil
-		},
+		Example:           `  toolctl runs delete 3KQ5WZ2XJH7N4M6P`,
+		Args:              someArgs("name the runs to delete: 'toolctl runs list' lists them"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			states, err := a.openRuns(cmd.Context())
@@ -128,18 +119,15 @@ calls that it waits for stay: deny them with 'toolctl approvals deny'.`,
 
 // completeRuns completes the ids of the runs that wait.
 func (a *app) completeRuns(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	const no = cobra.ShellCompDirectiveNoFileComp
 	states, err := a.openRuns(cmd.Context())
 	if err != nil {
-		return nil, no
+		return nil, noFiles
 	}
 	defer a.closing(states)
 	all, _ := states.list(cmd.Context()) // what cannot be read completes nothing
 	var ids []string
 	for _, r := range all {
-		if strings.HasPrefix(r.ID, prefix) {
-			ids = append(ids, strings.TrimSuffix(r.ID+"\t"+r.Prompt, "\t"))
-		}
+		ids = append(ids, strings.TrimSuffix(r.ID+"\t"+r.Prompt, "\t"))
 	}
-	return ids, no
+	return withPrefix(prefix, ids), noFiles
 }

@@ -14,14 +14,10 @@ import (
 )
 
 func newSchemaCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "schema",
 		Short: "Compare JSON Schemas",
-		Args:  noSubcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newSchemaDiffCmd(a))
-	return cmd
+	}, newSchemaDiffCmd(a))
 }
 
 func newSchemaDiffCmd(a *app) *cobra.Command {
@@ -66,7 +62,7 @@ JSON or YAML. The exit code is 0 for neutral and compatible, else 1.
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", string(diff.Input), "what the schemas describe: input (arguments) or output (results)")
-	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{"input", "output"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{"input", "output"}, noFiles))
 	return cmd
 }
 

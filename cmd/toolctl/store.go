@@ -9,18 +9,14 @@ import (
 )
 
 func newStoreCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "store",
 		Short: "Migrate the store, check it, copy it, back it up",
 		Long: `Look after the store, which keeps the applied manifests, the counts of policies, the
 calls and the runs that wait for approval, the overrides and the audit.`,
 		Example: `  toolctl store check
   toolctl store backup state-2026-11-22.db`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newStoreMigrateCmd(a), newStoreCheckCmd(a), newStoreCopyCmd(a), newStoreBackupCmd(a))
-	return cmd
+	}, newStoreMigrateCmd(a), newStoreCheckCmd(a), newStoreCopyCmd(a), newStoreBackupCmd(a))
 }
 
 var errNotFiles = usagef("this is about the store, not about files: leave out -f, and name the store with --store where it is not the usual one")

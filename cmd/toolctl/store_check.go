@@ -32,12 +32,8 @@ Output formats (-o): text, json, yaml.`,
 			if err != nil {
 				return err
 			}
-			switch {
-			case format == "json":
-				err = printJSON(a.out, r)
-			case format == "yaml":
-				err = printYAML(a.out, r)
-			case len(r.Problems) == 0:
+			done, err := a.encoded(format, r)
+			if !done && len(r.Problems) == 0 {
 				_, err = fmt.Fprintf(a.out, "%s: intact, head %s\n", reportText(&r), r.Audit.Head)
 			}
 			if err == nil && len(r.Problems) > 0 {

@@ -60,7 +60,7 @@ servers without. The exit code is 7 when time runs out first.`,
 	a.bindSelector(f, "objects")
 	f.DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait")
 	a.bindNetwork(f, "")
-	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"ready", "condition=Ready", "condition=Degraded=False", "condition=Drifted=False"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"ready", "condition=Ready", "condition=Degraded=False", "condition=Drifted=False"}, noFiles))
 	return cmd
 }
 

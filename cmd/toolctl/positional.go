@@ -1,0 +1,91 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// group makes a command of what has subcommands and does nothing by itself.
+func group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	cmd.Args, cmd.RunE = noSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(subcommands...)
+	return cmd
+}
+
+// noSubcommand refuses what is left when no subcommand fits.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	return usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), nearestCommand(cmd, args[0]))
+}
+
+// nearestCommand names the subcommand that is most like a name; empty when none is like it.
+func nearestCommand(cmd *cobra.Command, name string) string {
+	near := cmd.SuggestionsFor(name) // in the order of the commands
+	if len(near) == 0 {
+		return ""
+	}
+	best := cmp.Or(v1.Nearest(name, near), near[0])
+	for _, c := range cmd.Commands() {
+		if slices.Contains(c.SuggestFor, name) {
+			best = c.Name()
+		}
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// noArgs is cobra.NoArgs with an error of ours.
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("unexpected argument %q", args[0])
+	}
+	return nil
+}
+
+// exactArgs is cobra.ExactArgs with an error of ours.
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		return usagef("expected %s, got %s", what, count(len(args), "argument"))
+	}
+}
+
+// upToOne takes one argument or none.
+func upToOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return exactArgs(1, what)(cmd, args)
+	}
+}
+
+// someArgs takes one argument and more; expected says which, when there is none.
+func someArgs(expected string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("%s", expected)
+		}
+		return nil
+	}
+}
+
+// commandOrURL takes what an MCP server is reached by.
+var commandOrURL = someArgs("expected -- and a command, or a URL")
+
+// didYouMean names the word that was meant, behind the error about another; "" for none.
+func didYouMean(word string, known []string) string {
+	if near := v1.Nearest(word, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
