@@ -64,37 +64,63 @@ func (b *Budget) Take(ctx context.Context, principal string, n int64) (*Share, e
 	return s, nil
 }
 
+// TakeSoon is Take that waits for [Patience] at most. It starts no timer when there is enough.
+func (b *Budget) TakeSoon(ctx context.Context, principal string, n int64) (*Share, error) {
+	if b == nil {
+		return nil, nil //nolint:nilnil // as in Take
+	}
+	s := &Share{budget: b, principal: principal}
+	freed, err := s.try(n)
+	switch {
+	case err != nil:
+		return nil, err
+	case freed == nil:
+		return s, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	return b.Take(ctx, principal, n)
+}
+
 // hold has the share be n bytes at least, as soon as there are so many.
 func (s *Share) hold(ctx context.Context, n int64) error {
-	b, large := s.budget, n > small
-	most := b.total
-	if large {
-		most -= most / 8
-	}
-	if n > most {
-		return fmt.Errorf("%w: %d MiB of %d MiB", ErrTooLarge, n>>20, most>>20)
-	}
 	for {
-		b.mu.Lock()
-		more := max(0, n-s.n)
-		turn := large && !s.large && s.principal != ""
-		if b.used+more <= most && !(turn && b.large[s.principal] >= b.atOnce) {
-			b.used, s.n = b.used+more, s.n+more
-			if turn {
-				b.large[s.principal]++
-				s.large = true
-			}
-			b.mu.Unlock()
-			return nil
+		freed, err := s.try(n)
+		if err != nil || freed == nil {
+			return err
 		}
-		freed := b.freed
-		b.mu.Unlock()
 		select {
 		case <-freed:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// try is hold that does not wait. What it returns is closed when it may be tried again; nil
+// when the share has so many bytes.
+func (s *Share) try(n int64) (freed <-chan struct{}, err error) {
+	b, large := s.budget, n > small
+	most := b.total
+	if large {
+		most -= most / 8
+	}
+	if n > most {
+		return nil, fmt.Errorf("%w: %d MiB of %d MiB", ErrTooLarge, n>>20, most>>20)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	more := max(0, n-s.n)
+	turn := large && !s.large && s.principal != ""
+	if b.used+more > most || turn && b.large[s.principal] >= b.atOnce {
+		return b.freed, nil
+	}
+	b.used, s.n = b.used+more, s.n+more
+	if turn {
+		b.large[s.principal]++
+		s.large = true
+	}
+	return nil, nil
 }
 
 // Patience is how long a request waits for others to give back.

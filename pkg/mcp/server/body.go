@@ -77,9 +77,7 @@ func (d *endpoint) receive(w http.ResponseWriter, r *http.Request, who string) (
 	if err != nil {
 		return nil, nil, false
 	}
-	ctx, stop := context.WithTimeout(r.Context(), patience)
-	defer stop()
-	share, err := d.server.budget.Take(ctx, who, budget.Weigh(body))
+	share, err := d.server.budget.TakeSoon(r.Context(), who, budget.Weigh(body))
 	switch {
 	case errors.Is(err, budget.ErrTooLarge):
 		http.Error(w, "the request is too large to decode: "+err.Error(), http.StatusServiceUnavailable)
@@ -135,9 +133,7 @@ func (s *Server) weighed(ctx context.Context, extra *sdk.RequestExtra, args []by
 			return budget.With(ctx, share), share, nil
 		}
 	}
-	patient, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	share, err := s.budget.Take(patient, principalOf(extra), budget.Weigh(args))
+	share, err := s.budget.TakeSoon(ctx, principalOf(extra), budget.Weigh(args))
 	if err != nil {
 		if !errors.Is(err, budget.ErrTooLarge) {
 			err = budget.ErrFull
