@@ -104,7 +104,11 @@ func (s *Server) hold(ctx context.Context, a *asked, p *mcp.Peer, do func(contex
 	p.Ask, p.Notify = h.ask, notify(h.where)
 	held, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.cancel = cancel
-	go func() {
+	run := func(f func()) { go f() }
+	if c, ok := a.to.(stdioChannel); ok {
+		run = c.run
+	}
+	run(func() {
 		defer close(h.done)
 		defer cancel(nil)
 		defer func() {
@@ -114,7 +118,7 @@ func (s *Server) hold(ctx context.Context, a *asked, p *mcp.Peer, do func(contex
 			}
 		}()
 		h.res, h.err = do(context.WithValue(held, heldKey{}, h))
-	}()
+	})
 	return s.wait(ctx, h)
 }
 

@@ -33,7 +33,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	out = &together{Writer: out}
 	within, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	calls := &stdioCalls{server: s, out: out, next: make(chan func()), open: map[string]context.CancelFunc{}}
+	calls := &stdioCalls{server: s, out: out, workers: newWorkers(within), open: map[string]context.CancelFunc{}}
 	lines := newStdin(in, out)
 	lines.take, lines.last = func(line []byte) bool { return calls.take(within, line) }, calls.running.Wait
 	line := &stdio{Transport: &sdk.IOTransport{Reader: lines, Writer: writer{out}, MaxLineLength: maxLine}}
@@ -55,7 +55,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	}
 	end()
 	calls.running.Wait()
-	calls.workers.Wait()
+	calls.workers.all.Wait()
 	s.waitFollower(session)
 	if isGone(err) || ctx.Err() != nil {
 		err = nil

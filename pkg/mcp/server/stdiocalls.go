@@ -19,17 +19,21 @@ type stdioCalls struct {
 	out     io.Writer
 	session atomic.Pointer[sdk.ServerSession] // nil until it is open
 	running sync.WaitGroup
-	workers sync.WaitGroup
-	next    chan func()  // a call for a worker that has none
-	idle    atomic.Int32 // how many have none
+	workers *workers
 
 	mu   sync.Mutex
 	open map[string]context.CancelFunc // the calls that run, by id
 }
 
+// stdioChannel leads to the client of a call.
+type stdioChannel struct {
+	sdkChannel
+	*workers // for what goes on when a round of the call is answered
+}
+
 // take begins to answer a line that is a call, until ctx ends; false when it is left to
 // the SDK.
-func (c *stdioCalls) take(within context.Context, line []byte) bool {
+func (c *stdioCalls) take(ctx context.Context, line []byte) bool {
 	session := c.session.Load()
 	if session == nil {
 		return false
@@ -41,7 +45,7 @@ func (c *stdioCalls) take(within context.Context, line []byte) bool {
 	if !ok || call.isModern() && !call.wellFormed() || !call.isModern() && session.InitializeParams() == nil {
 		return false
 	}
-	ctx, cancel := context.WithCancel(within)
+	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
 	known := c.open[string(call.id)] != nil
 	if !known {
@@ -52,10 +56,12 @@ func (c *stdioCalls) take(within context.Context, line []byte) bool {
 		cancel()
 		return false
 	}
-	c.begin(within, func() {
+	c.running.Add(1)
+	c.workers.run(func() {
+		defer c.running.Done()
 		defer cancel()
 		req := &sdk.CallToolRequest{Session: session, Params: &call.params}
-		message, _ := c.server.answer(ctx, sdkChannel{session}, req, call)
+		message, _ := c.server.answer(ctx, stdioChannel{sdkChannel{session}, c.workers}, req, call)
 		c.mu.Lock()
 		delete(c.open, string(call.id)) // before its client knows, which may use the id again
 		c.mu.Unlock()
@@ -63,41 +69,6 @@ func (c *stdioCalls) take(within context.Context, line []byte) bool {
 		call.done()
 	})
 	return true
-}
-
-// maxIdle is how many workers wait for another call.
-const maxIdle = 16
-
-// begin carries out a call in a goroutine. One that carried out another has the stack for it,
-// which for a new one would grow step by step.
-func (c *stdioCalls) begin(ctx context.Context, call func()) {
-	c.running.Add(1)
-	select {
-	case c.next <- call:
-		return
-	default:
-	}
-	c.workers.Go(func() {
-		for call != nil {
-			call()
-			c.running.Done()
-			call = c.another(ctx)
-		}
-	})
-}
-
-// another waits for the next call of a worker; nil when there will be none.
-func (c *stdioCalls) another(ctx context.Context) func() {
-	defer c.idle.Add(-1)
-	if c.idle.Add(1) > maxIdle {
-		return nil
-	}
-	select {
-	case call := <-c.next:
-		return call
-	case <-ctx.Done():
-		return nil
-	}
 }
 
 // oneLine is a message without line ends.
