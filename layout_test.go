@@ -36,7 +36,7 @@ var layout = map[string]struct {
 	"internal/jsonpath":   {},
 	"internal/jmespath":   {},
 	"internal/netaddr":    {},
-	"internal/plainhttp":  {},
+	"internal/plainhttp":  {may: []string{"internal/nonblock"}},
 	"internal/ignore":     {},
 	"internal/envref":     {},
 	"internal/proc":       {},

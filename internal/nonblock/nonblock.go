@@ -18,9 +18,56 @@ import (
 // File is a pipe or a socket. Its methods may be called by many goroutines at once.
 type File struct {
 	*os.File
-	conn   syscall.RawConn // nil for one that is read and written like any other file
-	socket bool
+	calls *calls // nil for one that is read and written like any other file
+}
 
+// Read is that of an [os.File].
+func (f *File) Read(p []byte) (int, error) {
+	if f.calls == nil || len(p) == 0 {
+		return f.File.Read(p)
+	}
+	n, over, err := f.calls.read(p, false)
+	switch {
+	case over:
+		return f.File.Read(p) // which has the error for a file that is closed or whose time is over
+	case err != nil:
+		return 0, &os.PathError{Op: "read", Path: f.Name(), Err: err}
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Write is that of an [os.File].
+func (f *File) Write(p []byte) (int, error) {
+	if f.calls == nil {
+		return f.File.Write(p)
+	}
+	n, over, err := f.calls.write(p, false)
+	switch {
+	case over:
+		m, err := f.File.Write(p[n:]) // as for Read
+		return n + m, err
+	case err != nil:
+		return n, &os.PathError{Op: "write", Path: f.Name(), Err: err}
+	}
+	return n, nil
+}
+
+// TryWrite writes as much of p as goes without waiting, and returns how much that was. What
+// is wrong when it is not all of it says the next Write.
+func (f *File) TryWrite(p []byte) int {
+	if f.calls == nil {
+		return 0
+	}
+	n, _, _ := f.calls.write(p, true)
+	return n
+}
+
+// calls are the system calls of a pipe or a socket that is in the poller.
+type calls struct {
+	conn    syscall.RawConn
+	socket  bool
 	in, out half
 }
 
@@ -37,21 +84,22 @@ type half struct {
 // most is what one system call moves, which no other waits for.
 const most = 64 << 10
 
-func newFile(f *os.File, socket bool) *File {
-	conn, err := f.SyscallConn()
+// callsOf makes the calls of what has such a connection; nil when it has none.
+func callsOf(c syscall.Conn, socket bool) *calls {
+	conn, err := c.SyscallConn()
 	if err != nil {
-		return &File{File: f}
+		return nil
 	}
-	n := &File{File: f, conn: conn, socket: socket}
-	n.in.try = func(fd uintptr) bool {
-		h := &n.in
-		h.n, h.err = receive(fd, h.p[:min(len(h.p), most)], n.socket)
-		return !errors.Is(h.err, errAgain)
+	s := &calls{conn: conn, socket: socket}
+	s.in.try = func(fd uintptr) bool {
+		h := &s.in
+		h.n, h.err = receive(fd, h.p[:min(len(h.p), most)], s.socket)
+		return h.once || !errors.Is(h.err, errAgain)
 	}
-	n.out.try = func(fd uintptr) bool {
-		h := &n.out
+	s.out.try = func(fd uintptr) bool {
+		h := &s.out
 		for h.n < len(h.p) {
-			m, err := send(fd, h.p[h.n:min(len(h.p), h.n+most)], n.socket)
+			m, err := send(fd, h.p[h.n:min(len(h.p), h.n+most)], s.socket)
 			if err != nil {
 				h.err = err
 				return h.once || !errors.Is(err, errAgain)
@@ -61,64 +109,31 @@ func newFile(f *os.File, socket bool) *File {
 		h.err = nil
 		return true
 	}
-	return n
+	return s
 }
 
-// Read is that of an [os.File].
-func (f *File) Read(p []byte) (int, error) {
-	if f.conn == nil || len(p) == 0 {
-		return f.File.Read(p)
-	}
-	h := &f.in
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.p, h.n, h.err = p, 0, nil
-	err := f.conn.Read(h.try)
-	h.p = nil
-	switch {
-	case err != nil:
-		return f.File.Read(p) // which has the error for a file that is closed or whose time is over
-	case h.err != nil:
-		return 0, &os.PathError{Op: "read", Path: f.Name(), Err: h.err}
-	case h.n == 0:
-		return 0, io.EOF
-	}
-	return h.n, nil
-}
-
-// Write is that of an [os.File].
-func (f *File) Write(p []byte) (int, error) {
-	if f.conn == nil {
-		return f.File.Write(p)
-	}
-	n, over, err := f.write(p, false)
-	if over {
-		m, err := f.File.Write(p[n:]) // as for Read
-		return n + m, err
-	}
-	return n, err
-}
-
-// TryWrite writes as much of p as goes without waiting, and returns how much that was. What
-// is wrong when it is not all of it says the next Write.
-func (f *File) TryWrite(p []byte) int {
-	if f.conn == nil {
-		return 0
-	}
-	n, _, _ := f.write(p, true)
-	return n
-}
-
-// write writes. over says that the file is closed, or its time is over.
-func (f *File) write(p []byte, once bool) (n int, over bool, err error) {
-	h := &f.out
+// read reads into p, which is not empty; 0 bytes are the end. The error is errAgain when it may not wait and would have
+// to. over says that the connection is closed, or its time is over.
+func (s *calls) read(p []byte, once bool) (n int, over bool, err error) {
+	h := &s.in
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.p, h.n, h.err, h.once = p, 0, nil, once
-	over = f.conn.Write(h.try) != nil
+	over = s.conn.Read(h.try) != nil
+	h.p = nil
+	return h.n, over, h.err
+}
+
+// write writes. over is as for read.
+func (s *calls) write(p []byte, once bool) (n int, over bool, err error) {
+	h := &s.out
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.p, h.n, h.err, h.once = p, 0, nil, once
+	over = s.conn.Write(h.try) != nil
 	h.p = nil
 	if h.err != nil && !errors.Is(h.err, errAgain) {
-		err = &os.PathError{Op: "write", Path: f.Name(), Err: h.err}
+		err = h.err
 	}
 	return h.n, over, err
 }

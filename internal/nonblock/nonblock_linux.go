@@ -2,6 +2,7 @@ package nonblock
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"syscall"
 	"time"
@@ -9,6 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// Known says whether there are such system calls on this system.
+const Known = true
 
 const errAgain = syscall.EAGAIN
 
@@ -23,7 +27,7 @@ func Of(f *os.File) *File {
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 || !ours || f.SetDeadline(time.Time{}) != nil {
 		return &File{File: f}
 	}
-	return newFile(f, false)
+	return &File{f, callsOf(f, false)}
 }
 
 // Reopen makes a File of a pipe or a socket that may be shared with other processes, such as
@@ -50,7 +54,23 @@ func Reopen(f *os.File) *File {
 		again.Close()
 		return nil
 	}
-	return newFile(again, info.Mode().Type() == os.ModeSocket)
+	return &File{again, callsOf(again, info.Mode().Type() == os.ModeSocket)}
+}
+
+// Conn makes a connection of a TCP or Unix one whose calls do not wait. It stands for c: Close
+// closes that. What is neither stays as it is.
+func Conn(c net.Conn) net.Conn {
+	switch c := c.(type) {
+	case *net.TCPConn:
+		if s := callsOf(c, true); s != nil {
+			return &conn{c, s}
+		}
+	case *net.UnixConn:
+		if s := callsOf(c, true); s != nil && c.LocalAddr().Network() == "unix" {
+			return &conn{c, s}
+		}
+	}
+	return c
 }
 
 // reopenPipe opens a pipe once more: whether calls wait is set for what was opened together.

@@ -7,14 +7,15 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
+
+	"toolctl.dev/toolctl/internal/nonblock"
 )
 
 // conn is a connection to a server. One goroutine at a time uses it, but for Close.
 type conn struct {
 	net.Conn
-	raw     syscall.RawConn // nil when nobody can say whether anything has come
+	tries   nonblock.TryReader // nil when nobody can say whether anything has come
 	address string
 	in      *bufio.Reader
 	out     *bufio.Writer
@@ -30,9 +31,7 @@ type conn struct {
 
 func newConn(nc net.Conn, address string) *conn {
 	c := &conn{Conn: nc, address: address, head: -1}
-	if s, ok := nc.(syscall.Conn); ok {
-		c.raw, _ = s.SyscallConn()
-	}
+	c.tries, _ = nc.(nonblock.TryReader)
 	c.in, c.out = bufio.NewReader(c), bufio.NewWriter(nc)
 	return c
 }
@@ -41,8 +40,6 @@ var (
 	errHead     = fmt.Errorf("the header of the response has more than %d bytes", maxHead)
 	errSwitched = errors.New("the server switched to another protocol, which nobody asked for")
 	errInterim  = fmt.Errorf("more than %d responses with a status of 1xx came before the one that counts", maxInterim)
-	// errNothing says that nothing has come.
-	errNothing = errors.New("nothing to read")
 )
 
 // exchange sends a request, and reads the head of the response.
@@ -94,7 +91,7 @@ func (c *conn) Read(p []byte) (n int, err error) {
 		p = p[:min(len(p), c.head)]
 	}
 	if c.polls {
-		n, err = c.poll(p)
+		n, err = c.tries.TryRead(p)
 	} else {
 		n, err = c.Conn.Read(p)
 	}
@@ -120,14 +117,14 @@ const maxRest = 64 << 10
 // state looks at what has come, without waiting: after the end of the last response that
 // must be nothing.
 func (c *conn) state() state {
-	if c.raw == nil {
+	if c.tries == nil {
 		return broken
 	}
 	c.polls = true
 	defer func() { c.polls = false }()
 	if c.rest != nil {
 		if c.in.Buffered() == 0 {
-			if _, err := c.in.Peek(1); errors.Is(err, errNothing) {
+			if _, err := c.in.Peek(1); errors.Is(err, nonblock.ErrNothing) {
 				return pending
 			}
 		}
@@ -137,7 +134,7 @@ func (c *conn) state() state {
 		}
 		c.rest = nil
 	}
-	if _, err := c.in.Peek(1); errors.Is(err, errNothing) {
+	if _, err := c.in.Peek(1); errors.Is(err, nonblock.ErrNothing) {
 		return ready
 	}
 	return broken

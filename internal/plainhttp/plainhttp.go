@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"toolctl.dev/toolctl/internal/nonblock"
 )
 
 const (
@@ -58,14 +60,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	return t.exchange(newConn(nc, address), req)
+	return t.exchange(newConn(nonblock.Conn(nc), address), req)
 }
 
 // Sends reports whether a request is sent by this package, so that a response that is closed
 // before its end costs no connection.
 func Sends(req *http.Request) bool {
 	small := req.Body == nil || req.Body == http.NoBody || req.ContentLength > 0 && req.ContentLength <= maxRequest
-	return canPoll && req.URL.Scheme == "http" && req.URL.Host != "" && small &&
+	return nonblock.Known && req.URL.Scheme == "http" && req.URL.Host != "" && small &&
 		req.Method != http.MethodConnect && req.Header.Get("Expect") == "" && req.Header.Get("Upgrade") == ""
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"toolctl.dev/toolctl/internal/nonblock"
 	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 	"toolctl.dev/toolctl/pkg/replica"
 )
@@ -189,6 +190,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) erro
 	if o.Listening != nil {
 		o.Listening(ln.Addr())
 	}
+	ln = nonblock.Listener(ln)
 	served := make(chan error, 1)
 	go func() {
 		if o.TLS != nil {
