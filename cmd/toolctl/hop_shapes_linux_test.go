@@ -57,7 +57,7 @@ var shapes = []shape{
 	},
 }
 
-// BenchmarkShapes is [BenchmarkOrdinary] over HTTP with clients of the other SDKs. Each call in
+// BenchmarkShapes is [BenchmarkOrdinary] with clients of the other SDKs. Over HTTP each call in
 // flight is of a client of its own, which has its stream for what comes unasked open if it has a session.
 func BenchmarkShapes(b *testing.B) {
 	bin := buildToolctl(b)
@@ -80,6 +80,7 @@ func BenchmarkShapes(b *testing.B) {
 			c.run(b, s.name, 100, 1<<10, 100<<10, 1<<20)
 		}
 	}
+	stdioShapes(b, bin)
 }
 
 // open begins a session, where there are any, and returns a client that calls.
