@@ -20,6 +20,8 @@ const (
 	idle = 0.02
 	// worth is what the heap has to have grown by since it was last given back, and a quarter of it at least.
 	worth = 4 << 20
+	// after is when it is given back once more, since what is kept for clients for a while is garbage by then.
+	after = time.Minute
 )
 
 // Idle gives back what a load left in the heap, whenever the process has nothing to do after it. The
@@ -51,7 +53,8 @@ func Idle() (end func()) {
 type watch struct {
 	at   time.Time
 	cpu  time.Duration
-	heap int64 // after it was last given back
+	heap int64     // after it was last given back
+	more time.Time // when it is given back once more; zero when it is not
 }
 
 // due reports whether the heap should be given back now.
@@ -59,7 +62,17 @@ func (w *watch) due(now time.Time, cpu time.Duration, heap int64) bool {
 	quiet := !w.at.IsZero() && cpu > 0 && float64(cpu-w.cpu) < idle*float64(now.Sub(w.at))
 	w.at, w.cpu = now, cpu
 	w.heap = min(w.heap, heap)
-	return quiet && heap-w.heap >= max(worth, w.heap/4)
+	switch {
+	case !quiet:
+		return false
+	case heap-w.heap >= max(worth, w.heap/4):
+		w.more = now.Add(after)
+		return true
+	case !w.more.IsZero() && now.After(w.more):
+		w.more = time.Time{}
+		return true
+	}
+	return false
 }
 
 // heap is how much memory of the system the heap has.

@@ -29,6 +29,16 @@ func TestDue(t *testing.T) {
 			t.Errorf("look %d: due is %t, want %t", i, got, look.due)
 		}
 	}
+	w.heap = 10 * mb
+	for i, look := range []struct {
+		after time.Duration
+		due   bool
+	}{{30 * second, false}, {31 * second, true}, {61 * second, false}} { // what was kept for clients is garbage now
+		at = at.Add(look.after)
+		if got := w.due(at, cpu, 10*mb); got != look.due {
+			t.Errorf("%d: due once more is %t, want %t", i, got, look.due)
+		}
+	}
 	w.heap = 100 * mb
 	if w.due(at.Add(2*second), cpu, 120*mb) {
 		t.Error("a fifth of the heap is given back")

@@ -186,6 +186,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) erro
 	srv := &http.Server{
 		Handler: s.mux(d, o), TLSConfig: o.TLS, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, new(connection))
+		},
 	}
 	if o.Listening != nil {
 		o.Listening(ln.Addr())

@@ -32,6 +32,7 @@ type response struct {
 	kept      *kept // of the stream; nil when it cannot be taken up again
 	streaming bool
 	ended     bool
+	whole     bool // the stream ended where it began, and was written to its end
 }
 
 var errAnswered = errors.New("the request was answered")
@@ -184,6 +185,8 @@ func (r *response) end(status int, answer []byte) {
 	}
 	_ = r.event(oneLine(answer), false) // the client is gone
 	if r.kept != nil {
+		_, again := r.w.(*reader)
+		r.whole = r.w != nil && !again
 		r.kept.finish()
 		r.leave()
 	}

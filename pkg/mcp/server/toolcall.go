@@ -67,6 +67,8 @@ func (d *endpoint) serveInSession(answer *response, r *http.Request, c *toolCall
 	if s == nil {
 		return false
 	}
+	conn := connectionOf(r)
+	conn.next(s)
 	// The end of the connection is not the end of a call (MCP specification 2025-11-25,
 	// basic/transports, sending messages).
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
@@ -82,6 +84,7 @@ func (d *endpoint) serveInSession(answer *response, r *http.Request, c *toolCall
 	stop()
 	s.end(c.id) // before its client knows, which may use the id again
 	answer.end(status, message)
+	conn.ended(answer)
 	return true
 }
 
