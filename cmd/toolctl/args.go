@@ -88,6 +88,7 @@ func (a *app) readArgs(ctx context.Context, file string, into map[string]json.Ra
 	if file == "-" {
 		name = "stdin"
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors of Windows begin files so
 	if isYAML(name) {
 		if data, err = yamlValue(name, data); err != nil {
 			return err
