@@ -1,6 +1,7 @@
 package nonblock
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -79,4 +80,15 @@ func (l listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	return Conn(c), nil
+}
+
+// Dial has a function that opens connections return such as [Conn] makes.
+func Dial(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return Conn(c), nil
+	}
 }

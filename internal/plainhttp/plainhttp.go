@@ -26,7 +26,7 @@ const (
 
 // Transport is an [http.RoundTripper]. Its fields do not change once it is used.
 type Transport struct {
-	// Dial opens a connection.
+	// Dial opens a connection, which is used once more when it is a [nonblock.TryReader].
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Other sends what is not sent here.
 	Other *http.Transport
@@ -60,7 +60,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	return t.exchange(newConn(nonblock.Conn(nc), address), req)
+	return t.exchange(newConn(nc, address), req)
 }
 
 // Sends reports whether a request is sent by this package, so that a response that is closed

@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"toolctl.dev/toolctl/internal/nonblock"
 	"toolctl.dev/toolctl/internal/plainhttp"
 )
 
@@ -31,8 +32,7 @@ func transport(t testing.TB) (tr *plainhttp.Transport, dials *atomic.Int32) {
 	dials = new(atomic.Int32)
 	tr = &plainhttp.Transport{Other: &http.Transport{}, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		dials.Add(1)
-		var d net.Dialer
-		return d.DialContext(ctx, network, address)
+		return nonblock.Dial(new(net.Dialer).DialContext)(ctx, network, address)
 	}}
 	t.Cleanup(tr.CloseIdleConnections)
 	return tr, dials

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/nonblock"
 	"toolctl.dev/toolctl/internal/regular"
 )
 
@@ -50,7 +51,7 @@ func (h *HTTP) transport(t *v1.Tool, private bool) (http.RoundTripper, []v1.Viol
 		dial = h.allowed.DialContext(d)
 	}
 	tr := &http.Transport{
-		DialContext:            dial,
+		DialContext:            nonblock.Dial(dial),
 		TLSClientConfig:        config,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           512,

@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/netaddr"
+	"toolctl.dev/toolctl/internal/nonblock"
 	"toolctl.dev/toolctl/internal/plainhttp"
 )
 
@@ -21,6 +22,7 @@ func (r *resolver) newTransport(private bool, allowed netaddr.Allowed) *plainhtt
 	if !private {
 		dial = allowed.DialContext(d)
 	}
+	dial = nonblock.Dial(dial)
 	return &plainhttp.Transport{Dial: dial, Other: &http.Transport{
 		DialContext:            dial,
 		TLSClientConfig:        r.tls(),
