@@ -14,7 +14,7 @@ import (
 // A text that an expression finds has what the rule needs, in whatever case.
 func TestNeedsOfRules(t *testing.T) {
 	for _, r := range rules {
-		text := rapid.StringMatching(r.re.String())
+		text := rapid.StringMatching(r.re().String())
 		rapid.Check(t, func(t *rapid.T) {
 			if s := text.Draw(t, "text"); !redact.HasAny(redact.Fold(s), r.needs) {
 				t.Fatalf("%s: %q has none of %q", r.name, s, r.needs)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -17,15 +18,18 @@ type rule struct {
 	// needs are texts, folded, of which every match has one: most texts have none, and the
 	// expression need not look at them.
 	needs []string
-	re    *regexp.Regexp
+	re    func() *regexp.Regexp
 }
 
 // gap is at most some words of one sentence.
 const gap = `(?:[^.!?\n]{0,40}?[\s"'(,])??`
 
-// phrase compiles an expression in which a space stands for any white space.
-func phrase(expr string) *regexp.Regexp {
-	return regexp.MustCompile(`(?i)` + strings.ReplaceAll(expr, " ", `\s+`))
+// phrase is an expression in which a space stands for any white space. It compiles when it is first needed:
+// most programs inspect nothing.
+func phrase(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)` + strings.ReplaceAll(expr, " ", `\s+`))
+	})
 }
 
 // rules are expressions of RE2: their time is linear in the text.
@@ -68,7 +72,7 @@ func orders(s string) []v1.Violation {
 		if seen[r.name] || !redact.HasAny(folded, r.needs) {
 			continue
 		}
-		at := r.re.FindStringIndex(s)
+		at := r.re().FindStringIndex(s)
 		if at == nil {
 			continue
 		}

@@ -5,17 +5,23 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
+
+// lazily compiles a long expression when it is first needed: most programs import nothing.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // secretName finds the names that secrets go by, as a word of a name: API_KEY,
 // x-api-key, --token, GITHUB_PERSONAL_ACCESS_TOKEN, githubToken.
-var secretName = regexp.MustCompile(`(?i)(?:^|[_\-.])(?:key|keys|token|tokens|secret|secrets|password|passwd|pwd|passphrase|pat|credential|credentials|apikey|authorization|cookie|dsn)$|[a-z](?-i:Keys?|Tokens?|Secret|Password|Passwd|Credentials?)$|(?:^|[_\-])(?:secret|password|token|apikey)[_\-]`)
+var secretName = lazily(`(?i)(?:^|[_\-.])(?:key|keys|token|tokens|secret|secrets|password|passwd|pwd|passphrase|pat|credential|credentials|apikey|authorization|cookie|dsn)$|[a-z](?-i:Keys?|Tokens?|Secret|Password|Passwd|Credentials?)$|(?:^|[_\-])(?:secret|password|token|apikey)[_\-]`)
 
 // notSecretName finds names that only hold one of those words.
-var notSecretName = regexp.MustCompile(`(?i)(?:public|max|min|num|total|count|per|input|output|context|primary|foreign|sort|partition|cache|monkey|keyboard)[_\-]?(?:keys?|tokens?)$|tokens?[_\-](?:limit|budget|count|url|endpoint)|path$`)
+var notSecretName = lazily(`(?i)(?:public|max|min|num|total|count|per|input|output|context|primary|foreign|sort|partition|cache|monkey|keyboard)[_\-]?(?:keys?|tokens?)$|tokens?[_\-](?:limit|budget|count|url|endpoint)|path$`)
 
 // secretValue finds values whose form says what they are.
-var secretValue = regexp.MustCompile(`^(?:sk|pk|rk)[-_][A-Za-z0-9_\-]{12,}|^gh[opusr]_\w{20,}|^github_pat_\w{20,}|^glpat-[\w\-]{16,}|^xox[abposr]-[\w\-]{10,}|^xapp-[\w\-]{10,}|` +
+var secretValue = lazily(`^(?:sk|pk|rk)[-_][A-Za-z0-9_\-]{12,}|^gh[opusr]_\w{20,}|^github_pat_\w{20,}|^glpat-[\w\-]{16,}|^xox[abposr]-[\w\-]{10,}|^xapp-[\w\-]{10,}|` +
 	`^(?:AKIA|ASIA)[A-Z0-9]{16}$|^AIza[\w\-]{30,}|^ya29\.[\w\-]{20,}|^eyJ[\w\-]{8,}\.[\w\-]{8,}\.|^SG\.[\w\-]{16,}|^hf_\w{20,}|^npm_\w{20,}|^pypi-[\w\-]{16,}|^dop_v1_\w{20,}|` +
 	`^shp(?:at|ss|ca|pa)_\w{20,}|^sq0[a-z]{3}-[\w\-]{16,}|^(?:ntn|secret)_\w{20,}|^lin_api_\w{16,}|^figd_[\w\-]{16,}|^tvly-[\w\-]{10,}|^BSA[\w\-]{20,}|-----BEGIN [A-Z ]*PRIVATE KEY`)
 
@@ -30,7 +36,7 @@ func looksSecret(name, value string) bool {
 	switch {
 	case v == "" || reference.MatchString(v) || strings.HasPrefix(v, "$"):
 		return false
-	case secretValue.MatchString(v), withPassword.MatchString(v):
+	case secretValue().MatchString(v), withPassword.MatchString(v):
 		return true
 	}
 	if _, err := strconv.ParseFloat(v, 64); err == nil && len(v) < 12 || v == "true" || v == "false" {
@@ -39,7 +45,7 @@ func looksSecret(name, value string) bool {
 	if strings.Contains(v, "://") || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "~") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "@") {
 		return false
 	}
-	if secretName.MatchString(name) && !notSecretName.MatchString(name) {
+	if secretName().MatchString(name) && !notSecretName().MatchString(name) {
 		return true
 	}
 	return isRandom(v)

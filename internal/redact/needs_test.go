@@ -10,7 +10,7 @@ import (
 // A text that is in the form of a secret has what the form needs, also within a JSON text.
 func TestNeedsOfSecrets(t *testing.T) {
 	for _, f := range secretForms {
-		text := rapid.StringMatching(f.form.String())
+		text := rapid.StringMatching(f.form().String())
 		rapid.Check(t, func(t *rapid.T) {
 			s := text.Draw(t, "text")
 			raw, err := json.Marshal(map[string]string{"a": s})

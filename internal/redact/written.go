@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -14,28 +15,33 @@ type secretForm struct {
 	// needs are texts, folded, of which every such secret has one: most texts have none, and the
 	// form need not look at them.
 	needs []string
-	form  *regexp.Regexp
+	form  func() *regexp.Regexp
+}
+
+// lazily compiles an expression when it is first needed: most programs look for no secrets.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
 // secretForms are looked for in every text of a manifest. The first that fits names the variable.
 var secretForms = []secretForm{
-	{"a private key", "PRIVATE_KEY", []string{"private key"}, regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----`)},
-	{"a GitHub token", "GITHUB_TOKEN", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"}, regexp.MustCompile(`\b(gh[pousr]_[A-Za-z0-9]{10,}|github_pat_[A-Za-z0-9_]{20,})`)},
-	{"a GitLab token", "GITLAB_TOKEN", []string{"glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-", "glft-"}, regexp.MustCompile(`\bgl(pat|dt|rt|ptt|soat|cbt|ft)-[A-Za-z0-9_-]{10,}`)},
-	{"a Slack token", "SLACK_TOKEN", []string{"xox", "xapp-", "hooks.slack.com"}, regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[0-9]-[A-Za-z0-9-]{10,}|hooks\.slack\.com/services/T[A-Za-z0-9]+/B[A-Za-z0-9]+/[A-Za-z0-9]+`)},
-	{"a Stripe key", "STRIPE_API_KEY", []string{"k_live_", "k_test_", "whsec_"}, regexp.MustCompile(`\b([sr]k_(live|test)|whsec)_[A-Za-z0-9]{10,}`)},
-	{"an Anthropic key", "ANTHROPIC_API_KEY", []string{"sk-ant-"}, regexp.MustCompile(`\bsk-ant-[A-Za-z0-9_-]{8,}`)},
-	{"an API key (sk-)", "OPENAI_API_KEY", []string{"sk-"}, regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{8,}`)},
-	{"a Google API key", "GOOGLE_API_KEY", []string{"aiza"}, regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{20,}`)},
-	{"a Google token", "GOOGLE_TOKEN", []string{"ya29.", "gocspx-"}, regexp.MustCompile(`\bya29\.[A-Za-z0-9_-]{10,}|\bGOCSPX-[A-Za-z0-9_-]{10,}`)},
-	{"an AWS access key", "AWS_ACCESS_KEY_ID", []string{"akia", "asia"}, regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`)},
-	{"an npm token", "NPM_TOKEN", []string{"npm_"}, regexp.MustCompile(`\bnpm_[A-Za-z0-9]{20,}`)},
-	{"a Hugging Face token", "HF_TOKEN", []string{"hf_"}, regexp.MustCompile(`\bhf_[A-Za-z0-9]{20,}`)},
-	{"a JSON Web Token", "API_TOKEN", []string{"eyj"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
-	{"a bearer token", "API_TOKEN", []string{"bearer "}, regexp.MustCompile(`(?i)\bbearer +[A-Za-z0-9._~+/-]{16,}=*`)},
-	{"a basic credential", "API_CREDENTIAL", []string{"basic "}, regexp.MustCompile(`(?i)\bbasic +[A-Za-z0-9+/]{12,}=*`)},
-	{"a password in a URL", "PASSWORD", []string{"@"}, regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^/?#@\s"':{}$]*:[^/?#@\s"'{}$]+@`)},
-	{"a key in a URL", "API_KEY", []string{"="}, regexp.MustCompile(`(?i)[?&](api[-_]?key|access[-_]?token|token|key|secret|password|sig(nature)?)=[^&#\s"'{}$]{8,}`)},
+	{"a private key", "PRIVATE_KEY", []string{"private key"}, lazily(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----`)},
+	{"a GitHub token", "GITHUB_TOKEN", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"}, lazily(`\b(gh[pousr]_[A-Za-z0-9]{10,}|github_pat_[A-Za-z0-9_]{20,})`)},
+	{"a GitLab token", "GITLAB_TOKEN", []string{"glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-", "glft-"}, lazily(`\bgl(pat|dt|rt|ptt|soat|cbt|ft)-[A-Za-z0-9_-]{10,}`)},
+	{"a Slack token", "SLACK_TOKEN", []string{"xox", "xapp-", "hooks.slack.com"}, lazily(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[0-9]-[A-Za-z0-9-]{10,}|hooks\.slack\.com/services/T[A-Za-z0-9]+/B[A-Za-z0-9]+/[A-Za-z0-9]+`)},
+	{"a Stripe key", "STRIPE_API_KEY", []string{"k_live_", "k_test_", "whsec_"}, lazily(`\b([sr]k_(live|test)|whsec)_[A-Za-z0-9]{10,}`)},
+	{"an Anthropic key", "ANTHROPIC_API_KEY", []string{"sk-ant-"}, lazily(`\bsk-ant-[A-Za-z0-9_-]{8,}`)},
+	{"an API key (sk-)", "OPENAI_API_KEY", []string{"sk-"}, lazily(`\bsk-[A-Za-z0-9_-]{8,}`)},
+	{"a Google API key", "GOOGLE_API_KEY", []string{"aiza"}, lazily(`\bAIza[A-Za-z0-9_-]{20,}`)},
+	{"a Google token", "GOOGLE_TOKEN", []string{"ya29.", "gocspx-"}, lazily(`\bya29\.[A-Za-z0-9_-]{10,}|\bGOCSPX-[A-Za-z0-9_-]{10,}`)},
+	{"an AWS access key", "AWS_ACCESS_KEY_ID", []string{"akia", "asia"}, lazily(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`)},
+	{"an npm token", "NPM_TOKEN", []string{"npm_"}, lazily(`\bnpm_[A-Za-z0-9]{20,}`)},
+	{"a Hugging Face token", "HF_TOKEN", []string{"hf_"}, lazily(`\bhf_[A-Za-z0-9]{20,}`)},
+	{"a JSON Web Token", "API_TOKEN", []string{"eyj"}, lazily(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
+	{"a bearer token", "API_TOKEN", []string{"bearer "}, lazily(`(?i)\bbearer +[A-Za-z0-9._~+/-]{16,}=*`)},
+	{"a basic credential", "API_CREDENTIAL", []string{"basic "}, lazily(`(?i)\bbasic +[A-Za-z0-9+/]{12,}=*`)},
+	{"a password in a URL", "PASSWORD", []string{"@"}, lazily(`[a-z][a-z0-9+.-]*://[^/?#@\s"':{}$]*:[^/?#@\s"'{}$]+@`)},
+	{"a key in a URL", "API_KEY", []string{"="}, lazily(`(?i)[?&](api[-_]?key|access[-_]?token|token|key|secret|password|sig(nature)?)=[^&#\s"'{}$]{8,}`)},
 }
 
 // WrittenOut says what kind of secret a text holds, such as "a GitHub token", and the
@@ -44,7 +50,7 @@ var secretForms = []secretForm{
 func WrittenOut(text, key string) (kind, variable string) {
 	folded := Fold(text)
 	for _, t := range secretForms {
-		if !HasAny(folded, t.needs) || !t.form.MatchString(text) {
+		if !HasAny(folded, t.needs) || !t.form().MatchString(text) {
 			continue
 		}
 		if t.kind == "an API key (sk-)" && strings.Contains(strings.ToLower(key), "anthropic") {

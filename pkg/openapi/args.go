@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -82,7 +83,7 @@ func (a *arguments) by(in, source string) *argument {
 }
 
 // wireName is what model providers accept as the name of a property.
-var wireName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+var wireName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`) })
 
 // parameters returns the parameters of an operation, those of its path included;
 // the operation's win (OpenAPI 3.1.1, section 4.8.9).
@@ -117,7 +118,7 @@ func (b *builder) parameter(p *openapi3.Parameter) {
 			return
 		}
 	case "query":
-		if !wireName.MatchString(p.Name) {
+		if !wireName().MatchString(p.Name) {
 			b.note(what + ": some model providers refuse a property of that name")
 		}
 	case "header":

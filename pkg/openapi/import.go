@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -87,7 +88,7 @@ type EnvUse struct {
 	Hosts []string `json:"hosts"`
 }
 
-var isEnvPrefix = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
+var isEnvPrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`) })
 
 // maxOutput is the most bytes of all manifests together.
 const maxOutput = 512 << 20
@@ -110,7 +111,7 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 	}
 	if o.EnvPrefix == "" {
 		o.EnvPrefix = envName(d.Title)
-	} else if !isEnvPrefix.MatchString(o.EnvPrefix) {
+	} else if !isEnvPrefix().MatchString(o.EnvPrefix) {
 		return nil, fmt.Errorf("environment prefix %q: expected capital letters, digits and '_', starting with a letter", o.EnvPrefix)
 	}
 	if o.Check == nil {
