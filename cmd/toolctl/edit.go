@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -179,9 +180,7 @@ func (o *editOptions) ask(ctx context.Context, file string, head, errs []string,
 		return nil, err
 	}
 	program, args := o.editorCommand()
-	if program == "" {
-		program = "vi"
-	}
+	program = cmp.Or(program, "vi")
 	if err := o.openEditor(ctx, program, append(args, file)); err != nil {
 		return nil, fmt.Errorf("nothing is changed: %w", err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,9 +140,7 @@ func (a *app) disconnect(ctx context.Context, names []string) error {
 		if ns, local, ok := strings.Cut(name, "/"); ok {
 			key.Namespace, key.Name = ns, local
 		}
-		if key.Namespace == "" {
-			key.Namespace = v1.DefaultNamespace
-		}
+		key.Namespace = cmp.Or(key.Namespace, v1.DefaultNamespace)
 		rec, err := s.Get(ctx, key)
 		if err != nil {
 			return err
@@ -211,9 +210,7 @@ func (a *app) listConnected(ctx context.Context) error {
 		}
 		if m.Spec.URL != "" {
 			c.Transport, c.Address = m.Spec.Transport, redact.URL(m.Spec.URL)
-			if c.Transport == "" {
-				c.Transport = v1.TransportStreamableHTTP
-			}
+			c.Transport = cmp.Or(c.Transport, v1.TransportStreamableHTTP)
 		}
 		all = append(all, c)
 	}

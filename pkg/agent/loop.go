@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,12 +90,8 @@ func newLoop(reg Registry, p *prompt.Prompt, o Options) (*loop, error) {
 		return nil, err
 	}
 	id := newID()
-	if o.Session == "" {
-		o.Session = "run-" + id
-	}
-	if o.Turn == "" {
-		o.Turn = id
-	}
+	o.Session = cmp.Or(o.Session, "run-"+id)
+	o.Turn = cmp.Or(o.Turn, id)
 	l := makeLoop(reg, p, o)
 	l.res.ID, l.depth, l.shared = id, 1, &shared{}
 	return l, nil

@@ -106,9 +106,7 @@ func (l *loop) candidates() ([]candidate, error) {
 	seen := make(map[v1.Key]string, len(l.spec.Tools))
 	add := func(it registry.Item) {
 		key, full := it.Object.Head().Key(), it.FullName
-		if full == "" {
-			full = key.Namespace + "/" + key.Name
-		}
+		full = cmp.Or(full, key.Namespace+"/"+key.Name)
 		if seen[key] == full || l.opts.Only != nil && !l.opts.Only(it.Object) {
 			return
 		}

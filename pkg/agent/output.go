@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,10 +147,7 @@ func violationList(violations []v1.Violation) string {
 			fmt.Fprintf(&b, "- and %d more\n", len(violations)-most)
 			break
 		}
-		path := f.Path
-		if path == "" {
-			path = "(the whole)"
-		}
+		path := cmp.Or(f.Path, "(the whole)")
 		fmt.Fprintf(&b, "- %s: %s", path, f.Message)
 		if f.Expected != "" {
 			fmt.Fprintf(&b, " (expected %s, got %s)", f.Expected, f.Got)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,9 +142,7 @@ func reload(reg Registry, id string, raw []byte, o Options) (*loop, error) {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
 	o.Session, o.Turn = s.Session, s.Turn
-	if o.ModelName == "" {
-		o.ModelName = s.Model
-	}
+	o.ModelName = cmp.Or(o.ModelName, s.Model)
 	if err := o.choose(p); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -165,9 +166,7 @@ func (o *Options) choose(p *prompt.Prompt) (err error) {
 	if o.Model == nil {
 		var name string
 		o.Model, name, err = o.ModelFor(p.Object())
-		if o.ModelName == "" {
-			o.ModelName = name
-		}
+		o.ModelName = cmp.Or(o.ModelName, name)
 	}
 	return err
 }

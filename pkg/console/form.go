@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -196,10 +197,7 @@ func (out *field) enum(list []any, labels map[string]string, value any, has bool
 		text := jsonText(one)
 		label, ok := labels[text]
 		if !ok {
-			label = plainText(one)
-			if label == "" {
-				label = text
-			}
+			label = cmp.Or(plainText(one), text)
 		}
 		here := has && text == at
 		found = found || here

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"html/template"
@@ -98,9 +99,7 @@ var drawable = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "a
 
 func viewPart(p v1.Part) partView {
 	v := partView{Kind: p.Type, Name: p.Title, MIME: p.MIMEType, Text: shownText(p.Text)}
-	if v.Name == "" {
-		v.Name = p.Name
-	}
+	v.Name = cmp.Or(v.Name, p.Name)
 	if p.URI != "" {
 		v.Text = shownText(p.URI + "\n" + p.Description)
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -172,10 +173,7 @@ func (s *sender) message(p v1.PendingCall) ([]byte, error) {
 			}{p, at},
 		})
 	}
-	who := p.Principal
-	if who == "" {
-		who = "A caller without a name"
-	}
+	who := cmp.Or(p.Principal, "A caller without a name")
 	text := fmt.Sprintf("%s wants to call %s/%s", who, p.Namespace, p.Tool)
 	args := clipped(wholeText(p.Args), maxSlackArg)
 	section := func(text string) map[string]any {

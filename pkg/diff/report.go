@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -126,10 +127,7 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 
 // code writes a text as code, which may stand in a table.
 func code(text string) string {
-	text = strings.ReplaceAll(oneLine(text), "|", `\|`)
-	if text == "" {
-		text = " "
-	}
+	text = cmp.Or(strings.ReplaceAll(oneLine(text), "|", `\|`), " ")
 	ticks := "`"
 	for strings.Contains(text, ticks) {
 		ticks += "`"

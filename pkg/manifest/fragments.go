@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -35,9 +36,7 @@ func (r *reader) readFragments(d *document, obj v1.Object) {
 		if name == "" {
 			continue
 		}
-		if file == "" {
-			file = "fragments/" + name + ".yaml"
-		}
+		file = cmp.Or(file, "fragments/"+name+".yaml")
 		data, ok := in.open(v1.Pointer("/spec/fragments", strconv.Itoa(i), "path"), file, "")
 		if !ok {
 			continue

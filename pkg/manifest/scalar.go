@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -118,19 +119,14 @@ func decimal(s, unsigned string) (tag, text, reason string) {
 	if s[0] != '+' && len(whole) > 0 && (len(whole) == 1 || whole[0] != '0') && (!point || frac != "") && s != "-0" {
 		return tag, s, "" // a JSON number as it is
 	}
-	whole = strings.TrimLeft(whole, "0")
-	if whole == "" {
-		whole = "0"
-	}
+	whole = cmp.Or(strings.TrimLeft(whole, "0"), "0")
 	var b strings.Builder
 	if s[0] == '-' && !(tag == tagInt && whole == "0") {
 		b.WriteByte('-')
 	}
 	b.WriteString(whole)
 	if point {
-		if frac == "" {
-			frac = "0"
-		}
+		frac = cmp.Or(frac, "0")
 		b.WriteString("." + frac)
 	}
 	b.WriteString(exp)

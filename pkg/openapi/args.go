@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -208,10 +209,7 @@ func (b *builder) style(p *openapi3.Parameter, what string, s any) {
 	}
 	usual := p.Style == "" || p.Style == "form" && p.In == "query" || p.Style == "simple" && p.In != "query"
 	if !usual || m["type"] == "object" || p.In == "query" && p.Explode != nil && !*p.Explode {
-		style := p.Style
-		if style == "" {
-			style = "default"
-		}
+		style := cmp.Or(p.Style, "default")
 		b.note(what + " has a form (style " + style + ") that the request may not be able to write: check spec.http")
 	}
 }

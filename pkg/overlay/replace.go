@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -180,10 +181,7 @@ func (l *layer) sourceValue(s *source) (*yaml.Node, error) {
 	if o == nil {
 		return nil, errors.New("it chooses no object")
 	}
-	p := s.FieldPath
-	if p == "" {
-		p = "metadata.name"
-	}
+	p := cmp.Or(s.FieldPath, "metadata.name")
 	found := locate(o.node, fieldPath(p), false)
 	if len(found) != 1 {
 		return nil, fmt.Errorf("%s of %s is %d values: expected one", p, o, len(found))

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -28,12 +29,8 @@ func (p *Prompt) Arguments() []v1.PromptArgument {
 				args = append(args, v1.PromptArgument{Name: name})
 			}
 			a, prop := &args[i], p.in.properties[name]
-			if a.Title == "" {
-				a.Title = prop.Title
-			}
-			if a.Description == "" {
-				a.Description = prop.Description
-			}
+			a.Title = cmp.Or(a.Title, prop.Title)
+			a.Description = cmp.Or(a.Description, prop.Description)
 			if len(a.Default) == 0 {
 				a.Default = prop.Default
 			}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"sync"
@@ -28,9 +29,7 @@ func (r *Registry) ExecuteAll(ctx context.Context, calls []v1.Call) []Outcome {
 	var wg sync.WaitGroup
 	for i := range calls {
 		in := calls[i]
-		if in.Session == "" {
-			in.Session = own
-		}
+		in.Session = cmp.Or(in.Session, own)
 		mine, next := turn, make(chan struct{})
 		turn = next
 		passed := sync.OnceFunc(func() {

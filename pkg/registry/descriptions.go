@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"maps"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -18,9 +19,7 @@ func (r *Registry) SetDescriptions(texts map[v1.Key]string) bool {
 	next := make(map[v1.Key]string, len(texts))
 	for k, text := range texts {
 		k.Kind = v1.KindTool
-		if k.Namespace == "" {
-			k.Namespace = v1.DefaultNamespace
-		}
+		k.Namespace = cmp.Or(k.Namespace, v1.DefaultNamespace)
 		next[k] = text
 	}
 	if maps.Equal(next, r.descriptions) {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -273,10 +274,7 @@ func (c *call) execute(ctx context.Context, args json.RawMessage) (res v1.Result
 
 // timeout is the time for the call: the tool's, or the caller's when that is shorter.
 func (t *tool) timeout(caller time.Duration) time.Duration {
-	ms := t.spec.Spec.TimeoutMS
-	if ms == 0 {
-		ms = v1.DefaultTimeoutMS
-	}
+	ms := cmp.Or(t.spec.Spec.TimeoutMS, v1.DefaultTimeoutMS)
 	limit := time.Duration(math.MaxInt64)
 	if int64(ms) < math.MaxInt64/int64(time.Millisecond) {
 		limit = time.Duration(ms) * time.Millisecond

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,12 +49,8 @@ func (r *Registry) around(h Handler) Handler {
 
 // complete fills what a middleware left out of its own answer.
 func complete(ctx context.Context, in v1.Call, res v1.Result, err error) (v1.Result, error) {
-	if res.Tool == "" {
-		res.Tool = in.Tool
-	}
-	if res.Namespace == "" {
-		res.Namespace = in.Namespace
-	}
+	res.Tool = cmp.Or(res.Tool, in.Tool)
+	res.Namespace = cmp.Or(res.Namespace, in.Namespace)
 	switch err = typed(ctx, in.Tool, err); {
 	case err != nil:
 		res.Status = v1.StatusFailed

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,14 +44,8 @@ func breakCall(s *slot, tool *v1.Tool, f *v1.MockFault, content func() (v1.Resul
 	case faultTimeout:
 		return timedOut(s, tool)
 	case faultStatus:
-		status := f.Status
-		if status == 0 {
-			status = http.StatusInternalServerError
-		}
-		name := http.StatusText(status)
-		if name == "" {
-			name = "no name"
-		}
+		status := cmp.Or(f.Status, http.StatusInternalServerError)
+		name := cmp.Or(http.StatusText(status), "no name")
 		return fail(v1.StatusFailed, v1.PhaseExecute, fmt.Sprintf("HTTP status %d %s", status, name))
 	case faultDisconnect:
 		return fail("", v1.PhaseConnect, "the connection was closed before the answer came")
@@ -74,10 +69,7 @@ func breakCall(s *slot, tool *v1.Tool, f *v1.MockFault, content func() (v1.Resul
 }
 
 func timeLimit(tool *v1.Tool) time.Duration {
-	ms := tool.Spec.TimeoutMS
-	if ms == 0 {
-		ms = v1.DefaultTimeoutMS
-	}
+	ms := cmp.Or(tool.Spec.TimeoutMS, v1.DefaultTimeoutMS)
 	return time.Duration(ms) * time.Millisecond
 }
 

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -120,9 +121,7 @@ func (s *said) add(line []byte) {
 			s.fatal = why
 		}
 	}
-	if s.first == "" {
-		s.first = text
-	}
+	s.first = cmp.Or(s.first, text)
 }
 
 // userinfo is who signs in in an address, and the secret.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -49,9 +50,7 @@ func (o Override) Complete(now time.Time) (Override, error) {
 	if o.Tool == "" || len(o.Description) > MaxDescription {
 		return o, fmt.Errorf("an override needs a tool and a description of at most %d bytes", MaxDescription)
 	}
-	if o.Namespace == "" {
-		o.Namespace = v1.DefaultNamespace
-	}
+	o.Namespace = cmp.Or(o.Namespace, v1.DefaultNamespace)
 	o.Time = time.UnixMicro(now.UnixMicro()).UTC()
 	return o, nil
 }

@@ -34,6 +34,7 @@ package validate
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"runtime"
@@ -75,9 +76,7 @@ type cacheKey struct {
 
 // NewCache returns an empty cache.
 func NewCache(options Options) *Cache {
-	if options.MaxSchemaBytes == 0 {
-		options.MaxSchemaBytes = DefaultMaxSchemaBytes
-	}
+	options.MaxSchemaBytes = cmp.Or(options.MaxSchemaBytes, DefaultMaxSchemaBytes)
 	c := &Cache{options: options, schemas: map[cacheKey]weak.Pointer[Schema]{}}
 	for d := Draft4; d <= Draft2020; d++ {
 		c.metas[d] = sync.OnceValues(func() (*santhosh, error) { return newMetaschema(d) })

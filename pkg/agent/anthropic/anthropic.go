@@ -10,6 +10,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -56,9 +57,7 @@ func New(o Options) (*Model, error) {
 	if key == "" && token == "" && base == "" {
 		return nil, provider.Invalid(Name, "%s is not set: set it to a key of https://platform.claude.com", keyVar)
 	}
-	if base == "" {
-		base = makers
-	}
+	base = cmp.Or(base, makers)
 	if err := provider.CheckBaseURL(Name, urlVar, base); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@
 package google
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,9 +51,7 @@ func New(o Options) (*Model, error) {
 		return nil, provider.Invalid(Name, "%s is not set: set it to a key of https://aistudio.google.com/apikey", keyVar)
 	}
 	base, _ := provider.Lookup(o.Env, urlVar)
-	if base == "" {
-		base = makers
-	}
+	base = cmp.Or(base, makers)
 	if err := provider.CheckBaseURL(Name, urlVar, base); err != nil {
 		return nil, err
 	}

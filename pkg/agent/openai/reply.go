@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -152,9 +153,7 @@ func (b *builder) call(index int64, id, name, args, raw string) {
 		b.open[index] = c
 		b.calls = append(b.calls, c)
 	}
-	if c.id == "" {
-		c.id = id
-	}
+	c.id = cmp.Or(c.id, id)
 	if c.name == "" && name != "" {
 		c.name = name
 		b.on(agent.Delta{ToolCall: name})

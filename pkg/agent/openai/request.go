@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -211,10 +212,7 @@ func content(m provider.Media) (part object, err error) {
 		return part, fmt.Errorf("%s cannot be sent: the API takes the data of audio/wav and audio/mpeg", m)
 	case provider.Document:
 		if m.MIME == "application/pdf" && m.Data != "" {
-			name := m.Name
-			if name == "" {
-				name = "document.pdf"
-			}
+			name := cmp.Or(m.Name, "document.pdf")
 			return object{"type": "file", "file": object{"file_data": "data:application/pdf;base64," + m.Data, "filename": name}}, nil
 		}
 		return part, fmt.Errorf("%s cannot be sent: the API takes the data of application/pdf, and text", m)

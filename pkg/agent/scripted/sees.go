@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,10 +46,7 @@ func sees(want *v1.ModelSees, req agent.Request) *MismatchError {
 			return &MismatchError{Field: "tools", Expected: listed(expected), Got: listed(offered)}
 		}
 	}
-	choice := req.ToolChoice
-	if choice == "" {
-		choice = v1.ToolChoiceAuto
-	}
+	choice := cmp.Or(req.ToolChoice, v1.ToolChoiceAuto)
 	if want.ToolChoice != "" && want.ToolChoice != choice {
 		return &MismatchError{Field: "tool_choice", Expected: want.ToolChoice, Got: choice}
 	}

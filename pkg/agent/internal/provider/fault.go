@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -42,10 +43,7 @@ func (c *Client) refusal(status int, body []byte, location string) error {
 	e := APIError(body)
 	e.Status = status
 	if e.Message == "" {
-		e.Message = strings.ToLower(http.StatusText(status))
-		if e.Message == "" {
-			e.Message = "an answer that is not a success"
-		}
+		e.Message = cmp.Or(strings.ToLower(http.StatusText(status)), "an answer that is not a success")
 	}
 	switch {
 	case status < 400:

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -167,9 +168,7 @@ func flatten(p v1.Part) (Media, error) {
 			m.URL = p.Media.URL
 		}
 	}
-	if m.Name == "" {
-		m.Name = p.Title
-	}
+	m.Name = cmp.Or(m.Name, p.Title)
 	switch p.Type {
 	case Text:
 		return Media{Kind: Text, Text: p.Text}, nil
