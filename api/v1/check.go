@@ -173,10 +173,8 @@ func checkOneOf(f reflect.Value, path string, allowed []string, fs *[]Violation)
 		return
 	}
 	s := f.String()
-	for _, a := range allowed {
-		if s == a {
-			return
-		}
+	if slices.Contains(allowed, s) {
+		return
 	}
 	const many = 20
 	expected := "one of " + strings.Join(allowed, ", ")

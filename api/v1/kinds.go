@@ -1,5 +1,7 @@
 package v1
 
+import "slices"
+
 import "strings"
 
 // KindInfo is what a kind is called on a command line and in a cluster.
@@ -33,10 +35,8 @@ func ParseKind(word string) (kind string, ok bool) {
 		if word == k.Name || word == k.Singular() {
 			return k.Kind, true
 		}
-		for _, s := range k.Short {
-			if word == s {
-				return k.Kind, true
-			}
+		if slices.Contains(k.Short, word) {
+			return k.Kind, true
 		}
 	}
 	return "", false

@@ -182,8 +182,7 @@ func (o *decideOptions) checkEdited(ctx context.Context, p *v1.PendingCall, args
 	}
 	defer o.closing(w)
 	err = w.reg.CheckEdited(ctx, p, args)
-	var unknown *v1.NotFoundError
-	if errors.As(err, &unknown) {
+	if _, ok := errors.AsType[*v1.NotFoundError](err); ok {
 		fmt.Fprintf(o.err, "note: tool %s/%s is not known here, so the arguments are checked when it is called; -f names its manifest\n", p.Namespace, p.Tool)
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"unicode/utf8"
 
@@ -51,9 +52,7 @@ func (a *app) callArgs(ctx context.Context, flags []string, file string) (json.R
 			return nil, usageError{err}
 		}
 	}
-	for k, v := range pairs {
-		args[k] = v
-	}
+	maps.Copy(args, pairs)
 	return json.Marshal(args)
 }
 

@@ -101,8 +101,7 @@ func (o *mcpConnectOptions) run(ctx context.Context, words []string) error {
 		opts.Expect = map[v1.Key]int64{server.Key(): 0}
 	}
 	if _, err := s.Apply(ctx, []v1.Object{server}, opts); err != nil {
-		var taken *store.ConflictError
-		if errors.As(err, &taken) {
+		if _, ok := errors.AsType[*store.ConflictError](err); ok {
 			return usagef("there is a server %q already: choose another --name, or take its place with --replace", server.Metadata.Name)
 		}
 		return err

@@ -173,8 +173,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err == nil && res.Status == agent.Pending {
 		return statusError{exitPending, o.waitingText(w, &res)}
 	}
-	var hops *agent.ToolHopsError
-	if errors.As(err, &hops) {
+	if hops, ok := errors.AsType[*agent.ToolHopsError](err); ok {
 		if text := hops.LastReply.Message.Text; text != "" {
 			fmt.Fprintf(o.err, "the model's last words: %s\n", clip.Line(text))
 		}

@@ -37,8 +37,7 @@ func compile(text string, moved func(jmespath.SyntaxError) jmespath.SyntaxError)
 		return nil, fmt.Errorf("the expression has %d bytes: at most %d are read", len(text), maxLength)
 	}
 	path, err := jmespath.Compile(text)
-	var syntax jmespath.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[jmespath.SyntaxError](err); ok {
 		return nil, inWords(moved(syntax))
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -113,10 +114,8 @@ type names []string
 // there, and whether a rule ends there.
 func (n names) step(pointers [][]string, token string, isKey bool) (rest [][]string, hit bool) {
 	if isKey {
-		for _, name := range n {
-			if name == token {
-				return nil, true
-			}
+		if slices.Contains(n, token) {
+			return nil, true
 		}
 	}
 	for _, p := range pointers {

@@ -77,8 +77,7 @@ func parseError(name string, err error) error {
 // execError turns an error of an execution into ours: what text/template puts
 // around it, Go types and arguments are left out.
 func (t *tree) execError(err error) error {
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
 	e := &Error{Name: t.name, Message: err.Error()}

@@ -2,6 +2,7 @@ package template
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 	"text/template/parse"
@@ -87,10 +88,8 @@ func tagPath(tag string, whole func(string) bool) ([]string, error) {
 		return []string{body}, nil
 	}
 	path := strings.Split(body, ".")
-	for _, field := range path {
-		if field == "" {
-			return nil, fmt.Errorf("%s is not the name of a variable", shown)
-		}
+	if slices.Contains(path, "") {
+		return nil, fmt.Errorf("%s is not the name of a variable", shown)
 	}
 	return path, nil
 }

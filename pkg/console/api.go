@@ -63,8 +63,7 @@ func (c *Console) api(h func(*request) (any, error)) http.Handler {
 		p, err := c.who(r)
 		if err != nil {
 			status, text := http.StatusUnauthorized, err.Error()
-			var refused *gateway.AccessError
-			if errors.As(err, &refused) {
+			if refused, ok := errors.AsType[*gateway.AccessError](err); ok {
 				status = refused.Status
 			}
 			if status == http.StatusUnauthorized {

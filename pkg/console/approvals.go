@@ -106,8 +106,7 @@ func (c *Console) viewOf(p v1.PendingCall, who person) approvalView {
 	p.State = p.StateAt(c.opts.Now())
 	v := approvalView{PendingCall: p, EditedArgs: redact.JSON(p.EditedArgs, p.Redact)}
 	if p.State == v1.ApprovalPending {
-		var refused *v1.PolicyError
-		if errors.As(p.MayDecide(v1.Decision{By: who.name, Groups: who.groups}), &refused) {
+		if refused, ok := errors.AsType[*v1.PolicyError](p.MayDecide(v1.Decision{By: who.name, Groups: who.groups})); ok {
 			v.Refusal = refused.Message
 		}
 	}
@@ -216,8 +215,7 @@ func (c *Console) decide(r *request) error {
 	if _, err := c.decideAs(r, p, made); err != nil {
 		status, text := explained(err)
 		d.Problem = text
-		var invalid *v1.ValidationError
-		if errors.As(err, &invalid) {
+		if invalid, ok := errors.AsType[*v1.ValidationError](err); ok {
 			d.Violations = invalid.Violations
 		}
 		c.showApproval(r, status, d)

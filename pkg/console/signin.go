@@ -135,8 +135,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	caller, err := c.access.Verify(r.Context(), token)
-	var refused *gateway.AccessError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*gateway.AccessError](err); ok {
 		c.askSignIn(w, r, refused.Status, "The token was not accepted: "+refused.Message+".")
 		return
 	}

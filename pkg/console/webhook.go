@@ -148,8 +148,7 @@ func (s *sender) post(ctx context.Context, id string, body []byte) (retry bool, 
 	}
 	res, err := s.client.Do(req)
 	if err != nil {
-		var of *url.Error
-		if errors.As(err, &of) { // its address may hold a secret
+		if of, ok := errors.AsType[*url.Error](err); ok { // its address may hold a secret
 			err = of.Err
 		}
 		return true, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -87,9 +88,7 @@ func variables(p *v1.Prompt) json.RawMessage {
 		return has
 	})
 	declared := map[string]any{}
-	for name, v := range properties {
-		declared[name] = v
-	}
+	maps.Copy(declared, properties)
 	for _, a := range p.Spec.Arguments {
 		if _, has := declared[a.Name]; !has {
 			declared[a.Name] = map[string]any{}

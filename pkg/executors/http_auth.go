@@ -208,8 +208,7 @@ func (t *tokenSource) forget(token string) {
 }
 
 func describeTokenError(err error) error {
-	var answered *oauth2.RetrieveError
-	if errors.As(err, &answered) {
+	if answered, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		msg := "the server answered HTTP " + answered.Response.Status
 		if answered.ErrorCode != "" {
 			msg += fmt.Sprintf(", error %s", quoted(answered.ErrorCode))

@@ -70,8 +70,7 @@ func (m mcp) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (
 	if res.Attempts > 0 {
 		res.Effects = []v1.Effect{{Kind: v1.EffectMCP, Server: server.Namespace + "/" + server.Name, Tool: remote}}
 	}
-	var failed *v1.ExecutionError
-	if errors.As(err, &failed) { // name the tool as the registry knows it
+	if failed, ok := errors.AsType[*v1.ExecutionError](err); ok { // name the tool as the registry knows it
 		named := *failed
 		named.Tool = tool.Metadata.Name
 		return res, &named

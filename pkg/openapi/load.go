@@ -118,8 +118,7 @@ func fetch(ctx context.Context, client *http.Client, source string) ([]byte, err
 	shown := req.URL.Scheme + "://" + req.URL.Host + req.URL.EscapedPath()
 	resp, err := client.Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
+		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // its text holds the whole URL
 		}
 		return nil, &v1.ExecutionError{Phase: v1.PhaseConnect, Message: "cannot fetch " + shown + ": " + err.Error(), Cause: err}

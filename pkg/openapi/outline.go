@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -161,12 +162,8 @@ func (o *outliner) follow(at doc.Location, node any) (doc.Location, map[string]a
 				return at, m, nil
 			}
 			merged := make(map[string]any, len(m)+len(over))
-			for k, v := range m {
-				merged[k] = v
-			}
-			for k, v := range over {
-				merged[k] = v
-			}
+			maps.Copy(merged, m)
+			maps.Copy(merged, over)
 			return at, merged, nil
 		}
 		for _, k := range []string{"summary", "description"} {

@@ -80,8 +80,7 @@ func (p *Plan) Apply(ctx context.Context, st store.Store, objects []v1.Object, o
 	opts.Prune = len(prune) > 0
 	opts.Keep = func(r store.Record) bool { return !prune[r.Key()] }
 	changes, err := st.Apply(ctx, touched, opts)
-	var moved *store.ConflictError
-	if errors.As(err, &moved) { // between the check and now
+	if _, ok := errors.AsType[*store.ConflictError](err); ok { // between the check and now
 		for _, text := range strings.Split(err.Error(), "\n") {
 			stale.Conflicts = append(stale.Conflicts, strings.TrimPrefix(text, "apply: "))
 		}

@@ -111,8 +111,7 @@ func (p *Prompt) place(f v1.Violation) v1.Violation {
 
 func templateViolation(path string, err error) v1.Violation {
 	f := v1.Violation{Path: path, Expected: "a template that can be read", Got: "a faulty one", Message: err.Error()}
-	var own *template.Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*template.Error](err); ok {
 		if f.Message = own.Message; own.Line > 0 {
 			f.Message = fmt.Sprintf("line %d of the template: %s", own.Line, own.Message)
 		}

@@ -182,8 +182,7 @@ func (p *Prompt) variables(raw json.RawMessage) (any, []v1.Violation) {
 	var violations []v1.Violation
 	if p.input != nil {
 		if doc, _, violations, err = p.input.Check(doc, true); err != nil {
-			var invalid *v1.ValidationError
-			if errors.As(err, &invalid) {
+			if invalid, ok := errors.AsType[*v1.ValidationError](err); ok {
 				return doc, invalid.Violations
 			}
 			return doc, []v1.Violation{{Expected: "a usable spec.input", Got: "a faulty one", Message: err.Error()}}

@@ -14,8 +14,7 @@ func schemaViolations(h *v1.Header, path string, s *validate.Schema) []v1.Violat
 	if err == nil {
 		return nil
 	}
-	var invalid *v1.ValidationError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*v1.ValidationError](err); ok {
 		return under(h, path, invalid.Violations)
 	}
 	return []v1.Violation{{Path: path, Expected: "a JSON Schema", Got: "something else", Message: err.Error()}}

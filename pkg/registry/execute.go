@@ -347,8 +347,7 @@ func (c *call) finish() (v1.Result, error) {
 	if c.err != nil {
 		res.Status = v1.StatusFailed
 		res.Error = v1.NewResultError(c.err)
-		var invalid *v1.ValidationError
-		if errors.As(c.err, &invalid) {
+		if _, ok := errors.AsType[*v1.ValidationError](c.err); ok {
 			res.Content, res.Parts = nil, nil // nothing that broke its schema is passed on
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
@@ -33,8 +34,8 @@ func (r *Registry) around(h Handler) Handler {
 	if len(all) == 0 {
 		return h
 	}
-	for i := len(all) - 1; i >= 0; i-- {
-		h = all[i](h)
+	for _, a := range slices.Backward(all) {
+		h = a(h)
 	}
 	return func(ctx context.Context, in v1.Call) (res v1.Result, err error) {
 		defer func() {

@@ -98,8 +98,7 @@ func (o *observer) end(ctx context.Context, c *call) {
 		attrs = append(attrs, semconv.GenAIToolName(c.tool.spec.Metadata.Name), keyNamespace.String(c.tool.spec.Namespace()))
 	}
 	o.duration.Record(ctx, c.reg.opts.Now().Sub(c.began).Seconds(), metric.WithAttributes(attrs...))
-	var refused *v1.PolicyError
-	if errors.As(c.err, &refused) {
+	if refused, ok := errors.AsType[*v1.PolicyError](c.err); ok {
 		o.refused.Add(ctx, 1, metric.WithAttributes(semconv.GenAIToolName(c.res.Tool), keyNamespace.String(c.res.Namespace), keyPolicy.String(refused.Policy), keyRule.String(refused.Rule)))
 	}
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -263,9 +264,7 @@ func drop(doc any, tokens []string) any {
 			return doc
 		}
 		out := make(map[string]any, len(v))
-		for k, old := range v {
-			out[k] = old
-		}
+		maps.Copy(out, v)
 		if len(tokens) == 1 {
 			delete(out, token)
 		} else {

@@ -39,8 +39,7 @@ func (p *player) converse(ctx context.Context, field string, turn *v1.Turn) {
 	p.enter(&res)
 	p.field, p.call = "", 0
 	p.res.Judged++
-	var seen *scripted.MismatchError
-	if errors.As(err, &seen) {
+	if seen, ok := errors.AsType[*scripted.MismatchError](err); ok {
 		at := v1.Pointer(field, "model", strconv.Itoa(seen.Reply-1), "sees", seen.Field)
 		if seen.Field == "contains" || seen.Field == "lacks" {
 			at = v1.Pointer(at, strconv.Itoa(seen.Index))

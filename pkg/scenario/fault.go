@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -104,9 +105,7 @@ func (p *player) violate(tool *v1.Tool, content json.RawMessage) (json.RawMessag
 		} {
 			for _, key := range sortedKeys(object) {
 				changed := make(map[string]any, len(object))
-				for k, v := range object {
-					changed[k] = v
-				}
+				maps.Copy(changed, object)
 				try(changed, key)
 				if breaks(changed) {
 					return jsontext.Of(changed), true

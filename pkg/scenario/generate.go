@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -140,9 +141,7 @@ func join(into, from map[string]any) {
 			both := map[string]any{}
 			for _, m := range []any{into[key], v} {
 				object, _ := m.(map[string]any)
-				for name, schema := range object {
-					both[name] = schema
-				}
+				maps.Copy(both, object)
 			}
 			into[key] = both
 		case "required":

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -255,9 +256,7 @@ func restore(msg agent.Message, ids map[string]string) []json.RawMessage {
 	if n != len(msg.ToolCalls) || text.String() != msg.Text {
 		return nil
 	}
-	for id, api := range told {
-		ids[id] = api
-	}
+	maps.Copy(ids, told)
 	return k.Parts
 }
 

@@ -52,8 +52,7 @@ func Parse(raw json.RawMessage) ([]v1.ModelReply, []v1.Violation) {
 // replyViolation says why item number n, at path, is no reply.
 func replyViolation(path string, n int, item json.RawMessage, err error) v1.Violation {
 	f := v1.Violation{Path: path, Expected: "a reply", Got: v1.JSONKind(item), Message: strings.TrimPrefix(err.Error(), "json: ")}
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		f.Expected, f.Got = jsonType(wrong.Type), strings.Fields(wrong.Value)[0]
 		if wrong.Field != "" {
 			f.Path = v1.Pointer(path, strings.Split(wrong.Field, ".")...)

@@ -120,8 +120,7 @@ func (a *Anchor) send(ctx context.Context, line []byte) error {
 	client := http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if err != nil {
-		var wrapped *url.Error
-		if errors.As(err, &wrapped) { // its text has the address
+		if wrapped, ok := errors.AsType[*url.Error](err); ok { // its text has the address
 			err = wrapped.Err
 		}
 		return &UnreachableError{shown, err}

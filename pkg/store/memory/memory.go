@@ -111,8 +111,7 @@ func (s *Store) write(ctx context.Context, f func() error) error {
 }
 
 func explain(err error) error {
-	var own *plan.Refusal
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*plan.Refusal](err); ok {
 		return own.Err
 	}
 	return err

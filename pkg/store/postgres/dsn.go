@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,10 +86,8 @@ func nameOf(c *pgx.ConnConfig) string {
 		if strings.HasPrefix(host, "/") {
 			at = host
 		}
-		for _, h := range hosts {
-			if h == at {
-				return
-			}
+		if slices.Contains(hosts, at) {
+			return
 		}
 		hosts = append(hosts, at)
 	}

@@ -133,8 +133,7 @@ func (c *Client) violation(ctx, call context.Context, x *exchange, err error) er
 	case broken != nil:
 		return c.execution(v1.PhaseExecute, fmt.Sprintf("the answer of %s broke off: %v", c.host, broken), broken)
 	}
-	var typed *v1.ExecutionError
-	if errors.As(err, &typed) {
+	if typed, ok := errors.AsType[*v1.ExecutionError](err); ok {
 		return typed
 	}
 	if status == 0 {

@@ -3,6 +3,7 @@ package repair
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -66,8 +67,8 @@ func closed(text string) (whole string, ok bool, err error) {
 	} else {
 		whole = strings.TrimSuffix(strings.TrimRight(whole, " \t\r\n"), ",")
 	}
-	for i := len(open) - 1; i >= 0; i-- {
-		whole += string(open[i])
+	for _, o := range slices.Backward(open) {
+		whole += string(o)
 	}
 	return whole, true, nil
 }

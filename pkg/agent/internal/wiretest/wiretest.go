@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
@@ -184,9 +185,7 @@ func answer(t *testing.T, w http.ResponseWriter, text string) {
 	if err != nil {
 		t.Errorf("response: %v", err)
 	}
-	for k, v := range header {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), header)
 	code, err := strconv.Atoi(strings.TrimSpace(status))
 	if err != nil {
 		t.Errorf("response: %v", err)
@@ -281,9 +280,7 @@ func Same(t *testing.T, one, other string) {
 func Answers(t *testing.T, status int, header http.Header, body string) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		for k, v := range header {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), header)
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
 	}))

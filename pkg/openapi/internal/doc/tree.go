@@ -77,8 +77,7 @@ func parseJSON(data []byte) (any, error) {
 	}
 	if err != nil {
 		offset := dec.InputOffset()
-		var s *json.SyntaxError
-		if errors.As(err, &s) {
+		if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 			offset = s.Offset
 		}
 		before := data[:min(int(offset), len(data))]

@@ -156,9 +156,7 @@ func (p *Plan) start(rev *Revision, r Reader, versions map[v1.Key]int64, digests
 	if err != nil {
 		return err
 	}
-	for key, row := range byKey(rows) {
-		written[key] = row
-	}
+	maps.Copy(written, byKey(rows))
 	slices.SortFunc(fresh, Compare)
 	for _, key := range fresh {
 		row := written[key]
