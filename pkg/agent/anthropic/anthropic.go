@@ -14,7 +14,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
@@ -58,17 +57,14 @@ func New(o Options) (*Model, error) {
 		return nil, provider.Invalid(Name, "%s is not set: set it to a key of https://platform.claude.com", keyVar)
 	}
 	base = cmp.Or(base, makers)
-	if err := provider.CheckBaseURL(Name, urlVar, base); err != nil {
+	u, err := provider.BaseURL(Name, urlVar, base)
+	if err != nil {
 		return nil, err
 	}
 	m := &Model{client: provider.New(provider.Config{
 		Name: Name, KeyVar: keyVar, URLVar: urlVar, BaseURL: base,
 		Secrets: []string{key, token}, Transport: o.Transport, Timeout: o.Timeout,
 	})}
-	u, err := url.Parse(base)
-	if err != nil {
-		return nil, err // which CheckBaseURL has ruled out
-	}
 	m.address = u.JoinPath("v1/messages").String()
 	m.header = http.Header{"Anthropic-Version": {version}}
 	switch {

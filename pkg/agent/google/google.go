@@ -52,17 +52,14 @@ func New(o Options) (*Model, error) {
 	}
 	base, _ := provider.Lookup(o.Env, urlVar)
 	base = cmp.Or(base, makers)
-	if err := provider.CheckBaseURL(Name, urlVar, base); err != nil {
+	u, err := provider.BaseURL(Name, urlVar, base)
+	if err != nil {
 		return nil, err
 	}
 	m := &Model{client: provider.New(provider.Config{
 		Name: Name, KeyVar: from, URLVar: urlVar, BaseURL: base,
 		Secrets: []string{key}, Transport: o.Transport, Timeout: o.Timeout,
 	})}
-	u, err := url.Parse(base)
-	if err != nil {
-		return nil, err // which CheckBaseURL has ruled out
-	}
 	m.models = u.JoinPath("v1beta")
 	m.header = http.Header{"X-Goog-Api-Key": {key}}
 	return m, nil

@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
@@ -54,17 +53,14 @@ func New(o Options) (*Model, error) {
 	if m.own {
 		base = makers
 	}
-	if err := provider.CheckBaseURL(Name, urlVar, base); err != nil {
+	u, err := provider.BaseURL(Name, urlVar, base)
+	if err != nil {
 		return nil, err
 	}
 	m.client = provider.New(provider.Config{
 		Name: Name, KeyVar: keyVar, URLVar: urlVar, BaseURL: base,
 		Secrets: []string{key}, Transport: o.Transport, Timeout: o.Timeout,
 	})
-	u, err := url.Parse(base)
-	if err != nil {
-		return nil, err // which CheckBaseURL has ruled out
-	}
 	m.address = u.JoinPath("chat/completions").String()
 	m.header = http.Header{}
 	if key != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 )
 
 //go:embed migrations/*.sql
@@ -29,7 +30,7 @@ var errMissing = fmt.Errorf("%w in the database: make it with \"toolctl apply -f
 // migrate brings the store to the newest version that this program knows. A store that is
 // not there is made with create.
 func (s *Store) migrate(ctx context.Context, create bool) error {
-	newest, err := newestMigration()
+	newest, err := sqlstore.NewestMigration(migrations)
 	if err != nil {
 		return err
 	}
@@ -76,29 +77,13 @@ func (s *Store) migrateUp(ctx context.Context) (at int64, err error) {
 	}
 	if _, err := p.Up(ctx); err != nil {
 		if at, verr := s.version(ctx); verr == nil && at >= 0 {
-			if newest, nerr := newestMigration(); nerr == nil && at > newest {
+			if newest, nerr := sqlstore.NewestMigration(migrations); nerr == nil && at > newest {
 				return at, nil // it was made newer while we waited; the caller says so
 			}
 		}
 		return 0, errors.Join(errors.New("the store cannot be brought up to date"), err)
 	}
 	return s.version(ctx)
-}
-
-func newestMigration() (int64, error) {
-	files, err := migrations.ReadDir("migrations")
-	if err != nil {
-		return 0, err
-	}
-	var newest int64
-	for _, f := range files {
-		n, err := goose.NumericComponent(f.Name())
-		if err != nil {
-			return 0, err
-		}
-		newest = max(newest, n)
-	}
-	return newest, nil
 }
 
 // version is that of the last migration that was carried out, -1 where there is no store.

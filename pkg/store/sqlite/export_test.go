@@ -1,6 +1,10 @@
 package sqlite
 
-import "database/sql"
+import (
+	"database/sql"
+
+	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
+)
 
 // OpenStore is Open for what the interface does not have.
 var OpenStore = open
@@ -9,7 +13,7 @@ var OpenStore = open
 func (s *Store) DB() *sql.DB { return s.db }
 
 // NewestMigration is the version that a new store has.
-var NewestMigration = newestMigration
+func NewestMigration() (int64, error) { return sqlstore.NewestMigration(migrations) }
 
 // HoldWriter keeps the writers of this process waiting until release is called.
 func (s *Store) HoldWriter() (release func()) {

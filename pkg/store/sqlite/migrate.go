@@ -11,6 +11,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 )
 
 //go:embed migrations/*.sql
@@ -24,7 +25,7 @@ const applicationID = 1953460076
 // One query tells whether it is there already, as it nearly always is: goose
 // would spend more on finding that out than a short command takes as a whole.
 func (s *Store) migrate(ctx context.Context) error {
-	newest, err := newestMigration()
+	newest, err := sqlstore.NewestMigration(migrations)
 	if err != nil {
 		return err
 	}
@@ -66,22 +67,6 @@ func (s *Store) migrateUp(ctx context.Context) error {
 	}
 	_, err = p.Up(ctx)
 	return err
-}
-
-func newestMigration() (int64, error) {
-	files, err := migrations.ReadDir("migrations")
-	if err != nil {
-		return 0, err
-	}
-	var newest int64
-	for _, f := range files {
-		n, err := goose.NumericComponent(f.Name())
-		if err != nil {
-			return 0, err
-		}
-		newest = max(newest, n)
-	}
-	return newest, nil
 }
 
 // version is that of the last migration that was carried out, -1 for an empty file.

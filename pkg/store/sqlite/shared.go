@@ -57,7 +57,7 @@ func (t tx) Exec(query string, args ...any) (int64, error) {
 }
 
 func (t tx) Query(query string, args ...any) (sqlstore.Rows, error) {
-	found, err := t.c.QueryContext(t.ctx, here(query), args...) //nolint:rowserrcheck,sqlclosecheck // who asked does
+	found, err := t.c.QueryContext(t.ctx, here(query), args...)
 	if err != nil {
 		return nil, err
 	}

@@ -180,12 +180,11 @@ func Invalid(name, format string, args ...any) error {
 	return &v1.ExecutionError{Phase: v1.PhaseValidate, Message: name + ": " + fmt.Sprintf(format, args...)}
 }
 
-// CheckBaseURL says what is wrong with a base URL. The URL may hold a password, so the
-// error does not show it.
-func CheckBaseURL(name, variable, value string) error {
+// BaseURL reads a base URL. It may hold a password, so the error does not show it.
+func BaseURL(name, variable, value string) (*url.URL, error) {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return Invalid(name, "%s is not an address: it must begin with http:// or https://, for example http://localhost:8080", variable)
+		return nil, Invalid(name, "%s is not an address: it must begin with http:// or https://, for example http://localhost:8080", variable)
 	}
-	return nil
+	return u, nil
 }
