@@ -26,8 +26,7 @@ func TestModernStreamsAndTypes(t *testing.T) {
 		"input that cannot be read":        {[]string{`input_required","inputRequests":[1],"more":"`}, false, "asks for input in a form that cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := tc.answers
-			var gets atomic.Int32
+			var asked, gets atomic.Int32
 			h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				var m struct {
 					ID     json.RawMessage
@@ -45,8 +44,7 @@ func TestModernStreamsAndTypes(t *testing.T) {
 				case "server/discover":
 					result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}`
 				case "tools/call":
-					next := answers[0]
-					answers = answers[1:]
+					next := tc.answers[asked.Add(1)-1]
 					if strings.HasPrefix(next, "id:") {
 						w.Header().Set("Content-Type", "text/event-stream")
 						io.WriteString(w, next)
@@ -62,8 +60,8 @@ func TestModernStreamsAndTypes(t *testing.T) {
 			if tc.err == "" && (err != nil || string(res.Content) != "1") || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("got %s, %v", res.Content, err)
 			}
-			if len(answers) > 0 || gets.Load() > 0 {
-				t.Errorf("%d answers left, %d streams taken up again", len(answers), gets.Load())
+			if int(asked.Load()) != len(tc.answers) || gets.Load() > 0 {
+				t.Errorf("%d calls, want %d; %d streams taken up again", asked.Load(), len(tc.answers), gets.Load())
 			}
 		})
 	}
