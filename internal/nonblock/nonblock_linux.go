@@ -132,10 +132,12 @@ func send(fd uintptr, p []byte, socket bool) (int, error) {
 }
 
 func raw(call, fd uintptr, p []byte, flags uintptr) (int, error) {
+	sending()
 	for {
 		n, _, errno := syscall.RawSyscall6(call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), flags, 0, 0)
 		switch errno {
 		case 0:
+			received(fd)
 			return int(n), nil
 		case syscall.EINTR:
 		default:
