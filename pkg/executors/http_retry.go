@@ -109,6 +109,9 @@ func (c *httpCall) send(ctx context.Context) (status string, err error) {
 		}
 		return "", nil
 	}
+	if errors.Is(ctx.Err(), context.Canceled) { // the caller went away while the answer was read
+		return "", c.describe(ctx, ctx.Err())
+	}
 	msg := fmt.Sprintf("%s (%s %s)", c.p.failure(c.status, c.header, c.answer, c.hidden()), c.p.method, c.shownURL(ctx))
 	if c.p.spec.Method == "" && (c.code == http.StatusNotFound || c.code == http.StatusMethodNotAllowed) {
 		msg += "; spec.http.method is not set, which means POST"
