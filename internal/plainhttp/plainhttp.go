@@ -85,20 +85,21 @@ func (t *Transport) exchange(c *conn, req *http.Request) (*http.Response, error)
 		return nil, err
 	}
 	c.waits = waits(resp.Header)
+	empty := resp.ContentLength == 0 || req.Method == http.MethodHead
 	b := &body{ReadCloser: resp.Body, conn: c, ctx: ctx, leave: func(usable bool) {
 		if usable = stop() && usable && !resp.Close && !req.Close; !usable || !t.put(c) {
 			c.Close()
 		}
 	}}
 	resp.Body = b
-	if resp.ContentLength == 0 || req.Method == http.MethodHead {
-		b.end(true)
-	}
 	if c.zips && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 		resp.Body = &unzipped{ReadCloser: b}
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")
 		resp.ContentLength, resp.Uncompressed = -1, true
+	}
+	if empty {
+		b.end(true) // from here on the connection may be another request's
 	}
 	return resp, nil
 }

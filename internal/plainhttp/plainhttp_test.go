@@ -366,6 +366,10 @@ func TestHostile(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	s := listen(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		if r.Method == http.MethodPut {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
 		_, _ = w.Write(body)
 		_ = http.NewResponseController(w).Flush()
 	})
@@ -375,6 +379,11 @@ func TestManyAtOnce(t *testing.T) {
 		all.Go(func() {
 			for i := range 200 {
 				want := fmt.Sprintf("%d of %d", i, id)
+				if i%4 == 0 { // whose response is over with its head
+					if _, text := do(t, tr, request(t, http.MethodPut, s.URL, want)); text != "" {
+						t.Errorf("%q", text)
+					}
+				}
 				resp, err := tr.RoundTrip(request(t, http.MethodPost, s.URL, want))
 				if err != nil {
 					t.Error(err)
