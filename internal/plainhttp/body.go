@@ -17,18 +17,12 @@ type body struct {
 
 	mu      sync.Mutex
 	reading bool
-	left    bool // the connection is not this response's any more
-	closed  bool
-	err     error // of a read that was the last
+	err     error // of reads from now on; nil while the connection is this response's
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()
-	switch {
-	case b.closed:
-		b.mu.Unlock()
-		return 0, http.ErrBodyReadAfterClose
-	case b.left:
+	if b.err != nil {
 		b.mu.Unlock()
 		return 0, b.err
 	}
@@ -42,20 +36,17 @@ func (b *body) Read(p []byte) (int, error) {
 		if err != io.EOF && b.ctx.Err() != nil { //nolint:errorlint // net/http returns io.EOF itself
 			err = context.Cause(b.ctx)
 		}
-		b.err = err
-		b.end(err == io.EOF) //nolint:errorlint // as above
+		b.end(err)
 	}
 	return n, err
 }
 
-// end leaves the connection when the response has ended. It is called under mu once others have the body.
-func (b *body) end(whole bool) {
-	if !b.left {
-		b.left = true
-		if b.err == nil {
-			b.err = io.EOF
-		}
-		b.leave(whole && b.conn.in.Buffered() == 0)
+// end leaves the connection, whose response has ended with err; io.EOF is its whole end. It is called under mu
+// once others have the body.
+func (b *body) end(err error) {
+	if b.err == nil {
+		b.err = err
+		b.leave(err == io.EOF && b.conn.in.Buffered() == 0) //nolint:errorlint // as above
 	}
 }
 
@@ -64,19 +55,13 @@ func (b *body) end(whole bool) {
 func (b *body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return nil
-	}
-	b.closed = true
-	switch {
-	case b.left:
-	case b.reading: // which ends by this
-		b.left = true
-		b.leave(false)
-	default:
-		b.left = true
-		b.conn.rest = b.ReadCloser
-		b.leave(true)
+	ended := b.err != nil
+	b.err = http.ErrBodyReadAfterClose
+	if !ended {
+		if !b.reading { // else the read ends by this
+			b.conn.rest = b.ReadCloser
+		}
+		b.leave(!b.reading)
 	}
 	return nil
 }

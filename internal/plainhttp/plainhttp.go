@@ -2,6 +2,7 @@ package plainhttp
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -99,7 +100,7 @@ func (t *Transport) exchange(c *conn, req *http.Request) (*http.Response, error)
 		resp.ContentLength, resp.Uncompressed = -1, true
 	}
 	if empty {
-		b.end(true) // from here on the connection may be another request's
+		b.end(io.EOF) // from here on the connection may be another request's
 	}
 	return resp, nil
 }
