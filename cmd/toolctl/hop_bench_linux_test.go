@@ -233,18 +233,8 @@ func BenchmarkColdStart(b *testing.B) {
 // firstList starts an MCP server and returns how long it takes to list its tools.
 func firstList(b *testing.B, cmd *exec.Cmd, tools int) time.Duration {
 	b.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
 	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	in, out := startPiped(b, cmd)
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"cold","version":"1"}}}`)
 	lines := bufio.NewReaderSize(out, 1<<20)
 	if _, err := lines.ReadSlice('\n'); err != nil {

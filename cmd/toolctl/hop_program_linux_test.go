@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -55,21 +56,27 @@ func command(path string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// launch starts a program that prints its address and ends with its stdin.
-func launch(t testing.TB, cmd *exec.Cmd) *program {
+// startPiped starts a program and returns the other ends of its stdin and stdout.
+func startPiped(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out io.Reader) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	if out, err = cmd.StdoutPipe(); err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	return in, out
+}
+
+// launch starts a program that prints its address and ends with its stdin.
+func launch(t testing.TB, cmd *exec.Cmd) *program {
+	t.Helper()
+	cmd.Stderr = os.Stderr
+	in, out := startPiped(t, cmd)
 	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {

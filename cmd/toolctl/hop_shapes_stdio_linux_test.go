@@ -48,17 +48,7 @@ type stdioClient struct {
 // start starts a program and begins a session with it, where there are any.
 func (s *shape) start(t testing.TB, cmd *exec.Cmd) *stdioClient {
 	t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := startPiped(t, cmd)
 	c := &stdioClient{in: in, waiting: map[int]chan []byte{}, ended: make(chan struct{})}
 	go c.read(out)
 	t.Cleanup(func() {

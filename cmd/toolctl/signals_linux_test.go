@@ -196,21 +196,11 @@ func TestServeWaitsForInitialize(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "about.json"), `{"Name": "docs", "Version": "1", "Tools": [{"name": "find", "inputSchema": {"type": "object"}}]}`)
 	writeFile(t, filepath.Join(dir, "docs.yaml"), "apiVersion: toolctl.dev/v1\nkind: MCPServer\nmetadata: {name: docs}\nspec: {command: "+quoted(linked(t, "mcpserver"))+", args: ["+quoted(filepath.Join(dir, "about.json"))+"]}\n")
 	cmd := again(t, "toolctl", "serve", "-f", dir)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := startPiped(t, cmd)
 	var logged strings.Builder
 	for lines := bufio.NewScanner(log); ; {
 		if !lines.Scan() {
