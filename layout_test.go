@@ -1,6 +1,7 @@
 package toolctl_test
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"os"
+	"os/exec"
 )
 
 const module = "toolctl.dev/toolctl/"
@@ -208,5 +210,28 @@ func TestCommandHasNoGoroutineAndNoLock(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// maxTracked is the size in bytes above which a file in git needs a line in largeFiles.
+const maxTracked = 500_000
+
+// largeFiles are the tracked files over maxTracked, each with the reason why git keeps it.
+var largeFiles = map[string]string{}
+
+// A built program of 64 MB once stood in git for weeks: every clone carries such a file for ever.
+func TestTrackedFilesAreSmall(t *testing.T) {
+	out, err := exec.Command("git", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("this tree is not a git checkout: ", err)
+	}
+	for name := range bytes.SplitSeq(bytes.TrimRight(out, "\x00"), []byte{0}) {
+		info, err := os.Lstat(string(name))
+		if err != nil {
+			continue // deleted in the work tree, not committed yet
+		}
+		if info.Size() > maxTracked && largeFiles[string(name)] == "" {
+			t.Errorf("%s has %d bytes, more than %d: take it out of git, or add it to largeFiles with the reason", name, info.Size(), maxTracked)
+		}
 	}
 }
