@@ -28,7 +28,7 @@ func isolated(cmd *exec.Cmd) error {
 	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-	a.AmbientCaps = []uintptr{unix.CAP_SETPCAP, unix.CAP_SYS_ADMIN}
+	a.AmbientCaps = []uintptr{unix.CAP_SETPCAP, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RESOURCE}
 	return nil
 }
 
@@ -155,6 +155,11 @@ func (p *plan) view() error {
 		// Since Linux 6.14 a sandbox has numbers of processes of its own, of which the kernel keeps
 		// back the first 300. Before that, boundProcesses has to be faster than a fork bomb.
 		_ = os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(301+n)), 0)
+	}
+	// A namespace of users would give the program all capabilities in it, and with them the parts
+	// of the kernel that only root reaches elsewhere.
+	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+		return step("forbid further namespaces of users", err)
 	}
 	const flags = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: flags}); err != nil {

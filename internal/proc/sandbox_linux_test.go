@@ -73,6 +73,7 @@ func TestSandbox(t *testing.T) {
 		{"not in /tmp or /", "echo a >/tmp/toolctl-was-here; echo b >/toolctl-was-here; mkdir /etc/toolctl", []string{"ead-only"}, "exit status 0"},
 		{"undoes no mount", "mount -o remount,rw / 2>&1; umount /dev 2>&1; echo a >/toolctl-was-here", []string{"ead-only"}, "exit status 0"},
 		{"undoes no mount in a namespace of its own", "unshare -Urm sh -c 'mount -o remount,rw /; echo a >/toolctl-was-here' 2>&1", nil, "exit status 0"},
+		{"makes no namespace of users, where it would have all capabilities again", "unshare -U sh -c 'grep CapEff /proc/self/status' 2>&1; cat /proc/sys/user/max_user_namespaces; echo 9 >/proc/sys/user/max_user_namespaces", []string{"unshare failed: No space left on device\n0\n", "annot create"}, "CapEff"},
 		{"has no devices but the harmless", "ls /dev; echo a >/dev/null; mknod " + in + "/sda b 8 0; head -c1 " + in + "/sda", []string{"null\n"}, "vda"},
 		{"changes no setting of the kernel", "echo x >/proc/sys/kernel/core_pattern; echo 1 >/proc/sys/vm/drop_caches", []string{"annot create"}, "exit status 0"},
 		{"sees its own processes alone", "for p in /proc/[0-9]*; do cat $p/environ; done | tr '\\0' '\\n' | sort | uniq -c", nil, "HOME="},
