@@ -273,9 +273,9 @@ type ExecSpec struct {
 	// Command is the program: a name that is looked up in the PATH of toolctl, or a path, relative
 	// to the manifest. Required. Example: jq.
 	Command string `json:"command" check:"required,path"`
-	// Args are the arguments of the command, each a Go text/template of its own. An item that
-	// begins with {{ may not become an option: when its text begins with "-" the call is refused,
-	// unless an item "--" stands before it. Example: [--sort-keys, "{{.filter}}"].
+	// Args are the arguments of the command, each a Go text/template of its own. An item is an
+	// option only when it is written with a "-" in front: any other whose rendered text begins with
+	// "-" has the call refused, unless an item "--" stands before it. Example: [--sort-keys, "{{.filter}}"].
 	Args []string `json:"args,omitempty"`
 	// Stdin is json, the arguments of the call as a JSON object, or none. Default: json.
 	Stdin string `json:"stdin,omitempty" check:"oneof=json|none"`

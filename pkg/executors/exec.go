@@ -199,7 +199,7 @@ func (c *command) prepare(ctx context.Context, t *v1.Tool, args json.RawMessage)
 		switch {
 		case strings.Contains(arg, "\x00"):
 			return nil, r.fail(v1.PhaseValidate, fmt.Sprintf("spec.exec.args[%d] has a NUL character, which no argument of a command can have", i), nil)
-		case !ended && strings.HasPrefix(item, "{{") && strings.HasPrefix(arg, "-"):
+		case !ended && strings.HasPrefix(arg, "-") && !strings.HasPrefix(item, "-"):
 			return nil, r.fail(v1.PhaseValidate, fmt.Sprintf(`spec.exec.args[%d] begins with "-", and the command would read it as an option: the manifest has no "--" before it`, i), nil)
 		}
 		ended = ended || item == "--"
