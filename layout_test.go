@@ -26,7 +26,7 @@ var layout = map[string]struct {
 	all        bool // it may import every package of ours
 }{
 	"api/v1":              {never: []string{module, "go.yaml.in/", "sigs.k8s.io/", "github.com/"}},
-	"pkg/manifest":        {may: []string{"api/v1", "internal/regular", "internal/ignore"}, never: []string{gojsonschema, santhosh, sdk}},
+	"pkg/manifest":        {may: []string{"api/v1", "internal/fileset", "internal/regular", "internal/ignore"}, never: []string{gojsonschema, santhosh, sdk}},
 	"pkg/validate":        {may: []string{"api/v1"}},
 	"internal/clip":       {},
 	"internal/jsontext":   {},
@@ -40,6 +40,7 @@ var layout = map[string]struct {
 	"internal/netaddr":    {},
 	"internal/plainhttp":  {may: []string{"internal/nonblock"}},
 	"internal/ignore":     {},
+	"internal/fileset":    {},
 	"internal/envref":     {},
 	"internal/proc":       {},
 	"internal/nonblock":   {},
@@ -64,7 +65,7 @@ var layout = map[string]struct {
 	"pkg/plan":            {may: []string{"api/v1", "pkg/diff", "pkg/manifest", "pkg/store", "internal/jsontext"}, never: []string{sdk}},
 	"pkg/rollout":         {may: []string{"api/v1", "pkg/plan", "pkg/store"}, never: []string{sdk}},
 	"pkg/source":          {may: []string{"api/v1", "internal/proc", "internal/regular", "pkg/manifest", "pkg/overlay"}, never: []string{sdk}},
-	"pkg/source/oci":      {may: []string{"internal/netaddr", "internal/regular", "pkg/source"}, never: []string{sdk}},
+	"pkg/source/oci":      {may: []string{"internal/fileset", "internal/netaddr", "internal/regular", "pkg/source"}, never: []string{sdk}},
 	"pkg/mcp/mcptest":     {may: []string{"api/v1"}},
 	"pkg/mcp/server":      {may: []string{"internal/nonblock", "api/v1", "internal/callctx", "pkg/mcp", "internal/wirename", "internal/budget", "internal/argtext", "internal/seal", "pkg/replica"}},
 	"pkg/replica":         {may: []string{"internal/seal", "pkg/store"}, never: []string{sdk}},

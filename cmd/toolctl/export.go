@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/fileset"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -68,14 +67,8 @@ func (a *app) export(dir string, objects []v1.Object) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, files[name], 0o666); err != nil {
-			return err
-		}
+	if err := fileset.Write(dir, files); err != nil {
+		return err
 	}
 	_, err = fmt.Fprintf(a.out, "%s in %s written to %s\n", count(len(objects), "object"), count(len(files), "file"), dir)
 	return err

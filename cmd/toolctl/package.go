@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/fileset"
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/manifest"
@@ -122,8 +122,11 @@ func newPackagePullCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull oci://HOST/REPOSITORY[:TAG][@DIGEST] --dir DIR",
 		Short: "Write the files of a package into a new folder",
-		Long: `Write the files of a package into a new or empty folder. With --key it has to be signed by
-one of the keys in the file.
+		Long: `Write the files of a package into a new or empty folder: all of them, or none after an error.
+With --key one of the keys in the file must have signed the package.
+
+toolctl refuses packages with names that begin with a dot, that some systems cannot tell
+apart, or that are both a file and a folder.
 
 Output formats (-o): table, json.`,
 		Annotations: formats("table", "json"),
@@ -168,10 +171,7 @@ func (a *app) pullPackage(ctx context.Context, r *oci.Repository, dir, keyFile s
 	if err != nil {
 		return sourceError(fmt.Errorf("%s: %w", r, err))
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	if err := oci.Write(dir, files); err != nil {
+	if err := fileset.Write(dir, files); err != nil {
 		return err
 	}
 	res.Package, res.Files = r.At(res.Digest), len(files)

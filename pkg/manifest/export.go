@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/fileset"
 )
 
 // Export returns files that read as the objects again: their manifests, and the files that
 // those name, by slash-separated paths relative to one folder. An object keeps the path of
-// the file it came from where that is relative; others are at namespace/kind-name.yaml. An
+// the file it came from where that is relative and may be written anywhere; others are at namespace/kind-name.yaml. An
 // error names an object whose files would leave the folder, or differ from another's.
 func Export(objects []v1.Object) (map[string][]byte, error) {
 	sorted := slices.Clone(objects)
@@ -51,7 +52,7 @@ func Export(objects []v1.Object) (map[string][]byte, error) {
 
 func exportPath(h *v1.Header) string {
 	file := filepath.ToSlash(h.Source.File)
-	if file == "-" || !filepath.IsLocal(h.Source.File) {
+	if file == "-" || !filepath.IsLocal(h.Source.File) || fileset.CheckName(path.Clean(file)) != nil {
 		return path.Join(h.Namespace(), strings.ToLower(h.Kind)+"-"+h.Metadata.Name+".yaml")
 	}
 	if ext := strings.ToLower(path.Ext(file)); ext != ".yaml" && ext != ".yml" {

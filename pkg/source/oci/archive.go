@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 	"time"
+
+	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/fileset"
 )
 
 // The bounds of a package.
@@ -19,8 +20,7 @@ const (
 	maxFiles     = 10_000
 	maxFileBytes = 10 << 20
 	maxBytes     = 128 << 20 // of all files
-	maxPath      = 1024
-	maxArchive   = 64 << 20 // as it is transferred
+	maxArchive   = 64 << 20  // as it is transferred
 )
 
 // pack returns an archive of files, by slash-separated paths: the same for the same files.
@@ -29,9 +29,13 @@ func pack(files map[string][]byte) ([]byte, error) {
 	zip := gzip.NewWriter(&out)
 	archive := tar.NewWriter(zip)
 	total := 0
-	for _, name := range slices.Sorted(maps.Keys(files)) {
+	names := slices.Sorted(maps.Keys(files))
+	if err := fileset.Check(names); err != nil {
+		return nil, fmt.Errorf("a package cannot hold these files:\n%w", err)
+	}
+	for _, name := range names {
 		data := files[name]
-		if total += len(data); !legal(name) || len(data) > maxFileBytes || total > maxBytes || len(files) > maxFiles {
+		if total += len(data); len(data) > maxFileBytes || total > maxBytes || len(files) > maxFiles {
 			return nil, fmt.Errorf("%s: a package has up to %d files of up to %d bytes, %d bytes in all", name, maxFiles, maxFileBytes, maxBytes)
 		}
 		head := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o644, ModTime: time.Unix(0, 0)}
@@ -51,44 +55,46 @@ func pack(files map[string][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func legal(name string) bool {
-	return fs.ValidPath(name) && name != "." && len(name) <= maxPath && !strings.ContainsAny(name, "\\:\x00\n")
-}
-
-// unpack returns the files of an archive. Whatever is not a regular file within it, stands in it
-// twice or is beyond a bound is an error.
+// unpack returns the files of an archive. Whatever is not a regular file, has a name that
+// [fileset.Check] refuses or is beyond a bound is an error, which names all such files.
 func unpack(data []byte) (map[string][]byte, error) {
 	zip, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("the archive: %w", err)
 	}
 	files := map[string][]byte{}
+	var names []string
+	var others []error
 	const headers = maxFiles * 4096 // around the files
 	archive := tar.NewReader(io.LimitReader(zip, maxBytes+headers))
 	total := int64(0)
 	for {
 		head, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return files, nil
+			break
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the archive: %w", err)
 		}
-		total += head.Size
-		switch _, twice := files[head.Name]; {
-		case head.Typeflag != tar.TypeReg:
-			return nil, fmt.Errorf("the archive: %q is not a regular file", head.Name)
-		case !legal(head.Name):
-			return nil, fmt.Errorf("the archive: %q is not a path within the package", head.Name)
-		case twice:
-			return nil, fmt.Errorf("the archive: %q is there twice", head.Name)
-		case head.Size > maxFileBytes || total > maxBytes || len(files) == maxFiles:
+		if total += head.Size; head.Size > maxFileBytes || total > maxBytes || len(names)+len(others) == maxFiles {
 			return nil, fmt.Errorf("the archive has more than %d files of %d bytes, %d bytes in all", maxFiles, maxFileBytes, maxBytes)
+		}
+		if head.Typeflag != tar.TypeReg {
+			others = append(others, fmt.Errorf("%q is not a regular file", clip.Bytes(head.Name, 200)))
+			continue
 		}
 		text := make([]byte, head.Size)
 		if _, err := io.ReadFull(archive, text); err != nil {
-			return nil, fmt.Errorf("the archive: %s: %w", head.Name, err)
+			return nil, fmt.Errorf("the archive: %s: %w", clip.Line(clip.Bytes(head.Name, 200)), err)
 		}
-		files[head.Name] = text
+		names, files[head.Name] = append(names, head.Name), text
 	}
+	const shown = 20
+	if more := len(others) - shown; more > 0 {
+		others = append(others[:shown], fmt.Errorf("and %d more that are no regular files", more))
+	}
+	if err := errors.Join(append(others, fileset.Check(names))...); err != nil {
+		return nil, fmt.Errorf("the package has files that must not be written:\n%w", err)
+	}
+	return files, nil
 }

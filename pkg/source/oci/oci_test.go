@@ -122,7 +122,7 @@ func TestPushPull(t *testing.T) {
 	if _, err := open(t, "oci://"+host+"/team/tools:v2").Digest(t.Context()); err == nil || !strings.Contains(err.Error(), "the registry has no v2") {
 		t.Errorf("got %v", err)
 	}
-	for _, name := range []string{"../a", "/a", "a/../b", "a\\b", ""} {
+	for _, name := range []string{"../a", "/a", "a/../b", "a\\b", "", ".git/config"} {
 		if _, err := r.Push(t.Context(), map[string][]byte{name: nil}); err == nil {
 			t.Errorf("%q is packed", name)
 		}
@@ -322,14 +322,18 @@ func TestHostilePackages(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"a path upwards":      {archive(t, file("../a.yaml", "x")), "not a path within"},
-		"an absolute path":    {archive(t, file("/etc/a.yaml", "x")), "not a path within"},
-		"a path through":      {archive(t, file("a/../../b.yaml", "x")), "not a path within"},
+		"a path upwards":      {archive(t, file("../a.yaml", "x")), "is not a path within the folder"},
+		"an absolute path":    {archive(t, file("/etc/a.yaml", "x")), "is not a path within the folder"},
+		"a path through":      {archive(t, file("a/../../b.yaml", "x")), "is not a path within the folder"},
 		"a symlink":           {archive(t, entry{tar.Header{Typeflag: tar.TypeSymlink, Name: "a.yaml", Linkname: "/etc/passwd"}, ""}), "not a regular file"},
 		"a hard link":         {archive(t, entry{tar.Header{Typeflag: tar.TypeLink, Name: "a.yaml", Linkname: "/etc/passwd"}, ""}), "not a regular file"},
 		"a device":            {archive(t, entry{tar.Header{Typeflag: tar.TypeChar, Name: "a.yaml"}, ""}), "not a regular file"},
 		"a folder":            {archive(t, entry{tar.Header{Typeflag: tar.TypeDir, Name: "a/"}, ""}), "not a regular file"},
-		"a file twice":        {archive(t, file("a.yaml", "x"), file("a.yaml", "y")), "there twice"},
+		"a file twice":        {archive(t, file("a.yaml", "x"), file("a.yaml", "y")), "is there twice"},
+		"a file of git":       {archive(t, file("a.yaml", "x"), file("tools/.git/config", "x")), `"tools/.git/config" has an element that begins with a dot`},
+		"names by case":       {archive(t, file("a.yaml", "x"), file("A.yaml", "y")), `"a.yaml" and "A.yaml" are one name`},
+		"a file and a folder": {archive(t, file("a", "x"), file("a/b.yaml", "y")), `"a" is both a file and a folder`},
+		"all that is wrong":   {archive(t, file(".a", "x"), entry{tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "x"}, ""}, file("b.", "y")), "\"l\" is not a regular file\n\".a\" has an element that begins with a dot, as files of git and of shells do\n\"b.\" has"},
 		"too many files":      {archive(t, many...), "more than 10000 files"},
 		"a file too large":    {archive(t, file("a.yaml", zeros+"x")), "more than 10000 files of 10485760 bytes"},
 		"too much of it all":  {archive(t, large...), "bytes in all"},

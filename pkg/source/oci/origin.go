@@ -5,12 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"os"
-	"path"
-	"path/filepath"
-	"slices"
 
+	"toolctl.dev/toolctl/internal/fileset"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/source"
 )
@@ -80,26 +76,8 @@ func (o *Origin) Fetch(ctx context.Context, digest, dir string) (source.Files, e
 	if err != nil {
 		return all, err
 	}
-	return all, Write(dir, files)
+	return all, fileset.Write(dir, files)
 }
 
 // Older returns nothing: what a tag was before is not known.
 func (o *Origin) Older(context.Context, string) ([]string, error) { return nil, nil }
-
-// Write writes the files of a package into a folder, and nowhere else.
-func Write(dir string, files map[string][]byte) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := root.MkdirAll(filepath.FromSlash(path.Dir(name)), 0o777); err != nil {
-			return err
-		}
-		if err := root.WriteFile(filepath.FromSlash(name), files[name], 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
-}

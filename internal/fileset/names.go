@@ -1,0 +1,119 @@
+// Package fileset holds the rule for the names of files that come from elsewhere, and writes such
+// files into a new folder: all of them or none.
+package fileset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"toolctl.dev/toolctl/internal/clip"
+)
+
+// The bounds of a name.
+const (
+	maxBytes    = 1024
+	maxElements = 32
+	maxElement  = 255 // bytes
+)
+
+// Check returns everything that is wrong with the slash-separated names of the files of one
+// folder. Good names can be written on every system, each to a file of its own, and no program
+// takes one for its configuration: no element begins with a dot, as .git does.
+func Check(names []string) error {
+	const shown = 20
+	var all []error
+	seen := map[string]place{}
+	for _, name := range names {
+		err := CheckName(name)
+		if err == nil {
+			err = add(seen, name)
+		}
+		if err != nil {
+			all = append(all, err)
+		}
+	}
+	if more := len(all) - shown; more > 0 {
+		all = append(all[:shown], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(all...)
+}
+
+// CheckName returns what is wrong with one name, whatever other files there are.
+func CheckName(name string) error {
+	wrong := func(why string) error { return fmt.Errorf("%q %s", clip.Bytes(name, 200), why) }
+	switch {
+	case len(name) > maxBytes:
+		return wrong(fmt.Sprintf("is longer than %d bytes", maxBytes))
+	case !fs.ValidPath(name) || name == ".":
+		return wrong("is not a path within the folder")
+	case strings.Count(name, "/") >= maxElements:
+		return wrong(fmt.Sprintf("has more than %d elements", maxElements))
+	case strings.ContainsAny(name, `\:*?"<>|`) || strings.ContainsFunc(name, hidden):
+		return wrong(`has a character that is not portable: leave out \ : * ? " < > | and characters that cannot be seen`)
+	}
+	for element := range strings.SplitSeq(name, "/") {
+		switch {
+		case len(element) > maxElement:
+			return wrong(fmt.Sprintf("has an element that is longer than %d bytes", maxElement))
+		case element[0] == '.':
+			return wrong("has an element that begins with a dot, as files of git and of shells do")
+		case strings.HasSuffix(element, ".") || strings.HasSuffix(element, " "):
+			return wrong("has an element that ends with a dot or a space, which Windows leaves out")
+		case reserved(element):
+			return wrong("has an element that is a device on Windows")
+		}
+	}
+	return nil
+}
+
+// hidden reports control characters, and those that HFS+ leaves out of names, so that it takes
+// others for ".git".
+func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
+
+// reserved reports names of devices, with any extension
+// (learn.microsoft.com/windows/win32/fileio/naming-a-file).
+func reserved(element string) bool {
+	base, _, _ := strings.Cut(element, ".")
+	switch base = strings.ToUpper(strings.TrimRight(base, " ")); base {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+		return true
+	}
+	number, com := strings.CutPrefix(base, "COM")
+	number, lpt := strings.CutPrefix(number, "LPT")
+	return com != lpt && len([]rune(number)) == 1 && strings.Contains("0123456789¹²³", number)
+}
+
+// place is a file, or a folder that files are in.
+type place struct {
+	name string
+	file bool
+}
+
+// add notes a file and the folders around it, by names as file systems compare them that know
+// neither case nor forms of Unicode, and refuses a name that means another's file or folder.
+func add(seen map[string]place, name string) error {
+	key := norm.NFC.String(cases.Fold().String(norm.NFD.String(name)))
+	for p := (place{name, true}); p.name != "."; p, key = (place{path.Dir(p.name), false}), path.Dir(key) {
+		have, ok := seen[key]
+		switch {
+		case !ok:
+			seen[key] = p
+		case have.name != p.name:
+			return fmt.Errorf("%q and %q are one name on systems that do not tell case or forms of Unicode apart", have.name, p.name)
+		case have.file != p.file:
+			return fmt.Errorf("%q is both a file and a folder", p.name)
+		case p.file:
+			return fmt.Errorf("%q is there twice", p.name)
+		default:
+			return nil // and so are the folders around it
+		}
+	}
+	return nil
+}
