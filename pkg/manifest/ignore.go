@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -59,7 +60,8 @@ var knownFiles = map[string]bool{
 }
 
 // isForeign reports whether a document without apiVersion and kind is one that stands
-// beside manifests: an OpenAPI or Swagger document, or a Compose file.
+// beside manifests: an OpenAPI or Swagger document, a Compose file, or a cassette of
+// recorded calls.
 func isForeign(n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode {
 		return false
@@ -74,7 +76,31 @@ func isForeign(n *yaml.Node) bool {
 			if value.Kind == yaml.MappingNode {
 				return true
 			}
+		case "calls":
+			if isRecorded(value) {
+				return true
+			}
 		}
+	}
+	return false
+}
+
+// isRecorded reports whether the calls of a document are those of a cassette: an empty
+// list, or one whose first call names its tool.
+func isRecorded(calls *yaml.Node) bool {
+	if calls.Kind != yaml.SequenceNode || len(calls.Content) == 0 {
+		return calls.Kind == yaml.SequenceNode
+	}
+	tool, _ := member(calls.Content[0], "tool")
+	return tool != nil
+}
+
+// isOverlay reports whether a path is that of the file by which a folder builds its
+// manifests from others: see [toolctl.dev/toolctl/pkg/overlay].
+func isOverlay(name string) bool {
+	switch filepath.Base(name) {
+	case "kustomization.yaml", "kustomization.yml":
+		return true
 	}
 	return false
 }

@@ -214,7 +214,7 @@ func (r *reader) stray(n *yaml.Node, what string) {
 		r.skip(n, "", fmt.Sprintf("not a toolctl manifest: %s; expected apiVersion %s and one of the kinds %s", what, v1.APIVersion, strings.Join(v1.Kinds(), ", ")))
 		return
 	}
-	if !isForeign(n) {
+	if !isForeign(n) && !isOverlay(r.name) {
 		r.skip(n, v1.SeverityWarning, "not a toolctl manifest: skipped ("+what+")")
 	}
 	r.leave(n)
