@@ -53,8 +53,8 @@ The exit code is 0 without differences, 1 with some, and above 1 after an error.
 tighter when a call shows it.
 
 Output formats (-o): text, json, markdown (for a comment of a pull request), github
-(annotations of a workflow), plan (for apply --plan).`,
-		Annotations: formats("text", "json", "markdown", "github", "plan"),
+(annotations of a workflow), sarif (2.1.0, for code scanning), plan (for apply --plan).`,
+		Annotations: formats("text", "json", "markdown", "github", "sarif", "plan"),
 		Example: `  toolctl diff -f manifests/
   toolctl diff -f manifests/ --against git:origin/main --fail-on breaking -o github
   toolctl diff -f manifests/ --prune -o plan > plan.json`,
@@ -108,6 +108,8 @@ func (o *diffOptions) run(ctx context.Context) error {
 		err = printJSON(o.out, report)
 	case "plan":
 		err = printJSON(o.out, changes)
+	case "sarif":
+		err = printJSON(o.out, report.SARIF(buildVersion().Version))
 	case "markdown":
 		err = report.WriteMarkdown(o.out)
 	case "github":

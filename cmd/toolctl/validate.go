@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/sarif"
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
@@ -33,8 +34,8 @@ nothing is fetched. PATH is the same as -f; without either, the current folder.
 
 Violations go to stderr, one a line, as file:line:column: field: what is wrong.
 Output formats (-o): table (the default), json (a report on stdout), github
-(workflow annotations on stdout).`,
-		Annotations: formats("table", "json", "github"),
+(workflow annotations on stdout), sarif (2.1.0 on stdout, for code scanning).`,
+		Annotations: formats("table", "json", "github", "sarif"),
 		Example: `  toolctl validate manifests/
   toolctl validate -f tool.yaml -o json
   toolctl validate -o github --strict`,
@@ -179,6 +180,9 @@ func (o *validateOptions) print(format string, r violationReport) {
 		}
 		_ = printJSON(o.out, r)
 		return
+	case "sarif":
+		_ = printJSON(o.out, violationLog(r.Violations))
+		return
 	case "github":
 		for _, f := range r.Violations {
 			fmt.Fprintln(o.out, report.Annotation(f))
@@ -191,4 +195,25 @@ func (o *validateOptions) print(format string, r violationReport) {
 	if r.Valid {
 		fmt.Fprintf(o.out, "%s in %s valid\n", count(r.Objects, "object"), count(r.Files, "file"))
 	}
+}
+
+// violationLog is the SARIF log of violations: one rule for errors, and one for warnings.
+func violationLog(violations []v1.Violation) any {
+	const page = "https://toolctl.dev/docs/validating"
+	d := sarif.Driver{Name: "toolctl validate", Version: buildVersion().Version, URI: page, Rules: []sarif.Rule{
+		{ID: "error", Summary: "The manifest breaks a rule of its kind.", Help: "Correct the field that the message names.", URI: page, Level: sarif.Error},
+		{ID: "warning", Summary: "The manifest is read, but probably not as it was meant.", Help: "Correct the field that the message names; --strict makes warnings errors.", URI: page, Level: sarif.Warning},
+	}}
+	var results []sarif.Result
+	for _, v := range violations {
+		level, text := sarif.Error, v.Message
+		if v.IsWarning() {
+			level = sarif.Warning
+		}
+		if v.Path != "" {
+			text = v1.FieldPath(v.Path) + ": " + text
+		}
+		results = append(results, sarif.Result{Rule: string(level), Level: level, Message: text, Source: v.Source})
+	}
+	return sarif.Log(d, results)
 }

@@ -1,12 +1,51 @@
-package lint
+// Package sarif writes findings in the Static Analysis Results Interchange Format 2.1.0
+// (OASIS, errata 01), which code scanning services read.
+package sarif
 
 import (
 	"net/url"
 	"path/filepath"
 	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// sarifLog is the part of SARIF 2.1.0 (OASIS, errata 01) that findings need.
+// Driver is the command that found the results. The version is that of the program, or "".
+type Driver struct {
+	Name, Version, URI string
+	Rules              []Rule
+}
+
+// Rule is one kind of finding.
+type Rule struct {
+	ID, Summary, Help, URI string
+	Level                  Level
+}
+
+// Level is how severe a finding is (SARIF section 3.27.10).
+type Level string
+
+// The levels.
+const (
+	Error   Level = "error"
+	Warning Level = "warning"
+	Note    Level = "note"
+)
+
+// Result is one finding: Rule is the ID of one of the driver's rules, Object the object that
+// it is about, and Path the JSON pointer of the field. Suppressed is the reason for which
+// it does not count; "" for one that counts.
+type Result struct {
+	Rule       string
+	Level      Level
+	Message    string
+	Source     v1.Source
+	Object     v1.Key
+	Path       string
+	Suppressed string
+}
+
+// sarifLog is the part of the format that findings need.
 type sarifLog struct {
 	Schema  string     `json:"$schema"`
 	Version string     `json:"version"`
@@ -42,13 +81,13 @@ type sarifRule struct {
 }
 
 type sarifLevel struct {
-	Level string `json:"level"`
+	Level Level `json:"level"`
 }
 
 type sarifResult struct {
 	RuleID       string          `json:"ruleId"`
 	RuleIndex    int             `json:"ruleIndex"`
-	Level        string          `json:"level"`
+	Level        Level           `json:"level"`
 	Message      sarifText       `json:"message"`
 	Locations    []sarifLocation `json:"locations"`
 	Suppressions []sarifIgnored  `json:"suppressions,omitempty"`
@@ -61,7 +100,7 @@ type sarifIgnored struct {
 
 type sarifLocation struct {
 	Physical *sarifPhysical `json:"physicalLocation,omitempty"`
-	Logical  []sarifLogical `json:"logicalLocations"`
+	Logical  []sarifLogical `json:"logicalLocations,omitempty"`
 }
 
 type sarifPhysical struct {
@@ -77,39 +116,38 @@ type sarifRegion struct {
 }
 
 type sarifLogical struct {
-	Name          string `json:"name"`
-	FullyQualifed string `json:"fullyQualifiedName"`
-	Kind          string `json:"kind"`
+	Name           string `json:"name"`
+	FullyQualified string `json:"fullyQualifiedName"`
+	Kind           string `json:"kind"`
 }
 
-// SARIF returns the report in the Static Analysis Results Interchange Format 2.1.0, to be
-// encoded as JSON. What annotations ignore is in it as suppressed. The version is that of
-// the program, or "".
-func (r Report) SARIF(version string) any {
-	run := sarifRun{Language: "en-US", ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
-	run.Tool.Driver = sarifDriver{Name: "toolctl lint", Version: version, InformationURI: "https://toolctl.dev/docs/lint"}
+// Log returns what is to be encoded as JSON.
+func Log(d Driver, results []Result) any {
+	run := sarifRun{Language: "en-US", ColumnKind: "unicodeCodePoints", Results: make([]sarifResult, 0, len(results))}
+	run.Tool.Driver = sarifDriver{Name: d.Name, Version: d.Version, InformationURI: d.URI, Rules: make([]sarifRule, 0, len(d.Rules))}
 	index := map[string]int{}
-	for i, rule := range Rules() {
-		index[rule.ID] = i
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{rule.ID, sarifText{rule.Summary}, sarifText{rule.Fix}, rule.Page(), sarifLevel{level(rule.Severity)}})
+	for i, r := range d.Rules {
+		index[r.ID] = i
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{r.ID, sarifText{r.Summary}, sarifText{r.Help}, r.URI, sarifLevel{r.Level}})
 	}
-	for _, fs := range [][]Finding{r.Findings, r.Ignored} {
-		for _, f := range fs {
-			out := sarifResult{RuleID: f.Rule, RuleIndex: index[f.Rule], Level: level(f.Severity), Message: sarifText{f.Message + ". " + f.Fix}}
-			at := sarifLocation{Logical: []sarifLogical{{Name: f.Name, FullyQualifed: f.Kind + "/" + f.Namespace + "/" + f.Name + f.Path, Kind: "object"}}}
-			if f.Source.File != "" {
-				at.Physical = &sarifPhysical{}
-				at.Physical.Artifact.URI = fileURI(f.Source.File)
-				if f.Source.Line > 0 {
-					at.Physical.Region = &sarifRegion{f.Source.Line, f.Source.Column}
-				}
-			}
-			out.Locations = []sarifLocation{at}
-			if f.Reason != "" {
-				out.Suppressions = []sarifIgnored{{"inSource", f.Reason}}
-			}
-			run.Results = append(run.Results, out)
+	for _, r := range results {
+		out := sarifResult{RuleID: r.Rule, RuleIndex: index[r.Rule], Level: r.Level, Message: sarifText{r.Message}}
+		var at sarifLocation
+		if r.Object.Name != "" {
+			at.Logical = []sarifLogical{{Name: r.Object.Name, FullyQualified: r.Object.Kind + "/" + r.Object.Namespace + "/" + r.Object.Name + r.Path, Kind: "object"}}
 		}
+		if r.Source.File != "" {
+			at.Physical = &sarifPhysical{}
+			at.Physical.Artifact.URI = fileURI(r.Source.File)
+			if r.Source.Line > 0 {
+				at.Physical.Region = &sarifRegion{r.Source.Line, r.Source.Column}
+			}
+		}
+		out.Locations = []sarifLocation{at}
+		if r.Suppressed != "" {
+			out.Suppressions = []sarifIgnored{{"inSource", r.Suppressed}}
+		}
+		run.Results = append(run.Results, out)
 	}
 	return sarifLog{Schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
 }
@@ -122,11 +160,4 @@ func fileURI(path string) string {
 		u.Scheme = "file"
 	}
 	return strings.TrimPrefix(u.String(), "./")
-}
-
-func level(s Severity) string {
-	if s == Info {
-		return "note"
-	}
-	return string(s)
 }

@@ -167,24 +167,32 @@ func (r *Report) WriteGitHub(out io.Writer, root string) error {
 	for i := range r.Changes {
 		c := &r.Changes[i]
 		for _, why := range c.Reasons {
-			text := why.Reason
-			if why.Witness != nil {
-				text += "; witness " + shown(why.Witness)
-			}
-			at := why.Source
-			if at.IsZero() {
-				at = c.Source
-			}
-			if c.Action == Deleted {
-				at = v1.Source{} // there is no such line any more
-			}
-			annotate(w, level(why), at, root, fmt.Sprintf("%s %s: %s", c.Action, c.name(), why.Class), text)
+			annotate(w, level(why), c.place(why), root, fmt.Sprintf("%s %s: %s", c.Action, c.name(), why.Class), why.text())
 		}
 		for _, text := range c.Abandoned {
 			annotate(w, "warning", c.Source, root, c.name(), text)
 		}
 	}
 	return w.Flush()
+}
+
+// text is the reason with its witness.
+func (why Reason) text() string {
+	if why.Witness == nil {
+		return why.Reason
+	}
+	return why.Reason + "; witness " + shown(why.Witness)
+}
+
+// place is where a reason stands now; zero for an object whose lines are gone.
+func (c *Change) place(why Reason) v1.Source {
+	switch {
+	case c.Action == Deleted:
+		return v1.Source{}
+	case why.Source.IsZero():
+		return c.Source
+	}
+	return why.Source
 }
 
 func level(why Reason) string {
