@@ -1,10 +1,15 @@
 package console_test
 
 import (
+	"bufio"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -151,5 +156,66 @@ func TestGroupsOfTokenFile(t *testing.T) {
 		if code, body := s.ask("GET", "api/changes/pending", who, ""); code != want {
 			t.Errorf("%s: %d, want %d: %s", who, code, want, body)
 		}
+	}
+}
+
+// A page is told no more from the moment that its token is taken no longer, or its person signs out.
+func TestEventsEndWithTheToken(t *testing.T) {
+	tokens := func(names ...string) *server.Tokens {
+		var b strings.Builder
+		for _, name := range names {
+			fmt.Fprintf(&b, "%s:%x\n", name, sha256.Sum256([]byte(name)))
+		}
+		all, err := server.ReadTokens(strings.NewReader(b.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	for how, cookie := range map[string]bool{"its token": false, "the token of its session": true, "its session": true} {
+		t.Run(how, func(t *testing.T) {
+			taken := tokens("ann", "bob")
+			s := serve(t, options{manifests: heldPay, http: server.HTTPOptions{Tokens: taken}})
+			s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // less than the pause between two signs of life
+			defer cancel()
+			send := func(method, path string, cookies []*http.Cookie) *http.Response {
+				t.Helper()
+				req, err := http.NewRequestWithContext(ctx, method, s.url+path, http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if cookies == nil {
+					req.Header.Set("Authorization", "Bearer bob")
+				}
+				for _, c := range cookies {
+					req.AddCookie(c)
+				}
+				res, err := s.client.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return res
+			}
+			var cookies []*http.Cookie
+			if cookie {
+				res := s.open("POST", "sign-in", "", "token=bob")
+				res.Body.Close()
+				cookies = res.Cookies()
+			}
+			page := send("GET", "events", cookies)
+			defer page.Body.Close()
+			if line, err := bufio.NewReader(page.Body).ReadString('\n'); err != nil || line != "event: waiting\n" {
+				t.Fatalf("%q %v", line, err)
+			}
+			if how == "its session" {
+				send("POST", "sign-out", cookies).Body.Close()
+			} else {
+				taken.Set(tokens("ann"))
+			}
+			if _, err := io.Copy(io.Discard, page.Body); err != nil {
+				t.Errorf("the page is told of calls still: %v", err)
+			}
+		})
 	}
 }

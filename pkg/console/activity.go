@@ -203,6 +203,8 @@ func (c *Console) events(r *request) error {
 		return pageError{http.StatusServiceUnavailable, "Too many pages are open."}
 	}
 	defer stop()
+	ctx, end := r.lasting(r.Context()) // who signed out, or whose token is taken no longer, is told no more
+	defer end()
 	f, sees := readCallFilter(r.Request), c.seeing(r)
 	calls := r.URL.Query().Get("calls") != ""
 	h := r.out.Header()
@@ -228,13 +230,13 @@ func (c *Console) events(r *request) error {
 	const alive = 15 * time.Second
 	beat := time.NewTicker(alive)
 	defer beat.Stop()
-	if !send("waiting", waitingFor(c.waiting(r.Context()), r.person, r.view)) {
+	if !send("waiting", waitingFor(c.waiting(ctx), r.person, r.view)) {
 		return nil
 	}
 	for {
 		ok := true
 		select {
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return nil
 		case e := <-news:
 			var rows []row
@@ -262,7 +264,7 @@ func (c *Console) events(r *request) error {
 		case all := <-w.waiting:
 			ok = send("waiting", waitingFor(all, r.person, r.view))
 		case <-beat.C:
-			if _, err := c.who(r.Request); err != nil { // who signed out is told no more
+			if _, err := c.who(r.Request); err != nil { // what an issuer takes back is not told of
 				return nil
 			}
 			sees = c.seeing(r) // policies may have changed

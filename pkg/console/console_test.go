@@ -186,3 +186,30 @@ func TestWebhook(t *testing.T) {
 		})
 	}
 }
+
+// Who signs in again and again ends sessions of their own, and nobody else's.
+func TestSessionsOfOnePrincipal(t *testing.T) {
+	now := time.Now()
+	s := newSessions(func() time.Time { now = now.Add(time.Millisecond); return now })
+	other := s.begin(person{principal: "ann"}, gateway.Caller{})
+	var own []string
+	for range maxSessions + 5 {
+		own = append(own, s.begin(person{principal: "bob"}, gateway.Caller{}))
+	}
+	if _, ok := s.of(other); !ok {
+		t.Error("the session of another principal has ended")
+	}
+	if _, ok := s.of(own[len(own)-maxOwnSessions]); !ok || len(s.all) != maxOwnSessions+1 {
+		t.Errorf("%d sessions, of which the newest of its principal are %t", len(s.all), ok)
+	}
+	if _, ok := s.of(own[len(own)-maxOwnSessions-1]); ok {
+		t.Error("the oldest session of its principal goes on")
+	}
+	// When there are too many in all, who has the most makes room.
+	for i := len(s.all); i < maxSessions+5; i++ {
+		s.begin(person{principal: fmt.Sprint("p", i)}, gateway.Caller{})
+	}
+	if _, ok := s.of(other); !ok || len(s.all) != maxSessions {
+		t.Errorf("%d sessions; the one of another principal is there: %t", len(s.all), ok)
+	}
+}

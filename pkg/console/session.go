@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"sync"
@@ -11,10 +12,11 @@ import (
 
 // Bounds of signing in.
 const (
-	maxSessions = 1000
-	sessionIdle = 12 * time.Hour
-	maxLinks    = 16
-	linkTime    = time.Hour
+	maxSessions    = 1000
+	maxOwnSessions = 32 // of one principal
+	sessionIdle    = 12 * time.Hour
+	maxLinks       = 16
+	linkTime       = time.Hour
 )
 
 // person is who uses the console.
@@ -25,14 +27,30 @@ type person struct {
 	name   string
 	groups []string
 	id     string // of the session of calls
+	// expires is when the token ends; zero when it does not end by itself.
+	expires time.Time
+	// onEnd calls a function when the session is over, or the token is taken no longer, until stop
+	// is called.
+	onEnd func(func()) (stop func())
+}
+
+// lasting returns a context that ends with the session or the token of the person.
+func (p *person) lasting(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	timed := func() {}
+	if !p.expires.IsZero() {
+		ctx, timed = context.WithDeadline(ctx, p.expires)
+	}
+	stop := p.onEnd(cancel)
+	return ctx, func() { stop(); timed(); cancel() }
 }
 
 // session is a person who signed in.
 type session struct {
 	person
-	used    time.Time
-	expires time.Time // zero when the token does not end by itself
-	forget  func()    // stops the watch of the token
+	used   time.Time
+	close  func() // ends what lives as long as the session
+	forget func() // stops the watch of the token
 }
 
 // sessions are the people who signed in, by the hash of their cookie's secret.
@@ -55,11 +73,14 @@ func (s *sessions) begin(p person, token gateway.Caller) string {
 	sum := sha256.Sum256([]byte(secret))
 	p.id = "console-" + rand.Text()[:10]
 	now := s.now()
-	s.mu.Lock()
-	if len(s.all) >= maxSessions {
-		s.drop()
+	lives, end := context.WithCancel(context.Background())
+	p.expires, p.onEnd = token.Expires, func(f func()) func() {
+		stop := context.AfterFunc(lives, f)
+		return func() { stop() }
 	}
-	one := &session{person: p, used: now, expires: token.Expires, forget: func() {}}
+	one := &session{person: p, used: now, close: end, forget: func() {}}
+	s.mu.Lock()
+	s.makeRoom(p.principal)
 	s.all[sum] = one
 	s.mu.Unlock()
 	forget := token.OnDrop(func() { s.end(secret) })
@@ -73,22 +94,44 @@ func (s *sessions) begin(p person, token gateway.Caller) string {
 	return secret
 }
 
-// drop makes room: what is over goes, and else the session that was not used for the longest.
-func (s *sessions) drop() {
-	now := s.now()
-	var oldest [sha256.Size]byte
-	var at time.Time
+// makeRoom ends the sessions that are over, and when there is no room for one more of a
+// principal, that which was not used for the longest: of its own, or when all have too many
+// together, of the principal with the most.
+func (s *sessions) makeRoom(principal string) {
+	now, each := s.now(), map[string]int{}
 	for sum, one := range s.all {
 		if one.over(now) {
-			one.forget()
-			delete(s.all, sum)
-		} else if at.IsZero() || one.used.Before(at) {
-			oldest, at = sum, one.used
+			s.remove(sum)
+			continue
+		}
+		each[one.principal]++
+	}
+	from := principal
+	if each[principal] < maxOwnSessions {
+		if len(s.all) < maxSessions {
+			return
+		}
+		for name, n := range each {
+			if n > each[from] {
+				from = name
+			}
 		}
 	}
-	if one := s.all[oldest]; one != nil && len(s.all) >= maxSessions {
+	var oldest [sha256.Size]byte
+	for sum, one := range s.all {
+		if one.principal == from && (s.all[oldest] == nil || one.used.Before(s.all[oldest].used)) {
+			oldest = sum
+		}
+	}
+	s.remove(oldest)
+}
+
+// remove ends a session; the caller holds mu.
+func (s *sessions) remove(sum [sha256.Size]byte) {
+	if one := s.all[sum]; one != nil {
+		delete(s.all, sum)
 		one.forget()
-		delete(s.all, oldest)
+		one.close()
 	}
 }
 
@@ -106,8 +149,7 @@ func (s *sessions) of(secret string) (person, bool) {
 		return person{}, false
 	}
 	if one.over(now) {
-		one.forget()
-		delete(s.all, sum)
+		s.remove(sum)
 		return person{}, false
 	}
 	one.used = now
@@ -116,14 +158,9 @@ func (s *sessions) of(secret string) (person, bool) {
 
 // end signs a person out.
 func (s *sessions) end(secret string) {
-	sum := sha256.Sum256([]byte(secret))
 	s.mu.Lock()
-	one := s.all[sum]
-	delete(s.all, sum)
-	s.mu.Unlock()
-	if one != nil {
-		one.forget()
-	}
+	defer s.mu.Unlock()
+	s.remove(sha256.Sum256([]byte(secret)))
 }
 
 // link returns the secret of a link that works once.

@@ -93,7 +93,7 @@ func (c *Console) who(r *http.Request) (person, error) {
 		if err != nil {
 			return person{}, err
 		}
-		return person{principal: caller.Principal, name: caller.Principal, groups: caller.Groups, id: "console"}, nil
+		return person{principal: caller.Principal, name: caller.Principal, groups: caller.Groups, id: "console", expires: caller.Expires, onEnd: caller.OnDrop}, nil
 	}
 	if cookie, err := r.Cookie(cookieName(r)); err == nil {
 		if p, ok := c.sessions.of(cookie.Value); ok {

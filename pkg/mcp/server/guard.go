@@ -92,7 +92,7 @@ func (d *endpoint) authenticate(r *http.Request) (caller, *refusal) {
 func (d *endpoint) verify(ctx context.Context, presented string) (caller, *refusal) {
 	if t := d.opts.Tokens; t != nil {
 		if known, ok := t.of(presented); ok {
-			return caller{principal: known.name, groups: known.groups, dropped: func(f func()) func() { return t.onDrop(presented, f) }}, nil
+			return caller{principal: known.name, groups: known.groups, dropped: func(f func()) func() { return t.onDrop(known, f) }}, nil
 		}
 		if d.opts.OAuth == nil {
 			return caller{}, &refusal{http.StatusUnauthorized, "invalid_token", "the token is not known"}

@@ -126,8 +126,7 @@ func (t *Tokens) Set(next *Tokens) {
 	t.list = list
 	var told []func()
 	for w := range t.watchers {
-		before, _ := find(old, w.sum)
-		if after, ok := find(list, w.sum); !ok || after.name != before.name || !slices.Equal(after.groups, before.groups) {
+		if before, _ := find(old, w.sum); !takes(list, before) {
 			told = append(told, w.tell)
 		}
 	}
@@ -137,10 +136,22 @@ func (t *Tokens) Set(next *Tokens) {
 	}
 }
 
-// onDrop calls f when a token is taken no longer, until stop is called.
-func (t *Tokens) onDrop(presented string, f func()) (stop func()) {
-	w := &watcher{sha256.Sum256([]byte(presented)), f}
+// takes reports whether a token is taken, for the same principal with the same groups.
+func takes(list []token, known token) bool {
+	now, ok := find(list, known.sum)
+	return ok && now.name == known.name && slices.Equal(now.groups, known.groups)
+}
+
+// onDrop calls f when a token is taken no longer, until stop is called: at once, when that
+// was so before.
+func (t *Tokens) onDrop(known token, f func()) (stop func()) {
+	w := &watcher{known.sum, f}
 	t.mu.Lock()
+	if !takes(t.list, known) {
+		t.mu.Unlock()
+		f()
+		return func() {}
+	}
 	defer t.mu.Unlock()
 	if t.watchers == nil {
 		t.watchers = map[*watcher]struct{}{}
