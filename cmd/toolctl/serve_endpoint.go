@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
@@ -100,23 +101,23 @@ func (o *endpointOptions) apply(h *server.HTTPOptions) error {
 }
 
 // parseRate reads N/s, N/m or N/h.
-func parseRate(text string, burst int) (server.Rate, error) {
+func parseRate(text string, burst int) (admission.Rate, error) {
 	if text == "" {
 		if burst != 0 {
-			return server.Rate{}, usagef("--rate-burst needs --rate-limit")
+			return admission.Rate{}, usagef("--rate-burst needs --rate-limit")
 		}
-		return server.Rate{}, nil
+		return admission.Rate{}, nil
 	}
 	number, unit, _ := strings.Cut(text, "/")
 	n, err := strconv.ParseFloat(number, 64)
 	per, ok := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[unit]
 	switch {
 	case err != nil || !ok || n <= 0 || math.IsInf(n, 0) || math.IsNaN(n):
-		return server.Rate{}, usagef("--rate-limit %q: expected a number above 0 by second, minute or hour, such as 100/s, 600/m or 5000/h", text)
+		return admission.Rate{}, usagef("--rate-limit %q: expected a number above 0 by second, minute or hour, such as 100/s, 600/m or 5000/h", text)
 	case burst < 0:
-		return server.Rate{}, usagef("--rate-burst %d: expected 1 or more", burst)
+		return admission.Rate{}, usagef("--rate-burst %d: expected 1 or more", burst)
 	}
-	return server.Rate{PerSecond: n / per.Seconds(), Burst: burst}, nil
+	return admission.Rate{PerSecond: n / per.Seconds(), Burst: burst}, nil
 }
 
 // maxInstructions bounds what models are told; they read it in every conversation.

@@ -11,6 +11,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/argtext"
 	"toolctl.dev/toolctl/internal/callctx"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -50,7 +51,7 @@ func (s *Server) asker(p *mcp.Peer, principal string) callctx.Asker {
 		switch {
 		case ctx.Err() != nil:
 			return v1.Decision{}, false, context.Cause(ctx)
-		case errors.Is(err, errStopping):
+		case errors.Is(err, admission.ErrStopping):
 			return v1.Decision{}, false, err
 		case err != nil:
 			return v1.Decision{}, false, nil //nolint:nilerr // the client cannot ask after all: the call waits

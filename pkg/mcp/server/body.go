@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"toolctl.dev/toolctl/internal/budget"
+	"toolctl.dev/toolctl/pkg/admission"
 )
 
 // headerShare leads from a request to what was taken of the memory budget for it, through
@@ -29,40 +30,40 @@ const (
 
 // newReading bounds what is held of requests that are not read to their end, to a quarter
 // of the memory budget; one principal may always send one request.
-func (d *endpoint) newReading() *share {
+func (d *endpoint) newReading() *admission.Quota {
 	largest := int(d.opts.MaxBody/readPiece) + 1
 	all := max(largest, int(d.server.budget.Total()/4/readPiece))
-	s := newShare("large requests", all, d.server.opts.PrincipalShare)
-	s.each = max(s.each, largest)
-	return s
+	q := admission.NewQuota("large requests", all, d.server.opts.PrincipalShare)
+	q.AtLeast(largest)
+	return q
 }
 
 // receive reads the body of a request and takes of the memory budget what it costs to
 // decode, until done is called. When it cannot it answers the request.
 func (d *endpoint) receive(w http.ResponseWriter, r *http.Request, who string) (body []byte, done func(), ok bool) {
-	if err := d.bodies.take(who); err != nil {
+	if err := d.bodies.Take(who); err != nil {
 		unavailable(w, err.Error())
 		return nil, nil, false
 	}
-	defer d.bodies.give(who)
-	d.server.pace.wait(r.Context(), who, 0, d.server.calls.running.full(who))
+	defer d.bodies.Give(who)
+	d.server.throttle.Wait(r.Context(), who, 0, d.server.calls.Running.Full(who))
 	pieces := 0
 	defer func() {
 		for range pieces {
-			d.reading.give(who)
+			d.reading.Give(who)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(r.Context(), bodyTimeout)
 	defer cancel()
 	body, err := d.read(w, r, func() error {
-		if err := d.reading.wait(ctx, who, patience); err != nil {
+		if err := d.reading.Wait(ctx, who, patience); err != nil {
 			return err
 		}
 		pieces++
 		return nil
 	})
 	var large *http.MaxBytesError
-	var full *fullError
+	var full *admission.QuotaError
 	switch {
 	case err == nil:
 	case errors.As(err, &large):
@@ -86,8 +87,8 @@ func (d *endpoint) receive(w http.ResponseWriter, r *http.Request, who string) (
 		unavailable(w, budget.ErrFull.Error())
 		return nil, nil, false
 	}
-	if len(body) >= smallWork { // as the next of its principal, which waits for what is taken here
-		d.server.pace.wait(r.Context(), who, len(body), false)
+	if len(body) >= admission.SmallRequest { // as the next of its principal, which waits for what is taken here
+		d.server.throttle.Wait(r.Context(), who, len(body), false)
 	}
 	id := rand.Text()
 	d.server.weights.Store(id, share)

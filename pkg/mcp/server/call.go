@@ -14,6 +14,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/admission"
 )
 
 // Keys of _meta that a client may set on tools/call.
@@ -28,7 +29,7 @@ const (
 func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest, to channel) (sdk.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(s.calls.ctx, func() { cancel(errStopping) })()
+	defer s.calls.OnStop(func() { cancel(admission.ErrStopping) })()
 
 	offer, ok := s.lookup(ctx, req.Params.Name)
 	if !ok {
@@ -61,8 +62,8 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest, to chan
 	began := time.Now()
 	res, err := s.call(ctx, call, s.progress(ctx, req, to))
 	s.log(ctx, call, offer, res, err, time.Since(began))
-	if errors.Is(context.Cause(ctx), errStopping) {
-		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: errStopping.Error()}
+	if errors.Is(context.Cause(ctx), admission.ErrStopping) {
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: admission.ErrStopping.Error()}
 	}
 	var missing *v1.NotFoundError
 	switch {

@@ -72,11 +72,11 @@ func stateOf(body []byte) string {
 
 // forward has the owner of a session or a call answer a request.
 func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string, body []byte, who string, modern bool) {
-	if err := d.forwards.take(who); err != nil {
+	if err := d.forwards.Take(who); err != nil {
 		unavailable(w, err.Error())
 		return
 	}
-	defer d.forwards.give(who)
+	defer d.forwards.Give(who)
 	var c replica.Caller
 	if known, ok := r.Context().Value(callerKey{}).(caller); ok {
 		c = replica.Caller{Principal: known.principal, Groups: known.groups, Scopes: known.scopes, Expires: known.expires}

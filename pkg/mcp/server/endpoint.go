@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 )
 
@@ -40,22 +41,22 @@ type endpoint struct {
 	stateful http.Handler // 2025-11-25 and older
 	modern   http.Handler // 2026-07-28: each request on its own
 	known    *httpSessions
-	bodies   *share // requests that are being read
-	requests *share // requests that are read, but for calls
-	streams  *share
-	sessions *share
-	forwards *share           // requests that other replicas answer
-	reading  *share           // bytes of large requests that are being read, in pieces of readPiece
+	bodies   *admission.Quota // requests that are being read
+	requests *admission.Quota // requests that are read, but for calls
+	streams  *admission.Quota
+	sessions *admission.Quota
+	forwards *admission.Quota // requests that other replicas answer
+	reading  *admission.Quota // bytes of large requests that are being read, in pieces of readPiece
 	verifier *access.Verifier // of OAuth tokens; nil without
-	rates    *rates
+	rates    *admission.Rates
 }
 
 func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*endpoint, error) {
-	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), rates: newRates(o.Rate, o.RateCounters, o.Now)}
+	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), rates: admission.NewRates(o.Rate, o.RateCounters, o.Now)}
 	part := s.opts.PrincipalShare
-	d.bodies, d.requests = newShare("requests", o.MaxRequests, part), newShare("requests", o.MaxRequests, part)
-	d.streams, d.sessions = newShare("streams", o.MaxStreams, part), newShare("sessions", o.MaxSessions, part)
-	d.forwards = newShare("requests that another replica answers", s.opts.MaxCalls+o.MaxRequests+o.MaxStreams, part)
+	d.bodies, d.requests = admission.NewQuota("requests", o.MaxRequests, part), admission.NewQuota("requests", o.MaxRequests, part)
+	d.streams, d.sessions = admission.NewQuota("streams", o.MaxStreams, part), admission.NewQuota("sessions", o.MaxSessions, part)
+	d.forwards = admission.NewQuota("requests that another replica answers", s.opts.MaxCalls+o.MaxRequests+o.MaxStreams, part)
 	d.reading = d.newReading()
 	if o.OAuth != nil {
 		var err error
@@ -111,8 +112,8 @@ func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // admit bounds what is served at once, for each principal too, reads the body and chooses the protocol version.
 func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
-	if d.server.calls.stopping() {
-		unavailable(w, errStopping.Error())
+	if d.server.calls.Stopping() {
+		unavailable(w, admission.ErrStopping.Error())
 		return
 	}
 	if !acceptable(r) {
@@ -126,17 +127,17 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 		var stop func()
 		r, stop = lasting(r)
 		defer stop()
-		if err := d.streams.take(who); err != nil {
+		if err := d.streams.Take(who); err != nil {
 			unavailable(w, err.Error())
 			return
 		}
-		defer d.streams.give(who)
+		defer d.streams.Give(who)
 	} else {
-		if !d.server.calls.enter() {
-			unavailable(w, errStopping.Error())
+		if !d.server.calls.Enter() {
+			unavailable(w, admission.ErrStopping.Error())
 			return
 		}
-		defer d.server.calls.requests.Done()
+		defer d.server.calls.Leave()
 	}
 	out := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}
 	version := r.Header.Get(headerVersion)
@@ -172,11 +173,11 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	first := peek(body)
 	if first.method != methodCall && r.Header.Get(headerMethod) != methodListen { // calls and streams are counted by themselves
-		if err := d.requests.take(who); err != nil {
+		if err := d.requests.Take(who); err != nil {
 			unavailable(w, err.Error())
 			return
 		}
-		defer d.requests.give(who)
+		defer d.requests.Give(who)
 	}
 	switch {
 	case isModern(version):
@@ -190,14 +191,14 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 	case isModern(first.version):
 		d.modern.ServeHTTP(out, r) // which asks for the header that is missing
 	case first.method == "initialize":
-		if err := d.sessions.take(who); err != nil {
+		if err := d.sessions.Take(who); err != nil {
 			unavailable(w, err.Error())
 			return
 		}
 		d.stateful.ServeHTTP(out, r)
 		id := out.Header().Get(headerSession)
 		d.server.afterSession(id, func() {
-			d.sessions.give(who)
+			d.sessions.Give(who)
 			d.known.drop(id)
 			d.server.turns.forget(mcpSession(id))
 		})

@@ -13,6 +13,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/admission"
 )
 
 // follower is what is kept for one session of a client until it ends.
@@ -171,7 +172,7 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 	}
 	f := s.follow(req.Session)
 	if f == nil {
-		return &jsonrpc.Error{Code: codeUnavailable, Message: errStopping.Error()}
+		return &jsonrpc.Error{Code: codeUnavailable, Message: admission.ErrStopping.Error()}
 	}
 	f.mu.Lock()
 	_, twice := f.watched[uri]

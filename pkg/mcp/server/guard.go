@@ -154,12 +154,12 @@ func lasting(r *http.Request) (_ *http.Request, stop func()) {
 
 // withinRate answers a request that comes too soon after others of the same key.
 func (d *endpoint) withinRate(w http.ResponseWriter, key string) bool {
-	return tooSoon(w, d.rates.take(key))
+	return tooSoon(w, d.rates.Take(key))
 }
 
 // withinSharedRate is withinRate over all servers that count together.
 func (d *endpoint) withinSharedRate(w http.ResponseWriter, r *http.Request, key string) bool {
-	wait, err := d.rates.takeShared(r.Context(), key)
+	wait, err := d.rates.TakeShared(r.Context(), key)
 	if err != nil {
 		unavailable(w, "requests cannot be counted for the rate limit: "+err.Error())
 		return false

@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -264,10 +265,10 @@ func (s *Server) handOut(h *heldCall) (sdk.Result, error) {
 	}
 	s.holds.mu.Unlock()
 	if off {
-		h.cancel(errStopping)
+		h.cancel(admission.ErrStopping)
 		<-h.done
 		s.drop(h)
-		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: errStopping.Error()}
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: admission.ErrStopping.Error()}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -334,7 +335,7 @@ func (s *Server) endHolds() {
 			return true
 		}
 		h.expiry.Stop()
-		h.cancel(errStopping)
+		h.cancel(admission.ErrStopping)
 		return false
 	})
 	for _, h := range all {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"toolctl.dev/toolctl/internal/nonblock"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 	"toolctl.dev/toolctl/pkg/replica"
 )
@@ -26,10 +27,10 @@ type HTTPOptions struct {
 	OAuth *OAuth
 	// Rate bounds the requests of one principal, without authentication those of one
 	// address; one more gets status 429 and Retry-After. Default: no bound.
-	Rate Rate
+	Rate admission.Rate
 	// RateCounters count what Rate bounds over all servers that use them; while they fail, requests get
 	// status 503. Tokens that are not taken, and Mounts, count in this server alone. Default: so does all else.
-	RateCounters RateCounters
+	RateCounters admission.RateCounters
 	// Insecure allows an address that other machines reach without authentication. Default: it is refused.
 	Insecure bool
 	// TLS makes the server speak HTTPS. Default: HTTP.
@@ -220,14 +221,14 @@ func (s *Server) shutdown(srv *http.Server) {
 	closing := make(chan error, 1)
 	ctx, stop := context.WithTimeout(context.Background(), max(0, s.opts.DrainTimeout)+writeTimeout)
 	defer stop()
-	s.calls.refuse()
+	s.calls.Refuse()
 	go func() { closing <- srv.Shutdown(ctx) }()
 	s.end() // its streams too, which Shutdown waits for
 	if err := <-closing; err != nil {
 		s.opts.Logger.Warn("connections did not end in time and are cut", slog.Any("error", err))
 		_ = srv.Close()
 	}
-	s.calls.requests.Wait()
+	s.calls.WaitRequests()
 	s.waitFollowers()
 }
 
@@ -235,7 +236,7 @@ func (s *Server) shutdown(srv *http.Server) {
 func (s *Server) end() {
 	s.drain()
 	answered := make(chan struct{})
-	go func() { s.calls.requests.Wait(); close(answered) }()
+	go func() { s.calls.WaitRequests(); close(answered) }()
 	patience := time.NewTimer(answerTimeout)
 	defer patience.Stop()
 	select {
@@ -264,8 +265,8 @@ func (s *Server) mux(d *endpoint, o HTTPOptions) http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		state, code := map[string]any{"ready": true, "tools": len(s.set.Load().listed)}, http.StatusOK
-		if s.calls.stopping() {
-			state, code = map[string]any{"ready": false, "reason": errStopping.Error()}, http.StatusServiceUnavailable
+		if s.calls.Stopping() {
+			state, code = map[string]any{"ready": false, "reason": admission.ErrStopping.Error()}, http.StatusServiceUnavailable
 		} else if text := o.NotReady(); text != "" {
 			state, code = map[string]any{"ready": false, "reason": text}, http.StatusServiceUnavailable
 		}

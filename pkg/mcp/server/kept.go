@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"toolctl.dev/toolctl/pkg/admission"
 )
 
 // The events of a stream of a session are kept for a while, so that a client whose connection broke, or
@@ -38,14 +40,14 @@ const (
 )
 
 // newKept bounds the bytes of all events that are kept, to a part of the memory budget.
-func (s *Server) newKept() *share {
-	return newShare("kept events", max(1, int(s.opts.MemoryBudget/16/keptPiece)), s.opts.PrincipalShare)
+func (s *Server) newKept() *admission.Quota {
+	return admission.NewQuota("kept events", max(1, int(s.opts.MemoryBudget/16/keptPiece)), s.opts.PrincipalShare)
 }
 
 // keptStreamsOf are the streams of one session whose events are kept.
 type keptStreamsOf struct {
-	room *share // of all sessions
-	who  string // whose share it is
+	room *admission.Quota // of all sessions
+	who  string           // whose share it is
 
 	mu     sync.Mutex
 	made   int
@@ -143,7 +145,7 @@ func (k *keptStreamsOf) take(s *kept, pieces int) bool {
 		switch {
 		case !slices.Contains(k.all, s):
 			return false // and what it had was given back
-		case k.pieces < max(1, k.room.all/2) && k.room.take(k.who) == nil:
+		case k.pieces < max(1, k.room.All()/2) && k.room.Take(k.who) == nil:
 			n++
 			k.pieces++
 			s.pieces++
@@ -160,7 +162,7 @@ func (k *keptStreamsOf) give(s *kept, pieces int) {
 	k.pieces -= pieces
 	s.pieces -= pieces
 	for range pieces {
-		k.room.give(k.who)
+		k.room.Give(k.who)
 	}
 }
 

@@ -79,7 +79,7 @@ func (d *endpoint) mounted(next http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		defer context.AfterFunc(d.server.calls.ctx, cancel)()
+		defer d.server.calls.OnStop(cancel)()
 		next.ServeHTTP(&patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}, r.WithContext(ctx))
 	})
 }

@@ -18,17 +18,17 @@ import (
 func (s *Server) onBehalf(ctx context.Context, a asked, do func(context.Context) (sdk.Result, error)) (sdk.Result, error) {
 	p := s.peer(&a)
 	with := func(ctx context.Context) (sdk.Result, error) {
-		t, err := s.calls.begin(a.principal())
+		t, err := s.calls.Begin(a.principal())
 		if err != nil {
 			return nil, &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
 		}
-		defer t.end()
+		defer t.End()
 		if p == nil {
 			return do(ctx)
 		}
 		if ask := p.Ask; ask != nil {
 			p.Ask = func(ctx context.Context, all map[string]mcp.InputRequest) (answers map[string]json.RawMessage, err error) {
-				err = t.whileWaiting(ctx, func() error { answers, err = ask(ctx, all); return err })
+				err = t.WhileWaiting(ctx, func() error { answers, err = ask(ctx, all); return err })
 				return answers, err
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"log/slog"
 	"runtime/debug"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"toolctl.dev/toolctl/internal/budget"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
@@ -99,8 +99,8 @@ type Server struct {
 	closers []func() // of handlers; under mu
 
 	observer  *observer
-	calls     calls
-	pace      *pace
+	calls     *admission.Calls
+	throttle  *admission.Throttle
 	budget    *budget.Budget
 	weights   sync.Map // *budget.Share of requests, by headerShare
 	followers followers
@@ -142,19 +142,15 @@ func New(c Catalog, o Options) *Server {
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = DefaultDrainTimeout
 	}
-	s := &Server{catalog: c, opts: o, run: rand.Text(), budget: budget.New(o.MemoryBudget), turns: newTurns(o.TurnIdle), pace: newPace()}
-	s.calls.running = newShare("calls", o.MaxCalls, o.PrincipalShare)
-	s.calls.waiting = newShare("calls that wait for their clients", o.MaxWaiting, o.PrincipalShare)
-	s.calls.idle = make(chan struct{})
-	close(s.calls.idle)
-	s.calls.ctx, s.calls.stop = context.WithCancelCause(context.Background())
+	s := &Server{catalog: c, opts: o, run: rand.Text(), budget: budget.New(o.MemoryBudget), turns: newTurns(o.TurnIdle), throttle: admission.NewThrottle()}
+	s.calls = admission.NewCalls(admission.NewQuota("calls", o.MaxCalls, o.PrincipalShare), admission.NewQuota("calls that wait for their clients", o.MaxWaiting, o.PrincipalShare))
 	impl := s.impl()
 	s.holds.seals = newSeals(o.Replica)
 	var newSession func() string // the SDK's own without replicas
 	if o.Replica != nil {
 		newSession = func() string { return o.Replica.SealSession([]byte(rand.Text())) }
-		o.Replica.Report(s.calls.running.byPrincipal)
-		s.calls.running.elsewhere = o.Replica.Elsewhere
+		o.Replica.Report(s.calls.Running.ByPrincipal)
+		s.calls.Running.Elsewhere = o.Replica.Elsewhere
 	}
 	s.sdk = sdk.NewServer(impl, &sdk.ServerOptions{
 		GetSessionID: newSession,
@@ -238,111 +234,10 @@ func (s *Server) cacheable(c *sdk.Cacheable) {
 	}
 }
 
-// calls counts the calls, so that a server that stops can wait for them.
-type calls struct {
-	ctx  context.Context // ends when calls must end; a call's own context ends with it
-	stop context.CancelCauseFunc
-	// A call is in one of these.
-	running, waiting *share
-
-	mu       sync.Mutex
-	open     int
-	draining bool
-	idle     chan struct{}  // closed while there is none
-	requests sync.WaitGroup // requests over HTTP but for streams, whose answers are written after their calls
-}
-
-// enter counts a request until requests.Done; false once the server stops.
-func (c *calls) enter() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.draining {
-		return false
-	}
-	c.requests.Add(1)
-	return true
-}
-
-var errStopping = errors.New("the server is stopping")
-
-// turn is one call among those of its principal.
-type turn struct {
-	calls     *calls
-	principal string
-
-	mu   sync.Mutex
-	asks int // that wait for the client
-}
-
-// begin takes part in the count until end; it fails once the server stops.
-func (c *calls) begin(principal string) (*turn, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.draining {
-		return nil, errStopping
-	}
-	if err := c.running.take(principal); err != nil {
-		return nil, err
-	}
-	if c.open++; c.open == 1 {
-		c.idle = make(chan struct{})
-	}
-	return &turn{calls: c, principal: principal}, nil
-}
-
-func (t *turn) end() {
-	c := t.calls
-	c.running.give(t.principal)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open--; c.open == 0 {
-		close(c.idle)
-	}
-}
-
-// whileWaiting calls ask, which waits for the client: meanwhile the call does not run.
-func (t *turn) whileWaiting(ctx context.Context, ask func() error) error {
-	t.mu.Lock()
-	if t.asks == 0 {
-		if err := t.calls.waiting.take(t.principal); err != nil {
-			t.mu.Unlock()
-			return err
-		}
-		t.calls.running.give(t.principal)
-	}
-	t.asks++
-	t.mu.Unlock()
-	defer func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.asks--; t.asks == 0 {
-			if !t.calls.running.takeLater(ctx, t.principal) {
-				t.calls.running.force(t.principal) // one too many, for as long as it takes to end
-			}
-			t.calls.waiting.give(t.principal)
-		}
-	}()
-	return ask()
-}
-
-// refuse makes every later call fail, and returns what closes when none runs.
-func (c *calls) refuse() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.draining = true
-	return c.idle
-}
-
-func (c *calls) stopping() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.draining
-}
-
 // drain lets the calls that run end within Options.DrainTimeout, then cancels them
 // and waits for them. No call begins after it.
 func (s *Server) drain() {
-	idle := s.calls.refuse()
+	idle := s.calls.Refuse()
 	s.endHolds()
 	patience := time.NewTimer(max(0, s.opts.DrainTimeout))
 	defer patience.Stop()
@@ -352,7 +247,7 @@ func (s *Server) drain() {
 	case <-patience.C:
 		s.opts.Logger.Warn("calls did not end in time and are cancelled")
 	}
-	s.calls.stop(errStopping)
+	s.calls.Stop()
 	<-idle
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/pkg/admission"
 )
 
 // httpSessions are the sessions of clients of 2025-11-25 and older, for calls, which the SDK
@@ -22,8 +24,8 @@ import (
 // for a part of the time after which it ends.
 type httpSessions struct {
 	sdk   http.Handler
-	fresh time.Duration // how long a session that was seen may be used without asking the SDK
-	room  *share        // of the events that are kept
+	fresh time.Duration    // how long a session that was seen may be used without asking the SDK
+	room  *admission.Quota // of the events that are kept
 
 	mu  sync.Mutex
 	all map[string]*httpSession // by id

@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	"context"
@@ -8,30 +8,30 @@ import (
 )
 
 // rush has a principal send requests one after the other for a time, and returns how many.
-func rush(p *pace, principal string, size int, d time.Duration) (n int) {
+func rush(p *Throttle, principal string, size int, d time.Duration) (n int) {
 	for until := time.Now().Add(d); time.Now().Before(until); n++ {
-		p.wait(context.Background(), principal, size, false)
+		p.Wait(context.Background(), principal, size, false)
 		time.Sleep(time.Millisecond)
 	}
 	return n
 }
 
-func TestPace(t *testing.T) {
+func TestThrottle(t *testing.T) {
 	const second = 1000 // requests of one who never waits
-	newPace := func(lags bool) *pace {
-		return &pace{step: 10 * time.Millisecond, lags: func() bool { return lags }, of: map[string]*paced{}}
+	newThrottle := func(lags bool) *Throttle {
+		return &Throttle{step: 10 * time.Millisecond, lags: func() bool { return lags }, of: map[string]*throttled{}}
 	}
 	// others send a request every 20 ms until stop.
-	others := func(p *pace) (stop func() (slowest time.Duration)) {
+	others := func(p *Throttle) (stop func() (slowest time.Duration)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		slowest := make(chan time.Duration)
 		go func() {
 			var most time.Duration
 			for ctx.Err() == nil {
 				began := time.Now()
-				p.wait(ctx, "ann", 0, false)
+				p.Wait(ctx, "ann", 0, false)
 				most = max(most, time.Since(began))
-				p.wait(ctx, "", 0, false)
+				p.Wait(ctx, "", 0, false)
 				time.Sleep(20 * time.Millisecond)
 			}
 			slowest <- most
@@ -40,14 +40,14 @@ func TestPace(t *testing.T) {
 	}
 	t.Run("one who is alone", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			if n := rush(newPace(true), "greedy", 0, time.Second); n != second {
+			if n := rush(newThrottle(true), "greedy", 0, time.Second); n != second {
 				t.Errorf("%d requests", n)
 			}
 		})
 	})
 	t.Run("processors to spare", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPace(false)
+			p := newThrottle(false)
 			stop := others(p)
 			if n := rush(p, "greedy", 0, time.Second); n != second {
 				t.Errorf("%d requests", n)
@@ -57,7 +57,7 @@ func TestPace(t *testing.T) {
 	})
 	t.Run("too much", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPace(true)
+			p := newThrottle(true)
 			stop := others(p)
 			rush(p, "greedy", 0, time.Second)
 			if n := rush(p, "greedy", 0, time.Second); n > 101 || n < 90 {
@@ -75,10 +75,10 @@ func TestPace(t *testing.T) {
 	})
 	t.Run("large", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPace(true)
+			p := newThrottle(true)
 			stop := others(p)
-			rush(p, "greedy", 50*smallWork, time.Second)
-			if n := rush(p, "greedy", 50*smallWork, 10*time.Second); n > 22 || n < 18 {
+			rush(p, "greedy", 50*SmallRequest, time.Second)
+			if n := rush(p, "greedy", 50*SmallRequest, 10*time.Second); n > 22 || n < 18 {
 				t.Errorf("%d requests in ten seconds: expected 20", n)
 			}
 			stop()
@@ -86,7 +86,7 @@ func TestPace(t *testing.T) {
 	})
 	t.Run("equals", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPace(true)
+			p := newThrottle(true)
 			done := make(chan int)
 			go func() { done <- rush(p, "bob", 0, time.Second) }()
 			if a, b := rush(p, "ann", 0, time.Second), <-done; a != second || b != second {
@@ -96,16 +96,16 @@ func TestPace(t *testing.T) {
 	})
 	t.Run("no call left", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p, began := newPace(false), time.Now()
+			p, began := newThrottle(false), time.Now()
 			for range 11 {
-				p.wait(context.Background(), "greedy", 0, true)
+				p.Wait(context.Background(), "greedy", 0, true)
 			}
 			if took := time.Since(began); took != 100*time.Millisecond {
 				t.Errorf("11 requests took %s", took)
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			p.wait(ctx, "greedy", 0, true)
+			p.Wait(ctx, "greedy", 0, true)
 			if took := time.Since(began); took != 100*time.Millisecond {
 				t.Errorf("one whose client went took %s", took)
 			}
@@ -113,12 +113,12 @@ func TestPace(t *testing.T) {
 	})
 	t.Run("what is forgotten", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPace(true)
+			p := newThrottle(true)
 			for _, name := range []string{"a", "b", "c"} {
-				p.wait(context.Background(), name, 0, false)
+				p.Wait(context.Background(), name, 0, false)
 			}
 			time.Sleep(5 * forgetting)
-			p.wait(context.Background(), "d", 0, false)
+			p.Wait(context.Background(), "d", 0, false)
 			if len(p.of) != 1 {
 				t.Errorf("%d principals are kept", len(p.of))
 			}

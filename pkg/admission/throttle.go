@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	"context"
@@ -9,46 +9,49 @@ import (
 	"time"
 )
 
-// pace slows down a principal that takes so much of the processors that others have to
+// Throttle slows down a principal that takes so much of the processors that others have to
 // wait for them, and one whose share of the calls is full: it goes on with one request after
 // the other, each a little after the one before. Others, and one who is alone, never wait.
-type pace struct {
+type Throttle struct {
 	step time.Duration // from one request to the next
 	lags func() bool   // work waits for the processors
 
 	mu     sync.Mutex
-	of     map[string]*paced
+	of     map[string]*throttled
 	judged time.Time
 }
 
-// paced is a principal that sent a request of late.
-type paced struct {
+// throttled is a principal that sent a request of late.
+type throttled struct {
 	work  float64   // what its requests cost of late, a small one being 1
-	slow  time.Time // it is held to the pace until then
+	slow  time.Time // it is throttled until then
 	ready time.Time // when its next request goes on if it is
 }
 
 const (
+	// SmallRequest is how many bytes of a request count as one small request.
+	SmallRequest = 16 << 10
+
 	judging    = 50 * time.Millisecond // from one look at who takes too much to the next
 	forgetting = time.Second           // after which work counts for 1/e
 	slowing    = 2 * time.Second       // how long a principal is slow that took too much
 	atMost     = 2 * time.Second       // that a request waits
 	tooMuch    = 1.25                  // of an equal part of all work
-	smallWork  = 16 << 10              // bytes of a request that count as one small request
 )
 
-func newPace() *pace {
+// NewThrottle returns a throttle for the processors of this process.
+func NewThrottle() *Throttle {
 	const stepOfOne = 20 * time.Millisecond
-	return &pace{step: stepOfOne / time.Duration(runtime.GOMAXPROCS(0)), lags: newLag().high, of: map[string]*paced{}}
+	return &Throttle{step: stepOfOne / time.Duration(runtime.GOMAXPROCS(0)), lags: newLag().high, of: map[string]*throttled{}}
 }
 
-// wait counts a request of so many bytes and holds it up when it goes beyond its principal's
+// Wait counts a request of so many bytes and holds it up when it goes beyond its principal's
 // part. full says that the principal has no call left.
-func (p *pace) wait(ctx context.Context, principal string, size int, full bool) {
+func (t *Throttle) Wait(ctx context.Context, principal string, size int, full bool) {
 	if principal == "" {
 		return
 	}
-	left := p.add(principal, max(1, float64(size/smallWork)), full)
+	left := t.add(principal, max(1, float64(size/SmallRequest)), full)
 	if left <= 0 {
 		return
 	}
@@ -61,21 +64,21 @@ func (p *pace) wait(ctx context.Context, principal string, size int, full bool) 
 }
 
 // add counts work and returns how long to wait before it.
-func (p *pace) add(principal string, work float64, full bool) time.Duration {
+func (t *Throttle) add(principal string, work float64, full bool) time.Duration {
 	now := time.Now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now.Sub(p.judged) >= judging {
-		p.judge(now)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Sub(t.judged) >= judging {
+		t.judge(now)
 	}
-	of := p.of[principal]
+	of := t.of[principal]
 	if of == nil {
-		of = &paced{}
-		p.of[principal] = of
+		of = &throttled{}
+		t.of[principal] = of
 	}
 	of.work += work
 	left := of.ready.Sub(now)
-	of.ready = now.Add(min(max(left, 0)+time.Duration(work*float64(p.step)), atMost))
+	of.ready = now.Add(min(max(left, 0)+time.Duration(work*float64(t.step)), atMost))
 	if !full && now.After(of.slow) {
 		return 0
 	}
@@ -83,22 +86,22 @@ func (p *pace) add(principal string, work float64, full bool) time.Duration {
 }
 
 // judge finds who takes too much. It is called under mu.
-func (p *pace) judge(now time.Time) {
-	keep := math.Exp(-float64(now.Sub(p.judged)) / float64(forgetting))
-	p.judged = now
+func (t *Throttle) judge(now time.Time) {
+	keep := math.Exp(-float64(now.Sub(t.judged)) / float64(forgetting))
+	t.judged = now
 	var all float64
-	for name, of := range p.of {
+	for name, of := range t.of {
 		if of.work *= keep; of.work < 0.1 && now.After(of.slow) {
-			delete(p.of, name)
+			delete(t.of, name)
 			continue
 		}
 		all += of.work
 	}
-	if !p.lags() {
+	if !t.lags() {
 		return
 	}
-	part := all / float64(len(p.of)) * tooMuch
-	for _, of := range p.of {
+	part := all / float64(len(t.of)) * tooMuch
+	for _, of := range t.of {
 		if of.work > part {
 			of.slow = now.Add(slowing)
 		}

@@ -1,0 +1,132 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// ErrStopping says that the server takes no more calls.
+var ErrStopping = errors.New("the server is stopping")
+
+// Calls holds the calls to their quotas and counts them, so that a server that stops can wait for them.
+type Calls struct {
+	// Running and Waiting are the quotas: a call is in one of them.
+	Running, Waiting *Quota
+
+	stopped context.Context // ends when calls must end
+	stop    context.CancelCauseFunc
+
+	mu       sync.Mutex
+	open     int
+	draining bool
+	idle     chan struct{}  // closed while there is none
+	requests sync.WaitGroup // requests over HTTP but for streams, whose answers are written after their calls
+}
+
+// NewCalls bounds the calls that run and those that wait for their clients.
+func NewCalls(running, waiting *Quota) *Calls {
+	c := &Calls{Running: running, Waiting: waiting, idle: make(chan struct{})}
+	close(c.idle)
+	c.stopped, c.stop = context.WithCancelCause(context.Background())
+	return c
+}
+
+// OnStop calls f when the calls must end, until forget is called.
+func (c *Calls) OnStop(f func()) (forget func() bool) { return context.AfterFunc(c.stopped, f) }
+
+// Enter counts a request until Leave; false once the server stops.
+func (c *Calls) Enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.draining {
+		return false
+	}
+	c.requests.Add(1)
+	return true
+}
+
+// Leave says that a request of Enter was answered.
+func (c *Calls) Leave() { c.requests.Done() }
+
+// WaitRequests returns when every request of Enter was answered.
+func (c *Calls) WaitRequests() { c.requests.Wait() }
+
+// Call is one call among those of its principal.
+type Call struct {
+	calls     *Calls
+	principal string
+
+	mu   sync.Mutex
+	asks int // that wait for the client
+}
+
+// Begin takes a call of the quota until its End. The error is [ErrStopping] or a [QuotaError].
+func (c *Calls) Begin(principal string) (*Call, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.draining {
+		return nil, ErrStopping
+	}
+	if err := c.Running.Take(principal); err != nil {
+		return nil, err
+	}
+	if c.open++; c.open == 1 {
+		c.idle = make(chan struct{})
+	}
+	return &Call{calls: c, principal: principal}, nil
+}
+
+// End gives the call back.
+func (t *Call) End() {
+	c := t.calls
+	c.Running.Give(t.principal)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open--; c.open == 0 {
+		close(c.idle)
+	}
+}
+
+// WhileWaiting calls ask, which waits for the client: meanwhile the call does not run.
+func (t *Call) WhileWaiting(ctx context.Context, ask func() error) error {
+	t.mu.Lock()
+	if t.asks == 0 {
+		if err := t.calls.Waiting.Take(t.principal); err != nil {
+			t.mu.Unlock()
+			return err
+		}
+		t.calls.Running.Give(t.principal)
+	}
+	t.asks++
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.asks--; t.asks == 0 {
+			if !t.calls.Running.TakeLater(ctx, t.principal) {
+				t.calls.Running.Force(t.principal) // one too many, for as long as it takes to end
+			}
+			t.calls.Waiting.Give(t.principal)
+		}
+	}()
+	return ask()
+}
+
+// Refuse makes every later call fail, and returns what closes when none runs.
+func (c *Calls) Refuse() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.draining = true
+	return c.idle
+}
+
+// Stop cancels the calls that run.
+func (c *Calls) Stop() { c.stop(ErrStopping) }
+
+// Stopping reports whether calls are refused.
+func (c *Calls) Stopping() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.draining
+}

@@ -1,0 +1,159 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"sync"
+	"time"
+)
+
+// Quota bounds what there is at once of one thing: in all, and of one principal, so that
+// one who takes too much hurts nobody else.
+type Quota struct {
+	// Elsewhere is what a principal has at other replicas; nil without.
+	Elsewhere func(principal string) int
+
+	what      string
+	all, each int
+
+	mu    sync.Mutex
+	used  int
+	of    map[string]int // by principal
+	freed chan struct{}  // closed when one is given back; made by who waits for it
+}
+
+// NewQuota bounds a thing to all; each principal to a part of that. Callers without a
+// name have all of it.
+func NewQuota(what string, all int, part float64) *Quota {
+	return &Quota{what: what, all: all, each: max(1, int(math.Ceil(float64(all)*part))), of: map[string]int{}}
+}
+
+// All is how many there may be.
+func (q *Quota) All() int { return q.all }
+
+// AtLeast lets every principal have so many, whatever its part is.
+func (q *Quota) AtLeast(n int) { q.each = max(q.each, n) }
+
+// QuotaError says that there is no more of a thing.
+type QuotaError struct {
+	what string
+	own  bool // of the caller's own share
+}
+
+func (e *QuotaError) Error() string {
+	if e.own {
+		return fmt.Sprintf("too many %s of one principal at once: try again later", e.what)
+	}
+	return fmt.Sprintf("too many %s at once: try again later", e.what)
+}
+
+// Take takes one for a principal, which is given back by Give. The error is a [QuotaError].
+func (q *Quota) Take(principal string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if principal != "" && q.usedUp(principal) {
+		return &QuotaError{q.what, true}
+	}
+	return q.tryTake(principal)
+}
+
+// ByPrincipal is how much each principal has.
+func (q *Quota) ByPrincipal() map[string]int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return maps.Clone(q.of)
+}
+
+// usedUp reports whether a principal has all that it may have, here and Elsewhere. It is called under mu.
+func (q *Quota) usedUp(principal string) bool {
+	used := q.of[principal]
+	if q.Elsewhere != nil {
+		used += q.Elsewhere(principal)
+	}
+	return used >= q.each
+}
+
+// Full reports whether a principal has all that it may have.
+func (q *Quota) Full(principal string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.usedUp(principal)
+}
+
+// tryTake is called under mu.
+func (q *Quota) tryTake(principal string) error {
+	switch {
+	case principal != "" && q.of[principal] >= q.each:
+		return &QuotaError{q.what, true}
+	case q.used >= q.all:
+		return &QuotaError{q.what, false}
+	}
+	q.add(principal, 1)
+	return nil
+}
+
+// Wait takes one as soon as there is one, within a time.
+func (q *Quota) Wait(ctx context.Context, principal string, most time.Duration) error {
+	err := q.Take(principal)
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	if !q.TakeLater(ctx, principal) {
+		return err
+	}
+	return nil
+}
+
+// TakeLater takes one as soon as there is one; false when ctx ended before.
+func (q *Quota) TakeLater(ctx context.Context, principal string) bool {
+	for {
+		q.mu.Lock()
+		err := q.tryTake(principal)
+		if err != nil && q.freed == nil {
+			q.freed = make(chan struct{})
+		}
+		freed := q.freed
+		q.mu.Unlock()
+		if err == nil {
+			return true
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// Force takes one that is there or not.
+func (q *Quota) Force(principal string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.add(principal, 1)
+}
+
+// Give gives one back.
+func (q *Quota) Give(principal string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.add(principal, -1)
+	if q.freed != nil {
+		close(q.freed)
+		q.freed = nil
+	}
+}
+
+// add is called under mu.
+func (q *Quota) add(principal string, n int) {
+	q.used += n
+	if principal == "" {
+		return
+	}
+	if q.of[principal] += n; q.of[principal] == 0 {
+		delete(q.of, principal)
+	}
+}
