@@ -25,13 +25,15 @@ type endpointOptions struct {
 	burst        int
 	maxRequest   int64
 	maxResult    int64
+	maxSessions  int
+	sessionIdle  time.Duration
 	instructions string
 }
 
 // endpointNeedsHTTP are the flags that mean nothing over stdin and stdout.
 var endpointNeedsHTTP = []string{
 	"token-file", "oauth-issuer", "oauth-audience", "oauth-resource", "oauth-jwks-url", "oauth-scopes", "oauth-principal-claim", "oauth-groups-claim",
-	"rate-limit", "rate-burst", "max-request-bytes",
+	"rate-limit", "rate-burst", "max-request-bytes", "max-sessions", "session-idle",
 }
 
 func (o *endpointOptions) bind(f *pflag.FlagSet) {
@@ -47,6 +49,8 @@ func (o *endpointOptions) bind(f *pflag.FlagSet) {
 	f.IntVar(&o.burst, "rate-burst", 0, "requests that may come at once (default: what --rate-limit allows in a second, at least 10)")
 	f.Int64Var(&o.maxRequest, "max-request-bytes", 4<<20, "largest request; needs --http")
 	f.Int64Var(&o.maxResult, "max-result-bytes", 16<<20, "largest result that is passed on to a client")
+	f.IntVar(&o.maxSessions, "max-sessions", 0, "maximum number of sessions, which clients of 2025-11-25 and older open; for one more the session idle longest ends (default: a quarter of --memory-budget at 20 KiB each, which is 3276); needs --http")
+	f.DurationVar(&o.sessionIdle, "session-idle", 30*time.Minute, "how long a session may be without requests and streams before it ends; needs --http")
 	f.StringVar(&o.instructions, "instructions", "", "what models are told of the server, as text or @FILE (default: what the only MCP server says, else a few words on calls)")
 }
 
@@ -73,6 +77,10 @@ func (o *endpointOptions) check(cmd *cobra.Command) error {
 	switch {
 	case o.maxRequest < 1:
 		return usagef("--max-request-bytes %d: expected 1 or more", o.maxRequest)
+	case o.maxSessions < 1 && cmd.Flags().Changed("max-sessions"):
+		return usagef("--max-sessions %d: expected 1 or more", o.maxSessions)
+	case o.sessionIdle < time.Second:
+		return usagef("--session-idle %s: expected 1s or more, such as 30m", o.sessionIdle)
 	case o.maxResult < 1:
 		return usagef("--max-result-bytes %d: expected 1 or more", o.maxResult)
 	}
@@ -81,7 +89,7 @@ func (o *endpointOptions) check(cmd *cobra.Command) error {
 
 // apply puts the flags into the options of the HTTP server.
 func (o *endpointOptions) apply(h *server.HTTPOptions) error {
-	h.MaxBody = o.maxRequest
+	h.MaxBody, h.MaxSessions, h.SessionTimeout = o.maxRequest, o.maxSessions, o.sessionIdle
 	h.Rate, _ = parseRate(o.rate, o.burst) // check read it
 	if o.oauth.Issuer != "" {
 		h.OAuth = &o.oauth

@@ -28,14 +28,8 @@ func tokenLine(name, token string) string {
 // status sends initialize with a token.
 func (s *served) status(t *testing.T, token string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := s.initialize(t, token)
 	req.Close = true
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	req.Header.Set("Authorization", "Bearer "+token)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +37,19 @@ func (s *served) status(t *testing.T, token string) int {
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.StatusCode
+}
+
+// initialize is a request that begins a session.
+func (s *served) initialize(t *testing.T, token string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("Authorization", "Bearer "+token)
+	return req
 }
 
 func TestServeReadsItsTokensAgain(t *testing.T) {
@@ -184,6 +191,47 @@ spec: {url: "`+floodServer(t)+`"}
 		}
 		if failed, text := call(flooded, "up__large"); !failed || !strings.Contains(text, `tool "up__large": the call was made, but its result of 20971520 bytes is not passed on`) {
 			t.Errorf("%s: %v, %.200s", version, failed, text)
+		}
+	}
+}
+
+// There is room for more sessions than the 1024 of old, and with --max-sessions the oldest makes room.
+func TestServeSessions(t *testing.T) {
+	begin := func(s *served) string {
+		res, err := http.DefaultClient.Do(s.initialize(t, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != http.StatusOK {
+			t.Fatal(res.Status, err)
+		}
+		return res.Header.Get("Mcp-Session-Id")
+	}
+	ends := func(s *served, session string) int {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("Mcp-Session-Id", session)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	many := serveHTTP(t, "-f", "../../manifests/weather.yaml")
+	for range 1100 {
+		begin(many)
+	}
+	few := serveHTTP(t, "-f", "../../manifests/weather.yaml", "--max-sessions", "2")
+	sessions := []string{begin(few), begin(few), begin(few)}
+	few.wait(t, "made room")
+	for i, want := range []int{404, 204, 204} {
+		if got := ends(few, sessions[i]); got != want {
+			t.Errorf("session %d: got %d, want %d", i+1, got, want)
 		}
 	}
 }

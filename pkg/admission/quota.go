@@ -38,12 +38,14 @@ func (q *Quota) AtLeast(n int) { q.each = max(q.each, n) }
 
 // QuotaError says that there is no more of a thing.
 type QuotaError struct {
+	// Own says that the principal has all that it may have, while others may have more.
+	Own bool
+
 	what string
-	own  bool // of the caller's own share
 }
 
 func (e *QuotaError) Error() string {
-	if e.own {
+	if e.Own {
 		return fmt.Sprintf("too many %s of one principal at once: try again later", e.what)
 	}
 	return fmt.Sprintf("too many %s at once: try again later", e.what)
@@ -54,7 +56,7 @@ func (q *Quota) Take(principal string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if principal != "" && q.usedUp(principal) {
-		return &QuotaError{q.what, true}
+		return &QuotaError{true, q.what}
 	}
 	return q.tryTake(principal)
 }
@@ -86,9 +88,9 @@ func (q *Quota) Full(principal string) bool {
 func (q *Quota) tryTake(principal string) error {
 	switch {
 	case principal != "" && q.of[principal] >= q.each:
-		return &QuotaError{q.what, true}
+		return &QuotaError{true, q.what}
 	case q.used >= q.all:
-		return &QuotaError{q.what, false}
+		return &QuotaError{false, q.what}
 	}
 	q.add(principal, 1)
 	return nil

@@ -144,17 +144,19 @@ func (s *Server) weighed(ctx context.Context, extra *sdk.RequestExtra, args []by
 	return budget.With(ctx, share), share, nil
 }
 
-// afterSession calls f when a session has ended; at once when there is none of this id.
-func (s *Server) afterSession(id string, f func()) {
+// afterSession calls begun with the session of an id, and ended when it has ended; ended alone, at once, when there
+// is none.
+func (s *Server) afterSession(id string, begun func(*sdk.ServerSession), ended func()) {
 	s.followers.mu.Lock()
 	defer s.followers.mu.Unlock()
 	if !s.followers.closing && id != "" {
 		for ss := range s.sdk.Sessions() {
 			if ss.ID() == id {
-				s.followers.running.Go(func() { _ = ss.Wait(); f() }) // why it ended is the client's business
+				begun(ss)
+				s.followers.running.Go(func() { _ = ss.Wait(); ended() }) // why it ended is the client's business
 				return
 			}
 		}
 	}
-	f()
+	ended()
 }

@@ -2,7 +2,9 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -77,7 +79,7 @@ func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*end
 	d.modern = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
-	d.known = &httpSessions{sdk: d.stateful, fresh: o.SessionTimeout / 4, room: s.newKept(), all: map[string]*httpSession{}}
+	d.known = &httpSessions{sdk: d.stateful, fresh: o.SessionTimeout / 4, room: s.newKept(), log: s.opts.Logger, all: map[string]*httpSession{}}
 	s.sdk.AddReceivingMiddleware(d.known.see)
 	d.inside = d.guard(http.HandlerFunc(d.admit))
 	return d, nil
@@ -132,6 +134,7 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer d.streams.Give(who)
+		defer d.server.observer.stream()()
 	} else {
 		if !d.server.calls.Enter() {
 			unavailable(w, admission.ErrStopping.Error())
@@ -139,6 +142,7 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 		}
 		defer d.server.calls.Leave()
 	}
+	defer d.known.use(r)()
 	out := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}
 	version := r.Header.Get(headerVersion)
 	if r.Method != http.MethodPost {
@@ -149,6 +153,9 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 		case isModern(version):
 			d.modern.ServeHTTP(out, r)
 		case r.Method == http.MethodGet && d.resume(out, r):
+		case r.Method == http.MethodGet:
+			defer d.known.keep(r)()
+			d.stateful.ServeHTTP(out, r)
 		default:
 			d.stateful.ServeHTTP(out, r)
 		}
@@ -191,13 +198,13 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 	case isModern(first.version):
 		d.modern.ServeHTTP(out, r) // which asks for the header that is missing
 	case first.method == "initialize":
-		if err := d.sessions.Take(who); err != nil {
+		if err := d.takeSession(r.Context(), who); err != nil {
 			unavailable(w, err.Error())
 			return
 		}
 		d.stateful.ServeHTTP(out, r)
 		id := out.Header().Get(headerSession)
-		d.server.afterSession(id, func() {
+		d.server.afterSession(id, func(ss *sdk.ServerSession) { d.known.begin(ss, who) }, func() {
 			d.sessions.Give(who)
 			d.known.drop(id)
 			d.server.turns.forget(mcpSession(id))
@@ -205,6 +212,25 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 	default:
 		noSession(w, first.id)
 	}
+}
+
+// takeSession takes one more session for a principal. When it has all that it may have its own session that
+// was idle longest makes room, and when there are no more at all, that of anyone.
+func (d *endpoint) takeSession(ctx context.Context, who string) error {
+	err := d.sessions.Take(who)
+	var full *admission.QuotaError
+	if !errors.As(err, &full) {
+		return err
+	}
+	of := ""
+	if full.Own {
+		of = who
+	}
+	if !d.known.evict(of) {
+		return err
+	}
+	d.server.observer.sessionEvicted(ctx)
+	return d.sessions.Wait(ctx, who, patience)
 }
 
 // message is what the choice of a protocol version depends on. It is empty for a batch and for

@@ -28,7 +28,7 @@ func (o HTTPOptions) Validate() error {
 // so is who reaches it: HTTPOptions.Insecure is not asked. Options that are not valid make a
 // handler that refuses everything.
 func (s *Server) Handler(o HTTPOptions) http.Handler {
-	o = o.withDefaults()
+	o = o.withDefaults(s.opts.MemoryBudget)
 	if o.authenticates() {
 		s.private.Store(true)
 	}

@@ -49,9 +49,11 @@ type HTTPOptions struct {
 	MaxRequests int
 	// MaxStreams is the most open streams of notifications. Default: 1024.
 	MaxStreams int
-	// MaxSessions is the most sessions of clients of 2025-11-25 and older. Default: 1024.
+	// MaxSessions is the maximum number of sessions of clients of 2025-11-25 and older. For one more, the session
+	// that was idle longest ends; while none is idle, initialize gets status 503. Default: what a quarter of
+	// Options.MemoryBudget holds at 20 KiB each.
 	MaxSessions int
-	// SessionTimeout ends a session that sent no request for so long. Default: 30 minutes.
+	// SessionTimeout ends a session that had no request and no stream for so long. Default: 30 minutes.
 	SessionTimeout time.Duration
 	// Warning returns what is wrong although the server serves, for /readyz, which anyone
 	// may read; "" when nothing is. Default: nothing ever is.
@@ -79,7 +81,7 @@ const (
 	defaultMaxBody        = 4 << 20
 	defaultMaxRequests    = 512
 	defaultMaxStreams     = 1024
-	defaultMaxSessions    = 1024
+	sessionWeight         = 20 << 10 // bytes of a session
 	defaultSessionTimeout = 30 * time.Minute
 
 	headerTimeout  = 10 * time.Second  // to send the headers of a request
@@ -90,7 +92,7 @@ const (
 	maxHeaderBytes = 64 << 10
 )
 
-func (o HTTPOptions) withDefaults() HTTPOptions {
+func (o HTTPOptions) withDefaults(memory int64) HTTPOptions {
 	set := func(n *int, d int) {
 		if *n <= 0 {
 			*n = d
@@ -98,7 +100,7 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	}
 	set(&o.MaxRequests, defaultMaxRequests)
 	set(&o.MaxStreams, defaultMaxStreams)
-	set(&o.MaxSessions, defaultMaxSessions)
+	set(&o.MaxSessions, max(1, int(memory/4/sessionWeight)))
 	if o.MaxBody <= 0 {
 		o.MaxBody = defaultMaxBody
 	}
@@ -174,7 +176,7 @@ func Listen(ctx context.Context, address string, o HTTPOptions) (net.Listener, e
 
 // Serve is [Server.ListenAndServe] with a listener of [Listen], which it closes.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) error {
-	o = o.withDefaults()
+	o = o.withDefaults(s.opts.MemoryBudget)
 	local := isLoopback(ln.Addr())
 	if o.authenticates() {
 		s.private.Store(true)

@@ -33,6 +33,8 @@ type observer struct {
 	server   *Server
 	tracer   trace.Tracer
 	duration mcpconv.ServerOperationDuration
+	evicted  metric.Int64Counter
+	streams  metric.Int64UpDownCounter
 }
 
 func newObserver(s *Server, t trace.TracerProvider, m metric.MeterProvider) *observer {
@@ -47,7 +49,7 @@ func newObserver(s *Server, t trace.TracerProvider, m metric.MeterProvider) *obs
 	}
 	o := &observer{server: s, tracer: t.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))}
 	meter := m.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
-	var errs [2]error
+	var errs [4]error
 	o.duration, errs[0] = mcpconv.NewServerOperationDuration(meter, metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
 	_, errs[1] = meter.Int64ObservableUpDownCounter("toolctl.mcp.sessions", metric.WithUnit("{session}"),
 		metric.WithDescription("Open sessions over HTTP, of clients of 2025-11-25 and older."),
@@ -55,10 +57,32 @@ func newObserver(s *Server, t trace.TracerProvider, m metric.MeterProvider) *obs
 			to.Observe(int64(s.sessions()))
 			return nil
 		}))
+	o.evicted, errs[2] = meter.Int64Counter("toolctl.mcp.sessions.evicted", metric.WithUnit("{session}"),
+		metric.WithDescription("Idle sessions that ended to make room for new ones."))
+	o.streams, errs[3] = meter.Int64UpDownCounter("toolctl.mcp.streams", metric.WithUnit("{stream}"),
+		metric.WithDescription("Open streams of notifications over HTTP."))
+	o.evicted.Add(context.Background(), 0) // a rate needs the first value
+	o.streams.Add(context.Background(), 0)
 	if err := errors.Join(errs[:]...); err != nil {
 		s.opts.Logger.Warn("some metrics cannot be read", "error", err)
 	}
 	return o
+}
+
+// sessionEvicted counts a session that made room for another.
+func (o *observer) sessionEvicted(ctx context.Context) {
+	if o != nil {
+		o.evicted.Add(ctx, 1)
+	}
+}
+
+// stream counts a stream as open until closed is called.
+func (o *observer) stream() (closed func()) {
+	if o == nil {
+		return func() {}
+	}
+	o.streams.Add(context.Background(), 1)
+	return func() { o.streams.Add(context.Background(), -1) }
 }
 
 // sessions counts the sessions over HTTP; that over stdin and stdout has no id.

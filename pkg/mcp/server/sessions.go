@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -26,9 +27,12 @@ type httpSessions struct {
 	sdk   http.Handler
 	fresh time.Duration    // how long a session that was seen may be used without asking the SDK
 	room  *admission.Quota // of the events that are kept
+	log   *slog.Logger
 
-	mu  sync.Mutex
-	all map[string]*httpSession // by id
+	mu      sync.Mutex
+	all     map[string]*httpSession // by id
+	evicted int                     // sessions that made room for others since told
+	told    time.Time               // when the log was told of those
 }
 
 // httpSession is one session.
@@ -36,7 +40,10 @@ type httpSession struct {
 	sdk     *sdk.ServerSession
 	user    string
 	version string    // the Mcp-Protocol-Version header that the SDK took
-	seen    time.Time // under mu of httpSessions, as the two before it
+	seen    time.Time // under mu of httpSessions, as the two before it and the three after it
+	used    time.Time // when its last request ended
+	open    int       // requests and streams of its client that are under way
+	leaving bool      // it makes room for another
 
 	mu      sync.Mutex
 	running map[string]context.CancelFunc // calls, by the id of the request
@@ -68,12 +75,76 @@ func (k *httpSessions) see(next sdk.MethodHandler) sdk.MethodHandler {
 func (k *httpSessions) note(ss *sdk.ServerSession, extra *sdk.RequestExtra) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	s := k.enter(ss, userOf(extra.TokenInfo))
+	s.seen, s.version, s.user = time.Now(), extra.Header.Get(headerVersion), userOf(extra.TokenInfo)
+}
+
+// begin notes a session that a principal has just begun.
+func (k *httpSessions) begin(ss *sdk.ServerSession, who string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.enter(ss, who)
+}
+
+// enter returns what is kept of a session. It is called under mu.
+func (k *httpSessions) enter(ss *sdk.ServerSession, who string) *httpSession {
 	s := k.all[ss.ID()]
 	if s == nil {
-		s = &httpSession{sdk: ss, running: map[string]context.CancelFunc{}, asked: map[string]chan<- clientAnswer{}, kept: &keptStreamsOf{room: k.room, who: userOf(extra.TokenInfo)}}
+		s = &httpSession{sdk: ss, user: who, used: time.Now(), running: map[string]context.CancelFunc{}, asked: map[string]chan<- clientAnswer{}, kept: &keptStreamsOf{room: k.room, who: who}}
 		k.all[ss.ID()] = s
 	}
-	s.seen, s.version, s.user = time.Now(), extra.Header.Get(headerVersion), userOf(extra.TokenInfo)
+	return s
+}
+
+// use says that a request of a session is under way until done is called.
+func (k *httpSessions) use(r *http.Request) (done func()) {
+	id := r.Header.Get(headerSession)
+	if id == "" {
+		return func() {}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.all[id]
+	if s == nil || s.user != userOf(auth.TokenInfoFromContext(r.Context())) {
+		return func() {}
+	}
+	s.open++
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		s.open--
+		s.used = time.Now()
+	}
+}
+
+// evict ends the session that was idle longest, of a principal unless the name is empty. False says that
+// each has a request or a stream under way.
+func (k *httpSessions) evict(who string) bool {
+	k.mu.Lock()
+	var oldest *httpSession
+	for _, s := range k.all {
+		if s.open == 0 && !s.leaving && (who == "" || s.user == who) && (oldest == nil || s.used.Before(oldest.used)) {
+			oldest = s
+		}
+	}
+	if oldest == nil {
+		k.mu.Unlock()
+		return false
+	}
+	oldest.leaving = true
+	k.evicted++
+	count, now := k.evicted, time.Now()
+	tell := now.Sub(k.told) >= time.Minute
+	if tell {
+		k.evicted, k.told = 0, now
+	}
+	k.mu.Unlock()
+	_ = oldest.sdk.Close() // how it ended does not matter
+	if tell {
+		k.log.Warn("sessions that were idle longest made room for new ones: their clients begin again; see --max-sessions",
+			slog.Int("sessions", count), slog.String("principal", oldest.user), slog.String("idle", now.Sub(oldest.used).Round(time.Second).String()))
+	}
+	return true
 }
 
 // drop forgets a session that has ended, and cancels its calls.
@@ -110,7 +181,7 @@ func (k *httpSessions) get(r *http.Request, current bool) *httpSession {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.all[r.Header.Get(headerSession)]
-	if s == nil || s.user != userOf(auth.TokenInfoFromContext(r.Context())) {
+	if s == nil || s.leaving || s.user != userOf(auth.TokenInfoFromContext(r.Context())) {
 		return nil
 	}
 	if current && (s.version != r.Header.Get(headerVersion) || time.Since(s.seen) > k.fresh) {
