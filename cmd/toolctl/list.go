@@ -29,6 +29,8 @@ type listOptions struct {
 	offset   int
 	offline  bool
 	labels   bool // a column for them
+	headless bool // tables without their head
+	sortBy   string
 	watch    bool
 	headed   map[string]bool // the kinds whose head was printed; nil prints it each time
 	event    string          // what happened to what is printed, of a watch
@@ -52,13 +54,13 @@ in "*". An object that cannot be used is listed as not ready; -o wide says why.
 'list mcpservers -o wide' for their state; --no-discover leaves the servers alone.
 'list resources' lists what manifests and servers offer to 'toolctl read'.
 
-Output formats (-o): table, wide, json, yaml, name, jsonpath=TEMPLATE and
-custom-columns=TITLE:PATH,... as in kubectl. json and yaml are the manifests
+Output formats (-o): table, wide, json, yaml, name, jsonpath=TEMPLATE,
+go-template=TEMPLATE and custom-columns=TITLE:PATH,... as in kubectl. json and yaml are the manifests
 as they were written, yaml with their comments and order of keys; the tables mask
 what looks like a secret. Of the store they have a status, too, which apply passes
 over: set, revision, commit, source, and the conditions Ready, Degraded and Drifted.
 Of files a template has it that names it, such as {.status.conditions}.`,
-		Annotations: formats("table", "wide", "json", "yaml", "name", "jsonpath=", "custom-columns="),
+		Annotations: formats("table", "wide", "json", "yaml", "name", "jsonpath=", "go-template=", "custom-columns="),
 		Example: `  toolctl list
   toolctl list tools -l team=payments -o wide
   toolctl list tool/get-weather -o yaml
@@ -67,6 +69,7 @@ Of files a template has it that names it, such as {.status.conditions}.`,
   toolctl get tools -A --show-labels
   toolctl get tools -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}'
   toolctl get tools -o custom-columns=NAME:.metadata.name,URL:.spec.http.url
+  toolctl get tools --sort-by=.metadata.name --no-headers
   toolctl get tools --watch
   toolctl list mcpservers -o wide
   toolctl list resources`,
@@ -90,6 +93,8 @@ Of files a template has it that names it, such as {.status.conditions}.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.selector, "selector", "l", "", "labels that objects must have, such as team=pay,tier!=old")
 	f.BoolVar(&o.labels, "show-labels", false, "add a column with the labels")
+	f.BoolVar(&o.headless, "no-headers", false, "print tables without their head")
+	f.StringVar(&o.sortBy, "sort-by", "", "sort objects by this field, such as .metadata.name (default: by kind, namespace and name)")
 	f.BoolVarP(&o.watch, "watch", "w", false, "print objects again when they change, until interrupted")
 	f.BoolVar(&o.watchOnly, "watch-only", false, "watch, and leave out what is there at the start")
 	f.BoolVar(&o.events, "output-watch-events", false, "with --watch or --watch-only, print what happened too: ADDED, MODIFIED, DELETED")
@@ -110,8 +115,12 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	if o.events && !o.watch {
 		return usagef("--output-watch-events needs --watch or --watch-only")
 	}
-	if o.watch && (slices.Contains(o.files, "-") || o.limit > 0 || o.offset > 0) {
-		return usagef("--watch reads files, folders or the store, and cannot be used with -f -, --limit or --offset")
+	if o.watch && (slices.Contains(o.files, "-") || o.limit > 0 || o.offset > 0 || o.sortBy != "") {
+		return usagef("--watch reads files, folders or the store, and cannot be used with -f -, --limit, --offset or --sort-by")
+	}
+	sorted, err := parseSortBy(o.sortBy)
+	if err != nil {
+		return err
 	}
 	if err := checkTemplate(format); err != nil {
 		return err
@@ -130,9 +139,19 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	if o.watch {
 		return o.follow(ctx, w, format)
 	}
+	limit, offset := o.limit, o.offset
+	if sorted != nil {
+		o.limit, o.offset = 0, 0 // the page is one of the sorted list
+	}
 	items, total, err := o.collect(ctx, w, format == "wide")
 	if err != nil {
 		return err
+	}
+	if sorted != nil {
+		if items, err = sorted(items); err != nil {
+			return err
+		}
+		items = page(items, limit, offset)
 	}
 	var statuses map[v1.Key]v1.Status
 	if o.shows {
@@ -171,7 +190,7 @@ func (o *listOptions) print(format string, items []registry.Item, total int, sta
 		}
 	}
 	single := len(o.requests) == 1 && len(o.names) == 1 && !strings.HasSuffix(o.names[0], "*")
-	return o.printObjects(format, objects, single)
+	return o.printObjects(format, objects, single, o.headless)
 }
 
 // collect carries out the requests one after the other.
@@ -271,7 +290,7 @@ func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefi
 	if o.events {
 		head = append([]string{"EVENT"}, head...)
 	}
-	if o.headed[kind] {
+	if o.headless || o.headed[kind] {
 		head = nil
 	} else if o.headed != nil {
 		o.headed[kind] = true

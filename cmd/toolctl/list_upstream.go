@@ -188,10 +188,10 @@ func (o *listOptions) listResources(ctx context.Context) error {
 		}
 	}
 	switch {
-	case strings.HasPrefix(format, jsonPathFormat):
-		return a.printJSONPath(format, list)
+	case strings.HasPrefix(format, jsonPathFormat), strings.HasPrefix(format, goTemplateFormat):
+		return a.printTemplate(format, list)
 	case strings.HasPrefix(format, columnsFormat):
-		return printColumns(o.app, format, list, false)
+		return printColumns(o.app, format, list, o.headless)
 	case format == "json":
 		return printJSON(a.out, list)
 	case format == "yaml":

@@ -155,9 +155,9 @@ func (o *listOptions) printEvent(format string, e listEvent) error {
 	columns := strings.HasPrefix(format, columnsFormat)
 	switch {
 	case !o.events && columns:
-		return printColumns(o.app, format, []v1.Object{e.object}, o.headed[format])
+		return printColumns(o.app, format, []v1.Object{e.object}, o.headless || o.headed[format])
 	case !o.events, format == "name":
-		return o.printObjects(format, []v1.Object{e.object}, true)
+		return o.printObjects(format, []v1.Object{e.object}, true, false)
 	}
 	v := struct {
 		Type   string    `json:"type"`
@@ -165,11 +165,11 @@ func (o *listOptions) printEvent(format string, e listEvent) error {
 	}{e.kind, e.object}
 	switch {
 	case columns:
-		return printColumns(o.app, format, []any{v}, o.headed[format])
+		return printColumns(o.app, format, []any{v}, o.headless || o.headed[format])
 	case format == "json":
 		return printJSON(o.out, v)
 	case format == "yaml":
 		return printYAML(o.out, v)
 	}
-	return o.printJSONPath(format, v)
+	return o.printTemplate(format, v)
 }

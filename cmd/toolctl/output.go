@@ -308,7 +308,7 @@ func objectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name
 
 // printObjects prints manifests as json, yaml or name. One object is printed as
 // itself when single is set, else as a List.
-func (a *app) printObjects(format string, objects []v1.Object, single bool) error {
+func (a *app) printObjects(format string, objects []v1.Object, single, headless bool) error {
 	if format == "name" {
 		for _, o := range objects {
 			fmt.Fprintln(a.out, clip.Line(objectName(o.Head().Key())))
@@ -320,12 +320,12 @@ func (a *app) printObjects(format string, objects []v1.Object, single bool) erro
 		v = objects[0]
 	}
 	switch {
-	case strings.HasPrefix(format, jsonPathFormat):
-		return a.printJSONPath(format, v)
 	case strings.HasPrefix(format, columnsFormat):
-		return printColumns(a, format, objects, false)
+		return printColumns(a, format, objects, headless)
 	case format == "json":
 		return printJSON(a.out, v)
+	case format == "yaml":
+		return printYAML(a.out, v)
 	}
-	return printYAML(a.out, v)
+	return a.printTemplate(format, v)
 }

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"strings"
+	"text/template"
 
 	"toolctl.dev/toolctl/internal/jsonpath"
 	"toolctl.dev/toolctl/pkg/manifest"
@@ -9,36 +13,65 @@ import (
 
 // The output formats that print parts of objects, as kubectl's do.
 const (
-	jsonPathFormat = "jsonpath="
-	columnsFormat  = "custom-columns="
+	jsonPathFormat   = "jsonpath="
+	goTemplateFormat = "go-template="
+	columnsFormat    = "custom-columns="
 )
 
 // checkTemplate refuses a template that cannot be read, before anything is done.
 func checkTemplate(format string) error {
-	if text, ok := strings.CutPrefix(format, jsonPathFormat); ok {
-		if _, err := jsonpath.Parse(text); err != nil {
-			return usagef("-o jsonpath: %w", err)
-		}
-	}
 	if spec, ok := strings.CutPrefix(format, columnsFormat); ok {
 		_, err := parseColumns(spec)
 		return err
 	}
-	return nil
+	_, err := parseTemplate(format)
+	return err
 }
 
-// printJSONPath prints a value by the template of -o jsonpath=TEMPLATE, and as kubectl no
-// newline that the template does not have.
-func (a *app) printJSONPath(format string, v any) error {
-	t, err := jsonpath.Parse(strings.TrimPrefix(format, jsonPathFormat))
+// parseTemplate returns what prints a document by the template of -o jsonpath=TEMPLATE or
+// go-template=TEMPLATE; nil for the formats that have none.
+func parseTemplate(format string) (func(w io.Writer, doc json.RawMessage) error, error) {
+	if text, ok := strings.CutPrefix(format, jsonPathFormat); ok {
+		t, err := jsonpath.Parse(text)
+		if err != nil {
+			return nil, usagef("-o jsonpath: %w", err)
+		}
+		return t.Execute, nil
+	}
+	text, ok := strings.CutPrefix(format, goTemplateFormat)
+	if !ok {
+		return nil, nil
+	}
+	t, err := template.New("-o go-template").Parse(text)
 	if err != nil {
-		return usagef("-o jsonpath: %w", err)
+		return nil, usageError{err}
+	}
+	return func(w io.Writer, doc json.RawMessage) error {
+		v, err := jsonpath.Decode(doc)
+		if err != nil {
+			return err
+		}
+		var b bytes.Buffer // a template that fails halfway prints nothing
+		if err := t.Execute(&b, v); err != nil {
+			return usageError{err}
+		}
+		_, err = w.Write(b.Bytes())
+		return err
+	}, nil
+}
+
+// printTemplate prints a value by a template, and as kubectl no newline that the template
+// does not have.
+func (a *app) printTemplate(format string, v any) error {
+	execute, err := parseTemplate(format)
+	if err != nil {
+		return err
 	}
 	doc, err := manifest.MarshalJSON(v)
 	if err != nil {
 		return err
 	}
-	return t.Execute(a.out, doc)
+	return execute(a.out, doc)
 }
 
 // column is one of -o custom-columns=TITLE:PATH,...
