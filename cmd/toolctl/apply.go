@@ -22,7 +22,8 @@ import (
 
 type applyOptions struct {
 	setOptions
-	dryRun   bool
+	mode     dryRunMode
+	dryRun   bool // in either mode
 	plan     string
 	wait     bool
 	patience time.Duration
@@ -58,6 +59,9 @@ tree of git: see 'toolctl rollout'.
 
 With -n an object that names no namespace goes into that one.
 
+--dry-run prints what would change, compared with the store. --dry-run=client needs no
+store: it checks the files on their own, and lists each object as created.
+
 Output formats (-o): table (a line an object), name, json.`,
 		Annotations: formats("table", "name", "json"),
 		Example: `  toolctl apply -f manifests/
@@ -69,7 +73,8 @@ Output formats (-o): table (a line an object), name, json.`,
 	}
 	f := cmd.Flags()
 	o.bind(f)
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would change, and change nothing")
+	f.Var(&o.mode, "dry-run", "print the changes without applying them: server compares with the store, client reads only the files")
+	f.Lookup("dry-run").NoOptDefVal = dryRunServer
 	f.StringVar(&o.plan, "plan", "", "carry out this plan of 'toolctl diff -o plan', or - for stdin; -f says where its manifests are now")
 	f.BoolVar(&o.wait, "wait", false, "wait until every MCP server of the set is ready")
 	f.DurationVar(&o.patience, "timeout", 30*time.Second, "how long --wait waits")
@@ -77,6 +82,32 @@ Output formats (-o): table (a line an object), name, json.`,
 	a.bindNetwork(f, "with --wait: ")
 	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd
+}
+
+// dryRunMode is --dry-run, with the values of kubectl.
+type dryRunMode string
+
+const (
+	dryRunNone   = ""
+	dryRunServer = "server"
+	dryRunClient = "client"
+)
+
+func (m *dryRunMode) String() string { return string(*m) }
+func (m *dryRunMode) Type() string   { return "server|client" }
+
+func (m *dryRunMode) Set(text string) error {
+	switch text {
+	case dryRunServer, "true":
+		*m = dryRunServer
+	case dryRunClient:
+		*m = dryRunClient
+	case "none", "false":
+		*m = dryRunNone
+	default:
+		return errors.New("expected server, client or none")
+	}
+	return nil
 }
 
 // filesOnly refuses a path that stands without -f.
@@ -94,7 +125,10 @@ func (o *applyOptions) run(ctx context.Context) error {
 		return usagef("--timeout %s: expected a time above 0", o.patience)
 	case o.history < 0:
 		return usagef("--revision-history-limit %d: expected 0 or more", o.history)
+	case o.mode == dryRunClient && (o.plan != "" || o.prune):
+		return usagef("--dry-run=client reads only the files, and --plan and --prune need the store: use --dry-run=server")
 	}
+	o.dryRun, o.alone = o.mode != dryRunNone, o.mode == dryRunClient
 	if o.plan != "" {
 		return o.runPlan(ctx, format)
 	}

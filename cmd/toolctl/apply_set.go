@@ -25,6 +25,7 @@ type setOptions struct {
 	prune    bool
 	set      string
 	takeOver bool
+	alone    bool // the manifests are looked at without the store
 }
 
 func (o *setOptions) bind(f *pflag.FlagSet) {
@@ -83,10 +84,12 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 			o.closing(in.store)
 		}
 	}()
-	in.store, err = o.openStore(ctx, false)
-	var usage usageError
-	missing := errors.As(err, &usage) // it is made when there is something to put into it
-	if err == nil {
+	missing := o.alone
+	if !missing {
+		in.store, err = o.openStore(ctx, false)
+		missing = errors.As(err, new(usageError)) // it is made when there is something to put into it
+	}
+	if err == nil && !missing {
 		var list store.List
 		list, err = in.store.List(ctx, store.ListOptions{})
 		in.records = list.Records
