@@ -112,7 +112,7 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 	}
 	if missing {
 		if look {
-			in.store, err = backends.All().Open(ctx, "memory:", store.Options{Create: true}) // all would be created
+			in.store, err = emptyStore(ctx) // all would be created
 		} else {
 			in.store, err = o.openStore(ctx, true)
 		}
@@ -125,6 +125,11 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 	}
 	in.options.Keep = o.keep(in.set, in)
 	return in, nil
+}
+
+// emptyStore stands for a store that is not there and is not to be made.
+func emptyStore(ctx context.Context) (store.Store, error) {
+	return backends.All().Open(ctx, "memory:", store.Options{Create: true})
 }
 
 // keep says which objects of the set stay although the manifests do not have them.

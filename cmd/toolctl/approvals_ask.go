@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,21 @@ func (a *app) canAsk() bool {
 	return ok && term.IsTerminal(int(in.Fd())) && isTerminal(a.out)
 }
 
+// confirm asks the person at the terminal a question; no answer is no.
+func (a *app) confirm(ctx context.Context, question string) (bool, error) {
+	fmt.Fprint(a.err, question, " [y/N] ")
+	answer, err := bufio.NewReader(tty.Stdin(ctx, a.in)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return isYes(answer), nil
+}
+
+func isYes(answer string) bool {
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
 // asker asks the person at the terminal whether a call may go on, one call at a time.
 func (a *app) asker() registry.Asker {
 	lines := tty.NewLines(a.in)
@@ -41,8 +57,7 @@ func (a *app) asker() registry.Asker {
 			fmt.Fprintln(a.err)
 			return v1.Decision{}, false, ctx.Err() // without one nobody is there
 		}
-		yes := strings.ToLower(strings.TrimSpace(line))
-		return v1.Decision{Approved: yes == "y" || yes == "yes", By: a.whoami()}, true, nil
+		return v1.Decision{Approved: isYes(line), By: a.whoami()}, true, nil
 	}
 }
 

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,7 +12,6 @@ import (
 
 	"toolctl.dev/toolctl/internal/mcpclients"
 	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/internal/tty"
 )
 
 // writeConfig merges an entry into a client's file, after the difference was shown.
@@ -61,12 +58,11 @@ func (o *clientOptions) writeConfig(ctx context.Context, c mcpclients.Client, fi
 		if !o.canAsk() {
 			return usagef("--write asks before it changes %s: give --yes where nobody can answer", file)
 		}
-		fmt.Fprint(o.err, "Write it? [y/N] ")
-		answer, err := bufio.NewReader(tty.Stdin(ctx, o.in)).ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
+		yes, err := o.confirm(ctx, "Write it?")
+		if err != nil {
 			return err
 		}
-		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		if !yes {
 			return statusError{exitFailed, "nothing was written"}
 		}
 	}

@@ -4,13 +4,18 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"strings"
 )
 
-// editorCommand splits $VISUAL or $EDITOR at its spaces, as in "code --wait".
+// editorCommand splits $VISUAL or $EDITOR at its spaces, as in "code --wait". One with
+// quotes or backslashes is for the shell to split, as git and kubectl do it.
 func (a *app) editorCommand() (program string, args []string) {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if v, _ := a.env(name); strings.TrimSpace(v) != "" {
+			if runtime.GOOS != "windows" && strings.ContainsAny(v, "\"'\\") {
+				return "sh", []string{"-c", v + ` "$@"`, "sh"}
+			}
 			words := strings.Fields(v)
 			return words[0], words[1:]
 		}

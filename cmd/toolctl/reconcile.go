@@ -19,6 +19,7 @@ type reconcileOptions struct {
 	setOptions
 	source sourceOptions
 	once   bool
+	dryRun bool
 }
 
 func newReconcileCmd(a *app) *cobra.Command {
@@ -38,6 +39,8 @@ is named with --set, else by the address without its ref. A source without objec
 unless --allow-empty says that all of the set is to be removed. Objects of other sets are refused
 unless --take-over takes them.
 
+--dry-run prints what the newest commit would change, and changes nothing.
+
 Output formats of --once (-o): table (a line an object), name, json.`,
 		Annotations: formats("table", "name", "json"),
 		Example: `  toolctl reconcile --source 'git+https://git.example.com/team/tools//prod?ref=main' --interval 1m
@@ -56,6 +59,7 @@ Output formats of --once (-o): table (a line an object), name, json.`,
 	f := cmd.Flags()
 	o.source.bind(f)
 	f.BoolVar(&o.once, "once", false, "do it once and end")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what --once would change, without changing it")
 	f.BoolVar(&o.allowEmpty, "allow-empty", false, "remove all of the set when the source holds nothing")
 	f.StringVar(&o.set, "set", "", "name of the set (default: the address without its ref)")
 	f.BoolVar(&o.takeOver, "take-over", false, "take objects that belong to other sets into this one")
@@ -64,12 +68,15 @@ Output formats of --once (-o): table (a line an object), name, json.`,
 }
 
 func (o *reconcileOptions) run(ctx context.Context) error {
-	o.set = cmp.Or(o.set, o.source.at.Set())
+	o.set, o.once = cmp.Or(o.set, o.source.at.Set()), o.once || o.dryRun
 	if !o.once {
 		o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, nil)))
 		o.lasting = true
 	}
-	st, err := o.openStore(ctx, true)
+	st, err := o.openStore(ctx, !o.dryRun)
+	if o.dryRun && errors.As(err, new(usageError)) {
+		st, err = emptyStore(ctx) // all would be created
+	}
 	if err != nil {
 		return err
 	}
@@ -87,7 +94,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	defer o.closing(remote)
 	in := &applyInput{kept: map[v1.Key]bool{}}
 	r := &gateway.Reconciler{Remote: pulledFrom{remote}, Store: st, Set: o.set, Options: func(set *manifest.Set) store.ApplyOptions {
-		options := store.ApplyOptions{By: o.whoami(), Keep: o.keep(set, in)}
+		options := store.ApplyOptions{By: o.whoami(), Keep: o.keep(set, in), DryRun: o.dryRun}
 		if o.takeOver {
 			options.Others = store.TakeOthers
 		}
@@ -104,5 +111,5 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	in.warnKept(o.err)
-	return o.printChanges(o.format(), changes, false)
+	return o.printChanges(o.format(), changes, o.dryRun)
 }

@@ -18,6 +18,8 @@ type undoOptions struct {
 	dryRun   bool
 	takeOver bool
 	force    bool
+	yes      bool
+	named    bool // the set was given as an argument
 	history  int
 }
 
@@ -34,6 +36,9 @@ What an edit, a delete or another set changed since the last revision is named, 
 is undone; --force-conflicts undoes it too, and --take-over takes objects back that belong
 to other sets by now. Counts of a policy that the undo leaves behind are told on stderr.
 
+SET may be left out when the store has one set only: undo then prints what it would change
+and asks, unless --yes is given.
+
 Output formats (-o): table (a line an object), name, json.`,
 		Annotations: formats("table", "name", "json"),
 		Example: `  toolctl rollout undo payments --dry-run
@@ -46,6 +51,7 @@ Output formats (-o): table (a line an object), name, json.`,
 	f := cmd.Flags()
 	f.Int64Var(&o.number, "to-revision", 0, "revision to go back to (default: the newest with other manifests)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would change, and change nothing")
+	f.BoolVarP(&o.yes, "yes", "y", false, "undo without asking, when no SET is named")
 	f.BoolVar(&o.takeOver, "take-over", false, "take objects back that belong to other sets by now")
 	f.BoolVar(&o.force, "force-conflicts", false, "undo what was changed by something else than the set, too")
 	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "how many earlier revisions of the set to keep")
@@ -62,6 +68,7 @@ func (o *undoOptions) run(cmd *cobra.Command, args []string) error {
 		return usagef("--revision-history-limit %d: expected 0 or more", o.history)
 	}
 	return o.openSets(ctx, func(s store.Store) error {
+		o.named = len(args) > 0
 		newest, err := o.setOf(ctx, s, args)
 		if err != nil {
 			return err
@@ -87,6 +94,11 @@ func (o *undoOptions) undo(ctx context.Context, s store.Store, set, format strin
 		return err
 	}
 	changes := u.Changes
+	if !o.dryRun && !o.named && !o.yes {
+		if err := o.ask(ctx, u); err != nil {
+			return err
+		}
+	}
 	if !o.dryRun {
 		if changes, err = u.Apply(ctx, s); err != nil {
 			return undoError(err)
@@ -101,6 +113,25 @@ func (o *undoOptions) undo(ctx context.Context, s store.Store, set, format strin
 	}
 	_, err = fmt.Fprintf(o.out, "set %s %s to revision %d\n", quoted(rollout.Name(set)), done, u.To.Number)
 	return err
+}
+
+// ask shows on stderr what an undo of the only set would change, and asks whether to go on.
+func (o *undoOptions) ask(ctx context.Context, u *rollout.Undo) error {
+	for _, c := range u.Changes {
+		fmt.Fprintf(o.err, "%s %s\n", objectName(c.Key), c.Action)
+	}
+	question := fmt.Sprintf("Roll set %s back to revision %d?", quoted(rollout.Name(u.From.Set)), u.To.Number)
+	if !o.canAsk() {
+		return usagef("%s Nobody can answer here: name the set, or give --yes", question)
+	}
+	yes, err := o.confirm(ctx, question)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return statusError{exitFailed, "nothing was undone"}
+	}
+	return nil
 }
 
 // keptHistory is --revision-history-limit as the store takes it.

@@ -32,15 +32,25 @@ func Folder(path string) error {
 	return &Error{Path: path, What: "the folder can be written by others", Fix: command("go-w", path)}
 }
 
+// Kept refuses a file that others can write. Who may read it does not matter, and a file that
+// is not there is fine.
+func Kept(path string) error {
+	info, err := stat(path)
+	if info == nil || info.Mode()&write == 0 {
+		return err
+	}
+	return &Error{Path: path, What: "the file can be written by others", Fix: command("go-w", path)}
+}
+
 // File refuses a file that others can write, and takes away from others to read it. A file
 // that is not there is fine.
 func File(path string) error {
-	info, err := stat(path)
-	switch {
-	case info == nil || info.Mode()&others == 0:
+	if err := Kept(path); err != nil {
 		return err
-	case info.Mode()&write != 0:
-		return &Error{Path: path, What: "the file can be written by others", Fix: command("go-w", path)}
+	}
+	info, err := stat(path)
+	if info == nil || info.Mode()&others == 0 {
+		return err
 	}
 	if err := os.Chmod(path, info.Mode().Perm()&^others); errors.Is(err, fs.ErrPermission) {
 		return &Error{Path: path, What: "the file can be read by others, and belongs to another user", Fix: command("go-rwx", path)}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
@@ -36,8 +37,12 @@ func newTokenWatch(path string, log *slog.Logger) (*tokenWatch, error) {
 }
 
 // ReadTokens reads a file in the form of [server.ReadTokens]. The error is that of the file,
-// or names every line that is not in that form.
+// or names every line that is not in that form. A file that others can write is refused: they
+// could add a token of their own.
 func ReadTokens(path string) (*server.Tokens, error) {
+	if err := perm.Kept(path); err != nil {
+		return nil, err
+	}
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err

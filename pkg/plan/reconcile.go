@@ -22,6 +22,9 @@ func Reconcile(ctx context.Context, st store.Store, objects []v1.Object, opts st
 	if err != nil {
 		return nil, nil, err
 	}
+	if opts.DryRun {
+		return report, changes, nil
+	}
 	p, err := New(report, changes)
 	if err != nil {
 		return nil, nil, err
