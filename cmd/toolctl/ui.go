@@ -42,7 +42,7 @@ var uiNeedsHTTP = []string{"ui", "ui-url", "approval-webhook", "approval-webhook
 func (o *uiOptions) bindUI(f *pflag.FlagSet) {
 	f.BoolVar(&o.ui, "ui", false, "serve the console at /ui/ too; needs --http")
 	f.StringVar(&o.uiURL, "ui-url", "", "address by which people know the console, such as https://tools.example.com/ui/ (default: the one it listens at); needs --ui")
-	f.StringArrayVar(&o.operators, "ui-operator", nil, "principal, or a pattern with a trailing *, that sees in the console what changes consist of, and undoes them; may be repeated; needs --ui")
+	f.StringArrayVar(&o.operators, "ui-operator", nil, "principal, or a pattern with a trailing *, that sees in the console the calls of all, servers and changes whole, and undoes changes; may be repeated; needs --ui")
 	f.StringArrayVar(&o.groups, "ui-operator-group", nil, "group whose members do; may be repeated; needs --ui")
 	o.bindTestReport(f)
 	f.StringVar(&o.hook, "approval-webhook", "", "URL that is told of each call that begins to wait for approval, with a link to decide; needs --ui")

@@ -47,19 +47,6 @@ func (f callFilter) fits(e *event) bool {
 	return status && has(e.Namespace+"/"+e.Tool, f.Tool) && has(e.Principal, f.Principal) && has(e.Session, f.Session)
 }
 
-// sees reports whether a person may see a call: who has a name sees the calls of the tools
-// that the policies let that person see.
-func (c *Console) seeing(r *request) func(*event) bool {
-	if r.principal == "" {
-		return func(*event) bool { return true }
-	}
-	known := map[toolKey]bool{}
-	for _, it := range r.view.Tools() {
-		known[toolKey{it.Tool().Namespace(), it.Tool().Metadata.Name}] = true
-	}
-	return func(e *event) bool { return e.Principal == r.principal || known[toolKey{e.Namespace, e.Tool}] }
-}
-
 // Bounds of what a page shows, which it says when there is more.
 const (
 	maxRows        = 200
@@ -100,7 +87,7 @@ func (c *Console) activity(r *request) error {
 	c.show(r, http.StatusOK, "activity", "Activity", "activity", struct {
 		Filter   callFilter
 		Statuses []string
-		Rows     []event
+		Rows     []callView
 		Fit      int // of the calls that are remembered
 		Sessions []*sessionRow
 		Begun    int // sessions in all
@@ -109,8 +96,8 @@ func (c *Console) activity(r *request) error {
 		Budgets  []budgetRow
 		Dropped  int64
 	}{
-		f, []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, statusRefused}, rows, all, sessions[:min(len(sessions), maxSessionRows)], len(sessions),
-		c.feed.overall(sees), c.operates(r.person), c.budgets(r, rows), c.feed.dropped.Load(),
+		f, []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, statusRefused}, c.viewCalls(r, rows), all, sessions[:min(len(sessions), maxSessionRows)], len(sessions),
+		c.feed.overall(c.toolSight(r)), c.operates(r.person), c.budgets(r, rows), c.feed.dropped.Load(),
 	})
 	return nil
 }
@@ -164,13 +151,13 @@ func (c *Console) call(r *request) error {
 	if len(found) == 0 {
 		return pageError{http.StatusNotFound, "This call is not among the last ones. 'toolctl audit list' has all of them."}
 	}
-	e := found[0]
-	raw, _ := json.Marshal(e)
-	c.show(r, http.StatusOK, "call", "Call of "+e.Tool, "activity", struct {
-		Call      *event
+	v := c.viewCall(r, &found[0])
+	raw, _ := json.Marshal(v)
+	c.show(r, http.StatusOK, "call", "Call of "+v.Tool, "activity", struct {
+		Call      *callView
 		Arguments string
 		JSON      string
-	}{&e, indented(e.Args), indented(raw)})
+	}{&v, indented(v.Args), indented(raw)})
 	return nil
 }
 
@@ -230,7 +217,7 @@ func (c *Console) events(r *request) error {
 	const alive = 15 * time.Second
 	beat := time.NewTicker(alive)
 	defer beat.Stop()
-	if !send("waiting", waitingFor(c.waiting(ctx), r.person, r.view)) {
+	if !send("waiting", c.waitingFor(c.waiting(ctx), r.person)) {
 		return nil
 	}
 	for {
@@ -262,12 +249,11 @@ func (c *Console) events(r *request) error {
 				news = w.events
 			}
 		case all := <-w.waiting:
-			ok = send("waiting", waitingFor(all, r.person, r.view))
+			ok = send("waiting", c.waitingFor(all, r.person))
 		case <-beat.C:
 			if _, err := c.who(r.Request); err != nil { // what an issuer takes back is not told of
 				return nil
 			}
-			sees = c.seeing(r) // policies may have changed
 			ok = send("alive", nil)
 		}
 		if !ok {
@@ -317,13 +303,17 @@ func (c *Console) audit(r *request) error {
 			return err
 		}
 	}
-	if p.Lines, err = c.gateway.AuditLines(r.Context(), gateway.AuditFilter{Limit: maxRows + 1, Settled: true}); err != nil {
+	sees, filter := c.seeing(r), gateway.AuditFilter{Limit: maxRows + 1, Settled: true}
+	operates := c.operates(r.person)
+	if !operates {
+		filter.Principal = r.principal // as a pattern: sees has the last word
+	}
+	if p.Lines, err = c.gateway.AuditLines(r.Context(), filter); err != nil {
 		return err
 	}
 	if p.More = len(p.Lines) > maxRows; p.More {
 		p.Lines = p.Lines[1:] // the oldest
 	}
-	sees, operates := c.seeing(r), c.operates(r.person)
 	p.Lines = slices.DeleteFunc(p.Lines, func(l v1.AuditRecord) bool {
 		if l.Change != nil {
 			return !operates
@@ -336,6 +326,6 @@ func (c *Console) audit(r *request) error {
 }
 
 func (c *Console) servers(r *request) error {
-	c.show(r, http.StatusOK, "servers", "MCP servers", "servers", c.gateway.ServerStates())
+	c.show(r, http.StatusOK, "servers", "MCP servers", "servers", c.viewServers(r))
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
-	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
@@ -43,7 +42,7 @@ func (c *Console) apiTable() []apiRoute {
 		{"POST /api/approvals/{id}", c.apiDecide},
 		{"GET /api/calls", c.apiCalls},
 		{"GET /api/calls/{call}", c.apiOneCall},
-		{"GET /api/servers", func(*request) (any, error) { return items(c.gateway.ServerStates()), nil }},
+		{"GET /api/servers", func(r *request) (any, error) { return items(c.viewServers(r)), nil }},
 		{"GET /api/prompts", c.apiPrompts},
 		{"POST /api/prompts/{namespace}/{owner}", c.apiRender},
 		{"POST /api/prompts/{namespace}/{owner}/{name}", c.apiRender},
@@ -128,17 +127,17 @@ func (c *Console) apiTool(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	masked, err := redact.Manifest(it.Tool())
+	shown, err := c.viewTool(r, it.Tool())
 	if err != nil {
 		return nil, err
 	}
-	return toolAnswer{rowOf(r.view, it), masked, it.Reasons, c.originOf(r, it)}, nil
+	return toolAnswer{rowOf(r.view, it), shown, it.Reasons, c.originOf(r, it)}, nil
 }
 
 // toolAnswer is one tool.
 type toolAnswer struct {
 	toolRow
-	Tool    v1.Object      `json:"tool"` // secrets that are written out are masked
+	Tool    *v1.Tool       `json:"tool"`
 	Reasons []v1.Violation `json:"reasons,omitempty"`
 	Origin  originView     `json:"origin"`
 }
@@ -196,6 +195,7 @@ func (c *Console) apiCall(r *request) (any, error) {
 			status = http.StatusOK // the tool failed, not the request
 		}
 	}
+	res.Effects = c.viewEffects(r, res.Effects)
 	return answer{status, res}, nil
 }
 
@@ -210,7 +210,11 @@ func (c *Console) apiPlan(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.view.Plan(r.Context(), call)
+	p, err := r.view.Plan(r.Context(), call)
+	if err != nil {
+		return nil, err
+	}
+	return c.viewPlan(r, p), nil
 }
 
 func (c *Console) apiExplain(r *request) (any, error) {
@@ -218,7 +222,7 @@ func (c *Console) apiExplain(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.view.Explain(r.Context(), call)
+	return c.explain(r, call)
 }
 
 func (c *Console) apiApprovals(r *request) (any, error) {
@@ -275,7 +279,7 @@ func (c *Console) apiCalls(r *request) (any, error) {
 		most = maxRows
 	}
 	found, all := c.feed.last(most, func(e *event) bool { return f.fits(e) && sees(e) })
-	out := items(found)
+	out := items(c.viewCalls(r, found))
 	out.Total = all
 	return out, nil
 }
@@ -286,5 +290,5 @@ func (c *Console) apiOneCall(r *request) (any, error) {
 	if len(found) == 0 {
 		return nil, pageError{http.StatusNotFound, "this call is not among the last ones"}
 	}
-	return found[0], nil
+	return c.viewCall(r, &found[0]), nil
 }

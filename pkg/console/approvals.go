@@ -12,8 +12,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/argtext"
-	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/pkg/gateway"
 )
 
 // waiting returns the calls that wait for approval, the oldest first.
@@ -26,32 +24,9 @@ func (c *Console) waiting(ctx context.Context) []v1.PendingCall {
 	return slices.DeleteFunc(all, func(p v1.PendingCall) bool { return p.StateAt(now) != v1.ApprovalPending })
 }
 
-// pendingSight says which calls that wait, or waited, a person may see: those that the person
-// may decide on, those that the person made, and those of the tools that the policies let the
-// person see. The person at this machine sees all.
-func pendingSight(p person, view gateway.View) func(*v1.PendingCall) bool {
-	if p.principal == "" {
-		return func(*v1.PendingCall) bool { return true }
-	}
-	known := map[toolKey]bool{}
-	return func(call *v1.PendingCall) bool {
-		if call.Principal == p.principal || call.MayDecide(v1.Decision{By: p.name, Groups: p.groups}) == nil {
-			return true
-		}
-		key := toolKey{call.Namespace, call.Tool}
-		seen, ok := known[key]
-		if !ok {
-			_, err := view.Tool(key.namespace + "/" + key.name)
-			seen = err == nil
-			known[key] = seen
-		}
-		return seen
-	}
-}
-
 // waitingFor returns how many of the calls that wait a person may see.
-func waitingFor(all []v1.PendingCall, p person, view gateway.View) int {
-	sees, n := pendingSight(p, view), 0
+func (c *Console) waitingFor(all []v1.PendingCall, p person) int {
+	sees, n := c.pendingSight(p), 0
 	for i := range all {
 		if sees(&all[i]) {
 			n++
@@ -68,7 +43,7 @@ func (c *Console) pending(r *request) (v1.PendingCall, error) {
 	switch {
 	case err != nil:
 		return p, err
-	case pendingSight(r.person, r.view)(&p):
+	case c.pendingSight(r.person)(&p):
 		return p, nil
 	case r.Method == http.MethodPost:
 		return v1.PendingCall{}, p.MayDecide(v1.Decision{By: r.name, Groups: r.groups})
@@ -94,18 +69,9 @@ func (c *Console) watchApprovals(ctx context.Context) {
 	}
 }
 
-// approvalView is a call that waits or waited, as it is shown.
-type approvalView struct {
-	v1.PendingCall
-	EditedArgs json.RawMessage `json:"edited_args,omitempty"`
-	// Mine says why the person who looks may not decide on it; empty when that person may.
-	Refusal string `json:"refusal,omitempty"`
-}
-
 func (c *Console) viewOf(p v1.PendingCall, who person) approvalView {
-	p.State = p.StateAt(c.opts.Now())
-	v := approvalView{PendingCall: p, EditedArgs: redact.JSON(p.EditedArgs, p.Redact)}
-	if p.State == v1.ApprovalPending {
+	v := viewPending(&p, c.opts.Now())
+	if v.State == v1.ApprovalPending {
 		if refused, ok := errors.AsType[*v1.PolicyError](p.MayDecide(v1.Decision{By: who.name, Groups: who.groups})); ok {
 			v.Refusal = refused.Message
 		}
@@ -119,7 +85,7 @@ func (c *Console) approvalViews(r *request) (open, past []approvalView, decided 
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	sees := pendingSight(r.person, r.view)
+	sees := c.pendingSight(r.person)
 	for _, p := range all {
 		if !sees(&p) {
 			continue

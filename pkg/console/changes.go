@@ -12,8 +12,7 @@ import (
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
-// operates reports whether a person runs the console: sees what changes consist of, and undoes
-// them. That is the person at this machine, and of those with tokens whom Options.Operators name.
+// operates reports whether a person runs the console: sees all, and undoes changes. That is the person at this machine, and of those with tokens whom Options.Operators name.
 func (c *Console) operates(p person) bool {
 	if p.principal == "" {
 		return true
@@ -50,8 +49,12 @@ type revisionView struct {
 	Back    string         `json:"-"` // of the page that goes back to it
 }
 
-func viewRevision(r *gateway.Revision) revisionView {
-	v := revisionView{Number: r.Number, Time: r.Time, By: r.By, Command: r.Command, Source: r.Source, Commit: r.Commit, UndoOf: r.UndoOf, Objects: r.Objects, Changed: map[string]int{}}
+// viewRevision leaves to operators who applied a revision, and from where.
+func viewRevision(r *gateway.Revision, operates bool) revisionView {
+	v := revisionView{Number: r.Number, Time: r.Time, Command: r.Command, Commit: r.Commit, UndoOf: r.UndoOf, Objects: r.Objects, Changed: map[string]int{}}
+	if operates {
+		v.By, v.Source = r.By, r.Source
+	}
 	for _, c := range r.Changes {
 		v.Changed[string(c.Action)]++
 	}
@@ -76,7 +79,7 @@ func (c *Console) viewChanges(r *request) (changesView, error) {
 			v.Sets = append(v.Sets, setView{Name: gateway.SetName(all[i].Set), Set: all[i].Set})
 		}
 		s := &v.Sets[len(v.Sets)-1]
-		s.Revisions = append(s.Revisions, viewRevision(&all[i]))
+		s.Revisions = append(s.Revisions, viewRevision(&all[i], v.Operator))
 	}
 	for i := range v.Sets {
 		slices.Reverse(v.Sets[i].Revisions)
@@ -142,7 +145,7 @@ func (c *Console) revision(r *request) (changePage, error) {
 	if err != nil {
 		return p, err
 	}
-	view := viewRevision(&rev)
+	view := viewRevision(&rev, true)
 	p.Set, p.Set1, p.Revision, p.Report = set, gateway.SetName(set), &view, report
 	p.Title = "Revision " + strconv.FormatInt(number, 10) + " of " + p.Set1
 	return p, nil

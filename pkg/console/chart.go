@@ -94,13 +94,13 @@ func (f *feed) charts(namespace, name string) (hour, day *chart) {
 }
 
 // overall is the calls of the tools that a person sees in the last hour.
-func (f *feed) overall(sees func(*event) bool) *chart {
+func (f *feed) overall(sees func(namespace, name string) bool) *chart {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now().Unix() / 60
 	var all []minute
 	for key, s := range f.stats {
-		if sees(&event{CallEvent: gateway.CallEvent{AuditRecord: v1.AuditRecord{Namespace: key.namespace, Tool: key.name}}}) {
+		if sees(key.namespace, key.name) {
 			all = append(all, s.minutes...)
 		}
 	}

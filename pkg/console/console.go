@@ -24,7 +24,7 @@ type Options struct {
 	// URL is the address by which people know the console, for links in messages, such as
 	// "https://tools.example.com/ui/". Default: set by [Console.Listening].
 	URL string
-	// Operators are those who see what changes of the manifests consist of, and undo them, besides
+	// Operators are those who see everybody's calls and all else, and undo changes of the manifests, besides
 	// the person at this machine. Principals and Groups are as in a policy's approvers. Default: nobody.
 	Operators v1.Approvers
 	// TestReport is the file in which 'toolctl test' leaves its report: as the package pkg/scenario/report writes it. Default: none.

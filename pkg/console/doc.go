@@ -12,7 +12,8 @@
 // # Who sees what
 //
 // Where /mcp asks for tokens, a person signs in with one, and is its principal from then on:
-// policies that match principals decide what is seen, tried and approved. Elsewhere the one
+// policies that match principals decide what is seen, tried and approved. Everybody sees their own
+// calls, Options.Operators all. Elsewhere the one
 // way in is the link of [Console.Link], which works once and stands for the person at this
 // machine: what that person calls has no principal, as on a command line, and what that
 // person decides has the name Options.Login.

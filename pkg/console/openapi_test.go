@@ -97,7 +97,7 @@ func TestOpenAPISchemas(t *testing.T) {
 	}
 	now := schemas{}
 	for _, v := range []any{
-		toolRow{}, toolAnswer{}, v1.Result{}, gateway.Plan{}, gateway.Explanation{}, approvalView{}, event{}, gateway.ServerState{}, auditCheck{},
+		toolRow{}, toolAnswer{}, v1.Result{}, planView{}, gateway.Explanation{}, approvalView{}, callView{}, serverView{}, auditCheck{},
 		promptRow{}, renderAnswer{}, testView{}, changesView{}, changePage{},
 	} {
 		now.of(reflect.TypeOf(v))

@@ -103,7 +103,7 @@ func explained(err error) (int, string) {
 // show answers with a page in the layout.
 func (c *Console) show(r *request, status int, name, title, nav string, body any) {
 	c.write(r.out, status, name, page{
-		Root: rootOf(r.URL.EscapedPath()), Title: title, Nav: nav, Who: r.name, Waiting: waitingFor(c.waiting(r.Context()), r.person, r.view), Changes: c.changing(), Body: body,
+		Root: rootOf(r.URL.EscapedPath()), Title: title, Nav: nav, Who: r.name, Waiting: c.waitingFor(c.waiting(r.Context()), r.person), Changes: c.changing(), Body: body,
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 type testView struct {
 	Time      time.Time          `json:"time,omitzero"`
 	Paths     []string           `json:"paths,omitempty"`
-	Scenarios []scenario.Result  `json:"scenarios,omitempty"`
+	Scenarios []scenarioView     `json:"scenarios,omitempty"`
 	Coverage  *scenario.Coverage `json:"coverage,omitempty"`
 	Counts    map[string]int     `json:"counts,omitempty"`
 	// Hidden is how many scenarios call tools that the person does not see.
@@ -44,7 +44,10 @@ func (c *Console) tests(r *request) testView {
 	case err != nil:
 		return testView{Problem: err.Error()}
 	}
-	v := testView{Time: k.Time, Paths: k.Paths, Coverage: k.Coverage, Counts: map[string]int{}}
+	v := testView{Time: k.Time, Coverage: c.viewCoverage(r, k.Coverage), Counts: map[string]int{}}
+	if c.operates(r.person) {
+		v.Paths = k.Paths
+	}
 	sees := c.toolSight(r)
 	for _, s := range k.Report.Scenarios {
 		if slices.ContainsFunc(s.Turns, func(t scenario.Turn) bool {
@@ -55,34 +58,12 @@ func (c *Console) tests(r *request) testView {
 		}
 		v.Counts[s.Status]++
 		if len(v.Scenarios) < maxScenarios {
-			s.Failures = s.Failures[:min(len(s.Failures), maxFailures)]
-			v.Scenarios = append(v.Scenarios, s)
+			v.Scenarios = append(v.Scenarios, c.viewScenario(r, &s))
 		} else {
 			v.More++
 		}
 	}
-	if v.Coverage != nil {
-		v.Coverage.Tools = slices.DeleteFunc(v.Coverage.Tools, func(o scenario.CoveredObject) bool { return !sees(o.Namespace, o.Name) })
-	}
 	return v
-}
-
-// toolSight says which tools a person sees; who runs the console sees all, those that are gone too.
-func (c *Console) toolSight(r *request) func(namespace, name string) bool {
-	if c.operates(r.person) {
-		return func(string, string) bool { return true }
-	}
-	known := map[toolKey]bool{}
-	return func(namespace, name string) bool {
-		key := toolKey{namespace, name}
-		seen, ok := known[key]
-		if !ok {
-			_, err := r.view.Tool(namespace + "/" + name)
-			seen = err == nil
-			known[key] = seen
-		}
-		return seen
-	}
 }
 
 func (c *Console) apiTests(r *request) (any, error) { return c.tests(r), nil }

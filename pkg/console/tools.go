@@ -196,7 +196,6 @@ func (c *Console) tools(r *request) error {
 // toolPage is all that is known of one tool.
 type toolPage struct {
 	toolRow
-	Tool     *v1.Tool
 	Reasons  []v1.Violation
 	Origin   originView
 	Input    schemaDoc
@@ -226,7 +225,7 @@ func (c *Console) tool(r *request) error {
 
 func (c *Console) toolPage(r *request, it gateway.Item) toolPage {
 	t := it.Tool()
-	p := toolPage{toolRow: rowOf(r.view, it), Tool: t, Reasons: it.Reasons, Input: documented(t.Spec.InputSchema), Examples: t.Spec.Examples}
+	p := toolPage{toolRow: rowOf(r.view, it), Reasons: it.Reasons, Input: documented(t.Spec.InputSchema), Examples: t.Spec.Examples}
 	if len(t.Spec.OutputSchema) > 0 {
 		out := documented(t.Spec.OutputSchema)
 		p.Output = &out
@@ -243,7 +242,7 @@ func (c *Console) toolPage(r *request, it gateway.Item) toolPage {
 		}
 	}
 	if it.Ready {
-		if ex, err := r.view.Explain(r.Context(), v1.Call{Tool: it.FullName, Session: r.id}); err != nil {
+		if ex, err := c.explain(r, v1.Call{Tool: it.FullName, Session: r.id}); err != nil {
 			p.Problem = err.Error()
 		} else {
 			p.Explain = &ex

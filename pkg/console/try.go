@@ -153,12 +153,12 @@ func (c *Console) carryOut(r *request, p *tryPage, it gateway.Item, action strin
 	case actionPlan:
 		var plan gateway.Plan
 		if plan, err = r.view.Plan(r.Context(), call); err == nil {
-			raw, _ := jsontext.Marshal(plan)
+			raw, _ := jsontext.Marshal(c.viewPlan(r, plan))
 			p.Plan = indented(raw)
 		}
 	case actionExplain:
 		var ex gateway.Explanation
-		if ex, err = r.view.Explain(r.Context(), call); err == nil {
+		if ex, err = c.explain(r, call); err == nil {
 			p.Explain = &ex
 		}
 	default:

@@ -167,9 +167,9 @@ func (s *sender) message(p v1.PendingCall) ([]byte, error) {
 	if s.hook.Format != FormatSlack {
 		return json.Marshal(map[string]any{
 			"type": "approval.pending", "timestamp": p.Created, "data": struct {
-				v1.PendingCall
+				approvalView
 				URL string `json:"url,omitempty"`
-			}{p, at},
+			}{viewPending(&p, p.Created), at},
 		})
 	}
 	who := cmp.Or(p.Principal, "A caller without a name")
