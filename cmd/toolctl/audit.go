@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -74,13 +75,15 @@ type auditFlags struct {
 	principal string
 	session   string
 	status    string
+	decision  string
 	limit     int
 }
 
 // auditStatuses are what the status of a line may be.
 var auditStatuses = []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, "approved", "denied", v1.StatusStarted, v1.StatusChanged, v1.StatusGap}
 
-func (o *auditFlags) bind(cmd *cobra.Command) {
+// bind binds the flags; usually says how many lines there are without --limit.
+func (o *auditFlags) bind(cmd *cobra.Command, usually string) {
 	f := cmd.Flags()
 	f.StringVar(&o.since, "since", "", "only lines of that time and later: "+timeForms)
 	f.StringVar(&o.tool, "tool", "", "only lines of this tool; * and ? stand for any characters and for one")
@@ -88,8 +91,10 @@ func (o *auditFlags) bind(cmd *cobra.Command) {
 	f.StringVar(&o.session, "session", "", "only calls of this session, which may be a pattern")
 	_ = cmd.RegisterFlagCompletionFunc("session", o.fromStore(inOrder, sessions))
 	f.StringVar(&o.status, "status", "", "only lines of this status: "+strings.Join(auditStatuses, ", "))
+	f.StringVar(&o.decision, "decision", "", "only calls on which the policies decided so: "+strings.Join(slices.Sorted(maps.Keys(decisions)), ", ")+" (refused: by a policy or a person)")
+	_ = cmd.RegisterFlagCompletionFunc("decision", cobra.FixedCompletions(slices.Sorted(maps.Keys(decisions)), noFiles))
 	o.bindSelector(f, "lines about objects of the store")
-	f.IntVar(&o.limit, "limit", 0, "only this many of the newest lines (default: all)")
+	f.IntVar(&o.limit, "limit", 0, "only this many of the newest lines; 0 is all (default: "+usually+")")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(auditStatuses, noFiles))
 	_ = cmd.RegisterFlagCompletionFunc("tool", o.completeTools)
 }
@@ -102,6 +107,9 @@ func (o *auditFlags) filter(now time.Time) (store.AuditFilter, error) {
 	}
 	if o.status != "" && !slices.Contains(auditStatuses, o.status) {
 		return store.AuditFilter{}, usagef("--status %q: expected one of %s%s", o.status, strings.Join(auditStatuses, ", "), didYouMean(o.status, auditStatuses))
+	}
+	if known := slices.Sorted(maps.Keys(decisions)); o.decision != "" && decisions[o.decision] == nil {
+		return store.AuditFilter{}, usagef("--decision %q: expected one of %s%s", o.decision, strings.Join(known, ", "), didYouMean(o.decision, known))
 	}
 	if o.limit < 0 {
 		return store.AuditFilter{}, usagef("--limit %d: expected 0 or more", o.limit)

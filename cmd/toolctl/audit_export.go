@@ -38,7 +38,7 @@ Output formats (-o): jsonl, csv.`,
 				return err
 			}
 			defer a.closing(s)
-			if s, err = a.withLabels(cmd.Context(), s); err != nil {
+			if s, err = o.chosen(cmd.Context(), s); err != nil {
 				return err
 			}
 			out := bufio.NewWriterSize(a.out, 64<<10)
@@ -59,6 +59,6 @@ Output formats (-o): jsonl, csv.`,
 			return err
 		},
 	}
-	o.bind(cmd)
+	o.bind(cmd, "all")
 	return cmd
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -23,14 +24,6 @@ type auditLine = auditlog.Line
 // outcomeUnknown is the outcome of a call that runs, or whose process ended before it did.
 const outcomeUnknown = "unknown"
 
-// auditList is what 'audit list -o json' prints.
-type auditList struct {
-	Items []auditLine `json:"items"`
-	// Lines is how many lines were ever written, and Head the hash of the last one.
-	Lines int64  `json:"lines"`
-	Head  string `json:"head"`
-}
-
 type auditListOptions struct {
 	auditFlags
 	all    bool
@@ -50,6 +43,9 @@ Of a call that has ended only the line with its outcome is listed, and with --al
 the one that was written before it ran. A call without an outcome is running, or its
 process ended before the call did: it is listed as "started, outcome unknown".
 
+The newest 100 lines are listed, unless --limit or --all says otherwise. 'toolctl audit
+export' writes all of them to a file.
+
 With --follow it goes on with lines as they are written, until Ctrl-C; -o json prints an
 object on each line then.
 
@@ -66,54 +62,86 @@ Output formats (-o): table, wide, json, yaml.`,
 				return err
 			}
 			filter.Settled = !o.all
+			usual := !o.all && !cmd.Flags().Changed("limit")
+			if usual {
+				filter.Limit = usualLines
+			}
 			s, err := a.openAudit(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer a.closing(s)
-			if s, err = a.withLabels(cmd.Context(), s); err != nil {
+			if s, err = o.chosen(cmd.Context(), s); err != nil {
 				return err
 			}
 			if o.follow {
 				return o.followLines(cmd.Context(), s, filter)
 			}
-			list, err := auditLines(cmd.Context(), s, filter)
-			if err != nil {
-				return err
+			if usual {
+				filter.Limit++ // one more says that there are more
 			}
-			if done, err := a.encoded(o.format(), list); done {
-				return err
-			}
-			return o.print(list)
+			return o.list(cmd.Context(), s, filter, usual)
 		},
 	}
-	o.bind(cmd)
-	cmd.Flags().BoolVar(&o.all, "all", false, "list the intents of calls that have ended too")
+	o.bind(cmd, fmt.Sprint(usualLines))
+	cmd.Flags().BoolVar(&o.all, "all", false, "list every line: with no limit but that of --limit, and the intents of calls that have ended too")
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "go on with lines as they are written")
 	return cmd
 }
 
-// auditLines reads the lines that a filter chooses.
-func auditLines(ctx context.Context, s store.Store, filter store.AuditFilter) (auditList, error) {
+// usualLines is how many lines are listed when nobody says how many.
+const usualLines = 100
+
+// list prints the lines that a filter chooses as they are read: there may be millions.
+func (o *auditListOptions) list(ctx context.Context, s store.Store, filter store.AuditFilter, usual bool) error {
 	head, err := s.AuditHead(ctx)
 	if err != nil {
-		return auditList{}, err
+		return err
 	}
-	list := auditList{Items: []auditLine{}, Lines: head.Lines, Head: head.Hash}
 	open := map[int64]bool{} // lines of calls whose outcome is unknown
 	if !filter.Settled {
 		alone := filter
 		alone.Settled, alone.Status = true, v1.StatusStarted
 		if err := s.EachAudit(ctx, alone, func(l store.AuditLine) error { open[l.ID] = true; return nil }); err != nil {
-			return list, err
+			return err
 		}
 	}
-	err = s.EachAudit(ctx, filter, func(l store.AuditLine) error {
+	out := bufio.NewWriterSize(o.out, 64<<10)
+	p := o.printer(out, head)
+	var first []store.AuditLine // as many as are listed usually, and one more
+	print := func(l store.AuditLine) error {
 		item, err := auditItem(l, filter.Settled || open[l.ID])
-		list.Items = append(list.Items, item)
-		return err
+		if err != nil {
+			return err
+		}
+		return p.item(&item)
+	}
+	err = s.EachAudit(ctx, filter, func(l store.AuditLine) error {
+		if usual {
+			first = append(first, l)
+			return nil
+		}
+		return print(l)
 	})
-	return list, err
+	more := len(first) > usualLines
+	if more {
+		first = first[1:]
+	}
+	for _, l := range first {
+		if err == nil {
+			err = print(l)
+		}
+	}
+	if err == nil {
+		err = p.end()
+	}
+	if ferr := out.Flush(); err == nil {
+		err = ferr
+	}
+	if err == nil && more {
+		fmt.Fprintf(o.err, "only the newest %d lines are listed: --limit 1000 lists more, --all every line, and --since 24h leaves out older ones\n", usualLines)
+	}
+	return err
 }
 
 // auditItem is a line as it is listed. settled says that the line of a call's beginning
@@ -127,25 +155,10 @@ func auditItem(l store.AuditLine, settled bool) (auditLine, error) {
 	return item, err
 }
 
-func (o *auditListOptions) print(list auditList) error {
-	if len(list.Items) > 0 {
-		t := newTable(o.out, o.columns()...)
-		for i := range list.Items {
-			t.row(o.cells(&list.Items[i])...)
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
-		fmt.Fprintln(o.out)
-	}
-	_, err := fmt.Fprintf(o.out, "%d of %s, head %s\n", len(list.Items), count(int(list.Lines), "line"), list.Head)
-	return err
-}
-
 func (o *auditListOptions) columns() []string {
 	columns := []string{"LINE", "TIME", "PRINCIPAL", "SESSION", "TOOL", "DECISION", "STATUS", "ERROR", "DURATION"}
 	if o.format() == "wide" {
-		columns = append(columns, "POLICY", "CALL", "ARGS")
+		columns = append(columns, "POLICY", "CALL", "REASON", "ARGS")
 	}
 	return columns
 }
@@ -161,7 +174,7 @@ func (o *auditListOptions) cells(l *auditLine) []string {
 	}
 	cells := []string{fmt.Sprint(l.ID), l.Time.UTC().Format(time.RFC3339), l.Principal, l.Session, auditTool(&l.AuditRecord), d.Decision, auditStatus(l), l.ErrorType, duration}
 	if o.format() == "wide" {
-		cells = append(cells, strings.TrimSpace(d.Policy+" "+d.Rule), l.CallID, clip.Words(auditArgs(&l.AuditRecord), 80))
+		cells = append(cells, strings.TrimSpace(d.Policy+" "+d.Rule), l.CallID, clip.Words(auditReason(&l.AuditRecord), 80), clip.Words(auditArgs(&l.AuditRecord), 80))
 	}
 	return cells
 }
@@ -178,7 +191,15 @@ func auditTool(r *v1.AuditRecord) string {
 	return r.Namespace + "/" + r.Tool
 }
 
-// auditStatus says how a call ended, or what was changed.
+// auditReason is why a person decided as they did.
+func auditReason(r *v1.AuditRecord) string {
+	if r.Approval == nil {
+		return ""
+	}
+	return r.Approval.Reason
+}
+
+// auditStatus says how a call ended and who decided on it, or what was changed.
 func auditStatus(l *auditLine) string {
 	switch {
 	case l.Outcome != "":
@@ -191,6 +212,10 @@ func auditStatus(l *auditLine) string {
 		return fmt.Sprintf("%s by %s from set %s, revision %d to %d", l.Change.Action, l.Change.Command, l.Change.TakenFrom, l.Change.From, l.Change.To)
 	case l.Change != nil && l.Status == v1.StatusChanged:
 		return fmt.Sprintf("%s by %s, revision %d to %d", l.Change.Action, l.Change.Command, l.Change.From, l.Change.To)
+	case l.Approval != nil && l.Approval.By != "" && l.Approval.Decision == l.Status:
+		return l.Status + " by " + l.Approval.By
+	case l.Approval != nil && l.Approval.By != "":
+		return l.Status + ", " + l.Approval.Decision + " by " + l.Approval.By
 	}
 	return l.Status
 }

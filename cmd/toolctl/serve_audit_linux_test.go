@@ -46,7 +46,7 @@ func auditOf(t *testing.T, store string) []auditLine {
 	if code := run(t.Context(), []string{"audit", "list", "--all", "-o", "json", "--store", store}, nil, &out, &stderr); code != exitOK {
 		t.Fatalf("exit %d: %s", code, &stderr)
 	}
-	var list auditList
+	var list struct{ Items []auditLine }
 	if err := json.Unmarshal(out.Bytes(), &list); err != nil {
 		t.Fatal(err)
 	}

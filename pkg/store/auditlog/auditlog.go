@@ -80,7 +80,7 @@ func WriteJSON(w io.Writer, l store.AuditLine) error {
 
 // Columns are the names of what [WriteCSV] writes.
 var Columns = []string{"id", "time", "call_id", "principal", "session", "turn", "namespace", "tool", "decision", "policy", "rule", "status", "error_type",
-	"duration_ms", "args_hash", "args", "hash"}
+	"duration_ms", "args_hash", "args", "hash", "approval", "approval_by", "approval_reason"}
 
 // WriteCSV writes a line as a row of a table for spreadsheets: a text that one would take for a formula
 // gets an apostrophe in front.
@@ -93,8 +93,12 @@ func WriteCSV(w *csv.Writer, l store.AuditLine) error {
 	if r.Policy != nil {
 		d = *r.Policy
 	}
+	var by v1.ApprovalRecord
+	if r.Approval != nil {
+		by = *r.Approval
+	}
 	cells := []string{fmt.Sprint(l.ID), r.Time.UTC().Format(time.RFC3339Nano), r.CallID, r.Principal, r.Session, r.Turn, r.Namespace, r.Tool, d.Decision, d.Policy, d.Rule,
-		r.Status, r.ErrorType, fmt.Sprint(r.DurationMS), r.ArgsHash, string(r.Args), l.Hash}
+		r.Status, r.ErrorType, fmt.Sprint(r.DurationMS), r.ArgsHash, string(r.Args), l.Hash, by.Decision, by.By, by.Reason}
 	for i, c := range cells {
 		cells[i] = plainCell(c)
 	}

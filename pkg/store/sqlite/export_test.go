@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
 
+	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
 )
 
@@ -26,4 +28,44 @@ func (s *Store) WaitingShorts() int {
 	s.shorts.mu.Lock()
 	defer s.shorts.mu.Unlock()
 	return len(s.shorts.waiting)
+}
+
+// AuditPlans is how SQLite finds what is asked of the audit: the text of each query and its plan.
+func (s *Store) AuditPlans(ctx context.Context, filter store.AuditFilter) (plans []string, err error) {
+	planned := sqlstore.New(planning{backend{s}, &plans}, dialect)
+	err = planned.EachAudit(ctx, filter, func(store.AuditLine) error { return nil })
+	return plans, err
+}
+
+type planning struct {
+	backend
+	plans *[]string
+}
+
+func (p planning) Read(ctx context.Context, fn func(sqlstore.Tx) error) error {
+	return p.backend.Read(ctx, func(t sqlstore.Tx) error { return fn(planningTx{t, p.plans}) })
+}
+
+type planningTx struct {
+	sqlstore.Tx
+	plans *[]string
+}
+
+func (t planningTx) Query(query string, args ...any) (sqlstore.Rows, error) {
+	rows, err := t.Tx.Query("EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	plan := query + "\n"
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			return nil, err
+		}
+		plan += detail + "\n"
+	}
+	*t.plans = append(*t.plans, plan)
+	return t.Tx.Query(query, args...)
 }

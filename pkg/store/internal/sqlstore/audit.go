@@ -26,14 +26,13 @@ func (c condition) and(format string, values ...any) condition {
 	return condition{c.text + fmt.Sprintf(format, numbers...), append(c.args[:len(c.args):len(c.args)], values...)}
 }
 
-// chosen is the filter without its limit.
+// chosen is the filter without its limit and the bounds of its lines: these are in each query once, since
+// SQLite makes a range of its index of the first bound alone and reads past the lines that others exclude.
 func (m Methods) chosen(f store.AuditFilter) condition {
-	c := condition{text: m.d.Audit}.and(" AND "+m.d.Line+" > %s", f.After)
-	if f.UpTo > 0 {
-		c = c.and(" AND "+m.d.Line+" <= %s", f.UpTo)
-	}
+	c := condition{text: m.d.Audit}
 	if !f.Since.IsZero() {
-		c = c.and(" AND time >= %s", f.Since.UnixMicro())
+		// Of an expression, so that no page sorts all lines that the index of times finds.
+		c = c.and(" AND time + 0 >= %s", f.Since.UnixMicro())
 	}
 	for _, of := range []struct{ column, value string }{{"tool", f.Tool}, {"session", f.Session}, {"principal", f.Principal}, {m.d.Namespace, f.Namespace}} {
 		operator, value := "=", of.value
@@ -59,14 +58,33 @@ func (m Methods) EachAudit(ctx context.Context, filter store.AuditFilter, fn fun
 		return err
 	}
 	chosen := m.chosen(filter)
-	var after, last int64
+	after, last := filter.After, int64(0)
 	err := m.b.Read(ctx, func(tx Tx) error {
-		if err := One(tx, []any{&last}, m.d.LastLine); err != nil || filter.Limit == 0 {
+		if err := One(tx, []any{&last}, m.d.LastLine); err != nil {
 			return err
 		}
-		newest := chosen.and(" AND "+m.d.Line+" <= %s ORDER BY "+m.d.Line+" DESC LIMIT %s", last, filter.Limit)
-		err := One(tx, []any{&after}, "SELECT coalesce(min(line), 1) - 1 FROM (SELECT "+m.d.Line+" AS line FROM "+newest.text+") newest", newest.args...)
-		return err
+		if filter.UpTo > 0 {
+			last = min(last, filter.UpTo)
+		}
+		from := func(c condition) error {
+			var first *int64
+			err := One(tx, []any{&first}, "SELECT min(line) FROM (SELECT "+m.d.Line+" AS line FROM "+c.text+") lines", c.args...)
+			if first == nil {
+				after = last
+			} else {
+				after = max(after, *first-1)
+			}
+			return err
+		}
+		if !filter.Since.IsZero() {
+			if err := from(condition{text: m.d.Audit}.and(" AND time >= %s", filter.Since.UnixMicro())); err != nil {
+				return err
+			}
+		}
+		if filter.Limit == 0 {
+			return nil
+		}
+		return from(m.between(chosen, after, last, "DESC", filter.Limit))
 	})
 	if err != nil {
 		return err
@@ -74,6 +92,11 @@ func (m Methods) EachAudit(ctx context.Context, filter store.AuditFilter, fn fun
 	return m.eachRow(ctx, chosen, after, last, func(r *chain.Row) (bool, error) {
 		return true, fn(store.AuditLine{ID: r.ID, Hash: hex.EncodeToString(r.Hash), Text: r.Text})
 	})
+}
+
+// between chooses the first lines in an order of those after one and up to another.
+func (m Methods) between(chosen condition, after, last int64, order string, most int) condition {
+	return chosen.and(" AND "+m.d.Line+" > %s AND "+m.d.Line+" <= %s ORDER BY "+m.d.Line+" "+order+" LIMIT %s", after, last, most)
 }
 
 // eachRow hands out the lines after one and up to another, in their order, until fn says that
@@ -100,7 +123,7 @@ const (
 )
 
 func (m Methods) auditPage(ctx context.Context, chosen condition, after, last int64) (page []chain.Row, err error) {
-	next := chosen.and(" AND "+m.d.Line+" > %s AND "+m.d.Line+" <= %s ORDER BY "+m.d.Line+" LIMIT %s", after, last, auditPageLines)
+	next := m.between(chosen, after, last, "ASC", auditPageLines)
 	err = m.b.Read(ctx, func(tx Tx) error {
 		page = nil
 		rows, err := tx.Query("SELECT "+m.d.Line+", time, tool, session, status, principal, record, hash FROM "+next.text, next.args...)
