@@ -213,6 +213,51 @@ func TestServeStartsBesideABadCommit(t *testing.T) {
 	}
 }
 
+// A force push to an older commit is not served, by a process that starts later neither, unless somebody allows it.
+func TestForcePushIsNotServed(t *testing.T) {
+	r := newGitRepo(t)
+	writeFile(t, filepath.Join(r.work, "tools.yaml"), fmt.Sprintf(mockTool, "one"))
+	first := r.push(t)
+	writeFile(t, filepath.Join(r.work, "tools.yaml"), fmt.Sprintf(mockTool, "two"))
+	second := r.push(t)
+	dir, address := t.TempDir(), "git+file://"+r.bare+"?ref=main"
+	serve := []string{"--source", address, "--interval", "1s", "--store", filepath.Join(dir, "state.db")}
+	reconcile := []string{"reconcile", "--source", address, "--once", "--store", filepath.Join(dir, "set.db")}
+	s := serveHTTP(t, serve...)
+	cli(t, exitOK, reconcile...)
+
+	r.git(t, "push", "-q", "--force", r.bare, first+":main")
+	const why = "it does not descend from commit "
+	if line := s.wait(t, `"msg":"the reload failed`); !strings.Contains(line, "commit "+first+": "+why+second) {
+		t.Error(line)
+	}
+	again := serveHTTP(t, serve...)
+	for _, s := range []*served{s, again} {
+		if body := s.readyz(t); !strings.Contains(body, `"ready":true`) || !strings.Contains(body, `"commit":"`+second+`"`) || !strings.Contains(body, why+second) {
+			t.Error(body)
+		}
+		if out, _ := cli(t, exitOK, "status", "--url", s.url); !strings.Contains(out, "warning:  commit "+first+": "+why+second) {
+			t.Error(out)
+		}
+	}
+	if _, said := cli(t, exitInvalid, reconcile...); !strings.Contains(said, why+second) {
+		t.Error(said)
+	}
+	allowed := serveHTTP(t, append(serve, "--allow-rollback")...)
+	if out, _ := cli(t, exitOK, "status", "--url", allowed.url); !strings.Contains(out, ", rolled back from "+second) {
+		t.Error(out)
+	}
+	if names := toolNames(t, allowed.client(t, "2025-11-25", nil)); names != "one" {
+		t.Errorf("got %s", names)
+	}
+	if out, _ := cli(t, exitOK, append(reconcile, "--allow-rollback")...); !strings.Contains(out, "tool/one created") {
+		t.Error(out)
+	}
+	if out, _ := cli(t, exitOK, "rollout", "history", "--store", filepath.Join(dir, "set.db"), "-o", "json"); !strings.Contains(out, first) || !strings.Contains(out, second) {
+		t.Error(out)
+	}
+}
+
 // reconcile goes on until it is stopped, and tells of each commit once.
 func TestReconcileFollows(t *testing.T) {
 	r := newGitRepo(t)

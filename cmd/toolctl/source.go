@@ -25,6 +25,7 @@ type sourceOptions struct {
 	interval   time.Duration
 	signed     string
 	hookSecret string // file
+	rollback   bool
 
 	at source.Address // what check read of address
 }
@@ -35,6 +36,7 @@ func (o *sourceOptions) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.address, "source", "", "pull the manifests from `ADDRESS`: git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://…, git+file:///… or oci://HOST/REPOSITORY@sha256:…")
 	f.DurationVar(&o.interval, "interval", 30*time.Second, "with --source: how often it is asked for news")
 	f.StringVar(&o.signed, "require-signed", "", "with --source: take only what a key of this file signed: allowed signers of SSH or OpenPGP public keys for commits, PEM public keys for packages")
+	f.BoolVar(&o.rollback, "allow-rollback", false, "with --source: serve commits that do not descend from the one served before, as after a force push")
 }
 
 const shortestInterval = time.Second
@@ -42,7 +44,7 @@ const shortestInterval = time.Second
 // check reads the flags; what else reads them comes after it.
 func (o *sourceOptions) check(cmd *cobra.Command, files []string) (err error) {
 	if o.address == "" {
-		for _, name := range []string{"interval", "require-signed", "hook-secret-file"} {
+		for _, name := range []string{"interval", "require-signed", "hook-secret-file", "allow-rollback"} {
 			if cmd.Flags().Changed(name) {
 				return usagef("--%s needs --source", name)
 			}
@@ -87,7 +89,7 @@ func (o *sourceOptions) remote(a *app, older bool, read manifest.Options, check 
 	if err != nil {
 		return nil, err
 	}
-	return source.NewRemote(origin, source.RemoteOptions{Interval: o.interval, Older: older, Manifests: read, Check: check, Logger: a.logger()}), nil
+	return source.NewRemote(origin, source.RemoteOptions{Interval: o.interval, Older: older, AllowRollback: o.rollback, Manifests: read, Check: check, Logger: a.logger()}), nil
 }
 
 // hook takes webhooks; nil when no secret is given.
@@ -136,5 +138,9 @@ func sourceLine(s *source.Status) string {
 	if s.Since == nil {
 		return "none"
 	}
-	return fmt.Sprintf("%s since %s", s.Revision, s.Since.Format(time.RFC3339))
+	text := fmt.Sprintf("%s since %s", s.Revision, s.Since.Format(time.RFC3339))
+	if s.RolledBackFrom != "" {
+		text += ", rolled back from " + s.RolledBackFrom
+	}
+	return text
 }

@@ -290,9 +290,10 @@ func (r *repository) push(revision, manifests string) {
 	r.head, r.commits[revision] = revision, manifests
 }
 
-func (*repository) Trust() (string, error)                          { return "", nil }
-func (*repository) Older(context.Context, string) ([]string, error) { return nil, nil }
-func (*repository) Close() error                                    { return nil }
+func (*repository) Trust() (string, error)                                 { return "", nil }
+func (*repository) Descends(context.Context, string, string) (bool, error) { return true, nil }
+func (*repository) Older(context.Context, string) ([]string, error)        { return nil, nil }
+func (*repository) Close() error                                           { return nil }
 
 func tool(name, more string) string {
 	return fmt.Sprintf("apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: %s}\nspec: {description: T, input_schema: {type: object, properties: {n: {type: integer%s}}}, mock_result: {}}\n", name, more)

@@ -65,6 +65,7 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 	if o, err = o.withDefaults(); err != nil {
 		return nil, err
 	}
+	remember(o.Source, o.Store)
 	if o.Source, err = o.extended(); err != nil {
 		return nil, err
 	}

@@ -2,17 +2,63 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"toolctl.dev/toolctl/pkg/source"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 // pulled is a source that says which revision of it is served, as [source.Remote] does.
 type pulled interface{ Status() source.Status }
+
+// remember has a source that is pulled remember in the store which revision is served.
+func remember(s Source, st store.Store) {
+	if p, ok := s.(interface {
+		pulled
+		Remember(source.Memory)
+	}); ok && st != nil {
+		p.Remember(servedFrom{st, p.Status().Source})
+	}
+}
+
+// servedFrom remembers which revision of an address is served: by a lease, which every process that
+// serves the address holds together with the others, and which outlives them.
+type servedFrom struct {
+	leases  store.Leases
+	address string
+}
+
+const (
+	servedLease   = "source/"
+	servedForever = 100 * 365 * 24 * time.Hour
+)
+
+// Last implements [source.Memory].
+func (s servedFrom) Last(ctx context.Context) (string, error) { return s.hold(ctx) }
+
+// Use implements [source.Memory].
+func (s servedFrom) Use(ctx context.Context, revision string) error {
+	held, err := s.hold(ctx, store.Lease{Name: servedLease + s.address, Value: revision})
+	if err == nil && held != revision {
+		err = errors.New("the store has no room for it")
+	}
+	return err
+}
+
+func (s servedFrom) hold(ctx context.Context, leases ...store.Lease) (string, error) {
+	all, _, err := s.leases.HoldLeases(ctx, servedLease+s.address, leases, servedForever)
+	if i := slices.IndexFunc(all, func(l store.Lease) bool { return l.Name == servedLease+s.address }); i >= 0 {
+		return all[i].Value, err
+	}
+	return "", err
+}
 
 // state is what /readyz says of the source, and what Options.HTTP adds.
 func (g *Gateway) state() map[string]any {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/diff"
@@ -37,6 +38,8 @@ type ReconcileSource interface {
 	Pull()
 	// Status says which revision was loaded last.
 	Status() source.Status
+	// Remember is called before the first Load.
+	Remember(source.Memory)
 }
 
 // Reconciler makes a set of a store what a source says.
@@ -47,11 +50,34 @@ type Reconciler struct {
 	Set string
 	// Options are those of the apply of a revision. Set, Command, Source and Commit are the reconciler's.
 	Options func(set *manifest.Set) store.ApplyOptions
+
+	remembers bool
 }
+
+// applied remembers what was served by the revisions of the set: an apply writes one.
+type applied struct{ *Reconciler }
+
+// Last returns the commit that was reconciled last; what an undo put back is not one.
+func (a applied) Last(ctx context.Context) (string, error) {
+	all, err := a.Store.Revisions(ctx, store.RevisionQuery{Set: a.Set})
+	for _, r := range slices.Backward(all) {
+		if r.UndoOf == 0 && r.Commit != "" && r.Source == a.Remote.Status().Source {
+			return r.Commit, err
+		}
+	}
+	return "", err
+}
+
+// Use implements [source.Memory].
+func (a applied) Use(context.Context, string) error { return nil }
 
 // Once pulls, and applies what it got. The report is nil when nothing had to be changed. The error is
 // that of the source, or holds a [store.SetError]; then nothing was applied.
 func (r *Reconciler) Once(ctx context.Context) (*diff.Report, []store.Change, error) {
+	if !r.remembers {
+		r.Remote.Remember(applied{r})
+		r.remembers = true
+	}
 	set, err := r.Remote.Load(ctx)
 	if err != nil {
 		return nil, nil, err

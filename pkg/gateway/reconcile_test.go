@@ -39,8 +39,9 @@ func (r *revisions) Watch(context.Context, func(error)) (<-chan struct{}, error)
 	close(news)
 	return news, nil
 }
-func (r *revisions) Pull()                 {}
-func (r *revisions) Status() source.Status { return source.Status{Source: "git", Revision: "c0ffee"} }
+func (r *revisions) Pull()                  {}
+func (r *revisions) Remember(source.Memory) {}
+func (r *revisions) Status() source.Status  { return source.Status{Source: "git", Revision: "c0ffee"} }
 
 // TestReconcilerFollows: revisions are applied in their order, what goes wrong is told once, and
 // what is right again is told.

@@ -46,11 +46,12 @@ func TestPackIsBounded(t *testing.T) {
 // silent is an origin that never answers.
 type silent struct{}
 
-func (silent) String() string                                  { return "git+https://git.example.com/r" }
-func (silent) Close() error                                    { return nil }
-func (silent) Trust() (string, error)                          { return "", nil }
-func (silent) Older(context.Context, string) ([]string, error) { return nil, nil }
-func (silent) Head(context.Context) (string, error)            { return "c0ffee", nil }
+func (silent) String() string                                         { return "git+https://git.example.com/r" }
+func (silent) Close() error                                           { return nil }
+func (silent) Trust() (string, error)                                 { return "", nil }
+func (silent) Older(context.Context, string) ([]string, error)        { return nil, nil }
+func (silent) Head(context.Context) (string, error)                   { return "c0ffee", nil }
+func (silent) Descends(context.Context, string, string) (bool, error) { return true, nil }
 func (silent) Fetch(ctx context.Context, _, _ string) (source.Files, error) {
 	<-ctx.Done()
 	return source.Files{}, context.Cause(ctx)

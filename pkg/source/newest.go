@@ -21,6 +21,10 @@ func (r *Remote) Newest(ctx context.Context) (revision string, set *manifest.Set
 	if t := r.tried; t != nil && t.revision == revision && t.failure == nil {
 		return revision, t.set, nil
 	}
-	set, err = r.read(ctx, revision)
+	last, err := r.last(ctx)
+	if err != nil {
+		return revision, nil, err
+	}
+	set, _, err = r.judged(ctx, revision, last)
 	return revision, set, err
 }

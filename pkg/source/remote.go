@@ -31,6 +31,9 @@ type Origin interface {
 	Trust() (string, error)
 	// Older returns revisions before one, the newest first, as many as are worth a try.
 	Older(ctx context.Context, revision string) ([]string, error)
+	// Descends reports whether a revision comes after an earlier one. It is true where the
+	// revisions of an origin have no order, and where the address names the revision itself.
+	Descends(ctx context.Context, revision, earlier string) (bool, error)
 	io.Closer
 }
 
@@ -52,6 +55,9 @@ type RemoteOptions struct {
 	// Older uses, when the first revision is bad, the newest good one before it. Default: that is
 	// an error, as it is later.
 	Older bool
+	// AllowRollback uses revisions that do not descend from the one before, as after a force
+	// push. Default: such a revision is bad.
+	AllowRollback bool
 	// Logger is told which revision is used in the place of a bad one. Default: nobody is.
 	Logger *slog.Logger
 	// Now is the clock of [Status]. Default: time.Now.
@@ -68,9 +74,18 @@ type Remote struct {
 
 	pulling sync.Mutex // one pull at a time
 	tried   *attempt   // the last one that a revision decided
+	memory  Memory     // nil: Status has what was used before
 
 	mu     sync.Mutex
 	status Status
+}
+
+// Memory remembers which revision was used last, beyond one process.
+type Memory interface {
+	// Last returns the revision that was used last; empty when none is known.
+	Last(ctx context.Context) (revision string, err error)
+	// Use is told of a revision before it is used. After an error it is not.
+	Use(ctx context.Context, revision string) error
 }
 
 // attempt is a revision that was judged.
@@ -93,6 +108,14 @@ func NewRemote(origin Origin, o RemoteOptions) *Remote {
 		o.Now = time.Now
 	}
 	return &Remote{origin: origin, opts: o, poked: make(chan struct{}, 1), status: Status{Source: origin.String()}}
+}
+
+// Remember makes m remember which revision is used: a revision that does not descend from it is
+// refused in later processes, too. It has to be called before the first Load.
+func (r *Remote) Remember(m Memory) {
+	r.pulling.Lock()
+	defer r.pulling.Unlock()
+	r.memory = m
 }
 
 // Close ends what the origin holds.
@@ -119,12 +142,18 @@ func (r *Remote) Load(ctx context.Context) (*manifest.Set, error) {
 		r.unchanged(t)
 		return t.set, t.err
 	}
-	set, err := r.read(ctx, head)
+	last, err := r.last(ctx)
+	if err != nil {
+		return nil, r.failed(head, err)
+	}
+	set, from, err := r.judged(ctx, head, last)
 	bad := new(RevisionError)
 	switch {
 	case err == nil:
+		if err := r.use(ctx, head, from, nil); err != nil {
+			return nil, r.failed(head, err)
+		}
 		r.tried = &attempt{revision: head, trust: trust, set: set}
-		r.using(head, nil)
 		return set, nil
 	case !errors.As(err, &bad):
 		return nil, r.failed(head, fmt.Errorf("%s: %w", r.origin, err))
@@ -135,21 +164,75 @@ func (r *Remote) Load(ctx context.Context) (*manifest.Set, error) {
 	if !first {
 		return nil, err
 	}
-	older, set := r.older(ctx, head)
+	older, set := r.older(ctx, head, last)
 	if set == nil {
 		return nil, err
 	}
+	if err := r.use(ctx, older, "", r.tried.failure); err != nil {
+		r.tried = nil
+		return nil, r.failed(head, err)
+	}
 	r.opts.Logger.Error("the newest revision is bad: one before it is used", "source", r.origin.String(), "bad", head, "commit", older, "error", bad.Error())
 	r.tried.set, r.tried.err = set, nil
-	r.using(older, r.tried.failure)
 	return set, nil
 }
 
-// older returns the newest good revision before a bad one.
-func (r *Remote) older(ctx context.Context, head string) (string, *manifest.Set) {
+// last returns the revision that was used last, here or by another process.
+func (r *Remote) last(ctx context.Context) (string, error) {
+	if r.memory == nil {
+		return r.Status().Revision, nil
+	}
+	last, err := r.memory.Last(ctx)
+	if err != nil {
+		return "", fmt.Errorf("which revision was served before is not known: %w", err)
+	}
+	return last, nil
+}
+
+// use notes that a revision is used from now on.
+func (r *Remote) use(ctx context.Context, revision, from string, newer *Failure) error {
+	if r.memory != nil {
+		if err := r.memory.Use(ctx, revision); err != nil {
+			return fmt.Errorf("%s is not served: that it is cannot be noted: %w", Named(revision), err)
+		}
+	}
+	if from != "" {
+		r.opts.Logger.Warn("the source went back: a revision is used that does not descend from the one before", "source", r.origin.String(), "commit", revision, "before", from)
+	}
+	r.using(revision, from, newer)
+	return nil
+}
+
+// judged reads a revision. One that does not descend from the last that was used is bad, too; where it
+// may be used all the same, from is that last one.
+func (r *Remote) judged(ctx context.Context, revision, last string) (set *manifest.Set, from string, err error) {
+	set, err = r.read(ctx, revision)
+	if err != nil || last == "" || last == revision {
+		return set, "", err
+	}
+	after, err := r.origin.Descends(ctx, revision, last)
+	switch {
+	case err == nil && after:
+		return set, "", nil
+	case r.opts.AllowRollback && err == nil:
+		return set, last, nil
+	case r.opts.AllowRollback:
+		return set, "", nil
+	case err != nil:
+		return nil, "", err
+	}
+	why := fmt.Errorf("it does not descend from %s, which was served before: the branch was rewritten or the tag moved; --allow-rollback serves it", Named(last))
+	return set, "", &RevisionError{Revision: revision, Err: why}
+}
+
+// older returns the newest good revision before a bad one, and nothing before the last that was used.
+func (r *Remote) older(ctx context.Context, head, last string) (string, *manifest.Set) {
 	all, err := r.origin.Older(ctx, head)
 	if err != nil {
 		r.opts.Logger.Warn("older revisions cannot be read", "source", r.origin.String(), "error", err.Error())
+	}
+	if last != "" && !r.opts.AllowRollback {
+		all = append(all[:max(0, slices.Index(all, last))], last)
 	}
 	for _, revision := range all {
 		if set, err := r.read(ctx, revision); err == nil {

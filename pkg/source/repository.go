@@ -190,7 +190,7 @@ func (r *Repository) Head(ctx context.Context) (string, error) {
 // Fetch fetches one commit and writes its files, those of the address's path and, when that is
 // built from others, all.
 func (r *Repository) Fetch(ctx context.Context, revision, dir string) (Files, error) {
-	clone, err := r.clone(ctx, revision, 1)
+	clone, err := r.clone(ctx, revision, "--depth=1")
 	if err != nil {
 		return Files{}, err
 	}
@@ -214,9 +214,9 @@ func (r *Repository) Fetch(ctx context.Context, revision, dir string) (Files, er
 	return Files{Path: path.Clean(r.address.Path), leftOut: left}, nil
 }
 
-// clone fetches a commit, with some of those before it, into a bare repository of its own, which
-// the caller removes. A commit that is no branch's or tag's is fetched by its name.
-func (r *Repository) clone(ctx context.Context, commit string, depth int) (_ *runner, err error) {
+// clone fetches a commit, with those before it that the options of git leave, into a bare repository of
+// its own, which the caller removes. A commit that is no branch's or tag's is fetched by its name.
+func (r *Repository) clone(ctx context.Context, commit string, options ...string) (_ *runner, err error) {
 	dir, err := os.MkdirTemp("", "toolctl-git-")
 	if err != nil {
 		return nil, err
@@ -234,7 +234,8 @@ func (r *Repository) clone(ctx context.Context, commit string, depth int) (_ *ru
 	if _, err := g.run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+format, "."); err != nil {
 		return nil, err
 	}
-	_, err = g.run(ctx, "fetch", "--quiet", fmt.Sprintf("--depth=%d", depth), "--no-tags", "--no-recurse-submodules", "--force", "--end-of-options", r.address.Remote, "+"+commit+":refs/toolctl/at")
+	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--force"}, options...)
+	_, err = g.run(ctx, append(args, "--end-of-options", r.address.Remote, "+"+commit+":refs/toolctl/at")...)
 	if failed := new(gitError); errors.As(err, &failed) && r.full(dir) {
 		err = &gitError{failed.command, fmt.Sprintf("the repository is too large: a pack of it is larger than the %d MiB that are allowed", r.limits.FileBytes>>20)}
 	}
@@ -257,15 +258,40 @@ func (r *Repository) Older(ctx context.Context, revision string) ([]string, erro
 	if wholeCommit.MatchString(r.address.Ref) {
 		return nil, nil // it is this one or none
 	}
-	clone, err := r.clone(ctx, revision, maxOlder+1)
+	all, err := r.history(ctx, revision, maxOlder+1, "--first-parent", fmt.Sprintf("--max-count=%d", maxOlder+1))
+	return all[min(1, len(all)):], err
+}
+
+// Descends reports whether a commit is another or has it among those before it. One that the
+// address itself names was chosen by whoever runs toolctl.
+func (r *Repository) Descends(ctx context.Context, revision, earlier string) (bool, error) {
+	if wholeCommit.MatchString(r.address.Ref) {
+		return true, nil
+	}
+	const near = 100 // most are a few commits ahead, and a whole history may be large
+	for _, depth := range []int{near, 0} {
+		all, err := r.history(ctx, revision, depth)
+		if err != nil || slices.Contains(all, earlier) {
+			return err == nil, err
+		}
+		if len(all) < near {
+			break // that was the whole
+		}
+	}
+	return false, nil
+}
+
+// history returns a commit and those before it, up to a depth; 0 is all. It asks for commits alone.
+func (r *Repository) history(ctx context.Context, revision string, depth int, options ...string) ([]string, error) {
+	fetch := []string{"--filter=tree:0"}
+	if depth > 0 {
+		fetch = append(fetch, fmt.Sprintf("--depth=%d", depth))
+	}
+	clone, err := r.clone(ctx, revision, fetch...)
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(clone.dir)
-	out, err := clone.run(ctx, "rev-list", "--first-parent", fmt.Sprintf("--max-count=%d", maxOlder+1), "--end-of-options", revision)
-	if err != nil {
-		return nil, err
-	}
-	all := strings.Fields(out)
-	return all[min(1, len(all)):], nil
+	out, err := clone.run(ctx, append(append([]string{"rev-list"}, options...), "--end-of-options", revision)...)
+	return strings.Fields(out), err
 }

@@ -19,6 +19,8 @@ type Status struct {
 	Since *time.Time `json:"since,omitempty"`
 	// Checked is when the source was last reached.
 	Checked *time.Time `json:"checked,omitempty"`
+	// RolledBackFrom is the revision that was used before, when Revision does not descend from it.
+	RolledBackFrom string `json:"rolled_back_from,omitempty"`
 	// Failed is why the source's newest revision is not used; absent when it is.
 	Failed *Failure `json:"failed,omitempty"`
 }
@@ -110,13 +112,13 @@ func (r *Remote) Status() Status {
 	return r.status
 }
 
-// using notes that a revision is used from now on, and why a newer one is not.
-func (r *Remote) using(revision string, newer *Failure) {
+// using notes that a revision is used from now on, from which it went back to it, and why a newer one is not used.
+func (r *Remote) using(revision, from string, newer *Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
 	if r.status.Revision != revision {
-		r.status.Revision, r.status.Since = revision, &now
+		r.status.Revision, r.status.Since, r.status.RolledBackFrom = revision, &now, from
 	}
 	r.status.Checked, r.status.Failed = &now, newer
 }

@@ -81,3 +81,6 @@ func (o *Origin) Fetch(ctx context.Context, digest, dir string) (source.Files, e
 
 // Older returns nothing: what a tag was before is not known.
 func (o *Origin) Older(context.Context, string) ([]string, error) { return nil, nil }
+
+// Descends is true: digests have no order, and a tag may name any of them.
+func (o *Origin) Descends(context.Context, string, string) (bool, error) { return true, nil }
