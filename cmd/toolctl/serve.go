@@ -43,7 +43,7 @@ type serveOptions struct {
 	prompts      []string
 	watch        bool
 	maxCalls     int
-	drain        time.Duration
+	delay, drain time.Duration
 	turnIdle     time.Duration
 	approvalWait time.Duration
 	metricsAddr  string
@@ -121,7 +121,8 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	f.StringVar(&o.memory, "memory-budget", "256MiB", "memory for all that is decoded at once; a request beyond it waits a little and is refused")
 	f.DurationVar(&o.turnIdle, "turn-idle", 60*time.Second, "ends the turn of calls that name none, once their session had no call for so long")
 	f.DurationVar(&o.approvalWait, "approval-wait", 0, "how long a call that needs approval waits for the decision before its caller is told that it is pending")
-	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on when the server stops")
+	f.DurationVar(&o.delay, "shutdown-delay", 0, "how long the server still takes requests when it stops, while /readyz says so to balancers (default: 5s with --replica-key-file, else 0s); needs --http")
+	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on once the server takes no more")
 	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address at which Prometheus finds /metrics, such as 127.0.0.1:9090 (default: none)")
 	f.StringVar(&o.accessLog, "access-log", "", "write a line for each call to stderr: json, text or none (default: json with --http, else none)")
 	_ = cmd.RegisterFlagCompletionFunc("access-log", cobra.FixedCompletions(accessLogs, noFiles))
@@ -134,7 +135,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 
 func (o *serveOptions) check(cmd *cobra.Command) error {
 	if o.http == "" {
-		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file"}, slices.Concat(uiNeedsHTTP, endpointNeedsHTTP, replicaNeedsHTTP)...) {
+		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file", "shutdown-delay"}, slices.Concat(uiNeedsHTTP, endpointNeedsHTTP, replicaNeedsHTTP)...) {
 			if cmd.Flags().Changed(name) {
 				return usagef("--%s needs --http: over stdin and stdout there is one client, which started this program", name)
 			}
@@ -154,6 +155,9 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 	}
 	if err := o.checkReplica(cmd); err != nil {
 		return err
+	}
+	if o.keyFile != "" && !cmd.Flags().Changed("shutdown-delay") {
+		o.delay = replicaShutdownDelay
 	}
 	if o.keyFile != "" && len(o.files) > 0 && o.dsn == "" {
 		return usagef("--replica-key-file needs a store that the replicas share: name it with --store")
@@ -179,6 +183,8 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 		return usagef("--turn-idle %s: expected a time above 0, such as 60s", o.turnIdle)
 	case o.approvalWait < 0:
 		return usagef("--approval-wait %s: expected 0s or more", o.approvalWait)
+	case o.delay < 0:
+		return usagef("--shutdown-delay %s: expected 0s or more", o.delay)
 	case o.drain < 0:
 		return usagef("--drain-timeout %s: expected 0s or more", o.drain)
 	}
@@ -227,6 +233,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if drain == 0 {
 		drain = -1
 	}
+	o.interrupted = tty.Hurry(ctx, o.delay+o.drain+time.Second)
 	if err := o.pull(&h); err != nil {
 		return err
 	}
@@ -243,7 +250,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 		g.Watch, g.HTTP, g.TokenFile = o.watch || o.pulled != nil, h, o.tokenFile
 		g.Replicas, g.ApprovalWait = o.replicas(), o.approvalWait
 		g.Subset = gateway.Subset{Namespace: o.namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
-		g.Server = server.Options{AccessLog: calls, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, DrainTimeout: drain, TurnIdle: o.turnIdle, MaxResultBytes: o.maxResult, Instructions: instructions}
+		g.Server = server.Options{AccessLog: calls, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, ShutdownDelay: o.delay, DrainTimeout: drain, TurnIdle: o.turnIdle, MaxResultBytes: o.maxResult, Instructions: instructions}
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,6 +22,10 @@ type replicaOptions struct {
 
 // replicaNeedsHTTP are the flags that mean nothing over stdin and stdout.
 var replicaNeedsHTTP = []string{"replica-key-file", "replica-address"}
+
+// replicaShutdownDelay is --shutdown-delay with replicas: a balancer that asks for /readyz once a second has seen
+// that this one stops, and the others know it.
+const replicaShutdownDelay = 5 * time.Second
 
 func (o *replicaOptions) bindReplica(f *pflag.FlagSet) {
 	f.StringVar(&o.keyFile, "replica-key-file", "", "file with the key that replicas on one store share: a line of 64 hex digits, a second one while keys change; needs --http and a store")

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -98,6 +99,69 @@ func TestForwardedCallWhileDraining(t *testing.T) {
 	}
 	if err := a.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestForwardedCallOfAKilledOwner: a call that its owner may have carried out is not answered as if it had not.
+func TestForwardedCallOfAKilledOwner(t *testing.T) {
+	o, _ := launchWaiting(t, 2)
+	a, b := o.all[0], o.all[1]
+	w := &bareClient{t: t, token: "1"}
+	w.open(a.url)
+	answer := make(chan string, 1)
+	go func() {
+		status, body := w.post(b.url, "tools/call", "", `{"name":"up__wait","arguments":{}}`)
+		answer <- fmt.Sprint(status, body)
+	}()
+	o.untilWaiting(t, 1)
+	if err := a.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if text := <-answer; !strings.HasPrefix(text, "200") || !strings.Contains(text, `"id":7`) || !strings.Contains(text, "whether the call was carried out is not known") {
+		t.Errorf("the call ended with %s", text)
+	}
+	_ = a.Wait()
+	if status, body := w.post(b.url, "tools/call", "", `{"name":"up__wait","arguments":{}}`); status != http.StatusNotFound {
+		t.Errorf("a call that surely was not made: %d %s", status, body)
+	}
+}
+
+// TestStoppingWithForwardedStreams: a replica that stops waits for no stream that another answers, and for no
+// client that reads nothing.
+func TestStoppingWithForwardedStreams(t *testing.T) {
+	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 2, "--shutdown-delay", "1s", "--drain-timeout", "1s")
+	a, b := s.all[0], s.all[1]
+	w := &bareClient{t: t, token: "1"}
+	w.open(b.url)
+	stream := w.send(a.url, http.MethodGet, "", "", "")
+	defer stream.Body.Close()
+	deaf, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(a.url, "http://"), "/mcp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	began := time.Now()
+	if err := a.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for readyOf(t, a).Ready {
+		if time.Since(began) > time.Second {
+			t.Fatal("/readyz was never 503")
+		}
+	}
+	if status, body := w.post(a.url, "ping", "", pingParams); status != http.StatusOK {
+		t.Errorf("within the delay: %d %s", status, body)
+	}
+	if err := a.Wait(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 15*time.Second { // 4 s on a machine that has time; it was 25 s and more
+		t.Errorf("it took %s", took)
+	} else {
+		t.Logf("it took %s", took)
+	}
+	if status, body := w.post(b.url, "ping", "", pingParams); status != http.StatusOK {
+		t.Errorf("the session of the other: %d %s", status, body)
 	}
 }
 

@@ -5,9 +5,11 @@ package tty
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // ErrInterrupted is the cause of a context that Ctrl-C ended: nothing is waited for, where
@@ -40,12 +42,16 @@ func KeepOnBrokenPipe() (undo func()) {
 }
 
 // Interrupted returns a channel that is closed when Ctrl-C ends the context.
-func Interrupted(ctx context.Context) <-chan struct{} {
+func Interrupted(ctx context.Context) <-chan struct{} { return Hurry(ctx, math.MaxInt64) }
+
+// Hurry returns a channel that is closed when Ctrl-C ends the context, and a time after anything else did.
+func Hurry(ctx context.Context, after time.Duration) <-chan struct{} {
 	ch := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		if errors.Is(context.Cause(ctx), ErrInterrupted) {
-			close(ch)
+			after = 0
 		}
+		time.AfterFunc(after, func() { close(ch) })
 	})
 	return ch
 }

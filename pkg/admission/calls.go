@@ -16,9 +16,12 @@ type Calls struct {
 
 	stopped context.Context // ends when calls must end
 	stop    context.CancelCauseFunc
+	refused context.Context // ends before, when calls are refused
+	refuse  context.CancelFunc
 
 	mu       sync.Mutex
 	open     int
+	leaving  bool
 	draining bool
 	idle     chan struct{}  // closed while there is none
 	requests sync.WaitGroup // requests over HTTP but for streams, whose answers are written after their calls
@@ -29,11 +32,15 @@ func NewCalls(running, waiting *Quota) *Calls {
 	c := &Calls{Running: running, Waiting: waiting, idle: make(chan struct{})}
 	close(c.idle)
 	c.stopped, c.stop = context.WithCancelCause(context.Background())
+	c.refused, c.refuse = context.WithCancel(c.stopped)
 	return c
 }
 
 // OnStop calls f when the calls must end, until forget is called.
 func (c *Calls) OnStop(f func()) (forget func() bool) { return context.AfterFunc(c.stopped, f) }
+
+// OnRefuse calls f when no more calls are taken, until forget is called.
+func (c *Calls) OnRefuse(f func()) (forget func() bool) { return context.AfterFunc(c.refused, f) }
 
 // Enter counts a request until Leave; false once the server stops.
 func (c *Calls) Enter() bool {
@@ -113,13 +120,31 @@ func (t *Call) WhileWaiting(ctx context.Context, ask func() error) error {
 	return ask()
 }
 
+// Announce says that calls are refused soon.
+func (c *Calls) Announce() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leaving = true
+}
+
+// Leaving reports whether calls are refused, or will be soon.
+func (c *Calls) Leaving() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leaving || c.draining
+}
+
 // Refuse makes every later call fail, and returns what closes when none runs.
 func (c *Calls) Refuse() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.draining = true
+	c.refuse()
 	return c.idle
 }
+
+// Refused returns what closes once calls are refused.
+func (c *Calls) Refused() <-chan struct{} { return c.refused.Done() }
 
 // Stop cancels the calls that run.
 func (c *Calls) Stop() { c.stop(ErrStopping) }

@@ -48,7 +48,7 @@ func (g *Gateway) join(ctx context.Context, at net.Addr) (leave func(), err erro
 		g.http.Handlers = map[string]http.Handler{}
 	}
 	g.http.Handlers[replica.StreamPath] = http.HandlerFunc(g.singles.relay)
-	m.Run(ctx)
+	m.Run()
 	return m.Leave, nil
 }
 

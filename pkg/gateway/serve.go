@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
@@ -31,18 +32,29 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		return errors.Join(err, ln.Close())
 	}
 	defer leave()
-	defer g.drain(ctx)()
-	defer context.AfterFunc(ctx, g.stop)()
-	return g.start().Serve(ctx, ln, g.http)
+	s := g.start()
+	defer g.leave(ctx, s)()
+	return s.Serve(ctx, ln, g.http)
 }
 
-// drain hands over what only this replica has once ctx ends. The function that it returns waits for
-// that, and makes ctx end when it has not.
-func (g *Gateway) drain(ctx context.Context) (wait func()) {
+// leave hands over what only this replica has, once ctx ends: first its sessions, before the server takes no
+// more requests, and then its MCP servers. What it returns waits for that, and makes it begin when it has not.
+func (g *Gateway) leave(ctx context.Context, s *server.Server) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() {
 		<-ctx.Done()
+		if g.replica != nil {
+			half := time.NewTimer(g.opts.Server.ShutdownDelay / 2) // as long again is for the others to hear of it
+			defer half.Stop()
+			select {
+			case <-half.C:
+			case <-s.Stopping():
+			}
+			g.replica.Drain()
+		}
+		<-s.Stopping()
+		g.stop()
 		within, done := context.WithTimeout(context.WithoutCancel(ctx), max(0, cmp.Or(g.opts.Server.DrainTimeout, server.DefaultDrainTimeout)))
 		defer done()
 		all.Go(func() {

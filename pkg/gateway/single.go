@@ -131,7 +131,6 @@ func (s *singles) handOver(ctx context.Context) {
 	if s.replica == nil {
 		return
 	}
-	s.replica.Drain()
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()

@@ -15,7 +15,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	m.Run(context.Background())
+	m.Run()
 	defer m.Leave()
 	owner, session, ok := m.OpenSession(m.SealSession([]byte("a session")))
 	fmt.Println(owner == m.ID(), string(session), ok)

@@ -10,7 +10,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -20,6 +22,9 @@ var (
 	ErrGone = errors.New("the replica has ended")
 	// ErrAway says that a replica did not answer although its lease lasts.
 	ErrAway = errors.New("the replica cannot be reached")
+	// ErrLost says that a replica may have got a request whose answer did not come: whether it was carried
+	// out is not known. The error has one of the others too.
+	ErrLost = errors.New("the answer is lost")
 )
 
 const (
@@ -98,7 +103,8 @@ func (m *Member) follow(ctx context.Context, id string) (context.Context, func()
 }
 
 // Forward has another replica answer a request, and passes its answer on as it comes. begun says that
-// some of the answer was written; then the error is why the rest was not.
+// some of the answer was written; then the error is why the rest was not. An error that is not [ErrLost]
+// says that the replica did nothing.
 func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body []byte, c Caller) (begun bool, err error) {
 	n, err := m.find(r.Context(), to)
 	if err != nil {
@@ -106,6 +112,11 @@ func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body
 	}
 	ctx, done := m.follow(r.Context(), to)
 	defer done()
+	var sent atomic.Bool // or it is being sent; a connection that ended before is passed over
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { sent.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
+	})
 	req, err := http.NewRequestWithContext(ctx, r.Method, n.Address+Path, bytes.NewReader(body))
 	if err != nil {
 		return false, err
@@ -123,7 +134,10 @@ func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body
 	req.Header.Set("User-Agent", "toolctl-replica")
 	res, err := m.http.RoundTrip(req) // which follows no redirect
 	if err != nil {
-		return false, m.failed(ctx, n, err)
+		if err = m.failed(ctx, n, err); sent.Load() {
+			err = fmt.Errorf("%w: %w", ErrLost, err)
+		}
+		return false, err
 	}
 	defer res.Body.Close()
 	switch res.StatusCode {
@@ -139,7 +153,7 @@ func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body
 	}
 	w.WriteHeader(res.StatusCode)
 	if err := pass(w, res.Body); err != nil {
-		return true, m.failed(ctx, n, err)
+		return true, fmt.Errorf("%w: %w", ErrLost, m.failed(ctx, n, err))
 	}
 	return true, nil
 }

@@ -50,6 +50,8 @@ const (
 	idSize = 16
 	// maxLoad is the most principals whose calls are told to the others.
 	maxLoad = 1000
+	// leaveTimeout is how long the leases may take to be given back: they end by themselves, too.
+	leaveTimeout = 500 * time.Millisecond
 )
 
 // Member is this process among the replicas. Its methods may be called by many goroutines at once.
@@ -60,8 +62,9 @@ type Member struct {
 	seen replays
 	load atomic.Pointer[func() map[string]int]
 	view atomic.Pointer[view]
-	// draining says that this replica takes no more requests.
+	// draining says that this replica takes no more requests; drained has a token when the others are to be told.
 	draining atomic.Bool
+	drained  chan struct{}
 
 	mu      sync.Mutex         // held while the lease is renewed
 	watched map[string]*flight // forwarded requests, by the replica that answers them
@@ -103,7 +106,7 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 	if err := CheckAddress(o.Address); err != nil {
 		return nil, err
 	}
-	m := &Member{opts: o, id: strings.ToLower(rand.Text()[:idSize]), watched: map[string]*flight{}}
+	m := &Member{opts: o, id: strings.ToLower(rand.Text()[:idSize]), watched: map[string]*flight{}, drained: make(chan struct{}, 1)}
 	m.owning.names = map[string]*owned{}
 	m.http = newTransport(o.TLS)
 	m.view.Store(&view{})
@@ -126,22 +129,19 @@ func CheckAddress(address string) error {
 // ID names this replica.
 func (m *Member) ID() string { return m.id }
 
-// Run renews the lease until Leave. When ctx ends the others are told that this replica is draining.
-func (m *Member) Run(ctx context.Context) {
-	within, stop := context.WithCancel(context.WithoutCancel(ctx))
+// Run renews the lease until Leave.
+func (m *Member) Run() {
+	within, stop := context.WithCancel(context.Background())
 	m.stop = stop
 	m.running.Go(func() { m.guard(within) })
 	m.running.Go(func() {
 		tick := time.NewTicker(m.opts.Every)
 		defer tick.Stop()
-		ends := ctx.Done()
 		for {
 			select {
 			case <-within.Done():
 				return
-			case <-ends:
-				ends = nil
-				m.draining.Store(true)
+			case <-m.drained:
 			case <-tick.C:
 			}
 			once, cancel := context.WithTimeout(within, m.opts.Lasts)
@@ -151,11 +151,21 @@ func (m *Member) Run(ctx context.Context) {
 	})
 }
 
+// Drain has this replica own nothing new and tells the others to send it no more requests. Those that
+// come all the same may be answered.
+func (m *Member) Drain() {
+	m.draining.Store(true)
+	select {
+	case m.drained <- struct{}{}:
+	default:
+	}
+}
+
 // Leave gives the leases back and ends Run.
 func (m *Member) Leave() {
 	m.stop()
 	m.running.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), m.opts.Lasts)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := m.opts.Leases.ReturnLeases(ctx, m.id); err != nil {
 		m.opts.Logger.Warn("the lease was not given back; it ends by itself", "replica", m.id, "error", err)

@@ -87,9 +87,6 @@ func (m *Member) Disown(name string) {
 	m.owning.release(name)
 }
 
-// Drain has this replica own nothing new and take no requests of others.
-func (m *Member) Drain() { m.draining.Store(true) }
-
 func holder(all []store.Lease, name string) string {
 	for _, l := range all {
 		if l.Name == name {

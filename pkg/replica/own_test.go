@@ -41,9 +41,8 @@ func joinAt(t *testing.T, st store.Leases, address string, lasts time.Duration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	m.Run(ctx)
-	t.Cleanup(func() { cancel(); m.Leave() })
+	m.Run()
+	t.Cleanup(m.Leave)
 	return m
 }
 

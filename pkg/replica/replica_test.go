@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -60,15 +61,8 @@ func join(t *testing.T, st store.Leases, keys *seal.Keys, answer http.HandlerFun
 
 // run runs a replica until the test ends or it is stopped.
 func (o *one) run(t *testing.T) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	o.Run(ctx)
-	var once atomic.Bool
-	stop = func() {
-		if !once.Swap(true) {
-			cancel()
-			o.Leave()
-		}
-	}
+	o.Run()
+	stop = sync.OnceFunc(o.Leave)
 	t.Cleanup(stop)
 	return stop
 }
@@ -188,7 +182,7 @@ func TestCredentialIsOfOneRequest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m.Run(t.Context())
+				m.Run()
 				t.Cleanup(m.Leave)
 				return m
 			}
@@ -273,15 +267,42 @@ func TestEndOfAReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	drains := join(t, st, shared, http.NotFound)
-	ctx, drain := context.WithCancel(t.Context())
-	drains.Run(ctx)
-	defer drains.Leave()
-	drain()
+	drains.run(t)
+	drains.Drain()
 	for !strings.Contains(fmt.Sprint(a.State()["neighbours"]), "draining") {
 		time.Sleep(time.Millisecond)
 	}
 	if err := forward(drains.ID()); !errors.Is(err, replica.ErrGone) {
 		t.Errorf("one that drains: %v", err)
+	}
+}
+
+// TestAnswerLost: of a request that a replica may have got it is not said that it did nothing.
+func TestAnswerLost(t *testing.T) {
+	st := memory.New(memory.Options{})
+	a := join(t, st, shared, http.NotFound)
+	b := join(t, st, shared, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Param-City") == "" {
+			w.Header().Set("Content-Type", "text/plain")
+			_, _ = io.WriteString(w, "half")
+			_ = http.NewResponseController(w).Flush()
+		}
+		panic(http.ErrAbortHandler) // the connection ends, as when it is killed
+	})
+	a.run(t)
+	b.run(t)
+	for _, begins := range []bool{false, true} {
+		r := request(t, "text")
+		if begins {
+			r.Header.Del("Mcp-Param-City")
+		}
+		if begun, err := a.Forward(httptest.NewRecorder(), r, b.ID(), []byte("text"), replica.Caller{}); begun != begins || !errors.Is(err, replica.ErrLost) {
+			t.Errorf("begun %v: %v", begun, err)
+		}
+	}
+	b.server.Close()
+	if _, err := a.Forward(httptest.NewRecorder(), request(t, "text"), b.ID(), []byte("text"), replica.Caller{}); !errors.Is(err, replica.ErrGone) || errors.Is(err, replica.ErrLost) {
+		t.Errorf("nobody listens: %v", err)
 	}
 }
 

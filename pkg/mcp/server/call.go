@@ -62,8 +62,8 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest, to chan
 	began := time.Now()
 	res, err := s.call(ctx, call, s.progress(ctx, req, to))
 	s.log(ctx, call, offer, res, err, time.Since(began))
-	if errors.Is(context.Cause(ctx), admission.ErrStopping) {
-		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: admission.ErrStopping.Error()}
+	if err != nil && errors.Is(context.Cause(ctx), admission.ErrStopping) {
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "the server stops and has cancelled the call: whether it was carried out is not known. Find out before you make it again"}
 	}
 	var missing *v1.NotFoundError
 	switch {

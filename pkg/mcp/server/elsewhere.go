@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
@@ -19,6 +20,8 @@ import (
 // another process has is forwarded to that one; see pkg/replica.
 
 type forwardedKey struct{}
+
+const sessionEnded = "session not found: the replica that had it has ended; begin a new one with initialize"
 
 // elsewhere answers a request of a session or of a held call that another replica has, or that no
 // replica made; false says that it is answered here.
@@ -81,31 +84,51 @@ func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string,
 	if known, ok := r.Context().Value(callerKey{}).(caller); ok {
 		c = replica.Caller{Principal: known.principal, Groups: known.groups, Scopes: known.scopes, Expires: known.expires}
 	}
-	begun, err := d.server.opts.Replica.Forward(w, r, owner, body, c)
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer d.server.calls.OnStop(func() { cancel(admission.ErrStopping) })()
+	begun, err := d.server.opts.Replica.Forward(w, r.WithContext(ctx), owner, body, c)
 	if err == nil || r.Context().Err() != nil {
 		return
 	}
-	d.server.opts.Logger.DebugContext(r.Context(), "a request was not forwarded", slog.String("replica", owner), slog.Any("error", err))
-	call := toolCall{id: orNull(peek(body).id)}
+	log := d.server.opts.Logger.With(slog.String("replica", owner), slog.Any("error", err))
+	log.DebugContext(r.Context(), "a request was not forwarded, or its answer did not come")
+	first := peek(body)
+	call := toolCall{id: orNull(first.id)}
 	switch gone := errors.Is(err, replica.ErrGone); {
 	case begun && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream"):
 		if string(call.id) != "null" { // the answer to a request is what is missing
-			text := "the replica that made the call has ended: whether the call was carried out is not known"
-			(&response{w: w, control: http.NewResponseController(w)}).last(call.failure(codeUnavailable, text))
+			(&response{w: w, control: http.NewResponseController(w)}).last(call.lost(err))
 		}
 	case begun:
 		panic(http.ErrAbortHandler) // half an answer must not look whole
+	case first.method == methodCall && errors.Is(err, replica.ErrLost):
+		writeAnswer(w, http.StatusOK, call.lost(err)) // other statuses have clients make it again
+	case errors.Is(err, admission.ErrStopping):
+		d.refuse(w, r)
 	case gone && modern:
 		writeAnswer(w, statusOf(jsonrpc.CodeInvalidParams), call.failure(jsonrpc.CodeInvalidParams, "requestState: the replica that held its call has ended, and the call with it: make the request anew without it"))
 	case gone:
-		http.Error(w, "session not found: the replica that had it has ended; begin a new one with initialize", http.StatusNotFound)
+		http.Error(w, sessionEnded, http.StatusNotFound)
 	case errors.Is(err, replica.ErrAway):
-		d.server.opts.Logger.WarnContext(r.Context(), "a replica cannot be reached", slog.String("replica", owner), slog.Any("error", err))
+		log.WarnContext(r.Context(), "a replica cannot be reached")
 		unavailable(w, "the replica that has it cannot be reached now: try again later")
 	default:
-		d.server.opts.Logger.WarnContext(r.Context(), "the leases cannot be read", slog.Any("error", err))
+		log.WarnContext(r.Context(), "the leases cannot be read")
 		unavailable(w, "the replica that has it cannot be found now: try again later")
 	}
+}
+
+// lost answers a call whose answer did not come from the replica that made it.
+func (c *toolCall) lost(err error) []byte {
+	why := "the replica that made the call cannot be reached"
+	switch {
+	case errors.Is(err, admission.ErrStopping):
+		why = "this replica stops before the one that made the call answered"
+	case errors.Is(err, replica.ErrGone):
+		why = "the replica that made the call has ended"
+	}
+	return c.failure(jsonrpc.CodeInternalError, why+": whether the call was carried out is not known. Find out before you make it again")
 }
 
 // last ends a stream with an event.

@@ -115,7 +115,7 @@ func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // admit bounds what is served at once, for each principal too, reads the body and chooses the protocol version.
 func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 	if d.server.calls.Stopping() {
-		unavailable(w, admission.ErrStopping.Error())
+		d.refuse(w, r)
 		return
 	}
 	if !acceptable(r) {
@@ -126,8 +126,12 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del(headerTouch)
 	who := userOf(auth.TokenInfoFromContext(r.Context()))
 	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == methodListen {
+		ends := d.server.calls.OnRefuse
+		if strings.HasPrefix(r.Header.Get(headerEvent), eventPrefix) { // it has the answer of a call
+			ends = d.server.calls.OnStop
+		}
 		var stop func()
-		r, stop = lasting(r)
+		r, stop = lasting(r, ends)
 		defer stop()
 		if err := d.streams.Take(who); err != nil {
 			unavailable(w, err.Error())
@@ -137,7 +141,7 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 		defer d.server.observer.stream()()
 	} else {
 		if !d.server.calls.Enter() {
-			unavailable(w, admission.ErrStopping.Error())
+			d.refuse(w, r)
 			return
 		}
 		defer d.server.calls.Leave()
@@ -231,6 +235,22 @@ func (d *endpoint) takeSession(ctx context.Context, who string) error {
 	}
 	d.server.observer.sessionEvicted(ctx)
 	return d.sessions.Wait(ctx, who, patience)
+}
+
+// refuse answers a request that comes once the server stops, and of which nothing is done.
+func (d *endpoint) refuse(w http.ResponseWriter, r *http.Request) {
+	m := d.server.opts.Replica
+	if r.Context().Value(forwardedKey{}) != nil {
+		http.Error(w, admission.ErrStopping.Error(), http.StatusMisdirectedRequest)
+		return
+	}
+	if m != nil {
+		if owner, _, _ := m.OpenSession(r.Header.Get(headerSession)); owner == m.ID() {
+			http.Error(w, sessionEnded, http.StatusNotFound)
+			return
+		}
+	}
+	unavailable(w, admission.ErrStopping.Error())
 }
 
 // message is what the choice of a protocol version depends on. It is empty for a batch and for

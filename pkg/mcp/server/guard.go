@@ -134,22 +134,20 @@ func (d *endpoint) challenge(w http.ResponseWriter, why refusal) {
 	http.Error(w, why.text, why.status)
 }
 
-// lasting returns the request of a stream, which ends when the token that opened it does.
-func lasting(r *http.Request) (_ *http.Request, stop func()) {
-	c, ok := r.Context().Value(callerKey{}).(caller)
-	if !ok {
-		return r, func() {}
-	}
+// lasting returns the request of a stream, which ends when the token that opened it does, or when ends says so.
+func lasting(r *http.Request, ends func(func()) (forget func() bool)) (_ *http.Request, stop func()) {
+	c, _ := r.Context().Value(callerKey{}).(caller)
 	ctx, cancel := context.WithCancel(r.Context())
 	if !c.expires.IsZero() {
 		cancel()
 		ctx, cancel = context.WithDeadline(r.Context(), c.expires)
 	}
+	keep := ends(cancel)
 	forget := func() {}
 	if c.dropped != nil {
 		forget = c.dropped(cancel)
 	}
-	return r.WithContext(ctx), func() { forget(); cancel() }
+	return r.WithContext(ctx), func() { forget(); keep(); cancel() }
 }
 
 // withinRate answers a request that comes too soon after others of the same key.

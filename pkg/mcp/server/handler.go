@@ -51,7 +51,7 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 // Close takes no more calls, lets those that run go on for Options.DrainTimeout, and ends
 // the sessions. Serve and ServeStdio do that by themselves.
 func (s *Server) Close() {
-	s.end()
+	s.end(s.drain())
 	s.waitFollowers()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -84,11 +84,12 @@ const (
 	sessionWeight         = 20 << 10 // bytes of a session
 	defaultSessionTimeout = 30 * time.Minute
 
-	headerTimeout  = 10 * time.Second  // to send the headers of a request
-	bodyTimeout    = 30 * time.Second  // to send its body
-	writeTimeout   = 30 * time.Second  // to take one piece of the answer
-	idleTimeout    = 120 * time.Second // between requests of one connection
-	answerTimeout  = time.Second       // to write the answers of calls that have ended, when the server stops
+	headerTimeout  = 10 * time.Second       // to send the headers of a request
+	bodyTimeout    = 30 * time.Second       // to send its body
+	writeTimeout   = 30 * time.Second       // to take one piece of the answer
+	idleTimeout    = 120 * time.Second      // between requests of one connection
+	answerTimeout  = 500 * time.Millisecond // to write the answers of calls that were cancelled, when the server stops
+	cutTimeout     = time.Second            // until connections are cut then
 	maxHeaderBytes = 64 << 10
 )
 
@@ -149,9 +150,9 @@ func (e *ListenError) Error() string {
 func (e *ListenError) Unwrap() error { return e.Err }
 
 // ListenAndServe serves HTTP at an address until ctx ends: MCP at /mcp, /healthz for
-// whether the process lives, /readyz for whether it takes requests. Then it takes no
-// more requests, lets calls go on for Options.DrainTimeout, ends the sessions and
-// returns nil. Any other error is why it cannot serve.
+// whether the process lives, /readyz for whether it takes requests. Then /readyz has status 503; after
+// Options.ShutdownDelay it takes no more requests, ends the streams, lets calls go on for Options.DrainTimeout, ends
+// the sessions and returns nil, at most two seconds later, whatever clients do. Any other error is why it cannot serve.
 func (s *Server) ListenAndServe(ctx context.Context, address string, o HTTPOptions) error {
 	ln, err := Listen(ctx, address, o)
 	if err != nil {
@@ -176,6 +177,7 @@ func Listen(ctx context.Context, address string, o HTTPOptions) (net.Listener, e
 
 // Serve is [Server.ListenAndServe] with a listener of [Listen], which it closes.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) error {
+	defer s.calls.Refuse() // whatever ends it
 	o = o.withDefaults(s.opts.MemoryBudget)
 	local := isLoopback(ln.Addr())
 	if o.authenticates() {
@@ -210,6 +212,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) erro
 		s.shutdown(srv)
 		return err
 	case <-ctx.Done():
+		s.leave()
 	}
 	s.shutdown(srv)
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
@@ -218,27 +221,39 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) erro
 	return nil
 }
 
-// shutdown stops taking connections, drains the calls and ends what still hangs.
-func (s *Server) shutdown(srv *http.Server) {
-	closing := make(chan error, 1)
-	ctx, stop := context.WithTimeout(context.Background(), max(0, s.opts.DrainTimeout)+writeTimeout)
-	defer stop()
-	s.calls.Refuse()
-	go func() { closing <- srv.Shutdown(ctx) }()
-	s.end() // its streams too, which Shutdown waits for
-	if err := <-closing; err != nil {
-		s.opts.Logger.Warn("connections did not end in time and are cut", slog.Any("error", err))
-		_ = srv.Close()
+// leave lets balancers see that the server stops, for Options.ShutdownDelay. Until then it takes requests.
+func (s *Server) leave() {
+	s.calls.Announce()
+	delay := time.NewTimer(s.opts.ShutdownDelay)
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+	case <-s.opts.Hurry:
 	}
-	s.calls.WaitRequests()
+}
+
+// shutdown stops taking connections, drains the calls and cuts what still hangs once they had to end.
+func (s *Server) shutdown(srv *http.Server) {
+	ctx, late := context.WithCancel(context.Background())
+	defer late()
+	closing := make(chan struct{})
+	s.calls.Refuse()
+	go func() {
+		defer close(closing)
+		if err := srv.Shutdown(ctx); err != nil {
+			s.opts.Logger.Warn("connections did not end in time and are cut", slog.Any("error", err))
+			_ = srv.Close()
+		}
+	}()
+	answered := s.drain()
+	defer time.AfterFunc(cutTimeout, late).Stop()
+	s.end(answered) // its streams too, which Shutdown waits for
+	<-closing
 	s.waitFollowers()
 }
 
-// end lets the calls end, and then the sessions with what hangs on them.
-func (s *Server) end() {
-	s.drain()
-	answered := make(chan struct{})
-	go func() { s.calls.WaitRequests(); close(answered) }()
+// end ends the sessions, with what hangs on them, when the calls had to end.
+func (s *Server) end(answered <-chan struct{}) {
 	patience := time.NewTimer(answerTimeout)
 	defer patience.Stop()
 	select {
@@ -248,8 +263,10 @@ func (s *Server) end() {
 	for session := range s.sdk.Sessions() {
 		_ = session.Close()
 	}
+	<-answered
 }
 
+// mux is all that is served.
 func (s *Server) mux(d *endpoint, o HTTPOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", d)
@@ -267,7 +284,7 @@ func (s *Server) mux(d *endpoint, o HTTPOptions) http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		state, code := map[string]any{"ready": true, "tools": len(s.set.Load().listed)}, http.StatusOK
-		if s.calls.Stopping() {
+		if s.calls.Leaving() {
 			state, code = map[string]any{"ready": false, "reason": admission.ErrStopping.Error()}, http.StatusServiceUnavailable
 		} else if text := o.NotReady(); text != "" {
 			state, code = map[string]any{"ready": false, "reason": text}, http.StatusServiceUnavailable
@@ -283,7 +300,12 @@ func (s *Server) mux(d *endpoint, o HTTPOptions) http.Handler {
 	for pattern, h := range o.Handlers {
 		mux.Handle(pattern, h)
 	}
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.calls.Leaving() {
+			w.Header().Set("Connection", "close") // its next request finds another server, or none
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func writeState(w http.ResponseWriter, code int, state map[string]any) {

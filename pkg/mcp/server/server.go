@@ -64,13 +64,16 @@ type Options struct {
 	TracerProvider trace.TracerProvider
 	// MeterProvider counts and times requests. Default: nothing is counted.
 	MeterProvider metric.MeterProvider
-	// DrainTimeout is how long calls may go on when the server stops, before they are
+	// ShutdownDelay is how long a server over HTTP that stops still takes requests, while /readyz has
+	// status 503: a balancer sends it nothing more by then. Default: 0.
+	ShutdownDelay time.Duration
+	// DrainTimeout is how long calls may go on after that, before they are
 	// cancelled. Default: 10 seconds. Below 0 they are cancelled at once.
 	DrainTimeout time.Duration
 	// Replica is this process among others that serve the same: sessions and calls that another
 	// has are forwarded to that one. Default: there are no others.
 	Replica *replica.Member
-	// Hurry, once closed, ends DrainTimeout.
+	// Hurry, once closed, ends ShutdownDelay and DrainTimeout.
 	Hurry <-chan struct{}
 }
 
@@ -234,21 +237,26 @@ func (s *Server) cacheable(c *sdk.Cacheable) {
 	}
 }
 
-// drain lets the calls that run end within Options.DrainTimeout, then cancels them
-// and waits for them. No call begins after it.
-func (s *Server) drain() {
+// Stopping returns a channel that is closed once the server takes no more requests.
+func (s *Server) Stopping() <-chan struct{} { return s.calls.Refused() }
+
+// drain lets the calls that run end within Options.DrainTimeout, and their answers be written, then cancels them.
+// No call begins after it. What it returns closes when the last has ended and is answered.
+func (s *Server) drain() <-chan struct{} {
 	idle := s.calls.Refuse()
 	s.endHolds()
+	answered := make(chan struct{})
+	go func() { <-idle; s.calls.WaitRequests(); close(answered) }()
 	patience := time.NewTimer(max(0, s.opts.DrainTimeout))
 	defer patience.Stop()
 	select {
-	case <-idle:
+	case <-answered:
 	case <-s.opts.Hurry:
 	case <-patience.C:
 		s.opts.Logger.Warn("calls did not end in time and are cancelled")
 	}
 	s.calls.Stop()
-	<-idle
+	return answered
 }
 
 // hash names a secret, such as a session id, in places where it must not stand.

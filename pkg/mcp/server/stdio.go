@@ -46,9 +46,9 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	go func() { ended <- session.Wait() }()
 	select {
 	case err = <-ended:
-		s.drain()
+		<-s.drain()
 	case <-ctx.Done():
-		s.drain()
+		<-s.drain()
 		calls.running.Wait()
 		_ = session.Close() // waits for the answers to be written
 		err = <-ended
