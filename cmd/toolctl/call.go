@@ -26,6 +26,7 @@ type callOptions struct {
 	noInput   bool
 	timeout   time.Duration
 	dryRun    bool
+	save      string
 }
 
 func newCallCmd(a *app) *cobra.Command {
@@ -50,7 +51,8 @@ with --dry-run curl prints the HTTP request as a command.`,
   toolctl call get-weather -a '{"location":"Oslo","units":"metric"}' -o json
   echo '{"location":"Oslo"}' | toolctl call get-weather -a -
   toolctl call pay-invoice --args-file invoice.json --session chat-7 --turn 2
-  toolctl call get-weather -a location=Oslo --dry-run`,
+  toolctl call get-weather -a location=Oslo --dry-run
+  toolctl call draw-chart -a city=Oslo --save charts/`,
 		Args:              toolAndFlags,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,6 +72,7 @@ with --dry-run curl prints the HTTP request as a command.`,
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
 	f.DurationVar(&o.timeout, "timeout", 0, "time for the call and all that it connects to, such as 5s (default: the tool's timeout_ms)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be done, and do nothing")
+	f.StringVar(&o.save, "save", "", "folder to write images, audio and other binary parts of the result to")
 	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
 	return cmd
@@ -134,9 +137,21 @@ func (o *callOptions) call(ctx context.Context, w *workspace, format string, arg
 	if !o.noInput && o.canAsk() && o.stdinOnce(append([]string{"-"}, o.args...), o.argsFile) == nil { // stdin is not read for arguments
 		ctx = registry.WithAsker(ctx, o.asker())
 	}
+	dir, err := o.openSaveDir()
+	if err != nil {
+		return err
+	}
+	if dir != nil {
+		defer dir.Close()
+	}
 	res, err := w.reg.Execute(ctx, call)
 	if perr := o.printResult(format, res, err == nil && res.Status == v1.StatusComplete); perr != nil {
 		return perr
+	}
+	if dir != nil && err == nil && res.Status == v1.StatusComplete {
+		if err := o.saveParts(dir, res); err != nil {
+			return err
+		}
 	}
 	if err == nil && res.Status == v1.StatusPending {
 		return statusError{exitPending, o.pendingText(w, res.Pending)}
@@ -175,7 +190,7 @@ func (o *callOptions) printResult(format string, res v1.Result, complete bool) e
 }
 
 // printText prints the text of a result: its text parts, else a content that is
-// a string without its quotes, else the content as JSON.
+// a string or the text of an HTTP response, without its quotes, else the content as JSON.
 func (o *callOptions) printText(res v1.Result) error {
 	printed := false
 	for _, p := range res.Parts {
@@ -188,8 +203,12 @@ func (o *callOptions) printText(res v1.Result) error {
 		return nil
 	}
 	var s string
-	if json.Unmarshal(res.Content, &s) == nil {
-		_, err := fmt.Fprintln(o.out, s)
+	var response map[string]json.RawMessage // {"result": text} of a response that is not JSON
+	if json.Unmarshal(res.Content, &response) == nil && len(response) == 1 {
+		_ = json.Unmarshal(response["result"], &s)
+	}
+	if s != "" || json.Unmarshal(res.Content, &s) == nil {
+		_, err := fmt.Fprintln(o.out, strings.TrimSuffix(s, "\n"))
 		return err
 	}
 	return o.printContent(res.Content)

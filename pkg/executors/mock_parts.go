@@ -23,6 +23,18 @@ var mediaTypes = map[string]string{
 	".txt": "text/plain", ".md": "text/markdown", ".csv": "text/csv",
 }
 
+// Extension returns the ending of names of files of a media type, such as ".png"; ".bin" for
+// one that is not known.
+func Extension(mediaType string) string {
+	ext := ".bin"
+	for e, t := range mediaTypes {
+		if t == mediaType && (ext == ".bin" || e < ext) {
+			ext = e
+		}
+	}
+	return ext
+}
+
 // mockParts returns the parts in the form in which results carry them: data as
 // base64 with its media type, and no [v1.Media].
 func mockParts(tool *v1.Tool) ([]v1.Part, []v1.Violation) {
