@@ -40,10 +40,17 @@ func (f *folder) locate(dir, name string) (string, error) {
 		return "", errAbsolute
 	}
 	p := path.Join(dir, name)
-	if !filepath.IsLocal(filepath.FromSlash(p)) {
+	if filepath.IsLocal(filepath.FromSlash(p)) {
+		return p, nil
+	}
+	wider := f.shown // with as many folders above it as the path leaves
+	for rest := p; rest == ".." || strings.HasPrefix(rest, "../"); rest = strings.TrimPrefix(rest[2:], "/") {
+		wider = filepath.Join(wider, "..")
+	}
+	if f.shown == "" || wider == f.shown {
 		return "", errLeaves
 	}
-	return p, nil
+	return "", fmt.Errorf("%w; give the one that holds both, as in -f %s", errLeaves, wider)
 }
 
 // read returns the content of a file that a manifest names, and the file as it is

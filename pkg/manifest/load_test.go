@@ -226,9 +226,9 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, field, want string }{
 		{"missing", "mock_result_file: no.json", `d/t.yaml:8:21: spec.mock_result_file: file "no.json" does not exist: expected it at d/no.json`},
-		{"leaves", "mock_result_file: ../outside.json", `d/t.yaml:8:21: spec.mock_result_file: file "../outside.json" leaves the folder that was given`},
+		{"leaves", "mock_result_file: ../outside.json", `d/t.yaml:8:21: spec.mock_result_file: file "../outside.json" leaves the folder that was given; give the one that holds both, as in -f .`},
 		{"leaves by a symlink", "mock_template_file: link.json", `d/t.yaml:8:23: spec.mock_template_file: file "link.json" leaves the folder that was given`},
-		{"leaves and comes back", "mock_template_file: ../d/bad.json", `d/t.yaml:8:23: spec.mock_template_file: file "../d/bad.json" leaves the folder that was given`},
+		{"leaves and comes back", "mock_template_file: ../d/bad.json", `d/t.yaml:8:23: spec.mock_template_file: file "../d/bad.json" leaves the folder that was given; give the one that holds both, as in -f .`},
 		{"absolute", "mock_template_file: " + abs, fmt.Sprintf(`d/t.yaml:8:23: spec.mock_template_file: file %q is absolute: expected a path relative to the manifest`, clip.Bytes(abs, maxShown))},
 		{"a folder", "mock_template_file: folder", `d/t.yaml:8:23: spec.mock_template_file: file "folder" is not a regular file`},
 		{"too large", "mock_template_file: big.bin", `d/t.yaml:8:23: spec.mock_template_file: file "big.bin" is larger than 4000 bytes`},
@@ -237,7 +237,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"duplicate key", "mock_result_file: keys.yaml", `d/keys.yaml:2:1: spec.mock_result_file: duplicate key "a": first on line 1, again on line 2`},
 		{"no value", "mock_result_file: none.yaml", `d/none.yaml:1:1: spec.mock_result_file: the file is empty: expected a JSON or YAML value`},
 		{"media", "mock_parts: [{type: image, media: {file_path: no.png}}]", `d/t.yaml:8:49: spec.mock_parts[0].media.file_path: file "no.png" does not exist: expected it at d/no.png`},
-		{"tls", `http: {url: "https://example.com", tls: {ca_file: ../ca.pem}}`, `d/t.yaml:8:53: spec.http.tls.ca_file: file "../ca.pem" leaves the folder that was given`},
+		{"tls", `http: {url: "https://example.com", tls: {ca_file: ../ca.pem}}`, `d/t.yaml:8:53: spec.http.tls.ca_file: file "../ca.pem" leaves the folder that was given; give the one that holds both, as in -f .`},
 		{"tls by a symlink", `http: {url: "https://example.com", tls: {ca_file: link.json}}`, `d/t.yaml:8:53: spec.http.tls.ca_file: file "link.json" leaves the folder that was given`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
