@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,7 +44,8 @@ func (e *entry) unset() []v1.Violation {
 func (r *Registry) Check(ctx context.Context) []v1.Violation { return r.check(ctx, r.snap.Load()) }
 
 // CheckObjects returns the violations that objects would have as the whole set, those of
-// the reader included, before they are given to [Registry.Replace].
+// the reader included, before they are given to [Registry.Replace]. It checks what is not served
+// yet; what an earlier check found of the rest still holds.
 func (r *Registry) CheckObjects(ctx context.Context, objects []v1.Object) []v1.Violation {
 	var violations []v1.Violation
 	for _, o := range objects {
@@ -51,7 +53,12 @@ func (r *Registry) CheckObjects(ctx context.Context, objects []v1.Object) []v1.V
 			violations = append(violations, o.Head().Violations...)
 		}
 	}
-	return append(violations, r.check(ctx, r.build(objects, nil))...)
+	old := r.snap.Load()
+	next := old.contents
+	next.given = objects
+	s := r.build(next, old)
+	s.entries = slices.DeleteFunc(s.entries, func(e *entry) bool { return e.server != (v1.Key{}) }) // servers may offer what they like
+	return append(violations, r.check(ctx, s)...)
 }
 
 func (r *Registry) check(ctx context.Context, s *snapshot) []v1.Violation {
@@ -74,6 +81,10 @@ func (r *Registry) checkEntry(s *snapshot, e *entry) []v1.Violation {
 	var more []v1.Violation
 	switch o := e.object.(type) {
 	case *v1.Tool:
+		if known := e.checked.Load(); known != nil { // it depends on nothing but the entry
+			fs = append(fs, *known...)
+			break
+		}
 		more = e.tool.checkSchemas()
 		more = append(more, e.tool.checkExecution(hasError(e.violations) || hasError(more))...)
 	case *v1.ToolPolicy:
@@ -166,22 +177,10 @@ func (t *tool) staticViolations() []v1.Violation {
 }
 
 func (s *snapshot) checkPolicy(p *v1.ToolPolicy) []v1.Violation {
-	var local, elsewhere []string
-	for _, e := range s.entries {
-		if e.tool == nil {
-			continue
-		}
-		h := e.object.Head()
-		switch {
-		case h.Namespace() == p.Namespace():
-			local = append(local, h.Metadata.Name)
-		case !slices.Contains(elsewhere, h.Namespace()):
-			elsewhere = append(elsewhere, h.Namespace())
-		}
-	}
-	if len(local) > 0 || len(elsewhere) == 0 || s.hasServer(p.Namespace()) {
+	if s.tools[p.Namespace()] > 0 || len(s.tools) == 0 || s.hasServer(p.Namespace()) {
 		return nil
 	}
+	elsewhere := slices.Sorted(maps.Keys(s.tools))
 	return []v1.Violation{{
 		Path: "/metadata/namespace", Expected: "a namespace with tools", Got: p.Namespace(), Severity: v1.SeverityWarning,
 		Message: fmt.Sprintf("a policy governs the tools of its own namespace, and %q has none; there are tools in %s", p.Namespace(), strings.Join(elsewhere, ", ")),

@@ -22,30 +22,9 @@ func (r *Registry) SetDescriptions(texts map[v1.Key]string) bool {
 		k.Namespace = cmp.Or(k.Namespace, v1.DefaultNamespace)
 		next[k] = text
 	}
-	if maps.Equal(next, r.descriptions) {
+	if maps.Equal(next, r.snap.Load().descriptions) {
 		return false
 	}
-	r.descriptions = next
-	old := r.snap.Load()
-	r.snap.Store(r.build(old.given, old.discovered))
+	r.swap(func(c *contents) { c.descriptions = next })
 	return true
-}
-
-// described returns the tool with the description that was set for it.
-func (r *Registry) described(e *entry, t *v1.Tool) *v1.Tool {
-	if len(r.descriptions) == 0 {
-		return t
-	}
-	key := t.Key()
-	if e.server != (v1.Key{}) {
-		key.Name = e.server.Name + "__" + t.RemoteName()
-	}
-	text, ok := r.descriptions[key]
-	if !ok {
-		return t
-	}
-	changed := *t
-	changed.Spec.Description = text
-	e.object = &changed
-	return &changed
 }

@@ -36,56 +36,39 @@ func (r *Registry) SetDiscovered(server v1.Key, d Discovery) {
 		return
 	}
 	next := maps.Clone(old.discovered)
-	if next == nil {
-		next = map[v1.Key]Discovery{}
-	}
-	next[server] = d
-	r.snap.Store(r.build(old.given, next))
+	next[server] = &d
+	r.swap(func(c *contents) { c.discovered = next })
 }
 
-// addDiscovered adds the tools of servers to a snapshot whose objects are all there.
-func (r *Registry) addDiscovered(s *snapshot, found map[v1.Key]Discovery, brokenPolicies map[string]v1.Object) {
-	s.discovered = map[v1.Key]Discovery{}
-	bound := map[string]*tool{} // by namespace, server and remote name
-	for _, e := range s.entries {
-		if e.tool != nil && callsServer(e.tool.spec) {
-			bound[bindingOf(e.tool.spec)] = e.tool
+// offered adds the tools of servers to a snapshot whose objects are all there.
+func (b *builder) offered() {
+	if len(b.discovered) == 0 {
+		return
+	}
+	bound := map[string]bool{} // what declared tools call
+	for _, e := range b.entries {
+		if t, ok := e.object.(*v1.Tool); ok && callsServer(t) {
+			bound[bindingOf(t)] = true
 		}
 	}
-	for key, d := range found {
-		server := s.byKey[key]
-		if server == nil {
-			continue // the server went with an earlier set
-		}
-		s.discovered[key] = d
-		server.unready = d.Err
+	for key, d := range b.discovered {
 		for _, t := range d.Tools {
 			if key.Namespace != t.Namespace() {
 				continue // only its own namespace is a server's to offer tools in
 			}
-			if bound[bindingOf(t)] != nil {
+			if bound[bindingOf(t)] {
 				continue
 			}
 			k := t.Key()
-			if first := s.byKey[k]; first != nil && first.server == (v1.Key{}) {
+			if first := b.byKey[k]; first != nil && first.server == (v1.Key{}) {
 				continue // a manifest of the same name stands in for it
 			}
-			e := &entry{object: t, violations: allViolations(t), server: key}
-			e.tool = r.prepare(s, e, t, brokenPolicies[t.Namespace()])
-			s.byKey[k] = e // bare names of two servers may be equal: lookup finds both by name
-			s.entries = append(s.entries, e)
-			s.index(e.tool)
+			e := b.entry(t, t, key)
+			b.byKey[k] = e // bare names of two servers may be equal: lookup finds both by name
+			b.entries = append(b.entries, e)
 		}
 	}
-	for _, e := range s.entries {
-		if e.tool == nil || !callsServer(e.tool.spec) {
-			continue
-		}
-		m := e.tool.spec.Spec.MCP
-		d := s.discovered[v1.Key{Kind: v1.KindMCPServer, Namespace: e.tool.spec.Namespace(), Name: m.Server}]
-		e.unready, e.refused = d.Err, d.Refused[e.tool.spec.RemoteName()]
-	}
-	slices.SortStableFunc(s.entries, func(a, b *entry) int {
+	slices.SortStableFunc(b.entries, func(a, b *entry) int {
 		if c := compareObjects(a.object, b.object); c != 0 {
 			return c
 		}

@@ -44,7 +44,7 @@ func (r *Registry) ReplaceGroup(group string, tools ...v1.Object) error {
 		taken[key] = true
 		next = append(next, labelled(t, group))
 	}
-	r.snap.Store(r.build(next, old.discovered))
+	r.swap(func(c *contents) { c.given = next })
 	return nil
 }
 

@@ -128,7 +128,7 @@ func (r *Registry) Get(kind, namespace, name string) (Item, error) {
 	case 1:
 		it := found[0].item()
 		if kind == v1.KindPrompt {
-			it.chain = s.policy.For(promptSubject(it.Object.Head()))
+			it.chain = s.of(it.Object.Head().Namespace()).set.For(promptSubject(it.Object.Head()))
 		}
 		return it, nil
 	case 0:

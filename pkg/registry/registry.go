@@ -79,8 +79,6 @@ type Registry struct {
 
 	snap atomic.Pointer[snapshot]
 	mu   sync.Mutex // held while the next snapshot is built
-	// descriptions stand in for those of tools; under mu.
-	descriptions map[v1.Key]string
 }
 
 // New compiles objects into a Registry. A broken object does not fail it: see
@@ -120,7 +118,7 @@ func New(objects []v1.Object, o Options) (*Registry, error) {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
 	r.handler = r.around(r.execute)
-	r.snap.Store(r.build(objects, nil))
+	r.snap.Store(r.build(contents{given: objects}, &snapshot{}))
 	return r, nil
 }
 
@@ -143,7 +141,7 @@ func (r *Registry) Register(objects ...v1.Object) error {
 		seen[key] = true
 		next = append(next, o)
 	}
-	r.snap.Store(r.build(next, old.discovered))
+	r.swap(func(c *contents) { c.given = next })
 	return nil
 }
 
@@ -161,7 +159,7 @@ func (r *Registry) Unregister(keys ...v1.Key) error {
 		drop[k] = true
 	}
 	next := slices.DeleteFunc(slices.Clone(old.given), func(o v1.Object) bool { return drop[o.Head().Key()] })
-	r.snap.Store(r.build(next, old.discovered))
+	r.swap(func(c *contents) { c.given = next })
 	return nil
 }
 
@@ -170,7 +168,15 @@ func (r *Registry) Unregister(keys ...v1.Key) error {
 func (r *Registry) Replace(objects []v1.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.snap.Store(r.build(objects, r.snap.Load().discovered))
+	r.swap(func(c *contents) { c.given = objects })
+}
+
+// swap builds the next snapshot of other contents, under mu.
+func (r *Registry) swap(change func(*contents)) {
+	old := r.snap.Load()
+	next := old.contents
+	change(&next)
+	r.snap.Store(r.build(next, old))
 }
 
 // Close ends what the executors hold, such as connections and child processes.

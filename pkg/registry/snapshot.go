@@ -16,19 +16,27 @@ import (
 // snapshot is one whole set of objects. Nothing in it changes after build,
 // except that a tool remembers what a check found.
 type snapshot struct {
-	given   []v1.Object // in the order of compareObjects
-	objects []v1.Object // the same, with the Tool of each GoTool in its place
+	contents
+	objects []v1.Object // those that are given, each key once, with the Tool of each GoTool in its place
 	byKey   map[v1.Key]*entry
 	entries []*entry // one for each of objects
 	names   map[string][]*tool
-	policy  *policy.Set
-	bare    bareNames
+	tools   map[string]int    // how many each namespace has
+	rules   map[string]*rules // by namespace
+}
+
+// contents is what a snapshot is built of.
+type contents struct {
+	given []v1.Object // in the order of compareObjects, once there is a snapshot
 	// discovered is what servers offer; see discovered.go.
-	discovered map[v1.Key]Discovery
+	discovered map[v1.Key]*Discovery
+	// descriptions stand in for those of tools.
+	descriptions map[v1.Key]string
 }
 
 // entry is one object and whether it can be used.
 type entry struct {
+	origin
 	object v1.Object
 	tool   *tool    // nil for other kinds
 	own    Executor // of a tool that is made in Go; nil for what a manifest declares
@@ -40,10 +48,31 @@ type entry struct {
 	closed *v1.Violation
 	// checked is what a later Check found.
 	checked atomic.Pointer[[]v1.Violation]
-	// server is the MCPServer that offers the tool; zero for what a manifest declares.
-	server v1.Key
 	// unready makes the object not ready without refusing calls; refused refuses them.
 	unready, refused error
+}
+
+// origin is everything that an entry is made of. An entry of the snapshot before serves on when
+// its origin is the same, so that a change costs what it changes and not what there is.
+type origin struct {
+	given v1.Object
+	twice v1.Object // another object of the same key; nil when there is none
+	// server is the MCPServer that offers the tool; zero for what a manifest declares.
+	server v1.Key
+	// The rest is of tools; an MCPServer has a discovery too.
+	described   bool // in other words than the manifest's
+	description string
+	rules       *rules
+	calls       *v1.MCPServer // nil when the tool calls none, or it is not there
+	bare        bool          // the name of the server's tool reaches this one
+	discovery   *Discovery
+}
+
+// rules govern the tools of a namespace.
+type rules struct {
+	policies []*v1.ToolPolicy
+	set      *policy.Set
+	broken   v1.Object // a policy that cannot be read; nil when all can
 }
 
 // tool is a Tool that is ready to be called.
@@ -58,77 +87,181 @@ type tool struct {
 	static atomic.Pointer[staticCheck] // nil until a static mock result was checked
 }
 
-func (r *Registry) build(objects []v1.Object, discovered map[v1.Key]Discovery) *snapshot {
+// build makes the snapshot of contents. It takes over what it can of the one before it.
+func (r *Registry) build(c contents, old *snapshot) *snapshot {
 	s := &snapshot{
-		given:   slices.Clone(objects),
-		byKey:   make(map[v1.Key]*entry, len(objects)),
-		entries: make([]*entry, 0, len(objects)),
-		names:   make(map[string][]*tool, len(objects)),
+		contents: contents{slices.Clone(c.given), map[v1.Key]*Discovery{}, c.descriptions},
+		byKey:    make(map[v1.Key]*entry, len(c.given)),
+		entries:  make([]*entry, 0, len(c.given)),
+		names:    make(map[string][]*tool, len(c.given)),
+		tools:    map[string]int{},
+		rules:    map[string]*rules{"": {}}, // of the namespaces without policies
 	}
-	slices.SortStableFunc(s.given, compareObjects)
-	var policies []*v1.ToolPolicy
-	brokenPolicies := map[string]v1.Object{} // by namespace
-	s.given = slices.DeleteFunc(s.given, func(o v1.Object) bool {
+	b := &builder{Registry: r, snapshot: s, old: old, twice: map[v1.Key]v1.Object{}, servers: map[v1.Key]*v1.MCPServer{}}
+	if !slices.IsSortedFunc(s.given, compareObjects) {
+		slices.SortStableFunc(s.given, compareObjects)
+	}
+	once := slices.CompactFunc(slices.Clone(s.given), func(first, o v1.Object) bool {
 		key := o.Head().Key()
-		if first, twice := s.byKey[key]; twice {
-			if !hasError(first.violations) {
-				first.violations = append(slices.Clip(first.violations), v1.Violation{
-					Path: "/metadata/name", Expected: "a name of its own", Got: key.Name,
-					Message: fmt.Sprintf("%s is declared twice: at %s and at %s", key, place(first.object), place(o)), Source: first.object.Head().Source,
-				})
+		twice := first.Head().Key() == key
+		if twice && b.twice[key] == nil {
+			b.twice[key] = o
+		}
+		return twice
+	})
+	s.objects = declared(once)
+	for _, o := range once {
+		switch o := o.(type) {
+		case *v1.ToolPolicy:
+			b.govern(o)
+		case *v1.MCPServer:
+			key := o.Key()
+			b.servers[key] = o
+			if d := c.discovered[key]; d != nil {
+				s.discovered[key] = d
 			}
-			return true
 		}
-		e := &entry{object: o, violations: allViolations(o)}
-		if g, ok := o.(*GoTool); ok {
-			e.object, e.own = &g.Tool, g.executor
-		}
-		if !hasError(e.violations) {
-			e.violations = append(slices.Clip(e.violations), r.checkExtensions(e.object)...)
-		}
-		if key.Kind == v1.KindMCPServer {
-			e.servers, _ = r.executors[v1.ModeMCP].(Environment)
-		}
-		s.byKey[key] = e
+	}
+	b.compileRules()
+	for i, o := range once {
+		e := b.entry(o, s.objects[i], v1.Key{})
+		s.byKey[o.Head().Key()] = e
 		s.entries = append(s.entries, e)
-		if p, ok := o.(*v1.ToolPolicy); ok {
-			if hasError(e.violations) {
-				brokenPolicies[key.Namespace] = o
-				if key.Name == "" { // not even its namespace could be read
-					brokenPolicies[""] = o
-				}
-			} else {
-				policies = append(policies, p)
-			}
-		}
-		return false
-	})
-	s.objects = declared(s.given)
-	s.policy, s.bare = policy.Compile(policies, r.opts.Rules...), bareNames{}
-	s.bare.add(s.objects, discovered)
-	parallel.Each(len(s.entries), func(i int) {
-		if t, ok := s.entries[i].object.(*v1.Tool); ok {
-			broken := brokenPolicies[t.Namespace()]
-			if broken == nil {
-				broken = brokenPolicies[""]
-			}
-			s.entries[i].tool = r.prepare(s, s.entries[i], t, broken)
-		}
-	})
+	}
+	b.offered()
+	parallel.Each(len(b.made), func(i int) { r.prepare(b.made[i]) })
 	for _, e := range s.entries {
 		if e.tool != nil {
 			s.index(e.tool)
 		}
 	}
-	if len(discovered) > 0 {
-		r.addDiscovered(s, discovered, brokenPolicies)
-	}
 	return s
 }
 
-// prepare readies a tool. It compiles no schema: that happens on first use.
-func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Object) *tool {
-	t = r.described(e, t)
+// builder builds a snapshot beside the one before it.
+type builder struct {
+	*Registry
+	*snapshot
+	old     *snapshot
+	twice   map[v1.Key]v1.Object // the second object of a key
+	servers map[v1.Key]*v1.MCPServer
+	bare    bareNames // nil until a tool is asked for that calls a server
+	made    []*entry  // that are to be prepared
+}
+
+// govern adds a policy to the rules of its namespace.
+func (b *builder) govern(p *v1.ToolPolicy) {
+	key := p.Key()
+	of := b.rules[key.Namespace]
+	if of == nil {
+		of = &rules{}
+		b.rules[key.Namespace] = of
+	}
+	if !hasError(b.faults(p)) {
+		of.policies = append(of.policies, p)
+		return
+	}
+	of.broken = p
+	if key.Name == "" { // not even its namespace could be read
+		b.rules[""].broken = p
+	}
+}
+
+// compileRules compiles the rules of each namespace, but for those that are as they were.
+func (b *builder) compileRules() {
+	for namespace, of := range b.rules {
+		if of.broken == nil {
+			of.broken = b.rules[""].broken
+		}
+		if old := b.old.rules[namespace]; old != nil && old.broken == of.broken && slices.Equal(old.policies, of.policies) {
+			b.rules[namespace] = old
+			continue
+		}
+		of.set = policy.Compile(of.policies, b.opts.Rules...)
+	}
+}
+
+// of returns the rules of a namespace.
+func (s *snapshot) of(namespace string) *rules {
+	if of := s.rules[namespace]; of != nil {
+		return of
+	}
+	return s.rules[""]
+}
+
+// faults are the violations that an object has by itself.
+func (r *Registry) faults(o v1.Object) []v1.Violation {
+	all := allViolations(o)
+	if !hasError(all) {
+		all = append(slices.Clip(all), r.checkExtensions(o)...)
+	}
+	return all
+}
+
+// entry returns the entry of an object, whose Tool is that of a [GoTool]: the one that there was, or
+// one that is made. The server is the one that offers the object.
+func (b *builder) entry(given, object v1.Object, server v1.Key) *entry {
+	key := object.Head().Key()
+	from := origin{given: given, server: server}
+	if server == (v1.Key{}) {
+		from.twice = b.twice[key]
+	}
+	switch o := object.(type) {
+	case *v1.Tool:
+		from.rules = b.of(key.Namespace)
+		if callsServer(o) {
+			called := v1.Key{Kind: v1.KindMCPServer, Namespace: key.Namespace, Name: o.Spec.MCP.Server}
+			from.calls = b.servers[called]
+			if b.bare == nil {
+				b.bare = newBareNames(b.objects, b.discovered)
+			}
+			from.bare, from.discovery = b.bare.reaches(o), b.discovered[called]
+		}
+		if server != (v1.Key{}) {
+			key.Name = server.Name + "__" + o.RemoteName()
+		}
+		from.description, from.described = b.descriptions[key]
+	case *v1.MCPServer:
+		from.discovery = b.discovered[key]
+	}
+	if old := b.old.byKey[object.Head().Key()]; old != nil && old.origin == from {
+		return old
+	}
+	e := &entry{origin: from, object: object}
+	b.made = append(b.made, e)
+	return e
+}
+
+// prepare readies an entry by its origin. It compiles no schema: that happens on first use.
+func (r *Registry) prepare(e *entry) {
+	if g, ok := e.given.(*GoTool); ok {
+		e.own = g.executor
+	}
+	e.violations = r.faults(e.object)
+	if e.twice != nil && !hasError(e.violations) {
+		key := e.object.Head().Key()
+		e.violations = append(slices.Clip(e.violations), v1.Violation{
+			Path: "/metadata/name", Expected: "a name of its own", Got: key.Name,
+			Message: fmt.Sprintf("%s is declared twice: at %s and at %s", key, place(e.object), place(e.twice)), Source: e.object.Head().Source,
+		})
+	}
+	if e.discovery != nil {
+		e.unready = e.discovery.Err
+	}
+	switch o := e.object.(type) {
+	case *v1.Tool:
+		e.tool = r.prepareTool(e, o)
+	case *v1.MCPServer:
+		e.servers, _ = r.executors[v1.ModeMCP].(Environment)
+	}
+}
+
+func (r *Registry) prepareTool(e *entry, t *v1.Tool) *tool {
+	if e.described {
+		changed := *t
+		changed.Spec.Description = e.description
+		t, e.object = &changed, &changed
+	}
 	p := &tool{entry: e, spec: t, redact: t.RedactRules()}
 	draft := validate.Draft2020
 	if t.FromPromptKit() {
@@ -141,16 +274,19 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 	if p.executor = e.own; p.executor == nil {
 		p.executor = r.executors[t.ExecutorName()]
 	}
+	if e.discovery != nil {
+		e.refused = e.discovery.Refused[t.RemoteName()]
+	}
 	if hasError(e.violations) {
 		return p
 	}
 	notReady := func(path, format string, args ...any) {
 		e.violations = append(slices.Clip(e.violations), v1.Violation{Path: path, Message: fmt.Sprintf(format, args...), Source: t.Field(path)})
 	}
-	if brokenPolicy != nil {
-		e.closed = &v1.Violation{Expected: "a policy that can be read", Got: "a broken one", Message: fmt.Sprintf("policy %q is broken and might have refused the call: fix %s", brokenPolicy.Head().Metadata.Name, place(brokenPolicy))}
+	if broken := e.rules.broken; broken != nil {
+		e.closed = &v1.Violation{Expected: "a policy that can be read", Got: "a broken one", Message: fmt.Sprintf("policy %q is broken and might have refused the call: fix %s", broken.Head().Metadata.Name, place(broken))}
 	}
-	p.chain = s.policy.For(s.subject(e, t))
+	p.chain = e.rules.set.For(e.subject(t))
 	if t.AsksConsent() {
 		p.chain = policy.NewOverlay(t.Head(), v1.ToolPolicySpec{RequireApproval: []string{"*"}}).Over(p.chain)
 	}
@@ -163,10 +299,8 @@ func (r *Registry) prepare(s *snapshot, e *entry, t *v1.Tool, brokenPolicy v1.Ob
 		}
 	case t.MissingBlock() != "":
 		notReady("/spec/mode", "mode %s needs spec.%s", t.Mode(), t.MissingBlock())
-	case t.Mode() == v1.ModeMCP:
-		if server := (v1.Key{Kind: v1.KindMCPServer, Namespace: t.Namespace(), Name: t.Spec.MCP.Server}); s.byKey[server] == nil {
-			notReady("/spec/mcp/server", "no MCPServer %q in namespace %q", server.Name, server.Namespace)
-		}
+	case t.Mode() == v1.ModeMCP && e.calls == nil:
+		notReady("/spec/mcp/server", "no MCPServer %q in namespace %q", t.Spec.MCP.Server, t.Namespace())
 	}
 	return p
 }
@@ -178,6 +312,7 @@ func (t *tool) goTool() bool { return t.own != nil }
 // names of one rank are kept apart by a prefix that no name can have.
 func (s *snapshot) index(t *tool) {
 	name := t.spec.Metadata.Name
+	s.tools[t.spec.Namespace()]++
 	s.names[name] = append(s.names[name], t)
 	if m := t.spec.Spec.MCP; m != nil && t.spec.Mode() == v1.ModeMCP {
 		remote := t.spec.RemoteName()

@@ -6,13 +6,11 @@ import (
 )
 
 // subject is a tool as the policies see it.
-func (s *snapshot) subject(e *entry, t *v1.Tool) policy.Subject {
-	sub := policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels, Discovered: e.server != (v1.Key{})}
-	if sub.Server, sub.Remote = Binding(t); sub.Server != "" {
-		sub.Bare = s.bare.reaches(t)
-		if server := s.byKey[v1.Key{Kind: v1.KindMCPServer, Namespace: sub.Namespace, Name: sub.Server}]; server != nil {
-			sub.ServerLabels = server.object.Head().Metadata.Labels
-		}
+func (o *origin) subject(t *v1.Tool) policy.Subject {
+	sub := policy.Subject{Namespace: t.Namespace(), Name: t.Metadata.Name, Labels: t.Metadata.Labels, Discovered: o.server != (v1.Key{}), Bare: o.bare}
+	sub.Server, sub.Remote = Binding(t)
+	if o.calls != nil {
+		sub.ServerLabels = o.calls.Metadata.Labels
 	}
 	return sub
 }
@@ -34,7 +32,8 @@ type bareNames map[[2]string]string
 
 const ambiguous = "\x00"
 
-func (b bareNames) add(objects []v1.Object, found map[v1.Key]Discovery) {
+func newBareNames(objects []v1.Object, found map[v1.Key]*Discovery) bareNames {
+	b := bareNames{}
 	for _, o := range objects {
 		if t, ok := o.(*v1.Tool); ok {
 			b.addTool(t)
@@ -45,6 +44,7 @@ func (b bareNames) add(objects []v1.Object, found map[v1.Key]Discovery) {
 			b.addTool(t)
 		}
 	}
+	return b
 }
 
 func (b bareNames) addTool(t *v1.Tool) {
