@@ -43,6 +43,14 @@ func (v *views) add(a Audience) int {
 	return len(v.audiences)
 }
 
+// name returns the text of an audience by its number, "" for everyone.
+func (v *views) name(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return v.audiences[i-1].String()
+}
+
 // of returns those of the tools that a principal sees.
 func (v *views) of(principal string, all []listed) []listed {
 	if len(v.audiences) == 0 {

@@ -22,22 +22,32 @@ import (
 type offers struct {
 	listed []listed // in the order of their places
 	views  views
-	byName map[string]Offer
-	sum    [sha256.Size]byte // of what is listed
-	checks map[string]bool   // tools that the SDK knows too; see headerTools
+	byName map[string]offered
+	checks map[string]bool // tools that the SDK knows too; see headerTools
 
 	library  *library
 	archived [sha256.Size]byte // the sum of the library
 	only     *mcp.ServerState  // see onlyServer
 }
 
+// offered is an offer and, unless it is hidden or cannot be listed, how it is listed.
+type offered struct {
+	Offer
+	listing *listing
+}
+
 type listed struct {
-	place    string // orders the list: the weight, then the name
-	name     string
-	schema   json.RawMessage // of the arguments
-	tool     json.RawMessage // as clients get it
-	legacy   json.RawMessage // as clients of 2025-11-25 and older do
-	audience int             // of views
+	*listing
+	audience int // of views
+}
+
+// listing is a tool as lists have it. It serves on as long as the tool is the same.
+type listing struct {
+	place   string // orders the list: the weight, then the name
+	name    string
+	headers bool            // the tool mirrors arguments in headers
+	tool    json.RawMessage // as clients get it
+	legacy  json.RawMessage // as clients of 2025-11-25 and older do
 }
 
 // Refresh reads the catalog again. When what is listed changed, clients that have a
@@ -47,7 +57,7 @@ func (s *Server) Refresh() {
 	defer s.mu.Unlock()
 	old := s.set.Load()
 	now := s.catalog.Contents()
-	next := newOffers(now.Tools)
+	next := newOffers(now.Tools, old)
 	next.only = onlyServer(now)
 	next.library = newLibrary(now)
 	h := sha256.New()
@@ -55,7 +65,7 @@ func (s *Server) Refresh() {
 	h.Sum(next.archived[:0])
 	s.headerTools(old, next)
 	s.set.Store(next)
-	if old.byName != nil && old.sum != next.sum {
+	if old.byName != nil && !old.listsAs(next) {
 		s.opts.Logger.Info("tools changed", slog.Int("tools", len(next.listed)))
 		s.ListChanged("tools")
 	}
@@ -94,7 +104,11 @@ func unreachable(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, er
 func (s *Server) headerTools(old, next *offers) {
 	next.checks = map[string]bool{}
 	for _, l := range next.listed {
-		if l.name != notifier && bytes.Contains(l.schema, []byte(`"x-mcp-header"`)) && s.addTool(&sdk.Tool{Name: l.name, InputSchema: l.schema}) {
+		if !l.headers || l.name == notifier {
+			continue
+		}
+		same := old.checks[l.name] && old.byName[l.name].listing == l.listing
+		if same || s.addTool(&sdk.Tool{Name: l.name, InputSchema: withRootType(next.byName[l.name].Tool.Spec.InputSchema)}) {
 			next.checks[l.name] = true
 		}
 	}
@@ -116,8 +130,9 @@ func (s *Server) addTool(t *sdk.Tool) (ok bool) {
 	return true
 }
 
-func newOffers(all []Offer) *offers {
-	o := &offers{byName: make(map[string]Offer, len(all))}
+// newOffers makes the offers of a catalog. What is listed as before is taken from the old ones.
+func newOffers(all []Offer, old *offers) *offers {
+	o := &offers{byName: make(map[string]offered, len(all)), listed: make([]listed, 0, len(all))}
 	ids := make([]wirename.ID, len(all))
 	for i, offer := range all {
 		ids[i] = wirename.ID{Namespace: offer.Tool.Namespace(), Name: offer.Tool.Metadata.Name, Full: offer.Name}
@@ -126,37 +141,47 @@ func newOffers(all []Offer) *offers {
 		if name == "" {
 			continue
 		}
-		o.byName[name] = all[i]
-		if !all[i].Hidden {
-			o.list(newWire(name, all[i]), all[i].Tool.Weight(), all[i].Audience)
+		next := offered{Offer: all[i]}
+		if !next.Hidden {
+			next.listing = old.byName[name].relist(name, next.Offer)
+		}
+		if o.byName[name] = next; next.listing != nil {
+			o.listed = append(o.listed, listed{next.listing, o.views.add(next.Audience)})
 		}
 	}
 	slices.SortFunc(o.listed, func(a, b listed) int { return strings.Compare(a.place, b.place) })
-	h := sha256.New()
-	for _, l := range o.listed {
-		fmt.Fprintf(h, "%d:%s", len(l.tool), l.tool)
-		if l.audience > 0 {
-			fmt.Fprintf(h, "%q", o.views.audiences[l.audience-1].String())
-		}
-	}
-	h.Sum(o.sum[:0])
 	return o
 }
 
-// list adds a tool to those that are listed. One whose schema is not valid JSON is not ready
-// and is not offered; it would spoil the whole list.
-func (o *offers) list(w wire, weight int, a Audience) {
+// listsAs reports whether clients see the same list.
+func (o *offers) listsAs(other *offers) bool {
+	return slices.EqualFunc(o.listed, other.listed, func(a, b listed) bool {
+		return (a.listing == b.listing || bytes.Equal(a.tool, b.tool)) && o.views.name(a.audience) == other.views.name(b.audience)
+	})
+}
+
+// relist returns how the offer of a name, which was o before, is listed now.
+func (o offered) relist(name string, now Offer) *listing {
+	if o.listing != nil && o.Tool == now.Tool && bytes.Equal(o.Definition, now.Definition) {
+		return o.listing
+	}
+	return newListing(newWire(name, now), now.Tool.Weight())
+}
+
+// newListing lists a tool. It is nil for one whose schema is not valid JSON, which is not ready
+// either; it would spoil the whole list.
+func newListing(w wire, weight int) *listing {
 	tool, err := json.Marshal(w)
 	if err != nil {
-		return
+		return nil
 	}
 	const heaviest = 1 << 20
 	place := fmt.Sprintf("%07d%s", heaviest-max(-heaviest, min(weight, heaviest)), w.Name)
-	l := listed{place, w.Name, w.InputSchema, tool, tool, o.views.add(a)}
+	l := &listing{place, w.Name, bytes.Contains(w.InputSchema, []byte(`"x-mcp-header"`)), tool, tool}
 	if old := w.forOlder(); len(old.OutputSchema) != len(w.OutputSchema) {
 		l.legacy, _ = json.Marshal(old)
 	}
-	o.listed = append(o.listed, l)
+	return l
 }
 
 // withRootType gives an input schema that names no root type the one that clients
@@ -187,11 +212,11 @@ func rootType(schema json.RawMessage) string {
 // have the name only when that is not known yet.
 func (s *Server) lookup(ctx context.Context, name string) (Offer, bool) {
 	if o, ok := s.set.Load().byName[name]; ok {
-		return o, true
+		return o.Offer, true
 	}
 	s.catalog.Settle(ctx, name)
 	o, ok := s.set.Load().byName[name]
-	return o, ok
+	return o.Offer, ok
 }
 
 // listTools answers tools/list: the heaviest tools first, equal ones in the order of their names.

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+func offerOf(name, schema string) Offer {
+	t := &v1.Tool{Spec: v1.ToolSpec{InputSchema: json.RawMessage(schema)}}
+	t.Metadata.Name = name
+	return Offer{Tool: t, Name: "default/" + name}
+}
+
+// audience is one principal.
+type audience string
+
+func (a audience) Sees(principal string) bool { return principal == string(a) }
+func (a audience) String() string             { return string(a) }
+
+// A refresh writes what changed of a list; the rest of it is what it was.
+func TestListingsServeOn(t *testing.T) {
+	const many = 300
+	var all []Offer
+	for i := range many {
+		all = append(all, offerOf(fmt.Sprint("tool-", i), `{"type":"object"}`))
+	}
+	before := newOffers(all, new(offers))
+	step := func(name string, want int, same bool) {
+		t.Helper()
+		now := newOffers(all, before)
+		written := 0
+		for name, o := range now.byName {
+			if o.listing != nil && o.listing != before.byName[name].listing {
+				written++
+			}
+		}
+		if written != want || before.listsAs(now) != same {
+			t.Errorf("%s: %d listings were written, want %d; listed as before: %v, want %v", name, written, want, before.listsAs(now), same)
+		}
+		before = now
+	}
+	step("nothing", 0, true)
+	all[7] = offerOf("tool-7", `{"type":"object"}`)
+	step("the same tool from another manifest", 1, true)
+	all[7] = offerOf("tool-7", `{"type":"object","properties":{"a":{}}}`)
+	step("a schema", 1, false)
+	all[8].Definition = json.RawMessage(`{"icons":[]}`)
+	step("what a server says of it", 1, false)
+	all[9].Hidden = true
+	step("a hidden tool", 0, false)
+	all[9].Hidden = false
+	step("shown again", 1, false)
+	all[10].Audience = audience("ann")
+	step("an audience", 0, false)
+	step("the same audience", 0, true)
+	all[10].Audience = audience("bob")
+	step("another audience", 0, false)
+	all[11].Tool = offerOf("tool-11", `{"type":"object"}`).Tool
+	all[11].Tool.Spec.Preference = &v1.Preference{Weight: 5}
+	step("a place in the list", 1, false)
+	all = append(all, Offer{Tool: func() *v1.Tool { o := offerOf("tool-12", `{"type":"object"}`).Tool; o.Metadata.Namespace = "b"; return o }(), Name: "b/tool-12"})
+	step("a name that two namespaces have", 2, false)
+}
