@@ -33,7 +33,11 @@ func (f *files) extend(x []v1.Extension) Source {
 }
 
 func (f *files) Load(ctx context.Context) (*manifest.Set, error) {
-	set, err := manifest.Load(ctx, f.paths, f.opts)
+	o := f.opts
+	if o.Last = f.loaded.Load(); o.Last == nil {
+		o.Last = new(manifest.Set)
+	}
+	set, err := manifest.Load(ctx, f.paths, o)
 	if err == nil {
 		f.loaded.Store(set)
 	}
@@ -95,17 +99,25 @@ func (f *files) watch(ctx context.Context, w *fsnotify.Watcher, missed func(erro
 // manifests name included: editors and configuration systems put a new file in the
 // place of the old one.
 func (f *files) follow(w *fsnotify.Watcher, missed func(error)) {
+	watched := map[string]bool{}
+	for _, folder := range w.WatchList() {
+		watched[folder] = true
+	}
+	add := func(folder string) error { // again, too: another folder may be in its place
+		if watched[folder] = true; len(watched) > maxWatched {
+			return fmt.Errorf("more than %d folders", maxWatched)
+		}
+		return w.Add(folder)
+	}
 	for _, o := range f.objects() {
 		for name := range o.Head().Files {
-			if len(w.WatchList()) < maxWatched {
-				_ = w.Add(filepath.Dir(filepath.Join(filepath.Dir(o.Head().Source.File), name))) // it may be gone
-			}
+			_ = add(filepath.Dir(filepath.Join(filepath.Dir(o.Head().Source.File), name))) // it may be gone
 		}
 	}
 	for _, root := range slices.Concat(f.paths, f.folders()) {
 		info, err := os.Stat(root)
 		if err != nil || !info.IsDir() {
-			if err := w.Add(filepath.Dir(root)); err != nil {
+			if err := add(filepath.Dir(root)); err != nil {
 				missed(fmt.Errorf("the folder %s is not watched: %w", filepath.Dir(root), err))
 			}
 			continue
@@ -120,10 +132,8 @@ func (f *files) follow(w *fsnotify.Watcher, missed func(error)) {
 				return nil
 			case d.Name() == ".git":
 				return fs.SkipDir
-			case len(w.WatchList()) >= maxWatched:
-				return fmt.Errorf("more than %d folders", maxWatched)
 			}
-			return w.Add(path)
+			return add(path)
 		})
 		if err != nil {
 			missed(fmt.Errorf("not every folder of %s is watched: %w", root, err))

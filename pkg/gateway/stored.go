@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -11,38 +12,118 @@ import (
 )
 
 // Stored is the manifests that were applied to a store. With layout they keep their
-// comments and the order of their keys.
-func Stored(s store.Objects, layout bool) Source { return stored{s, store.ListOptions{Layout: layout}} }
+// comments and the order of their keys. The first load reads them all; a later one reads what
+// changed, and has the same objects for the rest.
+func Stored(s store.Objects, layout bool) Source {
+	return &stored{store: s, opts: store.ListOptions{Layout: layout}}
+}
 
 type stored struct {
 	store store.Objects
 	opts  store.ListOptions
+
+	mu      sync.Mutex
+	objects []v1.Object // of the resourceVersion at; nil when all are to be read
+	at      int64
 }
 
-func (s stored) Load(ctx context.Context) (*manifest.Set, error) {
-	list, err := s.store.List(ctx, s.opts)
+func (s *stored) Load(ctx context.Context) (*manifest.Set, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := store.ErrTooOld
+	if s.objects != nil {
+		err = s.catchUp(ctx)
+	}
+	if errors.Is(err, store.ErrTooOld) {
+		err = s.readAll(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	set := &manifest.Set{Objects: make([]v1.Object, len(list.Records))}
-	for i, r := range list.Records {
-		set.Objects[i] = r.Object
+	return &manifest.Set{Objects: s.objects}, nil
+}
+
+func (s *stored) readAll(ctx context.Context) error {
+	list, err := s.store.List(ctx, s.opts)
+	if err != nil {
+		return err
 	}
-	return set, nil
+	s.at, s.objects = list.ResourceVersion, make([]v1.Object, len(list.Records))
+	for i, r := range list.Records {
+		s.objects[i] = r.Object
+	}
+	return nil
+}
+
+// catchUp reads the changes since the last load. Each change has a resourceVersion of its own, and
+// one that is no longer kept is [store.ErrTooOld].
+func (s *stored) catchUp(ctx context.Context) error {
+	newest, err := s.store.Revision(ctx)
+	if err != nil || newest == s.at {
+		return err
+	}
+	var keys []v1.Key
+	changed, at := map[v1.Key]v1.Object{}, s.at // nil for what was deleted
+	for e, err := range s.store.Watch(ctx, s.at) {
+		if err != nil {
+			return err
+		}
+		key := e.Record.Key()
+		keys = append(keys, key)
+		if changed[key] = nil; e.Type != store.Deleted {
+			if changed[key] = e.Record.Object; !s.opts.Layout {
+				e.Record.Object.Head().Layout = nil
+			}
+		}
+		if at = e.Record.ResourceVersion; at >= newest {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	next := make([]v1.Object, 0, len(s.objects)+len(changed))
+	for _, o := range s.objects {
+		if now, other := changed[o.Head().Key()]; other {
+			delete(changed, o.Head().Key())
+			o = now
+		}
+		if o != nil {
+			next = append(next, o)
+		}
+	}
+	for _, key := range keys {
+		if o := changed[key]; o != nil {
+			delete(changed, key)
+			next = append(next, o)
+		}
+	}
+	s.objects, s.at = next, at
+	return nil
+}
+
+// forget has the next load read everything.
+func (s *stored) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects = nil
 }
 
 // Watch tells of the changes of other processes too.
-func (s stored) Watch(ctx context.Context, missed func(error)) (<-chan struct{}, error) {
+func (s *stored) Watch(ctx context.Context, missed func(error)) (<-chan struct{}, error) {
 	told := newChanges()
 	go func() {
 		defer close(told)
 		again(ctx, missed, func() error {
-			list, err := s.store.List(ctx, store.ListOptions{Limit: 1})
+			from, err := s.store.Revision(ctx)
 			if err != nil {
 				return err
 			}
 			told.signal()
-			for _, err := range s.store.Watch(ctx, list.ResourceVersion) {
+			for _, err := range s.store.Watch(ctx, from) {
+				if err != nil {
+					s.forget() // it may be another database by now
+				}
 				if errors.Is(err, store.ErrTooOld) {
 					return nil
 				}

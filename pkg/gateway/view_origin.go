@@ -45,7 +45,7 @@ func (v View) Origin(ctx context.Context, it Item) (Origin, error) {
 		o.Commit = p.Revision
 		return o, nil
 	}
-	if _, ok := g.opts.Source.(stored); !ok {
+	if _, ok := g.opts.Source.(*stored); !ok {
 		if o.Source.File != "" {
 			o.Commit = source.Commit(ctx, []string{o.Source.File}, []v1.Object{t})
 		}

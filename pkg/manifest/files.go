@@ -25,6 +25,7 @@ type folder struct {
 	// shown is the folder as the person wrote it, dir the manifest's folder within it.
 	shown, dir string
 	limit      int64
+	asked      bool // a manifest named a file
 }
 
 var (
@@ -35,6 +36,7 @@ var (
 
 // locate turns a path of a manifest into one within the root.
 func (f *folder) locate(dir, name string) (string, error) {
+	f.asked = true
 	name = filepath.ToSlash(name)
 	if path.IsAbs(name) || filepath.IsAbs(name) {
 		return "", errAbsolute

@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,10 @@ type Options struct {
 	// Layout fills Header.Layout, so that [MarshalYAML] keeps comments and the order of
 	// keys. Default: neither is kept, for the memory it takes.
 	Layout bool
+	// Last is what was loaded of the same paths with the same options before, an empty Set the first
+	// time. A file that is the same to the last byte, and names no other file, is not parsed again: its
+	// objects are those of Last, which must not have been changed. Default: all files are parsed.
+	Last *Set
 	// AllowEmpty reads a path where nothing is, and a folder without manifests, as no
 	// objects. Default: they are errors.
 	AllowEmpty bool
@@ -76,6 +81,16 @@ type Set struct {
 	Files int
 	// Folders are those that were read without being named; [Options.Build] tells of them.
 	Folders []string
+
+	parsed map[string]parsed // by file, for Options.Last
+}
+
+// parsed is what a file said. It depends on nothing but the content of that file.
+type parsed struct {
+	sum        [sha256.Size]byte
+	objects    []v1.Object
+	violations []v1.Violation
+	skipped    []Skipped
 }
 
 // Skipped is a document that was passed over.
@@ -149,6 +164,7 @@ type source struct {
 	near    io.Closer // the folder of a file that was named
 	failed  error     // why nothing can be read at all
 	read    bool      // it was read: not a markdown file without front matter
+	sum     [sha256.Size]byte
 }
 
 type loader struct {
@@ -359,8 +375,30 @@ func (l *loader) readSource(s *source, buf *bytes.Buffer) {
 		s.unreadable(err)
 		return
 	}
+	if l.opts.Last != nil {
+		s.sum = sha256.Sum256(data)
+		if last, ok := l.opts.Last.parsed[s.name]; ok && last.sum == s.sum {
+			s.objects, s.violations, s.skipped, s.files, s.alone = last.objects, last.violations, last.skipped, nil, true
+			return
+		}
+	}
 	s.reader.read(data)
+	s.alone = s.files == nil || !s.files.asked
 	s.files, s.anchors = nil, nil // let go of what only reading needs
+}
+
+// keep returns what the next load may take over.
+func (l *loader) keep() map[string]parsed {
+	if l.opts.Last == nil {
+		return nil
+	}
+	all := make(map[string]parsed, len(l.sources))
+	for _, s := range l.sources {
+		if s.alone {
+			all[s.name] = parsed{s.sum, s.objects, s.violations, s.skipped}
+		}
+	}
+	return all
 }
 
 // nearby opens the folder of a file that was named.
@@ -395,7 +433,7 @@ func (r *reader) unreadable(err error) {
 
 // collect joins what the sources gave.
 func (l *loader) collect() *Set {
-	set := &Set{}
+	set := &Set{parsed: l.keep()}
 	all := l.sources
 	for _, b := range l.built {
 		all = append(all, l.trees(b.Trees)...)

@@ -27,6 +27,7 @@ type reader struct {
 	violations []v1.Violation
 	skipped    []Skipped
 	refs       []string // files that manifests name, as they are shown
+	alone      bool     // manifests name none, so that what was read depends on nothing else
 	documents  int
 	variables  bool // the text may name environment variables
 	anchors    map[*yaml.Node]int
@@ -421,33 +422,37 @@ func (d *document) readElse(obj v1.Object) {
 }
 
 // conflicts records a violation at each object whose kind, namespace and name another
-// one has too, and returns these violations.
+// one has too, and returns these violations. Such an object is replaced by a copy: it may be one of a
+// set that was loaded before.
 func conflicts(objects []v1.Object) []v1.Violation {
 	var fs []v1.Violation
-	first := make(map[v1.Key]v1.Object, len(objects))
-	record := func(at, other v1.Object) {
-		h := at.Head()
+	first := make(map[v1.Key]int, len(objects))
+	record := func(at, other int) {
+		whole := reflect.New(reflect.TypeOf(objects[at]).Elem())
+		whole.Elem().Set(reflect.ValueOf(objects[at]).Elem())
+		objects[at] = whole.Interface().(v1.Object)
+		h := objects[at].Head()
 		f := v1.Violation{Path: "/metadata/name", Source: h.Source, Expected: "a name of its own", Got: fmt.Sprintf("%q", h.Metadata.Name),
-			Message: fmt.Sprintf("%s is declared twice: here and at %s", h.Key(), other.Head().Source)}
+			Message: fmt.Sprintf("%s is declared twice: here and at %s", h.Key(), objects[other].Head().Source)}
 		h.Violations = append(slices.Clip(h.Violations), f)
 		fs = append(fs, f)
 	}
 	told := map[v1.Key]bool{}
-	for _, o := range objects {
+	for i, o := range objects {
 		k := o.Head().Key()
 		if k.Name == "" {
 			continue // nobody can tell whether two policies without a name are one
 		}
 		other, twice := first[k]
 		if !twice {
-			first[k] = o
+			first[k] = i
 			continue
 		}
 		if !told[k] {
 			told[k] = true
-			record(other, o)
+			record(other, i)
 		}
-		record(o, other)
+		record(i, other)
 	}
 	return fs
 }
