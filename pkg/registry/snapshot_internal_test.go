@@ -95,7 +95,10 @@ func TestReplacePreparesWhatChanged(t *testing.T) {
 		{"one less", func() { r.Replace(objects) }, 0},
 		{"another description", func() { r.SetDescriptions(map[v1.Key]string{{Namespace: "b", Name: "tool-9"}: "better"}) }, 1},
 		{"what a server offers", func() { r.SetDiscovered(crm, Discovery{Tools: []*v1.Tool{toolOf("a", "offered", "crm")}}) }, 3}, // the server, and both of its tools
-		{"a policy", func() { objects[0] = policyOf("a", "calm", v1.ToolPolicySpec{Blocklist: []string{"tool-0"}}); r.Replace(objects) }, 1 + 2 + many/2},
+		{"a policy", func() {
+			objects[0] = policyOf("a", "calm", v1.ToolPolicySpec{Blocklist: []string{"tool-0"}})
+			r.Replace(objects)
+		}, 1 + 2 + many/2},
 		{"an object twice", func() { r.Replace(append(objects[:len(objects):len(objects)], toolOf("a", "tool-2", ""))) }, 1},
 	} {
 		before := r.snap.Load()

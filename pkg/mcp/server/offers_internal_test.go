@@ -61,6 +61,10 @@ func TestListingsServeOn(t *testing.T) {
 	all[11].Tool = offerOf("tool-11", `{"type":"object"}`).Tool
 	all[11].Tool.Spec.Preference = &v1.Preference{Weight: 5}
 	step("a place in the list", 1, false)
-	all = append(all, Offer{Tool: func() *v1.Tool { o := offerOf("tool-12", `{"type":"object"}`).Tool; o.Metadata.Namespace = "b"; return o }(), Name: "b/tool-12"})
+	all = append(all, Offer{Tool: func() *v1.Tool {
+		o := offerOf("tool-12", `{"type":"object"}`).Tool
+		o.Metadata.Namespace = "b"
+		return o
+	}(), Name: "b/tool-12"})
 	step("a name that two namespaces have", 2, false)
 }
