@@ -240,7 +240,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if o.pulled != nil {
 		defer o.closing(o.pulled)
 	}
-	if err := o.openConsole(); err != nil {
+	if err := o.openConsole(ctx); err != nil {
 		return err
 	}
 	w, err := o.open(ctx, func(g *gateway.Options) {

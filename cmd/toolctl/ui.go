@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net"
@@ -100,7 +101,7 @@ func (o *uiOptions) webhook() (*console.Webhook, error) {
 }
 
 // openConsole makes the console, when one is asked for.
-func (o *serveOptions) openConsole() error {
+func (o *serveOptions) openConsole(ctx context.Context) error {
 	if !o.ui {
 		return nil
 	}
@@ -113,7 +114,7 @@ func (o *serveOptions) openConsole() error {
 		at = filepath.Join(dir, report.KeptFile)
 	}
 	o.console = console.New(console.Options{
-		Login: o.whoami(), Webhook: hook, URL: o.uiURL, Logger: o.log, TestReport: at, Operators: v1.Approvers{Principals: o.operators, Groups: o.groups},
+		Login: o.whoami(), Webhook: hook, URL: o.uiURL, Logger: o.log, MeterProvider: o.watched(ctx).MeterProvider(), TestReport: at, Operators: v1.Approvers{Principals: o.operators, Groups: o.groups},
 	})
 	return nil
 }

@@ -57,7 +57,7 @@ func (c *Console) watchApprovals(ctx context.Context) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
-		if c.feed.watched() {
+		if c.feed.watching() > 0 {
 			c.feed.waiting(c.waiting(ctx))
 		}
 		select {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/gateway"
 )
@@ -29,6 +31,8 @@ type Options struct {
 	Operators v1.Approvers
 	// TestReport is the file in which 'toolctl test' leaves its report: as the package pkg/scenario/report writes it. Default: none.
 	TestReport string
+	// MeterProvider counts requests, sessions and streams. Default: nothing is counted.
+	MeterProvider metric.MeterProvider
 	// Logger is told what went wrong. Default: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
@@ -98,7 +102,7 @@ func (c *Console) Attach(g *gateway.Gateway) {
 	}
 	g.Mount("/ui/", func(a gateway.Access) http.Handler {
 		c.access = a
-		return http.StripPrefix("/ui", c.secured(c.routes()))
+		return http.StripPrefix("/ui", c.measured(c.secured(c.routes())))
 	})
 }
 

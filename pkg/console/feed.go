@@ -160,11 +160,11 @@ func (f *feed) watch() (w *watcher, stop func()) {
 	}
 }
 
-// watched reports whether a page is open.
-func (f *feed) watched() bool {
+// watching is how many pages are open.
+func (f *feed) watching() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.watchers) > 0
+	return len(f.watchers)
 }
 
 // waits says that the calls that wait for approval have changed.

@@ -156,6 +156,13 @@ func (s *sessions) of(secret string) (person, bool) {
 	return one.person, true
 }
 
+// count is how many people are signed in.
+func (s *sessions) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
+}
+
 // end signs a person out.
 func (s *sessions) end(secret string) {
 	s.mu.Lock()

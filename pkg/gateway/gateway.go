@@ -38,12 +38,13 @@ type Gateway struct {
 	tokens  *tokenWatch // nil without Options.TokenFile
 	http    server.HTTPOptions
 	tasks   tasks
+	store   store.Store // Options.Store, timed
 	// approvals are the calls that wait, in the store or else in memory.
 	approvals store.Approvals
 	// decided is where calls that wait are decided on besides the store; empty for nowhere.
 	decided atomic.Pointer[string]
 
-	measured metric.Registration // of the source; nil when there is none
+	measured []metric.Registration
 
 	keys    *keyWatch       // nil without Options.Replicas
 	replica *replica.Member // nil until Serve has joined
@@ -85,6 +86,9 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 			opened, err = nil, errors.Join(err, g.Close())
 		}
 	}()
+	if g.store, err = g.measuredStore(); err != nil {
+		return nil, err
+	}
 	if g.reg, err = registry.New(objects, g.registryOptions()); err != nil {
 		return nil, err
 	}
@@ -113,10 +117,10 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 		}
 	}
 	if o.Store != nil && g.http.RateCounters == nil && (o.Replicas != nil || store.Shared(o.Store)) {
-		g.http.RateCounters = o.Store
+		g.http.RateCounters = g.store
 	}
 	g.http.NotReady, g.http.Warning, g.http.State = g.notReady, g.warning, g.state
-	if err := g.measureSource(); err != nil {
+	if err := errors.Join(g.measure(), g.measureSource()); err != nil {
 		return nil, err
 	}
 	g.tasks.open(ctx)
@@ -150,7 +154,7 @@ func (g *Gateway) registryOptions() registry.Options {
 			r.Counters = kept
 		}
 	}
-	if s := o.Store; s != nil {
+	if s := g.store; s != nil {
 		g.approvals = s
 		r.Audit, r.Approvals, r.AuditBestEffort = s, s, o.AuditBestEffort
 		if r.Counters == nil {
@@ -213,8 +217,8 @@ func (g *Gateway) Close() error {
 	}
 	g.tasks.close()
 	var errs []error
-	if g.measured != nil {
-		errs = append(errs, g.measured.Unregister())
+	for _, m := range g.measured {
+		errs = append(errs, m.Unregister())
 	}
 	if g.reg != nil {
 		errs = append(errs, g.reg.Close())

@@ -98,7 +98,7 @@ func (g *Gateway) measureSource() error {
 	if !ok || g.opts.MeterProvider == nil {
 		return nil
 	}
-	meter := g.opts.MeterProvider.Meter("toolctl.dev/toolctl/pkg/gateway")
+	meter := g.opts.MeterProvider.Meter(scope)
 	since, err := meter.Int64ObservableGauge("toolctl.source.commit.since", metric.WithUnit("s"),
 		metric.WithDescription("When the commit of the source that is served came into use, in seconds since 1970."))
 	if err != nil {
@@ -109,7 +109,7 @@ func (g *Gateway) measureSource() error {
 	if err != nil {
 		return err
 	}
-	g.measured, err = meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+	r, err := meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
 		s := p.Status()
 		from := attribute.String("toolctl.source", s.Source)
 		if s.Since != nil {
@@ -122,5 +122,8 @@ func (g *Gateway) measureSource() error {
 		to.ObserveInt64(failed, bad, metric.WithAttributes(from))
 		return nil
 	}, since, failed)
+	if err == nil {
+		g.measured = append(g.measured, r)
+	}
 	return err
 }

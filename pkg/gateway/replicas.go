@@ -39,9 +39,12 @@ func (g *Gateway) join(ctx context.Context, at net.Addr) (leave func(), err erro
 		}
 		address = scheme + "://" + reachable(at)
 	}
-	m, err := replica.Join(ctx, replica.Options{Keys: g.keys.keys, Leases: g.opts.Store, Address: address, TLS: g.http.TLS, Every: o.Every, Lasts: o.Lasts, Logger: g.log})
+	m, err := replica.Join(ctx, replica.Options{Keys: g.keys.keys, Leases: g.store, Address: address, TLS: g.http.TLS, Every: o.Every, Lasts: o.Lasts, Logger: g.log})
 	if err != nil {
 		return nil, err
+	}
+	if err := g.measureReplica(m); err != nil {
+		g.log.Warn("some metrics cannot be read", "error", err)
 	}
 	g.replica = m
 	if g.http.Handlers = maps.Clone(g.http.Handlers); g.http.Handlers == nil { // those of the options are not ours

@@ -30,6 +30,7 @@ type GapKeeper interface {
 type auditor struct {
 	sink Auditor // nil: there is no audit
 	now  func() time.Time
+	seen *observer
 
 	mu    sync.Mutex
 	gap   v1.AuditGap // what is missing since the audit could be written last
@@ -64,6 +65,7 @@ func (a *auditor) lose(at time.Time, err error) {
 		a.gap.Since = at
 	}
 	a.gap.Lines, a.gap.Until, a.gap.Reason, a.err = a.gap.Lines+1, at, err.Error(), err
+	a.seen.lineMissing()
 	if k, ok := a.sink.(GapKeeper); ok {
 		k.KeepGap(a.gap)
 	}

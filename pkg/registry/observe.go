@@ -24,6 +24,7 @@ type observer struct {
 	duration metric.Float64Histogram
 	running  metric.Int64UpDownCounter
 	refused  metric.Int64Counter
+	missing  metric.Int64Counter
 }
 
 // scope names the instrumentation, as OpenTelemetry calls it.
@@ -56,12 +57,14 @@ func newObserver(t trace.TracerProvider, m metric.MeterProvider) (*observer, err
 	}
 	o := &observer{tracer: t.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))}
 	meter := m.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
-	var errs [3]error
+	var errs [4]error
 	// The bounds are those of the MCP conventions, and finer ones for mocks and Go functions.
 	o.duration, errs[0] = meter.Float64Histogram("toolctl.call.duration", metric.WithUnit("s"), metric.WithDescription("Duration of calls, from the lookup to the audit."),
 		metric.WithExplicitBucketBoundaries(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
 	o.running, errs[1] = meter.Int64UpDownCounter("toolctl.calls.active", metric.WithUnit("{call}"), metric.WithDescription("Calls that are under way."))
 	o.refused, errs[2] = meter.Int64Counter("toolctl.policy.refusals", metric.WithUnit("{call}"), metric.WithDescription("Calls that a policy refused."))
+	o.missing, errs[3] = meter.Int64Counter("toolctl.audit.missing", metric.WithUnit("{line}"), metric.WithDescription("Lines of the audit that could not be written."))
+	o.missing.Add(context.Background(), 0) // a rate needs the first value
 	return o, errors.Join(errs[:]...)
 }
 
@@ -76,6 +79,13 @@ func (o *observer) begin(ctx context.Context, c *call) context.Context {
 	o.running.Add(ctx, 1)
 	ctx, _ = o.tracer.Start(ctx, "execute_tool", trace.WithAttributes(semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolCallID(c.ID)))
 	return ctx
+}
+
+// lineMissing counts a line of the audit that could not be written.
+func (o *observer) lineMissing() {
+	if o != nil {
+		o.missing.Add(context.Background(), 1)
+	}
 }
 
 // end ends the span of a call that is finished.

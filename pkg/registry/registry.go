@@ -117,6 +117,7 @@ func New(objects []v1.Object, o Options) (*Registry, error) {
 	if r.observer, err = newObserver(o.TracerProvider, o.MeterProvider); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
+	r.audit.seen = r.observer
 	r.handler = r.around(r.execute)
 	r.snap.Store(r.build(contents{given: objects}, &snapshot{}))
 	return r, nil

@@ -310,6 +310,9 @@ func unreachable(err error) string {
 	return "the log says why"
 }
 
+// Neighbours is how many other replicas hold a lease, as far as the store said last.
+func (m *Member) Neighbours() int { return len(m.view.Load().neighbours) }
+
 // NotReady is why this replica should get no requests; "" when it should.
 func (m *Member) NotReady() string {
 	if v := m.view.Load(); v.err != nil && time.Now().After(v.until) {

@@ -20,6 +20,8 @@ type Approvals interface {
 	// ListApprovals returns the calls that wait for approval and the last ones that
 	// waited, in the order in which they came.
 	ListApprovals(ctx context.Context) ([]v1.PendingCall, error)
+	// CountPending returns how many calls wait for approval at a time.
+	CountPending(ctx context.Context, now time.Time) (int, error)
 	// DecideApproval enters what a person decided at a time, and a line of it in the
 	// audit: both or neither. The error is a [v1.NotFoundError], or a [v1.ApprovalError]
 	// when the call waits no more.

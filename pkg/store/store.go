@@ -19,6 +19,7 @@
 package store
 
 import (
+	"context"
 	"io"
 )
 
@@ -36,6 +37,12 @@ type Store interface {
 	// Close ends every watch and closes the store. Methods called later return
 	// [ErrClosed].
 	io.Closer
+}
+
+// Sized is a store that says how many bytes it takes where it is kept: its files, or its tables with
+// their indexes.
+type Sized interface {
+	Size(ctx context.Context) (bytes int64, err error)
 }
 
 // Shared reports whether a store is one that processes on several machines use.

@@ -103,6 +103,19 @@ func (s *Store) ListApprovals(ctx context.Context) (calls []v1.PendingCall, err 
 	return calls, err
 }
 
+// CountPending implements [store.Approvals].
+func (s *Store) CountPending(ctx context.Context, now time.Time) (pending int, err error) {
+	err = s.read(ctx, func() error {
+		for i := range s.calls {
+			if s.calls[i].StateAt(now) == v1.ApprovalPending {
+				pending++
+			}
+		}
+		return nil
+	})
+	return pending, err
+}
+
 // DecideApproval implements [store.Approvals].
 func (s *Store) DecideApproval(ctx context.Context, id string, d v1.Decision, now time.Time) (p v1.PendingCall, err error) {
 	err = s.write(ctx, func() error {

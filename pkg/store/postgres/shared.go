@@ -98,4 +98,16 @@ func (s *Store) TakeApproval(ctx context.Context, p v1.PendingCall, name string)
 	return s.Methods.TakeApproval(ctx, p, name)
 }
 
-var _ store.Store = (*Store)(nil)
+// Size implements [store.Sized]: the tables of the store, whose database may have others, with their indexes.
+func (s *Store) Size(ctx context.Context) (bytes int64, err error) {
+	err = s.read(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+			WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND relname LIKE 'toolctl\_%'`).Scan(&bytes)
+	})
+	return bytes, err
+}
+
+var (
+	_ store.Store = (*Store)(nil)
+	_ store.Sized = (*Store)(nil)
+)

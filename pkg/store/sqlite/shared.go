@@ -4,9 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/plan"
 	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
@@ -95,4 +99,21 @@ func (t tx) Rows(keys []v1.Key) ([]plan.Row, error) {
 	return rows, nil
 }
 
-var _ store.Store = (*Store)(nil)
+// Size implements [store.Sized]: the file, and what was written to its log since.
+func (s *Store) Size(context.Context) (bytes int64, err error) {
+	for _, suffix := range []string{"", "-wal"} {
+		info, err := os.Stat(s.name + suffix)
+		switch {
+		case err == nil:
+			bytes += info.Size()
+		case suffix == "" || !errors.Is(err, fs.ErrNotExist):
+			return 0, fmt.Errorf("store %q: %w", s.name, regular.Reason(err))
+		}
+	}
+	return bytes, nil
+}
+
+var (
+	_ store.Store = (*Store)(nil)
+	_ store.Sized = (*Store)(nil)
+)

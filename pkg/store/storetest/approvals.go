@@ -133,6 +133,9 @@ func testApprovalBounds(t *testing.T, backend Backend) {
 			t.Fatalf("after the others expired: %v", err)
 		}
 	}
+	if n, err := st.CountPending(t.Context(), noon.Add(time.Hour)); err != nil || n != 60 {
+		t.Errorf("%d calls wait, %v: want 60", n, err)
+	}
 	all, err := st.ListApprovals(t.Context())
 	if err != nil || len(all) != 1060 {
 		t.Errorf("%d calls are kept, %v: want 60 that wait and 1000 that expired", len(all), err)

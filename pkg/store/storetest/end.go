@@ -24,6 +24,23 @@ func testLimit(t *testing.T, backend Backend) {
 	}
 }
 
+// testSize: a store says how large it is, and grows with what is applied.
+func testSize(t *testing.T, backend Backend) {
+	st, ok := backend.open(t).(store.Sized)
+	if !ok {
+		t.Skip("the store is kept nowhere")
+	}
+	before, err := st.Size(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, st.(store.Store), Tools(500, "a"), store.ApplyOptions{Set: "s"})
+	after, err := st.Size(t.Context())
+	if err != nil || before <= 0 || after < before+100_000 {
+		t.Errorf("%d bytes, and %d after an apply of 500 tools, %v", before, after, err)
+	}
+}
+
 func testClosed(t *testing.T, backend Backend) {
 	st := backend.open(t)
 	if err := st.Close(); err != nil {
@@ -43,6 +60,7 @@ func testClosed(t *testing.T, backend Backend) {
 		"list":      func(ctx context.Context) error { _, err := st.List(ctx, store.ListOptions{}); return err },
 		"audit":     func(ctx context.Context) error { return st.AppendAudit(ctx, auditLine(1)) },
 		"verify":    func(ctx context.Context) error { _, err := st.VerifyAudit(ctx, ""); return err },
+		"pending":   func(ctx context.Context) error { _, err := st.CountPending(ctx, noon); return err },
 		"approvals": func(ctx context.Context) error { _, err := st.ListApprovals(ctx); return err },
 		"override":  func(ctx context.Context) error { _, err := st.SetOverride(ctx, store.Override{Tool: "x"}); return err },
 		"revisions": func(ctx context.Context) error { _, err := st.Revisions(ctx, store.RevisionQuery{}); return err },

@@ -72,6 +72,7 @@ func Run(t *testing.T, backend Backend) {
 		{"RunBounds", testRunBounds},
 		{"AwaitApproval", testAwaitApproval},
 		{"Limit", testLimit},
+		{"Size", testSize},
 		{"Closed", testClosed},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, backend) })

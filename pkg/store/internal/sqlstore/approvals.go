@@ -158,6 +158,14 @@ func (m Methods) ListApprovals(ctx context.Context) (calls []v1.PendingCall, err
 	return calls, err
 }
 
+// CountPending implements [store.Approvals].
+func (m Methods) CountPending(ctx context.Context, now time.Time) (pending int, err error) {
+	err = m.b.Read(ctx, func(tx Tx) error {
+		return One(tx, []any{&pending}, "SELECT count(*) FROM toolctl_approvals WHERE state = $1 AND expires > $2", v1.ApprovalPending, now.UnixMicro())
+	})
+	return pending, err
+}
+
 // DecideApproval implements [store.Approvals].
 func (m Methods) DecideApproval(ctx context.Context, id string, d v1.Decision, now time.Time) (p v1.PendingCall, err error) {
 	err = m.b.Write(ctx, func(tx Tx) error {

@@ -1,0 +1,51 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+)
+
+// measured makes metrics of the console, and counts the requests that a handler answers.
+func (c *Console) measured(next http.Handler) http.Handler {
+	if c.opts.MeterProvider == nil {
+		return next
+	}
+	meter := c.opts.MeterProvider.Meter("toolctl.dev/toolctl/pkg/console")
+	gauge := func(name, unit, text string, read func() int) error {
+		_, err := meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(text), metric.WithInt64Callback(func(_ context.Context, to metric.Int64Observer) error {
+			to.Observe(int64(read()))
+			return nil
+		}))
+		return err
+	}
+	requests, err := meter.Int64Counter("toolctl.console.requests", metric.WithUnit("{request}"), metric.WithDescription("Requests to the console, by status."))
+	err = errors.Join(err,
+		gauge("toolctl.console.sessions", "{session}", "People who signed in to the console.", c.sessions.count),
+		gauge("toolctl.console.streams", "{stream}", "Pages of the console that follow events.", c.feed.watching))
+	if err != nil {
+		c.opts.Logger.Warn("some metrics cannot be read", "error", err)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen := &statusWriter{w, http.StatusOK}
+		next.ServeHTTP(seen, r)
+		requests.Add(r.Context(), 1, metric.WithAttributes(semconv.HTTPResponseStatusCode(seen.status)))
+	})
+}
+
+// statusWriter notes the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is what http.ResponseController calls.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
