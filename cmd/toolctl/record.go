@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/manifest"
@@ -20,6 +22,7 @@ import (
 type recordOptions struct {
 	*app
 	cassette string
+	scenario string
 	add      bool
 	redact   []string
 }
@@ -35,11 +38,16 @@ plays the file with spec.mocks.NAME.cassette.
 
 Members named password, token and the like, what --redact names, and what
 spec.redact of the tool names are masked; look at the file before you commit it.
-A cassette that exists is replaced, unless --append is given.`,
+A cassette that exists is replaced, unless --append is given.
+
+--scenario writes a Scenario manifest, too, that makes the recorded calls again in their
+order, against the cassette: add to it what you expect of the results, and what a person
+answers to calls that need approval. It replaces no file.`,
 		Annotations: formats("content", "json", "yaml", "text", "curl"),
 		Example: `  toolctl record -f tools/ --cassette weather.yaml -- call get-weather -a location=Oslo
   toolctl record -f tools/ --cassette weather.yaml --append -- call get-weather -a location=Bergen
-  toolctl record -f tools/ --cassette session.yaml -- serve`,
+  toolctl record -f tools/ --cassette session.yaml -- serve
+  toolctl record -f tools/ --cassette cassettes/chat.yaml --scenario chat.yaml -- serve`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.cassette == "" {
 				return usagef("--cassette FILE is missing")
@@ -61,6 +69,7 @@ A cassette that exists is replaced, unless --append is given.`,
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows is the inner command's
 	f.StringVar(&o.cassette, "cassette", "", "file to write")
+	f.StringVar(&o.scenario, "scenario", "", "file of a Scenario to write, too, that makes the recorded calls again")
 	f.BoolVar(&o.add, "append", false, "add to the cassette")
 	f.StringArrayVar(&o.redact, "redact", nil, "JSON pointer or name of members to mask; may be repeated")
 	return cmd
@@ -82,6 +91,14 @@ func recordable(a *app, args []string) *cobra.Command {
 func (o *recordOptions) run(ctx context.Context, inner *cobra.Command) error {
 	if err := errors.Join(perm.Folder(filepath.Dir(o.cassette)), perm.File(o.cassette)); err != nil {
 		return err
+	}
+	if o.scenario != "" {
+		if !v1.IsName(o.scenarioName()) {
+			return usagef("--scenario %s: the name of the file becomes that of the scenario: expected lower-case letters, digits and '-'", o.scenario)
+		}
+		if _, err := os.Lstat(o.scenario); err == nil {
+			return usagef("--scenario %s: the file exists already, and may have been edited: name another one", o.scenario)
+		}
 	}
 	var old *scenario.Cassette
 	if o.add {
@@ -110,7 +127,55 @@ func (o *recordOptions) run(ctx context.Context, inner *cobra.Command) error {
 		return errors.Join(ran, err)
 	}
 	fmt.Fprintf(o.err, "recorded %s in %s\n", count(n, "call"), o.cassette)
+	if o.scenario != "" {
+		return errors.Join(ran, o.writeScenario())
+	}
 	return ran
+}
+
+func (o *recordOptions) scenarioName() string {
+	return strings.TrimSuffix(filepath.Base(o.scenario), filepath.Ext(o.scenario))
+}
+
+// writeScenario writes the scenario of what was recorded, which names the cassette by its path
+// from there.
+func (o *recordOptions) writeScenario() error {
+	folder := filepath.Dir(o.scenario)
+	cassette, err := relativeTo(folder, o.cassette)
+	if err != nil {
+		return err
+	}
+	out, err := manifest.MarshalYAML(o.recorder.Scenario(o.scenarioName(), cassette))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(o.scenario, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(out)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.err, "wrote %s: 'toolctl test' runs it\n", o.scenario)
+	return nil
+}
+
+// relativeTo is the path of a file as manifests in a folder name it.
+func relativeTo(folder, file string) (string, error) {
+	from, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(from, to)
+	return filepath.ToSlash(rel), err
 }
 
 func readCassette(path string) (*scenario.Cassette, error) {
