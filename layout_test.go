@@ -69,7 +69,7 @@ var layout = map[string]struct {
 	"pkg/source/oci":      {may: []string{"internal/fileset", "internal/netaddr", "internal/regular", "pkg/source"}, never: []string{sdk}},
 	"pkg/mcp/mcptest":     {may: []string{"api/v1"}},
 	"pkg/admission":       {may: []string{"api/v1", "internal/budget"}, never: []string{sdk, module + "pkg/mcp", module + "pkg/console"}},
-	"pkg/mcp/server":      {may: []string{"internal/nonblock", "pkg/admission", "api/v1", "internal/callctx", "pkg/mcp", "internal/wirename", "internal/budget", "internal/argtext", "internal/seal", "pkg/replica"}},
+	"pkg/mcp/server":      {may: []string{"internal/nonblock", "pkg/admission", "api/v1", "internal/callctx", "pkg/mcp", "internal/wirename", "internal/budget", "internal/argtext", "internal/netaddr", "internal/seal", "pkg/replica"}},
 	"pkg/replica":         {may: []string{"internal/seal", "pkg/store"}, never: []string{sdk}},
 	"internal/seal":       {may: []string{"internal/perm", "internal/regular"}},
 	"internal/budget":     {},

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -94,7 +95,11 @@ func (s *signIn) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 			if page, _, _ := strings.Cut(a.URL, "?"); own.authURL != "" && page != own.authURL {
 				return nil, fmt.Errorf("the page to sign in at is %s, not that of the issuer %s", clip.Bytes(page, 200), s.issuer)
 			}
-			return waitForBrowser(ctx, l, func() error { return open(ctx, s.u.key, a.URL) })
+			page, err := url.Parse(a.URL)
+			if err != nil || page.Scheme != "https" && page.Scheme != "http" { // the browser would open a file, or start a program
+				return nil, fmt.Errorf("the page to sign in at is %q: expected an https address", clip.Bytes(a.URL, 200))
+			}
+			return waitForBrowser(ctx, l, page.Query().Get("state"), func() error { return open(ctx, s.u.key, a.URL) })
 		},
 		NewTokenSource: func(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 			saved := &savedToken{URL: s.to, Issuer: s.issuer, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Endpoint: c.Endpoint, Scopes: c.Scopes, Token: t}
@@ -173,8 +178,9 @@ func (t tokensOnlyTo) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(req)
 }
 
-// waitForBrowser opens the browser and waits until it comes back with a code.
-func waitForBrowser(ctx context.Context, l net.Listener, open func() error) (*auth.AuthorizationResult, error) {
+// waitForBrowser opens the browser and waits until it comes back with a code. Any page that the
+// browser shows may send it here, so what comes without the state of this sign-in is ignored.
+func waitForBrowser(ctx context.Context, l net.Listener, state string, open func() error) (*auth.AuthorizationResult, error) {
 	type outcome struct {
 		res *auth.AuthorizationResult
 		err error
@@ -183,6 +189,10 @@ func waitForBrowser(ctx context.Context, l net.Listener, open func() error) (*au
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
+		if q.Get("state") != state {
+			http.Error(w, "This is not the sign-in that toolctl waits for.", http.StatusBadRequest)
+			return
+		}
 		o := outcome{res: &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}}
 		text := "You are signed in. You may close this window."
 		if o.res.Code == "" {

@@ -97,6 +97,17 @@ func TestHostileRepositories(t *testing.T) {
 		if !strings.Contains(r.git(t, r.work, "ls-tree", "HEAD"), "160000 commit") {
 			t.Error("there is no submodule")
 		}
+		for _, url := range []string{"ext::" + script, "file://" + r.bare, "ssh://-oProxyCommand=" + script + "/x"} {
+			r.write(t, ".gitmodules", "[submodule \"x\"]\n\tpath = sub\n\turl = "+url+"\n\tupdate = !"+script+"\n")
+			if got, err := load(t); got != "a" && (err == nil || !strings.Contains(err.Error(), "git fetch")) { // git refuses some of them itself
+				t.Errorf("%s: got %q, %v", url, got, err)
+			}
+		}
+		r.write(t, ".gitmodules", "[submodule \"x\"]\n\tpath = sub\n\turl = https://127.0.0.1:1/x\n")
+		r.push(t)
+		if _, err := open(t, r.at("//sub?ref=main"), source.RepositoryOptions{}, source.RemoteOptions{}).Load(t.Context()); err == nil || !strings.Contains(err.Error(), "sub at the commit is a submodule") {
+			t.Errorf("got %v", err)
+		}
 		// A submodule whose address is a command is refused by git itself, before anything is read.
 		r.write(t, ".gitmodules", "[submodule \"x\"]\n\tpath = sub\n\turl = -u./run.sh\n")
 		if _, err := load(t); err == nil || !strings.Contains(err.Error(), "git fetch") {
@@ -128,6 +139,23 @@ func TestHostileRepositories(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		for _, name := range []string{"b.yaml", "up", "loop"} {
+			_ = os.Remove(filepath.Join(r.work, name))
+		}
+	})
+	t.Run("pointers of Git LFS", func(t *testing.T) {
+		const text = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+		r.write(t, ".gitattributes", "*.json filter=lfs\n")
+		r.write(t, ".lfsconfig", "[lfs]\n\turl = http://127.0.0.1:1/\n\tcustomtransfer.x.path = "+script+"\n")
+		r.write(t, "b.yaml", text)
+		if _, err := load(t); err == nil || !strings.Contains(err.Error(), "b.yaml: the file is a pointer of Git LFS") {
+			t.Errorf("got %v", err)
+		}
+		r.write(t, "b.yaml", strings.Replace(tool("b"), "mock_result: 1", "mock_result_file: answer.json", 1))
+		r.write(t, "answer.json", text)
+		if _, err := load(t); err == nil || !strings.Contains(err.Error(), "answer.json") {
+			t.Errorf("got %v", err)
+		}
+		for _, name := range []string{".gitattributes", ".lfsconfig", "b.yaml", "answer.json"} {
 			_ = os.Remove(filepath.Join(r.work, name))
 		}
 	})

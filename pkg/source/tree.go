@@ -2,6 +2,7 @@ package source
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,11 @@ func (t *tree) extract(ctx context.Context, at, into string) ([]leftOut, error) 
 		return nil, err
 	}
 	defer root.Close()
-	return left, t.contents(ctx, blobs, func(b blob, data []byte) error {
+	err = t.contents(ctx, blobs, func(b blob, data []byte) error {
+		if bytes.HasPrefix(data, pointer) {
+			left = append(left, leftOut{b.path, "is a pointer of Git LFS, whose content is not fetched: commit the file itself"})
+			return nil
+		}
 		name := filepath.FromSlash(b.path)
 		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return err
@@ -78,7 +83,11 @@ func (t *tree) extract(ctx context.Context, at, into string) ([]leftOut, error) 
 		}
 		return root.WriteFile(name, data, 0o600)
 	})
+	return left, err
 }
+
+// pointer begins what Git LFS commits in the place of a file (github.com/git-lfs/git-lfs/blob/main/docs/spec.md).
+var pointer = []byte("version https://git-lfs.github.com/spec/v1\n")
 
 // list returns the files at and below a path of the tree.
 func (t *tree) list(ctx context.Context, at string) ([]blob, []leftOut, error) {
@@ -97,8 +106,12 @@ func (t *tree) list(ctx context.Context, at string) ([]blob, []leftOut, error) {
 		// MODE blob ID SIZE<TAB>PATH
 		info, name, ok := strings.Cut(entry, "\t")
 		f := strings.Fields(info)
-		if !ok || len(f) != 4 || f[1] != "blob" || !fs.ValidPath(name) || len(name) > maxPath {
-			continue // a submodule
+		if !ok || len(f) != 4 || !fs.ValidPath(name) || len(name) > maxPath {
+			continue
+		}
+		if f[1] != "blob" {
+			left = append(left, leftOut{name, "is a submodule, and submodules are not fetched"})
+			continue
 		}
 		size, err := strconv.ParseInt(f[3], 10, 64)
 		link := f[0] == "120000"

@@ -14,7 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +24,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"toolctl.dev/toolctl/internal/netaddr"
 )
 
 // Options say whose tokens are accepted, and for whom they must be.
@@ -90,15 +94,18 @@ func New(o Options) (*Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("issuer %q: %w", o.Issuer, err)
 	}
+	named := []*url.URL{issuer}
 	if o.JWKSURL != "" {
-		if _, err := secureURL(o.JWKSURL); err != nil {
+		keySet, err := secureURL(o.JWKSURL)
+		if err != nil {
 			return nil, fmt.Errorf("key set %q: %w", o.JWKSURL, err)
 		}
+		named = append(named, keySet)
 	}
 	if len(o.Audiences) == 0 {
 		return nil, errors.New("no audience: expected the name that tokens for this server carry in aud")
 	}
-	return &Verifier{opts: o, keys: newKeys(o, issuer)}, nil
+	return &Verifier{opts: o, keys: newKeys(o, issuer, client(named...))}, nil
 }
 
 // Run reads the keys now and then until ctx ends.
@@ -201,11 +208,21 @@ func text(raw json.RawMessage) string {
 	return s
 }
 
-// client fetches what the operator named; it follows no redirect to a place that may
-// be read on the way.
-func client() *http.Client {
+// client fetches what the operator named; it follows no redirect to a place that may be read on
+// the way. Where the issuer leads was not named, so that may not be a private address, but on one of
+// the hosts that were.
+func client(named ...*url.URL) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true // it is used every few minutes
+	var hosts []string
+	for _, u := range named {
+		hosts = append(hosts, u.Hostname())
+		if proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u}); err == nil && proxy != nil {
+			hosts = append(hosts, proxy.Hostname())
+		}
+	}
+	allowed, _ := netaddr.Parse(hosts) // what cannot be allowed is not
+	transport.DialContext = allowed.DialContext(net.Dialer{Timeout: fetchTimeout})
 	return &http.Client{Transport: transport, Timeout: fetchTimeout, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if _, err := secureURL(r.URL.String()); err != nil || len(via) > 3 {
 			return errors.New("it redirects too often, or to an address without https")

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/netaddr"
 )
 
 // Bounds of reading keys.
@@ -46,8 +48,8 @@ type keys struct {
 	waiting int
 }
 
-func newKeys(o Options, issuer *url.URL) *keys {
-	return &keys{opts: o, issuer: issuer, http: client(), ask: make(chan struct{}, 1)}
+func newKeys(o Options, issuer *url.URL, client *http.Client) *keys {
+	return &keys{opts: o, issuer: issuer, http: client, ask: make(chan struct{}, 1)}
 }
 
 // run reads the keys at once, when they are old, and when somebody asks, until ctx ends.
@@ -265,6 +267,9 @@ func (k *keys) get(ctx context.Context, at string, into any) error {
 	}
 	req.Header.Set("Accept", "application/json")
 	res, err := k.http.Do(req)
+	if private := new(netaddr.PrivateError); errors.As(err, &private) {
+		return fmt.Errorf("%w: the issuer leads to a private address: name it with --oauth-jwks-url, if it is meant", err)
+	}
 	if err != nil {
 		return err
 	}
