@@ -31,6 +31,7 @@ const (
 // sharing is serve processes that share a key, behind a proxy that gives each request to the next of them.
 type sharing struct {
 	dsn   string
+	args  []string // of each
 	all   []*program
 	proxy string
 	next  atomic.Int64
@@ -48,9 +49,9 @@ func launchSharing(t *testing.T, dsn string, manifests string, n int, flags ...s
 	writeFile(t, filepath.Join(dir, "key"), replicaKey)
 	toolctl(t, exitOK, "apply", "-f", filepath.Join(dir, "all.yaml"), "--set", "main", "--store", dsn)
 	s := &sharing{dsn: dsn}
-	args := append([]string{"--store", dsn, "--watch", "--token-file", filepath.Join(dir, "tokens"), "--replica-key-file", filepath.Join(dir, "key"), "--shutdown-delay", "0s", "--drain-timeout", "2s"}, flags...)
+	s.args = append([]string{"--store", dsn, "--watch", "--token-file", filepath.Join(dir, "tokens"), "--replica-key-file", filepath.Join(dir, "key"), "--shutdown-delay", "0s", "--drain-timeout", "2s"}, flags...)
 	for range n {
-		s.all = append(s.all, launchServe(t, again(t, "toolctl"), args...))
+		s.all = append(s.all, launchServe(t, again(t, "toolctl"), s.args...))
 	}
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		FlushInterval: -1,
