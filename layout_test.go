@@ -56,7 +56,7 @@ var layout = map[string]struct {
 	"pkg/lint":            {may: []string{"api/v1", "internal/sarif", "internal/inspect", "internal/wirename", "pkg/lock", "pkg/policy", "pkg/registry"}, never: []string{sdk}},
 	"pkg/store":           {may: []string{"api/v1", "pkg/store"}, never: []string{"modernc.org/"}},
 	"pkg/store/sqlite":    {may: []string{"api/v1", "internal/perm", "internal/regular", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/sqlstore", "pkg/store/internal/chain", "pkg/store/internal/watch"}},
-	"pkg/mcp":             {may: []string{"internal/nonblock", "internal/timers", "api/v1", "internal/proc", "internal/callctx", "internal/budget", "internal/perm", "internal/regular", "internal/redact", "internal/netaddr", "internal/plainhttp", "internal/envref"}},
+	"pkg/mcp":             {may: []string{"internal/nonblock", "internal/timers", "api/v1", "internal/proc", "internal/callctx", "internal/budget", "internal/perm", "internal/regular", "internal/redact", "internal/netaddr", "internal/plainhttp", "internal/envref", "internal/inspect"}},
 	"pkg/store/memory":    {may: []string{"api/v1", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/chain", "pkg/store/internal/watch"}},
 	"pkg/store/backends":  {may: []string{"pkg/store", "pkg/store/memory", "pkg/store/postgres", "pkg/store/sqlite"}},
 	"pkg/store/postgres":  {may: []string{"api/v1", "pkg/store", "pkg/store/internal/plan", "pkg/store/internal/sqlstore", "pkg/store/internal/chain", "pkg/store/internal/watch"}},

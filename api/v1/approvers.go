@@ -18,7 +18,14 @@ type Approvers struct {
 	// Self lets the principal that made the call decide on it too, when it is one of the
 	// approvers. Default: false.
 	Self bool `json:"self,omitempty"`
+	// Ask client takes the answer to the form that the calling client is shown (MCP elicitation) for a
+	// decision, when the principal that made the call is one of the approvers. Without it, and
+	// without self, a client that has a name cannot approve its own calls. Default: others decide.
+	Ask string `json:"ask,omitempty" check:"oneof=client"`
 }
+
+// AskClient is the value of [Approvers.Ask].
+const AskClient = "client"
 
 // open reports whether everybody may decide, but perhaps for the caller.
 func (a *Approvers) open() bool { return len(a.Principals) == 0 && len(a.Groups) == 0 }
@@ -55,17 +62,24 @@ func (p *PendingCall) MayDecide(d Decision) error {
 	refuse := func(format string, args ...any) error {
 		return &PolicyError{Tool: p.Tool, Policy: p.Policy, Rule: "approvers", Message: fmt.Sprintf(format, args...)}
 	}
-	self := d.AtOnce || len(p.Approvers) > 0 // who was asked at once is the caller's own person
+	self := len(p.Approvers) > 0
 	for _, a := range p.Approvers {
 		if !a.include(d.By, d.Groups) {
 			return refuse("%q may not decide on this call; %s may", d.By, a)
 		}
-		self = self && a.Self
+		self = self && (a.Self || d.AtOnce && a.Ask == AskClient)
 	}
-	if !self && p.Principal != "" && d.By == p.Principal {
+	if !self && p.Principal != "" && (d.AtOnce || d.By == p.Principal) { // who is asked at once is the caller's own person
 		return refuse("%q made the call: another principal has to decide on it", d.By)
 	}
 	return nil
+}
+
+// MayAsk returns why the person behind the call of a principal, "" for one without a name, is not
+// asked as it is made: the decision would be for somebody else. It is nil when that person may be asked.
+func (p *PendingToolInfo) MayAsk(principal string) error {
+	call := PendingCall{Tool: p.ToolName, Principal: principal, Approvers: p.Approvers}
+	return call.MayDecide(Decision{By: principal, AtOnce: true})
 }
 
 // approverViolations refuses approvers that name nobody.
@@ -74,8 +88,8 @@ func (s *ToolPolicySpec) approverViolations(path string) []Violation {
 	if a == nil {
 		return nil
 	}
-	if a.open() && !a.Self {
-		return []Violation{{Path: path, Expected: "principals, groups or self", Got: "none of them", Message: "approvers names nobody: give principals or groups, or leave it out"}}
+	if a.open() && !a.Self && a.Ask == "" {
+		return []Violation{{Path: path, Expected: "principals, groups, self or ask", Got: "none of them", Message: "approvers names nobody: give principals or groups, or leave it out"}}
 	}
 	fs := patternViolationsOf("principal", path+"/principals", a.Principals)
 	if i := slices.Index(a.Groups, ""); i >= 0 {

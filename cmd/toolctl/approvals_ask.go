@@ -43,7 +43,7 @@ func isYes(answer string) bool {
 func (a *app) asker() registry.Asker {
 	lines := tty.NewLines(a.in)
 	return func(ctx context.Context, p v1.PendingToolInfo) (v1.Decision, bool, error) {
-		if len(p.Approvers) > 0 || len(p.Args) > v1.MaxPendingArgs { // others decide
+		if p.MayAsk("") != nil || len(p.Args) > v1.MaxPendingArgs { // others decide
 			return v1.Decision{}, false, nil // nobody reads them here
 		}
 		args, err := argtext.Whole(p.Args)

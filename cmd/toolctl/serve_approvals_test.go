@@ -54,11 +54,11 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // clientOf connects with a version of the protocol and a token.
-func (s *served) clientOf(t testing.TB, version, token string) *sdk.ClientSession {
+func (s *served) clientOf(t testing.TB, version, token string, o *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	cs, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(context.Background(),
-		&sdk.StreamableClientTransport{Endpoint: s.url, HTTPClient: &http.Client{Transport: bearer{token, transport}}, DisableStandaloneSSE: true},
+	cs, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(context.Background(),
+		&sdk.StreamableClientTransport{Endpoint: s.url, HTTPClient: &http.Client{Transport: bearer{token, transport}}, DisableStandaloneSSE: o == nil},
 		&sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestServeApprovals(t *testing.T) {
 			}
 			five := map[string]any{"amount": 5, "card": "4111"}
 			s := serveHTTP(t, args...)
-			ann := s.clientOf(t, version, "1")
+			ann := s.clientOf(t, version, "1", nil)
 
 			text, meta := payCall(t, ann, five, nil)
 			id := pendingCallID.FindStringSubmatch(text)
@@ -120,7 +120,7 @@ func TestServeApprovals(t *testing.T) {
 			if again, _ := payCall(t, ann, five, nil); !strings.Contains(again, id[1]) {
 				t.Errorf("another id: %s", again)
 			}
-			if other, _ := payCall(t, s.clientOf(t, version, "2"), five, nil); strings.Contains(other, id[1]) {
+			if other, _ := payCall(t, s.clientOf(t, version, "2", nil), five, nil); strings.Contains(other, id[1]) {
 				t.Errorf("bob gets ann's: %s", other)
 			}
 
@@ -132,7 +132,7 @@ func TestServeApprovals(t *testing.T) {
 			s.ended <- exitOK
 			approve("approve", id[1])
 			s = serveHTTP(t, args...)
-			ann, bob := s.clientOf(t, version, "1"), s.clientOf(t, version, "2")
+			ann, bob := s.clientOf(t, version, "1", nil), s.clientOf(t, version, "2", nil)
 			if other, _ := payCall(t, bob, five, sdk.Meta{"toolctl.dev/approval": id[1]}); !strings.Contains(other, `approval "`+id[1]+`" is not valid for this call`) {
 				t.Errorf("bob uses ann's: %s", other)
 			}
@@ -223,5 +223,57 @@ func TestServeAsksTheClient(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A client with a token approves its own call by a form only when the policies say so.
+func TestServeClientsDoNotApproveThemselves(t *testing.T) {
+	policy := func(name, approvers string) string {
+		return "\n---\napiVersion: toolctl.dev/v1\nkind: ToolPolicy\nmetadata: {name: " + name + "}\nspec: {require_approval: [pay]" + approvers + "}"
+	}
+	shop, _, _ := strings.Cut(approvalShop, "---\napiVersion: toolctl.dev/v1\nkind: ToolPolicy")
+	shop = strings.TrimSuffix(shop, "\n")
+	for name, tt := range map[string]struct {
+		policies   string
+		ann, bob   bool // the form of each counts
+		consenting bool // the tool asks for the consent of the person at the client
+	}{
+		"nothing is said":             {policies: policy("a", "")},
+		"self":                        {policies: policy("a", ", approvers: {self: true}"), ann: true, bob: true},
+		"ask":                         {policies: policy("a", ", approvers: {ask: client}"), ann: true, bob: true},
+		"ask the approver":            {policies: policy("a", ", approvers: {ask: client, principals: [ann]}"), ann: true},
+		"approvers":                   {policies: policy("a", ", approvers: {principals: [ann, bob]}")},
+		"one of two policies":         {policies: policy("a", ", approvers: {self: true}") + policy("b", "")},
+		"the other of two policies":   {policies: policy("a", "") + policy("b", ", approvers: {ask: client}")},
+		"both policies":               {policies: policy("a", ", approvers: {self: true}") + policy("b", ", approvers: {ask: client}"), ann: true, bob: true},
+		"the tool asks for consent":   {policies: strings.Replace(policy("a", ""), "[pay]", "[none]", 1), ann: true, bob: true, consenting: true},
+		"a consent, and nothing else": {policies: policy("a", ""), consenting: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			text := shop
+			if tt.consenting {
+				text = strings.Replace(shop, "  description: Pay\n", "  description: Pay\n  client: {consent: {required: true}}\n", 1)
+			}
+			writeFile(t, filepath.Join(dir, "shop.yaml"), text+tt.policies+"\n")
+			writeFile(t, filepath.Join(dir, "tokens"), tokenLine("ann", "1")+tokenLine("bob", "2"))
+			s := serveHTTP(t, "-f", filepath.Join(dir, "shop.yaml"), "--store", filepath.Join(dir, "state.db"), "--token-file", filepath.Join(dir, "tokens"))
+			for _, version := range []string{"2025-11-25", "2026-07-28"} {
+				for token, counts := range map[string]bool{"1": tt.ann, "2": tt.bob} {
+					asked := ""
+					cs := s.clientOf(t, version, token, &sdk.ClientOptions{ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+						asked = r.Params.Message
+						return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
+					}})
+					text, _ := payCall(t, cs, map[string]any{"amount": 5}, nil)
+					switch {
+					case counts && (text != `{"paid":5}` || !strings.HasPrefix(asked, "toolctl asks: ")):
+						t.Errorf("%s, %s: asked %q, got %s", version, token, asked, text)
+					case !counts && (asked != "" || !strings.Contains(text, "; nobody was asked, because its policy leaves the decision to others (pending call ")):
+						t.Errorf("%s, %s: asked %q, got %s", version, token, asked, text)
+					}
+				}
+			}
+		})
 	}
 }

@@ -90,7 +90,7 @@ spec: {description: Pay, input_schema: {type: object}, mock_result: {paid: true}
 apiVersion: toolctl.dev/v1
 kind: ToolPolicy
 metadata: {name: careful}
-spec: {require_approval: [pay]}
+spec: {require_approval: [pay], approvers: {ask: client}}
 `
 }
 

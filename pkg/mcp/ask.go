@@ -82,10 +82,11 @@ func (s *session) answer(ctx context.Context, in incoming) (result json.RawMessa
 		}
 	}()
 	r := s.clientRequest(in.of)
-	request := InputRequest{Method: in.method, Params: in.params}.masked(s.masksOf(r))
+	request := InputRequest{Method: in.method, Params: in.params}
 	if r == nil || r.peer.Ask == nil || !r.peer.Can.allow(request) {
 		return nil, cannot(request)
 	}
+	request = request.of(s.upstream, s.masksOf(r), r.peer)
 	if out := s.outboxOf(in.of); out != nil {
 		out.flush() // what the server said before
 	}

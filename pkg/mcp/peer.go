@@ -1,14 +1,20 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
+	"strings"
 	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/callctx"
+	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 )
 
@@ -36,6 +42,9 @@ type Peer struct {
 	// answer to each. A [v1.MCPError] is what the client answered in place of one. The
 	// context is that of the call which the server asks for, as far as that is known.
 	Ask func(ctx context.Context, asked map[string]InputRequest) (map[string]json.RawMessage, error)
+	// Names says that what servers ask is passed on as it came, since the Peer says itself who
+	// asks: it is another process. Default: what a form says begins with the name of its server.
+	Names bool
 	// Notify passes a notification on: one after the other, and those of a call before
 	// the call returns.
 	Notify func(ctx context.Context, method string, params json.RawMessage)
@@ -70,6 +79,81 @@ func (r InputRequest) masked(m *redact.Masker) InputRequest {
 	maps.Copy(masked, schemas)
 	r.Params, _ = json.Marshal(masked)
 	return r
+}
+
+// of is the request as its client gets it: masked, and what a person reads says who asks.
+func (r InputRequest) of(u *upstream, m *redact.Masker, p *Peer) InputRequest {
+	r = r.masked(m)
+	if r.Method == methodElicit && (p == nil || !p.Names) {
+		r.Params = u.signed(r.Params)
+	}
+	return r
+}
+
+// signed puts the name of the server before the message of a form or an address, so that none
+// passes for that of another server or of toolctl. Members that a client could read for the message
+// are left out, and the rest is as it came.
+func (u *upstream) signed(params json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(params, &members) != nil || members == nil {
+		return params // which no client takes for a form
+	}
+	var message string
+	_ = json.Unmarshal(members["message"], &message) // of another type it is none
+	out, found := []byte{'{'}, false
+	put := func(name string, value json.RawMessage) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, jsontext.Of(name)...), ':'), value...)
+	}
+	text := jsontext.Of(u.asks(message))
+	d := json.NewDecoder(bytes.NewReader(params))
+	for _, _ = d.Token(); d.More(); { // it was read above, and has no errors
+		name, _ := d.Token()
+		var value json.RawMessage
+		_ = d.Decode(&value)
+		if key, _ := name.(string); !strings.EqualFold(key, "message") {
+			put(key, value)
+		} else if !found {
+			found = true
+			put("message", text)
+		}
+	}
+	if !found {
+		put("message", text)
+	}
+	return append(out, '}')
+}
+
+// asks is a message with the server's name. Lines of its own are quoted: none begins as ours do.
+func (u *upstream) asks(message string) string {
+	name := u.key.Name
+	if u.key.Namespace != v1.DefaultNamespace {
+		name = u.key.Namespace + "/" + name
+	}
+	lines := strings.FieldsFunc(inspect.Show(message), func(c rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", c) })
+	if len(lines) > 1 {
+		return "Server " + name + " asks:\n> " + strings.Join(lines, "\n> ")
+	}
+	return "Server " + name + " asks: " + strings.Join(lines, "")
+}
+
+// signedAll is signed for the addresses that an error says a person must visit first (MCP specification,
+// client/elicitation).
+func (u *upstream) signedAll(err error) error {
+	var said *v1.MCPError
+	var data map[string]json.RawMessage
+	var all []json.RawMessage
+	if !errors.As(err, &said) || said.Code != codeNeedsURL || json.Unmarshal(said.Data, &data) != nil || json.Unmarshal(data["elicitations"], &all) != nil {
+		return err
+	}
+	for i := range all {
+		all[i] = u.signed(all[i])
+	}
+	data["elicitations"] = jsontext.Of(all)
+	said.Data = jsontext.Of(data)
+	return err
 }
 
 // Capabilities are what a client can do for a server (MCP specification, ClientCapabilities).

@@ -345,7 +345,7 @@ func (t *relaying) readRequest(id string, m *jsonrpc.Request) (relayed, error) {
 			return req, err
 		}
 		if t.s.modern() {
-			req.peer = &Peer{Modern: true, Can: capabilitiesOf(&can), Ask: func(ctx context.Context, all map[string]InputRequest) (map[string]json.RawMessage, error) {
+			req.peer = &Peer{Modern: true, Names: true, Can: capabilitiesOf(&can), Ask: func(ctx context.Context, all map[string]InputRequest) (map[string]json.RawMessage, error) {
 				return t.ask(ctx, id, all)
 			}}
 		}

@@ -110,7 +110,7 @@ func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s 
 	}
 	switch {
 	case a != nil && a.err != nil:
-		return nil, s, of, false, u.refused(s, a)
+		return nil, s, of, false, u.signedAll(u.refused(s, a))
 	case err == nil && a != nil:
 		return a.result, s, of, false, nil
 	case err == nil:

@@ -75,6 +75,10 @@ func (u *upstream) finalOf(s *session, result json.RawMessage) (*inputRequired, 
 // that it can do (MCP 2026-07-28, basic).
 const codeNeedsCapability = -32021
 
+// codeNeedsURL is that of a request before which a person must visit an address (MCP specification,
+// client/elicitation).
+const codeNeedsURL = -32042
+
 // fulfil has the client answer what a result asks for, and returns the parameters
 // that are added to the request when it is made again.
 func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in *inputRequired, round int) ([]param, error) {
@@ -104,7 +108,7 @@ func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in 
 		}
 		resume := callctx.PauseDeadlines(ctx)
 		for name, asked := range in.Requests {
-			in.Requests[name] = asked.masked(s.masksOf(r))
+			in.Requests[name] = asked.of(u, s.masksOf(r), r.peer)
 		}
 		answers, err := r.peer.Ask(ctx, in.Requests)
 		resume()

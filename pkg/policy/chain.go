@@ -168,9 +168,7 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 			if adm.Approval == nil {
 				adm.Approval = r.approval(c.tool.Name)
 			}
-			if r.approvers != nil {
-				adm.Approval.Approvers = append(adm.Approval.Approvers, *r.approvers)
-			}
+			adm.Approval.add(r.approvers)
 		}
 	}
 	if full >= 0 { // and yet no limit of ours is

@@ -39,7 +39,24 @@ type Approval struct {
 	// Source is where the rule stands.
 	Source v1.Source
 
-	tool string
+	tool   string
+	unsaid int // 1 when there are no Approvers yet and a policy that names none
+}
+
+// add adds who may decide by one more policy. A policy that does not say keeps the caller out,
+// whatever others say.
+func (a *Approval) add(next *v1.Approvers) {
+	switch {
+	case next != nil:
+		for range a.unsaid {
+			a.Approvers = append(a.Approvers, v1.Approvers{})
+		}
+		a.Approvers, a.unsaid = append(a.Approvers, *next), 0
+	case len(a.Approvers) > 0:
+		a.Approvers = append(a.Approvers, v1.Approvers{})
+	default:
+		a.unsaid = 1
+	}
 }
 
 // Refusal is the error of a call that was not approved, with the reason.

@@ -288,7 +288,7 @@ func (r *Registry) prepareTool(e *entry, t *v1.Tool) *tool {
 	}
 	p.chain = e.rules.set.For(e.subject(t))
 	if t.AsksConsent() {
-		p.chain = policy.NewOverlay(t.Head(), v1.ToolPolicySpec{RequireApproval: []string{"*"}}).Over(p.chain)
+		p.chain = policy.NewOverlay(t.Head(), v1.ToolPolicySpec{RequireApproval: []string{"*"}, Approvers: &v1.Approvers{Ask: v1.AskClient}}).Over(p.chain)
 	}
 	switch {
 	case p.executor == nil:

@@ -29,8 +29,8 @@ var approvalForm = json.RawMessage(`{
 // who closes the form leaves the call pending, and so do arguments that no form can show.
 func (s *Server) asker(p *mcp.Peer, principal string) callctx.Asker {
 	return func(ctx context.Context, info v1.PendingToolInfo) (v1.Decision, bool, error) {
-		if len(info.Approvers) > 0 {
-			return v1.Decision{Reason: "its policy names who may approve it"}, false, nil
+		if err := info.MayAsk(principal); err != nil {
+			return v1.Decision{Reason: "its policy leaves the decision to others"}, false, nil //nolint:nilerr // the call waits for them
 		}
 		text, err := approvalText(info)
 		if err != nil {
@@ -82,7 +82,8 @@ func (s *Server) asker(p *mcp.Peer, principal string) callctx.Asker {
 	}
 }
 
-// approvalText is what the form says; the error says why it cannot show what the call does.
+// approvalText is what the form says. It begins with who asks, as what a server of others asks
+// begins with the name of that server. The error says why it cannot show what the call does.
 func approvalText(info v1.PendingToolInfo) (string, error) {
 	text := info.Message
 	if text == "" {
@@ -95,5 +96,5 @@ func approvalText(info v1.PendingToolInfo) (string, error) {
 		}
 		text += "\n\nIts arguments:\n" + args
 	}
-	return text + "\n\nShall the call go on?", nil
+	return "toolctl asks: " + text + "\n\nShall the call go on?", nil
 }

@@ -179,7 +179,7 @@ func TestApprovalByForm(t *testing.T) {
 		c := e.wire(t, protocol, `{"elicitation":{}}`)
 		for name, tc := range cases {
 			c.answer = func(method string, params json.RawMessage) string {
-				for _, want := range []string{`"mode":"form"`, `needs approval by policy`, `\"amount\": 12345678901234567890`, `"approve":{"type":"boolean"`} {
+				for _, want := range []string{`"mode":"form"`, `"message":"toolctl asks: tool \"told\" needs approval by policy`, `\"amount\": 12345678901234567890`, `"approve":{"type":"boolean"`} {
 					if !strings.Contains(string(params), want) {
 						t.Errorf("%s %s holds no %s", method, params, want)
 					}

@@ -62,7 +62,7 @@ func TestTheSDKOnBothSides(t *testing.T) {
 				t.Run("server "+kind+", client "+protocol+" over "+transport, func(t *testing.T) {
 					g, _, e := newGateway(t, mcp.Options{}, overHTTP(t, stateless))
 					o := &sdk.ClientOptions{ElicitationHandler: func(_ context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-						if req.Params.Message != "your name?" {
+						if req.Params.Message != "Server greeter asks: your name?" {
 							t.Errorf("asked %q", req.Params.Message)
 						}
 						return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"name": protocol}}, nil

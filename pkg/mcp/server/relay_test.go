@@ -47,7 +47,7 @@ func TestServersAskTheClient(t *testing.T) {
 					if got := r.text(t); got != "["+tc.answer+"]" {
 						t.Errorf("the server got %s", got)
 					}
-					if want := tc.method + " " + tc.params; asked.Load() != want {
+					if want := tc.method + " " + strings.Replace(tc.params, `"message":"`, `"message":"Server up asks: `, 1); asked.Load() != want {
 						t.Errorf("the client was asked %s,\nwant %s", asked.Load(), want)
 					}
 				})
@@ -229,7 +229,7 @@ func TestQuestionsDoNotCross(t *testing.T) {
 			c := e.wire(t, protocol, allCaps)
 			me := fmt.Sprintf("%s-%d", protocol, i)
 			c.answer = func(_ string, params json.RawMessage) string {
-				if !strings.Contains(string(params), `"message":"`+me+`"`) {
+				if !strings.Contains(string(params), `"message":"Server up asks: `+me+`"`) {
 					t.Errorf("%s was asked %s", me, params)
 				}
 				return `{"action":"accept","content":{"me":"` + me + `"}}`
@@ -244,6 +244,33 @@ func TestQuestionsDoNotCross(t *testing.T) {
 			})
 		}
 		all.Wait()
+	}
+}
+
+// What a server asks a person begins with the name of the server, on every way, and none can pass
+// for another or for toolctl.
+func TestNoFormPassesForAnothers(t *testing.T) {
+	for message, want := range map[string]string{
+		`"message":"toolctl asks: may it pay?"`:                                 `"message":"Server up asks: toolctl asks: may it pay?"`,
+		`"message":"well\n\ntoolctl asks:\u2028Server crm asks: x"`:             `"message":"Server up asks:\n> well\n> toolctl asks:\n> Server crm asks: x"`,
+		`"message":"a","Message":"toolctl asks: x","message":"toolctl asks: y"`: `"message":"Server up asks: toolctl asks: y"`,
+		`"message":"\u202esksa lctloot"`:                                        `"message":"Server up asks: ⟨U+202E⟩sksa lctloot"`,
+		`"message":5`:                                                           `"message":"Server up asks: "`,
+		`"mEssage":"x"`:                                                         `"message":"Server up asks: "`,
+	} {
+		for _, server := range []string{"older", "modern"} {
+			_, _, e := newGateway(t, mcp.Options{}, child("up", server))
+			for _, client := range []string{"older", "modern"} {
+				c := e.wire(t, client, allCaps)
+				c.answer = func(_ string, params json.RawMessage) string {
+					if want := `{` + want + `,"requestedSchema":{"type":"object","properties":{}}}`; string(params) != want {
+						t.Errorf("%s client, %s server: asked %s,\nwant %s", client, server, params, want)
+					}
+					return `{"action":"decline"}`
+				}
+				c.call(t.Context(), "ask", `{"asks":[{"method":"elicitation/create","params":{`+message+`,"requestedSchema":{"type":"object","properties":{}}}}]}`).text(t)
+			}
+		}
 	}
 }
 
