@@ -15,36 +15,70 @@ const (
 	fewWords   = 5
 )
 
-// similarTools finds pairs by the rarest words of each tool: two sets that share 80 % of
-// their words share one of the rarest 20 % and one more (Chaudhuri et al. 2006, prefix
-// filtering), so few pairs are compared.
+// similarTools finds tools with nearly the words of another one.
 func similarTools(s *surface, found func(Finding)) {
-	words := ranked(s.tools)
-	by := map[int][]int{} // tools before, by each of their rarest words
+	texts := map[string]int{}
+	text := make([]int, len(s.tools)) // the number of each description
 	for i, t := range s.tools {
-		if len(words[i]) < fewWords {
-			continue
+		plain := plain(t.description)
+		if _, ok := texts[plain]; !ok {
+			texts[plain] = len(texts)
 		}
-		rare := words[i][:len(words[i])-int(similarity*float64(len(words[i])))+1]
-		compared, similar := map[int]bool{}, false
-		for _, w := range rare {
-			for _, j := range by[w] {
-				if similar || compared[j] {
-					continue // one that is similar is enough
-				}
-				compared[j] = true
-				other := s.tools[j]
-				if shared(words[i], words[j]) < similarity || plain(t.description) == plain(other.description) {
-					continue
-				}
-				similar = true
-				f := t.at("/spec/description", "%s has nearly the same words and arguments", other.name)
-				f.also = other.head
-				found(f)
-			}
-			by[w] = append(by[w], i)
+		text[i] = texts[plain]
+	}
+	others, _ := similar(ranked(s.tools), text)
+	for i, other := range others {
+		if other >= 0 {
+			f := s.tools[i].at("/spec/description", "%s has nearly the same words and arguments", s.tools[other].name)
+			f.also = s.tools[other].head
+			found(f)
 		}
 	}
+}
+
+// similar returns for each tool one before it that is similar, -1 when there is none, and how many
+// places it looked at. Two of one description are no pair: that is a finding of its own.
+//
+// Two sets that share 80 % of their words share one of the rarest 20 % and one more (Chaudhuri et
+// al. 2006, prefix filtering), and where the first shared word stands in each bounds how many they
+// can share (Xiao et al. 2008, positional filtering), so few are compared. Tools of one description
+// come one after the other, so that they are passed over at once.
+func similar(words [][]int, text []int) (others []int, looked int) {
+	order := make([]int, len(words))
+	others, compared := make([]int, len(words)), make([]int, len(words))
+	for i := range words {
+		order[i], others[i], compared[i] = i, -1, -1
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(text[i], text[j]) })
+	type place struct{ tool, at int }
+	by := map[int][]place{} // of each of the rarest words of the tools before
+	for _, i := range order {
+		mine := words[i]
+		if len(mine) < fewWords {
+			continue
+		}
+		rare := mine[:len(mine)-int(similarity*float64(len(mine)))+1]
+		for at, w := range rare {
+			for _, p := range by[w] {
+				if others[i] >= 0 || text[p.tool] == text[i] {
+					break // one that is similar is enough, and all that follow have the same description
+				}
+				looked++
+				theirs := words[p.tool]
+				most := min(len(mine)-at, len(theirs)-p.at) // that they share when no word before is shared
+				if compared[p.tool] == i || float64(most) < similarity*float64(len(mine)+len(theirs)-most) {
+					continue
+				}
+				if compared[p.tool] = i; shared(mine, theirs) >= similarity {
+					others[i] = p.tool
+				}
+			}
+		}
+		for at, w := range rare {
+			by[w] = append(by[w], place{i, at})
+		}
+	}
+	return others, looked
 }
 
 // ranked returns the words of each tool as numbers, the rarest words of all tools first.

@@ -64,12 +64,12 @@ func newSurface(objects []v1.Object, o Options) *surface {
 		}
 	}
 	compiled := policy.Compile(s.policies)
+	labels := map[v1.Key]map[string]string{}
+	for _, server := range s.servers {
+		labels[server.Key()] = server.Metadata.Labels
+	}
 	for _, t := range s.tools {
-		for _, server := range s.servers {
-			if server.Namespace() == t.subject.Namespace && server.Metadata.Name == t.subject.Server {
-				t.subject.ServerLabels = server.Metadata.Labels
-			}
-		}
+		t.subject.ServerLabels = labels[v1.Key{Kind: v1.KindMCPServer, Namespace: t.subject.Namespace, Name: t.subject.Server}]
 		t.names, t.chain = t.subject.Names(), compiled.For(t.subject)
 	}
 	return s

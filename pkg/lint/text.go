@@ -9,25 +9,27 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/internal/parallel"
 )
 
 // maxDescription is the most characters that OpenAI takes of a function's description.
 const maxDescription = 1024
 
-func secrets(s *surface, found func(Finding)) {
-	for _, o := range s.objects {
-		for _, v := range inspect.Secrets(o) {
+func secrets(s *surface, found func(Finding)) { s.inspect(inspect.Secrets, found) }
+
+// inspect looks at each object on all processors.
+func (s *surface) inspect(look func(v1.Object) []v1.Violation, found func(Finding)) {
+	seen := make([][]v1.Violation, len(s.objects))
+	parallel.Each(len(s.objects), func(i int) { seen[i] = look(s.objects[i]) })
+	for i, o := range s.objects {
+		for _, v := range seen[i] {
 			found(at(o.Head(), v.Path, "%s", v.Message))
 		}
 	}
 }
 
 func hiddenText(s *surface, found func(Finding)) {
-	for _, o := range s.objects {
-		for _, v := range inspect.Object(o) {
-			found(at(o.Head(), v.Path, "%s", v.Message))
-		}
-	}
+	s.inspect(inspect.Object, found)
 	for _, t := range s.tools {
 		if t.manifest == nil {
 			for _, v := range inspect.Text("", t.description) {
