@@ -44,6 +44,8 @@ it ends with exit code 6 and says how to approve it and go on.
 NAME is namespace/name, name, server__tool, server.tool, mcp__server__tool, or the
 bare name of a tool that only one server has.
 
+-a takes paths into nested objects, too: -a body.stock=4 is -a 'body:={"stock":4}'.
+
 Output formats (-o): json and yaml print the whole result, text its text, and
 with --dry-run curl prints the HTTP request as a command.`,
 		Annotations: formats("content", "json", "yaml", "text", "curl"),
@@ -126,6 +128,11 @@ func (o *callOptions) call(ctx context.Context, w *workspace, format string, arg
 	call, err := o.prepare(ctx, w, v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout})
 	if err != nil {
 		return err
+	}
+	if it, err := w.reg.Lookup(call.Namespace, call.Tool); err == nil {
+		if call.Args, err = nestedArgs(it.Tool(), call.Args, o.args); err != nil {
+			return err
+		}
 	}
 	if o.dryRun {
 		plan, err := w.reg.Plan(ctx, call)

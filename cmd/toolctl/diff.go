@@ -210,7 +210,11 @@ func (o *diffOptions) otherSide(ctx context.Context, options manifest.Options) (
 			}
 			return overlay.Build(ctx, dir, "")
 		}
-		return manifest.Load(ctx, []string{o.against}, options)
+		set, err := manifest.Load(ctx, []string{o.against}, options)
+		if err != nil && !strings.ContainsAny(o.against, `/\.`) {
+			err = fmt.Errorf("--against %w: a revision of git is written --against git:%s", err, o.against)
+		}
+		return set, err
 	}
 	options.AllowEmpty = true // the folder may be new
 	rev, in, ok := strings.Cut(rev, ":")

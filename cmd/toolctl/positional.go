@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,39 @@ func group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	cmd.Args, cmd.RunE = noSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(subcommands...)
 	return cmd
+}
+
+// newHelpCmd is cobra's help command, but an error for a command that there is not.
+func newHelpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:               "help [COMMAND]...",
+		Short:             "Print the help of a command",
+		ValidArgsFunction: helpTopics,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				of.SuggestionsMinimumDistance = 2
+				word := args[len(args)-max(len(rest), 1)]
+				return usagef("unknown command %s%s", quoted(word), nearestCommand(of, word))
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
+}
+
+func helpTopics(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	of, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return nil, noFiles
+	}
+	var names []string
+	for _, c := range of.Commands() {
+		if c.IsAvailableCommand() && strings.HasPrefix(c.Name(), prefix) {
+			names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+		}
+	}
+	return names, noFiles
 }
 
 // noSubcommand refuses what is left when no subcommand fits.

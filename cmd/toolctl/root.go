@@ -116,6 +116,7 @@ With -f a command works on those files and folders. Without it, on the store:
 		newVersionCmd(a),
 	)
 	root.SetHelpCommandGroupID("help")
+	root.SetHelpCommand(newHelpCmd())
 	return root
 }
 
@@ -125,6 +126,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		if near := nearestFlag(cmd, name); near != "" {
 			msg += "; did you mean --" + near + "?"
+		} else if cmd.Flags().Lookup("arg") != nil {
+			msg += ": arguments are given with -a, as in -a " + name + "=VALUE"
 		}
 	}
 	return usagef("%s", msg)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -132,9 +133,35 @@ func violationsOf(violations []v1.Violation, objects []v1.Object, has func(v1.Ob
 	})
 }
 
+// onePerVariable leaves the first violation of each variable that is not set, with the places of
+// the others in its message.
+func onePerVariable(all []v1.Violation) []v1.Violation {
+	const most = 5
+	manifest.SortViolations(all)
+	first, also := map[string]int{}, map[int][]string{}
+	out := all[:0]
+	for _, v := range all {
+		i, again := first[v.Message]
+		if !again {
+			first[v.Message] = len(out)
+			out = append(out, v)
+			continue
+		}
+		also[i] = append(also[i], v.Source.String())
+	}
+	for i, places := range also {
+		more := ""
+		if n := len(places) - most; n > 0 {
+			places, more = places[:most], fmt.Sprintf(" and %d more places", n)
+		}
+		out[i].Message += " (it is read at " + strings.Join(places, ", ") + more + ", too)"
+	}
+	return out
+}
+
 // unset returns what the manifests read from the environment and is not set.
 func (o *validateOptions) unset(objects []v1.Object) []v1.Violation {
-	all := unsetVariables(objects, o.env)
+	all := onePerVariable(unsetVariables(objects, o.env))
 	if !o.requireEnv {
 		for i := range all {
 			all[i].Severity = v1.SeverityWarning

@@ -132,7 +132,7 @@ func TestViolations(t *testing.T) {
 		{name: "tab", in: "a:\n\tb: 1\n", want: []string{`a.yaml:2:2: not YAML: found character that cannot start any token: the line is indented with a tab, and YAML takes spaces only`}},
 		{name: "quote not closed", in: "a: 1\nb: \"x\nc: 2\n", want: []string{`a.yaml:2:1: not YAML: found unexpected end of stream`}},
 		{name: "template", in: "a: {{ .Values.a }}\n", want: []string{`a.yaml:1:1: not a toolctl manifest: apiVersion and kind are missing; expected apiVersion toolctl.dev/v1 and one of the kinds Tool, Prompt, MCPServer, ToolPolicy, Scenario`}},
-		{name: "unknown anchor", in: "a: 1\nb: *c\n", want: []string{`a.yaml:2:1: not YAML: unknown anchor 'c' referenced`}},
+		{name: "unknown anchor", in: "a: 1\nb: *c\n", want: []string{`a.yaml:2:1: not YAML: unknown anchor 'c' referenced: a value that begins with * or & needs quotes, as in "*"`}},
 		{name: "anchor in itself", in: tool + "  input_schema: &a {b: *a}\n",
 			want: []string{`a.yaml:7:24: spec.input_schema.b: the anchor "a" contains itself`}},
 		{name: "control character", in: "a: 1\nb: \x01\n", want: []string{`a.yaml:2:1: not YAML: control characters are not allowed`}},

@@ -75,6 +75,10 @@ var (
 
 const maxAddress = 4096
 
+// oneSlash finds an address with one slash in place of two behind its scheme, and without what
+// may be a secret.
+var oneSlash = regexp.MustCompile(`^(git\+(https|ssh)|oci):/[^/@?#]+/[^@?#]*(\?ref=[A-Za-z0-9_./-]*)?$`)
+
 // ParseAddress reads an address. One with a secret in it is refused.
 func ParseAddress(text string) (Address, error) {
 	const expected = "expected git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://…, git+file:///… or oci://HOST/REPOSITORY@sha256:…"
@@ -89,6 +93,9 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, fmt.Errorf("%s: write git+%s:// for a repository of git", expected, scheme)
 	case ok && (scheme == "http" || scheme == "git+http" || scheme == "git" || scheme == "git+git"):
 		return Address{}, fmt.Errorf("%s: %s:// is not encrypted, and anyone on the way could change what is served", expected, scheme)
+	case !ok && oneSlash.MatchString(text):
+		before, after, _ := strings.Cut(text, ":/")
+		return Address{}, fmt.Errorf("%s: two slashes follow %s:, as in %s://%s", expected, before, before, after)
 	case !ok || scheme != GitHTTPS && scheme != GitSSH && scheme != GitFile:
 		return Address{}, errors.New(expected)
 	}

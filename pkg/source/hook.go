@@ -89,7 +89,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		want = digest(h.secret)
 	}
 	if !hmac.Equal(want, given) {
-		http.Error(w, form.header+" is not that of the secret", http.StatusUnauthorized)
+		http.Error(w, form.header+" does not match: the secret of the webhook must be the one of --hook-secret-file, and nothing on the way may change the body", http.StatusUnauthorized)
 		return
 	}
 	h.pull()
