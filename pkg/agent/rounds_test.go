@@ -125,7 +125,7 @@ func TestRepliesThatWereCutOff(t *testing.T) {
 			}
 		}
 	}
-	if got := res.Hops[2].Calls[0]; got.Result.Repair != v1.RepairClosed || string(got.Args) != `{"path": "/tmp/"}` {
+	if got := res.Hops[2].Calls[0]; got.Result.Repair != v1.RepairClosed || string(got.Args) != `{"path":"/tmp/"}` {
 		t.Errorf("%+v", got)
 	}
 	if c.calls["write"] != 1 || c.calls["remove"] != 0 {

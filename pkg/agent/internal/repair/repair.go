@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
-
-	"github.com/kaptinlin/jsonrepair"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/validate"
@@ -27,21 +25,20 @@ const (
 	Closed = v1.RepairClosed
 )
 
-// Bounds of the texts that are repaired. The library takes time that grows with the
-// product of a text's length and its number of marks, and recurses with its depth.
+// Bounds of the texts that are repaired.
 const (
-	maxBytes  = 1 << 20
-	maxDepth  = 128
-	maxWeight = 64 << 20
+	maxBytes = 1 << 20
+	maxDepth = 128
 )
 
-// gemmaMark stands for the quotes of a string in what Gemma writes. Some servers leave it in
-// the texts of the arguments that they make of it.
-const gemmaMark = `<|\"|>`
+// gemmaMarked is a string between the marks that stand for quotes in what Gemma writes. Some servers
+// leave them in the arguments that they make of it.
+var gemmaMarked = regexp.MustCompile(`"<\|\\"\|>((?:[^"\\]|\\.)*?)<\|\\"\|>"`)
 
 // Object reads the arguments of a call. It changes as little as it can: the text as it
 // is, a JSON string that holds the object, the object without what stands around it,
-// and only then its syntax. Nothing at all, and null, is an empty object.
+// and only then its syntax, by [reader], which changes no string, number or word that is valid.
+// Nothing at all, and null, is an empty object.
 //
 // What ends inside a string or a list is closed there. What ends inside an escape, or
 // where a value is missing, is an error. cut says that the API marks the model's reply
@@ -53,7 +50,7 @@ func Object(text string, cut bool) (doc map[string]any, raw json.RawMessage, how
 	if len(text) > maxBytes {
 		return nil, nil, "", fmt.Errorf("the arguments have %d bytes: at most %d are read", len(text), maxBytes)
 	}
-	unmarked := strings.ReplaceAll(text, gemmaMark, "")
+	unmarked := gemmaMarked.ReplaceAllString(text, `"$1"`)
 	doc, first := object(unmarked)
 	if first == nil {
 		if unmarked != text {
@@ -68,32 +65,59 @@ func Object(text string, cut bool) (doc map[string]any, raw json.RawMessage, how
 		}
 		text = inner
 	}
-	inner, ok := trim(text)
-	if ok {
+	r, inner, err := within(text)
+	if err == nil && !r.ended {
 		if doc, err := object(inner); err == nil {
 			return doc, json.RawMessage(inner), Trimmed, nil
 		}
 	}
-	if cut {
+	switch {
+	case cut:
 		return nil, nil, "", errors.New("the reply was cut off before its end, in the arguments of the call")
+	case errors.Is(err, errEscape):
+		return nil, nil, "", err
+	case err != nil:
+		return nil, nil, "", first
+	}
+	fixed := r.out.String()
+	if doc, err = object(fixed); err != nil || r.ended && len(doc) == 0 {
+		return nil, nil, "", first
 	}
 	how = Repaired
-	if ok && closing(inner) < 0 {
+	if r.ended {
 		how = Closed
-		whole, ok, err := closed(inner)
-		if err != nil {
-			return nil, nil, "", err
+	}
+	return doc, json.RawMessage(fixed), how, nil
+}
+
+// goesOn is what follows an object that was closed too early: another value or member of it.
+var goesOn = regexp.MustCompile("^\\s*(?:,\\s*(?:[\"'`“]|[\\w$-]+\\s*:)|:)")
+
+// within reads the one object that stands in a text, and returns the part of the text that it is.
+// Where two stand, nobody knows which is meant; but an empty one before another is how some APIs
+// begin a stream.
+func within(text string) (*reader, string, error) {
+	for {
+		start := strings.IndexByte(text, '{')
+		if start < 0 {
+			return nil, "", errFault
 		}
-		if doc, err := object(whole); ok && err == nil && len(doc) > 0 {
-			return doc, json.RawMessage(whole), Closed, nil
+		r := &reader{text: text[start:]}
+		if err := r.object(); err != nil {
+			return nil, "", err
+		}
+		inner, rest := r.text[:r.i], r.text[r.i:]
+		switch {
+		case r.ended:
+			return r, inner, nil
+		case strings.Contains(rest, "{") && r.out.String() == "{}":
+			text = rest
+		case strings.Contains(rest, "{") || goesOn.MatchString(rest):
+			return nil, "", errFault
+		default:
+			return r, inner, nil
 		}
 	}
-	for _, candidate := range []string{inner, text} {
-		if doc, raw, ok := repair(candidate); ok {
-			return doc, raw, how, nil
-		}
-	}
-	return nil, nil, "", first
 }
 
 // object reads a text that is a JSON object.
@@ -119,27 +143,6 @@ func unquote(text string) (string, bool) {
 	return inner, json.Unmarshal([]byte(text), &inner) == nil
 }
 
-// trim returns the one object that stands in a text. Where two stand, nobody knows
-// which is meant; but an empty one before another is how some APIs begin a stream.
-func trim(text string) (string, bool) {
-	start := strings.IndexByte(text, '{')
-	if start < 0 {
-		return "", false
-	}
-	end := closing(text[start:])
-	if end < 0 {
-		return text[start:], true
-	}
-	one, rest := text[start:start+end], text[start+end:]
-	if strings.IndexByte(rest, '{') < 0 {
-		return one, true
-	}
-	if strings.TrimSpace(strings.Trim(one, "{}")) == "" {
-		return trim(rest)
-	}
-	return "", false
-}
-
 // closing returns the length of the object that a text begins with; -1 when it has no end.
 func closing(text string) int {
 	depth, quoted := 0, false
@@ -159,80 +162,4 @@ func closing(text string) int {
 		}
 	}
 	return -1
-}
-
-// repair repairs the syntax of a text that is to be an object.
-func repair(text string) (doc map[string]any, raw json.RawMessage, ok bool) {
-	defer func() {
-		if recover() != nil { // foreign text must not end the process through the library
-			doc, raw, ok = nil, nil, false
-		}
-	}()
-	// What has no brace would become a string, or an object that nobody wrote.
-	if !strings.Contains(text, "{") || !bearable(text) {
-		return nil, nil, false
-	}
-	// What ends inside an escape or a word has lost what nobody knows.
-	if closing(text) < 0 && (cutEscape.MatchString(text) || cutWord.MatchString(text)) {
-		return nil, nil, false
-	}
-	fixed, err := jsonrepair.Repair(text)
-	if err != nil {
-		return nil, nil, false
-	}
-	if doc, err = object(fixed); err != nil || len(doc) == 0 || !nullsIn(text) && hasNull(doc) {
-		return nil, nil, false // a value that is missing is not one that is null
-	}
-	return doc, json.RawMessage(fixed), true
-}
-
-// nullsIn reports whether a text has a word that may be null.
-func nullsIn(text string) bool {
-	for _, word := range []string{"null", "None", "undefined", "NaN", "nil"} {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
-}
-
-func hasNull(doc any) bool {
-	switch v := doc.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		for _, one := range v {
-			if hasNull(one) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, hasNull)
-	}
-	return false
-}
-
-// bearable reports whether the library reads a text in bounded time and depth.
-func bearable(text string) bool {
-	marks, depth := 0, 0
-	for i := range len(text) {
-		switch text[i] {
-		case '{', '[', '(':
-			marks++
-			depth++
-		case '}', ']', ')':
-			marks++
-			depth = max(0, depth-1)
-		case '"', '\'', '`', ':', ',', '\\', '/', '+', '\n', '*':
-			marks++
-		default:
-			if text[i] >= 0x80 { // typographic quotes and spaces are marks too
-				marks++
-			}
-		}
-		if depth > maxDepth {
-			return false
-		}
-	}
-	return marks*len(text) <= maxWeight
 }
