@@ -81,10 +81,14 @@ type AuditChange struct {
 	// of the audit the lines that it begins with.
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
-	// Before and Hash are of "audit prune": all lines before that time were removed, and Hash
-	// is that of the last of them, from which the chain goes on.
+	// Before and Hash are of "audit prune": lines before that time were removed, and Hash
+	// is that of the line before the first that is left, from which the chain goes on.
 	Before time.Time `json:"before,omitzero"`
 	Hash   string    `json:"hash,omitempty"`
+	// Holes is at how many places between lines that are left others were removed: lines whose
+	// times are not in the order of the lines. Links is a digest of what is left around them.
+	Holes int64  `json:"holes,omitempty"`
+	Links string `json:"links,omitempty"`
 }
 
 // AuditGap says that lines are missing, because the audit could not be written.

@@ -33,8 +33,9 @@ type Audit interface {
 	// whole of it anew. Against that, head is the hash of a line, noted earlier, that must
 	// still be there; "" asks for none. It must be 64 hexadecimal digits.
 	VerifyAudit(ctx context.Context, head string) (AuditCheck, error)
-	// PruneAudit removes the lines at the beginning of the audit that are before a time, and
-	// adds a line that says so. VerifyAudit proves the chain from its new start on.
+	// PruneAudit removes the lines of the audit that are before a time, wherever they stand, and
+	// adds a line that says so. VerifyAudit proves what is left. It works in steps, each of which
+	// adds a line: when it fails, or ctx ends, those that are done stay done.
 	PruneAudit(ctx context.Context, opts PruneOptions) (AuditPrune, error)
 }
 
@@ -80,7 +81,7 @@ func ListAudit(ctx context.Context, a Audit, filter AuditFilter) ([]v1.AuditReco
 
 // AuditLine is a record of the audit with its place in the chain.
 type AuditLine struct {
-	// ID numbers the lines from 1, without gaps.
+	// ID numbers the lines from 1, without gaps but those of lines that were pruned.
 	ID int64
 	// Hash is the SHA-256 of the hash before it and Text, in hexadecimal; empty for a
 	// line that was written before stores had a chain.
@@ -100,7 +101,7 @@ func (l AuditLine) Record() (v1.AuditRecord, error) {
 
 // PruneOptions say what [Store.PruneAudit] removes.
 type PruneOptions struct {
-	// Before is a time in the past; lines before it go, up to the first that is not before it.
+	// Before is a time in the past; lines before it go.
 	Before time.Time
 	// By is who prunes, for the audit.
 	By string
@@ -110,14 +111,14 @@ type PruneOptions struct {
 
 // AuditPrune is what [Store.PruneAudit] removed.
 type AuditPrune struct {
-	// Lines is how many lines were removed, and Kept how many are left, without the one that
-	// says so.
+	// Lines is how many lines were removed, and Kept how many are left, without those that
+	// say so.
 	Lines int64 `json:"lines"`
 	Kept  int64 `json:"kept"`
 	// Start is the ID of the first line that is left.
 	Start int64 `json:"start"`
-	// Hash is that of the last line that was removed, from which the chain goes on; empty
-	// when none was, or when it was older than the chain.
+	// Hash is that of the line before it, from which the chain goes on; empty when no line was
+	// removed, or when it was older than the chain.
 	Hash string `json:"hash,omitempty"`
 }
 

@@ -38,6 +38,13 @@ type Backuper interface {
 	Backup(ctx context.Context, path string) error
 }
 
+// Compacter is a store that can give room back to the disk.
+type Compacter interface {
+	// Compact gives back what is free. On PostgreSQL and in files of older toolctls it writes all anew:
+	// what uses the store waits meanwhile.
+	Compact(ctx context.Context) error
+}
+
 // Check reads all of a store and says what is wrong with it. The error says that it could
 // not be read at all.
 func Check(ctx context.Context, s Store) (Report, error) {

@@ -15,7 +15,7 @@ import (
 // trail is the audit.
 type trail struct {
 	state chain.State
-	rows  []chain.Row // their IDs follow state.Pruned without gaps
+	rows  []chain.Row // their IDs follow state.Pruned, without gaps but before links
 	head  chain.Hash
 	bytes int64
 }
@@ -72,7 +72,7 @@ func (s *Store) EachAudit(ctx context.Context, filter store.AuditFilter, fn func
 		rows := s.trail.rows
 		after := sort.Search(len(rows), func(i int) bool { return rows[i].ID > filter.After })
 		for _, r := range rows[after:] {
-			if match.fits(&r, s.trail.state.Open) {
+			if !r.IsLink() && match.fits(&r, s.trail.state.Open) {
 				chosen = append(chosen, r)
 			}
 		}
@@ -134,31 +134,52 @@ func (s *Store) PruneAudit(ctx context.Context, opts store.PruneOptions) (p stor
 	if err := opts.Check(now); err != nil {
 		return p, err
 	}
+	old := func(r *chain.Row) bool { return r.IsLink() || r.Time < opts.Before.UnixMicro() }
 	work := func() error {
 		t := &s.trail
-		n := slices.IndexFunc(t.rows, func(r chain.Row) bool { return r.Time >= opts.Before.UnixMicro() })
-		if n < 0 {
-			n = len(t.rows)
+		p = store.AuditPrune{}
+		var left []chain.Row
+		removed := t.state // of which the number and the hash are kept
+		var links chain.Links
+		for i, r := range t.rows {
+			if !r.IsLink() && old(&r) {
+				p.Lines++
+			}
+			last := i+1 == len(t.rows)
+			switch {
+			case !old(&r):
+				p.Kept++
+			case !last && old(&t.rows[i+1]):
+				continue // what goes on from it goes too
+			case len(left) == 0:
+				removed.Pruned, removed.Start = r.ID, chain.Hash(r.Hash)
+				continue
+			default:
+				r = chain.Row{ID: r.ID, Hash: r.Hash, Text: []byte(chain.LinkText)}
+			}
+			left = append(left, r)
+			links.Add(r.ID, r.Hash, r.IsLink())
 		}
-		p = store.AuditPrune{Lines: int64(n), Kept: int64(len(t.rows) - n)}
 		if len(t.rows) > 0 {
-			p.Start = t.rows[0].ID + int64(n)
+			p.Start = t.rows[0].ID
 		}
-		if n > 0 {
-			p.Hash = hex.EncodeToString(t.rows[n-1].Hash)
-		}
-		if opts.DryRun || n == 0 {
+		if p.Lines == 0 {
 			return nil
 		}
-		lines, err := chain.NewLines(chain.Prune(opts, now, t.rows[0].ID, p))
+		p.Start, p.Hash = removed.Pruned+1, removed.Start.String()
+		if opts.DryRun {
+			return nil
+		}
+		lines, err := chain.NewLines(chain.Prune(opts, now, t.rows[0].ID, p, &links))
 		if err != nil {
 			return err
 		}
-		for _, r := range t.rows[:n] {
-			t.bytes -= int64(len(r.Text))
+		t.bytes = 0
+		for _, r := range left {
+			t.bytes += int64(len(r.Text))
 		}
-		t.state.Prune(p.Start-1, chain.Hash(t.rows[n-1].Hash))
-		t.rows = slices.Clone(t.rows[n:])
+		t.state.Prune(removed.Pruned, removed.Start, left)
+		t.rows = left
 		t.add(lines)
 		s.audited.Notify()
 		return nil

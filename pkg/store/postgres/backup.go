@@ -4,9 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Backup implements [store.Backuper]: the error says what does it.
 func (s *Store) Backup(context.Context, string) error {
 	return fmt.Errorf("a PostgreSQL database is backed up by pg_dump while it is used, as in: pg_dump --format=custom --table='toolctl_*' --file=FILE %s: %w here", s.name, errors.ErrUnsupported)
 }
+
+// Compact implements [store.Compacter]. A table is locked while it is written anew; the user has to own it
+// (postgresql.org/docs/current/sql-vacuum.html).
+func (s *Store) Compact(ctx context.Context) error {
+	c := s.pool.Config().ConnConfig // without the time limits of the pool's
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return s.explain(ctx, err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))                  //nolint:errcheck // what was done is done
+	rows, _ := conn.Query(ctx, "SELECT oid::regclass::text"+ours) // its error is that of the rows
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for i := 0; err == nil && i < len(tables); i++ {
+		_, err = conn.Exec(ctx, "VACUUM (FULL, ANALYZE) "+tables[i])
+	}
+	return s.explain(ctx, err)
+}
+
+// ours are the tables of the store.
+const ours = ` FROM pg_class WHERE relkind = 'r' AND relname LIKE 'toolctl\_%' AND relnamespace = current_schema()::regnamespace`

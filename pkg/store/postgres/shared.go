@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,6 +21,8 @@ var dialect = sqlstore.Dialect{
 	Line:      "seq",
 	Audit:     "toolctl_audit WHERE chain = '" + auditChain + "'",
 	Namespace: "toolctl_namespace(record)",
+	Start:     "SELECT pruned, start FROM toolctl_heads WHERE chain = '" + auditChain + "' FOR UPDATE",
+	SetStart:  "UPDATE toolctl_heads SET pruned = $1, start = $2, bytes = bytes - $3 WHERE chain = '" + auditChain + "'",
 	Glob:      func(pattern string) (string, string) { return "LIKE", likeGlob.Replace(pattern) },
 }
 
@@ -35,6 +38,12 @@ func (b backend) Read(ctx context.Context, fn func(sqlstore.Tx) error) error {
 
 func (b backend) Write(ctx context.Context, fn func(sqlstore.Tx) error) error {
 	return b.write(ctx, func(tx pgx.Tx) error { return fn(shared{b.Store, ctx, tx}) })
+}
+
+func (b backend) Now(ctx context.Context) (time.Time, error) {
+	var micros int64
+	err := b.one(ctx, "SELECT toolctl_now()", nil, &micros)
+	return time.UnixMicro(micros), b.explain(ctx, err)
 }
 
 func (b backend) Explain(ctx context.Context, err error) error { return b.explain(ctx, err) }

@@ -60,9 +60,9 @@ func (s *Store) migrateUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The file keeps this mode. It is set here and not on opening, because a file
-	// that turns out to be another program's must stay as it is.
-	if _, err := s.db.ExecContext(ctx, "PRAGMA journal_mode=WAL"); err != nil {
+	// The file keeps these modes, the first from the moment in which it is made. They are set here and not on
+	// opening, because a file that turns out to be another program's must stay as it is.
+	if _, err := s.db.ExecContext(ctx, "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL"); err != nil {
 		return err
 	}
 	_, err = p.Up(ctx)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
@@ -24,6 +25,8 @@ var dialect = sqlstore.Dialect{
 	Line:      "id",
 	Audit:     "audit WHERE true",
 	Namespace: "CASE WHEN json_valid(CAST(record AS TEXT)) THEN json_extract(CAST(record AS TEXT), '$.namespace') END",
+	Start:     "SELECT pruned, hash FROM audit_start",
+	SetStart:  "UPDATE audit_start SET pruned = $1, hash = $2 WHERE $3 >= 0",
 	Glob:      func(pattern string) (string, string) { return "GLOB", strings.ReplaceAll(pattern, "[", "[[]") },
 }
 
@@ -37,6 +40,8 @@ func (b backend) Read(ctx context.Context, fn func(sqlstore.Tx) error) error {
 func (b backend) Write(ctx context.Context, fn func(sqlstore.Tx) error) error {
 	return b.write(ctx, func(c *sql.Conn) error { return fn(tx{b.Store, ctx, c}) })
 }
+
+func (backend) Now(context.Context) (time.Time, error) { return time.Now(), nil }
 
 func (b backend) Explain(ctx context.Context, err error) error { return b.explain(ctx, err) }
 func (b backend) Notify()                                      { b.changed.Notify() }

@@ -208,3 +208,87 @@ func testPruneAudit(t *testing.T, backend Backend) {
 		t.Errorf("%+v, %v", lines, err)
 	}
 }
+
+// testPruneAuditByTime: lines go by their times, wherever they stand, since clocks differ and jump; what is left is proven.
+func testPruneAuditByTime(t *testing.T, backend Backend) {
+	st := backend.open(t)
+	// Minutes of the lines: two clocks are ahead, one is far behind, and an outcome comes before its call began.
+	minutes := []int{1, 2, 50, 3, 4, 51, 52, 5, 53, 1, 54}
+	start := time.Now().Add(-24 * time.Hour).UTC()
+	for i, m := range minutes {
+		l := auditLine(i)
+		l.Time = start.Add(time.Duration(m) * time.Minute)
+		switch i {
+		case 2: // its outcome is the line 4, which is older
+			l.CallID, l.Status = "jumped", v1.StatusStarted
+		case 3:
+			l.CallID = "jumped"
+		case 7:
+			l.CallID, l.Status = "gone", v1.StatusStarted
+		}
+		if err := st.AppendAudit(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := func() (got []int64) {
+		t.Helper()
+		if err := st.EachAudit(t.Context(), store.AuditFilter{}, func(l store.AuditLine) error { got = append(got, l.ID); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	prune := func(minute int) store.AuditPrune {
+		t.Helper()
+		opts := store.PruneOptions{Before: start.Add(time.Duration(minute) * time.Minute), By: "ann", DryRun: true}
+		dry, err := st.PruneAudit(t.Context(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.DryRun = false
+		p, err := st.PruneAudit(t.Context(), opts)
+		if err != nil || p != dry {
+			t.Fatalf("pruned %+v, %v; dry %+v", p, err, dry)
+		}
+		return p
+	}
+	if p := prune(10); p.Lines != 6 || p.Kept != 5 || p.Start != 3 || len(p.Hash) != 64 {
+		t.Errorf("%+v", p)
+	}
+	if got := ids(); !slices.Equal(got, []int64{3, 6, 7, 9, 11, 12}) {
+		t.Errorf("lines %d", got)
+	}
+	if check := verified(t, st, ""); check.Broken != nil || check.Lines != 6 || check.Pruned != 6 {
+		t.Errorf("%+v, %v", check, check.Broken)
+	}
+	if got, err := store.ListAudit(t.Context(), st, store.AuditFilter{Limit: 4, Since: start}); err != nil || len(got) != 4 || got[3].Change.Holes != 3 {
+		t.Errorf("the newest: %+v, %v", got, err)
+	}
+	if p := prune(10); p.Lines != 0 || p.Kept != 6 {
+		t.Errorf("again: %+v", p)
+	}
+	if _, ok := st.(store.Copier); ok {
+		twin := backend.open(t)
+		if err := store.Copy(t.Context(), twin, st); err != nil {
+			t.Fatal(err)
+		}
+		if check, same := verified(t, twin, ""), verified(t, st, ""); check != same {
+			t.Errorf("the copy: %+v, want %+v", check, same)
+		}
+	}
+	// What stood between goes later, and the prune before it goes when it is old itself.
+	if p := prune(52); p.Lines != 2 || p.Kept != 4 || p.Start != 7 {
+		t.Errorf("%+v", p)
+	}
+	if check := verified(t, st, ""); check.Broken != nil || check.Lines != 5 || check.Pruned != 8 {
+		t.Errorf("%+v, %v", check, check.Broken)
+	}
+	if err := st.AppendAudit(t.Context(), auditLine(1)); err != nil {
+		t.Fatal(err)
+	}
+	if p := prune(60); p.Lines != 4 || p.Kept != 2 || p.Start != 12 {
+		t.Errorf("%+v", p)
+	}
+	if check := verified(t, st, ""); check.Broken != nil || check.Lines != 3 || check.Pruned != 12 {
+		t.Errorf("%+v, %v", check, check.Broken)
+	}
+}

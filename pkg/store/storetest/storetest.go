@@ -58,6 +58,7 @@ func Run(t *testing.T, backend Backend) {
 		{"EachAuditPages", testEachAuditPages},
 		{"FollowAudit", testFollowAudit},
 		{"PruneAudit", testPruneAudit},
+		{"PruneAuditByTime", testPruneAuditByTime},
 		{"Overrides", testOverrides},
 		{"WatchOverrides", testWatchOverrides},
 		{"Revisions", testRevisions},

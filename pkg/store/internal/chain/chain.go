@@ -83,9 +83,10 @@ func Decision(p *v1.PendingCall, approved bool, now time.Time) v1.AuditRecord {
 }
 
 // Prune is the line of a prune of the audit that began with the line first.
-func Prune(opts store.PruneOptions, now time.Time, first int64, p store.AuditPrune) v1.AuditRecord {
+func Prune(opts store.PruneOptions, now time.Time, first int64, p store.AuditPrune, links *Links) v1.AuditRecord {
 	return plan.Line(now.UTC(), opts.By, "", &v1.AuditChange{
 		Command: "audit prune", Action: string(store.Pruned), Kind: Kind, From: first, To: p.Start, Before: opts.Before.UTC(), Hash: p.Hash,
+		Holes: links.Count(), Links: links.Digest(),
 	})
 }
 

@@ -53,11 +53,15 @@ func note(open map[string][]int64, id int64, r *v1.AuditRecord) {
 	}
 }
 
-// Prune forgets the lines up to one, which has a hash.
-func (s *State) Prune(last int64, hash Hash) {
-	s.Pruned, s.Start = last, hash
+// Prune forgets the lines that are not left. The first of those follows a line with a hash.
+func (s *State) Prune(pruned int64, hash Hash, left []Row) {
+	s.Pruned, s.Start = pruned, hash
+	there := map[int64]bool{}
+	for i := range left {
+		there[left[i].ID] = !left[i].IsLink()
+	}
 	for call, lines := range s.Open {
-		if lines = slices.DeleteFunc(slices.Clone(lines), func(id int64) bool { return id <= last }); len(lines) > 0 {
+		if lines = slices.DeleteFunc(slices.Clone(lines), func(id int64) bool { return !there[id] }); len(lines) > 0 {
 			s.Open[call] = lines
 		} else {
 			delete(s.Open, call)
@@ -70,7 +74,9 @@ type Verifier struct {
 	want  string // a hash that must turn up
 	state State
 
-	said             bool               // a line says what was pruned
+	said             *v1.AuditChange    // the newest prune
+	links            Links              // of the rows so far
+	lastLink, pruned int64              // the number of the last link, and how many lines are gone
 	open             map[string][]int64 // by call: lines of intent without an outcome
 	head             Hash
 	lastID           int64 // of the last line, 0 before the first
@@ -90,7 +96,7 @@ func NewVerifier(head string) (*Verifier, error) {
 
 // Start tells what is known beside the lines, before the first of them.
 func (v *Verifier) Start(s State) {
-	v.state, v.head, v.lastID = s, s.Start, s.Pruned
+	v.state, v.head, v.lastID, v.pruned = s, s.Start, s.Pruned, s.Pruned
 	v.found()
 }
 
@@ -103,7 +109,7 @@ func (v *Verifier) Add(r *Row) bool {
 // End tells what was found.
 func (v *Verifier) End() store.AuditCheck {
 	v.end(v.state.Open)
-	return store.AuditCheck{Lines: v.lines, Unchained: v.unchained, Pruned: v.state.Pruned, Head: v.head.String(), Broken: v.violation}
+	return store.AuditCheck{Lines: v.lines, Unchained: v.unchained, Pruned: v.pruned, Head: v.head.String(), Broken: v.violation}
 }
 
 // found notes when the hash that must turn up has.
@@ -114,6 +120,14 @@ func (v *Verifier) found() {
 }
 
 func (v *Verifier) check(r *Row) *store.AuditBreak {
+	v.links.Add(r.ID, r.Hash, r.IsLink())
+	if r.IsLink() && r.ID > v.lastID { // that it may be one is found at the end
+		v.pruned += r.ID - v.lastID
+		v.head, v.lastID, v.lastLink = Hash{}, r.ID, r.ID
+		copy(v.head[:], r.Hash)
+		v.found()
+		return nil
+	}
 	if r.Hash == nil && v.lines == 0 && r.ID <= v.state.Before {
 		v.unchained++
 		v.lastID = r.ID
@@ -126,7 +140,7 @@ func (v *Verifier) check(r *Row) *store.AuditBreak {
 	}
 	next := v.head.Next(r.Text)
 	switch {
-	case v.lines > 0 && r.ID != v.lastID+1:
+	case (v.lines > 0 || v.lastLink > v.state.Before) && r.ID != v.lastID+1:
 		return &store.AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, r.ID-1)}
 	case r.Hash == nil:
 		return violation("it has no hash: it was added, or its hash was removed")
@@ -153,8 +167,8 @@ func (v *Verifier) check(r *Row) *store.AuditBreak {
 // follow notes what a line says of others.
 func (v *Verifier) follow(id int64, r *v1.AuditRecord) {
 	note(v.open, id, r)
-	if c := r.Change; r.Status == v1.StatusChanged && c != nil && c.Kind == Kind && c.To == v.state.Pruned+1 {
-		v.said = true
+	if c := r.Change; r.Status == v1.StatusChanged && c != nil && c.Kind == Kind {
+		v.said = c
 	}
 }
 
@@ -164,15 +178,31 @@ func (v *Verifier) end(open map[string][]int64) {
 	case v.violation != nil:
 	case v.lastID < v.state.Written:
 		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: missing(v.lastID+1, v.state.Written) + " at the end"}
-	case v.state.Pruned > 0 && !v.said:
+	case v.lastLink > 0 && (v.said == nil || v.said.Links != v.links.Digest()):
+		v.violation = &store.AuditBreak{Line: v.lastLink, Message: "what is left of the lines up to it is not what the last prune left: lines were changed or removed"}
+	case v.state.Pruned > 0 && (v.said == nil || v.said.To != v.state.Pruned+1):
 		v.violation = &store.AuditBreak{Line: v.state.Pruned, Message: "it and those before it are gone, and no line says that they were pruned"}
-	case !maps.EqualFunc(open, v.open, slices.Equal[[]int64]):
+	case !v.sameOpen(open):
 		v.violation = &store.AuditBreak{Line: v.lastID, Message: "the list of calls without an outcome was changed: 'toolctl audit list --all' shows every line"}
 	case v.want != "" && v.state.Pruned > 0:
 		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: fmt.Sprintf("no line has the hash %s: it was of a line before %d, which were pruned, or lines at the end were removed, or the whole audit was rewritten", v.want, v.state.Pruned)}
 	case v.want != "":
 		v.violation = &store.AuditBreak{Line: v.lastID + 1, Message: "no line has the hash " + v.want + ": lines at the end were removed, or the whole audit was rewritten"}
 	}
+}
+
+// sameOpen compares the calls without an outcome with those of the lines. Where the times of lines are not in
+// their order the outcome of a call may have been pruned before the line that says that it began.
+func (v *Verifier) sameOpen(open map[string][]int64) bool {
+	if v.lastLink > 0 {
+		for call, lines := range v.open {
+			v.open[call] = slices.DeleteFunc(lines, func(id int64) bool { return id < v.lastLink && !slices.Contains(open[call], id) })
+			if len(v.open[call]) == 0 {
+				delete(v.open, call)
+			}
+		}
+	}
+	return maps.EqualFunc(open, v.open, slices.Equal[[]int64])
 }
 
 func missing(first, last int64) string {

@@ -29,7 +29,7 @@ func (c condition) and(format string, values ...any) condition {
 // chosen is the filter without its limit and the bounds of its lines: these are in each query once, since
 // SQLite makes a range of its index of the first bound alone and reads past the lines that others exclude.
 func (m Methods) chosen(f store.AuditFilter) condition {
-	c := condition{text: m.d.Audit}
+	c := condition{text: m.d.Audit + isLine}
 	if !f.Since.IsZero() {
 		// Of an expression, so that no page sorts all lines that the index of times finds.
 		c = c.and(" AND time + 0 >= %s", f.Since.UnixMicro())

@@ -9,6 +9,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
@@ -22,6 +23,8 @@ type Backend interface {
 	Read(ctx context.Context, fn func(Tx) error) error
 	// Write runs fn in one transaction, and commits it when fn returns nil.
 	Write(ctx context.Context, fn func(Tx) error) error
+	// Now is what time it is by the clock of the store.
+	Now(ctx context.Context) (time.Time, error)
 	// Explain names the store in an error, as Read and Write do, and says what to do about it.
 	Explain(ctx context.Context, err error) error
 	// Notify tells the watches of this process of a change.
@@ -65,6 +68,9 @@ type Dialect struct {
 	// Line is the column with the number of a line of the audit, Audit the table and the condition
 	// that lines fit, and Namespace the namespace in a record.
 	Line, Audit, Namespace string
+	// Start is the query of the line that was pruned last before the first that is left, and its hash, which no
+	// other process changes until the end of the transaction; SetStart sets both when $3 bytes were removed.
+	Start, SetStart string
 	// Glob makes a condition for a column, without the number of its value, of a pattern of * and ?.
 	Glob func(pattern string) (operator, value string)
 }
