@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -34,7 +35,7 @@ import (
 const deploy = top + "/deploy"
 
 // foreign are the kinds of others, whose types are not Kubernetes' own.
-var foreign = []string{"ServiceMonitor", "Issuer", "Certificate"}
+var foreign = []string{"PrometheusRule", "ServiceMonitor", "Issuer", "Certificate"}
 
 // decode reads what was rendered, strictly: an unknown field of Kubernetes' types fails.
 func decode(t *testing.T, text string) []runtime.Object {
@@ -226,12 +227,12 @@ func TestHelm(t *testing.T) {
 	}
 	all := render(nil)
 	want(t, all, "Deployment", "Service", "HorizontalPodAutoscaler", "PodDisruptionBudget", "NetworkPolicy", "ServiceAccount")
-	if n := kindsOf(all); n["ServiceMonitor"] != 0 || n["Deployment"] != 1 {
+	if n := kindsOf(all); n["ServiceMonitor"]+n["PrometheusRule"]+n["ConfigMap"] != 0 || n["Deployment"] != 1 {
 		t.Errorf("the defaults have %v", n)
 	}
 	on := map[string]any{"enabled": true}
 	all = render(map[string]any{
-		"serviceMonitor": on, "operator": on, "autoscaling": map[string]any{"enabled": false}, "replicaCount": 3,
+		"serviceMonitor": on, "prometheusRule": on, "grafanaDashboard": on, "operator": on, "autoscaling": map[string]any{"enabled": false}, "replicaCount": 3,
 		"extraArgs":     []any{"--oauth-issuer=https://login.example.com"},
 		"env":           []any{map[string]any{"name": "CITIES_TOKEN", "value": "x"}},
 		"envFrom":       []any{map[string]any{"secretRef": map[string]any{"name": "tokens"}}},
@@ -241,8 +242,18 @@ func TestHelm(t *testing.T) {
 		"podLabels":     map[string]any{"a": "b"},
 		"networkPolicy": map[string]any{"egress": []any{map[string]any{"ports": []any{map[string]any{"port": 5432, "protocol": "TCP"}}}}},
 	})
-	want(t, all, "ServiceMonitor", "ClusterRole", "RoleBinding")
+	want(t, all, "ServiceMonitor", "PrometheusRule", "ConfigMap", "ClusterRole", "RoleBinding")
 	for _, o := range all {
+		switch o := o.(type) {
+		case *unstructured.Unstructured:
+			if groups, _, err := unstructured.NestedSlice(o.Object, "spec", "groups"); o.GetKind() == "PrometheusRule" && (err != nil || len(groups) != 1) {
+				t.Errorf("the alerts: %v, %v", o, err)
+			}
+		case *corev1.ConfigMap:
+			if !json.Valid([]byte(o.Data["toolctl.json"])) || o.Labels["grafana_dashboard"] != "1" {
+				t.Errorf("the dashboard: %v", o)
+			}
+		}
 		if d, ok := o.(*appsv1.Deployment); ok && d.Name == "prod" && (*d.Spec.Replicas != 3 || !slices.Contains(d.Spec.Template.Spec.Containers[0].Args, "--oauth-issuer=https://login.example.com")) {
 			t.Errorf("%+v", d.Spec)
 		}
