@@ -41,12 +41,13 @@ var layout = map[string]struct {
 	"internal/plainhttp":  {may: []string{"internal/nonblock"}},
 	"internal/ignore":     {},
 	"internal/fileset":    {},
-	"internal/envref":     {},
+	"internal/envref":     {may: []string{"api/v1"}},
 	"internal/proc":       {},
 	"internal/nonblock":   {},
 	"internal/timers":     {},
 	"internal/footprint":  {},
 	"internal/callctx":    {may: []string{"api/v1"}},
+	"pkg/permit":          {may: []string{"api/v1", "internal/netaddr"}},
 	"pkg/policy":          {may: []string{"api/v1", "internal/wirename"}},
 	"pkg/registry":        {may: []string{"internal/timers", "api/v1", "internal/callctx", "pkg/store/memory", "pkg/validate", "pkg/policy", "internal/redact", "internal/budget", "pkg/prompt"}, never: []string{"net/http"}},
 	"pkg/executors":       {may: []string{"api/v1", "internal/proc", "internal/budget", "internal/regular", "internal/template", "internal/redact", "internal/netaddr", "internal/nonblock", "internal/envref", "internal/jmespath"}, never: []string{sdk}},
@@ -80,7 +81,7 @@ var layout = map[string]struct {
 	"internal/lines":      {},
 	"internal/tty":        {},
 	"internal/tracing":    {never: []string{"go.opentelemetry.io/otel/sdk"}},
-	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/perm", "internal/regular", "internal/tracing", "internal/wirename", "pkg/diff", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/plan", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/replica", "pkg/resources", "pkg/rollout", "pkg/source", "pkg/store", "pkg/store/memory", "internal/seal"}, never: []string{sdk}}, // it joins the parts
+	"pkg/gateway":         {may: []string{"api/v1", "internal/inspect", "internal/perm", "internal/regular", "internal/tracing", "internal/wirename", "pkg/diff", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/permit", "pkg/plan", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/replica", "pkg/resources", "pkg/rollout", "pkg/source", "pkg/store", "pkg/store/memory", "internal/seal"}, never: []string{sdk}}, // it joins the parts
 	"pkg/console":         {may: []string{"api/v1", "pkg/gateway", "internal/argtext", "internal/inspect", "internal/redact", "internal/wirename", "pkg/manifest", "pkg/scenario", "pkg/scenario/report"}, never: []string{sdk, "k8s.io/", "sigs.k8s.io/"}},
 	"pkg/resources":       {may: []string{"api/v1"}, never: []string{sdk}},
 	"internal/mcpclients": {never: []string{sdk}},

@@ -51,6 +51,9 @@ type Violation struct {
 	Source Source `json:"source,omitzero"`
 	// Severity is "" or "error" for an error, "warning" for a warning.
 	Severity string `json:"severity,omitempty"`
+	// Forbidden says that the manifest can be used as it is, but that whoever runs this program
+	// does not permit what it asks for.
+	Forbidden bool `json:"forbidden,omitempty"`
 }
 
 // IsWarning reports whether the violation does not stop its document from being used.

@@ -266,6 +266,13 @@ func (c *Cache) validate(path string) []Violation {
 	return nil
 }
 
+// Values of spec.exec.sandbox; "" is auto.
+const (
+	SandboxAuto     = "auto"
+	SandboxRequired = "required"
+	SandboxOff      = "off"
+)
+
 // ExecSpec runs a local command for each call. No shell is between: an argument is one
 // argument of the command, whatever it holds. An exit status other than 0 is a failure
 // that the tool reports, with the end of what the command wrote to stderr.

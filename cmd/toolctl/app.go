@@ -68,7 +68,7 @@ type app struct {
 	allowEmpty bool // files that are gone or hold nothing are no objects
 
 	// Flags of commands that reach tools and servers.
-	allowPrivate bool
+	permit       permitted
 	allowNetwork []string
 }
 
@@ -133,6 +133,9 @@ func (a *app) open(ctx context.Context, change ...func(*gateway.Options)) (_ *wo
 		}
 		o.Store, o.AuditBestEffort = w.store, a.bestEffort
 	}
+	if w.files || !store.Shared(w.store) {
+		o.Permit = o.Permit.Own()
+	}
 	o.Source = a.source(ctx, w.store)
 	for _, f := range change {
 		f(&o)
@@ -186,14 +189,18 @@ func regularFiles(paths []string) error {
 
 // gatewayOptions are those of all commands that call tools.
 func (a *app) gatewayOptions(ctx context.Context) (gateway.Options, error) {
-	n, err := a.network()
+	reach, err := a.network()
+	if err != nil {
+		return gateway.Options{}, err
+	}
+	rules, env, err := a.permits()
 	if err != nil {
 		return gateway.Options{}, err
 	}
 	t := a.watched(ctx)
 	o := gateway.Options{
 		Env: a.env, Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider(), Version: buildVersion().Version,
-		AllowPrivateNetwork: n.private, AllowNetwork: n.allowed, Locked: a.locked, LockFile: a.lockFile, Hurry: a.interrupted,
+		AllowPrivateNetwork: a.permit.private, AllowNetwork: reach, AllowEnv: env, Permit: rules, Locked: a.locked, LockFile: a.lockFile, Hurry: a.interrupted,
 	}
 	if a.recorder != nil {
 		o.WrapExecutors = a.recorder.Wrap

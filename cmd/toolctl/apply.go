@@ -256,7 +256,11 @@ func (a *app) checkSet(ctx context.Context, set *manifest.Set, beside []v1.Objec
 	if err != nil {
 		return nil, err
 	}
-	found, err := gateway.Check(ctx, set.Objects, beside, gateway.Options{Env: a.env})
+	rules, env, err := a.permits()
+	if err != nil {
+		return nil, err
+	}
+	found, err := gateway.Check(ctx, set.Objects, beside, gateway.Options{Env: a.env, AllowEnv: env, Permit: rules.Own()})
 	if err != nil {
 		return nil, err
 	}

@@ -234,11 +234,13 @@ func (a *app) clientCommand() (mcpclients.Server, error) {
 	if a.namespace != "" {
 		e.Args = append(e.Args, "-n", a.namespace)
 	}
-	reach, err := a.network()
-	if reach.private {
-		e.Args = append(e.Args, "--allow-private-network")
+	permits, err := a.permitArgs()
+	if err != nil {
+		return e, err
 	}
-	for _, where := range reach.allowed {
+	e.Args = append(e.Args, permits...)
+	reach, err := a.network()
+	for _, where := range reach {
 		e.Args = append(e.Args, "--allow-network", where)
 	}
 	return e, err

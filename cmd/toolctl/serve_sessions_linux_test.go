@@ -49,7 +49,7 @@ func launchSharing(t *testing.T, dsn string, manifests string, n int, flags ...s
 	writeFile(t, filepath.Join(dir, "key"), replicaKey)
 	toolctl(t, exitOK, "apply", "-f", filepath.Join(dir, "all.yaml"), "--set", "main", "--store", dsn)
 	s := &sharing{dsn: dsn}
-	s.args = append([]string{"--store", dsn, "--watch", "--token-file", filepath.Join(dir, "tokens"), "--replica-key-file", filepath.Join(dir, "key"), "--shutdown-delay", "0s", "--drain-timeout", "2s"}, flags...)
+	s.args = append([]string{"--store", dsn, "--watch", "--token-file", filepath.Join(dir, "tokens"), "--replica-key-file", filepath.Join(dir, "key"), "--shutdown-delay", "0s", "--drain-timeout", "2s", "--allow-command=*"}, flags...)
 	for range n {
 		s.all = append(s.all, launchServe(t, again(t, "toolctl"), s.args...))
 	}

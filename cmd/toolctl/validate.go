@@ -43,6 +43,7 @@ Output formats (-o): table (the default), json (a report on stdout), github
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	a.bindSelector(cmd.Flags(), "violations of objects")
+	a.bindPermit(cmd.Flags(), "")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors, but for variables that are not set here")
 	cmd.Flags().BoolVar(&o.requireEnv, "require-env", false, "treat environment variables that are not set as errors")
 	return cmd
@@ -191,10 +192,10 @@ func unsetVariables(objects []v1.Object, env func(string) (string, bool)) []v1.V
 				all = append(all, env.Unset(x)...)
 			}
 		case *v1.MCPServer:
-			all = append(all, mcp.Unset(x, env)...)
+			all = append(all, mcp.Unset(x, env, nil)...)
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(f v1.Violation) bool { return f.Forbidden }) // which the check has found
 }
 
 func (o *validateOptions) print(format string, r violationReport) {

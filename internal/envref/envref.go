@@ -30,8 +30,8 @@ type Ref struct {
 // Value returns what the reference stands for; false when the variable is not set and
 // the reference has no fallback. With a fallback an empty variable counts as not set,
 // as in a shell. read says that the value is the variable's.
-func (r Ref) Value(env func(string) (string, bool)) (value string, read, ok bool) {
-	v, set := env(r.Name)
+func (r Ref) Value(env Env) (value string, read, ok bool) {
+	v, set := env.Value(r.Name)
 	switch {
 	case set && (v != "" || !r.Optional):
 		return v, true, true

@@ -49,7 +49,7 @@ func TestParse(t *testing.T) {
 			for _, p := range pieces {
 				if p.Ref == nil {
 					got.WriteString(p.Text)
-				} else if v, _, ok := p.Ref.Value(env); ok {
+				} else if v, _, ok := p.Ref.Value(envref.Env{Lookup: env}); ok {
 					got.WriteString(v)
 				} else {
 					got.WriteString("!")

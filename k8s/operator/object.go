@@ -14,10 +14,8 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
-	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/mcp"
-	"toolctl.dev/toolctl/pkg/registry"
 )
 
 // A reading is what a custom resource is as a manifest.
@@ -41,7 +39,7 @@ func (r *reading) isMissing(v v1.Violation) bool {
 
 // read reads a custom resource as a manifest, with the files that it names, and checks it
 // alone: an MCPServer that it names is taken to be there.
-func read(ctx context.Context, u *unstructured.Unstructured, files map[string][]byte) (*reading, error) {
+func (p Permissions) read(ctx context.Context, u *unstructured.Unstructured, files map[string][]byte) (*reading, error) {
 	raw, err := manifestOf(u).MarshalJSON()
 	if err != nil {
 		return nil, err
@@ -57,7 +55,7 @@ func read(ctx context.Context, u *unstructured.Unstructured, files map[string][]
 		r.object = set.Objects[0]
 		h := r.object.Head()
 		h.Source, h.Fields = place, nil
-		more, err := check(ctx, r.object)
+		more, err := p.check(ctx, r.object)
 		if err != nil {
 			return nil, err
 		}
@@ -70,21 +68,17 @@ func read(ctx context.Context, u *unstructured.Unstructured, files map[string][]
 }
 
 // check returns what validate says of an object beside what its reader said.
-func check(ctx context.Context, o v1.Object) ([]v1.Violation, error) {
-	idle := mcp.NewUpstreams(nil, mcp.Options{}) // a check reaches nothing
-	defer idle.Close()
-	objects := []v1.Object{o}
+func (p Permissions) check(ctx context.Context, o v1.Object) ([]v1.Violation, error) {
+	var beside []v1.Object
 	if t, ok := o.(*v1.Tool); ok && t.Spec.MCP != nil && v1.IsName(t.Spec.MCP.Server) {
 		server := &v1.MCPServer{Header: v1.Header{APIVersion: v1.APIVersion, Kind: v1.KindMCPServer, Metadata: v1.Metadata{Name: t.Spec.MCP.Server, Namespace: t.Namespace()}}}
 		server.Spec.Command = "applied"
-		objects = append(objects, server)
+		beside = append(beside, server)
 	}
-	reg, err := registry.New(objects, registry.Options{Executors: executors.All(executors.Options{Upstream: idle})})
+	violations, err := gateway.Check(ctx, []v1.Object{o}, beside, gateway.Options{AllowEnv: p.Env, Permit: &p.Rules})
 	if err != nil {
 		return nil, err
 	}
-	defer reg.Close()
-	violations := reg.Check(ctx)
 	// Which tools there are for a prompt is not known here.
 	violations = slices.DeleteFunc(violations, func(v v1.Violation) bool { return v.IsWarning() && strings.HasPrefix(v.Path, "/spec/tools/") })
 	violations = append(violations, outside(o)...)

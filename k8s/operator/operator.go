@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/permit"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -51,9 +52,21 @@ type Options struct {
 	// Set is the set that they belong to there. Two clusters that share a store need two.
 	// Default: [DefaultSet].
 	Set string
+	// Permissions say what custom resources may ask for. Default: nothing that runs programs or
+	// reaches private networks.
+	Permissions Permissions
 	// Workers is how many custom resources of a kind are looked at at once. Those that wait for
 	// the store are applied in one transaction. Default: 64.
 	Workers int
+}
+
+// Permissions say what custom resources may ask for, which many people write.
+type Permissions struct {
+	// Rules are by namespace.
+	Rules permit.Rules
+	// Env lists the variables that they may read, as AllowEnv of a gateway does. Default: all
+	// but toolctl's own.
+	Env []string
 }
 
 // kinds are the custom resources that are applied, in the order of [v1.Kinds], and then
@@ -109,7 +122,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 	}
 	for _, gvk := range kinds() {
 		r := &reconciler{
-			gvk: gvk, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name), batcher: b,
+			gvk: gvk, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name), batcher: b, permissions: o.Permissions,
 		}
 		if err := r.add(mgr, o.Workers); err != nil {
 			return fmt.Errorf("operator: %s: %w", gvk.Kind, err)

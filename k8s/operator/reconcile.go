@@ -32,6 +32,8 @@ type reconciler struct {
 	live    client.Reader // reads ConfigMaps, of which the cache has the names only
 	events  events.EventRecorder
 	batcher *batcher
+
+	permissions Permissions
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -81,7 +83,7 @@ func (r *reconciler) apply(ctx context.Context, u *unstructured.Unstructured) (s
 	if err != nil {
 		return failure(err), err
 	}
-	got, err := read(ctx, u, files)
+	got, err := r.permissions.read(ctx, u, files)
 	if err != nil {
 		return failure(err), err
 	}

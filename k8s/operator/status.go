@@ -19,10 +19,11 @@ const Ready = "Ready"
 
 // Reasons of the condition.
 const (
-	reasonApplied = "Applied"           // the store has it
-	reasonInvalid = "Invalid"           // status.violations says why it does not
-	reasonOwned   = "OwnedByAnotherSet" // the store has another object of this name
-	reasonFailed  = "StoreFailed"       // the store could not be written; it is tried again
+	reasonApplied   = "Applied"           // the store has it
+	reasonInvalid   = "Invalid"           // status.violations says why it does not
+	reasonForbidden = "NotPermitted"      // the object is right, and asks for what its namespace may not do
+	reasonOwned     = "OwnedByAnotherSet" // the store has another object of this name
+	reasonFailed    = "StoreFailed"       // the store could not be written; it is tried again
 )
 
 // maxViolations and maxText bound what a status says.
@@ -45,8 +46,9 @@ func clipped(s string) string { return clip.Bytes(s, maxText) }
 // invalid says which violations keep a custom resource out of the store.
 func invalid(violations []v1.Violation) state {
 	s := state{reason: reasonInvalid, violations: violations}
-	more := 0
+	more, wrong := 0, false
 	for _, v := range violations {
+		wrong = wrong || !v.IsWarning() && !v.Forbidden
 		switch {
 		case v.IsWarning():
 		case s.message == "":
@@ -54,6 +56,9 @@ func invalid(violations []v1.Violation) state {
 		default:
 			more++
 		}
+	}
+	if s.message != "" && !wrong {
+		s.reason = reasonForbidden
 	}
 	switch {
 	case s.message == "":

@@ -23,6 +23,8 @@ const WebhookPath = "/validate"
 type Validator struct {
 	// Reader reads ConfigMaps.
 	Reader client.Reader
+	// Permissions are those of the operator.
+	Permissions Permissions
 }
 
 // Handle implements [admission.Handler].
@@ -47,7 +49,7 @@ func (v *Validator) Handle(ctx context.Context, req admission.Request) admission
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
-	got, err := read(ctx, u, files)
+	got, err := v.Permissions.read(ctx, u, files)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}

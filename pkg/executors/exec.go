@@ -37,7 +37,7 @@ const (
 
 // command runs a local program for each call. No shell is between.
 type command struct {
-	env  func(string) (string, bool)
+	env  envref.Env
 	log  *slog.Logger
 	host proc.Host
 
@@ -47,10 +47,7 @@ type command struct {
 }
 
 func newCommand(o Options) *command {
-	c := &command{env: o.Env, log: o.Logger}
-	if c.env == nil {
-		c.env = os.LookupEnv
-	}
+	c := &command{env: o.environment(), log: o.Logger}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -87,7 +84,12 @@ type run struct {
 }
 
 func (r *run) violation(path, expected, got, msg string) {
-	r.bad = append(r.bad, v1.Violation{Path: path, Expected: expected, Got: got, Message: msg, Source: r.tool.Field(path)})
+	r.add(v1.Violation{Path: path, Expected: expected, Got: got, Message: msg})
+}
+
+func (r *run) add(v v1.Violation) {
+	v.Source = r.tool.Field(v.Path)
+	r.bad = append(r.bad, v)
 }
 
 // Check returns what would keep every call of the tool from working, and warns when
@@ -97,8 +99,8 @@ func (c *command) Check(t *v1.Tool) []v1.Violation {
 	for i, item := range r.spec.Args {
 		r.parse(i, item)
 	}
-	r.environment(nil)
-	if mode := r.spec.Sandbox; mode != sandboxOff {
+	r.environment(c.env, false)
+	if mode := r.spec.Sandbox; mode != v1.SandboxOff {
 		if err := c.probe(); err != nil {
 			r.violation("/spec/exec/sandbox", "a system with user namespaces", "none", noSandbox(mode, err))
 			r.bad[len(r.bad)-1].Severity = v1.SeverityWarning
@@ -107,28 +109,27 @@ func (c *command) Check(t *v1.Tool) []v1.Violation {
 	return r.bad
 }
 
-// Values of spec.exec.sandbox besides auto.
-const (
-	sandboxRequired = "required"
-	sandboxOff      = "off"
-)
-
 func noSandbox(mode string, err error) string {
-	if mode == sandboxRequired {
+	if mode == v1.SandboxRequired {
 		return fmt.Sprintf("%v: the tool requires one, so that its calls are refused", err)
 	}
 	return fmt.Sprintf("%v: the command runs as the user, with the network and all files of theirs", err)
 }
 
-// Unset returns a violation for each variable that the tool reads and that is not set.
-func (c *command) Unset(t *v1.Tool) []v1.Violation {
+// Unset returns a violation for each variable that a Tool reads and that is not set, or that it
+// may not read.
+func (c *command) Unset(o v1.Object) []v1.Violation {
+	t, ok := o.(*v1.Tool)
+	if !ok || t.Spec.Exec == nil {
+		return nil
+	}
 	r := &run{tool: t, spec: t.Spec.Exec}
-	r.environment(c.env)
-	return r.bad
+	r.environment(c.env, true)
+	return envref.Unreadable(r.bad)
 }
 
-// environment reads spec.exec.env. Without env it looks at no variable.
-func (r *run) environment(env func(string) (string, bool)) {
+// environment reads spec.exec.env; the values of variables with read alone.
+func (r *run) environment(env envref.Env, read bool) {
 	for _, name := range slices.Sorted(maps.Keys(r.spec.Env)) {
 		path := v1.Pointer("/spec/exec/env", name)
 		if !envref.IsName(name) {
@@ -142,15 +143,18 @@ func (r *run) environment(env func(string) (string, bool)) {
 		}
 		var text strings.Builder
 		for _, p := range pieces {
-			switch {
-			case p.Ref == nil:
+			if p.Ref == nil {
 				text.WriteString(p.Text)
-			case env != nil:
-				value, read, ok := p.Ref.Value(env)
+				continue
+			}
+			if bad, is := env.Violation(path, p.Ref.Name); is {
+				r.add(bad)
+			} else if read {
+				value, found, ok := p.Ref.Value(env)
 				if !ok {
-					r.violation(path, "environment variable "+p.Ref.Name, "nothing", fmt.Sprintf("environment variable %q is not set", p.Ref.Name))
+					r.add(envref.Unset(path, p.Ref.Name))
 				}
-				if read {
+				if found {
 					r.secrets.add(value)
 				}
 				text.WriteString(value)
@@ -176,7 +180,7 @@ func (r *run) parse(i int, item string) *template.Text {
 func (c *command) prepare(ctx context.Context, t *v1.Tool, args json.RawMessage) (*run, error) {
 	r := &run{tool: t, spec: t.Spec.Exec}
 	s := r.spec
-	r.environment(c.env)
+	r.environment(c.env, true)
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
@@ -309,7 +313,7 @@ func (c *command) Execute(ctx context.Context, t *v1.Tool, args json.RawMessage)
 
 // start starts the command, in a sandbox where the tool asks for one and there can be one.
 func (c *command) start(r *run) (*proc.Child, error) {
-	if r.spec.Sandbox != sandboxOff {
+	if r.spec.Sandbox != v1.SandboxOff {
 		err := c.probe()
 		if err == nil {
 			r.start.Sandbox = &proc.Sandbox{}
@@ -322,8 +326,8 @@ func (c *command) start(r *run) (*proc.Child, error) {
 			}
 			return c.host.Start(r.start)
 		}
-		if r.spec.Sandbox == sandboxRequired {
-			return nil, errors.New(noSandbox(sandboxRequired, err))
+		if r.spec.Sandbox == v1.SandboxRequired {
+			return nil, errors.New(noSandbox(v1.SandboxRequired, err))
 		}
 		c.told.Do(func() { c.log.Warn(noSandbox("", err), slog.String("tool", r.tool.Metadata.Name)) })
 	}

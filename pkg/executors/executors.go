@@ -10,14 +10,19 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"os"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/envref"
 )
 
 // Options holds what executors need from outside. The zero value works.
 type Options struct {
 	// Env looks up an environment variable. Default: os.LookupEnv.
 	Env func(name string) (value string, ok bool)
+	// AllowEnv lists the variables that manifests may read, by names and by prefixes that end in *.
+	// Example: CRM_*. Default: all but the program's own (TOOLCTL_*, PG*, OTEL_*), which they never may.
+	AllowEnv []string
 	// Logger takes what a person may want to know of attempts and retries; it is
 	// given no secrets. Default: nothing is logged.
 	Logger *slog.Logger
@@ -32,6 +37,13 @@ type Options struct {
 	Propagate func(ctx context.Context, header http.Header)
 	// Upstream calls tools of MCP servers. Default: tools of mode mcp have no executor.
 	Upstream Upstream
+}
+
+func (o Options) environment() envref.Env {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	return envref.Env{Lookup: o.Env, Allow: o.AllowEnv}
 }
 
 // Executor does the work of one executor kind; pkg/registry says what is expected of it.

@@ -11,13 +11,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/envref"
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
@@ -30,7 +30,7 @@ import (
 // spec.http.redact name, are masked in errors and results.
 type HTTP struct {
 	opts     Options
-	env      func(string) (string, bool)
+	env      envref.Env
 	log      *slog.Logger
 	resolver *net.Resolver // nil is the system's
 	allowed  netaddr.Allowed
@@ -51,11 +51,8 @@ type HTTP struct {
 // NewHTTP returns the HTTP executor.
 func NewHTTP(o Options) *HTTP {
 	h := &HTTP{
-		opts: o, env: o.Env, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		opts: o, env: o.environment(), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		transports: map[connection]*http.Transport{}, tokens: map[[sha256.Size]byte]*tokenSource{}, rates: map[v1.Key]*rate{},
-	}
-	if h.env == nil {
-		h.env = os.LookupEnv
 	}
 	h.allowed, h.allowErr = netaddr.Parse(o.AllowNetwork)
 	return h
@@ -74,7 +71,8 @@ func (*HTTP) Name() string { return "http" }
 // and opens no file.
 func (h *HTTP) Check(t *v1.Tool) []v1.Violation { return h.prepared(t).violations }
 
-// Unset returns a violation for each variable that a Tool reads and that is not set.
+// Unset returns a violation for each variable that a Tool reads and that is not set, or that
+// it may not read.
 func (h *HTTP) Unset(o v1.Object) []v1.Violation {
 	t, ok := o.(*v1.Tool)
 	if !ok {
@@ -82,7 +80,7 @@ func (h *HTTP) Unset(o v1.Object) []v1.Violation {
 	}
 	p := h.prepared(t)
 	if len(p.violations) > 0 {
-		return nil
+		return envref.Unreadable(slices.Clone(p.violations))
 	}
 	_, unset := p.resolve(h.env)
 	for i := range unset {

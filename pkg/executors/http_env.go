@@ -79,7 +79,7 @@ func (p *httpTool) checkReadable(list []string) {
 
 // resolve looks the variables up. What is not set and has no default is a violation, and
 // so is an empty one that a field names.
-func (p *httpTool) resolve(env func(string) (string, bool)) ([]string, []v1.Violation) {
+func (p *httpTool) resolve(env envref.Env) ([]string, []v1.Violation) {
 	if len(p.vars) == 0 {
 		return nil, nil
 	}
@@ -88,8 +88,7 @@ func (p *httpTool) resolve(env func(string) (string, bool)) ([]string, []v1.Viol
 	for i, v := range p.vars {
 		value, _, ok := v.Value(env)
 		if !ok || v.named && value == "" {
-			violations = append(violations, v1.Violation{Path: v.path, Expected: "environment variable " + v.Name, Got: "nothing",
-				Message: fmt.Sprintf("environment variable %q is not set", v.Name)})
+			violations = append(violations, envref.Unset(v.path, v.Name))
 		}
 		values[i] = value
 	}

@@ -16,6 +16,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/envref"
 	"toolctl.dev/toolctl/internal/template"
 )
 
@@ -90,7 +91,7 @@ func (h *HTTP) prepared(t *v1.Tool) *httpTool {
 	if p, ok := h.tools.Load(key); ok && p.(*httpTool).spec == t.Spec.HTTP {
 		return p.(*httpTool)
 	}
-	p := prepareHTTP(t)
+	p := prepareHTTP(t, h.env)
 	p.rate = h.rateOf(t)
 	if _, had := h.tools.Swap(key, p); !had {
 		runtime.AddCleanup(t, func(key weak.Pointer[v1.Tool]) { h.tools.Delete(key) }, key)
@@ -102,7 +103,7 @@ func (p *httpTool) violation(path, expected, got, msg string) {
 	p.violations = append(p.violations, v1.Violation{Path: path, Expected: expected, Got: got, Message: msg})
 }
 
-func prepareHTTP(t *v1.Tool) *httpTool {
+func prepareHTTP(t *v1.Tool, env envref.Env) *httpTool {
 	s := t.Spec.HTTP
 	if s == nil {
 		return &httpTool{violations: []v1.Violation{{Path: "/spec/http", Expected: "an object", Got: "nothing", Message: "mode live needs spec.http"}}}
@@ -133,6 +134,11 @@ func prepareHTTP(t *v1.Tool) *httpTool {
 	if !slices.ContainsFunc(p.headers, func(h httpHeader) bool { return h.tpl != nil }) {
 		for _, h := range p.headers {
 			p.literal = append(p.literal, httpField{h.name, h.path, h.text})
+		}
+	}
+	for _, v := range p.vars {
+		if bad, is := env.Violation(v.path, v.Name); is {
+			p.violations = append(p.violations, bad)
 		}
 	}
 	for i := range p.violations {

@@ -135,11 +135,7 @@ func (g *Gateway) PendingChanges(ctx context.Context) (*Pending, error) {
 	case err != nil:
 		p.Problem = err.Error()
 	default:
-		for _, f := range append(slices.Clip(set.Violations), g.reg.CheckObjects(ctx, g.with(set.Objects))...) {
-			if !f.IsWarning() && !slices.ContainsFunc(p.Violations, func(o v1.Violation) bool { return o.String() == f.String() }) {
-				p.Violations = append(p.Violations, f)
-			}
-		}
+		p.Violations = g.keepBack(ctx, set)
 	}
 	if set == nil {
 		return p, nil

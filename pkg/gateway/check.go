@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -18,8 +19,12 @@ import (
 
 // Check returns every violation of objects that is found without a call, warnings included, in the
 // order of the objects. What is beside them may be named by them; it is checked as far as it names
-// them, and one that objects has again is passed over. Of the options, Env, Executors and Rules count.
+// them, and one that objects has again is passed over. Of the options, Env, AllowEnv, Permit, Executors
+// and Rules count.
 func Check(ctx context.Context, objects, beside []v1.Object, o Options) (_ []v1.Violation, err error) {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
 	idle := mcp.NewUpstreams(nil, mcp.Options{}) // a check reaches nothing
 	defer idle.Close()
 	here := make(map[v1.Key]bool, len(objects))
@@ -33,12 +38,19 @@ func Check(ctx context.Context, objects, beside []v1.Object, o Options) (_ []v1.
 		}
 	}
 	reg, err := registry.New(all, registry.Options{
-		Executors: append(executors.All(executors.Options{Env: o.Env, Upstream: idle}), o.Executors...), Rules: o.Rules,
+		Executors: append(executors.All(executors.Options{Env: o.Env, AllowEnv: o.AllowEnv, Upstream: idle}), o.Executors...), Rules: o.Rules,
 	})
 	if err != nil {
 		return nil, err
 	}
 	found := reg.Check(ctx)
+	for _, obj := range objects {
+		found = append(found, o.Permit.Check(obj)...)
+		if s, ok := obj.(*v1.MCPServer); ok && !s.Broken() {
+			unreadable := mcp.Unset(s, o.Env, o.AllowEnv)
+			found = append(found, slices.DeleteFunc(unreadable, func(v v1.Violation) bool { return !v.Forbidden })...)
+		}
+	}
 	return found, reg.Close()
 }
 
@@ -115,7 +127,7 @@ func CheckUndo(ctx context.Context, st store.Store, u *Undo, o Options) error {
 	if err != nil {
 		return err
 	}
-	if wrong := slices.DeleteFunc(found, v1.Violation.IsWarning); len(wrong) > 0 {
+	if wrong := slices.DeleteFunc(found, func(v v1.Violation) bool { return v.IsWarning() || v.Forbidden }); len(wrong) > 0 {
 		return v1.NewValidationError(v1.ManifestInvalid, "", wrong)
 	}
 	return ctx.Err()

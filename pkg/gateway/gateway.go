@@ -19,6 +19,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/permit"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/replica"
 	"toolctl.dev/toolctl/pkg/store"
@@ -78,7 +79,7 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 	g.stopping, g.stop = context.WithCancel(context.WithoutCancel(ctx))
 	g.reload.served = set.Objects
 	g.reload.violations = set.Violations
-	objects := g.with(set.Objects)
+	objects := g.permitted(set.Objects)
 	g.singles = &singles{Gateway: g}
 	g.servers = newServers(objects, o.Locked, o.LockFile, g.refresh, g.mcpOptions())
 	defer func() {
@@ -138,10 +139,27 @@ func (g *Gateway) with(objects []v1.Object) []v1.Object {
 	return append(objects[:len(objects):len(objects)], g.opts.Objects...)
 }
 
+// permitted is what of the source is served, with the objects of the options.
+func (g *Gateway) permitted(objects []v1.Object) []v1.Object {
+	served := g.opts.Permit.Apply(objects)
+	refused, first := 0, ""
+	for i, o := range served {
+		if bad := o.Head().Violations; len(bad) > len(objects[i].Head().Violations) {
+			if refused++; refused == 1 {
+				first = o.Head().Key().String() + ": " + bad[len(bad)-1].Message
+			}
+		}
+	}
+	if refused > 0 {
+		g.log.Info("objects are not ready, since what they ask for is not permitted", "objects", refused, "first", first)
+	}
+	return g.with(served)
+}
+
 func (g *Gateway) registryOptions() registry.Options {
 	o := &g.opts
 	all := append(executors.All(executors.Options{
-		Env: o.Env, Logger: g.log, Upstream: g.servers, Propagate: tracing.Header,
+		Env: o.Env, AllowEnv: o.AllowEnv, Logger: g.log, Upstream: g.servers, Propagate: tracing.Header,
 		AllowPrivateNetwork: o.AllowPrivateNetwork, AllowNetwork: o.AllowNetwork,
 	}), o.Executors...)
 	if o.WrapExecutors != nil {
@@ -167,7 +185,7 @@ func (g *Gateway) registryOptions() registry.Options {
 func (g *Gateway) mcpOptions() mcp.Options {
 	o := &g.opts
 	return mcp.Options{
-		Meta: tracing.Meta, TracerProvider: o.TracerProvider, MeterProvider: o.MeterProvider, Env: o.Env, Logger: g.log,
+		Meta: tracing.Meta, TracerProvider: o.TracerProvider, MeterProvider: o.MeterProvider, Env: o.Env, AllowEnv: o.AllowEnv, Logger: g.log,
 		AllowPrivateNetwork: o.AllowPrivateNetwork, AllowNetwork: o.AllowNetwork, Name: o.Name, Version: o.Version,
 		Single: g.singles, ConfigDir: o.ConfigDir, OpenBrowser: o.OpenBrowser, Hurry: o.Hurry,
 		OnUpdate: func(_ v1.Key, uri string) {
@@ -274,6 +292,14 @@ func (o Options) withDefaults() (Options, error) {
 		if o.Source = (objects)(nil); o.Store != nil {
 			o.Source = Stored(o.Store, false)
 		}
+	}
+	if s, ok := o.Source.(interface{ manyWrite() bool }); ok && o.Permit == nil && s.manyWrite() {
+		o.Permit = &permit.Rules{}
+	}
+	if o.Permit != nil && o.AllowPrivateNetwork {
+		all := *o.Permit
+		all.PrivateNetwork = []string{"*"}
+		o.Permit = &all
 	}
 	if o.Env == nil {
 		o.Env = os.LookupEnv

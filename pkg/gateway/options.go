@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/permit"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
@@ -49,6 +50,13 @@ type Options struct {
 
 	// Env looks up an environment variable. Default: os.LookupEnv.
 	Env func(name string) (value string, ok bool)
+	// AllowEnv lists the variables that manifests may read, by names and by prefixes that end in *.
+	// Example: CRM_*. Default: all but the program's own (TOOLCTL_*, PG*, OTEL_*), which they never may.
+	AllowEnv []string
+	// Permit says what the manifests of Source may do on this machine. What it does not permit is
+	// not ready, and the rest is served. Default: everything; nothing for a Source that is a store
+	// which several programs share.
+	Permit *permit.Rules
 	// Logger takes what a person may want to know; no secrets. Default: nothing is logged.
 	Logger *slog.Logger
 	// TracerProvider and MeterProvider make spans and metrics. Default: none.
@@ -58,7 +66,8 @@ type Options struct {
 	// Default: "toolctl" and "dev".
 	Name, Version string
 
-	// AllowPrivateNetwork lets every tool and MCP server reach loopback and private addresses.
+	// AllowPrivateNetwork lets every tool and MCP server reach loopback and private addresses,
+	// whatever Permit says.
 	// Default: those that say so.
 	AllowPrivateNetwork bool
 	// AllowNetwork lets them reach these besides the public internet: CIDR or HOST, each with

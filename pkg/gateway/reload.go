@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,7 +64,7 @@ func (g *Gateway) Replace(set *manifest.Set) {
 
 func (g *Gateway) replace(set *manifest.Set) {
 	g.reload.served, g.reload.violations = set.Objects, set.Violations
-	changed := g.servers.replace(g.with(set.Objects))
+	changed := g.servers.replace(g.permitted(set.Objects))
 	g.servers.asked.await(changed)
 	g.refresh()
 	if len(changed) > 0 {
@@ -76,12 +75,23 @@ func (g *Gateway) replace(set *manifest.Set) {
 // check returns what is wrong with a set as the one that is served, each error once.
 func (g *Gateway) check(ctx context.Context, set *manifest.Set) error {
 	var err error
-	for _, f := range append(slices.Clip(set.Violations), g.reg.CheckObjects(ctx, g.with(set.Objects))...) {
-		if text := f.String(); !f.IsWarning() && (err == nil || !strings.Contains(err.Error(), text)) {
-			err = errors.Join(err, errors.New(text))
-		}
+	for _, f := range g.keepBack(ctx, set) {
+		err = errors.Join(err, errors.New(f.String()))
 	}
 	return err
+}
+
+// keepBack returns the violations that keep a set from being served, each once. One that is about
+// a permission does not: what lacks it is not ready, and nobody else is to wait for that.
+func (g *Gateway) keepBack(ctx context.Context, set *manifest.Set) (bad []v1.Violation) {
+	told := map[string]bool{}
+	for _, f := range append(slices.Clip(set.Violations), g.reg.CheckObjects(ctx, g.with(set.Objects))...) {
+		if text := f.String(); !f.IsWarning() && !f.Forbidden && !told[text] {
+			told[text] = true
+			bad = append(bad, f)
+		}
+	}
+	return bad
 }
 
 func (g *Gateway) reloadFailed(ctx context.Context, err error) error {

@@ -27,6 +27,9 @@ type stored struct {
 	at      int64
 }
 
+// manyWrite reports whether others than who runs this program may write the manifests.
+func (s *stored) manyWrite() bool { return store.Shared(s.store) }
+
 func (s *stored) Load(ctx context.Context) (*manifest.Set, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,6 +26,8 @@ type storedTool struct {
 	namespace, name string
 }
 
+func (t storedTool) manyWrite() bool { return store.Shared(t.store) }
+
 func (storedTool) Watch(context.Context, func(error)) (<-chan struct{}, error) { return nil, nil }
 
 func (t storedTool) Load(ctx context.Context) (*manifest.Set, error) {

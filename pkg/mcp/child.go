@@ -40,10 +40,17 @@ func (r *resolver) process() proc.Spec {
 		p.Args[i] = r.expand(v1.Pointer("/spec/args", strconv.Itoa(i)), arg)
 	}
 	vars := map[string]string{}
-	for i, name := range append([]string{"PATH", "HOME"}, s.EnvPassthrough...) {
-		if v, ok := r.env(name); ok {
+	for _, name := range []string{"PATH", "HOME"} {
+		if v, ok := r.env.Lookup(name); ok {
 			vars[name] = v
-			if i > 1 && len(v) >= 8 { // a token is longer than a language
+		}
+	}
+	for i, name := range s.EnvPassthrough {
+		if r.env.Refuses(name) != "" {
+			r.unset(v1.Pointer("/spec/env_passthrough", strconv.Itoa(i)), name)
+		} else if v, ok := r.env.Lookup(name); ok {
+			vars[name] = v
+			if len(v) >= 8 { // a token is longer than a language
 				r.secret(v)
 			}
 		}

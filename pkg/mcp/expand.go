@@ -3,7 +3,6 @@ package mcp
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -14,7 +13,7 @@ import (
 // resolver reads what a manifest takes from the environment. It gathers every
 // violation, and the values that must show nowhere.
 type resolver struct {
-	env        func(string) (string, bool)
+	env        envref.Env
 	server     *v1.MCPServer
 	violations []v1.Violation
 	secrets    []string // all that was read: masked in what we say
@@ -25,9 +24,10 @@ func (r *resolver) violation(path, expected, got, message string) {
 	r.violations = append(r.violations, v1.Violation{Path: path, Expected: expected, Got: got, Message: message, Source: r.server.Field(path)})
 }
 
-// Unset returns a violation for each variable that a server reads and that is not set.
-func Unset(s *v1.MCPServer, env func(string) (string, bool)) []v1.Violation {
-	r := &resolver{env: env, server: s}
+// Unset returns a violation for each variable that a server reads and that is not set, or that it
+// may not read. allowed is as [Options.AllowEnv].
+func Unset(s *v1.MCPServer, env func(string) (string, bool), allowed []string) []v1.Violation {
+	r := &resolver{env: envref.Env{Lookup: env, Allow: allowed}, server: s}
 	if s.Spec.Command != "" {
 		r.process()
 	} else {
@@ -36,10 +36,11 @@ func Unset(s *v1.MCPServer, env func(string) (string, bool)) []v1.Violation {
 			r.client(s.Spec.Auth)
 		}
 	}
-	return slices.DeleteFunc(r.violations, func(f v1.Violation) bool { return !strings.HasPrefix(f.Expected, unsetPrefix) })
+	return envref.Unreadable(r.violations)
 }
 
-// Unset returns a violation for each variable that a server of the set reads and that is not set.
+// Unset returns a violation for each variable that a server of the set reads and that is not set,
+// or that it may not read.
 func (u *Upstreams) Unset(server v1.Key) []v1.Violation {
 	u.mu.RLock()
 	up := u.set[server]
@@ -47,10 +48,8 @@ func (u *Upstreams) Unset(server v1.Key) []v1.Violation {
 	if up == nil {
 		return nil
 	}
-	return Unset(up.spec, u.opts.Env)
+	return Unset(up.spec, u.opts.Env, u.opts.AllowEnv)
 }
-
-const unsetPrefix = "environment variable "
 
 // err returns the violations as one error; nil when there are none.
 func (r *resolver) err() error {
@@ -62,7 +61,7 @@ func (r *resolver) err() error {
 
 // variable returns the value of a variable that a field names, such as bearer_env.
 func (r *resolver) variable(path, name string) string {
-	v, ok := r.env(name)
+	v, ok := r.env.Value(name)
 	if !ok || v == "" {
 		r.unset(path, name)
 	}
@@ -73,8 +72,14 @@ func (r *resolver) variable(path, name string) string {
 	return v
 }
 
+// unset is for a variable that has no value here.
 func (r *resolver) unset(path, name string) {
-	r.violation(path, unsetPrefix+name, "nothing", fmt.Sprintf("environment variable %q is not set", name))
+	v, forbidden := r.env.Violation(path, name)
+	if !forbidden {
+		v = envref.Unset(path, name)
+	}
+	v.Source = r.server.Field(path)
+	r.violations = append(r.violations, v)
 }
 
 // secretName is how variables are called that hold a secret. Others, such as HOME, may
@@ -102,7 +107,7 @@ func (r *resolver) expand(path, s string) string {
 			continue
 		}
 		v, read, ok := p.Ref.Value(r.env)
-		if !ok {
+		if !ok || r.env.Refuses(p.Ref.Name) != "" { // also with a fallback
 			r.unset(path, p.Ref.Name)
 		}
 		if read {

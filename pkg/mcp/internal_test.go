@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/envref"
 )
 
 func TestExpand(t *testing.T) {
@@ -29,7 +30,7 @@ func TestExpand(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &resolver{env: func(k string) (string, bool) { v, ok := env[k]; return v, ok }, server: &v1.MCPServer{}}
+			r := &resolver{env: envref.Env{Lookup: func(k string) (string, bool) { v, ok := env[k]; return v, ok }}, server: &v1.MCPServer{}}
 			got := r.expand("/spec/env/X", tt.text)
 			if tt.violation != "" {
 				if len(r.violations) != 1 || r.violations[0].Message != tt.violation || r.violations[0].Path != "/spec/env/X" {

@@ -11,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/envref"
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
@@ -73,7 +74,7 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	timer := time.AfterFunc(limit, func() { cancel(errSlow) })
 	defer timer.Stop()
 
-	r := &resolver{env: u.owner.opts.Env, server: u.spec}
+	r := &resolver{env: envref.Env{Lookup: u.owner.opts.Env, Allow: u.owner.opts.AllowEnv}, server: u.spec}
 	s := &session{log: u.log, patience: limit / 2, slot: sl, upstream: u}
 	l, err := u.link(ctx, r, s, func() { timer.Reset(signInTimeout) })
 	if err != nil {

@@ -19,6 +19,9 @@ import (
 type Options struct {
 	// Env looks up an environment variable. Default: os.LookupEnv.
 	Env func(name string) (value string, ok bool)
+	// AllowEnv lists the variables that manifests may read, by names and by prefixes that end in *.
+	// Example: CRM_*. Default: all but the program's own (TOOLCTL_*, PG*, OTEL_*), which they never may.
+	AllowEnv []string
 	// Logger takes the stderr lines of children, the log messages of servers and
 	// what happens to sessions, each with the server's name. Default: nothing is logged.
 	Logger *slog.Logger

@@ -46,7 +46,7 @@ type Sized interface {
 }
 
 // Shared reports whether a store is one that processes on several machines use.
-func Shared(s Store) bool {
+func Shared(s Objects) bool {
 	d, ok := s.(interface{ Shared() bool })
 	return ok && d.Shared()
 }

@@ -167,7 +167,7 @@ func pod(t *testing.T, d *appsv1.Deployment) {
 			}
 		}
 		if c.Name == "toolctl-operator" {
-			if _, err := parse(c.Args, func(string) string { return "memory:" }, &bytes.Buffer{}); err != nil {
+			if _, err := parse(c.Args, func(name string) string { return map[string]string{"TOOLCTL_STORE": "memory:"}[name] }, &bytes.Buffer{}); err != nil {
 				t.Errorf("%s: %v", d.Name, err)
 			}
 		}

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"toolctl.dev/toolctl/k8s/operator"
+	"toolctl.dev/toolctl/pkg/permit"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/backends"
 )
@@ -43,6 +44,7 @@ type flags struct {
 	webhookPort                  int
 	workers                      int
 	verbose                      bool
+	permissions                  operator.Permissions
 }
 
 // parse reads the command line. An error of it was told.
@@ -59,13 +61,28 @@ func parse(args []string, env func(string) string, stderr io.Writer) (*flags, er
 	f.StringVar(&o.webhookCerts, "webhook-cert-path", "", "serve the validating webhook with tls.crt and tls.key of this folder (default: no webhook)")
 	f.IntVar(&o.webhookPort, "webhook-port", 9443, "the port of the webhook")
 	f.IntVar(&o.workers, "workers", 64, "custom resources of a kind that are looked at at once")
+	for _, p := range permit.Flags() {
+		f.Var(p.Value(&o.permissions.Rules), p.Name, "let custom resources of these `namespaces` "+p.What+", with commas between them, or * (default: "+p.Variable+", else none)")
+	}
+	f.Func("allow-env", "let custom resources read only these environment `variables`, such as CRM_*,CITIES_TOKEN (default: TOOLCTL_ALLOW_ENV, else all but toolctl's own)", func(text string) error {
+		o.permissions.Env = append(permit.Split(text), o.permissions.Env...)
+		return nil
+	})
 	f.BoolVar(&o.verbose, "v", false, "log more")
 	config.RegisterFlags(f) // --kubeconfig
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
-	var err error
+	lookup := func(name string) (string, bool) { v := env(name); return v, v != "" }
+	if text, ok := lookup("TOOLCTL_ALLOW_ENV"); ok && o.permissions.Env == nil {
+		o.permissions.Env = permit.Split(text)
+	}
+	rules, err := o.permissions.Rules.Lookup(lookup)
+	if rules != nil {
+		o.permissions.Rules = *rules
+	}
 	switch {
+	case err != nil:
 	case f.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case o.store == "":
@@ -127,13 +144,13 @@ func (o *flags) serve(ctx context.Context, log logr.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := operator.Add(mgr, operator.Options{Store: st, Set: o.set, Workers: o.workers}); err != nil {
+	if err := operator.Add(mgr, operator.Options{Store: st, Set: o.set, Workers: o.workers, Permissions: o.permissions}); err != nil {
 		return err
 	}
 	ready := healthz.Ping
 	if o.webhookCerts != "" {
 		server := mgr.GetWebhookServer()
-		server.Register(operator.WebhookPath, &admission.Webhook{Handler: &operator.Validator{Reader: mgr.GetAPIReader()}})
+		server.Register(operator.WebhookPath, &admission.Webhook{Handler: &operator.Validator{Reader: mgr.GetAPIReader(), Permissions: o.permissions}})
 		ready = server.StartedChecker()
 	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ready", ready)); err != nil {

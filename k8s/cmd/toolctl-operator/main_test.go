@@ -207,11 +207,17 @@ func (w *world) await(t testing.TB, kind, name, reason string) string {
 // apply applies manifests by kubectl.
 func (w *world) apply(t testing.TB, text string) {
 	t.Helper()
+	w.MustKubectl(t, "apply", "-f", written(t, text))
+}
+
+// written is a file with a text.
+func written(t testing.TB, text string) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "all.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.MustKubectl(t, "apply", "-f", file)
+	return file
 }
 
 // stored returns an object of the store.

@@ -18,7 +18,7 @@ import (
 // What toolctl reads from manifests/ is in the store once kubectl applied it, and means the same.
 func TestManifests(t *testing.T) {
 	w := newWorld(t, clustertest.Options{})
-	w.operate(t)
+	w.operate(t, "--allow-exec=*", "--allow-command=*", "--allow-private-network=*")
 	scenarios, err := filepath.Glob(manifests + "/scenarios/*.yaml")
 	if err != nil || len(scenarios) == 0 {
 		t.Fatal(scenarios, err)
@@ -160,7 +160,7 @@ func TestConfigMaps(t *testing.T) {
 // The store keeps what was valid last, and what belongs to others.
 func TestLifeOfAnObject(t *testing.T) {
 	w := newWorld(t, clustertest.Options{})
-	w.operate(t)
+	w.operate(t, "--allow-exec=platform", "--allow-env=CITIES_*")
 	w.apply(t, weather)
 	w.await(t, "tool", "get-weather", "Applied")
 	before, _ := w.stored(t, v1.KindTool, "get-weather")
@@ -197,6 +197,30 @@ func TestLifeOfAnObject(t *testing.T) {
 		w.apply(t, strings.Replace(strings.Replace(weather, "mock_result: {conditions: sunny}", "http: {url: 'https://example.com', tls: {ca_file: tls/ca.pem}}", 1), "get-weather", "with-ca", 1))
 		if text := w.await(t, "tool", "with-ca", "Invalid"); !strings.Contains(text, "spec.http.tls.ca_file") || !strings.Contains(text, "absolute path") {
 			t.Error(text)
+		}
+	})
+	t.Run("not permitted", func(t *testing.T) {
+		runs := strings.Replace(strings.Replace(weather, "mock_result: {conditions: sunny}", "exec: {command: date, output: text}", 1), "get-weather", "runs", 1)
+		w.apply(t, runs)
+		if text := w.await(t, "tool", "runs", "NotPermitted"); text != `spec.exec: namespace "default" may not run programs here: whoever runs toolctl permits it with --allow-exec=default` {
+			t.Error(text)
+		}
+		if _, ok := w.stored(t, v1.KindTool, "runs"); ok {
+			t.Error("the store has it")
+		}
+		w.apply(t, strings.Replace(runs, "name: runs", "name: runs, namespace: platform", 1))
+		w.await(t, "tool", "platform/runs", "Applied")
+		for variable, want := range map[string]string{
+			"${TOOLCTL_STORE}": "is one of toolctl's own", "${HOME}": "--allow-env does not list it", "${CITIES_TOKEN}": "",
+		} {
+			w.apply(t, strings.Replace(strings.Replace(weather, "mock_result: {conditions: sunny}", "http: {url: 'https://example.com', headers: {X: '"+variable+"'}}", 1), "get-weather", "reads", 1))
+			reason := "Applied"
+			if want != "" {
+				reason = "NotPermitted"
+			}
+			if text := w.await(t, "tool", "reads", reason); !strings.Contains(text, want) {
+				t.Errorf("%s: %s", variable, text)
+			}
 		}
 	})
 	t.Run("server comes later", func(t *testing.T) {
