@@ -319,7 +319,9 @@ func (o *serveOptions) httpOptions() (server.HTTPOptions, error) {
 		h.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 		scheme = "https"
 	}
-	h.Listening = o.listens(scheme, h.Tokens != nil || h.OAuth != nil)
+	authenticates := h.Tokens != nil || h.OAuth != nil
+	h.BothLoopbacks = o.ui && !authenticates && scheme == "http" && o.uiURL == "" // where the link to the console has a name below localhost
+	h.Listening = o.listens(scheme, authenticates)
 	return h, nil
 }
 

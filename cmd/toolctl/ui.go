@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -128,7 +129,7 @@ func (o *serveOptions) listens(scheme string, authenticates bool) func(net.Addr)
 			return
 		}
 		o.console.Listening(url + "/ui/")
-		link := url + "/ui/"
+		link := cmp.Or(o.uiURL, url+"/ui/")
 		if !authenticates {
 			link = o.console.Link(link)
 		}

@@ -12,6 +12,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	neturl "net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -217,5 +219,94 @@ func TestEventsEndWithTheToken(t *testing.T) {
 				t.Errorf("the page is told of calls still: %v", err)
 			}
 		})
+	}
+}
+
+// The person at this machine has the console at a name that no other program of it knows, and
+// which nothing but the console answers to.
+func TestNameOfThePerson(t *testing.T) {
+	s := serve(t, options{manifests: heldPay})
+	link, err := neturl.Parse(s.console.Link(s.url))
+	if err != nil || !regexp.MustCompile(`^[a-z2-7]{16}\.localhost$`).MatchString(link.Hostname()) || !strings.HasSuffix(s.url, ":"+link.Port()+"/ui/") {
+		t.Fatalf("the link is %s", link)
+	}
+	if other := serve(t, options{manifests: heldPay}); strings.Contains(other.console.Link(other.url), link.Hostname()) {
+		t.Error("two consoles have one name")
+	}
+	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	ask := func(host, url string, cookies ...*http.Cookie) (*http.Response, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		for _, c := range cookies {
+			req.AddCookie(c)
+		}
+		res, err := s.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, string(body)
+	}
+	once := s.url + "sign-in?" + link.RawQuery
+	if res, body := ask("an-earlier-start.localhost:"+link.Port(), once); res.StatusCode != http.StatusForbidden || !strings.Contains(body, "open the link that toolctl printed") {
+		t.Errorf("another name: %d %s", res.StatusCode, body)
+	}
+	res, _ := ask(link.Host, once)
+	if res.StatusCode != http.StatusSeeOther || len(res.Cookies()) != 1 || res.Cookies()[0].Domain != "" {
+		t.Fatalf("%d %v", res.StatusCode, res.Cookies())
+	}
+	if res, body := ask(link.Host, s.url, res.Cookies()...); res.StatusCode != http.StatusOK || !strings.Contains(body, "Sign out") {
+		t.Errorf("with the cookie: %d %s", res.StatusCode, body)
+	}
+	if again, body := ask(link.Host, once, res.Cookies()...); again.StatusCode != http.StatusSeeOther {
+		t.Errorf("the link again, by who is signed in: %d %s", again.StatusCode, body)
+	}
+	if again, body := ask(link.Host, once); again.StatusCode != http.StatusForbidden || !strings.Contains(body, "used already") {
+		t.Errorf("the link again, by another: %d %s", again.StatusCode, body)
+	}
+	for _, host := range []string{link.Host, "evil.example"} {
+		if res, body := ask(host, strings.TrimSuffix(s.url, "ui/")+"mcp"); res.StatusCode != http.StatusForbidden {
+			t.Errorf("/mcp as %s: %d %s", host, res.StatusCode, body)
+		}
+	}
+	if res, body := ask("127.0.0.1:"+link.Port(), s.url); res.StatusCode != http.StatusUnauthorized || strings.Contains(body, link.Hostname()) {
+		t.Errorf("at the address: %d %s", res.StatusCode, body)
+	}
+	// Over TLS and with an address of one's own there is none.
+	for _, o := range []options{{manifests: heldPay, tls: true}, {manifests: heldPay, console: console.Options{URL: "https://tools.example.com/ui/"}}} {
+		if s := serve(t, o); strings.Contains(s.console.Link(s.url), "localhost") {
+			t.Errorf("a link of %s is %s", s.url, s.console.Link(s.url))
+		}
+	}
+}
+
+// Behind a proxy with TLS the cookie is one of that host, sent over TLS alone.
+func TestCookieBehindTLS(t *testing.T) {
+	s := serve(t, options{manifests: heldPay, principals: []string{"ann"}, console: console.Options{URL: "https://tools.example.com/x/ui/"}})
+	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	res := s.open("POST", "sign-in", "", "token=ann")
+	res.Body.Close()
+	if c := res.Cookies(); len(c) != 1 || c[0].Name != "__Host-toolctl" || !c[0].Secure || c[0].Path != "/" || c[0].Domain != "" {
+		t.Fatalf("%v", c)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"approvals", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.AddCookie(res.Cookies()[0])
+	if res, err = s.client.Do(req); err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("%d with the cookie", res.StatusCode)
 	}
 }

@@ -45,7 +45,8 @@ func BenchmarkCall(b *testing.B) {
 		if with {
 			c.Listening(at.URL + "/ui/")
 			for range 3 {
-				watch(b, c.Link(at.URL+"/ui/"), at.URL+"/ui/events?calls=1")
+				_, link, _ := strings.Cut(c.Link(at.URL+"/ui/"), "/ui/")
+				watch(b, at.URL+"/ui/"+link, at.URL+"/ui/events?calls=1")
 			}
 		}
 		return at.URL + "/mcp"

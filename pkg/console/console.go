@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"html/template"
 	"log/slog"
 	"net/http"
@@ -44,6 +45,7 @@ type Console struct {
 	opts     Options
 	feed     *feed
 	sessions *sessions
+	name     string            // of this machine, for the person at it: no other program of it knows the name
 	hook     *sender           // nil without a webhook
 	files    map[string][]byte // of the build, by path
 	pages    *template.Template
@@ -68,7 +70,7 @@ func New(o Options) *Console {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Console{opts: o, feed: newFeed(o.Now), sessions: newSessions(o.Now), url: o.URL}
+	c := &Console{opts: o, feed: newFeed(o.Now), sessions: newSessions(o.Now), name: strings.ToLower(rand.Text()[:16]) + ".localhost", url: o.URL}
 	c.files, c.pages = mustAssets()
 	return c
 }
@@ -102,6 +104,7 @@ func (c *Console) Attach(g *gateway.Gateway) {
 	}
 	g.Mount("/ui/", func(a gateway.Access) http.Handler {
 		c.access = a
+		a.Named(c.name)
 		return http.StripPrefix("/ui", c.measured(c.secured(c.routes())))
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -15,9 +17,20 @@ import (
 )
 
 // Link returns the address by which the person at this machine signs in, once, below the
-// address of the console.
+// address of the console. At an address of loopback without TLS it has a random name in place of
+// that, since cookies know no ports: the programs of other users of the machine listen at the same
+// address, and would get the cookie with each request for them. With Options.URL it has none.
 func (c *Console) Link(at string) string {
+	if u, err := url.Parse(at); err == nil && c.opts.URL == "" && u.Scheme == "http" && loopback(u.Hostname()) {
+		u.Host = net.JoinHostPort(c.name, cmp.Or(u.Port(), "80"))
+		at = u.String()
+	}
 	return strings.TrimSuffix(at, "/") + "/sign-in?once=" + c.sessions.link()
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // policyOfScripts is the Content-Security-Policy of every answer.
@@ -66,8 +79,8 @@ func (c *Console) staticFile(w http.ResponseWriter, r *http.Request) {
 
 // cookieName is that of the session. Cookies know no ports, so the name has it: two consoles
 // of one machine must not sign each other's people out.
-func cookieName(r *http.Request) string {
-	if r.TLS != nil {
+func (c *Console) cookieName(r *http.Request) string {
+	if c.secure(r) {
 		return "__Host-toolctl"
 	}
 	if at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
@@ -76,9 +89,14 @@ func cookieName(r *http.Request) string {
 	return "toolctl"
 }
 
-func setCookie(w http.ResponseWriter, r *http.Request, secret string, age time.Duration) {
+// secure reports whether a browser comes over TLS, be it to a proxy.
+func (c *Console) secure(r *http.Request) bool {
+	return r.TLS != nil || strings.HasPrefix(c.opts.URL, "https://")
+}
+
+func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, secret string, age time.Duration) {
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName(r), Value: secret, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		Name: c.cookieName(r), Value: secret, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: c.secure(r), SameSite: http.SameSiteStrictMode,
 	})
 }
 
@@ -95,7 +113,7 @@ func (c *Console) who(r *http.Request) (person, error) {
 		}
 		return person{principal: caller.Principal, name: caller.Principal, groups: caller.Groups, id: "console", expires: caller.Expires, onEnd: caller.OnDrop}, nil
 	}
-	if cookie, err := r.Cookie(cookieName(r)); err == nil {
+	if cookie, err := r.Cookie(c.cookieName(r)); err == nil {
 		if p, ok := c.sessions.of(cookie.Value); ok {
 			return p, nil
 		}
@@ -118,6 +136,10 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !c.sessions.redeem(once) {
+		if _, err := c.who(r); err == nil { // the person opens the link again
+			c.redirect(w, "./")
+			return
+		}
 		c.askSignIn(w, r, http.StatusForbidden, "This link was used already, or is too old. Start the console again for a new one.")
 		return
 	}
@@ -143,10 +165,10 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) signedIn(w http.ResponseWriter, r *http.Request, p person, token gateway.Caller) {
-	if cookie, err := r.Cookie(cookieName(r)); err == nil {
+	if cookie, err := r.Cookie(c.cookieName(r)); err == nil {
 		c.sessions.end(cookie.Value)
 	}
-	setCookie(w, r, c.sessions.begin(p, token), sessionIdle)
+	c.setCookie(w, r, c.sessions.begin(p, token), sessionIdle)
 	to := "./"
 	if next := posted(r, "next"); safeNext(next) {
 		to = "./" + next
@@ -168,10 +190,10 @@ func safeNext(next string) bool {
 }
 
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
-	if cookie, err := r.Cookie(cookieName(r)); err == nil {
+	if cookie, err := r.Cookie(c.cookieName(r)); err == nil {
 		c.sessions.end(cookie.Value)
 	}
-	setCookie(w, r, "", -time.Second)
+	c.setCookie(w, r, "", -time.Second)
 	c.redirect(w, "./sign-in")
 }
 

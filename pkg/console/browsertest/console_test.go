@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -62,6 +64,45 @@ func TestSignInByLink(t *testing.T) {
 	b.follow(".who button")
 	if text := b.text("h1"); text != "Sign in" {
 		t.Errorf("after signing out: %s", text)
+	}
+}
+
+// Another program of the machine, of another user, gets no cookie of the console at any of the names by
+// which the browser comes to it: cookies know no ports.
+func TestAnotherPortGetsNoCookie(t *testing.T) {
+	s, b := shop(t), open(t)
+	var mu sync.Mutex
+	visits, cookies := 0, ""
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.URL.Path == "/" {
+			visits++
+		}
+		cookies += r.Header.Get("Cookie")
+		fmt.Fprint(w, "<!doctype html><title>other</title><h1>other</h1>")
+	}))
+	t.Cleanup(other.Close)
+	_, port, _ := strings.Cut(strings.TrimPrefix(other.URL, "http://"), ":")
+	b.run(chromedp.Navigate(s.link), see("#results"))
+	for _, host := range []string{"127.0.0.1", "localhost", "other.localhost"} {
+		b.run(chromedp.Navigate("http://"+host+":"+port+"/"), see("h1"))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if visits != 3 || cookies != "" {
+		t.Errorf("%d visits, with the cookies %q", visits, cookies)
+	}
+	// The person goes on, by the address and by the link.
+	b.run(chromedp.Navigate(s.url+"approvals"), see("#open"), chromedp.Navigate(s.link), see("#results"))
+	// Its port at ::1, to which a browser goes first for such a name, is the console's too.
+	u, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ln, err := net.Listen("tcp", "[::1]:"+u.Port()); err == nil {
+		ln.Close()
+		t.Error("another program can listen at the console's port of ::1")
 	}
 }
 

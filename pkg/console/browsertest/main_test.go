@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -40,6 +41,12 @@ func run(m *testing.M) int {
 	}
 	if chromium == "" {
 		return m.Run() // every test skips
+	}
+	http.DefaultTransport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") { // as browsers have it
+			address = net.JoinHostPort("127.0.0.1", port)
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
 	}
 	dir, err := os.MkdirTemp("", "toolctl-console")
 	if err != nil {

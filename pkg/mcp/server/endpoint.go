@@ -38,6 +38,7 @@ type endpoint struct {
 	server   *Server
 	opts     HTTPOptions
 	local    func(*http.Request) bool // it came to an address of loopback
+	named    string                   // one more name of loopback, for mounts; "" for none
 	cross    *http.CrossOriginProtection
 	inside   http.Handler // behind authentication
 	stateful http.Handler // 2025-11-25 and older

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"toolctl.dev/toolctl/internal/nonblock"
@@ -31,6 +32,9 @@ type HTTPOptions struct {
 	// RateCounters count what Rate bounds over all servers that use them; while they fail, requests get
 	// status 503. Tokens that are not taken, and Mounts, count in this server alone. Default: so does all else.
 	RateCounters admission.RateCounters
+	// BothLoopbacks listens at the same port of the other loopback address too (127.0.0.1, ::1), and
+	// fails where that is taken: browsers try both for a name below localhost. Default: false.
+	BothLoopbacks bool
 	// Insecure allows an address that other machines reach without authentication. Default: it is refused.
 	Insecure bool
 	// TLS makes the server speak HTTPS. Default: HTTP.
@@ -164,13 +168,49 @@ func (s *Server) ListenAndServe(ctx context.Context, address string, o HTTPOptio
 // Listen listens at an address for [Server.Serve], unless o does not allow it. The error is
 // a [ListenError].
 func Listen(ctx context.Context, address string, o HTTPOptions) (net.Listener, error) {
+	const most = 16 // free ports that are tried
 	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, &ListenError{Address: address, Err: err}
+	for try := 1; ; try++ {
+		ln, err := lc.Listen(ctx, "tcp", address)
+		if err != nil {
+			return nil, &ListenError{Address: address, Err: err}
+		}
+		if !isLoopback(ln.Addr()) && !o.authenticates() && !o.Insecure {
+			return nil, errors.Join(&ListenError{Address: address, Err: ErrExposed}, ln.Close())
+		}
+		if !o.BothLoopbacks || !isLoopback(ln.Addr()) {
+			return ln, nil
+		}
+		both, err := besides(ctx, ln)
+		if _, port, _ := net.SplitHostPort(address); err == nil || port != "0" || try == most {
+			return both, err
+		}
 	}
-	if !isLoopback(ln.Addr()) && !o.authenticates() && !o.Insecure {
-		return nil, errors.Join(&ListenError{Address: address, Err: ErrExposed}, ln.Close())
+}
+
+// loopbacks listens at one port of both loopback addresses.
+type loopbacks struct {
+	net.Listener
+	beside net.Listener
+}
+
+func (l *loopbacks) Close() error { return errors.Join(l.Listener.Close(), l.beside.Close()) }
+
+// besides listens at the port of a listener at the other loopback address too, unless the machine
+// has none; else it closes the listener.
+func besides(ctx context.Context, ln net.Listener) (net.Listener, error) {
+	at := ln.Addr().(*net.TCPAddr)
+	other := net.TCPAddr{IP: net.IPv6loopback, Port: at.Port}
+	if at.IP.To4() == nil {
+		other.IP = net.IPv4(127, 0, 0, 1)
+	}
+	var lc net.ListenConfig
+	beside, err := lc.Listen(ctx, "tcp", other.String())
+	switch {
+	case err == nil:
+		return &loopbacks{ln, beside}, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, errors.Join(&ListenError{Address: other.String(), Err: err}, ln.Close())
 	}
 	return ln, nil
 }
@@ -198,27 +238,36 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) erro
 	if o.Listening != nil {
 		o.Listening(ln.Addr())
 	}
-	ln = nonblock.Listener(ln)
-	served := make(chan error, 1)
-	go func() {
-		if o.TLS != nil {
-			served <- srv.ServeTLS(ln, "", "")
-			return
-		}
-		served <- srv.Serve(ln)
-	}()
+	all := []net.Listener{ln}
+	if l, ok := ln.(*loopbacks); ok {
+		all = []net.Listener{l.Listener, l.beside}
+	}
+	served := make(chan error, len(all))
+	for _, ln := range all {
+		ln = nonblock.Listener(ln)
+		go func() {
+			if o.TLS != nil {
+				served <- srv.ServeTLS(ln, "", "")
+				return
+			}
+			served <- srv.Serve(ln)
+		}()
+	}
+	var failed error
+	open := len(all)
 	select {
-	case err = <-served:
-		s.shutdown(srv)
-		return err
+	case failed = <-served:
+		open--
 	case <-ctx.Done():
 		s.leave()
 	}
 	s.shutdown(srv)
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return err
+	for range open {
+		if err := <-served; failed == nil && !errors.Is(err, http.ErrServerClosed) {
+			failed = err
+		}
 	}
-	return nil
+	return failed
 }
 
 // leave lets balancers see that the server stops, for Options.ShutdownDelay. Until then it takes requests.

@@ -504,3 +504,48 @@ func TestHungRequestDoesNotHoldTheServer(t *testing.T) {
 	}
 	conn.Close()
 }
+
+// With both addresses of loopback nobody else can have the port of one of them.
+func TestBothLoopbacks(t *testing.T) {
+	if ln, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skip("this machine has no ::1")
+	} else {
+		ln.Close()
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	o := server.HTTPOptions{BothLoopbacks: true}
+	ln, err := server.Listen(ctx, "127.0.0.1:0", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	served := make(chan error, 1)
+	go func() { served <- server.New(catalogOf(), server.Options{}).Serve(ctx, ln, o) }()
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		res, err := http.Get("http://" + net.JoinHostPort(host, port) + "/healthz") //nolint:noctx // its end is that of the server
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d", host, res.StatusCode)
+		}
+		var taken *server.ListenError
+		if _, err := server.Listen(ctx, net.JoinHostPort(host, port), o); !errors.As(err, &taken) {
+			t.Errorf("%s can be had twice: %v", host, err)
+		}
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	beside, err := net.Listen("tcp", net.JoinHostPort("::1", port))
+	if err != nil {
+		t.Fatalf("after the end: %v", err)
+	}
+	defer beside.Close()
+	var taken *server.ListenError
+	if _, err := server.Listen(t.Context(), "127.0.0.1:"+port, o); !errors.As(err, &taken) || taken.Address != "[::1]:"+port {
+		t.Errorf("beside another program: %v", err)
+	}
+}

@@ -60,6 +60,10 @@ func (a Access) Within(w http.ResponseWriter, key string) bool {
 	return a.endpoint.withinRate(w, key)
 }
 
+// Named has the mounts answer to one more name of loopback, besides those of /mcp. It must come
+// before anything is served.
+func (a Access) Named(host string) { a.endpoint.named = host }
+
 // Address is where a request came from, as rates count it.
 func (a Access) Address(r *http.Request) string { return address(r) }
 
@@ -70,8 +74,12 @@ func (d *endpoint) mounted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origin, sameOrigin := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site") == "same-origin"
 		switch {
-		case !d.hostAllowed(r):
-			http.Error(w, "the Host header is not one of this server's names", http.StatusForbidden)
+		case !d.hostAllowed(r) && (d.named == "" || !d.local(r) || !strings.EqualFold(hostname(r.Host), d.named)):
+			text := "the Host header is not one of this server's names"
+			if strings.HasSuffix(strings.ToLower(hostname(r.Host)), ".localhost") {
+				text = "this address is that of an earlier start, or of another program: open the link that toolctl printed when it started"
+			}
+			http.Error(w, text, http.StatusForbidden)
 			return
 		case origin != "" && !sameOrigin && !sameHost(origin, r.Host) && !d.own(origin), cross.Check(r) != nil && !d.own(origin):
 			http.Error(w, "requests from this origin are not allowed", http.StatusForbidden)
