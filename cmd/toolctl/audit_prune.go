@@ -15,13 +15,14 @@ func newAuditPruneCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune --before TIME",
 		Short: "Remove old lines of the audit",
-		Long: `Remove the lines of the audit that are older than a time, and add a line that says
-who did it and where the audit begins now. The chain goes on from the hash of the last
-line that was removed, so 'toolctl audit verify' proves what is left. Export the lines
-first where they must be kept.
+		Long: `Remove the lines of the audit whose times are before one, wherever they stand, and add a line
+that says who did it and where the audit begins now. 'toolctl audit verify' proves what is
+left. Export the lines first where they must be kept. 'toolctl serve --audit-retention 90d' does
+it once an hour.
 
-The file keeps its size: later lines take the room. It works on a store that has
-reached --store-max-bytes, too.
+It works in steps of some megabytes, each with a line of its own, so that it needs little room, on a store
+that has reached --store-max-bytes too. The file gets smaller; one that an earlier toolctl made does with
+the first 'toolctl store compact'.
 
 Output formats (-o): text, json, yaml.`,
 		Annotations: formats("text", "json", "yaml"),

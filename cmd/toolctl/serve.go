@@ -48,6 +48,7 @@ type serveOptions struct {
 	approvalWait time.Duration
 	metricsAddr  string
 	accessLog    string
+	retention    string
 	share        float64
 	memory       string
 	source       sourceOptions
@@ -129,6 +130,7 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	o.source.bind(f)
 	f.StringVar(&o.source.hookSecret, "hook-secret-file", "", "with --source: file with the secret of the webhook at "+source.HookPath+" (default: $"+hookSecretVariable+"; without either there is none); needs --http")
 	a.bindAudit(cmd)
+	bindRetention(f, &o.retention, "keep the audit this long, and remove older lines once an hour; replicas on one store share that; needs a store")
 	a.bindNetwork(f, "")
 	return cmd
 }
@@ -161,6 +163,12 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 	}
 	if o.keyFile != "" && len(o.files) > 0 && o.dsn == "" {
 		return usagef("--replica-key-file needs a store that the replicas share: name it with --store")
+	}
+	if _, err := parseRetention(o.retention); err != nil {
+		return err
+	}
+	if o.retention != "" && len(o.files) > 0 && o.dsn == "" {
+		return usagef("--audit-retention needs a store, which has the audit: name it with --store")
 	}
 	if err := o.source.check(cmd, o.files); err != nil {
 		return err
@@ -248,6 +256,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 			g.OnCall, g.OnPending = o.console.Called, o.console.Waits
 		}
 		g.Watch, g.HTTP, g.TokenFile = o.watch || o.pulled != nil, h, o.tokenFile
+		g.AuditRetention, _ = parseRetention(o.retention) // check read it
 		g.Replicas, g.ApprovalWait = o.replicas(), o.approvalWait
 		g.Subset = gateway.Subset{Namespace: o.namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
 		g.Server = server.Options{AccessLog: calls, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, ShutdownDelay: o.delay, DrainTimeout: drain, TurnIdle: o.turnIdle, MaxResultBytes: o.maxResult, Instructions: instructions}

@@ -29,6 +29,9 @@ type Options struct {
 	// AuditBestEffort lets calls go on whose line of intent cannot be written. Default: they
 	// are refused.
 	AuditBestEffort bool
+	// AuditRetention is how old lines of the audit may become; older ones are removed while the gateway serves, by one
+	// of those that share a store. Default: they are kept.
+	AuditRetention time.Duration
 	// Counters keep the counts of policies. Default: Store; in memory without one.
 	Counters policy.Counters
 	// Attachments hold what calls name by reference. Default: a reference is a text like any other.

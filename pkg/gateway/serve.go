@@ -101,6 +101,9 @@ func (g *Gateway) start() *server.Server {
 		if g.opts.Store != nil {
 			g.tasks.run(g.followOverrides)
 			g.tasks.run(g.audit.follow)
+			if g.opts.AuditRetention > 0 {
+				g.tasks.run(g.keepAudit)
+			}
 		}
 		if g.tokens != nil {
 			g.tasks.run(g.tokens.follow)

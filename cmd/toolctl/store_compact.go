@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+func newStoreCompactCmd(a *app) *cobra.Command {
+	var retention string
+	cmd := &cobra.Command{
+		Use:   "compact",
+		Short: "Give the room that is free in the store back to the disk",
+		Long: `Give the room that is free in the store back to the disk. With --audit-retention old lines
+of the audit are removed first, as by 'toolctl audit prune'.
+
+A file that an earlier toolctl made is written anew once, which needs room on the disk for twice
+of what is in it; other commands wait meanwhile. From then on, and in files of this version, 'audit
+prune' gives room back by itself, in small steps.
+
+The tables of a PostgreSQL database are written anew one after the other (VACUUM FULL), by the user that
+owns them. Calls wait for the one that is being written: do it when few are made.`,
+		Example: `  toolctl store compact
+  toolctl store compact --audit-retention 90d`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			age, err := parseRetention(retention)
+			if err != nil {
+				return err
+			}
+			a.storeMax = 0 // what makes room must have room
+			s, err := a.openKept(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer a.closing(s)
+			c, ok := s.(store.Compacter)
+			if !ok {
+				return usagef("this kind of store is not kept on a disk")
+			}
+			if age > 0 {
+				p, err := s.PruneAudit(cmd.Context(), store.PruneOptions{Before: time.Now().Add(-age), By: a.whoami()})
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(a.out, "%s of the audit removed, %d kept\n", count(int(p.Lines), "line"), p.Kept)
+			}
+			before, err := sizeOfStore(cmd, s)
+			if err == nil {
+				err = c.Compact(cmd.Context())
+			}
+			if errors.Is(err, store.ErrFull) {
+				return fmt.Errorf("%w; to write the file anew takes room for twice of what is in it", err)
+			}
+			if err != nil {
+				return err
+			}
+			after, err := sizeOfStore(cmd, s)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.out, "the store takes %s, before it took %s\n", mebibytes(after), mebibytes(before))
+			return err
+		},
+	}
+	bindRetention(cmd.Flags(), &retention, "remove lines of the audit that are older first")
+	return cmd
+}
+
+func sizeOfStore(cmd *cobra.Command, s store.Store) (int64, error) {
+	if sized, ok := s.(store.Sized); ok {
+		return sized.Size(cmd.Context())
+	}
+	return 0, nil
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+func bindRetention(f *pflag.FlagSet, into *string, usage string) {
+	f.StringVar(into, "audit-retention", "", usage+", such as 90d, 12w or 36h (default: all lines are kept)")
+}
+
+// parseRetention reads the value of --audit-retention; "" is 0.
+func parseRetention(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, ok := parseAgo(text)
+	if !ok || d <= 0 {
+		return 0, usagef("--audit-retention %q: expected a time above 0, such as 90d, 12w or 36h", text)
+	}
+	return d, nil
+}

@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"time"
+
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+const (
+	retentionEvery = time.Hour
+	retentionLease = "audit/retention"
+)
+
+// keepAudit prunes the audit of what is older than Options.AuditRetention, now and once an hour. Of gateways that
+// share a store one does it, for as long as it lives.
+func (g *Gateway) keepAudit(ctx context.Context) {
+	st, holder := g.opts.Store, rand.Text()
+	defer func() {
+		final, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = st.ReturnLeases(final, holder, retentionLease) // else it ends by itself
+	}()
+	tick := time.NewTicker(retentionEvery)
+	defer tick.Stop()
+	for {
+		p, err := pruneOld(ctx, st, holder, g.opts.AuditRetention)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			g.log.Warn("old lines of the audit were not removed: this is tried again", "in", retentionEvery, "error", err)
+		case p.Lines > 0:
+			g.log.Info("old lines of the audit were removed", "lines", p.Lines, "kept", p.Kept)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func pruneOld(ctx context.Context, st store.Store, holder string, age time.Duration) (p store.AuditPrune, err error) {
+	lease := store.Lease{Name: retentionLease}
+	all, now, err := st.HoldLeases(ctx, holder, []store.Lease{lease}, retentionEvery+retentionEvery/2)
+	if err != nil || !slices.ContainsFunc(all, func(l store.Lease) bool { return l.Name == retentionLease && l.Holder == holder }) {
+		return p, err
+	}
+	return st.PruneAudit(ctx, store.PruneOptions{Before: now.Add(-age), By: "serve --audit-retention"})
+}
