@@ -25,7 +25,7 @@ spec: {limits: [{max_calls: 1, per: turn}]}
 	for _, tt := range []struct {
 		idle, second string
 	}{
-		{"1h", "error: tool \"pay\": refused by policy \"one-a-turn\", rule limits[0]: 1 of 1 call in this turn is used"},
+		{"1h", "error: tool \"pay\": refused by policy \"one-a-turn\", rule limits[0]: 1 of 1 call used this turn"},
 		{"1ns", "paid"}, // any pause ends the turn
 	} {
 		s := serveHTTP(t, "-f", dir, "--turn-idle", tt.idle)

@@ -63,6 +63,6 @@ func Example() {
 	// Output:
 	// g__get-time complete "12:00"
 	// g__get-weather complete {"celsius":4}
-	// g__get-weather failed "tool \"get-weather\": refused by policy \"once\", rule limits[0]: 1 of 1 call of \"get-weather\" in this session is used (limit 1, used 1)"
-	// tool "g__get-weather": tool "get-weather": refused by policy "once", rule limits[0]: 1 of 1 call of "get-weather" in this session is used (limit 1, used 1)
+	// g__get-weather failed "tool \"get-weather\": refused by policy \"once\", rule limits[0]: 1 of 1 call of \"get-weather\" used this session (limit 1, used 1)"
+	// tool "g__get-weather": tool "get-weather": refused by policy "once", rule limits[0]: 1 of 1 call of "get-weather" used this session (limit 1, used 1)
 }

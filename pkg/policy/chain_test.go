@@ -106,7 +106,7 @@ func TestLoweredLimit(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Limit != 2 || refused.Used != 4 {
 		t.Fatalf("Admit: %+v, want limit 2 and used 4", err)
 	}
-	if want := "4 calls in this session are used, more than the 2 that may be"; refused.Message != want {
+	if want := "4 calls used this session, and the limit is 2"; refused.Message != want {
 		t.Errorf("message %q, want %q", refused.Message, want)
 	}
 }

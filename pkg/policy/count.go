@@ -127,25 +127,24 @@ func (c *count) full(n v1.Count) string {
 	var s string
 	switch {
 	case c.limit == 0:
-		return fmt.Sprintf("no %s %s are allowed", c.noun(0), c.span())
+		s = fmt.Sprintf("no %s are allowed %s", c.noun(0), c.span())
 	case n.Used > c.limit:
-		s = fmt.Sprintf("%d %s %s are used, more than the %d that may be", n.Used, c.noun(n.Used), c.span(), c.limit)
+		s = fmt.Sprintf("%d %s used %s, and the limit is %d", n.Used, c.noun(n.Used), c.span(), c.limit)
 	default:
 		s = c.state(n.Used)
 	}
-	if !n.Ends.IsZero() {
+	if c.name != "" {
+		s = fmt.Sprintf("limit %q: %s", c.name, s)
+	}
+	if !n.Ends.IsZero() && c.limit > 0 {
 		s += "; the next " + c.per + " starts at " + n.Ends.UTC().Format(time.RFC3339)
 	}
 	return s
 }
 
-// state says in words how much is used: "2 of 3 calls in this session are used".
+// state says in words how much is used: "2 of 3 calls used this session".
 func (c *count) state(used int64) string {
-	verb := "are"
-	if c.limit == 1 {
-		verb = "is"
-	}
-	return fmt.Sprintf("%d of %d %s %s %s used", used, c.limit, c.noun(c.limit), c.span(), verb)
+	return fmt.Sprintf("%d of %d %s used %s", used, c.limit, c.noun(c.limit), c.span())
 }
 
 func (c *count) noun(n int64) string {
@@ -154,7 +153,10 @@ func (c *count) noun(n int64) string {
 	if n != 1 {
 		b.WriteString("s")
 	}
-	if len(c.tools) > 0 {
+	switch {
+	case c.byTool:
+		b.WriteString(" of this tool")
+	case len(c.tools) > 0:
 		b.WriteString(" of " + list(c.tools))
 	}
 	return b.String()
@@ -162,8 +164,11 @@ func (c *count) noun(n int64) string {
 
 // span is the part of time, or of the conversation, that is counted in, and whose part.
 func (c *count) span() string {
-	s := "in this " + c.per
-	if c.window == 0 && !c.bySession {
+	s := "this " + c.per
+	switch {
+	case c.per == v1.PerDay:
+		s = "today (UTC)"
+	case c.window == 0 && !c.bySession:
 		s = map[bool]string{true: "in turns of this name", false: "in all sessions"}[c.per == v1.PerTurn]
 	}
 	if c.byPrincipal {
@@ -171,9 +176,6 @@ func (c *count) span() string {
 	}
 	if c.bySession && c.window > 0 {
 		s += " in this session"
-	}
-	if c.byTool {
-		s += " of this tool"
 	}
 	return s
 }

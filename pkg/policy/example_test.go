@@ -24,6 +24,6 @@ func Example() {
 	}
 	// Output:
 	// <nil>
-	// tool "get-weather": refused by policy "careful", rule max_total_tool_calls: 1 of 1 call in this session is used
+	// tool "get-weather": refused by policy "careful", rule max_total_tool_calls: 1 of 1 call used this session
 	// tool "delete-account": refused by policy "careful", rule blocklist: the blocklist has "delete-*"
 }

@@ -61,7 +61,7 @@ func TestExplainJSON(t *testing.T) {
       "policy": "careful",
       "rule": "max_total_tool_calls",
       "verdict": "allow",
-      "message": "1 of 2 calls in this session are used",
+      "message": "1 of 2 calls used this session",
       "limit": 2,
       "used_before": 1,
       "used_after": 2,

@@ -51,7 +51,7 @@ func TestGoRule(t *testing.T) {
 		want                    []string // the rule that refuses, with its message; or the decision
 	}{
 		{"refuses and uses up nothing", "", "5", "pay", []string{"1", "2", "3", "7", "8", "9"},
-			[]string{"least: pay wants more", "least: pay wants more", "least: pay wants more", "allow", "allow", "max_total_tool_calls: 2 of 2 calls in this session are used"}},
+			[]string{"least: pay wants more", "least: pay wants more", "least: pay wants more", "allow", "allow", "max_total_tool_calls: 2 of 2 calls used this session"}},
 		{"fails", "", "5", "pay", []string{`"x"`}, []string{"least: the rule failed: json: cannot unmarshal"}},
 		{"panics", "", "5", "pay", []string{"13"}, []string{"least: the rule panicked: ouch"}},
 		{"is broken", "", `"five"`, "pay", []string{"7"}, []string{"least: the rule is broken: json: cannot unmarshal"}},

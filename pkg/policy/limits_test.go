@@ -16,33 +16,33 @@ func TestLimits(t *testing.T) {
 			{tool: "pay-a", session: "s"},
 			{tool: "get", session: "s"},
 			{tool: "refund", session: "s"},
-			{tool: "pay-b", session: "s", want: `tool "pay-b": refused by policy "careful", rule limits[0]: 2 of 2 calls of "pay-*", "refund" in this session are used (careful.yaml:16:3)`},
+			{tool: "pay-b", session: "s", want: `tool "pay-b": refused by policy "careful", rule limits[0]: 2 of 2 calls of "pay-*", "refund" used this session (careful.yaml:16:3)`},
 			{tool: "get", session: "s"},
 			{tool: "pay-b", session: "other"},
 		}},
 		{name: "0 allows none of its tools", spec: limitsOf(v1.Limit{Tools: []string{"pay"}, MaxCalls: n(0), Per: v1.PerDay}), steps: []step{
 			{tool: "get"},
-			{tool: "pay", want: `tool "pay": refused by policy "careful", rule limits[0]: no calls of "pay" in this day are allowed (careful.yaml:16:3)`},
+			{tool: "pay", want: `tool "pay": refused by policy "careful", rule limits[0]: no calls of "pay" are allowed today (UTC) (careful.yaml:16:3)`},
 		}},
 		{name: "turn", spec: limitsOf(v1.Limit{MaxCalls: n(1), Per: v1.PerTurn}), steps: []step{
 			{tool: "get", session: "s", turn: "1"},
 			{tool: "get", session: "s", turn: "2"},
-			{tool: "get", session: "s", turn: "1", want: `tool "get": refused by policy "careful", rule limits[0]: 1 of 1 call in this turn is used (careful.yaml:16:3)`},
+			{tool: "get", session: "s", turn: "1", want: `tool "get": refused by policy "careful", rule limits[0]: 1 of 1 call used this turn (careful.yaml:16:3)`},
 		}},
 		{name: "minute counts all sessions in calendar minutes", spec: limitsOf(v1.Limit{MaxCalls: n(2), Per: v1.PerMinute}), steps: []step{
 			{tool: "get", session: "a"},
 			{tool: "get"},
-			{tool: "get", session: "b", after: 29 * time.Second, want: `tool "get": refused by policy "careful", rule limits[0]: 2 of 2 calls in this minute are used; the next minute starts at 2026-03-01T12:01:00Z (careful.yaml:16:3)`},
+			{tool: "get", session: "b", after: 29 * time.Second, want: `tool "get": refused by policy "careful", rule limits[0]: 2 of 2 calls used this minute; the next minute starts at 2026-03-01T12:01:00Z (careful.yaml:16:3)`},
 			{tool: "get", session: "b", after: 30 * time.Second},
 		}},
 		{name: "hour", spec: limitsOf(v1.Limit{MaxCalls: n(1), Per: v1.PerHour}), steps: []step{
 			{tool: "get", session: "a"},
-			{tool: "get", session: "b", after: 59 * time.Minute, want: `tool "get": refused by policy "careful", rule limits[0]: 1 of 1 call in this hour is used; the next hour starts at 2026-03-01T13:00:00Z (careful.yaml:16:3)`},
+			{tool: "get", session: "b", after: 59 * time.Minute, want: `tool "get": refused by policy "careful", rule limits[0]: 1 of 1 call used this hour; the next hour starts at 2026-03-01T13:00:00Z (careful.yaml:16:3)`},
 			{tool: "get", session: "b", after: 60 * time.Minute},
 		}},
 		{name: "day", spec: limitsOf(v1.Limit{MaxCalls: n(1), Per: v1.PerDay}), steps: []step{
 			{tool: "get"},
-			{tool: "get", after: 11 * time.Hour, want: `tool "get": refused by policy "careful", rule limits[0]: 1 of 1 call in this day is used; the next day starts at 2026-03-02T00:00:00Z (careful.yaml:16:3)`},
+			{tool: "get", after: 11 * time.Hour, want: `tool "get": refused by policy "careful", rule limits[0]: 1 of 1 call used today (UTC); the next day starts at 2026-03-02T00:00:00Z (careful.yaml:16:3)`},
 			{tool: "get", after: 12 * time.Hour},
 		}},
 		{
@@ -50,10 +50,10 @@ func TestLimits(t *testing.T) {
 			spec: limitsOf(v1.Limit{MaxCalls: n(3), Per: v1.PerSession}, v1.Limit{Tools: []string{"pay"}, MaxCalls: n(1), Per: v1.PerSession}),
 			steps: []step{
 				{tool: "pay", session: "s"},
-				{tool: "pay", session: "s", want: `tool "pay": refused by policy "careful", rule limits[1]: 1 of 1 call of "pay" in this session is used (careful.yaml:17:3)`},
+				{tool: "pay", session: "s", want: `tool "pay": refused by policy "careful", rule limits[1]: 1 of 1 call of "pay" used this session (careful.yaml:17:3)`},
 				{tool: "get", session: "s"},
 				{tool: "get", session: "s"},
-				{tool: "pay", session: "s", want: `tool "pay": refused by policy "careful", rule limits[0]: 3 of 3 calls in this session are used (careful.yaml:16:3)`},
+				{tool: "pay", session: "s", want: `tool "pay": refused by policy "careful", rule limits[0]: 3 of 3 calls used this session (careful.yaml:16:3)`},
 			},
 		},
 		{name: "without max_calls it refuses", spec: limitsOf(v1.Limit{Tools: []string{"pay"}, Per: v1.PerDay}), steps: []step{

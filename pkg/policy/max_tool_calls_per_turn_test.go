@@ -7,11 +7,11 @@ import (
 )
 
 func TestMaxToolCallsPerTurn(t *testing.T) {
-	const two = `tool "get": refused by policy "careful", rule max_tool_calls_per_turn: 2 of 2 calls in this turn are used (careful.yaml:11:3)`
+	const two = `tool "get": refused by policy "careful", rule max_tool_calls_per_turn: 2 of 2 calls used this turn (careful.yaml:11:3)`
 	playAll(t, []ruleTest{
 		{name: "0 allows none", spec: v1.ToolPolicySpec{MaxToolCallsPerTurn: n(0)}, steps: []step{
-			{tool: "get", session: "s", want: `tool "get": refused by policy "careful", rule max_tool_calls_per_turn: no calls in this turn are allowed (careful.yaml:11:3)`},
-			{tool: "get", want: `tool "get": refused by policy "careful", rule max_tool_calls_per_turn: no calls in this turn are allowed (careful.yaml:11:3)`},
+			{tool: "get", session: "s", want: `tool "get": refused by policy "careful", rule max_tool_calls_per_turn: no calls are allowed this turn (careful.yaml:11:3)`},
+			{tool: "get", want: `tool "get": refused by policy "careful", rule max_tool_calls_per_turn: no calls are allowed this turn (careful.yaml:11:3)`},
 		}},
 		{name: "each turn anew", spec: v1.ToolPolicySpec{MaxToolCallsPerTurn: n(2)}, steps: []step{
 			{tool: "get", session: "s", turn: "1"},

@@ -7,13 +7,13 @@ import (
 )
 
 func TestMaxTotalToolCalls(t *testing.T) {
-	const one = `tool "get": refused by policy "careful", rule max_total_tool_calls: 1 of 1 call in this session is used (careful.yaml:13:3)`
+	const one = `tool "get": refused by policy "careful", rule max_total_tool_calls: 1 of 1 call used this session (careful.yaml:13:3)`
 	playAll(t, []ruleTest{
 		{name: "0 allows none", spec: v1.ToolPolicySpec{MaxTotalToolCalls: n(0)}, steps: []step{
-			{tool: "get", session: "s", want: `tool "get": refused by policy "careful", rule max_total_tool_calls: no calls in this session are allowed (careful.yaml:13:3)`},
+			{tool: "get", session: "s", want: `tool "get": refused by policy "careful", rule max_total_tool_calls: no calls are allowed this session (careful.yaml:13:3)`},
 		}},
 		{name: "less than 0 allows none", spec: v1.ToolPolicySpec{MaxTotalToolCalls: n(-1)}, steps: []step{
-			{tool: "get", session: "s", want: `tool "get": refused by policy "careful", rule max_total_tool_calls: no calls in this session are allowed (careful.yaml:13:3)`},
+			{tool: "get", session: "s", want: `tool "get": refused by policy "careful", rule max_total_tool_calls: no calls are allowed this session (careful.yaml:13:3)`},
 		}},
 		{name: "over all turns", spec: v1.ToolPolicySpec{MaxTotalToolCalls: n(1)}, steps: []step{
 			{tool: "pay", session: "s", turn: "1"},

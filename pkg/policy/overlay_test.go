@@ -34,9 +34,9 @@ func TestOverlay(t *testing.T) {
 		{name: "in every namespace", spec: v1.ToolPolicySpec{Blocklist: []string{"get"}}, calls: [][2]string{{"other", "get"}},
 			refused: `tool "get": refused by policy "prompt/advice", rule blocklist: the blocklist has "get" (p.yaml:3)`},
 		{name: "namespaces are counted together", spec: v1.ToolPolicySpec{MaxTotalToolCalls: limit(2)}, calls: [][2]string{{"default", "get"}, {"other", "put"}, {"third", "get"}},
-			refused: `tool "get": refused by policy "prompt/advice", rule max_total_tool_calls: 2 of 2 calls in this session are used (p.yaml:3)`, unblocked: true},
+			refused: `tool "get": refused by policy "prompt/advice", rule max_total_tool_calls: 2 of 2 calls used this session (p.yaml:3)`, unblocked: true},
 		{name: "both count", spec: v1.ToolPolicySpec{MaxTotalToolCalls: limit(9)}, calls: [][2]string{{"default", "a"}, {"default", "a"}, {"default", "a"}, {"default", "a"}},
-			refused: `tool "a": refused by policy "house", rule max_total_tool_calls: 3 of 3 calls in this session are used`, unblocked: true},
+			refused: `tool "a": refused by policy "house", rule max_total_tool_calls: 3 of 3 calls used this session`, unblocked: true},
 		{name: "required", spec: v1.ToolPolicySpec{ToolChoice: v1.ToolChoiceRequired}, calls: [][2]string{{"default", "get"}}, requires: true, unblocked: true},
 		{name: "required in audit asks nothing", spec: v1.ToolPolicySpec{ToolChoice: v1.ToolChoiceRequired, Mode: v1.PolicyAudit}, calls: [][2]string{{"default", "get"}}, unblocked: true},
 	} {

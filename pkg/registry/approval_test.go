@@ -197,7 +197,7 @@ func TestApproval(t *testing.T) {
 		}, ran: `{"city":"Oslo"}`},
 		{name: "wrong arguments ask nobody", steps: []step{{ctx: ask(*yes, true, nil), call: v1.Call{Tool: "pay"}, want: `failed: tool "pay": invalid arguments: /city: required property "city" is missing`}}},
 		{name: "a refusal asks nobody", spec: &v1.ToolPolicySpec{RequireApproval: []string{"*"}, MaxTotalToolCalls: limitOf(0)}, steps: []step{
-			{ctx: ask(*yes, true, nil), call: pay("s", "Oslo"), want: `failed deny max_total_tool_calls: tool "pay": refused by policy "careful", rule max_total_tool_calls: no calls in this session are allowed`},
+			{ctx: ask(*yes, true, nil), call: pay("s", "Oslo"), want: `failed deny max_total_tool_calls: tool "pay": refused by policy "careful", rule max_total_tool_calls: no calls are allowed this session`},
 		}},
 		{name: "audit lets it through", spec: &v1.ToolPolicySpec{RequireApproval: []string{"*"}, Mode: v1.PolicyAudit}, steps: []step{{call: pay("s", "Oslo"), want: "complete audit require_approval"}}, ran: `{"city":"Oslo"}`},
 		{name: "great arguments", steps: []step{{call: pay("s", strings.Repeat("x", v1.MaxPendingArgs)), want: refusedBy + "its arguments have 65547 bytes; those of a call that a person approves may have 65536"}}},

@@ -193,7 +193,7 @@ func TestRun(t *testing.T) {
 				`1.2 error.path: expected /a, got "" @/spec/turns/0/calls/1/expect/error/path`,
 				`1.2 error.message: expected a message that contains "accepted", got "tool \"pay\": declined" @/spec/turns/0/calls/1/expect/error/message`,
 				"1.3 error: expected an error of type timeout, got none; the status is complete @/spec/turns/0/calls/2/expect/error",
-				`1.4 status: expected complete, got failed: policy_refused: tool "pay": refused by policy "careful", rule limits[0]: 2 of 2 calls of "pay" in this minute are used; the next minute starts at 2026-01-01T12:01:00Z (s.yaml:41:12) @/spec/turns/0/calls/3`,
+				`1.4 status: expected complete, got failed: policy_refused: tool "pay": refused by policy "careful", rule limits[0]: 2 of 2 calls of "pay" used this minute; the next minute starts at 2026-01-01T12:01:00Z (s.yaml:41:12) @/spec/turns/0/calls/3`,
 				"1.5 status: expected failed, got complete @/spec/turns/0/calls/4/expect/status",
 			},
 		},
