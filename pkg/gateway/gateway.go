@@ -36,6 +36,7 @@ type Gateway struct {
 	servers *servers
 	catalog *catalog
 	audit   *auditWatch
+	stored  *storeWatch // nil with a store of this machine, and with replicas
 	tokens  *tokenWatch // nil without Options.TokenFile
 	http    server.HTTPOptions
 	tasks   tasks
@@ -116,6 +117,9 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 		if g.keys, err = newKeyWatch(r.KeyFile, g.log); err != nil {
 			return nil, err
 		}
+	}
+	if o.Store != nil && store.Shared(o.Store) && o.Replicas == nil {
+		g.stored = newStoreWatch(o.Store, g.log)
 	}
 	if o.Store != nil && g.http.RateCounters == nil && (o.Replicas != nil || store.Shared(o.Store)) {
 		g.http.RateCounters = g.store

@@ -105,6 +105,9 @@ func (g *Gateway) start() *server.Server {
 				g.tasks.run(g.keepAudit)
 			}
 		}
+		if g.stored != nil {
+			g.tasks.run(g.stored.follow)
+		}
 		if g.tokens != nil {
 			g.tasks.run(g.tokens.follow)
 		}
@@ -117,7 +120,7 @@ func (g *Gateway) start() *server.Server {
 
 // notReady is why no call is taken, for /readyz.
 func (g *Gateway) notReady() string {
-	why := []string{g.audit.notReady()}
+	why := []string{g.audit.notReady(), g.stored.notReady()}
 	if m := g.replica; m != nil {
 		why = append(why, m.NotReady())
 	}

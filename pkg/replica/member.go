@@ -66,9 +66,10 @@ type Member struct {
 	draining atomic.Bool
 	drained  chan struct{}
 
-	mu      sync.Mutex         // held while the lease is renewed
-	watched map[string]*flight // forwarded requests, by the replica that answers them
-	owning  owning
+	renewing sync.Mutex         // held while the leases are renewed or given back
+	mu       sync.Mutex         // of watched
+	watched  map[string]*flight // forwarded requests, by the replica that answers them
+	owning   owning
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -181,8 +182,8 @@ func (m *Member) Elsewhere(principal string) int { return m.view.Load().load[pri
 
 // renew renews the leases and reads those of others.
 func (m *Member) renew(ctx context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.renewing.Lock()
+	defer m.renewing.Unlock()
 	mine := state{Address: strings.TrimSuffix(m.opts.Address, "/"), Draining: m.draining.Load()}
 	if load := m.load.Load(); load != nil {
 		mine.Load = (*load)()
@@ -235,7 +236,7 @@ func (m *Member) read(all []store.Lease) *view {
 	return v
 }
 
-// told logs who came and went, and ends the requests to who is gone. It is called under mu.
+// told logs who came and went, and ends the requests to who is gone. It is called under renewing.
 func (m *Member) told(old, next *view) {
 	if old.err != nil {
 		m.opts.Logger.Info("the lease is renewed again", "replica", m.id)
@@ -250,6 +251,8 @@ func (m *Member) told(old, next *view) {
 			m.opts.Logger.Info("a replica is gone", "replica", id)
 		}
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for id, f := range m.watched {
 		if _, lives := next.neighbours[id]; lives {
 			f.missed = 0
@@ -283,14 +286,14 @@ func (m *Member) now() time.Time { return time.Now().Add(m.view.Load().ahead) }
 func (m *Member) State() map[string]any {
 	v := m.view.Load()
 	kept := map[string]any{"state": "reachable"}
-	if v.err != nil {
-		kept = map[string]any{"state": "unreachable", "reason": unreachable(v.err)}
+	if why := v.away(); why != "" {
+		kept = map[string]any{"state": "unreachable", "reason": why}
 	}
 	neighbours := []map[string]any{}
 	for _, id := range sorted(v.neighbours) {
 		how := "ready"
 		switch {
-		case v.err != nil:
+		case v.away() != "":
 			how = "unknown"
 		case v.neighbours[id].Draining:
 			how = "draining"
@@ -313,10 +316,28 @@ func unreachable(err error) string {
 // Neighbours is how many other replicas hold a lease, as far as the store said last.
 func (m *Member) Neighbours() int { return len(m.view.Load().neighbours) }
 
-// NotReady is why this replica should get no requests; "" when it should.
-func (m *Member) NotReady() string {
-	if v := m.view.Load(); v.err != nil && time.Now().After(v.until) {
-		return "the store: " + unreachable(v.err)
+// away is why the store is not reached; "" when it is.
+func (v *view) away() string {
+	switch {
+	case v.err != nil:
+		return unreachable(v.err)
+	case time.Now().After(v.until): // a renewal is not answered
+		return store.ErrUnavailable.Error()
 	}
 	return ""
+}
+
+// NotReady is why this replica should get no requests; "" when it should.
+func (m *Member) NotReady() string {
+	if v := m.view.Load(); time.Now().After(v.until) {
+		return "the store: " + v.away()
+	}
+	return ""
+}
+
+// Lease returns how long the lease of this replica lasts, 0 or less when it has ended, and how many
+// others there are.
+func (m *Member) Lease() (left time.Duration, neighbours int) {
+	v := m.view.Load()
+	return time.Until(v.until), len(v.neighbours)
 }

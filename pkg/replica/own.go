@@ -42,7 +42,8 @@ func (m *Member) Own(ctx context.Context, name string, lost func()) (owner strin
 		leases = []store.Lease{{Name: name}}
 	}
 	sent := time.Now()
-	all, _, err := m.opts.Leases.HoldLeases(ctx, m.id, leases, m.opts.Lasts)
+	// Whether the lease was taken must be known though nobody waits any more.
+	all, _, err := m.opts.Leases.HoldLeases(context.WithoutCancel(ctx), m.id, leases, m.opts.Lasts)
 	if err != nil {
 		return "", err
 	}
@@ -79,8 +80,8 @@ func (o *owning) release(name string) {
 func (m *Member) Disown(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), m.opts.Lasts)
 	defer cancel()
-	m.mu.Lock() // a renewal that is under way must not take the lease again
-	defer m.mu.Unlock()
+	m.renewing.Lock() // one that is under way must not take the lease again
+	defer m.renewing.Unlock()
 	if err := m.opts.Leases.ReturnLeases(ctx, m.id, name); err != nil {
 		m.opts.Logger.Warn("a lease was not given back; it ends by itself", "lease", name, "error", err)
 	}

@@ -45,6 +45,14 @@ type Sized interface {
 	Size(ctx context.Context) (bytes int64, err error)
 }
 
+// Ping returns why a store does not answer now; nil for one that is not [Shared].
+func Ping(ctx context.Context, s Store) error {
+	if p, ok := s.(interface{ Ping(context.Context) error }); ok {
+		return p.Ping(ctx)
+	}
+	return nil
+}
+
 // Shared reports whether a store is one that processes on several machines use.
 func Shared(s Objects) bool {
 	d, ok := s.(interface{ Shared() bool })

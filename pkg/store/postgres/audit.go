@@ -69,7 +69,7 @@ func (s *Store) addAudit(ctx context.Context, tx pgx.Tx, records ...v1.AuditReco
 func (s *Store) AuditHead(ctx context.Context) (store.AuditHead, error) {
 	var hash []byte
 	var head store.AuditHead
-	err := s.one(ctx, "SELECT seq, hash FROM toolctl_heads WHERE chain = $1", []any{auditChain}, &head.Lines, &hash)
+	err := s.look(ctx, "SELECT seq, hash FROM toolctl_heads WHERE chain = $1", []any{auditChain}, &head.Lines, &hash)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = fmt.Errorf("%w: the head of the audit is gone", store.ErrDamaged)
 	}

@@ -130,7 +130,7 @@ func (s *Store) Read(ctx context.Context, counters []v1.Counter) ([]v1.Count, er
 	}
 	var now int64
 	var used []int64
-	err := s.one(ctx, `SELECT n.now, array_agg(coalesce(c.used, 0) ORDER BY k.place) FROM (SELECT toolctl_now() AS now OFFSET 0) n
+	err := s.look(ctx, `SELECT n.now, array_agg(coalesce(c.used, 0) ORDER BY k.place) FROM (SELECT toolctl_now() AS now OFFSET 0) n
 		CROSS JOIN unnest($1::text[]) WITH ORDINALITY AS k (key, place)
 		LEFT JOIN toolctl_counters c ON c.key = k.key AND (c.expires IS NULL OR c.expires > n.now) GROUP BY n.now`, []any{keys}, &now, &used)
 	if err != nil {

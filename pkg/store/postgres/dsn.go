@@ -20,8 +20,6 @@ const (
 	maxConns = 8
 	// connectTimeout is how long one host may take, unless connect_timeout is given.
 	connectTimeout = 5 * time.Second
-	// statementTimeout ends a statement that takes too long, at the server and here.
-	statementTimeout = 30 * time.Second
 )
 
 // parseDSN reads a DSN and the PG variables. Its errors do not show the DSN, which may hold a
@@ -41,6 +39,7 @@ func parseDSN(dsn string, busy time.Duration) (*pgxpool.Config, error) {
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "toolctl"
 	}
+	c.DialFunc, c.Tracer = dial, deadlines{}
 	if c.ValidateConnect == nil && severalHosts(c) {
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}

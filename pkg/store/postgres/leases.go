@@ -17,8 +17,10 @@ func (s *Store) HoldLeases(ctx context.Context, holder string, leases []store.Le
 	for i, l := range leases {
 		names[i], values[i] = text(l.Name), text(l.Value)
 	}
+	within, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
 	if len(leases) > 0 { // two statements: a statement does not see what its own functions changed
-		err = s.one(ctx, "SELECT toolctl_hold($1, $2, $3, $4, $5)", []any{text(holder), names, values, micros(lasts), store.MaxLeases}, new(int64))
+		err = s.within(within, "SELECT toolctl_hold($1, $2, $3, $4, $5)", []any{text(holder), names, values, micros(lasts), store.MaxLeases}, new(int64))
 		if err != nil {
 			return nil, time.Time{}, s.explain(ctx, err)
 		}
@@ -29,7 +31,7 @@ func (s *Store) HoldLeases(ctx context.Context, holder string, leases []store.Le
 		names, holders, values []string
 		expires                []int64
 	}
-	err = s.one(ctx, `SELECT n.now, array_remove(array_agg(l.name ORDER BY l.name), NULL), array_remove(array_agg(l.holder ORDER BY l.name), NULL),
+	err = s.within(within, `SELECT n.now, array_remove(array_agg(l.name ORDER BY l.name), NULL), array_remove(array_agg(l.holder ORDER BY l.name), NULL),
 		array_remove(array_agg(l.value ORDER BY l.name), NULL), array_remove(array_agg(l.expires ORDER BY l.name), NULL)
 		FROM (SELECT toolctl_now() AS now OFFSET 0) n LEFT JOIN toolctl_leases l ON l.expires > n.now GROUP BY n.now`, nil,
 		&at, &found.names, &found.holders, &found.values, &found.expires)
@@ -59,6 +61,6 @@ func (s *Store) ReturnLeases(ctx context.Context, holder string, names ...string
 	for i := range names {
 		names[i] = text(names[i])
 	}
-	return s.explain(ctx, s.one(ctx, `WITH gone AS (DELETE FROM toolctl_leases WHERE holder = $1 AND (cardinality($2::text[]) = 0 OR name = ANY($2)) RETURNING 1)
+	return s.explain(ctx, s.within(ctx, `WITH gone AS (DELETE FROM toolctl_leases WHERE holder = $1 AND (cardinality($2::text[]) = 0 OR name = ANY($2)) RETURNING 1)
 		SELECT count(*) FROM gone`, []any{text(holder), append([]string{}, names...)}, &n))
 }

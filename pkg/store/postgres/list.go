@@ -61,6 +61,6 @@ func (s *Store) List(ctx context.Context, opts store.ListOptions) (store.List, e
 
 // Revision implements [store.Objects].
 func (s *Store) Revision(ctx context.Context) (at int64, err error) {
-	err = s.one(ctx, dialect.Revision, nil, &at)
+	err = s.look(ctx, dialect.Revision, nil, &at)
 	return at, s.explain(ctx, err)
 }

@@ -51,6 +51,6 @@ func (s *Store) WatchOverrides(ctx context.Context) iter.Seq2[[]store.Override, 
 }
 
 func (s *Store) overrideVersion(ctx context.Context) (at int64, err error) {
-	err = s.one(ctx, "SELECT value FROM toolctl_revision WHERE name = 'overrides'", nil, &at)
+	err = s.look(ctx, "SELECT value FROM toolctl_revision WHERE name = 'overrides'", nil, &at)
 	return at, s.explain(ctx, err)
 }

@@ -48,6 +48,7 @@ type Store struct {
 	auditing  batch[*chain.Line]
 	// When expired counters and leases were removed last, by the clock of this process.
 	swept, sweptLeases atomic.Int64
+	silent             atomic.Bool // the last statement of a call was not answered
 
 	mu        sync.Mutex // of what follows
 	listening bool
@@ -105,7 +106,12 @@ func (s *Store) Close() error {
 		close(s.closed)
 		s.mu.Unlock()
 		s.listener.Wait()
-		s.pool.Close()
+		closed := make(chan struct{})
+		go func() { s.pool.Close(); close(closed) }()
+		select {
+		case <-closed:
+		case <-time.After(closeTimeout): // the connections to a server that stands still end by themselves, in 15 seconds
+		}
 	})
 	return nil
 }

@@ -2,8 +2,12 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 // beginDurable begins a transaction that is on the disk once it is committed, whatever the DSN says.
@@ -54,13 +58,39 @@ func (s *Store) begin(ctx context.Context, opts pgx.TxOptions) (tx pgx.Tx, err e
 // one carries out one statement, which is a transaction of its own, within a time of its own: the
 // end of ctx must not leave it open whether it was carried out. It is not made again
 // when it may have been.
-func (s *Store) one(ctx context.Context, query string, args []any, into ...any) (err error) {
-	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
+func (s *Store) one(ctx context.Context, query string, args []any, into ...any) error {
+	return s.look(context.WithoutCancel(ctx), query, args, into...)
+}
+
+// look is one for a statement that changes nothing: the end of ctx ends it.
+func (s *Store) look(ctx context.Context, query string, args []any, into ...any) error {
+	limit := callTimeout
+	if s.silent.Load() {
+		limit = silentTimeout
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	return s.within(within, query, args, into...)
+}
+
+// within carries out a statement as long as ctx lasts.
+func (s *Store) within(ctx context.Context, query string, args []any, into ...any) (err error) {
 	for range maxConns + 1 {
-		if err = s.pool.QueryRow(within, query, args...).Scan(into...); err == nil || !undone(err) {
+		if err = s.pool.QueryRow(ctx, query, args...).Scan(into...); err == nil || !undone(err) {
 			break
 		}
 	}
+	if err == nil || errors.Is(err, context.DeadlineExceeded) {
+		s.silent.Store(err != nil)
+	}
 	return err
+}
+
+// Ping asks the database whether it answers: see [store.Ping].
+func (s *Store) Ping(ctx context.Context) error {
+	err := s.within(ctx, "SELECT 1", nil, new(int))
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("store %q: the database %w: it did not answer in time", s.name, store.ErrUnavailable)
+	}
+	return s.explain(ctx, err)
 }

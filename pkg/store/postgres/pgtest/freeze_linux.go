@@ -1,0 +1,49 @@
+package pgtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Freeze stops the processes of the server where they are, with all their connections, until thaw is called.
+func (s *Server) Freeze() (thaw func() error, err error) {
+	frozen := []int{s.process.Process.Pid}
+	thaw = func() error {
+		for _, pid := range frozen {
+			if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+				return fmt.Errorf("process %d: %w", pid, err)
+			}
+		}
+		return nil
+	}
+	if err := syscall.Kill(frozen[0], syscall.SIGSTOP); err != nil { // it starts no more
+		return nil, err
+	}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it ended
+		}
+		// The name of a process may have spaces and ends with the last parenthesis (proc(5)).
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		if len(fields) < 2 || fields[1] != strconv.Itoa(frozen[0]) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			return thaw, err
+		}
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err == nil { // else it ended
+			frozen = append(frozen, pid)
+		}
+	}
+	return thaw, nil
+}
