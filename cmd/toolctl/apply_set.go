@@ -47,7 +47,7 @@ type applyInput struct {
 	kept map[v1.Key]bool // what asks not to be pruned
 }
 
-// List is all that the store had when it was opened, for [plan.Lister].
+// List is what the store had besides the manifests when it was opened, for [plan.Lister].
 func (in *applyInput) List(context.Context, store.ListOptions) (store.List, error) {
 	return store.List{Records: in.records, Total: len(in.records)}, nil
 }
@@ -120,9 +120,11 @@ func (o *setOptions) open(ctx context.Context, look bool) (_ *applyInput, err er
 			return nil, err
 		}
 	}
-	if !look {
-		in.records = nil
+	given := make(map[v1.Key]bool, len(in.set.Objects))
+	for _, obj := range in.set.Objects {
+		given[obj.Head().Key()] = true
 	}
+	in.records = slices.DeleteFunc(in.records, func(r store.Record) bool { return !look || given[r.Key()] })
 	in.options.Keep = o.keep(in.set, in)
 	return in, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -86,9 +87,8 @@ func (o *diffOptions) run(ctx context.Context) error {
 	default:
 		return usagef("--fail-on %q: expected breaking, risky or any", o.failOn)
 	}
-	defer collectLess()()
 	format := o.format()
-	o.places = true
+	o.places = len(o.overlays) > 0 || slices.Contains(o.files, "-") // see locate
 	var report *diff.Report
 	var changes *plan.Plan
 	var err error
@@ -99,6 +99,9 @@ func (o *diffOptions) run(ctx context.Context) error {
 			return usagef("--prune, --set, --take-over, --allow-empty and -o plan are for the store: leave --against out")
 		}
 		report, err = o.againstFiles(ctx)
+	}
+	if err == nil {
+		err = o.locate(ctx, report)
 	}
 	if err != nil {
 		return err
@@ -122,6 +125,35 @@ func (o *diffOptions) run(ctx context.Context) error {
 		return statusError{exitFailed, ""}
 	}
 	return err
+}
+
+// locate finds the places of what changed. Those of all fields of all files take more memory than the
+// objects, so the files with a change are read once more, some at a time; what is built or comes from stdin
+// has its places.
+func (o *diffOptions) locate(ctx context.Context, report *diff.Report) error {
+	if o.places {
+		return nil
+	}
+	changed := map[string]bool{}
+	for _, c := range report.Changes {
+		if c.Action != diff.Deleted && c.Source.File != "" {
+			changed[c.Source.File] = true
+		}
+	}
+	const some = 500
+	options := o.manifestOptions(ctx)
+	options.Fields = true
+	for files := range slices.Chunk(slices.Sorted(maps.Keys(changed)), some) {
+		set, err := manifest.Load(ctx, files, options)
+		if err != nil {
+			return usageError{err}
+		}
+		if _, err := o.intoNamespace(set.Objects); err != nil {
+			return err
+		}
+		report.Locate(set.Objects)
+	}
+	return nil
 }
 
 func (o *diffOptions) againstStore(ctx context.Context) (*diff.Report, *plan.Plan, error) {
@@ -171,7 +203,9 @@ func (o *diffOptions) againstFiles(ctx context.Context) (*diff.Report, error) {
 	}
 	options := o.manifestOptions(ctx)
 	options.Fields = o.places
+	collect := collectLess()
 	set, err := manifest.Load(ctx, o.files, options)
+	collect() // what comes now leaves much that can be collected
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -39,6 +39,9 @@ const (
 // fieldsOf returns what differs, by path. Of an object that is new or gone it is each field
 // of spec.
 func fieldsOf(p Pair) ([]Field, error) {
+	if same, err := sameText(p); same || err != nil {
+		return nil, err
+	}
 	before, err := meaningOf(p.Before)
 	if err != nil {
 		return nil, err
@@ -75,6 +78,22 @@ func fieldsOf(p Pair) ([]Field, error) {
 		w.fields = append(w.fields[:maxFields:maxFields], Field{Path: "", New: encode(fmt.Sprintf("… and %d more", more)), Cut: true})
 	}
 	return w.fields, nil
+}
+
+// sameText reports whether both objects are there and written the same, as most pairs are: they need not be
+// read to see it.
+func sameText(p Pair) (bool, error) {
+	if p.Before == nil || p.After == nil || len(p.Before.Head().Files) > 0 || len(p.After.Head().Files) > 0 {
+		return false, nil
+	}
+	var texts [2][]byte
+	for i, o := range []v1.Object{p.Before, p.After} {
+		var err error
+		if texts[i], err = json.Marshal(o); err != nil {
+			return false, fmt.Errorf("%s: %w", o.Head().Key(), err)
+		}
+	}
+	return bytes.Equal(texts[0], texts[1]), nil
 }
 
 // absent stands for a value that is not there.

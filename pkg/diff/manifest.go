@@ -145,6 +145,25 @@ func (r *Report) add(c Change) {
 	}
 }
 
+// Locate fills in where the reasons of changes stand, by objects as they are now that know the places of
+// their fields.
+func (r *Report) Locate(objects []v1.Object) {
+	heads := make(map[v1.Key]*v1.Header, len(objects))
+	for _, o := range objects {
+		heads[o.Head().Key()] = o.Head()
+	}
+	for i := range r.Changes {
+		c := &r.Changes[i]
+		h := heads[c.Key()]
+		if h == nil || c.Action == Deleted {
+			continue
+		}
+		for j := range c.Reasons {
+			c.Reasons[j].Source = h.Field(c.Reasons[j].Pointer)
+		}
+	}
+}
+
 // Fails reports whether something changes that is of a class or worse. What is tighter is
 // as good as breaking when a call shows it.
 func (r *Report) Fails(class Class) bool {

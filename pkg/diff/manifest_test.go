@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -228,5 +230,35 @@ func TestPairsAndOrder(t *testing.T) {
 	}
 	if strings.Join(got, ", ") != "create b, delete a" || r.Summary.Unchanged != 1 {
 		t.Errorf("got %v, %+v", got, r.Summary)
+	}
+}
+
+// What changed is located by objects that know the places of their fields; what is gone stays where it was.
+func TestLocate(t *testing.T) {
+	read := func(text string, places bool) []v1.Object {
+		t.Helper()
+		objects, bad := manifest.Decode("tools.yaml", []byte(text), manifest.Options{Fields: places})
+		if len(bad) > 0 {
+			t.Fatal(bad)
+		}
+		return objects
+	}
+	const tool = "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: %s}\nspec:\n  description: d\n  input_schema: {type: object%s}\n  mock_result: 1\n---\n"
+	before := fmt.Sprintf(tool, "a", "") + fmt.Sprintf(tool, "gone", "")
+	after := fmt.Sprintf(tool, "a", ", required: [x]")
+	var reports [2]*diff.Report
+	for i, places := range []bool{true, false} {
+		was, is := read(before, places), read(after, places)
+		var err error
+		if reports[i], err = diff.NewChecker().Manifests(t.Context(), diff.Pairs(was, is), slices.Concat(was, is)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if at := reports[1].Changes[0].Reasons[0].Source; at.Line != 1 {
+		t.Errorf("without places it is at %s", at)
+	}
+	reports[1].Locate(read(after, true))
+	if got, want := reports[1].Changes[0].Reasons, reports[0].Changes[0].Reasons; !reflect.DeepEqual(got, want) || want[0].Source.Line != 6 {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
