@@ -21,7 +21,14 @@ func (s *Store) Compact(ctx context.Context) error {
 	if err != nil {
 		return s.explain(ctx, err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx))                  //nolint:errcheck // what was done is done
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // what was done is done
+	var owner string                             // the server passes over tables of another with a warning
+	switch err := conn.QueryRow(ctx, "SELECT pg_get_userbyid(relowner)"+ours+" AND NOT pg_has_role(relowner, 'USAGE') LIMIT 1").Scan(&owner); {
+	case err == nil:
+		return s.explain(ctx, fmt.Errorf("the user %q %w: do that as its owner, %q", c.User, errNotOwner, owner))
+	case !errors.Is(err, pgx.ErrNoRows):
+		return s.explain(ctx, err)
+	}
 	rows, _ := conn.Query(ctx, "SELECT oid::regclass::text"+ours) // its error is that of the rows
 	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	for i := 0; err == nil && i < len(tables); i++ {
@@ -29,6 +36,9 @@ func (s *Store) Compact(ctx context.Context) error {
 	}
 	return s.explain(ctx, err)
 }
+
+// errNotOwner says that a user cannot compact the tables.
+var errNotOwner = errors.New("does not own the tables")
 
 // ours are the tables of the store.
 const ours = ` FROM pg_class WHERE relkind = 'r' AND relname LIKE 'toolctl\_%' AND relnamespace = current_schema()::regnamespace`

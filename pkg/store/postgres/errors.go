@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"toolctl.dev/toolctl/pkg/store"
@@ -43,7 +45,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	default:
 	}
 	switch {
-	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrTooOld), errors.Is(err, store.ErrLimit), errors.Is(err, errMissing), errors.Is(err, store.ErrUnavailable):
+	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrTooOld), errors.Is(err, store.ErrLimit), errors.Is(err, errMissing), errors.Is(err, errNoUsage), errors.Is(err, errNotOwner), errors.Is(err, store.ErrUnavailable):
 		return fmt.Errorf("store %q: %w", s.name, err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("store %q: %w", s.name, context.Cause(ctx))
@@ -61,10 +63,26 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	case codeLockWait:
 		return fmt.Errorf("store %q: %w: try again (%w)", s.name, store.ErrBusy, err)
 	case codePrivilege:
-		return fmt.Errorf("store %q: the user may not do that (%w): the user that makes the store needs CREATE on its schema, others need all rights on its tables", s.name, err)
+		return s.noRight(err)
 	}
 	return fmt.Errorf("store %q: %w", s.name, err)
 }
+
+// noRight says which right a user lacks, and the statements that give it.
+func (s *Store) noRight(err error) error {
+	c := s.pool.Config().ConnConfig
+	user, schema := pgx.Identifier{c.User}.Sanitize(), cmp.Or(c.RuntimeParams["search_path"], "public")
+	var refused *pgconn.PgError
+	errors.As(err, &refused)
+	what := refused.Message // such as: permission denied for table toolctl_heads
+	if strings.Contains(what, "schema") {
+		return fmt.Errorf("store %q: the user %q may not make or change its tables (%s): run 'toolctl store migrate' once as a user with CREATE on the schema, or let this one: GRANT USAGE, CREATE ON SCHEMA %s TO %s", s.name, c.User, what, schema, user)
+	}
+	return fmt.Errorf("store %q: the user %q may not do that (%s): let the owner of the tables run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s; who only reads needs SELECT alone", s.name, c.User, what, schema, user)
+}
+
+// errNoUsage says that a user may not look into the schema of the store.
+var errNoUsage = errors.New("may not look into its schema")
 
 // oneLine is the text of an error of connecting, which has a line for each address.
 func oneLine(err error) string {

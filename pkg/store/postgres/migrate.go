@@ -94,9 +94,27 @@ func (s *Store) version(ctx context.Context) (at int64, err error) {
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it changed nothing
 	var there bool
-	if err := tx.QueryRow(ctx, "SELECT to_regclass('"+versions+"') IS NOT NULL").Scan(&there); err != nil || !there {
+	if err := tx.QueryRow(ctx, "SELECT to_regclass('"+versions+"') IS NOT NULL").Scan(&there); err != nil {
 		return -1, err
+	}
+	if !there {
+		return -1, s.noUsage(ctx, tx)
 	}
 	err = tx.QueryRow(ctx, "SELECT coalesce(max(version_id), -1) FROM "+versions+" WHERE is_applied AND version_id > 0").Scan(&at)
 	return at, err
+}
+
+// noUsage finds out whether the store is not seen because the user may not look into its schema.
+func (s *Store) noUsage(ctx context.Context, tx pgx.Tx) error {
+	var user, schema string
+	const hidden = `SELECT current_user, quote_ident(nspname) FROM pg_namespace WHERE NOT has_schema_privilege(oid, 'USAGE')
+		AND quote_ident(nspname) = ANY (string_to_array(replace(current_setting('search_path'), ' ', ''), ',')) LIMIT 1`
+	err := tx.QueryRow(ctx, hidden).Scan(&user, &schema)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("the user %q %w: let its owner run: GRANT USAGE ON SCHEMA %s TO %s", user, errNoUsage, schema, pgx.Identifier{user}.Sanitize())
 }
