@@ -81,6 +81,15 @@ type Result struct {
 	DurationMS float64 `json:"duration_ms"`
 }
 
+// TextSize is about how many bytes the texts of the result have.
+func (r *Result) TextSize() int {
+	n := len(r.Content) + len(r.Meta)
+	for i := range r.Parts {
+		n += r.Parts[i].TextSize()
+	}
+	return n
+}
+
 // ResultError is an error as JSON.
 type ResultError struct {
 	// Type is args_invalid, result_invalid, manifest_invalid, execution_failed,
@@ -173,6 +182,15 @@ type Part struct {
 	// Media names a file or holds data in a manifest's mock_parts; results carry
 	// data and mime_type instead.
 	Media *Media `json:"media,omitempty"`
+}
+
+// TextSize is how many bytes the texts of the part have.
+func (p *Part) TextSize() int {
+	n := len(p.Text) + len(p.Data)
+	if p.Resource != nil {
+		n += len(p.Resource.Text) + len(p.Resource.Blob)
+	}
+	return n
 }
 
 // Media is the content of a mock part.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 	"toolctl.dev/toolctl/internal/footprint"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp/server"
@@ -117,8 +117,8 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 	_ = cmd.RegisterFlagCompletionFunc("tools", a.completeNames(v1.KindTool))
 	_ = cmd.RegisterFlagCompletionFunc("prompt", a.completeNames(v1.KindPrompt))
 	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
-	f.IntVar(&o.maxCalls, "max-calls", 1024, "maximum number of calls at once")
-	f.Float64Var(&o.share, "principal-share", 0.25, "part of --max-calls, and of what else is bounded, that one principal may use; callers without a name have all")
+	f.IntVar(&o.maxCalls, "max-calls", admission.DefaultMaxCalls, "maximum number of calls at once")
+	f.Float64Var(&o.share, "principal-share", admission.DefaultPrincipalShare, "part of --max-calls, and of what else is bounded, that one principal may use; callers without a name have all")
 	f.StringVar(&o.memory, "memory-budget", "256MiB", "memory for all that is decoded at once; a request beyond it waits a little and is refused")
 	f.DurationVar(&o.turnIdle, "turn-idle", 60*time.Second, "ends the turn of calls that name none, once their session had no call for so long")
 	f.DurationVar(&o.approvalWait, "approval-wait", 0, "how long a call that needs approval waits for the decision before its caller is told that it is pending")
@@ -225,13 +225,12 @@ func (o *serveOptions) run(ctx context.Context) error {
 		}
 		defer ln.Close() // the server closes it too
 	}
-	if o.metricsAddr != "" {
-		o.scraped = true
-		stop, err := o.serveMetrics(ctx)
-		if err != nil {
-			return err
-		}
-		defer stop()
+	metrics, err := o.listenForMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	if metrics != nil {
+		defer metrics.Close() // its server closes it too
 	}
 	calls, written := o.newAccessLog()
 	defer o.closing(written)
@@ -259,12 +258,16 @@ func (o *serveOptions) run(ctx context.Context) error {
 		g.AuditRetention, _ = parseRetention(o.retention) // check read it
 		g.Replicas, g.ApprovalWait = o.replicas(), o.approvalWait
 		g.Subset = gateway.Subset{Namespace: o.namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
-		g.Server = server.Options{AccessLog: calls, MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, ShutdownDelay: o.delay, DrainTimeout: drain, TurnIdle: o.turnIdle, MaxResultBytes: o.maxResult, Instructions: instructions}
+		g.Server = server.Options{AccessLog: calls, ShutdownDelay: o.delay, DrainTimeout: drain, TurnIdle: o.turnIdle, Instructions: instructions}
+		g.Limits = o.limits(memory)
 	})
 	if err != nil {
 		return err
 	}
 	defer o.closing(w)
+	if metrics != nil {
+		defer o.serveMetrics(ctx, metrics, w.Admission())()
+	}
 	if o.console != nil {
 		o.console.Attach(w.Gateway)
 		defer func() { _ = o.console.Close() }() // it has no error; as an io.Closer it would link all that its methods mention
@@ -295,7 +298,7 @@ func (o *serveOptions) pull(h *server.HTTPOptions) (err error) {
 	}
 	hook, err := o.source.hook(o.app, remote)
 	if hook != nil {
-		h.Handlers = map[string]http.Handler{source.HookPath: hook}
+		h.Routes = append(h.Routes, admission.Route{Pattern: source.HookPath, MaxBody: source.MaxDelivery, Unbuffered: true, Enter: admission.Open(hook)})
 	}
 	return err
 }

@@ -47,8 +47,8 @@ func (o *endpointOptions) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.oauth.GroupsClaim, "oauth-groups-claim", "groups", "claim that names the groups of the principal, for approvers of policies")
 	f.StringVar(&o.rate, "rate-limit", "", "maximum rate of requests of one principal, or of one address without authentication, such as 100/s, 600/m or 5000/h; needs --http")
 	f.IntVar(&o.burst, "rate-burst", 0, "requests that may come at once (default: what --rate-limit allows in a second, at least 10)")
-	f.Int64Var(&o.maxRequest, "max-request-bytes", 4<<20, "largest request; needs --http")
-	f.Int64Var(&o.maxResult, "max-result-bytes", 16<<20, "largest result that is passed on to a client")
+	f.Int64Var(&o.maxRequest, "max-request-bytes", admission.DefaultMaxBody, "largest request in bytes; needs --http")
+	f.Int64Var(&o.maxResult, "max-result-bytes", admission.DefaultMaxResult, "largest result in bytes that is passed on to a client")
 	f.IntVar(&o.maxSessions, "max-sessions", 0, "maximum number of sessions, which clients of 2025-11-25 and older open; for one more the session idle longest ends (default: a quarter of --memory-budget at 20 KiB each, which is 3276); needs --http")
 	f.DurationVar(&o.sessionIdle, "session-idle", 30*time.Minute, "how long a session may be without requests and streams before it ends; needs --http")
 	f.StringVar(&o.instructions, "instructions", "", "what models are told of the server, as text or @FILE (default: what the only MCP server says, else a few words on calls)")
@@ -89,8 +89,7 @@ func (o *endpointOptions) check(cmd *cobra.Command) error {
 
 // apply puts the flags into the options of the HTTP server.
 func (o *endpointOptions) apply(h *server.HTTPOptions) error {
-	h.MaxBody, h.MaxSessions, h.SessionTimeout = o.maxRequest, o.maxSessions, o.sessionIdle
-	h.Rate, _ = parseRate(o.rate, o.burst) // check read it
+	h.MaxSessions, h.SessionTimeout = o.maxSessions, o.sessionIdle
 	if o.oauth.Issuer != "" {
 		h.OAuth = &o.oauth
 	}
@@ -106,6 +105,14 @@ func (o *endpointOptions) apply(h *server.HTTPOptions) error {
 		return statusError{exitInvalid, err.Error()}
 	}
 	return nil
+}
+
+// limits are what everything that is served is held to.
+func (o *serveOptions) limits(memory int64) admission.Limits {
+	rate, _ := parseRate(o.rate, o.burst) // check read it
+	return admission.Limits{
+		MaxCalls: o.maxCalls, PrincipalShare: o.share, MemoryBudget: memory, MaxResultBytes: o.maxResult, MaxBody: o.maxRequest, Rate: rate,
+	}
 }
 
 // parseRate reads N/s, N/m or N/h.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http"
 
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
@@ -30,13 +32,23 @@ func (a *app) endTelemetry() {
 	}
 }
 
-// serveMetrics answers Prometheus at an address of its own. The function that it returns
-// ends that and waits for it.
-func (o *serveOptions) serveMetrics(ctx context.Context) (stop func(), err error) {
+// listenForMetrics listens at the address where Prometheus finds /metrics; nil without one.
+func (o *serveOptions) listenForMetrics(ctx context.Context) (net.Listener, error) {
+	if o.metricsAddr == "" {
+		return nil, nil
+	}
+	o.scraped = true
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", o.metricsAddr)
 	if err != nil {
 		return nil, notListening("metrics-addr", &server.ListenError{Address: o.metricsAddr, Err: err})
 	}
 	o.log.Info("metrics", "url", "http://"+ln.Addr().String()+"/metrics")
-	return o.watched(ctx).Serve(ln), nil
+	return ln, nil
+}
+
+// serveMetrics answers Prometheus. The function that it returns ends that and waits for it.
+func (o *serveOptions) serveMetrics(ctx context.Context, ln net.Listener, a *admission.Admission) (stop func()) {
+	return o.watched(ctx).Serve(ln, func(metrics http.Handler) http.Handler {
+		return a.Routes(admission.Route{Pattern: "GET /metrics", Kind: admission.Of(admission.KindProbe), Enter: admission.Open(metrics)})
+	})
 }

@@ -168,9 +168,7 @@ The link that it prints signs in once.`,
 		},
 	}
 	o.ui, o.person, o.accessLog = true, true, "none"
-	const most, largest, part = 1024, 16 << 20, 0.25
-	o.maxCalls, o.share, o.memory, o.turnIdle, o.drain = most, part, "256MiB", time.Minute, time.Second
-	o.maxRequest, o.maxResult = 4<<20, largest
+	o.memory, o.turnIdle, o.drain = "256MiB", time.Minute, time.Second
 	f := cmd.Flags()
 	f.IntVar(&port, "port", 0, "port to listen at (default: a free one)")
 	f.BoolVar(&o.noBrowser, "no-browser", false, "print the link and open no browser")

@@ -6,6 +6,7 @@
 package budget
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,16 @@ func (b *Budget) Total() int64 {
 		return 0
 	}
 	return b.total
+}
+
+// Used returns how many bytes are taken.
+func (b *Budget) Used() int64 {
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
 }
 
 // ErrTooLarge says that a text would never fit.
@@ -204,6 +215,13 @@ func Weigh(text []byte) int64 {
 		}
 	}
 	return n
+}
+
+// WeighForm returns about how many bytes it takes to decode a form that was sent URL-encoded, and to draw
+// the form again.
+func WeighForm(text []byte) int64 {
+	const perPair = 1 << 10
+	return int64(len(text))*4*perByte + int64(1+bytes.Count(text, []byte("&")))*perPair
 }
 
 type shareKey struct{}

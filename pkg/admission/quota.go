@@ -18,10 +18,11 @@ type Quota struct {
 	what      string
 	all, each int
 
-	mu    sync.Mutex
-	used  int
-	of    map[string]int // by principal
-	freed chan struct{}  // closed when one is given back; made by who waits for it
+	mu      sync.Mutex
+	used    int
+	refused int64          // how many were refused
+	of      map[string]int // by principal
+	freed   chan struct{}  // closed when one is given back; made by who waits for it
 }
 
 // NewQuota bounds a thing to all; each principal to a part of that. Callers without a
@@ -32,9 +33,6 @@ func NewQuota(what string, all int, part float64) *Quota {
 
 // All is how many there may be.
 func (q *Quota) All() int { return q.all }
-
-// AtLeast lets every principal have so many, whatever its part is.
-func (q *Quota) AtLeast(n int) { q.each = max(q.each, n) }
 
 // QuotaError says that there is no more of a thing.
 type QuotaError struct {
@@ -55,10 +53,26 @@ func (e *QuotaError) Error() string {
 func (q *Quota) Take(principal string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	err := q.takeNow(principal)
+	if err != nil {
+		q.refused++
+	}
+	return err
+}
+
+// takeNow is called under mu.
+func (q *Quota) takeNow(principal string) error {
 	if principal != "" && q.usedUp(principal) {
 		return &QuotaError{true, q.what}
 	}
 	return q.tryTake(principal)
+}
+
+// state returns how many are taken, and how many were refused.
+func (q *Quota) state() (used, refused int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return int64(q.used), q.refused
 }
 
 // ByPrincipal is how much each principal has.
@@ -98,16 +112,21 @@ func (q *Quota) tryTake(principal string) error {
 
 // Wait takes one as soon as there is one, within a time.
 func (q *Quota) Wait(ctx context.Context, principal string, most time.Duration) error {
-	err := q.Take(principal)
+	q.mu.Lock()
+	err := q.takeNow(principal)
+	q.mu.Unlock()
 	if err == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	if !q.TakeLater(ctx, principal) {
-		return err
+	if q.TakeLater(ctx, principal) {
+		return nil
 	}
-	return nil
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refused++
+	return err
 }
 
 // TakeLater takes one as soon as there is one; false when ctx ended before.

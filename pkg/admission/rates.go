@@ -22,8 +22,8 @@ type Rate struct {
 // maxRates is the most keys whose rate is counted apart.
 const maxRates = 10_000
 
-// Rates holds each key to its rate, in bounded memory.
-type Rates struct {
+// rates holds each key to its rate, in bounded memory.
+type rates struct {
 	limit rate.Limit
 	burst int
 	now   func() time.Time
@@ -38,8 +38,8 @@ type Rates struct {
 	others *rate.Limiter
 }
 
-// NewRates returns rates by key; nil, which has no bound, without a rate.
-func NewRates(r Rate, counters RateCounters, now func() time.Time) *Rates {
+// newRates returns rates by key; nil, which has no bound, without a rate.
+func newRates(r Rate, counters RateCounters, now func() time.Time) *rates {
 	if r.PerSecond <= 0 {
 		return nil
 	}
@@ -48,12 +48,12 @@ func NewRates(r Rate, counters RateCounters, now func() time.Time) *Rates {
 		r.Burst = max(least, int(min(r.PerSecond, 1<<20)))
 	}
 	l := rate.Limit(r.PerSecond)
-	return &Rates{limit: l, burst: r.Burst, counters: counters, now: now, byKey: map[string]*rate.Limiter{}, shared: map[string]*sharedRate{}, others: rate.NewLimiter(l, r.Burst)}
+	return &rates{limit: l, burst: r.Burst, counters: counters, now: now, byKey: map[string]*rate.Limiter{}, shared: map[string]*sharedRate{}, others: rate.NewLimiter(l, r.Burst)}
 }
 
-// Take counts one request and returns how long its sender must wait for it; 0 when it
+// take counts one request and returns how long its sender must wait for it; 0 when it
 // may go on.
-func (r *Rates) Take(key string) time.Duration {
+func (r *rates) take(key string) time.Duration {
 	if r == nil {
 		return 0
 	}
@@ -66,9 +66,9 @@ func (r *Rates) Take(key string) time.Duration {
 	return wait
 }
 
-// TakeShared is Take over all servers that use the same counters.
-func (r *Rates) TakeShared(ctx context.Context, key string) (time.Duration, error) {
-	if wait := r.Take(key); wait > 0 || r == nil || r.counters == nil {
+// takeShared is take over all servers that use the same counters.
+func (r *rates) takeShared(ctx context.Context, key string) (time.Duration, error) {
+	if wait := r.take(key); wait > 0 || r == nil || r.counters == nil {
 		return wait, nil
 	}
 	r.mu.Lock()
@@ -84,7 +84,7 @@ func (r *Rates) TakeShared(ctx context.Context, key string) (time.Duration, erro
 }
 
 // of returns the limiter of a key.
-func (r *Rates) of(key string, now time.Time) *rate.Limiter {
+func (r *rates) of(key string, now time.Time) *rate.Limiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l, ok := r.byKey[key]; ok {

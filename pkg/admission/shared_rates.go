@@ -32,7 +32,7 @@ type sharedRate struct {
 const sharedParts = 64
 
 // window is how long a burst lasts at the rate.
-func (r *Rates) window() time.Duration {
+func (r *rates) window() time.Duration {
 	return max(time.Duration(float64(r.burst)/float64(r.limit)*float64(time.Second)).Truncate(time.Microsecond), time.Microsecond)
 }
 

@@ -17,7 +17,7 @@ func TestSharedRate(t *testing.T) {
 		clock := func() time.Time { return now }
 		counters := memory.New(memory.Options{Now: clock})
 		perSecond := float64(burst) / 3600
-		a, b := NewRates(Rate{perSecond, burst}, counters, clock), NewRates(Rate{perSecond, burst}, counters, clock)
+		a, b := newRates(Rate{perSecond, burst}, counters, clock), newRates(Rate{perSecond, burst}, counters, clock)
 		for window := range 2 {
 			went := 0
 			for i := range 2 * burst {
@@ -25,7 +25,7 @@ func TestSharedRate(t *testing.T) {
 				if i%3 == 0 {
 					r = b
 				}
-				wait, err := r.TakeShared(t.Context(), "k")
+				wait, err := r.takeShared(t.Context(), "k")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -53,11 +53,11 @@ func (noCounters) Reserve(context.Context, []v1.Counter) ([]v1.Count, int, error
 
 // TestSharedRateFails: what cannot be counted does not go on.
 func TestSharedRateFails(t *testing.T) {
-	r := NewRates(Rate{PerSecond: 10}, noCounters{}, time.Now)
-	if _, err := r.TakeShared(t.Context(), "k"); !errors.Is(err, errAway) {
+	r := newRates(Rate{PerSecond: 10}, noCounters{}, time.Now)
+	if _, err := r.takeShared(t.Context(), "k"); !errors.Is(err, errAway) {
 		t.Errorf("got %v", err)
 	}
-	if wait, err := (*Rates)(nil).TakeShared(t.Context(), "k"); wait != 0 || err != nil {
+	if wait, err := (*rates)(nil).takeShared(t.Context(), "k"); wait != 0 || err != nil {
 		t.Errorf("without a rate: %s, %v", wait, err)
 	}
 }

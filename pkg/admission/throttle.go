@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Throttle slows down a principal that takes so much of the processors that others have to
+// throttle slows down a principal that takes so much of the processors that others have to
 // wait for them, and one whose share of the calls is full: it goes on with one request after
 // the other, each a little after the one before. Others, and one who is alone, never wait.
-type Throttle struct {
+type throttle struct {
 	step time.Duration // from one request to the next
 	lags func() bool   // work waits for the processors
 
@@ -29,8 +29,8 @@ type throttled struct {
 }
 
 const (
-	// SmallRequest is how many bytes of a request count as one small request.
-	SmallRequest = 16 << 10
+	// smallRequest is how many bytes of a request count as one small request.
+	smallRequest = 16 << 10
 
 	judging    = 50 * time.Millisecond // from one look at who takes too much to the next
 	forgetting = time.Second           // after which work counts for 1/e
@@ -39,19 +39,19 @@ const (
 	tooMuch    = 1.25                  // of an equal part of all work
 )
 
-// NewThrottle returns a throttle for the processors of this process.
-func NewThrottle() *Throttle {
+// newThrottle returns a throttle for the processors of this process.
+func newThrottle() *throttle {
 	const stepOfOne = 20 * time.Millisecond
-	return &Throttle{step: stepOfOne / time.Duration(runtime.GOMAXPROCS(0)), lags: newLag().high, of: map[string]*throttled{}}
+	return &throttle{step: stepOfOne / time.Duration(runtime.GOMAXPROCS(0)), lags: newLag().high, of: map[string]*throttled{}}
 }
 
-// Wait counts a request of so many bytes and holds it up when it goes beyond its principal's
+// wait counts a request of so many bytes and holds it up when it goes beyond its principal's
 // part. full says that the principal has no call left.
-func (t *Throttle) Wait(ctx context.Context, principal string, size int, full bool) {
+func (t *throttle) wait(ctx context.Context, principal string, size int, full bool) {
 	if principal == "" {
 		return
 	}
-	left := t.add(principal, max(1, float64(size/SmallRequest)), full)
+	left := t.add(principal, max(1, float64(size/smallRequest)), full)
 	if left <= 0 {
 		return
 	}
@@ -64,7 +64,7 @@ func (t *Throttle) Wait(ctx context.Context, principal string, size int, full bo
 }
 
 // add counts work and returns how long to wait before it.
-func (t *Throttle) add(principal string, work float64, full bool) time.Duration {
+func (t *throttle) add(principal string, work float64, full bool) time.Duration {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +86,7 @@ func (t *Throttle) add(principal string, work float64, full bool) time.Duration 
 }
 
 // judge finds who takes too much. It is called under mu.
-func (t *Throttle) judge(now time.Time) {
+func (t *throttle) judge(now time.Time) {
 	keep := math.Exp(-float64(now.Sub(t.judged)) / float64(forgetting))
 	t.judged = now
 	var all float64

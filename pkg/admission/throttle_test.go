@@ -8,9 +8,9 @@ import (
 )
 
 // rush has a principal send requests one after the other for a time, and returns how many.
-func rush(p *Throttle, principal string, size int, d time.Duration) (n int) {
+func rush(p *throttle, principal string, size int, d time.Duration) (n int) {
 	for until := time.Now().Add(d); time.Now().Before(until); n++ {
-		p.Wait(context.Background(), principal, size, false)
+		p.wait(context.Background(), principal, size, false)
 		time.Sleep(time.Millisecond)
 	}
 	return n
@@ -18,20 +18,20 @@ func rush(p *Throttle, principal string, size int, d time.Duration) (n int) {
 
 func TestThrottle(t *testing.T) {
 	const second = 1000 // requests of one who never waits
-	newThrottle := func(lags bool) *Throttle {
-		return &Throttle{step: 10 * time.Millisecond, lags: func() bool { return lags }, of: map[string]*throttled{}}
+	newThrottle := func(lags bool) *throttle {
+		return &throttle{step: 10 * time.Millisecond, lags: func() bool { return lags }, of: map[string]*throttled{}}
 	}
 	// others send a request every 20 ms until stop.
-	others := func(p *Throttle) (stop func() (slowest time.Duration)) {
+	others := func(p *throttle) (stop func() (slowest time.Duration)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		slowest := make(chan time.Duration)
 		go func() {
 			var most time.Duration
 			for ctx.Err() == nil {
 				began := time.Now()
-				p.Wait(ctx, "ann", 0, false)
+				p.wait(ctx, "ann", 0, false)
 				most = max(most, time.Since(began))
-				p.Wait(ctx, "", 0, false)
+				p.wait(ctx, "", 0, false)
 				time.Sleep(20 * time.Millisecond)
 			}
 			slowest <- most
@@ -77,8 +77,8 @@ func TestThrottle(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newThrottle(true)
 			stop := others(p)
-			rush(p, "greedy", 50*SmallRequest, time.Second)
-			if n := rush(p, "greedy", 50*SmallRequest, 10*time.Second); n > 22 || n < 18 {
+			rush(p, "greedy", 50*smallRequest, time.Second)
+			if n := rush(p, "greedy", 50*smallRequest, 10*time.Second); n > 22 || n < 18 {
 				t.Errorf("%d requests in ten seconds: expected 20", n)
 			}
 			stop()
@@ -98,14 +98,14 @@ func TestThrottle(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p, began := newThrottle(false), time.Now()
 			for range 11 {
-				p.Wait(context.Background(), "greedy", 0, true)
+				p.wait(context.Background(), "greedy", 0, true)
 			}
 			if took := time.Since(began); took != 100*time.Millisecond {
 				t.Errorf("11 requests took %s", took)
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			p.Wait(ctx, "greedy", 0, true)
+			p.wait(ctx, "greedy", 0, true)
 			if took := time.Since(began); took != 100*time.Millisecond {
 				t.Errorf("one whose client went took %s", took)
 			}
@@ -115,10 +115,10 @@ func TestThrottle(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newThrottle(true)
 			for _, name := range []string{"a", "b", "c"} {
-				p.Wait(context.Background(), name, 0, false)
+				p.wait(context.Background(), name, 0, false)
 			}
 			time.Sleep(5 * forgetting)
-			p.Wait(context.Background(), "d", 0, false)
+			p.wait(context.Background(), "d", 0, false)
 			if len(p.of) != 1 {
 				t.Errorf("%d principals are kept", len(p.of))
 			}

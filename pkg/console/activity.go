@@ -185,9 +185,9 @@ func rowOfEvent(e *event) row {
 
 // events tells a page of calls as they happen, the newest of those that come at once, and of how many wait for approval (HTML, 9.2).
 func (c *Console) events(r *request) error {
-	w, stop := c.feed.watch()
-	if w == nil {
-		return pageError{http.StatusServiceUnavailable, "Too many pages are open."}
+	w, stop, err := c.feed.watch(r.principal)
+	if err != nil {
+		return err
 	}
 	defer stop()
 	ctx, end := r.lasting(r.Context()) // who signed out, or whose token is taken no longer, is told no more

@@ -9,18 +9,13 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/admission"
 )
 
-// apiRoutes is the JSON API, which openapi.json documents.
-func (c *Console) apiRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(c.files["openapi.json"]) // the client is gone
-	})
-	for _, a := range c.apiTable() {
-		mux.Handle(a.pattern, c.api(a.answer))
-	}
+// openAPI answers with the description of the JSON API.
+func (c *Console) openAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(c.files["openapi.json"]) // the client is gone
 }
 
 // apiRoute is a request that the API answers.
@@ -56,35 +51,25 @@ func (c *Console) apiTable() []apiRoute {
 	}
 }
 
-// api serves JSON to people who signed in, and to programs with a bearer token.
-func (c *Console) api(h func(*request) (any, error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, err := c.who(r)
-		if err != nil {
-			status, text := http.StatusUnauthorized, err.Error()
-			if refused, ok := errors.AsType[*gateway.AccessError](err); ok {
-				status = refused.Status
-			}
-			if status == http.StatusUnauthorized {
-				w.Header().Set("WWW-Authenticate", `Bearer realm="toolctl"`)
-			}
-			writeAPI(w, status, apiProblem{Error: &v1.ResultError{Type: "unauthorized", Message: text}})
-			return
+// answerAPI answers a request to the API.
+func (c *Console) answerAPI(w http.ResponseWriter, r *http.Request, p person, h func(*request) (any, error)) {
+	v, err := h(&request{out: w, Request: r, person: p, view: c.gateway.View(p.principal)})
+	if err != nil {
+		status, text := explained(err)
+		problem := v1.NewResultError(err)
+		problem.Message = text
+		if status == http.StatusServiceUnavailable {
+			problem.Type = refusedTypes[status]
+			w.Header().Set("Retry-After", "1")
 		}
-		v, err := h(&request{out: w, Request: r, person: p, view: c.gateway.View(p.principal)})
-		if err != nil {
-			status, text := explained(err)
-			problem := v1.NewResultError(err)
-			problem.Message = text
-			writeAPI(w, status, apiProblem{problem})
-			return
-		}
-		if a, ok := v.(answer); ok {
-			writeAPI(w, a.status, a.body)
-			return
-		}
-		writeAPI(w, http.StatusOK, v)
-	})
+		writeAPI(w, status, apiProblem{problem})
+		return
+	}
+	if a, ok := v.(answer); ok {
+		writeAPI(w, a.status, a.body)
+		return
+	}
+	writeAPI(w, http.StatusOK, v)
 }
 
 // apiProblem is what the API answers when it cannot do what it was asked.
@@ -188,6 +173,9 @@ func (c *Console) apiCall(r *request) (any, error) {
 		return nil, err
 	}
 	res, err := r.view.Call(r.Context(), call)
+	if refused := (*admission.RefusedError)(nil); errors.As(err, &refused) {
+		return nil, err
+	}
 	var invalid *v1.ValidationError
 	status := http.StatusOK
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"html/template"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
@@ -102,10 +102,10 @@ func (c *Console) Attach(g *gateway.Gateway) {
 	if c.opts.URL != "" {
 		g.DecideAt(strings.TrimSuffix(c.opts.URL, "/") + "/approvals/")
 	}
-	g.Mount("/ui/", func(a gateway.Access) http.Handler {
+	g.Mount(func(a gateway.Access) []admission.Route {
 		c.access = a
 		a.Named(c.name)
-		return http.StripPrefix("/ui", c.measured(c.secured(c.routes())))
+		return c.entrances()
 	})
 }
 
@@ -139,20 +139,6 @@ func (c *Console) Close() error {
 	return nil
 }
 
-func (c *Console) routes() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /static/{file}", c.staticFile)
-	mux.HandleFunc("GET /sign-in", c.signInPage)
-	mux.HandleFunc("POST /sign-in", c.signIn)
-	mux.HandleFunc("POST /sign-out", c.signOut)
-
-	for _, p := range c.pageRoutes() {
-		mux.Handle(p.pattern, c.page(p.show))
-	}
-	c.apiRoutes(mux)
-	return mux
-}
-
 // pageRoute is a page, or what a form of one is sent to.
 type pageRoute struct {
 	pattern string
@@ -184,7 +170,6 @@ func (c *Console) pageRoutes() []pageRoute {
 		{"GET /changes/revision", c.changeRevision},
 		{"GET /changes/undo", c.changeUndo},
 		{"POST /changes/undo", c.changeUndo},
-		{"GET /events", c.events},
 		{"/", func(*request) error { return errNoPage }},
 	}
 }

@@ -116,7 +116,10 @@ func TestFeedNeverWaits(t *testing.T) {
 	if n := f.dropped.Load(); n != 10 {
 		t.Errorf("%d dropped", n)
 	}
-	w, stop := f.watch()
+	w, stop, err := f.watch("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

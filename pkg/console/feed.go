@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
@@ -15,6 +16,7 @@ import (
 const (
 	maxEvents   = 2000
 	maxWatchers = 200
+	ownWatchers = 0.25 // of maxWatchers, for one principal
 	maxBehind   = 256  // events that wait for one page; more are dropped
 	maxInbox    = 4096 // events that wait to be remembered; more are dropped
 )
@@ -29,6 +31,7 @@ type event struct {
 // channel and goes on: when that is full the event is dropped, and no call waits.
 type feed struct {
 	now     func() time.Time
+	pages   *admission.Quota // that are open
 	inbox   chan gateway.CallEvent
 	changed chan struct{} // gets a value when the calls that wait may have changed
 	dropped atomic.Int64
@@ -51,7 +54,7 @@ type watcher struct {
 
 func newFeed(now func() time.Time) *feed {
 	return &feed{
-		now: now, inbox: make(chan gateway.CallEvent, maxInbox), changed: make(chan struct{}, 1),
+		now: now, pages: admission.NewQuota("open pages", maxWatchers, ownWatchers), inbox: make(chan gateway.CallEvent, maxInbox), changed: make(chan struct{}, 1),
 		watchers: map[*watcher]struct{}{}, stats: map[toolKey]*series{}, pending: unknown,
 	}
 }
@@ -144,20 +147,22 @@ func (f *feed) last(most int, fits func(*event) bool) (out []event, all int) {
 	return out, all
 }
 
-// watch tells a page of events from now on, until stop is called; nil when too many pages are open.
-func (f *feed) watch() (w *watcher, stop func()) {
+// watch tells a page of a principal of events from now on, until stop is called. The error says that
+// too many pages are open.
+func (f *feed) watch(principal string) (w *watcher, stop func(), err error) {
+	if err := f.pages.Take(principal); err != nil {
+		return nil, nil, &admission.RefusedError{Err: err}
+	}
 	w = &watcher{events: make(chan event, maxBehind), waiting: make(chan []v1.PendingCall, 1)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.watchers) >= maxWatchers {
-		return nil, nil
-	}
 	f.watchers[w] = struct{}{}
 	return w, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		delete(f.watchers, w)
-	}
+		f.pages.Give(principal)
+	}, nil
 }
 
 // watching is how many pages are open.

@@ -9,10 +9,10 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// measured makes metrics of the console, and counts the requests that a handler answers.
-func (c *Console) measured(next http.Handler) http.Handler {
+// measured makes metrics of the console. What it returns counts the requests that a handler answers.
+func (c *Console) measured() func(http.HandlerFunc) http.HandlerFunc {
 	if c.opts.MeterProvider == nil {
-		return next
+		return func(next http.HandlerFunc) http.HandlerFunc { return next }
 	}
 	meter := c.opts.MeterProvider.Meter("toolctl.dev/toolctl/pkg/console")
 	gauge := func(name, unit, text string, read func() int) error {
@@ -29,11 +29,13 @@ func (c *Console) measured(next http.Handler) http.Handler {
 	if err != nil {
 		c.opts.Logger.Warn("some metrics cannot be read", "error", err)
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen := &statusWriter{w, http.StatusOK}
-		next.ServeHTTP(seen, r)
-		requests.Add(r.Context(), 1, metric.WithAttributes(semconv.HTTPResponseStatusCode(seen.status)))
-	})
+	return func(next http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			seen := &statusWriter{w, http.StatusOK}
+			next(seen, r)
+			requests.Add(r.Context(), 1, metric.WithAttributes(semconv.HTTPResponseStatusCode(seen.status)))
+		}
+	}
 }
 
 // statusWriter notes the status of an answer.

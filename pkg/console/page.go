@@ -13,6 +13,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
@@ -49,28 +50,16 @@ func (e pageError) Error() string { return e.text }
 
 var errNoPage = pageError{http.StatusNotFound, "There is no such page."}
 
-// page serves a page to people who signed in.
-func (c *Console) page(h func(*request) error) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, err := c.who(r)
-		if err != nil {
-			status, text := http.StatusUnauthorized, ""
-			var refused *gateway.AccessError
-			if r.Header.Get("Authorization") != "" && errors.As(err, &refused) {
-				status, text = refused.Status, refused.Message
-			}
-			c.askSignIn(w, r, status, text)
-			return
+// showPage answers with a page.
+func (c *Console) showPage(w http.ResponseWriter, r *http.Request, p person, show func(*request) error) {
+	q := &request{out: w, Request: r, person: p, view: c.gateway.View(p.principal)}
+	if err := show(q); err != nil {
+		status, text := explained(err)
+		if status == http.StatusInternalServerError && r.Context().Err() == nil {
+			c.opts.Logger.ErrorContext(r.Context(), "the console", slog.String("page", r.URL.Path), slog.Any("error", err))
 		}
-		q := &request{out: w, Request: r, person: p, view: c.gateway.View(p.principal)}
-		if err := h(q); err != nil {
-			status, text := explained(err)
-			if status == http.StatusInternalServerError && r.Context().Err() == nil {
-				c.opts.Logger.ErrorContext(r.Context(), "the console", slog.String("page", r.URL.Path), slog.Any("error", err))
-			}
-			c.show(q, status, "problem", "Not possible", "", text)
-		}
-	})
+		c.show(q, status, "problem", "Not possible", "", text)
+	}
 }
 
 // explained returns the status and the text that say what an error is.
@@ -81,13 +70,16 @@ func explained(err error) (int, string) {
 		refused  *v1.PolicyError
 		decided  *v1.ApprovalError
 		invalid  *v1.ValidationError
-		tooLarge *http.MaxBytesError
+		tooLarge *admission.ResultError
+		full     *admission.RefusedError
 	)
 	switch {
 	case errors.As(err, &own):
 		return own.status, own.text
+	case errors.As(err, &full):
+		return http.StatusServiceUnavailable, err.Error()
 	case errors.As(err, &tooLarge):
-		return http.StatusRequestEntityTooLarge, fmt.Sprintf("The request has more than %d bytes.", tooLarge.Limit)
+		return http.StatusBadGateway, err.Error()
 	case errors.As(err, &missing):
 		return http.StatusNotFound, err.Error()
 	case errors.As(err, &refused):

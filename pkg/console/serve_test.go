@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/console"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
@@ -38,13 +40,15 @@ type options struct {
 	console    console.Options
 	source     gateway.Source
 	http       server.HTTPOptions
+	limits     admission.Limits
+	objects    []v1.Object
 	tls        bool
 }
 
 // serve serves a console until the test ends.
 func serve(t *testing.T, o options) *site {
 	t.Helper()
-	g := gateway.Options{Source: o.source, Store: o.store, HTTP: o.http}
+	g := gateway.Options{Source: o.source, Store: o.store, HTTP: o.http, Limits: o.limits, Objects: o.objects}
 	if o.manifests != "" {
 		g.Source = gateway.FS(fstest.MapFS{"all.yaml": {Data: []byte(o.manifests)}}, manifest.Options{})
 	}

@@ -9,6 +9,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
@@ -164,6 +165,9 @@ func (c *Console) carryOut(r *request, p *tryPage, it gateway.Item, action strin
 	default:
 		var res v1.Result
 		res, err = r.view.Call(r.Context(), call)
+		if refused := (*admission.RefusedError)(nil); errors.As(err, &refused) {
+			break
+		}
 		p.Result = viewResult(res)
 		p.Copies = copies(it.Tool(), it.FullName, args, &res, c.mcpAddress(r.Request), c.access.Required())
 	}

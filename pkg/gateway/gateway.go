@@ -15,6 +15,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/tracing"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
@@ -39,8 +40,10 @@ type Gateway struct {
 	stored  *storeWatch // nil with a store of this machine, and with replicas
 	tokens  *tokenWatch // nil without Options.TokenFile
 	http    server.HTTPOptions
-	tasks   tasks
-	store   store.Store // Options.Store, timed
+	// admission is passed by every entrance.
+	admission *admission.Admission
+	tasks     tasks
+	store     store.Store // Options.Store, timed
 	// approvals are the calls that wait, in the store or else in memory.
 	approvals store.Approvals
 	// decided is where calls that wait are decided on besides the store; empty for nowhere.
@@ -121,9 +124,10 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 	if o.Store != nil && store.Shared(o.Store) && o.Replicas == nil {
 		g.stored = newStoreWatch(o.Store, g.log)
 	}
-	if o.Store != nil && g.http.RateCounters == nil && (o.Replicas != nil || store.Shared(o.Store)) {
-		g.http.RateCounters = g.store
+	if o.Store != nil && o.Limits.RateCounters == nil && (o.Replicas != nil || store.Shared(o.Store)) {
+		o.Limits.RateCounters = g.store
 	}
+	g.admission = admission.New(o.Limits)
 	g.http.NotReady, g.http.Warning, g.http.State = g.notReady, g.warning, g.state
 	if err := errors.Join(g.measure(), g.measureSource()); err != nil {
 		return nil, err

@@ -1,8 +1,9 @@
 package gateway
 
 import (
-	"net/http"
+	"slices"
 
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -16,14 +17,13 @@ type (
 	AccessError = server.AccessError
 )
 
-// Mount serves a handler besides /mcp, by its pattern, such as "/ui/": see
-// [server.HTTPOptions]. It must come before Handler and Serve.
-func (g *Gateway) Mount(pattern string, handler func(Access) http.Handler) {
-	if g.http.Mounts == nil {
-		g.http.Mounts = map[string]func(Access) http.Handler{}
-	}
-	g.http.Mounts[pattern] = handler
+// Mount serves routes besides /mcp: see [server.HTTPOptions]. It must come before Handler and Serve.
+func (g *Gateway) Mount(routes func(Access) []admission.Route) {
+	g.http.Mounts = append(slices.Clip(g.http.Mounts), routes)
 }
+
+// Admission holds what is served to the limits of the options. Other entrances of the program must pass it too.
+func (g *Gateway) Admission() *admission.Admission { return g.admission }
 
 // DecideAt says that calls which wait for approval are decided on at an address followed by
 // their id, which clients are then told of. It must come before anything is served.

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/permit"
 	"toolctl.dev/toolctl/pkg/policy"
@@ -98,10 +99,12 @@ type Options struct {
 	Replicas *Replicas
 	// Subset is what of the manifests is served. Default: all.
 	Subset Subset
-	// Server configures the MCP server. Name, Version, Logger, Hurry and the providers are those above
+	// Server configures the MCP server, but for its Admission. Name, Version, Logger, Hurry and the providers are those above
 	// unless they are set.
 	Server server.Options
-	// HTTP says who may use [Gateway.Handler] and [Gateway.Serve], and how much. Default: anyone
+	// Limits are what everything that is served is held to, in sum over all entrances.
+	Limits admission.Limits
+	// HTTP says who may use [Gateway.Handler] and [Gateway.Serve]. Default: anyone
 	// who reaches it.
 	HTTP server.HTTPOptions
 	// TokenFile is a file of bearer tokens in the form of [server.ReadTokens], which takes the

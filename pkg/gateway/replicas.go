@@ -3,10 +3,9 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"net"
-	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"toolctl.dev/toolctl/internal/seal"
@@ -47,10 +46,7 @@ func (g *Gateway) join(ctx context.Context, at net.Addr) (leave func(), err erro
 		g.log.Warn("some metrics cannot be read", "error", err)
 	}
 	g.replica = m
-	if g.http.Handlers = maps.Clone(g.http.Handlers); g.http.Handlers == nil { // those of the options are not ours
-		g.http.Handlers = map[string]http.Handler{}
-	}
-	g.http.Handlers[replica.StreamPath] = http.HandlerFunc(g.singles.relay)
+	g.http.Routes = append(slices.Clip(g.http.Routes), g.singles.route()) // those of the options are not ours
 	m.Run()
 	return m.Leave, nil
 }

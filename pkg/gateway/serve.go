@@ -92,7 +92,7 @@ func (g *Gateway) start() *server.Server {
 		if o.Hurry == nil {
 			o.Hurry = g.opts.Hurry
 		}
-		o.Replica = g.replica
+		o.Replica, o.Admission = g.replica, g.admission
 		g.noteApprovals()
 		g.noteTurns()
 		g.server.Store(server.New(g.catalog, o))

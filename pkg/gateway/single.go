@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/replica"
 )
@@ -107,9 +108,19 @@ func (s *singles) Free(server v1.Key) {
 	}
 }
 
-// relay answers the other replicas, for the servers that this one has.
-func (s *singles) relay(w http.ResponseWriter, r *http.Request) {
-	s.replica.TakeStream(w, r, func(ctx context.Context, name string) (func(io.ReadWriteCloser), error) {
+// route answers the other replicas, for the servers that this one has.
+func (s *singles) route() admission.Route {
+	return admission.Route{Pattern: replica.StreamPath, Kind: admission.Of(admission.KindStream), MaxBody: 1, Enter: func(r *http.Request) admission.Entry {
+		name, err := s.replica.AcceptStream(r)
+		if err != nil {
+			return admission.TurnAway(admission.Stranger(r), replica.StatusOf(err), err.Error())
+		}
+		return admission.Entry{Answer: func(w http.ResponseWriter, r *http.Request) { s.relay(w, r, name) }}
+	}}
+}
+
+func (s *singles) relay(w http.ResponseWriter, r *http.Request, name string) {
+	replica.TakeStream(w, r, name, func(ctx context.Context, name string) (func(io.ReadWriteCloser), error) {
 		namespace, local, ok := strings.Cut(strings.TrimPrefix(name, "server/"), "/")
 		if !ok {
 			return nil, &v1.NotFoundError{Kind: v1.KindMCPServer, Name: name}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -90,13 +91,39 @@ func (v View) Tool(name string) (Item, error) {
 	return Item{}, &v1.NotFoundError{Kind: v1.KindTool, Name: name}
 }
 
-// Call carries out a call of one of Tools, as the principal.
+// Call carries out a call of one of Tools, as the principal. An [admission.RefusedError] says that the call was
+// not begun.
 func (v View) Call(ctx context.Context, call v1.Call) (v1.Result, error) {
 	if _, err := v.Tool(call.Tool); err != nil {
 		return v1.Result{}, err
 	}
 	call.Principal = v.principal
-	return v.g.catalog.Call(ctx, call, nil)
+	var res v1.Result
+	err := v.admitted(ctx, call.Args, func(ctx context.Context) (err error) {
+		res, err = v.g.catalog.Call(ctx, call, nil)
+		return err
+	})
+	if tooLarge := v.g.admission.Result(int64(res.TextSize())); tooLarge != nil {
+		err = &v1.ExecutionError{Tool: call.Tool, Phase: v1.PhaseExecute, Message: tooLarge.Error()}
+		res = v1.Result{Tool: res.Tool, Namespace: res.Namespace, Status: v1.StatusFailed, Error: v1.NewResultError(err)}
+	}
+	return res, err
+}
+
+// admitted carries out a call, or what may take as long, within the limits of the gateway. The error is an
+// [admission.RefusedError] when it was not begun, else that of do.
+func (v View) admitted(ctx context.Context, args []byte, do func(context.Context) error) error {
+	call, err := v.g.admission.Calls.Begin(v.principal)
+	if err != nil {
+		return &admission.RefusedError{Err: err}
+	}
+	defer call.End()
+	ctx, release, err := v.g.admission.Memory(ctx, v.principal, args)
+	if err != nil {
+		return &admission.RefusedError{Err: err}
+	}
+	defer release()
+	return do(ctx)
 }
 
 // Plan says what a call would do: see [registry.Registry.Plan].

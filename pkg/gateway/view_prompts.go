@@ -82,8 +82,24 @@ func objectSchema(raw json.RawMessage) json.RawMessage {
 }
 
 // RenderPrompt renders one of Prompts with its variables, a JSON object.
-func (v View) RenderPrompt(ctx context.Context, p Prompt, vars json.RawMessage) ([]PromptMessage, error) {
-	c := v.g.catalog
+func (v View) RenderPrompt(ctx context.Context, p Prompt, vars json.RawMessage) (messages []PromptMessage, err error) {
+	err = v.admitted(ctx, vars, func(ctx context.Context) error {
+		if messages, err = v.g.catalog.messagesOf(ctx, p, vars); err != nil {
+			return err
+		}
+		size := 0
+		for i := range messages {
+			size += messages[i].Content.TextSize()
+		}
+		return v.g.admission.Result(int64(size))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return messages, nil
+}
+
+func (c *catalog) messagesOf(ctx context.Context, p Prompt, vars json.RawMessage) ([]PromptMessage, error) {
 	if p.Owner.Kind == v1.KindPrompt && p.Input != nil {
 		return c.messages(ctx, p.Owner, func(*prompt.Prompt) json.RawMessage { return vars })
 	}

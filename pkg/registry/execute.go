@@ -229,7 +229,7 @@ func (r *Registry) work(ctx context.Context, c *call) {
 	}
 	if c.err == nil {
 		c.err = weighResult(ctx, c.tool, c.tool.timeout(c.Timeout), &c.res, &c.reg.timers)
-		defer func() { budget.Decoded(ctx, textOf(&c.res)) }()
+		defer func() { budget.Decoded(ctx, c.res.TextSize()) }()
 	}
 	if c.err == nil && c.res.Status == v1.StatusComplete {
 		within, span := r.observer.enter(ctx, phaseResult)

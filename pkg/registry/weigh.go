@@ -15,7 +15,7 @@ func weighResult(ctx context.Context, t *tool, limit time.Duration, res *v1.Resu
 	if !budget.Bounds(ctx) {
 		return nil
 	}
-	n := budget.OfText(textOf(res))
+	n := budget.OfText(res.TextSize())
 	if t.out != nil && t.spec.Spec.Validation.ResultMode() != v1.Off && !same(res.Content, t.spec.Spec.MockResult) {
 		n += budget.Weigh(res.Content)
 	}
@@ -26,17 +26,4 @@ func weighResult(ctx context.Context, t *tool, limit time.Duration, res *v1.Resu
 		return &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseExecute, Message: "the call was made, but its result is not passed on: " + err.Error(), Cause: err}
 	}
 	return nil
-}
-
-// textOf is about how many bytes the texts of a result have.
-func textOf(res *v1.Result) int {
-	n := len(res.Content) + len(res.Meta)
-	for i := range res.Parts {
-		p := &res.Parts[i]
-		n += len(p.Text) + len(p.Data)
-		if p.Resource != nil {
-			n += len(p.Resource.Text) + len(p.Resource.Blob)
-		}
-	}
-	return n
 }

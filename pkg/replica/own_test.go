@@ -113,7 +113,12 @@ func TestStream(t *testing.T) {
 	var b *replica.Member
 	refuse := atomic.Pointer[error]{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b.TakeStream(w, r, func(_ context.Context, name string) (func(io.ReadWriteCloser), error) {
+		name, err := b.AcceptStream(r)
+		if err != nil {
+			http.Error(w, err.Error(), replica.StatusOf(err))
+			return
+		}
+		replica.TakeStream(w, r, name, func(_ context.Context, name string) (func(io.ReadWriteCloser), error) {
 			if err := refuse.Load(); err != nil {
 				return nil, *err
 			}

@@ -98,19 +98,29 @@ func (s *opened) Close() error {
 	return s.ReadWriteCloser.Close()
 }
 
-// TakeStream answers a request of another replica's Open. start returns what serves the stream
-// that is for a name, until it returns, or why there is none: ErrMoved when this replica does not have it.
-func (m *Member) TakeStream(w http.ResponseWriter, r *http.Request, start func(ctx context.Context, name string) (serve func(io.ReadWriteCloser), err error)) {
-	name := r.URL.Query().Get("name")
+// AcceptStream reads the credential of a request of another replica's Open, and returns the name that
+// the stream is for. [StatusOf] says how an error is answered.
+func (m *Member) AcceptStream(r *http.Request) (name string, err error) {
+	name = r.URL.Query().Get("name")
 	f, err := m.Accept(r)
-	switch {
-	case errors.Is(err, ErrMisdirected):
-		http.Error(w, err.Error(), http.StatusMisdirectedRequest)
-		return
-	case err != nil, !f.Matches(r.Header, []byte(name)):
-		http.Error(w, ErrCredential.Error(), http.StatusUnauthorized)
-		return
-	case r.Header.Get("Upgrade") != upgrade:
+	if err == nil && !f.Matches(r.Header, []byte(name)) {
+		err = ErrCredential
+	}
+	return name, err
+}
+
+// StatusOf is the status that answers a request which is not accepted.
+func StatusOf(err error) int {
+	if errors.Is(err, ErrMisdirected) {
+		return http.StatusMisdirectedRequest
+	}
+	return http.StatusUnauthorized
+}
+
+// TakeStream answers a request of AcceptStream. start returns what serves the stream
+// that is for a name, until it returns, or why there is none: ErrMoved when this replica does not have it.
+func TakeStream(w http.ResponseWriter, r *http.Request, name string, start func(ctx context.Context, name string) (serve func(io.ReadWriteCloser), err error)) {
+	if r.Header.Get("Upgrade") != upgrade {
 		http.Error(w, "expected Upgrade: "+upgrade, http.StatusBadRequest)
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // HookPath is where a gateway takes webhooks.
@@ -16,10 +15,9 @@ const HookPath = "/hooks/git"
 
 // The bounds of a webhook.
 const (
-	minSecret   = 16               // bytes
-	maxDelivery = 25 << 20         // of GitHub
-	maxAtOnce   = 4                // deliveries
-	hookTimeout = 30 * time.Second // to send one
+	minSecret = 16 // bytes
+	// MaxDelivery is the largest delivery of GitHub.
+	MaxDelivery = 25 << 20
 )
 
 // hookForm is how forges show that they know the secret of a webhook.
@@ -42,13 +40,15 @@ func NewHook(secret string, pull func()) (http.Handler, error) {
 	if len(secret) < minSecret {
 		return nil, errors.New("the secret of the webhook is too short: expected at least 16 characters, such as 'openssl rand -hex 32' prints")
 	}
-	return &hook{secret: []byte(secret), pull: pull, slots: make(chan struct{}, maxAtOnce)}, nil
+	return &hook{secret: []byte(secret), pull: pull}, nil
 }
+
+// mismatch follows the header of a delivery whose sender does not know the secret.
+const mismatch = " does not match: the secret of the webhook must be the one of --hook-secret-file, and nothing on the way may change the body"
 
 type hook struct {
 	secret []byte
 	pull   func()
-	slots  chan struct{}
 }
 
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -62,21 +62,16 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "expected a signature in the header X-Hub-Signature-256: sha256=HMAC, or as Gitea, Forgejo, Gogs and Bitbucket send it, or the secret in X-Gitlab-Token", http.StatusUnauthorized)
 		return
 	}
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	default:
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "too many deliveries at once", http.StatusServiceUnavailable)
+	if form.token && !hmac.Equal(digest(h.secret), given) { // nothing of the body is needed to say so
+		http.Error(w, form.header+mismatch, http.StatusUnauthorized)
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(hookTimeout)) // not every connection has one
 	mac := hmac.New(sha256.New, h.secret)
 	body := io.Writer(mac)
 	if form.token {
 		body = io.Discard
 	}
-	if _, err := io.Copy(body, http.MaxBytesReader(w, r.Body, maxDelivery)); err != nil {
+	if _, err := io.Copy(body, http.MaxBytesReader(w, r.Body, MaxDelivery)); err != nil {
 		code := http.StatusBadRequest
 		if large := new(http.MaxBytesError); errors.As(err, &large) {
 			code = http.StatusRequestEntityTooLarge
@@ -84,12 +79,8 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the delivery cannot be read: "+http.StatusText(code), code)
 		return
 	}
-	want := mac.Sum(nil)
-	if form.token {
-		want = digest(h.secret)
-	}
-	if !hmac.Equal(want, given) {
-		http.Error(w, form.header+" does not match: the secret of the webhook must be the one of --hook-secret-file, and nothing on the way may change the body", http.StatusUnauthorized)
+	if !form.token && !hmac.Equal(mac.Sum(nil), given) {
+		http.Error(w, form.header+mismatch, http.StatusUnauthorized)
 		return
 	}
 	h.pull()

@@ -4,7 +4,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -95,39 +94,4 @@ func TestHook(t *testing.T) {
 	if _, err := source.NewHook("short", nil); err == nil {
 		t.Error("a short secret is taken")
 	}
-
-	// Deliveries that are slow hold up a few others, and no more are read meanwhile.
-	const most = 4
-	begun, codes := make(chan struct{}), make(chan int)
-	var ends []*io.PipeWriter
-	deliver := func(body io.Reader) int {
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, source.HookPath, body)
-		req.Header.Set("X-Hub-Signature-256", sign(secret, ""))
-		res := httptest.NewRecorder()
-		h.ServeHTTP(res, req)
-		return res.Code
-	}
-	for range most {
-		r, w := io.Pipe()
-		ends = append(ends, w)
-		go func() { codes <- deliver(io.MultiReader(first{begun}, r)) }()
-		<-begun
-	}
-	if code := deliver(strings.NewReader("")); code != http.StatusServiceUnavailable {
-		t.Errorf("got %d", code)
-	}
-	for _, w := range ends {
-		_ = w.Close()
-		if code := <-codes; code != http.StatusAccepted {
-			t.Errorf("got %d", code)
-		}
-	}
-}
-
-// first is an empty body that tells when it is read.
-type first struct{ begun chan struct{} }
-
-func (f first) Read([]byte) (int, error) {
-	f.begun <- struct{}{}
-	return 0, io.EOF
 }

@@ -39,7 +39,7 @@ func (t *Telemetry) Handler() http.Handler {
 // Other machines may reach it without a token: who scrapes is elsewhere as a rule, nothing
 // can be called there, and what it tells are names of tools, policies and servers, and
 // counts; no arguments, principals or sessions.
-func (t *Telemetry) Serve(ln net.Listener) (stop func()) {
+func (t *Telemetry) Serve(ln net.Listener, admit func(metrics http.Handler) http.Handler) (stop func()) {
 	metrics, log := t.Handler(), slog.New(slog.DiscardHandler)
 	if metrics == nil {
 		metrics = http.NotFoundHandler()
@@ -49,9 +49,7 @@ func (t *Telemetry) Serve(ln net.Listener) (stop func()) {
 	if at, ok := ln.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() {
 		metrics = localOnly(metrics)
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", metrics)
-	srv := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	srv := &http.Server{Handler: admit(metrics), ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	ended := make(chan struct{})
 	go func() {

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
@@ -30,11 +31,11 @@ func TestResultsThatAreTooLarge(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.res.Status = v1.StatusComplete
-			s := server.New(answer(tc.res, nil), server.Options{MaxResultBytes: most})
+			s := server.New(answer(tc.res, nil), server.Options{Admission: admission.New(admission.Limits{MaxResultBytes: most})})
 			for protocol, version := range versions {
 				raw := rawCall(t, s, version)
 				text := toJSON(t, raw)
-				s = server.New(answer(tc.res, nil), server.Options{MaxResultBytes: most})
+				s = server.New(answer(tc.res, nil), server.Options{Admission: admission.New(admission.Limits{MaxResultBytes: most})})
 				if told := raw["isError"] == true && strings.Contains(text, "is larger than the 1000 that this server allows"); told == tc.want {
 					t.Errorf("%s: got %.300s", protocol, text)
 				}
@@ -50,7 +51,7 @@ func TestPromptsAndResourcesThatAreTooLarge(t *testing.T) {
 	a := upstream("default", "a", true)
 	a.Prompts, a.Resources = []mcp.Prompt{{Name: "greet"}}, []mcp.Resource{{URI: "file:///x", Name: "x"}}
 	l := &library{catalog: catalogOf(), servers: []server.Upstream{a}}
-	cs := overStdio(t, server.New(l, server.Options{MaxResultBytes: 2}), versions["modern"], nil)
+	cs := overStdio(t, server.New(l, server.Options{Admission: admission.New(admission.Limits{MaxResultBytes: 2})}), versions["modern"], nil)
 	_, err := cs.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "a__greet"}) // its answer is "d" and "hi"
 	if err == nil || !strings.Contains(err.Error(), "prompt a__greet: its 3 bytes are more than the 2") {
 		t.Errorf("got %v", err)

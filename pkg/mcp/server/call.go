@@ -54,11 +54,11 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest, to chan
 		call.Turn, end = s.turns.begin(call.Session)
 		defer end()
 	}
-	ctx, share, err := s.weighed(ctx, req.Extra, req.Params.Arguments)
+	ctx, release, err := s.weighed(ctx, req.Extra, req.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}
-	defer share.Release()
+	defer release()
 	began := time.Now()
 	res, err := s.call(ctx, call, s.progress(ctx, req, to))
 	s.log(ctx, call, offer, res, err, time.Since(began))

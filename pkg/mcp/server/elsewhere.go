@@ -134,26 +134,28 @@ func (c *toolCall) lost(err error) []byte {
 // last ends a stream with an event.
 func (r *response) last(message []byte) { _ = r.event(oneLine(message), false) } // the client may be gone
 
-// takeForwarded answers requests that other replicas forward. Where they came from, and how many
-// came from there, was checked by those.
-func (d *endpoint) takeForwarded(w http.ResponseWriter, r *http.Request) {
+// enterForwarded takes requests that other replicas forward. Where they came from was checked by those, which
+// also counted them in the rate of their caller.
+func (d *endpoint) enterForwarded(r *http.Request) admission.Entry {
 	f, err := d.server.opts.Replica.Accept(r)
-	switch {
-	case errors.Is(err, replica.ErrMisdirected):
-		http.Error(w, err.Error(), http.StatusMisdirectedRequest)
-		return
-	case err != nil, d.opts.authenticates() && f.Caller.Principal == "":
-		http.Error(w, replica.ErrCredential.Error(), http.StatusUnauthorized)
-		return
+	if err == nil && d.opts.authenticates() && f.Caller.Principal == "" {
+		err = replica.ErrCredential
 	}
-	ctx := context.WithValue(r.Context(), forwardedKey{}, f)
-	if f.Caller.Principal == "" {
-		http.HandlerFunc(d.admit).ServeHTTP(w, r.WithContext(ctx))
-		return
+	if err != nil {
+		return admission.TurnAway(admission.Stranger(r), replica.StatusOf(err), err.Error())
 	}
-	c := caller{principal: f.Caller.Principal, groups: f.Caller.Groups, scopes: f.Caller.Scopes, expires: f.Caller.Expires}
-	r.Header.Set("Authorization", "Bearer forwarded") // where the SDK looks for one; nobody reads it
-	asCaller(http.HandlerFunc(d.admit)).ServeHTTP(w, r.WithContext(context.WithValue(ctx, callerKey{}, c)))
+	if d.server.calls.Stopping() {
+		return admission.TurnAway(admission.Caller{}, http.StatusMisdirectedRequest, admission.ErrStopping.Error())
+	}
+	return admission.Entry{Caller: admission.Caller{Name: f.Caller.Principal}, Answer: func(w http.ResponseWriter, r *http.Request) {
+		ctx, next := context.WithValue(r.Context(), forwardedKey{}, f), http.Handler(http.HandlerFunc(d.serve))
+		if f.Caller.Principal != "" {
+			c := caller{principal: f.Caller.Principal, groups: f.Caller.Groups, scopes: f.Caller.Scopes, expires: f.Caller.Expires}
+			r.Header.Set("Authorization", "Bearer forwarded") // where the SDK looks for one; nobody reads it
+			ctx, next = context.WithValue(ctx, callerKey{}, c), asCaller(next)
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	}}
 }
 
 // asCaller tells the SDK who sends a request, as the context says.

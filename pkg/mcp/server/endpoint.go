@@ -14,12 +14,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"toolctl.dev/toolctl/internal/budget"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 )
@@ -40,27 +40,19 @@ type endpoint struct {
 	local    func(*http.Request) bool // it came to an address of loopback
 	named    string                   // one more name of loopback, for mounts; "" for none
 	cross    *http.CrossOriginProtection
-	inside   http.Handler // behind authentication
 	stateful http.Handler // 2025-11-25 and older
 	modern   http.Handler // 2026-07-28: each request on its own
 	known    *httpSessions
-	bodies   *admission.Quota // requests that are being read
-	requests *admission.Quota // requests that are read, but for calls
-	streams  *admission.Quota
 	sessions *admission.Quota
 	forwards *admission.Quota // requests that other replicas answer
-	reading  *admission.Quota // bytes of large requests that are being read, in pieces of readPiece
 	verifier *access.Verifier // of OAuth tokens; nil without
-	rates    *admission.Rates
 }
 
 func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*endpoint, error) {
-	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), rates: admission.NewRates(o.Rate, o.RateCounters, o.Now)}
-	part := s.opts.PrincipalShare
-	d.bodies, d.requests = admission.NewQuota("requests", o.MaxRequests, part), admission.NewQuota("requests", o.MaxRequests, part)
-	d.streams, d.sessions = admission.NewQuota("streams", o.MaxStreams, part), admission.NewQuota("sessions", o.MaxSessions, part)
-	d.forwards = admission.NewQuota("requests that another replica answers", s.opts.MaxCalls+o.MaxRequests+o.MaxStreams, part)
-	d.reading = d.newReading()
+	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection()}
+	limits := s.admission.Limits()
+	d.sessions = s.admission.Quota("sessions", o.MaxSessions)
+	d.forwards = s.admission.Quota("requests that another replica answers", limits.MaxCalls+limits.MaxRequests+limits.MaxStreams)
 	if o.OAuth != nil {
 		var err error
 		if d.opts.OAuth, d.verifier, err = o.OAuth.prepare(s.opts.Logger, o.Now); err != nil {
@@ -75,58 +67,35 @@ func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*end
 	get := func(*http.Request) *sdk.Server { return s.sdk }
 	logger := slog.New(quiet{s.opts.Logger.Handler()})
 	d.stateful = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
-		Logger: logger, SessionTimeout: o.SessionTimeout, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true, // ours knows allowed hosts
+		Logger: logger, SessionTimeout: o.SessionTimeout, MaxRequestBodyBytes: limits.MaxBody, DisableLocalhostProtection: true, // ours knows allowed hosts
 	})
 	d.modern = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
-		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
+		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: limits.MaxBody, DisableLocalhostProtection: true,
 	})
 	d.known = &httpSessions{sdk: d.stateful, fresh: o.SessionTimeout / 4, room: s.newKept(), log: s.opts.Logger, all: map[string]*httpSession{}}
 	s.sdk.AddReceivingMiddleware(d.known.see)
-	d.inside = d.guard(http.HandlerFunc(d.admit))
 	return d, nil
 }
 
-// ServeHTTP checks where a request comes from (MCP specification, transports,
-// security warning): a web page must not reach the server through its visitor's
-// browser, be it by a name that leads here.
-func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !d.hostAllowed(r) {
-		http.Error(w, "the Host header is not one of this server's names", http.StatusForbidden)
-		return
-	}
-	origin := r.Header.Get("Origin")
-	if slices.Contains(d.opts.AllowedOrigins, origin) {
-		h := w.Header()
-		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Vary", "Origin")
-		h.Set("Access-Control-Expose-Headers", headerSession+", WWW-Authenticate, Retry-After")
-		if r.Method == http.MethodOptions {
-			h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-			h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-	} else if origin != "" && !sameHost(origin, r.Host) || d.cross.Check(r) != nil {
-		http.Error(w, "requests from this origin are not allowed", http.StatusForbidden)
-		return
-	}
-	d.inside.ServeHTTP(w, r)
+// route is the entrance of MCP clients.
+func (d *endpoint) route() admission.Route {
+	return admission.Route{Pattern: "/mcp", Kind: kindOf, Enter: d.enter}
 }
 
-// admit bounds what is served at once, for each principal too, reads the body and chooses the protocol version.
-func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
-	if d.server.calls.Stopping() {
-		d.refuse(w, r)
-		return
+// kindOf says which requests of MCP last.
+func kindOf(r *http.Request) admission.Kind {
+	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == methodListen {
+		return admission.KindStream
 	}
-	if !acceptable(r) {
-		unacceptable(w, r)
-		return
-	}
+	return admission.KindCall
+}
+
+// serve answers a request that was admitted: it chooses the protocol version.
+func (d *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del(headerShare)
 	r.Header.Del(headerTouch)
 	who := userOf(auth.TokenInfoFromContext(r.Context()))
-	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == methodListen {
+	if kindOf(r) == admission.KindStream {
 		ends := d.server.calls.OnRefuse
 		if strings.HasPrefix(r.Header.Get(headerEvent), eventPrefix) { // it has the answer of a call
 			ends = d.server.calls.OnStop
@@ -134,47 +103,32 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 		var stop func()
 		r, stop = lasting(r, ends)
 		defer stop()
-		if err := d.streams.Take(who); err != nil {
-			unavailable(w, err.Error())
-			return
-		}
-		defer d.streams.Give(who)
 		defer d.server.observer.stream()()
-	} else {
-		if !d.server.calls.Enter() {
-			d.refuse(w, r)
-			return
-		}
-		defer d.server.calls.Leave()
 	}
 	defer d.known.use(r)()
-	out := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}
 	version := r.Header.Get(headerVersion)
 	if r.Method != http.MethodPost {
-		if d.elsewhere(out, r, nil, who) {
+		if d.elsewhere(w, r, nil, who) {
 			return
 		}
 		switch {
 		case isModern(version):
-			d.modern.ServeHTTP(out, r)
-		case r.Method == http.MethodGet && d.resume(out, r):
+			d.modern.ServeHTTP(w, r)
+		case r.Method == http.MethodGet && d.resume(w, r):
 		case r.Method == http.MethodGet:
 			defer d.known.keep(r)()
-			d.stateful.ServeHTTP(out, r)
+			d.stateful.ServeHTTP(w, r)
 		default:
-			d.stateful.ServeHTTP(out, r)
+			d.stateful.ServeHTTP(w, r)
 		}
 		return
 	}
-	body, done, ok := d.receive(w, r, who)
-	if !ok {
-		return
-	}
+	body, done := d.received(r)
 	defer done()
-	if d.elsewhere(out, r, body, who) {
+	if d.elsewhere(w, r, body, who) {
 		return
 	}
-	if d.serveCall(out, r, body) {
+	if d.serveCall(w, r, body) {
 		return
 	}
 	if d.known.take(r, body) {
@@ -185,30 +139,30 @@ func (d *endpoint) admit(w http.ResponseWriter, r *http.Request) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	first := peek(body)
 	if first.method != methodCall && r.Header.Get(headerMethod) != methodListen { // calls and streams are counted by themselves
-		if err := d.requests.Take(who); err != nil {
+		if err := d.server.admission.Requests.Take(who); err != nil {
 			unavailable(w, err.Error())
 			return
 		}
-		defer d.requests.Give(who)
+		defer d.server.admission.Requests.Give(who)
 	}
 	switch {
 	case isModern(version):
 		if far := farNumber(body); far != "" {
-			refuseFar(out, first.id, far)
+			refuseFar(w, first.id, far)
 			return
 		}
-		d.modern.ServeHTTP(out, r)
+		d.modern.ServeHTTP(w, r)
 	case r.Header.Get(headerSession) != "":
-		d.stateful.ServeHTTP(out, r)
+		d.stateful.ServeHTTP(w, r)
 	case isModern(first.version):
-		d.modern.ServeHTTP(out, r) // which asks for the header that is missing
+		d.modern.ServeHTTP(w, r) // which asks for the header that is missing
 	case first.method == "initialize":
 		if err := d.takeSession(r.Context(), who); err != nil {
 			unavailable(w, err.Error())
 			return
 		}
-		d.stateful.ServeHTTP(out, r)
-		id := out.Header().Get(headerSession)
+		d.stateful.ServeHTTP(w, r)
+		id := w.Header().Get(headerSession)
 		d.server.afterSession(id, func(ss *sdk.ServerSession) { d.known.begin(ss, who) }, func() {
 			d.sessions.Give(who)
 			d.known.drop(id)
@@ -235,16 +189,12 @@ func (d *endpoint) takeSession(ctx context.Context, who string) error {
 		return err
 	}
 	d.server.observer.sessionEvicted(ctx)
-	return d.sessions.Wait(ctx, who, patience)
+	return d.sessions.Wait(ctx, who, budget.Patience)
 }
 
 // refuse answers a request that comes once the server stops, and of which nothing is done.
 func (d *endpoint) refuse(w http.ResponseWriter, r *http.Request) {
 	m := d.server.opts.Replica
-	if r.Context().Value(forwardedKey{}) != nil {
-		http.Error(w, admission.ErrStopping.Error(), http.StatusMisdirectedRequest)
-		return
-	}
 	if m != nil {
 		if owner, _, _ := m.OpenSession(r.Header.Get(headerSession)); owner == m.ID() {
 			http.Error(w, sessionEnded, http.StatusNotFound)
@@ -318,32 +268,4 @@ func noSession(w http.ResponseWriter, id json.RawMessage) {
 		"code":    jsonrpc.CodeInvalidRequest,
 		"message": "no session: begin with initialize and send its " + headerSession + " header, or send the " + headerVersion + " header of " + modernVersion,
 	}})
-}
-
-// patientWriter gives a client a bounded time to take each piece of an answer. A
-// stream may be silent for as long as it likes.
-type patientWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-}
-
-func (w *patientWriter) Write(p []byte) (int, error) {
-	defer w.within()()
-	return w.ResponseWriter.Write(p)
-}
-
-// FlushError is what http.ResponseController calls.
-func (w *patientWriter) FlushError() error {
-	defer w.within()()
-	return w.control.Flush()
-}
-
-// Flush is for writers that ask for an http.Flusher.
-func (w *patientWriter) Flush() { _ = w.FlushError() }
-
-func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *patientWriter) within() func() {
-	_ = w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every connection has deadlines
-	return func() { _ = w.control.SetWriteDeadline(time.Time{}) }
 }

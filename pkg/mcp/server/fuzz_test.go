@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
@@ -12,10 +13,10 @@ import (
 // without authentication: it answers each with a status of the specification, lets
 // nobody in without a token, and goes on.
 func FuzzHTTP(f *testing.F) {
-	open := listen(f, server.New(catalogOf(offer("", "do")), server.Options{}), server.HTTPOptions{MaxBody: 1 << 16})
+	open := listen(f, server.New(catalogOf(offer("", "do")), server.Options{Admission: admission.New(admission.Limits{MaxBody: 1 << 16})}), server.HTTPOptions{})
 	key := rsaSigner(f, "r1")
 	i := newIssuer(f, "/.well-known/oauth-authorization-server", key)
-	guarded := listen(f, server.New(catalogOf(offer("", "do")), server.Options{}), server.HTTPOptions{MaxBody: 1 << 16, Tokens: tokens(f, "ann", "s3cret"), OAuth: oauthOf(i)})
+	guarded := listen(f, server.New(catalogOf(offer("", "do")), server.Options{Admission: admission.New(admission.Limits{MaxBody: 1 << 16})}), server.HTTPOptions{Tokens: tokens(f, "ann", "s3cret"), OAuth: oauthOf(i)})
 	good := key.token(f, i.claims())
 	signed := strings.Split(good, ".")
 	bodies := []string{initialize, listLegacy, listModern, "", "{", "[]", `[{"jsonrpc":"2.0"}]`, `{"jsonrpc":"2.0","id":{},"method":1,"params":[]}`,

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 )
 
@@ -43,29 +42,59 @@ type refusal struct {
 
 type callerKey struct{}
 
-// guard asks who sends a request, holds each to its rate, and tells the SDK, which
-// holds a session to its user.
-func (d *endpoint) guard(next http.Handler) http.Handler {
-	if !d.opts.authenticates() {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if d.withinSharedRate(w, r, "address "+address(r)) {
-				next.ServeHTTP(w, r)
-			}
-		})
+// enter says where a request to /mcp comes from (MCP specification, transports, security warning: a web page
+// must not reach the server through its visitor's browser, be it by a name that leads here), and who sends it.
+func (d *endpoint) enter(r *http.Request) admission.Entry {
+	stranger := admission.Stranger(r)
+	if !d.hostAllowed(r) {
+		return admission.TurnAway(stranger, http.StatusForbidden, foreignHost)
 	}
-	known := asCaller(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	origin := r.Header.Get("Origin")
+	if !slices.Contains(d.opts.AllowedOrigins, origin) {
+		if origin != "" && !sameHost(origin, r.Host) || d.cross.Check(r) != nil {
+			return admission.TurnAway(stranger, http.StatusForbidden, foreignOrigin)
+		}
+		return d.identified(r)
+	}
+	h := http.Header{
+		"Access-Control-Allow-Origin":   {origin},
+		"Vary":                          {"Origin"},
+		"Access-Control-Expose-Headers": {headerSession + ", WWW-Authenticate, Retry-After"},
+	}
+	if r.Method != http.MethodOptions {
+		in := d.identified(r)
+		in.Header = h
+		return in
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
+	return admission.Entry{Header: h, Early: true, Answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }}
+}
+
+const (
+	foreignHost   = "the Host header is not one of this server's names"
+	foreignOrigin = "requests from this origin are not allowed"
+)
+
+// identified says who sends a request, and tells the SDK, which holds a session to its user.
+func (d *endpoint) identified(r *http.Request) admission.Entry {
+	in := admission.Entry{Caller: admission.Anonymous(r), Answer: d.serve}
+	if d.opts.authenticates() {
 		c, refused := d.authenticate(r)
-		if refused != nil {
-			if d.withinRate(w, "address "+address(r)) { // who guesses tokens is slowed down too
-				d.challenge(w, *refused)
-			}
-			return
+		if refused != nil { // who guesses tokens is slowed down too
+			return admission.Entry{Caller: admission.Stranger(r), Early: true, Answer: func(w http.ResponseWriter, _ *http.Request) { d.challenge(w, *refused) }}
 		}
-		if d.withinSharedRate(w, r, "principal "+c.principal) {
-			known.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+		in.Caller = admission.Principal(c.principal)
+		in.Answer = func(w http.ResponseWriter, r *http.Request) {
+			asCaller(http.HandlerFunc(d.serve)).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 		}
-	})
+	}
+	if d.server.calls.Stopping() {
+		in.Early, in.Answer = true, d.refuse
+	} else if !acceptable(r) {
+		in.Early, in.Answer = true, unacceptable
+	}
+	return in
 }
 
 func (o *HTTPOptions) authenticates() bool { return o.Tokens != nil || o.OAuth != nil }
@@ -148,49 +177,4 @@ func lasting(r *http.Request, ends func(func()) (forget func() bool)) (_ *http.R
 		forget = c.dropped(cancel)
 	}
 	return r.WithContext(ctx), func() { forget(); keep(); cancel() }
-}
-
-// withinRate answers a request that comes too soon after others of the same key.
-func (d *endpoint) withinRate(w http.ResponseWriter, key string) bool {
-	return tooSoon(w, d.rates.Take(key))
-}
-
-// withinSharedRate is withinRate over all servers that count together.
-func (d *endpoint) withinSharedRate(w http.ResponseWriter, r *http.Request, key string) bool {
-	wait, err := d.rates.TakeShared(r.Context(), key)
-	if err != nil {
-		unavailable(w, "requests cannot be counted for the rate limit: "+err.Error())
-		return false
-	}
-	return tooSoon(w, wait)
-}
-
-// tooSoon answers a request that has to wait; true when it need not.
-func tooSoon(w http.ResponseWriter, wait time.Duration) bool {
-	if wait == 0 {
-		return true
-	}
-	w.Header().Set("Retry-After", fmt.Sprint(int((wait+time.Second-1)/time.Second)))
-	http.Error(w, "too many requests: come back later", http.StatusTooManyRequests)
-	return false
-}
-
-// address is where a request came from. Of an IPv6 address one party has a whole
-// network, so these count as one.
-func address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-	const network = 64
-	if ip = ip.Unmap(); ip.Is6() {
-		if p, err := ip.WithZone("").Prefix(network); err == nil {
-			return p.String()
-		}
-	}
-	return ip.String()
 }

@@ -28,7 +28,7 @@ func (o HTTPOptions) Validate() error {
 // so is who reaches it: HTTPOptions.Insecure is not asked. Options that are not valid make a
 // handler that refuses everything.
 func (s *Server) Handler(o HTTPOptions) http.Handler {
-	o = o.withDefaults(s.opts.MemoryBudget)
+	o = o.withDefaults(s.admission.Limits().MemoryBudget)
 	if o.authenticates() {
 		s.private.Store(true)
 	}
@@ -45,7 +45,7 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closers = append(s.closers, readKeys(d.verifier))
-	return s.mux(d, o)
+	return s.routes(d, o)
 }
 
 // Close takes no more calls, lets those that run go on for Options.DrainTimeout, and ends

@@ -26,12 +26,6 @@ type HTTPOptions struct {
 	Tokens *Tokens
 	// OAuth makes clients show an access token, besides those of Tokens. Default: none is asked for.
 	OAuth *OAuth
-	// Rate bounds the requests of one principal, without authentication those of one
-	// address; one more gets status 429 and Retry-After. Default: no bound.
-	Rate admission.Rate
-	// RateCounters count what Rate bounds over all servers that use them; while they fail, requests get
-	// status 503. Tokens that are not taken, and Mounts, count in this server alone. Default: so does all else.
-	RateCounters admission.RateCounters
 	// BothLoopbacks listens at the same port of the other loopback address too (127.0.0.1, ::1), and
 	// fails where that is taken: browsers try both for a name below localhost. Default: false.
 	BothLoopbacks bool
@@ -46,16 +40,9 @@ type HTTPOptions struct {
 	// "http://localhost:6274"; they get the headers of CORS. Default: none, and a browser's
 	// request from another origin is refused.
 	AllowedOrigins []string
-	// MaxBody is the largest request in bytes. Default: 4 MiB.
-	MaxBody int64
-	// MaxRequests is the most requests that are being read at once, and the most that are being
-	// answered, without calls and streams; one more gets status 503 and Retry-After. Default: 512.
-	MaxRequests int
-	// MaxStreams is the most open streams of notifications. Default: 1024.
-	MaxStreams int
 	// MaxSessions is the maximum number of sessions of clients of 2025-11-25 and older. For one more, the session
 	// that was idle longest ends; while none is idle, initialize gets status 503. Default: what a quarter of
-	// Options.MemoryBudget holds at 20 KiB each.
+	// the memory budget holds at 20 KiB each.
 	MaxSessions int
 	// SessionTimeout ends a session that had no request and no stream for so long. Default: 30 minutes.
 	SessionTimeout time.Duration
@@ -67,30 +54,24 @@ type HTTPOptions struct {
 	NotReady func() string
 	// State returns what else /readyz says, by field; anyone may read it. Default: nothing.
 	State func() map[string]any
-	// Handlers are served too, by their patterns of [http.ServeMux]. Nobody has to authenticate
-	// for them here. Default: none.
-	Handlers map[string]http.Handler
-	// Now is the clock of tokens and rates. Default: time.Now.
+	// Routes are served too. Default: none.
+	Routes []admission.Route
+	// Now is the clock of tokens. Default: time.Now.
 	Now func() time.Time
-	// Mounts are handlers besides /mcp, by their pattern, such as "/ui/". They are behind the
-	// checks of the Host header and the origin, and ask by themselves who sends a request, of
-	// [Access]. Their requests end when the server stops. Default: none.
-	Mounts map[string]func(Access) http.Handler
+	// Mounts make routes that ask [Access] who sends a request. They are behind the checks of the Host header and
+	// the origin. Their requests end when the server stops. Default: none.
+	Mounts []func(Access) []admission.Route
 	// Listening is told the address, once.
 	Listening func(net.Addr)
 }
 
 // Default bounds of HTTP.
 const (
-	defaultMaxBody        = 4 << 20
-	defaultMaxRequests    = 512
-	defaultMaxStreams     = 1024
 	sessionWeight         = 20 << 10 // bytes of a session
 	defaultSessionTimeout = 30 * time.Minute
 
 	headerTimeout  = 10 * time.Second       // to send the headers of a request
-	bodyTimeout    = 30 * time.Second       // to send its body
-	writeTimeout   = 30 * time.Second       // to take one piece of the answer
+	writeTimeout   = 30 * time.Second       // to take one piece of what a stream missed
 	idleTimeout    = 120 * time.Second      // between requests of one connection
 	answerTimeout  = 500 * time.Millisecond // to write the answers of calls that were cancelled, when the server stops
 	cutTimeout     = time.Second            // until connections are cut then
@@ -103,12 +84,7 @@ func (o HTTPOptions) withDefaults(memory int64) HTTPOptions {
 			*n = d
 		}
 	}
-	set(&o.MaxRequests, defaultMaxRequests)
-	set(&o.MaxStreams, defaultMaxStreams)
 	set(&o.MaxSessions, max(1, int(memory/4/sessionWeight)))
-	if o.MaxBody <= 0 {
-		o.MaxBody = defaultMaxBody
-	}
 	if o.SessionTimeout <= 0 {
 		o.SessionTimeout = defaultSessionTimeout
 	}
@@ -218,7 +194,7 @@ func besides(ctx context.Context, ln net.Listener) (net.Listener, error) {
 // Serve is [Server.ListenAndServe] with a listener of [Listen], which it closes.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) error {
 	defer s.calls.Refuse() // whatever ends it
-	o = o.withDefaults(s.opts.MemoryBudget)
+	o = o.withDefaults(s.admission.Limits().MemoryBudget)
 	local := isLoopback(ln.Addr())
 	if o.authenticates() {
 		s.private.Store(true)
@@ -229,7 +205,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) erro
 	}
 	defer readKeys(d.verifier)()
 	srv := &http.Server{
-		Handler: s.mux(d, o), TLSConfig: o.TLS, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		Handler: s.routes(d, o), TLSConfig: o.TLS, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, new(connection))
@@ -315,23 +291,34 @@ func (s *Server) end(answered <-chan struct{}) {
 	<-answered
 }
 
-// mux is all that is served.
-func (s *Server) mux(d *endpoint, o HTTPOptions) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", d)
+// routes lists every entrance of the server; there is no other.
+func (s *Server) routes(d *endpoint, o HTTPOptions) *admission.Routes {
+	all := append([]admission.Route{
+		d.route(),
+		{Pattern: "GET /healthz", Kind: admission.Of(admission.KindProbe), Enter: admission.Open(http.HandlerFunc(healthz))},
+		{Pattern: "GET /readyz", Kind: admission.Of(admission.KindProbe), Enter: admission.Open(d.readyz(o))},
+	}, o.Routes...)
 	if s.opts.Replica != nil {
-		mux.HandleFunc(replica.Path, d.takeForwarded)
-	}
-	for pattern, make := range o.Mounts {
-		mux.Handle(pattern, d.mounted(make(Access{d})))
+		all = append(all, admission.Route{Pattern: replica.Path, Kind: kindOf, Enter: d.enterForwarded})
 	}
 	if d.opts.OAuth != nil {
-		d.opts.OAuth.handleMetadata(mux)
+		all = append(all, d.opts.OAuth.metadataRoutes()...)
 	}
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		writeState(w, http.StatusOK, map[string]any{"alive": true})
-	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+	for _, mount := range o.Mounts {
+		for _, route := range mount(Access{d}) {
+			all = append(all, d.mounted(route))
+		}
+	}
+	return s.admission.Routes(all...)
+}
+
+func healthz(w http.ResponseWriter, _ *http.Request) {
+	writeState(w, http.StatusOK, map[string]any{"alive": true})
+}
+
+func (d *endpoint) readyz(o HTTPOptions) http.HandlerFunc {
+	s := d.server
+	return func(w http.ResponseWriter, _ *http.Request) {
 		state, code := map[string]any{"ready": true, "tools": len(s.set.Load().listed)}, http.StatusOK
 		if s.calls.Leaving() {
 			state, code = map[string]any{"ready": false, "reason": admission.ErrStopping.Error()}, http.StatusServiceUnavailable
@@ -345,16 +332,7 @@ func (s *Server) mux(d *endpoint, o HTTPOptions) http.Handler {
 		}
 		maps.Copy(state, o.State())
 		writeState(w, code, state)
-	})
-	for pattern, h := range o.Handlers {
-		mux.Handle(pattern, h)
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.calls.Leaving() {
-			w.Header().Set("Connection", "close") // its next request finds another server, or none
-		}
-		mux.ServeHTTP(w, r)
-	})
 }
 
 func writeState(w http.ResponseWriter, code int, state map[string]any) {

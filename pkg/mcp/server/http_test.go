@@ -23,6 +23,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
@@ -47,7 +48,7 @@ func tokens(t testing.TB, pairs ...string) *server.Tokens {
 }
 
 func TestStatusCodes(t *testing.T) {
-	open := listen(t, server.New(catalogOf(offer("", "one")), server.Options{}), server.HTTPOptions{AllowedOrigins: []string{"http://localhost:6274"}, MaxBody: 2000})
+	open := listen(t, server.New(catalogOf(offer("", "one")), server.Options{Admission: admission.New(admission.Limits{MaxBody: 2000})}), server.HTTPOptions{AllowedOrigins: []string{"http://localhost:6274"}})
 	guarded := listen(t, server.New(catalogOf(offer("", "one")), server.Options{}), server.HTTPOptions{Tokens: tokens(t, "ann", "s3cret"), AllowedHosts: []string{"mcp.example.com"}})
 	modern := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list"}
 	for _, tc := range []struct {
@@ -265,7 +266,7 @@ func TestBackPressure(t *testing.T) {
 		<-release
 		return v1.Result{Status: v1.StatusComplete}, nil
 	}
-	e := listen(t, server.New(c, server.Options{MaxCalls: 1}), server.HTTPOptions{MaxRequests: 1, MaxStreams: 1, MaxSessions: 1})
+	e := listen(t, server.New(c, server.Options{Admission: admission.New(admission.Limits{MaxCalls: 1, MaxRequests: 1, MaxStreams: 1})}), server.HTTPOptions{MaxSessions: 1})
 	// A client may get its answer a moment before the server has room again.
 	try := func(want func(reply, string) bool, method, body string, headers ...string) reply {
 		for {
@@ -489,7 +490,7 @@ func TestWarningIsInReadyz(t *testing.T) {
 // A client that announces a body and does not send it holds one request only; the
 // server ends without it.
 func TestHungRequestDoesNotHoldTheServer(t *testing.T) {
-	e := listen(t, server.New(catalogOf(), server.Options{DrainTimeout: -1}), server.HTTPOptions{MaxRequests: 2})
+	e := listen(t, server.New(catalogOf(), server.Options{Admission: admission.New(admission.Limits{MaxRequests: 2}), DrainTimeout: -1}), server.HTTPOptions{})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(e.url, "http://"))
 	if err != nil {
 		t.Fatal(err)

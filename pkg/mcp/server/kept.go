@@ -41,7 +41,7 @@ const (
 
 // newKept bounds the bytes of all events that are kept, to a part of the memory budget.
 func (s *Server) newKept() *admission.Quota {
-	return admission.NewQuota("kept events", max(1, int(s.opts.MemoryBudget/16/keptPiece)), s.opts.PrincipalShare)
+	return s.admission.Quota("kept events", max(1, int(s.admission.Limits().MemoryBudget/16/keptPiece)))
 }
 
 // keptStreamsOf are the streams of one session whose events are kept.

@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
@@ -245,7 +246,7 @@ func TestForeignStreamIsNotResumed(t *testing.T) {
 // is gone, and so is all of a session that has ended.
 func TestKeptEventsAreBounded(t *testing.T) {
 	c, report, let := waiting()
-	e := listen(t, server.New(c, server.Options{MemoryBudget: 4 << 20, StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{}) // 256 KiB of events, half of it for a session
+	e := listen(t, server.New(c, server.Options{Admission: admission.New(admission.Limits{MemoryBudget: 4 << 20}), StreamAfter: 50 * time.Millisecond}), server.HTTPOptions{}) // 256 KiB of events, half of it for a session
 	client := &raw{t: t, url: e.url}
 	client.open(`{}`)
 	stream := client.events(slowCall, "")

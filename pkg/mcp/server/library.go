@@ -225,11 +225,11 @@ type promptMessage struct {
 }
 
 func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (sdk.Result, error) {
-	ctx, share, err := s.weighed(ctx, req.Extra, nil)
+	ctx, release, err := s.weighed(ctx, req.Extra, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer share.Release()
+	defer release()
 	known, ok := s.set.Load().library.promptOf[req.Params.Name]
 	if !ok {
 		s.catalog.Settle(ctx, "")
@@ -283,11 +283,11 @@ func noResource(uri, version string) error {
 }
 
 func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (sdk.Result, error) {
-	ctx, share, err := s.weighed(ctx, req.Extra, nil)
+	ctx, release, err := s.weighed(ctx, req.Extra, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer share.Release()
+	defer release()
 	server, ok := s.set.Load().library.server(req.Params.URI)
 	if !ok {
 		s.catalog.Settle(ctx, "")

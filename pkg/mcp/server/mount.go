@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"toolctl.dev/toolctl/pkg/admission"
 )
 
 // Access tells a handler of [HTTPOptions.Mounts] who asks.
@@ -55,41 +57,41 @@ func (a Access) Verify(ctx context.Context, token string) (Caller, error) {
 	return Caller{Principal: c.principal, Groups: c.groups, Expires: c.expires, dropped: c.dropped}, nil
 }
 
-// Within counts a request against the rate of a key, and answers it when that is exceeded.
-func (a Access) Within(w http.ResponseWriter, key string) bool {
-	return a.endpoint.withinRate(w, key)
-}
-
 // Named has the mounts answer to one more name of loopback, besides those of /mcp. It must come
 // before anything is served.
 func (a Access) Named(host string) { a.endpoint.named = host }
 
-// Address is where a request came from, as rates count it.
-func (a Access) Address(r *http.Request) string { return address(r) }
-
-// mounted checks where a request comes from before a handler sees it, and ends it with the
-// server. No other page may use the handler, be it one that may use /mcp.
-func (d *endpoint) mounted(next http.Handler) http.Handler {
-	cross := http.NewCrossOriginProtection()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// mounted checks where a request comes from before a route of [HTTPOptions.Mounts] sees it, and ends it with the
+// server. No other page may use the route, be it one that may use /mcp.
+func (d *endpoint) mounted(route admission.Route) admission.Route {
+	cross, enter := http.NewCrossOriginProtection(), route.Enter
+	route.Enter = func(r *http.Request) admission.Entry {
 		origin, sameOrigin := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site") == "same-origin"
 		switch {
 		case !d.hostAllowed(r) && (d.named == "" || !d.local(r) || !strings.EqualFold(hostname(r.Host), d.named)):
-			text := "the Host header is not one of this server's names"
+			text := foreignHost
 			if strings.HasSuffix(strings.ToLower(hostname(r.Host)), ".localhost") {
 				text = "this address is that of an earlier start, or of another program: open the link that toolctl printed when it started"
 			}
-			http.Error(w, text, http.StatusForbidden)
-			return
+			return admission.TurnAway(admission.Stranger(r), http.StatusForbidden, text)
 		case origin != "" && !sameOrigin && !sameHost(origin, r.Host) && !d.own(origin), cross.Check(r) != nil && !d.own(origin):
-			http.Error(w, "requests from this origin are not allowed", http.StatusForbidden)
-			return
+			return admission.TurnAway(admission.Stranger(r), http.StatusForbidden, foreignOrigin)
 		}
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		defer d.server.calls.OnStop(cancel)()
-		next.ServeHTTP(&patientWriter{ResponseWriter: w, control: http.NewResponseController(w)}, r.WithContext(ctx))
-	})
+		in := enter(r)
+		answer := in.Answer
+		in.Answer = func(w http.ResponseWriter, r *http.Request) {
+			if d.server.calls.Stopping() {
+				unavailable(w, admission.ErrStopping.Error())
+				return
+			}
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer d.server.calls.OnStop(cancel)()
+			answer(w, r.WithContext(ctx))
+		}
+		return in
+	}
+	return route
 }
 
 // own reports whether an origin is one of the names by which clients may know the server,

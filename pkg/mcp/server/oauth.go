@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 )
 
@@ -109,9 +110,9 @@ func (o *OAuth) host() string {
 	return u.Hostname()
 }
 
-// handleMetadata serves the metadata at the places where clients look for it: at the
+// metadataRoutes serve the metadata at the places where clients look for it: at the
 // root, and by the path that the endpoint has here and outside.
-func (o *OAuth) handleMetadata(mux *http.ServeMux) {
+func (o *OAuth) metadataRoutes() []admission.Route {
 	h := auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 		Resource: o.Resource, AuthorizationServers: []string{o.Issuer}, ScopesSupported: o.Scopes,
 		BearerMethodsSupported: []string{"header"}, ResourceName: "toolctl",
@@ -120,14 +121,17 @@ func (o *OAuth) handleMetadata(mux *http.ServeMux) {
 	if u, err := resourceURL(o.Resource); err == nil {
 		places[wellKnown+strings.TrimSuffix(u.Path, "/")] = true
 	}
-	mux.HandleFunc(wellKnown+"/", func(w http.ResponseWriter, r *http.Request) {
+	below := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !places[strings.TrimSuffix(r.URL.Path, "/")] {
 			http.NotFound(w, r)
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
-	mux.Handle(wellKnown, h)
+	return []admission.Route{
+		{Pattern: wellKnown, MaxBody: maxHeaderBytes, Enter: admission.Open(h)},
+		{Pattern: wellKnown + "/", MaxBody: maxHeaderBytes, Enter: admission.Open(below)},
+	}
 }
 
 // readKeys keeps the issuer's keys fresh until the function that it returns is called,

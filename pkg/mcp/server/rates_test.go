@@ -13,8 +13,8 @@ import (
 
 func TestRateOfEachPrincipal(t *testing.T) {
 	clock := &clock{now: time.Now()}
-	e := listen(t, server.New(catalogOf(), server.Options{}), server.HTTPOptions{
-		Tokens: tokens(t, "ann", "1", "ann", "2", "bob", "3"), Rate: admission.Rate{PerSecond: 0.5, Burst: 2}, Now: clock.time,
+	e := listen(t, server.New(catalogOf(), server.Options{Admission: admission.New(admission.Limits{Rate: admission.Rate{PerSecond: 0.5, Burst: 2}, Now: clock.time})}), server.HTTPOptions{
+		Tokens: tokens(t, "ann", "1", "ann", "2", "bob", "3"), Now: clock.time,
 	})
 	ask := func(token string) reply {
 		headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list"}
@@ -48,7 +48,7 @@ func TestRateOfEachPrincipal(t *testing.T) {
 
 func TestRateOfAnAddress(t *testing.T) {
 	clock := &clock{now: time.Now()}
-	e := listen(t, server.New(catalogOf(), server.Options{}), server.HTTPOptions{Rate: admission.Rate{PerSecond: 1}, Now: clock.time})
+	e := listen(t, server.New(catalogOf(), server.Options{Admission: admission.New(admission.Limits{Rate: admission.Rate{PerSecond: 1}, Now: clock.time})}), server.HTTPOptions{Now: clock.time})
 	var mu sync.Mutex
 	got := map[int]int{}
 	var group sync.WaitGroup

@@ -18,7 +18,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"toolctl.dev/toolctl/internal/budget"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/replica"
 )
@@ -35,17 +34,9 @@ type Options struct {
 	AccessLog *slog.Logger
 	// PageSize is the most tools in one answer of tools/list. Default: 1000.
 	PageSize int
-	// MaxCalls is the maximum number of calls at once; one more is refused. One that waits for its
-	// client does not run. Default: 1024.
-	MaxCalls int
-	// MaxWaiting is the most calls that wait for their clients, such as for an approval. Default: 1024.
-	MaxWaiting int
-	// PrincipalShare is the part of each of these bounds, and of those of HTTPOptions, that one
-	// principal may have, above 0 and at most 1. Callers without a name have all. Default: 0.25.
-	PrincipalShare float64
-	// MemoryBudget is how many bytes all that is decoded at once may take; a request beyond it
-	// waits a little and is refused with status 503. Default: 256 MiB.
-	MemoryBudget int64
+	// Admission holds calls and requests to its limits; whoever has it too, such as other handlers of the
+	// program, shares them. Default: one of its own, with the default limits.
+	Admission *admission.Admission
 	// TurnIdle ends the turn of calls that name none, once their session had no call under way
 	// for so long. Default: 60 seconds.
 	TurnIdle time.Duration
@@ -53,9 +44,6 @@ type Options struct {
 	// stream, which its client can take up again when the connection breaks; a JSON document cannot be.
 	// A call that asks an MCP server has 50 ms. Default: 10 s.
 	StreamAfter time.Duration
-	// MaxResultBytes is the largest result of a call, prompt or resource that clients get;
-	// a call with a larger one is a result with isError that says so. Default: 16 MiB.
-	MaxResultBytes int64
 	// Instructions tell a model how to use the server. Default: those of the only MCP
 	// server that is served, when nothing else is, else a few words on calls.
 	Instructions string
@@ -81,11 +69,7 @@ type Options struct {
 const DefaultTurnIdle = 60 * time.Second
 
 const (
-	defaultPageSize   = 1000
-	defaultMaxCalls   = 1024
-	defaultMaxWaiting = 1024
-	defaultShare      = 0.25
-	defaultMemory     = 256 << 20
+	defaultPageSize = 1000
 	// DefaultDrainTimeout is that of [Options.DrainTimeout].
 	DefaultDrainTimeout = 10 * time.Second
 )
@@ -102,10 +86,9 @@ type Server struct {
 	closers []func() // of handlers; under mu
 
 	observer  *observer
-	calls     *admission.Calls
-	throttle  *admission.Throttle
-	budget    *budget.Budget
-	weights   sync.Map // *budget.Share of requests, by headerShare
+	admission *admission.Admission
+	calls     *admission.Calls // of admission
+	weights   sync.Map         // *admission.Body of requests, by headerShare
 	followers followers
 	holds     holds
 	turns     *turns
@@ -121,17 +104,8 @@ func New(c Catalog, o Options) *Server {
 	if o.PageSize <= 0 {
 		o.PageSize = defaultPageSize
 	}
-	if o.MaxCalls <= 0 {
-		o.MaxCalls = defaultMaxCalls
-	}
-	if o.MaxWaiting <= 0 {
-		o.MaxWaiting = defaultMaxWaiting
-	}
-	if o.PrincipalShare <= 0 || o.PrincipalShare > 1 {
-		o.PrincipalShare = defaultShare
-	}
-	if o.MemoryBudget <= 0 {
-		o.MemoryBudget = defaultMemory
+	if o.Admission == nil {
+		o.Admission = admission.New(admission.Limits{})
 	}
 	if o.StreamAfter <= 0 {
 		o.StreamAfter = 10 * time.Second
@@ -139,14 +113,10 @@ func New(c Catalog, o Options) *Server {
 	if o.TurnIdle <= 0 {
 		o.TurnIdle = DefaultTurnIdle
 	}
-	if o.MaxResultBytes <= 0 {
-		o.MaxResultBytes = defaultMaxResult
-	}
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = DefaultDrainTimeout
 	}
-	s := &Server{catalog: c, opts: o, run: rand.Text(), budget: budget.New(o.MemoryBudget), turns: newTurns(o.TurnIdle), throttle: admission.NewThrottle()}
-	s.calls = admission.NewCalls(admission.NewQuota("calls", o.MaxCalls, o.PrincipalShare), admission.NewQuota("calls that wait for their clients", o.MaxWaiting, o.PrincipalShare))
+	s := &Server{catalog: c, opts: o, run: rand.Text(), admission: o.Admission, calls: o.Admission.Calls, turns: newTurns(o.TurnIdle)}
 	impl := s.impl()
 	s.holds.seals = newSeals(o.Replica)
 	var newSession func() string // the SDK's own without replicas

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
@@ -55,7 +56,7 @@ func callOf(t *testing.T, c *wireClient, tool string) wireResult {
 func TestWaitingCallsAreNotRunningCalls(t *testing.T) {
 	const many = 30
 	c := asking(nil, nil)
-	e := listen(t, server.New(c, server.Options{MaxCalls: 2, MaxWaiting: many}), server.HTTPOptions{MaxRequests: 2})
+	e := listen(t, server.New(c, server.Options{Admission: admission.New(admission.Limits{MaxCalls: 2, MaxWaiting: many, MaxRequests: 2})}), server.HTTPOptions{})
 	ask := e.wire(t, "modern", allCaps)
 	states := map[string]string{}
 	for range many {
@@ -81,7 +82,7 @@ func TestWaitingCallsAreNotRunningCalls(t *testing.T) {
 func TestWaitingCallsOfSessions(t *testing.T) {
 	c := asking(nil, nil)
 	const many = 5
-	e := listen(t, server.New(c, server.Options{MaxCalls: 1}), server.HTTPOptions{MaxRequests: many})
+	e := listen(t, server.New(c, server.Options{Admission: admission.New(admission.Limits{MaxCalls: 1, MaxRequests: many})}), server.HTTPOptions{})
 	asked, answer, done := make(chan struct{}, many), make(chan struct{}), make(chan string, many)
 	for range many {
 		w := e.wire(t, "sessions", allCaps)
@@ -107,8 +108,8 @@ func TestWaitingCallsOfSessions(t *testing.T) {
 // One principal that takes all it can get hurts nobody else.
 func TestAFullShareHurtsItsOwnerAlone(t *testing.T) {
 	release, began := make(chan struct{}), make(chan string, 16)
-	s := server.New(asking(release, began), server.Options{MaxCalls: 8, MaxWaiting: 8})
-	e := listen(t, s, server.HTTPOptions{Tokens: tokens(t, "ann", "a", "bob", "b"), MaxRequests: 8, MaxSessions: 8, MaxStreams: 8})
+	s := server.New(asking(release, began), server.Options{Admission: admission.New(admission.Limits{MaxCalls: 8, MaxWaiting: 8, MaxRequests: 8, MaxStreams: 8})})
+	e := listen(t, s, server.HTTPOptions{Tokens: tokens(t, "ann", "a", "bob", "b"), MaxSessions: 8})
 	of := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
 	ann, bob := e.wire(t, "modern", allCaps, of("a")...), e.wire(t, "modern", allCaps, of("b")...)
 	const share = 2
@@ -217,7 +218,7 @@ func TestAFullShareHurtsItsOwnerAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if res, text := send(t, "POST", e.url+"/mcp", listLegacy, of("a")...); res.StatusCode != 503 || !strings.Contains(text, "too many requests of one principal at once") {
+		if res, text := send(t, "POST", e.url+"/mcp", listLegacy, of("a")...); res.StatusCode != 503 || !strings.Contains(text, "too many unread requests of one principal at once") {
 			t.Errorf("ann: %d %s", res.StatusCode, text)
 		}
 		if got := callOf(t, bob, "do").said(); !strings.Contains(got, `"content"`) {
@@ -229,7 +230,7 @@ func TestAFullShareHurtsItsOwnerAlone(t *testing.T) {
 // Without names every caller has the whole of all bounds.
 func TestCallersWithoutNamesHaveTheWhole(t *testing.T) {
 	release, began := make(chan struct{}), make(chan string, 4)
-	e := listen(t, server.New(asking(release, began), server.Options{MaxCalls: 4}), server.HTTPOptions{})
+	e := listen(t, server.New(asking(release, began), server.Options{Admission: admission.New(admission.Limits{MaxCalls: 4})}), server.HTTPOptions{})
 	w := e.wire(t, "modern", "{}")
 	done := make(chan string, 4)
 	for range 4 {
@@ -249,7 +250,7 @@ func TestCallersWithoutNamesHaveTheWhole(t *testing.T) {
 
 func TestMemoryBudget(t *testing.T) {
 	release, began := make(chan struct{}), make(chan string, 4)
-	e := listen(t, server.New(asking(release, began), server.Options{MemoryBudget: 8 << 20}), server.HTTPOptions{})
+	e := listen(t, server.New(asking(release, began), server.Options{Admission: admission.New(admission.Limits{MemoryBudget: 8 << 20})}), server.HTTPOptions{})
 	heavy := func(objects int) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hang","arguments":{"a":[` + strings.Repeat(`{"i":1},`, objects) + `{}]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}}`
 	}

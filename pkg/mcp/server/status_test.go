@@ -15,11 +15,12 @@ func TestStatusOfWhatIsWrong(t *testing.T) {
 	key := rsaSigner(t, "r1")
 	i := newIssuer(t, "/.well-known/oauth-authorization-server", key)
 	clock := &clock{now: time.Now()}
-	e := listen(t, server.New(catalogOf(offer("", "one")), server.Options{}), server.HTTPOptions{
-		OAuth: oauthOf(i), Tokens: tokens(t, "ann", "s3cret", "slow", "s10w"), MaxBody: 1000, Rate: admission.Rate{PerSecond: 0.001, Burst: 1000}, Now: clock.time,
+	limits := admission.Limits{MaxBody: 1000, Rate: admission.Rate{PerSecond: 0.001, Burst: 1000}, Now: clock.time}
+	e := listen(t, server.New(catalogOf(offer("", "one")), server.Options{Admission: admission.New(limits)}), server.HTTPOptions{
+		OAuth: oauthOf(i), Tokens: tokens(t, "ann", "s3cret", "slow", "s10w"), Now: clock.time,
 		AllowedOrigins: []string{"http://localhost:6274"},
 	})
-	drained := listen(t, server.New(catalogOf(), server.Options{}), server.HTTPOptions{Rate: admission.Rate{PerSecond: 0.001, Burst: 1}, Now: clock.time})
+	drained := listen(t, server.New(catalogOf(), server.Options{Admission: admission.New(admission.Limits{Rate: admission.Rate{PerSecond: 0.001, Burst: 1}, Now: clock.time})}), server.HTTPOptions{Now: clock.time})
 	send(t, "POST", drained.url+"/mcp", initialize)
 
 	res, _ := send(t, "POST", e.url+"/mcp", initialize, "Authorization", "Bearer s3cret")

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
@@ -253,7 +254,7 @@ func TestTooManyCallsAreRefused(t *testing.T) {
 		<-release
 		return v1.Result{Status: v1.StatusComplete}, nil
 	}
-	cs := overStdio(t, server.New(c, server.Options{MaxCalls: 1}), versions["sessions"], nil)
+	cs := overStdio(t, server.New(c, server.Options{Admission: admission.New(admission.Limits{MaxCalls: 1})}), versions["sessions"], nil)
 	first := make(chan error, 1)
 	go func() {
 		_, err := cs.CallTool(context.Background(), &sdk.CallToolParams{Name: "wait"})
