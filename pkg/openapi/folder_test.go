@@ -36,11 +36,12 @@ paths:
 
 // a folder is a place where documents are imported again and again.
 type folder struct {
-	t   *testing.T
-	dir string
+	t    *testing.T
+	dir  string
+	from string // the folder of the document
 }
 
-func newFolder(t *testing.T) *folder { return &folder{t, filepath.Join(t.TempDir(), "tools")} }
+func newFolder(t *testing.T) *folder { return &folder{t: t, dir: filepath.Join(t.TempDir(), "tools")} }
 
 func (f *folder) importDoc(text string, o openapi.FolderOptions) *openapi.Report {
 	f.t.Helper()
@@ -53,7 +54,7 @@ func (f *folder) importDoc(text string, o openapi.FolderOptions) *openapi.Report
 
 func (f *folder) tryImport(text string, o openapi.Options, fo openapi.FolderOptions) (*openapi.Report, error) {
 	f.t.Helper()
-	doc, err := openapi.Parse([]byte(text), "pets.yaml", "", nil)
+	doc, err := openapi.Parse([]byte(text), filepath.Join(f.from, "pets.yaml"), "", nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -204,13 +205,27 @@ func TestProvenanceIsNoConflict(t *testing.T) {
 	f := newFolder(t)
 	f.importDoc(petDoc, openapi.FolderOptions{})
 	f.edit("list-pets.yaml", "    toolctl.dev/openapi-operation: GET /pets\n", "")
-	f.edit("list-pets.yaml", "openapi-version: \"1\"", "openapi-version: mine")
+	f.edit("list-pets.yaml", "openapi-source: pets.yaml", "openapi-source: mine")
 	text := f.read("create-pet.yaml")
 	from, to := strings.Index(text, "  annotations:"), strings.Index(text, "spec:")
 	f.write("create-pet.yaml", text[:from]+text[to:])
 	next := replace(t, strings.ReplaceAll(petDoc, "204", "200"), `version: "1"`, `version: "2"`)
 	f.want(f.importDoc(next, openapi.FolderOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
-	if got := f.read("list-pets.yaml"); strings.Contains(got, "openapi-operation") || !strings.Contains(got, `openapi-version: "2"`) {
+	if got := f.read("list-pets.yaml"); strings.Contains(got, "openapi-operation") || !strings.Contains(got, "openapi-source: pets.yaml") {
+		t.Error(got)
+	}
+}
+
+// TestOtherVersionOrFolder: the version of a document and the folder it is read from are no change of a manifest. What
+// an earlier import wrote of the version goes.
+func TestOtherVersionOrFolder(t *testing.T) {
+	f := newFolder(t)
+	f.importDoc(petDoc, openapi.FolderOptions{})
+	f.edit("list-pets.yaml", "  annotations:\n", "  annotations:\n    toolctl.dev/openapi-version: \"1\"\n")
+	next := replace(t, petDoc, `version: "1"`, `version: "2"`)
+	f.from = "elsewhere"
+	f.want(f.importDoc(next, openapi.FolderOptions{}), "unchanged create-pet.yaml", "merged list-pets.yaml")
+	if got := f.read("list-pets.yaml"); strings.Contains(got, "openapi-version") || strings.Contains(got, "elsewhere") {
 		t.Error(got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -381,14 +382,20 @@ func (b *builder) provenance(t *v1.Tool) error {
 	}
 	sum := sha256.Sum256(spec)
 	t.Metadata.Annotations = map[string]string{
-		AnnotationSource:    b.doc.Source,
+		AnnotationSource:    sourceName(b.doc.Source),
 		AnnotationOperation: b.op.key(),
 		AnnotationHash:      "sha256:" + hex.EncodeToString(sum[:]),
 	}
-	if b.doc.Version != "" {
-		t.Metadata.Annotations[AnnotationVersion] = b.doc.Version
-	}
 	return nil
+}
+
+// sourceName is the URL of a document, or the name of its file without the folder: where that lies on a machine, and the
+// version of the document, would make each import a change of every manifest.
+func sourceName(source string) string {
+	if strings.Contains(source, "://") {
+		return source
+	}
+	return filepath.Base(source)
 }
 
 func orNil[K comparable, V any](m map[K]V) map[K]V {
