@@ -198,9 +198,12 @@ func TestViolations(t *testing.T) {
 				`a.yaml:4:60: warning: spec.mode: unknown value "mine": expected one of mock, live, mcp, exec`,
 				`a.yaml:4:78: warning: spec.timeout_ms: expected integer, got string "1s"`,
 				`a.yaml:4:105: warning: spec.owner: unknown field "owner": ignored`}},
+		{name: "PromptKit kind that is misspelt", in: "apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: Toool\nmetadata: {name: x}\n", want: []string{`a.yaml:2:1: kind: unknown kind "Toool"; did you mean "Tool"?`}},
+		{name: "PromptKit kind that is missing", in: "apiVersion: promptkit.altairalabs.ai/v1alpha1\nmetadata: {name: x}\n", want: []string{`a.yaml:1:1: kind: required field "kind" is missing`}},
+		{name: "PromptConfig without a name and a template", in: "apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: PromptConfig\nspec: {description: x}\n", want: []string{`a.yaml:1:1: metadata.name: required field "name" is missing`, `a.yaml:3:1: spec.template: a prompt needs spec.template or spec.system_prompt`}},
 		{name: "PromptKit name that is none on the wire", in: "apiVersion: promptkit.altairalabs.ai/v1\nkind: PromptConfig\nmetadata: {name: AI Assistant}\nspec: {system_template: \"\"}\n",
 			want: []string{`a.yaml:3:18: warning: metadata.name: "AI Assistant" is not a legal name: expected lower-case letters, digits, '-', '_' and '.', starting and ending with a letter or digit, at most 253 long`,
-				`a.yaml:4:1: warning: spec.template: a prompt needs spec.template or spec.system_prompt`}},
+				`a.yaml:4:1: spec.template: a prompt needs spec.template or spec.system_prompt`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := tt.file

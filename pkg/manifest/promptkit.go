@@ -35,6 +35,9 @@ func promptKitKind(kind string) string {
 	return ""
 }
 
+// promptKitKinds are those that are read.
+var promptKitKinds = []string{v1.KindTool, v1.KindPrompt, kindPromptConfig, v1.KindScenario}
+
 // promptKitName returns the name of a manifest that has no metadata.name.
 func (d *document) promptKitName() string {
 	_, spec := d.child(d.root, "spec")
@@ -154,7 +157,7 @@ func promptKitViolation(obj v1.Object, f *v1.Violation) bool {
 		if len(name) <= 253 && strings.IndexFunc(name, unicode.IsControl) < 0 {
 			f.Severity = v1.SeverityWarning
 		}
-	case f.Path == "/metadata/name", f.Path == "/metadata":
+	case f.Path == "/metadata/name", f.Path == "/metadata", f.Path == "/spec/template": // without one it does nothing
 	case obj.Head().Kind == v1.KindTool && (f.Path == "/spec/description" || f.Path == "/spec/input_schema" || f.Path == "/spec/output_schema"):
 	default:
 		f.Severity = v1.SeverityWarning

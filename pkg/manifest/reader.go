@@ -116,6 +116,10 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 			r.add(&document{file: r.name, origins: r.origins, root: n, promptKit: true, anchors: r.anchors}, ours, nil)
 			return
 		}
+		if kind == "" || v1.Nearest(kind, promptKitKinds) != "" {
+			r.unknownKind(n, kind, promptKitKinds)
+			return
+		}
 		r.leave(n)
 		message := fmt.Sprintf("PromptKit kind %q is not read: skipped", clip.Bytes(kind, maxShown))
 		if kind == "Arena" {
@@ -123,13 +127,13 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 		}
 		r.skip(n, v1.SeverityWarning, message)
 	case api == v1.APIVersion && (ours == "" || ours != kind):
-		r.unknownKind(n, kind)
+		r.unknownKind(n, kind, v1.Kinds())
 	case ours == kind && ours != "" && (near || ours == v1.KindToolPolicy):
 		r.add(&document{file: r.name, origins: r.origins, root: n, anchors: r.anchors}, kind, nil)
 	case ours == v1.KindToolPolicy || ours != "" && near:
-		r.unknownKind(n, kind)
+		r.unknownKind(n, kind, v1.Kinds())
 	case kind == "" && ourKind(looseMember(n, "kind")) != "" && nearOurs(looseMember(n, "apiVersion")):
-		r.unknownKind(n, "")
+		r.unknownKind(n, "", v1.Kinds())
 	case api == "" && kind == "" && isPromptPack(n):
 		r.stray(n, fmt.Sprintf("a PromptPack: 'toolctl import promptpack %s' makes manifests of it", r.name))
 	case api == "" && kind == "" && isMockResponses(n):
@@ -247,8 +251,8 @@ func (r *reader) skip(n *yaml.Node, severity, msg string) {
 	r.end(&v1.Violation{Source: r.source(at), Severity: severity, Expected: "a manifest", Got: "something else", Message: msg})
 }
 
-func (r *reader) unknownKind(n *yaml.Node, kind string) {
-	f := v1.Violation{Path: "/kind", Expected: "one of " + strings.Join(v1.Kinds(), ", "), Got: fmt.Sprintf("%q", clip.Bytes(kind, maxShown))}
+func (r *reader) unknownKind(n *yaml.Node, kind string, known []string) {
+	f := v1.Violation{Path: "/kind", Expected: "one of " + strings.Join(known, ", "), Got: fmt.Sprintf("%q", clip.Bytes(kind, maxShown))}
 	key, _ := member(n, "kind")
 	if r.mayBePolicy(kind) || r.mayBePolicy(looseMember(n, "kind")) {
 		defer r.closed(&f)
@@ -256,7 +260,7 @@ func (r *reader) unknownKind(n *yaml.Node, kind string) {
 	if key != nil {
 		f.Source = r.source(key)
 		f.Message = fmt.Sprintf("unknown kind %q", clip.Bytes(kind, maxShown))
-		if near := v1.Nearest(kind, v1.Kinds()); near != "" {
+		if near := v1.Nearest(kind, known); near != "" {
 			f.Message += fmt.Sprintf("; did you mean %q?", near)
 		} else {
 			f.Message += ": expected " + f.Expected
