@@ -3,6 +3,7 @@ package template
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"text/template"
@@ -43,7 +44,8 @@ type tree struct {
 	root   *template.Template
 	sites  []site
 	fields map[string]bool
-	whole  bool // all arguments at once are read
+	needed map[string]bool // of fields
+	whole  bool            // all arguments at once are read
 	// lenient renders what is absent or null as text/template does.
 	lenient bool
 }
@@ -72,7 +74,7 @@ func parseTree(name, src string, slots int) (t *tree, err error) {
 
 // newTree checks and rewrites what was parsed.
 func newTree(name string, root *template.Template, slots int) (*tree, error) {
-	t := &tree{name: name, root: root, slots: slots, fields: map[string]bool{}}
+	t := &tree{name: name, root: root, slots: slots, fields: map[string]bool{}, needed: map[string]bool{}}
 	w := walker{tree: t, state: map[string]visit{}}
 	if err := w.define(root, true, 0); err != nil {
 		return nil, err
@@ -95,6 +97,15 @@ func (t *tree) Fields() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Needed returns those of Fields that the template prints in any case, sorted: without one of
+// them it cannot be rendered.
+func (t *tree) Needed() []string {
+	if t.lenient {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(t.needed))
 }
 
 // ReadsAll reports whether the template uses all its arguments at once, as in
@@ -229,6 +240,9 @@ func (w *walker) action(n *parse.ActionNode, s scope) (parse.Node, error) {
 	}
 	w.tree.sites = append(w.tree.sites, site{line: n.Line, src: line(n.Pipe.String(), maxShown), arg: argOf(n.Pipe, s)})
 	id := len(w.tree.sites) - 1
+	if arg := w.tree.sites[id].arg; arg != "" && s.main && s.depth == 0 {
+		w.tree.needed[arg] = true
+	}
 	if _, isField := single(n.Pipe).(*parse.FieldNode); s.main && isField && w.tree.sites[id].arg != "" {
 		return &parse.TextNode{NodeType: parse.NodeText, Pos: n.Pos, Text: appendMark(nil, isArgument, id)}, nil
 	}

@@ -96,9 +96,13 @@ func (r *run) add(v v1.Violation) {
 // there is no sandbox.
 func (c *command) Check(t *v1.Tool) []v1.Violation {
 	r := &run{tool: t, spec: t.Spec.Exec}
+	var uses []use
 	for i, item := range r.spec.Args {
-		r.parse(i, item)
+		if tpl := r.parse(i, item); tpl != nil {
+			uses = append(uses, useOf(v1.Pointer("/spec/exec/args", strconv.Itoa(i)), tpl))
+		}
 	}
+	r.bad = append(r.bad, arguments(t, uses)...)
 	r.environment(c.env, false)
 	if mode := r.spec.Sandbox; mode != v1.SandboxOff {
 		if err := c.probe(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -69,7 +70,27 @@ func (*HTTP) Name() string { return "http" }
 // Check returns what would keep every call of the tool from working: a URL,
 // template, mapping or variable that cannot be read. It looks at no variable's value
 // and opens no file.
-func (h *HTTP) Check(t *v1.Tool) []v1.Violation { return h.prepared(t).violations }
+func (h *HTTP) Check(t *v1.Tool) []v1.Violation {
+	p := h.prepared(t)
+	return slices.Concat(p.violations, arguments(t, p.uses), p.listFits(t))
+}
+
+// listFits refuses an output schema that takes no list, beside pages, which become one.
+func (p *httpTool) listFits(t *v1.Tool) []v1.Violation {
+	var root struct {
+		Type any `json:"type"`
+	}
+	if p.pages == nil || p.resultMapping != nil || t.Spec.Validation.ResultMode() != v1.Enforce || json.Unmarshal(t.Spec.OutputSchema, &root) != nil {
+		return nil
+	}
+	types, many := root.Type.([]any)
+	if root.Type == nil || root.Type == "array" || many && slices.Contains(types, any("array")) {
+		return nil
+	}
+	const path = "/spec/output_schema"
+	return []v1.Violation{{Path: path, Expected: "a schema of type array", Got: fmt.Sprint(root.Type), Source: t.Field(path),
+		Message: "spec.http.paginate makes one list of all pages, which output_schema does not allow: describe the list, or make an object of it by spec.http.response.body_mapping"}}
+}
 
 // Unset returns a violation for each variable that a Tool reads and that is not set, or that
 // it may not read.

@@ -61,6 +61,7 @@ type httpTool struct {
 	repeats   bool // a request may be sent again after it may have had an effect
 	client    atomic.Pointer[http.Client]
 	redirects []string
+	uses      []use // of arguments
 }
 
 // httpHeader is a header of the request: text, or a template.
@@ -206,6 +207,7 @@ func (p *httpTool) template(path, name string, src envText, escape func([]byte, 
 	for _, f := range tpl.Fields() {
 		p.used[f] = true
 	}
+	p.uses = append(p.uses, useOf(path, tpl))
 	return tpl
 }
 
@@ -261,6 +263,7 @@ func (p *httpTool) prepareBody(req *v1.HTTPRequest) {
 			p.violation(at+"/exclude", "another argument", quoted(name), fmt.Sprintf("the argument %q cannot be both in query_params and in exclude", name))
 		}
 		p.used[name] = true
+		p.uses = append(p.uses, use{path: at + "/query_params", fields: []string{name}})
 	}
 	for _, name := range req.Exclude {
 		p.used[name] = true

@@ -68,12 +68,16 @@ func violationText(violations []v1.Violation) string {
 
 // Check returns what would keep every call of the tool from working: a template
 // that does not parse, a file that was not loaded or is not JSON, a part without content.
-func (m *mock) Check(tool *v1.Tool) []v1.Violation { return m.answer(tool).violations }
+func (m *mock) Check(tool *v1.Tool) []v1.Violation {
+	a := m.answer(tool)
+	return slices.Concat(a.violations, arguments(tool, a.uses))
+}
 
 // mockAnswer is a tool made ready: either content or template is set.
 type mockAnswer struct {
 	content    json.RawMessage
 	template   *template.JSON
+	uses       []use
 	parts      []v1.Part
 	violations []v1.Violation
 }
@@ -110,7 +114,9 @@ func prepare(tool *v1.Tool) *mockAnswer {
 			msg := strings.TrimPrefix(err.Error(), "mock_template: ") // the path says so already
 			violation(path, "a Go template", "a template that cannot be read", msg)
 		}
-		a.template = t
+		if a.template = t; t != nil {
+			a.uses = append(a.uses, useOf(path, t))
+		}
 	}
 	file := func(path, name string) []byte {
 		data, ok := tool.Files[name]

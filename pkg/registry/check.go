@@ -130,6 +130,7 @@ func (t *tool) checkSchemas() []v1.Violation {
 	var fs []v1.Violation
 	if len(t.spec.Spec.InputSchema) > 0 { // that it is missing was reported
 		fs = schemaViolations(t.spec.Head(), "/spec/input_schema", t.in)
+		fs = append(fs, defaultViolations(t.spec.Head(), "/spec/input_schema", t.spec.Spec.InputSchema)...)
 	}
 	if t.out != nil {
 		fs = append(fs, schemaViolations(t.spec.Head(), "/spec/output_schema", t.out)...)

@@ -1,0 +1,71 @@
+package executors
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// use is a field of a manifest that names arguments.
+type use struct {
+	path           string
+	fields, needed []string // those that it names, and those without which it cannot be
+}
+
+// reader is a template, which knows the arguments that it reads.
+type reader interface{ Fields() []string }
+
+// useOf is that of a template.
+func useOf(path string, t interface {
+	reader
+	Needed() []string
+}) use {
+	return use{path, t.Fields(), t.Needed()}
+}
+
+// arguments compares what fields use with the arguments that the input schema lets a call have. What
+// it excludes is an error, since no call can ever have it; what a call may lack is a warning.
+func arguments(t *v1.Tool, uses []use) []v1.Violation {
+	var root map[string]json.RawMessage
+	if len(uses) == 0 || json.Unmarshal(t.Spec.InputSchema, &root) != nil {
+		return nil
+	}
+	var properties, patterns map[string]json.RawMessage
+	var required []string
+	_ = json.Unmarshal(root["properties"], &properties) // what is no schema is reported elsewhere
+	_ = json.Unmarshal(root["patternProperties"], &patterns)
+	_ = json.Unmarshal(root["required"], &required)
+	elsewhere := slices.ContainsFunc([]string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "dependentRequired", "dependencies"}, func(k string) bool { return root[k] != nil })
+	closed := string(root["additionalProperties"]) == "false" || string(root["unevaluatedProperties"]) == "false" && !elsewhere
+	var found []v1.Violation
+	for _, u := range uses {
+		for _, name := range u.fields {
+			schema, declared := properties[name]
+			matched := slices.ContainsFunc(slices.Collect(maps.Keys(patterns)), func(p string) bool {
+				re, err := regexp.Compile(p)
+				return err != nil || re.MatchString(name)
+			})
+			var with struct {
+				Default json.RawMessage `json:"default"`
+			}
+			_ = json.Unmarshal(schema, &with)
+			switch {
+			case string(schema) == "false", closed && !declared && !matched:
+				f := v1.Violation{Path: u.path, Expected: "an argument of input_schema", Got: name, Source: t.Field(u.path),
+					Message: fmt.Sprintf("no call can have the argument %q: input_schema does not allow it", name)}
+				if near := v1.Nearest(name, slices.Sorted(maps.Keys(properties))); near != "" && near != name {
+					f.Message += fmt.Sprintf("; did you mean %q?", near)
+				}
+				found = append(found, f)
+			case slices.Contains(u.needed, name) && !elsewhere && !slices.Contains(required, name) && with.Default == nil:
+				found = append(found, v1.Violation{Severity: v1.SeverityWarning, Path: u.path, Expected: "an argument that every call has", Got: name, Source: t.Field(u.path),
+					Message: fmt.Sprintf("calls without the argument %q fail here: add it to required, give it a default, or write {{if .%s}}…{{end}} around it", name, name)})
+			}
+		}
+	}
+	return found
+}
