@@ -54,6 +54,7 @@ type app struct {
 	overlays   []string // -k
 	dsn        string
 	storeMax   int64 // bytes; 0 for no limit
+	storeConns int   // to a database; 0 for the default
 	namespace  string
 	everywhere bool   // -A
 	selector   string // -l, of the commands that have it
@@ -241,7 +242,10 @@ func (a *app) openNamed(ctx context.Context, dsn string, create bool) (store.Sto
 	if a.storeMax < 0 {
 		return nil, usagef("--store-max-bytes %d: expected 0 or more", a.storeMax)
 	}
-	s, err := backends.All().Open(ctx, dsn, store.Options{Create: create, MaxBytes: a.storeMax})
+	if n := a.storeConns; n < 0 || n > 0 && n < 3 {
+		return nil, usagef("--store-max-connections %d: expected 3 or more", n)
+	}
+	s, err := backends.All().Open(ctx, dsn, store.Options{Create: create, MaxBytes: a.storeMax, MaxConnections: a.storeConns})
 	if errors.Is(err, fs.ErrNotExist) {
 		shown, _ := store.Shown(dsn)
 		return nil, usagef("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", shown)

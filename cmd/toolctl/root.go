@@ -1,9 +1,12 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 func newRootCmd(a *app) *cobra.Command {
@@ -48,6 +51,7 @@ With -f a command works on those files and folders. Without it, on the store:
 	p.StringArrayVarP(&a.overlays, "kustomize", "k", nil, "folder with a kustomization.yaml to build and use as -f; may be repeated")
 	p.StringVar(&a.dsn, "store", "", "store to use (default: $TOOLCTL_STORE, else .toolctl/state.db)")
 	p.Int64Var(&a.storeMax, "store-max-bytes", 4<<30, "how large the store may become; 0 for no limit")
+	p.IntVar(&a.storeConns, "store-max-connections", 0, "connections to a PostgreSQL store that this process may have (default: pool_max_conns of its address, else "+strconv.Itoa(store.DefaultConnections)+")")
 	p.StringVarP(&a.namespace, "namespace", "n", "", "namespace (default: all)")
 	p.BoolVarP(&a.everywhere, "all-namespaces", "A", false, "all namespaces, whatever -n says")
 	p.StringVarP(&a.output, "output", "o", "", "output format; the command's help says which")

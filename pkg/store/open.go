@@ -30,7 +30,15 @@ type Options struct {
 	// MaxBytes is how large the file may become; what would make it larger is refused with
 	// [ErrLimit]. A file that is larger already does not grow. Default: no limit.
 	MaxBytes int64
+	// MaxConnections is how many connections to a database this process may have, the one that
+	// listens for changes included; at least 3. Default: what the DSN says (pool_max_conns, and one
+	// that listens), else [DefaultConnections].
+	MaxConnections int
 }
+
+// DefaultConnections let 10 gateways, one more of a rolling upgrade and 2 operators share the 97
+// connections that PostgreSQL has for users by default.
+const DefaultConnections = 7
 
 // Opener opens a store of one kind. A store that is not there is an error that is
 // [fs.ErrNotExist], one of a newer toolctl [ErrNewer], and what is no store, or is damaged,

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -20,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbac "k8s.io/api/rbac/v1"
 	apiext "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -149,6 +151,15 @@ func pod(t *testing.T, d *appsv1.Deployment) {
 	if err != nil || !s.Matches(labels.Set(d.Spec.Template.Labels)) {
 		t.Errorf("%s does not select its own pods (%v)", d.Name, err)
 	}
+	grace := int64(30) // Kubernetes' default
+	if spec.TerminationGracePeriodSeconds != nil {
+		grace = *spec.TerminationGracePeriodSeconds
+	}
+	for _, c := range spec.Containers {
+		if least := stops(t, c.Args) + 3*time.Second; c.Name == "toolctl" && time.Duration(grace)*time.Second < least {
+			t.Errorf("%s is killed after %d s, and needs %s to stop", d.Name, grace, least)
+		}
+	}
 	if sc := spec.SecurityContext; sc == nil || sc.RunAsNonRoot == nil || !*sc.RunAsNonRoot || sc.SeccompProfile == nil {
 		t.Errorf("%s may run as root", d.Name)
 	}
@@ -174,6 +185,27 @@ func pod(t *testing.T, d *appsv1.Deployment) {
 	}
 }
 
+// stops is how long a gateway takes to stop at most, by its flags and their defaults: the delay, the
+// drain, and 2 s.
+func stops(t *testing.T, args []string) time.Duration {
+	t.Helper()
+	line := strings.ReplaceAll(" "+strings.Join(args, " "), "=", " ")
+	delay, drain := 0*time.Second, 10*time.Second
+	if strings.Contains(line, "--replica-key-file") {
+		delay = 5 * time.Second
+	}
+	for flag, to := range map[string]*time.Duration{"--shutdown-delay": &delay, "--drain-timeout": &drain} {
+		if m := regexp.MustCompile(flag + ` (\S+)`).FindStringSubmatch(line); m != nil {
+			d, err := time.ParseDuration(m[1])
+			if err != nil {
+				t.Error(err)
+			}
+			*to = d
+		}
+	}
+	return delay + drain + 2*time.Second
+}
+
 func want(t *testing.T, all []runtime.Object, kinds ...string) {
 	t.Helper()
 	have := kindsOf(all)
@@ -190,7 +222,7 @@ func TestKustomize(t *testing.T) {
 	want(t, gateway, "Deployment", "Service", "HorizontalPodAutoscaler", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "ServiceAccount")
 	consistent(t, gateway)
 	operator := decode(t, c.MustKubectl(t, "kustomize", deploy+"/kubernetes/operator"))
-	want(t, operator, "Deployment", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount")
+	want(t, operator, "NetworkPolicy", "Deployment", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount")
 	if n := kindsOf(operator)["CustomResourceDefinition"]; n != 6 {
 		t.Errorf("the operator comes with %d kinds, expected 6", n)
 	}
@@ -232,6 +264,7 @@ func TestHelm(t *testing.T) {
 	}
 	on := map[string]any{"enabled": true}
 	all = render(map[string]any{
+		"permissions":    map[string]any{"exec": "platform", "env": "CRM_*"},
 		"serviceMonitor": on, "prometheusRule": on, "grafanaDashboard": on, "operator": on, "autoscaling": map[string]any{"enabled": false}, "replicaCount": 3,
 		"extraArgs":     []any{"--oauth-issuer=https://login.example.com"},
 		"env":           []any{map[string]any{"name": "CITIES_TOKEN", "value": "x"}},
@@ -243,6 +276,55 @@ func TestHelm(t *testing.T) {
 		"networkPolicy": map[string]any{"egress": []any{map[string]any{"ports": []any{map[string]any{"port": 5432, "protocol": "TCP"}}}}},
 	})
 	want(t, all, "ServiceMonitor", "PrometheusRule", "ConfigMap", "ClusterRole", "RoleBinding")
+	if n := kindsOf(all)["NetworkPolicy"]; n != 2 {
+		t.Errorf("%d NetworkPolicies, expected that of the gateway and that of the operator", n)
+	}
+	for _, o := range all {
+		if r, ok := o.(*rbac.ClusterRole); ok && (r.Labels["rbac.authorization.k8s.io/aggregate-to-edit"] != "" || r.Labels["rbac.authorization.k8s.io/aggregate-to-admin"] != "") {
+			t.Errorf("%s is part of a role of the cluster", r.Name)
+		}
+		d, ok := o.(*appsv1.Deployment)
+		for _, arg := range []string{"--allow-exec=platform", "--allow-env=CRM_*", "--store-max-connections=7"} {
+			if ok && !slices.Contains(d.Spec.Template.Spec.Containers[0].Args, arg) {
+				t.Errorf("%s has no %s", d.Name, arg)
+			}
+		}
+		if h, ok := o.(*autoscalingv2.HorizontalPodAutoscaler); ok {
+			t.Errorf("%s is not asked for", h.Name)
+		}
+	}
+	more := render(map[string]any{
+		"operator":    map[string]any{"enabled": true, "webhook": on},
+		"autoscaling": map[string]any{"targetCallsActive": "50"},
+	})
+	want(t, more, "ValidatingWebhookConfiguration", "Certificate", "Issuer")
+	for _, o := range more {
+		if h, ok := o.(*autoscalingv2.HorizontalPodAutoscaler); ok && (len(h.Spec.Metrics) != 2 || h.Spec.Metrics[1].Pods.Metric.Name != "toolctl_calls_active") {
+			t.Errorf("%+v", h.Spec.Metrics)
+		}
+	}
+	crds := map[string]bool{}
+	for _, c := range chart.CRDObjects() {
+		data, err := os.ReadFile(top + "/k8s/crds/" + filepath.Base(c.Filename))
+		if err != nil || !bytes.Equal(data, c.File.Data) {
+			t.Errorf("%s is not what is generated: %v", c.Filename, err)
+		}
+		crds[c.Filename] = true
+	}
+	if len(crds) != 6 {
+		t.Errorf("the chart installs %v, expected 6 kinds", crds)
+	}
+	// One version, wherever it stands.
+	version := chart.Metadata.AppVersion
+	if !regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(version) {
+		t.Errorf("appVersion %q", version)
+	}
+	for _, dir := range []string{"gateway", "operator"} {
+		text, err := os.ReadFile(deploy + "/kubernetes/" + dir + "/kustomization.yaml")
+		if err != nil || !strings.Contains(string(text), "newTag: "+version+"\n") {
+			t.Errorf("%s: %v, expected the version %s of the chart", dir, err, version)
+		}
+	}
 	for _, o := range all {
 		switch o := o.(type) {
 		case *unstructured.Unstructured:
@@ -304,6 +386,7 @@ func TestCompose(t *testing.T) {
 			Secrets     []string          `json:"secrets"`
 			ReadOnly    bool              `json:"read_only"`
 			DependsOn   map[string]any    `json:"depends_on"`
+			StopGrace   string            `json:"stop_grace_period"`
 		} `json:"services"`
 		Secrets map[string]any `json:"secrets"`
 	}
@@ -315,11 +398,62 @@ func TestCompose(t *testing.T) {
 		if !s.ReadOnly || s.DependsOn["postgres"] == nil || !strings.HasPrefix(s.Environment["TOOLCTL_STORE"], "postgres://") {
 			t.Errorf("%s: %+v", name, s)
 		}
+		args := strings.Fields(strings.Trim(fmt.Sprint(s.Command), "[]"))
+		if grace, err := time.ParseDuration(s.StopGrace); err != nil || grace < stops(t, args)+3*time.Second {
+			t.Errorf("%s is killed after %s (%v), and needs %s to stop", name, s.StopGrace, err, stops(t, args))
+		}
 	}
 	for name, s := range file.Services {
 		for _, secret := range s.Secrets {
 			if file.Secrets[secret] == nil {
 				t.Errorf("%s: no secret %s", name, secret)
+			}
+		}
+	}
+}
+
+// The unit is stopped in time, and has what systemd can keep from it.
+func TestUnit(t *testing.T) {
+	text, err := os.ReadFile(deploy + "/systemd/toolctl.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		set[name] = value
+	}
+	if grace, err := time.ParseDuration(set["TimeoutStopSec"] + "s"); err != nil || grace < stops(t, strings.Fields(set["ExecStart"]))+3*time.Second {
+		t.Errorf("TimeoutStopSec %s: %v", set["TimeoutStopSec"], err)
+	}
+	for _, name := range []string{"NoNewPrivileges", "PrivateDevices", "ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs", "ProtectControlGroups", "RestrictSUIDSGID", "LockPersonality"} {
+		if set[name] != "yes" {
+			t.Errorf("%s is %q", name, set[name])
+		}
+	}
+	if !strings.Contains(set["RestrictAddressFamilies"], "AF_INET6") {
+		t.Errorf("RestrictAddressFamilies is %q", set["RestrictAddressFamilies"])
+	}
+}
+
+// What others make is named by the hash of what it was when it was looked at.
+func TestPins(t *testing.T) {
+	for file, form := range map[string]struct{ all, pinned string }{
+		top + "/action.yml":                      {`(?m)uses: .*`, `@[0-9a-f]{40} # v\d`},
+		deploy + "/container/Dockerfile":         {`(?m)^(?:ARG \w+_IMAGE=|FROM [^$b]).*`, `@sha256:[0-9a-f]{64}$`},
+		deploy + "/gitlab/toolctl.gitlab-ci.yml": {`(?m)image: .*`, `@sha256:[0-9a-f]{64}$`},
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(form.all).FindAllString(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("%s names nothing of others", file)
+		}
+		for _, one := range found {
+			if !regexp.MustCompile(form.pinned).MatchString(one) {
+				t.Errorf("%s: %q has no hash", file, one)
 			}
 		}
 	}

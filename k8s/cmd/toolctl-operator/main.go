@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -42,7 +43,7 @@ type flags struct {
 	metricsAddress, probeAddress string
 	webhookCerts                 string
 	webhookPort                  int
-	workers                      int
+	workers, connections         int
 	verbose                      bool
 	permissions                  operator.Permissions
 }
@@ -53,6 +54,7 @@ func parse(args []string, env func(string) string, stderr io.Writer) (*flags, er
 	f := flag.NewFlagSet("toolctl-operator", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.store, "store", env("TOOLCTL_STORE"), "the store that custom resources are applied to, as toolctl has it (default: TOOLCTL_STORE)")
+	f.IntVar(&o.connections, "store-max-connections", 0, "connections to a PostgreSQL store (default: pool_max_conns of its address, else "+strconv.Itoa(store.DefaultConnections)+")")
 	f.StringVar(&o.set, "set", operator.DefaultSet, "the set that they belong to in the store; clusters that share a store need one each")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several operators work, by a Lease")
 	f.StringVar(&o.leaderNamespace, "leader-elect-namespace", "", "the namespace of the Lease (default: that of the pod)")
@@ -89,6 +91,8 @@ func parse(args []string, env func(string) string, stderr io.Writer) (*flags, er
 		err = errors.New("name the store with --store or TOOLCTL_STORE, such as postgres://… or the path of a file")
 	case o.set == "":
 		err = errors.New("--set: expected a name")
+	case o.connections < 0 || o.connections > 0 && o.connections < 3:
+		err = fmt.Errorf("--store-max-connections %d: expected 3 or more", o.connections)
 	case o.workers < 1:
 		err = fmt.Errorf("--workers %d: expected 1 or more", o.workers)
 	}
@@ -126,7 +130,7 @@ func (o *flags) serve(ctx context.Context, log logr.Logger) (err error) {
 		return err
 	}
 	cfg.QPS = -1 // the server says when it is too much
-	st, err := backends.All().Open(ctx, o.store, store.Options{Create: true})
+	st, err := backends.All().Open(ctx, o.store, store.Options{Create: true, MaxConnections: o.connections})
 	if err != nil {
 		return err
 	}

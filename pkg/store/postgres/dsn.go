@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -13,24 +14,27 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 const (
-	// maxConns bounds the connections of one process, unless the DSN has pool_max_conns.
-	maxConns = 8
 	// connectTimeout is how long one host may take, unless connect_timeout is given.
 	connectTimeout = 5 * time.Second
 )
 
 // parseDSN reads a DSN and the PG variables. Its errors do not show the DSN, which may hold a
 // password.
-func parseDSN(dsn string, busy time.Duration) (*pgxpool.Config, error) {
+func parseDSN(dsn string, busy time.Duration, most int) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("store: the address of a PostgreSQL database cannot be read: %s: expected postgres://USER@HOST:PORT/DATABASE, the password in PGPASSWORD or ~/.pgpass", parseCause(err))
 	}
-	if !strings.Contains(dsn, "pool_max_conns=") {
-		config.MaxConns = maxConns
+	if most == 0 && !strings.Contains(dsn, "pool_max_conns=") {
+		most = store.DefaultConnections
+	}
+	if most > 0 {
+		config.MaxConns = int32(min(max(most-1, 1), math.MaxInt32)) //nolint:gosec // it is within; one more listens
 	}
 	c := config.ConnConfig
 	if c.ConnectTimeout == 0 || c.ConnectTimeout > time.Minute { // pgx has 2 minutes for its default

@@ -33,10 +33,11 @@ import (
 type Store struct {
 	sqlstore.Methods
 
-	name string // for messages
-	pool *pgxpool.Pool
-	keep int64
-	max  int64
+	name  string // for messages
+	pool  *pgxpool.Pool
+	conns int // most connections of the pool
+	keep  int64
+	max   int64
 
 	closed  chan struct{}
 	once    sync.Once
@@ -77,11 +78,11 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	if busy < 0 || s.changed.Interval < 0 || s.keep < 0 || s.max < 0 {
 		return nil, errors.New("store: BusyTimeout, WatchInterval, KeepChanges and MaxBytes may not be negative")
 	}
-	config, err := parseDSN(dsn, busy)
+	config, err := parseDSN(dsn, busy, opts.MaxConnections)
 	if err != nil {
 		return nil, err
 	}
-	s.name = nameOf(config.ConnConfig)
+	s.name, s.conns = nameOf(config.ConnConfig), int(config.MaxConns)
 	s.reserving.start(s.closed, s.reserveAll)
 	s.releasing.start(s.closed, s.releaseAll)
 	s.auditing.start(s.closed, s.appendAll)

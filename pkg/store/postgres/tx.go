@@ -47,7 +47,7 @@ func (s *Store) transact(ctx context.Context, opts pgx.TxOptions, fn func(tx pgx
 
 // begin begins a transaction. Connections of the pool that ended meanwhile are passed over.
 func (s *Store) begin(ctx context.Context, opts pgx.TxOptions) (tx pgx.Tx, err error) {
-	for range maxConns + 1 {
+	for range s.conns + 1 {
 		if tx, err = s.pool.BeginTx(ctx, opts); err == nil || !ended(err) || ctx.Err() != nil {
 			return tx, err
 		}
@@ -75,7 +75,7 @@ func (s *Store) look(ctx context.Context, query string, args []any, into ...any)
 
 // within carries out a statement as long as ctx lasts.
 func (s *Store) within(ctx context.Context, query string, args []any, into ...any) (err error) {
-	for range maxConns + 1 {
+	for range s.conns + 1 {
 		if err = s.pool.QueryRow(ctx, query, args...).Scan(into...); err == nil || !undone(err) {
 			break
 		}

@@ -42,3 +42,22 @@ capabilities:
       name: {{ .Values.store.existingSecret }}
       key: {{ .Values.store.key }}
 {{- end -}}
+
+{{- define "toolctl.storeArgs" -}}
+- --store-max-connections={{ .Values.store.maxConnections }}
+{{- with .Values.permissions.exec }}
+- {{ printf "--allow-exec=%s" . | quote }}
+{{- end }}
+{{- with .Values.permissions.unsandboxed }}
+- {{ printf "--allow-unsandboxed=%s" . | quote }}
+{{- end }}
+{{- with .Values.permissions.command }}
+- {{ printf "--allow-command=%s" . | quote }}
+{{- end }}
+{{- with .Values.permissions.privateNetwork }}
+- {{ printf "--allow-private-network=%s" . | quote }}
+{{- end }}
+{{- with .Values.permissions.env }}
+- {{ printf "--allow-env=%s" . | quote }}
+{{- end }}
+{{- end -}}
