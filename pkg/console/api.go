@@ -214,15 +214,21 @@ func (c *Console) apiExplain(r *request) (any, error) {
 }
 
 func (c *Console) apiApprovals(r *request) (any, error) {
-	open, past, decided, err := c.approvalViews(r)
+	all, past, err := c.visible(r)
 	if err != nil {
 		return nil, err
 	}
-	if r.URL.Query().Get("state") == v1.ApprovalPending {
-		return items(open), nil
+	q := r.URL.Query()
+	if q.Get("state") != v1.ApprovalPending {
+		all = append(all, past...)
 	}
-	out := items(append(open, past...))
-	out.Total += decided - len(past)
+	limit, err := strconv.Atoi(q.Get("limit"))
+	if err != nil || limit < 1 || limit > v1.MaxPendingCalls {
+		limit = maxApprovals
+	}
+	offset, _ := strconv.Atoi(q.Get("offset"))
+	out := items(c.viewsOf(r, all, offset, limit))
+	out.Total = len(all)
 	return out, nil
 }
 

@@ -7,21 +7,55 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/argtext"
 )
 
-// waiting returns the calls that wait for approval, the oldest first.
+// waitingCalls are the calls that wait, without their arguments, as the store had them last.
+type waitingCalls struct {
+	stale atomic.Bool // one more waits, or one was decided on, here
+
+	mu  sync.Mutex
+	at  time.Time
+	all []v1.PendingCall
+}
+
+// waiting returns the calls that wait for approval, without their arguments, the oldest first.
+// Every page counts them, so the store is asked once a second at most when nothing changed here.
 func (c *Console) waiting(ctx context.Context) []v1.PendingCall {
-	all, err := c.gateway.Approvals().ListApprovals(ctx)
-	if err != nil {
-		return nil // the page of approvals says why
+	w, now := &c.waits, c.opts.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if age := now.Sub(w.at); w.stale.Swap(false) || age < 0 || age >= time.Second {
+		all, err := c.gateway.Approvals().ListApprovals(ctx)
+		if err != nil {
+			w.stale.Store(true)
+			return nil // the page of approvals says why
+		}
+		for i := range all {
+			all[i].Args, all[i].EditedArgs, all[i].Redact = nil, nil, nil
+		}
+		w.at, w.all = now, all
 	}
-	now := c.opts.Now()
-	return slices.DeleteFunc(all, func(p v1.PendingCall) bool { return p.StateAt(now) != v1.ApprovalPending })
+	waits := make([]v1.PendingCall, 0, len(w.all))
+	for i := range w.all {
+		if w.all[i].StateAt(now) == v1.ApprovalPending {
+			waits = append(waits, w.all[i])
+		}
+	}
+	return waits
+}
+
+// changed says that a call begins to wait, or waits no more.
+func (c *Console) changed() {
+	c.waits.stale.Store(true)
+	c.feed.waits()
 }
 
 // waitingFor returns how many of the calls that wait a person may see.
@@ -79,39 +113,57 @@ func (c *Console) viewOf(p v1.PendingCall, who person) approvalView {
 	return v
 }
 
-// approvalViews returns the calls that a person may see: those that wait, the oldest first, and the newest of those that waited, the newest first, with their number.
-func (c *Console) approvalViews(r *request) (open, past []approvalView, decided int, err error) {
+// visible returns the calls that a person may see: those that wait, the oldest first, and those that
+// waited, the newest first.
+func (c *Console) visible(r *request) (open, past []v1.PendingCall, err error) {
 	all, err := c.gateway.Approvals().ListApprovals(r.Context())
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, err
 	}
-	sees := c.pendingSight(r.person)
+	sees, now := c.pendingSight(r.person), c.opts.Now()
 	for _, p := range all {
-		if !sees(&p) {
-			continue
-		}
-		if v := c.viewOf(p, r.person); v.State == v1.ApprovalPending {
-			open = append(open, v)
-		} else {
-			past = append(past, v)
+		switch {
+		case !sees(&p):
+		case p.StateAt(now) == v1.ApprovalPending:
+			open = append(open, p)
+		default:
+			past = append(past, p)
 		}
 	}
 	slices.Reverse(past)
-	return open, past[:min(len(past), maxPast)], len(past), nil
+	return open, past, nil
 }
 
-// maxPast is how many calls that waited a page shows.
-const maxPast = 50
+// viewsOf returns a part of some calls as they are shown.
+func (c *Console) viewsOf(r *request, all []v1.PendingCall, offset, limit int) []approvalView {
+	offset = min(max(0, offset), len(all))
+	views := []approvalView{}
+	for _, p := range all[offset:min(len(all), offset+limit)] {
+		views = append(views, c.viewOf(p, r.person))
+	}
+	return views
+}
+
+const (
+	maxPast      = 50  // calls that waited, on a page
+	maxOpen      = 50  // calls that wait, on a page
+	maxApprovals = 100 // in an answer of the API that asks for no other number
+)
 
 func (c *Console) approvals(r *request) error {
-	open, past, decided, err := c.approvalViews(r)
+	open, past, err := c.visible(r)
 	if err != nil {
 		return err
 	}
+	n, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	pages := (len(open) + maxOpen - 1) / maxOpen
+	n = min(max(1, n), max(1, pages))
 	c.show(r, http.StatusOK, "approvals", "Approvals", "approvals", struct {
-		Open, Past []approvalView
-		Decided    int
-	}{open, past, decided})
+		Open, Past              []approvalView
+		Decided                 int
+		Page, Pages, Prev, Next int // 0 for none
+		All                     int
+	}{c.viewsOf(r, open, (n-1)*maxOpen, maxOpen), c.viewsOf(r, past, 0, maxPast), len(past), n, pages, n - 1, (n + 1) % (pages + 1), len(open)})
 	return nil
 }
 
@@ -216,7 +268,7 @@ func (c *Console) decideAs(r *request, p v1.PendingCall, d v1.Decision) (v1.Pend
 		d.Args = b.Bytes()
 	}
 	p, err := c.gateway.Approvals().DecideApproval(r.Context(), p.ID, d, now.UTC().Truncate(time.Millisecond))
-	c.feed.waits()
+	c.changed()
 	return p, err
 }
 

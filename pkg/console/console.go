@@ -45,6 +45,7 @@ type Console struct {
 	opts     Options
 	feed     *feed
 	sessions *sessions
+	waits    waitingCalls
 	name     string            // of this machine, for the person at it: no other program of it knows the name
 	hook     *sender           // nil without a webhook
 	files    map[string][]byte // of the build, by path
@@ -80,7 +81,7 @@ func (c *Console) Called(e gateway.CallEvent) { c.feed.called(e) }
 
 // Waits takes a call that begins to wait for approval: see gateway.Options.OnPending.
 func (c *Console) Waits(p v1.PendingCall) {
-	c.feed.waits()
+	c.changed()
 	if c.hook != nil {
 		c.hook.send(p)
 	}

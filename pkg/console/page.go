@@ -129,6 +129,12 @@ var functions = template.FuncMap{
 		}
 		return s
 	},
+	"begin": func(n int, b json.RawMessage) string {
+		if len(b) > n {
+			return strings.ToValidUTF8(string(b[:n]), "") + "…"
+		}
+		return string(b)
+	},
 	"raw":  func(b json.RawMessage) string { return inspect.Show(string(b)) },
 	"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 	"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/console"
@@ -344,5 +345,61 @@ func TestPendingCommit(t *testing.T) {
 	// The page of a tool names the commit.
 	if _, body := s.ask("GET", "tools/default/a", "bob", ""); !strings.Contains(body, "1111") || !strings.Contains(body, "all.yaml:1") {
 		t.Error(body)
+	}
+}
+
+// Of 10,000 calls that are made, as many wait as may, and pages and answers show them in parts.
+func TestManyWaitingCalls(t *testing.T) {
+	st := memory.New(memory.Options{})
+	t.Cleanup(func() { _ = st.Close() })
+	s := serve(t, options{manifests: heldPay, principals: []string{"ann"}, store: st})
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	for i := range 10_000 {
+		p := v1.PendingCall{
+			ID: fmt.Sprintf("id%08d", i), State: v1.ApprovalPending, Tool: "pay", Namespace: "default", Policy: "held", Rule: "require_approval", Principal: fmt.Sprint("p", i%20),
+			Session: fmt.Sprint("s", i%400), Args: json.RawMessage(`{"to":"` + strings.Repeat("x", 20_000) + `"}`), Created: now, Expires: now.Add(time.Hour), Subject: fmt.Sprint(i),
+		}
+		if _, err := st.TakeApproval(t.Context(), p, ""); (err != nil) != (i >= v1.MaxPendingCalls) {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+	seen := map[string]bool{}
+	for offset := 0; offset < v1.MaxPendingCalls; offset += 300 {
+		_, body := s.ask("GET", fmt.Sprintf("api/approvals?state=pending&limit=300&offset=%d", offset), "ann", "")
+		var part struct {
+			Items []struct{ ID string }
+			Total int
+		}
+		if err := json.Unmarshal([]byte(body), &part); err != nil || part.Total != v1.MaxPendingCalls || len(part.Items) != min(300, v1.MaxPendingCalls-offset) {
+			t.Fatalf("from %d: %d of %d, %v", offset, len(part.Items), part.Total, err)
+		}
+		for _, one := range part.Items {
+			seen[one.ID] = true
+		}
+	}
+	if len(seen) != v1.MaxPendingCalls {
+		t.Errorf("%d calls were seen", len(seen))
+	}
+	if _, body := s.ask("GET", "api/approvals", "ann", ""); strings.Count(body, `"id":`) != 100 {
+		t.Errorf("%d calls in an answer", strings.Count(body, `"id":`))
+	}
+	for page, want := range map[string][]string{
+		"approvals":         {"Page 1 of 20; 1000 calls wait", `href="./approvals?page=2">Later`, "<title>(1000)"},
+		"approvals?page=20": {"Page 20 of 20", `href="./approvals?page=19">Earlier`, "id00000999"},
+		"approvals?page=99": {"Page 20 of 20"},
+	} {
+		_, body := s.ask("GET", page, "ann", "")
+		for _, text := range want {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s does not have %s", page, text)
+			}
+		}
+		if n := strings.Count(body, `<li class="card">`); n != 50 || len(body) > 100<<10 {
+			t.Errorf("%s: %d calls in %d bytes", page, n, len(body))
+		}
+	}
+	// Once they have expired, none is counted.
+	if _, err := st.DecideApproval(t.Context(), "id00000000", v1.Decision{By: "ann", Approved: true}, now.Add(time.Hour)); err == nil {
+		t.Error("a call that has expired is decided on")
 	}
 }

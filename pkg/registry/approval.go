@@ -65,6 +65,8 @@ func (r *Registry) decide(ctx context.Context, c *call) error {
 			return r.settle(ctx, c, &p)
 		}
 		why = d.Reason
+		p.Created = r.opts.Now().UTC().Truncate(time.Millisecond) // what expired meanwhile is not there
+		p.Expires = p.Created.Add(need.Timeout)
 	}
 	if len(c.args) > v1.MaxPendingArgs {
 		return c.refuse(fmt.Sprintf("its arguments have %d bytes; those of a call that a person approves may have %d", len(c.args), v1.MaxPendingArgs))

@@ -404,3 +404,23 @@ func TestResultBudgets(t *testing.T) {
 		t.Errorf("%s, %v", raw, err)
 	}
 }
+
+// What expires while the person at the client is asked, in vain, lets no call through; the call
+// that waits then can wait for all of its time.
+func TestApprovalExpiresWhileAPersonIsAsked(t *testing.T) {
+	a := newApproving(t, needsApproval)
+	if res, err := a.Execute(t.Context(), pay("s", "Oslo")); outcome(res, err) != isPending {
+		t.Fatal(outcome(res, err))
+	}
+	if _, err := a.kept.DecideApproval(t.Context(), a.list(t)[0].ID, v1.Decision{Approved: true, By: "ann"}, a.now); err != nil {
+		t.Fatal(err)
+	}
+	ctx := registry.WithAsker(t.Context(), func(context.Context, v1.PendingToolInfo) (v1.Decision, bool, error) {
+		a.now = a.now.Add(2 * time.Hour)
+		return v1.Decision{}, false, nil
+	})
+	res, err := a.Execute(ctx, pay("s", "Oslo"))
+	if outcome(res, err) != isPending || len(a.ran) != 0 || !res.Pending.ExpiresAt.Equal(a.now.Add(time.Hour)) {
+		t.Errorf("%s, pending %+v, ran %q", outcome(res, err), res.Pending, a.ran)
+	}
+}

@@ -177,6 +177,64 @@ func testApprovalIsUsedOnce(t *testing.T, backend Backend) {
 	}
 }
 
+// testApprovalExpiresAsItIsDecided: of two who decide and two who call in the moment that a call
+// expires, one decides at most, before that moment, and no call goes through without a decision.
+func testApprovalExpiresAsItIsDecided(t *testing.T, backend Backend) {
+	const rounds, both = 20, 2
+	disk := backend.New(t)
+	var stores [2 * both]store.Store
+	for i := range stores {
+		stores[i] = open(t, disk)
+	}
+	for round := range rounds {
+		p := pendingCall(fmt.Sprint("first", round), "bob", "s", fmt.Sprint(round), time.Now().UTC().Truncate(time.Millisecond))
+		p.Expires = p.Created.Add(20 * time.Millisecond)
+		if _, err := stores[0].TakeApproval(t.Context(), p, ""); err != nil {
+			t.Fatal(err)
+		}
+		var decided, used atomic.Int64
+		var wg sync.WaitGroup
+		for i, st := range stores {
+			wg.Go(func() {
+				early := time.Duration(round%5-2) * time.Millisecond / 2
+				<-time.After(time.Until(p.Expires) - early - time.Duration(i/both)*time.Millisecond) // who call are there before
+				for try := 0; ; try++ {
+					now := time.Now().UTC().Truncate(time.Millisecond)
+					if i < both {
+						_, err := st.DecideApproval(t.Context(), p.ID, v1.Decision{Approved: true, By: fmt.Sprint("ann", i)}, now)
+						var over *v1.ApprovalError
+						switch {
+						case err == nil && !now.Before(p.Expires):
+							t.Errorf("round %d: decided on after it has expired", round)
+						case err == nil:
+							decided.Add(1)
+						case !errors.As(err, &over):
+							t.Error(err)
+						}
+						return
+					}
+					again := pendingCall(fmt.Sprint("again", round, "-", i, "-", try), "bob", "s", p.Subject, now)
+					got, err := st.TakeApproval(t.Context(), again, "")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if got.State == v1.ApprovalApproved {
+						used.Add(1)
+					}
+					if got.State == v1.ApprovalApproved || got.ID != p.ID { // used, or expired
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if decided.Load() > 1 || used.Load() > decided.Load() {
+			t.Errorf("round %d: %d decisions, %d calls went through", round, decided.Load(), used.Load())
+		}
+	}
+}
+
 // testAwaitApproval: who waits for a decision is told of it, whichever process it came from.
 func testAwaitApproval(t *testing.T, backend Backend) {
 	disk := backend.New(t)

@@ -50,6 +50,7 @@ func Run(t *testing.T, backend Backend) {
 		{"ReleaseOfAWindow", testReleaseOfAWindow},
 		{"Approvals", testDecideApproval},
 		{"ApprovalIsUsedOnce", testApprovalIsUsedOnce},
+		{"ApprovalExpiresAsItIsDecided", testApprovalExpiresAsItIsDecided},
 		{"ApprovalBounds", testApprovalBounds},
 		{"Audit", testAudit},
 		{"AuditOfChanges", testAuditOfChanges},

@@ -6,18 +6,21 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
 type Options struct {
-	Login      string
-	Webhook    *Webhook
-	URL        string
-	Operators  v1.Approvers
-	TestReport string
-	Logger     *slog.Logger
-	Now        func() time.Time
+	Login         string
+	Webhook       *Webhook
+	URL           string
+	Operators     v1.Approvers
+	TestReport    string
+	MeterProvider metric.MeterProvider
+	Logger        *slog.Logger
+	Now           func() time.Time
 }
 type Console struct{}
 

@@ -20,14 +20,16 @@ const keepApprovals = 1000
 
 // TakeApproval implements [store.Approvals].
 func (m Methods) TakeApproval(ctx context.Context, p v1.PendingCall, name string) (found v1.PendingCall, err error) {
+	began := time.Now()
 	err = m.b.Write(ctx, func(tx Tx) error {
 		if err := tx.Lock("approvals"); err != nil { // alone: two that repeat a call must not both have it
 			return err
 		}
+		now := p.Created.Add(time.Since(began).Truncate(time.Second)) // others were first for as long
 		where, args := "id = $1", []any{name}
 		if name == "" {
 			where = "subject = $1 AND principal = $2 AND (principal <> '' OR session = $3) AND state <> $4 AND expires > $5 ORDER BY " + m.d.Place + " DESC LIMIT 1"
-			args = []any{p.Subject, p.Principal, p.Session, v1.ApprovalUsed, p.Created.UnixMicro()}
+			args = []any{p.Subject, p.Principal, p.Session, v1.ApprovalUsed, now.UnixMicro()}
 		}
 		there, err := approvals(tx, " WHERE "+where, args...)
 		if err != nil {
@@ -35,7 +37,7 @@ func (m Methods) TakeApproval(ctx context.Context, p v1.PendingCall, name string
 		}
 		if len(there) > 0 && p.Repeats(&there[0], name) {
 			found = there[0]
-			switch found.StateAt(p.Created) {
+			switch found.StateAt(now) {
 			case v1.ApprovalPending, v1.ApprovalDenied:
 				return nil
 			case v1.ApprovalApproved:
@@ -168,12 +170,16 @@ func (m Methods) CountPending(ctx context.Context, now time.Time) (pending int, 
 
 // DecideApproval implements [store.Approvals].
 func (m Methods) DecideApproval(ctx context.Context, id string, d v1.Decision, now time.Time) (p v1.PendingCall, err error) {
+	began := time.Now()
 	err = m.b.Write(ctx, func(tx Tx) error {
 		if err := tx.Lock("approvals"); err != nil {
 			return err
 		}
 		if p, err = approval(tx, id); err != nil {
 			return err
+		}
+		if p.StateAt(now.Add(time.Since(began).Truncate(time.Second))) == v1.ApprovalExpired { // while others were first
+			return plan.Refuse(&v1.ApprovalError{ID: id, State: v1.ApprovalExpired, By: p.By})
 		}
 		if err := p.Decide(d, now); err != nil {
 			return plan.Refuse(err)
