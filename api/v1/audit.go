@@ -60,6 +60,9 @@ type AuditRecord struct {
 	Change *AuditChange `json:"change,omitempty"`
 	// Gap is what a line on missing lines says; nil for others.
 	Gap *AuditGap `json:"gap,omitempty"`
+	// Late says that the audit could not be written when the call ended, so that the line came later. It
+	// may come twice: an attempt that seemed to fail may have been carried out.
+	Late bool `json:"late,omitempty"`
 }
 
 // AuditChange is one object's change by a command.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -89,5 +92,59 @@ func TestDatabaseFrozen(t *testing.T) {
 		}
 	}
 	t.Logf("ready again %s after the database went on", time.Since(began).Round(time.Millisecond))
+	runQuiet(t, "audit", "verify", "--store", dsn)
+}
+
+// TestOutcomesWhileDatabaseAway: calls that end while the database is away are answered, and the audit has their outcomes
+// once it is back, marked as late.
+func TestOutcomesWhileDatabaseAway(t *testing.T) {
+	server := ownDatabase(t)
+	dsn, err := server.NewStore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const calls = 18
+	began, release := make(chan struct{}, calls), make(chan struct{})
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		began <- struct{}{}
+		<-release
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"did":true}`)
+	}))
+	defer upstream.Close()
+	s := launchSharing(t, dsn, workManifest(upstream.URL), 1, "--allow-private-network")
+	at := s.all[0]
+	answers := make(chan string, calls)
+	for i := range calls {
+		go func() {
+			w := &bareClient{t: t, token: "1", meta: formsOnly}
+			status, body := w.post(at.url, "tools/call", "work", fmt.Sprintf(`{"name":"work","arguments":{"id":"%d"}}`, i))
+			answers <- fmt.Sprint(status, body)
+		}()
+	}
+	for range calls {
+		<-began
+	}
+	server.Stop(syscall.SIGQUIT)
+	close(release)
+	for range calls {
+		if text := <-answers; !strings.HasPrefix(text, "200") || !strings.Contains(text, `"did":true`) {
+			t.Errorf("a call that was carried out: %s", text)
+		}
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); !readyOf(t, at).Ready; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not get ready again")
+		}
+	}
+	audited := audited(t, dsn)
+	for i := range calls {
+		if lines := audited[fmt.Sprint(i)]; lines != v1.StatusStarted+" "+v1.StatusComplete+" late" {
+			t.Errorf("call %d was audited as %q", i, lines)
+		}
+	}
 	runQuiet(t, "audit", "verify", "--store", dsn)
 }

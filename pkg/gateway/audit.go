@@ -61,7 +61,8 @@ func (w *auditWatch) follow(ctx context.Context) {
 		case <-tick.C:
 		}
 		if w.reg.AuditError() != nil && w.reg.RetryAudit(ctx) == nil {
-			w.log.Info("the audit can be written again")
+			_, late := w.reg.LateAudit()
+			w.log.Info("the audit can be written again", "late_so_far", late)
 		}
 	}
 }

@@ -34,9 +34,19 @@ type auditor struct {
 
 	mu    sync.Mutex
 	gap   v1.AuditGap // what is missing since the audit could be written last
-	err   error       // why; nil when nothing is missing
+	err   error       // why; nil when nothing is missing and none is late
 	retry *auditRetry // the one that is under way, if any
+	// late are the outcomes of calls that ended meanwhile, of which the audit has the line of intent.
+	late      []v1.AuditRecord
+	lateBytes int
+	written   int64 // how many were late
 }
+
+// Bounds of the outcomes that wait; one more is missing.
+const (
+	maxLate      = 10_000
+	maxLateBytes = 16 << 20
+)
 
 // auditRetry is an attempt to note a gap, which all who want to write wait for.
 type auditRetry struct {
@@ -44,17 +54,67 @@ type auditRetry struct {
 	err  error         // fixed before
 }
 
-// write writes a line. Before it goes a line on those that could not be written, so that
-// no line comes after a gap that is not noted.
-func (a *auditor) write(ctx context.Context, line *v1.AuditRecord) error {
+// write writes a line. Before it go those that are late and a line on those that are missing, so that
+// no line comes after a gap that is not noted. The outcome of a call whose intent was written may be late.
+func (a *auditor) write(ctx context.Context, line *v1.AuditRecord, intended bool) error {
 	err := a.noteGap(ctx)
 	if err == nil {
 		err = a.sink.AppendAudit(ctx, *line)
 	}
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case intended && a.delay(*line, err):
+		return nil
+	default:
 		a.lose(line.Time, err)
 	}
 	return err
+}
+
+// delay keeps the outcome of a call until the audit can be written, and writes it then, marked; false when there is
+// no room for it.
+func (a *auditor) delay(line v1.AuditRecord, err error) bool {
+	line.Late = true
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.late) >= maxLate || a.lateBytes+sizeOf(&line) > maxLateBytes {
+		return false
+	}
+	a.late, a.lateBytes, a.err = append(a.late, line), a.lateBytes+sizeOf(&line), err
+	return true
+}
+
+// sizeOf is about what a line takes.
+func sizeOf(line *v1.AuditRecord) int {
+	const rest = 1 << 10
+	return rest + len(line.Args) + len(line.ArgsStart)
+}
+
+// writeLate writes the outcomes that wait, the oldest first.
+func (a *auditor) writeLate(ctx context.Context) error {
+	for {
+		a.mu.Lock()
+		if len(a.late) == 0 {
+			a.late = nil // what it has grown to
+			a.mu.Unlock()
+			return nil
+		}
+		line := a.late[0]
+		a.mu.Unlock()
+		if err := a.sink.AppendAudit(ctx, line); err != nil {
+			return err
+		}
+		a.mu.Lock()
+		a.late, a.lateBytes, a.written = a.late[1:], a.lateBytes-sizeOf(&line), a.written+1
+		a.mu.Unlock()
+	}
+}
+
+// LateAudit returns how many outcomes of calls wait until the audit can be written, and how many were written late.
+func (r *Registry) LateAudit() (waiting int, written int64) {
+	r.audit.mu.Lock()
+	defer r.audit.mu.Unlock()
+	return len(r.audit.late), r.audit.written
 }
 
 // lose counts a line that is missing.
@@ -71,7 +131,7 @@ func (a *auditor) lose(at time.Time, err error) {
 	}
 }
 
-// noteGap writes a line on what is missing, if anything is. The error says that the audit
+// noteGap writes what is late, and a line on what is missing, if anything is. The error says that the audit
 // still cannot be written.
 func (a *auditor) noteGap(ctx context.Context) error {
 	a.mu.Lock()
@@ -92,14 +152,17 @@ func (a *auditor) noteGap(ctx context.Context) error {
 	gap := a.gap
 	a.retry = r
 	a.mu.Unlock()
-	r.err = a.sink.AppendAudit(context.WithoutCancel(ctx), v1.AuditRecord{Time: a.now().UTC(), CallID: rand.Text(), Status: v1.StatusGap, Gap: &gap}.Bound())
+	ctx = context.WithoutCancel(ctx)
+	if r.err = a.writeLate(ctx); r.err == nil && gap.Lines > 0 {
+		r.err = a.sink.AppendAudit(ctx, v1.AuditRecord{Time: a.now().UTC(), CallID: rand.Text(), Status: v1.StatusGap, Gap: &gap}.Bound())
+	}
 	a.mu.Lock()
 	a.retry = nil
 	if r.err != nil {
 		a.err = r.err
-	} else if a.gap.Lines -= gap.Lines; a.gap.Lines == 0 {
+	} else if a.gap.Lines -= gap.Lines; a.gap.Lines == 0 && len(a.late) == 0 {
 		a.err = nil
-	} else {
+	} else if gap.Lines > 0 {
 		a.gap.Since = gap.Until
 	}
 	a.mu.Unlock()
@@ -127,9 +190,10 @@ func (r *Registry) intend(ctx context.Context, c *call) error {
 	}
 	c.line = c.auditLine()
 	c.line.Status = v1.StatusStarted
-	err := r.audit.write(ctx, c.line)
+	err := r.audit.write(ctx, c.line, false)
 	switch {
 	case err == nil:
+		c.intended = true
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -165,7 +229,7 @@ func (r *Registry) outcome(ctx context.Context, c *call) {
 		return
 	}
 	within, span := r.observer.enter(ctx, phaseAudit)
-	err := r.audit.write(context.WithoutCancel(within), line)
+	err := r.audit.write(context.WithoutCancel(within), line, c.intended)
 	leave(span, err)
 	if err != nil {
 		r.logAudit(ctx, c, err)

@@ -54,6 +54,9 @@ func (b *breaking) texts() []string {
 		if l.Gap != nil {
 			text = fmt.Sprintf("gap of %d: %s", l.Gap.Lines, l.Gap.Reason)
 		}
+		if l.Late {
+			text += ", late"
+		}
 		out = append(out, text)
 	}
 	return out
@@ -126,6 +129,40 @@ func TestAuditIntent(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// The outcome of a call that ends while the audit cannot be written is written, marked, before any other line.
+func TestAuditLate(t *testing.T) {
+	var log breaking
+	r := newRegistry(t, registry.Options{Audit: &log, Executors: []registry.Executor{mock{name: "mock", fn: func(_ context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {
+		if strings.Contains(string(args), "break") {
+			log.fail(errors.New("the database is away"))
+		}
+		return v1.Result{}, nil
+	}}}}, newTool("a"))
+	call := func(id, city string) error {
+		_, err := r.Execute(t.Context(), v1.Call{ID: id, Tool: "a", Args: json.RawMessage(`{"city":"` + city + `"}`)})
+		return err
+	}
+	if err := call("1", "break"); err != nil {
+		t.Fatal(err)
+	}
+	if waiting, written := r.LateAudit(); waiting != 1 || written != 0 || r.AuditError() == nil {
+		t.Errorf("%d outcomes wait and %d were late: %v", waiting, written, r.AuditError())
+	}
+	if err := call("2", "x"); err == nil {
+		t.Error("a call was made that cannot be audited")
+	}
+	log.fail(nil)
+	if err := call("3", "x"); err != nil {
+		t.Fatal(err)
+	}
+	if waiting, written := r.LateAudit(); waiting != 0 || written != 1 || r.AuditError() != nil {
+		t.Errorf("%d outcomes wait and %d were late: %v", waiting, written, r.AuditError())
+	}
+	if d := cmp.Diff([]string{"1 started", "1 complete, late", "gap of 1: the database is away", "3 started", "3 complete"}, log.texts()); d != "" {
+		t.Error(d)
 	}
 }
 

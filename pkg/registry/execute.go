@@ -62,6 +62,7 @@ type call struct {
 	// unaudited says that the first could not be, so that the call is refused.
 	line      *v1.AuditRecord
 	unaudited bool
+	intended  bool // the first was
 	decoded   bool // the arguments are known to be JSON
 	res       v1.Result
 	err       error

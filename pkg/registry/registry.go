@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -183,6 +184,11 @@ func (r *Registry) swap(change func(*contents)) {
 // Close ends what the executors hold, such as connections and child processes.
 func (r *Registry) Close() error {
 	var errs []error
+	if n, _ := r.LateAudit(); n > 0 {
+		if err := r.RetryAudit(context.Background()); err != nil {
+			errs = append(errs, fmt.Errorf("the audit does not get the outcomes of %d calls: %w", n, err))
+		}
+	}
 	for _, e := range r.opts.Executors {
 		if c, ok := e.(io.Closer); ok {
 			errs = append(errs, c.Close())
