@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -106,6 +109,9 @@ func (a *app) pushPackage(ctx context.Context, r *oci.Repository) error {
 	if len(objects) == 0 {
 		return usagef("no objects to push")
 	}
+	if err := fromOneFolder(objects); err != nil {
+		return err
+	}
 	files, err := manifest.Export(objects)
 	if err != nil {
 		return err
@@ -115,6 +121,48 @@ func (a *app) pushPackage(ctx context.Context, r *oci.Repository) error {
 		return sourceError(fmt.Errorf("%s: %w", r, err))
 	}
 	return a.printPackage(packageResult{Package: r.At(digest), Digest: digest, Objects: len(objects), Files: len(files)}, r.At(digest))
+}
+
+// fromOneFolder makes the files of objects relative to the deepest folder that holds all of them and all
+// that they name, so that a package does not depend on where it is made, or how its files were given.
+func fromOneFolder(objects []v1.Object) error {
+	top := ""
+	holds := func(dir string) bool { return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/") }
+	for _, o := range objects {
+		h := o.Head()
+		if h.Source.File == "" || h.Source.File == "-" {
+			continue
+		}
+		file, err := filepath.Abs(h.Source.File)
+		if err != nil {
+			return err
+		}
+		h.Source.File = file
+		named := []string{file}
+		for name := range h.Files {
+			named = append(named, filepath.Join(filepath.Dir(file), name))
+		}
+		for _, name := range named {
+			dir := filepath.ToSlash(filepath.Dir(name))
+			if top == "" {
+				top = dir
+			}
+			for !holds(dir) && top != path.Dir(top) {
+				top = path.Dir(top)
+			}
+		}
+	}
+	for _, o := range objects {
+		h := o.Head()
+		if !filepath.IsAbs(h.Source.File) {
+			continue
+		}
+		var err error
+		if h.Source.File, err = filepath.Rel(filepath.FromSlash(top), h.Source.File); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newPackagePullCmd(a *app) *cobra.Command {

@@ -116,6 +116,47 @@ func TestPackages(t *testing.T) {
 	cli(t, exitInvalid, "package", "push", tag, "-f", tools)
 }
 
+// The digest of a package depends on its manifests, and not on where it is made or how they were given.
+func TestPackageOfAnyWorkingDirectory(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	srv := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(srv.Close)
+	tag := "oci://" + strings.TrimPrefix(srv.URL, "http://") + "/tools:v1"
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "work", "base", "tools", "one.yaml"), strings.Replace(fmt.Sprintf(mockTool, "one"), "mock_result: {is: one}", "mock_result_file: ../data/result.json", 1))
+	writeFile(t, filepath.Join(dir, "work", "base", "data", "result.json"), `{"a": 1}`)
+	writeFile(t, filepath.Join(dir, "work", "base", "kustomization.yaml"), "resources: [tools/one.yaml]\n")
+	writeFile(t, filepath.Join(dir, "work", "prod", "kustomization.yaml"), "resources: [../base, two.yaml]\n")
+	writeFile(t, filepath.Join(dir, "work", "prod", "two.yaml"), fmt.Sprintf(mockTool, "two"))
+	for _, tc := range []struct {
+		name string
+		ways [][2]string // the working directory, and what is given
+	}{
+		{"-k", [][2]string{{"work", "prod"}, {".", "work/prod"}, {"work/prod", "."}, {"work/base", "../prod"}, {".", filepath.Join(dir, "work", "prod")}}},
+		{"-f", [][2]string{{"work", "base"}, {".", "work/base"}, {"work/base", "."}, {"work/prod", "../base"}, {".", filepath.Join(dir, "work", "base")}}},
+	} {
+		pinned := ""
+		for _, way := range tc.ways {
+			t.Chdir(filepath.Join(dir, way[0]))
+			now, _ := cli(t, exitOK, "package", "push", tag, tc.name, way[1])
+			if pinned == "" {
+				pinned = now
+			}
+			if now != pinned || !strings.Contains(now, "@sha256:") {
+				t.Errorf("%s %s in %s: got %s, want %s", tc.name, way[1], way[0], now, pinned)
+			}
+		}
+		pulled := filepath.Join(dir, "pulled"+tc.name)
+		cli(t, exitOK, "package", "pull", pinned, "--dir", pulled)
+		if _, err := os.Stat(filepath.Join(pulled, "work")); err == nil {
+			t.Errorf("%s: the package has a folder of the machine that it was made on", tc.name)
+		}
+		if out, _ := cli(t, exitOK, "call", "-f", pulled, "one"); out != `{"a":1}` {
+			t.Errorf("%s: got %s", tc.name, out)
+		}
+	}
+}
+
 func writeKeys(t *testing.T, private, public string) {
 	t.Helper()
 	pub, key, err := ed25519.GenerateKey(rand.Reader)
