@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +39,14 @@ func (a *app) copyStore(ctx context.Context, fromDSN, toDSN string) error {
 		return err
 	}
 	defer a.closing(from)
+	// What is damaged would be copied as it is, and its loss be found when the old store is gone.
+	fromShown, _ := store.Shown(fromDSN)
+	switch found, err := store.Check(ctx, from); {
+	case err != nil:
+		return err
+	case len(found.Problems) > 0:
+		return statusError{exitFailed, fmt.Sprintf("the store to copy, %q, is damaged, and nothing was copied: %s: copy a backup of it, or begin a new store with 'toolctl apply'", fromShown, strings.Join(found.Problems, "; "))}
+	}
 	to, err := a.openNamed(ctx, toDSN, true)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -58,8 +59,20 @@ func (a *Anchor) Check() error {
 // *[UnreachableError] for an address that did not answer.
 func (a *Anchor) Note(ctx context.Context, audit store.Audit) error {
 	head, err := audit.AuditHead(ctx)
-	if err != nil || a.last != nil && *a.last == head {
+	if err != nil {
 		return err
+	}
+	if a.last == nil {
+		if a.last, err = a.noted(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.last == nil:
+	case *a.last == head:
+		return nil
+	case head.Lines < a.last.Lines:
+		return &BehindError{Noted: *a.last, Found: head}
 	}
 	line, err := json.Marshal(Head{time.Now().UTC(), head.Lines, head.Hash})
 	if err != nil {
@@ -96,6 +109,43 @@ func (a *Anchor) Follow(ctx context.Context, audit store.Audit, interval time.Du
 			failed(err)
 		}
 	}
+}
+
+// BehindError says that an audit has fewer lines than were noted.
+type BehindError struct{ Noted, Found store.AuditHead }
+
+func (e *BehindError) Error() string {
+	return fmt.Sprintf("the audit has %d lines, and %d were noted before: the store was restored from an older backup, or lines at its end were removed; find out which, and go on with a new place to note heads in", e.Found.Lines, e.Noted.Lines)
+}
+
+// noted reads the last head of a file; nil when there is none.
+func (a *Anchor) noted() (*store.AuditHead, error) {
+	const most = 4 << 10 // more than a line has
+	if strings.Contains(a.To, "://") {
+		return nil, nil
+	}
+	f, err := os.Open(a.To)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	end, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-most), most))
+	if err != nil {
+		return nil, err
+	}
+	end = bytes.TrimSpace(end)
+	var head Head
+	if json.Unmarshal(end[bytes.LastIndexByte(end, '\n')+1:], &head) != nil {
+		return nil, nil // of another program
+	}
+	return &store.AuditHead{Hash: head.Head, Lines: head.Lines}, nil
 }
 
 // appendLine adds a line to a file, on the disk.

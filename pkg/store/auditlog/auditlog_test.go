@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,6 +86,11 @@ func TestAnchor(t *testing.T) {
 	text, err := os.ReadFile(file)
 	if err != nil || bytes.Count(text, []byte("\n")) != 2 || !bytes.Contains(text, []byte(`"lines":2`)) {
 		t.Errorf("got %s, %v", text, err)
+	}
+	// Another process, on a store that was restored from an older backup.
+	old := &auditlog.Anchor{To: file}
+	if err := old.Note(t.Context(), filled(t, 1)); !errors.As(err, new(*auditlog.BehindError)) || !strings.Contains(err.Error(), "the audit has 1 lines, and 2 were noted before: the store was restored from an older backup") {
+		t.Errorf("an older store: %v", err)
 	}
 	for to, good := range map[string]bool{"heads": true, "https://log.example.com/heads": true, "ftp://h/": false, "http://": false} {
 		if err := (&auditlog.Anchor{To: to}).Check(); (err == nil) != good {

@@ -34,7 +34,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	}
 	switch code(err) & 0xff {
 	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("store %q: %w (%w): move the file away and apply the manifests again", s.name, store.ErrDamaged, err)
+		return fmt.Errorf("store %q: %w (%w): put a backup in its place, or move the file away and apply the manifests again, which begins a new audit and new counts", s.name, store.ErrDamaged, err)
 	case sqlite3.SQLITE_FULL:
 		if s.atLimit(ctx) {
 			return fmt.Errorf("store %q: %w of %d bytes, nothing was changed (%w): remove old lines of the audit with 'toolctl audit prune --before', or raise --store-max-bytes", s.name, store.ErrLimit, s.max, err)

@@ -170,7 +170,10 @@ func Audit(ctx context.Context, s *Source, a store.Audit, filter store.AuditFilt
 	first := true
 	return s.Loop(ctx, func() error {
 		head, err := a.AuditHead(ctx)
-		if err != nil || !first && head.Lines <= filter.After {
+		if err == nil && !first && head.Lines < filter.After {
+			return fmt.Errorf("the audit had %d lines and has %d now: the store was restored from an older backup, or lines at its end were removed: 'toolctl audit verify' checks what is left", filter.After, head.Lines)
+		}
+		if err != nil || !first && head.Lines == filter.After {
 			return err
 		}
 		filter.UpTo = head.Lines
