@@ -110,6 +110,9 @@ type Admission struct {
 func New(l Limits) *Admission {
 	l = l.withDefaults()
 	a := &Admission{limits: l, memory: budget.New(l.MemoryBudget), throttle: newThrottle(), rates: newRates(l.Rate, l.RateCounters, l.Now), refused: map[string]int64{}}
+	for _, reason := range []string{reasonRate, reasonMemory, reasonResult, reasonSize, reasonTimeout, reasonStopping} {
+		a.refused[reason] = 0 // which says that it has not happened, to who watches
+	}
 	a.Calls = NewCalls(a.Quota("calls", l.MaxCalls), a.Quota("calls that wait for their clients", l.MaxWaiting))
 	a.Requests, a.Streams = a.Quota("requests", l.MaxRequests), a.Quota("streams", l.MaxStreams)
 	a.reading = a.Quota("unread requests", l.MaxRequests)

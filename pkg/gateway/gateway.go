@@ -129,7 +129,7 @@ func Open(ctx context.Context, o Options) (opened *Gateway, err error) {
 	}
 	g.admission = admission.New(o.Limits)
 	g.http.NotReady, g.http.Warning, g.http.State = g.notReady, g.warning, g.state
-	if err := errors.Join(g.measure(), g.measureSource()); err != nil {
+	if err := errors.Join(g.measure(), g.measureAdmission(), g.measureSource()); err != nil {
 		return nil, err
 	}
 	g.tasks.open(ctx)

@@ -74,6 +74,41 @@ func (g *Gateway) observe(gauges ...gauge) error {
 	return nil
 }
 
+// measureAdmission makes metrics of the limits: what is in use of each, and what was refused.
+func (g *Gateway) measureAdmission() error {
+	if g.opts.MeterProvider == nil {
+		return nil
+	}
+	meter := g.opts.MeterProvider.Meter(scope)
+	used, err := meter.Int64ObservableGauge("toolctl.admission.used", metric.WithDescription("What is in use of a limit on numbers at once."))
+	most, err2 := meter.Int64ObservableGauge("toolctl.admission.max", metric.WithDescription("How much of it there is."))
+	memory, err3 := meter.Int64ObservableGauge("toolctl.admission.memory", metric.WithUnit("By"), metric.WithDescription("What is in use of the memory budget."))
+	refused, err4 := meter.Int64ObservableCounter("toolctl.admission.refused", metric.WithUnit("{request}"), metric.WithDescription("Requests and calls that were refused, by the limit."))
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		return err
+	}
+	r, err := meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+		s := g.admission.Snapshot()
+		of := func(limit string) metric.MeasurementOption {
+			return metric.WithAttributes(attribute.String("toolctl.limit", limit))
+		}
+		for limit, u := range s.Quotas {
+			to.ObserveInt64(used, u.InUse, of(limit))
+			to.ObserveInt64(most, u.Max, of(limit))
+		}
+		for limit, n := range s.Refused {
+			to.ObserveInt64(refused, n, of(limit))
+		}
+		to.ObserveInt64(memory, s.Memory.InUse)
+		return nil
+	}, used, most, memory, refused)
+	if err != nil {
+		return err
+	}
+	g.measured = append(g.measured, r)
+	return nil
+}
+
 func number(yes bool) int64 {
 	if yes {
 		return 1
