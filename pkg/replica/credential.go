@@ -88,6 +88,9 @@ func forwardable(name string) bool {
 var (
 	// ErrCredential says that a request was not forwarded by a replica with these keys, now.
 	ErrCredential = errors.New("the credential is not one of a replica with this one's key, is of another request, was used already, or has expired")
+	// ErrLate says that a request came so long after it was sent that its credential has expired: one of the two
+	// replicas stood still. It was not carried out.
+	ErrLate = errors.New("the replica that has it got the request more than 10 seconds after it was sent, because one of the two stood still, and has not carried it out: send it again")
 	// ErrMisdirected says that it was forwarded to another replica.
 	ErrMisdirected = errors.New("the request is for another replica")
 )
@@ -111,7 +114,11 @@ func (m *Member) Accept(r *http.Request) (*Forwarded, error) {
 		return nil, ErrMisdirected
 	}
 	now := m.now()
-	if age := now.Sub(c.Time); age > fresh || age < -fresh || !m.seen.first(text, c.Time, now) {
+	age := now.Sub(c.Time)
+	if age > fresh {
+		return nil, ErrLate
+	}
+	if age < -fresh || !m.seen.first(text, c.Time, now) {
 		return nil, ErrCredential
 	}
 	return &Forwarded{Caller: c.Caller, path: r.URL.Path, digest: c.Digest}, nil

@@ -143,6 +143,8 @@ func (m *Member) Forward(w http.ResponseWriter, r *http.Request, to string, body
 	switch res.StatusCode {
 	case http.StatusMisdirectedRequest:
 		return false, ErrGone // another process has its address now
+	case http.StatusRequestTimeout:
+		return false, ErrLate
 	case http.StatusUnauthorized:
 		return false, fmt.Errorf("%w: it does not accept the credential of this one: is --replica-key-file the same?", ErrAway)
 	}

@@ -175,6 +175,9 @@ func TestCredentialIsOfOneRequest(t *testing.T) {
 				body := tt.change(r)
 				f, err := b.Accept(r)
 				taken = err == nil && f.Matches(r.Header, []byte(body))
+				if errors.Is(err, replica.ErrLate) != (tt.later > 10*time.Second) {
+					t.Errorf("%v", err)
+				}
 			}))
 			defer server.Close()
 			join := func(address string) *replica.Member {

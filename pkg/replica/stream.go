@@ -70,6 +70,8 @@ func notOpened(res *http.Response) error {
 		return ErrGone
 	case http.StatusConflict:
 		return ErrMoved
+	case http.StatusRequestTimeout:
+		return ErrLate
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%w: it does not accept the credential of this one: is --replica-key-file the same?", ErrAway)
 	}
@@ -111,8 +113,11 @@ func (m *Member) AcceptStream(r *http.Request) (name string, err error) {
 
 // StatusOf is the status that answers a request which is not accepted.
 func StatusOf(err error) int {
-	if errors.Is(err, ErrMisdirected) {
+	switch {
+	case errors.Is(err, ErrMisdirected):
 		return http.StatusMisdirectedRequest
+	case errors.Is(err, ErrLate):
+		return http.StatusRequestTimeout
 	}
 	return http.StatusUnauthorized
 }

@@ -110,6 +110,9 @@ func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string,
 		writeAnswer(w, statusOf(jsonrpc.CodeInvalidParams), call.failure(jsonrpc.CodeInvalidParams, "requestState: the replica that held its call has ended, and the call with it: make the request anew without it"))
 	case gone:
 		http.Error(w, sessionEnded, http.StatusNotFound)
+	case errors.Is(err, replica.ErrLate):
+		log.WarnContext(r.Context(), "a request was not carried out")
+		unavailable(w, err.Error())
 	case errors.Is(err, replica.ErrAway):
 		log.WarnContext(r.Context(), "a replica cannot be reached")
 		unavailable(w, "the replica that has it cannot be reached now: try again later")
