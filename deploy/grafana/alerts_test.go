@@ -150,6 +150,18 @@ spec: {command: %q, tool_names: bare}
 				p.pass(6*time.Minute, nil)
 			}
 		}},
+		{"a client beyond its rate", []string{"ToolctlRequestsRefused"}, func(t *testing.T) ([]*gateway, func(*prometheus)) {
+			g := serve(t, "-f", write(t, echo), "--rate-limit", "1/h", "--rate-burst", "60")
+			return one(g), func(p *prometheus) {
+				p.pass(11*time.Minute, func() {
+					for range 5 {
+						if _, err := get(g.url); err != nil {
+							t.Fatal(err)
+						}
+					}
+				})
+			}
+		}},
 		{"more clients than sessions", []string{"ToolctlSessionsEvicted"}, func(t *testing.T) ([]*gateway, func(*prometheus)) {
 			g := serve(t, "-f", write(t, echo), "--max-sessions", "2")
 			return one(g), func(p *prometheus) { p.pass(5*time.Minute, g.begin) }
