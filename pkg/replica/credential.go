@@ -38,7 +38,7 @@ type Caller struct {
 	Principal string    `json:"p,omitempty"`
 	Groups    []string  `json:"g,omitempty"`
 	Scopes    []string  `json:"s,omitempty"`
-	Expires   time.Time `json:"e,omitzero"`
+	Expires   time.Time `json:"e,omitzero"` // by the clock of this process; within a credential by that of the store
 }
 
 // credential says what a forwarded request is, and of whom.
@@ -54,11 +54,20 @@ const purpose = "request"
 
 // sign makes the credential of a request to another replica.
 func (m *Member) sign(to, path, method string, headers http.Header, body []byte, c Caller) (string, error) {
+	c.Expires = shift(c.Expires, m.view.Load().ahead)
 	text, err := json.Marshal(credential{To: to, Method: method, Digest: digest(path, headers, body), Time: m.now().UTC(), Caller: c})
 	if err != nil {
 		return "", err
 	}
 	return m.opts.Keys.Seal(purpose, text), nil
+}
+
+// shift moves a time from one clock to another. The zero time stays: it is none.
+func shift(t time.Time, by time.Duration) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(by)
 }
 
 // digest is the SHA-256 of what a credential is good for besides its method.
@@ -121,6 +130,7 @@ func (m *Member) Accept(r *http.Request) (*Forwarded, error) {
 	if age < -fresh || !m.seen.first(text, c.Time, now) {
 		return nil, ErrCredential
 	}
+	c.Caller.Expires = shift(c.Caller.Expires, -m.view.Load().ahead)
 	return &Forwarded{Caller: c.Caller, path: r.URL.Path, digest: c.Digest}, nil
 }
 
@@ -129,7 +139,7 @@ func (f *Forwarded) Matches(headers http.Header, body []byte) bool {
 	return string(digest(f.path, headers, body)) == string(f.digest)
 }
 
-// replays remembers the credentials that were used, for as long as they are good.
+// replays remembers the credentials that were used, for longer than they are good.
 type replays struct {
 	mu   sync.Mutex
 	used map[string]time.Time // when each was made
@@ -150,7 +160,7 @@ func (p *replays) first(text string, made, now time.Time) bool {
 	if now.Sub(p.cut) > fresh/10 {
 		p.cut = now
 		for k, t := range p.used {
-			if now.Sub(t) > fresh {
+			if now.Sub(t) > 2*fresh { // what is known of the store's clock may go back by some seconds
 				delete(p.used, k)
 			}
 		}

@@ -35,6 +35,8 @@ type Options struct {
 	Every time.Duration
 	// Lasts is how long a lease lasts that is not renewed. Default: 5 seconds.
 	Lasts time.Duration
+	// Now is the clock of this process, which may differ from those of the others. Default: time.Now.
+	Now func() time.Time
 	// Logger takes a line when a replica comes or goes. Default: none.
 	Logger *slog.Logger
 }
@@ -101,6 +103,9 @@ type view struct {
 // Join takes a lease for this process. Run keeps it.
 func Join(ctx context.Context, o Options) (*Member, error) {
 	o.Every, o.Lasts = cmp.Or(o.Every, DefaultEvery), cmp.Or(o.Lasts, DefaultLasts)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -199,7 +204,7 @@ func (m *Member) renew(ctx context.Context) error {
 		return err
 	}
 	leases := append([]store.Lease{{Name: prefix + m.id, Value: string(text)}}, m.owning.leases()...)
-	sent := time.Now()
+	sent, asked := time.Now(), m.opts.Now()
 	all, now, err := m.opts.Leases.HoldLeases(ctx, m.id, leases, m.opts.Lasts)
 	old := m.view.Load()
 	if err != nil {
@@ -213,7 +218,7 @@ func (m *Member) renew(ctx context.Context) error {
 	}
 	m.owning.renewed(m.id, leases[1:], all, sent.Add(m.opts.Lasts))
 	next := m.read(all)
-	next.until, next.ahead = sent.Add(m.opts.Lasts), now.Sub(sent)
+	next.until, next.ahead = sent.Add(m.opts.Lasts), now.Sub(asked)
 	m.view.Store(next)
 	m.told(old, next)
 	return nil
@@ -280,7 +285,7 @@ func (m *Member) find(ctx context.Context, id string) (Neighbour, error) {
 }
 
 // now is the time by the clock of the store.
-func (m *Member) now() time.Time { return time.Now().Add(m.view.Load().ahead) }
+func (m *Member) now() time.Time { return m.opts.Now().Add(m.view.Load().ahead) }
 
 // State is how the store and the other replicas stand, for anyone to read.
 func (m *Member) State() map[string]any {

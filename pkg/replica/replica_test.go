@@ -202,6 +202,107 @@ func TestCredentialIsOfOneRequest(t *testing.T) {
 	}
 }
 
+// TestClocksAndKeys: replicas whose clocks are minutes apart take each other's requests and names while
+// the keys change under them, one replica before the other, and refuse what has expired.
+func TestClocksAndKeys(t *testing.T) {
+	key := func(digits ...string) *seal.Keys {
+		text := ""
+		for _, d := range digits {
+			text += strings.Repeat(d, 64) + "\n"
+		}
+		k, err := seal.Read(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	// side is a replica, with what it accepted last.
+	type side struct {
+		*replica.Member
+		keys *seal.Keys
+		now  func() time.Time
+		got  *http.Request
+		as   *replica.Forwarded
+		err  error
+	}
+	for _, skew := range [][2]time.Duration{{0, 2 * time.Minute}, {0, -2 * time.Minute}, {2 * time.Minute, -2 * time.Minute}} {
+		t.Run(fmt.Sprint(skew), func(t *testing.T) {
+			var late atomic.Int64 // how far the time has gone on
+			start := time.Now()
+			now := func() time.Time { return start.Add(time.Duration(late.Load())) }
+			st := memory.New(memory.Options{Now: now})
+			var both [2]*side
+			for i := range both {
+				s := &side{keys: key("1"), now: func() time.Time { return now().Add(skew[i]) }}
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					s.got = r.Clone(context.Background())
+					if s.as, s.err = s.Accept(r); s.err != nil {
+						w.WriteHeader(replica.StatusOf(s.err))
+					}
+				}))
+				t.Cleanup(server.Close)
+				var err error
+				if s.Member, err = replica.Join(t.Context(), replica.Options{Keys: s.keys, Leases: st, Address: server.URL, Every: time.Hour, Lasts: time.Hour, Now: s.now}); err != nil {
+					t.Fatal(err)
+				}
+				s.Run()
+				t.Cleanup(s.Leave)
+				both[i] = s
+			}
+			send := func(from, to *side) error {
+				left := time.Hour // of the client's token
+				_, err := from.Forward(httptest.NewRecorder(), request(t, "text"), to.ID(), []byte("text"), replica.Caller{Principal: "ann", Expires: from.now().Add(left)})
+				if err == nil && !to.as.Caller.Expires.Equal(to.now().Add(left)) {
+					t.Errorf("the token ends in %s by the clock of who got the request, want %s", to.as.Caller.Expires.Sub(to.now()), left)
+				}
+				return err
+			}
+			session, call := both[0].SealSession([]byte("s")), both[0].SealCall([]byte("c"))
+			opens := func(s *side) bool {
+				owner, name, ok := s.OpenSession(session)
+				of, what, held := s.OpenCall(call)
+				return ok && held && owner == both[0].ID() && of == owner && string(name)+string(what) == "sc"
+			}
+			steps := [][2]*seal.Keys{
+				{key("1"), key("1")}, {key("1", "2"), key("1")}, {key("1", "2"), key("1", "2")}, {key("2", "1"), key("1", "2")}, {key("2", "1"), key("2", "1")}, {key("2", "1"), key("2")},
+			}
+			for n, step := range steps {
+				for i, s := range both {
+					s.keys.Set(step[i])
+				}
+				for i, from := range both {
+					if err := send(from, both[1-i]); err != nil {
+						t.Errorf("%d: %v", i, err)
+					}
+				}
+				if knows := n < len(steps)-1; !opens(both[0]) || opens(both[1]) != knows { // in the last it has only the new key
+					t.Errorf("step %d: the names are known to the other replica: %v", n, !knows)
+				}
+			}
+			both[0].keys.Set(key("2"))
+			again := both[1].got // as somebody on the way could have seen it
+			accept := func() error {
+				_, err := both[1].Accept(again)
+				return err
+			}
+			if err := accept(); !errors.Is(err, replica.ErrCredential) {
+				t.Errorf("a second time: %v", err)
+			}
+			late.Store(int64(11 * time.Second))
+			if err := accept(); !errors.Is(err, replica.ErrLate) {
+				t.Errorf("11 seconds later: %v", err)
+			}
+			if err := send(both[0], both[1]); err != nil {
+				t.Errorf("%v", err)
+			}
+			late.Store(int64(9 * time.Second)) // the clock of the store is known to within the time of a request to it
+			if err := accept(); !errors.Is(err, replica.ErrCredential) {
+				t.Errorf("a second time, after the clock was set back: %v", err)
+			}
+		})
+	}
+}
+
 func TestStreamsComeAtOnce(t *testing.T) {
 	st := memory.New(memory.Options{})
 	goOn := make(chan struct{})
