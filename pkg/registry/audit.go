@@ -81,6 +81,7 @@ func (a *auditor) delay(line v1.AuditRecord, err error) bool {
 		return false
 	}
 	a.late, a.lateBytes, a.err = append(a.late, line), a.lateBytes+sizeOf(&line), err
+	a.seen.lineLate(false)
 	return true
 }
 
@@ -106,6 +107,7 @@ func (a *auditor) writeLate(ctx context.Context) error {
 		}
 		a.mu.Lock()
 		a.late, a.lateBytes, a.written = a.late[1:], a.lateBytes-sizeOf(&line), a.written+1
+		a.seen.lineLate(true)
 		a.mu.Unlock()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -135,7 +136,8 @@ func TestAuditIntent(t *testing.T) {
 // The outcome of a call that ends while the audit cannot be written is written, marked, before any other line.
 func TestAuditLate(t *testing.T) {
 	var log breaking
-	r := newRegistry(t, registry.Options{Audit: &log, Executors: []registry.Executor{mock{name: "mock", fn: func(_ context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {
+	reader := sdkmetric.NewManualReader()
+	r := newRegistry(t, registry.Options{Audit: &log, MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), Executors: []registry.Executor{mock{name: "mock", fn: func(_ context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {
 		if strings.Contains(string(args), "break") {
 			log.fail(errors.New("the database is away"))
 		}
@@ -148,9 +150,19 @@ func TestAuditLate(t *testing.T) {
 	if err := call("1", "break"); err != nil {
 		t.Fatal(err)
 	}
-	if waiting, written := r.LateAudit(); waiting != 1 || written != 0 || r.AuditError() == nil {
-		t.Errorf("%d outcomes wait and %d were late: %v", waiting, written, r.AuditError())
+	late := func(wantWaiting int, wantWritten, wantMissing int64) {
+		t.Helper()
+		if waiting, written := r.LateAudit(); waiting != wantWaiting || written != wantWritten || (r.AuditError() == nil) != (waiting == 0) {
+			t.Errorf("%d outcomes wait and %d were late: %v", waiting, written, r.AuditError())
+		}
+		w := watched{reader: reader}
+		for name, want := range map[string]int64{"toolctl.audit.waiting": int64(wantWaiting), "toolctl.audit.late": wantWritten, "toolctl.audit.missing": wantMissing} {
+			if got := w.points(t, name); len(got) != 1 || got[""] != want {
+				t.Errorf("%s is %v, want %d", name, got, want)
+			}
+		}
 	}
+	late(1, 0, 0)
 	if err := call("2", "x"); err == nil {
 		t.Error("a call was made that cannot be audited")
 	}
@@ -158,9 +170,7 @@ func TestAuditLate(t *testing.T) {
 	if err := call("3", "x"); err != nil {
 		t.Fatal(err)
 	}
-	if waiting, written := r.LateAudit(); waiting != 0 || written != 1 || r.AuditError() != nil {
-		t.Errorf("%d outcomes wait and %d were late: %v", waiting, written, r.AuditError())
-	}
+	late(0, 1, 1) // the line of intent of the second call is missing
 	if d := cmp.Diff([]string{"1 started", "1 complete, late", "gap of 1: the database is away", "3 started", "3 complete"}, log.texts()); d != "" {
 		t.Error(d)
 	}

@@ -25,6 +25,8 @@ type observer struct {
 	running  metric.Int64UpDownCounter
 	refused  metric.Int64Counter
 	missing  metric.Int64Counter
+	late     metric.Int64Counter
+	waiting  metric.Int64UpDownCounter
 }
 
 // scope names the instrumentation, as OpenTelemetry calls it.
@@ -57,14 +59,20 @@ func newObserver(t trace.TracerProvider, m metric.MeterProvider) (*observer, err
 	}
 	o := &observer{tracer: t.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))}
 	meter := m.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
-	var errs [4]error
+	var errs [6]error
 	// The bounds are those of the MCP conventions, and finer ones for mocks and Go functions.
 	o.duration, errs[0] = meter.Float64Histogram("toolctl.call.duration", metric.WithUnit("s"), metric.WithDescription("Duration of calls, from the lookup to the audit."),
 		metric.WithExplicitBucketBoundaries(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
 	o.running, errs[1] = meter.Int64UpDownCounter("toolctl.calls.active", metric.WithUnit("{call}"), metric.WithDescription("Calls that are under way."))
 	o.refused, errs[2] = meter.Int64Counter("toolctl.policy.refusals", metric.WithUnit("{call}"), metric.WithDescription("Calls that a policy refused."))
 	o.missing, errs[3] = meter.Int64Counter("toolctl.audit.missing", metric.WithUnit("{line}"), metric.WithDescription("Lines of the audit that could not be written."))
-	o.missing.Add(context.Background(), 0) // a rate needs the first value
+	o.late, errs[4] = meter.Int64Counter("toolctl.audit.late", metric.WithUnit("{line}"), metric.WithDescription("Outcomes of calls that were written late, once the audit could be written again."))
+	o.waiting, errs[5] = meter.Int64UpDownCounter("toolctl.audit.waiting", metric.WithUnit("{line}"), metric.WithDescription("Outcomes of calls that wait until the audit can be written."))
+	for _, count := range []interface {
+		Add(context.Context, int64, ...metric.AddOption)
+	}{o.missing, o.late, o.waiting} {
+		count.Add(context.Background(), 0) // a rate needs the first value
+	}
 	return o, errors.Join(errs[:]...)
 }
 
@@ -85,6 +93,18 @@ func (o *observer) begin(ctx context.Context, c *call) context.Context {
 func (o *observer) lineMissing() {
 	if o != nil {
 		o.missing.Add(context.Background(), 1)
+	}
+}
+
+// lineLate counts the outcome of a call that waits, or was written after it did.
+func (o *observer) lineLate(written bool) {
+	switch {
+	case o == nil:
+	case written:
+		o.waiting.Add(context.Background(), -1)
+		o.late.Add(context.Background(), 1)
+	default:
+		o.waiting.Add(context.Background(), 1)
 	}
 }
 
