@@ -44,7 +44,7 @@ func (a *app) asker() registry.Asker {
 	lines := tty.NewLines(a.in)
 	return func(ctx context.Context, p v1.PendingToolInfo) (v1.Decision, bool, error) {
 		if p.MayAsk("") != nil || len(p.Args) > v1.MaxPendingArgs { // others decide
-			return v1.Decision{}, false, nil // nobody reads them here
+			return v1.Decision{}, false, nil //nolint:nilerr // nobody reads them here
 		}
 		args, err := argtext.Whole(p.Args)
 		if err != nil {

@@ -19,9 +19,7 @@ func nestedArgs(tool *v1.Tool, args json.RawMessage, flags []string) (json.RawMe
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	if json.Unmarshal(tool.Spec.InputSchema, &schema) != nil {
-		return args, nil
-	}
+	_ = json.Unmarshal(tool.Spec.InputSchema, &schema) // a schema that is true or false has none
 	var keys []string
 	for key := range pairs {
 		head, _, dotted := strings.Cut(key, ".")

@@ -27,7 +27,6 @@ import (
 // does once a second. It makes no request again.
 type balancer struct {
 	*httptest.Server
-	stop context.CancelFunc
 	done sync.WaitGroup
 	next atomic.Int64
 
@@ -188,7 +187,7 @@ type upgraded struct {
 }
 
 // client makes calls until ctx ends, in sessions when it is no modern one. Calls that are under way then are answered.
-func (u *upgraded) client(t *testing.T, ctx context.Context, n int, modern bool) {
+func (u *upgraded) client(ctx context.Context, t *testing.T, n int, modern bool) {
 	w := &bareClient{t: t, token: fmt.Sprint(1 + n%2)}
 	if modern {
 		w.meta = formsOnly
@@ -255,7 +254,7 @@ func TestRollingUpgrade(t *testing.T) {
 	defer stop()
 	var clients sync.WaitGroup
 	for n := range 64 {
-		clients.Go(func() { u.client(t, ctx, n, n%4 < 2) })
+		clients.Go(func() { u.client(ctx, t, n, n%4 < 2) })
 	}
 	for round := range 2 {
 		for i, old := range s.all {

@@ -39,6 +39,8 @@ func (l *Links) Add(id int64, hash []byte, link bool) {
 	}
 }
 
-// Count is how many links there are, and Digest the digest in hexadecimal; empty without links.
-func (l *Links) Count() int64   { return l.count }
+// Count is how many links there are.
+func (l *Links) Count() int64 { return l.count }
+
+// Digest is the digest of the links in hexadecimal; empty without links.
 func (l *Links) Digest() string { return l.digest }
