@@ -44,6 +44,8 @@ what each change means, with a witness that proves it:
   tighter      it allows less; of a policy, the call is shown
   breaking     the witness worked and does not any more
 
+Against the store, what an override gives another text is drift ('!'): an apply leaves it so.
+
 The other side is the store; with --against a folder or file, or a revision of git:
 git:main has the same paths as -f, git:main:tools a path within the repository. With -k
 the other side is built too, where it has a kustomization.yaml. Against
@@ -182,6 +184,9 @@ func (o *diffOptions) againstStore(ctx context.Context) (*diff.Report, *plan.Pla
 	}
 	report, err := plan.Compare(ctx, in, in.set.Objects, changes)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := plan.Overridden(ctx, in.store, in.set.Objects, report); err != nil {
 		return nil, nil, err
 	}
 	p, err := plan.New(report, changes)

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/store"
@@ -20,7 +23,11 @@ type reconcileOptions struct {
 	source sourceOptions
 	once   bool
 	dryRun bool
+
+	overrides string
 }
+
+var overrideChoices = []string{gateway.KeepOverrides, gateway.ReportOverrides, gateway.RemoveOverrides}
 
 func newReconcileCmd(a *app) *cobra.Command {
 	o := &reconcileOptions{setOptions: setOptions{app: a}}
@@ -39,6 +46,11 @@ is named with --set, else by the address without its ref. A source without objec
 unless --allow-empty says that all of the set is to be removed. Objects of other sets are refused
 unless --take-over takes them.
 
+An override of a description ('toolctl override') outlives every apply, so that something else
+is served than the repository says. With --overrides keep (the default) it stays, and is named
+once; with report it is named as a warning, and --once ends with exit code 1; with remove those
+of the set's objects are removed, which the audit and 'toolctl override history' keep.
+
 --dry-run prints what the newest commit would change, and changes nothing.
 
 Output formats of --once (-o): table (a line an object), name, json.`,
@@ -49,6 +61,9 @@ Output formats of --once (-o): table (a line an object), name, json.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.source.address == "" {
 				return usagef("name the repository with --source, such as git+https://git.example.com/team/tools//prod?ref=main")
+			}
+			if !slices.Contains(overrideChoices, o.overrides) {
+				return usagef("--overrides %q: expected keep, report or remove", o.overrides)
 			}
 			if err := o.source.check(cmd, o.files); err != nil {
 				return err
@@ -63,6 +78,8 @@ Output formats of --once (-o): table (a line an object), name, json.`,
 	f.BoolVar(&o.allowEmpty, "allow-empty", false, "remove all of the set when the source holds nothing")
 	f.StringVar(&o.set, "set", "", "name of the set (default: the address without its ref)")
 	f.BoolVar(&o.takeOver, "take-over", false, "take objects that belong to other sets into this one")
+	f.StringVar(&o.overrides, "overrides", gateway.KeepOverrides, "what becomes of overrides of the set's objects: keep, report or remove")
+	_ = cmd.RegisterFlagCompletionFunc("overrides", cobra.FixedCompletions(overrideChoices, noFiles))
 	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd
 }
@@ -93,7 +110,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	}
 	defer o.closing(remote)
 	in := &applyInput{kept: map[v1.Key]bool{}}
-	r := &gateway.Reconciler{Remote: pulledFrom{remote}, Store: st, Set: o.set, Options: func(set *manifest.Set) store.ApplyOptions {
+	r := &gateway.Reconciler{Remote: pulledFrom{remote}, Store: st, Set: o.set, Overrides: o.overrides, Options: func(set *manifest.Set) store.ApplyOptions {
 		options := store.ApplyOptions{By: o.whoami(), Keep: o.keep(set, in), DryRun: o.dryRun}
 		if o.takeOver {
 			options.Others = store.TakeOthers
@@ -103,7 +120,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	if !o.once {
 		return r.Follow(ctx, o.log)
 	}
-	_, changes, err := r.Once(ctx)
+	did, err := r.Once(ctx)
 	if errors.As(err, new(*store.SetError)) {
 		return usageError{err}
 	}
@@ -111,5 +128,27 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	in.warnKept(o.err)
-	return o.printChanges(o.format(), changes, o.dryRun)
+	if err := o.printChanges(o.format(), did.Changes, o.dryRun); err != nil {
+		return err
+	}
+	return o.tellOverrides(did.Overrides)
+}
+
+// tellOverrides names the overrides that were found. With report they are a failure.
+func (o *reconcileOptions) tellOverrides(all []gateway.Overridden) error {
+	for i := range all {
+		name, by := clip.Line(objectName(all[i].Key)), &all[i].By
+		switch {
+		case o.overrides != gateway.RemoveOverrides:
+			fmt.Fprintf(o.err, "warning: %s: %s\n", name, clip.Line(by.Drift()))
+		case o.dryRun:
+			fmt.Fprintf(o.err, "%s: %s would be removed\n", name, clip.Line(by.String()))
+		default:
+			fmt.Fprintf(o.err, "%s: %s is removed\n", name, clip.Line(by.String()))
+		}
+	}
+	if len(all) > 0 && o.overrides == gateway.ReportOverrides {
+		return statusError{exitFailed, count(len(all), "override") + ": served text differs from the source"}
+	}
+	return nil
 }

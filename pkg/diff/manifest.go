@@ -20,6 +20,7 @@ const (
 	Created Action = "create"
 	Changed Action = "change"
 	Deleted Action = "delete"
+	Drifted Action = "drift" // its text is served otherwise than the manifest says, and an apply leaves that
 )
 
 // Pair is an object as it was and as it is; one of the two may be nil.
@@ -31,7 +32,7 @@ type Pair struct {
 
 // Report is all that changes.
 type Report struct {
-	// Changes are in the order of [v1.Kinds], then of namespace, then of name.
+	// Changes are in the order of [v1.Kinds], then of namespace, then of name. What drifted follows.
 	Changes []Change `json:"changes"`
 	Summary Summary  `json:"summary"`
 }
@@ -42,6 +43,9 @@ type Summary struct {
 	Change    int `json:"change"`
 	Delete    int `json:"delete"`
 	Unchanged int `json:"unchanged"`
+	// Overridden counts the objects of which something else is served than the manifest says. They are
+	// counted by what an apply does, too.
+	Overridden int `json:"overridden,omitempty"`
 	// Class is the worst of all; empty when nothing changes.
 	Class Class `json:"class,omitempty"`
 	// Classes counts the changes of each class.
@@ -138,11 +142,32 @@ func (r *Report) add(c Change) {
 		s.Change++
 	case Deleted:
 		s.Delete++
+	case Drifted:
+		s.Overridden++
 	}
 	s.Classes[c.Class]++
 	if s.Class == "" || c.Class.Worse(s.Class) {
 		s.Class = c.Class
 	}
+}
+
+// Override adds an object of which something else is served than its manifest says, and why. served is the
+// description of a tool in place of its own.
+func (r *Report) Override(o v1.Object, served string, why ...string) {
+	h := o.Head()
+	key := h.Key()
+	c := Change{Action: Drifted, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Class: Neutral, Source: h.Source, Fields: []Field{}}
+	pointer := ""
+	if t, ok := o.(*v1.Tool); ok {
+		pointer = "/spec/description"
+		w := fieldWalk{}
+		w.walk(pointer, served, t.Spec.Description, served, t.Spec.Description)
+		c.Fields = w.fields
+	}
+	for _, text := range why {
+		c.Reasons = append(c.Reasons, Reason{SchemaChange{Class: Neutral, Reason: "overridden: " + text, Pointer: pointer}, h.Field(pointer)})
+	}
+	r.add(c)
 }
 
 // Locate fills in where the reasons of changes stand, by objects as they are now that know the places of

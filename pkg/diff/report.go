@@ -16,7 +16,7 @@ import (
 )
 
 // marks of the actions, as patches have them.
-var marks = map[Action]string{Created: "+", Changed: "~", Deleted: "-"}
+var marks = map[Action]string{Created: "+", Changed: "~", Deleted: "-", Drifted: "!"}
 
 // name is how a line calls the object.
 func (c *Change) name() string {
@@ -30,6 +30,9 @@ func (c *Change) name() string {
 // String counts what changes, for a heading.
 func (s *Summary) String() string {
 	text := fmt.Sprintf("%d to create, %d to change, %d to delete, %d unchanged", s.Create, s.Change, s.Delete, s.Unchanged)
+	if s.Overridden > 0 {
+		text += fmt.Sprintf(", %d overridden", s.Overridden)
+	}
 	if s.Class != "" {
 		text += "; the worst is " + string(s.Class)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/diff"
@@ -42,12 +43,36 @@ type ReconcileSource interface {
 	Remember(source.Memory)
 }
 
+// What a [Reconciler] does with overrides that make something else served than the source says.
+const (
+	KeepOverrides   = "keep"   // they stay, and are logged once
+	ReportOverrides = "report" // they stay, and are logged as a warning
+	RemoveOverrides = "remove"
+)
+
+// Reconciled is what a [Reconciler] did.
+type Reconciled struct {
+	// Report is nil when nothing had to be changed.
+	Report  *diff.Report
+	Changes []store.Change
+	// Overrides are those of objects of the set, of which something else was served than the source says.
+	Overrides []Overridden
+}
+
+// Overridden is an object and an override that makes something else served of it.
+type Overridden struct {
+	Key v1.Key
+	By  store.Override
+}
+
 // Reconciler makes a set of a store what a source says.
 type Reconciler struct {
 	Remote ReconcileSource
 	Store  store.Store
 	// Set names the set.
 	Set string
+	// Overrides is [KeepOverrides], [ReportOverrides] or [RemoveOverrides]. Default: they are kept.
+	Overrides string
 	// Options are those of the apply of a revision. Set, Command, Source and Commit are the reconciler's.
 	Options func(set *manifest.Set) store.ApplyOptions
 
@@ -71,16 +96,16 @@ func (a applied) Last(ctx context.Context) (string, error) {
 // Use implements [source.Memory].
 func (a applied) Use(context.Context, string) error { return nil }
 
-// Once pulls, and applies what it got. The report is nil when nothing had to be changed. The error is
-// that of the source, or holds a [store.SetError]; then nothing was applied.
-func (r *Reconciler) Once(ctx context.Context) (*diff.Report, []store.Change, error) {
+// Once pulls, and applies what it got. The error is that of the source, or holds a [store.SetError]; then
+// nothing was applied.
+func (r *Reconciler) Once(ctx context.Context) (Reconciled, error) {
 	if !r.remembers {
 		r.Remote.Remember(applied{r})
 		r.remembers = true
 	}
 	set, err := r.Remote.Load(ctx)
 	if err != nil {
-		return nil, nil, err
+		return Reconciled{}, err
 	}
 	s, options := r.Remote.Status(), r.Options(set)
 	options.Set, options.Command, options.Source, options.Commit = r.Set, "reconcile", s.Source, s.Revision
@@ -88,19 +113,46 @@ func (r *Reconciler) Once(ctx context.Context) (*diff.Report, []store.Change, er
 	if errors.As(err, new(*store.SetError)) {
 		err = fmt.Errorf("nothing was applied: %w: leave it out of one of them, or take it over with --take-over", err)
 	}
-	return report, changes, err
+	if err != nil {
+		return Reconciled{}, err
+	}
+	over, err := r.overrides(ctx, set.Objects, options)
+	return Reconciled{report, changes, over}, err
 }
 
-// Follow goes on with each revision of the source until ctx ends. What goes wrong is logged once.
+// overrides finds the overrides of objects of the set, and removes them where it should.
+func (r *Reconciler) overrides(ctx context.Context, objects []v1.Object, options store.ApplyOptions) ([]Overridden, error) {
+	all, err := r.Store.Overrides(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []Overridden
+	for _, by := range all {
+		at := slices.IndexFunc(objects, by.Drifts)
+		if at < 0 {
+			continue
+		}
+		found = append(found, Overridden{objects[at].Head().Key(), by})
+		if r.Overrides == RemoveOverrides && !options.DryRun {
+			if _, err := r.Store.SetOverride(ctx, store.Override{Namespace: by.Namespace, Tool: by.Tool, Author: options.By}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// Follow goes on with each revision of the source until ctx ends. What goes wrong is logged once, and so is
+// what is overridden.
 func (r *Reconciler) Follow(ctx context.Context, log *slog.Logger) error {
 	news, err := r.Remote.Watch(ctx, nil)
 	if err != nil {
 		return err
 	}
 	r.Remote.Pull() // the first time
-	told := ""
+	told, drift := "", ""
 	for range news {
-		report, changes, err := r.Once(ctx)
+		did, err := r.Once(ctx)
 		switch revision := r.Remote.Status().Revision; {
 		case ctx.Err() != nil:
 		case err != nil:
@@ -108,18 +160,42 @@ func (r *Reconciler) Follow(ctx context.Context, log *slog.Logger) error {
 				told = text
 				log.Error("nothing was changed", "set", r.Set, "applied", revision, "error", text)
 			}
-		case report != nil:
+		case did.Report != nil:
 			told = ""
 			by := map[store.Action]int{}
-			for _, c := range changes {
+			for _, c := range did.Changes {
 				by[c.Action]++
 			}
 			log.Info("applied", "set", r.Set, "commit", revision, "created", by[store.Created], "configured", by[store.Configured],
-				"pruned", by[store.Pruned], "unchanged", by[store.Unchanged], "breaking", report.Fails(diff.Breaking))
+				"pruned", by[store.Pruned], "unchanged", by[store.Unchanged], "breaking", did.Report.Fails(diff.Breaking))
 		case told != "":
 			told = ""
 			log.Info("the store is as the source says again", "set", r.Set, "commit", revision)
 		}
+		if err == nil {
+			drift = r.tell(ctx, log, did.Overrides, drift)
+		}
 	}
 	return nil
+}
+
+// tell logs overrides in one line, unless it was told of the same before; it returns what it is told of now.
+func (r *Reconciler) tell(ctx context.Context, log *slog.Logger, all []Overridden, before string) string {
+	texts := make([]string, len(all))
+	for i := range all {
+		texts[i] = all[i].By.Drift()
+	}
+	now := strings.Join(texts, "\n")
+	if now == "" || now == before {
+		return now
+	}
+	level, message := slog.LevelInfo, "something else is served than the source says"
+	switch r.Overrides {
+	case ReportOverrides:
+		level = slog.LevelWarn
+	case RemoveOverrides:
+		message = "overrides are removed"
+	}
+	log.Log(ctx, level, message, "set", r.Set, "overrides", someOf(texts))
+	return now
 }

@@ -86,7 +86,7 @@ func TestReconcilerLeavesOtherSets(t *testing.T) {
 		Remote: &revisions{sets: []*manifest.Set{{Objects: storetest.Tools(1, "b")}}}, Store: st, Set: "tools",
 		Options: func(*manifest.Set) store.ApplyOptions { return store.ApplyOptions{} },
 	}
-	if _, _, err := r.Once(t.Context()); !errors.As(err, new(*store.SetError)) || !strings.Contains(err.Error(), "nothing was applied") {
+	if _, err := r.Once(t.Context()); !errors.As(err, new(*store.SetError)) || !strings.Contains(err.Error(), "nothing was applied") {
 		t.Errorf("got %v", err)
 	}
 	beside, err := gateway.BesideSet(t.Context(), st, "tools")
@@ -95,5 +95,47 @@ func TestReconcilerLeavesOtherSets(t *testing.T) {
 	}
 	if beside, err := gateway.BesideSet(t.Context(), st, "other"); err != nil || len(beside) != 0 {
 		t.Errorf("got %v, %v", beside, err)
+	}
+}
+
+// TestReconcilerOverrides: what is overridden stays, is told once as the option says, or is removed, and
+// nothing of another set is.
+func TestReconcilerOverrides(t *testing.T) {
+	for how, want := range map[string]string{
+		"": "INFO something else is served", gateway.KeepOverrides: "INFO something else is served",
+		gateway.ReportOverrides: "WARN something else is served", gateway.RemoveOverrides: "INFO overrides are removed",
+	} {
+		st := memory.New(memory.Options{})
+		if _, err := st.Apply(t.Context(), storetest.Tools(1, "b"), store.ApplyOptions{Set: "other"}); err != nil {
+			t.Fatal(err)
+		}
+		tool := v1.NewObject(v1.KindTool).(*v1.Tool)
+		tool.Metadata.Name, tool.Spec.Description = "mine", "Its own"
+		for _, name := range []string{"mine", "tool-0000"} {
+			if _, err := st.SetOverride(t.Context(), store.Override{Tool: name, Description: "Another", Author: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var log bytes.Buffer
+		set := &manifest.Set{Objects: []v1.Object{tool}}
+		r := &gateway.Reconciler{
+			Remote: &revisions{sets: []*manifest.Set{set, set, set}}, Store: st, Set: "tools", Overrides: how,
+			Options: func(*manifest.Set) store.ApplyOptions { return store.ApplyOptions{By: "me"} },
+		}
+		if err := r.Follow(t.Context(), slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+			t.Fatal(err)
+		}
+		level, text, _ := strings.Cut(want, " ")
+		if got := log.String(); strings.Count(got, text) != 1 || !strings.Contains(got, "level="+level+" msg=\""+text) || !strings.Contains(got, "version 1 by ann") {
+			t.Errorf("%q: logged\n%s", how, got)
+		}
+		left, err := st.Overrides(t.Context())
+		if removed := how == gateway.RemoveOverrides; err != nil || len(left) != map[bool]int{true: 1, false: 2}[removed] || left[len(left)-1].Tool != "tool-0000" {
+			t.Errorf("%q: left are %v, %v", how, left, err)
+		}
+		last, err := st.OverrideHistory(t.Context(), "", "mine")
+		if err != nil || how == gateway.RemoveOverrides && (last[0].Author != "me" || last[0].Description != "") {
+			t.Errorf("%q: got %v, %v", how, last, err)
+		}
 	}
 }

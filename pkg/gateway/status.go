@@ -18,11 +18,12 @@ import (
 
 // Observer says how objects stand: to the sets of a store, and to the lock.
 type Observer struct {
-	newest map[string]store.Revision // by set
-	lock   *lock.File                // nil for none
+	newest    map[string]store.Revision // by set
+	overrides []store.Override
+	lock      *lock.File // nil for none
 }
 
-// NewObserver reads the newest revision of each set, and the lock where there is one; named is
+// NewObserver reads the newest revision of each set, the overrides, and the lock where there is one; named is
 // as for [Options]. Without a store no object belongs to a set.
 func NewObserver(ctx context.Context, st store.Store, named string) (*Observer, error) {
 	o := &Observer{newest: map[string]store.Revision{}}
@@ -33,6 +34,9 @@ func NewObserver(ctx context.Context, st store.Store, named string) (*Observer, 
 		}
 		for _, r := range all {
 			o.newest[r.Set] = r
+		}
+		if o.overrides, err = st.Overrides(ctx); err != nil {
+			return nil, err
 		}
 	}
 	path, err := lock.Find(named)
@@ -64,7 +68,10 @@ func (o *Observer) Status(it registry.Item, rec *store.Record, state *mcp.Server
 		s.Revision, s.Commit = newest.Of(h.Key())
 	}
 	for _, c := range []v1.Condition{ready(it, state), degraded(it, state), o.drifted(rec, state)} {
-		c.ObservedGeneration, c.LastTransitionTime = rec.Generation, rec.Created
+		c.ObservedGeneration = rec.Generation
+		if c.LastTransitionTime.IsZero() {
+			c.LastTransitionTime = rec.Created
+		}
 		s.Conditions = append(s.Conditions, c)
 	}
 	return s
@@ -118,14 +125,19 @@ func begins(rec *store.Record, c *v1.Condition) store.Seen {
 	switch {
 	case c.Reason == reasonChangedSince:
 		s.Since = rec.Updated
+	case c.Reason == reasonOverridden:
+		s.Since = c.LastTransitionTime
 	case c.Status == first && (c.Type == v1.ConditionDrifted || rec.Key().Kind != v1.KindMCPServer):
 		s.First, s.Since = true, rec.Created
 	}
 	return s
 }
 
-// reasonChangedSince says that something else than its set changed an object.
-const reasonChangedSince = "ChangedSince"
+// Reasons of the condition Drifted that say since when.
+const (
+	reasonChangedSince = "ChangedSince" // something else than its set changed the object
+	reasonOverridden   = "Overridden"   // an override in the store gives it another text
+)
 
 func ready(it registry.Item, state *mcp.ServerState) v1.Condition {
 	c := v1.Condition{Type: v1.ConditionReady, Status: v1.ConditionTrue, Reason: "Ready", Message: "it can be used"}
@@ -175,8 +187,8 @@ func degraded(it registry.Item, state *mcp.ServerState) v1.Condition {
 	return c
 }
 
-// drifted is true of what its set did not apply as it is, and of a server whose tools differ
-// from the lock.
+// drifted is true of what its set did not apply as it is, of what an override changes, and of a server
+// whose tools differ from the lock.
 func (o *Observer) drifted(rec *store.Record, state *mcp.ServerState) v1.Condition {
 	c := v1.Condition{Type: v1.ConditionDrifted, Status: v1.ConditionFalse, Reason: "NoSet", Message: "it belongs to no set"}
 	if newest, ok := o.newest[rec.Set]; ok && rec.Set != "" {
@@ -186,6 +198,19 @@ func (o *Observer) drifted(rec *store.Record, state *mcp.ServerState) v1.Conditi
 			return c
 		}
 	}
+	var texts []string
+	for _, by := range o.overrides {
+		if by.Drifts(rec.Object) {
+			texts = append(texts, by.Drift())
+			if c.LastTransitionTime.IsZero() || by.Time.Before(c.LastTransitionTime) {
+				c.LastTransitionTime = by.Time
+			}
+		}
+	}
+	if len(texts) > 0 {
+		c.Status, c.Reason, c.Message = v1.ConditionTrue, reasonOverridden, someOf(texts)
+		return c
+	}
 	if o.lock == nil || state == nil || !state.Ready {
 		return c
 	}
@@ -194,7 +219,6 @@ func (o *Observer) drifted(rec *store.Record, state *mcp.ServerState) v1.Conditi
 		return c
 	}
 	now, _ := LockServers([]mcp.ServerState{*state})
-	var texts []string
 	for _, d := range lock.Diff(lock.File{Servers: []lock.Server{*old}}, lock.File{Servers: now}) {
 		texts = append(texts, d.String())
 	}

@@ -75,3 +75,45 @@ func TestStatusOfServer(t *testing.T) {
 		})
 	}
 }
+
+// TestStatusOfOverride: an override that changes what is served is drift since it was made, of the
+// tool and of the server that offers one.
+func TestStatusOfOverride(t *testing.T) {
+	st := memory.New(memory.Options{})
+	defer st.Close()
+	tool, server := v1.NewObject(v1.KindTool).(*v1.Tool), v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
+	tool.Metadata.Name, tool.Spec.Description = "read", "Read a file"
+	server.Metadata.Name, server.Spec.Command = "files", "files"
+	changes, err := st.Apply(t.Context(), []v1.Object{tool, server}, store.ApplyOptions{Set: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := map[v1.Key]*store.Record{tool.Key(): changes[0].After, server.Key(): changes[1].After}
+	drifted := func(o v1.Object) v1.Condition {
+		observer, err := gateway.NewObserver(t.Context(), st, filepath.Join(t.TempDir(), lock.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := o.Head().Key()
+		all := map[v1.Key]v1.Status{key: observer.Status(registry.Item{Object: o, Ready: true}, records[key], nil)}
+		gateway.Turned(t.Context(), st, all, records)
+		s := all[key]
+		return s.Condition(v1.ConditionDrifted)
+	}
+	for name, o := range map[string]v1.Object{"read": tool, "files__write": server} {
+		if c := drifted(o); c.Reason != "AsApplied" {
+			t.Errorf("%s: got %+v", name, c)
+		}
+		made, err := st.SetOverride(t.Context(), store.Override{Tool: name, Description: "Another text", Author: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := drifted(o)
+		if c.Status != v1.ConditionTrue || c.Reason != "Overridden" || !strings.Contains(c.Message, "by ann") || !strings.Contains(c.Message, "toolctl override unset "+name) {
+			t.Errorf("%s: got %+v", name, c)
+		}
+		if !c.LastTransitionTime.Equal(made.Time) {
+			t.Errorf("%s: drifted since %s, and the override was made at %s", name, c.LastTransitionTime, made.Time)
+		}
+	}
+}

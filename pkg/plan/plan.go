@@ -115,6 +115,27 @@ func Compare(ctx context.Context, st Lister, objects []v1.Object, changes []stor
 	return r, err
 }
 
+// Overridden adds the objects to a report of which overrides of the store make something else served.
+func Overridden(ctx context.Context, st store.Overrides, objects []v1.Object, report *diff.Report) error {
+	all, err := st.Overrides(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		var why []string
+		served := ""
+		for _, by := range all {
+			if by.Drifts(o) {
+				why, served = append(why, by.Drift()), by.Description
+			}
+		}
+		if len(why) > 0 {
+			report.Override(o, served, why...)
+		}
+	}
+	return nil
+}
+
 // Left returns what belongs to a set and is not among its objects any more.
 func Left(ctx context.Context, st Lister, set string, objects []v1.Object) ([]v1.Key, error) {
 	list, err := st.List(ctx, store.ListOptions{Set: set})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -40,6 +41,35 @@ type Override struct {
 	// Author says who made it; Time is when, to the microsecond.
 	Author string    `json:"by,omitempty"`
 	Time   time.Time `json:"time"`
+}
+
+// Drifts reports whether the override makes what is served of an object differ from its manifest: a tool
+// with another description, or an MCP server that offers the tool.
+func (o *Override) Drifts(obj v1.Object) bool {
+	if obj.Head().Namespace() != o.Namespace {
+		return false
+	}
+	switch obj := obj.(type) {
+	case *v1.Tool:
+		return obj.Metadata.Name == o.Tool && obj.Spec.Description != o.Description
+	case *v1.MCPServer:
+		return strings.HasPrefix(o.Tool, obj.Metadata.Name+"__")
+	}
+	return false
+}
+
+// String names the override by its version and author.
+func (o *Override) String() string {
+	return fmt.Sprintf("version %d by %s", o.Version, cmp.Or(o.Author, "nobody known"))
+}
+
+// Drift says what the override does, and how to remove it.
+func (o *Override) Drift() string {
+	name := o.Tool
+	if o.Namespace != v1.DefaultNamespace {
+		name = o.Namespace + "/" + name
+	}
+	return fmt.Sprintf("%s is served in place of the description of %s; 'toolctl override unset %s' removes it", o, name, name)
 }
 
 // MaxDescription is the longest description of an [Override], in bytes.
