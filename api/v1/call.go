@@ -45,6 +45,10 @@ const (
 	StatusPending  = "pending"
 )
 
+// NoContent is what models and MCP clients read of a result whose content is null and which has no
+// parts, such as that of an HTTP response without a body (RFC 9110, section 15.3.5).
+const NoContent = "204 No Content"
+
 // Result is the outcome of a call; `-o json` prints it as it is.
 type Result struct {
 	// Tool is the name of the tool as the registry knows it.

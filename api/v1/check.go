@@ -63,6 +63,7 @@ func rulesOf(t reflect.Type) []fieldRule {
 						r.oneof = nil
 					}
 				case "path": // it may not leave the folder; for the reader of manifests
+				case "null": // null is a value of its own, not an absent one; for the reader of manifests
 				case "single": // a list of one may be written as a value; for the reader of manifests
 				default:
 					panic("api/v1: unknown check rule " + rule + " on " + t.Name() + "." + f.Name)

@@ -76,7 +76,7 @@ type MockResponse struct {
 	// Times is how often the response answers; 0 means always. Default: 0.
 	Times int `json:"times,omitempty" check:"min=0"`
 	// Result is the result: any JSON value.
-	Result json.RawMessage `json:"result,omitempty"`
+	Result json.RawMessage `json:"result,omitempty" check:"null"`
 	// Template is a Go text/template that renders the result as JSON, as in mock_template.
 	Template string `json:"template,omitempty"`
 	// Error fails the call with this message. Example: card declined.
@@ -182,7 +182,7 @@ type Expect struct {
 	// Result is compared with the content: objects by subset, everything else exactly. An object
 	// with one of equals, matches, contains, gt, lt, exists is a condition; a key that starts with
 	// $ is a JSONPath (RFC 9535). Example: {temperature_c: {gt: 10}}.
-	Result json.RawMessage `json:"result,omitempty"`
+	Result json.RawMessage `json:"result,omitempty" check:"null"`
 	// Error is the error that is expected.
 	Error *ExpectError `json:"error,omitempty"`
 	// Policy is the decision that is expected.

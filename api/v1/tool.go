@@ -77,7 +77,7 @@ type ToolSpec struct {
 	Redact []string `json:"redact,omitempty"`
 
 	// MockResult is the result of a mock call: any JSON value. Example: {conditions: sunny}.
-	MockResult json.RawMessage `json:"mock_result,omitempty"`
+	MockResult json.RawMessage `json:"mock_result,omitempty" check:"null"`
 	// MockTemplate is a Go text/template that renders the result as JSON; it wins over mock_result.
 	// An argument inside a JSON string is escaped. Functions: json, default, join, upper, lower, trim.
 	// Example: '{"greeting": "hello {{.name}}"}'.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -161,6 +162,8 @@ func (l *loop) contents(res *v1.Result) (string, []v1.Part) {
 		}
 	}
 	switch {
+	case len(res.Parts) == 0 && string(bytes.TrimSpace(res.Content)) == "null":
+		return v1.NoContent, nil
 	case len(res.Content) > 0 && l.spec.ResultForm == FormLabeled:
 		return labeled(res.Content), parts
 	case len(res.Content) > 0:

@@ -24,6 +24,8 @@ type field struct {
 	keepEmpty bool
 	// single takes one value for a list of one.
 	single bool
+	// null is a value of its own, and not an absent one.
+	null bool
 	// path is that of a file or folder, or a list of them, which may not leave the folder.
 	path bool
 }
@@ -46,7 +48,7 @@ func tableOf(t reflect.Type) *fieldTable {
 		if f.Anonymous || !f.IsExported() || name == "-" || name == "" {
 			continue
 		}
-		c.byName[name] = field{index: f.Index, typ: f.Type, keepEmpty: opts == "omitzero", single: hasRule(f, "single"), path: hasRule(f, "path")}
+		c.byName[name] = field{index: f.Index, typ: f.Type, keepEmpty: opts == "omitzero", single: hasRule(f, "single"), null: hasRule(f, "null"), path: hasRule(f, "path")}
 		c.names = append(c.names, name)
 	}
 	tables.Store(t, c)
@@ -106,7 +108,7 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 		case !ok && d.promptKit && d.isPromptKitExtra(val):
 		case !ok:
 			d.unknown(k, table, d.extensionNames(v.Type()))
-		case val.Kind == yaml.ScalarNode && val.Tag == tagNull: // absent
+		case val.Kind == yaml.ScalarNode && val.Tag == tagNull && (!f.null || val.Value == ""): // absent
 		default:
 			if val.Kind == yaml.ScalarNode && f.single {
 				val = &yaml.Node{Kind: yaml.SequenceNode, Line: val.Line, Column: val.Column, Content: []*yaml.Node{val}}
@@ -349,9 +351,12 @@ func (d *document) appendJSON(b []byte, n *yaml.Node, depth int) []byte {
 		}
 		return append(b, ']')
 	}
-	if n.Tag == tagStr {
+	switch {
+	case n.Tag == tagStr:
 		b = appendString(b, n.Value)
-	} else {
+	case n.Value == "":
+		b = append(b, "null"...)
+	default:
 		b = append(b, n.Value...)
 	}
 	if d.bytes += len(b) - start; d.bytes > maxJSONBytes {

@@ -240,7 +240,7 @@ func raw(t *testing.T, file, value string) string {
 // Scalars follow the core schema of YAML 1.2.2, section 10.3.2.
 func TestScalars(t *testing.T) {
 	for in, want := range map[string]string{
-		"~": "", "null": "", "NULL": "", "": "", "'null'": `"null"`,
+		"~": "null", "null": "null", "NULL": "null", "": "", "'null'": `"null"`,
 		"true": "true", "True": "true", "FALSE": "false", "tRUE": `"tRUE"`,
 		"y": `"y"`, "no": `"no"`, "On": `"On"`,
 		"0": "0", "-0": "0", "+5": "5", "-5": "-5", "0777": "777", "007": "7", "0o17": "15", "0x1F": "31", "0xfF": "255", "-0x1F": `"-0x1F"`, "0o8": `"0o8"`, "0b11": `"0b11"`,

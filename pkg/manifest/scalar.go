@@ -32,7 +32,9 @@ const (
 // a boolean true or false. reason says why a value cannot be kept.
 func resolvePlain(s string) (tag, text, reason string) {
 	switch s {
-	case "", "~", "null", "Null", "NULL":
+	case "": // a field without a value is told from one that is null
+		return tagNull, "", ""
+	case "~", "null", "Null", "NULL":
 		return tagNull, "null", ""
 	case "true", "True", "TRUE":
 		return tagBool, "true", ""

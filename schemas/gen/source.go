@@ -273,7 +273,7 @@ func (r *reader) rules(at ast.Node, f *field, tag string) {
 			case "@modes":
 				f.oneof = v1.Modes()
 			}
-		case "path":
+		case "path", "null":
 		case "single":
 			f.single = true
 		case "min", "max":

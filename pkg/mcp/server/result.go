@@ -47,7 +47,12 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 	}
 	content := bytes.TrimSpace(res.Content)
 	if string(content) == "null" {
-		content = nil
+		if content = nil; err == nil && len(res.Parts) == 0 {
+			r.Content = append(r.Content, textBlock(v1.NoContent))
+			if len(t.Spec.OutputSchema) > 0 && !r.IsError && modern {
+				r.Structured = json.RawMessage("null")
+			}
+		}
 	}
 	said := len(res.Parts) > 0 && (len(content) == 0 || string(content) == textOf(res.Parts))
 	declared, object := len(t.Spec.OutputSchema) > 0 && !r.IsError || res.Structured, len(content) > 0 && content[0] == '{'
