@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -374,6 +375,61 @@ func TestHostileHTTP(t *testing.T) {
 				t.Errorf("ready %v after %s: %s", st.Ready, time.Since(began), st.Reason)
 			}
 		})
+	}
+}
+
+// A server that went away is not ready once a call could not reach it, until one can again, be the session that
+// of all clients or of one.
+func TestStateOfALostServer(t *testing.T) {
+	for name, o := range map[string]*sdk.StreamableHTTPOptions{"sessions": nil, "stateless": {Stateless: true}, "stateless, JSON": {Stateless: true, JSONResponse: true}} {
+		for peer, ctx := range map[string]context.Context{
+			"": t.Context(), ", a client of its own": mcp.WithPeer(t.Context(), &mcp.Peer{Key: "a", Can: mcp.Capabilities{Roots: true}}),
+		} {
+			t.Run(name+peer, func(t *testing.T) {
+				handler := mcpHandler(t, o)
+				h := httptest.NewServer(handler)
+				told := make(chan bool, 10)
+				u := open(t, mcp.Options{OnChange: func(v1.Key) { told <- true }}, web("s", h.URL))
+				if st := u.Discover(t.Context())[0]; !st.Ready {
+					t.Fatal(st.Reason)
+				}
+				call := func() error {
+					_, err := u.Call(ctx, key("s"), "echo", nil, false)
+					return err
+				}
+				if err := call(); err != nil {
+					t.Fatal(err)
+				}
+				h.CloseClientConnections()
+				h.Close()
+				if err := call(); err == nil {
+					t.Fatal("a server that is gone answered")
+				}
+				if st, _ := u.State(key("s")); st.Ready || !strings.Contains(st.Reason, "connection refused") {
+					t.Errorf("ready %v after a call that could not reach it: %s", st.Ready, st.Reason)
+				}
+				l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", strings.TrimPrefix(h.URL, "http://"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				again := &httptest.Server{Listener: l, Config: &http.Server{Handler: handler}} //nolint:gosec // a test
+				again.Start()
+				t.Cleanup(func() { again.CloseClientConnections(); again.Close() })
+				for err = call(); err != nil; err = call() { // until the time is over in which it is left alone
+					var lost *v1.MCPError
+					if !errors.As(err, &lost) {
+						t.Fatal(err)
+					}
+				}
+				<-told // what was told of it while it was away is told anew
+				if st, _ := u.State(key("s")); !st.Ready && peer == "" {
+					t.Errorf("not ready after a call that it answered: %s", st.Reason)
+				}
+				if st := u.Discover(t.Context())[0]; !st.Ready {
+					t.Errorf("not ready after it listed its tools: %s", st.Reason)
+				}
+			})
+		}
 	}
 }
 

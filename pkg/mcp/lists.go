@@ -298,11 +298,7 @@ func (u *upstream) reread() {
 			u.mu.Unlock()
 			changed, err := u.discover(ctx)
 			if err == nil && changed {
-				u.tell(func() {
-					if f := u.owner.opts.OnChange; f != nil {
-						f(u.key)
-					}
-				})
+				u.tellChange()
 			}
 			for _, list := range said {
 				u.tell(func() {
@@ -312,6 +308,14 @@ func (u *upstream) reread() {
 				})
 			}
 			_ = sleep(ctx, refreshEvery)
+		}
+	})
+}
+
+func (u *upstream) tellChange() {
+	u.tell(func() {
+		if f := u.owner.opts.OnChange; f != nil {
+			f(u.key)
 		}
 	})
 }

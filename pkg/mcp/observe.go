@@ -56,7 +56,7 @@ func newObserver(u *Upstreams, t trace.TracerProvider, m metric.MeterProvider) *
 	var errs [2]error
 	o.duration, errs[0] = mcpconv.NewClientOperationDuration(meter, metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
 	_, errs[1] = meter.Int64ObservableGauge("toolctl.mcpserver.ready",
-		metric.WithDescription("1 when the MCP server answered when it was last asked, else 0."),
+		metric.WithDescription("1 when the MCP server answered when it was last asked and no call failed to reach it since, else 0."),
 		metric.WithInt64Callback(func(_ context.Context, to metric.Int64Observer) error {
 			for _, k := range u.Servers() {
 				var ready int64

@@ -102,6 +102,9 @@ func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s 
 	defer release()
 	got, err := u.try(ctx, s, &exchange{method: r.method, name: r.name, params: slices.Concat(r.params, r.more), clientRequest: of}, r)
 	a := got.answer
+	if a != nil {
+		u.reached(s, got, nil)
+	}
 	if a != nil && !strings.HasSuffix(r.method, "/list") { // a server that only lists proves nothing
 		s.proven.Store(true)
 	}
@@ -125,7 +128,9 @@ func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s 
 		u.drop(s, errors.New(statusText(got.status)))
 	}
 	again = !got.reached || got.gone || r.retry && repeatable(got.status)
-	return nil, s, of, again, u.lost(s, got, r, err)
+	err = u.lost(s, got, r, err)
+	u.reached(s, got, err)
+	return nil, s, of, again, err
 }
 
 // repeatable reports whether a request that failed with an HTTP status may fare

@@ -35,8 +35,8 @@ type Options struct {
 	// mode 0600. Default: tokens live as long as the Upstreams.
 	ConfigDir string
 	// OnChange is called after the tools, prompts or resources of a server turned
-	// out to have changed: it said so, or a new session found others. The new ones
-	// are in [Upstreams.State]. It is called from a goroutine of its own for each server.
+	// out to have changed: it said so, or a new session found others; and once a server
+	// answers that could not be reached. What holds now is in [Upstreams.State]. It is called from a goroutine of its own for each server.
 	OnChange func(server v1.Key)
 	// OnListChanged is called after a server said that one of its lists changed, "tools",
 	// "prompts" or "resources", and the lists were read again, be they other or not.

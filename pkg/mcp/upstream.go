@@ -46,6 +46,7 @@ type upstream struct {
 	closed   bool // no session is opened any more
 	ended    bool // and no goroutine is started
 	shared   slot
+	away     error // why it could not be reached the last time, in whichever session; nil when it could
 	peers    map[ownerKey][]*slot
 	free     chan struct{}     // closed when one of them may have become free
 	sessions map[*session]bool // that have not ended, those out of use included
@@ -226,6 +227,9 @@ func (u *upstream) opened(sl *slot, s *session, err error) {
 	sl.opening = nil
 	u.openings--
 	if err != nil {
+		if refused := (*handshakeError)(nil); !errors.As(err, &refused) {
+			u.away = err
+		}
 		u.failed(sl, err, false)
 		return
 	}
@@ -245,6 +249,21 @@ func (u *upstream) opened(sl *slot, s *session, err error) {
 		u.running.Go(func() { s.shut(errUnused) })
 	case u.closed, sl.gone:
 		u.retire(s)
+	}
+}
+
+// reached notes whether a request in a session that lasts got to the server: over HTTP sessions do not end with it.
+func (u *upstream) reached(s *session, got receipt, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case got.answer != nil && u.away != nil:
+		u.away = nil
+		if !u.ended {
+			u.running.Go(u.tellChange)
+		}
+	case err != nil && !got.reached && s.slot.current == s && !s.ended():
+		u.away = err
 	}
 }
 

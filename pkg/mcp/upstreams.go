@@ -186,7 +186,7 @@ func (u *upstream) state(err error) ServerState {
 		ProtocolVersion: u.known.info.version, ServerName: u.known.info.name, ServerVersion: u.known.info.server,
 		Instructions: u.known.info.instructions, Latency: u.known.latency}
 	if err == nil {
-		err = u.shared.lastErr
+		err = cmp.Or(u.shared.lastErr, u.away)
 	}
 	known, warnings := u.known.tools, u.known.warnings
 	current := u.shared.current
