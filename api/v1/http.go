@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -28,6 +29,10 @@ type HTTPSpec struct {
 	// TimeoutMS is the time for one attempt in milliseconds; the tool's timeout_ms bounds all attempts.
 	// Default: the tool's timeout_ms. Example: 2000.
 	TimeoutMS int `json:"timeout_ms,omitempty" check:"min=0"`
+	// OmitEmpty leaves out what would have no value: a header or a query parameter whose template prints an
+	// argument that is absent, null or "", an argument of the query that is "", and the members of a body that
+	// request.body_mapping makes null. Default: false; an absent argument of a template is an error.
+	OmitEmpty bool `json:"omit_empty,omitempty"`
 	// Request says where arguments go.
 	Request *HTTPRequest `json:"request,omitempty"`
 	// Response says how the response becomes the result.
@@ -54,10 +59,38 @@ type HTTPSpec struct {
 	AllowRedirectHosts []string `json:"allow_redirect_hosts,omitempty"`
 }
 
+// Values of query_styles (OpenAPI 3.1.1, section 4.8.12.4).
+const (
+	// StyleComma is the style form of OpenAPI with explode false.
+	StyleComma = "comma"
+	// StyleSpace is spaceDelimited.
+	StyleSpace = "space"
+	// StylePipe is pipeDelimited.
+	StylePipe = "pipe"
+	// StyleDeepObject is deepObject.
+	StyleDeepObject = "deep_object"
+	// StyleMembers is form with explode, of an object.
+	StyleMembers = "members"
+)
+
+// transportHeaders are set by the transport and by nobody else: they frame the message, and
+// what they allow (a body of another length, an upgrade) would get past the limits.
+var transportHeaders = []string{"Accept-Encoding", "Connection", "Content-Length", "Expect", "Keep-Alive",
+	"Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// IsTransportHeader reports whether a header is set by toolctl itself and cannot stand in a manifest.
+func IsTransportHeader(name string) bool {
+	return slices.ContainsFunc(transportHeaders, func(h string) bool { return strings.EqualFold(h, name) })
+}
+
 // HTTPRequest says where arguments go. Static values win over the model's.
 type HTTPRequest struct {
 	// QueryParams names the arguments that go into the query. Example: [units, lang].
 	QueryParams []string `json:"query_params,omitempty"`
+	// QueryStyles says how lists and objects stand in the query, by argument. comma, space and pipe make one
+	// parameter (ids=1,2), deep_object one a member (filter[age]=3), and members one a member under the member's
+	// own name (age=3). Default: a list is a parameter an item (ids=1&ids=2), an object its JSON. Example: {ids: comma}.
+	QueryStyles map[string]string `json:"query_styles,omitempty" check:"oneof=comma|space|pipe|deep_object|members"`
 	// HeaderParams are headers rendered from arguments. Example: {X-Request-Tag: "{{.tag}}"}.
 	HeaderParams map[string]string `json:"header_params,omitempty"`
 	// BodyMapping is a JMESPath expression that makes the body from the arguments that are left.

@@ -27,6 +27,22 @@ func useOf(path string, t interface {
 	return use{path, t.Fields(), t.Needed()}
 }
 
+// allUsed reports whether a schema lets a call have no other arguments than those that are used.
+func allUsed(schema json.RawMessage, used map[string]bool) bool {
+	var root map[string]json.RawMessage
+	var properties map[string]json.RawMessage
+	if json.Unmarshal(schema, &root) != nil || string(root["additionalProperties"]) != "false" || root["patternProperties"] != nil {
+		return false
+	}
+	_ = json.Unmarshal(root["properties"], &properties) // what is no schema is reported elsewhere
+	for name := range properties {
+		if !used[name] {
+			return false
+		}
+	}
+	return true
+}
+
 // arguments compares what fields use with the arguments that the input schema lets a call have. What
 // it excludes is an error, since no call can ever have it; what a call may lack is a warning.
 func arguments(t *v1.Tool, uses []use) []v1.Violation {

@@ -35,6 +35,7 @@ type httpTool struct {
 	rest    envText        // its path and query, when they hold no template
 	restTpl *template.Text // the same when they do
 	used    map[string]bool
+	inPath  []string // arguments that the path cannot do without, with omit_empty
 
 	headers     []httpHeader // later ones win
 	literal     []httpField  // the same, when none is a template
@@ -43,6 +44,7 @@ type httpTool struct {
 	bodyMapping *mapping
 	hasBody     bool // what is left of the arguments is the body
 	passes      bool // the arguments are the body as they are
+	bodiless    bool // without arguments that are left there is no body
 
 	resultMapping *mapping
 	maxBytes      int64
@@ -126,6 +128,7 @@ func prepareHTTP(t *v1.Tool, env envref.Env) *httpTool {
 	}
 	p.markedHeaders("/spec/http/headers", s.Headers)
 	p.prepareBody(req)
+	p.bodiless = p.hasBody && len(p.staticBody) == 0 && req.BodyMapping == "" && !t.FromPromptKit() && allUsed(t.Spec.InputSchema, p.used)
 	p.checkReadable(s.HeadersFromEnv)
 	p.markedHeaders("/spec/http/request/static_headers", req.StaticHeaders)
 	p.prepareAuth(s)
@@ -189,6 +192,14 @@ func (p *httpTool) prepareURL(raw string) {
 	}
 	if p.rest.contains("{{") {
 		p.restTpl = p.template(path, "spec.http.url", p.rest, escapeURL)
+		if p.spec.OmitEmpty && p.restTpl != nil {
+			if before, err := template.ParseText("spec.http.url", inPath.source(), template.Options{Slots: len(p.vars) + 1}); err == nil {
+				p.inPath = before.Needed()
+			} else {
+				p.inPath = p.restTpl.Needed() // an action goes from the path into the query
+			}
+			p.uses[len(p.uses)-1].needed = p.inPath
+		}
 	} else {
 		p.rest, _ = p.rest.cut("#") // a fragment is never sent
 		if u, err := url.Parse(s.plain()); err == nil && !s.variables() {
@@ -199,6 +210,9 @@ func (p *httpTool) prepareURL(raw string) {
 }
 
 func (p *httpTool) template(path, name string, src envText, escape func([]byte, string) (string, error)) *template.Text {
+	if p.spec.OmitEmpty {
+		escape = marking(escape)
+	}
 	tpl, err := template.ParseText(name, src.source(), template.Options{Escape: escape, Slots: len(p.vars) + 1})
 	if err != nil {
 		p.violation(path, "a Go template", "a template that cannot be read", strings.TrimPrefix(err.Error(), name+": "))
@@ -218,6 +232,9 @@ func (p *httpTool) headerTemplate(path, name, src string) {
 		return
 	}
 	if tpl := p.template(path, v1.FieldPath(path), text, headerValue); tpl != nil {
+		if p.spec.OmitEmpty {
+			p.uses[len(p.uses)-1].needed = nil
+		}
 		p.header(path, name, nil, tpl)
 	}
 }
@@ -229,17 +246,12 @@ func (p *httpTool) markedHeaders(path string, headers map[string]string) {
 	}
 }
 
-// ownHeaders are set by the transport and by nobody else: they frame the message, and
-// what they allow (a body of another length, an upgrade) would get past the limits.
-var ownHeaders = []string{"Accept-Encoding", "Connection", "Content-Length", "Expect", "Keep-Alive",
-	"Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
-
 func (p *httpTool) header(path, name string, text envText, tpl *template.Text) {
 	canonical := http.CanonicalHeaderKey(name)
 	switch {
 	case !isToken(name):
 		p.violation(path, "a header name", quoted(name), fmt.Sprintf("%s is not a header name (RFC 9110, section 5.1)", quoted(name)))
-	case slices.Contains(ownHeaders, canonical):
+	case v1.IsTransportHeader(name):
 		p.violation(path, "another header", quoted(name), fmt.Sprintf("the header %q is set by toolctl itself", canonical))
 	case !isHeaderValue(text.plain()):
 		p.violation(path, "one line of text", "control characters", "a header value cannot hold a line break or another control character")
@@ -264,6 +276,9 @@ func (p *httpTool) prepareBody(req *v1.HTTPRequest) {
 		}
 		p.used[name] = true
 		p.uses = append(p.uses, use{path: at + "/query_params", fields: []string{name}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(req.QueryStyles)) {
+		p.uses = append(p.uses, use{path: v1.Pointer(at+"/query_styles", name), fields: []string{name}})
 	}
 	for _, name := range req.Exclude {
 		p.used[name] = true

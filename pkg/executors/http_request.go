@@ -60,6 +60,9 @@ func (p *httpTool) draft(ctx context.Context, name string, raw json.RawMessage) 
 	if err := p.draftQuery(d, args, query); err != nil {
 		return nil, err
 	}
+	if p.bodiless && (p.passes && isEmptyObject(raw) || !p.passes && len(left) == 0) {
+		d.hasBody, d.body = false, nil
+	}
 	if !d.hasBody || p.passes {
 		return d, nil
 	}
@@ -77,22 +80,31 @@ func notAnObject(name string, raw json.RawMessage) error {
 // draftTemplates renders the URL and the headers. Both see all arguments.
 func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, args map[string]json.RawMessage) error {
 	var values map[string]any
-	render := func(tpl interface {
-		RenderSlots(context.Context, map[string]any) (string, []template.Slot, error)
-		Fields() []string
-	}) (envText, error) {
+	render := func(tpl *template.Text) (envText, error) {
 		if values == nil {
 			values = make(map[string]any, len(args))
 			for k, v := range args {
 				values[k] = v
 			}
+			p.fillEmpty(values, args)
 		}
 		s, slots, err := tpl.RenderSlots(ctx, values)
-		if err == nil || ctx.Err() != nil {
-			return rendered(s, slots), err
+		switch {
+		case ctx.Err() != nil:
+			return nil, err
+		case err == nil && p.spec.OmitEmpty && tpl == p.restTpl:
+			return withoutEmpty(s, slots), nil
+		case err == nil && strings.Contains(s, emptied):
+			return nil, nil
+		case err == nil:
+			return rendered(s, slots), nil
 		}
 		f := v1.Violation{Expected: "arguments that fit the template", Got: "others", Message: err.Error()}
-		for _, arg := range tpl.Fields() {
+		fields := tpl.Fields()
+		if p.spec.OmitEmpty && tpl == p.restTpl {
+			fields = p.inPath
+		}
+		for _, arg := range fields {
 			if raw, ok := args[arg]; !ok || string(raw) == "null" {
 				f.Path, f.Expected, f.Got = v1.Pointer("", arg), "a value", "nothing"
 				break
@@ -120,10 +132,25 @@ func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, ar
 			if text, err = render(h.tpl); err != nil {
 				return err
 			}
+			if p.spec.OmitEmpty && len(text) == 0 {
+				continue
+			}
 		}
 		d.headers = append(d.headers, httpField{h.name, h.path, text})
 	}
 	return nil
+}
+
+// fillEmpty gives templates an empty value of each argument that is not there, with omit_empty.
+func (p *httpTool) fillEmpty(values map[string]any, args map[string]json.RawMessage) {
+	if !p.spec.OmitEmpty {
+		return
+	}
+	for arg := range p.used {
+		if kind := v1.JSONKind(args[arg]); kind == "nothing" || kind == "null" {
+			values[arg] = ""
+		}
+	}
 }
 
 // escapeURL makes a value safe at any place in a path or a query: all but the
@@ -131,7 +158,7 @@ func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, ar
 // empty value would name another resource (DELETE /users/ for /users/{{.id}}).
 func escapeURL(out []byte, value string) (string, error) {
 	if value == "" && bytes.IndexByte(out, '?') < 0 {
-		return "", errors.New("an empty value cannot stand in the path of a URL")
+		return "", errEmptyInPath
 	}
 	return percentEncode(value), nil
 }
@@ -208,24 +235,36 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 		query = literal("?")
 	}
 	empty := !has || len(query) == 1 && query[0].text == "?"
-	add := func(name string, value envText) {
+	addEncoded := func(name string, value envText) {
 		if !empty {
 			query = query.add("&")
 		}
 		empty = false
-		query = append(query.add(percentEncode(name)+"="), value...)
+		query = append(query.add(name+"="), value...)
 	}
+	add := func(name string, value envText) { addEncoded(percentEncode(name), value) }
 	for _, name := range names {
 		if taken[name] {
 			continue
 		}
-		values, err := queryValues(args[name])
+		style := p.queryStyle(name)
+		pairs, err := styled(name, args[name], style)
 		if err != nil {
 			return fmt.Errorf("argument %q: %w", name, err)
 		}
-		for _, v := range values {
-			add(name, literal(percentEncode(v)))
-			taken[name] = true
+		if p.spec.OmitEmpty && len(pairs) == 1 && pairs[0].value == "" {
+			pairs = nil
+		}
+		pairs = slices.DeleteFunc(pairs, func(f pair) bool {
+			key, err := url.PathUnescape(f.name)
+			return err != nil || taken[key] || key != name && slices.Contains(names, key)
+		})
+		for _, f := range pairs {
+			addEncoded(f.name, literal(f.value))
+		}
+		for _, f := range pairs {
+			key, _ := url.PathUnescape(f.name) // it was read above
+			taken[key] = true
 		}
 	}
 	if p.pages != nil {
@@ -242,6 +281,14 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 		d.rest = append(path[:len(path):len(path)], query...)
 	}
 	return nil
+}
+
+// queryStyle is how a list or an object stands in the query; "" is the default.
+func (p *httpTool) queryStyle(name string) string {
+	if p.spec.Request == nil {
+		return ""
+	}
+	return p.spec.Request.QueryStyles[name]
 }
 
 // queryValues returns the texts of an argument in a query: a scalar as text with
@@ -286,6 +333,9 @@ func (p *httpTool) draftBody(name string, d *draft, args map[string]json.RawMess
 	}
 	if p.bodyMapping != nil {
 		mapped, err := p.bodyMapping.apply(object(members))
+		if err == nil && p.spec.OmitEmpty {
+			mapped = foundSomething(mapped, members)
+		}
 		if err == nil && v1.JSONKind(mapped) == "null" {
 			err = errors.New("spec.http.request.body_mapping found nothing in the arguments")
 		}

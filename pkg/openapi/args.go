@@ -11,6 +11,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/openapi/internal/schema"
@@ -24,12 +25,19 @@ type argument struct {
 	required bool
 	schema   any
 	fallback string // of an optional header: its default as a string of a Go template
+	list     bool   // of a path or header: its items are joined by commas
+	style    string // of a query: a value of query_styles
 }
 
 // template renders the argument in the URL or in a header.
 func (a *argument) template() string {
-	if a.fallback != "" {
+	switch {
+	case a.fallback != "":
 		return "{{default " + a.fallback + " ." + a.name + "}}"
+	case a.list && a.required:
+		return `{{join "," .` + a.name + "}}"
+	case a.list:
+		return "{{if ." + a.name + `}}{{join "," .` + a.name + "}}{{end}}"
 	}
 	return "{{." + a.name + "}}"
 }
@@ -130,8 +138,8 @@ func (b *builder) parameter(p *openapi3.Parameter) {
 			b.note(what + " is not the name of a header that can be set: left out")
 			return
 		}
-		if !p.Required && b.headerDefault(p) == "" {
-			b.note(what + " is optional and left out: a header template needs its argument; add it to spec.http.request.header_params where it is wanted")
+		if v1.IsTransportHeader(p.Name) {
+			b.note(what + " is left out: toolctl sets it itself")
 			return
 		}
 	case "cookie":
@@ -151,10 +159,11 @@ func (b *builder) parameter(p *openapi3.Parameter) {
 		arg.schema = b.contentParameter(p.Content)
 	} else if ok {
 		arg.schema = b.use(b.doc.schemas.Convert(place.at, place.node, schema.Request))
-		b.style(p, what, arg.schema)
+		b.style(p, what, arg, place)
 	}
 	if p.In == "header" && !p.Required {
 		arg.fallback = b.headerDefault(p)
+		b.omitEmpty = b.omitEmpty || arg.fallback == ""
 	}
 	raw, _ := b.doc.outline.at(p.Extensions)
 	arg.schema = annotate(arg.schema, p, raw.node)
@@ -200,19 +209,65 @@ func (b *builder) contentParameter(content openapi3.Content) any {
 	return s
 }
 
-// style notes where the request writes a list or an object unlike the document
-// wants it (OpenAPI 3.1.1, section 4.8.12.3).
-func (b *builder) style(p *openapi3.Parameter, what string, s any) {
-	m, _ := s.(map[string]any)
-	if t := m["type"]; t != "array" && t != "object" {
-		return
+// style says how the request writes a list or an object (OpenAPI 3.1.1, section 4.8.12.4), and notes what it cannot
+// write as the document wants it.
+func (b *builder) style(p *openapi3.Parameter, what string, arg *argument, at place) {
+	list, object := b.mayBe(at, "array"), b.mayBe(at, "object")
+	explode := p.Explode == nil && (p.Style == "" || p.Style == "form") || p.Explode != nil && *p.Explode
+	written := true
+	switch {
+	case !list && !object:
+	case p.In != "query":
+		// A list alone is joined: of what may be something else a template does not know what it is.
+		arg.list = list && !object && !b.mayBe(at, "string") && p.Style != "label" && p.Style != "matrix"
+		written = arg.list
+	case p.Style == "deepObject":
+		arg.style = v1.StyleDeepObject
+		written = !list
+	case p.Style == "" || p.Style == "form":
+		if !explode {
+			arg.style = v1.StyleComma
+		} else if object {
+			arg.style = v1.StyleMembers
+		}
+	case p.Style == "spaceDelimited" && !explode:
+		arg.style = v1.StyleSpace
+	case p.Style == "pipeDelimited" && !explode:
+		arg.style = v1.StylePipe
+	default: // with explode a list is a parameter an item in each style
+		written = !object
 	}
-	usual := p.Style == "" || p.Style == "form" && p.In == "query" || p.Style == "simple" && p.In != "query"
-	if !usual || m["type"] == "object" || p.In == "query" && p.Explode != nil && !*p.Explode {
-		style := cmp.Or(p.Style, "default")
-		b.note(what + " has a form (style " + style + ") that the request may not be able to write: check spec.http")
+	if !written {
+		b.note(what + " has a form (style " + cmp.Or(p.Style, "default") + ") that the request may not be able to write: check spec.http")
 	}
 }
+
+// mayBe reports whether a schema names a type, at its root or in one of its choices.
+func (b *builder) mayBe(p place, typ string) bool { return b.hasType(p, typ, 0) }
+
+func (b *builder) hasType(p place, typ string, depth int) bool {
+	at, node, err := b.doc.schemas.Follow(p.at, p.node)
+	m, ok := node.(map[string]any)
+	if err != nil || !ok || depth > maxChoices {
+		return false
+	}
+	types, _ := m["type"].([]any)
+	if m["type"] == nil && m["properties"] != nil && typ == "object" || m["type"] == typ || slices.Contains(types, any(typ)) {
+		return true
+	}
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		choices, _ := m[key].([]any)
+		for i, c := range choices {
+			if b.hasType(place{at.Child(key, strconv.Itoa(i)), c}, typ, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxChoices is how deep in a schema the type of a parameter is looked for.
+const maxChoices = 3
 
 // annotate adds a parameter's own description and example to its schema.
 func annotate(s any, p *openapi3.Parameter, raw any) any {

@@ -69,6 +69,9 @@ func (b *builder) body(ref *openapi3.RequestBodyRef) (skip string) {
 	}
 	place, ok := b.doc.outline.schemaOf(media.Schema)
 	if ok && b.isEmpty(place) {
+		if body.Required && b.method != "GET" && b.method != "HEAD" {
+			b.mapping = "@" // {}, which a tool without a body does not send
+		}
 		return ""
 	}
 	if b.method == "GET" || b.method == "HEAD" {

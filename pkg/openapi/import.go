@@ -184,6 +184,7 @@ type builder struct {
 	outRefs      []string
 	inViolations []string
 	mapping      string
+	omitEmpty    bool // a header is optional
 	open         bool // arguments that no schema names go into the body
 	additional   any  // schema of further properties of the body
 	dependent    map[string]any

@@ -119,13 +119,19 @@ func (b *builder) http(op *openapi3.Operation, server string) *v1.HTTPSpec {
 			path.WriteString(literal(s.text))
 		}
 	}
-	h := &v1.HTTPSpec{URL: server + path.String(), Method: b.method, AllowPrivateNetwork: b.opts.AllowPrivateNetwork}
+	h := &v1.HTTPSpec{URL: server + path.String(), Method: b.method, OmitEmpty: b.omitEmpty, AllowPrivateNetwork: b.opts.AllowPrivateNetwork}
 	if u, err := url.Parse(server); err == nil {
 		b.host = u.Host
 	}
 	req := &v1.HTTPRequest{BodyMapping: b.mapping}
 	for _, a := range b.args.from("query") {
 		req.QueryParams = append(req.QueryParams, a.name)
+		if a.style != "" {
+			if req.QueryStyles == nil {
+				req.QueryStyles = map[string]string{}
+			}
+			req.QueryStyles[a.name] = a.style
+		}
 	}
 	for _, a := range b.args.from("header") {
 		if req.HeaderParams == nil {

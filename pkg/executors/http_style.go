@@ -1,0 +1,190 @@
+package executors
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/template"
+)
+
+// pair is a parameter of the query, both of whose texts are percent-encoded.
+type pair struct{ name, value string }
+
+// separators of the styles that put a list or an object into one parameter (OpenAPI 3.1.1, section 4.8.12.4).
+var separators = map[string]string{v1.StyleComma: ",", v1.StyleSpace: "%20", v1.StylePipe: "%7C"}
+
+// maxBrackets is how deep a deep_object goes. What is deeper stands as JSON: OpenAPI says nothing of it, and servers
+// stop there as well.
+const maxBrackets = 5
+
+// styled returns the parameters that an argument becomes.
+func styled(name string, raw json.RawMessage, style string) ([]pair, error) {
+	kind := v1.JSONKind(raw)
+	separator := separators[style]
+	var texts []string
+	switch {
+	case kind == "object" && style != "":
+		members, err := membersOf(raw)
+		if err != nil {
+			return nil, err
+		}
+		var pairs []pair
+		for _, m := range members {
+			at, inside := m.name, ""
+			if style == v1.StyleDeepObject {
+				at = name + "[" + m.name + "]"
+				if strings.Count(at, "[") < maxBrackets {
+					inside = style
+				}
+			}
+			more, err := styled(at, m.value, inside)
+			if err != nil {
+				return nil, err
+			}
+			for _, p := range more {
+				texts = append(texts, percentEncode(m.name), p.value)
+			}
+			pairs = append(pairs, more...)
+		}
+		if separator == "" {
+			return pairs, nil
+		}
+	default:
+		values, err := queryValues(raw)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range values {
+			texts = append(texts, percentEncode(v))
+		}
+	}
+	name = percentEncode(name)
+	if separator != "" && len(texts) > 0 {
+		return []pair{{name, strings.Join(texts, separator)}}, nil
+	}
+	pairs := make([]pair, len(texts))
+	for i, text := range texts {
+		pairs[i] = pair{name, text}
+	}
+	return pairs, nil
+}
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// membersOf reads a JSON object in the order in which it is written.
+func membersOf(raw json.RawMessage) ([]member, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	var all []member
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		m := member{name: key.(string)}
+		if err := dec.Decode(&m.value); err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// emptied stands in a text for a value that is empty, where omit_empty leaves out what it stands in. No
+// argument can bring it: in a URL it would be percent-encoded, and a header cannot hold it.
+const emptied = "\x00"
+
+// marking is an escaping of templates that puts the mark in the place of an empty value.
+func marking(escape func([]byte, string) (string, error)) func([]byte, string) (string, error) {
+	return func(out []byte, value string) (string, error) {
+		s, err := escape(out, value)
+		if s == "" && err == nil {
+			s = emptied
+		}
+		return s, err
+	}
+}
+
+// withoutEmpty leaves the parameters out of a rendered path and query whose value is empty.
+func withoutEmpty(rest string, slots []template.Slot) envText {
+	path, query, has := strings.Cut(rest, "?")
+	if !has {
+		return rendered(rest, slots)
+	}
+	var out envText
+	at := 0 // where the next piece begins
+	piece := func(s string) envText {
+		var own []template.Slot
+		for _, slot := range slots {
+			if slot.At >= at && slot.At <= at+len(s) {
+				own = append(own, template.Slot{N: slot.N, At: slot.At - at})
+			}
+		}
+		at += len(s) + 1
+		return rendered(s, own)
+	}
+	out = piece(path)
+	separator := "?"
+	for pair := range strings.SplitSeq(query, "&") {
+		text := piece(pair)
+		_, value, assigned := strings.Cut(pair, "=")
+		if strings.Contains(pair, emptied) || assigned && value == "" && !text.variables() {
+			continue
+		}
+		out = append(out.add(separator), text...)
+		separator = "&"
+	}
+	return out
+}
+
+// foundSomething leaves those members out of a body that a mapping made null, because it found nothing. A
+// null that the arguments hold is a value: with one of them nothing is left out (RFC 7396 removes by null).
+func foundSomething(mapped json.RawMessage, args map[string]json.RawMessage) json.RawMessage {
+	if v1.JSONKind(mapped) != "object" {
+		return mapped
+	}
+	for _, raw := range args {
+		if holdsNull(raw) {
+			return mapped
+		}
+	}
+	members, err := membersOf(mapped)
+	if err != nil {
+		return mapped
+	}
+	left := make(map[string]json.RawMessage, len(members))
+	for _, m := range members {
+		if v1.JSONKind(m.value) != "null" {
+			left[m.name] = m.value
+		}
+	}
+	return object(left)
+}
+
+func holdsNull(raw json.RawMessage) bool {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	for {
+		switch token, err := dec.Token(); {
+		case err != nil:
+			return false
+		case token == nil:
+			return true
+		}
+	}
+}
+
+// isEmptyObject reports whether the arguments are none.
+func isEmptyObject(raw json.RawMessage) bool {
+	inside, ok := bytes.CutPrefix(bytes.TrimSpace(raw), []byte("{"))
+	return !ok && len(inside) == 0 || ok && string(bytes.TrimSpace(inside)) == "}"
+}
+
+var errEmptyInPath = errors.New("an empty value cannot stand in the path of a URL")
