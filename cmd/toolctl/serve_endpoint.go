@@ -27,13 +27,14 @@ type endpointOptions struct {
 	maxResult    int64
 	maxSessions  int
 	sessionIdle  time.Duration
+	stateless    bool
 	instructions string
 }
 
 // endpointNeedsHTTP are the flags that mean nothing over stdin and stdout.
 var endpointNeedsHTTP = []string{
 	"token-file", "oauth-issuer", "oauth-audience", "oauth-resource", "oauth-jwks-url", "oauth-scopes", "oauth-principal-claim", "oauth-groups-claim",
-	"rate-limit", "rate-burst", "max-request-bytes", "max-sessions", "session-idle",
+	"rate-limit", "rate-burst", "max-request-bytes", "max-sessions", "session-idle", "stateless",
 }
 
 func (o *endpointOptions) bind(f *pflag.FlagSet) {
@@ -51,6 +52,7 @@ func (o *endpointOptions) bind(f *pflag.FlagSet) {
 	f.Int64Var(&o.maxResult, "max-result-bytes", admission.DefaultMaxResult, "largest result in bytes that is passed on to a client")
 	f.IntVar(&o.maxSessions, "max-sessions", 0, "maximum number of sessions, which clients of 2025-11-25 and older open; for one more the session idle longest ends (default: a quarter of --memory-budget at 20 KiB each, which is 3276); needs --http")
 	f.DurationVar(&o.sessionIdle, "session-idle", 30*time.Minute, "how long a session may be without requests and streams before it ends; needs --http")
+	f.BoolVar(&o.stateless, "stateless", false, "give clients of 2025-11-25 and older no session and answer each request on its own: for clients that send no Mcp-Session-Id; needs --http")
 	f.StringVar(&o.instructions, "instructions", "", "what models are told of the server, as text or @FILE (default: what the only MCP server says, else a few words on calls)")
 }
 
@@ -89,7 +91,7 @@ func (o *endpointOptions) check(cmd *cobra.Command) error {
 
 // apply puts the flags into the options of the HTTP server.
 func (o *endpointOptions) apply(h *server.HTTPOptions) error {
-	h.MaxSessions, h.SessionTimeout = o.maxSessions, o.sessionIdle
+	h.MaxSessions, h.SessionTimeout, h.Stateless = o.maxSessions, o.sessionIdle, o.stateless
 	if o.oauth.Issuer != "" {
 		h.OAuth = &o.oauth
 	}

@@ -41,7 +41,7 @@ type endpoint struct {
 	named    string                   // one more name of loopback, for mounts; "" for none
 	cross    *http.CrossOriginProtection
 	stateful http.Handler // 2025-11-25 and older
-	modern   http.Handler // 2026-07-28: each request on its own
+	modern   http.Handler // 2026-07-28, and older ones without a session: each request on its own
 	known    *httpSessions
 	sessions *admission.Quota
 	forwards *admission.Quota // requests that other replicas answer
@@ -112,8 +112,8 @@ func (d *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		switch {
-		case isModern(version):
-			d.modern.ServeHTTP(w, r)
+		case isModern(version), d.opts.Stateless:
+			d.modern.ServeHTTP(w, r) // which has POST only
 		case r.Method == http.MethodGet && d.resume(w, r):
 		case r.Method == http.MethodGet:
 			defer d.known.keep(r)()
@@ -156,6 +156,8 @@ func (d *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 		d.stateful.ServeHTTP(w, r)
 	case isModern(first.version):
 		d.modern.ServeHTTP(w, r) // which asks for the header that is missing
+	case d.opts.Stateless:
+		d.modern.ServeHTTP(w, r)
 	case first.method == "initialize":
 		if err := d.takeSession(r.Context(), who); err != nil {
 			unavailable(w, err.Error())
@@ -266,6 +268,6 @@ func noSession(w http.ResponseWriter, id json.RawMessage) {
 	w.WriteHeader(http.StatusBadRequest)
 	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
 		"code":    jsonrpc.CodeInvalidRequest,
-		"message": "no session: begin with initialize and send its " + headerSession + " header, or send the " + headerVersion + " header of " + modernVersion,
+		"message": "no session: begin with initialize and send its " + headerSession + " header, or send the " + headerVersion + " header of " + modernVersion + "; started with --stateless, the server needs no session",
 	}})
 }

@@ -40,6 +40,9 @@ type HTTPOptions struct {
 	// "http://localhost:6274"; they get the headers of CORS. Default: none, and a browser's
 	// request from another origin is refused.
 	AllowedOrigins []string
+	// Stateless answers clients of 2025-11-25 and older without a session, each request on its own as those of
+	// 2026-07-28: they need not send Mcp-Session-Id, and cannot be asked or told anything. Default: they have a session.
+	Stateless bool
 	// MaxSessions is the maximum number of sessions of clients of 2025-11-25 and older. For one more, the session
 	// that was idle longest ends; while none is idle, initialize gets status 503. Default: what a quarter of
 	// the memory budget holds at 20 KiB each.

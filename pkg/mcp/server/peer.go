@@ -64,6 +64,9 @@ func (s *Server) peer(a *asked) *mcp.Peer {
 		p.Notify = notify(func(ctx context.Context) (context.Context, channel, bool) { return ctx, a.to, true })
 		return p
 	}
+	if a.extra != nil && a.session.ID() == "" { // see HTTPOptions.Stateless
+		return nil
+	}
 	if p.Can == (mcp.Capabilities{}) && !s.wantsLogs(a.session) {
 		return nil
 	}

@@ -172,6 +172,9 @@ func (s *Server) handle(ctx context.Context, method string, req sdk.Request, to 
 			res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 		}
 	}()
+	if needsSession(req) && isStateless(req) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " needs a session"}
+	}
 	switch r := req.(type) {
 	case *sdk.ListToolsRequest:
 		return s.listTools(ctx, r)
@@ -197,6 +200,11 @@ func (s *Server) handle(ctx context.Context, method string, req sdk.Request, to 
 	}
 	if res, err = next(ctx, method, req); err == nil {
 		s.instruct(ctx, res)
+		if r, ok := res.(*sdk.InitializeResult); ok && isStateless(req) {
+			r.Capabilities = &sdk.ServerCapabilities{
+				Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Completions: &sdk.CompletionCapabilities{},
+			}
+		}
 	}
 	return res, err
 }

@@ -51,6 +51,11 @@ func (d *endpoint) serveCall(w http.ResponseWriter, r *http.Request, body []byte
 	if r.Header.Get(headerSession) != "" {
 		return d.serveInSession(answer, r, c)
 	}
+	if d.opts.Stateless && !c.isModern() && !isModern(r.Header.Get(headerVersion)) {
+		// The end of the connection is not the end of the call, as in a session.
+		answer.end(d.call(context.WithoutCancel(r.Context()), answer, r, c, new(sdk.ServerSession)))
+		return true
+	}
 	if !c.modern(r.Header) || d.server.set.Load().checks[c.params.Name] {
 		return false
 	}
