@@ -180,15 +180,31 @@ type MCPError struct {
 	Message string
 	// Data is what the server said of the error besides, JSON; nil when it said nothing.
 	Data json.RawMessage
+	// Detail takes the place of Message for whoever runs the server: it may have its address, how its process ended
+	// and what it wrote to stderr. [Detailed] has it; Error does not, since that is what callers are told. Empty when
+	// Message says all.
+	Detail string
 	// Cause is the error behind it, if any.
 	Cause error
 }
 
 func (e *MCPError) Error() string {
-	if e.Code != 0 {
+	switch {
+	case e.Code != 0:
 		return fmt.Sprintf("mcp server %q: %s (code %d)", e.Server, e.Message, e.Code)
+	case e.Detail != "":
+		return fmt.Sprintf("mcp server %q: %s; its operators can see why", e.Server, e.Message)
 	}
 	return fmt.Sprintf("mcp server %q: %s", e.Server, e.Message)
+}
+
+// Detailed is the text of an error for whoever runs the servers, with the Detail of an [MCPError].
+func Detailed(err error) string {
+	var e *MCPError
+	if !errors.As(err, &e) || e.Detail == "" {
+		return err.Error()
+	}
+	return strings.Replace(err.Error(), e.Error(), fmt.Sprintf("mcp server %q: %s", e.Server, e.Detail), 1)
 }
 
 func (e *MCPError) Unwrap() error { return e.Cause }

@@ -102,7 +102,7 @@ func exitCode(err error) int {
 func (a *app) report(command string, err error) int {
 	code := exitCode(err)
 	var invalid *v1.ValidationError
-	switch text := err.Error(); {
+	switch text := v1.Detailed(err); {
 	case text == "":
 	case code == exitInterrupted:
 		fmt.Fprintln(a.err, "error: interrupted")

@@ -102,7 +102,7 @@ func (m *Masker) Error(err error) error {
 		out = same(err, exec, &e)
 	case errors.As(err, &mcp):
 		e := *mcp
-		e.Message, e.Data = m.Text(e.Message), m.data(e.Data)
+		e.Message, e.Detail, e.Data = m.Text(e.Message), m.Text(e.Detail), m.data(e.Data)
 		out = same(err, mcp, &e)
 	case errors.As(err, &refused):
 		e := *refused

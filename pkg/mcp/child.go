@@ -78,7 +78,7 @@ func (u *upstream) start(s *session, p proc.Spec) (*streamLink, error) {
 	}
 	c, err := u.owner.host.Start(p)
 	if err != nil {
-		return nil, proc.StartError(u.spec.Spec.Command, err)
+		return nil, u.failure(noSession, proc.StartError(u.spec.Spec.Command, err).Error())
 	}
 	st := newStream(nonblock.Of(c.Stdout), nonblock.Of(c.Stdin), u.owner.opts.MaxMessageBytes, s.oddLine, func() error {
 		err := c.Stdin.Close()

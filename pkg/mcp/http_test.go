@@ -132,7 +132,7 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 			s := web("s", tt.url)
 			s.Spec.AllowPrivateNetwork = tt.allow
 			_, err := open(t, mcp.Options{AllowPrivateNetwork: tt.all, AllowNetwork: tt.network}, s).Call(t.Context(), key("s"), "echo", nil, false)
-			if got := err != nil && strings.Contains(err.Error(), "is refused"); got != tt.refused || !tt.refused && err != nil {
+			if got := err != nil && strings.Contains(v1.Detailed(err), "is refused"); got != tt.refused || !tt.refused && err != nil {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -175,7 +175,7 @@ func TestErrorsOfHTTPNameTheStatusAndNoSecret(t *testing.T) {
 	for code, want := range map[int]string{401: "401 Unauthorized: check spec.auth", 404: "404 Not Found", 500: "500 Internal Server Error"} {
 		status = code
 		_, err := u.Call(t.Context(), key("s"), "echo", nil, false)
-		if !errors.As(err, new(*v1.MCPError)) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cr3t") {
+		if !errors.As(err, new(*v1.MCPError)) || !strings.Contains(v1.Detailed(err), want) || strings.Contains(v1.Detailed(err), "s3cr3t") {
 			t.Errorf("%d: %v", code, err)
 		}
 	}
@@ -326,7 +326,7 @@ func TestBusyServerIsAskedAgainOnlyWhenAllowed(t *testing.T) {
 	u := open(t, mcp.Options{}, web("s", h.URL))
 	busy.Store(1)
 	res, err := u.Call(t.Context(), key("s"), "echo", nil, false)
-	if err == nil || res.Attempts != 1 || !strings.Contains(err.Error(), "503 Service Unavailable") {
+	if err == nil || res.Attempts != 1 || !strings.Contains(v1.Detailed(err), "503 Service Unavailable") {
 		t.Errorf("without hints: %d attempts, %v", res.Attempts, err)
 	}
 	busy.Store(2)
@@ -585,7 +585,7 @@ func TestClientCredentials(t *testing.T) {
 		s.Spec.Auth = &v1.Auth{OAuth2ClientCredentials: &v1.OAuth2ClientCredentials{ClientIDEnv: "ID", ClientSecretEnv: "SECRET", Issuer: own.URL}}
 		u := open(t, mcp.Options{Env: envOf(map[string]string{"ID": "me", "SECRET": "s3cr3t"})}, s)
 		_, err := u.Call(t.Context(), key("s"), "echo", nil, false)
-		if err == nil || !strings.Contains(err.Error(), "the credentials are not sent") || len(a.grants)+len(own.grants) > 0 {
+		if err == nil || !strings.Contains(v1.Detailed(err), "the credentials are not sent") || len(a.grants)+len(own.grants) > 0 {
 			t.Errorf("got %v, %q, %q", err, a.grants, own.grants)
 		}
 	})
@@ -637,7 +637,7 @@ func TestSignInIssuer(t *testing.T) {
 			switch sent := len(a.grants) + len(other.grants); {
 			case c.fails == "" && (err != nil || len(a.grants) == 0):
 				t.Errorf("got %v, %d grants", err, sent)
-			case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails) || sent > 0):
+			case c.fails != "" && (err == nil || !strings.Contains(v1.Detailed(err), c.fails) || sent > 0):
 				t.Errorf("expected %q and nothing sent, got %v, %d grants", c.fails, err, sent)
 			}
 		})
@@ -661,7 +661,7 @@ func TestSignIn(t *testing.T) {
 		})
 		return nil
 	}
-	if _, err := open(t, mcp.Options{}, s).Call(t.Context(), key("s"), "echo", nil, false); err == nil || !strings.Contains(err.Error(), "asks for a sign-in") {
+	if _, err := open(t, mcp.Options{}, s).Call(t.Context(), key("s"), "echo", nil, false); err == nil || !strings.Contains(v1.Detailed(err), "asks for a sign-in") {
 		t.Errorf("without a browser: %v", err)
 	}
 	for i := range 2 { // the second time the token of the first is there

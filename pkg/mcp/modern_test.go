@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -57,7 +58,7 @@ func TestModernStreamsAndTypes(t *testing.T) {
 			}))
 			u := open(t, mcp.Options{}, web("s", h.URL))
 			res, err := u.Call(t.Context(), key("s"), "t", nil, tc.twice)
-			if tc.err == "" && (err != nil || string(res.Content) != "1") || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+			if tc.err == "" && (err != nil || string(res.Content) != "1") || tc.err != "" && (err == nil || !strings.Contains(v1.Detailed(err), tc.err)) {
 				t.Errorf("got %s, %v", res.Content, err)
 			}
 			if int(asked.Load()) != len(tc.answers) || gets.Load() > 0 {

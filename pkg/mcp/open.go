@@ -92,14 +92,14 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 		return s, nil
 	}
 	if errors.Is(context.Cause(ctx), errSlow) {
-		return nil, u.unavailable("no session after %s (spec.connect_timeout_ms): %v%s", limit, errSlow, u.lastWords())
+		return nil, u.failure(fmt.Sprintf("no session after %s", limit), fmt.Sprintf("no session after %s (spec.connect_timeout_ms): %v%s", limit, errSlow, u.lastWords()))
 	}
 	if a := s.hello.answer.Load(); a != nil && a.err != nil { // what came after it is our doing
-		return nil, &handshakeError{u.unavailable("no session: %s", s.explain(int(s.hello.status.Load()), err))}
+		return nil, &handshakeError{u.failure(noSession, noSession+": "+s.explain(int(s.hello.status.Load()), err))}
 	}
 	var failed *connectError
 	if errors.As(err, &failed) && failed.dead != nil {
-		err = u.unavailable("no session: %v%s", failed.dead, u.lastWords())
+		err = u.failure(noSession, noSession+": "+failed.dead.Error()+u.lastWords())
 		if !s.heard.Load() {
 			err = &silentError{err}
 		}
@@ -112,9 +112,9 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 		return nil, u.unavailable("no session: the server answered with content type %q, expected application/json or text/event-stream: check that spec.url is that of an MCP server", clip.Bytes(s.mask(*kind), maxErrorText))
 	}
 	if private := (*netaddr.PrivateError)(nil); errors.As(err, &private) {
-		return nil, &v1.MCPError{Server: u.key.Name, Message: "no session: " + private.Advice("spec.allow_private_network"), Cause: private}
+		return nil, &v1.MCPError{Server: u.key.Name, Message: noSession, Detail: noSession + ": " + private.Advice("spec.allow_private_network"), Cause: private}
 	}
-	return nil, u.unavailable("no session: %s", s.explain(int(s.hello.status.Load()), err))
+	return nil, u.failure(noSession, noSession+": "+s.explain(int(s.hello.status.Load()), err))
 }
 
 // plain takes the SDK's own words out of an error.
@@ -140,7 +140,7 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 	if dial := u.owner.opts.Dial; dial != nil {
 		rwc, err := dial(ctx, u.key)
 		if err != nil {
-			return nil, u.unavailable("%v", err)
+			return nil, u.failure(noSession, err.Error())
 		}
 		if rwc != nil {
 			r.mask(s)
@@ -197,7 +197,7 @@ func (u *upstream) childLink(r *resolver, s *session) (*streamLink, error) {
 		return nil, err
 	}
 	if noProgram != nil {
-		return nil, u.unavailable("%v", noProgram)
+		return nil, u.failure(noSession, noProgram.Error())
 	}
 	r.mask(s)
 	return u.start(s, p)

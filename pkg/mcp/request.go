@@ -289,11 +289,11 @@ func (u *upstream) lost(s *session, got receipt, r request, err error) error {
 		// The reason comes a moment after the calls were told.
 		select {
 		case <-s.done:
-			return u.unavailable("%s", clip.Bytes(s.mask(plain(s.reason())), maxErrorText))
+			return u.lostSession(s)
 		case <-time.After(reasonWait(err)):
 		}
 	}
-	return u.unavailable("%s", s.explain(got.status, err))
+	return u.failure("the request was not answered", s.explain(got.status, err))
 }
 
 // explain says why a request got no answer: the refusal of a token, the status of the

@@ -190,7 +190,7 @@ func TestSendResumes(t *testing.T) {
 			}
 			u := open(t, mcp.Options{}, web("s", rec.url))
 			res, err := u.Call(t.Context(), key("s"), "t", nil, false)
-			if tc.err == "" && (err != nil || string(res.Content) != "1") || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+			if tc.err == "" && (err != nil || string(res.Content) != "1") || tc.err != "" && (err == nil || !strings.Contains(v1.Detailed(err), tc.err)) {
 				t.Errorf("got %s, %v", res.Content, err)
 			}
 			if got := strings.Join(last, " "); got != tc.last {
@@ -269,7 +269,7 @@ func TestSendViolations(t *testing.T) {
 			how = tc.how
 			err := call(t.Context())
 			var failed *v1.MCPError
-			if !errors.As(err, &failed) || failed.Code != tc.code || !strings.Contains(failed.Message, tc.text) {
+			if !errors.As(err, &failed) || failed.Code != tc.code || !strings.Contains(v1.Detailed(err), tc.text) {
 				t.Errorf("got %#v", err)
 			}
 		})

@@ -39,7 +39,7 @@ func (u *upstream) singleLink(ctx context.Context, r *resolver, s *session) (lin
 	var h hold
 	rwc, err := u.owner.opts.Single.Hold(ctx, u.key, h.lose)
 	if err != nil {
-		return nil, &elsewhereError{u.unavailable("%v", err)}
+		return nil, &elsewhereError{u.failure(noSession, err.Error())}
 	}
 	if rwc != nil {
 		r.mask(s)

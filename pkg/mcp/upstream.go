@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/proc"
 	"toolctl.dev/toolctl/internal/redact"
 )
@@ -81,7 +82,19 @@ func newUpstream(owner *Upstreams, spec *v1.MCPServer) *upstream {
 	return u
 }
 
-// unavailable is the error of a server that cannot be reached.
+// failure is the error of a server that cannot be reached, in words for callers and for whoever runs it.
+func (u *upstream) failure(callers, operators string) error {
+	return &v1.MCPError{Server: u.key.Name, Message: callers, Detail: operators}
+}
+
+// lostSession is the error of a session that ended.
+func (u *upstream) lostSession(s *session) error {
+	return u.failure("the session was lost", clip.Bytes(s.mask(plain(s.reason())), maxErrorText))
+}
+
+const noSession = "no session"
+
+// unavailable is failure when callers may know why.
 func (u *upstream) unavailable(format string, args ...any) error {
 	return &v1.MCPError{Server: u.key.Name, Message: fmt.Sprintf(format, args...)}
 }
@@ -149,9 +162,13 @@ func (u *upstream) leftAlone(sl *slot, wait time.Duration) error {
 	e := &v1.MCPError{Server: u.key.Name, Message: sl.lastErr.Error()}
 	var last *v1.MCPError
 	if errors.As(sl.lastErr, &last) {
-		e.Message, e.Cause = last.Message, last.Cause
+		e.Message, e.Detail, e.Cause = last.Message, last.Detail, last.Cause
 	}
-	e.Message += fmt.Sprintf("; the next try is in %s", max(wait.Round(10*time.Millisecond), 10*time.Millisecond))
+	next := fmt.Sprintf("; the next try is in %s", max(wait.Round(10*time.Millisecond), 10*time.Millisecond))
+	e.Message += next
+	if e.Detail != "" {
+		e.Detail += next
+	}
 	return e
 }
 
@@ -263,6 +280,9 @@ func (u *upstream) reached(s *session, got receipt, err error) {
 			u.running.Go(u.tellChange)
 		}
 	case err != nil && !got.reached && s.slot.current == s && !s.ended():
+		if u.away == nil {
+			u.log.Warn(v1.Detailed(err))
+		}
 		u.away = err
 	}
 }
@@ -276,8 +296,8 @@ func (u *upstream) watch(s *session) {
 		if s.proven.Load() {
 			sl.failures = 0
 		}
-		err := u.unavailable("%s", s.mask(plain(s.reason())))
-		u.log.Warn(err.Error())
+		err := u.lostSession(s)
+		u.log.Warn(v1.Detailed(err))
 		u.failed(sl, err, true)
 		if s.remote {
 			u.reopen()

@@ -192,7 +192,7 @@ func (u *upstream) state(err error) ServerState {
 	current := u.shared.current
 	u.mu.Unlock()
 	if err == nil && current != nil && current.ended() { // calls know it before it was cleaned up after
-		err = u.unavailable("%s", current.mask(plain(current.reason())))
+		err = u.lostSession(current)
 	}
 
 	if current != nil && !current.ended() {
@@ -211,7 +211,7 @@ func (u *upstream) state(err error) ServerState {
 	}
 	switch {
 	case err != nil:
-		s.Err, s.Reason = err, err.Error()
+		s.Err, s.Reason = err, v1.Detailed(err)
 	case s.LastSeen.IsZero():
 		s.Reason = "it was not asked yet"
 	default:

@@ -254,7 +254,7 @@ func TestOneBadServerHidesNoOther(t *testing.T) {
 			}
 			began := time.Now() // it is left alone, so the call fails at once
 			_, err := u.Call(t.Context(), key(name), "x", nil, true)
-			if !errors.As(err, &unavailable) || time.Since(began) > 200*time.Millisecond || !strings.Contains(err.Error(), "; the next try is in ") {
+			if !errors.As(err, &unavailable) || time.Since(began) > 200*time.Millisecond || !strings.Contains(v1.Detailed(err), "; the next try is in ") {
 				t.Errorf("%s: call: %v after %s", name, err, time.Since(began))
 			}
 		}
@@ -472,7 +472,7 @@ func TestKilledDuringACall(t *testing.T) {
 		calls.Go(func() {
 			_, err := u.Call(t.Context(), key("s"), "hang", nil, false)
 			var lost *v1.MCPError
-			if !errors.As(err, &lost) || lost.Code != 0 || !strings.Contains(err.Error(), "its process ended: signal: killed") {
+			if !errors.As(err, &lost) || lost.Code != 0 || !strings.Contains(v1.Detailed(err), "its process ended: signal: killed") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -493,7 +493,7 @@ func TestOnlyWhatHintsAllowIsRepeated(t *testing.T) {
 	u := open(t, mcp.Options{}, stdio("s", "sdk"))
 	pidOf(t, u)
 	res, err := u.Call(t.Context(), key("s"), "crash", nil, false)
-	if !errors.As(err, new(*v1.MCPError)) || res.Attempts != 1 || !strings.Contains(err.Error(), "exit status 7") {
+	if !errors.As(err, new(*v1.MCPError)) || res.Attempts != 1 || !strings.Contains(v1.Detailed(err), "exit status 7") {
 		t.Errorf("without hints: %d attempts, %v", res.Attempts, err)
 	}
 	pidOf(t, u)
@@ -574,7 +574,7 @@ func TestForeignBytes(t *testing.T) {
 			switch {
 			case tt.want == "" && err != nil:
 				t.Error(err)
-			case tt.want != "" && (!errors.As(err, new(*v1.MCPError)) || !strings.Contains(err.Error(), tt.want)):
+			case tt.want != "" && (!errors.As(err, new(*v1.MCPError)) || !strings.Contains(v1.Detailed(err), tt.want)):
 				t.Errorf("got %v", err)
 			}
 		})
