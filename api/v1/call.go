@@ -45,10 +45,6 @@ const (
 	StatusPending  = "pending"
 )
 
-// NoContent is what models and MCP clients read of a result whose content is null and which has no
-// parts, such as that of an HTTP response without a body (RFC 9110, section 15.3.5).
-const NoContent = "204 No Content"
-
 // Result is the outcome of a call; `-o json` prints it as it is.
 type Result struct {
 	// Tool is the name of the tool as the registry knows it.
@@ -229,4 +225,14 @@ type ResourceContents struct {
 	Blob string `json:"blob,omitempty"`
 	// Meta is the MCP _meta object of the contents, as it came.
 	Meta json.RawMessage `json:"_meta,omitempty"`
+}
+
+// NoContent is what models and MCP clients read of a result whose content is null and which has no
+// parts: "204 No Content", but for an HTTP response with another status (RFC 9110, section 15.3).
+func (r *Result) NoContent() string {
+	words := map[int]string{200: "200 OK, no content", 201: "201 Created, no content", 202: "202 Accepted, no content"}
+	if last := len(r.Effects) - 1; last >= 0 && words[r.Effects[last].HTTPStatus] != "" {
+		return words[r.Effects[last].HTTPStatus]
+	}
+	return "204 No Content"
 }

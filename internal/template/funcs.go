@@ -88,6 +88,9 @@ func join(a, b any) (string, error) {
 	if a == nil || b == nil {
 		return "", errMissing
 	}
+	if s, ok := a.(string); ok && s != "" && b == "" {
+		return "", nil // an empty text in the place of the list is an empty list
+	}
 	if !isText || !isList {
 		return "", fmt.Errorf("join takes a separator and a list, got %s and %s", kind(a), kind(b))
 	}

@@ -16,6 +16,8 @@ func TestFunctions(t *testing.T) {
 		{name: "join of no list", src: `{{join "," .x}}`, args: `{"x": {}}`, wantErr: "join takes a separator and a list, got a string and an object"},
 		{name: "join of an absent list", src: `{{join "," .x}}`, wantErr: "its argument is missing"},
 		{name: "join of an empty list", src: `{{join "," .x}}`, args: `{"x": []}`, want: ``},
+		{name: "join of an empty text", src: `{{join "," .x}}{{.x | join "-"}}`, args: `{"x": ""}`, want: ``},
+		{name: "join of a text", src: `{{join "" .x}}`, args: `{"x": "ab"}`, wantErr: "join takes a separator and a list, got a string and a string"},
 		{name: "join of null", src: `{{join "," .x}}`, args: `{"x": ["a", null]}`, wantErr: "item 1 of the list is null"},
 		{name: "join with objects", src: `{{join " " .x}}`, args: `{"x": [{"a": 1}, [2]]}`, want: `{"a":1} [2]`},
 		{name: "join with a large separator", src: `{{join .s .x}}`, args: `{"s": "` + strings.Repeat("s", 1<<20) + `", "x": [1` + strings.Repeat(",1", 20) + `]}`, wantErr: "the text is larger than 10485760 bytes"},

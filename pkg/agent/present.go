@@ -163,7 +163,7 @@ func (l *loop) contents(res *v1.Result) (string, []v1.Part) {
 	}
 	switch {
 	case len(res.Parts) == 0 && string(bytes.TrimSpace(res.Content)) == "null":
-		return v1.NoContent, nil
+		return res.NoContent(), nil
 	case len(res.Content) > 0 && l.spec.ResultForm == FormLabeled:
 		return labeled(res.Content), parts
 	case len(res.Content) > 0:

@@ -13,7 +13,7 @@ func TestModelsReadThatThereIsNoContent(t *testing.T) {
 	for _, form := range []string{"", FormLabeled} {
 		l := &loop{spec: &v1.PromptSpec{ResultForm: form}}
 		for content, want := range map[string]string{"null": "204 No Content", " null\n": "204 No Content", "0": "0", `"null"`: `"null"`} {
-			if got, _ := l.contents(&v1.Result{Content: json.RawMessage(content)}); form == "" && got != want || form != "" && want == v1.NoContent && got != want {
+			if got, _ := l.contents(&v1.Result{Content: json.RawMessage(content)}); form == "" && got != want || form != "" && want == "204 No Content" && got != want {
 				t.Errorf("form %q: %q became %q, want %q", form, content, got, want)
 			}
 		}

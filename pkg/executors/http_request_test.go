@@ -83,7 +83,9 @@ func FuzzHTTPManifest(f *testing.F) {
 	f.Add("${A}/{{if .a}}{{.a}}{{end}}#x", "$${", "a[0]", `{"a":[1,null,{}]}`)
 	f.Add("http://${A}@x:{{.a}}/", "\uFDD0", "", `[]`)
 	f.Fuzz(func(t *testing.T, address, header, mapping, args string) {
-		tool := httpToolOf(v1.HTTPSpec{URL: address, Headers: map[string]string{"X": header}, Request: &v1.HTTPRequest{BodyMapping: mapping, HeaderParams: map[string]string{"Y": header}}})
+		styles := []string{"", v1.StyleComma, v1.StyleSpace, v1.StylePipe, v1.StyleDeepObject, v1.StyleMembers}
+		tool := httpToolOf(v1.HTTPSpec{URL: address, OmitEmpty: len(header)%2 == 1, Headers: map[string]string{"X": header}, Request: &v1.HTTPRequest{BodyMapping: mapping, HeaderParams: map[string]string{"Y": header},
+			QueryParams: []string{"a"}, QueryStyles: map[string]string{"a": styles[len(args)%len(styles)]}}})
 		h := NewHTTP(Options{Env: func(string) (string, bool) { return "topsecret", true }})
 		if h.Check(tool) != nil {
 			return
@@ -94,6 +96,9 @@ func FuzzHTTPManifest(f *testing.F) {
 		}
 		if _, err := json.Marshal(plan); err != nil {
 			t.Errorf("the plan does not marshal: %v", err)
+		}
+		if u := plan.(*HTTPPlan).URL; strings.Contains(u, emptied) && !strings.Contains(address, emptied) {
+			t.Errorf("%q has the mark of an empty value", u)
 		}
 		plan.(*HTTPPlan).Curl()
 	})

@@ -91,7 +91,7 @@ func TestHTTPListsArriveWhole(t *testing.T) {
 func TestHTTPOmitEmpty(t *testing.T) {
 	request := func(query string) v1.HTTPSpec {
 		return v1.HTTPSpec{URL: "/o/{{.id}}" + query, Method: "GET", OmitEmpty: true, Request: &v1.HTTPRequest{
-			HeaderParams: map[string]string{"Idempotency-Key": "{{.key}}", "X-Auth": "Bearer {{.token}}", "X-Default": `{{default "d" .def}}`, "X-If": "{{if .on}}on{{end}}", "X-Static": "yes"},
+			HeaderParams: map[string]string{"Idempotency-Key": "{{.key}}", "X-Auth": "Bearer {{.token}}", "X-Default": `{{default "d" .def}}`, "X-If": "{{if .on}}on{{end}}", "X-List": `{{join "," .l}}`, "X-Static": "yes"},
 			QueryParams:  []string{"q", "n"}, StaticQuery: map[string]string{"flag": ""}}}
 	}
 	mapped := v1.HTTPSpec{URL: "/o", OmitEmpty: true, Request: &v1.HTTPRequest{BodyMapping: "{name: name, size: n, deep: {a: name}}"}}
@@ -104,8 +104,8 @@ func TestHTTPOmitEmpty(t *testing.T) {
 	}{
 		{"nothing is there", `{"id":1}`, request("?a={{.a}}&b=from-{{.b}}&c=1&bare"), nil, seen{"GET", "/o/1", "c=1&bare&flag=", "", nil}, map[string]string{"X-Default": "d", "X-Static": "yes"}},
 		{"null and empty texts", `{"id":1,"key":null,"token":"","q":"","n":0,"a":"","b":null,"def":"","on":false}`, request("?a={{.a}}&b=from-{{.b}}"), nil, seen{"GET", "/o/1", "n=0&flag=", "", nil}, map[string]string{"X-Default": "d", "X-Static": "yes"}},
-		{"all is there", `{"id":1,"key":"k","token":0,"q":"q","n":false,"a":"1&x=","b":2,"def":"x","on":true}`, request("?a={{.a}}&b=from-{{.b}}"), nil,
-			seen{"GET", "/o/1", "a=1%26x%3D&b=from-2&n=false&q=q&flag=", "", nil}, map[string]string{"Idempotency-Key": "k", "X-Auth": "Bearer 0", "X-Default": "x", "X-If": "on", "X-Static": "yes"}},
+		{"all is there", `{"id":1,"key":"k","token":0,"q":"q","n":false,"a":"1&x=","b":2,"def":"x","on":true,"l":[1,"b"]}`, request("?a={{.a}}&b=from-{{.b}}"), nil,
+			seen{"GET", "/o/1", "a=1%26x%3D&b=from-2&n=false&q=q&flag=", "", nil}, map[string]string{"Idempotency-Key": "k", "X-Auth": "Bearer 0", "X-Default": "x", "X-If": "on", "X-List": "1,b", "X-Static": "yes"}},
 		{"variables", `{"id":1}`, request("?k=${KEY}&a=${KEY}{{.a}}&b={{.b}}${KEY}&c=${KEY}"), map[string]string{"KEY": "s&t"}, seen{"GET", "/o/1", "k=s%26t&c=s%26t&flag=", "", nil}, map[string]string{"X-Default": "d", "X-Static": "yes"}},
 		{"a whole query", `{"id":1}`, request("{{if .q}}?q={{.q}}{{end}}"), nil, seen{"GET", "/o/1", "flag=", "", nil}, map[string]string{"X-Default": "d", "X-Static": "yes"}},
 		{"members of a body", `{"name":"n"}`, mapped, nil, seen{"POST", "/o", "", `{"deep":{"a":"n"},"name":"n"}`, nil}, nil},
@@ -118,7 +118,7 @@ func TestHTTPOmitEmpty(t *testing.T) {
 			if _, err := newTestHTTP(t, tt.vars).Execute(t.Context(), httpToolOf(tt.spec), json.RawMessage(tt.args)); err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range []string{"Idempotency-Key", "X-Auth", "X-Default", "X-If", "X-Static"} {
+			for _, name := range []string{"Idempotency-Key", "X-Auth", "X-Default", "X-If", "X-List", "X-Static"} {
 				want, is := tt.headers[name]
 				if values := got.Header.Values(name); is && !cmp.Equal(values, []string{want}) || !is && values != nil {
 					t.Errorf("header %s: got %q, want %q", name, values, want)

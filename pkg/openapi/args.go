@@ -34,10 +34,8 @@ func (a *argument) template() string {
 	switch {
 	case a.fallback != "":
 		return "{{default " + a.fallback + " ." + a.name + "}}"
-	case a.list && a.required:
-		return `{{join "," .` + a.name + "}}"
 	case a.list:
-		return "{{if ." + a.name + `}}{{join "," .` + a.name + "}}{{end}}"
+		return `{{join "," .` + a.name + "}}"
 	}
 	return "{{." + a.name + "}}"
 }

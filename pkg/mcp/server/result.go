@@ -48,7 +48,7 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 	content := bytes.TrimSpace(res.Content)
 	if string(content) == "null" {
 		if content = nil; err == nil && len(res.Parts) == 0 {
-			r.Content = append(r.Content, textBlock(v1.NoContent))
+			r.Content = append(r.Content, textBlock(res.NoContent()))
 			if len(t.Spec.OutputSchema) > 0 && !r.IsError && modern {
 				r.Structured = json.RawMessage("null")
 			}

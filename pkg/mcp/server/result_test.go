@@ -40,6 +40,8 @@ func TestResults(t *testing.T) {
 			modern: `{"content":[{"type":"text","text":"[1]"}],"structuredContent":[1]}`},
 		{name: "nothing", res: done(``), want: `{"content":[]}`},
 		{name: "null", res: done(`null`), want: `{"content":[{"type":"text","text":"204 No Content"}]}`},
+		{name: "null of an HTTP tool", res: v1.Result{Status: v1.StatusComplete, Content: json.RawMessage(`null`), Effects: []v1.Effect{{Kind: v1.EffectHTTP, HTTPStatus: 202}}},
+			want: `{"content":[{"type":"text","text":"202 Accepted, no content"}]}`},
 		{name: "declared null", res: done(` null `), schema: `{"type":["object","null"]}`, want: `{"content":[{"type":"text","text":"204 No Content"}]}`,
 			modern: `{"content":[{"type":"text","text":"204 No Content"}],"structuredContent":null}`},
 		{name: "a text part that holds the content", res: done(`{"a":1}`, text(`{"a":1}`)), want: `{"content":[{"type":"text","text":"{\"a\":1}"}]}`},
