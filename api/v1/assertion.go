@@ -103,7 +103,7 @@ var assertionTypes = []AssertionType{
 	{Name: "min_length", Params: []string{"min", "min_characters", "min_chars"},
 		Holds: "the answer has at least this many bytes"},
 	{Name: "max_length", Aliases: []string{"length"}, Params: []string{"max", "max_characters", "max_chars", "max_tokens"},
-		Holds: "the answer has at most this many bytes, and at most `max_tokens` times four"},
+		Holds: "the answer has at most this many bytes, and at most `max_tokens` tokens of four bytes each"},
 	{Name: "sentence_count", Aliases: []string{"max_sentences"}, Params: []string{"max", "max_sentences"},
 		Holds: "the answer has at most this many sentences; one ends at `.`, `!` or `?`"},
 	{Name: "field_presence", Aliases: []string{"required_fields"}, Params: []string{"fields", "required_fields"},

@@ -68,7 +68,7 @@ var judgements = sync.OnceValue(func() map[string]judgement {
 		"content_excludes":     {needTexts, contentExcludes},
 		"content_matches":      {needPattern, contentMatches},
 		"min_length":           {func(q *params) string { return needLength("min", q.minLength()) }, minLength},
-		"max_length":           {func(q *params) string { return needLength("max", q.maxLength()) }, maxLength},
+		"max_length":           {needMaxLength, maxLength},
 		"sentence_count":       {func(q *params) string { return needLength("max", q.maxSentences()) }, sentenceCount},
 		"field_presence":       {func(q *params) string { return one(len(q.fields()) == 0, "fields") }, fieldPresence},
 		"is_valid_json":        {nil, isValidJSON},

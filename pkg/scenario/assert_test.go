@@ -86,6 +86,8 @@ func TestAssertions(t *testing.T) {
 		{"field_presence", "fields: [total]", "fields: [green]"},
 		{"min_length", "min_characters: 5", "min: 500"},
 		{"max_length", "max: 500", "max_chars: 5"},
+		{"length", "max_tokens: 500", "max_tokens: 5"},
+		{"max_length", "max: 500, max_tokens: 500", "max: 500, max_tokens: 5"},
 		{"is_valid_json", "allow_wrapped: true", ""},
 		{"valid_json", "extract_json: true", ""},
 		{"json_schema", "allow_wrapped: true, schema: {type: object, required: [total]}", "extract_json: true, schema: {type: object, required: [gone]}"},

@@ -106,10 +106,18 @@ func minLength(q *params, s *scope) (expected, got string) {
 	return "", ""
 }
 
+// needMaxLength asks for a bound in bytes, or for one in tokens alone.
+func needMaxLength(q *params) string {
+	if q.maxLength() == nil && q.MaxTokens != nil && *q.MaxTokens > 0 {
+		return ""
+	}
+	return needLength("max", q.maxLength())
+}
+
 func maxLength(q *params, s *scope) (expected, got string) {
 	n := len(s.answer())
-	if float64(n) > *q.maxLength() {
-		return fmt.Sprintf("at most %v bytes", *q.maxLength()), fmt.Sprintf("%d: %s", n, show(s.answer()))
+	if most := q.maxLength(); most != nil && float64(n) > *most {
+		return fmt.Sprintf("at most %v bytes", *most), fmt.Sprintf("%d: %s", n, show(s.answer()))
 	}
 	if t := textcheck.Tokens(s.answer()); q.MaxTokens != nil && *q.MaxTokens > 0 && t > *q.MaxTokens {
 		return fmt.Sprintf("at most %d tokens", *q.MaxTokens), fmt.Sprintf("about %d", t)
