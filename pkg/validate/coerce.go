@@ -31,8 +31,8 @@ const (
 //   - a string whose text is JSON of a type that the schema wants there: "5" for
 //     an integer or number, "null" for null, and a JSON text for an object or array.
 //     Numbers keep every digit.
-//   - for a boolean, the texts true, yes, on and 1, and false, no, off and 0, in any
-//     case, and the numbers 1 and 0.
+//   - for a boolean, the texts true, t, yes, on and 1, and false, f, no, off and 0, in
+//     any case, and the numbers 1 and 0.
 //   - null or "" for a property that is not required, where the schema takes
 //     neither: the property is removed.
 //   - a string that differs from exactly one value of an enum or const in case
@@ -173,9 +173,9 @@ func coerceBool(v any) (value any, ok bool) {
 		return text == "1", text == "1" || text == "0"
 	}
 	switch text {
-	case "true", "yes", "on", "1":
+	case "true", "t", "yes", "on", "1":
 		return true, true
-	case "false", "no", "off", "0":
+	case "false", "f", "no", "off", "0":
 		return false, true
 	}
 	return nil, false

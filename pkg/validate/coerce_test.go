@@ -56,6 +56,8 @@ func TestCoerce(t *testing.T) {
 		{"0 as a text", `{"b":"0"}`, `{"b":false}`},
 		{"the number 1", `{"b":1}`, `{"b":true}`},
 		{"the number 0", `{"b":0}`, `{"b":false}`},
+		{"a boolean as strconv.ParseBool has it", `{"b":"t"}`, `{"b":true}`},
+		{"a boolean as strconv.ParseBool has it", `{"b":"F"}`, `{"b":false}`},
 		{"no boolean", `{"b":"y"}`, `{"b":"y"}`},
 		{"another number is no boolean", `{"b":2}`, `{"b":2}`},
 		{"a boolean is no number", `{"n":true}`, `{"n":true}`},
