@@ -129,6 +129,9 @@ func (t *Tool) RemoteName() string {
 // such a device they are mocked, there as here.
 const modeClient = "client"
 
+// modeA2A is PromptKit's mode of tools that ask another agent (Agent2Agent).
+const modeA2A = "a2a"
+
 // UnknownMode is the violation of a tool whose mode is none of Modes and of the
 // extensions; ok is false when the mode is known.
 func (t *Tool) UnknownMode(extensions []Extension) (_ Violation, ok bool) {
@@ -149,6 +152,9 @@ func (t *Tool) UnknownMode(extensions []Extension) (_ Violation, ok bool) {
 	}
 	if t.FromPromptKit() {
 		v.Severity = SeverityWarning // it loads, and is not ready
+		if m == modeA2A {
+			v.Message = fmt.Sprintf("mode %q asks another agent, and agents are no tools here: the tool loads, and a call of it fails", m)
+		}
 	}
 	return v, true
 }

@@ -96,6 +96,9 @@ func (d *document) decodeStruct(n *yaml.Node, v reflect.Value) bool {
 		return d.mismatch(n, "object")
 	}
 	table := tableOf(v.Type())
+	if d.promptKit {
+		d.dropShadowed(n, table)
+	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, val := n.Content[i], n.Content[i+1]
 		f, ok := table.byName[k.Value]

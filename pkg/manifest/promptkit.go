@@ -75,6 +75,35 @@ func (d *document) adaptPromptKit(obj v1.Object) {
 	d.addVars(p, optional, false)
 }
 
+// dropShadowed takes a field that PromptKit does not know out of a mapping that has it by
+// PromptKit's name too, so that both systems read the same.
+func (d *document) dropShadowed(n *yaml.Node, table *fieldTable) {
+	theirs := map[string]string{} // PromptKit's name by ours
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := n.Content[i].Value
+		if _, known := table.byName[name]; !known && promptKitFields[name] != "" {
+			theirs[promptKitFields[name]] = name
+		}
+	}
+	if len(theirs) == 0 {
+		return
+	}
+	kept := make([]*yaml.Node, 0, len(n.Content))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		name, shadowed := theirs[k.Value]
+		if !shadowed {
+			kept = append(kept, k, n.Content[i+1])
+			continue
+		}
+		d.path = append(d.path, step{key: k.Value, index: -1})
+		d.violation(k, v1.Violation{Severity: v1.SeverityWarning, Expected: "one of " + k.Value + ", " + name, Got: "both",
+			Message: fmt.Sprintf("PromptKit reads %q and not %q: ignored", name, k.Value)})
+		d.path = d.path[:len(d.path)-1]
+	}
+	n.Content = kept
+}
+
 // unlimited reads limits of 0 as PromptKit does.
 func unlimited(p *v1.ToolPolicySpec) {
 	if p == nil {
