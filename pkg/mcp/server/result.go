@@ -47,7 +47,8 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 	}
 	content := bytes.TrimSpace(res.Content)
 	if string(content) == "null" {
-		if content = nil; err == nil && len(res.Parts) == 0 {
+		content = nil
+		if err == nil && len(res.Parts) == 0 && t.Mode() != v1.ModeMCP { // what a server says is relayed as it is
 			r.Content = append(r.Content, textBlock(res.NoContent()))
 			if len(t.Spec.OutputSchema) > 0 && !r.IsError && modern {
 				r.Structured = json.RawMessage("null")

@@ -30,6 +30,7 @@ func TestResults(t *testing.T) {
 		res    v1.Result
 		err    error
 		schema string
+		mcp    bool   // the tool is one of an MCP server
 		want   string // of a client of 2025-11-25
 		modern string // of one of 2026-07-28, when that differs
 	}{
@@ -42,6 +43,7 @@ func TestResults(t *testing.T) {
 		{name: "null", res: done(`null`), want: `{"content":[{"type":"text","text":"204 No Content"}]}`},
 		{name: "null of an HTTP tool", res: v1.Result{Status: v1.StatusComplete, Content: json.RawMessage(`null`), Effects: []v1.Effect{{Kind: v1.EffectHTTP, HTTPStatus: 202}}},
 			want: `{"content":[{"type":"text","text":"202 Accepted, no content"}]}`},
+		{name: "an MCP server that says nothing", res: done(`null`), mcp: true, want: `{"content":[]}`},
 		{name: "declared null", res: done(` null `), schema: `{"type":["object","null"]}`, want: `{"content":[{"type":"text","text":"204 No Content"}]}`,
 			modern: `{"content":[{"type":"text","text":"204 No Content"}],"structuredContent":null}`},
 		{name: "a text part that holds the content", res: done(`{"a":1}`, text(`{"a":1}`)), want: `{"content":[{"type":"text","text":"{\"a\":1}"}]}`},
@@ -93,6 +95,9 @@ func TestResults(t *testing.T) {
 				var change []func(*server.Offer)
 				if tc.schema != "" {
 					change = append(change, declares(tc.schema))
+				}
+				if tc.mcp {
+					change = append(change, func(o *server.Offer) { o.Tool.Spec.MCP = &v1.MCPToolSpec{Server: "s"} })
 				}
 				raw := rawCall(t, server.New(answer(tc.res, tc.err, change...), server.Options{}), version)
 				if protocol == "modern" {
