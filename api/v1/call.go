@@ -75,8 +75,10 @@ type Result struct {
 	Repair string `json:"repair,omitempty"`
 	// Effects are what the call did outside this process, or may have done when it failed.
 	Effects []Effect `json:"effects,omitempty"`
-	// Attempts counts how often the executor tried.
+	// Attempts counts how often the executor tried: one more than it tried again, on all pages together.
 	Attempts int `json:"attempts"`
+	// Pages counts the pages of a list that were asked for; 0 for a call that is not paginated.
+	Pages int `json:"pages,omitempty"`
 	// DurationMS is how long the call took, in milliseconds.
 	DurationMS float64 `json:"duration_ms"`
 }

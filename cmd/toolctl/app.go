@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/gateway"
@@ -313,12 +314,7 @@ func plural(kind string) string {
 	return kind + "s"
 }
 
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %s", n, plural(noun))
-}
+func count(n int, noun string) string { return clip.Count(n, noun) }
 
 func quoted(s string) string { return fmt.Sprintf("%q", s) }
 

@@ -18,7 +18,7 @@ import (
 // Exit codes. This is the one place for them; docs/exit-codes.md says the same.
 const (
 	exitOK          = 0
-	exitFailed      = 1 // the tool reported failure, a scenario failed, diff found differences
+	exitFailed      = 1 // the tool reported failure, a scenario failed, diff found differences, an import conflicts
 	exitUsage       = 2
 	exitInvalid     = 3 // a manifest, arguments or a result breaks its rules or schema
 	exitRefused     = 4 // by policy, or an address that may not be reached

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,17 +83,17 @@ func (m *manifestWriter) write(objects []v1.Object) error {
 		return err
 	}
 	paths := make([]string, len(objects))
-	var there []error
+	var there []string
 	for i, o := range objects {
 		paths[i] = filepath.Join(m.dir, o.Head().Metadata.Name+".yaml")
 		if _, err := os.Lstat(paths[i]); err == nil && !m.force {
-			there = append(there, usagef("%s already exists: use --force to overwrite it", paths[i]))
+			there = append(there, paths[i]+" already exists: use --force to overwrite it")
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			there = append(there, err)
+			return err
 		}
 	}
-	if err := errors.Join(there...); err != nil {
-		return err
+	if len(there) > 0 {
+		return statusError{exitFailed, strings.Join(there, "\n")}
 	}
 	for i, text := range texts {
 		if err := os.WriteFile(paths[i], text, 0o644); err != nil {

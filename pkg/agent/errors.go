@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // ToolHopsError says that the model still asked for calls after as many rounds of them
@@ -21,7 +22,7 @@ func (e *ToolHopsError) Error() string {
 	for _, c := range e.LastReply.Message.ToolCalls {
 		names = append(names, c.Name)
 	}
-	return fmt.Sprintf("no answer after %s: the model still asks for %s", count(e.Hops, "hop"), strings.Join(names, ", "))
+	return fmt.Sprintf("no answer after %s: the model still asks for %s", clip.Count(e.Hops, "hop"), strings.Join(names, ", "))
 }
 
 // ResultErrorType is the type of the error in a result.
@@ -78,10 +79,3 @@ const (
 	typeNotAlone = "submitted_beside_calls"
 	typeCut      = "reply_cut_off"
 )
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

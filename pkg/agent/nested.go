@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/prompt"
 )
@@ -113,7 +114,7 @@ func (l *loop) under(p *prompt.Prompt) (*loop, error) {
 // checked before the policies are asked, so that a faulty call uses nothing up.
 func (l *loop) first(ctx context.Context, caller *loop, c *Call) (Result, error) {
 	if l.depth > l.opts.MaxDepth {
-		return l.end(&callError{typeDepth, fmt.Sprintf("not called: prompts may call prompts %s deep, and this would be one more", count(l.opts.MaxDepth, "level"))})
+		return l.end(&callError{typeDepth, fmt.Sprintf("not called: prompts may call prompts %s deep, and this would be one more", clip.Count(l.opts.MaxDepth, "level"))})
 	}
 	messages, err := l.prompt.Render(ctx, variables(l.prompt, c.raw))
 	if err == nil {

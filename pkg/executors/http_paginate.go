@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
 )
 
@@ -69,18 +70,18 @@ func (p *httpTool) preparePages(s *v1.HTTPPaginate) {
 func (c *httpCall) all(ctx context.Context) (v1.Result, error) {
 	g := c.p.pages
 	first, seen := c.req.URL, map[string]bool{}
-	attempts, count, list := 0, 0, []byte{'['}
+	attempts, count, list := 1, 0, []byte{'['}
 	more := false
 	for c.page = 1; ; c.page++ {
 		status, err := c.send(ctx)
-		attempts += c.attempts
+		attempts += max(0, c.attempts-1)
 		if err != nil {
-			return v1.Result{Status: status, Attempts: attempts}, err
+			return v1.Result{Status: status, Attempts: attempts, Pages: c.page}, err
 		}
 		seen[c.req.URL.String()] = true
 		n, whole, err := c.items(&list, g.maxItems-count)
 		if err != nil {
-			return v1.Result{Attempts: attempts}, c.fail(v1.PhaseValidate, err.Error(), err)
+			return v1.Result{Attempts: attempts, Pages: c.page}, c.fail(v1.PhaseValidate, err.Error(), err)
 		}
 		count += n
 		c.size += int64(len(c.answer))
@@ -93,7 +94,7 @@ func (c *httpCall) all(ctx context.Context) (v1.Result, error) {
 			}
 		}
 		if err != nil {
-			return v1.Result{Attempts: attempts}, c.fail(v1.PhaseValidate, err.Error(), err)
+			return v1.Result{Attempts: attempts, Pages: c.page}, c.fail(v1.PhaseValidate, err.Error(), err)
 		}
 		if more = !whole || next != nil; next == nil || !whole || count >= g.maxItems || c.page >= g.maxPages {
 			break
@@ -102,15 +103,15 @@ func (c *httpCall) all(ctx context.Context) (v1.Result, error) {
 	}
 	content, err := c.p.mapped(ctx, c.secrets.json(append(list, ']')))
 	if err != nil {
-		return v1.Result{Attempts: attempts}, c.fail(v1.PhaseValidate, err.Error(), err)
+		return v1.Result{Attempts: attempts, Pages: c.page}, c.fail(v1.PhaseValidate, err.Error(), err)
 	}
-	res := v1.Result{Status: v1.StatusComplete, Content: content, Attempts: attempts}
+	res := v1.Result{Status: v1.StatusComplete, Content: content, Attempts: attempts, Pages: c.page}
 	if more {
 		limit := fmt.Sprintf("max_pages %d", g.maxPages)
 		if count >= g.maxItems {
 			limit = fmt.Sprintf("max_items %d", g.maxItems)
 		}
-		res.Parts = []v1.Part{{Type: v1.PartText, Text: fmt.Sprintf("The list may be incomplete: reading stopped after %d items from %d pages (spec.http.paginate, %s).", count, c.page, limit)}}
+		res.Parts = []v1.Part{{Type: v1.PartText, Text: fmt.Sprintf("The list may be incomplete: reading stopped after %s from %s (spec.http.paginate, %s).", clip.Count(count, "item"), clip.Count(c.page, "page"), limit)}}
 	}
 	return res, nil
 }

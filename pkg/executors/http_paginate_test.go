@@ -120,8 +120,8 @@ func TestHTTPPaginate(t *testing.T) {
 			srv, n := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { tt.serve(t, w, r) })
 			tt.spec.URL, tt.spec.Method, tt.spec.Paginate = srv.URL+"/list?fixed=1", "GET", &tt.paginate
 			res, err := newTestHTTP(t, nil).Execute(t.Context(), httpToolOf(tt.spec), json.RawMessage(tt.args))
-			if n.Load() != tt.requests || res.Attempts != int(tt.requests) {
-				t.Errorf("%d requests, %d attempts, want %d", n.Load(), res.Attempts, tt.requests)
+			if n.Load() != tt.requests || res.Attempts != 1 || res.Pages != int(tt.requests) {
+				t.Errorf("%d requests, %d attempts, %d pages, want %d requests and pages in 1 attempt", n.Load(), res.Attempts, res.Pages, tt.requests)
 			}
 			if !strings.HasPrefix(tt.want, "[") && !strings.HasPrefix(tt.want, "{") {
 				if err == nil || !strings.Contains(err.Error(), tt.want) || res.Content != nil {
@@ -165,8 +165,8 @@ func TestHTTPPaginateSends(t *testing.T) {
 	tool := httpToolOf(spec)
 	tool.Spec.Hints = &v1.Hints{ReadOnly: &yes}
 	res, err := newTestHTTP(t, map[string]string{"KEY": "s3cret-value"}).Execute(t.Context(), tool, json.RawMessage(`{"q":1}`))
-	if err != nil || string(res.Content) != "[1,1]" || res.Attempts != 3 {
-		t.Fatalf("got %s after %d attempts, %v", res.Content, res.Attempts, err)
+	if err != nil || string(res.Content) != "[1,1]" || res.Attempts != 2 || res.Pages != 2 {
+		t.Fatalf("got %s after %d attempts and %d pages, %v", res.Content, res.Attempts, res.Pages, err)
 	}
 	want := []string{`POST /list?token=s3cret-value s3cret-value {"q":1}`, `POST /list?p=2&token=s3cret-value s3cret-value {"q":1}`, `POST /list?p=2&token=s3cret-value s3cret-value {"q":1}`}
 	if d := cmp.Diff(want, got); d != "" {

@@ -141,14 +141,14 @@ func (v *validator) broken(text string) string {
 		}
 	case "max_length":
 		if most := v.maxLength(); most > 0 && len(text) > most {
-			return fmt.Sprintf("it has %d bytes, and at most %d are allowed", len(text), most)
+			return fmt.Sprintf("it has %s, and at most %d are allowed", clip.Count(len(text), "byte"), most)
 		}
 		if n := textcheck.Tokens(text); v.MaxTokens > 0 && n > v.MaxTokens {
 			return fmt.Sprintf("it has about %d tokens, and at most %d are allowed", n, v.MaxTokens)
 		}
 	case "min_length":
 		if len(text) < v.minLength() {
-			return fmt.Sprintf("it has %d bytes, and at least %d are needed", len(text), v.minLength())
+			return fmt.Sprintf("it has %s, and at least %d are needed", clip.Count(len(text), "byte"), v.minLength())
 		}
 	case "sentence_count":
 		if n := textcheck.Sentences(text); n > v.sentences() {

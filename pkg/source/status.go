@@ -69,7 +69,7 @@ func (e *RevisionError) Error() string {
 	}
 	const shown = 100
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: %s", Named(e.Revision), counted(len(e.Violations)))
+	fmt.Fprintf(&text, "%s: %s", Named(e.Revision), clip.Count(len(e.Violations), "error"))
 	for i, v := range e.Violations {
 		if i == shown {
 			fmt.Fprintf(&text, "\n  and %d more", len(e.Violations)-shown)
@@ -81,13 +81,6 @@ func (e *RevisionError) Error() string {
 }
 
 func (e *RevisionError) Unwrap() error { return e.Err }
-
-func counted(n int) string {
-	if n == 1 {
-		return "1 error"
-	}
-	return fmt.Sprintf("%d errors", n)
-}
 
 // judge returns the error of a revision with violations.
 func judge(revision string, violations []v1.Violation) error {
@@ -140,7 +133,7 @@ func (r *Remote) failed(revision string, err error) error {
 	bad, ok := err.(*RevisionError) //nolint:errorlint // read and Load do not wrap it
 	switch {
 	case ok && bad.Err == nil:
-		f.Reason = counted(len(bad.Violations))
+		f.Reason = clip.Count(len(bad.Violations), "error")
 		for _, v := range bad.Violations[:min(places, len(bad.Violations))] {
 			f.Places = append(f.Places, v.Source.String())
 		}

@@ -1,0 +1,18 @@
+package clip
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Count writes a number of things: "1 item", "2 items", "2 properties".
+func Count(n int, noun string) string {
+	if n != 1 {
+		if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.ContainsAny(stem[max(0, len(stem)-1):], "aeiou") {
+			noun = stem + "ies"
+		} else {
+			noun += "s"
+		}
+	}
+	return strconv.Itoa(n) + " " + noun
+}
