@@ -239,7 +239,7 @@ spec:
 	all.Wait()
 	runQuiet(t, "audit", "verify", "--store", o.dsn)
 	_, others := o.owner(t)
-	if _, err := callText(t.Context(), o.client(t, others[0], "2026-07-28", nil), "up__die", nil); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+	if _, err := callText(t.Context(), o.client(t, others[0], "2026-07-28", nil), "up__die", nil); err == nil || !strings.Contains(err.Error(), "the session was lost") || strings.Contains(err.Error(), "exit status") {
 		t.Errorf("a server that dies: %v", err)
 	}
 	for _, p := range o.all {

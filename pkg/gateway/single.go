@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -52,7 +51,8 @@ func (s *singles) Hold(ctx context.Context, server v1.Key, lost func()) (io.Read
 		owner, err := s.own(ctx, server, lost)
 		switch {
 		case err != nil && !errors.Is(err, replica.ErrBusy):
-			return nil, fmt.Errorf("which replica runs it cannot be read: %w", err)
+			s.log.Warn("which replica runs an mcp server cannot be read", "server", server.Name, "namespace", server.Namespace, "error", err)
+			return nil, errors.New("which replica runs it cannot be read now: call again later")
 		case err == nil && owner == m.ID():
 			s.log.Info("this replica runs the mcp server", "server", server.Name, "namespace", server.Namespace)
 			return nil, nil
@@ -67,7 +67,8 @@ func (s *singles) Hold(ctx context.Context, server v1.Key, lost func()) (io.Read
 				return nil, errors.New("the replica that ran it has ended: another one starts it within seconds, call again then")
 			}
 			if !gone && !errors.Is(err, replica.ErrMoved) {
-				return nil, err
+				s.log.Warn("the replica that runs an mcp server gives no way to it", "server", server.Name, "namespace", server.Namespace, "replica", owner, "error", err)
+				return nil, errors.New("the replica that runs it gives no way to it now: call again later")
 			}
 		}
 		select {

@@ -18,7 +18,7 @@ import (
 type Single interface {
 	// Hold makes this process the one that has a server, until Free, and returns nil; or it
 	// returns a stream to [Relay.Serve] in the process that has it. lost is called when another
-	// process may have the server from now on, although Free was not called.
+	// process may have the server from now on, although Free was not called. Callers are told the error.
 	Hold(ctx context.Context, server v1.Key, lost func()) (io.ReadWriteCloser, error)
 	// Free says that nothing of the server runs here any more.
 	Free(server v1.Key)
@@ -39,7 +39,7 @@ func (u *upstream) singleLink(ctx context.Context, r *resolver, s *session) (lin
 	var h hold
 	rwc, err := u.owner.opts.Single.Hold(ctx, u.key, h.lose)
 	if err != nil {
-		return nil, &elsewhereError{u.failure(noSession, err.Error())}
+		return nil, &elsewhereError{u.unavailable("%v", err)}
 	}
 	if rwc != nil {
 		r.mask(s)

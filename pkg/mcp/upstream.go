@@ -89,7 +89,11 @@ func (u *upstream) failure(callers, operators string) error {
 
 // lostSession is the error of a session that ended.
 func (u *upstream) lostSession(s *session) error {
-	return u.failure("the session was lost", clip.Bytes(s.mask(plain(s.reason())), maxErrorText))
+	why := clip.Bytes(s.mask(plain(s.reason())), maxErrorText)
+	if s.remote { // what became of the other process is for callers
+		return u.unavailable("%s", why)
+	}
+	return u.failure("the session was lost", why)
 }
 
 const noSession = "no session"
