@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -49,20 +50,37 @@ func (c *catalog) warnSubset() {
 	}
 }
 
-// logStates logs which servers are not ready, and what of their answers is left out
-// or suspicious.
+// logStates logs which servers are not ready, and what of their answers is left out or suspicious: in one
+// line, which is about the first, and names the others.
 func (g *Gateway) logStates(states []mcp.ServerState) {
-	for _, s := range states {
+	var lines [][]any // attributes
+	var messages, texts []string
+	note := func(message, text string, attrs ...any) {
+		messages, texts, lines = append(messages, message), append(texts, text), append(lines, attrs)
+	}
+	for _, s := range states { // what does not work comes first
 		if !s.Ready {
-			g.log.Warn("mcp server is not ready", "server", s.Key.Name, "namespace", s.Key.Namespace, "reason", inspect.Show(s.Reason))
+			reason := inspect.Show(s.Reason)
+			note("mcp server is not ready", fmt.Sprintf("%s is not ready: %s", s.Key.Name, reason), "server", s.Key.Name, "namespace", s.Key.Namespace, "reason", reason)
 		}
+	}
+	for _, s := range states {
 		for _, text := range s.Warnings {
-			g.log.Warn("mcp server", "server", s.Key.Name, "namespace", s.Key.Namespace, "warning", inspect.Show(text))
+			text = inspect.Show(text)
+			note("mcp server", s.Key.Name+": "+text, "server", s.Key.Name, "namespace", s.Key.Namespace, "warning", text)
 		}
 		for _, t := range s.Tools {
 			for _, f := range inspect.Tool(t.Tool) {
-				g.log.Warn("suspicious text", "tool", t.Tool.Metadata.Name, "field", v1.FieldPath(f.Path), "warning", f.Message)
+				name, field := t.Tool.Metadata.Name, v1.FieldPath(f.Path)
+				note("suspicious text", fmt.Sprintf("%s: %s: %s", name, field, f.Message), "tool", name, "field", field, "warning", f.Message)
 			}
 		}
+	}
+	switch len(lines) {
+	case 0:
+	case 1:
+		g.log.Warn(messages[0], lines[0]...)
+	default:
+		g.log.Warn(messages[0], append(lines[0], "others", someOf(texts[1:]))...)
 	}
 }
