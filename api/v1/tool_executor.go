@@ -153,7 +153,7 @@ func (t *Tool) UnknownMode(extensions []Extension) (_ Violation, ok bool) {
 	if t.FromPromptKit() {
 		v.Severity = SeverityWarning // it loads, and is not ready
 		if m == modeA2A {
-			v.Message = fmt.Sprintf("mode %q asks another agent, and agents are no tools here: the tool loads, and a call of it fails", m)
+			v.Message = fmt.Sprintf("mode %q asks another agent, which toolctl does not do: the tool loads, and a call of it fails", m)
 		}
 	}
 	return v, true

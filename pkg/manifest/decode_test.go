@@ -204,7 +204,7 @@ func TestViolations(t *testing.T) {
 		{name: "PromptConfig with a field by our name and by PromptKit's", in: "apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: PromptConfig\nmetadata: {name: x}\nspec:\n  system_template: theirs\n  system_prompt: ours\n",
 			want: []string{`a.yaml:6:3: warning: spec.system_prompt: PromptKit reads "system_template" and not "system_prompt": ignored`}},
 		{name: "PromptKit tool that is an agent", in: "apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: Tool\nmetadata: {name: x}\nspec: {description: d, input_schema: {type: object}, mode: a2a}\n",
-			want: []string{`a.yaml:4:60: warning: spec.mode: mode "a2a" asks another agent, and agents are no tools here: the tool loads, and a call of it fails`}},
+			want: []string{`a.yaml:4:60: warning: spec.mode: mode "a2a" asks another agent, which toolctl does not do: the tool loads, and a call of it fails`}},
 		{name: "PromptKit name that is none on the wire", in: "apiVersion: promptkit.altairalabs.ai/v1\nkind: PromptConfig\nmetadata: {name: AI Assistant}\nspec: {system_template: \"\"}\n",
 			want: []string{`a.yaml:3:18: warning: metadata.name: "AI Assistant" is not a legal name: expected lower-case letters, digits, '-', '_' and '.', starting and ending with a letter or digit, at most 253 long`,
 				`a.yaml:4:1: spec.template: a prompt needs spec.template or spec.system_prompt`}},
