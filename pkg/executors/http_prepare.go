@@ -128,7 +128,7 @@ func prepareHTTP(t *v1.Tool, env envref.Env) *httpTool {
 	}
 	p.markedHeaders("/spec/http/headers", s.Headers)
 	p.prepareBody(req)
-	p.bodiless = p.hasBody && len(p.staticBody) == 0 && req.BodyMapping == "" && !t.FromPromptKit() && allUsed(t.Spec.InputSchema, p.used)
+	p.bodiless = p.hasBody && len(p.staticBody) == 0 && req.BodyMapping == "" && allUsed(t.Spec.InputSchema, p.used)
 	p.checkReadable(s.HeadersFromEnv)
 	p.markedHeaders("/spec/http/request/static_headers", req.StaticHeaders)
 	p.prepareAuth(s)

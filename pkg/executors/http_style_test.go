@@ -155,7 +155,7 @@ func TestHTTPWithoutABody(t *testing.T) {
 		{"a mapping", closed, `{"id":"1"}`, `{}`, v1.HTTPSpec{URL: "/x/{{.id}}", Request: &v1.HTTPRequest{BodyMapping: "@"}}, false},
 		{"an open schema", `{"type":"object"}`, `{}`, "{}", v1.HTTPSpec{URL: "/x"}, false},
 		{"arguments that validation let through", `{"type":"object","additionalProperties":false}`, `{"a":1}`, `{"a":1}`, v1.HTTPSpec{URL: "/x"}, false},
-		{"PromptKit sends it", closed, `{"id":"1"}`, "{}", v1.HTTPSpec{URL: "/x/{{.id}}"}, true},
+		{"a tool of PromptKit", closed, `{"id":"1"}`, "", v1.HTTPSpec{URL: "/x/{{.id}}"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got seen
