@@ -305,6 +305,9 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// errTooLarge ends a response beyond the bound, which whoever called may know.
+var errTooLarge = errors.New("the response is larger than allowed")
+
 // body bounds a response and tells of its end.
 type body struct {
 	io.ReadCloser
@@ -323,7 +326,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	if b.left > 0 {
 		if b.left -= int64(n); b.left <= 0 {
-			return n, errors.New("the response is larger than allowed")
+			return n, errTooLarge
 		}
 	}
 	return n, err

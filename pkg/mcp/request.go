@@ -293,7 +293,11 @@ func (u *upstream) lost(s *session, got receipt, r request, err error) error {
 		case <-time.After(reasonWait(err)):
 		}
 	}
-	return u.failure("the request was not answered", s.explain(got.status, err))
+	callers := "the request was not answered"
+	if errors.Is(err, errTooLarge) {
+		callers = errTooLarge.Error()
+	}
+	return u.failure(callers, s.explain(got.status, err))
 }
 
 // explain says why a request got no answer: the refusal of a token, the status of the
