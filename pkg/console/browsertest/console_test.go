@@ -127,10 +127,8 @@ func TestSearch(t *testing.T) {
 		t.Error(text)
 	}
 	b.run(keys("#q", strings.Repeat(kb.Backspace, 7)+"team=sales"), until(`document.querySelector(".card h2")?.innerText === "default/find-orders" && document.querySelectorAll(".card").length === 1`))
-	b.run(chromedp.Navigate(s.url), see("#results"), within(soon, chromedp.SetValue("#state", "blocked", chromedp.ByQuery)), click("#search button"), until(`document.querySelectorAll(".card").length === 1`))
-	if text := b.text(".badges"); !strings.Contains(text, "refused by careful") {
-		t.Error(text)
-	}
+	b.run(chromedp.Navigate(s.url), see("#results"), within(soon, chromedp.SetValue("#state", "blocked", chromedp.ByQuery)), click("#search button"),
+		until(`document.querySelectorAll(".card").length === 1 && document.querySelector(".badges")?.innerText.includes("refused by careful")`)) // the list may be put in place twice
 }
 
 // A call by the fields of its form: nested objects, lists, choices, and the JSON in step with them.
