@@ -35,20 +35,23 @@ func Folder(path string) error {
 // Kept refuses a file that others can write. Who may read it does not matter, and a file that
 // is not there is fine.
 func Kept(path string) error {
+	_, err := kept(path)
+	return err
+}
+
+// kept is [Kept], and what the file is; nil for one that is not there.
+func kept(path string) (fs.FileInfo, error) {
 	info, err := stat(path)
 	if info == nil || info.Mode()&write == 0 {
-		return err
+		return info, err
 	}
-	return &Error{Path: path, What: "the file can be written by others", Fix: command("go-w", path)}
+	return nil, &Error{Path: path, What: "the file can be written by others", Fix: command("go-w", path)}
 }
 
 // File refuses a file that others can write, and takes away from others to read it. A file
 // that is not there is fine.
 func File(path string) error {
-	if err := Kept(path); err != nil {
-		return err
-	}
-	info, err := stat(path)
+	info, err := kept(path)
 	if info == nil || info.Mode()&others == 0 {
 		return err
 	}

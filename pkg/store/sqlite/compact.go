@@ -68,14 +68,10 @@ func (s *Store) shrink(ctx context.Context) error {
 // alone runs fn outside of a transaction while no other writer of this process writes, and again while
 // another process does.
 func (s *Store) alone(ctx context.Context, fn func(c *sql.Conn) error) error {
-	select {
-	case s.gate <- struct{}{}:
-		defer func() { <-s.gate }()
-	case <-ctx.Done():
-		return s.explain(ctx, ctx.Err())
-	case <-s.closed:
-		return store.ErrClosed
+	if err := s.enter(ctx); err != nil {
+		return err
 	}
+	defer s.leave()
 	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
 		return s.retry(ctx, func() error { return fn(c) })
 	}))

@@ -11,20 +11,29 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// write runs fn in one immediate transaction, which no other writer of any
-// process can enter meanwhile, and commits it when fn returns nil. What it
-// wrote is on the disk when write returns; see [Store.writeShort] for what need not be.
-func (s *Store) write(ctx context.Context, fn func(c *sql.Conn) error) error {
-	// Writers of this process queue here, in order, instead of in SQLite, whose
-	// waiters sleep and try again.
+// enter waits until no other writer of this process writes; leave ends that. Writers queue here, in
+// order, instead of in SQLite, whose waiters sleep and try again.
+func (s *Store) enter(ctx context.Context) error {
 	select {
 	case s.gate <- struct{}{}:
-		defer func() { <-s.gate }()
+		return nil
 	case <-ctx.Done():
 		return s.explain(ctx, ctx.Err())
 	case <-s.closed:
 		return store.ErrClosed
 	}
+}
+
+func (s *Store) leave() { <-s.gate }
+
+// write runs fn in one immediate transaction, which no other writer of any
+// process can enter meanwhile, and commits it when fn returns nil. What it
+// wrote is on the disk when write returns; see [Store.writeShort] for what need not be.
+func (s *Store) write(ctx context.Context, fn func(c *sql.Conn) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
 	return s.explain(ctx, s.withConn(ctx, func(c *sql.Conn) error {
 		if _, err := c.ExecContext(ctx, "PRAGMA synchronous=FULL"); err != nil {
 			return err
