@@ -66,7 +66,6 @@ type app struct {
 	layout     bool // objects keep their comments and order of keys, for -o yaml
 	lockFile   string
 	places     bool // objects keep the places of all their fields
-	ownTexts   bool // the command looks at the texts of manifests itself
 	allowEmpty bool // files that are gone or hold nothing are no objects
 
 	// Flags of commands that reach tools and servers.

@@ -13,6 +13,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/plan"
@@ -209,7 +210,11 @@ func (o *applyOptions) finish(ctx context.Context, format string, in *applyInput
 // loadAll reads and checks the manifests given with -f, which may name what is beside
 // them; a violation that is not a warning fails it. Warnings are printed when it succeeds.
 func (a *app) loadAll(ctx context.Context, beside []v1.Object) (*manifest.Set, error) {
-	set, violations, err := a.check(ctx, a.files, beside)
+	check, err := a.checking(a.files, beside)
+	if err != nil {
+		return nil, err
+	}
+	set, violations, err := check.Run(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -227,57 +232,52 @@ func (a *app) loadAll(ctx context.Context, beside []v1.Object) (*manifest.Set, e
 	return set, nil
 }
 
-// check reads manifests and returns every violation that can be found without a call.
-// The place of every field takes more memory than the objects, so the files are
-// read for the places only when there is a violation that needs one.
-func (a *app) check(ctx context.Context, paths []string, beside []v1.Object) (*manifest.Set, []v1.Violation, error) {
-	places := a.places || slices.Contains(paths, "-") // stdin is read once
-	set, violations, err := a.checkOnce(ctx, paths, beside, places)
-	if err == nil && !places && len(violations) > len(set.Violations) {
-		_, violations, err = a.checkOnce(ctx, paths, beside, true)
+// checking checks the manifests of paths, which may name what is beside them.
+func (a *app) checking(paths []string, beside []v1.Object) (action.Check, error) {
+	if err := a.checkNamespace(); err != nil {
+		return action.Check{}, err
 	}
-	return set, violations, err
-}
-
-func (a *app) checkOnce(ctx context.Context, paths []string, beside []v1.Object, places bool) (*manifest.Set, []v1.Violation, error) {
-	opts := a.manifestOptions(ctx)
-	opts.Fields, opts.Layout, opts.AllowEmpty = places, a.layout, a.allowEmpty
-	set, err := manifest.Load(ctx, paths, opts)
+	rules, env, err := a.permits()
 	if err != nil {
-		return nil, nil, usageError{err}
+		return action.Check{}, err
 	}
-	violations, err := a.checkSet(ctx, set, beside)
-	return set, violations, err
+	return action.Check{
+		Load: func(ctx context.Context, places bool) (*manifest.Set, error) {
+			opts := a.manifestOptions(ctx)
+			opts.Fields, opts.Layout, opts.AllowEmpty = places, a.layout, a.allowEmpty
+			set, err := manifest.Load(ctx, paths, opts)
+			if err != nil {
+				err = usageError{err}
+			}
+			return set, err
+		},
+		Places:    a.places || slices.Contains(paths, "-"), // stdin is read once
+		Namespace: a.namespace, Beside: beside, Options: gateway.Options{Env: a.env, AllowEnv: env, Permit: rules.Own()},
+	}, nil
 }
 
 // checkSet returns every violation of manifests that were read, which may name what is beside them.
 func (a *app) checkSet(ctx context.Context, set *manifest.Set, beside []v1.Object) ([]v1.Violation, error) {
-	elsewhere, err := a.intoNamespace(set.Objects)
+	check, err := a.checking(nil, beside)
 	if err != nil {
 		return nil, err
 	}
-	rules, env, err := a.permits()
-	if err != nil {
-		return nil, err
-	}
-	found, err := gateway.Check(ctx, set.Objects, beside, gateway.Options{Env: a.env, AllowEnv: env, Permit: rules.Own()})
-	if err != nil {
-		return nil, err
-	}
-	if !a.ownTexts {
-		found = append(found, gateway.InspectTexts(set.Objects)...)
-	}
-	violations := slices.Concat(set.Violations, elsewhere, found)
-	manifest.SortViolations(violations)
-	return violations, ctx.Err()
+	return check.Set(ctx, set)
 }
 
 // intoNamespace puts objects that name no namespace into the one given with -n.
 func (a *app) intoNamespace(objects []v1.Object) ([]v1.Violation, error) {
-	if a.namespace != "" && (!v1.IsName(a.namespace) || strings.Contains(a.namespace, ".")) {
-		return nil, usagef("-n %q is not a legal name: expected lower-case letters, digits, '-' and '_'", a.namespace)
+	if err := a.checkNamespace(); err != nil {
+		return nil, err
 	}
 	return gateway.IntoNamespace(objects, a.namespace), nil
+}
+
+func (a *app) checkNamespace() error {
+	if a.namespace != "" && (!v1.IsName(a.namespace) || strings.Contains(a.namespace, ".")) {
+		return usagef("-n %q is not a legal name: expected lower-case letters, digits, '-' and '_'", a.namespace)
+	}
+	return nil
 }
 
 // change is one line of apply and delete with -o json.

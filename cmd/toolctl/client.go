@@ -17,6 +17,7 @@ import (
 	"toolctl.dev/toolctl/internal/envref"
 	"toolctl.dev/toolctl/internal/mcpclients"
 	"toolctl.dev/toolctl/internal/netaddr"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -176,7 +177,7 @@ func (o *clientOptions) variables(ctx context.Context) ([]string, error) {
 		}
 		return "", false
 	}
-	for _, f := range unsetVariables(objects, record) {
+	for _, f := range action.Unset(objects, record) {
 		names[strings.TrimPrefix(f.Expected, "environment variable ")] = true
 	}
 	return slices.Sorted(maps.Keys(names)), nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/diff"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/overlay"
@@ -231,11 +232,7 @@ func (o *diffOptions) againstFiles(ctx context.Context) (*diff.Report, error) {
 	if other.Failed() {
 		fmt.Fprintf(o.err, "warning: %s has errors: what cannot be read there counts as it is\n", o.against)
 	}
-	drop := func(objects []v1.Object) []v1.Object {
-		return slices.DeleteFunc(objects, func(obj v1.Object) bool { return obj.Head().Metadata.Name == "" || !has(obj) })
-	}
-	before, after := drop(other.Objects), drop(set.Objects)
-	return diff.NewChecker().Manifests(ctx, diff.Pairs(before, after), slices.Concat(after, before))
+	return action.Diff{Before: other.Objects, After: set.Objects, Only: has}.Run(ctx)
 }
 
 // otherSide reads what --against names.

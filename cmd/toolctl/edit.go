@@ -200,7 +200,12 @@ func (o *editOptions) parse(ctx context.Context, file string, body []byte, old v
 		return nil, nil, err
 	}
 	o.layout = true
-	set, violations, err := o.checkOnce(ctx, []string{file}, beside, true)
+	check, err := o.checking([]string{file}, beside)
+	if err != nil {
+		return nil, nil, err
+	}
+	check.Places = true
+	set, violations, err := check.Run(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/lint"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/scenario/report"
@@ -102,16 +103,14 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	o.ownTexts = true // its rules have them
-	set, violations, err := o.checkOnce(cmd.Context(), paths, nil, true)
+	check, err := o.checking(paths, nil)
 	if err != nil {
 		return err
 	}
-	errs := 0
-	for _, v := range violations {
-		if !v.IsWarning() {
-			errs++
-			fmt.Fprintln(o.err, v)
+	l := action.Lint{Check: check}
+	if o.selector != "" {
+		if l.Only, err = o.selected(); err != nil {
+			return err
 		}
 	}
 	path, err := lock.Find(o.lockFile)
@@ -122,41 +121,24 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || o.lockFile != "") {
 		return err
 	}
-	r := lint.Check(set.Objects, lint.Options{Lock: pins, MaxTokens: o.maxTokens, Only: o.only, Skip: o.skip})
-	objects := len(set.Objects)
-	if o.selector != "" {
-		if objects, err = o.choose(&r, set.Objects); err != nil {
-			return err
-		}
-	}
-	if err := o.print(r, objects); err != nil {
+	l.Lint = lint.Options{Lock: pins, MaxTokens: o.maxTokens, Only: o.only, Skip: o.skip}
+	r, err := l.Run(cmd.Context())
+	if err != nil {
 		return err
 	}
-	if errs > 0 {
-		return statusError{exitInvalid, fmt.Sprintf("%s in %s: lint needs manifests without errors", count(errs, "error"), count(set.Files, "file"))}
+	for _, v := range r.Errors {
+		fmt.Fprintln(o.err, v)
+	}
+	if err := o.print(r.Report, r.Objects); err != nil {
+		return err
+	}
+	if errs := len(r.Errors); errs > 0 {
+		return statusError{exitInvalid, fmt.Sprintf("%s in %s: lint needs manifests without errors", count(errs, "error"), count(r.Files, "file"))}
 	}
 	if grave := slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Severity.AtLeast(lint.Severity(o.failOn)) }); grave && o.failOn != "none" {
 		return statusError{exitFailed, ""}
 	}
 	return nil
-}
-
-// choose leaves the findings of the objects that -l chooses, and returns how many these are.
-// Rules look at all objects: one may be about another.
-func (o *lintOptions) choose(r *lint.Report, objects []v1.Object) (int, error) {
-	has, err := o.selected()
-	if err != nil {
-		return 0, err
-	}
-	chosen := map[v1.Key]bool{}
-	for _, obj := range objects {
-		if has(obj) {
-			chosen[obj.Head().Key()] = true
-		}
-	}
-	other := func(f lint.Finding) bool { return !chosen[v1.Key{Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}] }
-	r.Findings, r.Ignored = slices.DeleteFunc(r.Findings, other), slices.DeleteFunc(r.Ignored, other)
-	return len(chosen), nil
 }
 
 func (o *lintOptions) printRules() error {

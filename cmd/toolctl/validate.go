@@ -2,19 +2,13 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"runtime/debug"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/sarif"
-	"toolctl.dev/toolctl/pkg/executors"
-	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/mcp"
-	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
@@ -49,16 +43,6 @@ Output formats (-o): table (the default), json (a report on stdout), github
 	return cmd
 }
 
-// violationReport is what validate -o json prints.
-type violationReport struct {
-	Valid      bool           `json:"valid"`
-	Files      int            `json:"files"`
-	Objects    int            `json:"objects"`
-	Errors     int            `json:"errors"`
-	Warnings   int            `json:"warnings"`
-	Violations []v1.Violation `json:"violations"`
-}
-
 // collectLess is for commands that read many manifests. All that is read stays until their end,
 // so what is collected meanwhile is little: a fifth of the time of 10,000 manifests went into
 // looking for it. What it returns ends it.
@@ -74,138 +58,33 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	set, violations, err := o.check(cmd.Context(), paths, nil)
+	check, err := o.checking(paths, nil)
 	if err != nil {
 		return err
 	}
-	objects := set.Objects
+	v := action.Validate{Check: check, Strict: o.strict, RequireEnv: o.requireEnv}
 	if o.selector != "" {
-		has, err := o.selected()
-		if err != nil {
+		if v.Only, err = o.selected(); err != nil {
 			return err
 		}
-		violations = violationsOf(violations, objects, has)
-		objects = slices.DeleteFunc(slices.Clone(objects), func(obj v1.Object) bool { return !has(obj) })
-		if len(objects) == 0 {
-			return usagef("no objects with the labels %s", o.selector)
-		}
 	}
-	unset := o.unset(objects)
-	violations = append(violations, unset...)
-	manifest.SortViolations(violations)
-	r := violationReport{Files: set.Files, Objects: len(objects), Violations: violations}
-	if r.Violations == nil {
-		r.Violations = []v1.Violation{}
+	r, err := v.Run(cmd.Context())
+	if err != nil {
+		return err
 	}
-	for _, f := range violations {
-		if f.IsWarning() {
-			r.Warnings++
-		} else {
-			r.Errors++
-		}
+	if o.selector != "" && r.Objects == 0 {
+		return usagef("no objects with the labels %s", o.selector)
 	}
-	strict := 0 // warnings that count as errors; where manifests are checked the secrets seldom are
-	if o.strict {
-		strict = r.Warnings
-		if !o.requireEnv {
-			strict -= len(unset)
-		}
-	}
-	r.Valid = r.Errors+strict == 0
 	o.print(format, r)
 	if !r.Valid {
-		return statusError{exitInvalid, fmt.Sprintf("%s in %s", count(r.Errors+strict, "error"), count(r.Files, "file"))}
+		return statusError{exitInvalid, fmt.Sprintf("%s in %s", count(r.Errors+r.Strict, "error"), count(r.Files, "file"))}
 	}
 	return nil
 }
 
-// violationsOf returns those of the objects that has takes, and those of no object: a file
-// that cannot be read may hold any. An object goes on until the next one of its file.
-func violationsOf(violations []v1.Violation, objects []v1.Object, has func(v1.Object) bool) []v1.Violation {
-	return slices.DeleteFunc(violations, func(f v1.Violation) bool {
-		var of v1.Object
-		for _, o := range objects {
-			at := o.Head().Source
-			if at.File == f.Source.File && at.Line <= f.Source.Line && (of == nil || at.Line > of.Head().Source.Line) {
-				of = o
-			}
-		}
-		return of != nil && !has(of)
-	})
-}
-
-// onePerVariable leaves the first violation of each variable that is not set, with the places of
-// the others in its message.
-func onePerVariable(all []v1.Violation) []v1.Violation {
-	const most = 5
-	manifest.SortViolations(all)
-	first, also := map[string]int{}, map[int][]string{}
-	out := all[:0]
-	for _, v := range all {
-		i, again := first[v.Message]
-		if !again {
-			first[v.Message] = len(out)
-			out = append(out, v)
-			continue
-		}
-		also[i] = append(also[i], v.Source.String())
-	}
-	for i, places := range also {
-		more := ""
-		if n := len(places) - most; n > 0 {
-			places, more = places[:most], fmt.Sprintf(" and %d more places", n)
-		}
-		out[i].Message += " (it is read at " + strings.Join(places, ", ") + more + ", too)"
-	}
-	return out
-}
-
-// unset returns what the manifests read from the environment and is not set.
-func (o *validateOptions) unset(objects []v1.Object) []v1.Violation {
-	all := onePerVariable(unsetVariables(objects, o.env))
-	if !o.requireEnv {
-		for i := range all {
-			all[i].Severity = v1.SeverityWarning
-		}
-	}
-	return all
-}
-
-func unsetVariables(objects []v1.Object, env func(string) (string, bool)) []v1.Violation {
-	asked := map[string]registry.Environment{}
-	for _, e := range executors.All(executors.Options{Env: env}) {
-		if env, ok := e.(registry.Environment); ok {
-			asked[e.Name()] = env
-		}
-		if c, ok := e.(io.Closer); ok {
-			defer c.Close() // it has no connection
-		}
-	}
-	var all []v1.Violation
-	for _, obj := range objects {
-		if obj.Head().Broken() {
-			continue
-		}
-		switch x := obj.(type) {
-		case *v1.Tool:
-			if env := asked[x.ExecutorName()]; env != nil {
-				all = append(all, env.Unset(x)...)
-			}
-		case *v1.MCPServer:
-			all = append(all, mcp.Unset(x, env, nil)...)
-		}
-	}
-	return slices.DeleteFunc(all, func(f v1.Violation) bool { return f.Forbidden }) // which the check has found
-}
-
-func (o *validateOptions) print(format string, r violationReport) {
+func (o *validateOptions) print(format string, r action.Validation) {
 	switch format {
 	case "json":
-		for i := range r.Violations {
-			if r.Violations[i].Severity == "" {
-				r.Violations[i].Severity = v1.SeverityError
-			}
-		}
 		_ = printJSON(o.out, r)
 		return
 	case "sarif":

@@ -1,0 +1,59 @@
+// Package action has what the commands of toolctl do, a verb a file: the fields of a type are its
+// options, and Run returns plain data. It reads no flags and prints nothing, so that other entry
+// points, such as an MCP server for agents that write manifests, do exactly what the commands do.
+package action
+
+import (
+	"context"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/manifest"
+)
+
+// Check finds every violation of manifests that is found without a call.
+type Check struct {
+	// Load reads the manifests; with places, it keeps the place of every field, see manifest.Options.Fields.
+	Load func(ctx context.Context, places bool) (*manifest.Set, error)
+	// Places has Load keep the places at once. Default: they take more memory than the objects, so the
+	// manifests are read a second time when a violation needs one.
+	Places bool
+	// Namespace is that of objects that name none. Default: v1.DefaultNamespace.
+	Namespace string
+	// Beside are objects that the manifests may name.
+	Beside []v1.Object
+	// SkipTexts leaves out the warnings of [gateway.InspectTexts].
+	SkipTexts bool
+	// Options are those of [gateway.Check].
+	Options gateway.Options
+}
+
+// Run loads and checks the manifests. The violations are sorted by place, warnings included.
+func (c Check) Run(ctx context.Context) (*manifest.Set, []v1.Violation, error) {
+	set, err := c.Load(ctx, c.Places)
+	if err != nil {
+		return nil, nil, err
+	}
+	violations, err := c.Set(ctx, set)
+	if err == nil && !c.Places && len(violations) > len(set.Violations) {
+		c.Places = true
+		return c.Run(ctx)
+	}
+	return set, violations, err
+}
+
+// Set checks manifests that were read.
+func (c Check) Set(ctx context.Context, set *manifest.Set) ([]v1.Violation, error) {
+	elsewhere := gateway.IntoNamespace(set.Objects, c.Namespace)
+	found, err := gateway.Check(ctx, set.Objects, c.Beside, c.Options)
+	if err != nil {
+		return nil, err
+	}
+	if !c.SkipTexts {
+		found = append(found, gateway.InspectTexts(set.Objects)...)
+	}
+	violations := slices.Concat(set.Violations, elsewhere, found)
+	manifest.SortViolations(violations)
+	return violations, ctx.Err()
+}

@@ -1,0 +1,52 @@
+package action
+
+import (
+	"context"
+	"slices"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/lint"
+)
+
+// Lint finds what is valid but unwise in manifests.
+type Lint struct {
+	Check
+	// Only chooses the objects whose findings are reported. Rules look at all objects: one may be about
+	// another. Default: all.
+	Only func(v1.Object) bool
+	// Lint are the options of [lint.Check].
+	Lint lint.Options
+}
+
+// Linted is what lint found.
+type Linted struct {
+	lint.Report
+	// Objects counts those that were chosen, Files those that were read.
+	Objects, Files int
+	// Errors are those of all manifests: lint needs manifests without errors.
+	Errors []v1.Violation
+}
+
+// Run loads the manifests and looks them over.
+func (o Lint) Run(ctx context.Context) (Linted, error) {
+	o.Places, o.SkipTexts = true, true // the rules have the texts
+	set, violations, err := o.Check.Run(ctx)
+	if err != nil {
+		return Linted{}, err
+	}
+	r := Linted{Report: lint.Check(set.Objects, o.Lint), Objects: len(set.Objects), Files: set.Files}
+	r.Errors = slices.DeleteFunc(violations, v1.Violation.IsWarning)
+	if o.Only == nil {
+		return r, nil
+	}
+	chosen := map[v1.Key]bool{}
+	for _, obj := range set.Objects {
+		if o.Only(obj) {
+			chosen[obj.Head().Key()] = true
+		}
+	}
+	other := func(f lint.Finding) bool { return !chosen[v1.Key{Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}] }
+	r.Findings, r.Ignored = slices.DeleteFunc(r.Findings, other), slices.DeleteFunc(r.Ignored, other)
+	r.Objects = len(chosen)
+	return r, nil
+}
