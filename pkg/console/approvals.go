@@ -58,15 +58,23 @@ func (c *Console) changed() {
 	c.feed.waits()
 }
 
-// waitingFor returns how many of the calls that wait a person may see.
-func (c *Console) waitingFor(all []v1.PendingCall, p person) int {
-	sees, n := c.pendingSight(p), 0
+// waitingView is how many of the calls that wait a person may decide on, and may see.
+type waitingView struct {
+	Decide int `json:"decide"`
+	See    int `json:"see"`
+}
+
+func (c *Console) waitingFor(all []v1.PendingCall, p person) (v waitingView) {
+	sees := c.pendingSight(p)
 	for i := range all {
+		if all[i].MayDecide(v1.Decision{By: p.name, Groups: p.groups}) == nil {
+			v.Decide++
+		}
 		if sees(&all[i]) {
-			n++
+			v.See++
 		}
 	}
-	return n
+	return v
 }
 
 // pending returns the call that waits, or waited, of a page. Who may not see it is told that

@@ -64,7 +64,7 @@ type chart struct {
 	Mean, Max     float64
 	Bars          []bar
 	Top           int // the most calls of one bar
-	From          string
+	From          time.Time
 }
 
 // bar is the calls of one part of the time.
@@ -110,7 +110,7 @@ func (f *feed) overall(sees func(namespace, name string) bool) *chart {
 
 // drawn draws the minutes before now as a number of bars; nil when there was no call.
 func drawn(minutes []minute, now, span int64, bars int, label string) *chart {
-	c := &chart{Label: label, From: time.Unix((now-span)*60, 0).UTC().Format("15:04")}
+	c := &chart{Label: label, From: time.Unix((now-span)*60, 0)}
 	parts := make([]minute, bars)
 	each := span / int64(bars)
 	var sum float64
@@ -137,7 +137,7 @@ func drawn(minutes []minute, now, span int64, bars int, label string) *chart {
 		height := chartHeight * float64(p.calls) / float64(c.Top)
 		failed := chartHeight * float64(p.failed) / float64(c.Top)
 		mean, most := chartHeight*p.sum/float64(p.calls)/max(c.Max, leastScale), chartHeight*p.max/max(c.Max, leastScale)
-		at := time.Unix((now-span+1+int64(i)*each)*60, 0).UTC().Format("15:04")
+		at := time.Unix((now-span+1+int64(i)*each)*60, 0).UTC().Format("15:04 UTC")
 		c.Bars = append(c.Bars, bar{
 			X: round(float64(i) * width), Width: round(max(1, width-1)), Y: round(chartHeight - height), Height: round(height),
 			FailedY: round(chartHeight - failed), FailedHeight: round(failed),

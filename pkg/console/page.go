@@ -24,7 +24,7 @@ type page struct {
 	Title   string
 	Nav     string // the part of the console that the page is in
 	Who     string
-	Waiting int  // calls that wait for approval
+	Waiting int  // calls that wait for a decision of the person
 	Changes bool // there is a page of changes
 	Problem string
 	Next    string // the page to go on to after signing in
@@ -95,7 +95,7 @@ func explained(err error) (int, string) {
 // show answers with a page in the layout.
 func (c *Console) show(r *request, status int, name, title, nav string, body any) {
 	c.write(r.out, status, name, page{
-		Root: rootOf(r.URL.EscapedPath()), Title: title, Nav: nav, Who: r.name, Waiting: c.waitingFor(c.waiting(r.Context()), r.person), Changes: c.changing(), Body: body,
+		Root: rootOf(r.URL.EscapedPath()), Title: title, Nav: nav, Who: r.name, Waiting: c.waitingFor(c.waiting(r.Context()), r.person).Decide, Changes: c.changing(), Body: body,
 	})
 }
 
@@ -135,10 +135,11 @@ var functions = template.FuncMap{
 		}
 		return string(b)
 	},
-	"raw":  func(b json.RawMessage) string { return inspect.Show(string(b)) },
-	"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
-	"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
-	"ms":   milliseconds,
+	"raw":   func(b json.RawMessage) string { return inspect.Show(string(b)) },
+	"when":  func(t time.Time) template.HTML { return timeElement(t, "moment", "2006-01-02 15:04:05 UTC") },
+	"clock": func(t time.Time) template.HTML { return timeElement(t, "clock", "15:04 UTC") },
+	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+	"ms":    milliseconds,
 	"left": func(t time.Time) string {
 		d := time.Until(t).Round(time.Second)
 		if d <= 0 {
@@ -146,14 +147,28 @@ var functions = template.FuncMap{
 		}
 		return d.String()
 	},
-	"budget": func(v gateway.Verdict) string {
+	"budget": func(v gateway.Verdict) *remaining {
 		if v.Limit == nil || v.UsedBefore == nil {
-			return ""
+			return nil
 		}
-		return fmt.Sprintf("%d of %d", max(0, *v.Limit-*v.UsedBefore), *v.Limit)
+		return &remaining{int64(max(0, *v.Limit-*v.UsedBefore)), int64(*v.Limit)}
 	},
 	"dict": dict,
 }
+
+// timeElement is a time in UTC, which the script of the pages shows as local time, with UTC on hover.
+func timeElement(t time.Time, class, layout string) template.HTML {
+	t = t.UTC()
+	return template.HTML(fmt.Sprintf(`<time class="%s" datetime="%s" title="%s">%s</time>`, class, t.Format(time.RFC3339), t.Format("2006-01-02 15:04:05 UTC"), t.Format(layout)))
+}
+
+// remaining is how much of a limit is left.
+type remaining struct{ left, limit int64 }
+
+func (r remaining) String() string { return fmt.Sprintf("%d of %d", r.left, r.limit) }
+
+// Spent reports whether nothing is left.
+func (r remaining) Spent() bool { return r.left == 0 }
 
 // milliseconds writes a duration for people.
 func milliseconds(ms float64) string {

@@ -173,17 +173,20 @@ func TestWaitingCallsAreNotForAll(t *testing.T) {
 	}
 	id := res.Pending.ID
 	for _, tt := range []struct {
-		who  string
-		sees bool
+		who           string
+		sees, decides bool
 	}{
-		{"ann", true},  // decides, though the tool is hidden from her
-		{"bob", true},  // called
-		{"tom", false}, // sees the tool
-		{"eve", false}, // none of these
+		{"ann", true, true},   // though the tool is hidden from her
+		{"bob", true, false},  // called
+		{"tom", false, false}, // sees the tool
+		{"eve", false, false}, // none of these
 	} {
-		want, waits := http.StatusNotFound, "0"
+		want, waits := http.StatusNotFound, `{"decide":0,"see":0}`
 		if tt.sees {
-			want, waits = http.StatusOK, "1"
+			want, waits = http.StatusOK, `{"decide":0,"see":1}`
+		}
+		if tt.decides {
+			waits = `{"decide":1,"see":1}`
 		}
 		for _, path := range []string{"approvals/" + id, "api/approvals/" + id} {
 			code, body := s.ask("GET", path, tt.who, "")
@@ -198,7 +201,7 @@ func TestWaitingCallsAreNotForAll(t *testing.T) {
 				t.Errorf("%s of %s: %s", path, tt.who, body)
 			}
 		}
-		if _, body := s.ask("GET", "", tt.who, ""); strings.Contains(body, "<title>(1)") != tt.sees {
+		if _, body := s.ask("GET", "", tt.who, ""); strings.Contains(body, "<title>(1)") != tt.decides {
 			t.Errorf("the title for %s: %.200s", tt.who, body)
 		}
 		if got := s.event(tt.who, "waiting"); got != waits {

@@ -46,7 +46,7 @@ func TestNotification(t *testing.T) {
 	}), click(`nav a[href$="activity"]`), see("#call-filter"), until(`document.title.startsWith("(1) ") && Notification.permission === "granted"`))
 	pay(2)
 	b.run(until(`document.title.startsWith("(2) ")`), chromedp.Evaluate("window.told", &told))
-	if len(told) != 1 || told[0] != "A call waits for approval, 2 in all" {
+	if len(told) != 1 || told[0] != "A call waits for your decision, 2 in all" {
 		t.Errorf("told %q", told)
 	}
 }

@@ -4,18 +4,30 @@
   const body = document.body;
   const byId = (id) => document.getElementById(id);
 
-  // How many calls wait, in the title and beside the link; a notification when one more does.
+  // Times are shown as local ones; the title keeps UTC.
+  const two = (n) => String(n).padStart(2, "0");
+  const showTime = (e) => {
+    const t = new Date(e.dateTime), clock = `${two(t.getHours())}:${two(t.getMinutes())}`;
+    e.textContent = e.className === "clock" ? clock : `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${clock}:${two(t.getSeconds())}`;
+  };
+  const showTimes = () => document.querySelectorAll("time").forEach(showTime);
+  showTimes();
+  body.addEventListener("htmx:afterSettle", showTimes);
+
+  // How many calls wait for a decision of this person, in the title and beside the link; a notification when one more does.
   let waiting = Number(byId("waiting-count")?.textContent || 0);
   const title = document.title.replace(/^\(\d+\) /, "");
-  const showWaiting = (n) => {
+  let shown = byId("open")?.dataset.all; // how many that wait the page of approvals shows
+  const showWaiting = ({ decide: n, see }) => {
     document.title = (n ? `(${n}) ` : "") + title;
     byId("waiting-count").textContent = n;
     byId("waiting").hidden = n === 0;
     if (n > waiting && window.Notification?.permission === "granted") {
-      const told = new Notification("A call waits for approval", { body: `${n} in all`, tag: "toolctl-approvals" });
+      const told = new Notification("A call waits for your decision", { body: `${n} in all`, tag: "toolctl-approvals" });
       told.onclick = () => { window.focus(); location.assign(`${body.dataset.root}approvals`); };
     }
-    if (n !== waiting && byId("open") && !document.querySelector("form:focus-within")) location.reload();
+    if (shown !== undefined && Number(shown) !== see && !document.querySelector("form:focus-within")) location.reload();
+    if (shown !== undefined) shown = see;
     waiting = n;
   };
   const notify = byId("notify");
@@ -41,7 +53,11 @@
     row.className = "fresh";
     const link = document.createElement("a");
     link.href = `${body.dataset.root}activity/${encodeURIComponent(c.id)}`;
-    link.textContent = c.time.slice(0, 19).replace("T", " ");
+    const time = document.createElement("time");
+    time.dateTime = c.time;
+    time.title = c.time.slice(0, 19).replace("T", " ") + " UTC";
+    showTime(time);
+    link.append(time);
     row.insertCell().append(link);
     cell(row, visible(c.tool));
     cell(row, visible(c.principal));
