@@ -70,7 +70,8 @@ ends when the client closes stdin. With --http it listens: MCP at /mcp, for
 clients of all versions up to 2026-07-28, and /healthz and /readyz.
 
 With --ui the console is at /ui/: pages to see the tools, try calls, decide on
-approvals and watch what is called. See docs/console.md.
+approvals and watch what is called. 'toolctl ui' and SIGUSR1 make a new link to sign in
+with. See docs/console.md.
 
 With --watch it follows changes of the manifests. A set with a violation changes
 nothing: the one before it is served on, and the log and /readyz say so.
@@ -271,6 +272,11 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if o.console != nil {
 		o.console.Attach(w.Gateway)
 		defer func() { _ = o.console.Close() }() // it has no error; as an io.Closer it would link all that its methods mention
+		defer func() {
+			for _, end := range o.ended {
+				end()
+			}
+		}()
 	}
 	o.logViolations(w)
 	footprint.Started()

@@ -36,6 +36,7 @@ type uiOptions struct {
 	person     bool // "toolctl ui" runs, for the person who started it
 	noBrowser  bool
 	console    *console.Console // nil without --ui
+	ended      []func()         // what ends with the console
 }
 
 // uiNeedsHTTP are the flags that mean nothing over stdin and stdout.
@@ -129,17 +130,28 @@ func (o *serveOptions) listens(scheme string, authenticates bool) func(net.Addr)
 			return
 		}
 		o.console.Listening(url + "/ui/")
-		link := cmp.Or(o.uiURL, url+"/ui/")
-		if !authenticates {
-			link = o.console.Link(link)
+		link := func() string {
+			at := cmp.Or(o.uiURL, url+"/ui/")
+			if authenticates {
+				return at
+			}
+			return o.console.Link(at)
 		}
-		if !o.person {
-			o.log.Info("the console", "url", link)
-			return
+		show := func(link string) {
+			if o.person {
+				fmt.Fprintf(o.err, "the console is at %s\n", link)
+			} else {
+				o.log.Info("the console", "url", link)
+			}
 		}
-		fmt.Fprintf(o.err, "the console is at %s\nCtrl-C ends it\n", link)
-		if !o.noBrowser {
-			tty.OpenBrowser(link)
+		o.offerLinks(at, link, show)
+		first := link()
+		show(first)
+		if o.person {
+			fmt.Fprintln(o.err, "Ctrl-C ends it")
+			if !o.noBrowser {
+				tty.OpenBrowser(first)
+			}
 		}
 	}
 }
@@ -155,13 +167,24 @@ call each, the calls that wait for approval, and the calls that happen. It is wh
 'toolctl serve --ui' serves, on a free port of this machine that nobody else reaches,
 for as long as the command runs.
 
-The link that it prints signs in once.`,
+The link that it prints signs in once. Where you serve the console of these manifests already, by this
+command or by 'toolctl serve --ui', the command opens that one with a new link. In a folder without manifests
+it does so for each console that you serve; --port chooses one.`,
 		Example: `  toolctl ui -f manifests/
   toolctl ui --port 8090 --no-browser`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if port < 0 || port > 65535 {
 				return usagef("--port %d: expected 0 to 65535", port)
+			}
+			if links := o.running(port); len(links) > 0 {
+				for _, link := range links {
+					fmt.Fprintf(o.err, "the console that runs already is at %s\n", link)
+				}
+				if len(links) == 1 && !o.noBrowser {
+					tty.OpenBrowser(links[0])
+				}
+				return nil
 			}
 			o.http = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 			return o.run(cmd.Context())
@@ -170,7 +193,7 @@ The link that it prints signs in once.`,
 	o.ui, o.person, o.accessLog = true, true, "none"
 	o.memory, o.turnIdle, o.drain = "256MiB", time.Minute, time.Second
 	f := cmd.Flags()
-	f.IntVar(&port, "port", 0, "port to listen at (default: a free one)")
+	f.IntVar(&port, "port", 0, "port to listen at, or at which the console runs already (default: a free one)")
 	f.BoolVar(&o.noBrowser, "no-browser", false, "print the link and open no browser")
 	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
 	o.bindTestReport(f)

@@ -15,7 +15,6 @@ const (
 	maxSessions    = 1000
 	maxOwnSessions = 32 // of one principal
 	sessionIdle    = 12 * time.Hour
-	maxLinks       = 16
 	linkTime       = time.Hour
 )
 
@@ -57,13 +56,14 @@ type session struct {
 type sessions struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	all   map[[sha256.Size]byte]*session
-	links map[[sha256.Size]byte]time.Time // one-time links, and until when they can be used
+	mu        sync.Mutex
+	all       map[[sha256.Size]byte]*session
+	newest    [sha256.Size]byte // of the one-time links: no other works
+	newestEnd time.Time         // when it works no longer
 }
 
 func newSessions(now func() time.Time) *sessions {
-	return &sessions{now: now, all: map[[sha256.Size]byte]*session{}, links: map[[sha256.Size]byte]time.Time{}}
+	return &sessions{now: now, all: map[[sha256.Size]byte]*session{}}
 }
 
 // begin signs a person in, and returns the secret for the cookie. The session ends when the
@@ -170,24 +170,22 @@ func (s *sessions) end(secret string) {
 	s.remove(sha256.Sum256([]byte(secret)))
 }
 
-// link returns the secret of a link that works once.
+// link returns the secret of a link that works once. The links before it work no more.
 func (s *sessions) link() string {
 	secret := rand.Text()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.links) >= maxLinks {
-		clear(s.links)
-	}
-	s.links[sha256.Sum256([]byte(secret))] = s.now().Add(linkTime)
+	s.newest, s.newestEnd = sha256.Sum256([]byte(secret)), s.now().Add(linkTime)
 	return secret
 }
 
-// redeem reports whether a secret is that of a link, which works no more then.
+// redeem reports whether a secret is that of the newest link, which works no more then.
 func (s *sessions) redeem(secret string) bool {
-	sum := sha256.Sum256([]byte(secret))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	until, ok := s.links[sum]
-	delete(s.links, sum)
-	return ok && s.now().Before(until)
+	if sha256.Sum256([]byte(secret)) != s.newest || !s.now().Before(s.newestEnd) {
+		return false
+	}
+	s.newestEnd = time.Time{}
+	return true
 }

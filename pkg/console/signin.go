@@ -20,6 +20,7 @@ import (
 // address of the console. At an address of loopback without TLS it has a random name in place of
 // that, since cookies know no ports: the programs of other users of the machine listen at the same
 // address, and would get the cookie with each request for them. With Options.URL it has none.
+// The links before it work no more.
 func (c *Console) Link(at string) string {
 	if u, err := url.Parse(at); err == nil && c.opts.URL == "" && u.Scheme == "http" && loopback(u.Hostname()) {
 		u.Host = net.JoinHostPort(c.name, cmp.Or(u.Port(), "80"))
@@ -113,7 +114,7 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 			c.redirect(w, "./")
 			return
 		}
-		c.askSignIn(w, r, http.StatusForbidden, "This link was used already, or is too old. Start the console again for a new one.")
+		c.askSignIn(w, r, http.StatusForbidden, "This link was used already, or is not the newest. 'toolctl ui' gives a new one on the machine that serves the console.")
 		return
 	}
 	c.signedIn(w, r, person{name: c.opts.Login}, gateway.Caller{})

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"toolctl.dev/toolctl/internal/tty"
+)
+
+// linkFolder is where the consoles of this user are asked for a new link.
+func (a *app) linkFolder() (string, error) {
+	dir, _ := a.env("XDG_RUNTIME_DIR")
+	if dir == "" {
+		var err error
+		if dir, err = os.UserCacheDir(); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "toolctl"), nil
+}
+
+// linkKey is the same for two commands that serve the same manifests: it begins the name of the socket.
+func (o *serveOptions) linkKey() string {
+	places := append([]string(nil), o.files...)
+	if dsn, err := o.storeDSN(false); err == nil && (len(o.files) == 0 || o.dsn != "") {
+		places = append(places, "store", dsn)
+	}
+	for i, at := range places {
+		if _, err := os.Stat(at); err == nil {
+			if places[i], err = filepath.Abs(at); err != nil {
+				places[i] = at
+			}
+		}
+	}
+	raw, _ := json.Marshal([]any{places, o.source.address, o.namespace, o.labels}) // texts
+	return fmt.Sprintf("%x", sha256.Sum256(raw))[:16]
+}
+
+// offerLinks lets this user have a new link to the console, by "toolctl ui" and by SIGUSR1, until the command ends.
+func (o *serveOptions) offerLinks(at net.Addr, link func() string, show func(string)) {
+	o.ended = append(o.ended, tty.OnUserSignal(func() { show(link()) }))
+	_, port, _ := net.SplitHostPort(at.String())
+	dir, err := o.linkFolder()
+	if err == nil {
+		var stop func()
+		if stop, err = tty.Answer(filepath.Join(dir, o.linkKey()+"-"+port+".sock"), link); err == nil {
+			o.ended = append(o.ended, stop)
+			return
+		}
+	}
+	o.log.Debug("'toolctl ui' cannot ask for a new link to this console", slog.Any("error", err))
+}
+
+// running returns new links to the consoles of this user that serve the same manifests already; to all of them where the
+// command line names no manifests and the folder has none. A port other than 0 chooses.
+func (o *serveOptions) running(port int) (links []string) {
+	dir, err := o.linkFolder()
+	if err != nil {
+		return nil
+	}
+	key, at := o.linkKey(), "*"
+	if port != 0 {
+		at = strconv.Itoa(port)
+	}
+	if len(o.files) == 0 && o.labels == "" && o.namespace == "" {
+		if _, err := o.storeDSN(false); err != nil || o.dsn == "" && port != 0 {
+			key = "*"
+		}
+	}
+	sockets, _ := fs.Glob(os.DirFS(dir), key+"-"+at+".sock") // the pattern is sound
+	for _, socket := range sockets {
+		link, err := tty.Ask(filepath.Join(dir, socket))
+		if err != nil {
+			o.logger().Debug("a console that may run already does not answer", "socket", socket, slog.Any("error", err))
+		} else if link != "" {
+			links = append(links, link)
+		}
+	}
+	return links
+}

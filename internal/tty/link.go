@@ -1,0 +1,79 @@
+package tty
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const linkWait = 2 * time.Second
+
+// Answer gives what say returns to each program that asks at a socket, until stop is called. The folder of the socket
+// is made, and closed to all other users: who reaches the socket is this user.
+func Answer(socket string, say func() string) (stop func(), err error) {
+	if err := ownFolder(filepath.Dir(socket)); err != nil {
+		return nil, err
+	}
+	_ = os.Remove(socket) // of a process that was killed
+	ln, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	var answers sync.WaitGroup
+	answers.Go(func() {
+		for {
+			conn, err := ln.Accept()
+			switch {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case err != nil: // such as too many open files
+				time.Sleep(time.Second)
+				continue
+			}
+			_ = conn.SetDeadline(time.Now().Add(linkWait))
+			_, _ = io.WriteString(conn, say()) // who asked is gone
+			_ = conn.Close()
+		}
+	})
+	return func() { _ = ln.Close(); answers.Wait() }, nil
+}
+
+// Ask returns what the process at a socket of [Answer] says; "" when there is none any longer.
+func Ask(socket string) (string, error) {
+	if err := ownFolder(filepath.Dir(socket)); err != nil {
+		return "", err
+	}
+	conn, err := net.DialTimeout("unix", socket, linkWait)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return "", os.Remove(socket)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(linkWait))
+	said, err := io.ReadAll(io.LimitReader(conn, 4096))
+	return strings.TrimSpace(string(said)), err
+}
+
+// ownFolder makes a folder that only this user can look into.
+func ownFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || !ours(info) {
+		return fmt.Errorf("%s: expected a folder of this user", dir)
+	}
+	return os.Chmod(dir, 0o700)
+}
