@@ -2,10 +2,14 @@ package gateway
 
 import (
 	"cmp"
+	"maps"
+	"reflect"
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/envref"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 // noteApprovals logs that calls which need approval cannot be approved elsewhere.
@@ -18,6 +22,28 @@ func (g *Gateway) noteApprovals() {
 			g.log.Warn("calls that need approval can be approved by clients that can ask, and by nobody else: without a store nobody else knows of them", "policy", p.Metadata.Name, "namespace", p.Namespace())
 			return
 		}
+	}
+}
+
+// noteUnset logs which variables tools lack, since no client sees such a tool: a line for each variable,
+// when it is not what was logged last.
+func (g *Gateway) noteUnset() {
+	page, err := g.reg.List(registry.Query{Kind: v1.KindTool, Namespace: g.catalog.Namespace, Selector: g.catalog.Selector})
+	if err != nil {
+		return // the catalog says so
+	}
+	lacking := map[string][]string{} // the tools, by the reason
+	for _, it := range page.Items {
+		for _, why := range envref.Unreadable(slices.Clone(it.Reasons)) {
+			lacking[why.Message] = append(lacking[why.Message], it.FullName)
+		}
+	}
+	if reflect.DeepEqual(lacking, g.reload.unset) {
+		return
+	}
+	g.reload.unset = lacking
+	for _, why := range slices.Sorted(maps.Keys(lacking)) {
+		g.log.Warn("tools are not ready, and clients do not see them", "reason", why, "tools", someOf(lacking[why]))
 	}
 }
 

@@ -19,9 +19,10 @@ type reload struct {
 	failed atomic.Pointer[time.Time] // when the last reload failed; nil when it did not
 
 	mu         sync.Mutex
-	served     []v1.Object    // of the source
-	violations []v1.Violation // of what is served: a start leaves out what has violations
-	told       string         // the last error in the log
+	served     []v1.Object         // of the source
+	violations []v1.Violation      // of what is served: a start leaves out what has violations
+	told       string              // the last error in the log
+	unset      map[string][]string // what noteUnset logged last
 }
 
 // Reload serves what the source holds now, unless it has a violation: then nothing changes,
@@ -67,6 +68,9 @@ func (g *Gateway) replace(set *manifest.Set) {
 	changed := g.servers.replace(g.permitted(set.Objects))
 	g.servers.asked.await(changed)
 	g.refresh()
+	if g.server.Load() != nil {
+		g.noteUnset()
+	}
 	if len(changed) > 0 {
 		g.tasks.run(func(ctx context.Context) { g.logStates(g.servers.discover(ctx, changed...)) })
 	}

@@ -95,6 +95,9 @@ func (g *Gateway) start() *server.Server {
 		o.Replica, o.Admission = g.replica, g.admission
 		g.noteApprovals()
 		g.noteTurns()
+		g.reload.mu.Lock()
+		g.noteUnset()
+		g.reload.mu.Unlock()
 		g.server.Store(server.New(g.catalog, o))
 		g.servers.asked.await(g.servers.Servers())
 		g.tasks.run(g.askServers)
