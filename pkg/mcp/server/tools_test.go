@@ -41,8 +41,27 @@ func TestListToolsSaysWhatTheManifestSays(t *testing.T) {
 			o.Tool.Spec.InputSchema = json.RawMessage(`{"properties":{"a":{}}}`)
 			o.Tool.Spec.OutputSchema = json.RawMessage(`{"type":"array"}`)
 		}),
+		offer("", "ref", func(o *server.Offer) {
+			o.Tool.Spec.OutputSchema = json.RawMessage(`{"$ref":"#/$defs/A","$defs":{"A":{"$ref":"#/$defs/B"},"B":{"type":"object"}}}`)
+		}),
+		offer("", "ref-list", func(o *server.Offer) {
+			o.Tool.Spec.OutputSchema = json.RawMessage(`{"$ref":"#/definitions/A","definitions":{"A":{"type":"array"}}}`)
+		}),
+		offer("", "ref-round", func(o *server.Offer) {
+			o.Tool.Spec.OutputSchema = json.RawMessage(`{"$ref":"#/$defs/A","$defs":{"A":{"$ref":"#/$defs/A"}}}`)
+		}),
 		offer("", "blocked", func(o *server.Offer) { o.Hidden = true }),
 	)
+	const defs = `{"description":"does %s","inputSchema":{"type":"object"},"name":"%[1]s"%s}`
+	modern := []string{
+		fmt.Sprintf(defs, "ref", `,"outputSchema":{"$defs":{"A":{"$ref":"#/$defs/B"},"B":{"type":"object"}},"$ref":"#/$defs/A"}`),
+		fmt.Sprintf(defs, "ref-list", `,"outputSchema":{"$ref":"#/definitions/A","definitions":{"A":{"type":"array"}}}`),
+		fmt.Sprintf(defs, "ref-round", `,"outputSchema":{"$defs":{"A":{"$ref":"#/$defs/A"}},"$ref":"#/$defs/A"}`),
+	}
+	sessions := []string{ // which know of no type but an object at the root
+		fmt.Sprintf(defs, "ref", `,"outputSchema":{"$defs":{"A":{"$ref":"#/$defs/B"},"B":{"type":"object"}},"$ref":"#/$defs/A","type":"object"}`),
+		fmt.Sprintf(defs, "ref-list", ""), fmt.Sprintf(defs, "ref-round", ""),
+	}
 	common := []string{
 		`{"description":"does bare","inputSchema":{"type":"object"},"name":"bare"}`,
 		`{"annotations":{"idempotentHint":false,"openWorldHint":false,"readOnlyHint":true},"description":"does get-weather",` +
@@ -50,8 +69,8 @@ func TestListToolsSaysWhatTheManifestSays(t *testing.T) {
 			`"outputSchema":{"required":["t"],"type":"object"},"title":"Weather"}`,
 	}
 	want := map[string][]string{
-		"modern":   append(slices.Clone(common), `{"description":"does list","inputSchema":{"properties":{"a":{}},"type":"object"},"name":"list","outputSchema":{"type":"array"}}`),
-		"sessions": append(slices.Clone(common), `{"description":"does list","inputSchema":{"properties":{"a":{}},"type":"object"},"name":"list"}`),
+		"modern":   slices.Concat(common, []string{`{"description":"does list","inputSchema":{"properties":{"a":{}},"type":"object"},"name":"list","outputSchema":{"type":"array"}}`}, modern),
+		"sessions": slices.Concat(common, []string{`{"description":"does list","inputSchema":{"properties":{"a":{}},"type":"object"},"name":"list"}`}, sessions),
 	}
 	for protocol, version := range versions {
 		t.Run(protocol, func(t *testing.T) {

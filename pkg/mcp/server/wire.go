@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
@@ -92,13 +93,45 @@ func kind(raw json.RawMessage, first byte) json.RawMessage {
 	return raw
 }
 
-// forOlder is the tool without an output schema that older clients cannot read: until
-// 2025-11-25 its root type is object.
+// forOlder is the tool as older clients can read it: until 2025-11-25 the root type of an output
+// schema is object. One that refers to a definition of an object gets the type beside the reference,
+// and any other is left out.
 func (w wire) forOlder() wire {
-	if len(w.OutputSchema) > 0 && rootType(w.OutputSchema) != `"object"` {
+	switch {
+	case refersToObject(w.OutputSchema):
+		w.OutputSchema = withRootType(w.OutputSchema)
+	case rootType(w.OutputSchema) != `"object"`:
 		w.OutputSchema = nil
 	}
 	return w
+}
+
+// refersToObject reports whether a schema takes objects alone because its root is a reference to one
+// of its own definitions that says so.
+func refersToObject(schema json.RawMessage) bool {
+	const deepest = 8
+	type node struct {
+		Type json.RawMessage            `json:"type"`
+		Ref  string                     `json:"$ref"`
+		Defs map[string]json.RawMessage `json:"$defs"`
+		Old  map[string]json.RawMessage `json:"definitions"` // before 2019-09
+	}
+	var root, at node
+	if json.Unmarshal(schema, &root) != nil || root.Ref == "" || len(root.Type) > 0 {
+		return false
+	}
+	at = root
+	for range deepest {
+		defs, name := root.Defs, strings.TrimPrefix(at.Ref, "#/$defs/")
+		if name == at.Ref {
+			defs, name = root.Old, strings.TrimPrefix(at.Ref, "#/definitions/")
+		}
+		at = node{}
+		if json.Unmarshal(defs[name], &at) != nil || len(at.Type) > 0 {
+			break
+		}
+	}
+	return string(at.Type) == `"object"`
 }
 
 // metaOf reads a _meta object so that its values are written as they came.
