@@ -133,13 +133,19 @@ func (c *count) full(n v1.Count) string {
 	default:
 		s = c.state(n.Used)
 	}
-	if c.name != "" {
-		s = fmt.Sprintf("limit %q: %s", c.name, s)
-	}
+	s = c.named(s)
 	if !n.Ends.IsZero() && c.limit > 0 {
 		s += "; the next " + c.per + " starts at " + n.Ends.UTC().Format(time.RFC3339)
 	}
 	return s
+}
+
+// named says first which limit it is, when it has a name.
+func (c *count) named(s string) string {
+	if c.name == "" {
+		return s
+	}
+	return fmt.Sprintf("limit %q: %s", c.name, s)
 }
 
 // state says in words how much is used: "2 of 3 calls used this session".

@@ -167,15 +167,12 @@ func (r *rule) explain(ctx context.Context, t *Subject, n v1.Count, req Request)
 		return v
 	default:
 		ok = n.Used < r.count.limit
-		v.Message = r.count.state(n.Used)
+		v.Message = r.count.named(r.count.state(n.Used))
 		if !ok {
 			v.Message = r.count.full(n)
 		}
 		if by.name != "" {
 			v.Message = by.as(t, v.Message)
-		}
-		if r.count.name != "" {
-			v.Message = fmt.Sprintf("limit %q: %s", r.count.name, v.Message)
 		}
 		limit, before, after := r.count.limit, n.Used, n.Used
 		v.Limit, v.UsedBefore, v.UsedAfter = &limit, &before, &after
