@@ -1,13 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
@@ -40,7 +41,8 @@ Importing into the same folder again keeps changes made by hand: the file
 openapi-import.lock in it holds what was generated last, and what the document
 changed since is merged field by field. Where a file and the document changed one
 field differently the file keeps its value, the conflict is reported, and the
-command ends with status 1.
+command ends with status 1. Flags about the tools that are not given are as in the
+last import into the folder.
 
 Filters are KEY=GLOB with a KEY of tag, path, method or operation. * stands for
 text without a slash, ** for any text. Globs of one KEY are alternatives, those of
@@ -53,7 +55,7 @@ json or name (with --out).`,
   toolctl import openapi https://api.example.com/openapi.json --include tag=pets --exclude method=DELETE
   toolctl import openapi api.yaml --server http://localhost:8080 | toolctl validate -f -`,
 		Args: exactArgs(1, "one file or URL of an OpenAPI document"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.dir, "out", "", "folder to write a file for each tool into (default: all to stdout)")
@@ -69,7 +71,8 @@ json or name (with --out).`,
 	return cmd
 }
 
-func (o *importOpenAPIOptions) run(ctx context.Context, source string) error {
+func (o *importOpenAPIOptions) run(cmd *cobra.Command, source string) error {
+	ctx := cmd.Context()
 	formats := []string{"yaml"}
 	if o.dir != "" {
 		formats = []string{"table", "json", "name"}
@@ -84,9 +87,14 @@ func (o *importOpenAPIOptions) run(ctx context.Context, source string) error {
 		return usageError{err}
 	}
 	o.set.Namespace = o.namespace
+	if o.dir != "" {
+		if err := o.takeLast(cmd.Flags()); err != nil {
+			return err
+		}
+	}
 	doc, err := openapi.Load(ctx, source, openapi.LoadOptions{Stdin: tty.Stdin(ctx, o.in)})
 	if unread := (*fs.PathError)(nil); errors.As(err, &unread) {
-		return usageError{err}
+		return usagef("%s: %w", unread.Path, unread.Err)
 	}
 	if err != nil {
 		return err
@@ -96,7 +104,7 @@ func (o *importOpenAPIOptions) run(ctx context.Context, source string) error {
 		return err
 	}
 	if len(set.Tools) == 0 && len(set.Skipped) == 0 {
-		return &v1.NotFoundError{Kind: "operation", Name: strings.Join(append(o.include, o.exclude...), " ")}
+		return statusError{exitNotFound, o.nothing(set)}
 	}
 	o.explain(set)
 	if o.dir == "" {
@@ -107,6 +115,46 @@ func (o *importOpenAPIOptions) run(ctx context.Context, source string) error {
 		return err
 	}
 	return o.printReport(format, set, report)
+}
+
+// nothing says why a document gave nothing to import.
+func (o *importOpenAPIOptions) nothing(set *openapi.Set) string {
+	if set.Operations == 0 {
+		return set.Source + ": paths: the document has no operations"
+	}
+	text := fmt.Sprintf("%s: none of %s fits --include and --exclude", set.Source, count(set.Operations, "operation"))
+	if len(set.Tags) > 0 {
+		text += "; the tags are " + strings.Join(set.Tags, ", ")
+	}
+	return clip.Line(text)
+}
+
+// takeLast takes the options of the last import into the folder for those that are not given now: without
+// them its tools would be changed by an import that was to bring them up to date.
+func (o *importOpenAPIOptions) takeLast(f *pflag.FlagSet) error {
+	last, err := openapi.LastOptions(o.dir)
+	if err != nil {
+		return err
+	}
+	var taken []string
+	for name, text := range map[string]struct{ now, last *string }{
+		"server": {&o.set.Server, &last.Server}, "namespace": {&o.set.Namespace, &last.Namespace},
+		"prefix": {&o.set.Prefix, &last.Prefix}, "env-prefix": {&o.set.EnvPrefix, &last.EnvPrefix},
+	} {
+		if !f.Changed(name) && *text.last != "" {
+			*text.now = *text.last
+			taken = append(taken, "--"+name+" "+*text.last)
+		}
+	}
+	if !f.Changed("allow-private-network") && last.AllowPrivateNetwork {
+		o.set.AllowPrivateNetwork = true
+		taken = append(taken, "--allow-private-network")
+	}
+	if len(taken) > 0 {
+		slices.Sort(taken)
+		fmt.Fprintf(o.err, "as in the last import into %s: %s\n", o.dir, strings.Join(taken, " "))
+	}
+	return nil
 }
 
 // explain says on stderr what was left out and which variables the tools read.

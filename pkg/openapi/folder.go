@@ -116,7 +116,7 @@ func (s *Set) WriteFolder(ctx context.Context, dir string, o FolderOptions) (*Re
 	if len(old.Tools) > 0 && old.Source != s.Source && old.Title != s.Title {
 		return nil, fmt.Errorf("%s holds the import of %q from %s, not of %q from %s: choose another folder", dir, old.Title, old.Source, s.Title, s.Source)
 	}
-	w := &folderWriter{set: s, root: root, opts: o, old: old, next: &lock{Source: s.Source, Title: s.Title, Version: s.Version}, report: &Report{}}
+	w := &folderWriter{set: s, root: root, opts: o, old: old, next: &lock{Source: s.Source, Title: s.Title, Version: s.Version, Options: s.options}, report: &Report{}}
 	err = w.run(ctx)
 	slices.SortFunc(w.report.Changes, func(a, b Change) int { return cmp.Compare(a.File, b.File) })
 	return w.report, err

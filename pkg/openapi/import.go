@@ -24,26 +24,29 @@ import (
 )
 
 // Options say what is imported and how. The zero value imports every operation.
+//
+// Those with a name in JSON are kept in the [LockFile] of a folder, so that the next import into it
+// can take them again: see [LastOptions].
 type Options struct {
 	// Filter chooses operations.
-	Filter Filter
+	Filter Filter `json:"-"`
 	// Server replaces the servers of the document. Example: https://api.example.com/v1.
-	Server string
+	Server string `json:"server,omitempty"`
 	// Namespace is the metadata.namespace of the manifests. Default: none.
-	Namespace string
+	Namespace string `json:"namespace,omitempty"`
 	// Prefix is put before each name. Example: github-.
-	Prefix string
+	Prefix string `json:"prefix,omitempty"`
 	// EnvPrefix starts the names of environment variables. Default: the title of the
 	// API without words such as "API". Example: GITHUB.
-	EnvPrefix string
+	EnvPrefix string `json:"env_prefix,omitempty"`
 	// AllowPrivateNetwork is written into the tools as spec.http.allow_private_network. Default: false.
-	AllowPrivateNetwork bool
+	AllowPrivateNetwork bool `json:"allow_private_network,omitempty"`
 	// MaxSchemaBytes bounds each input and each output schema; what is farthest from
 	// the root is replaced by a schema that accepts anything. Default: 131072.
-	MaxSchemaBytes int
+	MaxSchemaBytes int `json:"-"`
 	// Check reports whether a JSON Schema can be used; an operation whose input schema
 	// cannot is skipped, and an output schema that cannot is left out. Default: one that pkg/validate compiles can.
-	Check func(schema json.RawMessage) error
+	Check func(schema json.RawMessage) error `json:"-"`
 }
 
 // DefaultMaxSchemaBytes is the bound of a schema when Options names none.
@@ -61,8 +64,13 @@ type Set struct {
 	Warnings []v1.Violation
 	// Env are the environment variables that the tools read, sorted.
 	Env []EnvUse
+	// Operations is how many the document has, those that the filter left out included.
+	Operations int
+	// Tags are those of all of them, sorted.
+	Tags []string
 
 	operations map[string]string // all operations of the document: key -> operationId
+	options    Options           // as they were given
 }
 
 // A Tool is the manifest of one operation.
@@ -98,6 +106,7 @@ const maxOutput = 512 << 20
 // that cannot be imported is skipped with its reason; a document with no usable
 // server is an error that says to name one.
 func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
+	given := Options{Server: o.Server, Namespace: o.Namespace, Prefix: o.Prefix, EnvPrefix: o.EnvPrefix, AllowPrivateNetwork: o.AllowPrivateNetwork}
 	if !validPrefix(o.Prefix) {
 		return nil, fmt.Errorf("prefix %q: expected lower-case letters, digits, '-' and '_', starting with a letter or digit, at most 32 long", o.Prefix)
 	}
@@ -124,7 +133,7 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 		d.limit = DefaultMaxSchemaBytes
 	}
 	d.nameOperations(o.Prefix)
-	s := &Set{Source: d.Source, Title: d.Title, Version: d.Version, operations: map[string]string{}}
+	s := &Set{Source: d.Source, Title: d.Title, Version: d.Version, operations: map[string]string{}, options: given}
 	items := map[string]*openapi3.PathItem{}
 	env := map[string]map[string]bool{}
 	size := 0
@@ -132,6 +141,7 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 		op := &d.operations[i]
 		s.operations[op.key()] = op.id
 		tags, _ := textList(op.raw["tags"])
+		s.Tags = append(s.Tags, tags...)
 		if !o.Filter.takes(tags, op.path, op.method, op.id) {
 			continue
 		}
@@ -159,6 +169,8 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 		s.Tools = append(s.Tools, Tool{op.key(), tool})
 	}
 	d.check(ctx, items)
+	slices.Sort(s.Tags)
+	s.Tags, s.Operations = slices.Compact(s.Tags), len(d.operations)
 	slices.SortFunc(s.Tools, func(a, b Tool) int {
 		return cmp.Compare(a.Manifest.Metadata.Name, b.Manifest.Metadata.Name)
 	})

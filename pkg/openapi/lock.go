@@ -26,7 +26,26 @@ type lock struct {
 	Source  string      `json:"source"`
 	Title   string      `json:"title"`
 	Version string      `json:"version,omitempty"`
+	Options Options     `json:"options,omitzero"`
 	Tools   []lockEntry `json:"tools"`
+}
+
+// LastOptions returns the options of the last import into a folder; the zero Options when there was
+// none. Options that are not kept are zero.
+func LastOptions(dir string) (Options, error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Options{}, nil
+	}
+	if err != nil {
+		return Options{}, err
+	}
+	defer func() { _ = root.Close() }() // nothing is written
+	l, err := readLock(root)
+	if err != nil {
+		return Options{}, fmt.Errorf("%s: %w", dir, err)
+	}
+	return l.Options, nil
 }
 
 const lockComment = "Written by toolctl import openapi: the manifests as they were last generated. The next import compares with them to keep changes made by hand. Remove an entry to import its operation anew."
