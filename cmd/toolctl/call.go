@@ -190,6 +190,12 @@ func (o *callOptions) printResult(format string, res v1.Result, complete bool) e
 	if !complete {
 		return nil
 	}
+	if res.Pages > 0 { // the list is the content, and what was not read of it is a text
+		for _, p := range res.Parts {
+			fmt.Fprintln(o.err, "warning: "+p.Text)
+		}
+		res.Parts = nil
+	}
 	if format == "text" {
 		return o.printText(res)
 	}
