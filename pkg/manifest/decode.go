@@ -191,8 +191,56 @@ func (d *document) unknown(k *yaml.Node, table *fieldTable, more []string) {
 		f.Message += fmt.Sprintf("; did you mean %q?", near)
 		p := d.pointer()
 		d.misspelt = append(d.misspelt, p[:strings.LastIndexByte(p, '/')+1]+near)
+	} else if _, kind := member(d.root, "kind"); len(more) == 0 {
+		if place := elsewhere(kind, k.Value); place != "" {
+			f.Expected = place
+			f.Message += "; did you mean " + place + "?"
+		}
 	}
 	d.error(k, f)
+}
+
+// elsewhere returns the one place of a kind that has a field of this name nearest to its root, "" when
+// there is none or more than one.
+func elsewhere(kind, name string) string {
+	const deepest = 5
+	type parent struct {
+		t    reflect.Type
+		path string
+	}
+	o := v1.NewObject(kind)
+	if o == nil {
+		return ""
+	}
+	level := []parent{{reflect.TypeOf(o).Elem(), ""}}
+	for range deepest {
+		var places []string
+		var below []parent
+		for _, p := range level {
+			for _, key := range tableOf(p.t).names {
+				path := p.path + key
+				if key == name {
+					places = append(places, path)
+				}
+				t := elem(p.t, key)
+				for t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
+					path += map[reflect.Kind]string{reflect.Slice: "[]", reflect.Map: ".*"}[t.Kind()]
+					t = elem(t, "")
+				}
+				if t != nil && t.Kind() == reflect.Struct {
+					below = append(below, parent{t, path + "."})
+				}
+			}
+		}
+		if len(places) == 1 {
+			return places[0]
+		}
+		if len(places) > 1 {
+			return ""
+		}
+		level = below
+	}
+	return ""
 }
 
 func (d *document) decodeSlice(n *yaml.Node, v reflect.Value) bool {

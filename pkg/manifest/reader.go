@@ -215,6 +215,10 @@ func (r *reader) wrongList(n *yaml.Node, api string, inList bool) {
 // stray records a document that is no manifest: an error where the file was named,
 // else a warning, because a folder holds other things too.
 func (r *reader) stray(n *yaml.Node, what string) {
+	if key, _ := member(n, "openapi"); r.named && n.Kind == yaml.MappingNode && key != nil {
+		r.skip(n, "", "not a toolctl manifest, but an OpenAPI document: make manifests of it with 'toolctl import openapi "+r.name+"'")
+		return
+	}
 	if r.named {
 		r.skip(n, "", fmt.Sprintf("not a toolctl manifest: %s; expected apiVersion %s and one of the kinds %s", what, v1.APIVersion, strings.Join(v1.Kinds(), ", ")))
 		return
