@@ -45,7 +45,7 @@ Output formats (-o): yaml (the default), json.`,
 			}
 			defer w.Close()
 			a.warnViolations(w)
-			tools, err := a.toolsWith(w, args, func(t *v1.Tool) bool { return len(t.Spec.OutputSchema) > 0 && has(t) })
+			tools, err := a.toolsWith(w, args, "an output_schema to make a result of", func(t *v1.Tool) bool { return len(t.Spec.OutputSchema) > 0 && has(t) })
 			if err != nil {
 				return err
 			}
@@ -76,9 +76,9 @@ func shortName(t *v1.Tool) string {
 	return t.Namespace() + "/" + t.Metadata.Name
 }
 
-// toolsWith returns the named tools; without names, all for which has is true. A
+// toolsWith returns the named tools; without names, all for which has is true, which what says in words. A
 // tool that is not ready is an error when it is named.
-func (a *app) toolsWith(w *workspace, names []string, has func(*v1.Tool) bool) ([]*v1.Tool, error) {
+func (a *app) toolsWith(w *workspace, names []string, what string, has func(*v1.Tool) bool) ([]*v1.Tool, error) {
 	var tools []*v1.Tool
 	for _, name := range names {
 		it, err := w.reg.Lookup(a.namespace, name)
@@ -103,7 +103,7 @@ func (a *app) toolsWith(w *workspace, names []string, has func(*v1.Tool) bool) (
 		}
 	}
 	if len(tools) == 0 {
-		return nil, usagef("no tool that this could be done for")
+		return nil, usagef("no tool has %s", what)
 	}
 	return slices.Clip(tools), nil
 }

@@ -313,7 +313,11 @@ func (o *testOptions) verdict(ctx context.Context, set *manifest.Set, r *scenari
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case r.Invalid > 0:
-		return statusError{exitInvalid, fmt.Sprintf("%s cannot be played", count(r.Invalid, "scenario"))}
+		text := count(r.Invalid, "scenario") + " cannot be played"
+		if !slices.ContainsFunc(set.Objects, func(o v1.Object) bool { return o.Head().Kind == v1.KindTool }) {
+			text += ": no Tool manifest was read; name the files of the tools, too (the store is not asked)"
+		}
+		return statusError{exitInvalid, text}
 	case set.Failed():
 		return statusError{exitInvalid, "manifests have errors: see 'toolctl validate'"}
 	case r.Failed > 0:

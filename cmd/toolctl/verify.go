@@ -62,7 +62,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	}
 	defer w.Close()
 	o.warnViolations(w)
-	tools, err := o.toolsWith(w, o.names, func(t *v1.Tool) bool { return len(t.Spec.Examples) > 0 && has(t) })
+	tools, err := o.toolsWith(w, o.names, "spec.examples to verify", func(t *v1.Tool) bool { return len(t.Spec.Examples) > 0 && has(t) })
 	if err != nil {
 		return err
 	}
