@@ -45,7 +45,7 @@ type AssertionType struct {
 
 // Reasons for which assertions are never judged.
 const (
-	needsJudge    = "it needs a judge model"
+	needsJudge    = "it needs a judge that PromptKit has"
 	needsService  = "it calls a service"
 	needsMedia    = "it is about media that a model makes"
 	needsWorkflow = "it is about workflows, agents or skills"
@@ -122,10 +122,13 @@ var assertionTypes = []AssertionType{
 		Holds: "a policy refused a call, named by the policy, by its rule, or as `tool_policy` for any; or a validator of the prompt, named by its type, changed the last reply (of `direction: input`: refused what the user said); with `should_trigger: false`, neither did"},
 	{Name: "policy_refusals", Params: []string{"tools", "tool_names", "rule", "policy", "min", "max", "count"},
 		Holds: "policies refused `count`, or `min` to `max` (at least one) calls"},
+	{Name: "llm_judge", Params: []string{"criteria", "rubric", "min_score", "conversation_aware", "system_prompt", "temperature", "max_tokens"},
+		Holds: "the model of `--judge-model` finds that the answer meets `criteria` or `rubric`, with a score of at least `min_score` (0 to 1); with `conversation_aware` it reads the conversation too. Without such a model it is not judged"},
+	{Name: "llm_judge_session", Aliases: []string{"llm_judge_conversation"}, Params: []string{"criteria", "rubric", "min_score", "system_prompt", "temperature", "max_tokens"},
+		Holds: "as `llm_judge`, for the whole conversation"},
+	{Name: "llm_judge_tool_calls", Params: []string{"criteria", "rubric", "min_score", "tools", "conversation_aware", "system_prompt", "temperature", "max_tokens"},
+		Holds: "as `llm_judge`, for the calls (of `tools`) and their results"},
 
-	{Name: "llm_judge", Unjudged: needsJudge},
-	{Name: "llm_judge_session", Aliases: []string{"llm_judge_conversation"}, Unjudged: needsJudge},
-	{Name: "llm_judge_tool_calls", Unjudged: needsJudge},
 	{Name: "faithfulness", Aliases: []string{"answer_relevancy", "contextual_precision", "contextual_recall", "contextual_relevancy", "hallucination"}, Unjudged: needsJudge},
 	{Name: "bias", Aliases: []string{"toxicity", "pii_leakage", "role_violation"}, Unjudged: needsJudge},
 	{Name: "text_toxicity", Aliases: []string{"text_sentiment", "topic_policy", "image_moderation", "audio_emotion"}, Unjudged: "it needs a classifier model"},

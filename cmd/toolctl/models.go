@@ -20,9 +20,9 @@ import (
 type modelOptions struct {
 	// env looks a variable up, such as OPENAI_API_KEY.
 	env func(string) (string, bool)
-	// script is the file of a scripted model, of which skip replies were given before.
-	script string
-	skip   int
+	// script is the file of a scripted model, of which skip replies were given before; flag names it.
+	script, flag string
+	skip         int
 }
 
 // modelProviders are the APIs of models, by the names that spec.provider of a Prompt and
@@ -71,14 +71,14 @@ const maxScriptBytes = 10 << 20
 
 func newScripted(o modelOptions) (agent.Model, error) {
 	if o.script == "" {
-		return nil, usagef("provider scripted needs --script FILE, a list of what the model says")
+		return nil, usagef("provider scripted needs %s FILE, a list of what the model says", o.flag)
 	}
 	data, err := readFile(o.script, maxScriptBytes)
 	if err == nil && len(data) > maxScriptBytes {
 		err = fmt.Errorf("more than %d bytes", maxScriptBytes)
 	}
 	if err != nil {
-		return nil, usagef("--script %s: %w", o.script, regular.Reason(err))
+		return nil, usagef("%s %s: %w", o.flag, o.script, regular.Reason(err))
 	}
 	raw, violations := manifest.ToJSON(o.script, data)
 	if len(violations) == 0 {
@@ -87,15 +87,15 @@ func newScripted(o modelOptions) (agent.Model, error) {
 			return scripted.New(replies, scripted.Options{Skip: o.skip}), nil
 		}
 	}
-	return nil, scriptViolations(o.script, violations)
+	return nil, scriptViolations(o.flag, o.script, violations)
 }
 
 // scriptViolations says all that is wrong with a script, whose parts have JSON pointers.
-func scriptViolations(file string, violations []v1.Violation) error {
+func scriptViolations(flag, file string, violations []v1.Violation) error {
 	if len(violations) == 1 && !violations[0].Source.IsZero() {
-		return statusError{exitInvalid, "--script " + violations[0].String()}
+		return statusError{exitInvalid, flag + " " + violations[0].String()}
 	}
-	text := "--script " + file + ": "
+	text := flag + " " + file + ": "
 	if len(violations) == 1 {
 		return statusError{exitInvalid, text + violations[0].String()}
 	}

@@ -37,7 +37,7 @@ func (o *runOptions) modelFor(states *runStates) func(*v1.Prompt) (agent.Model, 
 		model := made[provider]
 		if model == nil {
 			var err error
-			if model, err = newModel(provider, modelOptions{env: o.env, script: flags.Script, skip: skip}); err != nil {
+			if model, err = newModel(provider, modelOptions{env: o.env, script: flags.Script, flag: "--script", skip: skip}); err != nil {
 				return nil, "", err
 			}
 			made[provider] = model

@@ -137,3 +137,46 @@ spec: {template: "What should I pack for {{.city}}?", model: m-1, tools: [get-we
 		})
 	}
 }
+
+// The judge of 'toolctl test' is a model of the same providers: its key, its address and its way to hold a reply to
+// a schema are theirs.
+func TestJudgeOverHTTP(t *testing.T) {
+	const secret = "key-of-the-test-0123456789"
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var req struct {
+			Model    string
+			Messages []struct{ Role, Content string }
+			Format   struct {
+				Schema struct{ Strict bool } `json:"json_schema"`
+			} `json:"response_format"`
+			MaxTokens int `json:"max_tokens"`
+			Tools     []any
+		}
+		err := json.NewDecoder(r.Body).Decode(&req)
+		if err != nil || r.Header.Get("Authorization") != "Bearer "+secret || req.Model != "qwen3:8b" || !req.Format.Schema.Strict || req.MaxTokens != 4096 || req.Tools != nil {
+			t.Errorf("%v, %v, %+v", err, r.Header, req)
+		}
+		if m := req.Messages; len(m) != 2 || !strings.Contains(m[0].Content, "Criteria:\npolite") || m[1].Content != `{"agent_answer":"Go away."}` {
+			t.Errorf("messages %+v", m)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"{\"passed\":false,\"score\":0.1,\"reasoning\":\"It is rude.\"}"}}],"usage":{"prompt_tokens":120,"completion_tokens":14,"total_tokens":134}}`)
+	}))
+	defer api.Close()
+	t.Setenv("OPENAI_BASE_URL", api.URL)
+	t.Setenv("OPENAI_API_KEY", secret)
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "s.yaml"), `apiVersion: toolctl.dev/v1
+kind: Scenario
+metadata: {name: s}
+spec:
+  turns: [{user: Hello, model: [{text: Go away.}], assertions: [{type: llm_judge, params: {criteria: polite}}]}]
+`)
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"test", dir, "--judge-model", "openai:qwen3:8b"}, strings.NewReader(""), &out, &errs)
+	for _, want := range []string{"not passed, score 0.1: It is rude.", "judge model: 1 call, 120 tokens in, 14 out"} {
+		if code != exitFailed || !strings.Contains(out.String(), want) {
+			t.Errorf("exit code %d, without %q: %s%s", code, want, out.String(), errs.String())
+		}
+	}
+}

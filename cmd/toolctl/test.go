@@ -33,6 +33,7 @@ type testOptions struct {
 	coverage      string
 	minCoverage   float64
 	kept          string // file that the report is left in
+	judge         judgeFlags
 
 	noun, step   string // what the report calls a scenario and a turn; "" is these words
 	only         *regexp.Regexp
@@ -52,6 +53,8 @@ Nothing is called over the network: a tool without a mock fails its scenario.
 Each scenario says how much of it was judged: an expectation for each call and each
 run of a scripted model, and its assertions. One of which nothing is judged is
 skipped, and says why; --strict fails it, and each one that is judged in part.
+Assertions of the type llm_judge are not judged unless --judge-model names a model
+of one of the providers that 'toolctl run' has. Their verdicts may differ each time.
 
 The exit code is 1 when a scenario fails, 3 when a manifest of a scenario has
 violations. Output formats (-o): table (the default), json, junit, tap, github.
@@ -87,6 +90,9 @@ Assertions: ` + assertionNames() + `.
 	f.Lookup("coverage").NoOptDefVal = coverageTable
 	f.Float64Var(&o.minCoverage, "min-coverage", 0, "fail when less than this percentage is covered")
 	f.StringVar(&o.kept, "report", "", "leave the report with its coverage in this file, for the console (default: "+report.KeptFile+" beside the store, where there is one)")
+	f.StringVar(&o.judge.model, "judge-model", "", "model that judges llm_judge assertions, as PROVIDER:MODEL, such as openai:gpt-5-mini (default: none, and they are not judged)")
+	f.StringVar(&o.judge.script, "judge-script", "", "file with the replies of a scripted judge, a YAML or JSON list; plays one scenario at a time")
+	f.IntVar(&o.judge.maxCalls, "max-judge-calls", 100, "most llm_judge assertions that the judge is asked about; the others fail")
 	f.StringVar(&o.responses, "mock-responses", "", "file of PromptKit's mock responses, which script the model")
 	return cmd
 }
@@ -139,6 +145,8 @@ func (o *testOptions) read() (err error) {
 	switch {
 	case o.timeout <= 0:
 		return usagef("--timeout %s: expected a time above 0", o.timeout)
+	case o.judge.maxCalls < 1:
+		return usagef("--max-judge-calls %d: expected a number above 0", o.judge.maxCalls)
 	case o.parallel < 0:
 		return usagef("--parallel %d: expected a number above 0", o.parallel)
 	case o.minCoverage < 0 || o.minCoverage > 100:
@@ -239,10 +247,17 @@ func (o *testOptions) playSet(ctx context.Context, set *manifest.Set, scenarios 
 	if err != nil {
 		return nil, nil, err
 	}
+	judge, err := o.newJudge()
+	if err != nil {
+		return nil, nil, err
+	}
 	progress := o.newProgress(len(scenarios))
 	opts := scenario.Options{
 		Mock: mockExecutor(), ToJSON: manifest.ToJSON, Responses: responses, Timeout: o.timeout,
-		Parallel: o.parallel, FailFast: o.failFast, Strict: o.strict, Done: progress.done,
+		Parallel: o.parallel, FailFast: o.failFast, Strict: o.strict, Done: progress.done, Judge: judge,
+	}
+	if o.judge.script != "" { // its replies have an order
+		opts.Parallel = 1
 	}
 	o.watched(ctx)
 	if o.live {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/gateway"
@@ -33,6 +34,32 @@ func (a *app) live(ctx context.Context, opts *scenario.Options) (end func(), err
 		return g.Registry(), nil
 	}
 	return func() { a.closing(&all) }, nil
+}
+
+// judgeFlags choose the model that judges.
+type judgeFlags struct {
+	model, script string
+	maxCalls      int
+}
+
+// newJudge makes the model that judges; nil when the flags name none.
+func (o *testOptions) newJudge() (*scenario.Judge, error) {
+	provider, name, named := strings.Cut(o.judge.model, ":")
+	switch {
+	case o.judge.script != "" && (o.judge.model == "" || provider == scriptedProvider):
+		provider = scriptedProvider
+	case o.judge.script != "":
+		return nil, usagef("--judge-script takes the place of a model: leave --judge-model out")
+	case o.judge.model == "":
+		return nil, nil
+	case !named || name == "":
+		return nil, usagef("--judge-model %q: expected PROVIDER:MODEL, such as openai:gpt-5-mini, with a provider of %s", o.judge.model, strings.Join(providerNames(), ", "))
+	}
+	model, err := newModel(provider, modelOptions{env: o.env, script: o.judge.script, flag: "--judge-script"})
+	if err != nil {
+		return nil, err
+	}
+	return &scenario.Judge{Model: model, Name: name, MaxCalls: o.judge.maxCalls}, nil
 }
 
 // progress is one line on a terminal that says how far a run is.

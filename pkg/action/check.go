@@ -10,6 +10,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/scenario"
 )
 
 // Check finds every violation of manifests that is found without a call.
@@ -52,6 +53,11 @@ func (c Check) Set(ctx context.Context, set *manifest.Set) ([]v1.Violation, erro
 	}
 	if !c.SkipTexts {
 		found = append(found, gateway.InspectTexts(set.Objects)...)
+	}
+	for _, obj := range set.Objects {
+		if s, ok := obj.(*v1.Scenario); ok && !s.Broken() {
+			found = append(found, scenario.Check(s)...)
+		}
 	}
 	violations := slices.Concat(set.Violations, elsewhere, found)
 	manifest.SortViolations(violations)

@@ -60,7 +60,7 @@ func (p *player) assertionType(name string) (t v1.AssertionType, unjudged string
 // here, and in a manifest of PromptKit's those that are wrong.
 func (p *player) checkAssertions(turn int, field string, list []v1.Assertion) {
 	for i := range list {
-		a, at := &list[i], v1.Pointer(field, strconv.Itoa(i))
+		a, at := unwrapped(&list[i]), v1.Pointer(field, strconv.Itoa(i))
 		t, unjudged := p.assertionType(a.Type)
 		if unjudged != "" {
 			p.unjudged(turn, at, a.Type, unjudged)
@@ -78,6 +78,21 @@ func (p *player) checkAssertions(turn int, field string, list []v1.Assertion) {
 			p.invalid(at+"/params", message)
 		}
 	}
+}
+
+// Check finds what is wrong with the parameters of the assertions of a scenario. Those of a
+// manifest of PromptKit's are not judged instead, which the report says.
+func Check(s *v1.Scenario) []v1.Violation {
+	p := &player{spec: &s.Spec, res: newResult(s), promptKit: s.FromPromptKit()}
+	for i := range p.spec.Turns {
+		p.checkAssertions(i+1, v1.Pointer("/spec/turns", strconv.Itoa(i), "assertions"), p.spec.Turns[i].Assertions)
+	}
+	p.checkAssertions(0, "/spec/assertions", p.spec.Assertions)
+	var all []v1.Violation
+	for _, f := range p.res.Failures {
+		all = append(all, v1.Violation{Path: f.Field, Message: strings.TrimPrefix(f.Message, v1.FieldPath(f.Field)+": "), Source: f.Source})
+	}
+	return all
 }
 
 // unjudged enters an assertion that is not judged, once.
@@ -105,7 +120,7 @@ func (p *player) assert(ctx context.Context, field string, list []v1.Assertion, 
 		seen = p.res.Turns
 	}
 	for i := range list {
-		a, at := &list[i], v1.Pointer(field, strconv.Itoa(i))
+		a, at := unwrapped(&list[i]), v1.Pointer(field, strconv.Itoa(i))
 		t, unjudged := p.assertionType(a.Type)
 		if unjudged != "" {
 			continue // named before

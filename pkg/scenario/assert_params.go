@@ -79,6 +79,12 @@ type params struct {
 	Direction          string                     `json:"direction"`
 	Rule               string                     `json:"rule"`
 	Policy             string                     `json:"policy"`
+	Criteria           string                     `json:"criteria"`
+	Rubric             string                     `json:"rubric"`
+	MinScore           *float64                   `json:"min_score"`
+	ConversationAware  bool                       `json:"conversation_aware"`
+	SystemPrompt       string                     `json:"system_prompt"`
+	Temperature        *float64                   `json:"temperature"`
 	Message            string                     `json:"message"` // of PromptKit; the assertion's own wins
 
 	// Type is the name by which the assertion was asked for.

@@ -83,7 +83,10 @@ var judgements = sync.OnceValue(func() map[string]judgement {
 		"cost_budget": {func(q *params) string {
 			return one(q.MaxCostUSD == nil && q.MaxInputTokens == nil && q.MaxOutputTokens == nil && q.MaxTotalTokens == nil, "max_cost_usd, max_input_tokens, max_output_tokens or max_total_tokens")
 		}, costBudget},
-		"guardrail_triggered": {needGuardrail, guardrailTriggered},
-		"policy_refusals":     {needCount, policyRefusals},
+		"guardrail_triggered":  {needGuardrail, guardrailTriggered},
+		"policy_refusals":      {needCount, policyRefusals},
+		"llm_judge":            {needCriteria, judgeAnswer},
+		"llm_judge_session":    {needCriteria, judgeConversation},
+		"llm_judge_tool_calls": {needCriteria, judgeCalls},
 	}
 })

@@ -95,6 +95,12 @@ func TestAssertions(t *testing.T) {
 		{"json_path", "allow_wrapped: true, expression: 'items[].name', contains: [Blue mug], min_results: 2", "allow_wrapped: true, expression: items, max_results: 1"},
 		{"json_path", "allow_wrapped: true, expression: $.total, min: 25, max: 25", "allow_wrapped: true, expression: $.total, expected: '25'"},
 		{"cost_budget", "max_total_tokens: 1000, max_cost_usd: 1", "max_output_tokens: 1"},
+		{"llm_judge", "criteria: total, min_score: 0.8", "rubric: chart"}, // by the judge of judge_test.go
+		{"llm_judge", "criteria: Two mugs, conversation_aware: true", "criteria: Two mugs"},
+		{"llm_judge_conversation", "criteria: Let me look", "criteria: total, min_score: 0.9"},
+		{"llm_judge_session", "criteria: policy_refused", "criteria: yellow"},
+		{"llm_judge_tool_calls", "criteria: Blue mug, temperature: 0, max_tokens: 100", "criteria: chart, tools: [find]"},
+		{"assertion", "eval_type: llm_judge, eval_params: {criteria: total}, min_score: 0.8", "eval_type: llm_judge_tool_calls, eval_params: {criteria: find}, min_score: 0.9"},
 	}
 	const answer = "Here it is! Look:\n```json\n{\"order\": 7, \"total\": 25, \"items\": [{\"name\": \"Red mug\"}, {\"name\": \"Blue mug\"}]}\n```\n"
 	responses := fmt.Sprintf(`scenarios: {s: {turns: {1: {response: Let me look., tool_calls: [
@@ -108,10 +114,11 @@ func TestAssertions(t *testing.T) {
 	if len(violations) > 0 {
 		t.Fatal(violations)
 	}
+	judge := &scenario.Judge{Model: mentions{}}
 	play := func(t *testing.T, spec string) scenario.Result {
 		objects, scenarios := decode(t, shopTools+"apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"+spec)
 		o := options()
-		o.Responses = script
+		o.Responses, o.Judge = script, judge
 		return runAll(t, objects, scenarios, o).Scenarios[0]
 	}
 	tried := map[string]bool{}
@@ -139,6 +146,7 @@ func TestAssertions(t *testing.T) {
 	}
 
 	t.Run("what is not judged", func(t *testing.T) {
+		judge = nil
 		res := play(t, `  turns:
   - role: user
     content: Two mugs
@@ -160,21 +168,21 @@ func TestAssertions(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d %s: %s", u.Turn, u.Type, u.Reason))
 		}
 		want := []string{
-			"1 llm_judge: it needs a judge model",
 			`1 llm_jduge: toolctl does not know it; did you mean "llm_judge"?`,
 			`1 tools_called: parameter "tools": expected a list, got string`,
 			"1 tools_called: it is judged by a score (min_score)",
 			`1 guardrail_triggered: parameter "direction": expected input, output or both, got "inpt"`,
+			"1 llm_judge: it needs a judge model: name one with --judge-model",
 			`1 no_tool_errors: when: tool "nothing" was not called`,
 			`1 guardrail_triggered: "banned_words" is not a policy of this scenario, a rule of one, or a validator of a prompt`,
-			`1 guardrail_triggered: validator "pii_leakage" is not applied: it needs a judge model`,
+			`1 guardrail_triggered: validator "pii_leakage" is not applied: it needs a judge that PromptKit has`,
 			"3 content_includes: turn 3 is not played",
 			"0 content_includes: not every turn is played",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q\nwant %q", got, want)
 		}
-		if res.Status != scenario.Skipped || res.Judged != 0 || res.Total != 10 || !strings.Contains(res.Reason, "llm_judge: it needs a judge model") {
+		if res.Status != scenario.Skipped || res.Judged != 0 || res.Total != 10 || !strings.Contains(res.Reason, "tools_called: it is judged by a score (min_score)") {
 			t.Errorf("got %s, %d of %d, %q", res.Status, res.Judged, res.Total, res.Reason)
 		}
 	})

@@ -13,16 +13,10 @@ import (
 // conceal masks in the whole report what the tools of the scenario mask, also where the
 // scenario itself has it: what is expected of a member that is masked is as secret as it is.
 func (p *player) conceal() {
-	tools := p.masking()
-	if len(tools) == 0 {
+	all, rules, values := p.masker()
+	if all == nil {
 		return
 	}
-	var rules []string
-	for _, t := range tools {
-		rules = append(rules, t.RedactRules()...)
-	}
-	values := p.secrets(tools, rules)
-	all := redact.New(rules, values...)
 	for i := range p.res.Failures {
 		f := &p.res.Failures[i]
 		m, own := all, rules
@@ -47,6 +41,20 @@ func (p *player) conceal() {
 			t.Parts[j] = all.Part(t.Parts[j])
 		}
 	}
+}
+
+// masker masks what the tools of the scenario mask, by their rules and the values that these cover; nil
+// when they mask nothing.
+func (p *player) masker() (all *redact.Masker, rules, values []string) {
+	tools := p.masking()
+	if len(tools) == 0 {
+		return nil, nil, nil
+	}
+	for _, t := range tools {
+		rules = append(rules, t.RedactRules()...)
+	}
+	values = p.secrets(tools, rules)
+	return redact.New(rules, values...), rules, values
 }
 
 // conceal masks one failure. What is expected of a masked value is masked as a whole, and so is

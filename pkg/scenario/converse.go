@@ -110,8 +110,11 @@ func (p *player) enter(res *agent.Result) {
 	}
 	written := map[string]string{}
 	for _, m := range res.Messages {
-		if m.Role == agent.RoleAssistant {
+		switch {
+		case m.Role == agent.RoleAssistant:
 			turn.say(m.Text)
+		case m.Role == agent.RoleUser && turn.user == "":
+			turn.user = m.Text
 		}
 		for _, c := range m.ToolCalls {
 			written[c.ID] = c.Args

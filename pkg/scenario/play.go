@@ -283,6 +283,7 @@ func (p *player) playCalls(ctx context.Context, field string, calls []v1.Scenari
 // how many replies were asked for.
 func (p *player) playModel(ctx context.Context, field, user string, replies []modelReply) int {
 	turn := &p.res.Turns[len(p.res.Turns)-1]
+	turn.user = user
 	if v := p.validators.ValidateInput(user); v != nil {
 		turn.validated(v)
 		turn.say(v.Text)

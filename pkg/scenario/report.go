@@ -31,6 +31,8 @@ type Report struct {
 	// Judged counts what was judged in all scenarios, of Total.
 	Judged int `json:"judged"`
 	Total  int `json:"total"`
+	// Judge is the use of the judge model; nil when it was not asked.
+	Judge *JudgeUse `json:"judge,omitempty"`
 }
 
 // Result is the outcome of one scenario.
@@ -49,6 +51,8 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 	// Unjudged are the assertions that were not judged.
 	Unjudged []Unjudged `json:"unjudged"`
+	// Judge is the use of the judge model; nil when it was not asked.
+	Judge *JudgeUse `json:"judge,omitempty"`
 	// Failures is what differs, in the order in which it was found.
 	Failures []Failure `json:"failures"`
 	// Warnings name the parts of the manifest that were not played, and recorded
@@ -83,6 +87,7 @@ type Turn struct {
 	// Validators are those of the prompt that refused or cut what was said.
 	Validators []prompt.Verdict `json:"validators,omitempty"`
 
+	user    string   // what the user said, the rendered prompt included
 	said    []string // what the model said, one text a reply
 	usage   usage
 	replies int // of the model

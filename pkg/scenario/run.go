@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -35,6 +36,8 @@ type Options struct {
 	Live func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error)
 	// Responses scripts the model of scenarios that have no script of their own.
 	Responses *Responses
+	// Judge is asked about assertions of the type llm_judge. Default: they are not judged.
+	Judge *Judge
 	// Timeout is the time for one scenario. Default: none.
 	Timeout time.Duration
 	// Parallel is how many scenarios are played at once. Default: the number of processors.
@@ -55,6 +58,8 @@ type Runner struct {
 	objects []v1.Object
 	base    *registry.Registry // of all objects, to find names in
 	schemas *validate.Cache
+
+	judged atomic.Int64 // how many assertions the judge was asked about
 
 	mu     sync.Mutex
 	shared map[string]*selection // by what is chosen
@@ -129,6 +134,13 @@ func bad(status string) bool { return status == Failed || status == Invalid }
 
 func (r *Report) count(res *Result) {
 	r.Judged, r.Total = r.Judged+res.Judged, r.Total+res.Total
+	if res.Judge != nil {
+		if r.Judge == nil {
+			r.Judge = &JudgeUse{}
+		}
+		r.Judge.Calls += res.Judge.Calls
+		r.Judge.Add(res.Judge.Usage)
+	}
 	switch res.Status {
 	case Passed:
 		r.Passed++

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
@@ -53,7 +54,8 @@ type (
 	}
 )
 
-// JUnit writes a report with one suite a file and one case a scenario.
+// JUnit writes a report with one suite a file, one case a scenario, and one that is skipped for each
+// assertion that is not judged.
 func JUnit(w io.Writer, r *scenario.Report) error {
 	all := junitSuites{Name: "toolctl test", Tests: len(r.Scenarios)}
 	var total float64
@@ -69,6 +71,15 @@ func JUnit(w io.Writer, r *scenario.Report) error {
 		suite.Cases = append(suite.Cases, c)
 		suite.Tests++
 		total += s.DurationMS
+		if s.Status == scenario.Passed || s.Status == scenario.Failed {
+			for _, u := range s.Unjudged { // a program that reads only the counts must see them
+				suite.Cases = append(suite.Cases, junitCase{Name: s.Name + ": " + v1.FieldPath(u.Field) + " " + u.Type, Class: s.Namespace, Time: seconds(0),
+					Skipped: &junitSkipped{Message: "not judged: " + u.Reason}})
+				suite.Tests++
+				suite.Skipped++
+				all.Tests++
+			}
+		}
 		switch s.Status {
 		case scenario.Failed:
 			suite.Failures++

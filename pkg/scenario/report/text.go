@@ -57,6 +57,9 @@ func Summary(r *scenario.Report, style Style) string {
 	}) {
 		text += fmt.Sprintf("; judged %d of %d", r.Judged, r.Total)
 	}
+	if j := r.Judge; j != nil {
+		text += fmt.Sprintf("; judge model: %s, %d tokens in, %d out", clip.Count(j.Calls, "call"), j.InputTokens, j.OutputTokens)
+	}
 	return text
 }
 
