@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/overlay"
 	"toolctl.dev/toolctl/pkg/plan"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/store"
@@ -154,7 +156,7 @@ func (o *applyOptions) runPlan(ctx context.Context, format string) error {
 		return err
 	}
 	if len(o.files) == 0 {
-		o.files = p.Files
+		o.files, o.overlays = p.Files, p.Overlays
 	}
 	if o.namespace == "" {
 		o.namespace = p.Namespace
@@ -241,19 +243,39 @@ func (a *app) checking(paths []string, beside []v1.Object) (action.Check, error)
 	if err != nil {
 		return action.Check{}, err
 	}
+	warned := false // files may be read twice
 	return action.Check{
 		Load: func(ctx context.Context, places bool) (*manifest.Set, error) {
 			opts := a.manifestOptions(ctx)
 			opts.Fields, opts.Layout, opts.AllowEmpty = places, a.layout, a.allowEmpty
 			set, err := manifest.Load(ctx, paths, opts)
 			if err != nil {
-				err = usageError{err}
+				return nil, usageError{err}
 			}
-			return set, err
+			if !warned {
+				a.warnUnbuilt(set, paths)
+			}
+			warned = true
+			return set, nil
 		},
 		Places:    a.places || slices.Contains(paths, "-"), // stdin is read once
 		Namespace: a.namespace, Beside: beside, Options: gateway.Options{Env: a.env, AllowEnv: env, Permit: rules.Own()},
 	}, nil
+}
+
+// warnUnbuilt says that folders were read file by file although they are to be built.
+func (a *app) warnUnbuilt(set *manifest.Set, paths []string) {
+	folders := set.Overlays
+	if len(set.Objects) == 0 {
+		for _, p := range paths {
+			if !slices.Contains(a.overlays, p) && !slices.Contains(folders, filepath.Clean(p)) && overlay.Is(p) {
+				folders = append(folders, p)
+			}
+		}
+	}
+	if len(folders) > 0 {
+		fmt.Fprintf(a.err, "warning: %s with a kustomization.yaml read file by file, and not built: give -k %s, for example\n", count(len(folders), "folder"), folders[0])
+	}
 }
 
 // checkSet returns every violation of manifests that were read, which may name what is beside them.

@@ -194,7 +194,7 @@ func (o *diffOptions) againstStore(ctx context.Context) (*diff.Report, *plan.Pla
 	if err != nil {
 		return nil, nil, err
 	}
-	p.Files, p.Namespace, p.Selector = o.files, o.namespace, o.selector
+	p.Files, p.Overlays, p.Namespace, p.Selector = o.files, o.overlays, o.namespace, o.selector
 	p.Set, p.Named, p.TakeOver, p.Prune = in.options.Set, in.named, o.takeOver, o.prune
 	return report, p, nil
 }

@@ -104,3 +104,31 @@ func isOverlay(name string) bool {
 	}
 	return false
 }
+
+// kustomization reads of a kustomization.yaml whether it changes what it takes, and the files that
+// it patches with: parts of objects, which are no manifests.
+func (r *reader) kustomization(n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, list := n.Content[i].Value, n.Content[i+1]
+		switch key {
+		case "apiVersion", "kind", "metadata", "resources":
+			continue
+		}
+		r.overlay = true
+		if !strings.HasPrefix(key, "patches") || list.Kind != yaml.SequenceNode {
+			continue
+		}
+		for _, item := range list.Content {
+			file := item.Value // as in patchesStrategicMerge
+			if item.Kind == yaml.MappingNode {
+				_, file = member(item, "path")
+			}
+			if file != "" {
+				r.patches = append(r.patches, filepath.Join(filepath.Dir(r.name), filepath.FromSlash(file)))
+			}
+		}
+	}
+}

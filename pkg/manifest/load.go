@@ -81,6 +81,9 @@ type Set struct {
 	Files int
 	// Folders are those that were read without being named; [Options.Build] tells of them.
 	Folders []string
+	// Overlays are the folders, in order, whose kustomization.yaml was seen and changes what it takes,
+	// and was not built, because [Options.Build] did not ask for it.
+	Overlays []string
 
 	parsed map[string]parsed // by file, for Options.Last
 }
@@ -93,8 +96,9 @@ type parsed struct {
 	skipped    []Skipped
 }
 
-// Skipped is a document that was passed over.
+// Skipped is a document that was passed over, or a folder.
 type Skipped struct {
+	// File is where it stands, or the folder: then nothing below it was read.
 	File string
 	// Key is what the document calls itself; without a Name when it does not say.
 	Key v1.Key
@@ -173,6 +177,7 @@ type loader struct {
 	built   []*Built
 	roots   []*os.Root
 	seen    map[string]bool // absolute paths
+	linked  []string        // symlinks to folders elsewhere
 }
 
 func (l *loader) close() {
@@ -291,13 +296,19 @@ func (l *loader) walk(ctx context.Context, root fs.FS, dir string) error {
 				return fmt.Errorf("%s: %w", shown, err)
 			}
 			return nil
-		case strings.HasPrefix(e.Name(), "."), !isManifestName(p), knownFiles[e.Name()], ignored.skips(p, false):
+		case strings.HasPrefix(e.Name(), "."), knownFiles[e.Name()], e.Name() == "node_modules", ignored.skips(p, false):
 			return nil
 		}
 		if e.Type()&fs.ModeSymlink != 0 {
 			if info, err := fs.Stat(root, p); err == nil && info.IsDir() {
+				return nil // what is within is read where it stands
+			} else if info, err := os.Stat(shown); escapes(err) || err == nil && info.IsDir() {
+				l.linked = append(l.linked, shown)
 				return nil
 			}
+		}
+		if !isManifestName(p) {
+			return nil
 		}
 		found = true
 		s := &source{root: root, path: p, regular: e.Type().IsRegular()}
@@ -383,7 +394,7 @@ func (l *loader) readSource(s *source, buf *bytes.Buffer) {
 		}
 	}
 	s.reader.read(data)
-	s.alone = s.files == nil || !s.files.asked
+	s.alone = (s.files == nil || !s.files.asked) && !s.overlay
 	s.files, s.anchors = nil, nil // let go of what only reading needs
 }
 
@@ -441,7 +452,22 @@ func (l *loader) collect() *Set {
 		set.Folders = append(set.Folders, b.Folders...)
 		set.Files += b.Files
 	}
-	data := map[string]bool{} // files that manifests name as their data
+	for _, link := range l.linked {
+		set.Skipped = append(set.Skipped, Skipped{File: link})
+		set.Violations = append(set.Violations, v1.Violation{Source: v1.Source{File: link}, Severity: v1.SeverityWarning, Expected: "a folder", Got: "a symlink",
+			Message: "a symlink to a folder elsewhere is not followed: name that folder with -f, or the link in " + ignoreFile})
+	}
+	data := map[string]bool{}    // files that manifests name as their data
+	patches := map[string]bool{} // files that a kustomization.yaml names as its patches
+	for _, s := range all {
+		if s.overlay {
+			set.Overlays = append(set.Overlays, filepath.Dir(s.name))
+		}
+		for _, p := range s.patches {
+			patches[p] = true
+		}
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(s *source) bool { return !s.named && patches[s.name] })
 	for _, s := range all {
 		set.Objects = append(set.Objects, s.objects...)
 		for _, ref := range s.refs {

@@ -70,6 +70,7 @@ func TestLoadFolder(t *testing.T) {
 	}
 	wantViolations := []string{
 		`d/deploy.yaml:1:1: warning: not a toolctl manifest: skipped (apiVersion "apps/v1", kind "Deployment")`,
+		"d/linked: warning: a symlink to a folder elsewhere is not followed: name that folder with -f, or the link in .toolctlignore",
 		`d/list.json:1:1: warning: not a toolctl manifest: skipped (expected an object with apiVersion and kind, got an array)`,
 		`d/values.yaml:1:1: warning: not a toolctl manifest: skipped (apiVersion and kind are missing)`,
 	}

@@ -28,6 +28,8 @@ type reader struct {
 	skipped    []Skipped
 	refs       []string // files that manifests name, as they are shown
 	alone      bool     // manifests name none, so that what was read depends on nothing else
+	overlay    bool     // it is a kustomization.yaml that changes what it takes
+	patches    []string // files that a kustomization.yaml patches with
 	documents  int
 	variables  bool // the text may name environment variables
 	anchors    map[*yaml.Node]int
@@ -223,7 +225,9 @@ func (r *reader) stray(n *yaml.Node, what string) {
 		r.skip(n, "", fmt.Sprintf("not a toolctl manifest: %s; expected apiVersion %s and one of the kinds %s", what, v1.APIVersion, strings.Join(v1.Kinds(), ", ")))
 		return
 	}
-	if !isForeign(n) && !isOverlay(r.name) {
+	if isOverlay(r.name) {
+		r.kustomization(n)
+	} else if !isForeign(n) {
 		r.skip(n, v1.SeverityWarning, "not a toolctl manifest: skipped ("+what+")")
 	}
 	r.leave(n)

@@ -35,8 +35,10 @@ const Version = 1
 type Plan struct {
 	Version int       `json:"plan"`
 	Created time.Time `json:"created"`
-	// Files, Namespace and Selector say which manifests it was made of.
+	// Files, Namespace and Selector say which manifests it was made of; Overlays are those of Files that
+	// are built.
 	Files     []string `json:"files"`
+	Overlays  []string `json:"overlays,omitempty"`
 	Namespace string   `json:"namespace,omitempty"`
 	Selector  string   `json:"selector,omitempty"`
 	// Set is the set of the apply; Named says that it was named, and is not the paths.

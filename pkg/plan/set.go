@@ -29,7 +29,7 @@ func SetName(paths []string) (string, error) {
 }
 
 // Skipped says which applied objects manifests may hold in a document that was skipped, and so are not to be
-// pruned: one of the same name, or any of a file of which a part does not say what it is. An object
+// pruned: one of the same name, or any of a file of which a part does not say what it is, or of a folder that was not read. An object
 // without a namespace may be in the one given, too. It returns nil when nothing was skipped.
 func Skipped(skipped []manifest.Skipped, namespace string) func(store.Record) bool {
 	if len(skipped) == 0 {
@@ -44,5 +44,17 @@ func Skipped(skipped []manifest.Skipped, namespace string) func(store.Record) bo
 			files[s.File] = true
 		}
 	}
-	return func(r store.Record) bool { return keys[r.Key()] || files[r.Object.Head().Source.File] }
+	return func(r store.Record) bool {
+		if keys[r.Key()] {
+			return true
+		}
+		for file := r.Object.Head().Source.File; ; file = filepath.Dir(file) { // a folder may have been skipped
+			if files[file] {
+				return true
+			}
+			if file == filepath.Dir(file) {
+				return false
+			}
+		}
+	}
 }

@@ -169,6 +169,11 @@ func relabel(set *manifest.Set, tmp, prefix string) {
 	for i := range set.Violations {
 		within(&set.Violations[i])
 	}
+	for i, dir := range set.Overlays {
+		at := v1.Source{File: dir}
+		label(&at)
+		set.Overlays[i] = at.File
+	}
 	for _, o := range set.Objects {
 		h := o.Head()
 		label(&h.Source)

@@ -283,6 +283,9 @@ func (r *Remote) load(ctx context.Context, revision, dir string, files Files, pl
 		return nil, &RevisionError{Revision: revision, Err: fmt.Errorf("%s: no objects", files.Path)}
 	}
 	relabel(set, dir, "")
+	if len(set.Overlays) > 0 && !places {
+		r.opts.Logger.Warn("a kustomization.yaml below the path of the source is not built: name its folder in the address, as in //PATH", "source", r.origin.String(), "folders", set.Overlays)
+	}
 	violations := append(set.Violations[:len(set.Violations):len(set.Violations)], unread(files)...)
 	if r.opts.Check != nil && !set.Failed() {
 		more, err := r.opts.Check(ctx, set)
