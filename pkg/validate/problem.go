@@ -3,6 +3,7 @@ package validate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,6 +98,7 @@ func (p *problem) violation() v1.Violation {
 		if p.limit != "" {
 			f.Message = fmt.Sprintf("property %q is missing: it is required beside %q", last, clip.Runes(p.limit, maxGot))
 		}
+		f.Message += p.detail
 		return f
 	case keywordUnknown:
 		f.Expected, f.Got = "a property of the schema", fmt.Sprintf("property %q", last)
@@ -182,8 +184,8 @@ func (p *problem) nearest() string {
 }
 
 // violations words problems: each once, in the order of their paths, and not more
-// than a reader can use. known returns the property names that the schema knows at a path.
-func violations(problems []problem, known func(path []string) []string) []v1.Violation {
+// than a reader can use. known returns the property names that the schema knows at a path of doc.
+func violations(doc any, problems []problem, known func(path []string) []string) []v1.Violation {
 	if len(problems) == 0 {
 		return nil
 	}
@@ -199,6 +201,8 @@ func violations(problems []problem, known func(path []string) []string) []v1.Vio
 		switch p.keyword {
 		case keywordValue:
 			p.detail += p.nearest()
+		case "required":
+			p.detail = p.given(doc, problems, known)
 		case keywordUnknown:
 			last := len(p.path) - 1
 			names := known(p.path[:last])
@@ -216,6 +220,28 @@ func violations(problems []problem, known func(path []string) []string) []v1.Vio
 		out = append(out, v1.Violation{Expected: "a valid document", Got: "more errors", Message: fmt.Sprintf("and %d more errors", more)})
 	}
 	return out
+}
+
+// given says which property may stand for one that is missing: of a nearly equal name, unknown to the schema,
+// and let through since the schema is open.
+func (p *problem) given(doc any, problems []problem, known func(path []string) []string) string {
+	const most = 100 // members that are looked at
+	last := len(p.path) - 1
+	object, _ := at(doc, p.path[:last]).(map[string]any)
+	if len(object) == 0 || len(object) > most {
+		return ""
+	}
+	names := known(p.path[:last])
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(name string) bool {
+		return slices.Contains(names, name) || slices.ContainsFunc(problems, func(q problem) bool {
+			return q.keyword == keywordUnknown && slices.Equal(q.path, join(p.path[:last], name))
+		})
+	})
+	near := v1.Nearest(p.path[last], others)
+	if near == "" || !strings.EqualFold(near[:1], p.path[last][:1]) { // a and b are near, and mean nothing
+		return ""
+	}
+	return fmt.Sprintf("; is %q meant to be it?", clip.Runes(near, maxGot))
 }
 
 func quoted(names []string) []string {

@@ -174,5 +174,5 @@ func schemaViolations(problems []problem, names bool) []v1.Violation {
 	if !names {
 		problems = slices.DeleteFunc(problems, func(p problem) bool { return p.keyword == keywordNames })
 	}
-	return violations(problems, func([]string) []string { return nil })
+	return violations(nil, problems, func([]string) []string { return nil })
 }

@@ -210,7 +210,7 @@ func (s *Schema) ValidateJSON(raw []byte) ([]v1.Violation, error) {
 // a path can replace that text in both.
 func (s *Schema) Validate(doc any) ([]v1.Violation, error) {
 	problems, err := s.problems(doc)
-	return s.violations(problems), err
+	return s.violations(doc, problems), err
 }
 
 // Check validates a document and, when it has violations and coerce is set, coerces
@@ -226,7 +226,7 @@ func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, violation
 	if coerce {
 		fixed, changed, problems, err = s.coerceRound(doc, problems)
 	}
-	return fixed, changed, s.violations(problems), err
+	return fixed, changed, s.violations(fixed, problems), err
 }
 
 // manyValues is above how many values a document is large; up to it, what it takes to
@@ -301,9 +301,9 @@ func (s *Schema) graph() *graph {
 	return s.graphNow
 }
 
-func (s *Schema) violations(problems []problem) []v1.Violation {
+func (s *Schema) violations(doc any, problems []problem) []v1.Violation {
 	if len(problems) == 0 {
 		return nil
 	}
-	return violations(problems, s.propertyNames)
+	return violations(doc, problems, s.propertyNames)
 }
