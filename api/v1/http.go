@@ -3,6 +3,7 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -240,6 +241,26 @@ func (h *HTTPSpec) validate(path string) []Violation {
 	for _, m := range braced.FindAllStringSubmatch(h.URL, -1) {
 		fs = append(fs, Violation{Severity: SeverityWarning, Path: path + "/url", Expected: "{{." + m[2] + "}}", Got: "{" + m[2] + "}",
 			Message: fmt.Sprintf("{%s} is sent as it is: write {{.%s}} for the argument %q", m[2], m[2], m[2])})
+	}
+	fs = append(fs, bareVariables(path+"/url", map[string]string{"": h.URL})...)
+	return append(fs, bareVariables(path+"/headers", h.Headers)...)
+}
+
+// bareVariable finds $VAR, which a shell reads and a manifest does not. Names in other letters are left
+// alone: $filter and $top are parameters of OData.
+var bareVariable = regexp.MustCompile(`(?:^|[^$])\$([A-Z_][A-Z0-9_]+)`)
+
+// bareVariables warns of $VAR in texts that are read for ${VAR}. The keys are members of path; "" is path itself.
+func bareVariables(path string, texts map[string]string) (fs []Violation) {
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		at := path
+		if key != "" {
+			at = Pointer(path, key)
+		}
+		for _, m := range bareVariable.FindAllStringSubmatch(texts[key], -1) {
+			fs = append(fs, Violation{Severity: SeverityWarning, Path: at, Expected: "${" + m[1] + "}", Got: "$" + m[1],
+				Message: fmt.Sprintf("$%s is not read from the environment: write ${%s}", m[1], m[1])})
+		}
 	}
 	return fs
 }

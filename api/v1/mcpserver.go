@@ -159,6 +159,8 @@ func (m *MCPServer) Validate() []Violation {
 	if n := m.Metadata.Name; strings.Contains(n, "__") {
 		add("/metadata/name", "a name without \"__\"", quote(n), "the name of an MCPServer may not hold \"__\", which separates server and tool")
 	}
+	fs = append(fs, bareVariables("/spec/headers", s.Headers)...)
+	fs = append(fs, bareVariables("/spec/env", s.Env)...)
 	fs = append(fs, s.Auth.validate("/spec/auth")...)
 	if a := s.Auth; a != nil {
 		const want, message = "token_url or issuer", "credentials that were issued beforehand need token_url or issuer: without one they would be sent to whatever authorization server the MCP server names"

@@ -32,6 +32,9 @@ func (t *Tool) Validate() []Violation {
 	if s.HTTP != nil {
 		fs = append(fs, s.HTTP.validate("/spec/http")...)
 	}
+	if s.Exec != nil {
+		fs = append(fs, bareVariables("/spec/exec/env", s.Exec.Env)...)
+	}
 	if t.FromPromptKit() {
 		// PromptKit has modes and forms of its own; a tool that uses them loads and is not ready.
 		for i := range fs {
