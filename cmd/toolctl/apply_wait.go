@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -57,7 +58,7 @@ func (o *applyOptions) waitServers(ctx context.Context, s store.Store, set strin
 	}
 	var texts []string
 	for _, m := range waiting {
-		texts = append(texts, fmt.Sprintf("%s is not ready after %s: %s", objectName(m.Key()), o.patience, reasons[m]))
+		texts = append(texts, fmt.Sprintf("%s is not ready after %s: %s", objectName(m.Key()), clip.Duration(o.patience), reasons[m]))
 	}
 	if texts != nil {
 		return statusError{exitUnavailable, strings.Join(texts, "\n")}

@@ -255,7 +255,7 @@ func (a *app) waitDecision(ctx context.Context, s store.Store, id string, timeou
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return statusError{exitUnavailable, fmt.Sprintf("call %q is not decided on after %s", id, timeout)}
+			return statusError{exitUnavailable, fmt.Sprintf("call %q is not decided on after %s", id, clip.Duration(timeout))}
 		case <-tick.C:
 		}
 	}

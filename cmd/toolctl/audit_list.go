@@ -170,7 +170,7 @@ func (o *auditListOptions) cells(l *auditLine) []string {
 	}
 	duration := ""
 	if l.Change == nil && l.Gap == nil && l.Status != v1.StatusStarted {
-		duration = fmt.Sprintf("%gms", l.DurationMS)
+		duration = clip.Milliseconds(l.DurationMS)
 	}
 	cells := []string{fmt.Sprint(l.ID), l.Time.UTC().Format(time.RFC3339), l.Principal, l.Session, auditTool(&l.AuditRecord), d.Decision, auditStatus(l), l.ErrorType, duration}
 	if o.format() == "wide" {

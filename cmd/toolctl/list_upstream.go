@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
@@ -128,7 +127,7 @@ func latencyText(s mcp.ServerState) string {
 	if s.Latency <= 0 {
 		return "-"
 	}
-	return s.Latency.Round(100 * time.Microsecond).String()
+	return clip.Duration(s.Latency)
 }
 
 // upstreamResource is a resource of a server or a manifest, as list resources -o json prints it.

@@ -72,7 +72,7 @@ func (a *app) rolloutStatus(ctx context.Context, args []string, watch bool, time
 		case within.Err() == nil:
 			return err
 		case all == nil:
-			return statusError{exitUnavailable, fmt.Sprintf("%s could not be checked in %s", count(len(sets), "set"), timeout)}
+			return statusError{exitUnavailable, fmt.Sprintf("%s could not be checked in %s", count(len(sets), "set"), clip.Duration(timeout))}
 		}
 		waiting := slices.ContainsFunc(all, func(s gateway.SetState) bool { return s.Ready < s.Objects && len(s.Changed)+len(s.Gone) == 0 })
 		over := !watch || within.Err() != nil || err != nil
@@ -123,7 +123,7 @@ func (a *app) endStatus(format string, all []gateway.SetState, timeout time.Dura
 		case s.Ready < s.Objects:
 			after := ""
 			if watch {
-				after = fmt.Sprintf(" after %s", timeout)
+				after = fmt.Sprintf(" after %s", clip.Duration(timeout))
 			}
 			texts = append(texts, fmt.Sprintf("set %s is not rolled out%s:", name, after))
 			for k, why := range s.NotReady {

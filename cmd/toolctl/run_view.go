@@ -50,7 +50,7 @@ func (v *runView) event(e agent.Event) {
 		v.line("%shop %d: %s asks the model, %s offered", indent, e.Number, e.Prompt, count(len(e.Hop.Tools), "tool"))
 	case agent.EventReply:
 		u := e.Hop.Usage
-		v.line("%shop %d: %s after %s, %d tokens in and %d out", indent, e.Number, cmp.Or(e.Hop.Stop, "done"), span(e.Hop.DurationMS), u.InputTokens, u.OutputTokens)
+		v.line("%shop %d: %s after %s, %d tokens in and %d out", indent, e.Number, cmp.Or(e.Hop.Stop, "done"), clip.Milliseconds(e.Hop.DurationMS), u.InputTokens, u.OutputTokens)
 	case agent.EventCall:
 		v.line("%s  %s %s", indent, e.Call.Name, clip.Words(clip.Line(string(e.Call.Args)), 100))
 	case agent.EventResult:
@@ -78,7 +78,7 @@ func outcomeText(c *agent.Call) string {
 	case c.Cached:
 		text += ", known already"
 	case c.Result.DurationMS > 0:
-		text += " after " + span(c.Result.DurationMS)
+		text += " after " + clip.Milliseconds(c.Result.DurationMS)
 	}
 	if c.Result.Repair != "" {
 		text += ", its arguments were " + c.Result.Repair
@@ -90,13 +90,4 @@ func outcomeText(c *agent.Call) string {
 		text += ": " + c.Result.Pending.Message
 	}
 	return text
-}
-
-// span writes milliseconds as people say them.
-func span(ms float64) string {
-	const second = 1000
-	if ms < second {
-		return fmt.Sprintf("%.3g ms", ms)
-	}
-	return fmt.Sprintf("%.1f s", ms/second)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -118,7 +119,7 @@ func (a *app) wait(ctx context.Context, rs []request, want wanted, timeout time.
 		if within.Err() != nil {
 			var texts []string
 			for _, k := range keys {
-				texts = append(texts, fmt.Sprintf("%s is not %s after %s: %s", objectName(k), want, timeout, cmp.Or(reasons[k], "it was not checked in time")))
+				texts = append(texts, fmt.Sprintf("%s is not %s after %s: %s", objectName(k), want, clip.Duration(timeout), cmp.Or(reasons[k], "it was not checked in time")))
 			}
 			return statusError{exitUnavailable, strings.Join(texts, "\n")}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
@@ -176,7 +177,7 @@ type row struct {
 }
 
 func rowOfEvent(e *event) row {
-	r := row{Number: e.Number, ID: e.CallID, Time: e.Time, Tool: e.Namespace + "/" + e.Tool, Principal: e.Principal, Session: e.Session, Status: e.Status, Duration: milliseconds(e.DurationMS), Error: e.ErrorType}
+	r := row{Number: e.Number, ID: e.CallID, Time: e.Time, Tool: e.Namespace + "/" + e.Tool, Principal: e.Principal, Session: e.Session, Status: e.Status, Duration: clip.Milliseconds(e.DurationMS), Error: e.ErrorType}
 	if e.Policy != nil {
 		r.Decision = e.Policy.Decision
 	}

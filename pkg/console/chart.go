@@ -142,7 +142,7 @@ func drawn(minutes []minute, now, span int64, bars int, label string) *chart {
 			X: round(float64(i) * width), Width: round(max(1, width-1)), Y: round(chartHeight - height), Height: round(height),
 			FailedY: round(chartHeight - failed), FailedHeight: round(failed),
 			MeanY: round(chartHeight - mean), MeanHeight: round(mean), MostY: round(chartHeight - most), MostHeight: round(most),
-			Text: fmt.Sprintf("%s: %s, %d failed, on average %s, at most %s", at, clip.Count(p.calls, "call"), p.failed, milliseconds(p.sum/float64(p.calls)), milliseconds(p.max)),
+			Text: fmt.Sprintf("%s: %s, %d failed, on average %s, at most %s", at, clip.Count(p.calls, "call"), p.failed, clip.Milliseconds(p.sum/float64(p.calls)), clip.Milliseconds(p.max)),
 		})
 	}
 	return c

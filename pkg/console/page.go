@@ -12,6 +12,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/gateway"
@@ -139,13 +140,13 @@ var functions = template.FuncMap{
 	"when":  func(t time.Time) template.HTML { return timeElement(t, "moment", "2006-01-02 15:04:05 UTC") },
 	"clock": func(t time.Time) template.HTML { return timeElement(t, "clock", "15:04 UTC") },
 	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
-	"ms":    milliseconds,
+	"ms":    clip.Milliseconds,
 	"left": func(t time.Time) string {
 		d := time.Until(t).Round(time.Second)
 		if d <= 0 {
 			return "over"
 		}
-		return d.String()
+		return clip.Duration(d)
 	},
 	"budget": func(v gateway.Verdict) *remaining {
 		if v.Limit == nil || v.UsedBefore == nil {
@@ -169,17 +170,6 @@ func (r remaining) String() string { return fmt.Sprintf("%d of %d", r.left, r.li
 
 // Spent reports whether nothing is left.
 func (r remaining) Spent() bool { return r.left == 0 }
-
-// milliseconds writes a duration for people.
-func milliseconds(ms float64) string {
-	switch {
-	case ms < 10:
-		return fmt.Sprintf("%.1f ms", ms)
-	case ms < 1000:
-		return fmt.Sprintf("%.0f ms", ms)
-	}
-	return fmt.Sprintf("%.1f s", ms/1000)
-}
 
 // dict makes a map of names and values, for templates that take more than one thing.
 func dict(pairs ...any) map[string]any {

@@ -21,6 +21,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/budget"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/netaddr"
 )
 
@@ -117,7 +118,7 @@ func (c *httpCall) send(ctx context.Context) (status string, err error) {
 		msg += "; spec.http.method is not set, which means POST"
 	}
 	if c.outOfTime > 0 {
-		msg += fmt.Sprintf("; the next attempt would be in %s, past the time for the call", c.outOfTime.Round(time.Millisecond))
+		msg += fmt.Sprintf("; the next attempt would be in %s, past the time for the call", clip.Duration(c.outOfTime))
 	}
 	return v1.StatusFailed, c.fail(v1.PhaseExecute, msg+c.tries(), nil)
 }
@@ -277,11 +278,11 @@ func (c *httpCall) describe(ctx context.Context, err error) error {
 		return c.fail(v1.PhaseConnect, target+": "+refused.Advice("spec.http.allow_private_network"), refused)
 	case !c.connected, errors.As(err, &dial) && dial.Op == "dial":
 		if errors.As(err, &timeout) && timeout.Timeout() && c.p.timeout > 0 && c.p.timeout <= dialTimeout {
-			return c.fail(v1.PhaseTimeout, fmt.Sprintf("cannot connect for %s within %s (spec.http.timeout_ms)%s", target, c.p.timeout, c.tries()), err)
+			return c.fail(v1.PhaseTimeout, fmt.Sprintf("cannot connect for %s within %s (spec.http.timeout_ms)%s", target, clip.Duration(c.p.timeout), c.tries()), err)
 		}
 		return c.fail(v1.PhaseConnect, fmt.Sprintf("cannot connect for %s: %v%s", target, err, c.tries()), err)
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return c.fail(v1.PhaseTimeout, fmt.Sprintf("%s: no complete response within %s (spec.http.timeout_ms)%s", target, c.p.timeout, c.tries()), err)
+		return c.fail(v1.PhaseTimeout, fmt.Sprintf("%s: no complete response within %s (spec.http.timeout_ms)%s", target, clip.Duration(c.p.timeout), c.tries()), err)
 	}
 	return c.fail(v1.PhaseExecute, fmt.Sprintf("%s: %v%s", target, err, c.tries()), err)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/envref"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -59,7 +60,7 @@ func (g *Gateway) noteTurns() {
 		}
 		if rules != nil && countsTurns(rules) {
 			g.log.Info("MCP has no turns: a turn that calls do not name ends once their session had no call for a while", "kind", obj.Head().Kind,
-				"policy", obj.Head().Metadata.Name, "namespace", obj.Head().Namespace(), "turn_idle", cmp.Or(g.opts.Server.TurnIdle, server.DefaultTurnIdle).String())
+				"policy", obj.Head().Metadata.Name, "namespace", obj.Head().Namespace(), "turn_idle", clip.Duration(cmp.Or(g.opts.Server.TurnIdle, server.DefaultTurnIdle)))
 		}
 	}
 }

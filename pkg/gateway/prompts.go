@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/policy"
@@ -142,7 +143,7 @@ func (c *catalog) completePrompt(key v1.Key, r mcp.CompletionRequest) (mcp.Compl
 	values, total, ok := p.Complete(r.Argument, r.Value)
 	if !ok {
 		return mcp.Completion{}, v1.NewValidationError(v1.ArgsInvalid, "", []v1.Violation{{Path: v1.Pointer("", r.Argument), Expected: "an argument of the prompt", Got: "another",
-			Message: fmt.Sprintf("prompt %q has no argument %q", key.Name, clip(r.Argument))}})
+			Message: fmt.Sprintf("prompt %q has no argument %q", key.Name, clip.Runes(r.Argument, 60))}})
 	}
 	return mcp.Completion{Values: values, Total: total, HasMore: total > len(values)}, nil
 }
@@ -216,13 +217,4 @@ func (c *catalog) warnPrompts() {
 			c.log.Warn("no prompt that is ready has the name that was chosen", "prompt", want)
 		}
 	}
-}
-
-// clip shortens what a client sent before it is sent back.
-func clip(s string) string {
-	const most = 60
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -31,7 +32,7 @@ func (g *Gateway) keepAudit(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			g.log.Warn("old lines of the audit were not removed: this is tried again", "in", retentionEvery, "error", err)
+			g.log.Warn("old lines of the audit were not removed: this is tried again", "in", clip.Duration(retentionEvery), "error", err)
 		case p.Lines > 0:
 			g.log.Info("old lines of the audit were removed", "lines", p.Lines, "kept", p.Kept)
 		}

@@ -57,7 +57,7 @@ func (u *upstream) read(ctx context.Context) (lists, error) {
 	defer cancel()
 	l, err := u.readLists(within, s)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		err = u.unavailable("it did not say what it offers within %s (spec.timeout_ms)", u.timeout())
+		err = u.unavailable("it did not say what it offers within %s (spec.timeout_ms)", clip.Duration(u.timeout()))
 	}
 	return l, err
 }

@@ -92,7 +92,7 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 		return s, nil
 	}
 	if errors.Is(context.Cause(ctx), errSlow) {
-		return nil, u.failure(fmt.Sprintf("no session after %s", limit), fmt.Sprintf("no session after %s (spec.connect_timeout_ms): %v%s", limit, errSlow, u.lastWords()))
+		return nil, u.failure(fmt.Sprintf("no session after %s", clip.Duration(limit)), fmt.Sprintf("no session after %s (spec.connect_timeout_ms): %v%s", clip.Duration(limit), errSlow, u.lastWords()))
 	}
 	if a := s.hello.answer.Load(); a != nil && a.err != nil { // what came after it is our doing
 		return nil, &handshakeError{u.failure(noSession, noSession+": "+s.explain(int(s.hello.status.Load()), err))}

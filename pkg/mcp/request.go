@@ -283,7 +283,7 @@ func (u *upstream) refused(s *session, a *answer) error {
 func (u *upstream) lost(s *session, got receipt, r request, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && r.limit > 0 {
 		return &v1.ExecutionError{Phase: v1.PhaseTimeout, Cause: context.DeadlineExceeded,
-			Message: fmt.Sprintf("mcp server %q did not answer %s within %s (timeout_ms)", u.key.Name, r.method, r.limit)}
+			Message: fmt.Sprintf("mcp server %q did not answer %s within %s (timeout_ms)", u.key.Name, r.method, clip.Duration(r.limit))}
 	}
 	if errors.Is(err, sdk.ErrConnectionClosed) || got.status == 0 {
 		// The reason comes a moment after the calls were told.

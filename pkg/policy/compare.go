@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // Case is a call that is decided otherwise than before.
@@ -186,7 +187,7 @@ func (s sampled) caseOf(principal string, r relation, n int64, was, now outcome)
 		c.Labels = s.now.Labels
 	}
 	if was.decision == now.decision {
-		c.Message = "a call that waits for approval can wait " + now.timeout.String() + ", where it could wait " + was.timeout.String()
+		c.Message = "a call that waits for approval can wait " + clip.Duration(now.timeout) + ", where it could wait " + clip.Duration(was.timeout)
 	}
 	return c
 }

@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/budget"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/policy"
@@ -268,7 +269,7 @@ func (c *call) execute(ctx context.Context, args json.RawMessage) (res v1.Result
 	}
 	res, err = t.executor.Execute(inner, t.spec, args)
 	if err != nil && ctx.Err() == nil && within.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
-		err = &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s", limit), Cause: err}
+		err = &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s", clip.Duration(limit)), Cause: err}
 	}
 	return res, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/validate"
 )
@@ -78,7 +79,7 @@ func timeLimit(tool *v1.Tool) time.Duration {
 func timedOut(s *slot, tool *v1.Tool) (v1.Result, error, bool) {
 	limit := timeLimit(tool)
 	s.took = limit
-	return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s", limit), Cause: context.DeadlineExceeded}, true
+	return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s", clip.Duration(limit)), Cause: context.DeadlineExceeded}, true
 }
 
 // violate returns content that breaks the tool's output schema and is otherwise as

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store/memory"
@@ -193,7 +194,7 @@ func (r *Runner) play(ctx context.Context, p *player) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			message = "timed out"
 			if r.opts.Timeout > 0 {
-				message += " after " + r.opts.Timeout.String()
+				message += " after " + clip.Duration(r.opts.Timeout)
 			}
 		}
 		p.fail(Failure{What: "scenario", Message: message})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
@@ -13,7 +14,7 @@ import (
 func (r *Remote) Newest(ctx context.Context) (revision string, set *manifest.Set, err error) {
 	r.pulling.Lock()
 	defer r.pulling.Unlock()
-	ctx, cancel := context.WithTimeoutCause(ctx, maxPull, fmt.Errorf("%s took longer than %s", r.origin, maxPull))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxPull, fmt.Errorf("%s took longer than %s", r.origin, clip.Duration(maxPull)))
 	defer cancel()
 	if revision, err = r.origin.Head(ctx); err != nil {
 		return "", nil, fmt.Errorf("%s: %w", r.origin, err)

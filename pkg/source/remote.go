@@ -15,6 +15,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/overlay"
 )
@@ -128,7 +129,7 @@ const maxPull = 5 * time.Minute
 func (r *Remote) Load(ctx context.Context) (*manifest.Set, error) {
 	r.pulling.Lock()
 	defer r.pulling.Unlock()
-	ctx, cancel := context.WithTimeoutCause(ctx, maxPull, fmt.Errorf("%s took longer than %s", r.origin, maxPull))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxPull, fmt.Errorf("%s took longer than %s", r.origin, clip.Duration(maxPull)))
 	defer cancel()
 	head, err := r.origin.Head(ctx)
 	if err != nil {

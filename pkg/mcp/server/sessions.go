@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/admission"
 )
 
@@ -142,7 +143,7 @@ func (k *httpSessions) evict(who string) bool {
 	_ = oldest.sdk.Close() // how it ended does not matter
 	if tell {
 		k.log.Warn("sessions that were idle longest made room for new ones: their clients begin again; see --max-sessions",
-			slog.Int("sessions", count), slog.String("principal", oldest.user), slog.String("idle", now.Sub(oldest.used).Round(time.Second).String()))
+			slog.Int("sessions", count), slog.String("principal", oldest.user), slog.String("idle", clip.Duration(now.Sub(oldest.used).Round(time.Second))))
 	}
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -106,7 +107,7 @@ func (s *Store) retry(ctx context.Context, f func() error) error {
 			return err
 		}
 		if waited := time.Since(start); waited > s.busy {
-			return fmt.Errorf("%w for %s: try again, or end that process", store.ErrBusy, waited.Round(time.Millisecond))
+			return fmt.Errorf("%w for %s: try again, or end that process", store.ErrBusy, clip.Duration(waited))
 		}
 		wait := time.NewTimer(time.Millisecond + rand.N(10*time.Millisecond))
 		select {

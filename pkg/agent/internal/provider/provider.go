@@ -19,6 +19,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent"
 )
@@ -119,7 +120,7 @@ func (c *Client) violation(ctx, call context.Context, x *exchange, err error) er
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case call.Err() != nil:
-		return c.execution(v1.PhaseTimeout, fmt.Sprintf("incomplete response from %s after %s", c.host, c.config.Timeout), context.DeadlineExceeded)
+		return c.execution(v1.PhaseTimeout, fmt.Sprintf("incomplete response from %s after %s", c.host, clip.Duration(c.config.Timeout)), context.DeadlineExceeded)
 	case status >= 300:
 		return c.refusal(status, body, x.location())
 	case errors.As(err, &refused):

@@ -1,0 +1,29 @@
+package clip
+
+import (
+	"strings"
+	"time"
+)
+
+// Duration writes a duration for people, who read three digits of it: "1.23s", "350ms", "1m5s", "2h30m".
+func Duration(d time.Duration) string {
+	unit := time.Minute
+	switch long := d.Abs(); {
+	case long < time.Minute:
+		for unit = 1; long >= 1000*unit; {
+			unit *= 10
+		}
+	case long < time.Hour:
+		unit = time.Second
+	}
+	text := d.Round(unit).String()
+	for _, end := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, end) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// Milliseconds is [Duration] of a number of milliseconds.
+func Milliseconds(ms float64) string { return Duration(time.Duration(ms * float64(time.Millisecond))) }
