@@ -177,8 +177,8 @@ func (o *lintOptions) print(r lint.Report, objects int) error {
 	if len(r.Ignored) > 0 {
 		ignored = fmt.Sprintf(", %d ignored", len(r.Ignored))
 	}
-	fmt.Fprintf(o.out, "%s, %s, %s%s in %s; %s offered, about %d tokens (%s)\n",
-		count(n[lint.Error], "error"), count(n[lint.Warning], "warning"), count(n[lint.Info], "note"), ignored, count(objects, "object"), count(r.Tokens.Tools, "tool"), r.Tokens.Total, r.Tokens.Estimate)
+	fmt.Fprintf(o.out, "%s, %s, %s%s in %s; %s offered, about %s (%s)\n",
+		count(n[lint.Error], "error"), count(n[lint.Warning], "warning"), count(n[lint.Info], "note"), ignored, count(objects, "object"), count(r.Tokens.Tools, "tool"), count(r.Tokens.Total, "token"), r.Tokens.Estimate)
 	return nil
 }
 

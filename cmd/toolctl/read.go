@@ -80,7 +80,7 @@ func (a *app) printResource(format string, parts []v1.Part) error {
 			return fmt.Errorf("%s: its content is not base64: %w", r.URI, err)
 		}
 		if isTerminal(a.out) {
-			fmt.Fprintf(a.err, "%s holds %d bytes of %s: send them to a file, or use -o json\n", clip.Line(r.URI), len(data), clip.Line(r.MIMEType))
+			fmt.Fprintf(a.err, "%s holds %s of %s: send them to a file, or use -o json\n", clip.Line(r.URI), count(len(data), "byte"), clip.Line(r.MIMEType))
 			continue
 		}
 		if _, err := a.out.Write(data); err != nil {

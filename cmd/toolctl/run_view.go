@@ -50,7 +50,7 @@ func (v *runView) event(e agent.Event) {
 		v.line("%shop %d: %s asks the model, %s offered", indent, e.Number, e.Prompt, count(len(e.Hop.Tools), "tool"))
 	case agent.EventReply:
 		u := e.Hop.Usage
-		v.line("%shop %d: %s after %s, %d tokens in and %d out", indent, e.Number, cmp.Or(e.Hop.Stop, "done"), clip.Milliseconds(e.Hop.DurationMS), u.InputTokens, u.OutputTokens)
+		v.line("%shop %d: %s after %s, %s in and %d out", indent, e.Number, cmp.Or(e.Hop.Stop, "done"), clip.Milliseconds(e.Hop.DurationMS), count(int(u.InputTokens), "token"), u.OutputTokens)
 	case agent.EventCall:
 		v.line("%s  %s %s", indent, e.Call.Name, clip.Words(clip.Line(string(e.Call.Args)), 100))
 	case agent.EventResult:

@@ -17,6 +17,7 @@ import (
 	"io"
 	"sync/atomic"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
 )
@@ -90,7 +91,7 @@ func Read(r io.Reader) (*Keys, error) {
 		}
 		var key [keySize]byte
 		if len(line) != 2*keySize {
-			return nil, fmt.Errorf("line %d: got %d characters: %w", n, len(line), errKeys)
+			return nil, fmt.Errorf("line %d: got %s: %w", n, clip.Count(len(line), "character"), errKeys)
 		}
 		if _, err := hex.Decode(key[:], line); err != nil {
 			return nil, fmt.Errorf("line %d: got other characters: %w", n, errKeys)

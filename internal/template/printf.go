@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // oneNumber matches the formats that give a JSON number for every number.
@@ -25,7 +27,7 @@ func printf(format any, values ...any) (any, error) {
 		return "", err
 	}
 	if len(verbs) != len(values) {
-		return "", fmt.Errorf("printf %q takes %d values, got %d", f, len(verbs), len(values))
+		return "", fmt.Errorf("printf %q takes %s, got %d", f, clip.Count(len(verbs), "value"), len(values))
 	}
 	if !fits(append([]any{f}, values...)...) {
 		return "", errTooLarge

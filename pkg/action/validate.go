@@ -2,13 +2,13 @@ package action
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/executors"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
@@ -144,7 +144,7 @@ func onePerVariable(all []v1.Violation) []v1.Violation {
 	for i, places := range also {
 		more := ""
 		if n := len(places) - most; n > 0 {
-			places, more = places[:most], fmt.Sprintf(" and %d more places", n)
+			places, more = places[:most], " and "+clip.Count(n, "more place")
 		}
 		out[i].Message += " (it is read at " + strings.Join(places, ", ") + more + ", too)"
 	}

@@ -59,7 +59,7 @@ func (l *loop) present(c *Call) Message {
 	if m.Parts = parts; len(parts) > 0 {
 		if size := sizeOf(parts); size > maxPartBytes {
 			m.Parts = nil
-			note = strings.TrimPrefix(note+fmt.Sprintf("\n[%d parts of %d bytes are left out: at most %d bytes are shown]", len(parts), size, maxPartBytes), "\n")
+			note = strings.TrimPrefix(note+fmt.Sprintf("\n[%s of %d bytes left out: at most %d bytes are shown]", clip.Count(len(parts), "part"), size, maxPartBytes), "\n")
 		}
 	}
 	note = strings.TrimPrefix(note+l.hold(parts), "\n")

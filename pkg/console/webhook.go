@@ -19,6 +19,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 )
 
@@ -51,7 +52,7 @@ func (w Webhook) Validate() error {
 	case "", FormatJSON:
 		const least = 16
 		if len(w.Secret) < least {
-			return fmt.Errorf("the secret has %d bytes: expected %d or more", len(w.Secret), least)
+			return fmt.Errorf("the secret has %s: expected %d or more", clip.Count(len(w.Secret), "byte"), least)
 		}
 	case FormatSlack:
 	default:

@@ -131,7 +131,7 @@ func meaningOf(o v1.Object) (any, error) {
 	files := map[string]any{}
 	for name, data := range h.Files {
 		sum := sha256.Sum256(data)
-		files[name] = fmt.Sprintf("sha256:%s (%d bytes)", hex.EncodeToString(sum[:8]), len(data))
+		files[name] = fmt.Sprintf("sha256:%s (%s)", hex.EncodeToString(sum[:8]), clip.Count(len(data), "byte"))
 	}
 	m["files"] = files
 	return m, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // rate holds the requests of one tool to spec.http.rate_limit: in no time of the length per are
@@ -97,7 +98,7 @@ func (c *httpCall) turn(ctx context.Context) error {
 		return nil
 	}
 	err := c.p.rate.wait(ctx)
-	limit := fmt.Sprintf("the rate of %d requests per %s (spec.http.rate_limit)", c.p.rate.spec.Requests, c.p.rate.spec.Per)
+	limit := fmt.Sprintf("the rate of %s per %s (spec.http.rate_limit)", clip.Count(c.p.rate.spec.Requests, "request"), c.p.rate.spec.Per)
 	switch {
 	case err == nil:
 		return nil

@@ -147,3 +147,18 @@ func TestHTTPRateLimit(t *testing.T) {
 		t.Errorf("got %v, want a timeout", err)
 	}
 }
+
+// A limit of one request is told in the singular.
+func TestHTTPRateLimitOfOne(t *testing.T) {
+	srv, _ := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "1") })
+	h := newTestHTTP(t, nil)
+	tool := httpToolOf(v1.HTTPSpec{URL: srv.URL, Method: "GET", RateLimit: &v1.HTTPRateLimit{Requests: 1, Per: "hour"}})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := h.Execute(ctx, tool, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Execute(ctx, tool, nil); err == nil || !strings.Contains(err.Error(), "the rate of 1 request per hour (spec.http.rate_limit)") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -144,7 +144,7 @@ func (v *validator) broken(text string) string {
 			return fmt.Sprintf("it has %s, and at most %d are allowed", clip.Count(len(text), "byte"), most)
 		}
 		if n := textcheck.Tokens(text); v.MaxTokens > 0 && n > v.MaxTokens {
-			return fmt.Sprintf("it has about %d tokens, and at most %d are allowed", n, v.MaxTokens)
+			return fmt.Sprintf("it has about %s, and at most %d are allowed", clip.Count(n, "token"), v.MaxTokens)
 		}
 	case "min_length":
 		if len(text) < v.minLength() {
@@ -152,7 +152,7 @@ func (v *validator) broken(text string) string {
 		}
 	case "sentence_count":
 		if n := textcheck.Sentences(text); n > v.sentences() {
-			return fmt.Sprintf("it has %d sentences, and at most %d are allowed", n, v.sentences())
+			return fmt.Sprintf("it has %s, and at most %d are allowed", clip.Count(n, "sentence"), v.sentences())
 		}
 	case "is_valid_json", "json_schema":
 		return v.brokenJSON(text)

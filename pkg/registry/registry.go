@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/timers"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/store/memory"
@@ -186,7 +187,7 @@ func (r *Registry) Close() error {
 	var errs []error
 	if n, _ := r.LateAudit(); n > 0 {
 		if err := r.RetryAudit(context.Background()); err != nil {
-			errs = append(errs, fmt.Errorf("the audit does not get the outcomes of %d calls: %w", n, err))
+			errs = append(errs, fmt.Errorf("the audit does not get the outcomes of %s: %w", clip.Count(n, "call"), err))
 		}
 	}
 	for _, e := range r.opts.Executors {

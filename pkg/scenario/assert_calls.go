@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 func allCalls(turns []Turn) []*Call {
@@ -94,12 +95,7 @@ func positive(n int) *int {
 	return &n
 }
 
-func times(n int) string {
-	if n == 1 {
-		return "1 time"
-	}
-	return fmt.Sprintf("%d times", n)
-}
+func times(n int) string { return clip.Count(n, "time") }
 
 func bounds(low, high *int) string {
 	switch {

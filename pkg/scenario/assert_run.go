@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/prompt"
 )
@@ -47,16 +48,16 @@ func costBudget(q *params, s *scope) (expected, got string) {
 		return "", ""
 	}
 	cost := float64(u.in+u.out) / tokensPerUSD
-	got = fmt.Sprintf("%d tokens in, %d out, about %.4f dollars", u.in, u.out, cost)
+	got = fmt.Sprintf("%s in, %d out, about %.4f dollars", clip.Count(int(u.in), "token"), u.out, cost)
 	switch {
 	case q.MaxCostUSD != nil && cost > *q.MaxCostUSD:
 		return fmt.Sprintf("at most %v dollars", *q.MaxCostUSD), got
 	case q.MaxInputTokens != nil && u.in > *q.MaxInputTokens:
-		return fmt.Sprintf("at most %d tokens in", *q.MaxInputTokens), got
+		return fmt.Sprintf("at most %s in", clip.Count(int(*q.MaxInputTokens), "token")), got
 	case q.MaxOutputTokens != nil && u.out > *q.MaxOutputTokens:
-		return fmt.Sprintf("at most %d tokens out", *q.MaxOutputTokens), got
+		return fmt.Sprintf("at most %s out", clip.Count(int(*q.MaxOutputTokens), "token")), got
 	case q.MaxTotalTokens != nil && u.in+u.out > *q.MaxTotalTokens:
-		return fmt.Sprintf("at most %d tokens", *q.MaxTotalTokens), got
+		return "at most " + clip.Count(int(*q.MaxTotalTokens), "token"), got
 	}
 	return "", ""
 }

@@ -217,7 +217,7 @@ func violations(doc any, problems []problem, known func(path []string) []string)
 		}
 	}
 	if more > 0 {
-		out = append(out, v1.Violation{Expected: "a valid document", Got: "more errors", Message: fmt.Sprintf("and %d more errors", more)})
+		out = append(out, v1.Violation{Expected: "a valid document", Got: "more errors", Message: "and " + clip.Count(more, "more error")})
 	}
 	return out
 }
@@ -278,10 +278,7 @@ func describe(v any) string {
 	case []any:
 		return plural("array of %d item", len(v))
 	case map[string]any:
-		if len(v) == 1 {
-			return "object with 1 property"
-		}
-		return fmt.Sprintf("object with %d properties", len(v))
+		return "object with " + clip.Count(len(v), "property")
 	}
 	return fmt.Sprintf("a Go %T", v)
 }

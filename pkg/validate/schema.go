@@ -180,7 +180,7 @@ func bound(found []v1.Violation) []v1.Violation {
 		}
 	}
 	if n := len(out) - maxViolations; n > 0 {
-		out = append(out[:maxViolations], v1.Violation{Expected: "a valid schema", Got: "more errors", Message: fmt.Sprintf("and %d more errors", n)})
+		out = append(out[:maxViolations], v1.Violation{Expected: "a valid schema", Got: "more errors", Message: "and " + clip.Count(n, "more error")})
 	}
 	return out
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"toolctl.dev/toolctl/internal/clip"
 )
 
 // Tokens are the bearer tokens that a server takes, each with the name of its
@@ -68,7 +70,7 @@ func ReadTokens(r io.Reader) (*Tokens, error) {
 		case !isName(name, "._-@"):
 			errs = append(errs, fmt.Errorf(`line %d: the name: expected 1 to 64 letters, digits, ".", "_", "-" and "@"`, n))
 		case err != nil || len(sum) != sha256.Size:
-			errs = append(errs, fmt.Errorf("line %d: the hash: expected the SHA-256 of the token as 64 hexadecimal digits, got %d characters", n, len(text)))
+			errs = append(errs, fmt.Errorf("line %d: the hash: expected the SHA-256 of the token as 64 hexadecimal digits, got %s", n, clip.Count(len(text), "character")))
 		case slices.ContainsFunc(groups, func(g string) bool { return !isName(g, "._-@/") }):
 			errs = append(errs, fmt.Errorf(`line %d: the groups: expected names with commas between them, each of 1 to 64 letters, digits, ".", "_", "-", "@" and "/"`, n))
 		default:

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -115,7 +116,7 @@ func (a *Anchor) Follow(ctx context.Context, audit store.Audit, interval time.Du
 type BehindError struct{ Noted, Found store.AuditHead }
 
 func (e *BehindError) Error() string {
-	return fmt.Sprintf("the audit has %d lines, and %d were noted before: the store was restored from an older backup, or lines at its end were removed; find out which, and go on with a new place to note heads in", e.Found.Lines, e.Noted.Lines)
+	return fmt.Sprintf("the audit has %s, and %d were noted before: the store was restored from an older backup, or lines at its end were removed; find out which, and go on with a new place to note heads in", clip.Count(int(e.Found.Lines), "line"), e.Noted.Lines)
 }
 
 // noted reads the last head of a file; nil when there is none.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -171,7 +172,7 @@ func Audit(ctx context.Context, s *Source, a store.Audit, filter store.AuditFilt
 	return s.Loop(ctx, func() error {
 		head, err := a.AuditHead(ctx)
 		if err == nil && !first && head.Lines < filter.After {
-			return fmt.Errorf("the audit had %d lines and has %d now: the store was restored from an older backup, or lines at its end were removed: 'toolctl audit verify' checks what is left", filter.After, head.Lines)
+			return fmt.Errorf("the audit had %s and has %d now: the store was restored from an older backup, or lines at its end were removed: 'toolctl audit verify' checks what is left", clip.Count(int(filter.After), "line"), head.Lines)
 		}
 		if err != nil || !first && head.Lines == filter.After {
 			return err

@@ -210,7 +210,7 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 		}
 	}
 	if len(usable) == 0 {
-		return nil, fmt.Errorf("%s: %d keys, none of which can verify a signature here", at, len(set.Keys))
+		return nil, fmt.Errorf("%s: %s, none of which can verify a signature here", at, clip.Count(len(set.Keys), "key"))
 	}
 	return usable, nil
 }
