@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -18,8 +19,11 @@ const retryServers = 15 * time.Second
 // askServers asks the MCP servers what they offer and goes on asking those that are not
 // ready, until ctx ends.
 func (g *Gateway) askServers(ctx context.Context) {
-	g.logStates(g.servers.discover(ctx))
-	g.catalog.warnSubset()
+	var found warnings
+	found.states(g.servers.discover(ctx))
+	found.prompts(g.catalog)
+	found.subset(g.catalog)
+	found.log(g.log)
 	g.reg.Check(ctx) // schemas that do not compile take their tools out of the list
 	g.refresh()
 	tick := time.NewTicker(retryServers)
@@ -36,51 +40,68 @@ func (g *Gateway) askServers(ctx context.Context) {
 	}
 }
 
-// warnSubset logs which of the names and labels of the subset choose nothing, which is likely a slip.
-func (c *catalog) warnSubset() {
-	c.warnPrompts()
-	page, err := c.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace, Selector: c.Selector})
-	if err == nil && c.Selector != "" && len(page.Items) == 0 {
-		c.log.Warn("no tool has the labels that were chosen", "selector", c.Selector)
+// warnings are what a start or a reload warns of, which is one line of the log: about the first, with the names of the others.
+type warnings struct {
+	message string
+	attrs   []any
+	others  []string
+}
+
+func (w *warnings) note(message, text string, attrs ...any) {
+	if w.message == "" {
+		w.message, w.attrs = message, attrs
+		return
 	}
-	for _, p := range c.Tools {
-		if !slices.ContainsFunc(page.Items, func(it registry.Item) bool { return v1.MatchTool(p, it.Tool().Metadata.Name) }) {
-			c.log.Warn("no tool has the name that was chosen", "tools", p)
-		}
+	w.others = append(w.others, text)
+}
+
+func (w *warnings) log(to *slog.Logger) {
+	if len(w.others) > 0 {
+		w.attrs = append(w.attrs, "others", someOf(w.others))
+	}
+	if w.message != "" {
+		to.Warn(w.message, w.attrs...)
 	}
 }
 
-// logStates logs which servers are not ready, and what of their answers is left out or suspicious: in one
-// line, which is about the first, and names the others.
-func (g *Gateway) logStates(states []mcp.ServerState) {
-	var lines [][]any // attributes
-	var messages, texts []string
-	note := func(message, text string, attrs ...any) {
-		messages, texts, lines = append(messages, message), append(texts, text), append(lines, attrs)
-	}
+// states notes which servers are not ready, and what of their answers is left out or suspicious.
+func (w *warnings) states(states []mcp.ServerState) {
 	for _, s := range states { // what does not work comes first
 		if !s.Ready {
 			reason := inspect.Show(s.Reason)
-			note("mcp server is not ready", fmt.Sprintf("%s is not ready: %s", s.Key.Name, reason), "server", s.Key.Name, "namespace", s.Key.Namespace, "reason", reason)
+			w.note("mcp server is not ready", fmt.Sprintf("%s is not ready: %s", s.Key.Name, reason), "server", s.Key.Name, "namespace", s.Key.Namespace, "reason", reason)
 		}
 	}
 	for _, s := range states {
 		for _, text := range s.Warnings {
 			text = inspect.Show(text)
-			note("mcp server", s.Key.Name+": "+text, "server", s.Key.Name, "namespace", s.Key.Namespace, "warning", text)
+			w.note("mcp server", s.Key.Name+": "+text, "server", s.Key.Name, "namespace", s.Key.Namespace, "warning", text)
 		}
 		for _, t := range s.Tools {
 			for _, f := range inspect.Tool(t.Tool) {
 				name, field := t.Tool.Metadata.Name, v1.FieldPath(f.Path)
-				note("suspicious text", fmt.Sprintf("%s: %s: %s", name, field, f.Message), "tool", name, "field", field, "warning", f.Message)
+				w.note("suspicious text", fmt.Sprintf("%s: %s: %s", name, field, f.Message), "tool", name, "field", field, "warning", f.Message)
 			}
 		}
 	}
-	switch len(lines) {
-	case 0:
-	case 1:
-		g.log.Warn(messages[0], lines[0]...)
-	default:
-		g.log.Warn(messages[0], append(lines[0], "others", someOf(texts[1:]))...)
+}
+
+// subset notes which of the names and labels of the subset choose nothing, which is likely a slip.
+func (w *warnings) subset(c *catalog) {
+	page, err := c.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace, Selector: c.Selector})
+	if err == nil && c.Selector != "" && len(page.Items) == 0 {
+		const message = "no tool has the labels that were chosen"
+		w.note(message, message+": "+c.Selector, "selector", c.Selector)
 	}
+	chosen := func(what, message string, wanted []string, has func(string) bool) {
+		for _, want := range wanted {
+			if !has(want) {
+				w.note(message, message+": "+want, what, want)
+			}
+		}
+	}
+	chosen("tools", "no tool has the name that was chosen", c.Tools, func(p string) bool {
+		return slices.ContainsFunc(page.Items, func(it registry.Item) bool { return v1.MatchTool(p, it.Tool().Metadata.Name) })
+	})
+	chosen("prompt", "no prompt that is ready has the name that was chosen", c.Prompts, c.hasPrompt)
 }

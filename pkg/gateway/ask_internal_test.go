@@ -33,8 +33,9 @@ func TestOneWarning(t *testing.T) {
 		"many": {many, []string{"server=down0", "down5 is not ready: no answer; and 5 more"}, 1},
 	} {
 		var log bytes.Buffer
-		g := &Gateway{log: slog.New(slog.NewTextHandler(&log, nil))}
-		g.logStates(tc.states)
+		var found warnings
+		found.states(tc.states)
+		found.log(slog.New(slog.NewTextHandler(&log, nil)))
 		if got := log.String(); strings.Count(got, "\n") != tc.lines {
 			t.Errorf("%s: %s", name, got)
 		}

@@ -1,11 +1,13 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -189,6 +191,28 @@ func TestViolations(t *testing.T) {
 	call(t, g, "a", "1")
 	if v := g.Violations(); len(v) == 0 || !strings.Contains(v[0].String(), "descripton") {
 		t.Errorf("violations %v", v)
+	}
+}
+
+// What is wrong with prompts is one line of the log, at each reload.
+func TestWarningOfPrompts(t *testing.T) {
+	source := new(changing)
+	source.set(tool("a", "1"))
+	var log bytes.Buffer
+	g := open(t, gateway.Options{Source: source, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, name := range []string{"one", "two"} {
+		source.set(tool("a", "1"), "apiVersion: toolctl.dev/v1\nkind: Prompt\nmetadata: {name: "+name+"}\nspec: {template: '{{.a'}\n",
+			"apiVersion: toolctl.dev/v1\nkind: Prompt\nmetadata: {name: other}\nspec: {template: '{{.b'}\n")
+		set, err := source.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Reset()
+		g.Replace(set)
+		g.View("").Prompts()
+		if got := log.String(); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, name) || !strings.Contains(got, "other") {
+			t.Errorf("logged:\n%s", got)
+		}
 	}
 }
 

@@ -26,9 +26,8 @@ func (g *Gateway) noteApprovals() {
 	}
 }
 
-// noteUnset logs which variables tools lack, since no client sees such a tool: a line for each variable,
-// when it is not what was logged last.
-func (g *Gateway) noteUnset() {
+// unset notes which variables tools lack, since no client sees such a tool, when it is not what was logged last.
+func (w *warnings) unset(g *Gateway) {
 	page, err := g.reg.List(registry.Query{Kind: v1.KindTool, Namespace: g.catalog.Namespace, Selector: g.catalog.Selector})
 	if err != nil {
 		return // the catalog says so
@@ -44,7 +43,8 @@ func (g *Gateway) noteUnset() {
 	}
 	g.reload.unset = lacking
 	for _, why := range slices.Sorted(maps.Keys(lacking)) {
-		g.log.Warn("tools are not ready, and clients do not see them", "reason", why, "tools", someOf(lacking[why]))
+		tools := someOf(lacking[why])
+		w.note("tools are not ready, and clients do not see them", why+": "+tools, "reason", why, "tools", tools)
 	}
 }
 

@@ -19,9 +19,24 @@ import (
 // promptSet is the Prompt manifests that are served at one time. It never changes.
 type promptSet struct {
 	prompts map[v1.Key]*prompt.Prompt
+	failed  []failedPrompt
 	// policy is that of the one prompt that --prompt chose; nil when there are more,
 	// since nobody can tell for which of them a client calls a tool.
 	policy *policy.Overlay
+}
+
+// failedPrompt is a prompt that is not served.
+type failedPrompt struct {
+	key v1.Key
+	err error
+}
+
+// prompts notes which prompts are not served.
+func (w *warnings) prompts(c *catalog) {
+	for _, p := range c.fillPrompts().failed {
+		const message = "a prompt is not served"
+		w.note(message, fmt.Sprintf("prompt %s is not served: %s", p.key.Name, p.err), "prompt", p.key.Name, "namespace", p.key.Namespace, "error", p.err.Error())
+	}
 }
 
 // fillPrompts compiles the Prompt manifests that are served: those that --prompt names,
@@ -50,7 +65,7 @@ func (c *catalog) fillPrompts() *promptSet {
 		}
 		p, err := prompt.Compile(m)
 		if err != nil {
-			c.log.Warn("a prompt is not served", "prompt", key.Name, "namespace", key.Namespace, "error", err.Error())
+			now.failed = append(now.failed, failedPrompt{key, err})
 			continue
 		}
 		now.prompts[key] = p
@@ -195,26 +210,17 @@ func (c *catalog) promptsOnly(s mcp.ServerState) (mcp.ServerState, bool) {
 	return s, len(s.Prompts) > 0
 }
 
-// warnPrompts logs which of --prompt choose nothing, which is likely a slip.
-func (c *catalog) warnPrompts() {
-	if len(c.Prompts) == 0 {
-		return
+// hasPrompt reports whether a name of --prompt chooses a prompt.
+func (c *catalog) hasPrompt(want string) bool {
+	fits := func(namespace, name string) bool {
+		return v1.MatchPattern(want, name) || v1.MatchPattern(want, namespace+"/"+name)
 	}
-	var names []string
 	for key := range c.promptSet.Load().prompts {
-		names = append(names, key.Namespace+"/"+key.Name)
-	}
-	for _, s := range c.upstreams() {
-		for _, p := range s.Prompts {
-			names = append(names, s.Key.Namespace+"/"+s.Key.Name+"__"+p.Name)
+		if fits(key.Namespace, key.Name) {
+			return true
 		}
 	}
-	for _, want := range c.Prompts {
-		if !slices.ContainsFunc(names, func(full string) bool {
-			_, name, _ := strings.Cut(full, "/")
-			return v1.MatchPattern(want, name) || v1.MatchPattern(want, full)
-		}) {
-			c.log.Warn("no prompt that is ready has the name that was chosen", "prompt", want)
-		}
-	}
+	return slices.ContainsFunc(c.upstreams(), func(s server.Upstream) bool {
+		return slices.ContainsFunc(s.Prompts, func(p mcp.Prompt) bool { return fits(s.Key.Namespace, s.Key.Name+"__"+p.Name) })
+	})
 }

@@ -22,7 +22,7 @@ type reload struct {
 	served     []v1.Object         // of the source
 	violations []v1.Violation      // of what is served: a start leaves out what has violations
 	told       string              // the last error in the log
-	unset      map[string][]string // what noteUnset logged last
+	unset      map[string][]string // what warnings.unset noted last
 }
 
 // Reload serves what the source holds now, unless it has a violation: then nothing changes,
@@ -68,12 +68,19 @@ func (g *Gateway) replace(set *manifest.Set) {
 	changed := g.servers.replace(g.permitted(set.Objects))
 	g.servers.asked.await(changed)
 	g.refresh()
+	var found warnings
 	if g.server.Load() != nil {
-		g.noteUnset()
+		found.unset(g)
 	}
-	if len(changed) > 0 {
-		g.tasks.run(func(ctx context.Context) { g.logStates(g.servers.discover(ctx, changed...)) })
+	found.prompts(g.catalog)
+	if len(changed) == 0 {
+		found.log(g.log)
+		return
 	}
+	g.tasks.run(func(ctx context.Context) {
+		found.states(g.servers.discover(ctx, changed...))
+		found.log(g.log)
+	})
 }
 
 // check returns what is wrong with a set as the one that is served, each error once.

@@ -96,8 +96,10 @@ func (g *Gateway) start() *server.Server {
 		g.noteApprovals()
 		g.noteTurns()
 		g.reload.mu.Lock()
-		g.noteUnset()
+		var found warnings
+		found.unset(g)
 		g.reload.mu.Unlock()
+		found.log(g.log)
 		g.server.Store(server.New(g.catalog, o))
 		g.servers.asked.await(g.servers.Servers())
 		g.tasks.run(g.askServers)

@@ -89,7 +89,7 @@ func TestAnchor(t *testing.T) {
 	}
 	// Another process, on a store that was restored from an older backup.
 	old := &auditlog.Anchor{To: file}
-	if err := old.Note(t.Context(), filled(t, 1)); !errors.As(err, new(*auditlog.BehindError)) || !strings.Contains(err.Error(), "the audit has 1 lines, and 2 were noted before: the store was restored from an older backup") {
+	if err := old.Note(t.Context(), filled(t, 1)); !errors.As(err, new(*auditlog.BehindError)) || !strings.Contains(err.Error(), "the audit has 1 line, and 2 were noted before: the store was restored from an older backup") {
 		t.Errorf("an older store: %v", err)
 	}
 	for to, good := range map[string]bool{"heads": true, "https://log.example.com/heads": true, "ftp://h/": false, "http://": false} {
