@@ -48,10 +48,10 @@ func (m *manifestWriter) convert(ctx context.Context, file string, limit int, re
 		return usagef("%s: over %d bytes", file, limit)
 	}
 	objects, notes, err := read(data)
+	m.printNotes(notes)
 	if err != nil {
 		return invalidInput(err)
 	}
-	m.printNotes(notes)
 	return m.write(objects)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/promptpack"
 )
 
@@ -18,7 +19,7 @@ evals are not read, nor are validators that need a model: warnings name them.`,
 		Example: `  toolctl import promptpack support.pack.json --out tools/`,
 		Args:    exactArgs(1, "one file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return w.convert(cmd.Context(), args[0], 4<<20, promptpack.Read)
+			return w.convert(cmd.Context(), args[0], 4<<20, func(data []byte) ([]v1.Object, []string, error) { return promptpack.Read(args[0], data) })
 		},
 	}
 	w.flags(cmd)

@@ -19,8 +19,8 @@ import (
 const maxBytes = 1 << 20
 
 // Read turns a configuration file into manifests, sorted by name, and notes for
-// the person who imports it. The error says every reason why a server, or the
-// file, cannot be read.
+// the person who imports it, beside an error too. The error says every reason why a
+// server, or the file, cannot be read.
 func Read(name string, data []byte) (servers []*v1.MCPServer, notes []string, err error) {
 	if len(data) > maxBytes {
 		return nil, nil, fmt.Errorf("%s: over %d bytes", name, maxBytes)
@@ -33,11 +33,12 @@ func Read(name string, data []byte) (servers []*v1.MCPServer, notes []string, er
 	if err := json.Unmarshal(raw, &root); err != nil {
 		return nil, nil, fmt.Errorf("%s: expected an object, got %s", name, v1.JSONKind(raw))
 	}
+	notes = staysOut(name, data, root)
 	field, entries, err := find(root)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
+		return nil, notes, fmt.Errorf("%s: %w", name, err)
 	}
-	c := &converter{inputs: inputsOf(root), values: map[string]string{}, names: map[string]string{}}
+	c := &converter{notes: notes, inputs: inputsOf(root), values: map[string]string{}, names: map[string]string{}}
 	var errs []error
 	for _, e := range entries {
 		s, err := c.convert(e)
@@ -49,7 +50,7 @@ func Read(name string, data []byte) (servers []*v1.MCPServer, notes []string, er
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, nil, err
+		return nil, c.notes, err
 	}
 	slices.SortFunc(servers, func(a, b *v1.MCPServer) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
 	return servers, c.notes, nil

@@ -46,7 +46,7 @@ type tool struct {
 
 // Read returns the tools and prompts of a pack, in the order of their names. Notes say
 // what was changed or is not read.
-func Read(data []byte) (objects []v1.Object, notes []string, err error) {
+func Read(name string, data []byte) (objects []v1.Object, notes []string, err error) {
 	var p pack
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, nil, fmt.Errorf("not a PromptPack file: %w", err)
@@ -54,7 +54,7 @@ func Read(data []byte) (objects []v1.Object, notes []string, err error) {
 	if len(p.Prompts) == 0 && len(p.Tools) == 0 {
 		return nil, nil, fmt.Errorf("not a PromptPack file: it has neither prompts nor tools")
 	}
-	notes = unread(data)
+	notes = unread(name, data)
 	for _, key := range slices.Sorted(maps.Keys(p.Tools)) {
 		t := v1.NewObject(v1.KindTool).(*v1.Tool)
 		t.Metadata.Name = named(key, &notes)

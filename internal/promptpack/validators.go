@@ -8,6 +8,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/manifest"
 )
 
 type validator struct {
@@ -66,8 +67,17 @@ var (
 	promptFields = []string{"id", "name", "version", "description", "system_template", "system", "variables", "tools", "tool_policy", "parameters", "validators", "tested_models"}
 )
 
-// unread names the parts of a pack that are not read.
-func unread(data []byte) (notes []string) {
+// Outside are the parts of packs and of PromptKit's Arena files that toolctl has nothing like, and why.
+var Outside = map[string]string{
+	"workflow":     "toolctl has no state machines",
+	"compositions": "toolctl has no chains of prompts",
+	"agents":       "toolctl has no agents as tools",
+	"a2a_agents":   "toolctl has no agents as tools; one behind an MCP server is a tool",
+	"skills":       "toolctl has no skills",
+}
+
+// unread names the parts of a pack that are not read, with their places.
+func unread(name string, data []byte) (notes []string) {
 	var pack struct {
 		Prompts map[string]map[string]json.RawMessage `json:"prompts"`
 	}
@@ -75,15 +85,25 @@ func unread(data []byte) (notes []string) {
 	if json.Unmarshal(data, &top) != nil || json.Unmarshal(data, &pack) != nil {
 		return nil
 	}
+	_, place, _ := manifest.ToJSONPlaced(name, data)
+	note := func(pointer, text, field string) {
+		if reason := Outside[field]; reason != "" {
+			text += ": " + reason
+		}
+		if place != nil {
+			text = place(pointer).String() + ": " + text
+		}
+		notes = append(notes, text)
+	}
 	for _, field := range slices.Sorted(maps.Keys(top)) {
 		if !slices.Contains(packFields, field) {
-			notes = append(notes, fmt.Sprintf("%q of the pack is not read", field))
+			note(v1.Pointer("", field), fmt.Sprintf("%q of the pack is not read", field), field)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(pack.Prompts)) {
 		for _, field := range slices.Sorted(maps.Keys(pack.Prompts[name])) {
 			if !slices.Contains(promptFields, field) {
-				notes = append(notes, fmt.Sprintf("prompt %q: %q is not read", name, field))
+				note(v1.Pointer("/prompts", name, field), fmt.Sprintf("prompt %q: %q is not read", name, field), field)
 			}
 		}
 	}
