@@ -42,7 +42,8 @@ func newClientConfigCmd(a *app) *cobra.Command {
 		Short: "Print or write the configuration that connects a client",
 		Long: `Print the configuration that connects a client to 'toolctl serve': one that
 starts it with the -f, -k, --store, -n, --locked, --lock-file and --allow-… flags given
-here ($TOOLCTL_ALLOW_NETWORK becomes flags), or with --url one that reaches it over HTTP. Where the configuration belongs is said on
+here ($TOOLCTL_ALLOW_NETWORK becomes flags), or with --url one that reaches it over HTTP. With --authoring
+it starts 'toolctl mcp authoring' instead. Where the configuration belongs is said on
 stderr. CLIENT is one of ` + strings.Join(names, ", ") + `.
 
 The variables that the manifests need, and the token of a server that is not on this
@@ -55,6 +56,7 @@ shown and confirmed: all else in it stays, the file before is kept as FILE.bak, 
 a file that holds values of variables is readable by you alone.`,
 		Example: `  toolctl client config claude -f manifests/ > .mcp.json
   toolctl client config codex -f manifests/ --write
+  toolctl client config cursor --authoring --write
   toolctl client config vscode --url https://tools.example.com/mcp --token-env TOOLS_TOKEN`,
 		Args:      exactArgs(1, "one of "+strings.Join(names, ", ")),
 		ValidArgs: names,
@@ -64,13 +66,17 @@ a file that holds values of variables is readable by you alone.`,
 				return usagef("unknown client %q: expected one of %s", args[0], strings.Join(names, ", "))
 			}
 			o.tokenSet = cmd.Flags().Changed("token-env")
+			if o.authoring && !cmd.Flags().Changed("name") {
+				o.name = "toolctl-authoring"
+			}
 			return o.run(cmd.Context(), client)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.address, "url", "", "address of a 'toolctl serve --http' that runs, such as http://127.0.0.1:8080/mcp")
-	f.StringVar(&o.name, "name", "toolctl", "name of the server in the configuration")
+	f.StringVar(&o.name, "name", "toolctl", "name of the server in the configuration; with --authoring the default is toolctl-authoring")
 	f.StringVar(&o.tokenEnv, "token-env", "TOOLCTL_TOKEN", "with --url, variable that holds the bearer token (default: none for this machine, elsewhere TOOLCTL_TOKEN)")
+	f.BoolVar(&o.authoring, "authoring", false, "connect to 'toolctl mcp authoring' on the folder of -f (default: the current one), for an agent that writes manifests")
 	f.BoolVar(&o.write, "write", false, "merge the server into the client's file")
 	f.BoolVar(&o.yes, "yes", false, "with --write, do not ask")
 	a.bindNetwork(f, "")
@@ -79,8 +85,8 @@ a file that holds values of variables is readable by you alone.`,
 
 type clientOptions struct {
 	*app
-	address, name, tokenEnv string
-	tokenSet, write, yes    bool
+	address, name, tokenEnv         string
+	tokenSet, write, yes, authoring bool
 }
 
 func (o *clientOptions) run(ctx context.Context, client mcpclients.Client) error {
@@ -124,6 +130,9 @@ func (o *clientOptions) run(ctx context.Context, client mcpclients.Client) error
 
 // server gathers what a client has to know.
 func (o *clientOptions) server(ctx context.Context) (mcpclients.Server, error) {
+	if o.authoring && o.address != "" {
+		return mcpclients.Server{}, usagef("--authoring and --url cannot be used together: the client starts 'toolctl mcp authoring' itself")
+	}
 	if o.address != "" {
 		u, err := url.Parse(o.address)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -138,11 +147,18 @@ func (o *clientOptions) server(ctx context.Context) (mcpclients.Server, error) {
 		}
 		return s, nil
 	}
+	if o.authoring {
+		dir, err := o.authoringFolder()
+		if err != nil {
+			return mcpclients.Server{}, err
+		}
+		o.files, o.dsn = []string{dir}, ""
+	}
 	s, err := o.clientCommand()
-	if err != nil {
+	s.Name = o.name
+	if err != nil || o.authoring {
 		return s, err
 	}
-	s.Name = o.name
 	s.Vars, err = o.variables(ctx)
 	return s, err
 }
@@ -185,31 +201,34 @@ func (o *clientOptions) variables(ctx context.Context) ([]string, error) {
 
 // clientCommand makes the command. A client starts programs in a folder of its own, so
 // every path is absolute.
-func (a *app) clientCommand() (mcpclients.Server, error) {
+func (o *clientOptions) clientCommand() (mcpclients.Server, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return mcpclients.Server{}, err
 	}
 	e := mcpclients.Server{Command: program, Args: []string{"serve"}}
+	if o.authoring {
+		e.Args = []string{"mcp", "authoring"}
+	}
 	add := func(flag, path string) error {
 		path, err := filepath.Abs(path)
 		e.Args = append(e.Args, flag, path)
 		return err
 	}
-	for _, path := range a.files {
+	for _, path := range o.files {
 		if path == "-" {
 			return mcpclients.Server{}, usagef("-f - cannot be kept in a configuration: name files or folders")
 		}
 		flag := "-f"
-		if slices.Contains(a.overlays, path) {
+		if slices.Contains(o.overlays, path) {
 			flag = "-k"
 		}
 		if err := add(flag, path); err != nil {
 			return mcpclients.Server{}, err
 		}
 	}
-	if a.dsn != "" || len(a.files) == 0 {
-		dsn, err := a.storeDSN(false)
+	if o.dsn != "" || len(o.files) == 0 {
+		dsn, err := o.storeDSN(false)
 		switch {
 		case err != nil:
 			return mcpclients.Server{}, err
@@ -224,23 +243,26 @@ func (a *app) clientCommand() (mcpclients.Server, error) {
 			}
 		}
 	}
-	if a.lockFile != "" {
-		if err := add("--lock-file", a.lockFile); err != nil {
+	if o.lockFile != "" {
+		if err := add("--lock-file", o.lockFile); err != nil {
 			return mcpclients.Server{}, err
 		}
 	}
-	if a.locked {
+	if o.locked {
 		e.Args = append(e.Args, "--locked")
 	}
-	if a.namespace != "" {
-		e.Args = append(e.Args, "-n", a.namespace)
+	if o.namespace != "" {
+		e.Args = append(e.Args, "-n", o.namespace)
 	}
-	permits, err := a.permitArgs()
+	permits, err := o.permitArgs()
 	if err != nil {
 		return e, err
 	}
 	e.Args = append(e.Args, permits...)
-	reach, err := a.network()
+	if o.authoring {
+		return e, nil
+	}
+	reach, err := o.network()
 	for _, where := range reach {
 		e.Args = append(e.Args, "--allow-network", where)
 	}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -14,7 +12,6 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/lint"
-	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
@@ -107,21 +104,13 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	l := action.Lint{Check: check}
+	l := action.Lint{Check: check, LockFile: o.lockFile}
 	if o.selector != "" {
 		if l.Only, err = o.selected(); err != nil {
 			return err
 		}
 	}
-	path, err := lock.Find(o.lockFile)
-	if err != nil {
-		return err
-	}
-	pins, err := lock.Read(path)
-	if err != nil && (!errors.Is(err, fs.ErrNotExist) || o.lockFile != "") {
-		return err
-	}
-	l.Lint = lint.Options{Lock: pins, MaxTokens: o.maxTokens, Only: o.only, Skip: o.skip}
+	l.Lint = lint.Options{MaxTokens: o.maxTokens, Only: o.only, Skip: o.skip}
 	r, err := l.Run(cmd.Context())
 	if err != nil {
 		return err

@@ -21,15 +21,18 @@ const connectedSet = "mcp-connect"
 func newMCPCmd(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "mcp",
-		Short: "Connect MCP servers to a server that runs",
+		Short: "Connect MCP servers, and serve tools to agents that write manifests",
 		Long: `Connect MCP servers by hand. A server that is connected is put into the store as
 an MCPServer manifest: a 'toolctl serve --watch' that runs on the store has its
-tools at once, and has them again after a restart, until it is disconnected.`,
+tools at once, and has them again after a restart, until it is disconnected.
+
+'toolctl mcp authoring' is an MCP server itself, for agents that write manifests.`,
 		Example: `  toolctl mcp connect -- npx -y @modelcontextprotocol/server-memory
   toolctl mcp connect --name docs https://mcp.example.com/mcp
   toolctl mcp list
-  toolctl mcp disconnect docs`,
-	}, newMCPConnectCmd(a), newMCPDisconnectCmd(a), newMCPListCmd(a))
+  toolctl mcp disconnect docs
+  claude mcp add toolctl-authoring -- toolctl mcp authoring`,
+	}, newMCPConnectCmd(a), newMCPDisconnectCmd(a), newMCPListCmd(a), newMCPAuthoringCmd(a))
 }
 
 // openConnected opens the store that servers are connected to.

@@ -13,9 +13,8 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
-	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/scenario/report"
 )
@@ -253,8 +252,7 @@ func (o *testOptions) playSet(ctx context.Context, set *manifest.Set, scenarios 
 	}
 	progress := o.newProgress(len(scenarios))
 	opts := scenario.Options{
-		Mock: mockExecutor(), ToJSON: manifest.ToJSON, Responses: responses, Timeout: o.timeout,
-		Parallel: o.parallel, FailFast: o.failFast, Strict: o.strict, Done: progress.done, Judge: judge,
+		Responses: responses, Timeout: o.timeout, Parallel: o.parallel, FailFast: o.failFast, Strict: o.strict, Done: progress.done, Judge: judge,
 	}
 	if o.judge.script != "" { // its replies have an order
 		opts.Parallel = 1
@@ -267,27 +265,16 @@ func (o *testOptions) playSet(ctx context.Context, set *manifest.Set, scenarios 
 		}
 		defer end()
 	}
-	runner, err := scenario.New(set.Objects, opts)
+	report, err := action.Test{Objects: set.Objects, Scenarios: scenarios, Options: opts}.Run(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	report := runner.Run(ctx, scenarios)
 	progress.clear()
 	var cov *scenario.Coverage
 	if o.coverage != "" || o.minCoverage > 0 {
 		cov = scenario.Cover(set.Objects, report)
 	}
 	return report, cov, nil
-}
-
-// mockExecutor is the one that answers from manifests.
-func mockExecutor() registry.Executor {
-	for _, e := range executors.All(executors.Options{}) {
-		if e.Name() == v1.ModeMock {
-			return e
-		}
-	}
-	panic("executors.All has no mock executor")
 }
 
 func (o *testOptions) readResponses() (*scenario.Responses, error) {

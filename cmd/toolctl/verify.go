@@ -11,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
@@ -125,7 +126,7 @@ func (o *verifyOptions) placeFields(ctx context.Context, tools []*v1.Tool) error
 }
 
 func (o *verifyOptions) playExamples(ctx context.Context, w *workspace, scenarios []*v1.Scenario) (*scenario.Report, error) {
-	opts := scenario.Options{Mock: mockExecutor(), ToJSON: manifest.ToJSON, Timeout: o.timeout}
+	opts := scenario.Options{Timeout: o.timeout}
 	if o.live {
 		end, err := o.app.live(ctx, &opts)
 		if err != nil {
@@ -133,11 +134,7 @@ func (o *verifyOptions) playExamples(ctx context.Context, w *workspace, scenario
 		}
 		defer end()
 	}
-	runner, err := scenario.New(scenario.HoldResults(w.reg.Objects()), opts)
-	if err != nil {
-		return nil, err
-	}
-	return runner.Run(ctx, scenarios), nil
+	return action.Test{Objects: scenario.HoldResults(w.reg.Objects()), Scenarios: scenarios, Options: opts}.Run(ctx)
 }
 
 // lockDrift says what the MCP servers of the tools say otherwise than the lock; there

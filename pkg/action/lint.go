@@ -2,10 +2,13 @@ package action
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/lint"
+	"toolctl.dev/toolctl/pkg/lock"
 )
 
 // Lint finds what is valid but unwise in manifests.
@@ -14,7 +17,10 @@ type Lint struct {
 	// Only chooses the objects whose findings are reported. Rules look at all objects: one may be about
 	// another. Default: all.
 	Only func(v1.Object) bool
-	// Lint are the options of [lint.Check].
+	// LockFile is the lock, which has what is known of the tools of MCP servers. Default: the nearest
+	// toolctl.lock, from the current folder upwards; there need be none.
+	LockFile string
+	// Lint are the options of [lint.Check], but for its Lock.
 	Lint lint.Options
 }
 
@@ -32,6 +38,13 @@ func (o Lint) Run(ctx context.Context) (Linted, error) {
 	o.Places, o.SkipTexts = true, true // the rules have the texts
 	set, violations, err := o.Check.Run(ctx)
 	if err != nil {
+		return Linted{}, err
+	}
+	path, err := lock.Find(o.LockFile)
+	if err != nil {
+		return Linted{}, err
+	}
+	if o.Lint.Lock, err = lock.Read(path); err != nil && (!errors.Is(err, fs.ErrNotExist) || o.LockFile != "") {
 		return Linted{}, err
 	}
 	r := Linted{Report: lint.Check(set.Objects, o.Lint), Objects: len(set.Objects), Files: set.Files}

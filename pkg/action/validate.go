@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,8 +152,11 @@ func onePerVariable(all []v1.Violation) []v1.Violation {
 	return out
 }
 
-// Unset returns what objects read from the environment and env does not have.
+// Unset returns what objects read from the environment and env does not have. Default of env: os.LookupEnv.
 func Unset(objects []v1.Object, env func(string) (string, bool)) []v1.Violation {
+	if env == nil {
+		env = os.LookupEnv
+	}
 	asked := map[string]registry.Environment{}
 	for _, e := range executors.All(executors.Options{Env: env}) {
 		if env, ok := e.(registry.Environment); ok {

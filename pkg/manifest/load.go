@@ -47,6 +47,9 @@ type Options struct {
 	// time. A file that is the same to the last byte, and names no other file, is not parsed again: its
 	// objects are those of Last, which must not have been changed. Default: all files are parsed.
 	Last *Set
+	// Drafts are texts that [LoadFS] reads in the place of files, by their paths in the folder. There need be
+	// no such file. A draft that is no manifest is an error, as for a file that [Load] is given by name.
+	Drafts map[string][]byte
 	// AllowEmpty reads a path where nothing is, and a folder without manifests, as no
 	// objects. Default: they are errors.
 	AllowEmpty bool
@@ -163,6 +166,7 @@ func (l *loader) load(ctx context.Context, paths ...string) (*Set, error) {
 type source struct {
 	reader
 	root    fs.FS     // nil: the person named the file, name is opened as it is
+	draft   []byte    // nil: the file is read
 	path    string    // within root
 	regular bool      // known to be a regular file
 	near    io.Closer // the folder of a file that was named
@@ -220,6 +224,18 @@ func (l *loader) find(ctx context.Context, name string) error {
 // paths within it.
 func LoadFS(ctx context.Context, fsys fs.FS, o Options) (*Set, error) {
 	l := &loader{opts: o.withDefaults(), seen: map[string]bool{}}
+	for name, text := range o.Drafts {
+		s := &source{root: fsys, path: name, draft: text}
+		s.files = &folder{root: fsys, shown: ".", dir: path.Dir(name), limit: l.opts.MaxFileBytes}
+		abs, err := filepath.Abs(filepath.FromSlash(name))
+		if err == nil {
+			err = l.add(s, filepath.FromSlash(name), abs)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.named = true
+	}
 	if err := l.walk(ctx, fsys, "."); err != nil {
 		return nil, err
 	}
@@ -362,6 +378,8 @@ func (l *loader) readSource(s *source, buf *bytes.Buffer) {
 	var data []byte
 	var err error
 	switch {
+	case s.draft != nil:
+		data, err = readAll(bytes.NewReader(s.draft), l.opts.MaxFileBytes, buf)
 	case s.name == "-" && s.root == nil:
 		data, err = readAll(l.opts.Stdin, l.opts.MaxFileBytes, buf)
 		s.nearby(".")

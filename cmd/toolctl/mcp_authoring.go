@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"toolctl.dev/toolctl/pkg/admission"
+	"toolctl.dev/toolctl/pkg/authoring"
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+)
+
+func newMCPAuthoringCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "authoring",
+		Short: "Serve tools that help an agent write manifests",
+		Long: `Serve an MCP server over stdin and stdout for an agent that writes manifests, such as
+Claude Code, Cursor or VS Code. Its tools do what the commands of the same names do, on
+a text or on the folder given with -f (default: the current folder): validate, explain,
+lint, diff, and test, with mocks only. The tool examples shows complete manifests.
+
+The tools write nothing, call nothing and read no file outside of the folder, and no
+hidden file in it. docs/authoring.md has the setup of each client.`,
+		Example: `  claude mcp add toolctl-authoring -- toolctl mcp authoring
+  toolctl mcp authoring -f tools/`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveAuthoring(cmd.Context()) },
+	}
+	a.bindPermit(cmd.Flags(), "")
+	return cmd
+}
+
+// authoringFolder is the one folder given with -f, else the current one.
+func (a *app) authoringFolder() (string, error) {
+	switch {
+	case len(a.files) > 1 || len(a.overlays) > 0:
+		return "", usagef("expected one folder with -f: name the folder that holds all manifests, without -k")
+	case len(a.files) == 0:
+		return ".", nil
+	}
+	dir := a.files[0]
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", usagef("-f %s: expected an existing folder", dir)
+	}
+	return dir, nil
+}
+
+func (a *app) serveAuthoring(ctx context.Context) error {
+	dir, err := a.authoringFolder()
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return usagef("-f: %w", err)
+	}
+	defer root.Close()
+	check, err := a.checking(nil, nil)
+	if err != nil {
+		return err
+	}
+	a.log = slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	g, err := gateway.Open(ctx, gateway.Options{
+		Objects: authoring.Tools(authoring.Options{Root: root, Check: check, LockFile: a.lockFile}), Env: a.env, Logger: a.log,
+		Version: buildVersion().Version, Server: server.Options{Name: "toolctl-authoring", Instructions: authoring.Instructions},
+		Limits: admission.Limits{MaxCalls: 8, MaxResultBytes: 1 << 20},
+	})
+	if err != nil {
+		return err
+	}
+	defer a.closing(g)
+	defer a.stdoutWithoutWaits()()
+	return g.ServeStdio(ctx, a.in, a.out)
+}
