@@ -66,7 +66,7 @@ func (f *collector) value(s schema, name string, required bool, depth int) (any,
 		for i := range f.count(name) {
 			v, ok := f.value(s.item(i), name+"/"+strconv.Itoa(i), true, depth+1)
 			if !ok {
-				v = emptyOf(s.item(i))
+				v = blank{}
 			}
 			list = append(list, v)
 		}
@@ -95,12 +95,30 @@ func (f *collector) value(s schema, name string, required bool, depth int) (any,
 	return text, true
 }
 
-// emptyOf is the value of an item that nothing was typed into.
-func emptyOf(s schema) any {
-	if slices.Contains(s.types(), "string") {
-		return ""
+// blank is an item that nothing was typed into: the form has it, the arguments do not.
+type blank struct{}
+
+// settled are the arguments of a form: its value without what is blank.
+func settled(v any) any {
+	switch v := v.(type) {
+	case *object:
+		out := newObject()
+		for _, k := range v.keys {
+			if v.of[k] != (blank{}) {
+				out.set(k, settled(v.of[k]))
+			}
+		}
+		return out
+	case []any:
+		out := []any{}
+		for _, one := range v {
+			if one != (blank{}) {
+				out = append(out, settled(one))
+			}
+		}
+		return out
 	}
-	return nil
+	return v
 }
 
 func isNumber(text string) bool {
@@ -160,7 +178,7 @@ func (f *collector) object(s schema, name string, depth int) *object {
 		}
 		v, ok := f.value(values, at, true, depth+1)
 		if !ok {
-			v = emptyOf(values)
+			v = blank{}
 		}
 		out.set(f.posted.Get("k:"+at), v)
 	}
@@ -183,21 +201,18 @@ func begin(s schema) *object {
 	return newObject()
 }
 
-// initial is the value with which a form begins: the defaults of the schema.
+// initial is the value with which a form begins: the defaults of the schema, the objects that a
+// call needs, and the first item of each list that it needs.
 func initial(s schema, depth int) any {
 	if s.at == nil || depth > maxDepth {
-		return nil
+		return blank{}
 	}
 	if d, ok := s.at.of["default"]; ok {
 		return d
 	}
-	if list, _ := s.at.get("enum").([]any); len(list) > 0 {
-		return list[0]
-	}
 	types := s.types()
 	switch {
-	case len(s.choices()) > 0 || len(types) == 0:
-		return nil
+	case s.at.has("enum") || len(s.choices()) > 0:
 	case slices.Contains(types, "object"):
 		o := newObject()
 		props, _ := s.at.get("properties").(*object)
@@ -209,20 +224,23 @@ func initial(s schema, depth int) any {
 			if sub.at == nil {
 				continue
 			}
-			_, preset := sub.at.of["default"]
-			nested := s.required(k) && (slices.Contains(sub.types(), "object") || slices.Contains(sub.types(), "array")) && len(sub.choices()) == 0 && !slices.Contains(sub.types(), "null")
-			if preset || nested {
-				o.set(k, initial(sub, depth+1))
+			nested := s.required(k) && !slices.Contains(sub.types(), "null") && slices.ContainsFunc([]string{"object", "array"}, func(t string) bool { return slices.Contains(sub.types(), t) })
+			if v := initial(sub, depth+1); v != (blank{}) && (nested || sub.at.has("default")) {
+				o.set(k, v)
 			}
 		}
 		return o
 	case slices.Contains(types, "array"):
-		return []any{}
-	case slices.Contains(types, "string"):
-		return ""
+		if depth > maxFirstItems {
+			return []any{}
+		}
+		return []any{initial(s.item(0), depth+1)}
 	}
-	return nil
+	return blank{}
 }
+
+// maxFirstItems bounds the lists within lists that begin with an item.
+const maxFirstItems = 3
 
 // change does what a button of the form says to the arguments: "add NAME", "remove NAME" or
 // "open NAME", where NAME is that of a field.
@@ -334,19 +352,11 @@ func freeKey(o *object) string {
 	}
 }
 
-// place puts violations at their fields, by JSON pointer, and returns those that have none: a
-// property that is missing is told at its own field when the form has it.
-func place(root *field, violations []v1.Violation) []v1.Violation {
+// place puts violations at their fields, by JSON pointer. It returns the fields that have some, and the
+// violations that have no field. A property that is missing is told at its own field when the form has it.
+func place(root *field, violations []v1.Violation) (wrong []*field, left []v1.Violation) {
 	by := map[string]*field{}
-	var visit func(f *field)
-	visit = func(f *field) {
-		by[f.Pointer] = f // the innermost of a choice
-		for _, one := range f.Fields {
-			visit(one)
-		}
-	}
-	visit(root)
-	var left []v1.Violation
+	root.each(func(f *field) { by[f.Pointer] = f }) // the innermost of a choice
 	for _, v := range violations {
 		at := v.Path
 		for by[at] == nil && at != "" {
@@ -358,5 +368,17 @@ func place(root *field, violations []v1.Violation) []v1.Violation {
 		}
 		left = append(left, v)
 	}
-	return left
+	root.each(func(f *field) {
+		if len(f.Violations) > 0 {
+			wrong = append(wrong, f)
+		}
+	})
+	return wrong, left
+}
+
+func (f *field) each(visit func(*field)) {
+	visit(f)
+	for _, one := range f.Fields {
+		one.each(visit)
+	}
 }

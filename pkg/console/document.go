@@ -50,7 +50,7 @@ func (d *schemaDoc) describe(s schema, prefix string, depth int) {
 		sub := s.sub(props.of[k])
 		row := schemaRow{Name: prefix + k, Required: s.required(k), Depth: depth}
 		if sub.at != nil {
-			row.Type, row.Description, row.Notes = typeName(sub), joinedText(sub.text("title"), sub.text("description")), notes(sub)
+			row.Type, row.Description, row.Notes = typeName(sub), titled(sub), notes(sub)
 		}
 		d.Rows = append(d.Rows, row)
 		if sub.at == nil {
@@ -72,11 +72,12 @@ func (d *schemaDoc) describe(s schema, prefix string, depth int) {
 	}
 }
 
-func joinedText(a, b string) string {
-	if a != "" && b != "" && a != b {
-		return a + ". " + b
+// titled is the title and the description of a schema, once when they are the same.
+func titled(s schema) string {
+	if s.text("title") == s.text("description") {
+		return s.text("title")
 	}
-	return a + b[:len(b)*boolean(a != b)]
+	return joinedBy(". ", s.text("title"), s.text("description"))
 }
 
 func typeName(s schema) string {

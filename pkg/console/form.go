@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -61,6 +60,11 @@ func (f *field) ID() string {
 	return "f" + strings.NewReplacer("/", "-", "~", "_", " ", "_").Replace(f.Name)
 }
 
+// Place names the field among the arguments, such as "customer.name".
+func (f *field) Place() string {
+	return strings.ReplaceAll(strings.TrimPrefix(f.Pointer, "/"), "/", ".")
+}
+
 // Bounds of a form. What is beyond them is written as JSON.
 const (
 	maxFields  = 1500
@@ -86,6 +90,9 @@ func drawForm(s schema, value any, posted url.Values) *field {
 // draw returns the field of a schema; has says that there is a value.
 func (f *form) draw(s schema, value any, has bool, name, pointer string, depth int) *field {
 	f.fields++
+	if value == (blank{}) {
+		value, has = nil, false
+	}
 	out := &field{Name: name, Pointer: pointer, Depth: depth, Open: has, Label: s.text("title"), Description: s.text("description")}
 	if s.at == nil || f.fields > maxFields || depth > maxDepth {
 		return out.json(value, has)
@@ -121,13 +128,13 @@ func (f *form) draw(s schema, value any, has bool, name, pointer string, depth i
 	switch kind {
 	case "object":
 		o, ok := value.(*object)
-		if has && !ok && value != nil {
+		if has && !ok {
 			return out.json(value, has)
 		}
 		return f.object(out, s, o, name, pointer, depth)
 	case "array":
 		list, ok := value.([]any)
-		if has && !ok && value != nil {
+		if has && !ok {
 			return out.json(value, has)
 		}
 		return f.list(out, s, list, name, pointer, depth)
@@ -138,8 +145,8 @@ func (f *form) draw(s schema, value any, has bool, name, pointer string, depth i
 		return out
 	case "integer", "number":
 		out.Kind, out.Text, out.Input = kindNumber, plainText(value), "text"
-		out.Hint = joined(out.Hint, kind, bounds(s))
-		if _, isText := value.(string); has && value != nil && !isText {
+		out.Hint = joined(kind, bounds(s), out.Hint)
+		if _, isText := value.(string); has && !isText {
 			if _, isNumber := value.(json.Number); !isNumber {
 				return out.json(value, has)
 			}
@@ -154,31 +161,41 @@ func (f *form) draw(s schema, value any, has bool, name, pointer string, depth i
 
 func (out *field) string(s schema, value any, has bool) *field {
 	text, ok := value.(string)
-	if has && (value != nil && !ok || strings.ContainsAny(text, "\r\x00") || strings.ContainsRune(text, '\uFFFD')) {
+	if has && (!ok || strings.ContainsAny(text, "\r\x00") || strings.ContainsRune(text, '\uFFFD')) {
 		return out.json(value, has)
 	}
 	out.Kind, out.Text, out.Input = kindText, text, "text"
-	out.Hint = joined(out.Hint, s.text("format"), bounds(s))
+	out.Hint = joined(s.text("format"), bounds(s), out.Hint)
 	switch s.text("format") {
 	case "date":
-		out.Input = "date"
-		if text != "" && len(text) != len("2006-01-02") {
-			out.Input = "text"
+		if text == "" || len(text) == len("2006-01-02") {
+			out.Input = "date"
 		}
 	case "email", "idn-email":
 		out.Input = "email"
 	case "uri", "iri":
 		out.Input = "url"
-	case "":
-		if len(out.Suggestions) == 0 && !s.at.has("pattern") {
-			out.Input = "" // may have lines
-		}
 	}
-	if strings.Contains(text, "\n") || strings.TrimSpace(text) != text && out.Input != "" {
+	switch {
+	case multiline(s) || strings.Contains(text, "\n"):
 		out.Input = ""
+	case strings.TrimSpace(text) != text: // which the other types take off
+		out.Input = "text"
 	}
-	out.Empty = has && value != nil && text == ""
+	out.Empty = has && text == ""
 	return out
+}
+
+// maxLine is the longest text, in characters, that is asked for in one line.
+const maxLine = 200
+
+// multiline says that a schema is of texts with lines: by its length, its content, its format or its examples.
+func multiline(s schema) bool {
+	if n, err := strconv.Atoi(plainText(s.at.get("maxLength"))); err == nil && n > maxLine || s.at.has("contentMediaType") {
+		return true
+	}
+	return slices.Contains([]string{"multiline", "textarea", "markdown"}, s.text("format")) ||
+		strings.Contains(jsonText([]any{s.at.get("default"), s.at.get("examples")}), `\n`)
 }
 
 func (out *field) json(value any, has bool) *field {
@@ -197,7 +214,13 @@ func (out *field) enum(list []any, labels map[string]string, value any, has bool
 		text := jsonText(one)
 		label, ok := labels[text]
 		if !ok {
-			label = cmp.Or(plainText(one), text)
+			label = plainText(one)
+		}
+		switch {
+		case one == nil:
+			label = sendNull
+		case label == "":
+			label = text
 		}
 		here := has && text == at
 		found = found || here
@@ -269,11 +292,17 @@ func constants(all []schema) (labels map[string]string, list []any) {
 	return labels, list
 }
 
+// sendNull names the choice that sends null, beside the one that sends nothing.
+const sendNull = "Send null"
+
 func branchName(s schema, i int) string {
 	if c, ok := s.at.of["const"]; ok {
 		return plainText(c)
 	}
 	name := strings.Join(s.types(), " or ")
+	if name == "null" {
+		return sendNull
+	}
 	if props, _ := s.at.get("properties").(*object); props != nil {
 		for _, k := range props.keys { // a discriminator says most
 			if p, ok := props.of[k].(*object); ok && p.has("const") {
@@ -383,9 +412,7 @@ func (f *form) object(out *field, s schema, o *object, name, pointer string, dep
 		o = newObject()
 	}
 	if props != nil {
-		ordered := slices.Clone(props.keys)
-		slices.SortStableFunc(ordered, func(a, b string) int { return boolean(s.required(b)) - boolean(s.required(a)) })
-		for _, k := range ordered {
+		for _, k := range props.keys {
 			sub := s.sub(props.of[k])
 			if props.of[k] == false {
 				continue
@@ -446,10 +473,16 @@ func (f *form) list(out *field, s schema, list []any, name, pointer string, dept
 		return out
 	}
 	out.Count = len(list)
+	sent := 0
 	for i, v := range list {
-		one := f.draw(s.item(i), v, true, name+"/"+strconv.Itoa(i), v1.Pointer(pointer, strconv.Itoa(i)), depth+1)
+		at := "-"
+		if v != (blank{}) {
+			at = strconv.Itoa(sent)
+			sent++
+		}
+		one := f.draw(s.item(i), v, true, name+"/"+strconv.Itoa(i), v1.Pointer(pointer, at), depth+1)
 		one.Required, one.Removable = true, true
-		one.Label = strings.TrimSuffix(fmt.Sprintf("%d: %s", i+1, one.Label), ": ")
+		one.Label = joinedBy(": ", fmt.Sprintf("Item %d", i+1), one.Label)
 		out.Fields = append(out.Fields, one)
 	}
 	out.Adds = "Add an item"
@@ -476,31 +509,30 @@ func (s schema) item(i int) schema {
 // bounds says in words what else a schema asks for.
 func bounds(s schema) string {
 	var parts []string
-	for _, one := range []struct{ key, text string }{
-		{"minimum", "at least %s"}, {"exclusiveMinimum", "more than %s"}, {"maximum", "at most %s"}, {"exclusiveMaximum", "less than %s"}, {"multipleOf", "a multiple of %s"},
-		{"minLength", "%s characters or more"}, {"maxLength", "%s characters or fewer"}, {"pattern", "matches %s"}, {"minItems", "%s items or more"}, {"maxItems", "%s items or fewer"},
+	for _, one := range []struct{ key, text, of string }{
+		{"minimum", "at least %s", ""}, {"exclusiveMinimum", "more than %s", ""}, {"maximum", "at most %s", ""}, {"exclusiveMaximum", "less than %s", ""}, {"multipleOf", "a multiple of %s", ""},
+		{"minLength", "at least %s", " character"}, {"maxLength", "at most %s", " character"}, {"pattern", "matches %s", ""}, {"minItems", "at least %s", " item"}, {"maxItems", "at most %s", " item"},
 	} {
-		if v, ok := s.at.of[one.key]; ok {
-			if _, flag := v.(bool); !flag {
-				parts = append(parts, fmt.Sprintf(one.text, clipped(plainText(v), 80)))
-			}
+		v, ok := s.at.of[one.key]
+		if _, flag := v.(bool); !ok || flag {
+			continue
 		}
+		text := clipped(plainText(v), 80)
+		if one.of != "" && text != "1" {
+			one.of += "s"
+		}
+		parts = append(parts, fmt.Sprintf(one.text, text)+one.of)
 	}
 	if s.at.get("uniqueItems") == true {
-		parts = append(parts, "no two alike")
+		parts = append(parts, "no duplicates")
 	}
-	return strings.Join(parts, ", ")
+	return joined(parts...)
 }
 
-func joined(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
-}
+func joined(parts ...string) string { return joinedBy(", ", parts...) }
 
-func boolean(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+func joinedBy(sep string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }
 
 // token writes a key for the name of a field; it cannot be taken for one of our own marks.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -78,7 +79,7 @@ func roundTrip(t *testing.T, raw json.RawMessage, args json.RawMessage) *field {
 		t.Fatal(err)
 	}
 	root := drawForm(s, value, nil)
-	if got := collect(s, sent(root, url.Values{})); !reflect.DeepEqual(plain(t, got), plain(t, value)) {
+	if got := settled(collect(s, sent(root, url.Values{}))); !reflect.DeepEqual(plain(t, got), plain(t, value)) {
 		t.Errorf("schema %s:\n sent %s\n want %s", raw, jsonText(got), jsonText(value))
 	}
 	return root
@@ -232,14 +233,13 @@ func TestFormChanges(t *testing.T) {
 	}
 	value := initial(s, 0)
 	for _, step := range []struct{ action, want string }{
-		{"open /l", `{"l":[]}`},
-		{"add /l", `{"l":[{"x":7}]}`},
+		{"open /l", `{"l":[{"x":7}]}`},
 		{"add /l", `{"l":[{"x":7},{"x":7}]}`},
 		{"remove /l/0", `{"l":[{"x":7}]}`},
 		{"open /o", `{"l":[{"x":7}],"o":{}}`},
 		{"open /m", `{"l":[{"x":7}],"o":{},"m":{}}`},
 		{"add /m", `{"l":[{"x":7}],"o":{},"m":{"key1":[]}}`},
-		{"add /m/~k0", `{"l":[{"x":7}],"o":{},"m":{"key1":[""]}}`},
+		{"add /m/~k0", `{"l":[{"x":7}],"o":{},"m":{"key1":[]}}`},
 		{"remove /m/~k0", `{"l":[{"x":7}],"o":{},"m":{}}`},
 		{"remove /l", `{"o":{},"m":{}}`},
 		{"remove /nothing", `{"o":{},"m":{}}`},
@@ -250,8 +250,97 @@ func TestFormChanges(t *testing.T) {
 		if step.action == "add /l/99" { // what no button says breaks nothing
 			continue
 		}
-		if !reflect.DeepEqual(plain(t, value), plain(t, json.RawMessage(step.want))) {
-			t.Fatalf("%s: got %s, want %s", step.action, jsonText(value), step.want)
+		if !reflect.DeepEqual(plain(t, settled(value)), plain(t, json.RawMessage(step.want))) {
+			t.Fatalf("%s: got %s, want %s", step.action, jsonText(settled(value)), step.want)
+		}
+	}
+}
+
+// A form begins as a person fills it in: its fields in the order of the schema, with what a call needs open.
+func TestFormBegins(t *testing.T) {
+	s, err := readSchema([]byte(`{"type":"object","properties":{
+		"z":{"type":"string"},
+		"customer":{"type":"object","properties":{"name":{"type":"string"},"at":{"type":"object","properties":{"city":{"type":"string"}}}},"required":["at"]},
+		"lines":{"type":"array","items":{"type":"object","properties":{"sku":{"type":"string"},"n":{"type":"integer","default":1}}}},
+		"tags":{"type":"array","items":{"type":"string"}},
+		"later":{"type":"array","items":{"type":"string"}},
+		"a":{"type":"number"}},"allOf":[{"properties":{"y":{"type":"string"}}},{"properties":{"x":{"type":"string"}}}],
+		"required":["customer","lines","tags","a"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := begin(s)
+	root := drawForm(s, value, nil)
+	var names []string
+	for _, f := range root.Fields {
+		names = append(names, f.Label)
+	}
+	if want := []string{"y", "x", "z", "customer", "lines", "tags", "later", "a"}; !slices.Equal(names, want) {
+		t.Errorf("fields %q, want %q", names, want)
+	}
+	field := func(i int) *field { return root.Fields[i] }
+	if at := field(3).Fields[1]; !at.Open || len(at.Fields) != 1 {
+		t.Errorf("a required object is not open: %+v", at)
+	}
+	if lines := field(4); !lines.Open || len(lines.Fields) != 1 || lines.Fields[0].Label != "Item 1" || len(lines.Fields[0].Fields) != 2 {
+		t.Errorf("the first item of a required list is not open: %+v", lines)
+	}
+	if tags := field(5); len(tags.Fields) != 1 || field(6).Open {
+		t.Errorf("%+v %+v", tags, field(6))
+	}
+	// An item that nothing was typed into is not sent.
+	const want = `{"customer":{"at":{}},"lines":[{"n":1}],"tags":[]}`
+	if got := jsonText(settled(value)); got != want {
+		t.Errorf("begins with %s, want %s", got, want)
+	}
+	posted := sent(root, url.Values{})
+	if got := jsonText(settled(collect(s, posted))); got != want {
+		t.Errorf("sends %s, want %s", got, want)
+	}
+	posted = sent(drawForm(s, change(s, collect(s, posted), posted, "add /tags"), nil), url.Values{})
+	posted.Set("v:/tags/1", "wool")
+	again := drawForm(s, collect(s, posted), posted)
+	if got := jsonText(settled(collect(s, posted))); got != `{"customer":{"at":{}},"lines":[{"n":1}],"tags":["wool"]}` {
+		t.Errorf("sends %s", got)
+	}
+	place(again, []v1.Violation{{Path: "/tags/0", Message: "wrong"}})
+	if items := again.Fields[5].Fields; len(items) != 2 || len(items[0].Violations) != 0 || len(items[1].Violations) != 1 {
+		t.Errorf("the violation of the only item that is sent is not at its field")
+	}
+}
+
+// A text is one line, unless the schema or a value says otherwise.
+func TestTextControls(t *testing.T) {
+	for _, tt := range []struct{ schema, args, want string }{
+		{`{"type":"string"}`, `{}`, "text"},
+		{`{"type":"string"}`, `{"a":" x "}`, "text"},
+		{`{"type":"string"}`, `{"a":"one\ntwo"}`, ""},
+		{`{"type":"string","maxLength":80}`, `{}`, "text"},
+		{`{"type":"string","maxLength":4000}`, `{}`, ""},
+		{`{"type":"string","contentMediaType":"text/markdown"}`, `{}`, ""},
+		{`{"type":"string","format":"multiline"}`, `{}`, ""},
+		{`{"type":"string","format":"textarea"}`, `{}`, ""},
+		{`{"type":"string","examples":["a\nb"]}`, `{}`, ""},
+		{`{"type":"string","format":"email"}`, `{}`, "email"},
+		{`{"type":"string","format":"email"}`, `{"a":" x"}`, "text"},
+		{`{"type":"string","format":"date"}`, `{"a":"2026-01-02"}`, "date"},
+	} {
+		root := roundTrip(t, json.RawMessage(`{"type":"object","properties":{"a":`+tt.schema+`}}`), json.RawMessage(tt.args))
+		if got := root.Fields[0].Input; got != tt.want {
+			t.Errorf("%s with %s is an input of type %q, want %q", tt.schema, tt.args, got, tt.want)
+		}
+	}
+}
+
+// What leaves a value out and what sends null are not taken for each other.
+func TestNullIsNamed(t *testing.T) {
+	s, err := readSchema([]byte(`{"type":"object","properties":{"e":{"enum":["a",null]},"c":{"oneOf":[{"type":"string"},{"type":"null"},{"type":"object"}]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range drawForm(s, newObject(), nil).Fields {
+		if !slices.ContainsFunc(f.Options, func(o option) bool { return o.Label == "Send null" }) {
+			t.Errorf("options %+v", f.Options)
 		}
 	}
 }

@@ -166,9 +166,11 @@ func (c *Console) prompt(r *request) error {
 		return nil
 	}
 	status := http.StatusOK
-	if action == actionRender {
+	if action == actionRender || p.Checked && found.Owner.Kind == v1.KindPrompt { // a server is asked once only
 		messages, err := r.view.RenderPrompt(r.Context(), found, json.RawMessage(jsonText(value)))
 		switch {
+		case action != actionRender:
+			p.invalid(err)
 		case err == nil:
 			p.Rendered = true
 			for _, m := range messages {

@@ -10,18 +10,20 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 )
 
 // resultView is the outcome of a call as it is shown.
 type resultView struct {
 	v1.Result
-	Text  string // of a content that is a text
-	Tree  *tree
-	Table *table
-	JSON  string
-	Parts []partView
-	Cut   bool
+	Problem string // why the call failed
+	Text    string // of a content that is a text
+	Tree    *tree
+	Table   *table
+	JSON    string
+	Parts   []partView
+	Cut     bool
 }
 
 // partView is one part of a result beside its content.
@@ -37,7 +39,7 @@ type partView struct {
 type tree struct {
 	Key   string
 	Keyed bool
-	Value string // of what is no object and no list
+	Value string // how many parts an object or a list has, and what others are
 	Kind  string
 	Many  []*tree
 	Count int
@@ -138,12 +140,12 @@ func treeOf(key string, keyed bool, v any, nodes *int, depth int) *tree {
 	}
 	switch v := v.(type) {
 	case *object:
-		t.Kind, t.Count = "object", len(v.keys)
+		t.Kind, t.Count, t.Value = "object", len(v.keys), clip.Count(len(v.keys), "field")
 		for _, k := range v.keys {
 			each(k, v.of[k])
 		}
 	case []any:
-		t.Kind, t.Count = "list", len(v)
+		t.Kind, t.Count, t.Value = "list", len(v), clip.Count(len(v), "item")
 		for i, one := range v {
 			each(strconv.Itoa(i), one)
 		}

@@ -192,7 +192,7 @@ func (s schema) resolved(v any, left int) *object {
 	if all, ok := o.get("allOf").([]any); ok {
 		whole := o.clone()
 		whole.drop("allOf")
-		for _, one := range all {
+		for _, one := range slices.Backward(all) {
 			if part := s.resolved(one, left-1); part != nil {
 				whole = join(part, whole)
 			}

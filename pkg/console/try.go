@@ -20,7 +20,9 @@ type editor struct {
 	Form     *field
 	Raw      string
 	RawError string
+	Wrong    []*field       // those with violations
 	Left     []v1.Violation // those that are no field's
+	Checked  bool           // the arguments were judged, and are again as they change
 	Problem  string
 }
 
@@ -85,6 +87,11 @@ func (c *Console) try(r *request) error {
 	switch action {
 	case actionRun, actionPlan, actionExplain:
 		status = c.carryOut(r, &p, it, action, args)
+	default:
+		if p.Checked {
+			_, err := c.explain(r, v1.Call{Tool: it.FullName, Args: args, Session: r.id})
+			p.invalid(err)
+		}
 	}
 	c.show(r, status, "try", "Try "+p.Name, "tools", p)
 	return nil
@@ -92,6 +99,7 @@ func (c *Console) try(r *request) error {
 
 // take reads the form as it was sent and draws it anew; false when its JSON is not valid.
 func (p *editor) take(s schema, r *request, action string) (any, bool) {
+	p.Checked = r.PostForm.Has("checked")
 	value, ok := p.read(s, r, action)
 	if !ok {
 		p.Form, p.Raw = drawForm(s, collect(s, r.PostForm), r.PostForm), r.PostForm.Get("raw")
@@ -102,7 +110,7 @@ func (p *editor) take(s schema, r *request, action string) (any, bool) {
 		posted = nil
 	}
 	p.fill(s, value, posted)
-	return value, true
+	return settled(value), true
 }
 
 // invalid puts the violations of arguments at their fields; false for any other error.
@@ -111,11 +119,8 @@ func (p *editor) invalid(err error) bool {
 	if !errors.As(err, &invalid) || invalid.Type != v1.ArgsInvalid {
 		return false
 	}
-	p.Left = place(p.Form, invalid.Violations)
-	p.Problem = ""
-	if len(p.Left) < len(invalid.Violations) {
-		p.Problem = "Some arguments are not right: see the fields."
-	}
+	p.Wrong, p.Left = place(p.Form, invalid.Violations)
+	p.Checked = true
 	return true
 }
 
@@ -143,7 +148,7 @@ func (p *editor) read(s schema, r *request, action string) (any, bool) {
 
 func (p *editor) fill(s schema, value any, posted map[string][]string) {
 	p.Form = drawForm(s, value, posted)
-	p.Raw = indented([]byte(jsonText(value)))
+	p.Raw = indented([]byte(jsonText(settled(value))))
 }
 
 // carryOut makes the call, or says what it would do.
@@ -171,12 +176,16 @@ func (c *Console) carryOut(r *request, p *tryPage, it gateway.Item, action strin
 		p.Result = viewResult(res)
 		p.Copies = copies(it.Tool(), it.FullName, args, &res, c.mcpAddress(r.Request), c.access.Required())
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		return http.StatusOK
-	}
-	p.Problem = err.Error()
-	if p.invalid(err) {
+	case p.invalid(err):
+		p.Result, p.Copies = nil, nil
 		return http.StatusUnprocessableEntity
+	case p.Result != nil:
+		p.Result.Problem = err.Error()
+	default:
+		p.Problem = err.Error()
 	}
 	status, _ := explained(err)
 	if status == http.StatusInternalServerError { // the tool failed, not the page

@@ -89,67 +89,116 @@
   // The form of a call: the JSON beside it is kept in step with its fields, and they with it.
   const form = byId("try");
   if (form) {
-    const raw = byId("raw"), source = byId("source");
-    let turn = 0;
+    const source = byId("source"), run = byId("run");
+    let turn = 0, pause, busy = false;
     const ask = async (action) => {
-      const mine = ++turn;
       const data = new URLSearchParams(new FormData(form));
       data.set("action", action);
       const answer = await fetch(form.getAttribute("action"), { method: "POST", body: data, headers: { Accept: "text/html" } });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      return mine === turn ? page : null;
+      if (page.getElementById("outcome")) return page;
+      byId("main").replaceWith(document.adoptNode(page.getElementById("main"))); // signed out, or the tool is gone
+      throw new Error("another page");
     };
-    const problem = (page) => {
-      const now = byId("raw-error"), next = page.getElementById("raw-error");
-      now.textContent = next.textContent;
-      now.hidden = next.hidden;
-      raw.toggleAttribute("aria-invalid", !next.hidden);
+    const put = (page, id) => byId(id).replaceWith(document.adoptNode(page.getElementById(id)));
+    const putFields = (page) => {
+      const { id, selectionStart, selectionEnd } = document.activeElement;
+      put(page, "fields");
+      const field = byId(id);
+      field?.focus({ preventScroll: true });
+      if (selectionStart != null) field?.setSelectionRange?.(selectionStart, selectionEnd);
     };
-    const fieldsChanged = async (action = "form") => {
-      source.value = "form";
-      const focused = document.activeElement?.id;
-      const page = await ask(action);
-      if (!page) return;
-      raw.value = page.getElementById("raw").value;
-      problem(page);
-      if (action !== "form") {
-        byId("fields").replaceWith(document.adoptNode(page.getElementById("fields")));
-        (byId(focused) || byId("fields").querySelector("input:not([type=hidden]), select, textarea, button"))?.focus();
+    const putRaw = (page) => { byId("raw").value = page.getElementById("raw").value; };
+    const putErrors = (page) => {
+      const raw = page.getElementById("raw-error");
+      byId("raw").toggleAttribute("aria-invalid", !raw.hidden);
+      put(page, "raw-error");
+      if (!form.elements.checked) return;
+      for (const next of page.querySelectorAll(".help")) {
+        const field = byId(next.id)?.parentElement, wrong = next.parentElement.matches(".wrong");
+        if (!field) continue;
+        field.classList.toggle("wrong", wrong);
+        const control = byId(next.id.slice(0, -"-help".length));
+        if (!wrong) control?.removeAttribute("aria-invalid");
+        else if (control?.matches("input, select, textarea")) control.setAttribute("aria-invalid", "true");
+        put(page, next.id);
       }
+      const list = page.getElementById("wrong");
+      if (list && list.innerHTML !== byId("wrong").innerHTML) put(page, "wrong");
     };
-    let pause;
-    form.addEventListener("input", (e) => {
-      clearTimeout(pause);
-      if (e.target === raw) {
-        source.value = "raw";
-        pause = setTimeout(async () => {
-          const page = await ask("raw");
-          if (!page) return;
-          problem(page);
-          if (byId("raw-error").hidden) byId("fields").replaceWith(document.adoptNode(page.getElementById("fields")));
-        }, 300);
+    const changed = async (action) => {
+      const mine = ++turn, before = new Set([...form.querySelectorAll("[id]")].map((e) => e.id));
+      const page = await ask(action).catch(() => null);
+      if (!page || mine !== turn) return;
+      if (action !== "raw") putRaw(page);
+      if (action !== "form" && page.getElementById("raw-error").hidden) putFields(page);
+      putErrors(page);
+      const find = (selector, is) => [...form.querySelectorAll(selector)].find(is)?.focus();
+      if (/^(add|open) /.test(action)) find("input:not([type=hidden]), select, textarea", (e) => e.id && !before.has(e.id));
+      if (action.startsWith("remove ")) find("button", (e) => e.value === action.replace("remove", "open") || e.value === action.replace("remove", "add").replace(/\/[^/]*$/, ""));
+    };
+    const call = async (button) => {
+      const action = button.value, pressed = button.matches(".actions *") ? button : run, name = pressed.textContent, mine = ++turn;
+      busy = true;
+      pressed.textContent = pressed.dataset.busy || name;
+      for (const one of form.querySelectorAll(".actions button")) one.setAttribute("aria-disabled", "true");
+      byId("status").textContent = pressed.textContent;
+      const page = await ask(action).catch((e) => e);
+      busy = false;
+      pressed.textContent = name;
+      for (const one of form.querySelectorAll(".actions button")) one.removeAttribute("aria-disabled");
+      if (page instanceof Error) {
+        byId("status").textContent = "";
+        byId("outcome")?.replaceChildren(Object.assign(document.createElement("p"), { className: "problem", role: "alert", textContent: "The server did not answer. The call may have been made: see Activity before you call again." }));
         return;
       }
-      source.value = "form";
-      if (e.target.dataset.redraw) fieldsChanged("redraw");
-      else pause = setTimeout(fieldsChanged, 250);
+      put(page, "outcome");
+      if (mine === turn) { // what was typed since then stays
+        putFields(page);
+        putRaw(page);
+        putErrors(page);
+      }
+      byId("status").textContent = byId("said")?.textContent || "";
+      const wrong = byId("editor").querySelector("[aria-invalid], .wrong button");
+      const seen = byId("outcome").getBoundingClientRect();
+      if (wrong) wrong.focus();
+      else if (seen.top < 0 || seen.top > innerHeight / 2) byId("outcome").scrollIntoView();
+    };
+    byId("editor").addEventListener("input", (e) => {
+      clearTimeout(pause);
+      turn++; // an answer to what was there before changes no field
+      const raw = e.target.id === "raw";
+      source.value = raw ? "raw" : "form";
+      if (e.target.dataset.redraw) changed("redraw");
+      else pause = setTimeout(changed, 250, raw ? "raw" : "form");
     });
     form.addEventListener("submit", (e) => {
+      e.preventDefault();
       clearTimeout(pause);
-      const action = e.submitter?.value || "run";
-      if (/^(add|remove|open) /.test(action)) {
-        e.preventDefault();
-        fieldsChanged(action);
-      } else turn++; // what comes back late changes nothing
+      const button = e.submitter || run;
+      if (/^(add|remove|open) /.test(button.value)) { source.value = "form"; changed(button.value); }
+      else if (!busy) call(button);
+    });
+    // A text of several lines that is pasted into one line keeps them.
+    form.addEventListener("paste", (e) => {
+      const line = e.target, text = e.clipboardData.getData("text/plain").replace(/\r\n?/g, "\n");
+      if (line.type !== "text" || line.inputMode || !text.trim().includes("\n")) return;
+      e.preventDefault();
+      const area = document.createElement("textarea");
+      for (const { name, value } of line.attributes) if (name !== "type" && name !== "value") area.setAttribute(name, value);
+      area.value = line.value;
+      area.setRangeText(text, line.selectionStart, line.selectionEnd, "end");
+      line.replaceWith(area);
+      area.focus();
+      area.dispatchEvent(new Event("input", { bubbles: true }));
     });
   }
 
   // Copying.
-  for (const button of document.querySelectorAll("button.copy")) {
-    button.hidden = !navigator.clipboard;
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(button.previousElementSibling.textContent);
-      byId("status").textContent = "Copied";
-    });
-  }
+  body.classList.toggle("copies", !!navigator.clipboard);
+  body.addEventListener("click", async (e) => {
+    if (!e.target.matches("button.copy")) return;
+    await navigator.clipboard.writeText(e.target.previousElementSibling.textContent);
+    byId("status").textContent = "Copied";
+  });
 })();

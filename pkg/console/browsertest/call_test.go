@@ -1,0 +1,119 @@
+package browsertest
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// A call is seen to run and made once, however often Call is pressed; its result is in view and announced, and the
+// keyboard stays where it was.
+func TestResultIsSeen(t *testing.T) {
+	const held = `{
+		const real = window.fetch;
+		window.calls = 0;
+		window.fetch = (at, how) => how.body.get("action") !== "run" ? real(at, how) : new Promise((done) => {
+			window.calls++;
+			window.release = () => done(real(at, how));
+		});
+	}`
+	const running = `document.getElementById("run").textContent === "Calling…" && document.getElementById("run").ariaDisabled === "true" && document.getElementById("status").textContent === "Calling…"`
+	s, b := shop(t), open(t)
+	b.run(chromedp.Navigate(s.link), see("#results"))
+	for _, width := range []int64{1280, 390} {
+		b.run(chromedp.EmulateViewport(width, 800), chromedp.Navigate(s.url+"tools/default/find-orders/try"), see("#run"), chromedp.Evaluate(held, nil))
+		var calls int
+		var reachable bool
+		b.run(keys(`[name="v:/customer/name"]`, "Ann"), chromedp.Evaluate(`scrollTo(0, 0), document.getElementById("run").getBoundingClientRect().bottom <= innerHeight`, &reachable),
+			click("#run"), until(running), click("#run"), click("#run"), chromedp.Evaluate(`window.calls`, &calls), chromedp.Evaluate(`window.release()`, nil), see("#result-title"),
+			until(`document.getElementById("status").textContent.startsWith("The call is complete") && document.getElementById("run").textContent === "Call"`),
+			until(`(() => { const at = document.getElementById("result-title").getBoundingClientRect(); return at.top >= 0 && at.bottom < innerHeight })()`),
+			until(`document.activeElement.id === "run"`))
+		if calls != 1 {
+			t.Errorf("%d pixels: %d calls", width, calls)
+		}
+		if !reachable {
+			t.Errorf("%d pixels: Call is not in view at the top of the page", width)
+		}
+	}
+	// A call that was begun by Enter leaves the keyboard in its field.
+	b.run(keys(`[name="v:/customer/name"]`, kb.Enter), until(running), chromedp.Evaluate(`window.release()`, nil), until(`document.getElementById("run").textContent === "Call" && document.activeElement.name === "v:/customer/name"`))
+	// What is typed while a call runs stays.
+	b.run(keys(`[name="v:/customer/name"]`, kb.Enter), until(running), keys(`[name="v:/customer/name"]`, kb.End+" Lee"), chromedp.Evaluate(`window.release()`, nil), until(`document.getElementById("run").textContent === "Call"`))
+	var name string
+	if b.run(within(soon, chromedp.Value(`[name="v:/customer/name"]`, &name, chromedp.ByQuery))); name != "Ann Lee" {
+		t.Errorf("the name is %q", name)
+	}
+	b.run(until(`document.getElementById("raw").value.includes("Ann Lee")`))
+	// A server that is gone is told.
+	b.run(chromedp.Evaluate(`window.fetch = () => Promise.reject(new TypeError("gone"))`, nil), click("#run"), see("#outcome .problem"))
+	if text := b.text("#outcome"); !strings.Contains(text, "The server did not answer") {
+		t.Error(text)
+	}
+}
+
+// An error is gone when its field is corrected, and not before; the others stay.
+func TestErrorsGo(t *testing.T) {
+	s, b := shop(t), open(t)
+	b.run(chromedp.Navigate(s.link), see("#results"), chromedp.Navigate(s.url+"tools/default/pay-invoice/try"), see("#run"), keys(`[name="v:/amount"]`, "-5"), click("#run"), see(".field.wrong"),
+		until(`document.activeElement.name === "v:/invoice"`))
+	if text := b.text("#wrong"); !strings.Contains(text, "2 arguments are not valid") || !strings.Contains(text, "invoice") || !strings.Contains(text, "amount") {
+		t.Error(text)
+	}
+	wrong := func(name string) string {
+		return `document.querySelector('.field.wrong > [name="v:/` + name + `"][aria-invalid]')`
+	}
+	b.run(keys(`[name="v:/invoice"]`, "INV-1"), until("!"+wrong("invoice")+" && "+wrong("amount")),
+		emptied(`[name="v:/amount"]`), keys(`[name="v:/amount"]`, "-4"), until(`document.getElementById("raw").value.includes("-4") && `+wrong("amount")),
+		emptied(`[name="v:/amount"]`), keys(`[name="v:/amount"]`, "4"), until(`!document.querySelector(".field.wrong, .violations, #wrong *, [aria-invalid]")`),
+		emptied(`[name="v:/amount"]`), keys(`[name="v:/amount"]`, "x"), until(wrong("amount")))
+	// So it is on the page of a prompt.
+	b.run(chromedp.Navigate(s.url+"prompts/default/remind"), see("#run"), click("#run"), see(".field.wrong"), keys(`[name="v:/customer"]`, "Ann"), until("!"+wrong("customer")+" && "+wrong("tone")))
+}
+
+// A text of several lines that is pasted into a field of one line keeps them.
+func TestPastedLines(t *testing.T) {
+	s, b := shop(t), open(t)
+	b.run(chromedp.Navigate(s.link), see("#results"), chromedp.Navigate(s.url+"tools/default/draw-chart/try"), see("#run"), keys(`input[name="v:/title"]`, "a"),
+		chromedp.Evaluate(`{
+			const data = new DataTransfer();
+			data.setData("text/plain", "b\r\nc");
+			document.querySelector('[name="v:/title"]').dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+		}`, nil),
+		until(`document.activeElement.matches('textarea[name="v:/title"]') && document.getElementById("raw").value.includes('"ab\\nc"')`))
+}
+
+// The page of a tool fits two screens, with its description once; a budget that is used up is red.
+func TestToolPage(t *testing.T) {
+	dir := t.TempDir()
+	s, b := serve(t, "-f", write(t, filepath.Join(dir, "shop.yaml"), strings.Replace(shopManifests, "max_calls: 50", "max_calls: 1", 1)), "--store", filepath.Join(dir, "state.db")), open(t)
+	b.run(chromedp.EmulateViewport(1280, 800), chromedp.Navigate(s.link), see("#results"))
+	fill(t, b, s)
+	b.run(chromedp.Navigate(s.url+"tools/default/find-orders"), see("main h1"))
+	var height, wide int
+	var parts []string
+	b.run(chromedp.Evaluate(`document.documentElement.scrollHeight`, &height), chromedp.Evaluate(`[...document.querySelectorAll("main h2")].map((h) => h.textContent)`, &parts))
+	if height > 1600 {
+		t.Errorf("the page is %d pixels high", height)
+	}
+	if want := "Arguments Result Policies and limits Who may call Source"; strings.Join(parts, " ") != want {
+		t.Errorf("parts %q, want %q", parts, want)
+	}
+	text := b.text("main")
+	if n := strings.Count(text, "Finds the orders of a customer"); n != 1 {
+		t.Errorf("the description is there %d times", n)
+	}
+	if got := b.text(".spent"); got != "0 of 1" {
+		t.Errorf("the budget is %q", got)
+	}
+	if !strings.Contains(text, "shop.yaml:") {
+		t.Errorf("no file: %s", text)
+	}
+	b.run(chromedp.EmulateViewport(390, 800), chromedp.Evaluate(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &wide))
+	if wide > 0 {
+		t.Errorf("%d pixels too wide", wide)
+	}
+}
