@@ -228,7 +228,7 @@ func (p *problem) given(doc any, problems []problem, known func(path []string) [
 	const most = 100 // members that are looked at
 	last := len(p.path) - 1
 	object, _ := at(doc, p.path[:last]).(map[string]any)
-	if len(object) == 0 || len(object) > most {
+	if len(object) == 0 || len(object) > most || p.path[last] == "" {
 		return ""
 	}
 	names := known(p.path[:last])
