@@ -52,6 +52,17 @@ func (a Approvers) String() string {
 	return strings.Join(parts, " and ")
 }
 
+// Deciders names who may decide on the call, for messages; "" when anyone but the caller may.
+func (p *PendingToolInfo) Deciders() string {
+	var each []string
+	for _, a := range p.Approvers {
+		if !a.open() {
+			each = append(each, a.String())
+		}
+	}
+	return strings.Join(each, ", who is one of these, too: ")
+}
+
 // MayDecide returns why a decision on the call is not for who made it: a [PolicyError], or
 // nil. It is the one place that knows who may approve: the caller may not, unless the
 // policy says so, and where policies name approvers it must be one of each.

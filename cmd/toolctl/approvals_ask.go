@@ -74,6 +74,9 @@ func (a *app) pendingText(w *workspace, p *v1.PendingToolInfo) string {
 		where = " --store " + shellWord(a.shownDSN())
 	}
 	text += fmt.Sprintf("\n  read all of it with toolctl approvals show %[1]s%[2]s\n  approve it with     toolctl approvals approve %[1]s%[2]s", p.ID, where)
+	if who := p.Deciders(); who != "" {
+		text += "\n  by                  " + who + " (--as and --as-group say who decides)"
+	}
 	if p.ExpiresAt != nil {
 		text += "\n  before              " + clock(*p.ExpiresAt)
 	}
