@@ -174,6 +174,9 @@ func TAP(w io.Writer, r *scenario.Report, style Style) error {
 			directive = " # SKIP " + clip.Line(s.Judgement())
 		}
 		fmt.Fprintf(w, "%s %d - %s%s\n", ok, i+1, escape.Replace(clip.Line(s.Name)), directive)
+		for _, u := range s.Unjudged {
+			fmt.Fprintf(w, "# %s: %s %s is not judged: %s\n", clip.Line(s.Name), v1.FieldPath(u.Field), clip.Line(u.Type), clip.Line(u.Reason))
+		}
 		if len(s.Failures) == 0 {
 			continue
 		}
