@@ -80,6 +80,9 @@ func Parse(data []byte) (_ File, err error) {
 	dec.KnownFields(true)
 	var doc document
 	if err := dec.Decode(&doc); err != nil {
+		if bytes.HasPrefix(data, []byte("<<<<<<< ")) || bytes.Contains(data, []byte("\n<<<<<<< ")) {
+			return File{}, errors.New("a conflict of a merge is not resolved: take the file of one side as it is, then run 'toolctl lock'")
+		}
 		return File{}, fmt.Errorf("not a lock file: %w", err)
 	}
 	if err := dec.Decode(new(document)); !errors.Is(err, io.EOF) {

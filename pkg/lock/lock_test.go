@@ -76,6 +76,7 @@ func TestParseRefuses(t *testing.T) {
 		{"unknown field", "lock_version: 1", "lock_version: 1\nextra: 1", "field extra not found"},
 		{"another version", "lock_version: 1", "lock_version: 2", "lock_version is 2: this toolctl reads 1"},
 		{"two documents", "lock_version: 1", "lock_version: 1\n---\nlock_version: 1", "not a lock file"},
+		{"merge conflict", "lock_version: 1", "<<<<<<< HEAD\nlock_version: 1\n=======\nlock_version: 1\n>>>>>>> x", "a conflict of a merge is not resolved"},
 		{"no YAML", "lock_version: 1", "lock_version: [", "not a lock file"},
 	}
 	for _, tt := range tests {

@@ -28,6 +28,9 @@ func (r *reader) frontMatter(d *document, head []byte) (*yaml.Node, *v1.Violatio
 	if violation == nil {
 		return spec, nil
 	}
+	if conflictMarker(head) > 0 {
+		return nil, violation
+	}
 	if spec = plainFields(r.name, head, d); spec == nil {
 		return nil, violation
 	}

@@ -30,6 +30,9 @@ func parseJSON(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violat
 			return nil
 		}
 		if err != nil {
+			if line := conflictMarker(data); line > 0 {
+				return conflicted(file, line)
+			}
 			return p.violation(file, err)
 		}
 		if !yield(n) {

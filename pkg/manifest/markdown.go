@@ -60,6 +60,11 @@ func (r *reader) markdown(data []byte) {
 		r.violations = append(r.violations, *f)
 		return
 	}
+	if line := conflictMarker(body); line > 0 { // which may be what the prompt is about
+		v := conflicted(r.name, bodyLine+line-1)
+		v.Severity = v1.SeverityWarning
+		r.violations = append(r.violations, *v)
+	}
 	if text := strings.TrimSpace(string(body)); text != "" {
 		at := bodyLine + bytes.Count(body[:len(body)-len(bytes.TrimLeft(body, " \t\r\n"))], []byte("\n"))
 		spec.Content = append(spec.Content, textNode("template", at), textNode(strings.ReplaceAll(text, "\r\n", "\n"), at))

@@ -27,6 +27,9 @@ func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violat
 	if err == nil {
 		return nil
 	}
+	if line := conflictMarker(data); line > 0 {
+		return conflicted(file, line)
+	}
 	src := yamlErrorPlace(file, data, err)
 	problem := yamlProblem(err)
 	if indentedByTab(data, src.Line) {
@@ -41,6 +44,31 @@ func parseYAML(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violat
 		problem += `: a value that begins with * or & needs quotes, as in "*"`
 	}
 	return &v1.Violation{Expected: "YAML", Got: "a syntax error", Message: "not YAML: " + problem, Source: src}
+}
+
+// conflictMarker is the line on which git marked a conflict of a merge that nobody has resolved, 0 for none:
+// its three markers stand at the beginning of lines, in this order.
+func conflictMarker(data []byte) (first int) {
+	markers := []string{"<<<<<<< ", "=======", ">>>>>>> "}
+	next, number := 0, 0
+	for line := range bytes.Lines(data) {
+		number++
+		if !bytes.HasPrefix(line, []byte(markers[next])) {
+			continue
+		}
+		if next == 0 {
+			first = number
+		}
+		if next++; next == len(markers) {
+			return first
+		}
+	}
+	return 0
+}
+
+func conflicted(file string, line int) *v1.Violation {
+	return &v1.Violation{Source: v1.Source{File: file, Line: line, Column: 1}, Expected: "a merged file", Got: "a conflict of a merge",
+		Message: "a conflict of a merge is not resolved: choose between what stands above and below =======, and remove the three lines of markers"}
 }
 
 func yamlDocuments(data []byte, yield func(*yaml.Node) bool) (err error) {

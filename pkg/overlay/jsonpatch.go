@@ -57,7 +57,11 @@ func (b *builder) apply(doc, op *yaml.Node) error {
 		if at.value() == nil {
 			return fmt.Errorf("replace: nothing is at %q", path)
 		}
-		return at.put(b.clone(v), false)
+		if err := at.put(b.clone(v), false); err != nil {
+			return err
+		}
+		b.keyFrom(at.parent, at.key)
+		return nil
 	case "test":
 		if have := at.value(); have == nil || !equal(have, v) {
 			return fmt.Errorf("test: %q is not %s", path, v.Value)

@@ -29,7 +29,7 @@ type kustomization struct {
 	Kind               string            `yaml:"kind"`
 	Metadata           map[string]any    `yaml:"metadata"`
 	Resources          []value           `yaml:"resources"`
-	Namespace          string            `yaml:"namespace"`
+	Namespace          value             `yaml:"namespace"`
 	NamePrefix         string            `yaml:"namePrefix"`
 	NameSuffix         string            `yaml:"nameSuffix"`
 	Labels             []labelSet        `yaml:"labels"`
@@ -122,7 +122,7 @@ func (l *layer) parse(data []byte) bool {
 		return false
 	}
 	if len(nodes) != 1 {
-		l.fail(v1.Source{File: l.file, Line: 1}, "expected one document, got %d", len(nodes))
+		l.fail(v1.Source{File: l.file, Line: 1, Column: 1}, "expected one document with resources, got %d", len(nodes))
 		return false
 	}
 	l.known(nodes[0], reflect.TypeFor[kustomization](), "")
@@ -135,6 +135,9 @@ func (l *layer) parse(data []byte) bool {
 	}
 	if k := l.spec.Kind; k != "" && k != "Kustomization" {
 		l.fail(at(l.file, nodes[0]), "kind %q is not read: expected Kustomization", k)
+	}
+	if ns := l.spec.Namespace; ns.text != "" && !v1.IsName(ns.text) {
+		l.fail(at(l.file, ns.node), "namespace: %q is not a legal name: expected lower-case letters, digits, '-' and '_'", ns.text)
 	}
 	return len(l.violations) == before
 }

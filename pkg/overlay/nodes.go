@@ -86,12 +86,18 @@ func (b *builder) clone(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// keyFrom notes that the key of a value came from the value's file.
+// keyFrom notes that the key of a value came with the value, whose place it gets: a message about
+// either leads to who gave the value.
 func (b *builder) keyFrom(n *yaml.Node, key string) {
-	if i := index(n, key); i >= 0 {
-		if f, ok := b.trees[n.Content[i+1]]; ok {
-			b.trees[n.Content[i]] = f
-		}
+	i := index(n, key)
+	if i < 0 {
+		return
+	}
+	v := n.Content[i+1]
+	if f, ok := b.trees[v]; ok {
+		k := *n.Content[i]
+		k.Line, k.Column = v.Line, v.Column
+		n.Content[i], b.trees[&k] = &k, f
 	}
 }
 

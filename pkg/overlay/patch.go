@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -91,7 +93,7 @@ func (l *layer) patchMerge(p *patch, n *yaml.Node, file string) {
 		}
 		switch {
 		case len(objects) == 0:
-			l.fail(at(file, n), "patches: there is no %s %q to patch", kind, name)
+			l.fail(at(file, n), "patches: there is no %s %q to patch%s", kind, name, l.nearest(func(o *object) bool { return o.kind() == kind }, name))
 			return
 		case len(objects) > 1:
 			l.fail(at(file, n), "patches: %s %q is both %s and %s: say metadata.namespace", kind, name, objects[0], objects[1])
@@ -161,9 +163,43 @@ func (l *layer) chosen(t *target, n *yaml.Node) []*object {
 		}
 	}
 	if len(objects) == 0 {
-		l.fail(at(l.file, n), "target: it chooses no object")
+		named := *t
+		named.Name = ""
+		others, _ := named.matcher()
+		hint := l.nearest(others, t.Name)
+		if kind := v1.Nearest(t.Kind, v1.Kinds()); kind != "" && kind != t.Kind {
+			hint = fmt.Sprintf("; did you mean the kind %s?", kind)
+		}
+		l.fail(at(l.file, n), "target: it chooses no object: nothing here is %s%s", t, hint)
 	}
 	return objects
+}
+
+// String says what the target asks for.
+func (t *target) String() string {
+	var parts []string
+	for _, p := range []struct{ name, text string }{
+		{"group", t.Group}, {"version", t.Version}, {"kind", t.Kind}, {"name", t.Name}, {"namespace", t.Namespace}, {"labels", t.LabelSelector}, {"annotations", t.AnnotationSelector},
+	} {
+		if p.text != "" {
+			parts = append(parts, p.name+" "+strconv.Quote(p.text))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// nearest suggests the name of an object that was meant by another.
+func (l *layer) nearest(of func(*object) bool, name string) string {
+	var names []string
+	for _, o := range l.objects {
+		if of(o) {
+			names = append(names, o.id().name)
+		}
+	}
+	if near := v1.Nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 // matcher makes a test of objects. Names and namespaces are those of any time.
@@ -275,6 +311,7 @@ func form(n *yaml.Node) string {
 func (b *builder) put(dst, key, v *yaml.Node) {
 	if i := index(dst, key.Value); i >= 0 {
 		dst.Content[i+1] = v
+		b.keyFrom(dst, key.Value)
 		return
 	}
 	dst.Content = append(dst.Content, b.clone(key), v)

@@ -288,6 +288,13 @@ func (r *Remote) load(ctx context.Context, revision, dir string, files Files, pl
 		r.opts.Logger.Warn("a kustomization.yaml below the path of the source is not built: name its folder in the address, as in //PATH", "source", r.origin.String(), "folders", set.Overlays)
 	}
 	violations := append(set.Violations[:len(set.Violations):len(set.Violations)], unread(files)...)
+	for i := range violations {
+		for _, l := range files.leftOut {
+			if before, ok := strings.CutSuffix(violations[i].Message, l.path+": no such file or directory"); ok {
+				violations[i].Message = before + l.path + " " + l.why
+			}
+		}
+	}
 	if r.opts.Check != nil && !set.Failed() {
 		more, err := r.opts.Check(ctx, set)
 		if err != nil {
