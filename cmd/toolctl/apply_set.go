@@ -152,7 +152,7 @@ func (o *applyOptions) from(ctx context.Context, in *applyInput, options *store.
 		return
 	}
 	options.Source, options.Commit = strings.Join(o.files, ", "), source.Commit(ctx, o.files, in.set.Objects)
-	options.History = keptHistory(o.history)
+	options.History, options.ChangesOnly = keptHistory(o.history), true
 }
 
 // lean lets go of the places of all fields, which check has of stdin: a store of them would

@@ -86,7 +86,7 @@ var auditStatuses = []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPendin
 func (o *auditFlags) bind(cmd *cobra.Command, usually string) {
 	f := cmd.Flags()
 	f.StringVar(&o.since, "since", "", "only lines of that time and later: "+timeForms)
-	f.StringVar(&o.tool, "tool", "", "only lines of this tool; * and ? stand for any characters and for one")
+	f.StringVar(&o.tool, "tool", "", "only lines of this tool, or of changes of this object, such as toolpolicy/careful; * and ? stand for any characters and for one")
 	f.StringVar(&o.principal, "principal", "", "only lines of this principal, who may be a pattern such as team-*")
 	f.StringVar(&o.session, "session", "", "only calls of this session, which may be a pattern")
 	_ = cmd.RegisterFlagCompletionFunc("session", o.fromStore(inOrder, sessions))
@@ -115,10 +115,22 @@ func (o *auditFlags) filter(now time.Time) (store.AuditFilter, error) {
 		return store.AuditFilter{}, usagef("--limit %d: expected 0 or more", o.limit)
 	}
 	f := store.AuditFilter{Since: since, Namespace: o.namespace, Tool: o.tool, Principal: o.principal, Session: o.session, Status: o.status, Limit: o.limit}
-	if ns, name, ok := strings.Cut(o.tool, "/"); ok {
-		f.Namespace, f.Tool = ns, name
+	if kind, name, ok := o.object(); ok {
+		f.Tool = "" // the lines of changes of tools alone have it
+		if ns, _, ok := strings.Cut(name, "/"); ok {
+			f.Namespace = ns
+		}
+	} else if name != "" {
+		f.Namespace, f.Tool = kind, name
 	}
 	return f, nil
+}
+
+// object reads --tool as an object, as the column TOOL shows one that was changed: KIND/NAME or
+// KIND/NAMESPACE/NAME. Else it is NAMESPACE/NAME, or a name alone.
+func (o *auditFlags) object() (kind, name string, ok bool) {
+	kind, name, _ = strings.Cut(o.tool, "/")
+	return kind, name, name != "" && slices.ContainsFunc(v1.Kinds(), func(k string) bool { return strings.EqualFold(k, kind) })
 }
 
 // openAudit opens the store whose audit is asked for.

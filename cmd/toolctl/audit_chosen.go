@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"regexp"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -14,11 +15,18 @@ type chosenAudit struct {
 	has func(*v1.AuditRecord) bool
 }
 
-// chosen chooses among the lines of the audit by what the store does not choose by: --decision, and -l, which
+// chosen chooses among the lines of the audit by what the store does not choose by: --decision, --tool of an object, and -l, which
 // keeps lines about objects that have the labels now. What is no longer in the store has none.
 func (o *auditFlags) chosen(ctx context.Context, s store.Store) (store.Store, error) {
 	if decided := decisions[o.decision]; decided != nil {
 		s = chosenAudit{s, decided}
+	}
+	if kind, name, ok := o.object(); ok {
+		name = name[strings.Index(name, "/")+1:]
+		fits := regexp.MustCompile("^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(name)) + "$")
+		s = chosenAudit{s, func(r *v1.AuditRecord) bool {
+			return r.Change != nil && strings.EqualFold(r.Change.Kind, kind) && fits.MatchString(r.Change.Name)
+		}}
 	}
 	if o.selector == "" {
 		return s, nil

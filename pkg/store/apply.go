@@ -31,6 +31,9 @@ type ApplyOptions struct {
 	// NoRevision makes no revision: a set that is applied object by object would have one for
 	// each, and its history is kept elsewhere.
 	NoRevision bool
+	// ChangesOnly makes no revision either when nothing changes and the newest revision has the same
+	// Source and Commit, and the commit is as it was committed: one for each run of a pipeline would push out those to go back to.
+	ChangesOnly bool
 	// Expect is the resourceVersion that an object must have, 0 for an object that
 	// must not exist. When one differs nothing is changed, and the error holds a
 	// *[ConflictError] for each.

@@ -40,7 +40,9 @@ func testRevisions(t *testing.T, backend Backend) {
 		t.Fatal("an object of another set was taken")
 	}
 	mustApply(t, st, []v1.Object{a, Tool("b", "a")}, store.ApplyOptions{Set: "ours", Commit: "beef"})
-	mustApply(t, st, []v1.Object{Tool("a", "b")}, store.ApplyOptions{Set: "ours", Commit: "cafe"})
+	mustApply(t, st, []v1.Object{a, Tool("b", "a")}, store.ApplyOptions{Set: "ours", Commit: "beef", ChangesOnly: true})
+	mustApply(t, st, []v1.Object{Tool("a", "b")}, store.ApplyOptions{Set: "ours", Commit: "cafe", ChangesOnly: true})
+	mustApply(t, st, []v1.Object{Tool("a", "b")}, store.ApplyOptions{Set: "ours", Commit: "cafe", ChangesOnly: true}) // with one left
 	mustApply(t, st, []v1.Object{Tool("a", "b"), Tool("theirs", "a")}, store.ApplyOptions{
 		Set: "ours", Prune: true, Others: store.TakeOthers, Command: "rollout undo", UndoOf: 1,
 	})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -84,6 +85,10 @@ func (w *Wanted) revise(p *Plan, r Reader, now int64) error {
 		return err
 	}
 	rev.Digest = digestOf(digests)
+	if opts.ChangesOnly && latest.Number > 0 && len(rev.Changes)+len(rev.Ends)+len(rev.Starts) == 0 &&
+		rev.Source == latest.Source && rev.Commit == latest.Commit && !strings.HasSuffix(rev.Commit, "-dirty") && slices.Equal(rev.Left, latest.Left) {
+		return nil
+	}
 	history := cmp.Or(opts.History, store.DefaultHistory)
 	rev.Oldest = rev.Number - int64(max(history, 0))
 	if rev.Record, err = jsontext.Marshal(&rev.Revision); err != nil {
