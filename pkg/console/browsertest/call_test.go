@@ -29,7 +29,7 @@ func TestResultIsSeen(t *testing.T) {
 		var reachable bool
 		b.run(keys(`[name="v:/customer/name"]`, "Ann"), chromedp.Evaluate(`scrollTo(0, 0), document.getElementById("run").getBoundingClientRect().bottom <= innerHeight`, &reachable),
 			click("#run"), until(running), click("#run"), click("#run"), chromedp.Evaluate(`window.calls`, &calls), chromedp.Evaluate(`window.release()`, nil), see("#result-title"),
-			until(`document.getElementById("status").textContent.startsWith("The call is complete") && document.getElementById("run").textContent === "Call"`),
+			until(`document.getElementById("status").textContent.startsWith("Status of the call: complete") && document.getElementById("run").textContent === "Call"`),
 			until(`(() => { const at = document.getElementById("result-title").getBoundingClientRect(); return at.top >= 0 && at.bottom < innerHeight })()`),
 			until(`document.activeElement.id === "run"`))
 		if calls != 1 {

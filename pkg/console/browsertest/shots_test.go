@@ -23,7 +23,7 @@ func TestScreenshots(t *testing.T) {
 	fill(t, b, s)
 	// The picture of README.md: a form with the result of a call.
 	var readme []byte
-	b.run(chromedp.EmulateViewport(1280, 1400), dark(false), chromedp.Navigate(s.url+"tools/default/find-orders/try"), see("#run"), keys(`[name="v:/customer/name"]`, "Ann"),
+	b.run(chromedp.EmulateViewport(1280, 900), dark(false), chromedp.Navigate(s.url+"tools/default/find-orders/try"), see("#run"), keys(`[name="v:/customer/name"]`, "Ann"),
 		until(`document.getElementById("raw").value.includes("Ann")`), click("#run"), see("#result-title"), chromedp.CaptureScreenshot(&readme))
 	if err := os.WriteFile(filepath.Join(dir, "console.png"), readme, 0o600); err != nil {
 		t.Fatal(err)
