@@ -14,6 +14,7 @@ import (
 type use struct {
 	path           string
 	fields, needed []string // those that it names, and those without which it cannot be
+	null           bool     // in place of one that is needed there is null
 }
 
 // reader is a template, which knows the arguments that it reads.
@@ -24,7 +25,7 @@ func useOf(path string, t interface {
 	reader
 	Needed() []string
 }) use {
-	return use{path, t.Fields(), t.Needed()}
+	return use{path: path, fields: t.Fields(), needed: t.Needed()}
 }
 
 // allUsed reports whether a schema lets a call have no other arguments than those that are used.
@@ -78,8 +79,11 @@ func arguments(t *v1.Tool, uses []use) []v1.Violation {
 				}
 				found = append(found, f)
 			case slices.Contains(u.needed, name) && !elsewhere && !slices.Contains(required, name) && with.Default == nil:
-				found = append(found, v1.Violation{Severity: v1.SeverityWarning, Path: u.path, Expected: "an argument that every call has", Got: name, Source: t.Field(u.path),
-					Message: fmt.Sprintf("calls without the argument %q fail here: add it to required, give it a default, or write {{if .%s}}…{{end}} around it", name, name)})
+				message := fmt.Sprintf("calls without the argument %q fail here: add it to required, give it a default, or write {{if .%s}}…{{end}} around it", name, name)
+				if u.null {
+					message = fmt.Sprintf("calls without the argument %q send null for it: add it to required, give it a default, or leave it out of the body with omit_empty: true", name)
+				}
+				found = append(found, v1.Violation{Severity: v1.SeverityWarning, Path: u.path, Expected: "an argument that every call has", Got: name, Source: t.Field(u.path), Message: message})
 			}
 		}
 	}

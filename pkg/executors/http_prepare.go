@@ -282,11 +282,18 @@ func (p *httpTool) prepareBody(req *v1.HTTPRequest) {
 	}
 	for _, name := range req.Exclude {
 		p.used[name] = true
+		p.uses = append(p.uses, use{path: at + "/exclude", fields: []string{name}})
 	}
 	if req.BodyMapping != "" {
 		var err error
 		if p.bodyMapping, err = compileMapping("spec.http.request.body_mapping", req.BodyMapping); err != nil {
 			p.violation(at+"/body_mapping", "a JMESPath expression", quoted(req.BodyMapping), err.Error())
+		} else {
+			reads, bare := p.bodyMapping.path.Members()
+			if p.spec.OmitEmpty {
+				bare = nil
+			}
+			p.uses = append(p.uses, use{path: at + "/body_mapping", fields: reads, needed: bare, null: true})
 		}
 	}
 	own := req.BodyMapping != "" || len(req.StaticBody) > 0
