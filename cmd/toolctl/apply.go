@@ -26,7 +26,6 @@ import (
 type applyOptions struct {
 	setOptions
 	mode     dryRunMode
-	dryRun   bool // in either mode
 	plan     string
 	wait     bool
 	patience time.Duration
@@ -121,6 +120,9 @@ func filesOnly(_ *cobra.Command, args []string) error {
 	return usagef("unexpected argument %q: name files with -f, as in -f %s", args[0], args[0])
 }
 
+// dryRun reports whether nothing is changed, in either mode.
+func (o *applyOptions) dryRun() bool { return o.mode != dryRunNone }
+
 func (o *applyOptions) run(ctx context.Context) error {
 	format := o.format()
 	switch {
@@ -131,11 +133,11 @@ func (o *applyOptions) run(ctx context.Context) error {
 	case o.mode == dryRunClient && (o.plan != "" || o.prune):
 		return usagef("--dry-run=client reads only the files, and --plan and --prune need the store: use --dry-run=server")
 	}
-	o.dryRun, o.alone = o.mode != dryRunNone, o.mode == dryRunClient
+	o.alone = o.mode == dryRunClient
 	if o.plan != "" {
 		return o.runPlan(ctx, format)
 	}
-	in, err := o.open(ctx, o.dryRun)
+	in, err := o.open(ctx, o.dryRun())
 	if err != nil {
 		return err
 	}
@@ -162,7 +164,7 @@ func (o *applyOptions) runPlan(ctx context.Context, format string) error {
 		o.namespace = p.Namespace
 	}
 	o.selector, o.set, o.prune, o.takeOver, o.allowEmpty = p.Selector, p.Set, p.Prune, p.TakeOver, true
-	in, err := o.open(ctx, o.dryRun)
+	in, err := o.open(ctx, o.dryRun())
 	if err != nil {
 		return err
 	}
@@ -203,7 +205,7 @@ func (o *applyOptions) finish(ctx context.Context, format string, in *applyInput
 		return err
 	}
 	in.warnKept(o.err)
-	if err := o.printChanges(format, changes, o.dryRun); err != nil || !o.wait || o.dryRun {
+	if err := o.printChanges(format, changes, o.dryRun()); err != nil || !o.wait || o.dryRun() {
 		return err
 	}
 	return o.waitServers(ctx, in.store, in.options.Set, changes)

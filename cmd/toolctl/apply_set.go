@@ -148,7 +148,7 @@ func (o *setOptions) keep(set *manifest.Set, in *applyInput) func(store.Record) 
 
 // from says where the manifests come from, and how many revisions are kept.
 func (o *applyOptions) from(ctx context.Context, in *applyInput, options *store.ApplyOptions) {
-	if options.DryRun = o.dryRun; o.dryRun {
+	if options.DryRun = o.dryRun(); options.DryRun {
 		return
 	}
 	options.Source, options.Commit = strings.Join(o.files, ", "), source.Commit(ctx, o.files, in.set.Objects)

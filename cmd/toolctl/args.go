@@ -29,18 +29,24 @@ const argsHelp = "argument as key=value, key:=JSON, or a whole JSON object; - re
 //	-a '{"city":"Oslo"}' a whole object
 //	-a -                a whole object from stdin
 func (a *app) callArgs(ctx context.Context, flags []string, file string) (json.RawMessage, error) {
+	args, _, err := a.argsAndPairs(ctx, flags, file)
+	return args, err
+}
+
+// argsAndPairs returns what callArgs does, and the values of -a key=value by key.
+func (a *app) argsAndPairs(ctx context.Context, flags []string, file string) (all json.RawMessage, pairs map[string]json.RawMessage, err error) {
 	args := map[string]json.RawMessage{}
 	if err := a.stdinOnce(flags, file); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if file != "" {
 		if err := a.readArgs(ctx, file, args); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	pairs, whole, err := parseArgs(flags)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, w := range whole {
 		if w == "-" {
@@ -49,11 +55,12 @@ func (a *app) callArgs(ctx context.Context, flags []string, file string) (json.R
 			err = mergeObject([]byte(w), args)
 		}
 		if err != nil {
-			return nil, usageError{err}
+			return nil, nil, usageError{err}
 		}
 	}
 	maps.Copy(args, pairs)
-	return json.Marshal(args)
+	all, err = json.Marshal(args)
+	return all, pairs, err
 }
 
 // stdinOnce refuses a command line that reads stdin for two things.

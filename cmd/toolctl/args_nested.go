@@ -8,14 +8,10 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// nestedArgs puts arguments whose key is a path, such as body.stock=4, into the objects that the
+// nestedArgs puts the pairs of the arguments whose key is a path, such as body.stock=4, into the objects that the
 // path names. A property that has the whole key as its name is set as it is, and so is every
 // key whose first part is no property of the tool: validation then says what is.
-func nestedArgs(tool *v1.Tool, args json.RawMessage, flags []string) (json.RawMessage, error) {
-	pairs, _, err := parseArgs(flags)
-	if err != nil {
-		return nil, err
-	}
+func nestedArgs(tool *v1.Tool, args json.RawMessage, pairs map[string]json.RawMessage) (json.RawMessage, error) {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}

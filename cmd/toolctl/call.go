@@ -105,7 +105,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	if o.timeout < 0 {
 		return usagef("--timeout %s: expected a time above 0", o.timeout)
 	}
-	args, err := o.callArgs(ctx, o.args, o.argsFile)
+	args, pairs, err := o.argsAndPairs(ctx, o.args, o.argsFile)
 	if err != nil {
 		return err
 	}
@@ -120,17 +120,17 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	defer o.closing(w)
 	o.warnViolations(w)
 	o.tool = toolName(w.reg, o.tool)
-	return o.otherKind(w, v1.KindTool, o.tool, o.call(ctx, w, format, args))
+	return o.otherKind(w, v1.KindTool, o.tool, o.call(ctx, w, format, args, pairs))
 }
 
 // call makes the call in an open workspace.
-func (o *callOptions) call(ctx context.Context, w *workspace, format string, args json.RawMessage) error {
+func (o *callOptions) call(ctx context.Context, w *workspace, format string, args json.RawMessage, pairs map[string]json.RawMessage) error {
 	call, err := o.prepare(ctx, w, v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout})
 	if err != nil {
 		return err
 	}
 	if it, err := w.reg.Lookup(call.Namespace, call.Tool); err == nil {
-		if call.Args, err = nestedArgs(it.Tool(), call.Args, o.args); err != nil {
+		if call.Args, err = nestedArgs(it.Tool(), call.Args, pairs); err != nil {
 			return err
 		}
 	}

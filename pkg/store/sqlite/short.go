@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
 	"toolctl.dev/toolctl/pkg/store/internal/plan"
 )
@@ -29,9 +28,9 @@ type shortWrite struct {
 func (s *Store) writeShort(ctx context.Context, w *shortWrite) error {
 	w.done = make(chan struct{})
 	s.shorts.add(w)
-	var err error
-	select {
-	case s.gate <- struct{}{}:
+	entered, err := s.enterUnless(ctx, w.done)
+	switch {
+	case entered:
 		// Whoever may write now writes for all that wait; perhaps w is written already.
 		batch := s.shorts.take()
 		err := s.writeTogether(context.WithoutCancel(ctx), batch)
@@ -39,20 +38,11 @@ func (s *Store) writeShort(ctx context.Context, w *shortWrite) error {
 			b.err = cmp.Or(err, b.err)
 			close(b.done)
 		}
-		<-s.gate
-		<-w.done
-		return w.err
-	case <-w.done:
-		return w.err
-	case <-ctx.Done():
-		err = s.explain(ctx, ctx.Err())
-	case <-s.closed:
-		err = store.ErrClosed
-	}
-	if s.shorts.withdraw(w) {
+		s.leave()
+	case err != nil && s.shorts.withdraw(w):
 		return err
 	}
-	<-w.done // another is writing it
+	<-w.done // perhaps another is writing it
 	return w.err
 }
 

@@ -15,13 +15,21 @@ import (
 // enter waits until no other writer of this process writes; leave ends that. Writers queue here, in
 // order, instead of in SQLite, whose waiters sleep and try again.
 func (s *Store) enter(ctx context.Context) error {
+	_, err := s.enterUnless(ctx, nil)
+	return err
+}
+
+// enterUnless is enter, until done is closed: then there is nothing to leave.
+func (s *Store) enterUnless(ctx context.Context, done <-chan struct{}) (entered bool, err error) {
 	select {
 	case s.gate <- struct{}{}:
-		return nil
+		return true, nil
+	case <-done:
+		return false, nil
 	case <-ctx.Done():
-		return s.explain(ctx, ctx.Err())
+		return false, s.explain(ctx, ctx.Err())
 	case <-s.closed:
-		return store.ErrClosed
+		return false, store.ErrClosed
 	}
 }
 
