@@ -1,11 +1,9 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -48,10 +46,10 @@ func (f callFilter) fits(e *event) bool {
 	return status && has(e.Namespace+"/"+e.Tool, f.Tool) && has(e.Principal, f.Principal) && has(e.Session, f.Session)
 }
 
-// Bounds of what a page shows, which it says when there is more.
+// Bounds of what a page and an answer of the API look at.
 const (
-	maxRows        = 200
-	maxSessionRows = 20
+	maxRows  = 200
+	maxLines = 1000
 )
 
 // sessionRow is a conversation, by what is remembered of its calls.
@@ -61,45 +59,84 @@ type sessionRow struct {
 	Last               time.Time
 }
 
-func (c *Console) activity(r *request) error {
-	f, sees := readCallFilter(r.Request), c.seeing(r)
-	rows, all := c.feed.last(maxRows, func(e *event) bool { return f.fits(e) && sees(e) })
-	by := map[[2]string]*sessionRow{}
-	remembered, _ := c.feed.last(maxEvents, sees)
-	for _, e := range remembered {
+// sessionsOf returns the sessions of calls, those of the newest calls first.
+func sessionsOf(all []event) []sessionRow {
+	var rows []sessionRow
+	at := map[[2]string]int{}
+	for i := range all {
+		e := &all[i]
 		if e.Session == "" {
 			continue
 		}
 		key := [2]string{e.Principal, e.Session}
-		s := by[key]
-		if s == nil {
-			s = &sessionRow{Session: e.Session, Principal: e.Principal, Last: e.Time}
-			by[key] = s
+		n, known := at[key]
+		if !known {
+			n = len(rows)
+			at[key], rows = n, append(rows, sessionRow{Session: e.Session, Principal: e.Principal, Last: e.Time})
 		}
-		s.Calls++
+		rows[n].Calls++
 		if e.Status == v1.StatusFailed {
-			s.Failed++
+			rows[n].Failed++
 		}
 	}
-	sessions := slices.Collect(maps.Values(by))
-	slices.SortFunc(sessions, func(a, b *sessionRow) int {
-		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Session, b.Session))
+	return rows
+}
+
+// activityPage is the calls that are remembered, the newest first, and what follows from them.
+type activityPage struct {
+	listPage[event]
+	Calls    []callView
+	Chart    *chart
+	Operator bool
+	Dropped  int64
+	Budgets  listPage[budgetRow]
+	Sessions listPage[sessionRow]
+}
+
+func (c *Console) activity(r *request) error {
+	f, sees := readCallFilter(r.Request), c.seeing(r)
+	remembered, _ := c.feed.last(maxEvents, sees)
+	found := slices.DeleteFunc(slices.Clone(remembered), func(e event) bool { return !f.fits(&e) })
+	p := activityPage{Chart: c.feed.overall(c.toolSight(r)), Operator: c.operates(r.person), Dropped: c.feed.dropped.Load()}
+	p.listPage = listOf(r.Request, "", found, []column[event]{
+		{name: "time", title: "Time", given: true, number: func(e *event) float64 { return float64(e.Number) }},
+		{name: "tool", title: "Tool", text: func(e *event) string { return e.Namespace + "/" + e.Tool }},
+		{name: "principal", title: "Principal", text: func(e *event) string { return e.Principal }},
+		{name: "status", title: "Status", text: func(e *event) string { return e.Status + " " + e.ErrorType }},
+		{name: "policy", title: "Policy", text: func(e *event) string {
+			if e.Policy == nil {
+				return ""
+			}
+			return e.Policy.Decision
+		}},
+		{name: "took", title: "Took", class: "num", number: func(e *event) float64 { return e.DurationMS }},
+		{name: "session", title: "Session", class: "wide", text: func(e *event) string { return e.Session }},
 	})
-	c.show(r, http.StatusOK, "activity", "Activity", "activity", struct {
-		Filter   callFilter
-		Statuses []string
-		Rows     []callView
-		Fit      int // of the calls that are remembered
-		Sessions []*sessionRow
-		Begun    int // sessions in all
-		Chart    *chart
-		Operator bool
-		Budgets  []budgetRow
-		Dropped  int64
-	}{
-		f, []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, statusRefused}, c.viewCalls(r, rows), all, sessions[:min(len(sessions), maxSessionRows)], len(sessions),
-		c.feed.overall(c.toolSight(r)), c.operates(r.person), c.budgets(r, rows), c.feed.dropped.Load(),
+	p.Known, p.Filtered, p.Reload = len(remembered), f != callFilter{}, true
+	p.Fields = []filterField{
+		{"tool", "tool", "Tool", f.Tool, nil}, {"principal", "principal", "Principal", f.Principal, nil}, {"session", "session", "Session", f.Session, nil},
+		{"status-filter", "status", "Status", f.Status, []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, statusRefused}},
+	}
+	for _, e := range p.Rows {
+		p.Calls = append(p.Calls, c.viewCall(r, e))
+	}
+	var who []column[budgetRow]
+	if p.Operator {
+		who = []column[budgetRow]{{name: "principal", title: "Principal", text: func(b *budgetRow) string { return b.Principal }}}
+	}
+	p.Budgets = listOf(r.Request, "budgets", c.budgets(r, found[:min(len(found), maxRows)]), append(who,
+		column[budgetRow]{name: "policy", title: "Policy", text: func(b *budgetRow) string { return b.Policy }},
+		column[budgetRow]{name: "rule", title: "Rule", text: func(b *budgetRow) string { return b.Rule }},
+		column[budgetRow]{name: "used", title: "Used", number: func(b *budgetRow) float64 { return float64(*b.UsedBefore) / max(1, float64(*b.Limit)) }},
+		column[budgetRow]{name: "tool", title: "Example tool", class: "wide", text: func(b *budgetRow) string { return b.Tool }}))
+	p.Sessions = listOf(r.Request, "sessions", sessionsOf(remembered), []column[sessionRow]{
+		{name: "session", title: "Session", text: func(s *sessionRow) string { return s.Session }},
+		{name: "principal", title: "Principal", class: "wide", text: func(s *sessionRow) string { return s.Principal }},
+		{name: "calls", title: "Calls", class: "num", number: func(s *sessionRow) float64 { return float64(s.Calls) }},
+		{name: "failed", title: "Failed", class: "num", number: func(s *sessionRow) float64 { return float64(s.Failed) }},
+		{name: "last", title: "Last call", given: true, number: func(s *sessionRow) float64 { return seconds(s.Last) }},
 	})
+	c.show(r, http.StatusOK, "activity", "Activity", "activity", p)
 	return nil
 }
 
@@ -265,8 +302,8 @@ func (c *Console) events(r *request) error {
 
 // auditPage is the audit and what a check of it found.
 type auditPage struct {
+	listPage[v1.AuditRecord]
 	Kept  bool
-	Lines []v1.AuditRecord
 	More  bool // there are earlier ones
 	Check *auditCheck
 }
@@ -304,29 +341,76 @@ func (c *Console) audit(r *request) error {
 			return err
 		}
 	}
-	sees, filter := c.seeing(r), gateway.AuditFilter{Limit: maxRows + 1, Settled: true}
+	sees, filter := c.seeing(r), gateway.AuditFilter{Limit: maxLines + 1, Settled: true}
 	operates := c.operates(r.person)
 	if !operates {
 		filter.Principal = r.principal // as a pattern: sees has the last word
 	}
-	if p.Lines, err = c.gateway.AuditLines(r.Context(), filter); err != nil {
+	lines, err := c.gateway.AuditLines(r.Context(), filter)
+	if err != nil {
 		return err
 	}
-	if p.More = len(p.Lines) > maxRows; p.More {
-		p.Lines = p.Lines[1:] // the oldest
+	if p.More = len(lines) > maxLines; p.More {
+		lines = lines[1:] // the oldest
 	}
-	p.Lines = slices.DeleteFunc(p.Lines, func(l v1.AuditRecord) bool {
+	lines = slices.DeleteFunc(lines, func(l v1.AuditRecord) bool {
 		if l.Change != nil {
 			return !operates
 		}
 		return l.Gap == nil && !sees(&event{CallEvent: gateway.CallEvent{AuditRecord: l}})
 	})
-	slices.Reverse(p.Lines)
+	slices.Reverse(lines)
+	p.listPage = listOf(r.Request, "", lines, []column[v1.AuditRecord]{
+		{name: "time", title: "Time", given: true, number: func(l *v1.AuditRecord) float64 { return seconds(l.Time) }},
+		{name: "what", title: "Record", text: func(l *v1.AuditRecord) string {
+			switch {
+			case l.Change != nil:
+				return l.Change.Command + " " + l.Change.Kind + " " + l.Change.Name
+			case l.Gap != nil:
+				return clip.Count(int(l.Gap.Lines), "record") + " missing"
+			}
+			return l.Namespace + "/" + l.Tool
+		}},
+		{name: "principal", title: "Principal", text: func(l *v1.AuditRecord) string { return l.Principal }},
+		{name: "status", title: "Status", chosen: true, text: func(l *v1.AuditRecord) string { return l.Status }},
+		{name: "policy", title: "Policy", text: func(l *v1.AuditRecord) string {
+			if l.Policy == nil {
+				return ""
+			}
+			return l.Policy.Decision
+		}},
+		{name: "details", title: "Details", class: "wide", text: auditDetails},
+	})
 	c.show(r, http.StatusOK, "audit", "Audit", "audit", p)
 	return nil
 }
 
+// auditDetails says who decided on a call, why, and what went wrong.
+func auditDetails(l *v1.AuditRecord) string {
+	var parts []string
+	if a := l.Approval; a != nil {
+		parts = append(parts, strings.TrimSuffix(fmt.Sprintf("%s by %s: %s", a.Decision, a.By, a.Reason), ": "))
+	}
+	if l.ErrorType != "" {
+		parts = append(parts, l.ErrorType)
+	}
+	return strings.Join(parts, "; ")
+}
+
 func (c *Console) servers(r *request) error {
-	c.show(r, http.StatusOK, "servers", "MCP servers", "servers", c.viewServers(r))
+	c.show(r, http.StatusOK, "servers", "MCP servers", "servers", listOf(r.Request, "", c.viewServers(r), []column[serverView]{
+		{name: "name", title: "Name", given: true, text: func(s *serverView) string { return s.Key.Namespace + "/" + s.Key.Name }},
+		{name: "state", title: "State", chosen: true, choices: []string{stateReady, stateNotReady}, text: func(s *serverView) string {
+			if s.Ready {
+				return stateReady
+			}
+			return stateNotReady
+		}},
+		{name: "reason", title: "Server", class: "wide", text: func(s *serverView) string { return s.ServerName }},
+		{name: "transport", title: "Transport", text: func(s *serverView) string { return s.Transport }},
+		{name: "protocol", title: "MCP version", text: func(s *serverView) string { return s.ProtocolVersion }},
+		{name: "tools", title: "Tools", class: "num", number: func(s *serverView) float64 { return float64(len(s.Tools)) }},
+		{name: "seen", title: "Last seen", number: func(s *serverView) float64 { return seconds(s.LastSeen) }},
+	}))
 	return nil
 }

@@ -75,10 +75,10 @@ func TestCutListsSaySo(t *testing.T) {
 		}
 	}
 	for path, want := range map[string][]string{
-		"activity":        {"Showing the newest 200 of 230 calls", "Showing the newest 20 of 30 sessions"},
-		"audit":           {"There are earlier lines"},
+		"activity":        {"1 to 50 of 230", "1 to 20 of 30"},
+		"audit":           {"1 to 50 of 230"},
 		"api/calls":       {`"total":230`},
-		"activity?tool=x": {`<p class="muted" id="no-rows">`},
+		"activity?tool=x": {`<div id="no-rows">`, "clear the filter"},
 	} {
 		body := ""
 		missing := func() bool {

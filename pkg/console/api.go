@@ -101,7 +101,7 @@ func items[T any](all []T) list {
 }
 
 func (c *Console) apiTools(r *request) (any, error) {
-	found := listTools(r.view, readToolQuery(r.Request))
+	found := listTools(r)
 	out := items(found.Tools)
 	out.Total = found.Total
 	return out, nil
@@ -227,7 +227,12 @@ func (c *Console) apiApprovals(r *request) (any, error) {
 		limit = maxApprovals
 	}
 	offset, _ := strconv.Atoi(q.Get("offset"))
-	out := items(c.viewsOf(r, all, offset, limit))
+	offset = min(max(0, offset), len(all))
+	views := []approvalView{}
+	for _, p := range all[offset:min(len(all), offset+limit)] {
+		views = append(views, c.viewOf(p, r.person))
+	}
+	out := items(views)
 	out.Total = len(all)
 	return out, nil
 }

@@ -2,12 +2,12 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -142,36 +142,46 @@ func (c *Console) visible(r *request) (open, past []v1.PendingCall, err error) {
 	return open, past, nil
 }
 
-// viewsOf returns a part of some calls as they are shown.
-func (c *Console) viewsOf(r *request, all []v1.PendingCall, offset, limit int) []approvalView {
-	offset = min(max(0, offset), len(all))
+// viewsOf returns some calls as they are shown.
+func (c *Console) viewsOf(r *request, all []*v1.PendingCall) []approvalView {
 	views := []approvalView{}
-	for _, p := range all[offset:min(len(all), offset+limit)] {
-		views = append(views, c.viewOf(p, r.person))
+	for _, p := range all {
+		views = append(views, c.viewOf(*p, r.person))
 	}
 	return views
 }
 
-const (
-	maxPast      = 50  // calls that waited, on a page
-	maxOpen      = 50  // calls that wait, on a page
-	maxApprovals = 100 // in an answer of the API that asks for no other number
-)
+const maxApprovals = 100 // in an answer of the API that asks for no other number
+
+// approvalsPage is the calls that wait, and those that waited.
+type approvalsPage struct {
+	Open, Past           listPage[v1.PendingCall]
+	OpenViews, PastViews []approvalView
+}
 
 func (c *Console) approvals(r *request) error {
 	open, past, err := c.visible(r)
 	if err != nil {
 		return err
 	}
-	n, _ := strconv.Atoi(r.URL.Query().Get("page"))
-	pages := (len(open) + maxOpen - 1) / maxOpen
-	n = min(max(1, n), max(1, pages))
-	c.show(r, http.StatusOK, "approvals", "Approvals", "approvals", struct {
-		Open, Past              []approvalView
-		Decided                 int
-		Page, Pages, Prev, Next int // 0 for none
-		All                     int
-	}{c.viewsOf(r, open, (n-1)*maxOpen, maxOpen), c.viewsOf(r, past, 0, maxPast), len(past), n, pages, n - 1, (n + 1) % (pages + 1), len(open)})
+	tool := column[v1.PendingCall]{name: "tool", title: "Tool", text: func(p *v1.PendingCall) string { return p.Namespace + "/" + p.Tool }}
+	caller := column[v1.PendingCall]{name: "caller", title: "Caller", text: func(p *v1.PendingCall) string { return p.Principal }}
+	policy := column[v1.PendingCall]{name: "policy", title: "Policy", text: func(p *v1.PendingCall) string { return p.Policy }}
+	now := c.opts.Now()
+	p := approvalsPage{
+		Open: listOf(r.Request, "", open, []column[v1.PendingCall]{
+			tool, caller, {title: "Arguments", class: "wide"}, policy,
+			{name: "expires", title: "Time left", number: func(p *v1.PendingCall) float64 { return seconds(p.Expires) }}, {title: "Decide", class: "act"},
+		}),
+		Past: listOf(r.Request, "decided", past, []column[v1.PendingCall]{
+			tool, caller, {name: "state", title: "State", chosen: true, text: func(p *v1.PendingCall) string { return p.StateAt(now) }},
+			{name: "by", title: "Decided by", text: func(p *v1.PendingCall) string { return p.By }},
+			{name: "note", title: "Note", class: "wide", text: func(p *v1.PendingCall) string { return p.Reason }},
+			{name: "time", title: "Time", given: true, number: func(p *v1.PendingCall) float64 { return seconds(cmp.Or(p.Decided, p.Created)) }},
+		}),
+	}
+	p.OpenViews, p.PastViews = c.viewsOf(r, p.Open.Rows), c.viewsOf(r, p.Past.Rows)
+	c.show(r, http.StatusOK, "approvals", "Approvals", "approvals", p)
 	return nil
 }
 

@@ -92,9 +92,40 @@ func (c *Console) changes(r *request) error {
 	if err != nil {
 		return err
 	}
-	c.show(r, http.StatusOK, "changes", "Changes", "changes", v)
+	page := changesPage{changesView: v}
+	for i, s := range v.Sets {
+		columns := []column[revisionView]{
+			{name: "revision", title: "Revision", given: true, number: func(r *revisionView) float64 { return float64(r.Number) }},
+			{name: "time", title: "Applied", number: func(r *revisionView) float64 { return seconds(r.Time) }},
+			{name: "by", title: "By", text: func(r *revisionView) string { return r.By }},
+			{name: "commit", title: "Commit", text: func(r *revisionView) string { return r.Commit }},
+			{name: "objects", title: "Objects", class: "num", number: func(r *revisionView) float64 { return float64(r.Objects) }},
+			{title: "Changed"},
+			{name: "command", title: "Command", class: "wide", text: func(r *revisionView) string { return r.Command + " " + r.Source }},
+			{title: "Undo", class: "act"},
+		}
+		if !v.Operator {
+			columns = slices.DeleteFunc(columns, func(c column[revisionView]) bool { return c.name == "by" || c.class == "act" })
+		}
+		page.Lists = append(page.Lists, revisionList{s, listOf(r.Request, "set"+strconv.Itoa(i+1), s.Revisions, columns)})
+	}
+	c.show(r, http.StatusOK, "changes", "Changes", "changes", page)
 	return nil
 }
+
+// changesPage is what became of the manifests, with the revisions of each set as a list.
+type changesPage struct {
+	changesView
+	Lists []revisionList
+}
+
+type revisionList struct {
+	setView
+	List listPage[revisionView]
+}
+
+// Newest is the number of the set's last revision.
+func (l revisionList) Newest() int64 { return l.Revisions[0].Number }
 
 // changePage is what one change consists of.
 type changePage struct {
@@ -119,7 +150,7 @@ type undoView struct {
 
 // pendingChange is what the source holds and is not served.
 func (c *Console) pendingChange(r *request) (changePage, error) {
-	p := changePage{Title: "What is not served yet"}
+	p := changePage{Title: "Pending changes"}
 	if !c.operates(r.person) {
 		return p, errNotOperator
 	}

@@ -136,11 +136,12 @@ var functions = template.FuncMap{
 		}
 		return string(b)
 	},
-	"raw":   func(b json.RawMessage) string { return inspect.Show(string(b)) },
-	"when":  func(t time.Time) template.HTML { return timeElement(t, "moment", "2006-01-02 15:04:05 UTC") },
-	"clock": func(t time.Time) template.HTML { return timeElement(t, "clock", "15:04 UTC") },
-	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
-	"ms":    clip.Milliseconds,
+	"raw":     func(b json.RawMessage) string { return inspect.Show(string(b)) },
+	"when":    func(t time.Time) template.HTML { return timeElement(t, "moment", "2006-01-02 15:04:05 UTC") },
+	"clock":   func(t time.Time) template.HTML { return timeElement(t, "clock", "15:04 UTC") },
+	"details": auditDetails,
+	"spaced":  func(s string) string { return strings.ReplaceAll(s, "-", " ") },
+	"ms":      clip.Milliseconds,
 	"left": func(t time.Time) string {
 		d := time.Until(t).Round(time.Second)
 		if d <= 0 {
@@ -162,6 +163,9 @@ func timeElement(t time.Time, class, layout string) template.HTML {
 	t = t.UTC()
 	return template.HTML(fmt.Sprintf(`<time class="%s" datetime="%s" title="%s">%s</time>`, class, t.Format(time.RFC3339), t.Format("2006-01-02 15:04:05 UTC"), t.Format(layout)))
 }
+
+// seconds is a time as a number, for the order of a list.
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // remaining is how much of a limit is left.
 type remaining struct{ left, limit int64 }

@@ -385,9 +385,9 @@ func TestManyWaitingCalls(t *testing.T) {
 		t.Errorf("%d calls in an answer", strings.Count(body, `"id":`))
 	}
 	for page, want := range map[string][]string{
-		"approvals":         {"Page 1 of 20; 1000 calls wait", `href="./approvals?page=2">Later`, "<title>(1000)"},
-		"approvals?page=20": {"Page 20 of 20", `href="./approvals?page=19">Earlier`, "id00000999"},
-		"approvals?page=99": {"Page 20 of 20"},
+		"approvals":         {"1 to 50 of 1000", `href="./approvals?page=2" rel="next"`, "<title>(1000)"},
+		"approvals?page=20": {"951 to 1000 of 1000", `href="./approvals?page=19" rel="prev"`, "id00000999"},
+		"approvals?page=99": {"951 to 1000 of 1000", `<span aria-current="page">20</span>`},
 	} {
 		_, body := s.ask("GET", page, "ann", "")
 		for _, text := range want {
@@ -395,7 +395,7 @@ func TestManyWaitingCalls(t *testing.T) {
 				t.Errorf("%s does not have %s", page, text)
 			}
 		}
-		if n := strings.Count(body, `<li class="card">`); n != 50 || len(body) > 100<<10 {
+		if n := strings.Count(body, `<th scope="row">`); n != 50 || len(body) > 100<<10 {
 			t.Errorf("%s: %d calls in %d bytes", page, n, len(body))
 		}
 	}

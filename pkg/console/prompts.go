@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/scenario"
 )
 
 // promptRow is a prompt in a list.
@@ -56,10 +58,49 @@ func promptRows(view gateway.View) []promptRow {
 }
 
 func (c *Console) prompts(r *request) error {
+	tests := c.tests(r)
+	var covered []scenario.CoveredObject
+	if tests.Coverage != nil {
+		covered = slices.Concat(tests.Coverage.Tools, tests.Coverage.Policies)
+	}
 	c.show(r, http.StatusOK, "prompts", "Prompts and scenarios", "prompts", struct {
-		Prompts []promptRow
-		Tests   testView
-	}{promptRows(r.view), c.tests(r)})
+		listPage[promptRow]
+		Tests     testView
+		Scenarios listPage[scenarioView]
+		Covered   listPage[scenario.CoveredObject]
+	}{
+		listOf(r.Request, "", promptRows(r.view), []column[promptRow]{
+			{name: "name", title: "Name", text: func(p *promptRow) string { return p.Namespace + "/" + p.Name }},
+			{name: "description", title: "Description", class: "wide", text: func(p *promptRow) string { return strings.TrimSpace(p.Title + " " + p.Description) }},
+			{name: "variables", title: "Variables", class: "num", number: func(p *promptRow) float64 { return float64(len(p.Arguments)) }},
+			{name: "server", title: "Server", text: func(p *promptRow) string { return p.Server }},
+			{name: "state", title: "State", chosen: true, choices: []string{stateReady, stateNotReady}, text: func(p *promptRow) string {
+				if p.Ready {
+					return stateReady
+				}
+				return stateNotReady
+			}},
+		}),
+		tests,
+		listOf(r.Request, "scenarios", tests.Scenarios, []column[scenarioView]{
+			{name: "name", title: "Scenario", text: func(s *scenarioView) string { return s.Name }},
+			{name: "status", title: "Status", chosen: true, text: func(s *scenarioView) string { return s.Status }},
+			{name: "checks", title: "Checks", number: func(s *scenarioView) float64 { return float64(s.Judged) }},
+			{name: "took", title: "Took", class: "num", number: func(s *scenarioView) float64 { return s.DurationMS }},
+			{name: "source", title: "Source", class: "wide", text: func(s *scenarioView) string {
+				if s.Source.IsZero() {
+					return ""
+				}
+				return s.Source.String()
+			}},
+		}),
+		listOf(r.Request, "coverage", covered, []column[scenario.CoveredObject]{
+			{name: "name", title: "Name", text: func(o *scenario.CoveredObject) string { return o.Namespace + "/" + o.Name }},
+			{name: "covered", title: "Covered", number: func(o *scenario.CoveredObject) float64 { return o.Percent }},
+			{name: "calls", title: "Calls", class: "num", number: func(o *scenario.CoveredObject) float64 { return float64(o.Calls) }},
+			{title: "Not covered"},
+		}),
+	})
 	return nil
 }
 

@@ -1,12 +1,11 @@
 package console
 
 import (
-	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -51,103 +50,49 @@ func rowOf(view gateway.View, it gateway.Item) toolRow {
 	return r
 }
 
-// toolQuery is what a list of tools is asked for.
-type toolQuery struct {
-	Text, Namespace, Mode, State string
-	Page                         int
+// toolsPage is one page of the tools.
+type toolsPage struct {
+	listPage[gateway.Item]
+	Tools []toolRow
 }
 
-const (
-	perPage  = 50
-	maxQuery = 200
-)
-
-func readToolQuery(r *http.Request) toolQuery {
-	q := r.URL.Query()
-	n, _ := strconv.Atoi(q.Get("page"))
-	text := q.Get("q")
-	if len(text) > maxQuery {
-		text = text[:maxQuery]
-	}
-	return toolQuery{Text: text, Namespace: q.Get("namespace"), Mode: q.Get("mode"), State: q.Get("state"), Page: max(1, n)}
-}
-
-// toolList is one page of the tools that a query chooses.
-type toolList struct {
-	Query         toolQuery
-	Tools         []toolRow
-	Total, Known  int
-	Pages         int
-	Namespaces    []string
-	Modes         []string
-	First, Last   int
-	Before, After string // links to the pages beside this one; empty for none
-}
-
-func listTools(view gateway.View, q toolQuery) toolList {
-	list := toolList{Query: q}
-	namespaces, modes := map[string]bool{}, map[string]bool{}
-	words := strings.Fields(strings.ToLower(q.Text))
-	all := view.Tools()
-	list.Known = len(all)
-	var found []gateway.Item
-	for _, it := range all {
-		t := it.Tool()
-		namespaces[t.Namespace()], modes[t.Mode()] = true, true
-		if q.Namespace != "" && q.Namespace != t.Namespace() || q.Mode != "" && q.Mode != t.Mode() || !hasState(view, it, q.State) || !hasWords(it, words) {
-			continue
-		}
-		found = append(found, it)
-	}
-	if len(words) > 0 { // a tool of that name comes before those that only speak of it
-		inName := func(it gateway.Item) int {
-			if strings.Contains(strings.ToLower(it.FullName), words[0]) {
-				return 0
+func listTools(r *request) toolsPage {
+	p := toolsPage{listPage: listOf(r.Request, "", r.view.Tools(), []column[gateway.Item]{
+		{name: "name", title: "Name", given: true, text: func(it *gateway.Item) string { return it.FullName }},
+		{name: "description", title: "Description", class: "wide", text: func(it *gateway.Item) string {
+			if h := it.Tool().Spec.Hints; h != nil && h.Title != "" {
+				return h.Title + " " + it.Tool().Spec.Description
 			}
-			return 1
-		}
-		slices.SortStableFunc(found, func(a, b gateway.Item) int { return cmp.Compare(inName(a), inName(b)) })
+			return it.Tool().Spec.Description
+		}},
+		{name: "labels", title: "Labels", text: func(it *gateway.Item) string { return labelText(it.Tool().Metadata.Labels) }},
+		{name: "namespace", title: "Namespace", class: "none", chosen: true, text: func(it *gateway.Item) string { return it.Tool().Namespace() }},
+		{name: "mode", title: "Mode", chosen: true, text: func(it *gateway.Item) string { return it.Tool().Mode() }},
+		{name: "policies", title: "Policies"},
+		{name: "state", title: "State", chosen: true, choices: []string{stateReady, stateNotReady, stateBlocked}, text: func(it *gateway.Item) string {
+			switch {
+			case !it.Ready:
+				return stateNotReady
+			case r.view.Blocked(*it) != nil:
+				return stateBlocked
+			}
+			return stateReady
+		}},
+		{title: "Call", class: "act"},
+	})}
+	for _, it := range p.Rows {
+		p.Tools = append(p.Tools, rowOf(r.view, *it))
 	}
-	list.Total = len(found)
-	list.Pages = max(1, (list.Total+perPage-1)/perPage)
-	list.Query.Page = min(q.Page, list.Pages)
-	from := (list.Query.Page - 1) * perPage
-	to := min(from+perPage, list.Total)
-	for _, it := range found[from:to] {
-		list.Tools = append(list.Tools, rowOf(view, it))
-	}
-	if list.First, list.Last = from+1, to; to == 0 {
-		list.First = 0
-	}
-	list.Namespaces, list.Modes = sortedKeys(namespaces), sortedKeys(modes)
-	if list.Query.Page > 1 {
-		list.Before = list.Query.link(list.Query.Page - 1)
-	}
-	if list.Query.Page < list.Pages {
-		list.After = list.Query.link(list.Query.Page + 1)
-	}
-	return list
+	return p
 }
 
-func sortedKeys(m map[string]bool) []string {
-	all := make([]string, 0, len(m))
-	for k := range m {
-		all = append(all, k)
+// labelText writes labels in the order of their keys.
+func labelText(labels map[string]string) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, k+"="+labels[k])
 	}
-	slices.Sort(all)
-	return all
-}
-
-// link is the list's page n.
-func (q toolQuery) link(n int) string {
-	v := url.Values{}
-	for name, value := range map[string]string{"q": q.Text, "namespace": q.Namespace, "mode": q.Mode, "state": q.State} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	v.Set("page", strconv.Itoa(n))
-	return "./?" + v.Encode()
+	return strings.Join(all, " ")
 }
 
 // States of a tool by which a list is narrowed.
@@ -157,39 +102,8 @@ const (
 	stateBlocked  = "blocked"
 )
 
-func hasState(view gateway.View, it gateway.Item, state string) bool {
-	switch state {
-	case stateReady:
-		return it.Ready && view.Blocked(it) == nil
-	case stateNotReady:
-		return !it.Ready
-	case stateBlocked:
-		return view.Blocked(it) != nil
-	}
-	return true
-}
-
-// hasWords reports whether each word is in the name, the description or the labels.
-func hasWords(it gateway.Item, words []string) bool {
-	if len(words) == 0 {
-		return true
-	}
-	t := it.Tool()
-	var b strings.Builder
-	b.WriteString(it.FullName + "\n" + t.Spec.Description)
-	if h := t.Spec.Hints; h != nil {
-		b.WriteString("\n" + h.Title)
-	}
-	for k, v := range t.Metadata.Labels {
-		b.WriteString("\n" + k + "=" + v)
-	}
-	text := strings.ToLower(b.String())
-	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
-}
-
 func (c *Console) tools(r *request) error {
-	list := listTools(r.view, readToolQuery(r.Request))
-	c.show(r, http.StatusOK, "tools", "Tools", "tools", list)
+	c.show(r, http.StatusOK, "tools", "Tools", "tools", listTools(r))
 	return nil
 }
 

@@ -55,7 +55,7 @@ func TestUndo(t *testing.T) {
 			b.follow(".who button")
 			b.run(signIn(s, "bob"))
 			b.follow(`nav a[href$="changes"]`)
-			if text := b.text("main"); strings.Contains(text, "Go back") || !strings.Contains(text, "for the operators") {
+			if text := b.text("main"); strings.Contains(text, "Go back") || !strings.Contains(text, "Only console operators") {
 				t.Error(text)
 			}
 		})

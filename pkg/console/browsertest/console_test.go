@@ -122,13 +122,13 @@ func TestSignInByToken(t *testing.T) {
 
 func TestSearch(t *testing.T) {
 	s, b := shop(t), open(t)
-	b.run(chromedp.Navigate(s.link), see("#results"), keys("#q", "invoice"), until(`document.querySelectorAll(".card").length === 1`))
-	if text := b.text(".card h2"); text != "default/pay-invoice" {
+	b.run(chromedp.Navigate(s.link), see("#results"), keys("#q", "invoice"), until(`document.querySelectorAll("#results tbody tr").length === 1`))
+	if text := b.text("#results tbody th"); text != "default/pay-invoice" {
 		t.Error(text)
 	}
-	b.run(keys("#q", strings.Repeat(kb.Backspace, 7)+"team=sales"), until(`document.querySelector(".card h2")?.innerText === "default/find-orders" && document.querySelectorAll(".card").length === 1`))
+	b.run(keys("#q", strings.Repeat(kb.Backspace, 7)+"team=sales"), until(`document.querySelector("#results tbody th")?.innerText === "default/find-orders" && document.querySelectorAll("#results tbody tr").length === 1`))
 	b.run(chromedp.Navigate(s.url), see("#results"), within(soon, chromedp.SetValue("#state", "blocked", chromedp.ByQuery)), click("#search button"),
-		until(`document.querySelectorAll(".card").length === 1 && document.querySelector(".badges")?.innerText.includes("refused by careful")`)) // the list may be put in place twice
+		until(`document.querySelectorAll("#results tbody tr").length === 1 && document.querySelector("#results tbody")?.innerText.includes("refused by careful")`)) // the list may be put in place twice
 }
 
 // A call by the fields of its form: nested objects, lists, choices, and the JSON in step with them.
@@ -204,7 +204,7 @@ func TestApprove(t *testing.T) {
 			if script {
 				b.run(until(`document.title.startsWith("(1) ")`), until(`document.getElementById("waiting").innerText.includes("1")`))
 			}
-			b.run(click(`nav a[href$="approvals"]`), see("#open"), click("#open ~ ul a.button"), see("#args-title"))
+			b.run(click(`nav a[href$="approvals"]`), see("#open"), click("#open ~ div a.button"), see("#args-title"))
 			if text := b.text("pre"); !strings.Contains(text, `"amount": 5`) || !strings.Contains(text, "[REDACTED]") {
 				t.Errorf("arguments %s", text)
 			}
@@ -219,7 +219,7 @@ func TestApprove(t *testing.T) {
 				t.Errorf("violations %s", text)
 			}
 			b.run(emptied("#args"), keys("#args", strings.Replace(edited, `"many"`, "4", 1)), keys("#note", "agreed"), click(`button[value="approve"]`), see("#past"))
-			if text := b.text("#past ~ .scroll"); !strings.Contains(text, "ann") || !strings.Contains(text, "agreed") || !strings.Contains(text, "approved") {
+			if text := b.text("#past ~ div table"); !strings.Contains(text, "ann") || !strings.Contains(text, "agreed") || !strings.Contains(text, "approved") {
 				t.Error(text)
 			}
 			if body := pay(); !strings.Contains(body, `"paid":4`) {
@@ -352,7 +352,7 @@ spec: {require_approval: [long]}
 	for _, path := range []string{"", "tools/default/evil", "tools/default/long", "tools/default/long/try", "activity", "audit"} {
 		b.run(chromedp.Navigate(s.url+path), see("main h1"))
 		var alien, wide int
-		b.run(chromedp.Evaluate(`document.querySelectorAll("main script, main img:not(.part img), main svg:not(.chart svg), [onerror], [onload]").length`, &alien),
+		b.run(chromedp.Evaluate(`document.querySelectorAll("main script, main img:not(.part img), main svg:not(.chart svg, .icon), [onerror], [onload]").length`, &alien),
 			chromedp.Evaluate(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &wide))
 		if alien != 0 || wide > 0 {
 			t.Errorf("%s: %d elements of a text, and the page is %d pixels too wide", path, alien, wide)
@@ -422,10 +422,10 @@ func TestBelowAPath(t *testing.T) {
 			b := open(t)
 			secret := s.link[strings.Index(s.link, "sign-in"):]
 			below := served{url: front.URL + "/x/y/ui/"}
-			b.run(chromedp.Navigate(below.url+secret), see("#results"), keys("#q", "orders"), until(`location.search.includes("q=orders") && document.querySelectorAll(".card").length === 1`), settled(),
-				click(".card h2 a"), see("#input"), click("a.primary"), see("#run"), keys(`[name="v:/customer/name"]`, "Ann"), until(`document.getElementById("raw").value.includes("Ann")`), click("#run"), see("#result-title"))
+			b.run(chromedp.Navigate(below.url+secret), see("#results"), keys("#q", "orders"), until(`location.search.includes("q=orders") && document.querySelectorAll("#results tbody tr").length === 1`), settled(),
+				click("#results tbody th a"), see("#input"), click("a.primary"), see("#run"), keys(`[name="v:/customer/name"]`, "Ann"), until(`document.getElementById("raw").value.includes("Ann")`), click("#run"), see("#result-title"))
 			fill(t, b, below)
-			b.run(click(`nav a[href$="approvals"]`), see("#open"), click("#open ~ ul a.button"), see("#args-title"), click(`button[value="deny"]`), see("#past ~ .scroll"),
+			b.run(click(`nav a[href$="approvals"]`), see("#open"), click("#open ~ div a.button"), see("#args-title"), click(`button[value="deny"]`), see("#past ~ div table"),
 				click(`nav a[href$="activity"]`), see("#rows tr"), click("#rows a"), see("main dl"), click(`nav a[href$="audit"]`), see("main form button"), click("main form button"), see("p.good"),
 				click(`nav a[href$="servers"]`), see("main h1"))
 			b.follow(".who button")
@@ -500,7 +500,7 @@ func TestKeyboard(t *testing.T) {
 		t.Fatalf("Tab does not lead to %s", selector)
 	}
 	press := func(k string) { t.Helper(); b.run(chromedp.KeyEvent(k)) }
-	tabTo(`.card a[href$="pay-invoice"]`)
+	tabTo(`#results a[href$="pay-invoice"]`)
 	press(kb.Enter)
 	b.run(see("#input"))
 	tabTo("a.primary")
@@ -517,8 +517,8 @@ func TestKeyboard(t *testing.T) {
 	b.run(see("#args-title"))
 	tabTo(`button[value="approve"]`)
 	press(" ")
-	b.run(see("#past ~ .scroll"))
-	if text := b.text("#past ~ .scroll"); !strings.Contains(text, "approved") {
+	b.run(see("#past ~ div table"))
+	if text := b.text("#past ~ div table"); !strings.Contains(text, "approved") {
 		t.Error(text)
 	}
 }
@@ -528,10 +528,10 @@ func TestWithoutScript(t *testing.T) {
 	s, b := shop(t), open(t)
 	b.run(emulation.SetScriptExecutionDisabled(true), chromedp.Navigate(s.link), see("#results"))
 	b.load(keys("#q", "orders"+kb.Enter))
-	if text := b.text("#results p"); !strings.Contains(text, "1 to 1 of 1 found") {
+	if text := b.text("#results [role=status]"); !strings.Contains(text, "1 to 1 of 1 found") {
 		t.Error(text)
 	}
-	b.follow(".card h2 a")
+	b.follow("#results tbody th a")
 	b.follow("a.primary")
 	b.run(keys(`[name="v:/customer/name"]`, "Ann"))
 	b.follow(`button[value="open /states"]`)

@@ -59,15 +59,19 @@
     showTime(time);
     link.append(time);
     row.insertCell().append(link);
-    cell(row, visible(c.tool));
+    const tool = document.createElement("th");
+    tool.scope = "row";
+    tool.textContent = visible(c.tool);
+    row.append(tool);
     cell(row, visible(c.principal));
     cell(row, c.status, "decision " + c.status).append(c.error ? " " + c.error : "");
     cell(row, c.decision);
-    cell(row, c.duration);
-    cell(row, visible(c.session));
+    cell(row, c.duration).className = "num";
+    cell(row, visible(c.session)).className = "wide";
     rows.prepend(row);
-    while (rows.rows.length > 200) rows.deleteRow(-1);
+    while (rows.rows.length > 50) rows.deleteRow(-1);
     byId("no-rows").hidden = true;
+    rows.closest(".scroll").hidden = false;
   };
   // Characters that hide or turn others are told, as the server does.
   const visible = (text) => text.replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu,
