@@ -250,11 +250,11 @@ func sorted[T any](rows []*T, c column[T], down bool) []*T {
 	return out
 }
 
-// hasWords reports whether each word is in one of the columns of a row.
+// hasWords reports whether each word is in one of the columns of a row that have no choices.
 func hasWords[T any](row *T, columns []column[T], words []string) bool {
 	var b strings.Builder
 	for _, c := range columns {
-		if c.text != nil {
+		if c.text != nil && !c.chosen {
 			b.WriteString(c.text(row) + "\n")
 		}
 	}

@@ -441,7 +441,7 @@ func TestBelowAPath(t *testing.T) {
 // From a call to its row.
 func TestLive(t *testing.T) {
 	s, b := shop(t, "--token-file", tokens(t, "ann", "bob"), "--ui-operator", "ann"), open(t)
-	b.run(signIn(s, "ann"), chromedp.Navigate(s.url+"activity"), see("#call-filter"))
+	b.run(signIn(s, "ann"), chromedp.Navigate(s.url+"activity"), see("#search"))
 	b.run(chromedp.Evaluate(`new MutationObserver((all) => { for (const m of all) for (const n of m.addedNodes) (window.seen ||= {})[new URL(n.querySelector("a").href).pathname.split("/").pop()] = Date.now(); }).observe(document.getElementById("rows"), {childList: true})`, nil))
 	const calls = 40
 	at := map[string]time.Time{}

@@ -43,7 +43,7 @@ func TestNotification(t *testing.T) {
 	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
 		return permissions.GrantPermissions([]permissions.PermissionType{permissions.PermissionTypeNotifications}).WithOrigin(strings.TrimSuffix(s.url, "/ui/")).
 			Do(cdp.WithExecutor(ctx, chromedp.FromContext(ctx).Browser))
-	}), click(`nav a[href$="activity"]`), see("#call-filter"), until(`document.title.startsWith("(1) ") && Notification.permission === "granted"`))
+	}), click(`nav a[href$="activity"]`), see("#search"), until(`document.title.startsWith("(1) ") && Notification.permission === "granted"`))
 	pay(2)
 	b.run(until(`document.title.startsWith("(2) ")`), chromedp.Evaluate("window.told", &told))
 	if len(told) != 1 || told[0] != "A call waits for your decision, 2 in all" {
