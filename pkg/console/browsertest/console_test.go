@@ -423,7 +423,7 @@ func TestBelowAPath(t *testing.T) {
 			secret := s.link[strings.Index(s.link, "sign-in"):]
 			below := served{url: front.URL + "/x/y/ui/"}
 			b.run(chromedp.Navigate(below.url+secret), see("#results"), keys("#q", "orders"), until(`location.search.includes("q=orders") && document.querySelectorAll("#results tbody tr").length === 1`), settled(),
-				click("#results tbody th a"), see("#input"), click("a.primary"), see("#run"), keys(`[name="v:/customer/name"]`, "Ann"), until(`document.getElementById("raw").value.includes("Ann")`), click("#run"), see("#result-title"))
+				click("#results tbody th a"), see("#input"), click("a.primary"), see("#run"), settled(), keys(`[name="v:/customer/name"]`, "Ann"), until(`document.getElementById("raw").value.includes("Ann")`), click("#run"), see("#result-title"))
 			fill(t, b, below)
 			b.run(click(`nav a[href$="approvals"]`), see("#open"), click("#open ~ div a.button"), see("#args-title"), click(`button[value="deny"]`), see("#past ~ div table"),
 				click(`nav a[href$="activity"]`), see("#rows tr"), click("#rows a"), see("main dl"), click(`nav a[href$="audit"]`), see("main form button"), click("main form button"), see("p.good"),
