@@ -45,7 +45,6 @@ var layout = map[string]struct {
 	"internal/proc":       {},
 	"internal/nonblock":   {},
 	"internal/timers":     {},
-	"internal/footprint":  {},
 	"internal/callctx":    {may: []string{"api/v1"}},
 	"pkg/permit":          {may: []string{"api/v1", "internal/netaddr"}},
 	"pkg/policy":          {may: []string{"api/v1", "internal/wirename"}},

@@ -59,11 +59,11 @@ func BenchmarkGrowth(b *testing.B) {
 		call := func(idle int) func() error {
 			serve := launchServe(b, command(bin), "-f", dir)
 			one := callOf(b, serve.url, "tool-1", `{"id":"a"}`)
-			before := serve.memory(b, "VmRSS")
+			before := serve.memory(b, "RssAnon")
 			for range idle {
 				openWire(b, serve.url, versions[0].version)
 			}
-			each = (serve.memory(b, "VmRSS") - before) * 1024 / float64(idle)
+			each = (serve.memory(b, "RssAnon") - before) * 1024 / float64(idle)
 			return one
 		}
 		grow(b, call(1), call(1000), 1)

@@ -151,7 +151,8 @@ func (p *program) cpu(t testing.TB) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// memory reads VmRSS or VmHWM, the highest VmRSS so far, in MB.
+// memory reads a field of /proc/PID/status in MB, such as RssAnon, the memory that is the process's own, or VmHWM, the
+// most that it ever had with the pages of its file.
 func (p *program) memory(t testing.TB, field string) float64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Process.Pid) + "/status")

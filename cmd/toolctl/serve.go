@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/footprint"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/admission"
@@ -279,8 +278,6 @@ func (o *serveOptions) run(ctx context.Context) error {
 		}()
 	}
 	o.logViolations(w)
-	footprint.Started()
-	defer footprint.Idle()()
 	if o.http == "" {
 		defer o.stdoutWithoutWaits()()
 		return w.ServeStdio(ctx, o.in, o.out)

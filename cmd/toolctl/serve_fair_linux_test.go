@@ -176,7 +176,7 @@ spec: {description: Heavy, input_schema: {type: object, properties: {a: {type: a
 		}
 		beside = append(beside, measure())
 		stop()
-		memory = append(memory, s.memory(t, "VmRSS"))
+		memory = append(memory, s.memory(t, "RssAnon"))
 	}
 	middle := func(d []time.Duration) time.Duration {
 		d = slices.Sorted(slices.Values(d))

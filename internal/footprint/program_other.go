@@ -1,5 +1,0 @@
-//go:build !linux
-
-package footprint
-
-func dropProgram() error { return nil }
