@@ -45,6 +45,7 @@ var layout = map[string]struct {
 	"internal/proc":       {},
 	"internal/nonblock":   {},
 	"internal/timers":     {},
+	"internal/until":      {}, // tests alone
 	"internal/callctx":    {may: []string{"api/v1"}},
 	"pkg/permit":          {may: []string{"api/v1", "internal/netaddr"}},
 	"pkg/policy":          {may: []string{"api/v1", "internal/wirename"}},
@@ -216,6 +217,24 @@ func TestCommandHasNoGoroutineAndNoLock(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// A test that sleeps is slow on every machine and fails on a busy one. In a bubble of testing/synctest the clock is the
+// bubble's own; what another process does is waited for with internal/until.
+func TestTestsDoNotSleep(t *testing.T) {
+	err := fs.WalkDir(os.DirFS("."), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(p, "_test.go") || p == "layout_test.go" {
+			return err
+		}
+		raw, err := os.ReadFile(p)
+		if bytes.Contains(raw, []byte("time.Sleep")) && !bytes.Contains(raw, []byte(`"testing/synctest"`)) {
+			t.Errorf("%s: time.Sleep: wait for the event itself, use internal/until, or run the test in a bubble of testing/synctest", p)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // oneAfterTheOther gives each request to the next of some processes. It shows a token, which the suites have not.
@@ -64,11 +63,7 @@ metadata: {name: everything}
 spec: {tool_names: bare, command: "`+everything+`"}
 `, 4, "--principal-share", "1")
 	for _, p := range s.all { // whose server may take long to start
-		for deadline := time.Now().Add(time.Minute); readyOf(t, p).Tools < 5; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%+v", readyOf(t, p))
-			}
-		}
+		untilState(t, p, "it has 5 tools", func(r readyState) bool { return r.Tools >= 5 })
 	}
 	three, used := oneAfterTheOther(t, s.all[:3])
 	one, _ := oneAfterTheOther(t, s.all[3:])

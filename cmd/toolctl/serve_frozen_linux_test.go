@@ -46,11 +46,9 @@ func TestDatabaseFrozen(t *testing.T) {
 	}()
 	began := time.Now()
 	for i, p := range r.all {
-		for readyOf(t, p).Ready {
-			if time.Since(began) > 10*time.Second { // it was 20 to 30
-				t.Fatalf("process %d is ready %s after the database stood still", i, time.Since(began))
-			}
-			time.Sleep(10 * time.Millisecond)
+		untilState(t, p, "it is not ready", func(r readyState) bool { return !r.Ready })
+		if took := time.Since(began); took > 10*time.Second { // it was 20 to 30
+			t.Fatalf("process %d is ready %s after the database stood still", i, took)
 		}
 		t.Logf("process %d is not ready after %s", i, time.Since(began).Round(time.Millisecond))
 	}
@@ -81,12 +79,7 @@ func TestDatabaseFrozen(t *testing.T) {
 	}
 	began = time.Now()
 	for _, p := range r.all[:2] {
-		for !readyOf(t, p).Ready {
-			if time.Since(began) > time.Minute {
-				t.Fatal("it does not get ready again")
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		untilReady(t, p)
 		if status, body, err := callAt(t.Context(), p.url, "count"); status != http.StatusOK || err != nil {
 			t.Error(status, body, err)
 		}
@@ -135,11 +128,7 @@ func TestOutcomesWhileDatabaseAway(t *testing.T) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); !readyOf(t, at).Ready; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not get ready again")
-		}
-	}
+	untilReady(t, at)
 	audited := audited(t, dsn)
 	for i := range calls {
 		if lines := audited[fmt.Sprint(i)]; lines != v1.StatusStarted+" "+v1.StatusComplete+" late" {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"toolctl.dev/toolctl/internal/until"
 )
 
 // TestLostServerTellsCallersNothing: why an MCP server ended is for who runs it, as its stderr may have secrets.
@@ -58,11 +60,12 @@ spec: {description: Fetch, input_schema: {type: object}, mcp: {server: web, tool
 		_, body = read(t, res)
 		return body
 	}
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(of(eve, http.MethodGet, "servers", ""), secret); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("an operator is not told why the server ended: %s", of(eve, http.MethodGet, "servers", ""))
+	until.NoError(t, func() error {
+		if page := of(eve, http.MethodGet, "servers", ""); !strings.Contains(page, secret) {
+			return fmt.Errorf("an operator is not told why the server ended: %s", page)
 		}
-	}
+		return nil
+	})
 	for name, ask := range map[string]func() string{
 		"call of 2026-07-28": func() string {
 			_, body := ann.post(p.url, "tools/call", "pay", `{"name":"pay","arguments":{}}`)

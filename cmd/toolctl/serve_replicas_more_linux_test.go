@@ -21,6 +21,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/internal/until"
 )
 
 // waiting is replicas of a server whose tool up__wait waits until release is called.
@@ -58,18 +60,16 @@ func waitFiles(t *testing.T, log string) (all []string) {
 // untilWaiting waits until so many calls have reached the processes of the server.
 func (o *only) untilWaiting(t *testing.T, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	until.NoError(t, func() error {
 		got := 0
 		for _, f := range waitFiles(t, o.log) {
 			got += len((&only{o.sharing, f}).lines(t, "waiting"))
 		}
-		if got >= n {
-			return
+		if got < n {
+			return fmt.Errorf("%d of %d calls have reached the server", got, n)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d calls have reached the server", got, n)
-		}
-	}
+		return nil
+	})
 }
 
 // TestForwardedCallWhileDraining: a call that another replica forwarded ends in peace when its owner stops.
@@ -87,9 +87,7 @@ func TestForwardedCallWhileDraining(t *testing.T) {
 	if err := a.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for r := readyOf(t, b); len(r.Neighbours) == 1 && r.Neighbours[0].State != "draining"; r = readyOf(t, b) {
-		time.Sleep(10 * time.Millisecond)
-	}
+	untilDraining(t, b)
 	if status, body := w.post(b.url, "ping", "", pingParams); status != http.StatusNotFound {
 		t.Errorf("a session of a replica that stops: %d %s", status, body)
 	}
@@ -255,15 +253,12 @@ spec: {command: "`+linked(t, "only-stdio")+`", args: ["`+log+`"], replicas: one}
 	}
 	for i := range s.all {
 		_, _, session := send(i, "", "initialize", opening)
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			status, body, _ := send(i, session, "tools/call", `{"name":"up__add","arguments":{}}`)
-			if status == http.StatusOK && strings.Contains(body, "of process") {
-				break
+		until.NoError(t, func() error {
+			if status, body, _ := send(i, session, "tools/call", `{"name":"up__add","arguments":{}}`); status != http.StatusOK || !strings.Contains(body, "of process") {
+				return fmt.Errorf("%d %s", status, body)
 			}
-			if time.Now().After(deadline) {
-				t.Fatal(status, body)
-			}
-		}
+			return nil
+		})
 	}
 	(&only{s, log}).check(t, 1)
 }
@@ -328,13 +323,10 @@ func TestSharesOfReplicas(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		if _, err := callText(t.Context(), clients[2], "up__add", nil); err == nil {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+	until.NoError(t, func() error {
+		_, err := callText(t.Context(), clients[2], "up__add", nil)
+		return err
+	})
 }
 
 // TestReplicasDatabaseAway: while the database is away for ten seconds calls at every process are refused with its name,
@@ -352,7 +344,8 @@ func TestReplicasDatabaseAway(t *testing.T) {
 		}
 	}
 	server.Stop(syscall.SIGQUIT)
-	refused := 0
+	refused, next := 0, time.NewTicker(50*time.Millisecond)
+	defer next.Stop()
 	for away := time.Now(); time.Since(away) < 10*time.Second; refused++ {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		status, body, err := r.call(ctx, "count")
@@ -360,7 +353,7 @@ func TestReplicasDatabaseAway(t *testing.T) {
 		if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(body, "postgres:///") || strings.Contains(body, "said") {
 			t.Fatalf("while it is away: %d %s %v", status, body, err)
 		}
-		time.Sleep(50 * time.Millisecond)
+		<-next.C
 	}
 	if err := server.Start(); err != nil {
 		t.Fatal(err)

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/internal/until"
 )
 
 const (
@@ -401,24 +403,34 @@ func readyOf(t *testing.T, p *program) (r readyState) {
 	return r
 }
 
+// untilState waits until what a process says of itself is as ok wants it.
+func untilState(t *testing.T, p *program, want string, ok func(readyState) bool) {
+	t.Helper()
+	until.NoError(t, func() error {
+		if r := readyOf(t, p); !ok(r) {
+			return fmt.Errorf("expected that %s: %+v", want, r)
+		}
+		return nil
+	})
+}
+
+// untilDraining waits until a process has seen that the only other one stops.
+func untilDraining(t *testing.T, p *program) {
+	t.Helper()
+	untilState(t, p, "the neighbour drains", func(r readyState) bool { return len(r.Neighbours) != 1 || r.Neighbours[0].State == "draining" })
+}
+
+func untilReady(t *testing.T, p *program) {
+	t.Helper()
+	untilState(t, p, "it is ready", func(r readyState) bool { return r.Ready })
+}
+
 // TestReplicaDrains: a process that stops gives its lease back, lets its calls end for clients at others too, and
 // its sessions are nobody's at once.
 func TestReplicaDrains(t *testing.T) {
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 2)
 	b := s.all[1]
-	until := func(what string, ok func(readyState) bool) {
-		t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-			r := readyOf(t, b)
-			if ok(r) {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: %+v", what, r)
-			}
-		}
-	}
-	until("the neighbour is seen", func(r readyState) bool {
+	untilState(t, b, "the neighbour is seen", func(r readyState) bool {
 		return r.Ready && r.Replica != "" && r.Store.State == "reachable" && len(r.Neighbours) == 1 && r.Neighbours[0].State == "ready" && r.Neighbours[0].Replica != r.Replica
 	})
 	w := &bareClient{t: t, token: "1"}
@@ -429,7 +441,7 @@ func TestReplicaDrains(t *testing.T) {
 	if err := s.all[0].Wait(); err != nil {
 		t.Error(err)
 	}
-	until("the lease is back", func(r readyState) bool { return len(r.Neighbours) == 0 })
+	untilState(t, b, "the lease is back", func(r readyState) bool { return len(r.Neighbours) == 0 })
 	if status, body := w.post(b.url, "ping", "", pingParams); status != http.StatusNotFound {
 		t.Errorf("%d %s", status, body)
 	}
@@ -452,18 +464,15 @@ func TestReplicaKeysChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range s.all {
-			for {
+			until.NoError(t, func() error {
 				log, err := os.ReadFile(p.logs)
-				if err != nil {
-					t.Fatal(err)
+				if err == nil && !bytes.Contains(log, []byte("the keys of the replicas changed")) {
+					err = fmt.Errorf("the keys did not change: %s", log)
 				}
-				if bytes.Count(log, []byte("the keys of the replicas changed")) > 0 {
-					if err := os.Truncate(p.logs, 0); err != nil {
-						t.Fatal(err)
-					}
-					break
-				}
-				time.Sleep(10 * time.Millisecond)
+				return err
+			})
+			if err := os.Truncate(p.logs, 0); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/internal/until"
 )
 
 // only is replicas of a server that must be one, and the file to which the server writes.
@@ -39,17 +41,13 @@ spec: {command: "`+linked(t, "only-stdio")+`", args: ["`+log+`"], replicas: one}
 }
 
 // untilCalled waits until calls at a process reach the server, and returns the answer of the first that did.
-func (o *only) untilCalled(t *testing.T, p *program) string {
+func (o *only) untilCalled(t *testing.T, p *program) (text string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		text, err := callText(t.Context(), o.client(t, p, "2026-07-28", nil), "up__add", nil)
-		if err == nil {
-			return text
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+	until.NoError(t, func() (err error) {
+		text, err = callText(t.Context(), o.client(t, p, "2026-07-28", nil), "up__add", nil)
+		return err
+	})
+	return text
 }
 
 func (o *only) client(t *testing.T, p *program, version string, opts *sdk.ClientOptions) *sdk.ClientSession {
@@ -95,16 +93,15 @@ func (o *only) lines(t *testing.T, what string) (all []string) {
 	return all
 }
 
-func (o *only) until(t *testing.T, what string, n int) []string {
+func (o *only) until(t *testing.T, what string, n int) (all []string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if all := o.lines(t, what); len(all) >= n {
-			return all
+	until.NoError(t, func() error {
+		if all = o.lines(t, what); len(all) < n {
+			return fmt.Errorf("expected %q %d times: %v", what, n, o.lines(t, ""))
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d times %q: %v", n, what, o.lines(t, ""))
-		}
-	}
+		return nil
+	})
+	return all
 }
 
 // check fails when two processes of the server lived at once, or there were others than so many.
@@ -298,9 +295,7 @@ func TestSingleServerDrains(t *testing.T) {
 	if err := owner.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for r := readyOf(t, others[0]); len(r.Neighbours) == 1 && r.Neighbours[0].State != "draining"; r = readyOf(t, others[0]) {
-		time.Sleep(10 * time.Millisecond)
-	}
+	untilDraining(t, others[0])
 	next := make(chan string, 1)
 	go func() { // which waits until the server is handed over
 		text, err := callText(t.Context(), cs, "up__add", nil)

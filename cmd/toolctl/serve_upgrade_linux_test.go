@@ -19,6 +19,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/until"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/postgres"
 )
@@ -117,17 +118,14 @@ func (b *balancer) add(t *testing.T, p *program) {
 	b.mu.Lock()
 	b.known[at] = false
 	b.mu.Unlock()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	until.NoError(t, func() error {
 		b.mu.Lock()
-		ready := b.known[at]
-		b.mu.Unlock()
-		if ready {
-			return
+		defer b.mu.Unlock()
+		if !b.known[at] {
+			return fmt.Errorf("%s is not ready", at)
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("a process does not get ready")
-		}
-	}
+		return nil
+	})
 }
 
 // executed counts at an upstream how often each call was carried out, by its id.

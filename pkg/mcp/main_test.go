@@ -43,7 +43,7 @@ func runRole(role string) int {
 			fmt.Fprintln(os.Stderr, "starting with token "+os.Getenv("TOKEN"))
 		}
 		if arg == "slow" {
-			time.Sleep(300 * time.Millisecond)
+			<-time.After(300 * time.Millisecond)
 		}
 		if err := newSDKServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"toolctl.dev/toolctl/internal/seal"
+	"toolctl.dev/toolctl/internal/until"
 	"toolctl.dev/toolctl/pkg/replica"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/memory"
@@ -364,18 +365,19 @@ func TestEndOfAReplica(t *testing.T) {
 	}
 	left := join(t, st, shared, http.NotFound)
 	left.run(t)()
-	for !errors.Is(forward(left.ID()), replica.ErrGone) { // until a has looked again
-		time.Sleep(time.Millisecond)
-	}
+	until.NoError(t, func() error { // a has looked again
+		if err := forward(left.ID()); !errors.Is(err, replica.ErrGone) {
+			return fmt.Errorf("one that left: %v", err)
+		}
+		return nil
+	})
 	if err := st.ReturnLeases(t.Context(), dead.ID()); err != nil {
 		t.Fatal(err)
 	}
 	drains := join(t, st, shared, http.NotFound)
 	drains.run(t)
 	drains.Drain()
-	for !strings.Contains(fmt.Sprint(a.State()["neighbours"]), "draining") {
-		time.Sleep(time.Millisecond)
-	}
+	untilState(t, a, "neighbours", "draining", true)
 	if err := forward(drains.ID()); !errors.Is(err, replica.ErrGone) {
 		t.Errorf("one that drains: %v", err)
 	}
@@ -418,16 +420,17 @@ func TestStoreAway(t *testing.T) {
 	b.Report(func() map[string]int { return map[string]int{"ann": 3} })
 	a.run(t)
 	b.run(t)
-	for a.Elsewhere("ann") != 3 {
-		time.Sleep(time.Millisecond)
-	}
+	until.NoError(t, func() error {
+		if n := a.Elsewhere("ann"); n != 3 {
+			return fmt.Errorf("%d calls of ann elsewhere", n)
+		}
+		return nil
+	})
 	if a.Elsewhere("bob") != 0 || b.Elsewhere("ann") != 0 {
 		t.Error("calls of others")
 	}
 	st.away.Store(true)
-	for !strings.Contains(fmt.Sprint(a.State()["store"]), "unreachable") {
-		time.Sleep(time.Millisecond)
-	}
+	untilState(t, a, "store", "unreachable", true)
 	if _, err := a.Forward(httptest.NewRecorder(), request(t, ""), b.ID(), nil, replica.Caller{}); err != nil {
 		t.Errorf("to one that was known: %v", err)
 	}
@@ -438,9 +441,18 @@ func TestStoreAway(t *testing.T) {
 		t.Error("it forgot at once")
 	}
 	st.away.Store(false)
-	for strings.Contains(fmt.Sprint(a.State()["store"]), "unreachable") {
-		time.Sleep(time.Millisecond)
-	}
+	untilState(t, a, "store", "unreachable", false)
+}
+
+// untilState waits until what a replica says of its store or its neighbours has a word, or does not have it any more.
+func untilState(t *testing.T, o *one, of, word string, has bool) {
+	t.Helper()
+	until.NoError(t, func() error {
+		if state := fmt.Sprint(o.State()[of]); strings.Contains(state, word) != has {
+			return fmt.Errorf("%s: %s", of, state)
+		}
+		return nil
+	})
 }
 
 type failing struct {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/until"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -55,16 +56,13 @@ func behindPooler(t *testing.T) string {
 		}
 	})
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	until.NoError(t, func() error {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = conn.Close()
-			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+		return err
+	})
 	return "postgres://postgres@" + address + "/postgres?sslmode=disable&default_query_exec_mode=exec"
 }
 
