@@ -82,8 +82,8 @@ var layout = map[string]struct {
 	"internal/tty":        {},
 	"internal/tracing":    {never: []string{"go.opentelemetry.io/otel/sdk"}},
 	"pkg/gateway":         {may: []string{"api/v1", "pkg/admission", "internal/envref", "internal/inspect", "internal/perm", "internal/regular", "internal/tracing", "internal/wirename", "pkg/diff", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/permit", "pkg/plan", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/replica", "pkg/resources", "pkg/rollout", "pkg/source", "pkg/store", "pkg/store/memory", "internal/seal"}, never: []string{sdk}}, // it joins the parts
-	"pkg/console":         {may: []string{"api/v1", "pkg/admission", "pkg/gateway", "internal/argtext", "internal/inspect", "internal/redact", "internal/wirename", "pkg/manifest", "pkg/scenario", "pkg/scenario/report"}, never: []string{sdk, "k8s.io/", "sigs.k8s.io/"}},
-	"pkg/action":          {may: []string{"api/v1", "pkg/diff", "pkg/executors", "pkg/gateway", "pkg/lint", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/registry", "pkg/scenario"}, never: []string{sdk}},
+	"pkg/console":         {may: []string{"api/v1", "internal/argtext", "internal/inspect", "internal/redact", "internal/wirename", "pkg/action", "pkg/admission", "pkg/diff", "pkg/gateway", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/policy", "pkg/registry", "pkg/rollout", "pkg/scenario", "pkg/scenario/report", "pkg/source", "pkg/store"}, never: []string{sdk, "k8s.io/", "sigs.k8s.io/"}},
+	"pkg/action":          {may: []string{"api/v1", "internal/inspect", "internal/redact", "internal/regular", "pkg/diff", "pkg/executors", "pkg/gateway", "pkg/lint", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/overlay", "pkg/plan", "pkg/policy", "pkg/registry", "pkg/rollout", "pkg/scenario", "pkg/source", "pkg/store", "pkg/store/backends"}, never: []string{sdk}},
 	"pkg/authoring":       {may: []string{"api/v1", "manifests", "pkg/action", "pkg/diff", "pkg/lint", "pkg/manifest", "pkg/registry", "pkg/scenario", "schemas"}, never: []string{sdk}},
 	"pkg/resources":       {may: []string{"api/v1"}, never: []string{sdk}},
 	"internal/mcpclients": {never: []string{sdk}},

@@ -125,6 +125,14 @@ func (t *Tool) RemoteName() string {
 	return t.Metadata.Name
 }
 
+// Server returns the MCP server that a tool is of; false for a tool of another mode.
+func (t *Tool) Server() (server Key, ok bool) {
+	if t.Mode() != ModeMCP || t.Spec.MCP == nil {
+		return Key{}, false
+	}
+	return Key{Kind: KindMCPServer, Namespace: t.Namespace(), Name: t.Spec.MCP.Server}, true
+}
+
 // modeClient is PromptKit's mode of tools that a person's device carries out. Without
 // such a device they are mocked, there as here.
 const modeClient = "client"

@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,15 +12,13 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
-	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
-	"toolctl.dev/toolctl/pkg/store/backends"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
@@ -65,8 +59,6 @@ type app struct {
 	locked     bool
 	layout     bool // objects keep their comments and order of keys, for -o yaml
 	lockFile   string
-	places     bool // objects keep the places of all their fields
-	allowEmpty bool // files that are gone or hold nothing are no objects
 
 	// Flags of commands that reach tools and servers.
 	permit       permitted
@@ -84,30 +76,6 @@ func (a *app) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
 }
 
-// workspace is a gateway over the files given with -f, else over the store.
-type workspace struct {
-	*gateway.Gateway
-	reg   *registry.Registry
-	store store.Store // nil when there is none
-	files bool        // its manifests are files
-}
-
-func (w *workspace) Close() error {
-	err := w.Gateway.Close()
-	if w.store != nil {
-		err = errors.Join(err, w.store.Close())
-	}
-	return err
-}
-
-// kept is the store that the manifests are in; nil for those of files.
-func (w *workspace) kept() store.Store {
-	if w.files {
-		return nil
-	}
-	return w.store
-}
-
 // closing closes what a command opened; what fails then is too late for an exit code.
 func (a *app) closing(c io.Closer) {
 	if err := c.Close(); err != nil {
@@ -115,77 +83,28 @@ func (a *app) closing(c io.Closer) {
 	}
 }
 
-// open makes the workspace of the files given with -f, else of the store. change may add to
+// open opens the workspace of the files given with -f, else of the store. changes may add to
 // the options of the gateway.
-func (a *app) open(ctx context.Context, change ...func(*gateway.Options)) (_ *workspace, err error) {
-	o, err := a.gatewayOptions(ctx)
+func (a *app) open(ctx context.Context, changes ...func(*gateway.Options)) (*action.Workspace, error) {
+	c, err := a.reaching(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &workspace{files: len(a.files) > 0 || a.pulled != nil}
-	defer func() {
-		if err != nil && w.store != nil {
-			err = errors.Join(err, w.store.Close())
-		}
-	}()
-	if !w.files || a.dsn != "" {
-		if w.store, err = a.openStore(ctx, w.files); err != nil {
-			return nil, err
-		}
-		o.Store, o.AuditBestEffort = w.store, a.bestEffort
-	}
-	if w.files || !store.Shared(w.store) {
-		o.Permit = o.Permit.Own()
-	}
-	o.Source = a.source(ctx, w.store)
-	for _, f := range change {
-		f(&o)
-	}
-	if w.Gateway, err = gateway.Open(ctx, o); err != nil {
-		return nil, err
-	}
-	w.reg = w.Registry()
-	return w, nil
+	return c.Open(ctx, changes...)
 }
 
-// source is the files given with -f, else the store.
-func (a *app) source(ctx context.Context, s store.Store) gateway.Source {
+// reaching are the options of verbs that call tools.
+func (a *app) reaching(ctx context.Context) (_ *action.Config, err error) {
+	c := a.stored(ctx)
+	c.Layout = a.layout
+	if c.Gateway, err = a.gatewayOptions(ctx); err != nil {
+		return nil, err
+	}
+	c.Gateway.AuditBestEffort = a.bestEffort
 	if a.pulled != nil {
-		return pulledFrom{a.pulled}
+		c.Gateway.Source = pulledFrom{a.pulled}
 	}
-	if len(a.files) > 0 {
-		o := a.manifestOptions(ctx)
-		o.Layout = a.layout
-		return fromFlags{gateway.Files(o, a.files...), a.files}
-	}
-	return gateway.Stored(s, a.layout)
-}
-
-// fromFlags is a source that the command line names: when there is nothing to read, that is
-// wrong usage. So is a pipe, a device or a socket.
-type fromFlags struct {
-	gateway.Source
-	paths []string
-}
-
-func (n fromFlags) Load(ctx context.Context) (*manifest.Set, error) {
-	if err := regularFiles(n.paths); err != nil {
-		return nil, err
-	}
-	set, err := n.Source.Load(ctx)
-	if err != nil {
-		err = usageError{err}
-	}
-	return set, err
-}
-
-func regularFiles(paths []string) error {
-	for _, path := range paths {
-		if err := regular.Check(path); err != nil && path != "-" {
-			return usagef("%s: %w", path, regular.Reason(err))
-		}
-	}
-	return nil
+	return c, nil
 }
 
 // gatewayOptions are those of all commands that call tools.
@@ -216,74 +135,33 @@ func (a *app) gatewayOptions(ctx context.Context) (gateway.Options, error) {
 	return o, nil
 }
 
-func storedObjects(ctx context.Context, s store.Store, o store.ListOptions) ([]v1.Object, error) {
-	list, err := s.List(ctx, o)
-	if err != nil {
-		return nil, err
+// stored are the options of verbs that are about the store alone.
+func (a *app) stored(ctx context.Context) *action.Config {
+	return &action.Config{
+		Files: a.files, Overlays: a.overlays, Stdin: tty.Stdin(ctx, a.in), DSN: a.dsn, MaxStoreBytes: a.storeMax, MaxStoreConnections: a.storeConns,
+		Namespace: a.namespace, By: a.whoami(), Gateway: gateway.Options{Env: a.env, Version: buildVersion().Version},
 	}
-	objects := make([]v1.Object, len(list.Records))
-	for i, r := range list.Records {
-		objects[i] = r.Object
+}
+
+// config are the options of verbs that read manifests, and check what these may do.
+func (a *app) config(ctx context.Context) (*action.Config, error) {
+	c := a.stored(ctx)
+	c.Unbuilt = func(folders []string) {
+		fmt.Fprintf(a.err, "warning: %s with a kustomization.yaml read file by file, and not built: give -k %s, for example\n", count(len(folders), "folder"), folders[0])
 	}
-	return objects, nil
+	var err error
+	c.Gateway.Permit, c.Gateway.AllowEnv, err = a.permits()
+	return c, err
+}
+
+// storeDSN says where the store is.
+func (a *app) storeDSN() (string, error) {
+	return (&action.Config{DSN: a.dsn, Gateway: gateway.Options{Env: a.env}}).StoreDSN(false)
 }
 
 // openStore opens the store that the flags, the environment or the folder name.
 func (a *app) openStore(ctx context.Context, create bool) (store.Store, error) {
-	dsn, err := a.storeDSN(create)
-	if err != nil {
-		return nil, err
-	}
-	return a.openNamed(ctx, dsn, create)
-}
-
-// openNamed opens the store that dsn names.
-func (a *app) openNamed(ctx context.Context, dsn string, create bool) (store.Store, error) {
-	if a.storeMax < 0 {
-		return nil, usagef("--store-max-bytes %d: expected 0 or more", a.storeMax)
-	}
-	if n := a.storeConns; n < 0 || n > 0 && n < 3 {
-		return nil, usagef("--store-max-connections %d: expected 3 or more", n)
-	}
-	s, err := backends.All().Open(ctx, dsn, store.Options{Create: create, MaxBytes: a.storeMax, MaxConnections: a.storeConns})
-	if errors.Is(err, fs.ErrNotExist) {
-		shown, _ := store.Shown(dsn)
-		return nil, usagef("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", shown)
-	}
-	return s, err
-}
-
-const storeDir, storeFile = ".toolctl", "state.db"
-
-// storeDSN says where the store is, or, with create, where it will be.
-func (a *app) storeDSN(create bool) (string, error) {
-	if a.dsn != "" {
-		return a.dsn, nil
-	}
-	if v, ok := a.env("TOOLCTL_STORE"); ok && v != "" {
-		return v, nil
-	}
-	return localStore(create)
-}
-
-// localStore is the store of the current folder.
-func localStore(create bool) (string, error) {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for dir := cwd; ; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(filepath.Join(dir, storeDir)); err == nil && info.IsDir() {
-			return filepath.Join(dir, storeDir, storeFile), nil
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-	}
-	if create {
-		return filepath.Join(cwd, storeDir, storeFile), nil
-	}
-	return "", usagef("no manifests: name files with -f, or put some into a store with 'toolctl apply -f PATH' (no %s folder here or above)", storeDir)
+	return a.stored(ctx).OpenStore(ctx, create)
 }
 
 // shownDSN is the store of the command line as it may be printed.
@@ -293,7 +171,7 @@ func (a *app) shownDSN() string {
 }
 
 // warnViolations says on stderr that the files have violations, when the command goes on without them.
-func (a *app) warnViolations(w *workspace) {
+func (a *app) warnViolations(w *action.Workspace) {
 	errs, files := 0, map[string]bool{}
 	for _, f := range w.Violations() {
 		if !f.IsWarning() {

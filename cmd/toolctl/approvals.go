@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os/user"
 	"slices"
@@ -14,8 +13,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 func newApprovalsCmd(a *app) *cobra.Command {
@@ -34,29 +32,6 @@ caller through: the caller calls again. Calls that nobody decides on in time exp
   toolctl approvals deny ijk3u7e2mq --reason 'too expensive'`,
 	}, newApprovalsListCmd(a), newApprovalsShowCmd(a), newApprovalsDecideCmd(a, true), newApprovalsDecideCmd(a, false), newApprovalsWaitCmd(a))
 }
-
-// openApprovals opens the store whose calls are decided on.
-func (a *app) openApprovals(ctx context.Context) (store.Store, error) {
-	if len(a.files) > 0 && a.dsn == "" {
-		return nil, usagef("calls wait in the store, not in files: leave out -f, or name the store with --store")
-	}
-	return a.openThere(ctx)
-}
-
-// approvalView is a pending call as it is printed: with its state at that time, and
-// with what was approved instead of its arguments masked.
-type approvalView struct {
-	v1.PendingCall
-	EditedArgs json.RawMessage `json:"edited_args,omitempty"`
-}
-
-func viewOf(p v1.PendingCall, now time.Time) approvalView {
-	p.State = p.StateAt(now)
-	return approvalView{p, redact.JSON(p.EditedArgs, p.Redact)}
-}
-
-// approvalStates are in the order in which they follow each other.
-var approvalStates = []string{v1.ApprovalPending, v1.ApprovalApproved, v1.ApprovalDenied, v1.ApprovalUsed, v1.ApprovalExpired}
 
 func newApprovalsListCmd(a *app) *cobra.Command {
 	var state string
@@ -78,8 +53,8 @@ Output formats (-o): table, wide, json, yaml, name.`,
 		ValidArgsFunction: a.completeApprovals,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			format := a.format()
-			if state != "" && !slices.Contains(approvalStates, state) {
-				return usagef("--state %q: expected one of %s", state, strings.Join(approvalStates, ", "))
+			if state != "" && !slices.Contains(action.ApprovalStates(), state) {
+				return usagef("--state %q: expected one of %s", state, strings.Join(action.ApprovalStates(), ", "))
 			}
 			if limit < 0 || offset < 0 {
 				return usagef("--limit and --offset must not be negative")
@@ -105,46 +80,17 @@ Output formats (-o): table, wide, json, yaml, name.`,
 	a.bindSelector(cmd.Flags(), "calls of tools of the store")
 	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of calls to list (default: all)")
 	cmd.Flags().IntVar(&offset, "offset", 0, "calls to skip")
-	cmd.Flags().StringVar(&state, "state", "", "only calls in this state: "+strings.Join(approvalStates, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(approvalStates, noFiles))
+	cmd.Flags().StringVar(&state, "state", "", "only calls in this state: "+strings.Join(action.ApprovalStates(), ", "))
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(action.ApprovalStates(), noFiles))
 	return cmd
 }
 
 // approvals returns the calls of a state, all for "", and of these ids, all for none.
-func (a *app) approvals(ctx context.Context, state string, ids []string) ([]approvalView, error) {
-	s, err := a.openApprovals(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer a.closing(s)
-	calls, err := s.ListApprovals(ctx)
-	if err != nil {
-		return nil, err
-	}
-	about := func(v1.Key) bool { return true }
-	if a.selector != "" {
-		if about, err = a.labelled(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-	views, now, known := []approvalView{}, time.Now(), []string(nil)
-	for _, p := range calls {
-		known = append(known, p.ID)
-		v := viewOf(p, now)
-		if (state == "" || v.State == state) && (a.namespace == "" || v.Namespace == a.namespace) && (len(ids) == 0 || slices.Contains(ids, v.ID)) &&
-			about(v1.Key{Kind: v1.KindTool, Namespace: v.Namespace, Name: v.Tool}) {
-			views = append(views, v)
-		}
-	}
-	for _, id := range ids {
-		if !slices.Contains(known, id) {
-			return nil, &v1.NotFoundError{Kind: "Approval", Name: id}
-		}
-	}
-	return views, nil
+func (a *app) approvals(ctx context.Context, state string, ids []string) ([]action.Approval, error) {
+	return (&action.Approvals{Config: a.stored(ctx), IDs: ids, State: state, Selector: a.selector}).Run(ctx)
 }
 
-func (a *app) printApprovals(format string, views []approvalView) error {
+func (a *app) printApprovals(format string, views []action.Approval) error {
 	if done, err := a.encoded(format, map[string]any{"items": views}); done {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"toolctl.dev/toolctl/internal/argtext"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/tty"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -64,9 +65,9 @@ func (a *app) asker() registry.Asker {
 func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
 // pendingText says how to approve a call, and how to go on then.
-func (a *app) pendingText(w *workspace, p *v1.PendingToolInfo) string {
+func (a *app) pendingText(w *action.Workspace, p *v1.PendingToolInfo) string {
 	text := "pending: " + p.Message
-	if w.store == nil {
+	if w.Store == nil {
 		return text + ", and no store keeps the request: name one with --store, so that it can be approved from another terminal, or call at a terminal, where you are asked"
 	}
 	where := ""

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -15,7 +14,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 // inEditor is the value of --edit-args that opens an editor.
@@ -83,64 +82,35 @@ Output formats (-o): text, json, yaml.`
 	return cmd
 }
 
-// maxDecisionText bounds what is said about a decision, in bytes.
-const maxDecisionText = 500
-
 func (o *decideOptions) run(ctx context.Context, id string) error {
 	format := o.format()
-	if len(o.reason) > maxDecisionText || len(o.as) > maxDecisionText {
-		return usagef("--reason and --as may have %d bytes", maxDecisionText)
-	}
-	d := v1.Decision{Approved: o.approve, By: o.as, Groups: o.groups, Reason: o.reason}
-	if d.By == "" {
-		d.By = o.whoami()
-	}
-	s, err := o.openDeciding(ctx)
+	c, err := o.reaching(ctx)
 	if err != nil {
 		return err
 	}
-	defer o.closing(s)
-	p, err := s.Approval(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := p.MayDecide(d); err != nil && p.StateAt(time.Now()) == v1.ApprovalPending {
-		return err
-	}
+	verb := &action.Decide{Config: c, ID: id, Decision: v1.Decision{Approved: o.approve, By: o.as, Groups: o.groups, Reason: o.reason}}
 	if o.editArgs != "" {
-		if state := p.StateAt(time.Now()); state != v1.ApprovalPending { // before an editor opens
-			return &v1.ApprovalError{ID: p.ID, State: state, By: p.By}
-		}
-		if d.Args, err = o.edited(ctx, &p); err != nil {
-			return err
+		verb.Edit = func(p *v1.PendingCall, check func(json.RawMessage) (bool, error)) (json.RawMessage, error) {
+			return o.edited(ctx, p, check)
 		}
 	}
-	now := time.Now()
-	if p, err = s.DecideApproval(ctx, id, d, now.UTC().Truncate(time.Millisecond)); err != nil {
+	v, err := verb.Run(ctx)
+	if err != nil {
 		return err
 	}
-	v := viewOf(p, now)
 	if done, err := o.encoded(format, v); done {
 		return err
 	}
-	what := fmt.Sprintf("%s/%s %s", p.Namespace, p.Tool, clip.Line(string(v.Args)))
+	what := fmt.Sprintf("%s/%s %s", v.Namespace, v.Tool, clip.Line(string(v.Args)))
 	if v.EditedArgs != nil {
-		what = fmt.Sprintf("%s/%s with %s instead of %s", p.Namespace, p.Tool, clip.Line(string(v.EditedArgs)), clip.Line(string(v.Args)))
+		what = fmt.Sprintf("%s/%s with %s instead of %s", v.Namespace, v.Tool, clip.Line(string(v.EditedArgs)), clip.Line(string(v.Args)))
 	}
-	_, err = fmt.Fprintf(o.out, "%s: %s by %s\n", p.State, what, clip.Line(p.By))
+	_, err = fmt.Fprintf(o.out, "%s: %s by %s\n", v.State, what, clip.Line(v.By))
 	return err
 }
 
-// openDeciding opens the store; the files of -f are there to check edited arguments.
-func (o *decideOptions) openDeciding(ctx context.Context) (store.Store, error) {
-	if o.editArgs != "" {
-		return o.openStore(ctx, false)
-	}
-	return o.openApprovals(ctx)
-}
-
 // edited returns the arguments to approve instead; nil when an editor changed nothing.
-func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall) (json.RawMessage, error) {
+func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall, check func(json.RawMessage) (bool, error)) (json.RawMessage, error) {
 	var (
 		raw  json.RawMessage
 		from string
@@ -158,11 +128,12 @@ func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall) (json.Raw
 	default:
 		return nil, usagef("--edit-args %q: expected a JSON object, @FILE, or nothing for $EDITOR", clip.Words(o.editArgs, 60))
 	}
-	if err == nil && len(raw) > v1.MaxPendingArgs {
-		err = usagef("--edit-args: %d bytes; the arguments may have %d", len(raw), v1.MaxPendingArgs)
-	}
+	known := true
 	if err == nil {
-		err = o.checkEdited(ctx, p, raw)
+		known, err = check(raw)
+	}
+	if !known {
+		fmt.Fprintf(o.err, "note: tool %s/%s is not known here, so the arguments are checked when it is called; -f names its manifest\n", p.Namespace, p.Tool)
 	}
 	switch {
 	case from == "":
@@ -172,21 +143,6 @@ func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall) (json.Raw
 		err = os.Remove(from)
 	}
 	return raw, err
-}
-
-// checkEdited holds the arguments to the tool's schema, when the tool is known here.
-func (o *decideOptions) checkEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) error {
-	w, err := o.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer o.closing(w)
-	err = w.reg.CheckEdited(ctx, p, args)
-	if _, ok := errors.AsType[*v1.NotFoundError](err); ok {
-		fmt.Fprintf(o.err, "note: tool %s/%s is not known here, so the arguments are checked when it is called; -f names its manifest\n", p.Namespace, p.Tool)
-		return nil
-	}
-	return err
 }
 
 // shown is the arguments as a person edits them.
@@ -213,50 +169,24 @@ it was approved, 4 when it was denied, and 7 when it expired or time ran out.`,
 			if timeout <= 0 {
 				return usagef("--timeout %s: expected a time above 0", timeout)
 			}
-			s, err := a.openApprovals(cmd.Context())
+			p, err := (&action.AwaitDecision{Config: a.stored(cmd.Context()), ID: args[0], Timeout: timeout}).Run(cmd.Context())
 			if err != nil {
 				return err
 			}
-			defer a.closing(s)
-			return a.waitDecision(cmd.Context(), s, args[0], timeout)
+			switch p.State {
+			case v1.ApprovalDenied:
+				text := fmt.Sprintf("call %q was denied by %s", p.ID, clip.Line(p.By))
+				if p.Reason != "" {
+					text += ": " + clip.Line(p.Reason)
+				}
+				return statusError{exitRefused, text}
+			case v1.ApprovalExpired:
+				return statusError{exitUnavailable, fmt.Sprintf("pending call %q has expired: it must be called again", p.ID)}
+			}
+			_, err = fmt.Fprintln(a.out, p.State)
+			return err
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", time.Hour, "how long to wait")
 	return cmd
-}
-
-// waitDecision looks again and again: the decision is another process's.
-func (a *app) waitDecision(ctx context.Context, s store.Store, id string, timeout time.Duration) error {
-	const pause = 250 * time.Millisecond
-	within, stop := context.WithTimeout(ctx, timeout)
-	defer stop()
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
-	for {
-		p, err := s.Approval(ctx, id)
-		if err != nil {
-			return err
-		}
-		switch state := p.StateAt(time.Now()); state {
-		case v1.ApprovalApproved, v1.ApprovalUsed:
-			_, err := fmt.Fprintln(a.out, state)
-			return err
-		case v1.ApprovalDenied:
-			text := fmt.Sprintf("call %q was denied by %s", id, clip.Line(p.By))
-			if p.Reason != "" {
-				text += ": " + clip.Line(p.Reason)
-			}
-			return statusError{exitRefused, text}
-		case v1.ApprovalExpired:
-			return statusError{exitUnavailable, fmt.Sprintf("pending call %q has expired: it must be called again", id)}
-		}
-		select {
-		case <-within.Done():
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return statusError{exitUnavailable, fmt.Sprintf("call %q is not decided on after %s", id, clip.Duration(timeout))}
-		case <-tick.C:
-		}
-	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"toolctl.dev/toolctl/internal/argtext"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 func newApprovalsShowCmd(a *app) *cobra.Command {
@@ -64,7 +65,7 @@ Output formats (-o): text, json, yaml.`,
 }
 
 // approvalText is a call as a person reads it before deciding.
-func approvalText(v *approvalView, offset, limit int) (string, error) {
+func approvalText(v *action.Approval, offset, limit int) (string, error) {
 	var b strings.Builder
 	line := func(key, value string) {
 		if value != "" {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -91,8 +91,8 @@ func (o *auditFlags) bind(cmd *cobra.Command, usually string) {
 	f.StringVar(&o.session, "session", "", "only calls of this session, which may be a pattern")
 	_ = cmd.RegisterFlagCompletionFunc("session", o.fromStore(inOrder, sessions))
 	f.StringVar(&o.status, "status", "", "only lines of this status: "+strings.Join(auditStatuses, ", "))
-	f.StringVar(&o.decision, "decision", "", "only calls on which the policies decided so: "+strings.Join(slices.Sorted(maps.Keys(decisions)), ", ")+" (refused: by a policy or a person)")
-	_ = cmd.RegisterFlagCompletionFunc("decision", cobra.FixedCompletions(slices.Sorted(maps.Keys(decisions)), noFiles))
+	f.StringVar(&o.decision, "decision", "", "only calls on which the policies decided so: "+strings.Join(action.AuditDecisions(), ", ")+" (refused: by a policy or a person)")
+	_ = cmd.RegisterFlagCompletionFunc("decision", cobra.FixedCompletions(action.AuditDecisions(), noFiles))
 	o.bindSelector(f, "lines about objects of the store")
 	f.IntVar(&o.limit, "limit", 0, "only this many of the newest lines; 0 is all (default: "+usually+")")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(auditStatuses, noFiles))
@@ -108,7 +108,7 @@ func (o *auditFlags) filter(now time.Time) (store.AuditFilter, error) {
 	if o.status != "" && !slices.Contains(auditStatuses, o.status) {
 		return store.AuditFilter{}, usagef("--status %q: expected one of %s%s", o.status, strings.Join(auditStatuses, ", "), didYouMean(o.status, auditStatuses))
 	}
-	if known := slices.Sorted(maps.Keys(decisions)); o.decision != "" && decisions[o.decision] == nil {
+	if known := action.AuditDecisions(); o.decision != "" && !slices.Contains(known, o.decision) {
 		return store.AuditFilter{}, usagef("--decision %q: expected one of %s%s", o.decision, strings.Join(known, ", "), didYouMean(o.decision, known))
 	}
 	if o.limit < 0 {
@@ -133,10 +133,11 @@ func (o *auditFlags) object() (kind, name string, ok bool) {
 	return kind, name, name != "" && slices.ContainsFunc(v1.Kinds(), func(k string) bool { return strings.EqualFold(k, kind) })
 }
 
-// openAudit opens the store whose audit is asked for.
-func (a *app) openAudit(ctx context.Context) (store.Store, error) {
-	if len(a.files) > 0 {
-		return nil, usagef("the audit is in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
+// openAudit opens the store whose audit has the chosen lines alone.
+func (o *auditFlags) openAudit(ctx context.Context) (store.Store, error) {
+	verb := &action.Audit{Config: o.stored(ctx), Decision: o.decision, Selector: o.selector}
+	if kind, name, ok := o.object(); ok {
+		verb.Kind, verb.Name = kind, name[strings.Index(name, "/")+1:]
 	}
-	return a.openThere(ctx)
+	return verb.Open(ctx)
 }

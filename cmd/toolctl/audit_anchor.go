@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/auditlog"
 )
@@ -32,7 +33,7 @@ the head when it has changed; what cannot be written then is logged and tried ag
 			if err := o.check(); err != nil {
 				return err
 			}
-			s, err := a.openAudit(cmd.Context())
+			s, err := (&action.Audit{Config: a.stored(cmd.Context())}).Open(cmd.Context())
 			if err != nil {
 				return err
 			}

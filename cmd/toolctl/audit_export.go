@@ -33,14 +33,11 @@ Output formats (-o): jsonl, csv.`,
 			if err != nil {
 				return err
 			}
-			s, err := a.openAudit(cmd.Context())
+			s, err := o.openAudit(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer a.closing(s)
-			if s, err = o.chosen(cmd.Context(), s); err != nil {
-				return err
-			}
 			out := bufio.NewWriterSize(a.out, 64<<10)
 			if format == "csv" {
 				w := csv.NewWriter(out)

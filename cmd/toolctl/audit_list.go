@@ -66,14 +66,11 @@ Output formats (-o): table, wide, json, yaml.`,
 			if usual {
 				filter.Limit = usualLines
 			}
-			s, err := a.openAudit(cmd.Context())
+			s, err := o.openAudit(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer a.closing(s)
-			if s, err = o.chosen(cmd.Context(), s); err != nil {
-				return err
-			}
 			if o.follow {
 				return o.followLines(cmd.Context(), s, filter)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -43,7 +44,7 @@ Output formats (-o): text, json, yaml.`,
 				return usagef("--before %q: expected a time in the past", before)
 			}
 			a.storeMax = 0 // what makes room must have room
-			s, err := a.openAudit(cmd.Context())
+			s, err := (&action.Audit{Config: a.stored(cmd.Context())}).Open(cmd.Context())
 			if err != nil {
 				return err
 			}

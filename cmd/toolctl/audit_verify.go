@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 func newAuditVerifyCmd(a *app) *cobra.Command {
@@ -28,7 +30,7 @@ Output formats (-o): text, json, yaml.`,
 			if cmd.Flags().Changed("head") && !isHash(head) {
 				return usagef("--head %q: expected the 64 hexadecimal digits that 'toolctl audit verify' prints", head)
 			}
-			s, err := a.openAudit(cmd.Context())
+			s, err := (&action.Audit{Config: a.stored(cmd.Context())}).Open(cmd.Context())
 			if err != nil {
 				return err
 			}

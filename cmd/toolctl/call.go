@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -119,23 +120,23 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	}
 	defer o.closing(w)
 	o.warnViolations(w)
-	o.tool = toolName(w.reg, o.tool)
+	o.tool = toolName(w.Registry, o.tool)
 	return o.otherKind(w, v1.KindTool, o.tool, o.call(ctx, w, format, args, pairs))
 }
 
 // call makes the call in an open workspace.
-func (o *callOptions) call(ctx context.Context, w *workspace, format string, args json.RawMessage, pairs map[string]json.RawMessage) error {
+func (o *callOptions) call(ctx context.Context, w *action.Workspace, format string, args json.RawMessage, pairs map[string]json.RawMessage) error {
 	call, err := o.prepare(ctx, w, v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout})
 	if err != nil {
 		return err
 	}
-	if it, err := w.reg.Lookup(call.Namespace, call.Tool); err == nil {
+	if it, err := w.Registry.Lookup(call.Namespace, call.Tool); err == nil {
 		if call.Args, err = nestedArgs(it.Tool(), call.Args, pairs); err != nil {
 			return err
 		}
 	}
 	if o.dryRun {
-		plan, err := w.reg.Plan(ctx, call)
+		plan, err := w.Registry.Plan(ctx, call)
 		if err != nil {
 			return err
 		}
@@ -151,7 +152,7 @@ func (o *callOptions) call(ctx context.Context, w *workspace, format string, arg
 	if dir != nil {
 		defer dir.Close()
 	}
-	res, err := w.reg.Execute(ctx, call)
+	res, err := w.Registry.Execute(ctx, call)
 	if perr := o.printResult(format, res, err == nil && res.Status == v1.StatusComplete); perr != nil {
 		return perr
 	}

@@ -168,7 +168,7 @@ func (o *clientOptions) server(ctx context.Context) (mcpclients.Server, error) {
 func (o *clientOptions) variables(ctx context.Context) ([]string, error) {
 	var objects []v1.Object
 	if len(o.files) > 0 {
-		if err := regularFiles(o.files); err != nil {
+		if err := action.Regular(o.files); err != nil {
 			return nil, err
 		}
 		set, err := manifest.Load(ctx, o.files, o.manifestOptions(ctx))
@@ -182,7 +182,7 @@ func (o *clientOptions) variables(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		defer o.closing(s)
-		if objects, err = storedObjects(ctx, s, store.ListOptions{}); err != nil {
+		if objects, err = action.Objects(ctx, s, store.ListOptions{}); err != nil {
 			return nil, err
 		}
 	}
@@ -228,7 +228,7 @@ func (o *clientOptions) clientCommand() (mcpclients.Server, error) {
 		}
 	}
 	if o.dsn != "" || len(o.files) == 0 {
-		dsn, err := o.storeDSN(false)
+		dsn, err := o.storeDSN()
 		switch {
 		case err != nil:
 			return mcpclients.Server{}, err

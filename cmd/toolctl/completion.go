@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/store"
@@ -59,7 +60,7 @@ func (a *app) items(cmd *cobra.Command, q registry.Query) []registry.Item {
 		return nil
 	}
 	defer a.closing(w)
-	p, err := w.reg.List(q)
+	p, err := w.Registry.List(q)
 	if err != nil {
 		return nil
 	}
@@ -110,7 +111,7 @@ func (a *app) completeArgs(cmd *cobra.Command, args []string, prefix string) ([]
 		return nil, keep
 	}
 	defer a.closing(w)
-	it, err := w.reg.Lookup(a.namespace, args[0])
+	it, err := w.Registry.Lookup(a.namespace, args[0])
 	if err != nil {
 		return nil, keep
 	}
@@ -236,12 +237,15 @@ func appliedSet(ctx context.Context, s store.Store, args []string) (words []stri
 }
 
 // revisions lists the numbers of the revisions of a set, the newest first, each with what it is.
-func (a *app) revisions(ctx context.Context, s store.Store, args []string) (words []string, err error) {
-	newest, err := a.setOf(ctx, s, args)
+func (a *app) revisions(ctx context.Context, _ store.Store, args []string) (words []string, err error) {
+	set, err := setNamed(args)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Revisions(ctx, store.RevisionQuery{Set: newest.Set})
+	all, err := (&action.RolloutHistory{Config: a.stored(ctx), Set: set}).Run(ctx)
+	if len(all) > 0 && all[0].Set != all[len(all)-1].Set {
+		return nil, nil // the set has to be named
+	}
 	for _, r := range slices.Backward(all) {
 		words = append(words, strconv.FormatInt(r.Number, 10)+"\t"+clip.Line(strings.TrimSpace(clock(r.Time)+" "+shortCommit(r.Commit))))
 	}

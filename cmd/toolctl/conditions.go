@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/jsontext"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/rollout"
@@ -44,17 +44,12 @@ func showsStatus(format string, files bool) bool {
 	return !files && (name == "json" || name == "yaml") || strings.Contains(template, "status")
 }
 
-// statuses says how items stand; states are those of the servers that were asked.
-func (a *app) statuses(ctx context.Context, w *workspace, items []registry.Item, states []mcp.ServerState) (map[v1.Key]v1.Status, error) {
-	return gateway.Statuses(ctx, w.kept(), a.lockFile, items, states)
-}
-
 // describeStatus shows how an object of the store stands.
-func (a *app) describeStatus(ctx context.Context, w *workspace, it registry.Item, states []mcp.ServerState) error {
-	if w.files || it.Server != (v1.Key{}) {
+func (a *app) describeStatus(ctx context.Context, w *action.Workspace, it registry.Item, states []mcp.ServerState) error {
+	if w.OfFiles || it.Server != (v1.Key{}) {
 		return nil
 	}
-	all, err := a.statuses(ctx, w, []registry.Item{it}, states)
+	all, err := w.Status(ctx, []registry.Item{it}, states)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,12 @@ package main
 
 import (
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
 )
 
 // declaredResources lists the files that owners declare.
-func (a *app) declaredResources(w *workspace, owners map[v1.Key]bool) []upstreamResource {
+func (a *app) declaredResources(w *action.Workspace, owners map[v1.Key]bool) []upstreamResource {
 	list := []upstreamResource{}
 	for _, r := range w.Resources(a.namespace) {
 		if !owners[r.Owner] {

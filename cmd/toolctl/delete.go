@@ -1,17 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/registry"
-	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 type deleteOptions struct {
@@ -63,105 +58,14 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	case !byLabels && (named(rs) == (len(o.files) > 0) || len(rs) > 0 && !named(rs)):
 		return usagef("name what to delete as KIND/NAME, with -l, or with -f")
 	}
-	s, err := o.openStore(ctx, false)
+	verb := &action.Delete{Config: o.stored(ctx), Requests: actionRequests(rs), Selector: o.selector, DryRun: o.dryRun, IgnoreMissing: o.ignoreMissing}
+	changes, err := verb.Run(ctx)
 	if err != nil {
 		return err
 	}
-	defer o.closing(s)
-	var keys []v1.Key
-	if len(o.files) > 0 {
-		set, err := manifest.Load(ctx, o.files, o.manifestOptions(ctx))
-		if err != nil {
-			return usageError{err}
-		}
-		violations, err := o.intoNamespace(set.Objects)
-		if err != nil {
-			return err
-		}
-		if len(violations) > 0 {
-			return v1.NewValidationError(v1.ManifestInvalid, "", violations)
-		}
-		for _, obj := range set.Objects {
-			keys = append(keys, obj.Head().Key())
-		}
-	} else if keys, err = o.keys(cmd, s, rs); err != nil {
-		return err
-	}
-	there, err := o.present(cmd, s, keys)
-	if err != nil {
-		return err
-	}
-	if keys = nil; !o.dryRun {
-		for i := range there {
-			keys = append(keys, there[i].Key())
-		}
-		if there, err = s.Delete(ctx, keys, store.DeleteOptions{By: o.whoami()}); err != nil {
-			return err
-		}
-	}
-	if len(there) == 0 && format == "table" && byLabels {
+	if len(changes) == 0 && format == "table" && byLabels {
 		_, err := fmt.Fprintf(o.out, "nothing has the labels %s\n", o.selector)
 		return err
 	}
-	changes := make([]store.Change, len(there))
-	for i := range there {
-		changes[i] = store.Change{Key: there[i].Key(), Action: "deleted", Before: &there[i]}
-	}
 	return o.printChanges(format, changes, o.dryRun)
-}
-
-// keys finds the objects that names mean, with the rules of every other command.
-func (o *deleteOptions) keys(cmd *cobra.Command, s store.Store, rs []request) ([]v1.Key, error) {
-	objects, err := storedObjects(cmd.Context(), s, store.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	reg, err := registry.New(objects, registry.Options{})
-	if err != nil {
-		return nil, err
-	}
-	var keys []v1.Key
-	for _, r := range rs {
-		if o.selector != "" {
-			page, err := reg.List(registry.Query{Kind: r.kind, Namespace: o.namespace, Selector: o.selector})
-			if err != nil {
-				return nil, usagef("-l: %w", err)
-			}
-			for _, it := range page.Items {
-				keys = append(keys, it.Object.Head().Key())
-			}
-		}
-		for _, n := range r.names {
-			it, err := reg.Get(r.kind, o.namespace, n)
-			var missing *v1.NotFoundError
-			if o.ignoreMissing && errors.As(err, &missing) && !missing.Ambiguous {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			keys = append(keys, it.Object.Head().Key())
-		}
-	}
-	return keys, nil
-}
-
-// present drops duplicate keys and, with --ignore-not-found, those that are not there.
-func (o *deleteOptions) present(cmd *cobra.Command, s store.Store, keys []v1.Key) ([]store.Record, error) {
-	var out []store.Record
-	for _, k := range keys {
-		if slices.ContainsFunc(out, func(r store.Record) bool { return r.Key() == k }) {
-			continue
-		}
-		rec, err := s.Get(cmd.Context(), k)
-		var missing *v1.NotFoundError
-		if errors.As(err, &missing) && o.ignoreMissing {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, rec)
-	}
-	return out, nil
 }

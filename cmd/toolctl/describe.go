@@ -14,6 +14,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -56,12 +57,12 @@ never shown.`,
 				return err
 			}
 			defer a.closing(w)
-			w.reg.Check(cmd.Context())
+			w.Registry.Check(cmd.Context())
 			a.warnViolations(w)
 			first := true
 			for _, r := range rs {
 				if len(r.names) == 0 {
-					if r.names, err = namesOf(w.reg, registry.Query{Kind: r.kind, Namespace: a.namespace}, has); err != nil {
+					if r.names, err = namesOf(w.Registry, registry.Query{Kind: r.kind, Namespace: a.namespace}, has); err != nil {
 						return err
 					}
 				}
@@ -100,17 +101,17 @@ func namesOf(reg *registry.Registry, q registry.Query, has func(v1.Object) bool)
 }
 
 // describeNamed describes the object that a name means; a server is asked, unless offline.
-func (a *app) describeNamed(ctx context.Context, w *workspace, kind, name string, offline bool) error {
+func (a *app) describeNamed(ctx context.Context, w *action.Workspace, kind, name string, offline bool) error {
 	if kind == v1.KindTool && !offline {
 		a.prepareTool(ctx, w, name)
 	}
-	it, err := w.reg.Get(kind, a.namespace, name)
+	it, err := w.Registry.Get(kind, a.namespace, name)
 	if err != nil {
 		return err
 	}
 	var rec *store.Record
-	if !w.files && it.Server == (v1.Key{}) {
-		r, err := w.store.Get(ctx, it.Object.Head().Key())
+	if !w.OfFiles && it.Server == (v1.Key{}) {
+		r, err := w.Store.Get(ctx, it.Object.Head().Key())
 		if err != nil {
 			return err
 		}
@@ -121,16 +122,16 @@ func (a *app) describeNamed(ctx context.Context, w *workspace, kind, name string
 		return err
 	}
 	if kind != v1.KindMCPServer || offline || len(it.Reasons) > 0 {
-		if err := describe(ctx, a.out, w.reg, it, rec, override); err != nil {
+		if err := describe(ctx, a.out, w.Registry, it, rec, override); err != nil {
 			return err
 		}
 		return a.describeStatus(ctx, w, it, nil)
 	}
 	states := w.Discover(ctx, it.Object.Head().Key())
-	if it, err = w.reg.Get(kind, a.namespace, name); err != nil {
+	if it, err = w.Registry.Get(kind, a.namespace, name); err != nil {
 		return err
 	}
-	if err := describe(ctx, a.out, w.reg, it, rec, ""); err != nil {
+	if err := describe(ctx, a.out, w.Registry, it, rec, ""); err != nil {
 		return err
 	}
 	if err := a.describeStatus(ctx, w, it, states); err != nil {
@@ -140,12 +141,12 @@ func (a *app) describeNamed(ctx context.Context, w *workspace, kind, name string
 }
 
 // overrideOf says which override gives a tool its description; "" when none does.
-func (a *app) overrideOf(ctx context.Context, w *workspace, it registry.Item) (string, error) {
+func (a *app) overrideOf(ctx context.Context, w *action.Workspace, it registry.Item) (string, error) {
 	t := it.Tool()
-	if t == nil || w.store == nil {
+	if t == nil || w.Store == nil {
 		return "", nil
 	}
-	all, err := w.store.Overrides(ctx)
+	all, err := w.Store.Overrides(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -5,28 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/diff"
-	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/overlay"
-	"toolctl.dev/toolctl/pkg/plan"
-	"toolctl.dev/toolctl/pkg/source"
-	"toolctl.dev/toolctl/pkg/store"
 )
 
 type diffOptions struct {
 	setOptions
 	against, failOn string
 }
-
-const againstStore = "store"
 
 func newDiffCmd(a *app) *cobra.Command {
 	o := &diffOptions{setOptions: setOptions{app: a}}
@@ -74,7 +63,7 @@ Output formats (-o): text, json, markdown (for a comment of a pull request), git
 	}
 	f := cmd.Flags()
 	o.bind(f)
-	f.StringVar(&o.against, "against", againstStore, "the other side: store, a folder or file, or git:REV[:PATH]")
+	f.StringVar(&o.against, "against", action.AgainstStore, "the other side: store, a folder or file, or git:REV[:PATH]")
 	f.StringVar(&o.failOn, "fail-on", "any", "exit with 1 for changes of this class or worse: breaking, risky or any")
 	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"breaking", "risky", "any"}, noFiles))
@@ -91,29 +80,31 @@ func (o *diffOptions) run(ctx context.Context) error {
 		return usagef("--fail-on %q: expected breaking, risky or any", o.failOn)
 	}
 	format := o.format()
-	o.places = len(o.overlays) > 0 || slices.Contains(o.files, "-") // see locate
-	var report *diff.Report
-	var changes *plan.Plan
-	var err error
-	if o.against == againstStore {
-		report, changes, err = o.againstStore(ctx)
-	} else {
-		if o.prune || o.set != "" || o.takeOver || o.allowEmpty || format == "plan" {
-			return usagef("--prune, --set, --take-over, --allow-empty and -o plan are for the store: leave --against out")
-		}
-		report, err = o.againstFiles(ctx)
+	if format == "plan" && o.against != action.AgainstStore {
+		return usagef("--prune, --set, --take-over, --allow-empty and -o plan are for the store: leave --against out")
 	}
-	if err == nil {
-		err = o.locate(ctx, report)
-	}
+	c, err := o.config(ctx)
 	if err != nil {
 		return err
 	}
+	found, err := (&action.Diff{Config: c, Selection: o.selection(), Against: o.against}).Run(ctx)
+	if err != nil {
+		return err
+	}
+	o.printWarnings(found.Warnings)
+	o.printKept(found.Kept)
+	if found.Left > 0 {
+		fmt.Fprintf(o.err, "%s of the set not in the files: --prune would delete what an apply leaves\n", count(found.Left, "object"))
+	}
+	if found.OtherFailed {
+		fmt.Fprintf(o.err, "warning: %s has errors: what cannot be read there counts as it is\n", o.against)
+	}
+	report := found.Report
 	switch format {
 	case "json":
 		err = printJSON(o.out, report)
 	case "plan":
-		err = printJSON(o.out, changes)
+		err = printJSON(o.out, found.Plan)
 	case "sarif":
 		err = printJSON(o.out, report.SARIF(buildVersion().Version))
 	case "markdown":
@@ -128,140 +119,4 @@ func (o *diffOptions) run(ctx context.Context) error {
 		return statusError{exitFailed, ""}
 	}
 	return err
-}
-
-// locate finds the places of what changed. Those of all fields of all files take more memory than the
-// objects, so the files with a change are read once more, some at a time; what is built or comes from stdin
-// has its places.
-func (o *diffOptions) locate(ctx context.Context, report *diff.Report) error {
-	if o.places {
-		return nil
-	}
-	changed := map[string]bool{}
-	for _, c := range report.Changes {
-		if c.Action != diff.Deleted && c.Source.File != "" {
-			changed[c.Source.File] = true
-		}
-	}
-	const some = 500
-	options := o.manifestOptions(ctx)
-	options.Fields = true
-	for files := range slices.Chunk(slices.Sorted(maps.Keys(changed)), some) {
-		set, err := manifest.Load(ctx, files, options)
-		if err != nil {
-			return usageError{err}
-		}
-		if _, err := o.intoNamespace(set.Objects); err != nil {
-			return err
-		}
-		report.Locate(set.Objects)
-	}
-	return nil
-}
-
-func (o *diffOptions) againstStore(ctx context.Context) (*diff.Report, *plan.Plan, error) {
-	in, err := o.open(ctx, true)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer o.closing(in.store)
-	in.options.DryRun = true
-	changes, err := in.store.Apply(ctx, in.set.Objects, in.options)
-	if owned := new(store.SetError); errors.As(err, &owned) {
-		return nil, nil, usagef("%w: use its set, or take it over with --take-over", err)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	in.warnKept(o.err)
-	if !o.prune && o.selector == "" {
-		left, err := plan.Left(ctx, in, in.options.Set, in.set.Objects)
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(left) > 0 {
-			fmt.Fprintf(o.err, "%s of the set not in the files: --prune would delete what an apply leaves\n", count(len(left), "object"))
-		}
-	}
-	report, err := plan.Compare(ctx, in, in.set.Objects, changes)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := plan.Overridden(ctx, in.store, in.set.Objects, report); err != nil {
-		return nil, nil, err
-	}
-	p, err := plan.New(report, changes)
-	if err != nil {
-		return nil, nil, err
-	}
-	p.Files, p.Overlays, p.Namespace, p.Selector = o.files, o.overlays, o.namespace, o.selector
-	p.Set, p.Named, p.TakeOver, p.Prune = in.options.Set, in.named, o.takeOver, o.prune
-	return report, p, nil
-}
-
-func (o *diffOptions) againstFiles(ctx context.Context) (*diff.Report, error) {
-	if len(o.files) == 0 {
-		return nil, usagef("name the manifests to compare with -f")
-	}
-	has, err := o.selected()
-	if err != nil {
-		return nil, err
-	}
-	options := o.manifestOptions(ctx)
-	options.Fields = o.places
-	collect := collectLess()
-	set, err := manifest.Load(ctx, o.files, options)
-	collect() // what comes now leaves much that can be collected
-	if err != nil {
-		return nil, usageError{err}
-	}
-	elsewhere, err := o.intoNamespace(set.Objects)
-	if err != nil {
-		return nil, err
-	}
-	if errs := slices.DeleteFunc(slices.Concat(set.Violations, elsewhere), v1.Violation.IsWarning); len(errs) > 0 {
-		return nil, v1.NewValidationError(v1.ManifestInvalid, "", errs)
-	}
-	other, err := o.otherSide(ctx, options)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	if _, err := o.intoNamespace(other.Objects); err != nil {
-		return nil, err
-	}
-	if other.Failed() {
-		fmt.Fprintf(o.err, "warning: %s has errors: what cannot be read there counts as it is\n", o.against)
-	}
-	return action.Diff{Before: other.Objects, After: set.Objects, Only: has}.Run(ctx)
-}
-
-// otherSide reads what --against names.
-func (o *diffOptions) otherSide(ctx context.Context, options manifest.Options) (*manifest.Set, error) {
-	options.Stdin = nil
-	rev, ok := strings.CutPrefix(o.against, "git:")
-	if !ok {
-		options.Build = func(ctx context.Context, dir string) (*manifest.Built, error) {
-			if len(o.overlays) == 0 || !overlay.Is(dir) {
-				return nil, nil
-			}
-			return overlay.Build(ctx, dir, "")
-		}
-		set, err := manifest.Load(ctx, []string{o.against}, options)
-		if err != nil && !strings.ContainsAny(o.against, `/\.`) {
-			err = fmt.Errorf("--against %w: a revision of git is written --against git:%s", err, o.against)
-		}
-		return set, err
-	}
-	options.AllowEmpty = true // the folder may be new
-	rev, in, ok := strings.Cut(rev, ":")
-	g := source.Git{Rev: rev, Overlays: o.overlays}
-	if ok {
-		g.InTree = []string{cmp.Or(in, ".")}
-		return source.LoadGit(ctx, g, options)
-	}
-	if slices.Contains(o.files, "-") {
-		return nil, errors.New("--against git:REV of stdin needs a path: git:REV:PATH")
-	}
-	g.Paths = o.files
-	return source.LoadGit(ctx, g, options)
 }

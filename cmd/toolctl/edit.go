@@ -14,7 +14,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
@@ -53,7 +53,7 @@ Output formats (-o): table (a line an object), name, json.`,
 				return err
 			}
 			defer a.closing(s)
-			objects, err := storedObjects(cmd.Context(), s, store.ListOptions{})
+			objects, err := action.Objects(cmd.Context(), s, store.ListOptions{})
 			if err != nil {
 				return err
 			}
@@ -109,7 +109,7 @@ func (o *editOptions) edit(ctx context.Context, s store.Store, key v1.Key) error
 	if err != nil {
 		return err
 	}
-	beside := gateway.Applied(list.Records)
+	beside := action.Placeholders(list.Records)
 	file := filepath.Join(dir, key.Name+".yaml")
 	head := []string{"Edit the manifest of " + objectName(key) + " in namespace " + key.Namespace + ". Lines that start with \"#|\" are dropped;",
 		"an empty file ends the edit and changes nothing. When there are errors, this opens again and names them."}
@@ -147,7 +147,7 @@ func (o *editOptions) edit(ctx context.Context, s store.Store, key v1.Key) error
 			keep = true
 			return fmt.Errorf("%w; what was edited is kept in %s", err, file)
 		}
-		return o.printChanges(o.format(), changes, false)
+		return o.printChanges(o.format(), action.Changes(changes), false)
 	}
 }
 
@@ -199,12 +199,14 @@ func (o *editOptions) parse(ctx context.Context, file string, body []byte, old v
 	if err := os.WriteFile(file, body, 0o600); err != nil {
 		return nil, nil, err
 	}
-	o.layout = true
-	check, err := o.checking([]string{file}, beside)
+	c, err := o.config(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	check.Places = true
+	check, err := c.Checking(action.Reading{Paths: []string{file}, Beside: beside, Places: true, Layout: true})
+	if err != nil {
+		return nil, nil, err
+	}
 	set, violations, err := check.Run(ctx)
 	if err != nil {
 		return nil, nil, err

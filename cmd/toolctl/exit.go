@@ -11,6 +11,7 @@ import (
 	"toolctl.dev/toolctl/internal/netaddr"
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/tty"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -47,6 +48,8 @@ func exitCode(err error) int {
 	var (
 		status   statusError
 		usage    usageError
+		options  *action.UsageError
+		late     *action.NotReadyError
 		invalid  *v1.ValidationError
 		refused  *v1.PolicyError
 		private  *netaddr.PrivateError
@@ -63,9 +66,9 @@ func exitCode(err error) int {
 		return status.code
 	case errors.Is(err, context.Canceled), errors.Is(err, tty.ErrInterrupted):
 		return exitInterrupted
-	case errors.As(err, &usage), errors.Is(err, store.ErrUnknownKind):
+	case errors.As(err, &usage), errors.As(err, &options), errors.Is(err, store.ErrUnknownKind):
 		return exitUsage
-	case errors.Is(err, store.ErrUnavailable):
+	case errors.Is(err, store.ErrUnavailable), errors.As(err, &late):
 		return exitUnavailable
 	case errors.As(err, &invalid), errors.As(err, &exposed):
 		return exitInvalid

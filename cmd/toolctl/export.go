@@ -11,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/fileset"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -43,7 +44,7 @@ Overrides of descriptions, approvals, counts and the audit are not manifests:
 				return err
 			}
 			defer a.closing(s)
-			objects, err := storedObjects(cmd.Context(), s, store.ListOptions{Layout: true})
+			objects, err := action.Objects(cmd.Context(), s, store.ListOptions{Layout: true})
 			if err != nil {
 				return err
 			}

@@ -100,7 +100,11 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	check, err := o.checking(paths, nil)
+	c, err := o.config(cmd.Context())
+	if err != nil {
+		return err
+	}
+	check, err := c.Checking(action.Reading{Paths: paths})
 	if err != nil {
 		return err
 	}

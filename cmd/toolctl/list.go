@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"sort"
@@ -14,6 +13,7 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -22,8 +22,6 @@ import (
 type listOptions struct {
 	*app
 	requests []request
-	kind     string // of the request that is being carried out; "" for all kinds
-	names    []string
 	selector string
 	limit    int
 	offset   int
@@ -131,39 +129,41 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer o.closing(w)
-	o.shows = showsStatus(format, w.files)
-	if w.files && (format == "table" || format == "wide") {
-		w.reg.Check(ctx) // a store's objects were checked when they were applied
+	o.shows = showsStatus(format, w.OfFiles)
+	if w.OfFiles && (format == "table" || format == "wide") {
+		w.Registry.Check(ctx) // a store's objects were checked when they were applied
 	}
 	o.warnViolations(w)
 	if o.watch {
 		return o.follow(ctx, w, format)
 	}
-	limit, offset := o.limit, o.offset
+	verb := o.verb(format)
 	if sorted != nil {
-		o.limit, o.offset = 0, 0 // the page is one of the sorted list
+		verb.Limit, verb.Offset = 0, 0 // the page is one of the sorted list
 	}
-	items, total, err := o.collect(ctx, w, format == "wide")
+	r, err := verb.In(ctx, w)
 	if err != nil {
 		return err
 	}
 	if sorted != nil {
-		if items, err = sorted(items); err != nil {
+		if r.Items, err = sorted(r.Items); err != nil {
 			return err
 		}
-		items = page(items, limit, offset)
+		r.Items = action.Page(r.Items, o.limit, o.offset)
 	}
-	var statuses map[v1.Key]v1.Status
-	if o.shows {
-		if statuses, err = o.statuses(ctx, w, items, o.states); err != nil {
-			return err
-		}
-	}
-	return o.print(format, items, total, statuses)
+	return o.print(format, r)
 }
 
-// print prints what was found; statuses are nil where none are shown.
-func (o *listOptions) print(format string, items []registry.Item, total int, statuses map[v1.Key]v1.Status) error {
+// verb is what the flags ask for.
+func (o *listOptions) verb(format string) *action.List {
+	return &action.List{Config: &action.Config{Namespace: o.namespace}, Requests: actionRequests(o.requests), Selector: o.selector, Limit: o.limit, Offset: o.offset,
+		Offline: o.offline, States: format == "wide", Statuses: o.shows, Asked: o.warnStates, Found: o.warnTexts}
+}
+
+// print prints what was found.
+func (o *listOptions) print(format string, r *action.Listed) error {
+	items, total, statuses := r.Items, r.Total, r.Statuses
+	o.states = r.Servers
 	switch format {
 	case "table", "wide":
 		if len(items) == 0 {
@@ -189,57 +189,8 @@ func (o *listOptions) print(format string, items []registry.Item, total int, sta
 			}
 		}
 	}
-	single := len(o.requests) == 1 && len(o.names) == 1 && !strings.HasSuffix(o.names[0], "*")
+	single := len(o.requests) == 1 && len(o.requests[0].names) == 1 && !strings.HasSuffix(o.requests[0].names[0], "*")
 	return o.printObjects(format, objects, single, o.headless)
-}
-
-// collect carries out the requests one after the other.
-func (o *listOptions) collect(ctx context.Context, w *workspace, wide bool) (items []registry.Item, total int, err error) {
-	if len(o.requests) == 0 {
-		o.requests = []request{{}}
-	}
-	var states []mcp.ServerState
-	for _, r := range o.requests {
-		o.kind, o.names, o.states = r.kind, r.names, nil
-		o.discover(ctx, w, wide)
-		found, n, err := o.query(w.reg)
-		if err != nil {
-			return nil, 0, err
-		}
-		items, total, states = append(items, found...), total+n, append(states, o.states...)
-	}
-	o.states = states
-	return items, total, nil
-}
-
-// query returns the items that the arguments name, and how many there are on all pages.
-func (o *listOptions) query(reg *registry.Registry) ([]registry.Item, int, error) {
-	q := registry.Query{Kind: o.kind, Namespace: o.namespace, Selector: o.selector, Limit: o.limit, Offset: o.offset}
-	if len(o.names) == 0 {
-		if o.kind == v1.KindPrompt {
-			return o.queryPrompts(reg, q)
-		}
-		p, err := reg.List(q)
-		return p.Items, p.Total, usageIf(err)
-	}
-	var items []registry.Item
-	for _, name := range o.names {
-		if strings.HasSuffix(name, "*") {
-			q.Name = name
-			p, err := reg.List(q)
-			if err != nil {
-				return nil, 0, usageIf(err)
-			}
-			items = append(items, p.Items...)
-			continue
-		}
-		it, err := reg.Get(o.kind, o.namespace, name)
-		if err != nil {
-			return nil, 0, err
-		}
-		items = append(items, it)
-	}
-	return items, len(items), nil
 }
 
 func usageIf(err error) error {
@@ -251,7 +202,7 @@ func usageIf(err error) error {
 
 // printTables prints one table a kind.
 func (o *listOptions) printTables(items []registry.Item, wide bool) error {
-	several, printed := len(o.requests) > 1 || o.kind == "", false
+	several, printed := len(o.requests) != 1, false
 	for _, kind := range v1.Kinds() {
 		of := slices.DeleteFunc(slices.Clone(items), func(it registry.Item) bool { return it.Object.Head().Kind != kind })
 		if len(of) == 0 {

@@ -66,12 +66,3 @@ func parseSortBy(field string) (func([]registry.Item) ([]registry.Item, error), 
 		return items, nil
 	}, nil
 }
-
-// page returns at most limit items from offset on; a limit of 0 is none.
-func page(items []registry.Item, limit, offset int) []registry.Item {
-	items = items[min(offset, len(items)):]
-	if limit > 0 {
-		items = items[:min(limit, len(items))]
-	}
-	return items
-}

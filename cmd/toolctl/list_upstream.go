@@ -16,81 +16,6 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// discover asks the servers that the list is about. A list of everything shows what
-// is declared and starts nothing.
-func (o *listOptions) discover(ctx context.Context, w *workspace, wide bool) {
-	if o.offline {
-		return
-	}
-	switch {
-	case o.kind == v1.KindTool && len(o.names) > 0 && !slices.ContainsFunc(o.names, func(n string) bool { return strings.HasSuffix(n, "*") }):
-		for _, name := range o.names {
-			o.prepareTool(ctx, w, name)
-		}
-		return
-	case o.kind == v1.KindTool, o.kind == v1.KindPrompt && len(o.names) == 0:
-		o.states = w.Discover(ctx, w.Servers(o.namespace)...)
-	case o.kind == v1.KindMCPServer && (wide || o.shows):
-		keys := w.Servers(o.namespace)
-		if len(o.names) > 0 {
-			keys = slices.DeleteFunc(keys, func(k v1.Key) bool {
-				return !slices.ContainsFunc(o.names, func(n string) bool { return v1.MatchPattern(n, k.Name) || n == k.Namespace+"/"+k.Name })
-			})
-		}
-		if len(keys) > 0 {
-			o.states = w.Discover(ctx, keys...)
-		}
-		return // the table says what is not ready
-	}
-	o.warnStates(o.states)
-}
-
-// queryPrompts lists the declared prompts and those of servers.
-func (o *listOptions) queryPrompts(reg *registry.Registry, q registry.Query) ([]registry.Item, int, error) {
-	q.Limit, q.Offset = 0, 0
-	p, err := reg.List(q)
-	if err != nil {
-		return nil, 0, usageIf(err)
-	}
-	items := p.Items
-	sel, err := registry.ParseSelector(q.Selector)
-	if err != nil {
-		return nil, 0, usageIf(err)
-	}
-	for _, s := range o.states {
-		for _, prompt := range s.Prompts {
-			it := registry.Item{Object: promptObject(s.Key, prompt), Ready: s.Ready, Server: s.Key}
-			if !s.Ready {
-				it.Reasons = []v1.Violation{{Message: s.Reason}}
-			}
-			if sel.Matches(nil) {
-				items = append(items, it)
-			}
-		}
-	}
-	slices.SortStableFunc(items, func(a, b registry.Item) int {
-		ha, hb := a.Object.Head(), b.Object.Head()
-		return cmp.Or(strings.Compare(ha.Namespace(), hb.Namespace()), strings.Compare(ha.Metadata.Name, hb.Metadata.Name))
-	})
-	total := len(items)
-	items = items[min(o.offset, total):]
-	if o.limit > 0 {
-		items = items[:min(o.limit, len(items))]
-	}
-	return items, total, nil
-}
-
-// promptObject shows a server's prompt in the form of a manifest.
-func promptObject(server v1.Key, p mcp.Prompt) *v1.Prompt {
-	o := v1.NewObject(v1.KindPrompt).(*v1.Prompt)
-	o.Metadata = v1.Metadata{Name: server.Name + "__" + p.Name, Namespace: server.Namespace}
-	o.Spec.Title, o.Spec.Description = p.Title, p.Description
-	for _, a := range p.Arguments {
-		o.Spec.Arguments = append(o.Spec.Arguments, v1.PromptArgument{Name: a.Name, Title: a.Title, Description: a.Description, Required: a.Required})
-	}
-	return o
-}
-
 // sourceText says where an object comes from: a file, or a server.
 func sourceText(it registry.Item) string {
 	if it.Server != (v1.Key{}) {
@@ -165,7 +90,7 @@ func (o *listOptions) listResources(ctx context.Context) error {
 	defer w.Close()
 	a.warnViolations(w)
 	owners := map[v1.Key]bool{} // the objects that have the labels
-	for _, obj := range w.reg.Objects() {
+	for _, obj := range w.Registry.Objects() {
 		owners[obj.Head().Key()] = sel.Matches(obj.Head().Metadata.Labels)
 	}
 	var states []mcp.ServerState

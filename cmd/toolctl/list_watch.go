@@ -8,29 +8,29 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
 // follow prints what is there, and then every object that comes, changes or goes, until ctx
 // ends. What cannot be read meanwhile is told on stderr, and the watch goes on.
-func (o *listOptions) follow(ctx context.Context, w *workspace, format string) error {
+func (o *listOptions) follow(ctx context.Context, w *action.Workspace, format string) error {
 	o.lasting = true
 	o.headed = map[string]bool{}
 	last := map[v1.Key]shownItem{}
-	source := o.source(ctx, w.store)
 	if err := o.look(ctx, w, format, last, true); err != nil {
 		return err
 	}
-	changed, err := source.Watch(ctx, func(err error) { fmt.Fprintf(o.err, "warning: %v\n", err) })
+	changed, err := w.Source.Watch(ctx, func(err error) { fmt.Fprintf(o.err, "warning: %v\n", err) })
 	if err != nil {
 		return fmt.Errorf("--watch: %w", err)
 	}
 	for range changed {
-		set, err := source.Load(ctx)
+		set, err := w.Source.Load(ctx)
 		if err == nil {
 			w.Replace(set)
-			w.reg.Check(ctx)
+			w.Registry.Check(ctx)
 			err = o.look(ctx, w, format, last, false)
 		}
 		if err != nil && ctx.Err() == nil {
@@ -47,20 +47,18 @@ type shownItem struct {
 }
 
 // look prints what differs from last, and brings last up to date.
-func (o *listOptions) look(ctx context.Context, w *workspace, format string, last map[v1.Key]shownItem, first bool) error {
-	items, _, err := o.collect(ctx, w, format == "wide")
-	if err != nil && (first || len(last) == 0) {
-		return err
-	}
-	var statuses map[v1.Key]v1.Status
-	if err == nil && o.shows {
-		if statuses, err = o.statuses(ctx, w, items, o.states); err != nil {
+func (o *listOptions) look(ctx context.Context, w *action.Workspace, format string, last map[v1.Key]shownItem, first bool) error {
+	r, err := o.verb(format).In(ctx, w)
+	if err != nil {
+		if r != nil || first || len(last) == 0 {
 			return err
 		}
+		r = &action.Listed{} // what was listed is gone
 	}
+	o.states = r.Servers
 	var events []listEvent
-	now := make(map[v1.Key]bool, len(items))
-	for _, it := range items {
+	now := make(map[v1.Key]bool, len(r.Items))
+	for _, it := range r.Items {
 		text, err := manifest.MarshalJSON(it.Object)
 		if err != nil {
 			return err
@@ -68,7 +66,7 @@ func (o *listOptions) look(ctx context.Context, w *workspace, format string, las
 		text = append(text, readyText(it)+it.Reason()...)
 		e := listEvent{eventAdded, it, it.Object}
 		key := it.Object.Head().Key()
-		if s, ok := statuses[key]; ok && it.Server == (v1.Key{}) {
+		if s, ok := r.Statuses[key]; ok && it.Server == (v1.Key{}) {
 			e.object = statedObject{it.Object, s}
 			for _, c := range s.Conditions { // what else it says changes with each apply of the set
 				text = append(text, c.Type+c.Status+c.Reason...)
@@ -98,7 +96,7 @@ func (o *listOptions) look(ctx context.Context, w *workspace, format string, las
 		return nil
 	}
 	if first && len(events) == 0 {
-		return o.print(format, nil, 0, nil)
+		return o.print(format, &action.Listed{})
 	}
 	return o.printEvents(format, events)
 }
@@ -142,7 +140,7 @@ func (o *listOptions) printEvents(format string, events []listEvent) error {
 		for i, e := range events[:n] {
 			items[i] = e.item
 		}
-		if err := o.print(format, items, n, nil); err != nil {
+		if err := o.print(format, &action.Listed{Items: items, Total: n, Servers: o.states}); err != nil {
 			return err
 		}
 		events = events[n:]

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +10,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
@@ -43,12 +41,6 @@ Output formats (-o) of --check: table, json.`,
   toolctl lock --update files`,
 		ValidArgsFunction: a.completeNames(v1.KindMCPServer),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.update && o.check {
-				return usagef("--update and --check cannot be used together")
-			}
-			if len(args) > 0 && o.selector != "" {
-				return usagef("names cannot be used together with -l")
-			}
 			o.names = args
 			return o.run(cmd.Context())
 		},
@@ -62,137 +54,57 @@ Output formats (-o) of --check: table, json.`,
 
 func (o *lockOptions) run(ctx context.Context) error {
 	format := o.format()
-	path, err := lock.Find(o.lockFile)
+	c, err := o.reaching(ctx)
 	if err != nil {
 		return err
 	}
-	old, err := lock.Read(path)
-	fresh := errors.Is(err, fs.ErrNotExist)
-	if err != nil && (!fresh || o.check) && !o.repairs(err) {
-		if fresh {
-			return usagef("there is no %s: make it with 'toolctl lock'", path)
-		}
-		return v1.NewValidationError(v1.ManifestInvalid, "", []v1.Violation{{Message: err.Error(), Expected: "a lock file", Got: "something else"}})
-	}
-	w, err := o.open(ctx)
+	r, err := (&action.Lock{Config: c, Names: o.names, Selector: o.selector, Update: o.update, Check: o.check, Opened: o.warnViolations, Asked: o.warnStates}).Run(ctx)
 	if err != nil {
 		return err
-	}
-	defer w.Close()
-	o.warnViolations(w)
-	keys, gone, err := o.servers(w, &old)
-	if err != nil {
-		return err
-	}
-	var now []lock.Server
-	var down []mcp.ServerState
-	if len(keys) > 0 {
-		states := w.Discover(ctx, keys...)
-		o.warnStates(states)
-		now, down = gateway.LockServers(states)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
 	}
 	if o.check {
-		return o.report(format, path, old, now, down)
+		return o.report(format, r)
 	}
-	next, drift, added := old.Merge(now, gone, o.update)
-	if len(added) > 0 || len(gone) > 0 || fresh || o.update {
-		if err := lock.Write(path, next); err != nil {
-			return err
-		}
+	for _, k := range r.Added {
+		fmt.Fprintf(o.out, "%s locked: %s\n", objectName(k), count(len(r.File.Server(k).Tools), "tool"))
 	}
-	for _, k := range added {
-		fmt.Fprintf(o.out, "%s locked: %s\n", objectName(k), count(len(next.Server(k).Tools), "tool"))
-	}
-	for _, k := range gone {
+	for _, k := range r.Removed {
 		fmt.Fprintf(o.out, "%s removed from the lock\n", objectName(k))
 	}
-	if len(added)+len(gone) == 0 && len(drift) == 0 && len(down) == 0 {
-		fmt.Fprintf(o.out, "%s is up to date: %s\n", path, count(len(next.Servers), "server"))
+	if len(r.Added)+len(r.Removed)+len(r.Drift)+len(r.Down) == 0 {
+		fmt.Fprintf(o.out, "%s is up to date: %s\n", r.Path, count(len(r.File.Servers), "server"))
 	}
 	switch {
-	case len(drift) > 0:
-		o.printDrift(drift)
-		return statusError{exitFailed, fmt.Sprintf("%s: look at it, then accept it with 'toolctl lock --update'", count(len(drift), "difference"))}
-	case len(down) > 0:
-		return unavailable(down)
+	case len(r.Drift) > 0:
+		o.printDrift(r.Drift)
+		return statusError{exitFailed, fmt.Sprintf("%s: look at it, then accept it with 'toolctl lock --update'", count(len(r.Drift), "difference"))}
+	case len(r.Down) > 0:
+		return unavailable(r.Down)
 	}
 	return nil
 }
 
-// repairs reports whether --update of everything may replace a lock that cannot be read.
-func (o *lockOptions) repairs(err error) bool {
-	return err != nil && o.update && len(o.names) == 0
-}
-
-// servers returns the servers that the arguments name, all without any, and those
-// that are named and are in the lock alone.
-func (o *lockOptions) servers(w *workspace, old *lock.File) (keys, gone []v1.Key, err error) {
-	if len(o.names) == 0 {
-		has, err := o.selected()
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, k := range w.Servers(o.namespace) {
-			if it, err := w.reg.Get(k.Kind, k.Namespace, k.Name); err == nil && has(it.Object) {
-				keys = append(keys, k)
-			}
-		}
-		if len(keys) == 0 && o.selector != "" {
-			return nil, nil, usagef("no MCPServer with the labels %s", o.selector)
-		}
-		if len(keys) == 0 {
-			return nil, nil, usagef("there is no MCPServer manifest to lock")
-		}
-		return keys, nil, nil
-	}
-	for _, name := range o.names {
-		it, err := w.reg.Get(v1.KindMCPServer, o.namespace, strings.TrimPrefix(name, "mcpserver/"))
-		if err == nil {
-			if it.Object.Head().Broken() {
-				return nil, nil, v1.NewValidationError(v1.ManifestInvalid, "", it.Reasons)
-			}
-			keys = append(keys, it.Object.Head().Key())
-			continue
-		}
-		k := v1.Key{Kind: v1.KindMCPServer, Namespace: v1.DefaultNamespace, Name: name}
-		if ns, local, ok := strings.Cut(name, "/"); ok {
-			k.Namespace, k.Name = ns, local
-		} else if o.namespace != "" {
-			k.Namespace = o.namespace
-		}
-		if !o.update || old.Server(k) == nil {
-			return nil, nil, err
-		}
-		gone = append(gone, k)
-	}
-	return keys, gone, nil
-}
-
 // report says what differs from the lock.
-func (o *lockOptions) report(format, path string, old lock.File, now []lock.Server, down []mcp.ServerState) error {
-	drift := old.Drift(now)
+func (o *lockOptions) report(format string, r *action.Locked) error {
 	tools := 0
-	for _, s := range now {
+	for _, s := range r.File.Servers {
 		tools += len(s.Tools)
 	}
 	if format == "json" {
-		if err := printJSON(o.out, driftReport(drift, down)); err != nil {
+		if err := printJSON(o.out, driftReport(r.Drift, r.Down)); err != nil {
 			return err
 		}
 	} else {
-		o.printDrift(drift)
-		if len(drift)+len(down) == 0 {
-			fmt.Fprintf(o.out, "%s is up to date: %s, %s\n", path, count(len(now), "server"), count(tools, "tool"))
+		o.printDrift(r.Drift)
+		if len(r.Drift)+len(r.Down) == 0 {
+			fmt.Fprintf(o.out, "%s is up to date: %s, %s\n", r.Path, count(len(r.File.Servers), "server"), count(tools, "tool"))
 		}
 	}
 	switch {
-	case len(drift) > 0:
-		return statusError{exitFailed, fmt.Sprintf("%s from %s", count(len(drift), "difference"), path)}
-	case len(down) > 0:
-		return unavailable(down)
+	case len(r.Drift) > 0:
+		return statusError{exitFailed, fmt.Sprintf("%s from %s", count(len(r.Drift), "difference"), r.Path)}
+	case len(r.Down) > 0:
+		return unavailable(r.Down)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/authoring"
 	"toolctl.dev/toolctl/pkg/gateway"
@@ -58,7 +59,11 @@ func (a *app) serveAuthoring(ctx context.Context) error {
 		return usagef("-f: %w", err)
 	}
 	defer root.Close()
-	check, err := a.checking(nil, nil)
+	c, err := a.config(ctx)
+	if err != nil {
+		return err
+	}
+	check, err := c.Checking(action.Reading{})
 	if err != nil {
 		return err
 	}

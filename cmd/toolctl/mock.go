@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
@@ -78,10 +79,10 @@ func shortName(t *v1.Tool) string {
 
 // toolsWith returns the named tools; without names, all for which has is true, which what says in words. A
 // tool that is not ready is an error when it is named.
-func (a *app) toolsWith(w *workspace, names []string, what string, has func(*v1.Tool) bool) ([]*v1.Tool, error) {
+func (a *app) toolsWith(w *action.Workspace, names []string, what string, has func(*v1.Tool) bool) ([]*v1.Tool, error) {
 	var tools []*v1.Tool
 	for _, name := range names {
-		it, err := w.reg.Lookup(a.namespace, name)
+		it, err := w.Registry.Lookup(a.namespace, name)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +94,7 @@ func (a *app) toolsWith(w *workspace, names []string, what string, has func(*v1.
 	if len(names) > 0 {
 		return tools, nil
 	}
-	page, err := w.reg.List(registry.Query{Kind: v1.KindTool, Namespace: a.namespace})
+	page, err := w.Registry.List(registry.Query{Kind: v1.KindTool, Namespace: a.namespace})
 	if err != nil {
 		return nil, err
 	}

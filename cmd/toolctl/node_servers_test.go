@@ -22,7 +22,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
@@ -53,7 +53,7 @@ func stdioServer(name string, args ...string) *v1.MCPServer {
 }
 
 // openServers opens a workspace of servers as every command does: from files.
-func openServers(t *testing.T, servers ...*v1.MCPServer) (*app, *workspace) {
+func openServers(t *testing.T, servers ...*v1.MCPServer) (*app, *action.Workspace) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, s := range servers {
@@ -79,7 +79,7 @@ func openServers(t *testing.T, servers ...*v1.MCPServer) (*app, *workspace) {
 }
 
 // discoverReady asks all servers, all of which must be ready and give no reason for a warning.
-func discoverReady(t *testing.T, w *workspace) map[string]mcp.ServerState {
+func discoverReady(t *testing.T, w *action.Workspace) map[string]mcp.ServerState {
 	t.Helper()
 	states := map[string]mcp.ServerState{}
 	for _, s := range w.Discover(t.Context()) {
@@ -96,13 +96,13 @@ func discoverReady(t *testing.T, w *workspace) map[string]mcp.ServerState {
 	return states
 }
 
-func execute(t *testing.T, w *workspace, tool, args string) (v1.Result, error) {
+func execute(t *testing.T, w *action.Workspace, tool, args string) (v1.Result, error) {
 	t.Helper()
-	return w.reg.Execute(t.Context(), v1.Call{Tool: tool, Args: json.RawMessage(args)})
+	return w.Registry.Execute(t.Context(), v1.Call{Tool: tool, Args: json.RawMessage(args)})
 }
 
 // text calls a tool that must succeed and returns its content, unquoted when it is text.
-func text(t *testing.T, w *workspace, tool string, args any) string {
+func text(t *testing.T, w *action.Workspace, tool string, args any) string {
 	t.Helper()
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -232,7 +232,10 @@ func startHTTP(t *testing.T, script, transport string) *v1.MCPServer {
 		if state.Ready {
 			return s
 		}
-		pause(ctx, askAgain)
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
 	}
 }
 
@@ -362,7 +365,7 @@ func TestNodeKilled(t *testing.T) {
 		ctx := mcp.WithProgress(t.Context(), func(mcp.Progress) {
 			once.Do(func() { _ = syscall.Kill(victim, syscall.SIGKILL) })
 		})
-		return w.reg.Execute(ctx, v1.Call{Tool: server + "__" + long, Args: json.RawMessage(args)})
+		return w.Registry.Execute(ctx, v1.Call{Tool: server + "__" + long, Args: json.RawMessage(args)})
 	}
 	if res, err := killDuring("everything", `{"duration":1,"steps":10}`); err != nil || res.Attempts != 2 {
 		t.Errorf("a call that may be repeated: %+v, %v", res, err)
@@ -399,7 +402,7 @@ func TestNodeLock(t *testing.T) {
 	var locks []string
 	for range 2 {
 		_, w := openServers(t, servers...)
-		now, down := gateway.LockServers(w.Discover(t.Context()))
+		now, down := action.LockServers(w.Discover(t.Context()))
 		if len(down) > 0 {
 			t.Fatal(down)
 		}

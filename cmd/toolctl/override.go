@@ -11,7 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -50,7 +50,7 @@ func (a *app) withOverrides(ctx context.Context, name string, do func(store.Stor
 		return err
 	}
 	defer a.closing(s)
-	k, err := gateway.OverrideTool(ctx, s, a.namespace, name)
+	k, err := action.OverrideTool(ctx, s, a.namespace, name)
 	if err != nil {
 		return err
 	}

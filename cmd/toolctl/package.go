@@ -14,6 +14,7 @@ import (
 	"toolctl.dev/toolctl/internal/fileset"
 	"toolctl.dev/toolctl/internal/perm"
 	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/source/oci"
@@ -101,10 +102,15 @@ func (a *app) pushPackage(ctx context.Context, r *oci.Repository) error {
 	if err != nil {
 		return err
 	}
-	set, err := a.loadAll(ctx, nil)
+	c, err := a.config(ctx)
 	if err != nil {
 		return err
 	}
+	set, warnings, err := c.Load(ctx, action.Reading{})
+	if err != nil {
+		return err
+	}
+	a.printWarnings(warnings)
 	objects := slices.DeleteFunc(set.Objects, func(o v1.Object) bool { return !has(o) })
 	if len(objects) == 0 {
 		return usagef("no objects to push")

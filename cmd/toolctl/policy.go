@@ -55,7 +55,7 @@ Output formats (-o): table, json, yaml.`,
 			defer a.closing(w)
 			a.warnViolations(w)
 			a.prepareTool(cmd.Context(), w, call.Tool)
-			ex, err := w.reg.ExplainPolicy(cmd.Context(), call)
+			ex, err := w.Registry.ExplainPolicy(cmd.Context(), call)
 			if err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ Output formats (-o): table, json, yaml.`,
 			}
 			defer w.Close()
 			a.warnViolations(w)
-			sim, err := scenario.Simulate(ctx, w.reg.Objects(), records)
+			sim, err := scenario.Simulate(ctx, w.Registry.Objects(), records)
 			if err != nil {
 				return err
 			}

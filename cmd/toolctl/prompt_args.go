@@ -138,7 +138,7 @@ func (a *app) completeVars(cmd *cobra.Command, args []string, prefix string) ([]
 		return nil, keep
 	}
 	defer a.closing(w)
-	it, err := w.reg.Get(v1.KindPrompt, a.namespace, name)
+	it, err := w.Registry.Get(v1.KindPrompt, a.namespace, name)
 	if err != nil {
 		return nil, keep
 	}

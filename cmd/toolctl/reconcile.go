@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -12,9 +11,8 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
@@ -27,7 +25,7 @@ type reconcileOptions struct {
 	overrides string
 }
 
-var overrideChoices = []string{gateway.KeepOverrides, gateway.ReportOverrides, gateway.RemoveOverrides}
+var overrideChoices = []string{action.KeepOverrides, action.ReportOverrides, action.RemoveOverrides}
 
 func newReconcileCmd(a *app) *cobra.Command {
 	o := &reconcileOptions{setOptions: setOptions{app: a}}
@@ -75,71 +73,54 @@ Output formats of --once (-o): table (a line an object), name, json.`,
 	o.source.bind(f)
 	f.BoolVar(&o.once, "once", false, "do it once and end")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what --once would change, without changing it")
-	f.BoolVar(&o.allowEmpty, "allow-empty", false, "remove all of the set when the source holds nothing")
-	f.StringVar(&o.set, "set", "", "name of the set (default: the address without its ref)")
-	f.BoolVar(&o.takeOver, "take-over", false, "take objects that belong to other sets into this one")
-	f.StringVar(&o.overrides, "overrides", gateway.KeepOverrides, "what becomes of overrides of the set's objects: keep, report or remove")
+	f.BoolVar(&o.set.AllowEmpty, "allow-empty", false, "remove all of the set when the source holds nothing")
+	f.StringVar(&o.set.Set, "set", "", "name of the set (default: the address without its ref)")
+	f.BoolVar(&o.set.TakeOver, "take-over", false, "take objects that belong to other sets into this one")
+	f.StringVar(&o.overrides, "overrides", action.KeepOverrides, "what becomes of overrides of the set's objects: keep, report or remove")
 	_ = cmd.RegisterFlagCompletionFunc("overrides", cobra.FixedCompletions(overrideChoices, noFiles))
 	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd
 }
 
 func (o *reconcileOptions) run(ctx context.Context) error {
-	o.set, o.once = cmp.Or(o.set, o.source.at.Set()), o.once || o.dryRun
+	o.set.Set, o.once = cmp.Or(o.set.Set, o.source.at.Set()), o.once || o.dryRun
 	if !o.once {
 		o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, nil)))
 		o.lasting = true
 	}
-	st, err := o.openStore(ctx, !o.dryRun)
-	if o.dryRun && errors.As(err, new(usageError)) {
-		st, err = emptyStore(ctx) // all would be created
-	}
+	c, err := o.config(ctx)
 	if err != nil {
 		return err
 	}
-	defer o.closing(st)
-	remote, err := o.source.remote(o.app, false, manifest.Options{Layout: true, AllowEmpty: o.allowEmpty}, func(ctx context.Context, set *manifest.Set) ([]v1.Violation, error) {
-		beside, err := gateway.BesideSet(ctx, st, o.set)
-		if err != nil {
-			return nil, err
-		}
-		return o.checkSet(ctx, set, beside)
-	})
-	if err != nil {
-		return err
-	}
-	defer o.closing(remote)
-	in := &applyInput{kept: map[v1.Key]bool{}}
-	r := &gateway.Reconciler{Remote: pulledFrom{remote}, Store: st, Set: o.set, Overrides: o.overrides, Options: func(set *manifest.Set) store.ApplyOptions {
-		options := store.ApplyOptions{By: o.whoami(), Keep: o.keep(set, in), DryRun: o.dryRun}
-		if o.takeOver {
-			options.Others = store.TakeOthers
-		}
-		return options
-	}}
+	verb := &action.Reconcile{Config: c, Selection: o.selection(), Overrides: o.overrides, DryRun: o.dryRun, Open: o.remote}
 	if !o.once {
-		return r.Follow(ctx, o.log)
+		return verb.Follow(ctx, o.log)
 	}
-	did, err := r.Once(ctx)
-	if errors.As(err, new(*store.SetError)) {
-		return usageError{err}
-	}
+	did, err := verb.Run(ctx)
 	if err != nil {
 		return err
 	}
-	in.warnKept(o.err)
+	o.printKept(did.Kept)
 	if err := o.printChanges(o.format(), did.Changes, o.dryRun); err != nil {
 		return err
 	}
 	return o.tellOverrides(did.Overrides)
 }
 
+func (o *reconcileOptions) remote(read manifest.Options, check func(context.Context, *manifest.Set) ([]v1.Violation, error)) (action.Remote, error) {
+	r, err := o.source.remote(o.app, false, read, check)
+	if err != nil {
+		return nil, err
+	}
+	return pulledFrom{r}, nil
+}
+
 // tellOverrides names the overrides that were found. With report they are a failure.
-func (o *reconcileOptions) tellOverrides(all []gateway.Overridden) error {
+func (o *reconcileOptions) tellOverrides(all []action.Overridden) error {
 	for i := range all {
 		name, by := clip.Line(objectName(all[i].Key)), &all[i].By
 		switch {
-		case o.overrides != gateway.RemoveOverrides:
+		case o.overrides != action.RemoveOverrides:
 			fmt.Fprintf(o.err, "warning: %s: %s\n", name, clip.Line(by.Drift()))
 		case o.dryRun:
 			fmt.Fprintf(o.err, "%s: %s would be removed\n", name, clip.Line(by.String()))
@@ -147,7 +128,7 @@ func (o *reconcileOptions) tellOverrides(all []gateway.Overridden) error {
 			fmt.Fprintf(o.err, "%s: %s is removed\n", name, clip.Line(by.String()))
 		}
 	}
-	if len(all) > 0 && o.overrides == gateway.ReportOverrides {
+	if len(all) > 0 && o.overrides == action.ReportOverrides {
 		return statusError{exitFailed, count(len(all), "override") + ": served text differs from the source"}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -91,7 +92,7 @@ func (o *renderOptions) run(ctx context.Context) error {
 	}
 	defer o.closing(w)
 	o.warnViolations(w)
-	it, err := w.reg.Get(v1.KindPrompt, o.namespace, o.name)
+	it, err := w.Registry.Get(v1.KindPrompt, o.namespace, o.name)
 	var missing *v1.NotFoundError
 	if errors.As(err, &missing) && !missing.Ambiguous {
 		return o.otherKind(w, v1.KindPrompt, o.name, o.upstream(ctx, w, format))
@@ -160,7 +161,7 @@ func (o *renderOptions) print(format string, p *prompt.Prompt, messages prompt.M
 }
 
 // upstream fills in a prompt of an MCP server.
-func (o *renderOptions) upstream(ctx context.Context, w *workspace, format string) error {
+func (o *renderOptions) upstream(ctx context.Context, w *action.Workspace, format string) error {
 	raw, err := o.callArgs(ctx, o.args, o.argsFile)
 	if err != nil {
 		return err

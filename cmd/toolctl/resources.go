@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
@@ -83,6 +84,15 @@ func add(rs []request, kind string, names ...string) []request {
 		}
 	}
 	return append(rs, request{kind, names})
+}
+
+// actionRequests are requests as verbs take them.
+func actionRequests(rs []request) []action.Request {
+	all := make([]action.Request, len(rs))
+	for i, r := range rs {
+		all[i] = action.Request{Kind: r.kind, Names: r.names}
+	}
+	return all
 }
 
 // hasNames reports whether a request names an object.

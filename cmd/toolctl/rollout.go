@@ -11,7 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/pkg/plan"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
@@ -36,77 +36,15 @@ store.`,
 
 var oneSet = upToOne("one set")
 
-// openSets opens the store for a command on sets; files only name one.
-func (a *app) openSets(ctx context.Context, do func(store.Store) error) error {
-	s, err := a.openStore(ctx, false)
-	if err != nil {
-		return err
+// setNamed is the set that the arguments name; "" when they name none.
+func setNamed(args []string) (string, error) {
+	if len(args) == 0 {
+		return "", nil
 	}
-	defer a.closing(s)
-	return do(s)
-}
-
-// setsOf returns the newest revision of the set that the arguments or the files name, else of
-// all sets.
-func (a *app) setsOf(ctx context.Context, s store.Store, args []string) ([]store.Revision, error) {
-	newest, err := s.Revisions(ctx, store.RevisionQuery{Newest: true})
-	if err != nil {
-		return nil, err
+	if args[0] == "" {
+		return "", usagef("the name of the set is empty")
 	}
-	var names []string
-	switch {
-	case len(args) > 0 && len(a.files) > 0:
-		return nil, usagef("-f names a set too: leave out one of -f and %s", quoted(args[0]))
-	case len(args) > 0:
-		if args[0] == "" {
-			return nil, usagef("the name of the set is empty")
-		}
-		names = append(names, strings.ReplaceAll(args[0], ", ", "\n"), args[0])
-	case len(a.files) == 0:
-		if len(newest) == 0 {
-			return nil, &v1.NotFoundError{Kind: "Set", Name: "any"}
-		}
-		return newest, nil
-	}
-	files := a.files
-	if len(args) > 0 {
-		files = args
-	}
-	path, err := plan.SetName(files)
-	if err != nil {
-		return nil, err
-	}
-	names = append(names, path)
-	var known []string
-	for _, name := range names {
-		for _, r := range newest {
-			if r.Set == name {
-				return []store.Revision{r}, nil
-			}
-			known = append(known, rollout.Name(r.Set))
-		}
-	}
-	missing := &v1.NotFoundError{Kind: "Set", Name: rollout.Name(names[0])}
-	if near := v1.Nearest(missing.Name, known); near != "" {
-		missing.Candidates = []string{near}
-	}
-	return nil, missing
-}
-
-// setOf returns the newest revision of the one set that is meant.
-func (a *app) setOf(ctx context.Context, s store.Store, args []string) (store.Revision, error) {
-	sets, err := a.setsOf(ctx, s, args)
-	if err != nil {
-		return store.Revision{}, err
-	}
-	if len(sets) > 1 {
-		var names []string
-		for _, r := range sets {
-			names = append(names, quoted(rollout.Name(r.Set)))
-		}
-		return store.Revision{}, usagef("the store has %s, %s: name one", count(len(sets), "set"), strings.Join(names, ", "))
-	}
-	return sets[0], nil
+	return args[0], nil
 }
 
 func newRolloutHistoryCmd(a *app) *cobra.Command {
@@ -130,24 +68,19 @@ Output formats (-o): text, json, yaml.`,
 			if cmd.Flags().Changed("revision") && number <= 0 {
 				return usagef("--revision %d: expected a number from 1", number)
 			}
-			return a.openSets(ctx, func(s store.Store) error {
-				if number > 0 {
-					return a.showRevision(ctx, s, args, number, format)
-				}
-				sets, err := a.setsOf(ctx, s, args)
-				if err != nil {
-					return err
-				}
-				all := []store.Revision{}
-				for _, newest := range sets {
-					revisions, err := s.Revisions(ctx, store.RevisionQuery{Set: newest.Set})
-					if err != nil {
-						return err
-					}
-					all = append(all, revisions...)
-				}
-				return a.printRevisions(format, all)
-			})
+			set, err := setNamed(args)
+			if err != nil {
+				return err
+			}
+			verb := &action.RolloutHistory{Config: a.stored(ctx), Set: set}
+			if number > 0 {
+				return a.showRevision(ctx, verb, number, format)
+			}
+			all, err := verb.Run(ctx)
+			if err != nil {
+				return err
+			}
+			return a.printRevisions(format, all)
 		},
 	}
 	cmd.Flags().Int64Var(&number, "revision", 0, "show this revision")
@@ -236,23 +169,12 @@ type revisionView struct {
 	Manifests []v1.Object `json:"manifests"`
 }
 
-func (a *app) showRevision(ctx context.Context, s store.Store, args []string, number int64, format string) error {
-	newest, err := a.setOf(ctx, s, args)
+func (a *app) showRevision(ctx context.Context, verb *action.RolloutHistory, number int64, format string) error {
+	r, manifests, err := verb.Show(ctx, number)
 	if err != nil {
 		return err
 	}
-	records, err := s.RevisionObjects(ctx, newest.Set, number)
-	if err != nil {
-		return err
-	}
-	found, err := s.Revisions(ctx, store.RevisionQuery{Set: newest.Set, Number: number})
-	if err != nil || len(found) == 0 { // it went between the two
-		return cmp.Or[error](err, store.NoRevision(newest.Set, number, nil))
-	}
-	view := revisionView{Revision: found[0], Manifests: []v1.Object{}}
-	for _, r := range records {
-		view.Manifests = append(view.Manifests, r.Object)
-	}
+	view := revisionView{r, manifests}
 	if done, err := a.encoded(format, view); done {
 		return err
 	}

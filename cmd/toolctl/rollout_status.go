@@ -11,9 +11,8 @@ import (
 
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/rollout"
-	"toolctl.dev/toolctl/pkg/store"
 )
 
 func newRolloutStatusCmd(a *app) *cobra.Command {
@@ -49,51 +48,31 @@ Output formats (-o): text, json, yaml.`,
 }
 
 func (a *app) rolloutStatus(ctx context.Context, args []string, watch bool, timeout time.Duration) error {
-	var sets []store.Revision
-	err := a.openSets(ctx, func(s store.Store) (err error) {
-		sets, err = a.setsOf(ctx, s, args)
-		return err
-	})
+	set, err := setNamed(args)
 	if err != nil {
 		return err
 	}
-	a.files = nil // they have named the set; its objects are in the store
-	within, stop := context.WithTimeout(ctx, timeout)
-	defer stop()
+	c, err := a.reaching(ctx)
+	if err != nil {
+		return err
+	}
 	format, said := a.format(), map[string]string{}
-	var all []gateway.SetState
-	for {
-		seen, err := a.rolloutStates(within, sets)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err == nil:
-			all = seen
-		case within.Err() == nil:
-			return err
-		case all == nil:
-			return statusError{exitUnavailable, fmt.Sprintf("%s could not be checked in %s", count(len(sets), "set"), clip.Duration(timeout))}
-		}
-		waiting := slices.ContainsFunc(all, func(s gateway.SetState) bool { return s.Ready < s.Objects && len(s.Changed)+len(s.Gone) == 0 })
-		over := !watch || within.Err() != nil || err != nil
-		if format == "text" {
-			for _, s := range all {
-				if text := rolloutText(&s); s.Ready < s.Objects && waiting && text != said[s.Set] {
-					said[s.Set] = text
-					fmt.Fprintln(a.out, text)
-				}
+	all, err := (&action.RolloutStatus{Config: c, Set: set, Timeout: timeout, Once: !watch, Progress: func(all []action.SetState) {
+		for _, s := range all {
+			if text := rolloutText(&s); format == "text" && s.Ready < s.Objects && text != said[s.Set] {
+				said[s.Set] = text
+				fmt.Fprintln(a.out, text)
 			}
 		}
-		if waiting && !over {
-			pause(within, askAgain)
-			continue
-		}
-		return a.endStatus(format, all, timeout, watch)
+	}}).Run(ctx)
+	if err != nil {
+		return err
 	}
+	return a.endStatus(format, all, timeout, watch)
 }
 
 // rolloutText is how far a set is, in kubectl's words.
-func rolloutText(s *gateway.SetState) string {
+func rolloutText(s *action.SetState) string {
 	name := quoted(rollout.Name(s.Set))
 	if s.Ready < s.Objects {
 		return fmt.Sprintf("Waiting for set %s rollout to finish: %d of %s ready...", name, s.Ready, count(s.Objects, "object"))
@@ -102,7 +81,7 @@ func rolloutText(s *gateway.SetState) string {
 }
 
 // endStatus prints how the sets stand at the end.
-func (a *app) endStatus(format string, all []gateway.SetState, timeout time.Duration, watch bool) error {
+func (a *app) endStatus(format string, all []action.SetState, timeout time.Duration, watch bool) error {
 	if _, err := a.encoded(format, all); err != nil {
 		return err
 	}
@@ -111,7 +90,7 @@ func (a *app) endStatus(format string, all []gateway.SetState, timeout time.Dura
 	for _, s := range all {
 		name := quoted(rollout.Name(s.Set))
 		switch {
-		case len(s.Changed)+len(s.Gone) > 0:
+		case s.Drifted():
 			code = exitFailed
 			texts = append(texts, fmt.Sprintf("set %s is not as revision %d applied it:", name, s.Revision))
 			for _, k := range s.Changed {
@@ -138,14 +117,4 @@ func (a *app) endStatus(format string, all []gateway.SetState, timeout time.Dura
 		return nil
 	}
 	return statusError{code, strings.Join(texts, "\n")}
-}
-
-// rolloutStates looks at sets once.
-func (a *app) rolloutStates(ctx context.Context, sets []store.Revision) ([]gateway.SetState, error) {
-	w, err := a.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer a.closing(w)
-	return w.SetStates(ctx, sets)
 }

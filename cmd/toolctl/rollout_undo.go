@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -19,7 +19,6 @@ type undoOptions struct {
 	takeOver bool
 	force    bool
 	yes      bool
-	named    bool // the set was given as an argument
 	history  int
 }
 
@@ -67,51 +66,30 @@ func (o *undoOptions) run(cmd *cobra.Command, args []string) error {
 	case o.history < 0:
 		return usagef("--revision-history-limit %d: expected 0 or more", o.history)
 	}
-	return o.openSets(ctx, func(s store.Store) error {
-		o.named = len(args) > 0
-		newest, err := o.setOf(ctx, s, args)
-		if err != nil {
-			return err
-		}
-		return o.undo(ctx, s, newest.Set, format)
-	})
-}
-
-func (o *undoOptions) undo(ctx context.Context, s store.Store, set, format string) error {
-	options := rollout.Options{By: o.whoami(), TakeOver: o.takeOver, Force: o.force, History: keptHistory(o.history)}
-	u, err := rollout.NewUndo(ctx, s, set, o.number, options)
+	set, err := setNamed(args)
+	if err != nil {
+		return err
+	}
+	verb := &action.RolloutUndo{Config: o.stored(ctx), Set: set, Number: o.number, TakeOver: o.takeOver, Force: o.force, History: o.history, DryRun: o.dryRun}
+	if set == "" && !o.yes {
+		verb.Confirm = func(u *rollout.Undo) error { return o.ask(ctx, u) }
+	}
+	done, err := verb.Run(ctx)
 	if err != nil {
 		return undoError(err)
 	}
-	if !u.Needed() {
-		if format == "table" {
-			fmt.Fprintf(o.out, "set %s skipped rollback (its manifests are those of revision %d already)\n", quoted(rollout.Name(set)), u.To.Number)
-			return nil
-		}
-		return o.printChanges(format, nil, o.dryRun)
+	if !done.Needed && format == "table" {
+		fmt.Fprintf(o.out, "set %s skipped rollback (its manifests are those of revision %d already)\n", quoted(rollout.Name(done.Set)), done.To)
+		return nil
 	}
-	if err := gateway.CheckUndo(ctx, s, u, gateway.Options{Env: o.env}); err != nil {
+	if err := o.printChanges(format, done.Changes, o.dryRun); err != nil || format != "table" {
 		return err
 	}
-	changes := u.Changes
-	if !o.dryRun && !o.named && !o.yes {
-		if err := o.ask(ctx, u); err != nil {
-			return err
-		}
-	}
-	if !o.dryRun {
-		if changes, err = u.Apply(ctx, s); err != nil {
-			return undoError(err)
-		}
-	}
-	if err := o.printChanges(format, changes, o.dryRun); err != nil || format != "table" {
-		return err
-	}
-	done := "rolled back"
+	did := "rolled back"
 	if o.dryRun {
-		done = "would be rolled back"
+		did = "would be rolled back"
 	}
-	_, err = fmt.Fprintf(o.out, "set %s %s to revision %d\n", quoted(rollout.Name(set)), done, u.To.Number)
+	_, err = fmt.Fprintf(o.out, "set %s %s to revision %d\n", quoted(rollout.Name(done.Set)), did, done.To)
 	return err
 }
 
@@ -132,14 +110,6 @@ func (o *undoOptions) ask(ctx context.Context, u *rollout.Undo) error {
 		return statusError{exitFailed, "nothing was undone"}
 	}
 	return nil
-}
-
-// keptHistory is --revision-history-limit as the store takes it.
-func keptHistory(limit int) int {
-	if limit == 0 {
-		return -1
-	}
-	return limit
 }
 
 // undoError says of an undo that was refused what to do.

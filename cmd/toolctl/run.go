@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/prompt"
@@ -140,7 +141,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	defer o.closing(w)
 	o.warnViolations(w)
-	states := o.states(w.store, o.flags)
+	states := o.states(w.Store, o.flags)
 	opts := agent.Options{
 		ModelFor: o.modelFor(states), MaxHops: o.maxHops, Parallel: o.parallel, Session: o.session, Principal: o.principal,
 		Attachments: attachments, NoCache: o.noCache, ReturnToolRequests: o.requests, Stream: o.stream,
@@ -185,15 +186,15 @@ func (o *runOptions) run(ctx context.Context) error {
 // errPlanned ends a dry run.
 var errPlanned = statusError{code: exitOK}
 
-func (o *runOptions) play(ctx context.Context, w *workspace, opts agent.Options) (agent.Result, error) {
+func (o *runOptions) play(ctx context.Context, w *action.Workspace, opts agent.Options) (agent.Result, error) {
 	if o.resume != "" {
 		if opts.States == nil {
 			return agent.Result{}, usagef("runs wait in the store, not in files: name the store with --store")
 		}
 		o.discoverAll(ctx, w) // what its prompt needs is known only when it is read
-		return agent.Resume(ctx, w.reg, o.resume, opts)
+		return agent.Resume(ctx, w.Registry, o.resume, opts)
 	}
-	it, err := w.reg.Get(v1.KindPrompt, o.namespace, o.name)
+	it, err := w.Registry.Get(v1.KindPrompt, o.namespace, o.name)
 	if err != nil {
 		return agent.Result{}, o.otherKind(w, v1.KindPrompt, o.name, err)
 	}
@@ -210,7 +211,7 @@ func (o *runOptions) play(ctx context.Context, w *workspace, opts agent.Options)
 		return agent.Result{}, o.plan(ctx, w, p, vars, opts)
 	}
 	o.warnUnused(p.Unused(vars), nil)
-	res, err := agent.Run(ctx, w.reg, p, vars, opts)
+	res, err := agent.Run(ctx, w.Registry, p, vars, opts)
 	if invalid := (*v1.ValidationError)(nil); errors.As(err, &invalid) && len(res.Hops) == 0 {
 		err = fmt.Errorf("prompt %q: %w", p.Object().Metadata.Name, err)
 	}
@@ -218,12 +219,12 @@ func (o *runOptions) play(ctx context.Context, w *workspace, opts agent.Options)
 }
 
 // plan prints the first request.
-func (o *runOptions) plan(ctx context.Context, w *workspace, p *prompt.Prompt, vars json.RawMessage, opts agent.Options) error {
+func (o *runOptions) plan(ctx context.Context, w *action.Workspace, p *prompt.Prompt, vars json.RawMessage, opts agent.Options) error {
 	// No key is needed for a request that nobody is sent.
 	opts.ModelFor = func(m *v1.Prompt) (agent.Model, string, error) {
 		return nobody{}, cmp.Or(o.flags.Model, m.Spec.Model), nil
 	}
-	req, err := agent.Plan(ctx, w.reg, p, vars, opts)
+	req, err := agent.Plan(ctx, w.Registry, p, vars, opts)
 	if err != nil {
 		return err
 	}
@@ -259,7 +260,7 @@ func (o *runOptions) print(format string, res *agent.Result) error {
 }
 
 // waitingText says how to approve what a run waits for, and how to go on then.
-func (o *runOptions) waitingText(w *workspace, res *agent.Result) string {
+func (o *runOptions) waitingText(w *action.Workspace, res *agent.Result) string {
 	var b strings.Builder
 	b.WriteString("pending: ")
 	for i, p := range res.Pending {
@@ -268,7 +269,7 @@ func (o *runOptions) waitingText(w *workspace, res *agent.Result) string {
 		}
 		b.WriteString(p.Message)
 	}
-	if w.store == nil {
+	if w.Store == nil {
 		return b.String() + ", and no store keeps the run: name one with --store, or run it at a terminal, where you are asked"
 	}
 	where := ""

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/scripted"
 )
@@ -54,7 +55,7 @@ func (o *runOptions) modelFor(states *runStates) func(*v1.Prompt) (agent.Model, 
 // storeFolder is the folder of the store, for what is kept beside it; "" when the store ends
 // with the process, or there is none.
 func (a *app) storeFolder() string {
-	dsn, err := a.storeDSN(false)
+	dsn, err := a.storeDSN()
 	if err != nil {
 		return ""
 	}
@@ -67,7 +68,7 @@ func (a *app) storeFolder() string {
 		return ""
 	}
 	if strings.Contains(dsn, "://") { // a database has no folder: they are where a file would be
-		if dsn, err = localStore(true); err != nil {
+		if dsn, err = action.LocalStore(true); err != nil {
 			return ""
 		}
 	}
@@ -75,7 +76,7 @@ func (a *app) storeFolder() string {
 }
 
 // prepareTools asks the MCP servers for what a prompt names, and the prompts that it calls.
-func (o *runOptions) prepareTools(ctx context.Context, w *workspace, p *v1.Prompt, seen map[string]bool) {
+func (o *runOptions) prepareTools(ctx context.Context, w *action.Workspace, p *v1.Prompt, seen map[string]bool) {
 	all := false
 	for _, name := range p.Spec.Tools {
 		if seen[name] {
@@ -86,11 +87,11 @@ func (o *runOptions) prepareTools(ctx context.Context, w *workspace, p *v1.Promp
 			all = true
 			continue
 		}
-		if _, err := w.reg.Lookup(o.namespace, name); err == nil {
+		if _, err := w.Registry.Lookup(o.namespace, name); err == nil {
 			o.prepareTool(ctx, w, name)
 			continue
 		}
-		if it, err := w.reg.Get(v1.KindPrompt, o.namespace, name); err == nil {
+		if it, err := w.Registry.Get(v1.KindPrompt, o.namespace, name); err == nil {
 			o.prepareTools(ctx, w, it.Object.(*v1.Prompt), seen)
 			continue
 		}
@@ -102,7 +103,7 @@ func (o *runOptions) prepareTools(ctx context.Context, w *workspace, p *v1.Promp
 	}
 }
 
-func (o *runOptions) discoverAll(ctx context.Context, w *workspace) {
+func (o *runOptions) discoverAll(ctx context.Context, w *action.Workspace) {
 	if keys := w.Servers(o.namespace); len(keys) > 0 {
 		o.warnStates(w.Discover(ctx, keys...))
 	}

@@ -12,14 +12,14 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/agent"
-	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
 // runStates keeps runs that wait in the store, with the flags that chose their model.
 type runStates struct {
-	*gateway.Runs
+	*action.Runs
 	store store.Runs
 	// older is the folder beside the store in which toolctl kept runs before the store did.
 	older agent.Folder
@@ -42,7 +42,7 @@ func (a *app) states(s store.Store, own runFlags) *runStates {
 	if s == nil || dir == "" {
 		return nil
 	}
-	return &runStates{Runs: gateway.NewRuns(s), store: s, older: agent.Folder(filepath.Join(dir, "runs")), own: own, namespace: a.namespace}
+	return &runStates{Runs: action.NewRuns(s), store: s, older: agent.Folder(filepath.Join(dir, "runs")), own: own, namespace: a.namespace}
 }
 
 // Close gives back the run that was taken and is not saved.

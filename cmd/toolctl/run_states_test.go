@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
@@ -39,7 +40,7 @@ spec: {description: Ask, tools: [pay], template: Pay}
 	}
 	toolctl(t, exitOK, "apply", "-f", "tools.yaml")
 	toolctl(t, exitPending, "run", "ask", "--script", "model.yaml")
-	id := toTheFolder(t, filepath.Join(dir, storeDir))
+	id := toTheFolder(t, filepath.Join(dir, action.StoreDir))
 	listed := func(want string) {
 		t.Helper()
 		if out, _ := toolctl(t, exitOK, "runs", "list", "-o", "name"); out != want {
@@ -49,7 +50,7 @@ spec: {description: Ask, tools: [pay], template: Pay}
 	listed(id + "\n")
 	toolctl(t, exitPending, "run", "--resume", id)
 	listed(id + "\n")
-	if left, err := os.ReadDir(filepath.Join(storeDir, "runs")); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(filepath.Join(action.StoreDir, "runs")); err != nil || len(left) > 0 {
 		t.Errorf("the folder has %v, %v", left, err)
 	}
 	calls, _ := toolctl(t, exitOK, "approvals", "list", "-o", "name")
@@ -63,7 +64,7 @@ spec: {description: Ask, tools: [pay], template: Pay}
 // toTheFolder moves the one run of a store to where an earlier toolctl kept it.
 func toTheFolder(t *testing.T, dir string) string {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), filepath.Join(dir, storeFile), store.Options{})
+	st, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

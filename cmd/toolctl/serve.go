@@ -17,6 +17,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
@@ -290,7 +291,17 @@ func (o *serveOptions) pull(h *server.HTTPOptions) (err error) {
 	if o.source.address == "" {
 		return nil
 	}
-	check := func(ctx context.Context, set *manifest.Set) ([]v1.Violation, error) { return o.checkSet(ctx, set, nil) }
+	check := func(ctx context.Context, set *manifest.Set) ([]v1.Violation, error) {
+		c, err := o.config(ctx)
+		if err != nil {
+			return nil, err
+		}
+		check, err := c.Checking(action.Reading{})
+		if err != nil {
+			return nil, err
+		}
+		return check.Set(ctx, set)
+	}
 	remote, err := o.source.remote(o.app, true, manifest.Options{}, check)
 	if err != nil {
 		return err
@@ -353,7 +364,7 @@ func loadKeyPair(certFile, keyFile string) (tls.Certificate, error) {
 }
 
 // logViolations logs what is wrong with the manifests that are served all the same.
-func (a *app) logViolations(w *workspace) {
+func (a *app) logViolations(w *action.Workspace) {
 	for _, f := range w.Violations() {
 		if !f.IsWarning() {
 			a.log.Warn("manifest error", "error", f.String())

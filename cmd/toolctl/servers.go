@@ -7,25 +7,19 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
 // prepare asks the MCP servers that a tool may be of, and warns of what the texts of one
 // that they offer hide or order.
-func (a *app) prepare(ctx context.Context, w *workspace, call v1.Call) (v1.Call, error) {
-	_, unknown := w.reg.Lookup(call.Namespace, call.Tool)
-	call, err := w.Prepare(ctx, call)
-	if unknown != nil {
-		if it, err := w.reg.Lookup(call.Namespace, call.Tool); err == nil {
-			a.warnTexts(it.Tool())
-		}
-	}
-	return call, err
+func (a *app) prepare(ctx context.Context, w *action.Workspace, call v1.Call) (v1.Call, error) {
+	return w.Find(ctx, call, a.warnTexts)
 }
 
 // prepareTool is prepare without a call.
-func (a *app) prepareTool(ctx context.Context, w *workspace, name string) {
+func (a *app) prepareTool(ctx context.Context, w *action.Workspace, name string) {
 	_, _ = a.prepare(ctx, w, v1.Call{Tool: name, Namespace: a.namespace}) // what is missing, the call says
 }
 
@@ -70,7 +64,7 @@ func (a *app) offered(ctx context.Context, s *v1.MCPServer, becomes string) (too
 	case !state.Ready && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case !state.Ready:
-		return nil, gateway.StateError(state)
+		return nil, state.Failure()
 	}
 	for _, t := range state.Tools {
 		if t.Problem != "" {

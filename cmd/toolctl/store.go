@@ -31,8 +31,5 @@ func (a *app) openKept(ctx context.Context) (store.Store, error) {
 
 // openThere opens the store for a command that means nothing without one.
 func (a *app) openThere(ctx context.Context) (store.Store, error) {
-	if _, err := a.storeDSN(false); err != nil {
-		return nil, usagef("there is no store: no %s folder is here or above; 'toolctl apply -f PATH' makes one, and --store names one that is elsewhere", storeDir)
-	}
-	return a.openStore(ctx, false)
+	return a.stored(ctx).OpenExisting(ctx)
 }

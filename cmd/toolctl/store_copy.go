@@ -34,7 +34,7 @@ Stop the gateways first: what is written to FROM after that moment is not in TO.
 }
 
 func (a *app) copyStore(ctx context.Context, fromDSN, toDSN string) error {
-	from, err := a.openNamed(ctx, fromDSN, false)
+	from, err := a.stored(ctx).OpenNamed(ctx, fromDSN, false)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (a *app) copyStore(ctx context.Context, fromDSN, toDSN string) error {
 	case len(found.Problems) > 0:
 		return statusError{exitFailed, fmt.Sprintf("the store to copy, %q, is damaged, and nothing was copied: %s: copy a backup of it, or begin a new store with 'toolctl apply'", fromShown, strings.Join(found.Problems, "; "))}
 	}
-	to, err := a.openNamed(ctx, toDSN, true)
+	to, err := a.stored(ctx).OpenNamed(ctx, toDSN, true)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
@@ -22,7 +22,7 @@ func (a *app) live(ctx context.Context, opts *scenario.Options) (end func(), err
 	if err != nil {
 		return nil, err
 	}
-	var all gateway.Group
+	var all action.Group
 	opts.Live = func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
 		o := o
 		o.Objects, o.Counters = objects, counters

@@ -29,7 +29,7 @@ func (a *app) linkFolder() (string, error) {
 // linkKey is the same for two commands that serve the same manifests: it begins the name of the socket.
 func (o *serveOptions) linkKey() string {
 	places := append([]string(nil), o.files...)
-	if dsn, err := o.storeDSN(false); err == nil && (len(o.files) == 0 || o.dsn != "") {
+	if dsn, err := o.storeDSN(); err == nil && (len(o.files) == 0 || o.dsn != "") {
 		places = append(places, "store", dsn)
 	}
 	for i, at := range places {
@@ -70,7 +70,7 @@ func (o *serveOptions) running(port int) (links []string) {
 		at = strconv.Itoa(port)
 	}
 	if len(o.files) == 0 && o.labels == "" && o.namespace == "" {
-		if _, err := o.storeDSN(false); err != nil || o.dsn == "" && port != 0 {
+		if _, err := o.storeDSN(); err != nil || o.dsn == "" && port != 0 {
 			key = "*"
 		}
 	}

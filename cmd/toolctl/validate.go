@@ -58,7 +58,11 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	check, err := o.checking(paths, nil)
+	c, err := o.config(cmd.Context())
+	if err != nil {
+		return err
+	}
+	check, err := c.Checking(action.Reading{Paths: paths})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/action"
-	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/scenario"
@@ -125,7 +124,7 @@ func (o *verifyOptions) placeFields(ctx context.Context, tools []*v1.Tool) error
 	return nil
 }
 
-func (o *verifyOptions) playExamples(ctx context.Context, w *workspace, scenarios []*v1.Scenario) (*scenario.Report, error) {
+func (o *verifyOptions) playExamples(ctx context.Context, w *action.Workspace, scenarios []*v1.Scenario) (*scenario.Report, error) {
 	opts := scenario.Options{Timeout: o.timeout}
 	if o.live {
 		end, err := o.app.live(ctx, &opts)
@@ -134,15 +133,15 @@ func (o *verifyOptions) playExamples(ctx context.Context, w *workspace, scenario
 		}
 		defer end()
 	}
-	return action.Test{Objects: scenario.HoldResults(w.reg.Objects()), Scenarios: scenarios, Options: opts}.Run(ctx)
+	return action.Test{Objects: scenario.HoldResults(w.Registry.Objects()), Scenarios: scenarios, Options: opts}.Run(ctx)
 }
 
 // lockDrift says what the MCP servers of the tools say otherwise than the lock; there
 // is nothing to say without a lock or without --live.
-func (o *verifyOptions) lockDrift(ctx context.Context, w *workspace, tools []*v1.Tool) ([]lock.Drift, error) {
+func (o *verifyOptions) lockDrift(ctx context.Context, w *action.Workspace, tools []*v1.Tool) ([]lock.Drift, error) {
 	var keys []v1.Key
 	for _, t := range tools {
-		if k, ok := gateway.ServerOf(t); ok && !slices.Contains(keys, k) {
+		if k, ok := t.Server(); ok && !slices.Contains(keys, k) {
 			keys = append(keys, k)
 		}
 	}
@@ -160,6 +159,6 @@ func (o *verifyOptions) lockDrift(ctx context.Context, w *workspace, tools []*v1
 	if err != nil {
 		return nil, err
 	}
-	now, _ := gateway.LockServers(w.Discover(ctx, keys...)) // a server that is not ready has failed its examples
+	now, _ := action.LockServers(w.Discover(ctx, keys...)) // a server that is not ready has failed its examples
 	return old.Drift(now), nil
 }

@@ -16,3 +16,12 @@ func Count(n int, noun string) string {
 	}
 	return strconv.Itoa(n) + " " + noun
 }
+
+// Some joins the first five texts and counts the others.
+func Some(texts []string) string {
+	const most = 5
+	if more := len(texts) - most; more > 0 {
+		return strings.Join(texts[:most], "; ") + "; and " + strconv.Itoa(more) + " more"
+	}
+	return strings.Join(texts, "; ")
+}

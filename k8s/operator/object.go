@@ -14,6 +14,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
@@ -75,7 +76,7 @@ func (p Permissions) check(ctx context.Context, o v1.Object) ([]v1.Violation, er
 		server.Spec.Command = "applied"
 		beside = append(beside, server)
 	}
-	violations, err := gateway.Check(ctx, []v1.Object{o}, beside, gateway.Options{AllowEnv: p.Env, Permit: &p.Rules})
+	violations, err := action.Violations(ctx, []v1.Object{o}, beside, gateway.Options{AllowEnv: p.Env, Permit: &p.Rules})
 	if err != nil {
 		return nil, err
 	}

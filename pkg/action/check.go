@@ -1,6 +1,3 @@
-// Package action has what the commands of toolctl do, a verb a file: the fields of a type are its
-// options, and Run returns plain data. It reads no flags and prints nothing, so that other entry
-// points, such as an MCP server for agents that write manifests, do exactly what the commands do.
 package action
 
 import (
@@ -24,9 +21,9 @@ type Check struct {
 	Namespace string
 	// Beside are objects that the manifests may name.
 	Beside []v1.Object
-	// SkipTexts leaves out the warnings of [gateway.InspectTexts].
+	// SkipTexts leaves out the warnings about texts that models read.
 	SkipTexts bool
-	// Options are those of [gateway.Check].
+	// Options are those of [Violations].
 	Options gateway.Options
 }
 
@@ -46,13 +43,13 @@ func (c Check) Run(ctx context.Context) (*manifest.Set, []v1.Violation, error) {
 
 // Set checks manifests that were read.
 func (c Check) Set(ctx context.Context, set *manifest.Set) ([]v1.Violation, error) {
-	elsewhere := gateway.IntoNamespace(set.Objects, c.Namespace)
-	found, err := gateway.Check(ctx, set.Objects, c.Beside, c.Options)
+	elsewhere := intoNamespace(set.Objects, c.Namespace)
+	found, err := Violations(ctx, set.Objects, c.Beside, c.Options)
 	if err != nil {
 		return nil, err
 	}
 	if !c.SkipTexts {
-		found = append(found, gateway.InspectTexts(set.Objects)...)
+		found = append(found, inspectTexts(set.Objects)...)
 	}
 	for _, obj := range set.Objects {
 		if s, ok := obj.(*v1.Scenario); ok && !s.Broken() {

@@ -1,27 +1,194 @@
 package action
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/diff"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/overlay"
+	"toolctl.dev/toolctl/pkg/plan"
+	"toolctl.dev/toolctl/pkg/source"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Diff says what becomes of objects that were read, and what that breaks.
+// AgainstStore is the other side of a [Diff] that is the store.
+const AgainstStore = "store"
+
+// Diff compares manifests with the store, with other files or with a Git revision.
 type Diff struct {
-	Before, After []v1.Object
-	// Only chooses the objects that are compared. Default: all.
-	Only func(v1.Object) bool
+	*Config
+	Selection
+	// Against is [AgainstStore] (the default), a file or folder, or git:REV[:PATH].
+	Against string
 }
 
-// Run compares the two sides. Objects without a name are on neither.
-func (o Diff) Run(ctx context.Context) (*diff.Report, error) {
-	chosen := func(objects []v1.Object) []v1.Object {
-		return slices.DeleteFunc(slices.Clone(objects), func(obj v1.Object) bool {
-			return obj.Head().Metadata.Name == "" || o.Only != nil && !o.Only(obj)
-		})
+// Differences is the result of a [Diff].
+type Differences struct {
+	Report *diff.Report
+	// Plan is what an apply would do; nil when the other side is not the store.
+	Plan *plan.Plan
+	// Left is how many objects of the set the files do not contain, and no Prune would delete.
+	Left int
+	// Kept are objects of the set that would not be pruned, because their annotation says so.
+	Kept     []v1.Key
+	Warnings []v1.Violation
+	// OtherFailed says that the files of the other side have errors, so that some of them count as written.
+	OtherFailed bool
+}
+
+// Run compares. The report has the places of what changed.
+func (d *Diff) Run(ctx context.Context) (*Differences, error) {
+	var r *Differences
+	var err error
+	if cmp.Or(d.Against, AgainstStore) == AgainstStore {
+		r, err = d.withStore(ctx)
+	} else {
+		r, err = d.withFiles(ctx)
 	}
-	before, after := chosen(o.Before), chosen(o.After)
-	return diff.NewChecker().Manifests(ctx, diff.Pairs(before, after), slices.Concat(after, before))
+	if err != nil {
+		return nil, err
+	}
+	return r, d.locate(ctx, r.Report)
+}
+
+// placed reports whether the files are read with the places of their fields at once: what is built or
+// comes from stdin cannot be read again.
+func (d *Diff) placed() bool { return len(d.Overlays) > 0 || slices.Contains(d.Files, "-") }
+
+// locate finds the places of what changed. Those of all fields of all files take more memory than the
+// objects, so the files with a change are read once more, some at a time.
+func (d *Diff) locate(ctx context.Context, report *diff.Report) error {
+	if d.placed() {
+		return nil
+	}
+	changed := map[string]bool{}
+	for _, c := range report.Changes {
+		if c.Action != diff.Deleted && c.Source.File != "" {
+			changed[c.Source.File] = true
+		}
+	}
+	const some = 500
+	options := d.manifests()
+	options.Fields = true
+	for files := range slices.Chunk(slices.Sorted(maps.Keys(changed)), some) {
+		set, err := manifest.Load(ctx, files, options)
+		if err != nil {
+			return &UsageError{err}
+		}
+		if _, err := d.intoNamespace(set.Objects); err != nil {
+			return err
+		}
+		report.Locate(set.Objects)
+	}
+	return nil
+}
+
+func (d *Diff) withStore(ctx context.Context) (*Differences, error) {
+	in, err := d.read(ctx, d.Config, compare)
+	if err != nil {
+		return nil, err
+	}
+	defer in.store.Close()
+	in.options.DryRun = true
+	changes, err := in.store.Apply(ctx, in.set.Objects, in.options)
+	if owned := new(store.SetError); errors.As(err, &owned) {
+		return nil, usagef("%w: use its set, or take it over with --take-over", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Differences{Kept: in.kept.keys(), Warnings: in.warnings}
+	if !d.Prune && d.Selector == "" {
+		left, err := plan.Left(ctx, in, in.options.Set, in.set.Objects)
+		if err != nil {
+			return nil, err
+		}
+		r.Left = len(left)
+	}
+	if r.Report, err = plan.Compare(ctx, in, in.set.Objects, changes); err != nil {
+		return nil, err
+	}
+	if err := plan.Overridden(ctx, in.store, in.set.Objects, r.Report); err != nil {
+		return nil, err
+	}
+	if r.Plan, err = plan.New(r.Report, changes); err != nil {
+		return nil, err
+	}
+	p := r.Plan
+	p.Files, p.Overlays, p.Namespace, p.Selector = d.Files, d.Overlays, d.Namespace, d.Selector
+	p.Set, p.Named, p.TakeOver, p.Prune = in.options.Set, d.Set != "", d.TakeOver, d.Prune
+	return r, nil
+}
+
+func (d *Diff) withFiles(ctx context.Context) (*Differences, error) {
+	if d.Prune || d.Set != "" || d.TakeOver || d.AllowEmpty {
+		return nil, usagef("--prune, --set, --take-over, --allow-empty and -o plan are for the store: leave --against out")
+	}
+	if len(d.Files) == 0 {
+		return nil, usagef("name the manifests to compare with -f")
+	}
+	has, err := labeled(d.Selector)
+	if err != nil {
+		return nil, err
+	}
+	options := d.manifests()
+	options.Fields = d.placed()
+	set, err := manifest.Load(ctx, d.Files, options)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	elsewhere, err := d.intoNamespace(set.Objects)
+	if err != nil {
+		return nil, err
+	}
+	if errs := slices.DeleteFunc(slices.Concat(set.Violations, elsewhere), v1.Violation.IsWarning); len(errs) > 0 {
+		return nil, v1.NewValidationError(v1.ManifestInvalid, "", errs)
+	}
+	other, err := d.otherSide(ctx, options)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	if _, err := d.intoNamespace(other.Objects); err != nil {
+		return nil, err
+	}
+	report, err := Compare{Before: other.Objects, After: set.Objects, Only: has}.Run(ctx)
+	return &Differences{Report: report, OtherFailed: other.Failed()}, err
+}
+
+// otherSide reads what Against names.
+func (d *Diff) otherSide(ctx context.Context, options manifest.Options) (*manifest.Set, error) {
+	options.Stdin = nil
+	rev, ok := strings.CutPrefix(d.Against, "git:")
+	if !ok {
+		options.Build = func(ctx context.Context, dir string) (*manifest.Built, error) {
+			if len(d.Overlays) == 0 || !overlay.Is(dir) {
+				return nil, nil
+			}
+			return overlay.Build(ctx, dir, "")
+		}
+		set, err := manifest.Load(ctx, []string{d.Against}, options)
+		if err != nil && !strings.ContainsAny(d.Against, `/\.`) {
+			err = fmt.Errorf("--against %w: a revision of git is written --against git:%s", err, d.Against)
+		}
+		return set, err
+	}
+	options.AllowEmpty = true // the folder may be new
+	rev, in, ok := strings.Cut(rev, ":")
+	g := source.Git{Rev: rev, Overlays: d.Overlays}
+	if ok {
+		g.InTree = []string{cmp.Or(in, ".")}
+		return source.LoadGit(ctx, g, options)
+	}
+	if slices.Contains(d.Files, "-") {
+		return nil, errors.New("--against git:REV of stdin needs a path: git:REV:PATH")
+	}
+	g.Paths = d.Files
+	return source.LoadGit(ctx, g, options)
 }

@@ -253,7 +253,7 @@ func (o Options) diff(ctx context.Context, in struct {
 	if err != nil {
 		return diff.Report{}, err
 	}
-	report, err := action.Diff{Before: before.Objects, After: after.Objects, Only: r.only}.Run(ctx)
+	report, err := action.Compare{Before: before.Objects, After: after.Objects, Only: r.only}.Run(ctx)
 	if err != nil {
 		return diff.Report{}, err
 	}

@@ -11,13 +11,15 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 // history returns the calls of the last day that the audit has.
 func (c *Console) history(ctx context.Context) []v1.AuditRecord {
 	const day = 24 * time.Hour
-	lines, err := c.gateway.AuditLines(ctx, gateway.AuditFilter{Since: c.opts.Now().Add(-day), Settled: true, Limit: maxEvents})
+	lines, err := c.gateway.AuditLines(ctx, store.AuditFilter{Since: c.opts.Now().Add(-day), Settled: true, Limit: maxEvents})
 	if err != nil {
 		c.opts.Logger.Warn("the console starts without the calls of the audit", "error", err.Error())
 	}
@@ -143,7 +145,7 @@ func (c *Console) activity(r *request) error {
 // budgetRow is a limit of a policy, and how much of it is used.
 type budgetRow struct {
 	Principal, Tool string
-	gateway.Verdict
+	policy.Verdict
 }
 
 // maxBudgetTools is how many of the tools that were called last, by each principal, are asked for their limits.
@@ -341,7 +343,7 @@ func (c *Console) audit(r *request) error {
 			return err
 		}
 	}
-	sees, filter := c.seeing(r), gateway.AuditFilter{Limit: maxLines + 1, Settled: true}
+	sees, filter := c.seeing(r), store.AuditFilter{Limit: maxLines + 1, Settled: true}
 	operates := c.operates(r.person)
 	if !operates {
 		filter.Principal = r.principal // as a pattern: sees has the last word
@@ -357,7 +359,7 @@ func (c *Console) audit(r *request) error {
 		if l.Change != nil {
 			return !operates
 		}
-		return l.Gap == nil && !sees(&event{CallEvent: gateway.CallEvent{AuditRecord: l}})
+		return l.Gap == nil && !sees(&event{CallEvent: registry.CallEvent{AuditRecord: l}})
 	})
 	slices.Reverse(lines)
 	p.listPage = listOf(r.Request, "", lines, []column[v1.AuditRecord]{

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -9,7 +10,11 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
+	"toolctl.dev/toolctl/pkg/diff"
+	"toolctl.dev/toolctl/pkg/rollout"
+	"toolctl.dev/toolctl/pkg/source"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 // operates reports whether a person runs the console: sees all, and undoes changes. That is the person at this machine, and of those with tokens whom Options.Operators name.
@@ -50,7 +55,7 @@ type revisionView struct {
 }
 
 // viewRevision leaves to operators who applied a revision, and from where.
-func viewRevision(r *gateway.Revision, operates bool) revisionView {
+func viewRevision(r *store.Revision, operates bool) revisionView {
 	v := revisionView{Number: r.Number, Time: r.Time, Command: r.Command, Commit: r.Commit, UndoOf: r.UndoOf, Objects: r.Objects, Changed: map[string]int{}}
 	if operates {
 		v.By, v.Source = r.By, r.Source
@@ -65,18 +70,18 @@ func viewRevision(r *gateway.Revision, operates bool) revisionView {
 
 // changesView is what became of the manifests.
 type changesView struct {
-	Source *gateway.SourceStatus `json:"source,omitempty"`
-	Sets   []setView             `json:"sets"`
+	Source *source.Status `json:"source,omitempty"`
+	Sets   []setView      `json:"sets"`
 	// Operator says that the person may see what changes consist of, and undo them.
 	Operator bool `json:"operator"`
 }
 
 func (c *Console) viewChanges(r *request) (changesView, error) {
 	v := changesView{Source: c.gateway.Pulled(), Sets: []setView{}, Operator: c.operates(r.person)}
-	all, err := c.gateway.Revisions(r.Context(), "")
+	all, err := c.allRevisions(r)
 	for i := range all {
 		if n := len(v.Sets); n == 0 || v.Sets[n-1].Set != all[i].Set {
-			v.Sets = append(v.Sets, setView{Name: gateway.SetName(all[i].Set), Set: all[i].Set})
+			v.Sets = append(v.Sets, setView{Name: rollout.Name(all[i].Set), Set: all[i].Set})
 		}
 		s := &v.Sets[len(v.Sets)-1]
 		s.Revisions = append(s.Revisions, viewRevision(&all[i], v.Operator))
@@ -129,16 +134,16 @@ func (l revisionList) Newest() int64 { return l.Revisions[0].Number }
 
 // changePage is what one change consists of.
 type changePage struct {
-	Title      string          `json:"-"`
-	Revision   *revisionView   `json:"revision,omitempty"`
-	Set        string          `json:"set,omitempty"`
-	Commit     string          `json:"commit,omitempty"`
-	Violations []v1.Violation  `json:"violations,omitempty"`
-	Problem    string          `json:"problem,omitempty"`
-	Report     *gateway.Report `json:"report,omitempty"`
-	Undo       *undoView       `json:"undo,omitempty"`
-	Set1       string          `json:"-"` // the set as one line
-	Newest     bool            `json:"-"`
+	Title      string         `json:"-"`
+	Revision   *revisionView  `json:"revision,omitempty"`
+	Set        string         `json:"set,omitempty"`
+	Commit     string         `json:"commit,omitempty"`
+	Violations []v1.Violation `json:"violations,omitempty"`
+	Problem    string         `json:"problem,omitempty"`
+	Report     *diff.Report   `json:"report,omitempty"`
+	Undo       *undoView      `json:"undo,omitempty"`
+	Set1       string         `json:"-"` // the set as one line
+	Newest     bool           `json:"-"`
 }
 
 // undoView is an undo that is to be confirmed.
@@ -158,8 +163,14 @@ func (c *Console) pendingChange(r *request) (changePage, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Commit, p.Violations, p.Problem, p.Report = found.Revision, found.Violations, found.Problem, found.Report
-	return p, nil
+	p.Commit, p.Violations, p.Problem = found.Revision, found.Violations, found.Problem
+	if found.Read == nil {
+		return p, nil
+	}
+	ctx, cancel := comparing(r)
+	defer cancel()
+	p.Report, err = action.Compare{Before: found.Served, After: found.Read}.Run(ctx)
+	return p, err
 }
 
 // revision is what a revision changed of the one before it.
@@ -172,12 +183,18 @@ func (c *Console) revision(r *request) (changePage, error) {
 	if err != nil {
 		return p, err
 	}
-	rev, report, err := c.gateway.RevisionReport(r.Context(), set, number)
+	st := c.gateway.Store()
+	if st == nil {
+		return p, &v1.NotFoundError{Kind: "Set", Name: rollout.Name(set)}
+	}
+	ctx, cancel := comparing(r)
+	defer cancel()
+	rev, report, err := action.RevisionReport(ctx, st, set, number)
 	if err != nil {
 		return p, err
 	}
 	view := viewRevision(&rev, true)
-	p.Set, p.Set1, p.Revision, p.Report = set, gateway.SetName(set), &view, report
+	p.Set, p.Set1, p.Revision, p.Report = set, rollout.Name(set), &view, report
 	p.Title = "Revision " + strconv.FormatInt(number, 10) + " of " + p.Set1
 	return p, nil
 }
@@ -191,12 +208,16 @@ func setAndRevision(q url.Values) (set string, number int64, err error) {
 }
 
 // planUndo is what an undo would change.
-func (c *Console) planUndo(r *request, set string, number int64) (changePage, *gateway.Undo, error) {
-	p := changePage{Set: set, Set1: gateway.SetName(set), Title: "Undo"}
+func (c *Console) planUndo(r *request, set string, number int64) (changePage, *rollout.Undo, error) {
+	p := changePage{Set: set, Set1: rollout.Name(set), Title: "Undo"}
 	if !c.operates(r.person) {
 		return p, nil, errNotOperator
 	}
-	u, report, err := c.gateway.PlanUndo(r.Context(), set, number, r.name)
+	st := c.gateway.Store()
+	if st == nil {
+		return p, nil, &v1.NotFoundError{Kind: "Set", Name: p.Set1}
+	}
+	u, report, err := action.PlanUndo(r.Context(), st, set, number, r.name, c.gateway.Options())
 	if err != nil {
 		return p, nil, undoProblem(err)
 	}
@@ -204,14 +225,29 @@ func (c *Console) planUndo(r *request, set string, number int64) (changePage, *g
 	return p, u, nil
 }
 
+// comparing bounds the time of a comparison.
+func comparing(r *request) (context.Context, context.CancelFunc) {
+	const limit = 30 * time.Second
+	return context.WithTimeoutCause(r.Context(), limit, errors.New("there is too much to compare: use 'toolctl diff'"))
+}
+
+// allRevisions are the revisions of all sets that are kept, by set, the oldest first; none without a store.
+func (c *Console) allRevisions(r *request) ([]store.Revision, error) {
+	st := c.gateway.Store()
+	if st == nil {
+		return nil, nil
+	}
+	return st.Revisions(r.Context(), store.RevisionQuery{})
+}
+
 // undoProblem gives the error of an undo that is refused its status.
 func undoProblem(err error) error {
 	var (
-		conflict *gateway.UndoConflictError
-		moved    *gateway.ChangedError
-		owned    *gateway.SetError
+		conflict *rollout.ConflictError
+		moved    *store.ConflictError
+		owned    *store.SetError
 	)
-	if errors.As(err, &conflict) || errors.As(err, &moved) || errors.As(err, &owned) || errors.As(err, new(*gateway.NoEarlierError)) {
+	if errors.As(err, &conflict) || errors.As(err, &moved) || errors.As(err, &owned) || errors.As(err, new(*rollout.NoEarlierError)) {
 		return pageError{http.StatusConflict, err.Error()}
 	}
 	return err
@@ -228,7 +264,8 @@ func (c *Console) undo(r *request, set string, number, from int64) error {
 	case !p.Undo.Needed:
 		return pageError{http.StatusConflict, "The manifests of the set are those of that revision already."}
 	}
-	return undoProblem(c.gateway.CarryOut(r.Context(), u))
+	_, err = u.Apply(r.Context(), c.gateway.Store())
+	return undoProblem(err)
 }
 
 func (c *Console) changePending(r *request) error { return c.showChange(r)(c.pendingChange(r)) }

@@ -7,7 +7,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 // maxSeries is how many tools are measured.
@@ -24,7 +24,7 @@ type minute struct {
 }
 
 // measure counts a call; the caller holds mu.
-func (f *feed) measure(e gateway.CallEvent) {
+func (f *feed) measure(e registry.CallEvent) {
 	if e.Tool == "" || e.Status != v1.StatusComplete && e.Status != v1.StatusFailed {
 		return
 	}

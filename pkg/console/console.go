@@ -15,6 +15,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 // Options configure a [Console]; the zero value works.
@@ -56,7 +58,7 @@ type Console struct {
 
 	// Set by Attach.
 	gateway *gateway.Gateway
-	access  gateway.Access
+	access  server.Access
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
 }
@@ -77,7 +79,7 @@ func New(o Options) *Console {
 }
 
 // Called takes a call that is over, and never waits: see gateway.Options.OnCall.
-func (c *Console) Called(e gateway.CallEvent) { c.feed.called(e) }
+func (c *Console) Called(e registry.CallEvent) { c.feed.called(e) }
 
 // Waits takes a call that begins to wait for approval: see gateway.Options.OnPending.
 func (c *Console) Waits(p v1.PendingCall) {
@@ -103,7 +105,7 @@ func (c *Console) Attach(g *gateway.Gateway) {
 	if c.opts.URL != "" {
 		g.DecideAt(strings.TrimSuffix(c.opts.URL, "/") + "/approvals/")
 	}
-	g.Mount(func(a gateway.Access) []admission.Route {
+	g.Mount(func(a server.Access) []admission.Route {
 		c.access = a
 		a.Named(c.name)
 		return c.entrances()

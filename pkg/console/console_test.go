@@ -20,7 +20,8 @@ import (
 	"go.uber.org/goleak"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -74,7 +75,7 @@ func TestSessions(t *testing.T) {
 	if s.redeem(late) {
 		t.Error("a link works for an hour")
 	}
-	secret := s.begin(person{name: "ann"}, gateway.Caller{Expires: now.Add(time.Hour)})
+	secret := s.begin(person{name: "ann"}, server.Caller{Expires: now.Add(time.Hour)})
 	if p, ok := s.of(secret); !ok || p.name != "ann" {
 		t.Errorf("%+v %t", p, ok)
 	}
@@ -82,15 +83,15 @@ func TestSessions(t *testing.T) {
 	if _, ok := s.of(secret); ok {
 		t.Error("the session outlives its token")
 	}
-	idle := s.begin(person{name: "ann"}, gateway.Caller{})
+	idle := s.begin(person{name: "ann"}, server.Caller{})
 	now = now.Add(sessionIdle + 1)
 	if _, ok := s.of(idle); ok {
 		t.Error("the session outlives its idleness")
 	}
-	first := s.begin(person{name: "first"}, gateway.Caller{})
+	first := s.begin(person{name: "first"}, server.Caller{})
 	now = now.Add(time.Second)
 	for range maxSessions {
-		s.begin(person{}, gateway.Caller{})
+		s.begin(person{}, server.Caller{})
 	}
 	if _, ok := s.of(first); ok || len(s.all) > maxSessions {
 		t.Errorf("%d sessions", len(s.all))
@@ -111,7 +112,7 @@ func TestSafeNext(t *testing.T) {
 func TestFeedNeverWaits(t *testing.T) {
 	f := newFeed(time.Now)
 	for i := range maxInbox + 10 {
-		f.called(gateway.CallEvent{AuditRecord: v1.AuditRecord{CallID: fmt.Sprint(i), Tool: "t", Namespace: "default", Status: v1.StatusComplete, Time: time.Now()}})
+		f.called(registry.CallEvent{AuditRecord: v1.AuditRecord{CallID: fmt.Sprint(i), Tool: "t", Namespace: "default", Status: v1.StatusComplete, Time: time.Now()}})
 	}
 	if n := f.dropped.Load(); n != 10 {
 		t.Errorf("%d dropped", n)
@@ -194,10 +195,10 @@ func TestWebhook(t *testing.T) {
 func TestSessionsOfOnePrincipal(t *testing.T) {
 	now := time.Now()
 	s := newSessions(func() time.Time { now = now.Add(time.Millisecond); return now })
-	other := s.begin(person{principal: "ann"}, gateway.Caller{})
+	other := s.begin(person{principal: "ann"}, server.Caller{})
 	var own []string
 	for range maxSessions + 5 {
-		own = append(own, s.begin(person{principal: "bob"}, gateway.Caller{}))
+		own = append(own, s.begin(person{principal: "bob"}, server.Caller{}))
 	}
 	if _, ok := s.of(other); !ok {
 		t.Error("the session of another principal has ended")
@@ -210,7 +211,7 @@ func TestSessionsOfOnePrincipal(t *testing.T) {
 	}
 	// When there are too many in all, who has the most makes room.
 	for i := len(s.all); i < maxSessions+5; i++ {
-		s.begin(person{principal: fmt.Sprint("p", i)}, gateway.Caller{})
+		s.begin(person{principal: fmt.Sprint("p", i)}, server.Caller{})
 	}
 	if _, ok := s.of(other); !ok || len(s.all) != maxSessions {
 		t.Errorf("%d sessions; the one of another principal is there: %t", len(s.all), ok)

@@ -7,7 +7,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/admission"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
 // maxSignIn is the largest form of those who have not signed in, in bytes: it has a token.
@@ -110,7 +110,7 @@ func callerOf(r *http.Request, p person) admission.Caller {
 // notSignedIn asks a browser to sign in.
 func (c *Console) notSignedIn(w http.ResponseWriter, r *http.Request, err error) {
 	status, text := http.StatusUnauthorized, ""
-	var refused *gateway.AccessError
+	var refused *server.AccessError
 	if r.Header.Get("Authorization") != "" && errors.As(err, &refused) {
 		status, text = refused.Status, refused.Message
 	}
@@ -120,7 +120,7 @@ func (c *Console) notSignedIn(w http.ResponseWriter, r *http.Request, err error)
 // refuseAPI answers a program that has not signed in.
 func refuseAPI(w http.ResponseWriter, err error) {
 	status := http.StatusUnauthorized
-	if refused, ok := errors.AsType[*gateway.AccessError](err); ok {
+	if refused, ok := errors.AsType[*server.AccessError](err); ok {
 		status = refused.Status
 	}
 	if status == http.StatusUnauthorized {

@@ -9,7 +9,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/admission"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 // Bounds of what is remembered of calls.
@@ -23,7 +23,7 @@ const (
 
 // event is one call, with its number in the feed.
 type event struct {
-	gateway.CallEvent
+	registry.CallEvent
 	Number int64 `json:"number"`
 }
 
@@ -32,7 +32,7 @@ type event struct {
 type feed struct {
 	now     func() time.Time
 	pages   *admission.Quota // that are open
-	inbox   chan gateway.CallEvent
+	inbox   chan registry.CallEvent
 	changed chan struct{} // gets a value when the calls that wait may have changed
 	dropped atomic.Int64
 
@@ -54,13 +54,13 @@ type watcher struct {
 
 func newFeed(now func() time.Time) *feed {
 	return &feed{
-		now: now, pages: admission.NewQuota("open pages", maxWatchers, ownWatchers), inbox: make(chan gateway.CallEvent, maxInbox), changed: make(chan struct{}, 1),
+		now: now, pages: admission.NewQuota("open pages", maxWatchers, ownWatchers), inbox: make(chan registry.CallEvent, maxInbox), changed: make(chan struct{}, 1),
 		watchers: map[*watcher]struct{}{}, stats: map[toolKey]*series{}, pending: unknown,
 	}
 }
 
 // called takes a call that is over.
-func (f *feed) called(e gateway.CallEvent) {
+func (f *feed) called(e registry.CallEvent) {
 	select {
 	case f.inbox <- e:
 	default:
@@ -91,7 +91,7 @@ func (f *feed) run(ctx context.Context) {
 }
 
 // take remembers a call and those that wait behind it.
-func (f *feed) take(e gateway.CallEvent) {
+func (f *feed) take(e registry.CallEvent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for n := len(f.inbox); ; n-- {
@@ -110,7 +110,7 @@ func (f *feed) take(e gateway.CallEvent) {
 }
 
 // add remembers an event; the caller holds mu.
-func (f *feed) add(e gateway.CallEvent) event {
+func (f *feed) add(e registry.CallEvent) event {
 	f.count++
 	one := event{e, f.count}
 	if len(f.events) < maxEvents {
@@ -127,7 +127,7 @@ func (f *feed) remember(lines []v1.AuditRecord) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range lines {
-		f.add(gateway.CallEvent{AuditRecord: l})
+		f.add(registry.CallEvent{AuditRecord: l})
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/policy"
 )
 
 // schemas makes the schemas of Go types as encoding/json writes them.
@@ -97,7 +97,7 @@ func TestOpenAPISchemas(t *testing.T) {
 	}
 	now := schemas{}
 	for _, v := range []any{
-		toolRow{}, toolAnswer{}, v1.Result{}, planView{}, gateway.Explanation{}, approvalView{}, callView{}, serverView{}, auditCheck{},
+		toolRow{}, toolAnswer{}, v1.Result{}, planView{}, policy.Explanation{}, approvalView{}, callView{}, serverView{}, auditCheck{},
 		promptRow{}, renderAnswer{}, testView{}, changesView{}, changePage{},
 	} {
 		now.of(reflect.TypeOf(v))

@@ -16,6 +16,7 @@ import (
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/policy"
 )
 
 // page is what the layout of every page shows.
@@ -149,7 +150,7 @@ var functions = template.FuncMap{
 		}
 		return clip.Duration(d)
 	},
-	"budget": func(v gateway.Verdict) *remaining {
+	"budget": func(v policy.Verdict) *remaining {
 		if v.Limit == nil || v.UsedBefore == nil {
 			return nil
 		}

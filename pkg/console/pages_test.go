@@ -14,7 +14,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/console"
-	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/scenario/report"
 	"toolctl.dev/toolctl/pkg/source"
@@ -337,7 +336,7 @@ func TestPendingCommit(t *testing.T) {
 	}
 	_, body = s.ask("GET", "api/changes", "bob", "")
 	var v struct {
-		Source   *gateway.SourceStatus
+		Source   *source.Status
 		Operator bool
 	}
 	if err := json.Unmarshal([]byte(body), &v); err != nil || v.Source.Failed.Revision != "3333" || v.Operator {

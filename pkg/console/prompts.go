@@ -10,6 +10,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
@@ -250,5 +251,5 @@ func (c *Console) apiRender(r *request) (any, error) {
 
 // renderAnswer is a rendered prompt.
 type renderAnswer struct {
-	Messages []gateway.PromptMessage `json:"messages"`
+	Messages []mcp.PromptMessage `json:"messages"`
 }

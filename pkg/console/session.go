@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
 // Bounds of signing in.
@@ -68,7 +68,7 @@ func newSessions(now func() time.Time) *sessions {
 
 // begin signs a person in, and returns the secret for the cookie. The session ends when the
 // token is taken no longer.
-func (s *sessions) begin(p person, token gateway.Caller) string {
+func (s *sessions) begin(p person, token server.Caller) string {
 	secret := rand.Text() + rand.Text()
 	sum := sha256.Sum256([]byte(secret))
 	p.id = "console-" + rand.Text()[:10]

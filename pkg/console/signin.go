@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/mcp/server"
 )
 
 // Link returns the address by which the person at this machine signs in, once, below the
@@ -82,7 +82,7 @@ func (c *Console) who(r *http.Request) (person, error) {
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return person{}, &gateway.AccessError{Status: http.StatusUnauthorized, Message: "the Authorization header is not Bearer and a token"}
+			return person{}, &server.AccessError{Status: http.StatusUnauthorized, Message: "the Authorization header is not Bearer and a token"}
 		}
 		caller, err := c.access.Verify(r.Context(), strings.TrimSpace(token))
 		if err != nil {
@@ -95,7 +95,7 @@ func (c *Console) who(r *http.Request) (person, error) {
 			return p, nil
 		}
 	}
-	return person{}, &gateway.AccessError{Status: http.StatusUnauthorized, Message: "sign in first"}
+	return person{}, &server.AccessError{Status: http.StatusUnauthorized, Message: "sign in first"}
 }
 
 // signInPage takes the secret of a one-time link, and else asks for a token.
@@ -117,7 +117,7 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 		c.askSignIn(w, r, http.StatusForbidden, "This link was used already, or is not the newest. 'toolctl ui' gives a new one on the machine that serves the console.")
 		return
 	}
-	c.signedIn(w, r, person{name: c.opts.Login}, gateway.Caller{})
+	c.signedIn(w, r, person{name: c.opts.Login}, server.Caller{})
 }
 
 // signIn takes a bearer token and gives a cookie for it.
@@ -128,14 +128,14 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	caller, err := c.access.Verify(r.Context(), token)
-	if refused, ok := errors.AsType[*gateway.AccessError](err); ok {
+	if refused, ok := errors.AsType[*server.AccessError](err); ok {
 		c.askSignIn(w, r, refused.Status, "The token was not accepted: "+refused.Message+".")
 		return
 	}
 	c.signedIn(w, r, person{principal: caller.Principal, name: caller.Principal, groups: caller.Groups}, caller)
 }
 
-func (c *Console) signedIn(w http.ResponseWriter, r *http.Request, p person, token gateway.Caller) {
+func (c *Console) signedIn(w http.ResponseWriter, r *http.Request, p person, token server.Caller) {
 	if cookie, err := r.Cookie(c.cookieName(r)); err == nil {
 		c.sessions.end(cookie.Value)
 	}

@@ -10,6 +10,9 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/rollout"
 )
 
 // toolRow is a tool in a list.
@@ -33,7 +36,7 @@ type toolRow struct {
 	Href     string   `json:"-"`
 }
 
-func rowOf(view gateway.View, it gateway.Item) toolRow {
+func rowOf(view gateway.View, it registry.Item) toolRow {
 	t := it.Tool()
 	namespace, name, _ := strings.Cut(it.FullName, "/")
 	r := toolRow{
@@ -52,24 +55,24 @@ func rowOf(view gateway.View, it gateway.Item) toolRow {
 
 // toolsPage is one page of the tools.
 type toolsPage struct {
-	listPage[gateway.Item]
+	listPage[registry.Item]
 	Tools []toolRow
 }
 
 func listTools(r *request) toolsPage {
-	p := toolsPage{listPage: listOf(r.Request, "", r.view.Tools(), []column[gateway.Item]{
-		{name: "name", title: "Name", given: true, text: func(it *gateway.Item) string { return it.FullName }},
-		{name: "description", title: "Description", class: "wide", text: func(it *gateway.Item) string {
+	p := toolsPage{listPage: listOf(r.Request, "", r.view.Tools(), []column[registry.Item]{
+		{name: "name", title: "Name", given: true, text: func(it *registry.Item) string { return it.FullName }},
+		{name: "description", title: "Description", class: "wide", text: func(it *registry.Item) string {
 			if h := it.Tool().Spec.Hints; h != nil && h.Title != "" {
 				return h.Title + " " + it.Tool().Spec.Description
 			}
 			return it.Tool().Spec.Description
 		}},
-		{name: "labels", title: "Labels", text: func(it *gateway.Item) string { return labelText(it.Tool().Metadata.Labels) }},
-		{name: "namespace", title: "Namespace", class: "none", chosen: true, text: func(it *gateway.Item) string { return it.Tool().Namespace() }},
-		{name: "mode", title: "Mode", chosen: true, text: func(it *gateway.Item) string { return it.Tool().Mode() }},
+		{name: "labels", title: "Labels", text: func(it *registry.Item) string { return labelText(it.Tool().Metadata.Labels) }},
+		{name: "namespace", title: "Namespace", class: "none", chosen: true, text: func(it *registry.Item) string { return it.Tool().Namespace() }},
+		{name: "mode", title: "Mode", chosen: true, text: func(it *registry.Item) string { return it.Tool().Mode() }},
 		{name: "policies", title: "Policies"},
-		{name: "state", title: "State", chosen: true, choices: []string{stateReady, stateNotReady, stateBlocked}, text: func(it *gateway.Item) string {
+		{name: "state", title: "State", chosen: true, choices: []string{stateReady, stateNotReady, stateBlocked}, text: func(it *registry.Item) string {
 			switch {
 			case !it.Ready:
 				return stateNotReady
@@ -114,7 +117,7 @@ type toolPage struct {
 	Origin   originView
 	Input    schemaDoc
 	Output   *schemaDoc
-	Explain  *gateway.Explanation
+	Explain  *policy.Explanation
 	Problem  string
 	Hints    []string
 	Examples []v1.ToolExample
@@ -123,7 +126,7 @@ type toolPage struct {
 }
 
 // find returns the tool that a page is of.
-func (c *Console) find(r *request) (gateway.Item, error) {
+func (c *Console) find(r *request) (registry.Item, error) {
 	return r.view.Tool(r.PathValue("namespace") + "/" + r.PathValue("name"))
 }
 
@@ -137,7 +140,7 @@ func (c *Console) tool(r *request) error {
 	return nil
 }
 
-func (c *Console) toolPage(r *request, it gateway.Item) toolPage {
+func (c *Console) toolPage(r *request, it registry.Item) toolPage {
 	t := it.Tool()
 	p := toolPage{toolRow: rowOf(r.view, it), Reasons: it.Reasons, Input: documented(t.Spec.InputSchema), Examples: t.Spec.Examples}
 	if len(t.Spec.OutputSchema) > 0 {
@@ -179,7 +182,7 @@ type originView struct {
 	Problem  string `json:"problem,omitempty"`
 }
 
-func (c *Console) originOf(r *request, it gateway.Item) originView {
+func (c *Console) originOf(r *request, it registry.Item) originView {
 	o, err := r.view.Origin(r.Context(), it)
 	v := originView{Commit: o.Commit, Revision: o.Revision, Remote: o.Remote, Lock: o.Lock, Drifted: o.Drifted}
 	if err != nil {
@@ -189,7 +192,7 @@ func (c *Console) originOf(r *request, it gateway.Item) originView {
 		v.Manifest = o.Source.String()
 	}
 	if o.Set != "" {
-		v.Set = gateway.SetName(o.Set)
+		v.Set = rollout.Name(o.Set)
 	}
 	if o.Server.Name != "" {
 		v.Server = o.Server.Namespace + "/" + o.Server.Name

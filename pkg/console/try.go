@@ -10,7 +10,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/admission"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 // editor is a form drawn from a schema, with the JSON beside it.
@@ -33,7 +34,7 @@ type tryPage struct {
 	Examples []v1.ToolExample
 	Result   *resultView
 	Plan     string
-	Explain  *gateway.Explanation
+	Explain  *policy.Explanation
 	Copies   []copyText
 }
 
@@ -152,18 +153,18 @@ func (p *editor) fill(s schema, value any, posted map[string][]string) {
 }
 
 // carryOut makes the call, or says what it would do.
-func (c *Console) carryOut(r *request, p *tryPage, it gateway.Item, action string, args json.RawMessage) int {
+func (c *Console) carryOut(r *request, p *tryPage, it registry.Item, action string, args json.RawMessage) int {
 	call := v1.Call{Tool: it.FullName, Args: args, Session: r.id}
 	var err error
 	switch action {
 	case actionPlan:
-		var plan gateway.Plan
+		var plan registry.Plan
 		if plan, err = r.view.Plan(r.Context(), call); err == nil {
 			raw, _ := jsontext.Marshal(c.viewPlan(r, plan))
 			p.Plan = indented(raw)
 		}
 	case actionExplain:
-		var ex gateway.Explanation
+		var ex policy.Explanation
 		if ex, err = c.explain(r, call); err == nil {
 			p.Explain = &ex
 		}

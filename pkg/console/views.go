@@ -7,7 +7,8 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
 
@@ -132,7 +133,7 @@ func (c *Console) viewServers(r *request) []serverView {
 	offers := map[v1.Key]bool{}
 	if !operates {
 		for _, it := range r.view.Tools() {
-			if key, ok := gateway.ServerOf(it.Tool()); ok {
+			if key, ok := it.Tool().Server(); ok {
 				offers[key] = true
 			}
 			offers[it.Server] = true
@@ -192,7 +193,7 @@ type planView struct {
 	Request any `json:"request,omitempty"`
 }
 
-func (c *Console) viewPlan(r *request, p gateway.Plan) planView {
+func (c *Console) viewPlan(r *request, p registry.Plan) planView {
 	v := planView{Tool: p.Tool, Namespace: p.Namespace, Executor: p.Executor, Args: p.Args, Policy: p.Policy}
 	if c.operates(r.person) {
 		v.Request = p.Request
@@ -202,7 +203,7 @@ func (c *Console) viewPlan(r *request, p gateway.Plan) planView {
 
 // explain says what the policies make of a call. Which policies govern whose calls is for
 // operators.
-func (c *Console) explain(r *request, call v1.Call) (gateway.Explanation, error) {
+func (c *Console) explain(r *request, call v1.Call) (policy.Explanation, error) {
 	ex, err := r.view.Explain(r.Context(), call)
 	if !c.operates(r.person) {
 		ex.Unmatched = ex.Unmatched[:0]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -57,7 +58,7 @@ func (w *warnings) note(message, text string, attrs ...any) {
 
 func (w *warnings) log(to *slog.Logger) {
 	if len(w.others) > 0 {
-		w.attrs = append(w.attrs, "others", someOf(w.others))
+		w.attrs = append(w.attrs, "others", clip.Some(w.others))
 	}
 	if w.message != "" {
 		to.Warn(w.message, w.attrs...)

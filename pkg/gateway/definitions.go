@@ -21,7 +21,7 @@ func newDefinitions(u *mcp.Upstreams) *definitions {
 // of returns the definition behind a tool; none when it is not one of an MCP server,
 // or the server did not list it.
 func (d *definitions) of(t *v1.Tool) json.RawMessage {
-	k, ok := ServerOf(t)
+	k, ok := t.Server()
 	if !ok {
 		return nil
 	}

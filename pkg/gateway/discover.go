@@ -64,7 +64,7 @@ func (g *Gateway) find(ctx context.Context, namespace, name string) {
 	var missing *v1.NotFoundError
 	switch {
 	case err == nil:
-		if k, ok := ServerOf(it.Tool()); ok {
+		if k, ok := it.Tool().Server(); ok {
 			if s := u.set.Load().servers[k]; s != nil && s.held {
 				u.discover(ctx, k)
 			}

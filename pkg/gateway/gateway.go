@@ -222,6 +222,9 @@ func (g *Gateway) Registry() *registry.Registry { return g.reg }
 // Store returns Options.Store; nil without.
 func (g *Gateway) Store() store.Store { return g.opts.Store }
 
+// Options returns what the gateway is made of.
+func (g *Gateway) Options() Options { return g.opts }
+
 // List lists what the manifests declare, and what the MCP servers that were asked offer.
 // An error says that the query cannot be read.
 func (g *Gateway) List(q registry.Query) (registry.Page, error) { return g.reg.List(q) }

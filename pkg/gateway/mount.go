@@ -8,17 +8,8 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-type (
-	// Access tells a handler of [Gateway.Mount] who sends a request.
-	Access = server.Access
-	// Caller is who sends a request.
-	Caller = server.Caller
-	// AccessError says why a request is not let in.
-	AccessError = server.AccessError
-)
-
 // Mount serves routes besides /mcp: see [server.HTTPOptions]. It must come before Handler and Serve.
-func (g *Gateway) Mount(routes func(Access) []admission.Route) {
+func (g *Gateway) Mount(routes func(server.Access) []admission.Route) {
 	g.http.Mounts = append(slices.Clip(g.http.Mounts), routes)
 }
 

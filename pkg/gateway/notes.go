@@ -43,7 +43,7 @@ func (w *warnings) unset(g *Gateway) {
 	}
 	g.reload.unset = lacking
 	for _, why := range slices.Sorted(maps.Keys(lacking)) {
-		tools := someOf(lacking[why])
+		tools := clip.Some(lacking[why])
 		w.note("tools are not ready, and clients do not see them", why+": "+tools, "reason", why, "tools", tools)
 	}
 }

@@ -45,7 +45,7 @@ type Options struct {
 	Middleware []registry.Middleware
 	// OnCall and OnPending are told of calls that are over, and of those that begin to wait for
 	// approval; they must not wait. Default: nobody is.
-	OnCall    func(CallEvent)
+	OnCall    func(registry.CallEvent)
 	OnPending func(v1.PendingCall)
 	// WrapExecutors may put others around all executors, such as a recorder. Default: none.
 	WrapExecutors func([]registry.Executor) []registry.Executor

@@ -114,7 +114,7 @@ func (g *Gateway) serverOfResource(ctx context.Context, namespace, uri string) (
 	}
 	for _, s := range states {
 		if !s.Ready { // it may well be the one
-			return v1.Key{}, StateError(s)
+			return v1.Key{}, s.Failure()
 		}
 	}
 	if near := v1.Nearest(uri, uris); near != "" {

@@ -53,7 +53,7 @@ func (g *Gateway) ServerPrompt(ctx context.Context, namespace, name string, args
 	case 0:
 		for _, s := range states {
 			if !s.Ready { // it may well be the one
-				return mcp.PromptResult{}, StateError(s)
+				return mcp.PromptResult{}, s.Failure()
 			}
 		}
 		if near := v1.Nearest(name, append(known, missing.Candidates...)); near != "" {

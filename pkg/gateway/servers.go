@@ -216,7 +216,7 @@ func (u *servers) publish(k v1.Key, s *oneServer, state mcp.ServerState) {
 func (u *servers) discovery(s *oneServer, state mcp.ServerState) registry.Discovery {
 	d := registry.Discovery{Refused: map[string]error{}}
 	if !state.Ready {
-		d.Err = StateError(state)
+		d.Err = state.Failure()
 	}
 	if s.held && !state.Ready {
 		d.Refused = u.refuseAll(state.Key, d.Err)
@@ -231,14 +231,6 @@ func (u *servers) discovery(s *oneServer, state mcp.ServerState) registry.Discov
 		}
 	}
 	return d
-}
-
-// StateError is why a server is not ready.
-func StateError(s mcp.ServerState) error {
-	if s.Err != nil {
-		return s.Err
-	}
-	return &v1.MCPError{Server: s.Key.Name, Message: s.Reason}
 }
 
 // named returns the servers whose name a tool's name begins with.

@@ -13,24 +13,6 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// What a [View] shows.
-type (
-	// CallEvent is a call that is over.
-	CallEvent = registry.CallEvent
-	// Item is a tool and its state.
-	Item = registry.Item
-	// Plan is what a call would do.
-	Plan = registry.Plan
-	// Explanation says what policies make of a call.
-	Explanation = policy.Explanation
-	// Verdict is what one rule of a policy says.
-	Verdict = policy.Verdict
-	// ServerState is what is known of an MCP server.
-	ServerState = mcp.ServerState
-	// AuditFilter chooses lines of the audit.
-	AuditFilter = store.AuditFilter
-)
-
 // View is what one principal sees of what is served, and may call; "" is one without a name,
 // as on a command line.
 type View struct {
@@ -43,40 +25,40 @@ func (g *Gateway) View(principal string) View { return View{g, principal} }
 
 // Tools returns the tools of [Options.Subset] that no policy hides from the principal, those
 // that are not ready too, in the order of their names.
-func (v View) Tools() []Item {
+func (v View) Tools() []registry.Item {
 	c := v.g.catalog
 	page, err := c.reg.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace, Selector: c.Selector})
 	if err != nil { // the selector was read before
 		return nil
 	}
 	named, own := c.toolsOfPrompts(), c.overlay()
-	return slices.DeleteFunc(page.Items, func(it Item) bool {
+	return slices.DeleteFunc(page.Items, func(it registry.Item) bool {
 		served := len(c.Tools) == 0 && named == nil || named[it.FullName] || slices.ContainsFunc(c.Tools, func(p string) bool { return v1.MatchTool(p, it.Tool().Metadata.Name) })
 		return !served || !v.sees(it, own)
 	})
 }
 
 // sees reports whether a tool that others can call is not blocked for the principal.
-func (v View) sees(it Item, own *policy.Overlay) bool {
+func (v View) sees(it registry.Item, own *policy.Overlay) bool {
 	a := it.Audience(own)
 	return a == nil || a.Sees(v.principal)
 }
 
 // Blocked returns the refusal that every call of a tool by the principal gets; nil when some
 // call may pass.
-func (v View) Blocked(it Item) *v1.PolicyError {
+func (v View) Blocked(it registry.Item) *v1.PolicyError {
 	blocked, _ := it.Under(v.g.catalog.overlay(), v.principal)
 	return blocked
 }
 
 // Concerned returns the names of the policies with a rule that can matter to the principal's calls
 // of a tool, and whether one of them holds each call for approval.
-func (v View) Concerned(it Item) (policies []string, held bool) {
+func (v View) Concerned(it registry.Item) (policies []string, held bool) {
 	return it.Concerned(v.g.catalog.overlay(), v.principal)
 }
 
 // Tool returns one of Tools by its full name. The error is a [v1.NotFoundError].
-func (v View) Tool(name string) (Item, error) {
+func (v View) Tool(name string) (registry.Item, error) {
 	c := v.g.catalog
 	it, err := c.reg.Lookup("", name)
 	if err == nil && it.FullName == name && v.sees(it, c.overlay()) {
@@ -84,11 +66,11 @@ func (v View) Tool(name string) (Item, error) {
 			return it, nil
 		}
 		all := v.Tools()
-		if i := slices.IndexFunc(all, func(o Item) bool { return o.FullName == name }); i >= 0 {
+		if i := slices.IndexFunc(all, func(o registry.Item) bool { return o.FullName == name }); i >= 0 {
 			return all[i], nil
 		}
 	}
-	return Item{}, &v1.NotFoundError{Kind: v1.KindTool, Name: name}
+	return registry.Item{}, &v1.NotFoundError{Kind: v1.KindTool, Name: name}
 }
 
 // Call carries out a call of one of Tools, as the principal. An [admission.RefusedError] says that the call was
@@ -127,18 +109,18 @@ func (v View) admitted(ctx context.Context, args []byte, do func(context.Context
 }
 
 // Plan says what a call would do: see [registry.Registry.Plan].
-func (v View) Plan(ctx context.Context, call v1.Call) (Plan, error) {
+func (v View) Plan(ctx context.Context, call v1.Call) (registry.Plan, error) {
 	if _, err := v.Tool(call.Tool); err != nil {
-		return Plan{}, err
+		return registry.Plan{}, err
 	}
 	call.Principal = v.principal
 	return v.g.reg.Plan(policy.WithOverlay(ctx, v.g.catalog.overlay()), call)
 }
 
 // Explain says what the policies make of a call: see [registry.Registry.ExplainPolicy].
-func (v View) Explain(ctx context.Context, call v1.Call) (Explanation, error) {
+func (v View) Explain(ctx context.Context, call v1.Call) (policy.Explanation, error) {
 	if _, err := v.Tool(call.Tool); err != nil {
-		return Explanation{}, err
+		return policy.Explanation{}, err
 	}
 	call.Principal = v.principal
 	return v.g.reg.ExplainPolicy(policy.WithOverlay(ctx, v.g.catalog.overlay()), call)
@@ -151,12 +133,12 @@ func (g *Gateway) CheckEdited(ctx context.Context, p *v1.PendingCall, args json.
 }
 
 // ServerStates returns what is known of the MCP servers, sorted.
-func (g *Gateway) ServerStates() []ServerState {
-	var all []ServerState
+func (g *Gateway) ServerStates() []mcp.ServerState {
+	var all []mcp.ServerState
 	for _, k := range g.Servers("") {
 		state, ok := g.servers.State(k)
 		if !ok {
-			state = ServerState{Key: k, Reason: "not asked yet"}
+			state = mcp.ServerState{Key: k, Reason: "not asked yet"}
 		}
 		all = append(all, state)
 	}
@@ -164,7 +146,7 @@ func (g *Gateway) ServerStates() []ServerState {
 }
 
 // AuditLines returns lines of the audit, the newest last; none without a store.
-func (g *Gateway) AuditLines(ctx context.Context, f AuditFilter) ([]v1.AuditRecord, error) {
+func (g *Gateway) AuditLines(ctx context.Context, f store.AuditFilter) ([]v1.AuditRecord, error) {
 	if g.opts.Store == nil {
 		return nil, nil
 	}

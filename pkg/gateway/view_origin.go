@@ -7,6 +7,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/lock"
+	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -28,10 +29,10 @@ type Origin struct {
 }
 
 // Origin returns where one of Tools comes from.
-func (v View) Origin(ctx context.Context, it Item) (Origin, error) {
+func (v View) Origin(ctx context.Context, it registry.Item) (Origin, error) {
 	g, t := v.g, it.Tool()
 	o := Origin{Source: t.Head().Source, Server: it.Server}
-	if server, ok := ServerOf(t); ok {
+	if server, ok := t.Server(); ok {
 		o.Server = server
 	}
 	if o.Server.Name != "" {

@@ -28,9 +28,6 @@ type Prompt struct {
 	Reasons []v1.Violation
 }
 
-// PromptMessage is one message of a prompt. The role of a manifest's is "system" or "user".
-type PromptMessage = mcp.PromptMessage
-
 // Prompts returns the prompts that are served, in the order of their names, and those that are
 // not ready too.
 func (v View) Prompts() []Prompt {
@@ -82,7 +79,7 @@ func objectSchema(raw json.RawMessage) json.RawMessage {
 }
 
 // RenderPrompt renders one of Prompts with its variables, a JSON object.
-func (v View) RenderPrompt(ctx context.Context, p Prompt, vars json.RawMessage) (messages []PromptMessage, err error) {
+func (v View) RenderPrompt(ctx context.Context, p Prompt, vars json.RawMessage) (messages []mcp.PromptMessage, err error) {
 	err = v.admitted(ctx, vars, func(ctx context.Context) error {
 		if messages, err = v.g.catalog.messagesOf(ctx, p, vars); err != nil {
 			return err
@@ -99,7 +96,7 @@ func (v View) RenderPrompt(ctx context.Context, p Prompt, vars json.RawMessage) 
 	return messages, nil
 }
 
-func (c *catalog) messagesOf(ctx context.Context, p Prompt, vars json.RawMessage) ([]PromptMessage, error) {
+func (c *catalog) messagesOf(ctx context.Context, p Prompt, vars json.RawMessage) ([]mcp.PromptMessage, error) {
 	if p.Owner.Kind == v1.KindPrompt && p.Input != nil {
 		return c.messages(ctx, p.Owner, func(*prompt.Prompt) json.RawMessage { return vars })
 	}
@@ -116,7 +113,7 @@ func (c *catalog) messagesOf(ctx context.Context, p Prompt, vars json.RawMessage
 	return res.Messages, err
 }
 
-func (c *catalog) messages(ctx context.Context, key v1.Key, vars func(*prompt.Prompt) json.RawMessage) ([]PromptMessage, error) {
+func (c *catalog) messages(ctx context.Context, key v1.Key, vars func(*prompt.Prompt) json.RawMessage) ([]mcp.PromptMessage, error) {
 	p, err := c.servedPrompt(key)
 	if err != nil {
 		return nil, err
@@ -125,9 +122,9 @@ func (c *catalog) messages(ctx context.Context, key v1.Key, vars func(*prompt.Pr
 	if err != nil {
 		return nil, fmt.Errorf("prompt %q: %w", key.Name, err)
 	}
-	var all []PromptMessage
+	var all []mcp.PromptMessage
 	for _, m := range messages {
-		all = append(all, PromptMessage{Role: m.Role, Content: v1.Part{Type: v1.PartText, Text: m.Content}})
+		all = append(all, mcp.PromptMessage{Role: m.Role, Content: v1.Part{Type: v1.PartText, Text: m.Content}})
 	}
 	return all, nil
 }

@@ -127,6 +127,14 @@ func (s *ServerState) Why() string {
 	return strings.TrimPrefix(s.Reason, fmt.Sprintf("mcp server %q: ", s.Key.Name))
 }
 
+// Failure is the error of a server that is not ready.
+func (s *ServerState) Failure() error {
+	if s.Err != nil {
+		return s.Err
+	}
+	return &v1.MCPError{Server: s.Key.Name, Message: s.Reason}
+}
+
 // DiscoveredTool is a tool that a server offers.
 type DiscoveredTool struct {
 	// Tool is the tool as a manifest: mode mcp, bound to its server, with the server's

@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/registry"
 )
 
 type Options struct {
@@ -35,11 +36,11 @@ type Webhook struct {
 	Format string
 }
 
-func (w Webhook) Validate() error             { return nil }
-func New(o Options) *Console                  { return &Console{} }
-func (c *Console) Called(e gateway.CallEvent) {}
-func (c *Console) Waits(p v1.PendingCall)     {}
-func (c *Console) Attach(g *gateway.Gateway)  {}
-func (c *Console) Listening(url string)       {}
-func (c *Console) Link(at string) string      { return at }
-func (c *Console) Close() error               { return nil }
+func (w Webhook) Validate() error              { return nil }
+func New(o Options) *Console                   { return &Console{} }
+func (c *Console) Called(e registry.CallEvent) {}
+func (c *Console) Waits(p v1.PendingCall)      {}
+func (c *Console) Attach(g *gateway.Gateway)   {}
+func (c *Console) Listening(url string)        {}
+func (c *Console) Link(at string) string       { return at }
+func (c *Console) Close() error                { return nil }

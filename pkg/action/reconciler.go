@@ -1,4 +1,4 @@
-package gateway
+package action
 
 import (
 	"context"
@@ -9,16 +9,18 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/diff"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/plan"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// BesideSet is what manifests of a set may name: placeholders of the objects of other sets, see
-// [Applied]. Those of this one are there only when the manifests have them.
-func BesideSet(ctx context.Context, st store.Store, set string) ([]v1.Object, error) {
+// besideSet is what manifests of a set may name: placeholders of the objects of other sets, see
+// [Placeholders]. Those of this one are there only when the manifests have them.
+func besideSet(ctx context.Context, st store.Store, set string) ([]v1.Object, error) {
 	list, err := st.List(ctx, store.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -29,12 +31,12 @@ func BesideSet(ctx context.Context, st store.Store, set string) ([]v1.Object, er
 			others = append(others, r)
 		}
 	}
-	return Applied(others), nil
+	return Placeholders(others), nil
 }
 
 // ReconcileSource is what a [Reconciler] needs of a source; [source.Remote] has it.
 type ReconcileSource interface {
-	Source
+	gateway.Source
 	// Pull asks for news at once.
 	Pull()
 	// Status says which revision was loaded last.
@@ -50,8 +52,8 @@ const (
 	RemoveOverrides = "remove"
 )
 
-// Reconciled is what a [Reconciler] did.
-type Reconciled struct {
+// reconciled is what a [Reconciler] did.
+type reconciled struct {
 	// Report is nil when nothing had to be changed.
 	Report  *diff.Report
 	Changes []store.Change
@@ -98,14 +100,14 @@ func (a applied) Use(context.Context, string) error { return nil }
 
 // Once pulls, and applies what it got. The error is that of the source, or holds a [store.SetError]; then
 // nothing was applied.
-func (r *Reconciler) Once(ctx context.Context) (Reconciled, error) {
+func (r *Reconciler) Once(ctx context.Context) (reconciled, error) {
 	if !r.remembers {
 		r.Remote.Remember(applied{r})
 		r.remembers = true
 	}
 	set, err := r.Remote.Load(ctx)
 	if err != nil {
-		return Reconciled{}, err
+		return reconciled{}, err
 	}
 	s, options := r.Remote.Status(), r.Options(set)
 	options.Set, options.Command, options.Source, options.Commit = r.Set, "reconcile", s.Source, s.Revision
@@ -114,10 +116,10 @@ func (r *Reconciler) Once(ctx context.Context) (Reconciled, error) {
 		err = fmt.Errorf("nothing was applied: %w: leave it out of one of them, or take it over with --take-over", err)
 	}
 	if err != nil {
-		return Reconciled{}, err
+		return reconciled{}, err
 	}
 	over, err := r.overrides(ctx, set.Objects, options)
-	return Reconciled{report, changes, over}, err
+	return reconciled{report, changes, over}, err
 }
 
 // overrides finds the overrides of objects of the set, and removes them where it should.
@@ -196,6 +198,6 @@ func (r *Reconciler) tell(ctx context.Context, log *slog.Logger, all []Overridde
 	case RemoveOverrides:
 		message = "overrides are removed"
 	}
-	log.Log(ctx, level, message, "set", r.Set, "overrides", someOf(texts))
+	log.Log(ctx, level, message, "set", r.Set, "overrides", clip.Some(texts))
 	return now
 }

@@ -1,4 +1,4 @@
-package gateway
+package action
 
 import (
 	"context"
@@ -12,16 +12,18 @@ import (
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/parallel"
 	"toolctl.dev/toolctl/pkg/executors"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Check returns every violation of objects that is found without a call, warnings included, in the
+// Violations returns every violation of objects that is found without a call, warnings included, in the
 // order of the objects. What is beside them may be named by them; it is checked as far as it names
 // them, and one that objects has again is passed over. Of the options, Env, AllowEnv, Permit, Executors
 // and Rules count.
-func Check(ctx context.Context, objects, beside []v1.Object, o Options) (_ []v1.Violation, err error) {
+func Violations(ctx context.Context, objects, beside []v1.Object, o gateway.Options) (_ []v1.Violation, err error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
 	}
@@ -54,9 +56,9 @@ func Check(ctx context.Context, objects, beside []v1.Object, o Options) (_ []v1.
 	return found, reg.Close()
 }
 
-// InspectTexts warns of what the texts that models read hide or order, and of secrets that are
+// inspectTexts warns of what the texts that models read hide or order, and of secrets that are
 // written out.
-func InspectTexts(objects []v1.Object) []v1.Violation {
+func inspectTexts(objects []v1.Object) []v1.Violation {
 	found := make([][]v1.Violation, len(objects))
 	parallel.Each(len(objects), func(i int) {
 		found[i] = append(inspect.Secrets(objects[i]), inspect.Object(objects[i])...)
@@ -67,9 +69,9 @@ func InspectTexts(objects []v1.Object) []v1.Violation {
 	return slices.Concat(found...)
 }
 
-// Applied makes placeholders of what a store has, for [Check] of what names them: they have
+// Placeholders stand for what a store has, for the check of what names them: they have
 // its names and labels, and nothing to check. Policies and scenarios are left out: nothing names them.
-func Applied(records []store.Record) []v1.Object {
+func Placeholders(records []store.Record) []v1.Object {
 	var known []v1.Object
 	for _, r := range records {
 		stand := v1.NewObject(r.Key().Kind)
@@ -89,9 +91,9 @@ func Applied(records []store.Record) []v1.Object {
 	return known
 }
 
-// IntoNamespace puts objects that name no namespace into one, as kubectl does with -n. An object
+// intoNamespace puts objects that name no namespace into one, as kubectl does with -n. An object
 // that names another one is a violation; without a namespace nothing is done.
-func IntoNamespace(objects []v1.Object, namespace string) (violations []v1.Violation) {
+func intoNamespace(objects []v1.Object, namespace string) (violations []v1.Violation) {
 	if namespace == "" {
 		return nil
 	}
@@ -111,9 +113,9 @@ func IntoNamespace(objects []v1.Object, namespace string) (violations []v1.Viola
 	return violations
 }
 
-// CheckUndo checks the manifests of an undo among what will be beside them. The error of a set that
-// could not be served is a [v1.ValidationError]; options are as for [Check].
-func CheckUndo(ctx context.Context, st store.Store, u *Undo, o Options) error {
+// checkUndo checks the manifests of an undo among what will be beside them. The error of a set that
+// could not be served is a [v1.ValidationError]; options are as for [Violations].
+func checkUndo(ctx context.Context, st store.Store, u *rollout.Undo, o gateway.Options) error {
 	list, err := st.List(ctx, store.ListOptions{})
 	if err != nil {
 		return err
@@ -123,7 +125,7 @@ func CheckUndo(ctx context.Context, st store.Store, u *Undo, o Options) error {
 		changed[c.Key] = true
 	}
 	stay := slices.DeleteFunc(list.Records, func(r store.Record) bool { return changed[r.Key()] })
-	found, err := Check(ctx, u.Objects, append(Applied(stay), o.Objects...), o)
+	found, err := Violations(ctx, u.Objects, append(Placeholders(stay), o.Objects...), o)
 	if err != nil {
 		return err
 	}

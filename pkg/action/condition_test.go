@@ -1,4 +1,4 @@
-package gateway_test
+package action_test
 
 import (
 	"path/filepath"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -32,11 +32,11 @@ func TestStatusOfServer(t *testing.T) {
 	}
 	good := offered("", "Read a file")
 	file := filepath.Join(t.TempDir(), lock.Name)
-	now, _ := gateway.LockServers([]mcp.ServerState{good})
+	now, _ := action.LockServers([]mcp.ServerState{good})
 	if err := lock.Write(file, lock.File{Servers: now}); err != nil {
 		t.Fatal(err)
 	}
-	observer, err := gateway.NewObserver(t.Context(), st, file)
+	observer, err := action.NewObserver(t.Context(), st, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,13 +90,13 @@ func TestStatusOfOverride(t *testing.T) {
 	}
 	records := map[v1.Key]*store.Record{tool.Key(): changes[0].After, server.Key(): changes[1].After}
 	drifted := func(o v1.Object) v1.Condition {
-		observer, err := gateway.NewObserver(t.Context(), st, filepath.Join(t.TempDir(), lock.Name))
+		observer, err := action.NewObserver(t.Context(), st, filepath.Join(t.TempDir(), lock.Name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		key := o.Head().Key()
 		all := map[v1.Key]v1.Status{key: observer.Status(registry.Item{Object: o, Ready: true}, records[key], nil)}
-		gateway.Turned(t.Context(), st, all, records)
+		action.Turned(t.Context(), st, all, records)
 		s := all[key]
 		return s.Condition(v1.ConditionDrifted)
 	}

@@ -1,4 +1,4 @@
-package gateway_test
+package action
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
@@ -49,7 +48,7 @@ func TestReconcilerFollows(t *testing.T) {
 	st := memory.New(memory.Options{})
 	one, two := &manifest.Set{Objects: storetest.Tools(1, "a")}, &manifest.Set{Objects: storetest.Tools(2, "a")}
 	var log bytes.Buffer
-	r := &gateway.Reconciler{
+	r := &Reconciler{
 		Remote: &revisions{sets: []*manifest.Set{one, nil, nil, one, two}}, Store: st, Set: "tools",
 		Options: func(*manifest.Set) store.ApplyOptions { return store.ApplyOptions{By: "me"} },
 	}
@@ -82,18 +81,18 @@ func TestReconcilerLeavesOtherSets(t *testing.T) {
 	if _, err := st.Apply(t.Context(), storetest.Tools(1, "a"), store.ApplyOptions{Set: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	r := &gateway.Reconciler{
+	r := &Reconciler{
 		Remote: &revisions{sets: []*manifest.Set{{Objects: storetest.Tools(1, "b")}}}, Store: st, Set: "tools",
 		Options: func(*manifest.Set) store.ApplyOptions { return store.ApplyOptions{} },
 	}
 	if _, err := r.Once(t.Context()); !errors.As(err, new(*store.SetError)) || !strings.Contains(err.Error(), "nothing was applied") {
 		t.Errorf("got %v", err)
 	}
-	beside, err := gateway.BesideSet(t.Context(), st, "tools")
+	beside, err := besideSet(t.Context(), st, "tools")
 	if err != nil || len(beside) != 1 || beside[0].Head().Key() != (v1.Key{Kind: v1.KindTool, Namespace: "default", Name: "tool-0000"}) {
 		t.Errorf("got %v, %v", beside, err)
 	}
-	if beside, err := gateway.BesideSet(t.Context(), st, "other"); err != nil || len(beside) != 0 {
+	if beside, err := besideSet(t.Context(), st, "other"); err != nil || len(beside) != 0 {
 		t.Errorf("got %v, %v", beside, err)
 	}
 }
@@ -102,8 +101,8 @@ func TestReconcilerLeavesOtherSets(t *testing.T) {
 // nothing of another set is.
 func TestReconcilerOverrides(t *testing.T) {
 	for how, want := range map[string]string{
-		"": "INFO something else is served", gateway.KeepOverrides: "INFO something else is served",
-		gateway.ReportOverrides: "WARN something else is served", gateway.RemoveOverrides: "INFO overrides are removed",
+		"": "INFO something else is served", KeepOverrides: "INFO something else is served",
+		ReportOverrides: "WARN something else is served", RemoveOverrides: "INFO overrides are removed",
 	} {
 		st := memory.New(memory.Options{})
 		if _, err := st.Apply(t.Context(), storetest.Tools(1, "b"), store.ApplyOptions{Set: "other"}); err != nil {
@@ -118,7 +117,7 @@ func TestReconcilerOverrides(t *testing.T) {
 		}
 		var log bytes.Buffer
 		set := &manifest.Set{Objects: []v1.Object{tool}}
-		r := &gateway.Reconciler{
+		r := &Reconciler{
 			Remote: &revisions{sets: []*manifest.Set{set, set, set}}, Store: st, Set: "tools", Overrides: how,
 			Options: func(*manifest.Set) store.ApplyOptions { return store.ApplyOptions{By: "me"} },
 		}
@@ -130,11 +129,11 @@ func TestReconcilerOverrides(t *testing.T) {
 			t.Errorf("%q: logged\n%s", how, got)
 		}
 		left, err := st.Overrides(t.Context())
-		if removed := how == gateway.RemoveOverrides; err != nil || len(left) != map[bool]int{true: 1, false: 2}[removed] || left[len(left)-1].Tool != "tool-0000" {
+		if removed := how == RemoveOverrides; err != nil || len(left) != map[bool]int{true: 1, false: 2}[removed] || left[len(left)-1].Tool != "tool-0000" {
 			t.Errorf("%q: left are %v, %v", how, left, err)
 		}
 		last, err := st.OverrideHistory(t.Context(), "", "mine")
-		if err != nil || how == gateway.RemoveOverrides && (last[0].Author != "me" || last[0].Description != "") {
+		if err != nil || how == RemoveOverrides && (last[0].Author != "me" || last[0].Description != "") {
 			t.Errorf("%q: got %v, %v", how, last, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package gateway
+package action
 
 import (
 	"cmp"
@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -179,9 +179,9 @@ func degraded(it registry.Item, state *mcp.ServerState) v1.Condition {
 			}
 		}
 		if len(broken) > 0 {
-			c.Status, c.Reason, c.Message = v1.ConditionTrue, "SomeToolsNotReady", someOf(broken)
+			c.Status, c.Reason, c.Message = v1.ConditionTrue, "SomeToolsNotReady", clip.Some(broken)
 		} else if len(state.Warnings) > 0 {
-			c.Status, c.Reason, c.Message = v1.ConditionTrue, "Warnings", someOf(state.Warnings)
+			c.Status, c.Reason, c.Message = v1.ConditionTrue, "Warnings", clip.Some(state.Warnings)
 		}
 	}
 	return c
@@ -208,7 +208,7 @@ func (o *Observer) drifted(rec *store.Record, state *mcp.ServerState) v1.Conditi
 		}
 	}
 	if len(texts) > 0 {
-		c.Status, c.Reason, c.Message = v1.ConditionTrue, reasonOverridden, someOf(texts)
+		c.Status, c.Reason, c.Message = v1.ConditionTrue, reasonOverridden, clip.Some(texts)
 		return c
 	}
 	if o.lock == nil || state == nil || !state.Ready {
@@ -223,16 +223,7 @@ func (o *Observer) drifted(rec *store.Record, state *mcp.ServerState) v1.Conditi
 		texts = append(texts, d.String())
 	}
 	if len(texts) > 0 {
-		c.Status, c.Reason, c.Message = v1.ConditionTrue, "DiffersFromLock", someOf(texts)
+		c.Status, c.Reason, c.Message = v1.ConditionTrue, "DiffersFromLock", clip.Some(texts)
 	}
 	return c
-}
-
-// someOf is the first of some texts, and how many more there are.
-func someOf(texts []string) string {
-	const most = 5
-	if more := len(texts) - most; more > 0 {
-		return fmt.Sprintf("%s; and %d more", strings.Join(texts[:most], "; "), more)
-	}
-	return strings.Join(texts, "; ")
 }

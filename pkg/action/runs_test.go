@@ -1,4 +1,4 @@
-package gateway_test
+package action_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/memory"
 )
@@ -18,14 +18,14 @@ import (
 func TestRunsAreOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
-		one, other := gateway.NewRuns(st), gateway.NewRuns(st)
+		one, other := action.NewRuns(st), action.NewRuns(st)
 		check := func(err error, want string) {
 			t.Helper()
 			if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
 				t.Errorf("got error %v, want %q", err, want)
 			}
 		}
-		take := func(runs *gateway.Runs, want string) {
+		take := func(runs *action.Runs, want string) {
 			t.Helper()
 			run, err := runs.Take(t.Context(), "ABCDEF")
 			if err != nil || string(run.State) != want {
@@ -90,7 +90,7 @@ func leaseHolder(t *testing.T, st *memory.Store) string {
 
 func TestRunsFull(t *testing.T) {
 	st := memory.New(memory.Options{})
-	runs := gateway.NewRuns(st)
+	runs := action.NewRuns(st)
 	for i := range store.MaxRuns {
 		if err := runs.Save(t.Context(), store.Run{ID: "R" + strings.Repeat("x", i%50) + string(rune('A'+i/50))}); err != nil {
 			t.Fatal(err)

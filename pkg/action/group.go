@@ -1,21 +1,23 @@
-package gateway
+package action
 
 import (
 	"context"
 	"errors"
 	"sync"
+
+	"toolctl.dev/toolctl/pkg/gateway"
 )
 
 // Group is gateways that are closed together, such as those of scenarios that are played
 // side by side. The zero value is empty. Open may be called by many goroutines at once.
 type Group struct {
 	mu  sync.Mutex
-	all []*Gateway
+	all []*gateway.Gateway
 }
 
 // Open opens one more gateway.
-func (p *Group) Open(ctx context.Context, o Options) (*Gateway, error) {
-	g, err := Open(ctx, o)
+func (p *Group) Open(ctx context.Context, o gateway.Options) (*gateway.Gateway, error) {
+	g, err := gateway.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,11 @@
-package gateway_test
+package action_test
 
 import (
 	"errors"
 	"testing"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/memory"
@@ -13,8 +14,8 @@ import (
 // TestSetStates: what is ready, what something else changed and what is gone.
 func TestSetStates(t *testing.T) {
 	st := memory.New(memory.Options{})
-	good, edited, gone := upstreamTool("files"), upstreamTool("files"), upstreamTool("files")
-	bad := upstreamTool("missing")
+	good, edited, gone := boundTool("files"), boundTool("files"), boundTool("files")
+	bad := boundTool("missing")
 	for name, tool := range map[string]*v1.Tool{"good": good, "edited": edited, "gone": gone, "bad": bad} {
 		if tool.Metadata.Name = name; name != "bad" {
 			tool.Spec.MCP, tool.Spec.MockResult = nil, []byte("1")
@@ -35,12 +36,13 @@ func TestSetStates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.Close()
-	revisions, err := g.Revisions(t.Context(), "tools")
+	w := &action.Workspace{Gateway: g, Store: st}
+	defer w.Close()
+	revisions, err := st.Revisions(t.Context(), store.RevisionQuery{Set: "tools"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := g.SetStates(t.Context(), revisions)
+	all, err := w.SetStates(t.Context(), revisions)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("got %v, %v", all, err)
 	}
@@ -48,7 +50,15 @@ func TestSetStates(t *testing.T) {
 	if s.Objects != 3 || s.Ready != 2 || len(s.Changed) != 1 || s.Changed[0] != "tool/edited" || len(s.Gone) != 1 || s.Gone[0] != "tool/gone" || s.NotReady["tool/bad"] == "" {
 		t.Errorf("got %+v", s)
 	}
-	if _, _, err := g.Look(t.Context(), st, []v1.Key{gone.Key()}); !errors.As(err, new(*v1.NotFoundError)) {
+	if _, _, err := w.Look(t.Context(), []v1.Key{gone.Key()}); !errors.As(err, new(*v1.NotFoundError)) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// boundTool is a tool of an MCP server that does not exist.
+func boundTool(server string) *v1.Tool {
+	tool := v1.NewObject(v1.KindTool).(*v1.Tool)
+	tool.Metadata.Name, tool.Spec.Description, tool.Spec.InputSchema = "tool", "A tool", []byte(`{"type":"object"}`)
+	tool.Spec.MCP = &v1.MCPToolSpec{Server: server, Tool: "read"}
+	return tool
 }

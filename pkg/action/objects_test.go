@@ -1,4 +1,4 @@
-package gateway_test
+package action
 
 import (
 	"strings"
@@ -33,10 +33,10 @@ func TestCheckKnowsWhatIsBeside(t *testing.T) {
 		want   string
 	}{
 		{"nothing", nil, `"files"`},
-		{"the server", gateway.Applied([]store.Record{{Object: serverOf("files")}}), ""},
-		{"another", gateway.Applied([]store.Record{{Object: serverOf("mail")}}), `"files"`},
+		{"the server", Placeholders([]store.Record{{Object: serverOf("files")}}), ""},
+		{"another", Placeholders([]store.Record{{Object: serverOf("mail")}}), `"files"`},
 	} {
-		found, err := gateway.Check(t.Context(), objects, tt.beside, gateway.Options{})
+		found, err := Violations(t.Context(), objects, tt.beside, gateway.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestCheckUndo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return gateway.CheckUndo(t.Context(), st, u, gateway.Options{})
+		return checkUndo(t.Context(), st, u, gateway.Options{})
 	}
 	other := upstreamTool("files")
 	other.Metadata.Name = "other"
@@ -89,7 +89,7 @@ func TestCheckUndo(t *testing.T) {
 func TestIntoNamespace(t *testing.T) {
 	here, there := serverOf("a"), serverOf("b")
 	there.Metadata.Namespace = "other"
-	got := gateway.IntoNamespace([]v1.Object{here, there}, "prod")
+	got := intoNamespace([]v1.Object{here, there}, "prod")
 	if len(got) != 1 || got[0].Message != `mcpserver/b is in namespace "other", and -n names "prod": leave one of them out` || here.Namespace() != "prod" {
 		t.Errorf("got %v, %s", got, here.Key())
 	}

@@ -1,4 +1,4 @@
-package gateway
+package action
 
 import (
 	"cmp"
@@ -8,16 +8,17 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// Statuses says how items stand, by their keys. st has the sets that they belong to, nil for
-// manifests of files; lockFile is as [Options.LockFile]; states are those of the servers that were
+// statuses says how items stand, by their keys. st has the sets that they belong to, nil for
+// manifests of files; lockFile is as [gateway.Options.LockFile]; states are those of the servers that were
 // asked. An item that the store has no more is left out.
-func Statuses(ctx context.Context, st store.Store, lockFile string, items []registry.Item, states []mcp.ServerState) (map[v1.Key]v1.Status, error) {
+func statuses(ctx context.Context, st store.Store, lockFile string, items []registry.Item, states []mcp.ServerState) (map[v1.Key]v1.Status, error) {
 	observer, err := NewObserver(ctx, st, lockFile)
 	if err != nil {
 		return nil, err
@@ -77,10 +78,10 @@ func recordsOf(ctx context.Context, s store.Store, items []registry.Item) (map[v
 	return records, nil
 }
 
-// Look says how objects stand now, and asks the servers among them and of tools among them, whose
-// states it returns too. st is as for [Statuses]. The error is a [v1.NotFoundError] when one is not there.
-func (g *Gateway) Look(ctx context.Context, st store.Store, keys []v1.Key) (all map[v1.Key]v1.Status, states []mcp.ServerState, err error) {
-	g.reg.Check(ctx)
+// look says how objects stand now, and asks the servers among them and of tools among them, whose
+// states it returns too. st is as for [statuses]. The error is a [v1.NotFoundError] when one is not there.
+func look(ctx context.Context, g *gateway.Gateway, st store.Store, lockFile string, keys []v1.Key) (all map[v1.Key]v1.Status, states []mcp.ServerState, err error) {
+	g.Registry().Check(ctx)
 	var servers []v1.Key
 	for _, k := range keys {
 		if k.Kind == v1.KindMCPServer && !slices.Contains(servers, k) {
@@ -93,17 +94,17 @@ func (g *Gateway) Look(ctx context.Context, st store.Store, keys []v1.Key) (all 
 	items := make([]registry.Item, len(keys))
 	for i, k := range keys {
 		name := k.Namespace + "/" + k.Name
-		if items[i], err = g.reg.Get(k.Kind, k.Namespace, name); err != nil {
+		if items[i], err = g.Registry().Get(k.Kind, k.Namespace, name); err != nil {
 			return nil, states, err
 		}
 		if t := items[i].Tool(); t != nil && t.Mode() == v1.ModeMCP {
 			_, _ = g.Prepare(ctx, v1.Call{Tool: name}) // what is missing, the item says
-			if items[i], err = g.reg.Get(k.Kind, k.Namespace, name); err != nil {
+			if items[i], err = g.Registry().Get(k.Kind, k.Namespace, name); err != nil {
 				return nil, states, err
 			}
 		}
 	}
-	all, err = Statuses(ctx, st, g.opts.LockFile, items, states)
+	all, err = statuses(ctx, st, lockFile, items, states)
 	return all, states, err
 }
 
@@ -124,13 +125,13 @@ type SetState struct {
 
 // SetStates says how sets of the store stand to their newest revisions, and asks their servers. With an
 // error it returns the sets that were looked at before.
-func (g *Gateway) SetStates(ctx context.Context, sets []Revision) (all []SetState, err error) {
+func (w *Workspace) SetStates(ctx context.Context, sets []store.Revision) (all []SetState, err error) {
 	for _, r := range sets {
-		newest, err := g.opts.Store.Revisions(ctx, store.RevisionQuery{Set: r.Set, Newest: true})
+		newest, err := w.Store.Revisions(ctx, store.RevisionQuery{Set: r.Set, Newest: true})
 		if err != nil {
 			return all, err
 		}
-		state, err := rollout.Inspect(ctx, g.opts.Store, newest[0])
+		state, err := rollout.Inspect(ctx, w.Store, newest[0])
 		if err != nil {
 			return all, err
 		}
@@ -145,7 +146,7 @@ func (g *Gateway) SetStates(ctx context.Context, sets []Revision) (all []SetStat
 		for _, k := range state.Gone {
 			s.Gone = append(s.Gone, rollout.ObjectName(k))
 		}
-		seen, states, err := g.Look(ctx, g.opts.Store, keys)
+		seen, states, err := look(ctx, w.Gateway, w.Store, w.LockFile, keys)
 		for _, k := range keys {
 			status := seen[k]
 			c := status.Condition(v1.ConditionReady)
@@ -164,4 +165,30 @@ func (g *Gateway) SetStates(ctx context.Context, sets []Revision) (all []SetStat
 		}
 	}
 	return all, nil
+}
+
+// Look says how objects stand now, and asks the servers among them and of tools among them, whose
+// states it returns too. The error is a [v1.NotFoundError] when one does not exist.
+func (w *Workspace) Look(ctx context.Context, keys []v1.Key) (map[v1.Key]v1.Status, []mcp.ServerState, error) {
+	return look(ctx, w.Gateway, w.Kept(), w.LockFile, keys)
+}
+
+// Drifted reports whether something else than the set changed what it applied.
+func (s *SetState) Drifted() bool { return len(s.Changed)+len(s.Gone) > 0 }
+
+// Status says how items of the workspace stand; states are those of the servers that were asked.
+func (w *Workspace) Status(ctx context.Context, items []registry.Item, states []mcp.ServerState) (map[v1.Key]v1.Status, error) {
+	return statuses(ctx, w.Kept(), w.LockFile, items, states)
+}
+
+// Find asks the MCP servers that the tool of a call may be of, and tells found of one that they offer.
+func (w *Workspace) Find(ctx context.Context, call v1.Call, found func(*v1.Tool)) (v1.Call, error) {
+	_, unknown := w.Registry.Lookup(call.Namespace, call.Tool)
+	call, err := w.Prepare(ctx, call)
+	if unknown != nil && found != nil {
+		if it, err := w.Registry.Lookup(call.Namespace, call.Tool); err == nil {
+			found(it.Tool())
+		}
+	}
+	return call, err
 }

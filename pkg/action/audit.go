@@ -1,8 +1,11 @@
-package main
+package action
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -15,25 +18,42 @@ type chosenAudit struct {
 	has func(*v1.AuditRecord) bool
 }
 
-// chosen chooses among the lines of the audit by what the store does not choose by: --decision, --tool of an object, and -l, which
-// keeps lines about objects that have the labels now. What is no longer in the store has none.
-func (o *auditFlags) chosen(ctx context.Context, s store.Store) (store.Store, error) {
-	if decided := decisions[o.decision]; decided != nil {
-		s = chosenAudit{s, decided}
+// Audit opens the audit log of the store.
+type Audit struct {
+	*Config
+	// Decision is one of [AuditDecisions]: only calls on which the policies decided so. Default: all lines.
+	Decision string
+	// Kind and Name choose lines about changes of these objects; a name may have * and ?. Default: all lines.
+	Kind, Name string
+	// Selector chooses lines about objects that have the labels now. What is no longer in the store has
+	// none. Default: all lines.
+	Selector string
+}
+
+// Open returns the store, whose audit log has the chosen lines alone.
+func (a *Audit) Open(ctx context.Context) (_ store.Store, err error) {
+	if len(a.Files) > 0 {
+		return nil, usagef("the audit is in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
 	}
-	if kind, name, ok := o.object(); ok {
-		name = name[strings.Index(name, "/")+1:]
-		fits := regexp.MustCompile("^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(name)) + "$")
-		s = chosenAudit{s, func(r *v1.AuditRecord) bool {
-			return r.Change != nil && strings.EqualFold(r.Change.Kind, kind) && fits.MatchString(r.Change.Name)
-		}}
-	}
-	if o.selector == "" {
-		return s, nil
-	}
-	about, err := o.labelled(ctx, s)
+	s, err := a.OpenExisting(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if decided := decisions[a.Decision]; decided != nil {
+		s = chosenAudit{s, decided}
+	}
+	if a.Kind != "" {
+		fits := regexp.MustCompile("^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(a.Name)) + "$")
+		s = chosenAudit{s, func(r *v1.AuditRecord) bool {
+			return r.Change != nil && strings.EqualFold(r.Change.Kind, a.Kind) && fits.MatchString(r.Change.Name)
+		}}
+	}
+	if a.Selector == "" {
+		return s, nil
+	}
+	about, err := labeledKeys(ctx, s, a.Selector)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return chosenAudit{s, func(r *v1.AuditRecord) bool {
 		if r.Change != nil {
@@ -43,7 +63,9 @@ func (o *auditFlags) chosen(ctx context.Context, s store.Store) (store.Store, er
 	}}, nil
 }
 
-// decisions are the values of --decision.
+// AuditDecisions are the values of Decision of [Audit]. "refused" is by a policy or a person.
+func AuditDecisions() []string { return slices.Sorted(maps.Keys(decisions)) }
+
 var decisions = map[string]func(*v1.AuditRecord) bool{
 	v1.DecisionAllow: decidedAs(v1.DecisionAllow), v1.DecisionDeny: decidedAs(v1.DecisionDeny),
 	v1.DecisionAudit: decidedAs(v1.DecisionAudit), v1.DecisionPending: decidedAs(v1.DecisionPending),
@@ -54,30 +76,6 @@ var decisions = map[string]func(*v1.AuditRecord) bool{
 
 func decidedAs(decision string) func(*v1.AuditRecord) bool {
 	return func(r *v1.AuditRecord) bool { return r.Policy != nil && r.Policy.Decision == decision }
-}
-
-// labelled says which objects of the store have the labels of -l. A tool of an MCP server has
-// those of its server.
-func (a *app) labelled(ctx context.Context, s store.Store) (func(v1.Key) bool, error) {
-	has, err := a.selected()
-	if err != nil {
-		return nil, err
-	}
-	objects, err := storedObjects(ctx, s, store.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	fits := map[v1.Key]bool{}
-	for _, o := range objects {
-		fits[o.Head().Key()] = has(o)
-	}
-	return func(key v1.Key) bool {
-		if fit, ok := fits[key]; ok {
-			return fit
-		}
-		server, _, ok := strings.Cut(key.Name, "__")
-		return ok && key.Kind == v1.KindTool && fits[v1.Key{Kind: v1.KindMCPServer, Namespace: key.Namespace, Name: server}]
-	}, nil
 }
 
 // EachAudit reads backwards for the newest lines, in parts that grow, so that it need not read all.

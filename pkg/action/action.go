@@ -1,0 +1,74 @@
+// Package action is what toolctl does: one verb a file, each a small type with its options as fields
+// and one Run, which returns plain data. The command line reads flags and prints results, the console
+// shows them, and the operator, an MCP server for agents that write manifests, and Go programs call them.
+//
+//	c := &action.Config{Files: []string{"manifests/"}}
+//	r, err := (&action.Apply{Config: c, Selection: action.Selection{Prune: true}}).Run(ctx)
+//
+// A [Config] says where manifests and the store are, and is shared by all verbs. An error of a verb's
+// options is a [UsageError]; those of manifests, policies and tools are the errors of api/v1.
+package action
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/overlay"
+)
+
+// Config is what verbs share. The zero value is the store of the current folder.
+type Config struct {
+	// Files are the files and folders of manifests; "-" is Stdin. Default: the store.
+	Files []string
+	// Overlays are those of Files that are built from their kustomization.yaml.
+	Overlays []string
+	// Unbuilt is told of folders that have a kustomization.yaml and are read file by file.
+	Unbuilt func(folders []string)
+	// Stdin is read once, where Files has "-".
+	Stdin io.Reader
+	// DSN names the store, as in state.db or postgres://…. Default: TOOLCTL_STORE, else the one in
+	// .toolctl of the current folder or the nearest parent that has it.
+	DSN string
+	// MaxStoreBytes and MaxStoreConnections bound the store; 0 is its default.
+	MaxStoreBytes       int64
+	MaxStoreConnections int
+	// Namespace is that of objects which name none. Default: "default".
+	Namespace string
+	// By names who makes changes, for revisions and the audit log.
+	By string
+	// Layout keeps the comments and the order of keys of the manifests.
+	Layout bool
+	// Gateway has the environment, the permissions and the network of the manifests, and may have a
+	// Source in place of Files.
+	Gateway gateway.Options
+}
+
+// UsageError says that the options of a verb do not fit together, or name what is not there.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+func (c *Config) env(name string) (string, bool) {
+	if c.Gateway.Env == nil {
+		return os.LookupEnv(name)
+	}
+	return c.Gateway.Env(name)
+}
+
+// manifests are the options with which Files are read.
+func (c *Config) manifests() manifest.Options {
+	return manifest.Options{Stdin: c.Stdin, Build: func(ctx context.Context, path string) (*manifest.Built, error) {
+		if !slices.Contains(c.Overlays, path) {
+			return nil, nil
+		}
+		return overlay.Build(ctx, path, "")
+	}}
+}

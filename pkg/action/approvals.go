@@ -1,0 +1,225 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// OpenExisting opens the store for a verb that means nothing without one.
+func (c *Config) OpenExisting(ctx context.Context) (store.Store, error) {
+	if _, err := c.StoreDSN(false); err != nil {
+		return nil, usagef("there is no store: no %s folder is here or above; 'toolctl apply -f PATH' makes one, and --store names one that is elsewhere", StoreDir)
+	}
+	return c.OpenStore(ctx, false)
+}
+
+// Approvals lists the calls that wait for approval, and the last that waited.
+type Approvals struct {
+	*Config
+	// IDs are the calls to list. Default: all.
+	IDs []string
+	// State is one of [ApprovalStates]. Default: all.
+	State string
+	// Selector chooses calls by the labels of their tools in the store. Default: all.
+	Selector string
+}
+
+// ApprovalStates are the states of calls, in the order in which they follow each other.
+func ApprovalStates() []string {
+	return []string{v1.ApprovalPending, v1.ApprovalApproved, v1.ApprovalDenied, v1.ApprovalUsed, v1.ApprovalExpired}
+}
+
+// Approval is a pending call as it is shown: with its state now, and with what was approved instead of
+// its arguments masked.
+type Approval struct {
+	v1.PendingCall
+	EditedArgs json.RawMessage `json:"edited_args,omitempty"`
+}
+
+func approvalOf(p v1.PendingCall, now time.Time) Approval {
+	p.State = p.StateAt(now)
+	return Approval{p, redact.JSON(p.EditedArgs, p.Redact)}
+}
+
+// Run lists the calls, the newest last. The error is a [v1.NotFoundError] for an id that does not exist.
+func (a *Approvals) Run(ctx context.Context) (found []Approval, err error) {
+	s, err := a.openApprovals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	calls, err := s.ListApprovals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	about := func(v1.Key) bool { return true }
+	if a.Selector != "" {
+		if about, err = labeledKeys(ctx, s, a.Selector); err != nil {
+			return nil, err
+		}
+	}
+	found = []Approval{}
+	now, known := time.Now(), map[string]bool{}
+	for _, p := range calls {
+		known[p.ID] = true
+		v := approvalOf(p, now)
+		if (a.State == "" || v.State == a.State) && (a.Namespace == "" || v.Namespace == a.Namespace) && (len(a.IDs) == 0 || slices.Contains(a.IDs, v.ID)) &&
+			about(v1.Key{Kind: v1.KindTool, Namespace: v.Namespace, Name: v.Tool}) {
+			found = append(found, v)
+		}
+	}
+	for _, id := range a.IDs {
+		if !known[id] {
+			return nil, &v1.NotFoundError{Kind: "Approval", Name: id}
+		}
+	}
+	return found, nil
+}
+
+func (c *Config) openApprovals(ctx context.Context) (store.Store, error) {
+	if len(c.Files) > 0 && c.DSN == "" {
+		return nil, usagef("calls wait in the store, not in files: leave out -f, or name the store with --store")
+	}
+	return c.OpenExisting(ctx)
+}
+
+// labeledKeys says which objects of the store have labels. A tool of an MCP server has those of its
+// server; what is no longer in the store has none.
+func labeledKeys(ctx context.Context, s store.Objects, selector string) (func(v1.Key) bool, error) {
+	has, err := labeled(selector)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := Objects(ctx, s, store.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	fits := map[v1.Key]bool{}
+	for _, o := range objects {
+		fits[o.Head().Key()] = has(o)
+	}
+	return func(key v1.Key) bool {
+		if fit, ok := fits[key]; ok {
+			return fit
+		}
+		server, _, ok := strings.Cut(key.Name, "__")
+		return ok && key.Kind == v1.KindTool && fits[v1.Key{Kind: v1.KindMCPServer, Namespace: key.Namespace, Name: server}]
+	}, nil
+}
+
+// Decide approves or denies a pending call.
+type Decide struct {
+	*Config
+	ID string
+	// Decision is made by the By of the Config, unless it names somebody.
+	Decision v1.Decision
+	// Edit returns other arguments to approve, none to leave them. check holds them to the schema of the
+	// tool, and reports false when the tool is not known here.
+	Edit func(p *v1.PendingCall, check func(json.RawMessage) (known bool, err error)) (json.RawMessage, error)
+}
+
+// maxDecisionText bounds what is said about a decision, in bytes.
+const maxDecisionText = 500
+
+// Run decides. The error is a [v1.ApprovalError] when the call is not pending, or the principal may not
+// decide on it.
+func (d *Decide) Run(ctx context.Context) (_ *Approval, err error) {
+	by := d.Decision
+	if len(by.Reason) > maxDecisionText || len(by.By) > maxDecisionText {
+		return nil, usagef("--reason and --as may have %d bytes", maxDecisionText)
+	}
+	if by.By == "" {
+		by.By = d.By
+	}
+	open := d.openApprovals
+	if d.Edit != nil { // the files are there to check the arguments
+		open = func(ctx context.Context) (store.Store, error) { return d.OpenStore(ctx, false) }
+	}
+	s, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	p, err := s.Approval(ctx, d.ID)
+	if err != nil {
+		return nil, err
+	}
+	pending := p.StateAt(time.Now()) == v1.ApprovalPending
+	if err := p.MayDecide(by); err != nil && pending {
+		return nil, err
+	}
+	if d.Edit != nil {
+		if !pending { // before an editor opens
+			return nil, &v1.ApprovalError{ID: p.ID, State: p.StateAt(time.Now()), By: p.By}
+		}
+		if by.Args, err = d.Edit(&p, func(args json.RawMessage) (bool, error) { return d.checkEdited(ctx, &p, args) }); err != nil {
+			return nil, err
+		}
+	}
+	now := time.Now()
+	if p, err = s.DecideApproval(ctx, d.ID, by, now.UTC().Truncate(time.Millisecond)); err != nil {
+		return nil, err
+	}
+	v := approvalOf(p, now)
+	return &v, nil
+}
+
+func (d *Decide) checkEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) (known bool, err error) {
+	if len(args) > v1.MaxPendingArgs {
+		return true, usagef("--edit-args: %d bytes; the arguments may have %d", len(args), v1.MaxPendingArgs)
+	}
+	w, err := d.Open(ctx)
+	if err != nil {
+		return true, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	err = w.Registry.CheckEdited(ctx, p, args)
+	if _, ok := errors.AsType[*v1.NotFoundError](err); ok {
+		return false, nil
+	}
+	return true, err
+}
+
+// AwaitDecision waits until a call is decided on.
+type AwaitDecision struct {
+	*Config
+	ID      string
+	Timeout time.Duration
+}
+
+// Run returns the call once it is no longer pending; when time runs out the error is a [NotReadyError].
+// It looks again and again, since the decision is another process's.
+func (a *AwaitDecision) Run(ctx context.Context) (p v1.PendingCall, err error) {
+	const often = 250 * time.Millisecond
+	s, err := a.openApprovals(ctx)
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	within, stop := context.WithTimeout(ctx, a.Timeout)
+	defer stop()
+	for {
+		if p, err = s.Approval(ctx, a.ID); err != nil {
+			return p, err
+		}
+		if p.State = p.StateAt(time.Now()); p.State != v1.ApprovalPending {
+			return p, nil
+		}
+		pause(within, often)
+		switch {
+		case ctx.Err() != nil:
+			return p, ctx.Err()
+		case within.Err() != nil:
+			return p, &NotReadyError{[]string{"call \"" + a.ID + "\" is not decided on after " + clip.Duration(a.Timeout)}}
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package action
+
+import (
+	"context"
+	"errors"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Request names objects of one kind.
+type Request struct {
+	// Kind is one of [v1.Kinds]; "" is all of them, where a verb takes that.
+	Kind string
+	// Names may be of any form that [registry.Registry.Get] takes. Default: all objects of the kind.
+	Names []string
+}
+
+// Delete deletes objects from the store in one transaction: those of Requests, or with neither names nor
+// a selector there, those that the files contain.
+type Delete struct {
+	*Config
+	Requests []Request
+	// Selector chooses the objects of the kinds of Requests by labels.
+	Selector string
+	DryRun   bool
+	// IgnoreMissing passes over names of objects that do not exist.
+	IgnoreMissing bool
+}
+
+// Run deletes the objects, and returns them.
+func (d *Delete) Run(ctx context.Context) (_ []Change, err error) {
+	s, err := d.OpenStore(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	var keys []v1.Key
+	if len(d.Requests) == 0 {
+		keys, err = d.ofFiles(ctx)
+	} else {
+		keys, err = d.named(ctx, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	records, err := d.existing(ctx, s, keys)
+	if err != nil {
+		return nil, err
+	}
+	if !d.DryRun {
+		keys = nil
+		for i := range records {
+			keys = append(keys, records[i].Key())
+		}
+		if records, err = s.Delete(ctx, keys, store.DeleteOptions{By: d.By}); err != nil {
+			return nil, err
+		}
+	}
+	changes := make([]store.Change, len(records))
+	for i := range records {
+		changes[i] = store.Change{Key: records[i].Key(), Action: "deleted", Before: &records[i]}
+	}
+	return Changes(changes), nil
+}
+
+func (d *Delete) ofFiles(ctx context.Context) ([]v1.Key, error) {
+	set, err := manifest.Load(ctx, d.Files, d.manifests())
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	violations, err := d.intoNamespace(set.Objects)
+	if err != nil {
+		return nil, err
+	}
+	if len(violations) > 0 {
+		return nil, v1.NewValidationError(v1.ManifestInvalid, "", violations)
+	}
+	var keys []v1.Key
+	for _, obj := range set.Objects {
+		keys = append(keys, obj.Head().Key())
+	}
+	return keys, nil
+}
+
+// named finds the objects that names mean, with the rules of every other verb.
+func (d *Delete) named(ctx context.Context, s store.Store) ([]v1.Key, error) {
+	reg, err := namesOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var keys []v1.Key
+	for _, r := range d.Requests {
+		if d.Selector != "" {
+			page, err := reg.List(registry.Query{Kind: r.Kind, Namespace: d.Namespace, Selector: d.Selector})
+			if err != nil {
+				return nil, usagef("-l: %w", err)
+			}
+			for _, it := range page.Items {
+				keys = append(keys, it.Object.Head().Key())
+			}
+		}
+		for _, n := range r.Names {
+			it, err := reg.Get(r.Kind, d.Namespace, n)
+			var missing *v1.NotFoundError
+			if d.IgnoreMissing && errors.As(err, &missing) && !missing.Ambiguous {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, it.Object.Head().Key())
+		}
+	}
+	return keys, nil
+}
+
+// existing reads the records of keys, each once.
+func (d *Delete) existing(ctx context.Context, s store.Store, keys []v1.Key) ([]store.Record, error) {
+	var out []store.Record
+	read := map[v1.Key]bool{}
+	for _, k := range keys {
+		if read[k] {
+			continue
+		}
+		read[k] = true
+		rec, err := s.Get(ctx, k)
+		var missing *v1.NotFoundError
+		if errors.As(err, &missing) && d.IgnoreMissing {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rec)
+	}
+	return out, nil
+}
+
+// namesOf is a registry of what a store has, to find objects by name.
+func namesOf(ctx context.Context, s store.Objects) (*registry.Registry, error) {
+	objects, err := Objects(ctx, s, store.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return registry.New(objects, registry.Options{})
+}

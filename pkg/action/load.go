@@ -1,0 +1,128 @@
+package action
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/overlay"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// Reading says how manifests are read.
+type Reading struct {
+	// Paths are files and folders. Default: Files of the [Config].
+	Paths []string
+	// Beside are objects that the manifests may name.
+	Beside []v1.Object
+	// Places keeps the place of every field, Layout the comments and the order of keys.
+	Places, Layout bool
+	// AllowEmpty accepts files that are gone or hold no objects.
+	AllowEmpty bool
+}
+
+// Checking is the [Check] of manifests.
+func (c *Config) Checking(r Reading) (Check, error) {
+	if r.Paths == nil {
+		r.Paths = c.Files
+	}
+	if err := c.checkNamespace(); err != nil {
+		return Check{}, err
+	}
+	o := c.Gateway
+	o.Permit = o.Permit.Own()
+	told := false // files may be read twice
+	return Check{
+		Load: func(ctx context.Context, places bool) (*manifest.Set, error) {
+			o := c.manifests()
+			o.Fields, o.Layout, o.AllowEmpty = places, r.Layout, r.AllowEmpty
+			set, err := manifest.Load(ctx, r.Paths, o)
+			if err != nil {
+				return nil, &UsageError{err}
+			}
+			if folders := c.unbuilt(set, r.Paths); len(folders) > 0 && !told && c.Unbuilt != nil {
+				c.Unbuilt(folders)
+			}
+			told = true
+			return set, nil
+		},
+		Places:    r.Places || slices.Contains(r.Paths, "-"), // stdin is read once
+		Namespace: c.Namespace, Beside: r.Beside, Options: o,
+	}, nil
+}
+
+// unbuilt returns the folders that were read file by file although they are to be built.
+func (c *Config) unbuilt(set *manifest.Set, paths []string) []string {
+	folders := set.Overlays
+	if len(set.Objects) == 0 {
+		for _, p := range paths {
+			if !slices.Contains(c.Overlays, p) && !slices.Contains(folders, filepath.Clean(p)) && overlay.Is(p) {
+				folders = append(folders, p)
+			}
+		}
+	}
+	return folders
+}
+
+// Load reads and checks manifests. An error in them is a [v1.ValidationError] with all of them;
+// warnings are returned.
+func (c *Config) Load(ctx context.Context, r Reading) (*manifest.Set, []v1.Violation, error) {
+	check, err := c.Checking(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	set, violations, err := check.Run(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var errs, warnings []v1.Violation
+	for _, v := range violations {
+		if v.IsWarning() {
+			warnings = append(warnings, v)
+		} else {
+			errs = append(errs, v)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, warnings, v1.NewValidationError(v1.ManifestInvalid, "", errs)
+	}
+	return set, warnings, nil
+}
+
+// intoNamespace puts objects that name no namespace into that of the [Config].
+func (c *Config) intoNamespace(objects []v1.Object) ([]v1.Violation, error) {
+	if err := c.checkNamespace(); err != nil {
+		return nil, err
+	}
+	return intoNamespace(objects, c.Namespace), nil
+}
+
+func (c *Config) checkNamespace() error {
+	if c.Namespace != "" && (!v1.IsName(c.Namespace) || strings.Contains(c.Namespace, ".")) {
+		return usagef("-n %q is not a legal name: expected lower-case letters, digits, '-' and '_'", c.Namespace)
+	}
+	return nil
+}
+
+// Regular refuses paths of pipes, devices and sockets.
+func Regular(paths []string) error {
+	for _, path := range paths {
+		if err := regular.Check(path); err != nil && path != "-" {
+			return usagef("%s: %w", path, regular.Reason(err))
+		}
+	}
+	return nil
+}
+
+// labeled reads a selector into a test of objects.
+func labeled(selector string) (func(v1.Object) bool, error) {
+	s, err := registry.ParseSelector(selector)
+	if err != nil {
+		return nil, usagef("-l: %w", err)
+	}
+	return func(o v1.Object) bool { return s.Matches(o.Head().Metadata.Labels) }, nil
+}

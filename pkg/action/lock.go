@@ -1,0 +1,158 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/lock"
+	"toolctl.dev/toolctl/pkg/mcp"
+)
+
+// Lock pins the tool definitions of MCP servers.
+type Lock struct {
+	*Config
+	// Names are the servers. Default: all, or those that Selector chooses.
+	Names    []string
+	Selector string
+	// Update accepts what the servers say now, Check changes nothing.
+	Update, Check bool
+	// Opened is told of the workspace before servers are asked, and Asked of their answers.
+	Opened func(*Workspace)
+	Asked  func([]mcp.ServerState)
+}
+
+// Locked is the result of a [Lock].
+type Locked struct {
+	// Path is the lock, and File what it holds now; with Check, what the servers say.
+	Path string
+	File lock.File
+	// Added were added to the lock, and Removed are no longer in it.
+	Added, Removed []v1.Key
+	// Drift is what differs from the lock, and was not accepted.
+	Drift []lock.Drift
+	// Down are the servers that could not be asked.
+	Down []mcp.ServerState
+}
+
+// Run asks the servers, and writes or checks the lock.
+func (l *Lock) Run(ctx context.Context) (_ *Locked, err error) {
+	if l.Update && l.Check {
+		return nil, usagef("--update and --check cannot be used together")
+	}
+	if len(l.Names) > 0 && l.Selector != "" {
+		return nil, usagef("names cannot be used together with -l")
+	}
+	path, err := lock.Find(l.Gateway.LockFile)
+	if err != nil {
+		return nil, err
+	}
+	old, err := lock.Read(path)
+	fresh := errors.Is(err, fs.ErrNotExist)
+	repaired := l.Update && len(l.Names) == 0 // it is written again whole
+	if err != nil && (!fresh || l.Check) && !repaired {
+		if fresh {
+			return nil, usagef("there is no %s: make it with 'toolctl lock'", path)
+		}
+		return nil, v1.NewValidationError(v1.ManifestInvalid, "", []v1.Violation{{Message: err.Error(), Expected: "a lock file", Got: "something else"}})
+	}
+	w, err := l.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if l.Opened != nil {
+		l.Opened(w)
+	}
+	keys, gone, err := l.servers(w, &old)
+	if err != nil {
+		return nil, err
+	}
+	r := &Locked{Path: path}
+	var now []lock.Server
+	if len(keys) > 0 {
+		states := w.Discover(ctx, keys...)
+		if l.Asked != nil {
+			l.Asked(states)
+		}
+		now, r.Down = LockServers(states)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if l.Check {
+		r.File.Servers, r.Drift = now, old.Drift(now)
+		return r, nil
+	}
+	r.File, r.Drift, r.Added = old.Merge(now, gone, l.Update)
+	r.Removed = gone
+	if len(r.Added) > 0 || len(gone) > 0 || fresh || l.Update {
+		err = lock.Write(path, r.File)
+	}
+	return r, err
+}
+
+// servers returns the servers that Names name, all without any, and those that are named and are in
+// the lock alone.
+func (l *Lock) servers(w *Workspace, old *lock.File) (keys, gone []v1.Key, err error) {
+	if len(l.Names) == 0 {
+		has, err := labeled(l.Selector)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, k := range w.Servers(l.Namespace) {
+			if it, err := w.Registry.Get(k.Kind, k.Namespace, k.Name); err == nil && has(it.Object) {
+				keys = append(keys, k)
+			}
+		}
+		if len(keys) == 0 && l.Selector != "" {
+			return nil, nil, usagef("no MCPServer with the labels %s", l.Selector)
+		}
+		if len(keys) == 0 {
+			return nil, nil, usagef("there is no MCPServer manifest to lock")
+		}
+		return keys, nil, nil
+	}
+	for _, name := range l.Names {
+		it, err := w.Registry.Get(v1.KindMCPServer, l.Namespace, strings.TrimPrefix(name, "mcpserver/"))
+		if err == nil {
+			if it.Object.Head().Broken() {
+				return nil, nil, v1.NewValidationError(v1.ManifestInvalid, "", it.Reasons)
+			}
+			keys = append(keys, it.Object.Head().Key())
+			continue
+		}
+		k := v1.Key{Kind: v1.KindMCPServer, Namespace: v1.DefaultNamespace, Name: name}
+		if ns, local, ok := strings.Cut(name, "/"); ok {
+			k.Namespace, k.Name = ns, local
+		} else if l.Namespace != "" {
+			k.Namespace = l.Namespace
+		}
+		if !l.Update || old.Server(k) == nil {
+			return nil, nil, err
+		}
+		gone = append(gone, k)
+	}
+	return keys, gone, nil
+}
+
+// LockServers turns states into what a lock holds, and returns those that are not ready apart.
+func LockServers(states []mcp.ServerState) (now []lock.Server, down []mcp.ServerState) {
+	for _, s := range states {
+		if !s.Ready {
+			down = append(down, s)
+			continue
+		}
+		entry := lock.Server{Key: s.Key, Name: s.ServerName, Version: s.ServerVersion, ProtocolVersion: s.ProtocolVersion}
+		for _, t := range s.Tools {
+			if entry.Tool(t.Remote) == nil { // a name that is given twice is a problem of the second
+				entry.Tools = append(entry.Tools, lock.Of(gateway.Definition(t)))
+			}
+		}
+		now = append(now, entry)
+	}
+	return now, down
+}

@@ -1,0 +1,95 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/store/backends"
+)
+
+// OpenStore opens the store, which create makes when it is not there.
+func (c *Config) OpenStore(ctx context.Context, create bool) (store.Store, error) {
+	dsn, err := c.StoreDSN(create)
+	if err != nil {
+		return nil, err
+	}
+	return c.OpenNamed(ctx, dsn, create)
+}
+
+// OpenNamed opens the store that dsn names.
+func (c *Config) OpenNamed(ctx context.Context, dsn string, create bool) (store.Store, error) {
+	if c.MaxStoreBytes < 0 {
+		return nil, usagef("--store-max-bytes %d: expected 0 or more", c.MaxStoreBytes)
+	}
+	if n := c.MaxStoreConnections; n < 0 || n > 0 && n < 3 {
+		return nil, usagef("--store-max-connections %d: expected 3 or more", n)
+	}
+	s, err := backends.All().Open(ctx, dsn, store.Options{Create: create, MaxBytes: c.MaxStoreBytes, MaxConnections: c.MaxStoreConnections})
+	if errors.Is(err, fs.ErrNotExist) {
+		shown, _ := store.Shown(dsn)
+		return nil, usagef("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", shown)
+	}
+	return s, err
+}
+
+// StoreDir is the folder of the store of a folder.
+const StoreDir = ".toolctl"
+
+const storeFile = "state.db"
+
+// StoreDSN says where the store is, or, with create, where it will be.
+func (c *Config) StoreDSN(create bool) (string, error) {
+	if c.DSN != "" {
+		return c.DSN, nil
+	}
+	if v, ok := c.env("TOOLCTL_STORE"); ok && v != "" {
+		return v, nil
+	}
+	return LocalStore(create)
+}
+
+// LocalStore is the store of the current folder, else of the nearest parent that has one.
+func LocalStore(create bool) (string, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := cwd; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(filepath.Join(dir, StoreDir)); err == nil && info.IsDir() {
+			return filepath.Join(dir, StoreDir, storeFile), nil
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	if create {
+		return filepath.Join(cwd, StoreDir, storeFile), nil
+	}
+	return "", usagef("no manifests: name files with -f, or put some into a store with 'toolctl apply -f PATH' (no %s folder here or above)", StoreDir)
+}
+
+// emptyStore stands for a store that does not exist and is not to be made.
+func emptyStore(ctx context.Context) (store.Store, error) {
+	return backends.All().Open(ctx, "memory:", store.Options{Create: true})
+}
+
+// missing reports that there is no store.
+func missing(err error) bool { return errors.As(err, new(*UsageError)) }
+
+// Objects returns the objects that a store has.
+func Objects(ctx context.Context, s store.Objects, o store.ListOptions) ([]v1.Object, error) {
+	list, err := s.List(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]v1.Object, len(list.Records))
+	for i, r := range list.Records {
+		objects[i] = r.Object
+	}
+	return objects, nil
+}

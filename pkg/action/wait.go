@@ -1,0 +1,173 @@
+package action
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/inspect"
+	"toolctl.dev/toolctl/pkg/registry"
+)
+
+// Condition is a status of a condition type, such as Ready=True.
+type Condition struct{ Type, Status string }
+
+// Ready is the condition of objects that can be used; an MCP server is asked.
+var Ready = Condition{v1.ConditionReady, v1.ConditionTrue}
+
+// String is the condition as messages name it.
+func (c Condition) String() string {
+	if c == Ready {
+		return "ready"
+	}
+	return c.Type + "=" + c.Status
+}
+
+// Wait waits until objects have a condition.
+type Wait struct {
+	*Config
+	// Keys are the objects. Default: those of Requests.
+	Keys []v1.Key
+	// Requests name objects, or kinds of which Selector chooses the objects. Default: all objects.
+	Requests []Request
+	Selector string
+	// Condition is waited for. Default: [Ready].
+	Condition Condition
+	Timeout   time.Duration
+	// Met is told of each object that has the condition.
+	Met func(v1.Key)
+}
+
+// NotReadyError says which objects were not as they should be when time ran out.
+type NotReadyError struct{ Reasons []string }
+
+func (e *NotReadyError) Error() string { return strings.Join(e.Reasons, "\n") }
+
+// Run waits. When time runs out the error is a [NotReadyError].
+func (w *Wait) Run(ctx context.Context) error {
+	want := cmp.Or(w.Condition, Ready)
+	keys := w.Keys
+	if keys == nil {
+		var err error
+		if keys, err = w.find(ctx); err != nil {
+			return err
+		}
+	}
+	within, stop := context.WithTimeout(ctx, w.Timeout)
+	defer stop()
+	reasons := map[v1.Key]string{}
+	for next := time.Duration(0); len(keys) > 0; next = min(max(2*next, 200*time.Millisecond), 2*time.Second) {
+		pause(within, next)
+		var err error
+		if keys, err = w.round(within, keys, want, reasons); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil && within.Err() == nil {
+			return err
+		}
+		if len(keys) > 0 && within.Err() != nil {
+			late := &NotReadyError{}
+			for _, k := range keys {
+				late.Reasons = append(late.Reasons, fmt.Sprintf("%s is not %s after %s: %s", objectName(k), want, clip.Duration(w.Timeout), cmp.Or(reasons[k], "it was not checked in time")))
+			}
+			return late
+		}
+	}
+	return nil
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// find returns the objects that are waited for. One that can never be ready is an error.
+func (w *Wait) find(ctx context.Context) (keys []v1.Key, err error) {
+	has, err := labeled(w.Selector)
+	if err != nil {
+		return nil, err
+	}
+	ws, err := w.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	requests := w.Requests
+	if len(requests) == 0 {
+		requests = []Request{{}}
+	}
+	kind := ""
+	for _, r := range requests {
+		kind = r.Kind
+		if len(r.Names) == 0 {
+			page, err := ws.Registry.List(registry.Query{Kind: r.Kind, Namespace: w.Namespace})
+			if err != nil {
+				return nil, err
+			}
+			for _, it := range page.Items {
+				if has(it.Object) {
+					keys = append(keys, it.Object.Head().Key())
+				}
+			}
+		}
+		for _, name := range r.Names {
+			if r.Kind == v1.KindTool {
+				_, _ = ws.Prepare(ctx, v1.Call{Tool: name, Namespace: w.Namespace}) // what does not exist, Get says
+			}
+			it, err := ws.Registry.Get(r.Kind, w.Namespace, name)
+			if err != nil {
+				return nil, err
+			}
+			if r.Kind == v1.KindMCPServer && len(it.Reasons) > 0 {
+				return nil, v1.NewValidationError(v1.ManifestInvalid, "", it.Reasons)
+			}
+			keys = append(keys, it.Object.Head().Key())
+		}
+	}
+	if len(keys) == 0 {
+		return nil, &v1.NotFoundError{Kind: cmp.Or(kind, "Object"), Name: cmp.Or(w.Selector, "any")}
+	}
+	return keys, nil
+}
+
+// round looks at objects once and returns those that do not have the condition yet, with the
+// reasons. Servers are asked with new sessions each time, which know of no back-off.
+func (w *Wait) round(ctx context.Context, keys []v1.Key, want Condition, reasons map[v1.Key]string) (still []v1.Key, err error) {
+	ws, err := w.Open(ctx)
+	if err != nil {
+		return keys, err
+	}
+	defer ws.Close()
+	all, states, err := ws.Look(ctx, keys)
+	if err != nil {
+		return keys, err
+	}
+	for _, k := range keys {
+		s := all[k]
+		c := s.Condition(want.Type)
+		if c.Status == want.Status {
+			if w.Met != nil {
+				w.Met(k)
+			}
+			continue
+		}
+		if reasons[k] == "" || ctx.Err() == nil { // the last one may only say that time ran out
+			reasons[k] = cmp.Or(c.Message, "status unknown")
+			if state := StateOf(states, k); state != nil && !state.Ready && want.Type == v1.ConditionReady {
+				reasons[k] = clip.Line(inspect.Show(state.Why()))
+			}
+		}
+		still = append(still, k)
+	}
+	return still, nil
+}
+
+func objectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name }

@@ -1,0 +1,101 @@
+package action
+
+import (
+	"context"
+	"errors"
+
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Workspace is a gateway over the files of a [Config], else over its store.
+type Workspace struct {
+	*gateway.Gateway
+	Registry *registry.Registry
+	// Store is nil when there is none.
+	Store store.Store
+	// Source is where the manifests are.
+	Source gateway.Source
+	// LockFile is that of the options.
+	LockFile string
+	// OfFiles says that the manifests are files, and that Store does not have them.
+	OfFiles bool
+}
+
+// Open opens the workspace. Changes may add to the options of its gateway.
+func (c *Config) Open(ctx context.Context, changes ...func(*gateway.Options)) (_ *Workspace, err error) {
+	o := c.Gateway
+	w := &Workspace{OfFiles: len(c.Files) > 0 || o.Source != nil}
+	defer func() {
+		if err != nil && w.Store != nil {
+			err = errors.Join(err, w.Store.Close())
+		}
+	}()
+	if !w.OfFiles || c.DSN != "" {
+		if w.Store, err = c.OpenStore(ctx, w.OfFiles); err != nil {
+			return nil, err
+		}
+		o.Store = w.Store
+	}
+	if w.OfFiles || !store.Shared(w.Store) {
+		o.Permit = o.Permit.Own()
+	}
+	if o.Source == nil {
+		o.Source = c.source(w.Store)
+	}
+	for _, change := range changes {
+		change(&o)
+	}
+	w.Source, w.LockFile = o.Source, o.LockFile
+	if w.Gateway, err = gateway.Open(ctx, o); err != nil {
+		return nil, err
+	}
+	w.Registry = w.Gateway.Registry()
+	return w, nil
+}
+
+func (c *Config) source(s store.Store) gateway.Source {
+	if len(c.Files) == 0 {
+		return gateway.Stored(s, c.Layout)
+	}
+	o := c.manifests()
+	o.Layout = c.Layout
+	return files{gateway.Files(o, c.Files...), c.Files}
+}
+
+// files is a source that options name: when there is nothing to read, that is wrong usage. So is a
+// pipe, a device or a socket.
+type files struct {
+	gateway.Source
+	paths []string
+}
+
+func (f files) Load(ctx context.Context) (*manifest.Set, error) {
+	if err := Regular(f.paths); err != nil {
+		return nil, err
+	}
+	set, err := f.Source.Load(ctx)
+	if err != nil {
+		err = &UsageError{err}
+	}
+	return set, err
+}
+
+// Close closes the gateway and the store.
+func (w *Workspace) Close() error {
+	err := w.Gateway.Close()
+	if w.Store != nil {
+		err = errors.Join(err, w.Store.Close())
+	}
+	return err
+}
+
+// Kept is the store that has the manifests; nil when they are files.
+func (w *Workspace) Kept() store.Store {
+	if w.OfFiles {
+		return nil
+	}
+	return w.Store
+}
