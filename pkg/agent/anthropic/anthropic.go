@@ -11,11 +11,11 @@ package anthropic
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"net/http"
+	"net/url"
+	"slices"
 
-	"toolctl.dev/toolctl/pkg/agent"
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
 
@@ -27,8 +27,6 @@ const (
 	tokenVar = "ANTHROPIC_AUTH_TOKEN"
 	urlVar   = "ANTHROPIC_BASE_URL"
 	makers   = "https://api.anthropic.com/"
-	example  = "claude-sonnet-4-5"
-	version  = "2023-06-01" // of the API
 )
 
 // DefaultMaxTokens is the most tokens of a reply where the parameters have no
@@ -40,94 +38,62 @@ const DefaultMaxTokens = 8192
 type Options = provider.Options
 
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
-type Model struct {
-	client  *provider.Client
-	address string
-	header  http.Header
-}
-
-var _ agent.StructuredModel = (*Model)(nil)
+type Model = provider.Model
 
 // New makes a model. It asks nothing of the API yet; a missing key is an error.
 func New(o Options) (*Model, error) {
-	key, _ := provider.Lookup(o.Env, keyVar)
-	token, _ := provider.Lookup(o.Env, tokenVar)
-	base, _ := provider.Lookup(o.Env, urlVar)
+	key, _ := o.Lookup(keyVar)
+	token, _ := o.Lookup(tokenVar)
+	base, _ := o.Lookup(urlVar)
 	if key == "" && token == "" && base == "" {
 		return nil, provider.Invalid(Name, "%s is not set: set it to a key of https://platform.claude.com", keyVar)
 	}
-	base = cmp.Or(base, makers)
-	u, err := provider.BaseURL(Name, urlVar, base)
-	if err != nil {
-		return nil, err
-	}
-	m := &Model{client: provider.New(provider.Config{
-		Name: Name, KeyVar: keyVar, URLVar: urlVar, BaseURL: base,
-		Secrets: []string{key, token}, Transport: o.Transport, Timeout: o.Timeout,
-	})}
-	m.address = u.JoinPath("v1/messages").String()
-	m.header = http.Header{"Anthropic-Version": {version}}
+	a := api()
+	a.Secrets = []string{key, token}
 	switch {
 	case key != "":
-		m.header.Set("X-Api-Key", key)
+		a.Header.Set("X-Api-Key", key)
 	case token != "":
-		m.header.Set("Authorization", "Bearer "+token)
+		a.Header.Set("Authorization", "Bearer "+token)
 	}
-	return m, nil
+	return provider.New(o, a, cmp.Or(base, makers))
 }
 
-// String names the provider and its address, and no key.
-func (m *Model) String() string { return m.client.String() }
-
-// GoString is String, so that no verb of fmt shows a key.
-func (m *Model) GoString() string { return m.String() }
-
-// Generate is [agent.Model.Generate].
-func (m *Model) Generate(ctx context.Context, req agent.Request, on func(agent.Delta)) (agent.Reply, error) {
-	params, err := m.params(req)
-	if err != nil {
-		return agent.Reply{}, err
+// api is the Messages API.
+func api() provider.API {
+	return provider.API{
+		Name: Name, KeyVar: keyVar, URLVar: urlVar, Example: "claude-sonnet-4-5",
+		Header: http.Header{"Anthropic-Version": {"2023-06-01"}},
+		Address: func(base *url.URL, _ string, _ bool) (*url.URL, error) {
+			return base.JoinPath("v1/messages"), nil
+		},
+		SchemaKey: "input_schema",
+		ChoiceKey: "tool_choice",
+		Choices:   map[string]any{v1.ToolChoiceRequired: object{"type": "any"}, v1.ToolChoiceNone: object{"type": "none"}},
+		Reserved:  []string{"model", "messages", "system", "tools", "stream"},
+		Renamed:   [][2]string{{"stop", "stop_sequences"}, {"max_completion_tokens", "max_tokens"}, {"max_output_tokens", "max_tokens"}},
+		Streamed:  object{"stream": true},
+		Body:      body,
+		Structured: func(schema object) bool {
+			delete(schema, "$schema") // it is not sent
+			return compiled.Takes(schema)
+		},
+		Reader: func(b *provider.Builder) provider.Reader { return &reader{Builder: b, open: map[int64]*block{}} },
+		Needs:  "content",
 	}
-	return m.client.Do(ctx, func(ctx context.Context, reply *agent.Reply) error {
-		b := newBuilder(req, on)
-		defer func() { *reply = b.reply() }()
-		if on != nil {
-			return m.stream(ctx, params, b)
-		}
-		var answer answer
-		if err := m.client.Ask(ctx, m.address, m.header, params, &answer); err != nil {
-			return err
-		}
-		return b.whole(&answer)
-	})
 }
 
-func (m *Model) stream(ctx context.Context, params object, b *builder) error {
-	params["stream"] = true
-	err := m.client.Stream(ctx, m.address, m.header, params, func(name string, data []byte) error {
-		var e event
-		if err := json.Unmarshal(data, &e); err != nil {
-			return err
-		}
-		if e.Type == "error" || name == "error" {
-			return provider.APIError(data)
-		}
-		b.event(&e)
-		return nil
-	})
-	if err == nil && !b.ended {
-		return m.client.Cut()
-	}
-	return err
-}
-
-// Structured reports whether the API can hold a reply to the schema: it compiles a
-// subset of JSON Schema and refuses the rest.
-func (m *Model) Structured(schema json.RawMessage) bool {
-	var root map[string]any
-	if json.Unmarshal(schema, &root) != nil || root["type"] != "object" {
-		return false
-	}
-	delete(root, "$schema") // not sent
-	return compiles(root, 0)
+// compiled is the part of JSON Schema that the API takes as an output format; it refuses the
+// rest. References and patterns are taken in part only, so they count as not taken.
+var compiled = provider.Subset{
+	Depth: 32,
+	Keywords: []string{
+		"type", "description", "title", "enum", "const", "required", "additionalProperties", "items", "anyOf", "allOf", "properties",
+	},
+	Fits: map[string]func(any) bool{
+		"minItems": func(v any) bool { return v == 0.0 || v == 1.0 },
+		"format": func(v any) bool {
+			return slices.Contains([]any{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}, v)
+		},
+	},
 }

@@ -204,8 +204,8 @@ func TestRefusedRequests(t *testing.T) {
 }
 
 func TestSchemaKeepsOrderAndDigits(t *testing.T) {
-	m := open(t, "http://127.0.0.1:1", wiretest.Transport(t)).(*Model)
-	p, err := m.params(settings)
+	a := api()
+	p, err := a.Encode(settings, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,20 +2,13 @@ package anthropic
 
 import (
 	"encoding/json"
-	"errors"
+	"maps"
 	"strings"
 
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
-
-// answer is a message of the API.
-type answer struct {
-	Model      provider.String   `json:"model"`
-	Content    []json.RawMessage `json:"content"`
-	StopReason provider.String   `json:"stop_reason"`
-	Usage      usage             `json:"usage"`
-}
 
 // usage counts tokens; what is absent keeps the figure that came before.
 type usage struct {
@@ -26,6 +19,24 @@ type usage struct {
 	OutputDetail  struct {
 		Thinking provider.Count `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
+}
+
+// event is an answer, or one event of a stream of it.
+type event struct {
+	Type    provider.String `json:"type"`
+	Index   int64           `json:"index"`
+	Message struct {
+		Model provider.String `json:"model"`
+		Usage json.RawMessage `json:"usage"`
+	} `json:"message"`
+	ContentBlock json.RawMessage `json:"content_block"`
+	Delta        piece           `json:"delta"`
+	Usage        json.RawMessage `json:"usage"`
+
+	// Of an answer that comes in one piece.
+	Model      provider.String   `json:"model"`
+	Content    []json.RawMessage `json:"content"`
+	StopReason provider.String   `json:"stop_reason"`
 }
 
 // piece is a block, or what is added to one.
@@ -41,209 +52,143 @@ type piece struct {
 	StopReason  provider.String `json:"stop_reason"`
 }
 
-// event is one event of a stream.
-type event struct {
-	Type         provider.String `json:"type"`
-	Index        int64           `json:"index"`
-	Message      answer          `json:"message"`
-	ContentBlock json.RawMessage `json:"content_block"`
-	Delta        piece           `json:"delta"`
-	Usage        json.RawMessage `json:"usage"`
-}
-
-// builder gathers a reply, from one answer or from the events of a stream.
-type builder struct {
-	req    agent.Request
-	on     func(agent.Delta)
+// reader reads an answer.
+type reader struct {
+	*provider.Builder
 	blocks []*block
 	open   map[int64]*block // by the index that the API gives
 	usage  usage
-	stop   string
-	model  string
-	ended  bool
 }
 
 // block is one block of content: as it began, and what was added to it since.
 type block struct {
-	kind, id, name string
-	start          string // JSON
-	text, thinking strings.Builder
-	signature      strings.Builder
-	input          strings.Builder
+	kind                      string
+	start                     json.RawMessage
+	call                      *provider.Call // of a tool_use
+	text, thinking, signature strings.Builder
 }
 
-func newBuilder(req agent.Request, on func(agent.Delta)) *builder {
-	if on == nil {
-		on = func(agent.Delta) {}
+// Read is [provider.Reader.Read].
+func (r *reader) Read(data []byte) error {
+	var e event
+	if err := json.Unmarshal(data, &e); err != nil {
+		return err
 	}
-	return &builder{req: req, on: on, open: map[int64]*block{}}
-}
-
-// whole takes an answer that came in one piece.
-func (b *builder) whole(a *answer) error {
-	if a.Content == nil {
-		return errors.New("it has no content")
-	}
-	b.model, b.stop, b.usage, b.ended = string(a.Model), string(a.StopReason), a.Usage, true
-	for _, raw := range a.Content {
-		c, k := begin(raw)
-		k.text.WriteString(string(c.Text))
-		if c.Type == "tool_use" {
-			k.input.Write(c.Input)
+	if !r.Stream {
+		r.Ended = e.Content != nil
+		if !r.Ended {
+			return nil
 		}
-		b.blocks = append(b.blocks, k)
+		r.Model, r.Reason = string(e.Model), string(e.StopReason)
+		r.count(e.Usage)
+		for _, raw := range e.Content {
+			r.begin(raw)
+		}
+		return nil
+	}
+	switch e.Type {
+	case "message_start":
+		r.Model = string(e.Message.Model)
+		r.count(e.Message.Usage)
+	case "content_block_start":
+		r.open[e.Index] = r.begin(e.ContentBlock)
+	case "content_block_delta":
+		if b := r.open[e.Index]; b != nil { // else of a block that never began
+			r.more(b, &e.Delta)
+		}
+	case "content_block_stop":
+		delete(r.open, e.Index)
+	case "message_delta":
+		r.Reason = string(e.Delta.StopReason)
+		r.usage.Output = 0
+		r.count(e.Usage) // totals
+	case "message_stop":
+		r.Ended = true
 	}
 	return nil
 }
 
-// begin reads a block as it begins.
-func begin(raw json.RawMessage) (piece, *block) {
-	var c piece
-	if json.Unmarshal(raw, &c) != nil {
-		c = piece{} // of a kind that is not known
+// begin takes a block as it begins.
+func (r *reader) begin(raw json.RawMessage) *block {
+	var p piece
+	if json.Unmarshal(raw, &p) != nil {
+		p = piece{} // of a kind that is not known
 	}
-	return c, &block{kind: string(c.Type), id: string(c.ID), name: string(c.Name), start: string(raw)}
+	b := &block{kind: string(p.Type), start: raw}
+	r.blocks = append(r.blocks, b)
+	if b.kind == "tool_use" {
+		b.call = r.Call(string(p.ID), string(p.Name))
+		if !r.Stream {
+			b.call.Args.Write(p.Input)
+		}
+	}
+	r.more(b, &p)
+	return b
 }
 
-// event takes one event of a stream.
-func (b *builder) event(e *event) {
-	switch e.Type {
-	case "message_start":
-		b.model, b.usage = string(e.Message.Model), e.Message.Usage
-	case "content_block_start":
-		c, k := begin(e.ContentBlock)
-		b.blocks = append(b.blocks, k)
-		b.open[e.Index] = k
-		if k.kind == "tool_use" {
-			b.on(agent.Delta{ToolCall: k.name})
-		}
-		b.more(k, string(c.Text), string(c.Thinking))
-		k.signature.WriteString(string(c.Signature))
-	case "content_block_delta":
-		k := b.open[e.Index]
-		if k == nil { // of a block that never began
-			return
-		}
-		b.more(k, string(e.Delta.Text), string(e.Delta.Thinking))
-		k.signature.WriteString(string(e.Delta.Signature))
-		k.input.WriteString(string(e.Delta.PartialJSON))
-	case "content_block_stop":
-		delete(b.open, e.Index)
-	case "message_delta":
-		b.stop = string(e.Delta.StopReason)
-		b.usage.Output = 0
-		if u := b.usage; json.Unmarshal(e.Usage, &u) == nil { // totals
-			b.usage = u
-		}
-	case "message_stop":
-		b.ended = true
+func (r *reader) more(b *block, p *piece) {
+	b.text.WriteString(string(p.Text))
+	b.thinking.WriteString(string(p.Thinking))
+	b.signature.WriteString(string(p.Signature))
+	if b.kind == "text" {
+		r.Text(string(p.Text))
+	}
+	r.Thinking(string(p.Thinking))
+	if b.call != nil {
+		b.call.Args.WriteString(string(p.PartialJSON))
 	}
 }
 
-func (b *builder) more(k *block, text, thinking string) {
-	if text != "" {
-		k.text.WriteString(text)
-		if k.kind == "text" {
-			b.on(agent.Delta{Text: text})
-		}
+func (r *reader) count(raw json.RawMessage) {
+	if u := r.usage; json.Unmarshal(raw, &u) == nil {
+		r.usage = u
 	}
-	if thinking != "" {
-		k.thinking.WriteString(thinking)
-		b.on(agent.Delta{Thinking: thinking})
-	}
-}
-
-// reply is what came so far.
-func (b *builder) reply() agent.Reply {
-	r := agent.Reply{Model: b.model, Stop: reason(b.stop)}
 	r.Usage = agent.Usage{
-		InputTokens:    int64(b.usage.Input + b.usage.CacheCreation + b.usage.CacheRead),
-		OutputTokens:   int64(b.usage.Output),
-		ThinkingTokens: int64(b.usage.OutputDetail.Thinking),
-		CachedTokens:   int64(b.usage.CacheRead),
+		InputTokens:    int64(r.usage.Input + r.usage.CacheCreation + r.usage.CacheRead),
+		OutputTokens:   int64(r.usage.Output),
+		ThinkingTokens: int64(r.usage.OutputDetail.Thinking),
+		CachedTokens:   int64(r.usage.CacheRead),
 	}
-	r.Message.Role = agent.RoleAssistant
-	k := kept{Provider: Name}
-	more := false // than text and calls
-	var text strings.Builder
-	for _, c := range b.blocks {
-		id := c.id
-		switch c.kind {
-		case "text":
-			text.WriteString(c.text.String())
-			if c.text.Len() == 0 {
-				continue // the API sends empty blocks and refuses them
-			}
-		case "tool_use":
-			if id == "" {
-				id = provider.CallID(b.req, len(r.Message.ToolCalls))
-			}
-			args := c.input.String()
-			if strings.TrimSpace(args) == "" {
-				args = "{}"
-			}
-			r.Message.ToolCalls = append(r.Message.ToolCalls, agent.ToolCall{ID: id, Name: c.name, Args: args})
-		default:
-			more = true
+}
+
+// Kept is [provider.Reader.Kept]: the blocks, where there are more than text and calls.
+func (r *reader) Kept() *provider.Kept {
+	k, more := &provider.Kept{}, false
+	for _, b := range r.blocks {
+		if b.kind == "text" && b.text.Len() == 0 {
+			continue // the API sends empty blocks and refuses them
 		}
-		k.Content = append(k.Content, c.json(id))
-	}
-	r.Message.Text = text.String()
-	if more {
-		if raw, err := json.Marshal(k); err == nil {
-			r.Message.Raw = raw
+		if b.call != nil && strings.TrimSpace(b.call.Args.String()) == "" {
+			b.call.Args.WriteString("{}")
 		}
+		k.Content = append(k.Content, b.json())
+		more = more || b.kind != "text" && b.kind != "tool_use"
 	}
-	return r
+	if !more {
+		return nil
+	}
+	return k
 }
 
 // json is the block as the API wants it back: as it began, with what was added to it.
-func (c *block) json(id string) json.RawMessage {
-	added := map[string]any{}
-	for key, s := range map[string]*strings.Builder{"text": &c.text, "thinking": &c.thinking, "signature": &c.signature} {
+func (b *block) json() json.RawMessage {
+	added := map[string]json.RawMessage{}
+	for key, s := range map[string]*strings.Builder{"text": &b.text, "thinking": &b.thinking, "signature": &b.signature} {
 		if s.Len() > 0 {
-			added[key] = s.String()
+			added[key] = jsontext.Quote(s.String())
 		}
 	}
-	if c.input.Len() > 0 {
-		added["input"] = provider.Arguments(c.input.String())
-	}
-	if id != c.id {
-		added["id"] = id
+	if b.call != nil {
+		added["id"], added["input"] = jsontext.Quote(b.call.ID), provider.Arguments(b.call.Args.String())
 	}
 	var m map[string]json.RawMessage
-	if json.Unmarshal([]byte(c.start), &m) != nil || m == nil {
+	if json.Unmarshal(b.start, &m) != nil || m == nil {
 		m = map[string]json.RawMessage{}
 	}
-	changed := false
-	for key, value := range added {
-		text, err := json.Marshal(value)
-		if err != nil {
-			continue
-		}
-		changed = changed || string(m[key]) != string(text)
-		m[key] = text
+	before := maps.Clone(m)
+	maps.Copy(m, added)
+	if maps.EqualFunc(before, m, func(a, b json.RawMessage) bool { return string(a) == string(b) }) && len(b.start) > 0 {
+		return b.start
 	}
-	if !changed && c.start != "" {
-		return json.RawMessage(c.start)
-	}
-	raw, err := json.Marshal(m)
-	if err != nil {
-		return json.RawMessage(`{}`)
-	}
-	return raw
-}
-
-func reason(word string) string {
-	switch word {
-	case "end_turn", "stop_sequence":
-		return agent.StopEnd
-	case "tool_use":
-		return agent.StopToolCalls
-	case "max_tokens", "model_context_window_exceeded":
-		return agent.StopLength
-	case "refusal":
-		return agent.StopFilter
-	}
-	return word
+	return jsontext.Of(m)
 }

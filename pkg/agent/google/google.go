@@ -9,14 +9,12 @@ package google
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"toolctl.dev/toolctl/pkg/agent"
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
 
@@ -36,109 +34,57 @@ const (
 type Options = provider.Options
 
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
-type Model struct {
-	client *provider.Client
-	models *url.URL // the address of the models
-	header http.Header
-}
-
-var _ agent.StructuredModel = (*Model)(nil)
+type Model = provider.Model
 
 // New makes a model. It asks nothing of the API yet; a missing key is an error.
 func New(o Options) (*Model, error) {
-	key, from := provider.Lookup(o.Env, otherKeyVar, keyVar)
+	key, from := o.Lookup(otherKeyVar, keyVar)
 	if key == "" {
 		return nil, provider.Invalid(Name, "%s is not set: set it to a key of https://aistudio.google.com/apikey", keyVar)
 	}
-	base, _ := provider.Lookup(o.Env, urlVar)
-	base = cmp.Or(base, makers)
-	u, err := provider.BaseURL(Name, urlVar, base)
-	if err != nil {
-		return nil, err
-	}
-	m := &Model{client: provider.New(provider.Config{
-		Name: Name, KeyVar: from, URLVar: urlVar, BaseURL: base,
-		Secrets: []string{key}, Transport: o.Transport, Timeout: o.Timeout,
-	})}
-	m.models = u.JoinPath("v1beta")
-	m.header = http.Header{"X-Goog-Api-Key": {key}}
-	return m, nil
+	base, _ := o.Lookup(urlVar)
+	a := api()
+	a.KeyVar, a.Secrets, a.Header = from, []string{key}, http.Header{"X-Goog-Api-Key": {key}}
+	return provider.New(o, a, cmp.Or(base, makers))
 }
 
-// String names the provider and its address, and no key.
-func (m *Model) String() string { return m.client.String() }
-
-// GoString is String, so that no verb of fmt shows a key.
-func (m *Model) GoString() string { return m.String() }
-
-// Generate is [agent.Model.Generate].
-func (m *Model) Generate(ctx context.Context, req agent.Request, on func(agent.Delta)) (agent.Reply, error) {
-	body, err := m.body(req)
-	if err != nil {
-		return agent.Reply{}, err
+// api is the Gemini API. What it does not know in the schema of a reply, it ignores.
+func api() provider.API {
+	choose := func(mode string) object { return object{"functionCallingConfig": object{"mode": mode}} }
+	return provider.API{
+		Name: Name, URLVar: urlVar, Example: example,
+		Address:   address,
+		SchemaKey: "parametersJsonSchema",
+		ChoiceKey: "toolConfig",
+		Choices:   map[string]any{v1.ToolChoiceRequired: choose("ANY"), v1.ToolChoiceNone: choose("NONE")},
+		Reserved:  []string{"model", "contents", "systemInstruction", "tools"},
+		Renamed: [][2]string{
+			{"top_p", "topP"}, {"top_k", "topK"}, {"max_output_tokens", "maxOutputTokens"},
+			{"max_tokens", "maxOutputTokens"}, {"max_completion_tokens", "maxOutputTokens"},
+			{"stop_sequences", "stopSequences"}, {"stop", "stopSequences"},
+			{"presence_penalty", "presencePenalty"}, {"frequency_penalty", "frequencyPenalty"}, {"candidate_count", "candidateCount"},
+		},
+		Body:   body,
+		Reader: func(b *provider.Builder) provider.Reader { return &reader{Builder: b} },
+		Needs:  "candidates",
 	}
-	address, err := m.address(req.Model, on != nil)
-	if err != nil {
-		return agent.Reply{}, err
-	}
-	return m.client.Do(ctx, func(ctx context.Context, reply *agent.Reply) error {
-		b := newBuilder(req, on)
-		defer func() { *reply = b.reply() }()
-		if on == nil {
-			var a answer
-			if err := m.client.Ask(ctx, address, m.header, body, &a); err != nil {
-				return err
-			}
-			b.add(&a)
-			if !b.ended {
-				return errors.New("it has no candidates")
-			}
-			return nil
-		}
-		err := m.client.Stream(ctx, address, m.header, body, func(_ string, data []byte) error {
-			var a answer
-			if err := json.Unmarshal(data, &a); err != nil {
-				return err
-			}
-			if e := a.Error; e != nil {
-				refused := provider.APIError(data)
-				refused.Status = e.Code
-				return refused
-			}
-			b.add(&a)
-			return nil
-		})
-		if err == nil && !b.ended {
-			return m.client.Cut()
-		}
-		return err
-	})
 }
 
 // address is where a model is asked.
-func (m *Model) address(model string, stream bool) (string, error) {
+func address(base *url.URL, model string, stream bool) (*url.URL, error) {
 	if !strings.HasPrefix(model, "models/") && !strings.HasPrefix(model, "tunedModels/") {
 		model = "models/" + model
 	}
 	kind, name, _ := strings.Cut(model, "/")
 	if name == "" || strings.ContainsAny(name, "/?#&%:\\") || strings.Contains(name, "..") {
-		return "", m.client.Invalid("%q is not the name of a model: expected one such as %q", name, example)
+		return nil, fmt.Errorf("%q is not the name of a model: expected one such as %q", name, example)
 	}
-	u := m.models.JoinPath(kind, name+":generateContent")
-	if stream {
-		u = m.models.JoinPath(kind, name+":streamGenerateContent")
-		q := u.Query()
-		q.Set("alt", "sse")
-		u.RawQuery = q.Encode()
+	if !stream {
+		return base.JoinPath("v1beta", kind, name+":generateContent"), nil
 	}
-	return u.String(), nil
-}
-
-// Structured reports whether the schema can be the response schema: its root must be an
-// object. What the API does not know in it, it ignores.
-func (m *Model) Structured(schema json.RawMessage) bool {
-	var root struct {
-		Type any `json:"type"`
-	}
-	return json.Unmarshal(schema, &root) == nil && root.Type == "object"
+	u := base.JoinPath("v1beta", kind, name+":streamGenerateContent")
+	q := u.Query()
+	q.Set("alt", "sse")
+	u.RawQuery = q.Encode()
+	return u, nil
 }

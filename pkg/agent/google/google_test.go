@@ -96,7 +96,7 @@ var (
 		{Type: "document", Data: "aGVsbG8=", MIMEType: "text/plain"},
 		{Type: "text", Text: "a <text>"},
 	}}}}
-	settings = agent.Request{Model: "gemini-3-pro-preview", Messages: hello.Messages, Tools: specs, ToolChoice: "required",
+	configured = agent.Request{Model: "gemini-3-pro-preview", Messages: hello.Messages, Tools: specs, ToolChoice: "required",
 		Output: schema, Thinking: true, ThinkingBudget: 1000,
 		Parameters: json.RawMessage(`{"temperature":0.7,"top_p":0.9,"top_k":5,"max_tokens":100,"stop":"END","seed":42,"presence_penalty":0.1,"responseLogprobs":true,"generationConfig":{"mediaResolution":"MEDIA_RESOLUTION_LOW"},"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"BLOCK_NONE"}]}`)}
 	outputTools = agent.Request{Model: "gemini-2.5-flash", System: "Be brief.", Messages: hello.Messages, Tools: specs, Output: schema, Thinking: true}
@@ -115,7 +115,7 @@ func TestWire(t *testing.T) {
 		{Name: "results", Request: results},
 		{Name: "kept", Request: kept1},
 		{Name: "parts", Request: parts},
-		{Name: "settings", Request: settings},
+		{Name: "settings", Request: configured},
 		{Name: "output-tools", Request: outputTools},
 		{Name: "output", Request: output},
 		{Name: "image", Request: hello},
@@ -197,8 +197,8 @@ func TestRefusedRequests(t *testing.T) {
 }
 
 func TestSchemaKeepsOrderAndDigits(t *testing.T) {
-	m := open(t, "http://127.0.0.1:1", wiretest.Transport(t)).(*Model)
-	p, err := m.body(settings)
+	a := api()
+	p, err := a.Encode(configured, false)
 	if err != nil {
 		t.Fatal(err)
 	}

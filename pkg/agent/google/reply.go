@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
@@ -29,32 +30,24 @@ type answer struct {
 	PromptFeedback struct {
 		BlockReason provider.String `json:"blockReason"`
 	} `json:"promptFeedback"`
-	Error *struct {
-		Code int `json:"code"`
-	} `json:"error"`
 }
 
 // part is one part of a message; what this package does not read of it is kept.
 type part struct {
-	MediaResolution     json.RawMessage   `json:"mediaResolution,omitempty"`
-	CodeExecutionResult json.RawMessage   `json:"codeExecutionResult,omitempty"`
-	ExecutableCode      json.RawMessage   `json:"executableCode,omitempty"`
-	FileData            *fileData         `json:"fileData,omitempty"`
-	FunctionCall        *functionCall     `json:"functionCall,omitempty"`
-	FunctionResponse    *functionResponse `json:"functionResponse,omitempty"`
-	InlineData          *blob             `json:"inlineData,omitempty"`
-	Text                string            `json:"text,omitempty"`
-	Thought             bool              `json:"thought,omitempty"`
-	ThoughtSignature    string            `json:"thoughtSignature,omitempty"`
-	VideoMetadata       json.RawMessage   `json:"videoMetadata,omitempty"`
-	ToolCall            json.RawMessage   `json:"toolCall,omitempty"`
-	ToolResponse        json.RawMessage   `json:"toolResponse,omitempty"`
-	PartMetadata        json.RawMessage   `json:"partMetadata,omitempty"`
-}
-
-type fileData struct {
-	FileURI  string `json:"fileUri,omitempty"`
-	MIMEType string `json:"mimeType,omitempty"`
+	MediaResolution     json.RawMessage `json:"mediaResolution,omitempty"`
+	CodeExecutionResult json.RawMessage `json:"codeExecutionResult,omitempty"`
+	ExecutableCode      json.RawMessage `json:"executableCode,omitempty"`
+	FileData            json.RawMessage `json:"fileData,omitempty"`
+	FunctionCall        *functionCall   `json:"functionCall,omitempty"`
+	FunctionResponse    json.RawMessage `json:"functionResponse,omitempty"`
+	InlineData          *blob           `json:"inlineData,omitempty"`
+	Text                string          `json:"text,omitempty"`
+	Thought             bool            `json:"thought,omitempty"`
+	ThoughtSignature    string          `json:"thoughtSignature,omitempty"`
+	VideoMetadata       json.RawMessage `json:"videoMetadata,omitempty"`
+	ToolCall            json.RawMessage `json:"toolCall,omitempty"`
+	ToolResponse        json.RawMessage `json:"toolResponse,omitempty"`
+	PartMetadata        json.RawMessage `json:"partMetadata,omitempty"`
 }
 
 type functionCall struct {
@@ -63,49 +56,36 @@ type functionCall struct {
 	Name string          `json:"name,omitempty"`
 }
 
-type functionResponse struct {
-	ID       string         `json:"id,omitempty"`
-	Name     string         `json:"name,omitempty"`
-	Response map[string]any `json:"response,omitempty"`
-}
-
 type blob struct {
 	Data     string `json:"data,omitempty"` // base64
 	MIMEType string `json:"mimeType,omitempty"`
 }
 
-// builder gathers a reply, from one answer or from the chunks of a stream: both are
-// lists of the same parts.
-type builder struct {
-	req   agent.Request
-	on    func(agent.Delta)
+// reader reads an answer. One that comes whole and the events of a stream are lists of the
+// same parts.
+type reader struct {
+	*provider.Builder
 	parts []*piece
-	usage agent.Usage
-	stop  string
-	model string
-	ended bool
 }
 
 // piece is one part of the reply. Texts that follow each other without a signature
 // between them are one piece.
 type piece struct {
-	part *part
+	part
 	text strings.Builder
 }
 
-func newBuilder(req agent.Request, on func(agent.Delta)) *builder {
-	if on == nil {
-		on = func(agent.Delta) {}
+// Read is [provider.Reader.Read].
+func (r *reader) Read(data []byte) error {
+	var a answer
+	if err := json.Unmarshal(data, &a); err != nil {
+		return err
 	}
-	return &builder{req: req, on: on}
-}
-
-func (b *builder) add(a *answer) {
 	if a.ModelVersion != "" {
-		b.model = string(a.ModelVersion)
+		r.Model = string(a.ModelVersion)
 	}
 	if u := a.UsageMetadata; u != nil {
-		b.usage = agent.Usage{
+		r.Usage = agent.Usage{
 			InputTokens:    int64(u.Prompt + u.ToolPrompt),
 			OutputTokens:   int64(u.Candidates + u.Thoughts),
 			ThinkingTokens: int64(u.Thoughts),
@@ -113,90 +93,73 @@ func (b *builder) add(a *answer) {
 		}
 	}
 	if a.PromptFeedback.BlockReason != "" {
-		b.stop, b.ended = "SAFETY", true
+		r.Reason, r.Ended = "SAFETY", true
 	}
 	if len(a.Candidates) == 0 {
-		return
+		return nil
 	}
 	c := &a.Candidates[0]
-	for i := range c.Content.Parts {
-		b.part(&c.Content.Parts[i])
+	for _, p := range c.Content.Parts {
+		r.part(p)
 	}
 	if c.FinishReason != "" {
-		b.stop, b.ended = string(c.FinishReason), true
+		r.Reason, r.Ended = string(c.FinishReason), true
 	}
+	return nil
 }
 
-func (b *builder) part(p *part) {
-	switch {
-	case p.FunctionCall != nil:
-		b.on(agent.Delta{ToolCall: p.FunctionCall.Name})
-	case p.Text != "" && p.Thought:
-		b.on(agent.Delta{Thinking: p.Text})
-	case p.Text != "":
-		b.on(agent.Delta{Text: p.Text})
+func (r *reader) part(p part) {
+	if p.Thought {
+		r.Thinking(p.Text)
+	} else {
+		r.Text(p.Text)
 	}
-	if last := len(b.parts) - 1; last >= 0 && plain(p) && plain(b.parts[last].part) && p.Thought == b.parts[last].part.Thought {
-		b.parts[last].text.WriteString(p.Text)
-		return
+	if p.FunctionCall != nil {
+		r.Call(p.FunctionCall.ID, p.FunctionCall.Name).Args.WriteString(arguments(p.FunctionCall.Args))
 	}
-	n := &piece{part: p}
-	n.text.WriteString(p.Text)
-	b.parts = append(b.parts, n)
+	if p.InlineData != nil {
+		r.Parts = append(r.Parts, v1.Part{Type: provider.MediaKind(p.InlineData.MIMEType), MIMEType: p.InlineData.MIMEType, Data: p.InlineData.Data})
+	}
+	last := len(r.parts) - 1
+	if last < 0 || !p.bare() || !r.parts[last].bare() || p.Thought != r.parts[last].Thought {
+		r.parts = append(r.parts, &piece{part: p})
+		last++
+	}
+	r.parts[last].text.WriteString(p.Text)
 }
 
-// plain reports whether a part is text and nothing else.
-func plain(p *part) bool {
-	return p.ThoughtSignature == "" && p.FunctionCall == nil && p.InlineData == nil && p.FileData == nil && p.FunctionResponse == nil && !p.tools()
+// bare reports whether a part is text and nothing else.
+func (p part) bare() bool {
+	p.Text, p.Thought = "", false
+	return string(jsontext.Of(&p)) == "{}"
 }
 
-// tools reports whether the part is of a tool that the API runs itself.
-func (p *part) tools() bool {
-	return p.ExecutableCode != nil || p.CodeExecutionResult != nil || p.ToolCall != nil || p.ToolResponse != nil
-}
-
-// reply is what came so far.
-func (b *builder) reply() agent.Reply {
-	r := agent.Reply{Usage: b.usage, Model: b.model}
-	r.Message.Role = agent.RoleAssistant
-	k := kept{Provider: Name}
-	more := false // than text and calls
-	var text strings.Builder
-	for _, one := range b.parts {
-		p := *one.part
-		p.Text = one.text.String()
-		if !p.Thought {
-			text.WriteString(p.Text)
-		}
-		switch {
-		case p.FunctionCall != nil:
-			id := p.FunctionCall.ID
-			if id == "" {
-				id = provider.CallID(b.req, len(r.Message.ToolCalls))
-			}
-			r.Message.ToolCalls = append(r.Message.ToolCalls, agent.ToolCall{ID: id, Name: p.FunctionCall.Name, Args: arguments(p.FunctionCall.Args)})
-		case p.InlineData != nil:
-			kind, _, _ := strings.Cut(p.InlineData.MIMEType, "/")
-			if kind != provider.Image && kind != provider.Audio && kind != provider.Video {
-				kind = provider.Document
-			}
-			r.Message.Parts = append(r.Message.Parts, v1.Part{
-				Type: kind, MIMEType: p.InlineData.MIMEType, Data: p.InlineData.Data,
-			})
-		}
-		more = more || len(p.ThoughtSignature) > 0 || p.tools()
-		if raw, err := encode(&p); err == nil && string(raw) != "{}" {
+// Kept is [provider.Reader.Kept]: the parts, where there is more than text and calls.
+func (r *reader) Kept() *provider.Kept {
+	k, more := &provider.Kept{}, false
+	for _, p := range r.parts {
+		p.Text = p.text.String()
+		if raw := p.json(); string(raw) != "{}" {
 			k.Parts = append(k.Parts, raw)
 		}
+		p.FunctionCall, p.InlineData = nil, nil
+		more = more || !p.bare()
 	}
-	r.Message.Text = text.String()
-	if more {
-		if raw, err := json.Marshal(k); err == nil {
-			r.Message.Raw = raw
-		}
+	if !more {
+		return nil
 	}
-	r.Stop = reason(b.stop, len(r.Message.ToolCalls) > 0)
-	return r
+	return k
+}
+
+// json writes a part. The type leaves out an empty text, and the API refuses a part that
+// has a signature alone.
+func (p part) json() json.RawMessage {
+	raw := jsontext.Of(&p)
+	signed := p.ThoughtSignature != ""
+	if p.ThoughtSignature = ""; signed && p.Text == "" && p.bare() {
+		return append([]byte(`{"text":"",`), raw[1:]...)
+	}
+	return raw
 }
 
 // arguments are those of a call, on one line.
@@ -206,20 +169,4 @@ func arguments(args json.RawMessage) string {
 		return "{}"
 	}
 	return b.String()
-}
-
-func reason(word string, calls bool) string {
-	switch word {
-	case "STOP":
-		if calls {
-			return agent.StopToolCalls
-		}
-		return agent.StopEnd
-	case "MAX_TOKENS":
-		return agent.StopLength
-	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE",
-		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
-		return agent.StopFilter
-	}
-	return strings.ToLower(word)
 }

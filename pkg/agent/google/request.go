@@ -1,129 +1,76 @@
 package google
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
-	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
 
-// names are the parameters that the API knows by another name.
-var names = [][2]string{
-	{"top_p", "topP"}, {"top_k", "topK"}, {"max_output_tokens", "maxOutputTokens"},
-	{"max_tokens", "maxOutputTokens"}, {"max_completion_tokens", "maxOutputTokens"},
-	{"stop_sequences", "stopSequences"}, {"stop", "stopSequences"},
-	{"presence_penalty", "presencePenalty"}, {"frequency_penalty", "frequencyPenalty"}, {"candidate_count", "candidateCount"},
-}
+// object is a JSON object of a request.
+type object = provider.Object
 
 // topLevel are the parameters that stand beside generationConfig and not in it.
 var topLevel = []string{"safetySettings", "cachedContent", "labels", "serviceTier", "toolConfig", "store"}
 
-// body is the body of a request.
-func (m *Model) body(req agent.Request) (map[string]any, error) {
-	if req.Model == "" {
-		return nil, m.client.Invalid("no model is given: name one, for example %q", example)
-	}
+func body(p object, req agent.Request, tools []any, extra object) error {
 	contents, err := conversation(req.Messages)
 	if err != nil {
-		return nil, m.client.Invalid("%v", err)
+		return err
 	}
-	body := map[string]any{"contents": contents}
+	p["contents"] = contents
 	system := req.System
-	config := map[string]any{}
-	if len(req.Tools) > 0 {
-		if err := m.tools(body, req); err != nil {
-			return nil, err
-		}
+	config := object{}
+	if len(tools) > 0 {
+		p["tools"] = []any{object{"functionDeclarations": tools}}
 	}
-	if req.Output != nil {
-		if len(req.Tools) > 0 && olderThan3(req.Model) {
-			// Gemini 1 and 2 refuse a response schema beside tools.
-			system = strings.TrimSpace(system + "\n\nWhen no more tool is needed, answer with JSON alone, which fits this JSON Schema: " + string(req.Output))
-		} else {
-			config["responseMimeType"] = "application/json"
-			config["responseJsonSchema"] = req.Output
-		}
+	switch {
+	case req.Output == nil:
+	case len(tools) > 0 && olderThan3(req.Model): // which refuses a response schema beside tools
+		system = strings.TrimSpace(system + "\n\nWhen no more tool is needed, answer with JSON alone, which fits this JSON Schema: " + string(req.Output))
+	default:
+		config["responseMimeType"], config["responseJsonSchema"] = "application/json", req.Output
 	}
 	if system != "" {
-		body["systemInstruction"] = map[string]any{"parts": []part{{Text: system}}}
+		p["systemInstruction"] = object{"parts": []object{{"text": system}}}
 	}
 	if req.Thinking {
-		thinking := map[string]any{"includeThoughts": true}
+		thinking := object{"includeThoughts": true}
 		if req.ThinkingBudget > 0 {
 			thinking["thinkingBudget"] = req.ThinkingBudget
 		}
 		config["thinkingConfig"] = thinking
 	}
-	if err := m.parameters(body, config, req.Parameters); err != nil {
-		return nil, err
+	if err := settings(config, extra); err != nil {
+		return err
 	}
 	if len(config) > 0 {
-		body["generationConfig"] = config
+		p["generationConfig"] = config
 	}
-	return body, nil
-}
-
-func (m *Model) tools(body map[string]any, req agent.Request) error {
-	declarations := make([]map[string]any, 0, len(req.Tools))
-	for _, t := range req.Tools {
-		if !bytes.HasPrefix(bytes.TrimSpace(t.Parameters), []byte("{")) || !json.Valid(t.Parameters) {
-			return m.client.Invalid("tool %q: parameters must be a JSON Schema object", t.Name)
-		}
-		d := map[string]any{"name": t.Name, "parametersJsonSchema": t.Parameters}
-		if t.Description != "" {
-			d["description"] = t.Description
-		}
-		declarations = append(declarations, d)
-	}
-	body["tools"] = []any{map[string]any{"functionDeclarations": declarations}}
-	mode := ""
-	switch req.ToolChoice {
-	case "", v1.ToolChoiceAuto: // what the API does by itself
-		return nil
-	case v1.ToolChoiceRequired:
-		mode = "ANY"
-	case v1.ToolChoiceNone:
-		mode = "NONE"
-	default:
-		return m.client.Invalid("tool_choice: expected auto, required or none, got %q", req.ToolChoice)
-	}
-	body["toolConfig"] = map[string]any{"functionCallingConfig": map[string]any{"mode": mode}}
 	return nil
 }
 
-func (m *Model) parameters(body, config map[string]any, raw json.RawMessage) error {
-	extra, err := provider.Parameters(raw, "model", "contents", "systemInstruction", "tools")
-	if err != nil {
-		return m.client.Invalid("%v", err)
-	}
-	for _, n := range names {
-		provider.Rename(extra, n[0], n[1])
-	}
+// settings moves parameters into the configuration.
+func settings(config, extra object) error {
 	provider.List(extra, "stopSequences")
-	for _, name := range topLevel {
-		if v, ok := extra[name]; ok {
-			body[name] = v
-			delete(extra, name)
-		}
-	}
-	if v, ok := extra["generationConfig"]; ok {
+	if v, ok := extra["generationConfig"].(json.RawMessage); ok {
 		inner, err := provider.Parameters(v)
 		if err != nil {
-			return m.client.Invalid("parameters.generationConfig must be a JSON object")
+			return fmt.Errorf("parameters.generationConfig must be a JSON object")
 		}
 		delete(extra, "generationConfig")
-		for k, v := range inner {
-			config[k] = v
-		}
+		maps.Copy(config, inner)
 	}
-	for k, v := range extra {
-		config[k] = v
+	for name, v := range extra {
+		if !slices.Contains(topLevel, name) {
+			config[name] = v
+			delete(extra, name)
+		}
 	}
 	return nil
 }
@@ -133,18 +80,10 @@ func olderThan3(model string) bool {
 	return strings.HasPrefix(model, "gemini-1") || strings.HasPrefix(model, "gemini-2")
 }
 
-// turn is one content of a request. Its parts are JSON, since those of Message.Raw go
-// back as they came.
+// turn is one content of a request. Its parts are objects, or JSON as it came.
 type turn struct {
-	Role  string            `json:"role"`
-	Parts []json.RawMessage `json:"parts"`
-}
-
-// kept are the parts of a message as they came, where they hold more than text and
-// calls. It is Message.Raw.
-type kept struct {
-	Provider string            `json:"provider"`
-	Parts    []json.RawMessage `json:"parts"`
+	Role  string `json:"role"`
+	Parts []any  `json:"parts"`
 }
 
 func conversation(messages []agent.Message) ([]turn, error) {
@@ -152,13 +91,13 @@ func conversation(messages []agent.Message) ([]turn, error) {
 	ids := map[string]string{} // of calls: the id that the API was told, "" for none
 	tools := map[string]string{}
 	results := 0 // of the last turn
-	for i, msg := range messages {
-		var parts, after []json.RawMessage
+	err := provider.Each(messages, func(msg agent.Message) error {
+		var parts, after []any
 		var err error
 		role := "user"
 		switch msg.Role {
 		case agent.RoleUser:
-			parts, err = contents(msg.Text, msg.Parts)
+			parts, err = provider.Contents(msg.Text, msg.Parts, content)
 		case agent.RoleAssistant:
 			role = "model"
 			for _, c := range msg.ToolCalls {
@@ -166,82 +105,55 @@ func conversation(messages []agent.Message) ([]turn, error) {
 			}
 			parts, err = assistant(msg, ids)
 		case agent.RoleTool:
-			name := msg.Tool
-			if called := tools[msg.ToolCallID]; called != "" {
-				name = called // as the model wrote it
-			}
-			parts, after, err = result(msg, name, ids[msg.ToolCallID])
-		default:
-			err = fmt.Errorf("expected the role user, assistant or tool, got %q", msg.Role)
+			// The name is as the model wrote it.
+			parts, after, err = result(msg, cmp.Or(tools[msg.ToolCallID], msg.Tool), ids[msg.ToolCallID])
 		}
-		if err != nil {
-			return nil, fmt.Errorf("messages[%d]: %w", i, err)
-		}
-		if len(parts) == 0 { // the API refuses a turn without parts
-			continue
+		if err != nil || len(parts) == 0 { // the API refuses a turn without parts
+			return err
 		}
 		last := len(out) - 1
 		if last < 0 || out[last].Role != role {
 			out, results = append(out, turn{Role: role}), 0
 			last++
 		}
+		at := len(out[last].Parts)
 		if msg.Role == agent.RoleTool {
 			// The results of one turn stand together and first, what they showed after them.
-			t := out[last].Parts
-			out[last].Parts = append(append(append([]json.RawMessage{}, t[:results]...), parts...), t[results:]...)
-			results++
-			out[last].Parts = append(out[last].Parts, after...)
-			continue
+			at, results = results, results+1
 		}
-		out[last].Parts = append(out[last].Parts, parts...)
-	}
-	return out, nil
+		out[last].Parts = append(slices.Insert(out[last].Parts, at, parts...), after...)
+		return nil
+	})
+	return out, err
 }
 
 // assistant returns the parts of a reply, and notes in ids which calls had none.
-func assistant(msg agent.Message, ids map[string]string) ([]json.RawMessage, error) {
+func assistant(msg agent.Message, ids map[string]string) ([]any, error) {
 	if parts := restore(msg, ids); parts != nil {
 		return parts, nil
 	}
-	out, err := contents(msg.Text, msg.Parts)
-	if err != nil {
-		return nil, err
-	}
+	out, err := provider.Contents(msg.Text, msg.Parts, content)
 	for _, c := range msg.ToolCalls {
-		call := &functionCall{ID: c.ID, Name: c.Name, Args: provider.Arguments(c.Args)}
+		call := functionCall{ID: c.ID, Name: c.Name, Args: provider.Arguments(c.Args)}
 		if string(call.Args) == "{}" {
 			call.Args = nil
 		}
-		part, err := encode(&part{FunctionCall: call})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, part)
+		out = append(out, object{"functionCall": call})
 	}
-	return out, nil
+	return out, err
 }
 
 // restore returns the parts of Message.Raw, where the message still says the same.
-func restore(msg agent.Message, ids map[string]string) []json.RawMessage {
-	var k kept
-	if json.Unmarshal(msg.Raw, &k) != nil || k.Provider != Name {
-		return nil
-	}
+func restore(msg agent.Message, ids map[string]string) (parts []any) {
 	var text strings.Builder
 	told := map[string]string{}
 	n := 0
-	for _, raw := range k.Parts {
-		var p struct {
-			Text         string `json:"text"`
-			Thought      bool   `json:"thought"`
-			FunctionCall *struct {
-				ID   string `json:"id"`
-				Name string `json:"name"`
-			} `json:"functionCall"`
-		}
+	for _, raw := range provider.Restore(msg, Name).Parts {
+		var p part
 		if json.Unmarshal(raw, &p) != nil {
 			return nil
 		}
+		parts = append(parts, raw)
 		if !p.Thought {
 			text.WriteString(p.Text)
 		}
@@ -257,11 +169,11 @@ func restore(msg agent.Message, ids map[string]string) []json.RawMessage {
 		return nil
 	}
 	maps.Copy(ids, told)
-	return k.Parts
+	return parts
 }
 
 // result returns the part of a result, and the parts that it shows beside.
-func result(msg agent.Message, name, id string) (parts, after []json.RawMessage, err error) {
+func result(msg agent.Message, name, id string) (parts, after []any, err error) {
 	var value any = msg.Text
 	if text := strings.TrimSpace(msg.Text); text != "" && json.Valid([]byte(text)) {
 		value = json.RawMessage(text)
@@ -270,57 +182,27 @@ func result(msg agent.Message, name, id string) (parts, after []json.RawMessage,
 	if msg.IsError {
 		key = "error"
 	}
-	said, err := encode(&part{FunctionResponse: &functionResponse{ID: id, Name: name, Response: map[string]any{key: value}}})
-	if err != nil {
-		return nil, nil, err
+	said := object{"name": name, "response": object{key: value}}
+	if id != "" {
+		said["id"] = id
 	}
 	if len(msg.Parts) > 0 {
 		// Not inside the result, which Gemini takes from 3 on only.
-		after, err = contents(fmt.Sprintf("From the result of tool %q:", name), msg.Parts)
+		after, err = provider.Contents(fmt.Sprintf("From the result of tool %q:", name), msg.Parts, content)
 	}
-	return []json.RawMessage{said}, after, err
+	return []any{object{"functionResponse": said}}, after, err
 }
 
-func contents(text string, parts []v1.Part) ([]json.RawMessage, error) {
-	media, err := provider.Flatten(parts)
-	if err != nil {
-		return nil, err
+func content(m provider.Media) (object, error) {
+	key, value := "inlineData", object{"data": m.Data}
+	switch {
+	case m.Kind == provider.Text:
+		return object{"text": m.Text}, nil
+	case m.Data == "":
+		key, value = "fileData", object{"fileUri": m.URL}
 	}
-	if text != "" {
-		media = append([]provider.Media{{Kind: provider.Text, Text: text}}, media...)
+	if m.MIME != "" {
+		value["mimeType"] = m.MIME
 	}
-	var out []json.RawMessage
-	for _, m := range media {
-		p := &part{}
-		switch {
-		case m.Kind == provider.Text:
-			p.Text = m.Text
-		case m.Data != "":
-			p.InlineData = &blob{Data: m.Data, MIMEType: m.MIME}
-		default:
-			p.FileData = &fileData{FileURI: m.URL, MIMEType: m.MIME}
-		}
-		raw, err := encode(p)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, raw)
-	}
-	return out, nil
-}
-
-// encode writes a part. The type leaves out an empty text, and the API refuses a part
-// that has a signature alone.
-func encode(p *part) (json.RawMessage, error) {
-	raw, err := jsontext.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	if alone := *p; len(p.ThoughtSignature) > 0 {
-		alone.ThoughtSignature, alone.Thought = "", false
-		if rest, err := json.Marshal(&alone); err == nil && string(rest) == "{}" {
-			raw = append([]byte(`{"text":"",`), raw[1:]...)
-		}
-	}
-	return raw, nil
+	return object{key: value}, nil
 }

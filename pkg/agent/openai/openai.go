@@ -9,11 +9,13 @@
 package openai
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"strings"
 
-	"toolctl.dev/toolctl/pkg/agent"
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
 
@@ -21,10 +23,9 @@ import (
 const Name = "openai"
 
 const (
-	keyVar  = "OPENAI_API_KEY"
-	urlVar  = "OPENAI_BASE_URL"
-	makers  = "https://api.openai.com/v1/"
-	example = "gpt-5-mini"
+	keyVar = "OPENAI_API_KEY"
+	urlVar = "OPENAI_BASE_URL"
+	makers = "https://api.openai.com/v1/"
 )
 
 // Options say how a model is reached: Env, Transport and Timeout. The zero value reads
@@ -32,101 +33,63 @@ const (
 type Options = provider.Options
 
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
-type Model struct {
-	client  *provider.Client
-	address string
-	header  http.Header
-	// own says that the address is OpenAI's, whose newer models refuse max_tokens.
-	own bool
-}
-
-var _ agent.StructuredModel = (*Model)(nil)
+type Model = provider.Model
 
 // New makes a model. It asks nothing of the API yet; a missing key is an error.
 func New(o Options) (*Model, error) {
-	key, _ := provider.Lookup(o.Env, keyVar)
-	base, _ := provider.Lookup(o.Env, urlVar)
+	key, _ := o.Lookup(keyVar)
+	base, _ := o.Lookup(urlVar)
 	if key == "" && base == "" {
 		return nil, provider.Invalid(Name, "%s is not set: set it, or set %s to a server that needs no key, for example http://localhost:11434/v1", keyVar, urlVar)
 	}
-	m := &Model{own: base == ""}
-	if m.own {
-		base = makers
-	}
-	u, err := provider.BaseURL(Name, urlVar, base)
-	if err != nil {
-		return nil, err
-	}
-	m.client = provider.New(provider.Config{
-		Name: Name, KeyVar: keyVar, URLVar: urlVar, BaseURL: base,
-		Secrets: []string{key}, Transport: o.Transport, Timeout: o.Timeout,
-	})
-	m.address = u.JoinPath("chat/completions").String()
-	m.header = http.Header{}
+	a := api(base == "")
+	a.Secrets = []string{key}
 	if key != "" {
-		m.header.Set("Authorization", "Bearer "+key)
+		a.Header.Set("Authorization", "Bearer "+key)
 	}
 	for header, variable := range map[string]string{"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"} {
-		if id, _ := provider.Lookup(o.Env, variable); id != "" {
-			m.header.Set(header, id)
+		if id, _ := o.Lookup(variable); id != "" {
+			a.Header.Set(header, id)
 		}
 	}
-	return m, nil
+	return provider.New(o, a, cmp.Or(base, makers))
 }
 
-// String names the provider and its address, and no key.
-func (m *Model) String() string { return m.client.String() }
-
-// GoString is String, so that no verb of fmt shows a key.
-func (m *Model) GoString() string { return m.String() }
-
-// Generate is [agent.Model.Generate].
-func (m *Model) Generate(ctx context.Context, req agent.Request, on func(agent.Delta)) (agent.Reply, error) {
-	params, err := m.params(req)
-	if err != nil {
-		return agent.Reply{}, err
+// api is Chat Completions. The newer models of OpenAI's own API refuse max_tokens.
+func api(own bool) provider.API {
+	a := provider.API{
+		Name: Name, KeyVar: keyVar, URLVar: urlVar, Example: "gpt-5-mini", Header: http.Header{},
+		Address: func(base *url.URL, _ string, _ bool) (*url.URL, error) {
+			return base.JoinPath("chat/completions"), nil
+		},
+		SchemaKey: "parameters",
+		ChoiceKey: "tool_choice",
+		Choices:   map[string]any{v1.ToolChoiceRequired: "required", v1.ToolChoiceNone: "none"},
+		Reserved:  []string{"model", "messages", "tools", "stream", "stream_options"},
+		Renamed:   [][2]string{{"stop_sequences", "stop"}, {"max_output_tokens", "max_tokens"}},
+		Streamed:  object{"stream": true, "stream_options": object{"include_usage": true}},
+		Body:      body,
+		Reader: func(b *provider.Builder) provider.Reader {
+			return &reader{Builder: b, open: map[int64]*provider.Call{}, texts: map[string]*strings.Builder{}, values: fields{}, calls: map[*provider.Call]fields{}}
+		},
+		Needs: "choices",
 	}
-	return m.client.Do(ctx, func(ctx context.Context, reply *agent.Reply) error {
-		b := newBuilder(req, on)
-		defer func() { *reply = b.reply() }()
-		if on != nil {
-			return m.stream(ctx, params, b)
-		}
-		var answer completion
-		if err := m.client.Ask(ctx, m.address, m.header, params, &answer); err != nil {
-			return err
-		}
-		return b.whole(&answer)
-	})
+	if own {
+		a.Renamed = append(a.Renamed, [2]string{"max_tokens", "max_completion_tokens"})
+	}
+	return a
 }
 
-func (m *Model) stream(ctx context.Context, params object, b *builder) error {
-	params["stream"] = true
-	params["stream_options"] = object{"include_usage": true}
-	err := m.client.Stream(ctx, m.address, m.header, params, func(_ string, data []byte) error {
-		if string(data) == "[DONE]" {
-			return provider.ErrDone
-		}
-		var c completion
-		if err := json.Unmarshal(data, &c); err != nil {
-			return err
-		}
-		if len(c.Error) > 0 && string(c.Error) != "null" {
-			return provider.APIError(data)
-		}
-		return b.chunk(&c)
-	})
-	if err == nil && b.stop == "" {
-		return m.client.Cut()
-	}
-	return err
-}
+// enforced is the part of JSON Schema that OpenAI enforces, as its guide to structured outputs
+// has it. Asked to be strict with another schema, the API refuses the request.
+var enforced = provider.Subset{Depth: 10, Required: true, Keywords: []string{
+	"type", "description", "title", "enum", "const", "required", "additionalProperties", "$ref", "$schema", "$id",
+	"pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
+	"items", "anyOf", "properties", "$defs", "definitions",
+}}
 
-// Structured reports whether the schema can be the response format: its root must be an
-// object. What the API can enforce in it is enforced; the rest guides the model.
-func (m *Model) Structured(schema json.RawMessage) bool {
-	var root struct {
-		Type any `json:"type"`
-	}
-	return json.Unmarshal(schema, &root) == nil && root.Type == "object"
+// strict reports whether the API can enforce a schema.
+func strict(schema json.RawMessage) bool {
+	var root object
+	return json.Unmarshal(schema, &root) == nil && root["anyOf"] == nil && enforced.Takes(root)
 }

@@ -205,7 +205,7 @@ func TestRefusedRequests(t *testing.T) {
 	}{
 		{"no model", agent.Request{}, `openai: no model is given: name one, for example "gpt-5-mini"`},
 		{"role", agent.Request{Model: "m", Messages: []agent.Message{{Role: "system"}}}, `openai: messages[0]: expected the role user, assistant or tool, got "system"`},
-		{"schema", agent.Request{Model: "m", Tools: []agent.ToolSpec{{Name: "a", Parameters: json.RawMessage(`[]`)}}}, `openai: tool "a": parameters must be a JSON Schema object: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`},
+		{"schema", agent.Request{Model: "m", Tools: []agent.ToolSpec{{Name: "a", Parameters: json.RawMessage(`[]`)}}}, `openai: tool "a": parameters must be a JSON Schema object`},
 		{"choice", agent.Request{Model: "m", Tools: tools.Tools, ToolChoice: "maybe"}, `openai: tool_choice: expected auto, required or none, got "maybe"`},
 		{"parameters", agent.Request{Model: "m", Parameters: json.RawMessage(`[1]`)}, `openai: parameters must be a JSON object: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`},
 		{"reserved", agent.Request{Model: "m", Parameters: json.RawMessage(`{"stream":true}`)}, `openai: parameters: "stream" is not a parameter: the request sets it`},
@@ -226,11 +226,8 @@ func TestRefusedRequests(t *testing.T) {
 }
 
 func TestOwnAPIWantsOtherName(t *testing.T) {
-	m, err := New(Options{Env: env(map[string]string{keyVar: "k"})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := m.params(agent.Request{Model: "m", Parameters: json.RawMessage(`{"max_tokens":5}`)})
+	a := api(true)
+	p, err := a.Encode(agent.Request{Model: "m", Parameters: json.RawMessage(`{"max_tokens":5}`)}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,8 +237,8 @@ func TestOwnAPIWantsOtherName(t *testing.T) {
 }
 
 func TestSchemaKeepsOrderAndDigits(t *testing.T) {
-	m := open(t, "http://127.0.0.1:1", wiretest.Transport(t)).(*Model)
-	p, err := m.params(settings)
+	a := api(false)
+	p, err := a.Encode(settings, false)
 	if err != nil {
 		t.Fatal(err)
 	}

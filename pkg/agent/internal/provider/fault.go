@@ -5,14 +5,20 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent"
 )
@@ -38,90 +44,111 @@ func clean(secrets *redact.Masker, text string, most int) string {
 	return clip.Bytes(strings.TrimSpace(text), most)
 }
 
+// Invalid is the error of a setting, of a provider that has no [Model] yet.
+func Invalid(name, format string, args ...any) error {
+	return &v1.ExecutionError{Phase: v1.PhaseValidate, Message: name + ": " + fmt.Sprintf(format, args...)}
+}
+
+func (m *Model) execution(phase, message string, cause error) error {
+	return &v1.ExecutionError{Phase: phase, Message: m.api.Name + ": " + clean(m.secrets, message, maxMessage), Cause: cause}
+}
+
+// unreachable is the error of a request that got no answer.
+func (m *Model) unreachable(err error) error {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err // it repeats the address
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return m.execution(v1.PhaseConnect, m.host+" closed the connection before it answered", err)
+	}
+	return m.execution(v1.PhaseConnect, fmt.Sprintf("cannot reach %s: %v; check %s and the network", m.host, err, m.api.URLVar), err)
+}
+
+// broke is the error of an answer that cannot be read to its end.
+func (m *Model) broke(err error) error {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return m.execution(v1.PhaseValidate, fmt.Sprintf("the answer is larger than %d MiB", maxAnswer>>20), nil)
+	}
+	return m.execution(v1.PhaseExecute, fmt.Sprintf("the answer of %s broke off: %v", m.host, err), err)
+}
+
+// fault is the error of an answer whose reading failed.
+func (m *Model) fault(err error, media string) error {
+	refused, isRefused := errors.AsType[*agent.ModelError](err)
+	typed, isTyped := errors.AsType[*v1.ExecutionError](err)
+	switch {
+	case err == nil:
+		return nil
+	case isRefused:
+		return m.finish(refused)
+	case isTyped:
+		return typed
+	case media != "" && media != "text/event-stream" && !strings.HasSuffix(media, "json"):
+		return m.execution(v1.PhaseValidate, fmt.Sprintf("%s answers with %s and not with JSON: check %s", m.host, media, m.api.URLVar), nil)
+	}
+	return m.execution(v1.PhaseValidate, "the answer cannot be read: "+reading(err), nil)
+}
+
 // refusal is the error of an answer with a status that is no success.
-func (c *Client) refusal(status int, body []byte, location string) error {
-	e := APIError(body)
+func (m *Model) refusal(status int, body []byte, location string) error {
+	e := apiError(body)
 	e.Status = status
 	if e.Message == "" {
 		e.Message = cmp.Or(strings.ToLower(http.StatusText(status)), "an answer that is not a success")
 	}
 	switch {
 	case status < 400:
-		e.Message = "redirected to " + strconv.Quote(location) + ", which is not followed: put the right address into " + c.config.URLVar
+		e.Message = "redirected to " + strconv.Quote(location) + ", which is not followed: put the right address into " + m.api.URLVar
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		e.Message = strings.TrimRight(e.Message, ". ") + "; check " + c.config.KeyVar
+		e.Message = strings.TrimRight(e.Message, ". ") + "; check " + m.api.KeyVar
 	case status == http.StatusNotFound:
-		e.Message = strings.TrimRight(e.Message, ". ") + "; check the name of the model and " + c.config.URLVar
+		e.Message = strings.TrimRight(e.Message, ". ") + "; check the name of the model and " + m.api.URLVar
 	}
-	return c.finish(e)
+	return m.finish(e)
 }
 
 // finish names the provider and cleans the texts.
-func (c *Client) finish(e *agent.ModelError) error {
+func (m *Model) finish(e *agent.ModelError) error {
 	return &agent.ModelError{
-		Provider: c.config.Name,
+		Provider: m.api.Name,
 		Status:   e.Status,
-		Type:     clean(c.secrets, e.Type, maxType),
-		Message:  clean(c.secrets, e.Message, maxMessage),
+		Type:     clean(m.secrets, e.Type, maxType),
+		Message:  clean(m.secrets, e.Message, maxMessage),
 	}
 }
 
-// APIError reads the error in an answer. All known shapes are read: the object
+// apiError reads the error in an answer. All known shapes are read: the object
 // "error" of OpenAI, Anthropic and Google, alone or in a list; a text "error" (Ollama);
 // "message" or "detail" at the top (vLLM and others); and plain text. Its message is
 // empty when there is nothing to show.
-func APIError(body []byte) *agent.ModelError {
+func apiError(body []byte) *agent.ModelError {
 	body = bytes.TrimSpace(body)
-	var list []json.RawMessage
-	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
-		body = list[0]
+	var v any
+	if json.Unmarshal(body, &v) != nil && (bytes.HasPrefix(body, []byte("<")) || !utf8.Valid(body)) { // a web page
+		return &agent.ModelError{}
 	}
-	var top struct {
-		Error   json.RawMessage `json:"error"`
-		Message any             `json:"message"`
-		Detail  any             `json:"detail"`
-		Type    any             `json:"type"`
-		Code    any             `json:"code"`
+	if list, ok := v.([]any); ok && len(list) > 0 {
+		v, body = list[0], jsontext.Of(list[0])
 	}
-	if err := json.Unmarshal(body, &top); err != nil {
-		if bytes.HasPrefix(body, []byte("<")) || !utf8.Valid(body) { // a web page
-			return &agent.ModelError{}
-		}
+	top, ok := v.(map[string]any)
+	if !ok {
 		return &agent.ModelError{Message: string(body)}
 	}
-	var in struct {
-		Message any `json:"message"`
-		Type    any `json:"type"`
-		Status  any `json:"status"`
-		Code    any `json:"code"`
-	}
-	var text string
-	switch {
-	case json.Unmarshal(top.Error, &text) == nil && text != "":
+	if text := first(top["error"]); text != "" {
 		return &agent.ModelError{Message: text}
-	case json.Unmarshal(top.Error, &in) == nil && bytes.HasPrefix(bytes.TrimSpace(top.Error), []byte("{")):
-		return &agent.ModelError{Message: say(in.Message), Type: first(in.Type, in.Status, in.Code)}
 	}
-	message := say(top.Message)
-	if message == "" {
-		message = say(top.Detail)
+	if in, ok := top["error"].(map[string]any); ok {
+		return &agent.ModelError{Message: say(in["message"]), Type: first(in["type"], in["status"], in["code"])}
 	}
-	return &agent.ModelError{Message: message, Type: first(top.Type, top.Code)}
+	return &agent.ModelError{Message: cmp.Or(say(top["message"]), say(top["detail"])), Type: first(top["type"], top["code"])}
 }
 
 // say returns a JSON value as text: a string as it is, all else as JSON.
 func say(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
+	if text, ok := v.(string); ok || v == nil {
+		return text
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	return string(text)
+	return string(jsontext.Of(v))
 }
 
 // first is the first of the values that is a text.
@@ -142,9 +169,7 @@ func reading(err error) string {
 	case errors.As(err, &syntax):
 		return "not valid JSON: " + syntax.Error()
 	case errors.As(err, &wrong):
-		return "unexpected JSON " + wrong.Value + " at " + strconv.Quote(strings.TrimPrefix(wrong.Field, "Alias."))
-	case err == nil:
-		return "it is empty"
+		return "unexpected JSON " + wrong.Value + " at " + strconv.Quote(wrong.Field)
 	}
 	return clip.Bytes(err.Error(), 300)
 }

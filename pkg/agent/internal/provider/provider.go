@@ -1,27 +1,25 @@
-// Package provider is what the packages of all model providers share: a bounded and
-// retrying HTTP client, requests and streams of JSON, one reading of what went wrong, and
-// the parts of a request that mean the same everywhere.
-//
-// [Client.Do] is the one entry to an API: it bounds the time, watches the exchange, keeps
-// keys out of every error, and turns a panic in the reading of an answer into an error.
+// Package provider is the skeleton of all model providers. A provider brings an [API]: how a
+// conversation is written for it, and how its answers are read. The rest is here once:
+// addresses and keys, requests and retries, streams, bounds, errors without secrets, tools,
+// parameters, and the making of a reply.
 package provider
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent"
+
+	"github.com/hashicorp/go-retryablehttp"
 )
 
 // DefaultTimeout bounds one Generate, its retries included. Models that think can be
@@ -39,130 +37,123 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Config is what one provider brings.
-type Config struct {
+// Object is a JSON object of a request.
+type Object = map[string]any
+
+// API is what one provider brings.
+type API struct {
 	// Name is the provider's name, such as "openai". Errors begin with it.
 	Name string
 	// KeyVar and URLVar are the variables of its key and its base URL. Errors name them.
 	KeyVar, URLVar string
-	// BaseURL is the address that is asked, for errors.
-	BaseURL string
+	// Example is the name of a model, for errors.
+	Example string
+	// Header is sent with every request.
+	Header http.Header
 	// Secrets are shown in no error.
 	Secrets []string
-	// Transport sends the requests. Default: [http.DefaultTransport].
-	Transport http.RoundTripper
-	// Timeout bounds one call of [Client.Do]. Default: [DefaultTimeout].
-	Timeout time.Duration
+	// Address is where a model is asked.
+	Address func(base *url.URL, model string, stream bool) (*url.URL, error)
+
+	// SchemaKey is the field of a tool that holds the JSON Schema of its arguments.
+	SchemaKey string
+	// ChoiceKey is the field that holds the choice of tools, Choices its values.
+	ChoiceKey string
+	Choices   map[string]any
+	// Reserved are the fields that no parameter may overwrite. Renamed are pairs of names: a
+	// parameter, and what the API calls it.
+	Reserved []string
+	Renamed  [][2]string
+	// Streamed are the fields of a request that asks for a stream.
+	Streamed Object
+	// Body adds the conversation to a request. It may take parameters out of extra; those
+	// that it leaves become fields of the request.
+	Body func(body Object, req agent.Request, tools []any, extra Object) error
+	// Structured reports whether an object's schema can be the format of a reply. Nil takes all.
+	Structured func(schema Object) bool
+
+	// Reader reads one answer. Needs is what an answer must have, for errors.
+	Reader func(b *Builder) Reader
+	Needs  string
 }
 
-// Client calls the API of one provider. Many goroutines may use it at once.
-type Client struct {
-	config  Config
+// Model is an [agent.StructuredModel]. Many goroutines may use it at once.
+type Model struct {
+	api     API
+	base    *url.URL
+	host    string // of base, with its scheme
 	secrets *redact.Masker
-	host    string
-	http    *http.Client
+	timeout time.Duration
+	http    *retryablehttp.Client
 }
 
-// New makes a client.
-func New(c Config) *Client {
-	if c.Transport == nil {
-		c.Transport = http.DefaultTransport
+var _ agent.StructuredModel = (*Model)(nil)
+
+// New makes a model whose API is at base. It asks nothing of the API yet.
+func New(o Options, api API, base string) (*Model, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		// It may hold a password, so the error does not show it.
+		return nil, Invalid(api.Name, "%s is not an address: it must begin with http:// or https://, for example http://localhost:8080", api.URLVar)
 	}
-	if c.Timeout <= 0 {
-		c.Timeout = DefaultTimeout
+	m := &Model{api: api, base: u, host: u.Scheme + "://" + u.Host, secrets: redact.New(nil, api.Secrets...), timeout: o.Timeout, http: newClient(o.Transport)}
+	if m.timeout <= 0 {
+		m.timeout = DefaultTimeout
 	}
-	p := &Client{config: c, secrets: redact.New(nil, c.Secrets...), host: c.BaseURL}
-	if u, err := url.Parse(c.BaseURL); err == nil {
-		p.host = u.Scheme + "://" + u.Host
-		if password, ok := u.User.Password(); ok {
-			p.secrets.Add(password)
-		}
-		if u.RawQuery != "" {
-			p.secrets.Add(u.RawQuery)
-		}
+	if password, ok := u.User.Password(); ok {
+		m.secrets.Add(password)
 	}
-	p.http = newHTTPClient(c.Transport)
-	return p
+	if u.RawQuery != "" {
+		m.secrets.Add(u.RawQuery)
+	}
+	return m, nil
 }
 
 // String names the provider and where it is asked, and nothing secret.
-func (c *Client) String() string { return c.config.Name + " at " + c.host }
+func (m *Model) String() string { return m.api.Name + " at " + m.host }
 
-// Do runs one exchange with the API. ask calls [Client.Ask] or [Client.Stream]
-// with the context that it is handed, and fills the reply as far as it gets; Do makes one error of what went wrong.
-// The error of ctx comes back as it is.
-func (c *Client) Do(ctx context.Context, ask func(ctx context.Context, reply *agent.Reply) error) (reply agent.Reply, err error) {
+// GoString is String, so that no verb of fmt shows a key.
+func (m *Model) GoString() string { return m.String() }
+
+// Structured reports whether the schema can be the format of a reply: its root must be an
+// object, and some APIs take a part of JSON Schema only.
+func (m *Model) Structured(schema json.RawMessage) bool {
+	var root Object
+	return json.Unmarshal(schema, &root) == nil && root["type"] == "object" && (m.api.Structured == nil || m.api.Structured(root))
+}
+
+// Generate is [agent.Model.Generate].
+func (m *Model) Generate(ctx context.Context, req agent.Request, on func(agent.Delta)) (agent.Reply, error) {
+	b := newBuilder(req, on)
+	body, err := m.api.Encode(req, b.Stream)
+	if err != nil {
+		return agent.Reply{}, m.execution(v1.PhaseValidate, err.Error(), nil)
+	}
+	address, err := m.api.Address(m.base, req.Model, b.Stream)
+	if err != nil {
+		return agent.Reply{}, m.execution(v1.PhaseValidate, err.Error(), nil)
+	}
 	if err := ctx.Err(); err != nil {
-		return reply, err
+		return agent.Reply{}, err
 	}
-	call, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	call, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
-	x := &exchange{}
-	defer func() {
-		// Foreign input must not end the process.
-		if p := recover(); p != nil {
-			err = c.violation(ctx, call, x, fmt.Errorf("its reader failed: %v", p))
-		}
-	}()
-	err = ask(context.WithValue(call, exchangeKey{}, x), &reply)
-	if status, _ := x.answer(); err == nil && x.failed() == nil && status < 300 {
-		return reply, nil
-	}
-	return reply, c.violation(ctx, call, x, err)
-}
-
-// violation makes the one error of a call that failed.
-func (c *Client) violation(ctx, call context.Context, x *exchange, err error) error {
-	status, body := x.answer()
-	broken := x.failed()
-	var refused *agent.ModelError
+	reply, err := m.exchange(call, address, body, b)
 	switch {
+	case err == nil:
+		return reply, nil
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return reply, ctx.Err()
 	case call.Err() != nil:
-		return c.execution(v1.PhaseTimeout, fmt.Sprintf("incomplete response from %s after %s", c.host, clip.Duration(c.config.Timeout)), context.DeadlineExceeded)
-	case status >= 300:
-		return c.refusal(status, body, x.location())
-	case errors.As(err, &refused):
-		return c.finish(refused)
-	case status == 0 && (errors.Is(broken, io.EOF) || errors.Is(broken, syscall.ECONNRESET)):
-		return c.execution(v1.PhaseConnect, c.host+" closed the connection before it answered", broken)
-	case status == 0 && broken != nil:
-		return c.execution(v1.PhaseConnect, fmt.Sprintf("cannot reach %s: %v; check %s and the network", c.host, broken, c.config.URLVar), broken)
-	case errors.Is(broken, errTooLarge):
-		return c.execution(v1.PhaseValidate, broken.Error(), broken)
-	case broken != nil:
-		return c.execution(v1.PhaseExecute, fmt.Sprintf("the answer of %s broke off: %v", c.host, broken), broken)
+		err = m.execution(v1.PhaseTimeout, fmt.Sprintf("incomplete response from %s after %s", m.host, clip.Duration(m.timeout)), context.DeadlineExceeded)
 	}
-	if typed, ok := errors.AsType[*v1.ExecutionError](err); ok {
-		return typed
-	}
-	if status == 0 {
-		return c.execution(v1.PhaseValidate, "the request cannot be made: "+reading(err), nil)
-	}
-	if media := x.foreign(); media != "" {
-		return c.execution(v1.PhaseValidate, fmt.Sprintf("%s answers with %s and not with JSON: check %s", c.host, media, c.config.URLVar), nil)
-	}
-	return c.execution(v1.PhaseValidate, "the answer cannot be read: "+reading(err), nil)
-}
-
-// Cut is the error of a stream that ended before its end was said.
-func (c *Client) Cut() error {
-	return c.execution(v1.PhaseExecute, "the stream of "+c.host+" ended before the reply was complete", nil)
-}
-
-// Invalid is the error of a request that cannot be made.
-func (c *Client) Invalid(format string, args ...any) error {
-	return c.execution(v1.PhaseValidate, fmt.Sprintf(format, args...), nil)
-}
-
-func (c *Client) execution(phase, message string, cause error) error {
-	return &v1.ExecutionError{Phase: phase, Message: c.config.Name + ": " + clean(c.secrets, message, maxMessage), Cause: cause}
+	return reply, err
 }
 
 // Lookup returns the first of the variables that is set and not empty, and its name.
 // Spaces around a value, such as the line end of a file, are no part of it.
-func Lookup(env func(string) (string, bool), names ...string) (value, name string) {
+func (o Options) Lookup(names ...string) (value, name string) {
+	env := o.Env
 	if env == nil {
 		env = os.LookupEnv
 	}
@@ -174,18 +165,4 @@ func Lookup(env func(string) (string, bool), names ...string) (value, name strin
 		}
 	}
 	return "", ""
-}
-
-// Invalid is the error of a setting, for a provider that has no [Client] yet.
-func Invalid(name, format string, args ...any) error {
-	return &v1.ExecutionError{Phase: v1.PhaseValidate, Message: name + ": " + fmt.Sprintf(format, args...)}
-}
-
-// BaseURL reads a base URL. It may hold a password, so the error does not show it.
-func BaseURL(name, variable, value string) (*url.URL, error) {
-	u, err := url.Parse(value)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, Invalid(name, "%s is not an address: it must begin with http:// or https://, for example http://localhost:8080", variable)
-	}
-	return u, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -24,40 +25,51 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = "sk-test-4f7d2c9b8a61e053"
 
-// ask sends one request through a client, and reads the answer.
-func ask(c *Client, url string) func(context.Context, *agent.Reply) error {
-	return func(ctx context.Context, r *agent.Reply) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("{}"))
-		if err != nil {
-			return err
-		}
-		resp, err := c.http.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		n, err := io.Copy(io.Discard, resp.Body)
-		r.Usage.OutputTokens = n
-		return err
-	}
+// counter is a reader that counts what it is handed.
+type counter struct {
+	*Builder
+	broken func() error
 }
 
-func client(t *testing.T, url string) *Client {
+func (c *counter) Read(data []byte) error {
+	c.Usage.OutputTokens += int64(len(data))
+	c.Ended, c.Model = true, "m"
+	if c.broken != nil {
+		return c.broken()
+	}
+	return nil
+}
+
+func (*counter) Kept() *Kept { return nil }
+
+func model(t *testing.T, base string, broken func() error) *Model {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
 	t.Cleanup(tr.CloseIdleConnections)
-	return New(Config{Name: "x", KeyVar: "X_KEY", URLVar: "X_URL", BaseURL: url, Secrets: []string{key, ""}, Transport: tr})
+	m, err := New(Options{Transport: tr}, API{
+		Name: "x", KeyVar: "X_KEY", URLVar: "X_URL", Secrets: []string{key, ""}, Header: http.Header{},
+		Address: func(base *url.URL, _ string, _ bool) (*url.URL, error) { return base, nil },
+		Body:    func(Object, agent.Request, []any, Object) error { return nil },
+		Reader:  func(b *Builder) Reader { return &counter{b, broken} },
+	}, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
+
+var question = agent.Request{Model: "m"}
 
 func TestAnswerIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		bytes int
 		media string
+		on    func(agent.Delta)
 		err   string
 	}{
-		{"just allowed", maxAnswer, "application/json", ""},
-		{"too large", maxAnswer + 1, "application/json", "x: the answer is larger than 32 MiB"},
-		{"too large a stream", maxAnswer + 1<<20, "text/event-stream", "x: the answer is larger than 32 MiB"},
+		{"just allowed", maxAnswer, "application/json", nil, ""},
+		{"too large", maxAnswer + 1, "application/json", nil, "x: the answer is larger than 32 MiB"},
+		{"too large a stream", maxAnswer + 1, "text/event-stream", func(agent.Delta) {}, "x: the answer is larger than 32 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,12 +78,11 @@ func TestAnswerIsBounded(t *testing.T) {
 				io.CopyN(w, zeros{}, int64(c.bytes))
 			}))
 			defer s.Close()
-			m := client(t, s.URL)
-			reply, err := m.Do(t.Context(), ask(m, s.URL))
+			reply, err := model(t, s.URL, nil).Generate(t.Context(), question, c.on)
 			if text(err) != c.err {
 				t.Errorf("expected %q, got %v", c.err, err)
 			}
-			if got := reply.Usage.OutputTokens; got != int64(min(c.bytes, maxAnswer)) {
+			if got := reply.Usage.OutputTokens; c.err == "" && got != int64(c.bytes) {
 				t.Errorf("read %d bytes", got)
 			}
 		})
@@ -96,8 +107,7 @@ func TestErrorBodyIsBounded(t *testing.T) {
 		io.WriteString(w, strings.Repeat("a", maxMessage-10)+key+strings.Repeat("b", 1<<20))
 	}))
 	defer s.Close()
-	m := client(t, s.URL)
-	_, err := m.Do(t.Context(), ask(m, s.URL))
+	_, err := model(t, s.URL, nil).Generate(t.Context(), question, nil)
 	var refused *agent.ModelError
 	if !errors.As(err, &refused) || refused.Status != 400 || len(refused.Message) > maxMessage+len("…") {
 		t.Fatalf("got %d bytes: %.80v", len(text(err)), err)
@@ -107,28 +117,31 @@ func TestErrorBodyIsBounded(t *testing.T) {
 	}
 }
 
-func TestDo(t *testing.T) {
-	m := client(t, "http://127.0.0.1:1")
+func TestGenerate(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, "{}")
+	}))
+	defer s.Close()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	asked := func(err error) func(context.Context, *agent.Reply) error {
-		return func(_ context.Context, r *agent.Reply) error { r.Model = "m"; return err }
-	}
+	returns := func(err error) func() error { return func() error { return err } }
 	for _, c := range []struct {
-		name string
-		ctx  context.Context
-		ask  func(context.Context, *agent.Reply) error
-		want string
+		name   string
+		ctx    context.Context
+		broken func() error
+		want   string
 	}{
-		{"well", t.Context(), asked(nil), ""},
-		{"ended before", ended, asked(nil), "context canceled"},
-		{"it cannot be made", t.Context(), asked(fmt.Errorf("bad %s", key)), "x: the request cannot be made: bad [REDACTED]"},
-		{"typed", t.Context(), asked(fmt.Errorf("in: %w", m.Invalid("bad"))), "x: bad"},
-		{"refused", t.Context(), asked(&agent.ModelError{Type: strings.Repeat("t", 200), Message: "m\x1b[2J" + key}), "x: m [2J[REDACTED] (" + strings.Repeat("t", maxType) + "…)"},
-		{"a panic", t.Context(), func(_ context.Context, r *agent.Reply) error { r.Model = "m"; panic("oh " + key) }, "x: the request cannot be made: its reader failed: oh [REDACTED]"},
+		{"well", t.Context(), nil, ""},
+		{"ended before", ended, nil, "context canceled"},
+		{"it cannot be read", t.Context(), returns(fmt.Errorf("bad %s", key)), "x: the answer cannot be read: bad [REDACTED]"},
+		{"typed", t.Context(), returns(fmt.Errorf("in: %w", Invalid("x", "bad"))), "x: bad"},
+		{"refused", t.Context(), returns(&agent.ModelError{Type: strings.Repeat("t", 200), Message: "m\x1b[2J" + key}), "x: m [2J[REDACTED] (" + strings.Repeat("t", maxType) + "…)"},
+		{"a panic", t.Context(), func() error { panic("oh " + key) }, "x: the answer cannot be read: its reader failed: oh [REDACTED]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			reply, err := m.Do(c.ctx, c.ask)
+			reply, err := model(t, s.URL, c.broken).Generate(c.ctx, question, nil)
 			if text(err) != c.want {
 				t.Errorf("expected %q, got %v", c.want, err)
 			}
@@ -139,10 +152,45 @@ func TestDo(t *testing.T) {
 	}
 }
 
-func TestRequestOutsideOfDo(t *testing.T) {
-	m := client(t, "http://127.0.0.1:1")
-	if err := ask(m, "http://127.0.0.1:1")(t.Context(), &agent.Reply{}); err == nil || !strings.HasSuffix(err.Error(), "a request outside of a call") {
-		t.Errorf("got %v", err)
+type taker func([]byte)
+
+func (f taker) Read(data []byte) error { f(data); return nil }
+
+func (taker) Kept() *Kept { return nil }
+
+func TestEvents(t *testing.T) {
+	for _, c := range []struct{ name, stream, want, err string }{
+		{"lines", "data: {\ndata:}\n\ndata: {}\r\n\r\n", "{\n}|{}|", ""},
+		{"no end", "data: {}\n\ndata: {}\n", "{}|", ""},
+		{"done", "data: {}\n\ndata: [DONE]\n\ndata: {}\n\n", "{}|", ""},
+		{"comments and names", ": x\nid: 1\nevent: ping\n\ndata: {}\n\n", "{}|", ""},
+		{"an error", `data: {"error":{"message":"m","code":503}}` + "\n\n", "", ": m (status 503)"},
+		{"a code that is no status", `data: {"error":{"message":"m","code":7}}` + "\n\n", "", ": m"},
+		{"an event that is an error", "event: error\n" + `data: {"message":"m"}` + "\n\n", "", ": m"},
+		{"no error", `data: {"error":null}` + "\n\n", `{"error":null}|`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got strings.Builder
+			err := (&Model{}).events(strings.NewReader(c.stream), &Builder{Ended: true}, taker(func(data []byte) { fmt.Fprintf(&got, "%s|", data) }))
+			if got.String() != c.want || text(err) != c.err {
+				t.Errorf("got %q, %v", got.String(), err)
+			}
+		})
+	}
+}
+
+func TestStop(t *testing.T) {
+	for _, c := range []struct {
+		word  string
+		calls bool
+		want  string
+	}{
+		{"stop", false, "end"}, {"STOP", true, "tool_calls"}, {"end_turn", false, "end"}, {"tool_use", true, "tool_calls"},
+		{"MAX_TOKENS", true, "length"}, {"SPII", false, "filter"}, {"pause_turn", false, "pause_turn"}, {"OTHER", false, "other"}, {"", true, ""},
+	} {
+		if got := stop(c.word, c.calls); got != c.want {
+			t.Errorf("%q, %t: expected %q, got %q", c.word, c.calls, c.want, got)
+		}
 	}
 }
 
@@ -158,8 +206,7 @@ func TestNoRetryWhenTheCallerLeft(t *testing.T) {
 		cancel()
 	}))
 	defer s.Close()
-	m := client(t, s.URL)
-	if _, err := m.Do(ctx, ask(m, s.URL)); !errors.Is(err, context.Canceled) {
+	if _, err := model(t, s.URL, nil).Generate(ctx, question, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if len(calls) != 1 {
@@ -272,7 +319,7 @@ func TestAPIError(t *testing.T) {
 		{"bytes", "\xff\xfe", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if e := APIError([]byte(c.body)); e.Message != c.message || e.Type != c.typ {
+			if e := apiError([]byte(c.body)); e.Message != c.message || e.Type != c.typ {
 				t.Errorf("expected %q %q, got %q %q", c.message, c.typ, e.Message, e.Type)
 			}
 		})
@@ -283,7 +330,7 @@ func FuzzAPIError(f *testing.F) {
 	f.Add([]byte(`[{"error":{"message":"m","type":"t","code":"c"}}]`))
 	f.Add([]byte(`{"error":"m","message":{"a":[1]}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if APIError(body) == nil {
+		if apiError(body) == nil {
 			t.Error("no error")
 		}
 	})
@@ -302,37 +349,39 @@ func TestArguments(t *testing.T) {
 
 func TestCallID(t *testing.T) {
 	req := agent.Request{Messages: []agent.Message{{}, {ToolCalls: make([]agent.ToolCall, 2)}}}
-	if got := CallID(req, 1); got != "call_4" {
+	if got := callID(req, 1); got != "call_4" {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestParameters(t *testing.T) {
 	for _, c := range []struct{ name, in, want, err string }{
-		{"none", ``, `null`, ""},
-		{"null", `null`, `null`, ""},
+		{"none", ``, `{}`, ""},
+		{"null", `null`, `{}`, ""},
 		{"renamed", `{"stop":"x","top_p":1.0}`, `{"stops":["x"],"top_p":1.0}`, ""},
 		{"taken", `{"stop":"x","stops":["y"]}`, `{"stops":["y"]}`, ""},
 		{"reserved", `{"model":"x"}`, "", `parameters: "model" is not a parameter: the request sets it`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, err := Parameters(json.RawMessage(c.in), "model")
+			a := API{Reserved: []string{"model"}, Renamed: [][2]string{{"stop", "stops"}}, Body: func(_ Object, _ agent.Request, _ []any, extra Object) error {
+				List(extra, "stops")
+				return nil
+			}}
+			body, err := a.Encode(agent.Request{Model: "m", Parameters: json.RawMessage(c.in)}, false)
 			if text(err) != c.err {
 				t.Fatalf("expected %q, got %v", c.err, err)
 			}
 			if err != nil {
 				return
 			}
-			Rename(m, "stop", "stops")
-			List(m, "stops")
-			if got, err := json.Marshal(m); err != nil || string(got) != c.want {
+			if got, err := json.Marshal(body); err != nil || string(got) != c.want {
 				t.Errorf("expected %s, got %s, %v", c.want, got, err)
 			}
 		})
 	}
 }
 
-func TestFlatten(t *testing.T) {
+func TestContents(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		part v1.Part
@@ -351,11 +400,11 @@ func TestFlatten(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := ""
-			media, err := Flatten([]v1.Part{c.part})
-			for _, m := range media {
+			_, err := Contents("", []v1.Part{c.part}, func(m Media) (Object, error) {
 				got = strings.TrimSpace(strings.Join([]string{m.Kind, m.Text + m.MIME, m.Data, m.URL, m.Name}, " "))
 				got = strings.ReplaceAll(got, "image  ", "image")
-			}
+				return nil, nil
+			})
 			if err != nil {
 				got = err.Error()
 			}

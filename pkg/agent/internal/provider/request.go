@@ -6,16 +6,63 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"mime"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
-// Parameters reads Request.Parameters. A nil map is none. What the request itself says
-// in fields of these names is not to be overwritten by a parameter.
-func Parameters(raw json.RawMessage, reserved ...string) (map[string]json.RawMessage, error) {
+// Encode returns the body of a request.
+func (a *API) Encode(req agent.Request, stream bool) (Object, error) {
+	if req.Model == "" {
+		return nil, fmt.Errorf("no model is given: name one, for example %q", a.Example)
+	}
+	body := Object{}
+	if stream {
+		maps.Copy(body, a.Streamed)
+	}
+	var tools []any
+	for _, t := range req.Tools {
+		if !json.Valid(t.Parameters) || !bytes.HasPrefix(bytes.TrimSpace(t.Parameters), []byte("{")) {
+			return nil, fmt.Errorf("tool %q: parameters must be a JSON Schema object", t.Name)
+		}
+		tool := Object{"name": t.Name, a.SchemaKey: t.Parameters}
+		if t.Description != "" {
+			tool["description"] = t.Description
+		}
+		tools = append(tools, tool)
+	}
+	if len(tools) > 0 && req.ToolChoice != "" && req.ToolChoice != v1.ToolChoiceAuto { // which the API does by itself
+		choice, ok := a.Choices[req.ToolChoice]
+		if !ok {
+			return nil, fmt.Errorf("tool_choice: expected auto, required or none, got %q", req.ToolChoice)
+		}
+		body[a.ChoiceKey] = choice
+	}
+	extra, err := Parameters(req.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range a.Reserved {
+		if _, ok := extra[name]; ok {
+			return nil, fmt.Errorf("parameters: %q is not a parameter: the request sets it", name)
+		}
+	}
+	for _, names := range a.Renamed {
+		rename(extra, names[0], names[1])
+	}
+	if err := a.Body(body, req, tools, extra); err != nil {
+		return nil, err
+	}
+	maps.Copy(body, extra)
+	return body, nil
+}
+
+// Parameters reads an object whose values stay as they are written.
+func Parameters(raw json.RawMessage) (Object, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
 	}
@@ -23,17 +70,16 @@ func Parameters(raw json.RawMessage, reserved ...string) (map[string]json.RawMes
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, fmt.Errorf("parameters must be a JSON object: %w", err)
 	}
-	for _, name := range reserved {
-		if _, ok := m[name]; ok {
-			return nil, fmt.Errorf("parameters: %q is not a parameter: the request sets it", name)
-		}
+	o := Object{}
+	for name, value := range m {
+		o[name] = value
 	}
-	return m, nil
+	return o, nil
 }
 
-// Rename moves a parameter to the name that an API knows it by. What has that name
+// rename moves a parameter to the name that an API knows it by. What has that name
 // already stays.
-func Rename(m map[string]json.RawMessage, from, to string) {
+func rename(m Object, from, to string) {
 	v, ok := m[from]
 	if !ok {
 		return
@@ -45,10 +91,50 @@ func Rename(m map[string]json.RawMessage, from, to string) {
 }
 
 // List makes a parameter a list: APIs differ in whether one stop text may stand alone.
-func List(m map[string]json.RawMessage, name string) {
-	if v := bytes.TrimSpace(m[name]); len(v) > 0 && v[0] == '"' {
-		m[name] = json.RawMessage("[" + string(v) + "]")
+func List(m Object, name string) {
+	if v, ok := m[name].(json.RawMessage); ok && bytes.HasPrefix(v, []byte(`"`)) {
+		m[name] = []json.RawMessage{v}
 	}
+}
+
+// Each hands the messages of a conversation to add, whose errors name the message.
+func Each(messages []agent.Message, add func(agent.Message) error) error {
+	for i, m := range messages {
+		err := fmt.Errorf("expected the role user, assistant or tool, got %q", m.Role)
+		if m.Role == agent.RoleUser || m.Role == agent.RoleAssistant || m.Role == agent.RoleTool {
+			err = add(m)
+		}
+		if err != nil {
+			return fmt.Errorf("messages[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Contents are a text, unless it is empty, and the parts beside it, each as content
+// writes it.
+func Contents(text string, parts []v1.Part, content func(Media) (Object, error)) ([]any, error) {
+	var out []any
+	add := func(m Media) error {
+		if m.Kind == Text && m.Text == "" {
+			return nil
+		}
+		one, err := content(m)
+		out = append(out, one)
+		return err
+	}
+	err := add(Media{Kind: Text, Text: text})
+	for i, p := range parts {
+		m, bad := flatten(p)
+		if bad == nil {
+			bad = m.check()
+		}
+		if bad != nil {
+			return nil, fmt.Errorf("parts[%d]: %w", i, bad)
+		}
+		err = cmp.Or(err, add(m))
+	}
+	return out, err
 }
 
 // Arguments returns the arguments of a call as a JSON object, which APIs demand of a
@@ -62,33 +148,16 @@ func Arguments(args string) json.RawMessage {
 	if strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	wrapped, err := json.Marshal(map[string]string{"INVALID_JSON": args})
-	if err != nil { // a map of strings always has a JSON form
-		return json.RawMessage("{}")
-	}
-	return wrapped
+	return jsontext.Of(map[string]string{"INVALID_JSON": args})
 }
 
-// CallID is the name of a call whose provider gave none: its number in the conversation.
-func CallID(req agent.Request, i int) string {
-	for _, m := range req.Messages {
-		i += len(m.ToolCalls)
+// MediaKind is the kind of content of a media type: image, audio, video or document.
+func MediaKind(mimeType string) string {
+	switch kind, _, _ := strings.Cut(mimeType, "/"); kind {
+	case Image, Audio, Video:
+		return kind
 	}
-	return fmt.Sprintf("call_%d", i+1)
-}
-
-// SameCalls reports whether what was kept of a message still says its calls: the ids and
-// names that it holds, in order. A conversation may have been edited since.
-func SameCalls(m agent.Message, kept []agent.ToolCall) bool {
-	if len(m.ToolCalls) != len(kept) {
-		return false
-	}
-	for i, c := range kept {
-		if m.ToolCalls[i].ID != c.ID || m.ToolCalls[i].Name != c.Name {
-			return false
-		}
-	}
-	return true
+	return Document
 }
 
 // Kinds of [Media].
@@ -109,13 +178,9 @@ type Media struct {
 	Name            string
 }
 
-// Bytes returns the content of Data.
-func (m Media) Bytes() ([]byte, error) {
-	b, err := base64.StdEncoding.DecodeString(m.Data)
-	if err != nil {
-		return nil, fmt.Errorf("data is not base64: %w", err)
-	}
-	return b, nil
+// Remote tells whether the content is elsewhere on the web.
+func (m Media) Remote() bool {
+	return m.Data == "" && (strings.HasPrefix(m.URL, "https://") || strings.HasPrefix(m.URL, "http://"))
 }
 
 // String names the part in an error.
@@ -126,49 +191,33 @@ func (m Media) String() string {
 	return m.Kind
 }
 
-// Flatten returns parts in the terms of the APIs. Text documents become text.
-func Flatten(parts []v1.Part) ([]Media, error) {
-	out := make([]Media, 0, len(parts))
-	for i, p := range parts {
-		m, err := flatten(p)
-		if err == nil && m.Kind == Document && strings.HasPrefix(m.MIME, "text/") && m.Data != "" {
-			var b []byte
-			if b, err = m.Bytes(); err == nil {
-				m = Media{Kind: Text, Text: strings.ToValidUTF8(string(b), "\uFFFD"), Name: m.Name}
-			}
-		}
-		if err == nil && m.Kind != Text && m.Data == "" && m.URL == "" {
-			err = fmt.Errorf("%s has neither data nor uri", m)
-		}
-		if err == nil && m.Kind != Text && m.Data != "" {
-			if m.MIME == "" {
-				err = fmt.Errorf("%s has no mime_type", m)
-			} else {
-				_, err = m.Bytes()
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("parts[%d]: %w", i, err)
-		}
-		if m.Kind != Text || m.Text != "" {
-			out = append(out, m)
-		}
+// check wants content, and makes a text of a text document.
+func (m *Media) check() error {
+	if m.Kind == Text {
+		return nil
 	}
-	return out, nil
+	b, err := base64.StdEncoding.DecodeString(m.Data)
+	switch {
+	case m.Data == "" && m.URL == "":
+		return fmt.Errorf("%s has neither data nor uri", m)
+	case m.Data == "":
+		return nil
+	case m.MIME == "":
+		return fmt.Errorf("%s has no mime_type", m)
+	case err != nil:
+		return fmt.Errorf("data is not base64: %w", err)
+	case m.Kind == Document && strings.HasPrefix(m.MIME, "text/"):
+		*m = Media{Kind: Text, Text: strings.ToValidUTF8(string(b), "\uFFFD"), Name: m.Name}
+	}
+	return nil
 }
 
+// flatten returns a part in the terms of the APIs.
 func flatten(p v1.Part) (Media, error) {
-	m := Media{Kind: p.Type, Data: p.Data, MIME: media(p.MIMEType), URL: p.URI, Name: p.Name}
+	m := Media{Kind: p.Type, Data: p.Data, MIME: media(p.MIMEType), URL: p.URI, Name: cmp.Or(p.Name, p.Title)}
 	if p.Media != nil && m.Data == "" {
-		m.Data = p.Media.Data
-		if m.MIME == "" {
-			m.MIME = media(p.Media.MIMEType)
-		}
-		if m.URL == "" {
-			m.URL = p.Media.URL
-		}
+		m.Data, m.MIME, m.URL = p.Media.Data, cmp.Or(m.MIME, media(p.Media.MIMEType)), cmp.Or(m.URL, p.Media.URL)
 	}
-	m.Name = cmp.Or(m.Name, p.Title)
 	switch p.Type {
 	case Text:
 		return Media{Kind: Text, Text: p.Text}, nil
@@ -187,13 +236,7 @@ func flatten(p v1.Part) (Media, error) {
 			return Media{Kind: Text, Text: p.Resource.Text}, nil
 		}
 		mt := media(p.Resource.MIMEType)
-		kind, _, _ := strings.Cut(mt, "/")
-		switch kind {
-		case Image, Audio, Video:
-		default:
-			kind = Document
-		}
-		return Media{Kind: kind, Data: p.Resource.Blob, MIME: mt, Name: p.Resource.URI}, nil
+		return Media{Kind: MediaKind(mt), Data: p.Resource.Blob, MIME: mt, Name: p.Resource.URI}, nil
 	}
 	return m, fmt.Errorf("a part of type %q cannot be sent to a model", p.Type)
 }

@@ -1,0 +1,247 @@
+package provider
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/agent"
+)
+
+// Bounds of one exchange.
+const (
+	maxAnswer     = 32 << 20         // bytes of an answer or a stream
+	maxErrorBody  = 64 << 10         // bytes kept of an answer that is an error
+	maxRetries    = 2                // beside the first attempt
+	maxRetryAfter = 30 * time.Second // a longer wait is for the caller to decide
+	maxBackoff    = 8 * time.Second
+)
+
+// newClient returns the client of a model. Redirects are not followed, so that keys go
+// nowhere but to the address that was configured.
+func newClient(base http.RoundTripper) *retryablehttp.Client {
+	return &retryablehttp.Client{
+		HTTPClient:   &http.Client{Transport: base, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		RetryMax:     maxRetries,
+		CheckRetry:   again,
+		Backoff:      wait,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+}
+
+// again reports whether a request is sent once more: when the server could not be
+// reached, is busy or failed, and does not ask for more patience than we have.
+func again(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err != nil {
+		retry, _ := retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+		return retry, nil
+	}
+	switch resp.Header.Get("X-Should-Retry") {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	if after, ok := retryAfter(resp); ok && after > maxRetryAfter {
+		return false, nil
+	}
+	return resp.StatusCode == http.StatusRequestTimeout || resp.StatusCode == http.StatusConflict ||
+		resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500, nil
+}
+
+// wait is the pause before the next attempt: what the server asks for, else half a
+// second, doubled each time, less up to a quarter of chance.
+func wait(_, _ time.Duration, attempt int, resp *http.Response) time.Duration {
+	if after, ok := retryAfter(resp); ok {
+		return min(after, maxRetryAfter)
+	}
+	d := min(500*time.Millisecond<<min(attempt, 10), maxBackoff)
+	return d - rand.N(d/4)
+}
+
+// retryAfter reads Retry-After (RFC 9110, section 10.2.3), and retry-after-ms, which
+// says it more finely.
+func retryAfter(resp *http.Response) (time.Duration, bool) {
+	if resp == nil {
+		return 0, false
+	}
+	const longest = float64(24 * time.Hour) // what is longer overflows, and is too long anyway
+	for _, h := range []struct {
+		name string
+		unit time.Duration
+	}{{"Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
+		text := resp.Header.Get(h.name)
+		if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 {
+			return time.Duration(min(n*float64(h.unit), longest)), true
+		}
+		if at, err := http.ParseTime(text); err == nil {
+			return max(0, time.Until(at)), true
+		}
+	}
+	return 0, false
+}
+
+// exchange sends a request and reads the answer. The reply holds what came before an error.
+func (m *Model) exchange(ctx context.Context, address *url.URL, body Object, b *Builder) (reply agent.Reply, err error) {
+	reader := m.api.Reader(b)
+	defer func() {
+		// Foreign input must not end the process.
+		if p := recover(); p != nil {
+			err = m.fault(fmt.Errorf("its reader failed: %v", p), "")
+		}
+	}()
+	defer func() { reply = b.reply(m.api.Name, reader) }()
+	resp, err := m.post(ctx, address, body, b.Stream)
+	if err != nil {
+		return reply, err
+	}
+	defer resp.Body.Close()
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	in := http.MaxBytesReader(nil, resp.Body, maxAnswer)
+	if b.Stream && !strings.HasSuffix(media, "json") {
+		err = m.events(in, b, reader)
+	} else {
+		err = m.document(in, b, reader)
+	}
+	return reply, m.fault(err, media)
+}
+
+// post sends a JSON document. An answer that is no success is an error.
+func (m *Model) post(ctx context.Context, address *url.URL, body Object, stream bool) (*http.Response, error) {
+	text, err := jsontext.Marshal(body)
+	if err != nil {
+		return nil, m.execution(v1.PhaseValidate, "the request cannot be made: "+reading(err), nil)
+	}
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, address.String(), []byte(text))
+	if err != nil {
+		return nil, m.execution(v1.PhaseValidate, "the request cannot be made: "+reading(err), nil)
+	}
+	req.Header = m.api.Header.Clone()
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "toolctl")
+	req.Header.Set("Accept", "application/json")
+	if stream {
+		req.Header.Set("Accept", "text/event-stream")
+	}
+	resp, err := m.http.Do(req)
+	if resp != nil && (err != nil || resp.StatusCode >= 300) {
+		defer resp.Body.Close()
+	}
+	if err != nil {
+		return nil, m.unreachable(err)
+	}
+	if resp.StatusCode >= 300 {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is enough
+		return nil, m.refusal(resp.StatusCode, body, resp.Header.Get("Location"))
+	}
+	return resp, nil
+}
+
+// document reads an answer that is one JSON document.
+func (m *Model) document(in io.Reader, b *Builder, reader Reader) error {
+	raw, err := io.ReadAll(in)
+	if err != nil {
+		return m.broke(err)
+	}
+	if b.Stream {
+		if err := within(raw, false); err != nil {
+			return err
+		}
+		return m.execution(v1.PhaseValidate, m.host+" answers with one JSON document, and a stream of events was asked for: run it without streaming, or check "+m.api.URLVar, nil)
+	}
+	if err := reader.Read(raw); err != nil {
+		return err
+	}
+	if !b.Ended {
+		return errors.New("it has no " + m.api.Needs)
+	}
+	return nil
+}
+
+// events hands the data of each event of a stream
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html) to a reader, until that
+// returns an error. An event that is an error is one; an event without its end is dropped.
+func (m *Model) events(r io.Reader, b *Builder, reader Reader) error {
+	in := bufio.NewReader(r)
+	var event string
+	var data []byte
+	for {
+		line, err := in.ReadString('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return m.complete(b)
+		case err != nil:
+			return m.broke(err)
+		}
+		line = strings.TrimRight(line, "\r\n")
+		name, value, _ := strings.Cut(line, ":")
+		switch {
+		case line == "" && len(data) > 0:
+			data = bytes.TrimSuffix(data, []byte("\n"))
+			if string(data) == "[DONE]" {
+				return m.complete(b)
+			}
+			if err := within(data, event == "error"); err != nil {
+				return err
+			}
+			if err := reader.Read(data); err != nil {
+				return err
+			}
+			event, data = "", nil
+		case line == "":
+			event = ""
+		case name == "event":
+			event = strings.TrimPrefix(value, " ")
+		case name == "data":
+			data = append(append(data, strings.TrimPrefix(value, " ")...), '\n')
+		}
+	}
+}
+
+// complete wants that a stream has said its end.
+func (m *Model) complete(b *Builder) error {
+	if b.Ended {
+		return nil
+	}
+	return m.execution(v1.PhaseExecute, "the stream of "+m.host+" ended before the reply was complete", nil)
+}
+
+// within returns the error that an answer of status 200 holds, or is, or the error of an
+// answer that is not valid JSON.
+func within(data []byte, is bool) error {
+	var top struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if err := json.Unmarshal(data, &top); err != nil {
+		return err
+	}
+	if !is && (len(top.Error) == 0 || string(top.Error) == "null") {
+		return nil
+	}
+	e := apiError(data)
+	var of struct {
+		Code int `json:"code"`
+	}
+	if json.Unmarshal(top.Error, &of) == nil && of.Code >= 400 && of.Code < 600 {
+		e.Status = of.Code
+	}
+	return e
+}
