@@ -274,8 +274,7 @@ func FieldPath(pointer string) string {
 		return ""
 	}
 	var b strings.Builder
-	for _, tok := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
-		tok = strings.ReplaceAll(strings.ReplaceAll(tok, "~1", "/"), "~0", "~")
+	for _, tok := range Tokens(pointer) {
 		switch {
 		case isIndex(tok) && b.Len() > 0:
 			b.WriteString("[" + tok + "]")
@@ -301,6 +300,20 @@ func Pointer(base string, tokens ...string) string {
 		base += "/" + t
 	}
 	return base
+}
+
+// Tokens splits a JSON pointer, and takes the escapes out of its tokens (RFC 6901, section 4).
+func Tokens(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, t := range tokens {
+		if strings.IndexByte(t, '~') >= 0 {
+			tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+		}
+	}
+	return tokens
 }
 
 func isIndex(s string) bool {

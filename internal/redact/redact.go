@@ -18,8 +18,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
@@ -64,7 +64,7 @@ func (m *Masker) document(raw []byte, depth int) []byte {
 func Covers(rules []string, pointer string) bool {
 	p := parse(rules)
 	at := p.pointers
-	for _, token := range tokens(pointer) {
+	for _, token := range v1.Tokens(pointer) {
 		var hit bool
 		if at, hit = p.names.step(at, token, true); hit {
 			return true
@@ -86,26 +86,12 @@ func parse(rules []string) parsed {
 		switch {
 		case r == "":
 		case r[0] == '/':
-			p.pointers = append(p.pointers, tokens(r))
+			p.pointers = append(p.pointers, v1.Tokens(r))
 		default:
 			p.names = append(p.names, r)
 		}
 	}
 	return p
-}
-
-// tokens splits a JSON pointer (RFC 6901, section 4).
-func tokens(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	ts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i, t := range ts {
-		if strings.IndexByte(t, '~') >= 0 {
-			ts[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
-		}
-	}
-	return ts
 }
 
 type names []string

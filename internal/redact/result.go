@@ -184,7 +184,7 @@ func (m *Masker) quotedValues(s string) string {
 // covered returns the place that a rule masks and that a pointer is in.
 func (m *Masker) covered(pointer string) (string, bool) {
 	at, path := m.rules.pointers, ""
-	for _, token := range tokens(pointer) {
+	for _, token := range v1.Tokens(pointer) {
 		path = v1.Pointer(path, token)
 		var hit bool
 		if at, hit = m.rules.names.step(at, token, true); hit {

@@ -278,7 +278,7 @@ func changes(at string, a, b any) []string {
 	for _, key := range keys {
 		va, ina := ma[key]
 		vb, inb := mb[key]
-		next := at + "/" + strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+		next := v1.Pointer(at, key)
 		if ina != inb {
 			all = append(all, next)
 		} else {

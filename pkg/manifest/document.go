@@ -128,8 +128,7 @@ func (d *document) place(pointer string) v1.Source {
 	if pointer == "" {
 		return at
 	}
-	for tok := range strings.SplitSeq(pointer[1:], "/") {
-		tok = strings.ReplaceAll(strings.ReplaceAll(tok, "~1", "/"), "~0", "~")
+	for _, tok := range v1.Tokens(pointer) {
 		key, value := d.child(n, tok)
 		if value == nil {
 			return at

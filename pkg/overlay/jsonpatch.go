@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // apply carries out one operation of a JSON patch (RFC 6902).
@@ -88,15 +89,15 @@ func find(doc *yaml.Node, pointer string) (place, error) {
 	if pointer[0] != '/' {
 		return place{}, fmt.Errorf("%q is not a JSON pointer: expected it to begin with /", pointer)
 	}
-	tokens := strings.Split(pointer[1:], "/")
+	tokens := v1.Tokens(pointer)
 	at := place{doc: doc, parent: doc, text: pointer}
 	for i, t := range tokens {
-		at.key = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+		at.key = t
 		if i == len(tokens)-1 {
 			break
 		}
 		if at.parent = at.value(); at.parent == nil {
-			return place{}, fmt.Errorf("nothing is at %q", "/"+strings.Join(tokens[:i+1], "/"))
+			return place{}, fmt.Errorf("nothing is at %q", v1.Pointer("", tokens[:i+1]...))
 		}
 	}
 	return at, nil

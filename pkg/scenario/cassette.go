@@ -248,15 +248,15 @@ func (t *tape) miss(s *slot, tool *v1.Tool, args any, nearest int) (v1.Result, e
 // without returns doc without the values at the pointers. doc is not changed.
 func without(doc any, pointers []string) any {
 	for _, p := range pointers {
-		if tokens := strings.Split(p, "/"); len(tokens) > 1 && tokens[0] == "" {
-			doc = drop(doc, tokens[1:])
+		if strings.HasPrefix(p, "/") {
+			doc = drop(doc, v1.Tokens(p))
 		}
 	}
 	return doc
 }
 
 func drop(doc any, tokens []string) any {
-	token := strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[0])
+	token := tokens[0]
 	switch v := doc.(type) {
 	case map[string]any:
 		item, ok := v[token]

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/schema"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -35,15 +36,14 @@ func (w *schemaWalk) schema(raw json.RawMessage) {
 	w.walk("", doc, 0)
 }
 
-func (w *schemaWalk) walk(pointer string, schema any, depth int) {
-	s, ok := schema.(map[string]any)
+func (w *schemaWalk) walk(pointer string, node any, depth int) {
+	s, ok := node.(map[string]any)
 	if !ok || depth > maxSchemaDepth {
 		return
 	}
 	if ref, ok := s["$ref"].(string); ok {
-		if fragment, local := strings.CutPrefix(ref, "#"); local {
-			w.walk(pointer, at(w.root, fragment), depth+1)
-		}
+		part, _ := schema.Resolve(w.root, ref)
+		w.walk(pointer, part, depth+1)
 	}
 	if pointer != "" {
 		w.values(pointer, s)

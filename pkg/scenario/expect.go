@@ -7,6 +7,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/schema"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -148,7 +149,8 @@ func (e *expecting) result(raw json.RawMessage) {
 func (d *Difference) update(root string, want any) *Update {
 	field := d.field
 	if i := strings.LastIndexByte(field, '/'); i >= 0 {
-		if parent, ok := at(want, field[:i]).(map[string]any); ok && isCondition(parent) {
+		outer, _, _ := schema.At(want, field[:i])
+		if parent, ok := outer.(map[string]any); ok && isCondition(parent) {
 			field = field[:i]
 		}
 	}
@@ -157,26 +159,6 @@ func (d *Difference) update(root string, want any) *Update {
 		u.Value = jsontext.Of(d.observed)
 	}
 	return u
-}
-
-// at is the value at a JSON pointer; nil when there is none.
-func at(doc any, pointer string) any {
-	for _, token := range strings.Split(pointer, "/")[1:] {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		switch v := doc.(type) {
-		case map[string]any:
-			doc = v[token]
-		case []any:
-			var i int
-			if _, err := fmt.Sscan(token, &i); err != nil || i < 0 || i >= len(v) {
-				return nil
-			}
-			doc = v[i]
-		default:
-			return nil
-		}
-	}
-	return doc
 }
 
 func (e *expecting) error(want *v1.ExpectError) {

@@ -8,10 +8,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/schema"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -61,14 +61,14 @@ type generator struct {
 	random *rand.Rand
 }
 
-func (g *generator) value(schema any, depth int) any {
-	s, ok := schema.(map[string]any)
+func (g *generator) value(node any, depth int) any {
+	s, ok := node.(map[string]any)
 	if !ok || depth > generateDepth {
 		return nil
 	}
 	if ref, ok := s["$ref"].(string); ok {
-		if fragment, local := strings.CutPrefix(ref, "#"); local {
-			return g.value(at(g.root, fragment), depth+1)
+		if part, ok := schema.Resolve(g.root, ref); ok {
+			return g.value(part, depth+1)
 		}
 	}
 	if v, ok := s["const"]; ok {
@@ -124,7 +124,8 @@ func (g *generator) merge(s map[string]any, depth int) map[string]any {
 			continue
 		}
 		if ref, ok := p["$ref"].(string); ok {
-			if target, ok := at(g.root, strings.TrimPrefix(ref, "#")).(map[string]any); ok {
+			part, _ := schema.Resolve(g.root, ref)
+			if target, ok := part.(map[string]any); ok {
 				p = target
 			}
 		}

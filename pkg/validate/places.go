@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // propertyNames lists the members that the schema knows at a path of the document.
@@ -78,7 +79,7 @@ func (s *Schema) placeNames(problems []problem, doc any) {
 			walked[node] = true
 			var objects [][]string
 			for _, path := range g.visits(node, doc) {
-				objects = append(objects, splitPointer(path))
+				objects = append(objects, v1.Tokens(path))
 			}
 			slices.SortFunc(objects, comparePaths)
 			for _, tokens := range objects {
@@ -94,15 +95,4 @@ func (s *Schema) placeNames(problems []problem, doc any) {
 			p.path, fits[key] = join(of[0], key.property), of[1:]
 		}
 	}
-}
-
-func splitPointer(ptr string) []string {
-	if ptr == "" {
-		return nil
-	}
-	tokens := strings.Split(ptr[1:], "/")
-	for i, t := range tokens {
-		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
-	}
-	return tokens
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 var (
@@ -64,19 +65,19 @@ func (g *graph) target(from int, ref string) (int, error) {
 		return i, nil
 	}
 	// A place that no keyword knows, such as #/components/schemas/Pet.
-	schema, ok := lookup(doc.root, ptr)
+	found, _, ok := schema.At(doc.root, ptr)
 	if !ok {
 		return 0, errNoPlace
 	}
-	switch schema.(type) {
+	switch found.(type) {
 	case bool, map[string]any:
 		if g.found++; g.found > maxResources {
 			g.full = true
 			return 0, nil
 		}
-		return g.add(at, schema, doc.enclosing(ptr)), nil
+		return g.add(at, found, doc.enclosing(ptr)), nil
 	}
-	return 0, fmt.Errorf("refers to %s, where a schema belongs", describe(schema))
+	return 0, fmt.Errorf("refers to %s, where a schema belongs", describe(found))
 }
 
 // load makes the document of a URL known and returns the URL under which it is
@@ -181,31 +182,4 @@ func (d *document) enclosing(ptr string) *resource {
 		}
 	}
 	return best
-}
-
-// lookup returns what a JSON pointer (RFC 6901) names in v.
-func lookup(v any, ptr string) (any, bool) {
-	if ptr == "" {
-		return v, true
-	}
-	for tok := range strings.SplitSeq(ptr[1:], "/") {
-		tok = strings.ReplaceAll(strings.ReplaceAll(tok, "~1", "/"), "~0", "~")
-		switch c := v.(type) {
-		case map[string]any:
-			next, ok := c[tok]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(tok)
-			if err != nil || i < 0 || i >= len(c) {
-				return nil, false
-			}
-			v = c[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
 }

@@ -11,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // santhosh runs a schema on santhosh-tekuri/jsonschema. It may be used by many goroutines.
@@ -149,7 +150,7 @@ func compileViolations(err error, root any, names bool) []v1.Violation {
 	)
 	if errors.As(err, &meta) && errors.As(meta.Err, &invalid) {
 		_, base, _ := splitURL(meta.URL)
-		within, _ := lookup(root, base)
+		within, _, _ := schema.At(root, base)
 		out := schemaViolations(explain(invalid, within), names)
 		for i := range out {
 			out[i].Path = base + out[i].Path

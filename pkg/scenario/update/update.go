@@ -136,19 +136,11 @@ func child(n *yaml.Node, token string) *yaml.Node {
 	return nil
 }
 
-func tokens(pointer string) []string {
-	parts := strings.Split(pointer, "/")[1:]
-	for i := range parts {
-		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(parts[i])
-	}
-	return parts
-}
-
 // enclosingItem is the call that a field is of, or the item nearest around it that
 // stands in a list of block style.
 func enclosingItem(root *yaml.Node, pointer string) (seq, item *yaml.Node) {
 	n := root
-	for i, token := range tokens(pointer) {
+	for i, token := range v1.Tokens(pointer) {
 		if n.Style&yaml.FlowStyle != 0 || i > 4 { // 4: /spec/turns/0/calls/0 is a call
 			break
 		}
@@ -193,7 +185,7 @@ func itemLines(lines []string, seq, item *yaml.Node) (from, to int) {
 // setValue puts the value of an update into the tree; a missing key is added.
 func setValue(root *yaml.Node, u scenario.Update) error {
 	n := root
-	parts := tokens(u.Field)
+	parts := v1.Tokens(u.Field)
 	for i, token := range parts {
 		last := i == len(parts)-1
 		next := child(n, token)

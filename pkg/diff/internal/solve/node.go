@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // Draft is a version of JSON Schema, by what differs between them.
@@ -143,10 +145,6 @@ func (s *Schema) node(raw any, at string, depth int) *node {
 	return n
 }
 
-func escape(key string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
-}
-
 // reader reads the keywords of one subschema.
 type reader struct {
 	*node
@@ -184,14 +182,14 @@ func (r reader) sub(key string) *node {
 	if !ok {
 		return nil
 	}
-	return r.schema.node(raw, r.at+"/"+escape(key), r.depth+1)
+	return r.schema.node(raw, v1.Pointer(r.at, key), r.depth+1)
 }
 
 func (r reader) subs(key string) []*node {
 	list, _ := r.raw[key].([]any)
 	all := make([]*node, 0, len(list))
 	for i, raw := range list {
-		all = append(all, r.schema.node(raw, r.at+"/"+escape(key)+"/"+strconv.Itoa(i), r.depth+1))
+		all = append(all, r.schema.node(raw, v1.Pointer(r.at, key, strconv.Itoa(i)), r.depth+1))
 	}
 	return all
 }
@@ -201,7 +199,7 @@ func (r reader) subMap(key string) map[string]*node {
 	all := make(map[string]*node, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if _, list := m[name].([]any); !list { // draft-07 dependencies have lists too
-			all[name] = r.schema.node(m[name], r.at+"/"+escape(key)+"/"+escape(name), r.depth+1)
+			all[name] = r.schema.node(m[name], v1.Pointer(r.at, key, name), r.depth+1)
 		}
 	}
 	return all
@@ -378,27 +376,9 @@ func (n *node) target() *node {
 		n.refNode = t
 		return t
 	}
-	raw := n.schema.raw
-	if at != "" {
-		for key := range strings.SplitSeq(at[1:], "/") {
-			key = strings.ReplaceAll(strings.ReplaceAll(key, "~1", "/"), "~0", "~")
-			switch c := raw.(type) {
-			case map[string]any:
-				v, ok := c[key]
-				if !ok {
-					return nil
-				}
-				raw = v
-			case []any:
-				i, err := strconv.Atoi(key)
-				if err != nil || i < 0 || i >= len(c) {
-					return nil
-				}
-				raw = c[i]
-			default:
-				return nil
-			}
-		}
+	raw, _, ok := schema.At(n.schema.raw, at)
+	if !ok {
+		return nil
 	}
 	n.refNode = n.schema.node(raw, at, 0)
 	return n.refNode
@@ -411,7 +391,7 @@ func (n *node) anchored(name string) *node {
 		defs, _ := root[key].(map[string]any)
 		for _, at := range slices.Sorted(maps.Keys(defs)) {
 			if def, _ := defs[at].(map[string]any); def != nil && (def["$anchor"] == name || def["$id"] == "#"+name) {
-				return n.schema.node(def, "/"+key+"/"+escape(at), 1)
+				return n.schema.node(def, v1.Pointer("", key, at), 1)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // MaxFiles is the most files that one document may refer to.
@@ -154,25 +155,9 @@ func (s *Set) Resolve(from Location, ref string) (Location, any, error) {
 }
 
 func (f *File) lookup(pointer string) (any, error) {
-	v := f.Root
-	if pointer == "" {
-		return v, nil
-	}
-	for token := range strings.SplitSeq(pointer[1:], "/") {
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		var ok bool
-		switch parent := v.(type) {
-		case map[string]any:
-			v, ok = parent[token]
-		case []any:
-			i, err := strconv.Atoi(token)
-			if ok = err == nil && i >= 0 && i < len(parent); ok {
-				v = parent[i]
-			}
-		}
-		if !ok {
-			return nil, fmt.Errorf("nothing at %q: there is no %q", clip.Bytes(pointer, 120), clip.Bytes(token, 120))
-		}
+	v, missing, ok := schema.At(f.Root, pointer)
+	if !ok {
+		return nil, fmt.Errorf("nothing at %q: there is no %q", clip.Bytes(pointer, 120), clip.Bytes(missing, 120))
 	}
 	return v, nil
 }
