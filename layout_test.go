@@ -52,7 +52,7 @@ var layout = map[string]struct {
 	"pkg/policy":          {may: []string{"api/v1", "internal/wirename"}},
 	"pkg/registry":        {may: []string{"internal/timers", "api/v1", "internal/callctx", "pkg/store/memory", "pkg/validate", "pkg/policy", "internal/redact", "internal/budget", "pkg/prompt"}, never: []string{"net/http"}},
 	"pkg/executors":       {may: []string{"api/v1", "internal/proc", "internal/budget", "internal/regular", "internal/template", "internal/redact", "internal/netaddr", "internal/nonblock", "internal/envref", "internal/jmespath"}, never: []string{sdk}},
-	"pkg/openapi":         {may: []string{"api/v1", "pkg/schema", "internal/regular", "pkg/manifest", "pkg/validate"}, never: []string{sdk}},
+	"pkg/openapi":         {may: []string{"api/v1", "pkg/schema", "internal/netaddr", "internal/regular", "pkg/manifest", "pkg/validate"}, never: []string{sdk}},
 	"pkg/overlay":         {may: []string{"api/v1", "internal/regular", "pkg/manifest", "pkg/registry"}, never: []string{sdk}},
 	"internal/sarif":      {may: []string{"api/v1"}},
 	"pkg/lint":            {may: []string{"api/v1", "internal/sarif", "internal/inspect", "internal/parallel", "internal/wirename", "pkg/lock", "pkg/policy", "pkg/registry"}, never: []string{sdk}},

@@ -173,13 +173,17 @@ func (a *app) shownDSN() string {
 // warnViolations says on stderr that the files have violations, when the command goes on without them.
 func (a *app) warnViolations(w *action.Workspace) {
 	errs, files := 0, map[string]bool{}
+	var last v1.Violation
 	for _, f := range w.Violations() {
 		if !f.IsWarning() {
 			errs++
+			last = f
 			files[f.Source.File] = true
 		}
 	}
-	if errs > 0 {
+	if errs == 1 && last.Path == "" { // the file is no manifest at all
+		fmt.Fprintf(a.err, "warning: %s\n", last)
+	} else if errs > 0 {
 		fmt.Fprintf(a.err, "warning: %s in %s: see 'toolctl validate -f %s'\n", count(errs, "error"), count(len(files), "file"), strings.Join(a.files, " -f "))
 	}
 }

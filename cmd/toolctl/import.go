@@ -16,14 +16,42 @@ import (
 )
 
 func newImportCmd(a *app) *cobra.Command {
-	return group(&cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "import",
 		Short: "Make manifests of what others describe",
 		Long:  "Make manifests of what others describe: configurations of MCP clients, MCP servers,\nOpenAPI documents and PromptPack files.",
 		Example: `  toolctl import mcp-config claude_desktop_config.json
   toolctl import mcp --tools -- npx -y @modelcontextprotocol/server-memory`,
 	}, newImportMCPConfigCmd(a), newImportMCPCmd(a), newImportOpenAPICmd(a), newImportPromptPackCmd(a))
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if from := importerOf(args); from != "" {
+			return usagef("import needs to know what %s is: write 'toolctl import %s %s'", args[0], from, args[0])
+		}
+		return noSubcommand(cmd, args)
+	}
+	return cmd
 }
+
+// importerOf guesses the subcommand that was left out before a file or an address; "" when there is none.
+func importerOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	if strings.HasPrefix(args[0], "https://") || strings.HasPrefix(args[0], "http://") {
+		return manifest.ImportOpenAPI
+	}
+	if st, err := os.Stat(args[0]); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	data, err := readFile(args[0], maxGuessed)
+	if err != nil || len(data) > maxGuessed {
+		return ""
+	}
+	return manifest.ImportFrom(args[0], data)
+}
+
+// maxGuessed is the largest file whose kind is guessed, in bytes.
+const maxGuessed = 50 << 20
 
 // manifestWriter writes manifests: one stream to stdout, or a file each into a folder.
 type manifestWriter struct {

@@ -173,6 +173,9 @@ func (o *importOpenAPIOptions) explain(set *openapi.Set) {
 	list(len(set.Skipped), "skipped operation", func(i int) string {
 		return "skipped " + set.Skipped[i].Operation + ": " + set.Skipped[i].Reason
 	})
+	for _, host := range set.Private {
+		fmt.Fprintf(o.err, "calls of %s will be refused, because it is no public address: call and serve with --allow-network %s, or import with --allow-private-network\n", host, host)
+	}
 	for _, e := range set.Env {
 		fmt.Fprintf(o.err, "the tools read %s and send it to %s\n", e.Variable, strings.Join(e.Hosts, ", "))
 	}
@@ -208,6 +211,7 @@ func (o *importOpenAPIOptions) printReport(format string, set *openapi.Set, r *o
 		o.printChanges(r)
 	}
 	if n := r.Conflicts(); n > 0 {
+		fmt.Fprintln(o.err, "edit the files where the document is right; what is left as it is stays, and is not reported again")
 		return statusError{exitFailed, fmt.Sprintf("%s to resolve in %s", count(n, "conflict"), o.dir)}
 	}
 	return nil
@@ -215,7 +219,7 @@ func (o *importOpenAPIOptions) printReport(format string, set *openapi.Set, r *o
 
 // printChanges prints what changed, and how many files did not.
 func (o *importOpenAPIOptions) printChanges(r *openapi.Report) {
-	same := 0
+	same, ordered := 0, 0
 	t := newTable(o.out, "ACTION", "FILE", "OPERATION")
 	for _, c := range r.Changes {
 		if c.Action == openapi.ActionUnchanged && len(c.Conflicts) == 0 {
@@ -223,6 +227,9 @@ func (o *importOpenAPIOptions) printChanges(r *openapi.Report) {
 			continue
 		}
 		t.row(c.Action, c.File, c.Operation)
+		if c.OrderOnly {
+			ordered++
+		}
 	}
 	if same < len(r.Changes) {
 		_ = t.Flush()
@@ -232,6 +239,9 @@ func (o *importOpenAPIOptions) printChanges(r *openapi.Report) {
 		suffix = " (dry run)"
 	}
 	fmt.Fprintf(o.out, "%s, %d unchanged%s\n", count(len(r.Changes), "file"), same, suffix)
+	if ordered > 0 {
+		fmt.Fprintf(o.err, "in %s only the order of properties changed: it is now that of the document\n", count(ordered, "file"))
+	}
 	for _, c := range r.Changes {
 		for _, k := range c.Conflicts {
 			fmt.Fprintf(o.err, "conflict %s: %s: kept %s, the document has %s\n", c.File, v1.FieldPath(k.Path), shownValue(k.Ours), shownValue(k.Theirs))

@@ -305,7 +305,7 @@ func labelText(labels map[string]string) string {
 func details(kind string) (func(v1.Object) string, string) {
 	switch kind {
 	case v1.KindTool:
-		return func(o v1.Object) string { return o.(*v1.Tool).Spec.Description }, "DESCRIPTION"
+		return func(o v1.Object) string { return firstParagraph(o.(*v1.Tool).Spec.Description) }, "DESCRIPTION"
 	case v1.KindPrompt:
 		return func(o v1.Object) string {
 			s := o.(*v1.Prompt).Spec
@@ -320,6 +320,12 @@ func details(kind string) (func(v1.Object) string, string) {
 		return func(o v1.Object) string { return strings.Join(ruleNames(&o.(*v1.ToolPolicy).Spec), ", ") }, "RULES"
 	}
 	return func(o v1.Object) string { return cmp.Or(o.(*v1.Scenario).Spec.Description, "-") }, "DESCRIPTION"
+}
+
+// firstParagraph is the text before the first empty line: in one line, what follows would run into it.
+func firstParagraph(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n\n")
+	return first
 }
 
 // ruleNames names the rules that a policy sets, each once.

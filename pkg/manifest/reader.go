@@ -147,6 +147,40 @@ func (r *reader) object(n *yaml.Node, inList bool) {
 	}
 }
 
+// What `toolctl import` makes manifests of: the names of its subcommands.
+const (
+	ImportOpenAPI    = "openapi"
+	ImportMCPConfig  = "mcp-config"
+	ImportPromptPack = "promptpack"
+)
+
+// ImportFrom says which of the Import constants the first document of a file is; "" for none.
+func ImportFrom(name string, data []byte) (from string) {
+	Documents(name, data, func(n *yaml.Node) bool {
+		from = importFrom(n)
+		return false
+	})
+	return from
+}
+
+func importFrom(n *yaml.Node) string {
+	if n.Kind != yaml.MappingNode {
+		return ""
+	}
+	for _, key := range []struct{ name, from string }{
+		{"openapi", ImportOpenAPI}, {"swagger", ImportOpenAPI},
+		{"mcpServers", ImportMCPConfig}, {"mcp_servers", ImportMCPConfig},
+	} {
+		if value, _ := member(n, key.name); value != nil {
+			return key.from
+		}
+	}
+	if isPromptPack(n) {
+		return ImportPromptPack
+	}
+	return ""
+}
+
 // isPromptPack reports whether a document is a PromptPack (promptpack.org).
 func isPromptPack(n *yaml.Node) bool {
 	prompts, _ := member(n, "prompts")
@@ -217,8 +251,11 @@ func (r *reader) wrongList(n *yaml.Node, api string, inList bool) {
 // stray records a document that is no manifest: an error where the file was named,
 // else a warning, because a folder holds other things too.
 func (r *reader) stray(n *yaml.Node, what string) {
-	if key, _ := member(n, "openapi"); r.named && n.Kind == yaml.MappingNode && key != nil {
+	if from := importFrom(n); r.named && from == ImportOpenAPI {
 		r.skip(n, "", "not a toolctl manifest, but an OpenAPI document: make manifests of it with 'toolctl import openapi "+r.name+"'")
+		return
+	} else if r.named && from == ImportMCPConfig {
+		r.skip(n, "", "not a toolctl manifest, but the configuration of an MCP client: make manifests of it with 'toolctl import mcp-config "+r.name+"'")
 		return
 	}
 	if r.named {

@@ -22,6 +22,7 @@ type argument struct {
 	name     string // of the argument
 	source   string // name of the parameter or of the body's property
 	in       string // path, query, header or body
+	order    int    // among the parameters of the document, which the properties of the body follow
 	required bool
 	schema   any
 	fallback string // of an optional header: its default as a string of a Go template
@@ -115,8 +116,8 @@ func mergeParameters(path, own openapi3.Parameters) []*openapi3.Parameter {
 	return out
 }
 
-// parameter adds one parameter to the tool.
-func (b *builder) parameter(p *openapi3.Parameter) {
+// parameter adds one parameter to the tool; order is its place in the list of the document.
+func (b *builder) parameter(p *openapi3.Parameter, order int) {
 	what := p.In + " parameter " + quote(p.Name)
 	switch p.In {
 	case "path":
@@ -150,7 +151,7 @@ func (b *builder) parameter(p *openapi3.Parameter) {
 		b.note(what + " is at an unknown place: left out")
 		return
 	}
-	arg := &argument{source: p.Name, in: p.In, required: p.Required || p.In == "path"}
+	arg := &argument{source: p.Name, in: p.In, order: order, required: p.Required || p.In == "path"}
 	place, ok := b.doc.outline.schemaOf(p.Schema)
 	arg.schema = map[string]any{}
 	if len(p.Content) > 0 {
@@ -294,10 +295,10 @@ func annotate(s any, p *openapi3.Parameter, raw any) any {
 // inputSchema joins all arguments in one schema (MCP specification, server/tools:
 // the root type is object).
 func (b *builder) inputSchema() map[string]any {
-	props := map[string]any{}
+	var props schema.Properties
 	var required []any
 	for _, arg := range b.args.list {
-		props[arg.name] = arg.schema
+		props = append(props, schema.Property{Name: arg.name, Schema: arg.schema})
 		if arg.required {
 			required = append(required, arg.name)
 		}

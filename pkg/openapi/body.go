@@ -1,9 +1,11 @@
 package openapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"mime"
 	"slices"
 	"strconv"
@@ -95,7 +97,7 @@ func (b *builder) body(ref *openapi3.RequestBodyRef) (skip string) {
 		return ""
 	}
 	f := b.doc.schemas.Convert(place.at, place.node, schema.Request)
-	arg := &argument{source: "body", in: "body", required: true, schema: describe(b.use(f), body.Description)}
+	arg := &argument{source: "body", in: "body", order: afterParameters, required: true, schema: describe(b.use(f), body.Description)}
 	b.args.add(arg)
 	b.mapping = arg.name
 	if !body.Required && b.isObject(place) {
@@ -262,6 +264,9 @@ func textList(v any) ([]string, bool) {
 	return out, ok
 }
 
+// afterParameters is above the place of any parameter in its list.
+const afterParameters = 1 << 30
+
 // flatBody adds the properties of the body as arguments.
 func (b *builder) flatBody(parts []part, bodyRequired bool) {
 	props := map[string][]any{}
@@ -296,13 +301,21 @@ func (b *builder) flatBody(parts []part, bodyRequired bool) {
 			props[n] = []any{map[string]any{}} // required and not described
 		}
 	}
+	order := map[string]int{}
+	for _, part := range parts {
+		for _, name := range part.at.File.Names(part.props) {
+			if order[name] == 0 {
+				order[name] = afterParameters + len(order)
+			}
+		}
+	}
 	renamed := false
-	for _, name := range slices.Sorted(maps.Keys(props)) {
+	for _, name := range slices.Sorted(maps.Keys(props)) { // sorted: names that meet are told apart in the same way in each import
 		s := props[name][0]
 		if len(props[name]) > 1 {
 			s = map[string]any{"allOf": props[name]}
 		}
-		arg := &argument{source: name, in: "body", required: bodyRequired && needed[name], schema: s}
+		arg := &argument{source: name, in: "body", order: cmp.Or(order[name], math.MaxInt), required: bodyRequired && needed[name], schema: s}
 		b.args.add(arg)
 		renamed = renamed || arg.name != arg.source
 	}

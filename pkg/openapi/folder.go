@@ -75,6 +75,8 @@ type Change struct {
 	Operation string `json:"operation"`
 	// Action is one of the Action constants.
 	Action string `json:"action"`
+	// OrderOnly: the file was updated, and only the order of its fields is another.
+	OrderOnly bool `json:"order_only,omitempty"`
 	// Conflicts are the fields that the file and the document changed differently. The
 	// file keeps its own, and they are reported once.
 	Conflicts []Conflict `json:"conflicts,omitempty"`
@@ -240,6 +242,8 @@ func (w *folderWriter) tool(t Tool, entry *lockEntry) error {
 			change.Action = ActionUnchanged
 			break
 		}
+		before, perr := doc.Parse(disk)
+		change.OrderOnly = perr == nil && merge.Equal(before, theirs)
 		err = w.write(name, fresh)
 	case bytes.Equal(disk, fresh): // a person wrote the same
 		change.Action = ActionUnchanged

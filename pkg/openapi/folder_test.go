@@ -416,3 +416,49 @@ func TestSwappedNamesDoNotOverwrite(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestFolderOrder: a document whose properties only stand in another order changes the files, and the report says that
+// this is all; a file that a person changed keeps its order.
+func TestFolderOrder(t *testing.T) {
+	f := newFolder(t)
+	const fields = "{name: {type: string}, born: {type: string}, age: {type: integer}}"
+	text := strings.Replace(petDoc, "{name: {type: string}}", fields, 1)
+	f.importDoc(text, openapi.FolderOptions{})
+	first := f.read("create-pet.yaml")
+	if !inOrder(first, "name:\n        type", "born:", "age:", "required:") {
+		t.Errorf("the properties are not in the order of the document:\n%s", first)
+	}
+	other := strings.Replace(text, fields, "{age: {type: integer}, born: {type: string}, name: {type: string}}", 1)
+	r := f.importDoc(other, openapi.FolderOptions{})
+	if c := changeOf(t, r, "create-pet.yaml"); c.Action != openapi.ActionUpdated || !c.OrderOnly {
+		t.Errorf("%+v", c)
+	}
+	if c := changeOf(t, r, "list-pets.yaml"); c.Action != openapi.ActionUnchanged || c.OrderOnly {
+		t.Errorf("%+v", c)
+	}
+	f.write("create-pet.yaml", "# mine\n"+strings.Replace(f.read("create-pet.yaml"), "Add a pet", "Add my pet", 1))
+	r = f.importDoc(text, openapi.FolderOptions{})
+	if c := changeOf(t, r, "create-pet.yaml"); c.Action != openapi.ActionUnchanged {
+		t.Errorf("%+v", c)
+	}
+}
+
+func inOrder(text string, parts ...string) bool {
+	for _, p := range parts {
+		i := strings.Index(text, p)
+		if i < 0 {
+			return false
+		}
+		text = text[i:]
+	}
+	return true
+}
+
+func changeOf(t *testing.T, r *openapi.Report, file string) openapi.Change {
+	t.Helper()
+	i := slices.IndexFunc(r.Changes, func(c openapi.Change) bool { return c.File == file })
+	if i < 0 {
+		t.Fatalf("no change of %s: %+v", file, r.Changes)
+	}
+	return r.Changes[i]
+}

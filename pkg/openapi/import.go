@@ -54,6 +54,9 @@ const DefaultMaxSchemaBytes = 128 << 10
 
 // A Set is what an import made of a document.
 type Set struct {
+	// Private are the hosts of the tools that a call may not reach, because they are on this machine or in a private
+	// network and [Options.AllowPrivateNetwork] is not set; sorted, with their ports.
+	Private []string
 	// Source, Title and Version are those of the document.
 	Source, Title, Version string
 	// Tools are the manifests, sorted by name.
@@ -160,6 +163,9 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 		if size += len(tool.Spec.InputSchema) + len(tool.Spec.OutputSchema); size > maxOutput {
 			return nil, fmt.Errorf("the manifests are larger than %d MiB together: import fewer operations at once with --include", maxOutput>>20)
 		}
+		if !o.AllowPrivateNetwork && isPrivate(b.host) && !slices.Contains(s.Private, b.host) {
+			s.Private = append(s.Private, b.host)
+		}
 		for _, v := range b.env {
 			if env[v] == nil {
 				env[v] = map[string]bool{}
@@ -169,6 +175,7 @@ func (d *Document) Import(ctx context.Context, o Options) (*Set, error) {
 		s.Tools = append(s.Tools, Tool{op.key(), tool})
 	}
 	d.check(ctx, items)
+	slices.Sort(s.Private)
 	slices.Sort(s.Tags)
 	s.Tags, s.Operations = slices.Compact(s.Tags), len(d.operations)
 	slices.SortFunc(s.Tools, func(a, b Tool) int {
@@ -202,6 +209,8 @@ type builder struct {
 	dependent    map[string]any
 	headers      map[string]string
 	validation   *v1.Validation
+	sortedIn     json.RawMessage // the schemas with properties by name, for the hash
+	sortedOut    json.RawMessage
 	env          []string
 	host         string
 }
@@ -323,25 +332,26 @@ func (b *builder) arguments(shared openapi3.Parameters, op *openapi3.Operation) 
 		}
 	}
 	params := mergeParameters(shared, op.Parameters)
-	for _, p := range params {
+	for i, p := range params {
 		if p.In == "query" {
-			b.parameter(p)
+			b.parameter(p, i)
 		}
 	}
 	if skip := b.body(op.RequestBody); skip != "" {
 		return skip
 	}
-	for _, p := range params {
+	for i, p := range params {
 		if p.In != "query" {
-			b.parameter(p)
+			b.parameter(p, i)
 		}
 	}
 	for _, name := range b.pathParams {
 		if b.args.by("path", name) == nil {
 			b.note("the path parameter " + quote(name) + " is not declared: it is text")
-			b.args.add(&argument{source: name, in: "path", required: true, schema: map[string]any{"type": "string"}})
+			b.args.add(&argument{source: name, in: "path", required: true, order: -1, schema: map[string]any{"type": "string"}})
 		}
 	}
+	slices.SortStableFunc(b.args.list, func(x, y *argument) int { return cmp.Compare(x.order, y.order) })
 	return ""
 }
 
@@ -351,7 +361,7 @@ func (b *builder) schemas(t *v1.Tool, op *openapi3.Operation) (skip string) {
 	if violations = append(slices.Clone(b.inViolations), violations...); len(violations) > 0 {
 		return strings.Join(violations, "; ")
 	}
-	t.Spec.InputSchema = schema.Encode(root)
+	t.Spec.InputSchema, b.sortedIn = schema.Encode(root), schema.EncodeSorted(root)
 	if err := b.opts.Check(t.Spec.InputSchema); err != nil {
 		return "its input schema cannot be used: " + err.Error()
 	}
@@ -374,7 +384,7 @@ func (b *builder) schemas(t *v1.Tool, op *openapi3.Operation) (skip string) {
 		b.validation = nil
 		return ""
 	}
-	t.Spec.OutputSchema = raw
+	t.Spec.OutputSchema, b.sortedOut = raw, schema.EncodeSorted(out)
 	return ""
 }
 
@@ -387,9 +397,11 @@ const (
 )
 
 // provenance says where the manifest came from. The hash is that of the spec as
-// it was generated, so that a reader sees whether it was changed since.
+// it was generated, with properties by name, so that a reader sees whether it was changed since.
 func (b *builder) provenance(t *v1.Tool) error {
-	spec, err := json.Marshal(t.Spec)
+	sorted := t.Spec
+	sorted.InputSchema, sorted.OutputSchema = b.sortedIn, b.sortedOut
+	spec, err := json.Marshal(sorted)
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,14 @@ package openapi
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"path"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"toolctl.dev/toolctl/internal/netaddr"
 )
 
 // errNoServer is found in the error of [Document.Import] when no server is known.
@@ -60,6 +63,13 @@ func checkServer(u *url.URL) (string, error) {
 		u.Path = ""
 	}
 	return strings.TrimSuffix(u.Scheme+"://"+u.Host+literal(u.EscapedPath()), "/"), nil
+}
+
+// isPrivate reports whether the host of a URL is an address that calls are refused to, as far as that is known without DNS.
+func isPrivate(host string) bool {
+	name := (&url.URL{Host: host}).Hostname()
+	addr, err := netip.ParseAddr(name)
+	return netaddr.IsLoopbackHost(name) || err == nil && netaddr.Check(addr) != nil
 }
 
 // literal escapes text of the document that becomes part of a URL template, so

@@ -24,6 +24,7 @@ type File struct {
 	Name string
 	Root any
 
+	orders  orders
 	ids     map[string]string // $id as written -> pointer
 	roots   map[string]bool   // pointers of schemas with an $id
 	anchors map[string]string // resource pointer + "#" + name -> pointer
@@ -57,21 +58,25 @@ type Set struct {
 // NewSet returns the set of a document. References to other files are read from
 // folder, in which the document has the given path; a nil folder refuses them.
 func NewSet(data []byte, folder fs.FS, name string) (*Set, error) {
-	root, err := Parse(data)
+	written := orders{}
+	root, err := parse(data, written)
 	if err != nil {
 		return nil, err
 	}
 	s := &Set{folder: folder, name: path.Clean(name), files: map[string]*File{}, left: MaxBytes - int64(len(data))}
-	s.Main = newFile("", root)
+	s.Main = newFile("", root, written)
 	s.files[s.name] = s.Main
 	return s, nil
 }
 
-func newFile(name string, root any) *File {
-	f := &File{Name: name, Root: root, ids: map[string]string{}, roots: map[string]bool{}, anchors: map[string]string{}}
+func newFile(name string, root any, written orders) *File {
+	f := &File{Name: name, Root: root, orders: written, ids: map[string]string{}, roots: map[string]bool{}, anchors: map[string]string{}}
 	f.index(root, "", "")
 	return f
 }
+
+// Names returns the names of the members of an object of the file, in the order in which they stand in it.
+func (f *File) Names(object map[string]any) []string { return f.orders.names(object) }
 
 // index notes $id and $anchor (JSON Schema 2020-12 core, sections 8.2.1 and 8.2.2).
 func (f *File) index(v any, pointer, resource string) {
@@ -193,11 +198,12 @@ func (s *Set) open(from *File, address string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := Parse(data)
+	written := orders{}
+	root, err := parse(data, written)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	f := newFile(name, root)
+	f := newFile(name, root, written)
 	s.files[name] = f
 	return f, nil
 }

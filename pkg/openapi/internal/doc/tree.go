@@ -36,21 +36,25 @@ const (
 // Parse reads YAML 1.2 or JSON. Numbers keep every digit. YAML is read by pkg/manifest: no,
 // on and y are text. Merge keys (<<) are followed, because documents in the wild use them, and
 // of keys that stand twice the last wins, as in JSON. What aliases name is shared.
-func Parse(data []byte) (any, error) {
+func Parse(data []byte) (any, error) { return parse(data, orders{}) }
+
+func parse(data []byte, o orders) (any, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("larger than %d MiB", MaxBytes>>20)
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) > 0 && t[0] == '{' {
 		if v, err := parseJSON(data); err == nil || !isSyntax(err) {
+			dec := json.NewDecoder(bytes.NewReader(data))
+			o.read(dec, v)
 			return v, err
-		} else if y, yerr := parseYAML(data); yerr == nil {
+		} else if y, yerr := parseYAML(data, o); yerr == nil {
 			return y, nil // a YAML flow mapping
 		} else {
 			return nil, err
 		}
 	}
-	return parseYAML(data)
+	return parseYAML(data, o)
 }
 
 func isSyntax(err error) bool {
@@ -131,7 +135,7 @@ func checkNumber(s string) error {
 	return nil
 }
 
-func parseYAML(data []byte) (any, error) {
+func parseYAML(data []byte, o orders) (any, error) {
 	var root, second *yaml.Node
 	broken := manifest.Documents("", data, func(n *yaml.Node) bool {
 		if root == nil {
@@ -149,7 +153,7 @@ func parseYAML(data []byte) (any, error) {
 	case root == nil:
 		return nil, errors.New("the document is empty")
 	}
-	c := &yamlReader{anchors: map[*yaml.Node]anchored{}}
+	c := &yamlReader{anchors: map[*yaml.Node]anchored{}, orders: o}
 	return c.value(root, 0)
 }
 
@@ -163,6 +167,7 @@ type anchored struct {
 type yamlReader struct {
 	budget
 	anchors map[*yaml.Node]anchored
+	orders  orders
 	deepest int
 }
 
@@ -231,6 +236,11 @@ func (c *yamlReader) alias(n *yaml.Node, depth int) (any, error) {
 func (c *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
 	m := make(map[string]any, len(n.Content)/2)
 	var merged []map[string]any
+	var names []string
+	merge := func(from map[string]any) {
+		merged = append(merged, from)
+		names = append(names, c.orders.names(from)...)
+	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		if k.Kind == yaml.AliasNode {
@@ -246,19 +256,21 @@ func (c *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
 		if k.Value == "<<" && k.Style == 0 {
 			switch v := v.(type) {
 			case map[string]any:
-				merged = append(merged, v)
+				merge(v)
 				continue
 			case []any:
 				for _, e := range v {
 					if em, ok := e.(map[string]any); ok {
-						merged = append(merged, em)
+						merge(em)
 					}
 				}
 				continue
 			}
 		}
 		m[k.Value] = v
+		names = append(names, k.Value)
 	}
+	c.orders.note(m, names)
 	for _, from := range merged {
 		for k, v := range from {
 			if _, ok := m[k]; !ok {

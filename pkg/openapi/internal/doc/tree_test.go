@@ -98,7 +98,7 @@ func TestParseAgreesWithJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		viaYAML, err := parseYAML(yamlText)
+		viaYAML, err := parseYAML(yamlText, orders{})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, yamlText)
 		}

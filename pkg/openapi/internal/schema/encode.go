@@ -20,15 +20,36 @@ var order = func() map[string]int {
 	return m
 }()
 
-// Encode writes a converted schema as JSON, always in the same order.
+// Encode writes a converted schema as JSON: keywords always in the same order, properties in that of the document.
 func Encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	encode(&b, v, true)
-	return b.Bytes()
+	var e encoder
+	e.encode(v, true)
+	return e.Bytes()
+}
+
+// EncodeSorted is [Encode] with properties by name: the same text for all orders of them.
+func EncodeSorted(v any) json.RawMessage {
+	e := encoder{sorted: true}
+	e.encode(v, true)
+	return e.Bytes()
+}
+
+// Properties are the properties of a converted schema, in the order of the document.
+type Properties []Property
+
+// A Property is one of them.
+type Property struct {
+	Name   string
+	Schema any
+}
+
+type encoder struct {
+	bytes.Buffer
+	sorted bool
 }
 
 // encode writes a value; isSchema says that its keys are keywords.
-func encode(b *bytes.Buffer, v any, isSchema bool) {
+func (b *encoder) encode(v any, isSchema bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		keys := slices.Collect(maps.Keys(v))
@@ -45,9 +66,9 @@ func encode(b *bytes.Buffer, v any, isSchema bool) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			scalar(b, k)
+			b.scalar(k)
 			b.WriteByte(':')
-			child(b, k, v[k], isSchema)
+			b.child(k, v[k], isSchema)
 		}
 		b.WriteByte('}')
 	case []any:
@@ -56,39 +77,53 @@ func encode(b *bytes.Buffer, v any, isSchema bool) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			encode(b, e, isSchema)
+			b.encode(e, isSchema)
 		}
 		b.WriteByte(']')
 	default:
-		scalar(b, v)
+		b.scalar(v)
 	}
 }
 
 // child writes the value of a key: below a keyword it is data, schemas by name, or schemas.
-func child(b *bytes.Buffer, key string, v any, isSchema bool) {
-	named, isMap := v.(map[string]any)
+func (b *encoder) child(key string, v any, isSchema bool) {
 	switch key {
 	case "properties", "patternProperties", "dependentSchemas", "$defs":
-		if isSchema && isMap {
-			b.WriteByte('{')
-			for i, k := range slices.Sorted(maps.Keys(named)) {
-				if i > 0 {
-					b.WriteByte(',')
-				}
-				scalar(b, k)
-				b.WriteByte(':')
-				encode(b, named[k], true)
+		named, ok := v.(Properties)
+		if m, isMap := v.(map[string]any); isMap {
+			ok = true
+			for _, k := range slices.Sorted(maps.Keys(m)) {
+				named = append(named, Property{k, m[k]})
 			}
-			b.WriteByte('}')
+		}
+		if isSchema && ok {
+			b.named(named)
 			return
 		}
 	case "default", "const", "enum", "examples", "required", "dependentRequired":
 		isSchema = false
 	}
-	encode(b, v, isSchema)
+	b.encode(v, isSchema)
 }
 
-func scalar(b *bytes.Buffer, v any) {
+// named writes schemas by name.
+func (b *encoder) named(list Properties) {
+	if b.sorted {
+		list = slices.SortedFunc(slices.Values(list), func(x, y Property) int { return cmp.Compare(x.Name, y.Name) })
+	}
+	b.WriteByte('{')
+	for i, p := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.scalar(p.Name)
+		b.WriteByte(':')
+		b.encode(p.Schema, true)
+	}
+	b.WriteByte('}')
+}
+
+func (b *encoder) scalar(v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic("schema: a tree that is not JSON: " + err.Error()) // trees come from doc.Parse

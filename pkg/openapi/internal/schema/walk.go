@@ -143,12 +143,12 @@ func (w *walk) properties(at doc.Location, v any, absent nameSet) (any, bool) {
 	if !ok {
 		return nil, false
 	}
-	out := make(map[string]any, len(m))
-	for _, k := range slices.Sorted(maps.Keys(m)) {
+	out := make(Properties, 0, len(m))
+	for _, k := range at.File.Names(m) {
 		if w.dir == Request && absent[k] {
 			continue
 		}
-		out[k] = w.schema(at.Child(k), m[k], nil)
+		out = append(out, Property{k, w.schema(at.Child(k), m[k], nil)})
 	}
 	return out, true
 }
