@@ -17,6 +17,7 @@ import (
 
 // TestAuditAnchor: an HTTP address gets each head once, and nothing shows its password.
 func TestAuditAnchor(t *testing.T) {
+	t.Parallel()
 	got := make(chan string, 10)
 	status := http.StatusNoContent
 	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

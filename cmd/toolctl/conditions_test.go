@@ -102,6 +102,7 @@ func TestConditionsTurn(t *testing.T) {
 
 // list --watch shows the status of objects, and tells when a condition turns.
 func TestListWatchStatus(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file, db := filepath.Join(dir, "tools.yaml"), filepath.Join(dir, "state.db")
 	apply := func(mark string, args ...string) {

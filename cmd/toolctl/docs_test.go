@@ -20,6 +20,7 @@ import (
 // the other in one folder, which holds a copy of manifests/ and what the page's
 // yaml blocks with a title (```yaml title=NAME) write.
 func TestDocs(t *testing.T) {
+	t.Parallel()
 	if raceDetector {
 		t.Skip("the pages run without the race detector: what they show is in scripts, which run with it")
 	}

@@ -18,6 +18,7 @@ import (
 
 // list --watch prints an object a change where it prints documents, and what happened to it.
 func TestListWatchEvents(t *testing.T) {
+	t.Parallel()
 	tool := func(name, text string) string {
 		return "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: " + name + "}\nspec: {description: " + text + ", input_schema: {type: object}, mock_result: 1}\n"
 	}
@@ -119,6 +120,7 @@ func TestListWatchEvents(t *testing.T) {
 
 // list --watch prints what changes in files and in the store, under one head.
 func TestListWatch(t *testing.T) {
+	t.Parallel()
 	tool := func(name, text string) string {
 		return "apiVersion: toolctl.dev/v1\nkind: Tool\nmetadata: {name: " + name + "}\nspec: {description: " + text + ", input_schema: {type: object}, mock_result: 1}\n"
 	}

@@ -61,6 +61,7 @@ var exampleCalls = map[string][]struct {
 }
 
 func TestManifests(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs("../../manifests")
 	if err != nil {
 		t.Fatal(err)

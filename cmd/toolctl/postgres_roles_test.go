@@ -22,6 +22,7 @@ func asUser(t *testing.T, dsn, user string) string {
 
 // TestPostgresRoles: a user who may not make tables, or only read, gets as far as the rights go, and is told which is missing.
 func TestPostgresRoles(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t)
 	server, _ := startDatabase() // newDatabase has started it
 	address, err := url.Parse(dsn)

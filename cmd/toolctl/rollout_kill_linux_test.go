@@ -88,6 +88,7 @@ func killWhileWriting(cmd *exec.Cmd, file string, ended <-chan struct{}) (began 
 // while it writes: the store has the old state or the new one, and its inventory and its revisions
 // say so. With TOOLCTL_SOAK it does that 200 times.
 func TestKillApplyAndUndo(t *testing.T) {
+	t.Parallel()
 	rounds := roundsOf(24, 200)
 	dir := t.TempDir()
 	file, db := filepath.Join(dir, "set.yaml"), filepath.Join(dir, "state.db")
@@ -192,6 +193,7 @@ func TestKillApplyAndUndo(t *testing.T) {
 // gets it, and the other is told of it and changes nothing; so it is with two plans. With
 // TOOLCTL_SOAK it does that 100 times.
 func TestTwoAppliers(t *testing.T) {
+	t.Parallel()
 	rounds := roundsOf(20, 100)
 	dir := t.TempDir()
 	db := filepath.Join(dir, "state.db")

@@ -45,6 +45,7 @@ func toolctl(t *testing.T, wantExit int, args ...string) (stdout, stderr string)
 
 // What was recorded from a real API plays the same when the API is gone.
 func TestRecordHTTPAndReplay(t *testing.T) {
+	t.Parallel()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("city") == "Atlantis" {
 			http.Error(w, `{"error":"no such place"}`, http.StatusNotFound)

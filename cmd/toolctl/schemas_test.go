@@ -88,6 +88,7 @@ var refusedManifests = map[string]map[string]string{
 
 // The published schemas refuse what the program refuses, and take what it takes.
 func TestSchemasRefuseWhatTheProgramRefuses(t *testing.T) {
+	t.Parallel()
 	cache := validate.NewCache(validate.Options{})
 	dir := t.TempDir()
 	// agree asks the program and both schemas, and reports who takes the manifest.

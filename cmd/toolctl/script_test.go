@@ -1,14 +1,19 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
+	// Most tests wait for other processes: four to a processor keep it busy. The flag -parallel says otherwise.
+	_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
 	testscript.Main(withDatabase{m}, map[string]func(){
 		"mcpserver":         mcpServer,    // see mcpserver_test.go
 		"echo-upstream":     echoUpstream, // see hop_test.go
@@ -25,8 +30,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs every command line of testdata/script as a user would.
+// TestScripts runs every command line of testdata/script as a user would. The scripts run in parallel, and the program that
+// they call is this test program (TestMain), so it is built once.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

@@ -88,6 +88,7 @@ func payCall(t testing.TB, cs *sdk.ClientSession, args map[string]any, meta sdk.
 var pendingCallID = regexp.MustCompile(`pending call ([a-z2-7]{10})`)
 
 func TestServeApprovals(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			dir := t.TempDir()
@@ -228,6 +229,7 @@ func TestServeAsksTheClient(t *testing.T) {
 
 // A client with a token approves its own call by a form only when the policies say so.
 func TestServeClientsDoNotApproveThemselves(t *testing.T) {
+	t.Parallel()
 	policy := func(name, approvers string) string {
 		return "\n---\napiVersion: toolctl.dev/v1\nkind: ToolPolicy\nmetadata: {name: " + name + "}\nspec: {require_approval: [pay]" + approvers + "}"
 	}

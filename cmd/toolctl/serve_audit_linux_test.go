@@ -104,6 +104,7 @@ func callAll(t *testing.T, p *program, each int) int64 {
 // No call runs of which the audit has no line: calls are refused as long as the disk is
 // full, /readyz says so, and the audit says what is missing.
 func TestServeAuditFull(t *testing.T) {
+	t.Parallel()
 	var orders atomic.Int64
 	store := auditedStore(t, func(w http.ResponseWriter, _ *http.Request) {
 		orders.Add(1)

@@ -22,6 +22,7 @@ import (
 
 // A store that another process keeps locked refuses calls, and takes them again afterwards.
 func TestServeAuditLocked(t *testing.T) {
+	t.Parallel()
 	var orders atomic.Int64
 	store := auditedStore(t, func(w http.ResponseWriter, _ *http.Request) {
 		orders.Add(1)
@@ -85,6 +86,7 @@ func TestServeAuditLocked(t *testing.T) {
 // What ran although its lines could not be written is told by the next command, when even the
 // note on it had no room.
 func TestAuditGapOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	var orders atomic.Int64
 	store := auditedStore(t, func(w http.ResponseWriter, _ *http.Request) {
 		orders.Add(1)
@@ -113,6 +115,7 @@ func TestAuditGapOnAFullDisk(t *testing.T) {
 // Over a store that cannot be written serve does not start. Root may write everything, so
 // this program is started again as nobody.
 func TestServeReadOnlyStore(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "serve-readonly") // that of the test is closed to nobody
 	if err != nil {
 		t.Fatal(err)
@@ -154,6 +157,7 @@ func TestServeReadOnlyStore(t *testing.T) {
 
 // audit list --follow prints what other processes write, until it is interrupted.
 func TestAuditFollow(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, format string
 		choose       []string

@@ -53,6 +53,7 @@ func (s *served) initialize(t *testing.T, token string) *http.Request {
 }
 
 func TestServeReadsItsTokensAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	tools, file := filepath.Join(dir, "tools.yaml"), filepath.Join(dir, "tokens")
 	writeFile(t, tools, fmt.Sprintf(mockTool, "one"))
@@ -197,6 +198,7 @@ spec: {url: "`+floodServer(t)+`"}
 
 // There is room for more sessions than the 1024 of old, and with --max-sessions the oldest makes room.
 func TestServeSessions(t *testing.T) {
+	t.Parallel()
 	begin := func(s *served) string {
 		res, err := http.DefaultClient.Do(s.initialize(t, ""))
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 // A form shows every key of a call, or the call is left to 'toolctl approvals'.
 func TestServeFormsHideNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "run.yaml"), `
 apiVersion: toolctl.dev/v1

@@ -17,6 +17,7 @@ import (
 // TestDatabaseFrozen: a database that stands still is found out by /readyz within the time of a lease, be there
 // replicas or not, calls are refused long before they had to end, and all goes on when the database does.
 func TestDatabaseFrozen(t *testing.T) {
+	t.Parallel()
 	server := ownDatabase(t)
 	dsn, err := server.NewStore(t.Context())
 	if err != nil {
@@ -91,6 +92,7 @@ func TestDatabaseFrozen(t *testing.T) {
 // TestOutcomesWhileDatabaseAway: calls that end while the database is away are answered, and the audit has their outcomes
 // once it is back, marked as late.
 func TestOutcomesWhileDatabaseAway(t *testing.T) {
+	t.Parallel()
 	server := ownDatabase(t)
 	dsn, err := server.NewStore(t.Context())
 	if err != nil {

@@ -83,6 +83,7 @@ func documented(t *testing.T) map[string]metric {
 
 // The table in docs/observability.md and what a server exposes that uses everything are the same.
 func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
 	upstream := sdk.NewServer(&sdk.Implementation{Name: "notes", Version: "1"}, nil)
 	upstream.AddTool(&sdk.Tool{Name: "find", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "found"}}}, nil

@@ -245,6 +245,7 @@ func TestServeWarnsOfPromptsThatAreNotThere(t *testing.T) {
 
 // A reload tells clients that the prompts changed.
 func TestServePromptsFollowChanges(t *testing.T) {
+	t.Parallel()
 	dir := promptFiles(t)
 	s := serveHTTP(t, "-f", dir, "--watch")
 	told := make(chan struct{}, 10)

@@ -98,6 +98,7 @@ func callAt(ctx context.Context, url, tool string) (status int, body string, err
 
 // TestReplicas: whichever replica a client reaches, there is one truth.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	r := launchReplicas(t, newDatabase(t), 3)
 	t.Run("a manifest that is changed is served by all", func(t *testing.T) {
 		r.apply(t, "second")
@@ -159,6 +160,7 @@ func (r *replicas) callMany(t *testing.T, each int, after func(done int64)) (ans
 
 // TestReplicasCountExactly: a limit by session, by principal and of all holds over all replicas.
 func TestReplicasCountExactly(t *testing.T) {
+	t.Parallel()
 	r := launchReplicas(t, newDatabase(t), 3)
 	if answered, lost := r.callMany(t, 10, func(int64) {}); answered != 500 || lost > 0 {
 		t.Errorf("%d calls were made and %d lost, want 500 and none", answered, lost)
@@ -169,11 +171,13 @@ func TestReplicasCountExactly(t *testing.T) {
 // TestReplicasKilled: although a replica and connections of the database are killed meanwhile, a limit is
 // never exceeded, and no more calls are missing than were under way.
 func TestReplicasKilled(t *testing.T) {
-	server, err := startDatabase()
-	if errors.Is(err, pgtest.ErrNotInstalled) {
-		t.Skip(err)
+	t.Parallel()
+	server := ownDatabase(t)
+	dsn, err := server.NewStore(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	r := launchReplicas(t, newDatabase(t), 3)
+	r := launchReplicas(t, dsn, 3)
 	answered, lost := r.callMany(t, 14, func(done int64) {
 		switch {
 		case done == 200:
@@ -191,7 +195,7 @@ func TestReplicasKilled(t *testing.T) {
 	runQuiet(t, "audit", "verify", "--store", r.dsn)
 }
 
-// ownDatabase is a server that a test may stop.
+// ownDatabase is a server that a test may stop, and whose connections it may end.
 func ownDatabase(t *testing.T) *pgtest.Server {
 	t.Helper()
 	if _, err := startDatabase(); errors.Is(err, pgtest.ErrNotInstalled) {
@@ -212,6 +216,7 @@ func ownDatabase(t *testing.T) *pgtest.Server {
 // TestServeDatabaseAway: while the database is away calls are refused with its name and /readyz says
 // so; when it is back they go on, and nothing was made uncounted.
 func TestServeDatabaseAway(t *testing.T) {
+	t.Parallel()
 	server := ownDatabase(t)
 	dsn, err := server.NewStore(t.Context())
 	if err != nil {

@@ -74,6 +74,7 @@ func (o *only) untilWaiting(t *testing.T, n int) {
 
 // TestForwardedCallWhileDraining: a call that another replica forwarded ends in peace when its owner stops.
 func TestForwardedCallWhileDraining(t *testing.T) {
+	t.Parallel()
 	o, release := launchWaiting(t, 2, "--drain-timeout", "1m")
 	a, b := o.all[0], o.all[1]
 	w := &bareClient{t: t, token: "1"}
@@ -102,6 +103,7 @@ func TestForwardedCallWhileDraining(t *testing.T) {
 
 // TestForwardedCallOfAKilledOwner: a call that its owner may have carried out is not answered as if it had not.
 func TestForwardedCallOfAKilledOwner(t *testing.T) {
+	t.Parallel()
 	o, _ := launchWaiting(t, 2)
 	a, b := o.all[0], o.all[1]
 	w := &bareClient{t: t, token: "1"}
@@ -127,6 +129,7 @@ func TestForwardedCallOfAKilledOwner(t *testing.T) {
 // TestStoppingWithForwardedStreams: a replica that stops waits for no stream that another answers, and for no
 // client that reads nothing.
 func TestStoppingWithForwardedStreams(t *testing.T) {
+	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 2, "--shutdown-delay", "1s", "--drain-timeout", "1s")
 	a, b := s.all[0], s.all[1]
 	w := &bareClient{t: t, token: "1"}
@@ -165,6 +168,7 @@ func TestStoppingWithForwardedStreams(t *testing.T) {
 
 // TestReplicaHangs: what a process has that hangs is answered for by the others, in bounded time.
 func TestReplicaHangs(t *testing.T) {
+	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 2)
 	a, b := s.all[0], s.all[1]
 	w := &bareClient{t: t, token: "1"}
@@ -198,6 +202,7 @@ func TestReplicaHangs(t *testing.T) {
 
 // TestReplicasOverTLS: replicas reach each other by the certificate that they share, which no system trusts.
 func TestReplicasOverTLS(t *testing.T) {
+	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -265,6 +270,7 @@ spec: {command: "`+linked(t, "only-stdio")+`", args: ["`+log+`"], replicas: one}
 
 // TestRatesOfReplicas: a burst is one for all processes, of each principal.
 func TestRatesOfReplicas(t *testing.T) {
+	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 3, "--rate-limit", "60/h", "--rate-burst", "60")
 	passed := map[string]*atomic.Int64{"1": {}, "2": {}}
 	var all sync.WaitGroup
@@ -294,6 +300,7 @@ func TestRatesOfReplicas(t *testing.T) {
 
 // TestSharesOfReplicas: what a principal runs at one process counts at the others, and nobody else's.
 func TestSharesOfReplicas(t *testing.T) {
+	t.Parallel()
 	o, release := launchWaiting(t, 3, "--max-calls", "8", "--principal-share", "0.5")
 	clients := [3]*sdk.ClientSession{}
 	for i, p := range o.all {
@@ -332,6 +339,7 @@ func TestSharesOfReplicas(t *testing.T) {
 // TestReplicasDatabaseAway: while the database is away for ten seconds calls at every process are refused with its name,
 // none is made uncounted, and all go on when it is back.
 func TestReplicasDatabaseAway(t *testing.T) {
+	t.Parallel()
 	server := ownDatabase(t)
 	dsn, err := server.NewStore(t.Context())
 	if err != nil {

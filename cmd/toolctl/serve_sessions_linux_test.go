@@ -428,6 +428,7 @@ func untilReady(t *testing.T, p *program) {
 // TestReplicaDrains: a process that stops gives its lease back, lets its calls end for clients at others too, and
 // its sessions are nobody's at once.
 func TestReplicaDrains(t *testing.T) {
+	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 2)
 	b := s.all[1]
 	untilState(t, b, "the neighbour is seen", func(r readyState) bool {
@@ -449,6 +450,7 @@ func TestReplicaDrains(t *testing.T) {
 
 // TestReplicaKeysChange: the keys change step by step while clients go on.
 func TestReplicaKeysChange(t *testing.T) {
+	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 2)
 	key := ""
 	for i, arg := range s.all[0].Args {
@@ -557,6 +559,7 @@ func TestApprovalElsewhere(t *testing.T) {
 
 // TestRateElsewhere: one principal has one rate, however many processes it sends its requests to.
 func TestRateElsewhere(t *testing.T) {
+	t.Parallel()
 	s := launchSharing(t, newDatabase(t), askingManifest(t, ""), 3, "--rate-limit", "20/h", "--rate-burst", "20")
 	ann := &bareClient{t: t, token: "1", meta: formsOnly}
 	got := map[int]int{}

@@ -47,6 +47,7 @@ func silentServer(t *testing.T) string {
 
 // A server that never says what it offers holds up nobody who did not ask for it.
 func TestSilentServer(t *testing.T) {
+	t.Parallel()
 	good := launch(t, again(t, "echo-upstream"))
 	dir := t.TempDir()
 	manifest := func(timeout, silent string) {

@@ -145,6 +145,7 @@ func parentOf(t *testing.T, pid string) string {
 
 // TestSingleServer: a server that must be one is one process for the clients of all replicas, whichever they reach.
 func TestSingleServer(t *testing.T) {
+	t.Parallel()
 	o := launchOnly(t, 3, `
 ---
 apiVersion: toolctl.dev/v1
@@ -250,6 +251,7 @@ spec:
 // TestSingleServerOwnerKilled: calls that were under way at a replica that is killed end at once with words that say
 // so, and another replica starts the server once the lease has ended.
 func TestSingleServerOwnerKilled(t *testing.T) {
+	t.Parallel()
 	o := launchOnly(t, 3, "")
 	owner, others := o.owner(t)
 	cs := o.client(t, others[0], "2026-07-28", nil)
@@ -281,6 +283,7 @@ func TestSingleServerOwnerKilled(t *testing.T) {
 // TestSingleServerDrains: a replica that stops lets the calls of its server end, also those of clients at others, and
 // then another one starts the server.
 func TestSingleServerDrains(t *testing.T) {
+	t.Parallel()
 	o := launchOnly(t, 2, "", "--drain-timeout", "1m")
 	owner, others := o.owner(t)
 	cs := o.client(t, others[0], "2026-07-28", nil)
@@ -319,6 +322,7 @@ func TestSingleServerDrains(t *testing.T) {
 // TestSingleServerHangs: a replica that hangs loses the server with its lease; it ends its process of the server when
 // it goes on.
 func TestSingleServerHangs(t *testing.T) {
+	t.Parallel()
 	o := launchOnly(t, 2, "")
 	owner, others := o.owner(t)
 	cs := o.client(t, others[0], "2026-07-28", nil)

@@ -18,7 +18,7 @@ import (
 )
 
 // gitRepo is a work tree that is pushed to a bare repository.
-type gitRepo struct{ work, bare string }
+type gitRepo struct{ work, bare, config string }
 
 func newGitRepo(t *testing.T) *gitRepo {
 	t.Helper()
@@ -26,11 +26,8 @@ func newGitRepo(t *testing.T) *gitRepo {
 		t.Skip("git is not installed")
 	}
 	dir := t.TempDir()
-	config := filepath.Join(dir, "gitconfig")
-	writeFile(t, config, "[user]\nname = a\nemail = a@example.com\n[init]\ndefaultBranch = main\n")
-	t.Setenv("GIT_CONFIG_GLOBAL", config)
-	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	r := &gitRepo{work: filepath.Join(dir, "work"), bare: filepath.Join(dir, "tools.git")}
+	r := &gitRepo{filepath.Join(dir, "work"), filepath.Join(dir, "tools.git"), filepath.Join(dir, "gitconfig")}
+	writeFile(t, r.config, "[user]\nname = a\nemail = a@example.com\n[init]\ndefaultBranch = main\n")
 	r.git(t, "init", "-q", "--bare", r.bare)
 	r.git(t, "init", "-q", r.work)
 	return r
@@ -39,6 +36,7 @@ func newGitRepo(t *testing.T) *gitRepo {
 func (r *gitRepo) git(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+r.config, "GIT_CONFIG_NOSYSTEM=1")
 	if cmd.Dir = r.work; args[0] == "init" {
 		cmd.Dir = ""
 	}
@@ -60,6 +58,7 @@ func (r *gitRepo) push(t *testing.T) string {
 
 // A push is served, a bad one never is, and /readyz, status and the metrics say which commit is.
 func TestServeFollowsARepository(t *testing.T) {
+	t.Parallel()
 	r := newGitRepo(t)
 	writeFile(t, filepath.Join(r.work, "prod/tools.yaml"), fmt.Sprintf(mockTool, "one"))
 	first := r.push(t)
@@ -215,6 +214,7 @@ func TestServeStartsBesideABadCommit(t *testing.T) {
 
 // A force push to an older commit is not served, by a process that starts later neither, unless somebody allows it.
 func TestForcePushIsNotServed(t *testing.T) {
+	t.Parallel()
 	r := newGitRepo(t)
 	writeFile(t, filepath.Join(r.work, "tools.yaml"), fmt.Sprintf(mockTool, "one"))
 	first := r.push(t)
@@ -260,6 +260,7 @@ func TestForcePushIsNotServed(t *testing.T) {
 
 // reconcile goes on until it is stopped, and tells of each commit once.
 func TestReconcileFollows(t *testing.T) {
+	t.Parallel()
 	r := newGitRepo(t)
 	writeFile(t, filepath.Join(r.work, "tools.yaml"), fmt.Sprintf(mockTool, "one"))
 	first := r.push(t)
@@ -282,6 +283,7 @@ func TestReconcileFollows(t *testing.T) {
 // The example repository, from a commit to a served call: dev follows main, prod a branch of its
 // own, and a bad commit reaches neither.
 func TestExampleRepositoryIsServed(t *testing.T) {
+	t.Parallel()
 	r := newGitRepo(t)
 	if err := os.CopyFS(r.work, os.DirFS("../../manifests/gitops")); err != nil {
 		t.Fatal(err)

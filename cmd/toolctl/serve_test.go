@@ -145,6 +145,7 @@ spec: {description: A mock, input_schema: {type: object}, mock_result: {is: %[1]
 // Exactly as many executions as the policy allows reach the upstream, however many
 // clients there are. Clients of 2026-07-28 without a token share one session.
 func TestServeCountsExactly(t *testing.T) {
+	t.Parallel()
 	const limit, clients, each = 1000, 64, 20
 	var reached atomic.Int64
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -241,6 +241,7 @@ func (u *upgraded) client(ctx context.Context, t *testing.T, n int, modern bool)
 // a balancer that makes no request again. No call fails; sessions of the older version end as it has it, and what
 // clients were told is what the upstream did and what the audit says.
 func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
 	upstream := newExecuted(t)
 	s := launchSharing(t, newDatabase(t), workManifest(upstream.URL), 3, "--allow-private-network", "--shutdown-delay", replicaShutdownDelay.String(), "--drain-timeout", "10s")
 	b := newBalancer(t)

@@ -162,6 +162,7 @@ func TestServeReloadsWhileItIsCalled(t *testing.T) {
 // A server that a reload adds is asked, one that it removes is left, and the tools of
 // one that it locks are refused.
 func TestServeFollowsServers(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -203,6 +204,7 @@ spec: {command: %s, args: [%s]%s}
 // What is changed in the store from another terminal is served at once: a description,
 // and a server that is connected; both are there again after a restart.
 func TestServeFollowsOverridesAndConnections(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db := filepath.Join(dir, "state.db")
 	cli := func(args ...string) {

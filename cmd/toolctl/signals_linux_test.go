@@ -89,6 +89,7 @@ func interrupt(t *testing.T, cmd *exec.Cmd) int {
 
 // Ctrl-C does not wait for an MCP server that ignores the end of its stdin and SIGTERM.
 func TestInterruptedWithStubbornServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	mark, file := filepath.Join(dir, "pid"), filepath.Join(dir, "server.yaml")
 	writeFile(t, file, "apiVersion: toolctl.dev/v1\nkind: MCPServer\nmetadata: {name: deaf}\nspec:\n  command: sh\n  args: [-c, \"trap '' TERM INT; echo $$ > "+mark+".new; mv "+mark+".new "+mark+"; while :; do sleep 0.1; done\"]\n")

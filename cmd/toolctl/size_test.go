@@ -22,6 +22,7 @@ const postgresSize = 4_260_000
 const consoleSize = 560_000
 
 func TestSize(t *testing.T) {
+	t.Parallel()
 	if raceDetector {
 		t.Skip("the programs that are measured are built without the race detector: the tests without it build them")
 	}
