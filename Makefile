@@ -1,11 +1,15 @@
-# build, test, lint, bench and fuzz; everything runs without a network once the modules are there.
+# build, check, test, lint, bench and fuzz; everything runs without a network once the modules are there.
 
 FUZZTIME ?= 10s
 
-.PHONY: build test lint bench bench-load fuzz size generate
+.PHONY: build check test lint bench bench-load fuzz size generate
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o toolctl ./cmd/toolctl
+
+# What a change needs before it is committed: build, and vet, linter and tests of the packages that differ from BASE.
+check:
+	@.ci/check $(BASE)
 
 test:
 	go test ./...
