@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/diff"
 )
@@ -41,7 +42,8 @@ git:main has the same paths as -f, git:main:tools a path within the repository. 
 the other side is built too, where it has a kustomization.yaml. Against
 the store, deletions are those of --prune. Nothing is changed, fetched or called.
 
-The exit code is 0 without differences, 1 with some, and above 1 after an error. With
+The exit code is 0 without differences, 1 with some, and above 1 after an error, also one of
+the other side's files, without which some changes cannot be known. With
 --fail-on it is 1 only for a change of that class or worse; 'breaking' includes what is
 tighter when a call shows it.
 
@@ -96,9 +98,6 @@ func (o *diffOptions) run(ctx context.Context) error {
 	if found.Left > 0 {
 		fmt.Fprintf(o.err, "%s of the set not in the files: --prune would delete what an apply leaves\n", count(found.Left, "object"))
 	}
-	if found.OtherFailed {
-		fmt.Fprintf(o.err, "warning: %s has errors: what cannot be read there counts as it is\n", o.against)
-	}
 	report := found.Report
 	switch format {
 	case "json":
@@ -114,6 +113,9 @@ func (o *diffOptions) run(ctx context.Context) error {
 		err = report.WriteGitHub(o.out, cmp.Or(root, "."))
 	default:
 		err = report.WriteText(o.out)
+	}
+	if err == nil && len(found.OtherErrors) > 0 {
+		return fmt.Errorf("not everything could be compared, because --against %s has errors: %w", o.against, v1.NewValidationError(v1.ManifestInvalid, "", found.OtherErrors))
 	}
 	if err == nil && report.Fails(worst) {
 		return statusError{exitFailed, ""}

@@ -39,8 +39,9 @@ type Differences struct {
 	// Kept are objects of the set that would not be pruned, because their annotation says so.
 	Kept     []v1.Key
 	Warnings []v1.Violation
-	// OtherFailed says that the files of the other side have errors, so that some of them count as written.
-	OtherFailed bool
+	// OtherErrors are what is wrong on the other side. What it keeps from being read is not in Report, so
+	// that a change which breaks may be missing there.
+	OtherErrors []v1.Violation
 }
 
 // Run compares. The report has the places of what changed.
@@ -148,7 +149,7 @@ func (d *Diff) withFiles(ctx context.Context) (*Differences, error) {
 	if err != nil {
 		return nil, err
 	}
-	if errs := slices.DeleteFunc(slices.Concat(set.Violations, elsewhere), v1.Violation.IsWarning); len(errs) > 0 {
+	if errs := errorsOf(set.Violations, elsewhere); len(errs) > 0 {
 		return nil, v1.NewValidationError(v1.ManifestInvalid, "", errs)
 	}
 	other, err := d.otherSide(ctx, options)
@@ -159,7 +160,11 @@ func (d *Diff) withFiles(ctx context.Context) (*Differences, error) {
 		return nil, err
 	}
 	report, err := Compare{Before: other.Objects, After: set.Objects, Only: has}.Run(ctx)
-	return &Differences{Report: report, OtherFailed: other.Failed()}, err
+	return &Differences{Report: report, OtherErrors: errorsOf(other.Violations)}, err
+}
+
+func errorsOf(lists ...[]v1.Violation) []v1.Violation {
+	return slices.DeleteFunc(slices.Concat(lists...), v1.Violation.IsWarning)
 }
 
 // otherSide reads what Against names.
