@@ -68,8 +68,7 @@ Output formats (-o): table (a line an object), name, json.`,
 	}
 	f := cmd.Flags()
 	o.bind(f)
-	f.Var(&o.mode, "dry-run", "print the changes without applying them: server compares with the store, client reads only the files")
-	f.Lookup("dry-run").NoOptDefVal = string(action.DryRunServer)
+	bindDryRun(f, &o.mode, "print the changes without applying them: server compares with the store, client reads only the files")
 	f.StringVar(&o.plan, "plan", "", "carry out this plan of 'toolctl diff -o plan', or - for stdin; -f says where its manifests are now")
 	f.BoolVar(&o.wait, "wait", false, "wait until every MCP server of the set is ready")
 	f.DurationVar(&o.patience, "timeout", 30*time.Second, "how long --wait waits")
@@ -77,26 +76,6 @@ Output formats (-o): table (a line an object), name, json.`,
 	a.bindNetwork(f, "with --wait: ")
 	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd
-}
-
-// dryRunMode is --dry-run, with the values of kubectl.
-type dryRunMode action.DryRun
-
-func (m *dryRunMode) String() string { return string(*m) }
-func (m *dryRunMode) Type() string   { return "server|client" }
-
-func (m *dryRunMode) Set(text string) error {
-	switch text {
-	case string(action.DryRunServer), "true":
-		*m = dryRunMode(action.DryRunServer)
-	case string(action.DryRunClient):
-		*m = dryRunMode(action.DryRunClient)
-	case "none", "false":
-		*m = dryRunMode(action.DryRunNone)
-	default:
-		return errors.New("expected server, client or none")
-	}
-	return nil
 }
 
 // filesOnly refuses a path that stands without -f.

@@ -12,7 +12,7 @@ import (
 type deleteOptions struct {
 	*app
 	selector      string
-	dryRun        bool
+	dryRun        dryRunMode
 	ignoreMissing bool
 }
 
@@ -37,7 +37,7 @@ Output formats (-o): table (a line an object), name, json.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.selector, "selector", "l", "", "labels of the objects to remove, such as team=pay,tier!=old")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	bindDryRun(f, &o.dryRun, "say what would be removed, and remove nothing")
 	f.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "succeed when an object is not there")
 	return cmd
 }
@@ -58,7 +58,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	case !byLabels && (named(rs) == (len(o.files) > 0) || len(rs) > 0 && !named(rs)):
 		return usagef("name what to delete as KIND/NAME, with -l, or with -f")
 	}
-	verb := &action.Delete{Config: o.stored(ctx), Requests: actionRequests(rs), Selector: o.selector, DryRun: o.dryRun, IgnoreMissing: o.ignoreMissing}
+	verb := &action.Delete{Config: o.stored(ctx), Requests: actionRequests(rs), Selector: o.selector, DryRun: o.dryRun.on(), IgnoreMissing: o.ignoreMissing}
 	changes, err := verb.Run(ctx)
 	if err != nil {
 		return err
@@ -67,5 +67,5 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 		_, err := fmt.Fprintf(o.out, "nothing has the labels %s\n", o.selector)
 		return err
 	}
-	return o.printChanges(format, changes, o.dryRun)
+	return o.printChanges(format, changes, o.dryRun.on())
 }

@@ -20,7 +20,7 @@ type reconcileOptions struct {
 	setOptions
 	source sourceOptions
 	once   bool
-	dryRun bool
+	dryRun dryRunMode
 
 	overrides string
 }
@@ -72,7 +72,7 @@ Output formats of --once (-o): table (a line an object), name, json.`,
 	f := cmd.Flags()
 	o.source.bind(f)
 	f.BoolVar(&o.once, "once", false, "do it once and end")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print what --once would change, without changing it")
+	bindDryRun(f, &o.dryRun, "print what --once would change, without changing it")
 	f.BoolVar(&o.set.AllowEmpty, "allow-empty", false, "remove all of the set when the source holds nothing")
 	f.StringVar(&o.set.Set, "set", "", "name of the set (default: the address without its ref)")
 	f.BoolVar(&o.set.TakeOver, "take-over", false, "take objects that belong to other sets into this one")
@@ -83,7 +83,7 @@ Output formats of --once (-o): table (a line an object), name, json.`,
 }
 
 func (o *reconcileOptions) run(ctx context.Context) error {
-	o.set.Set, o.once = cmp.Or(o.set.Set, o.source.at.Set()), o.once || o.dryRun
+	o.set.Set, o.once = cmp.Or(o.set.Set, o.source.at.Set()), o.once || o.dryRun.on()
 	if !o.once {
 		o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, nil)))
 		o.lasting = true
@@ -92,7 +92,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	verb := &action.Reconcile{Config: c, Selection: o.selection(), Overrides: o.overrides, DryRun: o.dryRun, Open: o.remote}
+	verb := &action.Reconcile{Config: c, Selection: o.selection(), Overrides: o.overrides, DryRun: o.dryRun.on(), Open: o.remote}
 	if !o.once {
 		return verb.Follow(ctx, o.log)
 	}
@@ -101,7 +101,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	o.printKept(did.Kept)
-	if err := o.printChanges(o.format(), did.Changes, o.dryRun); err != nil {
+	if err := o.printChanges(o.format(), did.Changes, o.dryRun.on()); err != nil {
 		return err
 	}
 	return o.tellOverrides(did.Overrides)
@@ -122,7 +122,7 @@ func (o *reconcileOptions) tellOverrides(all []action.Overridden) error {
 		switch {
 		case o.overrides != action.RemoveOverrides:
 			fmt.Fprintf(o.err, "warning: %s: %s\n", name, clip.Line(by.Drift()))
-		case o.dryRun:
+		case o.dryRun.on():
 			fmt.Fprintf(o.err, "%s: %s would be removed\n", name, clip.Line(by.String()))
 		default:
 			fmt.Fprintf(o.err, "%s: %s is removed\n", name, clip.Line(by.String()))

@@ -15,7 +15,7 @@ import (
 type undoOptions struct {
 	*app
 	number   int64
-	dryRun   bool
+	dryRun   dryRunMode
 	takeOver bool
 	force    bool
 	yes      bool
@@ -49,7 +49,7 @@ Output formats (-o): table (a line an object), name, json.`,
 	}
 	f := cmd.Flags()
 	f.Int64Var(&o.number, "to-revision", 0, "revision to go back to (default: the newest with other manifests)")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would change, and change nothing")
+	bindDryRun(f, &o.dryRun, "say what would change, and change nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "undo without asking, when no SET is named")
 	f.BoolVar(&o.takeOver, "take-over", false, "take objects back that belong to other sets by now")
 	f.BoolVar(&o.force, "force-conflicts", false, "undo what was changed by something else than the set, too")
@@ -70,7 +70,7 @@ func (o *undoOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	verb := &action.RolloutUndo{Config: o.stored(ctx), Set: set, Number: o.number, TakeOver: o.takeOver, Force: o.force, History: o.history, DryRun: o.dryRun}
+	verb := &action.RolloutUndo{Config: o.stored(ctx), Set: set, Number: o.number, TakeOver: o.takeOver, Force: o.force, History: o.history, DryRun: o.dryRun.on()}
 	if set == "" && !o.yes {
 		verb.Confirm = func(u *rollout.Undo) error { return o.ask(ctx, u) }
 	}
@@ -82,11 +82,11 @@ func (o *undoOptions) run(cmd *cobra.Command, args []string) error {
 		fmt.Fprintf(o.out, "set %s skipped rollback (its manifests are those of revision %d already)\n", quoted(rollout.Name(done.Set)), done.To)
 		return nil
 	}
-	if err := o.printChanges(format, done.Changes, o.dryRun); err != nil || format != "table" {
+	if err := o.printChanges(format, done.Changes, o.dryRun.on()); err != nil || format != "table" {
 		return err
 	}
 	did := "rolled back"
-	if o.dryRun {
+	if o.dryRun.on() {
 		did = "would be rolled back"
 	}
 	_, err = fmt.Fprintf(o.out, "set %s %s to revision %d\n", quoted(rollout.Name(done.Set)), did, done.To)
