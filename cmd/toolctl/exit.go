@@ -25,7 +25,7 @@ const (
 	exitRefused     = 4 // by policy, or an address that may not be reached
 	exitNotFound    = 5 // no such object, or an ambiguous name
 	exitPending     = 6 // waits for approval
-	exitUnavailable = 7 // the upstream could not be reached, or time ran out
+	exitUnavailable = 7 // the upstream could not be reached, the store is locked, or time ran out
 	exitInterrupted = 130
 )
 
@@ -49,6 +49,7 @@ func exitCode(err error) int {
 		status   statusError
 		usage    usageError
 		options  *action.UsageError
+		unnamed  *store.NameError
 		late     *action.NotReadyError
 		invalid  *v1.ValidationError
 		refused  *v1.PolicyError
@@ -66,9 +67,9 @@ func exitCode(err error) int {
 		return status.code
 	case errors.Is(err, context.Canceled), errors.Is(err, tty.ErrInterrupted):
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &options), errors.Is(err, store.ErrUnknownKind):
+	case errors.As(err, &usage), errors.As(err, &options), errors.As(err, &unnamed):
 		return exitUsage
-	case errors.Is(err, store.ErrUnavailable), errors.As(err, &late):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy), errors.As(err, &late):
 		return exitUnavailable
 	case errors.As(err, &invalid), errors.As(err, &exposed):
 		return exitInvalid

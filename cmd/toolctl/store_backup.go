@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,7 @@ A PostgreSQL database has pg_dump for that; 'toolctl store copy' makes a file of
 			if !ok {
 				return usagef("this kind of store is not backed up to a file")
 			}
-			if err := b.Backup(cmd.Context(), args[0]); errors.Is(err, errors.ErrUnsupported) {
+			if err := b.Backup(cmd.Context(), args[0]); errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
 				return usageError{err}
 			} else if err != nil {
 				return err

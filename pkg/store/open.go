@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -49,8 +48,11 @@ type Opener func(ctx context.Context, dsn string, opts Options) (Store, error)
 // opens what has no scheme.
 type Backends map[string]Opener
 
-// ErrUnknownKind says that a DSN names a kind of store that the program does not know.
-var ErrUnknownKind = errors.New("unknown kind of store")
+// NameError says that a DSN cannot be read, or names what is and becomes no store, such as a folder.
+type NameError struct{ Err error }
+
+func (e *NameError) Error() string { return e.Err.Error() }
+func (e *NameError) Unwrap() error { return e.Err }
 
 // Open opens the store that dsn names. Errors show its scheme only: the rest may hold a
 // password.
@@ -63,7 +65,7 @@ func (b Backends) Open(ctx context.Context, dsn string, opts Options) (Store, er
 		return open(ctx, dsn, opts)
 	}
 	if scheme, _, ok := strings.Cut(dsn, "://"); ok || b[""] == nil {
-		return nil, fmt.Errorf("store: %w %q: expected %s", ErrUnknownKind, scheme, b.expected())
+		return nil, &NameError{fmt.Errorf("store: unknown kind of store %q: expected %s", scheme, b.expected())}
 	}
 	return b[""](ctx, dsn, opts)
 }

@@ -80,7 +80,7 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	}
 	config, err := parseDSN(dsn, busy, opts.MaxConnections)
 	if err != nil {
-		return nil, err
+		return nil, &store.NameError{Err: err}
 	}
 	s.name, s.conns = nameOf(config.ConnConfig), int(config.MaxConns)
 	s.reserving.start(s.closed, s.reserveAll)

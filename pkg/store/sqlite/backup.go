@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -39,6 +40,9 @@ func (s *Store) CheckData(ctx context.Context) (problems []string, err error) {
 func (s *Store) Backup(ctx context.Context, path string) error {
 	// SQLite would make the file with the permissions of the umask; it takes an empty one.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("backup %q: %w, and is not overwritten: name another file", path, regular.Reason(err))
+	}
 	if err != nil {
 		return fmt.Errorf("backup %q: cannot make the file: %w", path, regular.Reason(err))
 	}

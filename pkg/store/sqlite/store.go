@@ -64,7 +64,7 @@ func Open(ctx context.Context, dsn string, opts store.Options) (store.Store, err
 func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	path, err := parseDSN(dsn)
 	if err != nil {
-		return nil, err
+		return nil, &store.NameError{Err: err}
 	}
 	s := &Store{
 		name:   path,
@@ -103,9 +103,9 @@ func prepareFile(path string, create bool) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return fmt.Errorf("store %q: is a folder: name a file in it, for example %q", path, filepath.Join(path, "state.db"))
+		return &store.NameError{Err: fmt.Errorf("store %q: is a folder: name a file in it, for example %q", path, filepath.Join(path, "state.db"))}
 	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("store %q: is a device or a pipe, not a file", path)
+		return &store.NameError{Err: fmt.Errorf("store %q: is a device or a pipe, not a file", path)}
 	case err == nil:
 		if err := checkMagic(path); err != nil {
 			return err
