@@ -101,9 +101,10 @@ var layout = map[string]struct {
 	"pkg/scenario/report": {may: []string{"api/v1", "internal/regular", "pkg/scenario"}, never: []string{sdk}},
 	"pkg/scenario/update": {may: []string{"api/v1", "internal/regular", "pkg/scenario"}, never: []string{sdk}},
 	"pkg/telemetry":       {never: []string{sdk}},
+	"internal/schemagen":  {may: []string{"api/v1", "pkg/manifest"}},
 	"manifests":           {},
 	"schemas":             {may: []string{"api/v1"}},
-	"schemas/gen":         {may: []string{"api/v1"}},
+	"schemas/gen":         {may: []string{"internal/schemagen"}},
 	"cmd/toolctl":         {all: true}, // it joins the parts
 
 	"pkg/store/postgres/pgtest": {},

@@ -2,77 +2,19 @@
 // pages from the Go source of api/v1. Run it with
 //
 //	go generate ./schemas
-//
-// # What it reads
-//
-// The fields of a manifest are the exported fields of the structs of api/v1 that
-// a kind leads to, under their json names. The rules come from the `check` tag.
-// The rest comes from the doc comment of the field, which is
-//
-//	GoName says what the field means, in sentences. Required. Default: X. Example: Y.
-//
-// where each of the three markers may be absent, and nothing follows them. The
-// example is one YAML value. A default that is a value of the field's type is
-// one too; a default of several words on a field of text is prose, such as "the
-// tool's timeout_ms", and so is any other default that does not fit the type.
-// The doc comment of a type may hold one indented YAML block, its example.
-// A json.RawMessage whose comment speaks of a "JSON Schema" takes a JSON Schema,
-// every other one takes any JSON value.
-//
-// A comment that breaks these rules stops the generator, with the place of each.
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+
+	"toolctl.dev/toolctl/internal/schemagen"
 )
 
 func main() {
 	// go generate runs in the folder of the directive, schemas/.
-	if err := run(".."); err != nil {
+	if err := schemagen.Write(".."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-// run generates every file of the repository whose top folder is root.
-func run(root string) error {
-	files, err := generate(root)
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		path := filepath.Join(root, filepath.FromSlash(f.path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, f.data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// file is a generated file; its path is relative to the top folder, with slashes.
-type file struct {
-	path string
-	data []byte
-}
-
-// generate returns the files as they should be, without writing them.
-func generate(root string) ([]file, error) {
-	src, err := readSource(filepath.Join(root, "api", "v1"))
-	if err != nil {
-		return nil, err
-	}
-	if violations := src.violations(); len(violations) > 0 {
-		return nil, errors.Join(violations...)
-	}
-	schemas, err := schemaFiles(src)
-	if err != nil {
-		return nil, err
-	}
-	return append(schemas, referenceFiles(src)...), nil
 }

@@ -1,71 +1,25 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	apiext "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// source is a schema as schemas/ has it, in draft-07. A keyword that is not here fails the
-// generation, so that none is lost.
-type source struct {
-	Schema      string             `json:"$schema"`
-	ID          string             `json:"$id"`
-	Comment     string             `json:"$comment"`
-	Title       string             `json:"title"`
-	Description string             `json:"description"`
-	Ref         string             `json:"$ref"`
-	AllOf       []*source          `json:"allOf"`
-	AnyOf       []*source          `json:"anyOf"`
-	OneOf       []*source          `json:"oneOf"`
-	Not         *source            `json:"not"`
-	If          *source            `json:"if"`
-	Then        *source            `json:"then"`
-	Type        any                `json:"type"`
-	Const       *string            `json:"const"`
-	Enum        []string           `json:"enum"`
-	Minimum     *float64           `json:"minimum"`
-	Maximum     *float64           `json:"maximum"`
-	MinLength   *int64             `json:"minLength"`
-	MaxLength   *int64             `json:"maxLength"`
-	Pattern     string             `json:"pattern"`
-	MinItems    *int64             `json:"minItems"`
-	MinProps    *int64             `json:"minProperties"`
-	Items       *source            `json:"items"`
-	Default     json.RawMessage    `json:"default"`
-	Examples    []json.RawMessage  `json:"examples"`
-	Properties  map[string]*source `json:"properties"`
-	Required    []string           `json:"required"`
-	Additional  additional         `json:"additionalProperties"`
+func yes() *bool { b := true; return &b }
 
-	PropertyNames *source             `json:"propertyNames"`
-	Dependencies  map[string][]string `json:"dependencies"`
-	Definitions   map[string]*source  `json:"definitions"`
-}
-
-// additional is false, or the schema of a map's values.
-type additional struct{ *source }
-
-func (a *additional) UnmarshalJSON(data []byte) error {
-	if string(data) == "false" {
+// count is a bound of a length, which 0 stands for none of.
+func count(n int) *int64 {
+	if n == 0 {
 		return nil
 	}
-	return json.Unmarshal(data, &a.source)
+	c := int64(n)
+	return &c
 }
-
-// converter makes structural schemas: every field has its type in one place, what allOf,
-// anyOf, oneOf, not, if and dependencies say becomes rules, and nothing is shared.
-type converter struct {
-	definitions map[string]*source
-}
-
-// jsonSchema is the definition of a JSON Schema, whose fields are anybody's.
-const jsonSchema = "JSONSchema"
-
-func yes() *bool { b := true; return &b }
 
 func values(texts ...string) []apiext.JSON {
 	var out []apiext.JSON
@@ -76,148 +30,86 @@ func values(texts ...string) []apiext.JSON {
 	return out
 }
 
-// convert makes a structural schema of the one at a path, which errors name.
-func (c *converter) convert(path string, s *source) (*apiext.JSONSchemaProps, error) {
-	flat, err := c.flatten(s)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
+// convert makes a structural schema of the one at a path, which errors name: every field has
+// its type in one place, and what anyOf, oneOf, not, if and dependencies say becomes rules.
+func convert(path string, s *schema) (*apiext.JSONSchemaProps, error) {
 	out := &apiext.JSONSchemaProps{
-		Description: describe(flat), Enum: values(flat.Enum...), Minimum: flat.Minimum, Maximum: flat.Maximum,
-		MinLength: flat.MinLength, MaxLength: flat.MaxLength, Pattern: flat.Pattern, MinItems: flat.MinItems, MinProperties: flat.MinProps,
-		Required: flat.Required,
+		Description: describe(s), Enum: values(s.Enum...), Minimum: s.Minimum, Maximum: s.Maximum,
+		MinLength: count(s.MinLength), MaxLength: count(s.MaxLength), Pattern: s.Pattern, MinItems: count(s.MinItems), MinProperties: count(s.MinProps),
+		Required: s.Required,
 	}
-	if flat.Const != nil {
-		flat.Type, out.Enum = "string", values(*flat.Const)
+	typ, properties := s.Type, s.Properties
+	for _, p := range s.AllOf {
+		if p.If == nil { // the form of a JSON Schema
+			typ, properties = p.Type, p.Properties
+		}
 	}
-	if flat.Not != nil && flat.Not.Const != nil {
-		out.Not = &apiext.JSONSchemaProps{Enum: values(*flat.Not.Const)}
+	if s.Const != "" {
+		typ, out.Enum = "string", values(s.Const)
 	}
-	switch typ := flat.Type.(type) {
-	case string:
-		out.Type = typ
-	default: // any value, or one of several types
+	if s.Not != nil && s.Not.Const != "" {
+		out.Not = &apiext.JSONSchemaProps{Enum: values(s.Not.Const)}
+	}
+	out.Type, _ = typ.(string)
+	of, isMap := s.Additional.(*schema)
+	switch {
+	case s.PropertyNames != nil:
+		return nil, fmt.Errorf("%s: propertyNames has no structural form", path)
+	case out.Type == "": // any value, or one of several types
 		out.XPreserveUnknownFields, out.Pattern = yes(), ""
 		return out, nil
-	}
-	switch {
 	case out.Type == "array":
-		items := &apiext.JSONSchemaProps{XPreserveUnknownFields: yes()}
-		if flat.Items != nil {
-			if items, err = c.convert(path+"[]", flat.Items); err != nil {
-				return nil, err
-			}
+		items, err := convert(path+"[]", s.Items)
+		if err != nil {
+			return nil, err
 		}
 		out.Items = &apiext.JSONSchemaPropsOrArray{Schema: items}
-	case out.Type == "object" && len(flat.Properties) > 0:
+	case out.Type == "object" && len(properties.All()) > 0:
 		out.Properties = map[string]apiext.JSONSchemaProps{}
-		for name, p := range flat.Properties {
-			field, err := c.convert(path+"."+name, p)
+		for _, p := range properties.All() {
+			field, err := convert(path+"."+p.Name, p.Schema)
 			if err != nil {
 				return nil, err
 			}
-			out.Properties[name] = *field
+			out.Properties[p.Name] = *field
 		}
-	case out.Type == "object" && flat.Additional.source != nil:
-		of, err := c.convert(path+"{}", flat.Additional.source)
+	case out.Type == "object" && isMap:
+		value, err := convert(path+"{}", of)
 		if err != nil {
 			return nil, err
 		}
-		out.AdditionalProperties = &apiext.JSONSchemaPropsOrBool{Allows: true, Schema: of}
+		out.AdditionalProperties = &apiext.JSONSchemaPropsOrBool{Allows: true, Schema: value}
 	case out.Type == "object":
 		out.XPreserveUnknownFields = yes()
 	}
-	if flat.Definitions != nil { // a JSON Schema: its other fields are anybody's
+	if s.Open {
 		out.XPreserveUnknownFields = yes()
 	}
-	if flat.PropertyNames != nil {
-		return nil, fmt.Errorf("%s: propertyNames has no structural form", path)
-	}
-	addRules(out, flat)
+	addRules(out, s)
 	return out, nil
-}
-
-// flatten resolves $ref and allOf into one schema.
-func (c *converter) flatten(s *source) (*source, error) {
-	flat := *s
-	flat.Ref, flat.AllOf = "", nil
-	parts := slices.Clone(s.AllOf)
-	if s.Ref != "" {
-		parts = append(parts, &source{Ref: s.Ref})
-	}
-	for _, p := range parts {
-		if name, ok := strings.CutPrefix(p.Ref, "#/definitions/"); ok {
-			if name == jsonSchema {
-				p = &source{Definitions: map[string]*source{}} // marks it
-			} else if p = c.definitions[name]; p == nil {
-				return nil, fmt.Errorf("no definition %q", name)
-			}
-		}
-		if p.If != nil {
-			flat.AllOf = append(flat.AllOf, p)
-			continue
-		}
-		add, err := c.flatten(p)
-		if err != nil {
-			return nil, err
-		}
-		if err := merge(&flat, add); err != nil {
-			return nil, err
-		}
-	}
-	return &flat, nil
-}
-
-// merge adds what another schema says of the same value.
-func merge(flat, add *source) error {
-	if flat.Properties != nil && add.Properties != nil || len(flat.AllOf) > 0 && len(add.AllOf) > 0 ||
-		flat.AnyOf != nil && add.AnyOf != nil || flat.OneOf != nil && add.OneOf != nil || flat.Not != nil && add.Not != nil {
-		return fmt.Errorf("two parts of allOf say the same keyword")
-	}
-	if flat.Description == "" {
-		flat.Description = add.Description
-	}
-	if add.Type != nil {
-		flat.Type = add.Type
-	}
-	if add.Properties != nil {
-		flat.Properties = add.Properties
-	}
-	if add.Additional.source != nil {
-		flat.Additional = add.Additional
-	}
-	if add.Items != nil {
-		flat.Items = add.Items
-	}
-	if add.Definitions != nil {
-		flat.Definitions = add.Definitions
-	}
-	if add.Dependencies != nil {
-		flat.Dependencies = add.Dependencies
-	}
-	if add.AnyOf != nil {
-		flat.AnyOf = add.AnyOf
-	}
-	if add.OneOf != nil {
-		flat.OneOf = add.OneOf
-	}
-	if add.Not != nil {
-		flat.Not = add.Not
-	}
-	flat.AllOf = append(flat.AllOf, add.AllOf...)
-	flat.Required = append(slices.Clone(flat.Required), add.Required...)
-	return nil
 }
 
 // describe is what kubectl explain shows of a field. A default is told and not set: the
 // object stays as it was written.
-func describe(s *source) string {
+func describe(s *schema) string {
 	text := s.Description
 	if len(s.Default) > 0 {
-		text += "\n\nDefault: " + strings.Trim(string(s.Default), `"`) + "."
+		text += "\n\nDefault: " + strings.Trim(indent(s.Default, 10), `"`) + "."
 	}
-	if len(s.Examples) > 0 && s.Properties == nil {
-		text += "\n\nExample: " + string(s.Examples[0])
+	fields := s.Properties
+	for _, p := range s.AllOf {
+		fields = cmp.Or(p.Properties, fields)
+	}
+	if len(s.Examples) > 0 && fields == nil {
+		text += "\n\nExample: " + indent(s.Examples[0], 12)
 	}
 	return text
+}
+
+// indent writes a value as it stands in the file of its schema: on one line, it would change
+// every definition.
+func indent(value json.RawMessage, by int) string {
+	var b bytes.Buffer
+	_ = json.Indent(&b, value, strings.Repeat(" ", by), "  ") // it was made from a value
+	return b.String()
 }

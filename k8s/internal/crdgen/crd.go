@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,16 +10,17 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/schemas"
+	"toolctl.dev/toolctl/internal/schemagen"
 )
 
 const notice = "# Generated from schemas/ by go generate ./crds in k8s/; do not edit.\n"
 
-// generate returns the files of the CRDs by their names.
-func generate() (map[string][]byte, error) {
+// generate returns the files of the CRDs by their names, from the source in the repository
+// whose top folder is root.
+func generate(root string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, info := range v1.KindInfos() {
-		crd, err := definition(info)
+		crd, err := definition(root, info)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", info.Kind, err)
 		}
@@ -48,19 +48,12 @@ func print(crd *apiext.CustomResourceDefinition) ([]byte, error) {
 }
 
 // definition is the CRD of a kind.
-func definition(info v1.KindInfo) (*apiext.CustomResourceDefinition, error) {
-	raw, ok := schemas.For(info.Kind)
-	if !ok {
-		return nil, fmt.Errorf("no schema")
-	}
-	var s source
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&s); err != nil {
+func definition(root string, info v1.KindInfo) (*apiext.CustomResourceDefinition, error) {
+	s, err := schemagen.Inline(root, info.Kind)
+	if err != nil {
 		return nil, err
 	}
-	c := &converter{definitions: s.Definitions}
-	spec, err := c.convert("spec", s.Properties["spec"])
+	spec, err := convert("spec", s.Properties.Get("spec"))
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 const crds = "../../crds"
 
 func TestDefinitionsAreCurrent(t *testing.T) {
-	files, err := generate()
+	files, err := generate("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

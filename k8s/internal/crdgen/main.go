@@ -1,5 +1,5 @@
 // Command crdgen writes the CustomResourceDefinitions of the kinds into the folder it is
-// given, from the JSON Schemas in schemas/. It is run by go generate in crds/.
+// given, k8s/crds/, from the source that the JSON Schemas in schemas/ are made of. It is run by go generate in crds/.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 }
 
 func write(dir string) error {
-	files, err := generate()
+	files, err := generate(filepath.Join(dir, "../.."))
 	if err != nil {
 		return err
 	}

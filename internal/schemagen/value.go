@@ -1,7 +1,6 @@
-package main
+package schemagen
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"toolctl.dev/toolctl/internal/jsontext"
+
+	"toolctl.dev/toolctl/pkg/manifest"
 )
 
 // parseValue reads one YAML value and holds it to the type of a field.
@@ -108,51 +108,13 @@ func (f *field) fitsRules(n *yaml.Node) error {
 	return nil
 }
 
-// toJSON writes a YAML value as JSON, with its keys in the order they stand.
-func toJSON(n *yaml.Node) (json.RawMessage, error) {
-	var b bytes.Buffer
-	if err := writeJSON(&b, n); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
-
-func writeJSON(b *bytes.Buffer, n *yaml.Node) error {
-	switch {
-	case n.Kind == yaml.DocumentNode:
-		return writeJSON(b, n.Content[0])
-	case n.Kind == yaml.SequenceNode:
-		b.WriteByte('[')
-		for i, item := range n.Content {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if err := writeJSON(b, item); err != nil {
-				return err
-			}
+// toJSON returns a YAML value as JSON, with its keys in the order they stand.
+func toJSON(text string) (json.RawMessage, error) {
+	raw, violations := manifest.ToJSON("", []byte(text))
+	for _, v := range violations {
+		if !v.IsWarning() {
+			return nil, errors.New(v.Message)
 		}
-		b.WriteByte(']')
-	case n.Kind == yaml.MappingNode:
-		b.WriteByte('{')
-		for i := 0; i < len(n.Content); i += 2 {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.Write(jsontext.Of(n.Content[i].Value))
-			b.WriteByte(':')
-			if err := writeJSON(b, n.Content[i+1]); err != nil {
-				return err
-			}
-		}
-		b.WriteByte('}')
-	case n.Kind == yaml.ScalarNode && n.Tag == "!!str":
-		b.Write(jsontext.Of(n.Value))
-	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
-		b.WriteString("null")
-	case n.Kind == yaml.ScalarNode && json.Valid([]byte(n.Value)):
-		b.WriteString(n.Value)
-	default:
-		return fmt.Errorf("line %d: %s %q has no JSON form", n.Line, n.Tag, n.Value)
 	}
-	return nil
+	return raw, nil
 }

@@ -1,4 +1,4 @@
-package main
+package schemagen
 
 import (
 	"bytes"
@@ -74,12 +74,12 @@ func TestGenerateTwiceIsTheSame(t *testing.T) {
 	}
 }
 
-func TestRunWritesIntoTheFoldersOfTheRepository(t *testing.T) {
+func TestWriteWritesIntoTheFoldersOfTheRepository(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "api", "v1"), os.DirFS(filepath.Join(root, "api", "v1"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(dir); err != nil {
+	if err := Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []string{"schemas/all.json", "schemas/tool.json", "docs/reference/scenario.md"} {

@@ -1,4 +1,4 @@
-package main
+package schemagen
 
 import (
 	"errors"
@@ -252,7 +252,7 @@ func (r *reader) typeOf(e ast.Expr, doc string) valueType {
 			return valueType{kind: kindObject, object: e.Name}
 		}
 	}
-	r.errorf(e, "no JSON Schema is known for this Go type: add it to schemas/gen/source.go")
+	r.errorf(e, "no JSON Schema is known for this Go type: add it to internal/schemagen/source.go")
 	return valueType{kind: kindAny}
 }
 
@@ -287,7 +287,7 @@ func (r *reader) rules(at ast.Node, f *field, tag string) {
 				f.max = &n
 			}
 		default:
-			r.errorf(at, "unknown check rule %q: add it to schemas/gen/source.go", rule)
+			r.errorf(at, "unknown check rule %q: add it to internal/schemagen/source.go", rule)
 		}
 	}
 }

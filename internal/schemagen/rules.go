@@ -1,4 +1,4 @@
-package main
+package schemagen
 
 import (
 	"slices"
@@ -25,15 +25,8 @@ const (
 )
 
 // refine adds the rules of one type to its schema.
-func refine(name string, s *schema) {
-	at := func(field string) *schema {
-		for _, m := range *s.Properties {
-			if m.name == field {
-				return m.schema
-			}
-		}
-		return &schema{} // of a type in a test that has the name and not the field
-	}
+func refine(name string, s *Schema) {
+	at := s.Properties.Get // empty for a type in a test that has the name and not the field
 	each := func(pattern string, fields ...string) {
 		for _, f := range fields {
 			if items := at(f).Items; items != nil {
@@ -45,12 +38,12 @@ func refine(name string, s *schema) {
 	case "Metadata":
 		at("name").Pattern, at("name").MaxLength = namePattern, maxName
 		at("namespace").Pattern, at("namespace").MaxLength = labelPattern, maxName
-		at("labels").PropertyNames = &schema{Pattern: labelKey}
-		at("labels").Additional = &schema{Type: kindString, Pattern: labelValue}
+		at("labels").PropertyNames = &Schema{Pattern: labelKey}
+		at("labels").Additional = &Schema{Type: kindString, Pattern: labelValue}
 	case "ToolSpec":
-		mocks := []*schema{requires("mock_result"), requires("mock_template"), requires("mock_result_file"), requires("mock_template_file"), requires("mock_parts")}
+		mocks := []*Schema{requires("mock_result"), requires("mock_template"), requires("mock_result_file"), requires("mock_template_file"), requires("mock_parts")}
 		s.AnyOf = append(slices.Clone(mocks), requires("mode")) // else there is no executor
-		var pairs []*schema
+		var pairs []*Schema
 		blocks := v1.ExecutorBlocks()
 		for i, b := range blocks {
 			for _, other := range blocks[i+1:] {
@@ -59,20 +52,20 @@ func refine(name string, s *schema) {
 			s.AnyOf = append(s.AnyOf, requires(b.Name))
 			s.AllOf = append(s.AllOf, modeIs(b.Mode, requires(b.Name)))
 		}
-		s.Not = &schema{AnyOf: pairs}
-		s.AllOf = append(s.AllOf, modeIs(v1.ModeMock, &schema{AnyOf: mocks}))
+		s.Not = &Schema{AnyOf: pairs}
+		s.AllOf = append(s.AllOf, modeIs(v1.ModeMock, &Schema{AnyOf: mocks}))
 		objectSchema(at("input_schema"), true)
-		at("redact").Items = &schema{Type: kindString, MinLength: 1, Not: &schema{Const: "/"}}
+		at("redact").Items = &Schema{Type: kindString, MinLength: 1, Not: &Schema{Const: "/"}}
 	case "Cache":
 		at("ttl").Pattern = duration
 	case "PromptSpec":
-		s.AnyOf = []*schema{filled("template"), filled("system_prompt")}
+		s.AnyOf = []*Schema{filled("template"), filled("system_prompt")}
 		at("parameters").Type = "object"
 		objectSchema(at("input"), false)
 		objectSchema(at("output"), false)
 		each(pattern, "tools")
 	case "MCPServerSpec":
-		s.OneOf = []*schema{filled("command"), filled("url")}
+		s.OneOf = []*Schema{filled("command"), filled("url")}
 		at("url").Pattern = httpURL
 		s.Dependencies = map[string][]string{
 			"args": {"command"}, "env": {"command"}, "env_passthrough": {"command"}, "working_dir": {"command"},
@@ -91,7 +84,7 @@ func refine(name string, s *schema) {
 		}
 	case "Auth":
 		for _, m := range *s.Properties {
-			s.OneOf = append(s.OneOf, requires(m.name))
+			s.OneOf = append(s.OneOf, requires(m.Name))
 		}
 	case "TLS":
 		s.Dependencies = map[string][]string{"cert_file": {"key_file"}, "key_file": {"cert_file"}}
@@ -104,52 +97,52 @@ func refine(name string, s *schema) {
 	}
 }
 
-func requires(fields ...string) *schema { return &schema{Required: fields} }
+func requires(fields ...string) *Schema { return &Schema{Required: fields} }
 
 // filled wants a field that is not empty, since an empty text counts as missing.
-func filled(field string) *schema {
-	return &schema{Required: []string{field}, Properties: &members{{field, &schema{MinLength: 1}}}}
+func filled(field string) *Schema {
+	return &Schema{Required: []string{field}, Properties: &Members{{field, &Schema{MinLength: 1}}}}
 }
 
-func modeIs(mode string, then *schema) *schema {
-	return &schema{
-		If:   &schema{Required: []string{"mode"}, Properties: &members{{"mode", &schema{Const: mode}}}},
+func modeIs(mode string, then *Schema) *Schema {
+	return &Schema{
+		If:   &Schema{Required: []string{"mode"}, Properties: &Members{{"mode", &Schema{Const: mode}}}},
 		Then: then,
 	}
 }
 
 // objectSchema wants a schema that is an object, and with root one whose root type is
 // "object", as MCP asks of input schemas.
-func objectSchema(s *schema, root bool) {
-	want := &schema{Type: "object"}
+func objectSchema(s *Schema, root bool) {
+	want := &Schema{Type: "object"}
 	if root {
-		want.Properties = &members{{"type", &schema{Const: "object"}}}
+		want.Properties = &Members{{"type", &Schema{Const: "object"}}}
 	}
 	s.AllOf = append(s.AllOf, want)
 }
 
 // jsonSchema is a JSON Schema of any draft, as far as all drafts agree: a misspelt type, or
 // properties that are a list, are what people write.
-func jsonSchema() *schema {
-	self, selfs := ref(kindSchema), &schema{Type: "object", Additional: ref(kindSchema)}
-	list := &schema{Type: "array", MinItems: 1, Items: self}
-	types := &schema{Enum: []string{"array", "boolean", "integer", "null", "number", "object", "string"}}
+func jsonSchema() *Schema {
+	self, selfs := ref(kindSchema), &Schema{Type: "object", Additional: ref(kindSchema)}
+	list := &Schema{Type: "array", MinItems: 1, Items: self}
+	types := &Schema{Enum: []string{"array", "boolean", "integer", "null", "number", "object", "string"}}
 	zero := 0.0
-	length := &schema{Type: "integer", Minimum: &zero}
-	text, number, flag := &schema{Type: "string"}, &schema{Type: "number"}, &schema{Type: "boolean"}
-	return &schema{
+	length := &Schema{Type: "integer", Minimum: &zero}
+	text, number, flag := &Schema{Type: "string"}, &Schema{Type: "number"}, &Schema{Type: "boolean"}
+	return &Schema{
 		Description: "JSONSchema is a JSON Schema: an object, or true or false.",
 		Type:        []string{"object", "boolean"},
 		// In anyOf, so that explain does not show them as fields of manifests.
-		AnyOf: []*schema{{Properties: &members{
-			{"type", &schema{AnyOf: []*schema{types, {Type: "array", MinItems: 1, Items: types}}}},
+		AnyOf: []*Schema{{Properties: &Members{
+			{"type", &Schema{AnyOf: []*Schema{types, {Type: "array", MinItems: 1, Items: types}}}},
 			{"title", text}, {"description", text}, {"pattern", text}, {"format", text}, {"$ref", text},
 			{"properties", selfs}, {"patternProperties", selfs}, {"definitions", selfs}, {"$defs", selfs},
 			{"additionalProperties", self}, {"propertyNames", self}, {"contains", self}, {"not", self}, {"if", self}, {"then", self}, {"else", self},
-			{"items", &schema{AnyOf: []*schema{self, {Type: "array", Items: self}}}}, {"prefixItems", list},
+			{"items", &Schema{AnyOf: []*Schema{self, {Type: "array", Items: self}}}}, {"prefixItems", list},
 			{"allOf", list}, {"anyOf", list}, {"oneOf", list},
-			{"required", &schema{AnyOf: []*schema{{Type: "array", Items: text}, flag}}}, // a flag in draft-03 and in OpenAPI
-			{"enum", &schema{Type: "array"}},
+			{"required", &Schema{AnyOf: []*Schema{{Type: "array", Items: text}, flag}}}, // a flag in draft-03 and in OpenAPI
+			{"enum", &Schema{Type: "array"}},
 			{"minimum", number}, {"maximum", number}, {"multipleOf", number}, {"uniqueItems", flag},
 			{"minLength", length}, {"maxLength", length}, {"minItems", length}, {"maxItems", length}, {"minProperties", length}, {"maxProperties", length},
 		}}},
@@ -157,15 +150,15 @@ func jsonSchema() *schema {
 }
 
 // promptKit is a manifest of PromptKit, in which unknown fields are allowed.
-func promptKit() *schema {
-	named := &schema{Type: "object", Required: []string{"name"}, Properties: &members{{"name", &schema{Type: "string", MinLength: 1}}}}
-	return &schema{
+func promptKit() *Schema {
+	named := &Schema{Type: "object", Required: []string{"name"}, Properties: &Members{{"name", &Schema{Type: "string", MinLength: 1}}}}
+	return &Schema{
 		Title: "PromptKit", Description: "PromptKit is a manifest of PromptKit; fields that are not known are ignored.", Type: "object",
-		Properties: &members{
-			{"apiVersion", &schema{Type: "string", Pattern: `^promptkit\.altairalabs\.ai/.`}},
-			{"kind", &schema{Enum: []string{"Tool", "PromptConfig", "Scenario"}}},
+		Properties: &Members{
+			{"apiVersion", &Schema{Type: "string", Pattern: `^promptkit\.altairalabs\.ai/.`}},
+			{"kind", &Schema{Enum: []string{"Tool", "PromptConfig", "Scenario"}}},
 			{"metadata", named},
-			{"spec", &schema{AnyOf: []*schema{{Properties: &members{{"input_schema", ref(kindSchema)}, {"output_schema", ref(kindSchema)}}}}}},
+			{"spec", &Schema{AnyOf: []*Schema{{Properties: &Members{{"input_schema", ref(kindSchema)}, {"output_schema", ref(kindSchema)}}}}}},
 		},
 		Required: []string{"apiVersion", "kind", "spec"},
 	}

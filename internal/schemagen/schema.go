@@ -1,12 +1,10 @@
-package main
+package schemagen
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
@@ -23,20 +21,20 @@ const (
 	notice  = "Generated from the Go source of api/v1 by go generate ./schemas; do not edit."
 )
 
-// schema is a JSON Schema; its members are written in this order.
-type schema struct {
+// Schema is a JSON Schema; its members are written in this order.
+type Schema struct {
 	Schema      string            `json:"$schema,omitempty"`
 	ID          string            `json:"$id,omitempty"`
 	Comment     string            `json:"$comment,omitempty"`
 	Title       string            `json:"title,omitempty"`
 	Description string            `json:"description,omitempty"`
 	Ref         string            `json:"$ref,omitempty"`
-	AllOf       []*schema         `json:"allOf,omitempty"`
-	AnyOf       []*schema         `json:"anyOf,omitempty"`
-	OneOf       []*schema         `json:"oneOf,omitempty"`
-	Not         *schema           `json:"not,omitempty"`
-	If          *schema           `json:"if,omitempty"`
-	Then        *schema           `json:"then,omitempty"`
+	AllOf       []*Schema         `json:"allOf,omitempty"`
+	AnyOf       []*Schema         `json:"anyOf,omitempty"`
+	OneOf       []*Schema         `json:"oneOf,omitempty"`
+	Not         *Schema           `json:"not,omitempty"`
+	If          *Schema           `json:"if,omitempty"`
+	Then        *Schema           `json:"then,omitempty"`
 	Type        any               `json:"type,omitempty"`
 	Const       string            `json:"const,omitempty"`
 	Enum        []string          `json:"enum,omitempty"`
@@ -47,36 +45,59 @@ type schema struct {
 	Pattern     string            `json:"pattern,omitempty"`
 	MinItems    int               `json:"minItems,omitempty"`
 	MinProps    int               `json:"minProperties,omitempty"`
-	Items       *schema           `json:"items,omitempty"`
+	Items       *Schema           `json:"items,omitempty"`
 	Default     json.RawMessage   `json:"default,omitempty"`
 	Examples    []json.RawMessage `json:"examples,omitempty"`
-	Properties  *members          `json:"properties,omitempty"`
+	Properties  *Members          `json:"properties,omitempty"`
 	Required    []string          `json:"required,omitempty"`
 	Additional  any               `json:"additionalProperties,omitempty"`
 
-	PropertyNames *schema             `json:"propertyNames,omitempty"`
+	PropertyNames *Schema             `json:"propertyNames,omitempty"`
 	Dependencies  map[string][]string `json:"dependencies,omitempty"`
-	Definitions   *members            `json:"definitions,omitempty"`
+	Definitions   *Members            `json:"definitions,omitempty"`
+
+	// Open is, in a schema without references, that of a field which takes any JSON Schema.
+	Open bool `json:"-"`
 }
 
-// members is a JSON object of schemas that keeps its order.
-type members []member
+// Members is a JSON object of schemas that keeps its order.
+type Members []Member
 
-type member struct {
-	name   string
-	schema *schema
+// Member is one of [Members].
+type Member struct {
+	Name   string
+	Schema *Schema
 }
 
-func (m *members) MarshalJSON() ([]byte, error) {
+// All returns the members in their order.
+func (m *Members) All() []Member {
+	if m == nil {
+		return nil
+	}
+	return *m
+}
+
+// Get returns the member of a name, and an empty schema for what is not there.
+func (m *Members) Get(name string) *Schema {
+	for _, e := range m.All() {
+		if e.Name == name {
+			return e.Schema
+		}
+	}
+	return &Schema{}
+}
+
+// MarshalJSON is [json.Marshaler].
+func (m *Members) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i, e := range *m {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(jsontext.Of(e.name))
+		b.Write(jsontext.Of(e.Name))
 		b.WriteByte(':')
-		b.Write(jsontext.Of(e.schema))
+		b.Write(jsontext.Of(e.Schema))
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
@@ -85,7 +106,7 @@ func (m *members) MarshalJSON() ([]byte, error) {
 // schemaFiles returns a file for each kind, and one for all of them.
 func schemaFiles(src *source) ([]file, error) {
 	var files []file
-	add := func(name string, s *schema, defs *builder) error {
+	add := func(name string, s *Schema, defs *builder) error {
 		s.Schema, s.ID, s.Comment = draft, baseURL+name, notice
 		if len(defs.defs) > 0 {
 			s.Definitions = &defs.defs
@@ -119,73 +140,71 @@ func schemaFiles(src *source) ([]file, error) {
 // builder makes the schemas of one file and gathers their definitions.
 type builder struct {
 	src  *source
-	defs members
+	defs Members
 	done map[string]bool
+	// inline puts every type in its place, where done holds the types around it.
+	inline bool
 }
 
-func ref(name string) *schema { return &schema{Ref: "#/definitions/" + name} }
+func ref(name string) *Schema { return &Schema{Ref: "#/definitions/" + name} }
 
 // kind returns the schema of a kind, which knows its own apiVersion and kind.
-func (b *builder) kind(kind string) (*schema, error) {
+func (b *builder) kind(kind string) (*Schema, error) {
 	s, err := b.object(kind)
 	if err != nil {
 		return nil, err
 	}
 	s.Title = kind
 	for _, p := range *s.Properties {
-		switch p.name {
+		switch p.Name {
 		case "apiVersion":
-			p.schema.Const, p.schema.MinLength, p.schema.Examples = v1.APIVersion, 0, nil
+			p.Schema.Const, p.Schema.MinLength, p.Schema.Examples = v1.APIVersion, 0, nil
 		case "kind":
-			p.schema.Const, p.schema.MinLength, p.schema.Examples = kind, 0, nil
+			p.Schema.Const, p.Schema.MinLength, p.Schema.Examples = kind, 0, nil
 		}
 	}
-	*s.Properties = append(*s.Properties, member{"status", &schema{Description: "status is what 'list -o yaml' says of the object; it is not read.", Type: "object"}})
+	*s.Properties = append(*s.Properties, Member{"status", &Schema{Description: "status is what 'list -o yaml' says of the object; it is not read.", Type: "object"}})
 	return s, nil
 }
 
 // all returns the schema of a file of any kind, and of a List of such objects.
-func (b *builder) all() (*schema, error) {
-	var kinds []*schema
+func (b *builder) all() (*Schema, error) {
+	var kinds []*Schema
 	for _, kind := range v1.Kinds() {
 		b.done[kind] = true
-		b.defs = append(b.defs, member{name: kind})
+		b.defs = append(b.defs, Member{Name: kind})
 		at := len(b.defs) - 1
 		s, err := b.kind(kind)
 		if err != nil {
 			return nil, err
 		}
-		b.defs[at].schema = s
+		b.defs[at].Schema = s
 		kinds = append(kinds, ref(kind))
 	}
-	b.defs = append(b.defs, member{"PromptKit", promptKit()})
+	b.defs = append(b.defs, Member{"PromptKit", promptKit()})
 	kinds = append(kinds, ref("PromptKit"))
-	b.defs = append(b.defs, member{"List", &schema{
+	b.defs = append(b.defs, Member{"List", &Schema{
 		Title: "List", Description: "List holds objects of any kind.", Type: "object",
-		Properties: &members{
-			{"apiVersion", &schema{Description: "apiVersion is the version of the list's format.", Type: "string"}},
-			{"kind", &schema{Description: "kind is List.", Type: "string", Const: "List"}},
-			{"metadata", &schema{Description: "metadata is not read.", Type: "object"}},
-			{"items", &schema{Description: "items are the objects.", Type: "array", Items: &schema{OneOf: kinds}}},
+		Properties: &Members{
+			{"apiVersion", &Schema{Description: "apiVersion is the version of the list's format.", Type: "string"}},
+			{"kind", &Schema{Description: "kind is List.", Type: "string", Const: "List"}},
+			{"metadata", &Schema{Description: "metadata is not read.", Type: "object"}},
+			{"items", &Schema{Description: "items are the objects.", Type: "array", Items: &Schema{OneOf: kinds}}},
 		},
 		Required: []string{"apiVersion", "kind", "items"}, Additional: false,
 	}})
-	return &schema{
+	return &Schema{
 		Title: "toolctl manifest", Description: "A manifest of any kind, or a List of them.",
 		Type: "object", OneOf: append(kinds[:len(kinds):len(kinds)], ref("List")),
 	}, nil
 }
 
-func (b *builder) object(name string) (*schema, error) {
+func (b *builder) object(name string) (*Schema, error) {
 	t := b.src.types[name]
 	text, blocks := typeComment(t.doc)
-	s := &schema{Description: text, Type: "object", Properties: &members{}, Additional: false}
+	s := &Schema{Description: text, Type: "object", Properties: &Members{}, Additional: false}
 	for _, block := range blocks {
-		var n yaml.Node
-		if err := yaml.Unmarshal([]byte(block), &n); err != nil {
-			return nil, fmt.Errorf("%s: the example of %s: %w", t.pos, name, err)
-		}
-		raw, err := toJSON(&n)
+		raw, err := toJSON(block)
 		if err != nil {
 			return nil, fmt.Errorf("%s: the example of %s: %w", t.pos, name, err)
 		}
@@ -196,7 +215,7 @@ func (b *builder) object(name string) (*schema, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.pos, err)
 		}
-		*s.Properties = append(*s.Properties, member{f.name, p})
+		*s.Properties = append(*s.Properties, Member{f.name, p})
 		if f.mustHave {
 			s.Required = append(s.Required, f.name)
 		}
@@ -205,13 +224,13 @@ func (b *builder) object(name string) (*schema, error) {
 	return s, nil
 }
 
-func (b *builder) field(f *field) (*schema, error) {
+func (b *builder) field(f *field) (*Schema, error) {
 	s, err := b.value(f.typ)
 	if err != nil {
 		return nil, err
 	}
 	if s.Ref != "" {
-		s = &schema{AllOf: []*schema{s}}
+		s = &Schema{AllOf: []*Schema{s}}
 	}
 	s.Description, s.Minimum, s.Maximum = f.text, f.min, f.max
 	switch {
@@ -221,7 +240,7 @@ func (b *builder) field(f *field) (*schema, error) {
 			s.Type, s.Pattern = []string{"array", "string"}, "^("+strings.Join(f.oneof, "|")+")$"
 		}
 	case f.typ.kind == kindMap && f.oneof != nil:
-		s.Additional = &schema{Type: kindString, Enum: f.oneof}
+		s.Additional = &Schema{Type: kindString, Enum: f.oneof}
 	default:
 		s.Enum = f.oneof
 	}
@@ -239,19 +258,15 @@ func (b *builder) field(f *field) (*schema, error) {
 		s.MinLength = 0
 	}
 	if f.deflt != "" {
-		if n := b.src.defaultValue(f); n == nil {
+		if b.src.defaultValue(f) == nil {
 			// explain cuts this paragraph off again.
 			s.Description += "\n\nDefault: " + f.deflt + "."
-		} else if s.Default, err = toJSON(n); err != nil {
+		} else if s.Default, err = toJSON(f.deflt); err != nil {
 			return nil, err
 		}
 	}
 	if f.example != "" {
-		n, err := b.src.parseValue(f.example, f)
-		if err != nil {
-			return nil, err
-		}
-		raw, err := toJSON(n)
+		raw, err := toJSON(f.example)
 		if err != nil {
 			return nil, err
 		}
@@ -260,38 +275,49 @@ func (b *builder) field(f *field) (*schema, error) {
 	return s, nil
 }
 
-func (b *builder) value(t valueType) (*schema, error) {
+func (b *builder) value(t valueType) (*Schema, error) {
+	switch {
+	case t.kind == kindSchema && b.inline:
+		return &Schema{Open: true}, nil
+	case t.kind == kindObject && b.inline:
+		if b.done[t.object] {
+			return nil, fmt.Errorf("type %s holds itself, which has no form without references", t.object)
+		}
+		b.done[t.object] = true
+		defer delete(b.done, t.object)
+		return b.object(t.object)
+	}
 	switch t.kind {
 	case kindAny:
-		return &schema{}, nil
+		return &Schema{}, nil
 	case kindSchema:
-		err := b.define(kindSchema, func() (*schema, error) {
+		err := b.define(kindSchema, func() (*Schema, error) {
 			return jsonSchema(), nil
 		})
 		return ref(kindSchema), err
 	case kindArray:
 		items, err := b.value(*t.elem)
-		return &schema{Type: "array", Items: items}, err
+		return &Schema{Type: "array", Items: items}, err
 	case kindMap:
 		vals, err := b.value(*t.elem)
-		return &schema{Type: "object", Additional: vals}, err
+		return &Schema{Type: "object", Additional: vals}, err
 	case kindObject:
-		err := b.define(t.object, func() (*schema, error) { return b.object(t.object) })
+		err := b.define(t.object, func() (*Schema, error) { return b.object(t.object) })
 		return ref(t.object), err
 	}
-	return &schema{Type: t.kind}, nil
+	return &Schema{Type: t.kind}, nil
 }
 
 // define adds a definition once. It takes its place before it is built, so that
 // definitions stand in the order of their first use and a type may hold itself.
-func (b *builder) define(name string, build func() (*schema, error)) error {
+func (b *builder) define(name string, build func() (*Schema, error)) error {
 	if b.done[name] {
 		return nil
 	}
 	b.done[name] = true
 	at := len(b.defs)
-	b.defs = append(b.defs, member{name: name})
+	b.defs = append(b.defs, Member{Name: name})
 	s, err := build()
-	b.defs[at].schema = s
+	b.defs[at].Schema = s
 	return err
 }
