@@ -183,9 +183,7 @@ func checkOneOf(f reflect.Value, path string, allowed []string, fs *[]Violation)
 		expected = fmt.Sprintf("one of the %d names that 'toolctl explain' lists", len(allowed))
 	}
 	msg := fmt.Sprintf("unknown value %q: expected %s", s, expected)
-	if near := Nearest(s, allowed); near != "" {
-		msg += fmt.Sprintf("; did you mean %q?", near)
-	}
+	msg += DidYouMean(s, allowed)
 	*fs = append(*fs, Violation{Path: path, Expected: expected, Got: quote(s), Message: msg})
 }
 
@@ -208,6 +206,15 @@ func (r *fieldRule) checkBounds(f reflect.Value, path string, fs *[]Violation) {
 		want := "at most " + strconv.FormatFloat(*r.max, 'f', -1, 64)
 		*fs = append(*fs, Violation{Path: path, Expected: want, Got: num, Message: fmt.Sprintf("%s is too large: expected %s", num, want)})
 	}
+}
+
+// DidYouMean is what the message about an unknown word ends with: the nearest of those that are known. It is
+// empty when none is near.
+func DidYouMean(word string, known []string) string {
+	if near := Nearest(word, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 // Nearest returns the candidate that s was probably meant to be: the same

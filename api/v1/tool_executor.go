@@ -155,9 +155,7 @@ func (t *Tool) UnknownMode(extensions []Extension) (_ Violation, ok bool) {
 	}
 	v := Violation{Path: "/spec/mode", Expected: "one of " + strings.Join(known, ", "), Got: quote(m)}
 	v.Message = fmt.Sprintf("unknown value %q: expected %s", clip(m), v.Expected)
-	if near := Nearest(m, known); near != "" {
-		v.Message += fmt.Sprintf("; did you mean %q?", near)
-	}
+	v.Message += DidYouMean(m, known)
 	if t.FromPromptKit() {
 		v.Severity = SeverityWarning // it loads, and is not ready
 		if m == modeA2A {

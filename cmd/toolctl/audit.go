@@ -106,10 +106,10 @@ func (o *auditFlags) filter(now time.Time) (store.AuditFilter, error) {
 		return store.AuditFilter{}, err
 	}
 	if o.status != "" && !slices.Contains(auditStatuses, o.status) {
-		return store.AuditFilter{}, usagef("--status %q: expected one of %s%s", o.status, strings.Join(auditStatuses, ", "), didYouMean(o.status, auditStatuses))
+		return store.AuditFilter{}, usagef("--status %q: expected one of %s%s", o.status, strings.Join(auditStatuses, ", "), v1.DidYouMean(o.status, auditStatuses))
 	}
 	if known := action.AuditDecisions(); o.decision != "" && !slices.Contains(known, o.decision) {
-		return store.AuditFilter{}, usagef("--decision %q: expected one of %s%s", o.decision, strings.Join(known, ", "), didYouMean(o.decision, known))
+		return store.AuditFilter{}, usagef("--decision %q: expected one of %s%s", o.decision, strings.Join(known, ", "), v1.DidYouMean(o.decision, known))
 	}
 	if o.limit < 0 {
 		return store.AuditFilter{}, usagef("--limit %d: expected 0 or more", o.limit)

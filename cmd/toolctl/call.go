@@ -121,7 +121,7 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	defer o.closing(w)
 	o.warnViolations(w)
 	o.tool = toolName(w.Registry, o.tool)
-	return o.otherKind(w, v1.KindTool, o.tool, o.call(ctx, w, format, args, pairs))
+	return w.OtherKind(v1.KindTool, o.namespace, o.tool, o.call(ctx, w, format, args, pairs))
 }
 
 // call makes the call in an open workspace.

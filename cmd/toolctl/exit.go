@@ -51,6 +51,7 @@ func exitCode(err error) int {
 		options  *action.UsageError
 		unnamed  *store.NameError
 		late     *action.NotReadyError
+		broken   *action.InvalidError
 		invalid  *v1.ValidationError
 		refused  *v1.PolicyError
 		private  *netaddr.PrivateError
@@ -71,7 +72,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy), errors.As(err, &late):
 		return exitUnavailable
-	case errors.As(err, &invalid), errors.As(err, &exposed):
+	case errors.As(err, &invalid), errors.As(err, &broken), errors.As(err, &exposed):
 		return exitInvalid
 	case errors.As(err, &refused), errors.As(err, &private):
 		return exitRefused

@@ -83,7 +83,7 @@ func (o *lintOptions) checkFlags() error {
 	ids := ruleIDs()
 	for _, id := range slices.Concat(o.only, o.skip) {
 		if !slices.Contains(ids, id) {
-			return usagef("there is no rule %q%s: 'toolctl lint --rules' lists them", id, didYouMean(id, ids))
+			return usagef("there is no rule %q%s: 'toolctl lint --rules' lists them", id, v1.DidYouMean(id, ids))
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func (a *app) formatOf(known []string) (string, error) {
 	for i, k := range known {
 		shown[i] = strings.Replace(k, "=", "=…", 1)
 	}
-	return "", usagef("unknown output format %q: expected one of %s%s", a.output, strings.Join(shown, ", "), didYouMean(strings.TrimSuffix(name, "="), known))
+	return "", usagef("unknown output format %q: expected one of %s%s", a.output, strings.Join(shown, ", "), v1.DidYouMean(strings.TrimSuffix(name, "="), known))
 }
 
 // completeFormats completes -o with what the command knows.

@@ -115,11 +115,3 @@ func someArgs(expected string) cobra.PositionalArgs {
 
 // commandOrURL takes what an MCP server is reached by.
 var commandOrURL = someArgs("expected -- and a command, or a URL")
-
-// didYouMean names the word that was meant, behind the error about another; "" for none.
-func didYouMean(word string, known []string) string {
-	if near := v1.Nearest(word, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	return ""
-}

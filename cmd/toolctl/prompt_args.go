@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -142,7 +143,7 @@ func (a *app) completeVars(cmd *cobra.Command, args []string, prefix string) ([]
 	if err != nil {
 		return nil, keep
 	}
-	p, err := compilePrompt(it)
+	p, err := action.CompilePrompt(it)
 	if err != nil {
 		return nil, keep
 	}

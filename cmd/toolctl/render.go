@@ -13,7 +13,6 @@ import (
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/prompt"
-	"toolctl.dev/toolctl/pkg/registry"
 )
 
 type renderOptions struct {
@@ -95,12 +94,12 @@ func (o *renderOptions) run(ctx context.Context) error {
 	it, err := w.Registry.Get(v1.KindPrompt, o.namespace, o.name)
 	var missing *v1.NotFoundError
 	if errors.As(err, &missing) && !missing.Ambiguous {
-		return o.otherKind(w, v1.KindPrompt, o.name, o.upstream(ctx, w, format))
+		return w.OtherKind(v1.KindPrompt, o.namespace, o.name, o.upstream(ctx, w, format))
 	}
 	if err != nil {
 		return err
 	}
-	p, err := compilePrompt(it)
+	p, err := action.CompilePrompt(it)
 	if err != nil {
 		return err
 	}
@@ -114,19 +113,6 @@ func (o *renderOptions) run(ctx context.Context) error {
 		return fmt.Errorf("prompt %q: %w", p.Object().Metadata.Name, err)
 	}
 	return o.print(format, p, messages)
-}
-
-// compilePrompt readies a prompt of the registry, or says why it cannot be used.
-func compilePrompt(it registry.Item) (*prompt.Prompt, error) {
-	m := it.Object.(*v1.Prompt)
-	if len(it.Reasons) > 0 {
-		return nil, fmt.Errorf("prompt %q: %w", m.Metadata.Name, v1.NewValidationError(v1.ManifestInvalid, "", it.Reasons))
-	}
-	p, err := prompt.Compile(m)
-	if err != nil {
-		return nil, fmt.Errorf("prompt %q: %w", m.Metadata.Name, err)
-	}
-	return p, nil
 }
 
 // warnUnused warns of variables that are likely a slip, unless the error tells of them.

@@ -188,7 +188,7 @@ func parseKind(s string) (string, error) {
 	for _, k := range v1.KindInfos() {
 		words, all = append(words, k.Name), append(append(all, k.Name, k.Singular()), k.Short...)
 	}
-	return "", usageError{unknownKind{s, fmt.Sprintf("unknown kind %q: expected one of %s%s", s, strings.Join(words, ", "), didYouMean(strings.ToLower(s), all))}}
+	return "", usageError{unknownKind{s, fmt.Sprintf("unknown kind %q: expected one of %s%s", s, strings.Join(words, ", "), v1.DidYouMean(strings.ToLower(s), all))}}
 }
 
 // unknownKind is a word that is no kind, and may be a name.

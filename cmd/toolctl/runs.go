@@ -1,12 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -19,21 +19,6 @@ func newRunsCmd(a *app) *cobra.Command {
 		Example: `  toolctl runs list
   toolctl runs delete 3KQ5WZ2XJH7N4M6P`,
 	}, newRunsListCmd(a), newRunsDeleteCmd(a))
-}
-
-// openRuns opens the store whose runs are looked after; closing them closes it.
-func (a *app) openRuns(ctx context.Context) (*runStates, error) {
-	s, err := a.openKept(ctx)
-	if err != nil {
-		return nil, err
-	}
-	states := a.states(s, runFlags{})
-	if states == nil {
-		a.closing(s)
-		return nil, usagef("a store that ends with the process keeps no runs: name another with --store")
-	}
-	states.closes = s
-	return states, nil
 }
 
 func newRunsListCmd(a *app) *cobra.Command {
@@ -49,12 +34,7 @@ Output formats (-o): table, json, yaml, name.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			format := a.format()
-			states, err := a.openRuns(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer a.closing(states)
-			all, err := states.list(cmd.Context())
+			all, err := (&action.ListRuns{Config: a.stored(cmd.Context())}).Run(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -98,33 +78,18 @@ calls that it waits for stay: deny them with 'toolctl approvals deny'.`,
 		Args:              someArgs("name the runs to delete: 'toolctl runs list' lists them"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			states, err := a.openRuns(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer a.closing(states)
-			for _, id := range ids {
-				if _, err := states.take(cmd.Context(), id); err != nil {
-					return err
-				}
-				if err := states.Drop(cmd.Context(), id); err != nil {
-					return err
-				}
+			deleted, err := (&action.DeleteRuns{Config: a.stored(cmd.Context()), IDs: ids}).Run(cmd.Context())
+			for _, id := range deleted {
 				fmt.Fprintf(a.out, "run %s deleted\n", id)
 			}
-			return nil
+			return err
 		},
 	}
 }
 
 // completeRuns completes the ids of the runs that wait.
 func (a *app) completeRuns(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	states, err := a.openRuns(cmd.Context())
-	if err != nil {
-		return nil, noFiles
-	}
-	defer a.closing(states)
-	all, _ := states.list(cmd.Context()) // what cannot be read completes nothing
+	all, _ := (&action.ListRuns{Config: a.stored(cmd.Context())}).Run(cmd.Context()) // what cannot be read completes nothing
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, strings.TrimSuffix(r.ID+"\t"+r.Prompt, "\t"))

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/scenario/report"
 )
@@ -61,26 +58,4 @@ func coverageRow(kind string, c scenario.CoveredObject) []string {
 		}
 	}
 	return []string{fmt.Sprint(c.Covered), fmt.Sprint(c.Total), fmt.Sprintf("%.1f%%", c.Percent), fmt.Sprint(c.Calls), name, strings.Join(missing, ", ")}
-}
-
-// keep leaves the report with its coverage for the console: in the file of --report, else beside
-// the store, where there is one.
-func (o *testOptions) keep(set *manifest.Set, paths []string, played *scenario.Report, cov *scenario.Coverage) error {
-	at := o.kept
-	if at == "" {
-		dir := o.storeFolder()
-		if info, err := os.Stat(dir); dir == "" || err != nil || !info.IsDir() {
-			return nil //nolint:nilerr // without that folder there is no store to keep it beside
-		}
-		at = filepath.Join(dir, report.KeptFile)
-	}
-	if cov == nil {
-		cov = scenario.Cover(set.Objects, played)
-	}
-	err := report.Keep(at, &report.Kept{Time: time.Now().UTC().Truncate(time.Second), Paths: paths, Report: played, Coverage: cov})
-	if err != nil && o.kept == "" { // nobody asked for it
-		o.logger().Debug("the report is not left for the console", "error", err.Error())
-		return nil
-	}
-	return err
 }

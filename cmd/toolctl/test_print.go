@@ -5,9 +5,10 @@ import (
 	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
-// printReport prints the outcome of scenarios.
-func (o *testOptions) printReport(format string, r *scenario.Report) error {
-	style := report.Style{Noun: o.noun, Step: o.step, Calls: o.verbose, Paint: func(status, text string) string {
+// printReport prints the outcome of scenarios. noun and step are what it calls a scenario and a turn; "" is these
+// words.
+func (a *app) printReport(format string, r *scenario.Report, noun, step string) error {
+	style := report.Style{Noun: noun, Step: step, Calls: a.verbose, Paint: func(status, text string) string {
 		color := green
 		switch status {
 		case scenario.Failed, scenario.Invalid:
@@ -15,19 +16,19 @@ func (o *testOptions) printReport(format string, r *scenario.Report) error {
 		case scenario.Skipped:
 			color = yellow
 		}
-		return o.paint(color, text)
+		return a.paint(color, text)
 	}}
 	switch format {
 	case "json":
-		return printJSON(o.out, r)
+		return printJSON(a.out, r)
 	case "junit":
-		return report.JUnit(o.out, r)
+		return report.JUnit(a.out, r)
 	case "tap":
-		return report.TAP(o.out, r, style)
+		return report.TAP(a.out, r, style)
 	case "github":
-		report.GitHub(o.out, r, style)
+		report.GitHub(a.out, r, style)
 	default:
-		report.Text(o.out, r, style)
+		report.Text(a.out, r, style)
 	}
 	return nil
 }

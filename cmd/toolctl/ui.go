@@ -112,7 +112,7 @@ func (o *serveOptions) openConsole(ctx context.Context) error {
 		return err
 	}
 	at := o.testReport
-	if dir := o.storeFolder(); at == "" && dir != "" {
+	if dir := o.stored(ctx).StoreFolder(); at == "" && dir != "" {
 		at = filepath.Join(dir, report.KeptFile)
 	}
 	o.console = console.New(console.Options{

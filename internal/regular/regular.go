@@ -53,6 +53,17 @@ func ReadFile(path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
+// ReadUpTo reads at most limit bytes of a file that [Open] opens, and one more of a larger file, by which the
+// caller knows. What a file says of its size does not count: that of a device is 0.
+func ReadUpTo(path string, limit int) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, int64(limit)+1))
+}
+
 // Reason is the error of a file without the operation and the path, for messages that name
 // the file themselves.
 func Reason(err error) error {

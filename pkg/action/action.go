@@ -54,6 +54,14 @@ type UsageError struct{ Err error }
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
+// InvalidError says that what a verb was given beside manifests breaks its rules, such as a file of keys.
+type InvalidError struct{ Err error }
+
+func (e *InvalidError) Error() string { return e.Err.Error() }
+func (e *InvalidError) Unwrap() error { return e.Err }
+
+func invalidf(format string, args ...any) error { return &InvalidError{fmt.Errorf(format, args...)} }
+
 func usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
 func (c *Config) env(name string) (string, bool) {

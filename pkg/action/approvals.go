@@ -22,6 +22,23 @@ func (c *Config) OpenExisting(ctx context.Context) (store.Store, error) {
 	return c.OpenStore(ctx, false)
 }
 
+// openKept opens the store for a verb that is not about files.
+func (c *Config) openKept(ctx context.Context) (store.Store, error) {
+	if len(c.Files) > 0 {
+		return nil, usagef("this is about the store, not about files: leave out -f, and name the store with --store where it is not the usual one")
+	}
+	return c.OpenExisting(ctx)
+}
+
+// withKept opens the store for do, which is not about files.
+func (c *Config) withKept(ctx context.Context, do func(store.Store) error) error {
+	s, err := c.openKept(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(s), s.Close())
+}
+
 // Approvals lists the calls that wait for approval, and the last that waited.
 type Approvals struct {
 	*Config

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
@@ -71,6 +72,29 @@ func LocalStore(create bool) (string, error) {
 		return filepath.Join(cwd, StoreDir, storeFile), nil
 	}
 	return "", usagef("no manifests: name files with -f, or put some into a store with 'toolctl apply -f PATH' (no %s folder here or above)", StoreDir)
+}
+
+// StoreFolder is the folder of the store, for what is kept beside it; "" when the store ends
+// with the process, or there is none.
+func (c *Config) StoreFolder() string {
+	dsn, err := c.StoreDSN(false)
+	if err != nil {
+		return ""
+	}
+	for _, scheme := range []string{"file:", "sqlite:"} {
+		if rest, ok := strings.CutPrefix(dsn, scheme); ok {
+			dsn = strings.TrimPrefix(rest, "//")
+		}
+	}
+	if dsn == ":memory:" || strings.HasPrefix(dsn, "memory:") {
+		return ""
+	}
+	if strings.Contains(dsn, "://") { // a database has no folder: they are where a file would be
+		if dsn, err = LocalStore(true); err != nil {
+			return ""
+		}
+	}
+	return filepath.Dir(dsn)
 }
 
 // emptyStore stands for a store that does not exist and is not to be made.

@@ -81,9 +81,7 @@ func missingArgs(name string, p mcp.Prompt, args map[string]string) error {
 	for k := range args {
 		if !slices.Contains(known, k) {
 			msg := fmt.Sprintf("unknown argument %q", k)
-			if near := v1.Nearest(k, known); near != "" {
-				msg += fmt.Sprintf("; did you mean %q?", near)
-			}
+			msg += v1.DidYouMean(k, known)
 			fs = append(fs, v1.Violation{Path: v1.Pointer("", k), Expected: "an argument of the prompt", Got: k, Message: msg})
 		}
 	}

@@ -155,9 +155,7 @@ func badIgnores(s *surface, found func(Finding)) {
 			case !ok:
 			case !slices.Contains(known, id):
 				f := at(h, path, "there is no rule %q", id)
-				if near := v1.Nearest(id, known); near != "" {
-					f.Message += fmt.Sprintf("; did you mean %q?", near)
-				}
+				f.Message += v1.DidYouMean(id, known)
 				found(f)
 			case strings.TrimSpace(reason) == "":
 				found(at(h, path, "it says no reason, so %s is not ignored", id))

@@ -201,8 +201,6 @@ func unknown(path, field, name string, all []string) string {
 		return msg
 	}
 	msg := fmt.Sprintf("unknown field %q: expected one of %s", field, strings.Join(all, ", "))
-	if near := v1.Nearest(name, all); near != "" {
-		msg += fmt.Sprintf("; did you mean %q?", near)
-	}
+	msg += v1.DidYouMean(name, all)
 	return msg
 }

@@ -196,10 +196,7 @@ func (l *layer) nearest(of func(*object) bool, name string) string {
 			names = append(names, o.id().name)
 		}
 	}
-	if near := v1.Nearest(name, names); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	return ""
+	return v1.DidYouMean(name, names)
 }
 
 // matcher makes a test of objects. Names and namespaces are those of any time.

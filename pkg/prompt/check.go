@@ -44,9 +44,7 @@ func (p *Prompt) undeclared() []v1.Violation {
 				continue
 			}
 			msg := fmt.Sprintf("the template reads the variable %q, which neither input nor arguments declare", name)
-			if near := v1.Nearest(name, declared); near != "" {
-				msg += fmt.Sprintf("; did you mean %q?", near)
-			}
+			msg += v1.DidYouMean(name, declared)
 			violations = append(violations, p.place(v1.Violation{Severity: v1.SeverityWarning, Path: part.path, Expected: "a declared variable", Got: name, Message: msg}))
 		}
 	}

@@ -235,9 +235,7 @@ func compileValidator(m *v1.PromptValidator, schemas *validate.Cache, promptKit 
 			delete(given, key)
 		default:
 			message = fmt.Sprintf("unknown parameter %q: expected %s", key, strings.Join(known, ", "))
-			if near := v1.Nearest(key, known); near != "" {
-				message += fmt.Sprintf("; did you mean %q?", near)
-			}
+			message += v1.DidYouMean(key, known)
 			return nil, message
 		}
 	}

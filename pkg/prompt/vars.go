@@ -240,9 +240,7 @@ func (p *Prompt) Unused(vars json.RawMessage) []v1.Violation {
 			continue
 		}
 		msg := fmt.Sprintf("variable %q is not used by the prompt", name)
-		if near := v1.Nearest(name, known); near != "" {
-			msg += fmt.Sprintf("; did you mean %q?", near)
-		}
+		msg += v1.DidYouMean(name, known)
 		violations = append(violations, v1.Violation{Severity: v1.SeverityWarning, Path: v1.Pointer("", name), Expected: "a variable of the prompt", Got: name, Message: msg})
 	}
 	return violations

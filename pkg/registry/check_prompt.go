@@ -40,9 +40,7 @@ func (s *snapshot) unknownTools(p *v1.Prompt) []v1.Violation {
 			continue
 		}
 		msg := fmt.Sprintf("%q fits no tool here", want)
-		if near := v1.Nearest(strings.TrimSuffix(local, "*"), names); near != "" {
-			msg += fmt.Sprintf("; did you mean %q?", near)
-		}
+		msg += v1.DidYouMean(strings.TrimSuffix(local, "*"), names)
 		violations = append(violations, v1.Violation{Severity: v1.SeverityWarning, Path: v1.Pointer("/spec/tools", fmt.Sprint(i)), Expected: "a tool or a pattern of some", Got: fmt.Sprintf("%q", want), Message: msg})
 	}
 	return violations

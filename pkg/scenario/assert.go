@@ -50,9 +50,7 @@ func (p *player) assertionType(name string) (t v1.AssertionType, unjudged string
 		return t, t.Unjudged
 	}
 	unjudged = "toolctl does not know it"
-	if near := v1.Nearest(name, v1.AssertionNames()); near != "" {
-		unjudged += fmt.Sprintf("; did you mean %q?", near)
-	}
+	unjudged += v1.DidYouMean(name, v1.AssertionNames())
 	return t, unjudged
 }
 
@@ -196,9 +194,7 @@ func readParams(t *v1.AssertionType, a *v1.Assertion, lenient bool) (_ *params, 
 			delete(given, key)
 		default:
 			message = fmt.Sprintf("unknown parameter %q: expected %s", key, strings.Join(t.Params, ", "))
-			if near := v1.Nearest(key, t.Params); near != "" {
-				message += fmt.Sprintf("; did you mean %q?", near)
-			}
+			message += v1.DidYouMean(key, t.Params)
 			return nil, message
 		}
 	}

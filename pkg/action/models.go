@@ -1,4 +1,4 @@
-package main
+package action
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/anthropic"
@@ -16,7 +17,7 @@ import (
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// modelOptions are what a provider may need of the command line.
+// modelOptions are what a provider may need.
 type modelOptions struct {
 	// env looks a variable up, such as OPENAI_API_KEY.
 	env func(string) (string, bool)
@@ -50,8 +51,8 @@ func orNil[M agent.Model](m M, err error) (agent.Model, error) {
 	return m, nil
 }
 
-// providerNames returns the names of the providers, sorted.
-func providerNames() []string { return slices.Sorted(maps.Keys(modelProviders())) }
+// Providers returns the names of the providers of models, sorted.
+func Providers() []string { return slices.Sorted(maps.Keys(modelProviders())) }
 
 // newModel makes the model of a provider.
 func newModel(provider string, o modelOptions) (agent.Model, error) {
@@ -62,8 +63,8 @@ func newModel(provider string, o modelOptions) (agent.Model, error) {
 	if make := all[provider]; make != nil {
 		return make(o)
 	}
-	names := providerNames()
-	return nil, usagef("unknown provider %q: expected one of %s%s", provider, strings.Join(names, ", "), didYouMean(provider, names))
+	names := Providers()
+	return nil, usagef("unknown provider %q: expected one of %s%s", provider, strings.Join(names, ", "), v1.DidYouMean(provider, names))
 }
 
 // maxScriptBytes bounds the file of a scripted model.
@@ -73,7 +74,7 @@ func newScripted(o modelOptions) (agent.Model, error) {
 	if o.script == "" {
 		return nil, usagef("provider scripted needs %s FILE, a list of what the model says", o.flag)
 	}
-	data, err := readFile(o.script, maxScriptBytes)
+	data, err := regular.ReadUpTo(o.script, maxScriptBytes)
 	if err == nil && len(data) > maxScriptBytes {
 		err = fmt.Errorf("more than %d bytes", maxScriptBytes)
 	}
@@ -93,15 +94,14 @@ func newScripted(o modelOptions) (agent.Model, error) {
 // scriptViolations says all that is wrong with a script, whose parts have JSON pointers.
 func scriptViolations(flag, file string, violations []v1.Violation) error {
 	if len(violations) == 1 && !violations[0].Source.IsZero() {
-		return statusError{exitInvalid, flag + " " + violations[0].String()}
+		return invalidf("%s %s", flag, violations[0])
 	}
-	text := flag + " " + file + ": "
-	if len(violations) == 1 {
-		return statusError{exitInvalid, text + violations[0].String()}
+	text := violations[0].String()
+	if len(violations) > 1 {
+		text = clip.Count(len(violations), "error")
+		for i := range violations {
+			text += "\n  " + violations[i].String()
+		}
 	}
-	text += count(len(violations), "error")
-	for i := range violations {
-		text += "\n  " + violations[i].String()
-	}
-	return statusError{exitInvalid, text}
+	return invalidf("%s %s: %s", flag, file, text)
 }

@@ -1,4 +1,4 @@
-package main
+package action
 
 import (
 	"cmp"
@@ -6,57 +6,44 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
 // runStates keeps runs that wait in the store, with the flags that chose their model.
 type runStates struct {
-	*action.Runs
+	*Runs
 	store store.Runs
 	// older is the folder beside the store in which toolctl kept runs before the store did.
 	older agent.Folder
-	own   runFlags
+	own   ModelChoice
 	// namespace is that of the prompts whose runs are found; empty for all.
 	namespace string
-	// closes is closed with the runs; nil for nothing.
-	closes io.Closer
 
 	// Set by Take.
-	flags   *runFlags
+	flags   *ModelChoice
 	asked   int  // how often the model was asked before
 	inOlder bool // it was in the folder
 	prompt  string
 }
 
-// states is where runs wait; nil when there is no store, or one that ends with the process.
-func (a *app) states(s store.Store, own runFlags) *runStates {
-	dir := a.storeFolder()
+// states is where runs wait in a store; nil when there is none, or one that ends with the process.
+func (c *Config) states(s store.Store, own ModelChoice) *runStates {
+	dir := c.StoreFolder()
 	if s == nil || dir == "" {
 		return nil
 	}
-	return &runStates{Runs: action.NewRuns(s), store: s, older: agent.Folder(filepath.Join(dir, "runs")), own: own, namespace: a.namespace}
-}
-
-// Close gives back the run that was taken and is not saved.
-func (s *runStates) Close() error {
-	err := s.Runs.Close()
-	if s.closes != nil {
-		err = errors.Join(err, s.closes.Close())
-	}
-	return err
+	return &runStates{Runs: NewRuns(s), store: s, older: agent.Folder(filepath.Join(dir, "runs")), own: own, namespace: c.Namespace}
 }
 
 // keptRun is a run that waits, as it is kept.
 type keptRun struct {
-	Flags runFlags        `json:"flags"`
+	Flags ModelChoice     `json:"flags"`
 	State json.RawMessage `json:"state"`
 }
 
@@ -167,4 +154,50 @@ func (s *runStates) list(ctx context.Context) ([]store.Run, error) {
 	}
 	kept, err := s.store.ListRuns(ctx)
 	return append(all, slices.DeleteFunc(kept, func(r store.Run) bool { return !s.has(r) })...), err
+}
+
+// ListRuns lists the runs that wait, the newest last.
+type ListRuns struct{ *Config }
+
+// Run reads the store.
+func (l *ListRuns) Run(ctx context.Context) (all []store.Run, err error) {
+	err = l.withRuns(ctx, func(s *runStates) (err error) {
+		all, err = s.list(ctx)
+		return err
+	})
+	return all, err
+}
+
+// DeleteRuns deletes runs that wait.
+type DeleteRuns struct {
+	*Config
+	IDs []string
+}
+
+// Run deletes one run after the other, and returns those that are deleted.
+func (d *DeleteRuns) Run(ctx context.Context) (deleted []string, err error) {
+	err = d.withRuns(ctx, func(s *runStates) error {
+		for _, id := range d.IDs {
+			if _, err := s.take(ctx, id); err != nil {
+				return err
+			}
+			if err := s.Drop(ctx, id); err != nil {
+				return err
+			}
+			deleted = append(deleted, id)
+		}
+		return nil
+	})
+	return deleted, err
+}
+
+// withRuns opens the store for verbs that look after its runs.
+func (c *Config) withRuns(ctx context.Context, do func(*runStates) error) error {
+	return c.withKept(ctx, func(s store.Store) error {
+		states := c.states(s, ModelChoice{})
+		if states == nil {
+			return usagef("a store that ends with the process keeps no runs: name another with --store")
+		}
+		return errors.Join(do(states), states.Close())
+	})
 }

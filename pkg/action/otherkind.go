@@ -1,4 +1,4 @@
-package main
+package action
 
 import (
 	"errors"
@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/action"
 )
 
-// otherKind adds to the error about a name that fits no object of a kind which other kind has
+// OtherKind adds to the error about a name that fits no object of a kind which other kind has
 // an object of that name, and what to do with it.
-func (a *app) otherKind(w *action.Workspace, kind, name string, err error) error {
+func (w *Workspace) OtherKind(kind, namespace, name string, err error) error {
 	var missing *v1.NotFoundError
 	if !errors.As(err, &missing) || missing.Ambiguous || missing.Kind != kind {
 		return err
@@ -23,7 +22,7 @@ func (a *app) otherKind(w *action.Workspace, kind, name string, err error) error
 		{v1.KindScenario, "a Scenario: 'toolctl test' plays it"},
 		{v1.KindToolPolicy, "a ToolPolicy: 'toolctl describe policy/NAME' shows it"},
 	} {
-		if _, gerr := w.Registry.Get(other.kind, a.namespace, name); other.kind != kind && gerr == nil {
+		if _, gerr := w.Registry.Get(other.kind, namespace, name); other.kind != kind && gerr == nil {
 			return fmt.Errorf("%w: it is %s", &v1.NotFoundError{Kind: kind, Name: name}, strings.ReplaceAll(other.is, "NAME", name))
 		}
 	}

@@ -1,0 +1,140 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/perm"
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/scenario"
+)
+
+// Record records real calls in a cassette that scenarios play.
+type Record struct {
+	// Cassette is the file to write. One that exists is replaced, unless Append is set.
+	Cassette string
+	Append   bool
+	// Scenario is the file of a Scenario to write, too, that makes the recorded calls again; it must not
+	// exist. Default: none.
+	Scenario string
+	// Redact are JSON pointers and names of members to mask, besides what looks like a secret.
+	Redact []string
+	// Calls makes the calls, with executors that the recorder wraps. A call that fails is recorded too.
+	Calls func(context.Context, *scenario.Recorder) error
+}
+
+// Recorded is the result of a [Record]. With an error it says what was written before.
+type Recorded struct {
+	// Calls is how many were recorded, and Dropped how many came after them, for which there was no room.
+	Calls, Dropped int
+	// Cassette and Scenario are the files that were written.
+	Cassette, Scenario string
+}
+
+// Run makes the calls and writes the files.
+func (r *Record) Run(ctx context.Context) (*Recorded, error) {
+	done := &Recorded{}
+	if err := errors.Join(perm.Folder(filepath.Dir(r.Cassette)), perm.File(r.Cassette)); err != nil {
+		return done, err
+	}
+	name := strings.TrimSuffix(filepath.Base(r.Scenario), filepath.Ext(r.Scenario))
+	if r.Scenario != "" {
+		if !v1.IsName(name) {
+			return done, usagef("--scenario %s: the name of the file becomes that of the scenario: expected lower-case letters, digits and '-'", r.Scenario)
+		}
+		if _, err := os.Lstat(r.Scenario); err == nil {
+			return done, usagef("--scenario %s: the file exists already, and may have been edited: name another one", r.Scenario)
+		}
+	}
+	var old *scenario.Cassette
+	if r.Append {
+		var err error
+		if old, err = readCassette(r.Cassette); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return done, err
+		}
+	}
+	recorder := scenario.NewRecorder(r.Redact)
+	ran := r.Calls(ctx, recorder)
+	c := recorder.Cassette()
+	done.Calls, done.Dropped = len(c.Calls), recorder.Dropped()
+	if done.Calls == 0 {
+		if ran == nil {
+			ran = errors.New("nothing was called")
+		}
+		return done, ran
+	}
+	if old != nil {
+		c.Add(old)
+	}
+	err := writeYAML(r.Cassette, "# Recorded by toolctl record. Review it: what is masked is listed under redacted.\n", c, os.O_TRUNC)
+	if err != nil {
+		return done, errors.Join(ran, err)
+	}
+	if done.Cassette = r.Cassette; r.Scenario == "" {
+		return done, ran
+	}
+	// The scenario names the cassette by its path from there.
+	cassette, err := relativeTo(filepath.Dir(r.Scenario), r.Cassette)
+	if err == nil {
+		err = writeYAML(r.Scenario, "", recorder.Scenario(name, cassette), os.O_EXCL)
+	}
+	if err == nil {
+		done.Scenario = r.Scenario
+	}
+	return done, errors.Join(ran, err)
+}
+
+// relativeTo is the path of a file as manifests in a folder name it.
+func relativeTo(folder, file string) (string, error) {
+	from, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(from, to)
+	return filepath.ToSlash(rel), err
+}
+
+func readCassette(path string) (*scenario.Cassette, error) {
+	data, err := regular.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	raw, violations := manifest.ToJSON(path, data)
+	for _, v := range violations {
+		if !v.IsWarning() {
+			return nil, invalidf("%s", v)
+		}
+	}
+	c, err := scenario.ReadCassette(raw)
+	if err != nil {
+		return nil, invalidf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// writeYAML writes a value into a file that is its owner's alone, and makes its folder.
+func writeYAML(path, head string, v any, flag int) error {
+	out, err := manifest.MarshalYAML(v)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|flag, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append([]byte(head), out...))
+	return errors.Join(err, f.Close())
+}
