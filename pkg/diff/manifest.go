@@ -106,7 +106,7 @@ func Pairs(before, after []v1.Object) []Pair {
 // Manifests says what the pairs change. around are all objects of both sides: the tools
 // among them show what policies do, and the policies what labels of tools do.
 func (c *Checker) Manifests(ctx context.Context, pairs []Pair, around []v1.Object) (*Report, error) {
-	w := newWorld(around)
+	w := newWorld(pairs, around)
 	changes := make([]*Change, len(pairs))
 	errs := make([]error, len(pairs))
 	parallel.Each(len(pairs), func(i int) {
@@ -210,12 +210,19 @@ func compareKeys(a, b v1.Key) int {
 // world is what stands around a change.
 type world struct {
 	tools    *policy.Tools
+	older    *policy.Tools               // those that are not new
+	created  map[v1.Key]bool             // tools that are
 	policies map[string][]*v1.ToolPolicy // by namespace
 }
 
-func newWorld(around []v1.Object) *world {
-	w := &world{policies: map[string][]*v1.ToolPolicy{}}
-	var subjects []policy.Subject
+func newWorld(pairs []Pair, around []v1.Object) *world {
+	w := &world{policies: map[string][]*v1.ToolPolicy{}, created: map[v1.Key]bool{}}
+	for _, p := range pairs {
+		if t, ok := p.After.(*v1.Tool); ok && p.Before == nil {
+			w.created[t.Key()] = true
+		}
+	}
+	var subjects, older []policy.Subject
 	servers := map[v1.Key]map[string]string{} // labels
 	for _, o := range around {
 		if s, ok := o.(*v1.MCPServer); ok {
@@ -228,11 +235,14 @@ func newWorld(around []v1.Object) *world {
 			s := subject(o)
 			s.ServerLabels = servers[v1.Key{Kind: v1.KindMCPServer, Namespace: s.Namespace, Name: s.Server}]
 			subjects = append(subjects, s)
+			if !w.created[o.Key()] {
+				older = append(older, s)
+			}
 		case *v1.ToolPolicy:
 			w.policies[o.Namespace()] = append(w.policies[o.Namespace()], o)
 		}
 	}
-	w.tools = policy.NewTools(subjects)
+	w.tools, w.older = policy.NewTools(subjects), policy.NewTools(older)
 	return w
 }
 

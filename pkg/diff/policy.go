@@ -19,6 +19,13 @@ func (j *judgement) policy(ctx context.Context, before, after *v1.ToolPolicy) {
 		}
 	}
 	tighter, looser := policy.Compare(ctx, before, after, j.world.tools)
+	if j.isNew(tighter) { // calls of a tool that was there say more
+		tighter, _ = policy.Compare(ctx, before, after, j.world.older)
+	}
+	if j.isNew(tighter) {
+		j.add(Tighter, j.ruleAt(tighter), "calls of a tool that is new are "+verb(tighter.Now)+inWords(tighter), nil)
+		tighter = nil
+	}
 	j.cases(j.ruleAt, tighter, looser)
 	at := j.first("/spec")
 	choice := func(p *v1.ToolPolicy) bool {
@@ -29,7 +36,7 @@ func (j *judgement) policy(ctx context.Context, before, after *v1.ToolPolicy) {
 		j.add(Tighter, at, "a model has to call a tool", nil)
 	case was && !is:
 		j.add(Looser, at, "a model no longer has to call a tool", nil)
-	case tighter != nil || looser != nil:
+	case len(j.reasons) > 0:
 	case before == nil || after == nil:
 		j.add(Unknown, "", "no call was found that the policy decides on", nil)
 	case policy.Same(&before.Spec, &after.Spec):
@@ -37,6 +44,11 @@ func (j *judgement) policy(ctx context.Context, before, after *v1.ToolPolicy) {
 	default:
 		j.add(Unknown, at, "no call was found that is decided otherwise", nil)
 	}
+}
+
+// isNew reports whether a case is about a tool that this change adds: none of its calls was let through before.
+func (j *judgement) isNew(c *policy.Case) bool {
+	return c != nil && j.world.created[v1.Key{Kind: v1.KindTool, Namespace: c.Namespace, Name: c.Tool}]
 }
 
 // ruleAt is the changed field that a case is about: that of its rule, or the first.

@@ -76,6 +76,10 @@ func (f *Field) values(action Action) string {
 		if raw == nil {
 			return "(none)"
 		}
+		var text string
+		if f.Cut && json.Unmarshal(raw, &text) == nil && strings.HasPrefix(text, "{") {
+			raw = json.RawMessage(text) // the start of an object, which is written as a text because it was cut
+		}
 		return shown(raw)
 	}
 	switch {
