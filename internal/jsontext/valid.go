@@ -150,3 +150,6 @@ func ValidNumber(text []byte, i int) int {
 	}
 	return i
 }
+
+// ValidValue returns where the value ends that begins at text[i], within so many others; -1 when it is not valid.
+func ValidValue(text []byte, i, depth int) int { return value(text, i, depth) }

@@ -1,18 +1,12 @@
 package mcp
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"os/exec"
 	"strconv"
-	"time"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/nonblock"
 	"toolctl.dev/toolctl/internal/proc"
 )
 
@@ -69,7 +63,7 @@ func (r *resolver) process() proc.Spec {
 }
 
 // start runs the server's child and returns the link to it.
-func (u *upstream) start(s *session, p proc.Spec) (*streamLink, error) {
+func (u *upstream) start(s *session, p proc.Spec) (*pipeLink, error) {
 	p.StopTimeout, p.Hurry = u.owner.opts.StopTimeout, u.owner.opts.Hurry
 	p.Stderr = func(line []byte) {
 		text := s.spoken().Text(string(line))
@@ -80,92 +74,20 @@ func (u *upstream) start(s *session, p proc.Spec) (*streamLink, error) {
 	if err != nil {
 		return nil, u.failure(noSession, proc.StartError(u.spec.Spec.Command, err).Error())
 	}
-	st := newStream(nonblock.Of(c.Stdout), nonblock.Of(c.Stdin), u.owner.opts.MaxMessageBytes, s.oddLine, func() error {
+	out := newPipe(c.Stdout, c.Stdin, u.owner.opts.MaxMessageBytes, func() error {
 		err := c.Stdin.Close()
 		c.Stdout.Close()
 		return err
 	})
-	return &streamLink{s: s, stream: st, child: c}, nil
+	return newPipeLink(s, out, c), nil
 }
 
 // dialled is the link over a stream that Options.Dial opened.
 func (u *upstream) dialled(s *session, rwc io.ReadWriteCloser) link {
-	return &streamLink{s: s, stream: newStream(rwc, rwc, u.owner.opts.MaxMessageBytes, s.oddLine, rwc.Close)}
+	return newPipeLink(s, newPipe(rwc, rwc, u.owner.opts.MaxMessageBytes, rwc.Close), nil)
 }
 
 // oddLine logs a line that is JSON and no message.
 func (s *session) oddLine(line []byte) {
 	s.log.Warn("the server wrote what is not JSON-RPC; it is left out", slog.String("line", s.spoken().Text(excerpt(line))))
-}
-
-// streamLink is a link over one stream of bytes: a child's pipes, or what Options.Dial opened.
-type streamLink struct {
-	s      *session
-	stream *stream
-	child  *proc.Child // nil for Options.Dial
-	free   func()      // called after the child's end; nil for most
-	conn   *tapped
-}
-
-func (l *streamLink) Connect(context.Context) (sdk.Connection, error) {
-	l.conn = newTapped(l.stream, l.s)
-	return l.conn, nil
-}
-
-func (l *streamLink) send(ctx context.Context, x *exchange) (receipt, error) {
-	return l.conn.send(ctx, x)
-}
-
-func (l *streamLink) cut() { l.stream.Close() }
-
-func (l *streamLink) end() {
-	if l.child != nil {
-		l.child.Stop()
-	}
-	if l.free != nil {
-		l.free()
-	}
-}
-
-func (l *streamLink) outcome(wait bool) error {
-	if l.child == nil {
-		return nil
-	}
-	if wait {
-		l.waitExit()
-	}
-	select {
-	case <-l.child.Exited():
-		return fmt.Errorf("its process ended: %s", l.child.Outcome())
-	default:
-		return nil
-	}
-}
-
-// waitExit gives a child whose stream ended a moment to end too.
-func (l *streamLink) waitExit() {
-	t := time.NewTimer(500 * time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-l.child.Exited():
-	case <-l.stream.closed: // by us: it will not end before it is told
-	case <-t.C:
-	}
-}
-
-// settle finds out, after the stream ended, how far a child that is dead had read.
-func (l *streamLink) settle(wait bool) {
-	if l.child == nil {
-		return
-	}
-	if wait {
-		l.waitExit()
-	}
-	select {
-	case <-l.child.Exited():
-		if n, ok := l.child.Unread(); ok {
-			l.stream.settle(n)
-		}
-	default:
-	}
 }

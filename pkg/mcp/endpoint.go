@@ -10,20 +10,17 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/netaddr"
-	"toolctl.dev/toolctl/internal/nonblock"
-	"toolctl.dev/toolctl/internal/plainhttp"
 )
 
 // newTransport returns the transport of one server. Proxies are not used: behind
 // one, the address that is dialled could not be checked.
-func (r *resolver) newTransport(private bool, allowed netaddr.Allowed) *plainhttp.Transport {
+func (r *resolver) newTransport(private bool, allowed netaddr.Allowed) *http.Transport {
 	d := net.Dialer{Timeout: 10 * time.Second}
 	dial := d.DialContext
 	if !private {
 		dial = allowed.DialContext(d)
 	}
-	dial = nonblock.Dial(dial)
-	return &plainhttp.Transport{Dial: dial, Other: &http.Transport{
+	return &http.Transport{
 		DialContext:            dial,
 		TLSClientConfig:        r.tls(),
 		ForceAttemptHTTP2:      true,
@@ -32,7 +29,7 @@ func (r *resolver) newTransport(private bool, allowed netaddr.Allowed) *plainhtt
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxResponseHeaderBytes: 1 << 20,
-	}}
+	}
 }
 
 // mayDialPrivate says whether the server's URL may lead to a private address.

@@ -3,55 +3,16 @@ package mcp
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// inspect shows the session one message that the SDK reads, and returns what the SDK gets
-// of it; nil when it gets nothing. What is no message is passed on: the SDK has its own
-// words for it. reply answers a request of the server.
-func (s *session) inspect(data []byte, reply func(id, result json.RawMessage, err *jsonrpc.Error)) ([]byte, error) {
-	m, ok := split(data)
-	switch {
-	case !ok:
-	case m.method != "":
-		if forSDK, err := s.hear(&m, nil, reply); err != nil || !forSDK {
-			return nil, err
-		}
-	case m.result != nil || m.failure != nil:
-		s.heard.Store(true)
-		s.hello.answer.Store(&answer{bytes.Clone(m.result), m.error()})
-	}
-	return data, nil
-}
-
-// hear takes a message of the server that is no answer. x is the exchange in whose stream
-// it came; nil when there is none.
-func (s *session) hear(m *envelope, x *exchange, reply func(id, result json.RawMessage, err *jsonrpc.Error)) (forSDK bool, err error) {
-	in := incoming{method: m.method, params: m.params, of: x}
-	if m.isCall() {
-		in.id = bytes.Clone(m.id)
-		in.params = bytes.Clone(m.params)
-		in.reply = func(result json.RawMessage, err *jsonrpc.Error) { reply(in.id, result, err) }
-	}
-	if forSDK, err = s.receive(in); err != nil {
-		s.fail(err)
-	}
-	return forSDK, err
-}
-
-// events passes a stream of server-sent events on (WHATWG HTML, server-sent
-// events) and lets see change or drop the data of each message.
+// events reads a stream of server-sent events (WHATWG HTML, server-sent events).
 type events struct {
 	body io.ReadCloser
 	max  int
-	see  func(data []byte) ([]byte, error)
-	err  error
 	// keep counts the bytes of the longest event; nil when nobody does.
 	keep func(n int) error
 	kept int
@@ -66,7 +27,6 @@ type eventBuffers struct {
 	in   *bufio.Reader
 	wide *bufio.Reader // of in, for what is long: it reads more of the connection at once
 	raw  []byte        // the event as it came
-	out  bytes.Buffer  // what is ready to be read
 	last int           // how large the last large event was, as the next often is
 }
 
@@ -79,18 +39,15 @@ const (
 
 var buffers = sync.Pool{New: func() any { return &eventBuffers{in: bufio.NewReaderSize(nil, 4<<10)} }}
 
-// newEvents returns the stream; see must not keep the bytes that it is given beyond
-// what it returns of them, except for parts of them, which stay as they are.
-func newEvents(body io.ReadCloser, max int, see func([]byte) ([]byte, error)) *events {
+func newEvents(body io.ReadCloser, max int) *events {
 	b := buffers.Get().(*eventBuffers)
 	b.in.Reset(body)
-	b.out.Reset()
-	return &events{body: body, max: max, see: see, from: b.in, eventBuffers: b}
+	return &events{body: body, max: max, from: b.in, eventBuffers: b}
 }
 
-// Close ends the stream. It is not called while Read is: the SDK closes what it has read.
+// Close ends the stream. It is not called while event is.
 func (e *events) Close() error {
-	if b := e.eventBuffers; b != nil && b.out.Cap() <= largeBuffer {
+	if b := e.eventBuffers; b != nil {
 		if e.given || cap(b.raw) > largeBuffer {
 			b.raw = nil
 		}
@@ -99,19 +56,6 @@ func (e *events) Close() error {
 		buffers.Put(b)
 	}
 	return e.body.Close()
-}
-
-func (e *events) Read(p []byte) (int, error) {
-	if e.eventBuffers == nil {
-		return 0, io.ErrClosedPipe
-	}
-	for e.out.Len() == 0 {
-		if e.err != nil {
-			return 0, e.err
-		}
-		e.err = e.next()
-	}
-	return e.out.Read(p)
 }
 
 // tooLongError says that a message was longer than so many bytes.
@@ -169,44 +113,6 @@ func (e *events) event() (ev event, err error) {
 			ev.named = len(value) > 0 && string(value) != "message"
 		}
 	}
-}
-
-// next reads one event into out.
-func (e *events) next() error {
-	e.out.Reset()
-	ev, err := e.event()
-	if err != nil {
-		if len(e.raw) > 0 && errors.Is(err, io.EOF) {
-			e.out.Write(e.raw)
-		}
-		return err
-	}
-	if len(ev.data) == 0 || ev.named {
-		e.out.Write(e.raw)
-		return nil
-	}
-	seen, err := e.see(ev.data)
-	if err != nil {
-		return err
-	}
-	if len(seen) == len(ev.data) && &seen[0] == &ev.data[0] {
-		e.out.Write(e.raw)
-		return nil
-	}
-	// The other fields stay: id and retry are for the SDK even when the message is not.
-	for line := range bytes.Lines(e.raw) {
-		if field := bytes.TrimRight(line, "\r\n"); len(field) > 0 && !bytes.HasPrefix(field, []byte("data")) {
-			e.out.Write(field)
-			e.out.WriteByte('\n')
-		}
-	}
-	if seen != nil {
-		e.out.WriteString("data: ")
-		e.out.Write(seen)
-		e.out.WriteByte('\n')
-	}
-	e.out.WriteByte('\n')
-	return nil
 }
 
 // line appends the next line with its end to raw.

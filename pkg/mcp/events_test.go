@@ -28,7 +28,7 @@ func TestEventsOfAllSizes(t *testing.T) {
 		"at once": strings.NewReader(in.String()),
 		"halves":  iotest.HalfReader(strings.NewReader(in.String())),
 	} {
-		e := newEvents(io.NopCloser(body), 2<<20, nil)
+		e := newEvents(io.NopCloser(body), 2<<20)
 		var got [][]byte
 		for {
 			ev, err := e.event()
@@ -41,7 +41,7 @@ func TestEventsOfAllSizes(t *testing.T) {
 			got = append(got, ev.data)
 		}
 		e.Close()
-		other := newEvents(io.NopCloser(strings.NewReader("data: "+strings.Repeat("#", 1<<20)+"\n\n")), 2<<20, nil)
+		other := newEvents(io.NopCloser(strings.NewReader("data: "+strings.Repeat("#", 1<<20)+"\n\n")), 2<<20)
 		if _, err := other.event(); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestEventsOfAllSizes(t *testing.T) {
 func TestLargeEventIsNotCopied(t *testing.T) {
 	in := []byte("data: " + strings.Repeat("x", 3<<19) + "\n\n")
 	read := func() {
-		e := newEvents(io.NopCloser(bytes.NewReader(in)), 2<<20, nil)
+		e := newEvents(io.NopCloser(bytes.NewReader(in)), 2<<20)
 		if ev, err := e.event(); err != nil || len(ev.data) != 3<<19 {
 			t.Fatalf("%d bytes, %v", len(ev.data), err)
 		}

@@ -13,13 +13,11 @@ import (
 
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // exchange is one request that is sent to a server, and what the server may say of it
-// before the answer. The SDK decodes results into maps, which lose the digits of large
-// numbers and the order of keys, and keeps sessions and streams for them that cost several
-// times what a call does. So it opens the session and watches over its end, and what is
-// asked in between goes through [link.send], whose answer is what the server wrote.
+// before the answer.
 type exchange struct {
 	id     string
 	method string
@@ -30,6 +28,9 @@ type exchange struct {
 	progress      func(Progress) // nil when nobody asked
 	clientRequest *clientRequest // for whom it is; nil when nothing of the server is for the client
 	out           *outbox        // where messages for the caller wait; nil when there is none
+	version       string         // that the headers say while the session is being opened
+	quiet         bool           // the server is not told that nobody waits any more
+	acknowledged  func()         // is called when the server has agreed to a subscription; nil for nobody
 }
 
 // param is one member of the parameters of a request. A value that is JSON already is
@@ -77,7 +78,15 @@ func (x *exchange) encodeParams(b *bytes.Buffer) error {
 // answer is what the server answered.
 type answer struct {
 	result json.RawMessage
-	err    *jsonrpc.Error
+	meta   wire.Object
+	err    *wire.Error
+}
+
+func answerOf(m wire.Message) *answer {
+	if m.Error != nil {
+		return &answer{err: m.Failure()}
+	}
+	return &answer{result: m.Body, meta: m.Meta}
 }
 
 // receipt says how far a request came.
@@ -89,60 +98,77 @@ type receipt struct {
 	broken  bool    // the server refused it in a way that ends the session
 }
 
-// receive takes a request or notification of the server. It returns whether the SDK gets
-// to see it: the SDK waits for nothing but the acknowledgement of its subscriptions. It
-// would run its handlers after the answer of the call they belong to, and call some with
-// nil where a server left parameters out.
-func (s *session) receive(in incoming) (forSDK bool, err error) {
+// hear takes a message of the server that is no answer, in the order in which they came. x is the exchange in whose
+// stream it came; nil when there is none. tell sends the answer to a request.
+func (s *session) hear(m wire.Message, x *exchange, tell func([]byte) error) error {
 	s.heard.Store(true)
-	if len(in.id) == 0 {
-		s.notification(in)
-		return in.method == "notifications/subscriptions/acknowledged", nil
+	if m.ID == nil {
+		s.notification(m, x)
+		return nil
 	}
 	if s.openCalls.Add(1) > maxOpenCalls {
-		return false, fmt.Errorf("the server has %d requests open at once", maxOpenCalls)
+		err := fmt.Errorf("the server has %d requests open at once", maxOpenCalls)
+		s.fail(err)
+		return err
 	}
-	reply := in.reply
-	in.reply = func(result json.RawMessage, err *jsonrpc.Error) {
+	in := incoming{Message: m, of: x, reply: func(result json.RawMessage, failed *wire.Error) {
 		defer s.openCalls.Add(-1)
-		reply(result, err)
-	}
-	switch in.method {
+		if err := tell(reply(m.ID, result, failed)); err != nil {
+			s.log.Debug("an answer did not reach the server", slog.String("error", s.mask(err.Error())))
+		}
+	}}
+	switch m.Method {
 	case "ping":
 		s.aside(func() { in.reply(json.RawMessage("{}"), nil) })
 	case methodRoots, methodSample, methodElicit:
 		if s.remote {
-			in.of, in.params = s.relayedOf(in.params)
+			in.of, in.Body = s.relayedOf(in.Body)
 		}
 		s.ask(in)
 	default:
 		s.aside(func() {
-			in.reply(nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", clip.Bytes(in.method, 100))})
+			in.reply(nil, &wire.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", clip.Bytes(m.Method, 100))})
 		})
 	}
-	return false, nil
+	return nil
+}
+
+// reply is the answer to a request of the server.
+func reply(id, result json.RawMessage, failed *wire.Error) []byte {
+	var b bytes.Buffer
+	member, value := "result", any(result)
+	if failed != nil {
+		member, value = "error", failed
+	}
+	_ = wire.Answer(&b, id, member, func(b *bytes.Buffer) error { return jsontext.Write(b, value) })
+	return b.Bytes()
 }
 
 // maxOpenCalls bounds the requests of a server that wait for our answer: one that
 // asks and never reads would fill the memory.
 const maxOpenCalls = 256
 
-func (s *session) notification(in incoming) {
-	switch in.method {
+func (s *session) notification(m wire.Message, x *exchange) {
+	in := incoming{Message: m, of: x}
+	switch m.Method {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-		s.upstream.changed(strings.TrimSuffix(strings.TrimPrefix(in.method, "notifications/"), "/list_changed"))
+		s.upstream.changed(strings.TrimSuffix(strings.TrimPrefix(m.Method, "notifications/"), "/list_changed"))
 	case methodMoved:
 		if s.remote {
 			s.upstream.moved(s)
 		}
+	case "notifications/subscriptions/acknowledged":
+		if x = s.subscription(m, x); x != nil && x.acknowledged != nil {
+			x.acknowledged()
+		}
 	case "notifications/cancelled":
-		s.takeBack(in.params)
+		s.asked.Cancel(m, errTakenBack)
 	case "notifications/progress":
 		var p struct {
 			Token any `json:"progressToken"`
 			Progress
 		}
-		if json.Unmarshal(in.params, &p) == nil {
+		if json.Unmarshal(in.Body, &p) == nil {
 			s.reportProgress(p.Token, p.Progress)
 		}
 	case "notifications/message":
@@ -153,7 +179,7 @@ func (s *session) notification(in incoming) {
 		var p struct {
 			URI string `json:"uri"`
 		}
-		if json.Unmarshal(in.params, &p) == nil && s.slot == &s.upstream.shared {
+		if json.Unmarshal(in.Body, &p) == nil && s.slot == &s.upstream.shared {
 			s.upstream.resourceUpdated(p.URI)
 		}
 	}
@@ -180,7 +206,7 @@ func (s *session) logMessage(in incoming) {
 		Logger string          `json:"logger"`
 		Data   json.RawMessage `json:"data"`
 	}
-	if json.Unmarshal(in.params, &p) != nil {
+	if json.Unmarshal(in.Body, &p) != nil {
 		return
 	}
 	s.forward(in, func(c *Peer) bool { return c.LogLevel != "" && severity(p.Level) >= severity(c.LogLevel) })

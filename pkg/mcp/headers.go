@@ -124,14 +124,35 @@ func isTokenChar(r rune) bool {
 }
 
 // paramMark is a property whose value is sent as a header too.
-type paramMark struct {
+type ParamMark struct {
 	path   []string
-	header string
+	Header string
+}
+
+// Value is what the header says of arguments; false when it is not sent.
+func (m ParamMark) Value(args json.RawMessage) (string, bool) { return headerValue(at(args, m.path)) }
+
+// ParamMarks returns the marks of an input schema.
+func ParamMarks(schema json.RawMessage) []ParamMark {
+	if !strings.Contains(string(schema), paramHeader) || headerProblem(schema) != "" {
+		return nil
+	}
+	return marks(nil, schema)
+}
+
+// DecodeHeader returns the text of a header (MCP specification 2026-07-28, basic/transports, encoding of values).
+func DecodeHeader(value string) string {
+	if text, ok := strings.CutPrefix(value, "=?base64?"); ok && strings.HasSuffix(text, "?=") {
+		if raw, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(text, "?=")); err == nil {
+			return string(raw)
+		}
+	}
+	return value
 }
 
 // marksOf returns the marks of each tool of a list that has some.
-func marksOf(tools []json.RawMessage) map[string][]paramMark {
-	all := map[string][]paramMark{}
+func marksOf(tools []json.RawMessage) map[string][]ParamMark {
+	all := map[string][]ParamMark{}
 	for _, raw := range tools {
 		var t struct {
 			Name        string          `json:"name"`
@@ -144,7 +165,7 @@ func marksOf(tools []json.RawMessage) map[string][]paramMark {
 	return all
 }
 
-func marks(path []string, schema json.RawMessage) (all []paramMark) {
+func marks(path []string, schema json.RawMessage) (all []ParamMark) {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
@@ -157,7 +178,7 @@ func marks(path []string, schema json.RawMessage) (all []paramMark) {
 			Header string `json:"x-mcp-header"`
 		}
 		if json.Unmarshal(p, &mark) == nil && mark.Header != "" {
-			all = append(all, paramMark{at, mark.Header})
+			all = append(all, ParamMark{at, mark.Header})
 		}
 		all = append(all, marks(at, p)...)
 	}
@@ -179,7 +200,7 @@ func (u *upstream) setParamHeaders(h http.Header, x *exchange) {
 		}
 		for _, m := range marked {
 			if value, ok := headerValue(at(args, m.path)); ok {
-				h.Set("Mcp-Param-"+m.header, value)
+				h.Set("Mcp-Param-"+m.Header, value)
 			}
 		}
 	}

@@ -4,190 +4,95 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"toolctl.dev/toolctl/internal/budget"
 	"toolctl.dev/toolctl/internal/netaddr"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// httpLink is a link over HTTP: every request of a session goes through it, so
-// that it can be bounded, shown to the session, and cut.
+// httpLink is a link over streamable HTTP: each request is a POST, whose response is the answer or a stream
+// that ends with it.
 type httpLink struct {
 	s     *session
-	sse   bool
 	base  http.RoundTripper
 	to    *url.URL    // the server's address
 	head  http.Header // sent to the server's own origin only
 	oauth oauthHandler
 	max   int // bytes of one message
 	now   func() time.Time
-	stale func()  // takes the session out of use once its calls have ended
-	conn  *tapped // of the older transport; nil for the other
+	stale func() // takes the session out of use once its calls have ended
 
-	streams sync.WaitGroup
+	streams sync.WaitGroup // for what the server says unasked
+	ctx     context.Context
+	stop    context.CancelFunc // ends them, and every request
 
 	mu   sync.Mutex
-	live map[*flight]struct{}
-	late map[*flight]struct{} // those of live whose answer came
-	off  bool
+	late map[*body]time.Time // whose answer came, and the rest did not
 }
 
-// flight is one HTTP request that runs.
-type flight struct {
-	cancel   context.CancelFunc
-	answered time.Time // when its answer came and the rest did not matter any more
-}
-
-const sessionHeader = "Mcp-Session-Id"
-
-// Connect makes the connection of the SDK over this link.
-func (l *httpLink) Connect(ctx context.Context) (sdk.Connection, error) {
-	client := &http.Client{Transport: l.withTokens(l), CheckRedirect: checkRedirect}
-	if l.sse {
-		c, err := (&sdk.SSEClientTransport{Endpoint: l.to.String(), HTTPClient: client, MaxEventSize: l.max}).Connect(ctx)
-		if err != nil {
-			return nil, err
-		}
-		l.conn = newTapped(c, l.s)
-		return l.conn, nil
-	}
-	return (&sdk.StreamableClientTransport{Endpoint: l.to.String(), HTTPClient: client, MaxEventSize: l.max}).Connect(ctx)
-}
-
-func (l *httpLink) outcome(bool) error { return nil }
-
-func (l *httpLink) end() { l.streams.Wait() }
-
-// cut ends every request. Only the DELETE that tells the server of the end of the
-// session is let through afterwards.
-func (l *httpLink) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.off = true
-	for c := range l.live {
-		c.cancel()
-	}
-}
+const (
+	sessionHeader = "Mcp-Session-Id"
+	versionHeader = "Mcp-Protocol-Version"
+	eventHeader   = "Last-Event-Id"
+	// closeTimeout bounds the request that ends a session, and what follows an answer.
+	closeTimeout = 2 * time.Second
+	// maxErrorBody bounds the body of a response that reports an error.
+	maxErrorBody = 1 << 20
+	// maxResumptions is how often a stream is taken up again that brings nothing new.
+	maxResumptions = 5
+)
 
 var errCut = errors.New("the session is closed")
 
-// closeTimeout bounds the request that ends a session.
-const closeTimeout = 2 * time.Second
+func (l *httpLink) begin()             { l.ctx, l.stop = context.WithCancel(context.Background()) }
+func (l *httpLink) cut()               { l.stop() }
+func (l *httpLink) end()               { l.streams.Wait() }
+func (l *httpLink) outcome(bool) error { return nil }
 
-// begin makes the context of a request, which ends with the link, and with the
-// caller's until release is called: once the answer is there, the rest of the response
-// is read without the caller, so that the connection can be used again.
-func (l *httpLink) begin(req *http.Request) (ctx context.Context, release, finish func(), err error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
-	if req.Method == http.MethodDelete {
-		ctx, cancel = context.WithTimeout(ctx, closeTimeout)
-	}
-	c := &flight{cancel: cancel}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.off && req.Method != http.MethodDelete {
-		cancel()
-		return nil, nil, nil, errCut
-	}
-	l.live[c] = struct{}{}
-	l.endLate()
-	stop := func() bool { return true }
-	if !l.sse || req.Method != http.MethodGet { // which outlives the start of the session
-		stop = context.AfterFunc(req.Context(), cancel)
-	}
-	release = func() {
-		if stop() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			c.answered = time.Now()
-			l.late[c] = struct{}{}
-		}
-	}
-	finish = func() {
-		stop()
-		cancel()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.live, c)
-		delete(l.late, c)
-	}
-	return ctx, release, finish, nil
+// trip is the transport of one request: it notes how far it came.
+type trip struct {
+	l   *httpLink
+	got receipt
 }
 
-// endLate ends responses that go on long after their answer. It is asked at each
-// request, which costs less than a timer for each. It is called under mu.
-func (l *httpLink) endLate() {
-	for c := range l.late {
-		if time.Since(c.answered) > closeTimeout {
-			c.cancel()
-			delete(l.late, c)
-		}
+// RoundTrip sends the request, or what a redirect made of it.
+func (t *trip) RoundTrip(req *http.Request) (*http.Response, error) {
+	l, own := t.l, sameOrigin(req.URL, t.l.to)
+	if !own && req.Response == nil {
+		return nil, fmt.Errorf("the server sends messages to another origin, %s", origin(req.URL))
 	}
-}
-
-// mcpContent reports whether an answer with this content type may be one of MCP (specification 2025-11-25,
-// Streamable HTTP, Sending Messages to the Server).
-func mcpContent(kind string) bool {
-	media, _, _ := mime.ParseMediaType(kind)
-	return media == "application/json" || media == "text/event-stream"
-}
-
-// RoundTrip sends one request of the SDK.
-func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method == http.MethodGet && !l.sse {
-		return l.standing(req)
+	if l.ctx.Err() != nil && req.Method != http.MethodDelete {
+		return nil, errCut
 	}
-	if req.Method == http.MethodPost {
-		l.s.hello.begin()
-	}
-	resp, finish, _, err := l.roundTrip(req)
+	resp, err := l.base.RoundTrip(l.dressed(req, own))
 	if err != nil {
+		t.got.reached = t.got.reached || !neverSent(err)
 		return nil, err
 	}
-	l.s.hello.status.Store(int32(resp.StatusCode))
-	if kind := resp.Header.Get("Content-Type"); req.Method == http.MethodPost && !l.sse && resp.StatusCode == http.StatusOK && !mcpContent(kind) {
-		l.s.hello.alien.Store(&kind)
+	t.got.reached, t.got.status = true, resp.StatusCode
+	b := &body{ReadCloser: resp.Body}
+	switch {
+	case resp.StatusCode >= 300:
+		b.left = maxErrorBody
+	case mediaType(resp) != "text/event-stream": // which is bounded event by event
+		b.left = int64(l.max)
+		b.keep = func(n int) error { return budget.Keep(req.Context(), n) }
 	}
-	if req.Header.Get("Mcp-Method") == "subscriptions/listen" {
-		finish = l.listening(resp, finish)
-	}
-	l.bound(req, resp, finish)
-	if l.sse {
-		return resp, nil
-	}
-	return l.show(req, resp)
-}
-
-// roundTrip sends one request. finish must be called when all of the response was read, and
-// release before that once the rest of it is not for the caller any more.
-func (l *httpLink) roundTrip(req *http.Request) (resp *http.Response, finish, release func(), err error) {
-	own := sameOrigin(req.URL, l.to)
-	if !own && req.Response == nil {
-		return nil, nil, nil, fmt.Errorf("the server sends messages to another origin, %s", origin(req.URL))
-	}
-	ctx, release, finish, err := l.begin(req)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if resp, err = l.base.RoundTrip(l.dressed(req, own).WithContext(ctx)); err != nil {
-		finish()
-		return nil, nil, nil, err
-	}
-	return resp, finish, release, nil
+	resp.Body = b
+	return resp, nil
 }
 
 // dressed is the request with the headers of the manifest, which are for the server's own
@@ -211,51 +116,131 @@ func (l *httpLink) dressed(req *http.Request, own bool) *http.Request {
 	return &out
 }
 
-// bound bounds what is read of a response.
-func (l *httpLink) bound(req *http.Request, resp *http.Response, finish func()) {
-	whole := &body{ReadCloser: resp.Body, left: l.limit(resp), finish: finish}
-	if whole.left > 0 { // it is kept as it comes; of events only one at a time is
-		whole.keep = func(n int) error { return budget.Keep(req.Context(), n) }
+// do sends one HTTP request of the session. Its response lives until the session ends or release is called; the end of ctx ends it too, as
+// long as keep was not called.
+func (l *httpLink) do(ctx context.Context, t *trip, method string, to *url.URL, message []byte, set func(http.Header)) (resp *http.Response, keep func() bool, err error) {
+	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	off := context.AfterFunc(l.ctx, cancel)
+	req, err := http.NewRequestWithContext(within, method, to.String(), bytes.NewReader(message))
+	if err != nil {
+		cancel()
+		return nil, nil, err
 	}
-	resp.Body = whole
+	h := req.Header
+	if message != nil {
+		h.Set("Content-Type", "application/json")
+	}
+	h.Set("Accept", "application/json, text/event-stream")
+	if method == http.MethodGet {
+		h.Set("Accept", "text/event-stream")
+	}
+	if l.s.open.Load() {
+		l.sessionHeaders(h)
+	}
+	if set != nil {
+		set(h)
+	}
+	client := &http.Client{Transport: l.withTokens(t), CheckRedirect: checkRedirect}
+	if resp, err = client.Do(req); err != nil {
+		stop()
+		off()
+		cancel()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		} else if l.ctx.Err() != nil {
+			err = errCut
+		}
+		return nil, nil, err
+	}
+	b, ok := resp.Body.(*body)
+	if !ok {
+		b = &body{ReadCloser: resp.Body}
+		resp.Body = b
+	}
+	b.finish = func() { stop(); off(); cancel() }
+	return resp, stop, nil
 }
 
-// maxErrorBody bounds the body of a response that reports an error.
-const maxErrorBody = 1 << 20
-
-// limit returns how long a body may be; 0 means that it does not end.
-func (l *httpLink) limit(resp *http.Response) int64 {
-	switch {
-	case resp.StatusCode >= 300:
-		return maxErrorBody
-	case mediaType(resp) == "text/event-stream":
-		return 0 // bounded event by event
+func (l *httpLink) sessionHeaders(h http.Header) {
+	h.Set(versionHeader, l.s.hello.Version)
+	if id := l.s.hello.session; id != "" {
+		h.Set(sessionHeader, id)
 	}
-	return int64(l.max)
 }
 
-// show lets the session see the messages of a response before the SDK does.
-func (l *httpLink) show(req *http.Request, resp *http.Response) (*http.Response, error) {
-	see := func(data []byte) ([]byte, error) {
-		return l.s.inspect(data, func(id, result json.RawMessage, err *jsonrpc.Error) { l.post(req, id, result, err) })
+func (l *httpLink) send(ctx context.Context, x *exchange) (receipt, error) {
+	var message bytes.Buffer
+	if err := x.encode(&message); err != nil {
+		return receipt{}, err
 	}
+	l.endLate()
+	t := &trip{l: l}
+	resp, keep, err := l.do(ctx, t, http.MethodPost, l.to, message.Bytes(), func(h http.Header) { l.standard(h, x) })
+	if err == nil {
+		if id := resp.Header.Get(sessionHeader); id != "" && x.method == "initialize" {
+			l.s.hello.session = id
+		}
+		t.got.answer, err = l.answer(ctx, t, resp, keep, x)
+	}
+	if ctx.Err() != nil && t.got.answer == nil && !l.s.modern() && !x.quiet { // others see it by the connection
+		l.s.aside(func() { _ = l.tell(context.Background(), cancelled(x.id, ctx.Err())) })
+	}
+	return t.got, err
+}
+
+// standard sets the headers that repeat a request (MCP 2026-07-28, basic/transports, standard headers).
+func (l *httpLink) standard(h http.Header, x *exchange) {
+	if x.version != "" {
+		h.Set(versionHeader, x.version)
+	}
+	if cmp.Or(x.version, l.s.hello.Version) < modernVersion {
+		return
+	}
+	h.Set("Mcp-Method", x.method)
+	if x.name != "" {
+		h.Set("Mcp-Name", x.name)
+	}
+	if x.method == "tools/call" {
+		l.s.upstream.setParamHeaders(h, x)
+	}
+}
+
+// answer reads the answer from the response.
+func (l *httpLink) answer(ctx context.Context, t *trip, resp *http.Response, keep func() bool, x *exchange) (*answer, error) {
+	kind := mediaType(resp)
 	switch {
-	case resp.StatusCode < 300 && mediaType(resp) == "text/event-stream":
-		e := newEvents(resp.Body, l.max, see)
-		e.keep = func(n int) error { return budget.Keep(req.Context(), n) }
-		resp.Body = e
-	case resp.StatusCode >= 300, mediaType(resp) == "application/json" && req.Method == http.MethodPost:
-		data, err := io.ReadAll(resp.Body)
+	case resp.StatusCode < 300 && kind == "text/event-stream":
+		return l.follow(ctx, t, resp, keep, x)
+	case resp.StatusCode < 300 && kind != "application/json":
 		resp.Body.Close()
-		if err != nil {
-			return nil, err
-		}
-		if data, err = see(data); err != nil {
-			return nil, err
-		}
-		resp.Body = io.NopCloser(bytes.NewReader(data))
+		return nil, &alienError{resp.Header.Get("Content-Type")}
 	}
-	return resp, nil
+	data, err := readBody(resp)
+	if err != nil {
+		return nil, err
+	}
+	m, bad := wire.Parse(data)
+	isAnswer := bad == nil && m.Kind() == wire.Reply
+	switch {
+	case resp.StatusCode >= 300 && l.s.hello.session != "" && sessionGone(resp.StatusCode, data):
+		t.got.gone = true
+		return nil, errors.New(statusText(resp.StatusCode))
+	case resp.StatusCode >= 300 && (!isAnswer || m.Error == nil):
+		t.got.broken = !transient(resp.StatusCode)
+		return nil, errors.New(statusText(resp.StatusCode))
+	case !isAnswer:
+		return nil, fmt.Errorf("the server answered what is not a JSON-RPC response: %s", excerpt(data))
+	}
+	l.s.heard.Store(true)
+	return answerOf(m), nil
+}
+
+// alienError says that a server answered with a content type that MCP does not have.
+type alienError struct{ kind string }
+
+func (e *alienError) Error() string {
+	return fmt.Sprintf("the server answered with the content type %q, not application/json or text/event-stream", e.kind)
 }
 
 // sessionGone reports whether a response says that the server does not know the
@@ -265,6 +250,256 @@ func sessionGone(status int, data []byte) bool {
 	return status == http.StatusNotFound ||
 		status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(data), []byte("session"))
 }
+
+// transient reports whether a status says nothing of the session (MCP specification,
+// basic/transports).
+func transient(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// readBody reads the whole body of a response, and closes it.
+func readBody(resp *http.Response) ([]byte, error) {
+	defer resp.Body.Close()
+	var b bytes.Buffer
+	if n := resp.ContentLength; n > 0 {
+		b.Grow(int(min(n, 1<<20)) + bytes.MinRead)
+	}
+	_, err := b.ReadFrom(resp.Body)
+	return b.Bytes(), err
+}
+
+// place is where a stream can be taken up again.
+type place struct {
+	last string        // the id of the last event
+	wait time.Duration // that the server asks for
+}
+
+// follow reads a stream until the answer is there. A stream that ends before is taken up
+// again where it ended when its events have ids (MCP specification, basic/transports,
+// resumability and redelivery; 2026-07-28 has no such thing). What follows the answer is
+// read without the caller, so that the connection can be used again.
+func (l *httpLink) follow(ctx context.Context, t *trip, resp *http.Response, keep func() bool, x *exchange) (*answer, error) {
+	var at place
+	for idle := 0; ; {
+		e := newEvents(resp.Body, l.max)
+		e.keep = func(n int) error { return budget.Keep(ctx, n) }
+		before := at.last
+		a, err := l.read(e, x, &at, l.tell)
+		if a != nil {
+			if keep() {
+				l.discard(e)
+			} else {
+				e.Close()
+			}
+			return a, nil
+		}
+		e.Close()
+		if at.wait > 0 && err == errEnded { //nolint:errorlint // a connection that broke is another error
+			polled(ctx, at.wait)
+		}
+		switch idle++; {
+		case at.last != before:
+			idle = 0
+		case idle > maxResumptions:
+			return nil, fmt.Errorf("the response ended %d times without the answer", idle)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil && (at.last == "" || l.s.modern() || !errors.Is(err, errEnded)):
+			return nil, err
+		}
+		if err := sleep(ctx, cmp.Or(at.wait, retryWait<<idle+rand.N(retryWait))); err != nil {
+			return nil, err
+		}
+		if resp, keep, err = l.resume(ctx, t, at.last); err != nil { //nolint:bodyclose // its events close it
+			return nil, err
+		}
+	}
+}
+
+// discard reads what follows an answer, for a while.
+func (l *httpLink) discard(e *events) {
+	b, _ := e.body.(*body)
+	l.mu.Lock()
+	l.late[b] = time.Now()
+	l.mu.Unlock()
+	l.s.aside(func() {
+		_, _ = io.Copy(io.Discard, e.body) // whatever it is, the answer has come
+		e.Close()
+		l.mu.Lock()
+		delete(l.late, b)
+		l.mu.Unlock()
+	})
+}
+
+// endLate ends responses that go on long after their answer. It is asked at each
+// request, which costs less than a timer for each.
+func (l *httpLink) endLate() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for b, since := range l.late {
+		if time.Since(since) > closeTimeout {
+			b.finish()
+			delete(l.late, b)
+		}
+	}
+}
+
+// errEnded says that a stream ended without the answer.
+var errEnded = errors.New("the response ended without the answer")
+
+// read reads the events of a stream up to the answer to x; for ever when x is nil.
+func (l *httpLink) read(e *events, x *exchange, at *place, tell func(context.Context, []byte) error) (*answer, error) {
+	for {
+		ev, err := e.event()
+		var long tooLongError
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, errEnded
+		case errors.As(err, &long), err != nil && at.last == "" && x != nil:
+			return nil, err
+		case err != nil: // the connection broke
+			return nil, fmt.Errorf("%w: %w", errEnded, err)
+		}
+		at.last = cmp.Or(ev.id, at.last)
+		if ms, err := strconv.ParseUint(ev.retry, 10, 31); err == nil {
+			at.wait = time.Duration(ms) * time.Millisecond
+		}
+		if len(ev.data) == 0 || ev.named {
+			continue
+		}
+		m, err := wire.Parse(ev.data)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("the server sent an event that is not JSON-RPC: %s", excerpt(ev.data))
+		case m.Kind() != wire.Reply:
+			if err := l.s.hear(m, x, func(text []byte) error { return tell(context.Background(), text) }); err != nil {
+				return nil, err
+			}
+		case x != nil:
+			l.s.heard.Store(true)
+			return answerOf(m), nil
+		default:
+			l.s.heard.Store(true)
+			l.s.calls.Deliver(m)
+		}
+	}
+}
+
+// resume takes a stream up again after an event.
+func (l *httpLink) resume(ctx context.Context, t *trip, last string) (*http.Response, func() bool, error) {
+	resp, keep, err := l.do(ctx, t, http.MethodGet, l.to, nil, func(h http.Header) {
+		if last != "" {
+			h.Set(eventHeader, last)
+		}
+	})
+	if err == nil && (resp.StatusCode >= 300 || mediaType(resp) != "text/event-stream") {
+		err = errors.Join(fmt.Errorf("the response ended and could not be resumed: %s", statusText(resp.StatusCode)), resp.Body.Close())
+	}
+	return resp, keep, err
+}
+
+func (l *httpLink) tell(ctx context.Context, message []byte) error {
+	return l.tellTo(ctx, l.to, message, nil)
+}
+
+func (l *httpLink) ready(ctx context.Context, message []byte) error {
+	return l.tellTo(ctx, l.to, message, l.sessionHeaders)
+}
+
+func (l *httpLink) tellTo(ctx context.Context, to *url.URL, message []byte, set func(http.Header)) error {
+	resp, _, err := l.do(ctx, &trip{l: l}, http.MethodPost, to, message, set)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode >= 300 {
+		err = errors.New(statusText(resp.StatusCode))
+	}
+	return errors.Join(err, resp.Body.Close())
+}
+
+// bye ends the session on the server.
+func (l *httpLink) bye() {
+	if l.s.hello.session == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, l.to.String(), nil)
+	if err != nil {
+		return
+	}
+	req.Header.Set(sessionHeader, l.s.hello.session)
+	req.Header.Set(versionHeader, l.s.hello.Version)
+	if resp, err := l.withTokens(&trip{l: l}).RoundTrip(req); err == nil {
+		resp.Body.Close()
+	}
+}
+
+// opened listens for what the server says unasked: in the stream of a GET, or of subscriptions/listen.
+func (l *httpLink) opened() {
+	if !l.s.modern() {
+		there := make(chan struct{})
+		l.streams.Go(func() { l.openStream(sync.OnceFunc(func() { close(there) })) })
+		t := time.NewTimer(listenTimeout)
+		defer t.Stop()
+		select { // some servers send the headers with the first message, so not for ever
+		case <-there:
+		case <-t.C:
+		}
+		return
+	}
+	l.streams.Go(func() { l.s.follow(l.ctx) })
+}
+
+// openStream reads the stream of a GET, and takes it up again. A server need not offer one.
+func (l *httpLink) openStream(there func()) {
+	defer there()
+	var at place
+	for idle := 0; ; idle++ {
+		before, began := at.last, l.now()
+		resp, _, err := l.resume(l.ctx, &trip{l: l}, at.last)
+		there()
+		if err == nil {
+			e := newEvents(resp.Body, l.max)
+			_, err = l.read(e, nil, &at, l.tell)
+			e.Close()
+		} else if resp != nil || idle == 0 { // the server has none
+			return
+		} else {
+			err = fmt.Errorf("%w: %w", errEnded, err) // it may be back soon
+		}
+		if l.ctx.Err() != nil {
+			return
+		}
+		if why := l.s.reason(); why != nil { // it broke the rules
+			l.s.lose(why)
+			return
+		}
+		if at.last != before || l.now().Sub(began) > shortListen {
+			idle = 0
+		}
+		if !errors.Is(err, errEnded) || idle == maxResumptions {
+			l.s.lose(err)
+			return
+		}
+		if sleep(l.ctx, cmp.Or(at.wait, time.Second<<idle)) != nil {
+			return
+		}
+	}
+}
+
+// listenTimeout is how long the start of a session waits for the stream of a GET.
+const listenTimeout = 500 * time.Millisecond
+
+// shortListen is how long a stream of changes lives at least. What ends sooner was
+// never meant to stay, and opening it again would go on for ever.
+const shortListen = 5 * time.Second
 
 // neverSent reports whether a request failed before any of it was sent.
 func neverSent(err error) bool {
@@ -313,7 +548,7 @@ type body struct {
 	io.ReadCloser
 	left   int64 // 0: no bound
 	keep   func(n int) error
-	finish func()
+	finish func() // nil for none
 	once   sync.Once
 }
 
@@ -334,6 +569,8 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error {
 	err := b.ReadCloser.Close()
-	b.once.Do(b.finish)
+	if b.finish != nil {
+		b.once.Do(b.finish)
+	}
 	return err
 }

@@ -402,8 +402,10 @@ func TestStateOfALostServer(t *testing.T) {
 				}
 				h.CloseClientConnections()
 				h.Close()
-				if err := call(); err == nil {
-					t.Fatal("a server that is gone answered")
+				for range 3 { // the first may go out over a connection whose end nobody has seen yet
+					if err := call(); err == nil {
+						t.Fatal("a server that is gone answered")
+					}
 				}
 				if st, _ := u.State(key("s")); st.Ready || !strings.Contains(st.Reason, "connection refused") {
 					t.Errorf("ready %v after a call that could not reach it: %s", st.Ready, st.Reason)

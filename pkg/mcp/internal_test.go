@@ -1,10 +1,7 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -122,84 +119,6 @@ func FuzzToolResult(f *testing.F) {
 			t.Errorf("%q: %t %t, want %t %t\n%s", raw, failed, ok, wantFailed, wantOK, diff)
 		}
 	})
-}
-
-func TestStreamReads(t *testing.T) {
-	long := strings.Repeat("x", 100<<10)
-	tests := []struct {
-		name, in string
-		messages int
-		err      string
-	}{
-		{"one", `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", 1, "EOF"},
-		{"blank lines and CRLF", "\n\r\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\r\n", 1, "EOF"},
-		{"batch", `[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"x"}]` + "\n", 2, "EOF"},
-		{"longer than the buffer", `{"jsonrpc":"2.0","id":1,"result":{"x":"` + long + `"}}` + "\n", 1, "EOF"},
-		{"too long", `{"jsonrpc":"2.0","id":1,"result":{"x":"` + long + long + `"}}` + "\n", 0, "more than 150000 bytes"},
-		{"a log line in JSON", `{"level":"info"}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", 1, "EOF"},
-		{"an error that belongs to nothing", `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}` + "\n", 0, "EOF"},
-		{"text", "hello\n", 0, `the server wrote what is not JSON-RPC: "hello"`},
-		{"an answer that cannot be read", `{"id":1,"result":{}}` + "\n", 0, "the server wrote what is not JSON-RPC"},
-		{"cut off", `{"jsonrpc":"2.0",`, 0, "the server ended in the middle of a message"},
-		{"empty batch", "[]\n", 0, "EOF"},
-		{"broken batch", "[{]\n", 0, "not JSON-RPC"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := newStream(strings.NewReader(tt.in), io.Discard, 150_000, func([]byte) {}, func() error { return nil })
-			n := 0
-			for {
-				_, err := s.Read(t.Context())
-				if err == nil {
-					n++
-					continue
-				}
-				if n != tt.messages || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("%d messages, then %v", n, err)
-				}
-				return
-			}
-		})
-	}
-}
-
-// FuzzEvents holds the stream of events that the SDK gets to that which came: with
-// nothing to see, every byte is passed on, up to a missing end of the last line.
-func FuzzEvents(f *testing.F) {
-	f.Add([]byte("event: message\nid: 1\ndata: {}\n\n: c\n\ndata: a\ndata: b\n\n"))
-	f.Add([]byte("data"))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		e := newEvents(io.NopCloser(bytes.NewReader(in)), 1<<20, func(d []byte) ([]byte, error) { return d, nil })
-		out, err := io.ReadAll(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(out, in) && !bytes.Equal(out, append(bytes.Clone(in), '\n')) {
-			t.Fatalf("%q became %q", in, out)
-		}
-	})
-}
-
-func TestEventsChangeAndDrop(t *testing.T) {
-	in := "event: message\nid: 7\ndata: a\n\nid: 8\ndata: b\n\nevent: other\ndata: a\n\nretry: 5\n\n"
-	e := newEvents(io.NopCloser(strings.NewReader(in)), 1<<20, func(d []byte) ([]byte, error) {
-		if string(d) == "a" {
-			return []byte("A!"), nil
-		}
-		return nil, nil
-	})
-	out, err := io.ReadAll(e)
-	if want := "event: message\nid: 7\ndata: A!\n\nid: 8\n\nevent: other\ndata: a\n\nretry: 5\n\n"; err != nil || string(out) != want {
-		t.Errorf("got %q, %v", out, err)
-	}
-	e = newEvents(io.NopCloser(strings.NewReader("data: "+strings.Repeat("x", 100)+"\n\n")), 50, nil)
-	if _, err := io.ReadAll(e); err == nil || !strings.Contains(err.Error(), "more than 50 bytes") {
-		t.Errorf("got %v", err)
-	}
-	e = newEvents(io.NopCloser(strings.NewReader("data: x\n\n")), 50, func([]byte) ([]byte, error) { return nil, errors.New("enough") })
-	if _, err := io.ReadAll(e); err == nil || err.Error() != "enough" {
-		t.Errorf("got %v", err)
-	}
 }
 
 func TestWireNames(t *testing.T) {

@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
@@ -24,7 +22,7 @@ import (
 type lists struct {
 	read      time.Time // zero: never
 	tools     []json.RawMessage
-	headers   map[string][]paramMark // of the tools that have some
+	headers   map[string][]ParamMark // of the tools that have some
 	prompts   []Prompt
 	resources []Resource
 	templates []ResourceTemplate
@@ -64,16 +62,12 @@ func (u *upstream) read(ctx context.Context) (lists, error) {
 
 // readLists is read over a session, which it releases.
 func (u *upstream) readLists(ctx context.Context, s *session) (_ lists, err error) {
-	init := s.client.InitializeResult()
 	u.release(s)
-	l := lists{info: s.info(init)}
-	caps := init.Capabilities
-	if caps == nil { // the server does not say: ask for what nearly all have
-		caps = &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
-	}
+	l := lists{info: s.info()}
+	caps := s.hello.can()
 	warn := func(w string) { l.warnings = append(l.warnings, w) }
 	began := time.Now()
-	if caps.Tools != nil || l.info.version >= withoutPing {
+	if caps.Tools != nil || l.info.version >= modernVersion {
 		l.tools, err = u.pages(ctx, "tools/list", "tools", warn)
 		if err != nil && !isUnknownMethod(err) && (caps.Tools != nil || !isAnswer(err)) {
 			return lists{}, err
@@ -122,22 +116,15 @@ func (u *upstream) readLists(ctx context.Context, s *session) (_ lists, err erro
 	return l, nil
 }
 
-func (s *session) info(r *sdk.InitializeResult) info {
-	i := info{version: r.ProtocolVersion, instructions: s.mask(clip.Bytes(r.Instructions, maxInstructions))}
-	if r.ServerInfo != nil {
-		i.name, i.server = s.mask(clip.Bytes(r.ServerInfo.Name, 256)), s.mask(clip.Bytes(r.ServerInfo.Version, 256))
-	}
-	return i
+func (s *session) info() info {
+	h := &s.hello
+	return info{version: h.Version, instructions: s.mask(clip.Bytes(h.Instructions, maxInstructions)), name: s.mask(clip.Bytes(h.Info.Name, 256)), server: s.mask(clip.Bytes(h.Info.Version, 256))}
 }
 
 // timeout is the time for one request that is no call of a tool.
 func (u *upstream) timeout() time.Duration {
 	return milliseconds(u.spec.Spec.TimeoutMS, defaultTimeout)
 }
-
-// withoutPing is the first protocol version that has no ping; whether a server
-// without tools is there is seen by its refusal to list some.
-const withoutPing = "2026-07-28"
 
 // isAnswer reports whether an error is one that the server gave.
 func isAnswer(err error) bool {

@@ -129,12 +129,12 @@ func (op operation) end(ctx context.Context, s *session, raw json.RawMessage, er
 	if !span.IsRecording() {
 		return
 	}
-	if s != nil && s.client != nil {
-		if id := s.client.ID(); id != "" {
+	if s != nil {
+		if id := s.hello.session; id != "" {
 			attrs = append(attrs, semconv.McpSessionID(hashOf(id)))
 		}
-		if hello := s.client.InitializeResult(); hello != nil && hello.ProtocolVersion != "" {
-			attrs = append(attrs, semconv.McpProtocolVersion(clip.Bytes(hello.ProtocolVersion, 32)))
+		if v := s.hello.Version; v != "" {
+			attrs = append(attrs, semconv.McpProtocolVersion(clip.Bytes(v, 32)))
 		}
 	}
 	span.SetAttributes(append(attrs, semconv.McpMethodNameKey.String(op.request.method))...)

@@ -7,17 +7,11 @@ import (
 	"strings"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/envref"
 	"toolctl.dev/toolctl/internal/netaddr"
 )
-
-// legacyVersion is the last version of MCP that begins with initialize. A client of
-// a later one asks server/discover first.
-const legacyVersion = "2025-11-25"
 
 const (
 	defaultConnectTimeout = 10 * time.Second
@@ -80,22 +74,17 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	if err != nil {
 		return nil, err
 	}
-	// The SDK asks a server for what has a handler; the session takes what it says.
-	err = connect(ctx, l, s, &sdk.ClientOptions{
-		Capabilities:               sl.key.can.sdk(),
-		MultiRoundTrip:             &sdk.MultiRoundTripOptions{Disabled: true}, // do asks the client
-		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) {},
-		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) {},
-		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) {},
-	}, &sdk.Implementation{Name: u.owner.opts.Name, Version: u.owner.opts.Version}, version)
+	s.link, s.done, s.leaving, s.out.log = l, make(chan struct{}), make(chan struct{}), s.log
+	err = connect(ctx, s, version)
 	if err == nil {
 		return s, nil
 	}
 	if errors.Is(context.Cause(ctx), errSlow) {
 		return nil, u.failure(fmt.Sprintf("no session after %s", clip.Duration(limit)), fmt.Sprintf("no session after %s (spec.connect_timeout_ms): %v%s", clip.Duration(limit), errSlow, u.lastWords()))
 	}
-	if a := s.hello.answer.Load(); a != nil && a.err != nil { // what came after it is our doing
-		return nil, &handshakeError{u.failure(noSession, noSession+": "+s.explain(int(s.hello.status.Load()), err))}
+	var said *refusal
+	if errors.As(err, &said) {
+		return nil, &handshakeError{u.failure(noSession, noSession+": "+s.explain(0, err))}
 	}
 	var failed *connectError
 	if errors.As(err, &failed) && failed.dead != nil {
@@ -108,22 +97,14 @@ func (u *upstream) attempt(ctx context.Context, sl *slot, version string) (*sess
 	if why := s.reason(); why != nil {
 		err = why
 	}
-	if kind := s.hello.alien.Load(); kind != nil { // the SDK says so only when it comes to it first
-		return nil, u.unavailable("no session: the server answered with content type %q, expected application/json or text/event-stream: check that spec.url is that of an MCP server", clip.Bytes(s.mask(*kind), maxErrorText))
+	var alien *alienError
+	if errors.As(err, &alien) {
+		return nil, u.unavailable("no session: the server answered with content type %q, expected application/json or text/event-stream: check that spec.url is that of an MCP server", clip.Bytes(s.mask(alien.kind), maxErrorText))
 	}
 	if private := (*netaddr.PrivateError)(nil); errors.As(err, &private) {
 		return nil, &v1.MCPError{Server: u.key.Name, Message: noSession, Detail: noSession + ": " + private.Advice("spec.allow_private_network"), Cause: private}
 	}
-	return nil, u.failure(noSession, noSession+": "+s.explain(int(s.hello.status.Load()), err))
-}
-
-// plain takes the SDK's own words out of an error.
-func plain(err error) string {
-	text := err.Error()
-	for _, noise := range []string{"rejected by transport: ", ": rejected by transport", "client is closing: ", "server is closing: "} {
-		text = strings.ReplaceAll(text, noise, "")
-	}
-	return text
+	return nil, u.failure(noSession, noSession+": "+s.explain(0, err))
 }
 
 // lastWords quotes the last line of stderr, which often says why a child ended.
@@ -172,8 +153,7 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		}
 		u.base = r.newTransport(private, allowed)
 	}
-	l := &httpLink{s: s, sse: u.spec.Spec.Transport == v1.TransportSSE, base: u.base, to: to, head: head,
-		max: u.owner.opts.MaxMessageBytes, live: map[*flight]struct{}{}, late: map[*flight]struct{}{}, now: u.owner.opts.Now,
+	l := &httpLink{s: s, base: u.base, to: to, head: head, max: u.owner.opts.MaxMessageBytes, late: map[*body]time.Time{}, now: u.owner.opts.Now,
 		stale: func() { u.drop(s, errUnused) }}
 	if u.auth == nil && u.spec.Spec.Auth != nil {
 		u.auth = u.newOAuth(r, to)
@@ -187,11 +167,14 @@ func (u *upstream) link(ctx context.Context, r *resolver, s *session, extend fun
 		u.auth.signingIn(extend)
 	}
 	r.mask(s)
+	if u.spec.Spec.Transport == v1.TransportSSE {
+		return &sseLink{httpLink: l}, nil
+	}
 	return l, nil
 }
 
 // childLink starts the server's child.
-func (u *upstream) childLink(r *resolver, s *session) (*streamLink, error) {
+func (u *upstream) childLink(r *resolver, s *session) (*pipeLink, error) {
 	p, noProgram := r.command()
 	if err := r.err(); err != nil {
 		return nil, err

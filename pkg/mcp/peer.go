@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/internal/inspect"
@@ -190,47 +188,54 @@ func (c Capabilities) allow(r InputRequest) bool {
 	return false
 }
 
-// sdk is what the SDK tells the server.
-func (c Capabilities) sdk() *sdk.ClientCapabilities {
-	caps := &sdk.ClientCapabilities{}
-	if c.Form || c.URL {
-		caps.Elicitation = &sdk.ElicitationCapabilities{}
-		if c.Form {
-			caps.Elicitation.Form = &sdk.FormElicitationCapabilities{}
-		}
-		if c.URL {
-			caps.Elicitation.URL = &sdk.URLElicitationCapabilities{}
-		}
-	}
-	if c.Sampling {
-		caps.Sampling = &sdk.SamplingCapabilities{}
-		if c.SamplingTools {
-			caps.Sampling.Tools = &sdk.SamplingToolsCapabilities{}
-		}
-		if c.SamplingContext {
-			caps.Sampling.Context = &sdk.SamplingContextCapabilities{}
-		}
-	}
-	if c.Roots {
-		caps.RootsV2 = &sdk.RootCapabilities{ListChanged: c.RootsChanged}
-	}
-	return caps
-}
-
-// wire is what a request of MCP 2026-07-28 says in its _meta.
+// wire is what a server is told.
 func (c Capabilities) wire() map[string]any {
-	caps := c.sdk()
-	m := map[string]any{}
-	if caps.Elicitation != nil {
-		m["elicitation"] = caps.Elicitation
+	type object = map[string]any
+	m := object{}
+	put := func(in object, name string, on bool) object {
+		if on {
+			o := object{}
+			in[name] = o
+			return o
+		}
+		return object{}
 	}
-	if caps.Sampling != nil {
-		m["sampling"] = caps.Sampling
-	}
-	if caps.RootsV2 != nil {
-		m["roots"] = caps.RootsV2
+	e := put(m, "elicitation", c.Form || c.URL)
+	put(e, "form", c.Form)
+	put(e, "url", c.URL)
+	s := put(m, "sampling", c.Sampling)
+	put(s, "tools", c.SamplingTools)
+	put(s, "context", c.SamplingContext)
+	if r := put(m, "roots", c.Roots); c.RootsChanged {
+		r["listChanged"] = true
 	}
 	return m
+}
+
+// CapabilitiesOf reads what a client says that it can do (MCP specification, ClientCapabilities).
+func CapabilitiesOf(raw json.RawMessage) (can Capabilities, err error) {
+	type object = map[string]json.RawMessage
+	var c struct {
+		Elicitation, Sampling, Experimental, Extensions object
+		Roots                                           *struct{ ListChanged bool }
+	}
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return can, err
+	}
+	if e := c.Elicitation; e != nil {
+		_, can.URL = e["url"]
+		_, form := e["form"]
+		can.Form = form || !can.URL // clients of 2025-06-18 name no mode
+	}
+	if m := c.Sampling; m != nil {
+		can.Sampling = true
+		_, can.SamplingTools = m["tools"]
+		_, can.SamplingContext = m["context"]
+	}
+	if c.Roots != nil {
+		can.Roots, can.RootsChanged = true, c.Roots.ListChanged
+	}
+	return can, nil
 }
 
 // Keys of _meta in MCP 2026-07-28.

@@ -5,20 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // methodMoved tells another process that the server is handed over: the requests that it has sent are
@@ -62,14 +59,15 @@ var ErrElsewhere = errors.New("another process has the server")
 // relaying is a relay while it is served.
 type relaying struct {
 	*Relay
-	stream *stream
+	stream *pipe
 	ctx    context.Context // ends with the stream
 	out    outbox
 
+	open  wire.Running // requests
+	asked wire.Calls
+
 	mu      sync.Mutex
-	open    map[string]context.CancelFunc // requests, by id
-	asked   map[string]chan *jsonrpc.Response
-	asks    int
+	under   int             // way
 	watched map[string]bool // resources that were subscribed to
 
 	running sync.WaitGroup
@@ -81,10 +79,10 @@ func (r *Relay) Serve(ctx context.Context, rwc io.ReadWriteCloser) {
 	defer r.up.release(r.s)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &relaying{Relay: r, ctx: ctx, open: map[string]context.CancelFunc{}, asked: map[string]chan *jsonrpc.Response{}, watched: map[string]bool{}}
+	t := &relaying{Relay: r, ctx: ctx, asked: wire.Calls{Prefix: "q"}, watched: map[string]bool{}}
 	t.out.log = r.up.log
-	t.stream = newStream(rwc, rwc, r.up.owner.opts.MaxMessageBytes, func([]byte) {}, rwc.Close)
-	defer t.stream.Close()
+	t.stream = newPipe(rwc, rwc, r.up.owner.opts.MaxMessageBytes, rwc.Close)
+	defer t.stream.close()
 	r.up.mu.Lock()
 	r.up.relays[t] = true
 	r.up.mu.Unlock()
@@ -97,22 +95,25 @@ func (r *Relay) Serve(ctx context.Context, rwc io.ReadWriteCloser) {
 				t.notify(methodMoved, nil)
 			case <-r.s.done: // what was under way is answered
 				t.settle()
-				t.stream.Close()
+				t.stream.close()
 				return
 			case <-ctx.Done():
-				t.stream.Close()
+				t.stream.close()
 				return
 			}
 		}
 	})
 	for {
-		m, err := t.stream.Read(ctx)
+		line, err := t.stream.in.Next()
 		if err != nil {
 			break
 		}
-		t.take(m)
+		if m, err := wire.Parse(line); err == nil {
+			t.take(m)
+		}
 	}
 	cancel()
+	t.asked.Close()
 	r.up.mu.Lock()
 	delete(r.up.relays, t)
 	r.up.mu.Unlock()
@@ -129,7 +130,7 @@ func (r *Relay) Serve(ctx context.Context, rwc io.ReadWriteCloser) {
 func (t *relaying) settle() {
 	for t.ctx.Err() == nil {
 		t.mu.Lock()
-		n := len(t.open)
+		n := t.under
 		t.mu.Unlock()
 		if n == 0 || sleep(t.ctx, retryWait/10) != nil {
 			return
@@ -138,86 +139,59 @@ func (t *relaying) settle() {
 }
 
 // take takes one message of the other process.
-func (t *relaying) take(m jsonrpc.Message) {
-	switch m := m.(type) {
-	case *jsonrpc.Response:
-		t.mu.Lock()
-		if id, ok := m.ID.Raw().(string); ok && t.asked[id] != nil {
-			t.asked[id] <- m // which has room for it
-			delete(t.asked, id)
+func (t *relaying) take(m wire.Message) {
+	switch m.Kind() {
+	case wire.Reply:
+		t.asked.Deliver(m)
+		return
+	case wire.Notification:
+		if m.Method == "notifications/cancelled" {
+			t.open.Cancel(m, context.Canceled)
 		}
-		t.mu.Unlock()
-	case *jsonrpc.Request:
-		id := fmt.Sprint(m.ID.Raw())
-		if !m.IsCall() {
-			if m.Method == "notifications/cancelled" {
-				t.cancel(m.Params)
-			}
-			return
-		}
-		ctx, cancel := context.WithCancel(t.ctx)
-		t.mu.Lock()
-		full := len(t.open) >= maxRelayed || t.open[id] != nil
-		if !full {
-			t.open[id] = cancel
-		}
-		t.mu.Unlock()
-		if full {
-			cancel()
-			t.answer(m.ID, nil, &jsonrpc.Error{Message: "too many requests are under way"})
-			return
-		}
-		t.running.Go(func() {
-			defer cancel()
-			result, failure := t.request(ctx, id, m)
-			t.answer(m.ID, result, failure)
-			t.mu.Lock()
-			delete(t.open, id)
-			t.mu.Unlock()
-		})
+		return
 	}
-}
-
-// cancel ends a request that is taken back.
-func (t *relaying) cancel(params json.RawMessage) {
-	var p struct {
-		ID any `json:"requestId"`
-	}
-	_ = json.Unmarshal(params, &p) // without an id nothing is found
+	ctx, cancel := context.WithCancelCause(t.ctx)
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if cancel := t.open[fmt.Sprint(p.ID)]; cancel != nil {
-		cancel()
+	full := t.under >= maxRelayed || !t.open.Begin(m.ID, cancel)
+	if !full {
+		t.under++
 	}
+	t.mu.Unlock()
+	if full {
+		cancel(nil)
+		t.answer(m.ID, nil, &wire.Error{Message: "too many requests are under way"})
+		return
+	}
+	t.running.Go(func() {
+		defer cancel(nil)
+		result, failure := t.request(ctx, m)
+		t.answer(m.ID, result, failure)
+		t.open.End(m.ID)
+		t.mu.Lock()
+		t.under--
+		t.mu.Unlock()
+	})
 }
 
-// answer writes a result as it came: the SDK would write some characters otherwise.
-func (t *relaying) answer(id jsonrpc.ID, result json.RawMessage, failure *jsonrpc.Error) {
+// answer writes a result as it came.
+func (t *relaying) answer(id, result json.RawMessage, failure *wire.Error) {
 	var line bytes.Buffer
-	line.WriteString(`{"jsonrpc":"2.0","id":`)
-	line.Write(jsontext.Of(id.Raw()))
+	member, write := "result", func(b *bytes.Buffer) error { return json.Compact(b, result) }
 	if failure != nil {
-		line.WriteString(`,"error":`)
-		line.Write(jsontext.Of(failure))
-	} else {
-		line.WriteString(`,"result":`)
-		if err := json.Compact(&line, result); err != nil { // it was taken from a message
-			return
-		}
+		member, write = "error", func(b *bytes.Buffer) error { return jsontext.Write(b, failure) }
 	}
-	line.WriteString("}\n")
-	if _, err := t.stream.write(t.ctx, line.Bytes()); err != nil {
+	err := wire.Answer(&line, id, member, write)
+	if err == nil {
+		_, err = t.stream.write(t.ctx, line.Bytes())
+	}
+	if err != nil {
 		t.up.log.Debug("an answer did not reach the other replica", slog.Any("error", err))
 	}
 }
 
 func (t *relaying) notify(method string, params any) {
-	raw, err := json.Marshal(params)
-	if err == nil {
-		if params == nil {
-			raw = nil
-		}
-		_ = t.stream.Write(t.ctx, &jsonrpc.Request{Method: method, Params: raw}) // the other side may be gone
+	if text, err := wire.Request("", method, params); err == nil {
+		_, _ = t.stream.write(t.ctx, text) // the other side may be gone
 	}
 }
 
@@ -234,20 +208,20 @@ func (u *upstream) tellRelays(uri, method string, params any) {
 }
 
 // request answers one request of the other process.
-func (t *relaying) request(ctx context.Context, id string, m *jsonrpc.Request) (json.RawMessage, *jsonrpc.Error) {
+func (t *relaying) request(ctx context.Context, m wire.Message) (json.RawMessage, *wire.Error) {
 	switch m.Method {
 	case "initialize":
 		return t.hello()
 	case "server/discover": // which would be another server's version: the relay speaks that of initialize
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "a relay begins with initialize"}
+		return nil, &wire.Error{Code: jsonrpc.CodeMethodNotFound, Message: "a relay begins with initialize"}
 	case "ping", "logging/setLevel":
 		return json.RawMessage("{}"), nil
 	case "resources/subscribe", "resources/unsubscribe":
 		return t.subscribe(ctx, m)
 	}
-	req, err := t.readRequest(id, m)
+	req, err := t.readRequest(m)
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+		return nil, &wire.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
 	result, err := t.up.over(ctx, t.s, req.request, req.peer)
 	if err != nil {
@@ -257,37 +231,27 @@ func (t *relaying) request(ctx context.Context, id string, m *jsonrpc.Request) (
 }
 
 // relayError keeps what tells errors apart: a code of the server, and 0 for a server that was lost.
-func relayError(err error) *jsonrpc.Error {
+func relayError(err error) *wire.Error {
 	var said *v1.MCPError
 	if errors.As(err, &said) {
-		return &jsonrpc.Error{Code: said.Code, Message: said.Message, Data: said.Data}
+		return &wire.Error{Code: said.Code, Message: said.Message, Data: said.Data}
 	}
-	return &jsonrpc.Error{Message: clip.Bytes(err.Error(), maxErrorText)}
+	return &wire.Error{Message: clip.Bytes(err.Error(), maxErrorText)}
 }
 
 // hello is what the server said of itself, in the version of a relay.
-func (t *relaying) hello() (json.RawMessage, *jsonrpc.Error) {
-	init := *t.s.client.InitializeResult()
-	init.ProtocolVersion = legacyVersion
-	if init.Capabilities == nil {
-		init.Capabilities = &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
-	}
-	caps := *init.Capabilities
-	caps.Logging = nil // its messages are of no request
-	init.Capabilities = &caps
-	raw, err := json.Marshal(init)
-	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-	}
-	return raw, nil
+func (t *relaying) hello() (json.RawMessage, *wire.Error) {
+	h := t.s.hello
+	can := h.can()
+	can.Logging = nil // its messages are of no request
+	h.Version, h.Versions, h.Capabilities = legacyVersion, nil, &can
+	return jsontext.Of(h), nil
 }
 
-func (t *relaying) subscribe(ctx context.Context, m *jsonrpc.Request) (json.RawMessage, *jsonrpc.Error) {
-	var p struct {
-		URI string `json:"uri"`
-	}
-	if json.Unmarshal(m.Params, &p) != nil || p.URI == "" {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "expected a uri"}
+func (t *relaying) subscribe(ctx context.Context, m wire.Message) (json.RawMessage, *wire.Error) {
+	var p struct{ URI string }
+	if p.URI, _ = m.Params.Text("uri"); p.URI == "" {
+		return nil, &wire.Error{Code: jsonrpc.CodeInvalidParams, Message: "expected a uri"}
 	}
 	on := m.Method == "resources/subscribe"
 	t.mu.Lock()
@@ -318,16 +282,20 @@ type relayed struct {
 }
 
 // readRequest reads a request as it is sent to the server.
-func (t *relaying) readRequest(id string, m *jsonrpc.Request) (relayed, error) {
+func (t *relaying) readRequest(m wire.Message) (relayed, error) {
 	req := relayed{request: request{method: m.Method}}
-	var params, meta map[string]json.RawMessage
-	if json.Unmarshal(orNull(m.Params), &params) != nil || json.Unmarshal(orNull(params["_meta"]), &meta) != nil || strings.ContainsAny(m.Method, `"\`) {
-		return req, errors.New("expected an object of parameters")
+	if strings.ContainsAny(m.Method, `"\`) {
+		return req, errors.New("expected a method")
 	}
-	delete(params, "_meta")
-	for name, value := range params {
-		quoted := jsontext.Of(name)
-		req.params = append(req.params, param{string(quoted[1 : len(quoted)-1]), value})
+	meta := map[string]json.RawMessage{}
+	for _, p := range m.Meta {
+		meta[p.Name] = p.Value
+	}
+	for _, p := range m.Params {
+		if p.Name != "_meta" {
+			quoted := jsontext.Of(p.Name)
+			req.params = append(req.params, param{string(quoted[1 : len(quoted)-1]), p.Value})
+		}
 	}
 	if token := meta["progressToken"]; token != nil {
 		delete(meta, "progressToken")
@@ -340,33 +308,18 @@ func (t *relaying) readRequest(id string, m *jsonrpc.Request) (relayed, error) {
 	}
 	if raw := meta[metaCapabilities]; raw != nil {
 		delete(meta, metaCapabilities)
-		var can sdk.ClientCapabilities
-		if err := json.Unmarshal(raw, &can); err != nil {
+		can, err := CapabilitiesOf(raw)
+		if err != nil {
 			return req, err
 		}
 		if t.s.modern() {
-			req.peer = &Peer{Modern: true, Names: true, Can: capabilitiesOf(&can), Ask: func(ctx context.Context, all map[string]InputRequest) (map[string]json.RawMessage, error) {
-				return t.ask(ctx, id, all)
+			req.peer = &Peer{Modern: true, Names: true, Can: can, Ask: func(ctx context.Context, all map[string]InputRequest) (map[string]json.RawMessage, error) {
+				return t.ask(ctx, string(bytes.Trim(m.ID, `"`)), all)
 			}}
 		}
 	}
-	req.meta = maps.Clone(meta)
+	req.meta = meta
 	return req, nil
-}
-
-// capabilitiesOf reads what [Capabilities.wire] wrote.
-func capabilitiesOf(c *sdk.ClientCapabilities) Capabilities {
-	can := Capabilities{Sampling: c.Sampling != nil, Roots: c.RootsV2 != nil}
-	if e := c.Elicitation; e != nil {
-		can.Form, can.URL = e.Form != nil, e.URL != nil
-	}
-	if s := c.Sampling; s != nil {
-		can.SamplingTools, can.SamplingContext = s.Tools != nil, s.Context != nil
-	}
-	if r := c.RootsV2; r != nil {
-		can.RootsChanged = r.ListChanged
-	}
-	return can
 }
 
 // ask has the client of the other process answer what the server asks for within a request.
@@ -397,34 +350,24 @@ func (t *relaying) ask(ctx context.Context, id string, all map[string]InputReque
 }
 
 func (t *relaying) askOne(ctx context.Context, r InputRequest) (json.RawMessage, error) {
-	came := make(chan *jsonrpc.Response, 1)
-	t.mu.Lock()
-	t.asks++
-	name := "q" + strconv.Itoa(t.asks)
-	t.asked[name] = came
-	t.mu.Unlock()
-	defer func() {
-		t.mu.Lock()
-		delete(t.asked, name)
-		t.mu.Unlock()
-	}()
-	id, err := jsonrpc.MakeID(name)
+	name, came, forget := t.asked.Begin()
+	defer forget()
+	text, err := wire.Request(name, r.Method, r.Params)
 	if err == nil {
-		err = t.stream.Write(ctx, &jsonrpc.Request{ID: id, Method: r.Method, Params: r.Params})
+		_, err = t.stream.write(ctx, text)
 	}
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case m := <-came:
-		if m.Error != nil {
-			var wire *jsonrpc.Error
-			if errors.As(m.Error, &wire) {
-				return nil, &v1.MCPError{Code: wire.Code, Message: wire.Message}
-			}
-			return nil, m.Error
+	case m, ok := <-came:
+		if !ok {
+			return nil, errClosed
 		}
-		return bytes.TrimSpace(m.Result), nil
+		if e := m.Failure(); e != nil {
+			return nil, &v1.MCPError{Code: e.Code, Message: e.Message}
+		}
+		return m.Body, nil
 	case <-ctx.Done():
 		t.notify("notifications/cancelled", map[string]string{"requestId": name})
 		return nil, ctx.Err()

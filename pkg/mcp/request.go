@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/attribute"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -234,8 +233,8 @@ func (s *session) meta(ctx context.Context, x *exchange, token string) map[strin
 		}
 	}
 	if s.modern() {
-		set(metaVersion, s.client.InitializeResult().ProtocolVersion)
-		set(metaClient, sdk.Implementation{Name: o.Name, Version: o.Version})
+		set(metaVersion, s.hello.Version)
+		set(metaClient, s.me())
 		can := s.slot.key.can
 		if x.clientRequest != nil {
 			can = x.clientRequest.peer.Can
@@ -285,7 +284,7 @@ func (u *upstream) lost(s *session, got receipt, r request, err error) error {
 		return &v1.ExecutionError{Phase: v1.PhaseTimeout, Cause: context.DeadlineExceeded,
 			Message: fmt.Sprintf("mcp server %q did not answer %s within %s (timeout_ms)", u.key.Name, r.method, clip.Duration(r.limit))}
 	}
-	if errors.Is(err, sdk.ErrConnectionClosed) || got.status == 0 {
+	if errors.Is(err, errClosed) || got.status == 0 {
 		// The reason comes a moment after the calls were told.
 		select {
 		case <-s.done:
@@ -310,7 +309,7 @@ func (s *session) explain(status int, err error) string {
 	case status >= 300:
 		return statusText(status)
 	}
-	return clip.Bytes(s.mask(plain(err)), maxErrorText)
+	return clip.Bytes(s.mask(err.Error()), maxErrorText)
 }
 
 func statusText(status int) string {
@@ -323,7 +322,7 @@ func statusText(status int) string {
 
 // reasonWait is how long the end of a session may take to show after a call failed.
 func reasonWait(err error) time.Duration {
-	if errors.Is(err, sdk.ErrConnectionClosed) {
+	if errors.Is(err, errClosed) {
 		return time.Second
 	}
 	return 200 * time.Millisecond

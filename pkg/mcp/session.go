@@ -4,52 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // session is one session with a server, from its start to its end.
 type session struct {
 	// Fixed before the session is shared.
-	slot      *slot
-	upstream  *upstream
-	link      link
-	sdkClient *sdk.Client
-	client    *sdk.ClientSession
-	log       *slog.Logger
-	masks     *redact.Masker
-	patience  time.Duration // for the answer to server/discover
+	slot     *slot
+	upstream *upstream
+	link     link
+	hello    hello
+	log      *slog.Logger
+	masks    *redact.Masker
+	patience time.Duration // for the answer to server/discover
 
-	probe atomic.Pointer[discoverProbe]
-	hello hello
-
+	open      atomic.Bool
 	heard     atomic.Bool  // the server said something
 	proven    atomic.Bool  // the server answered a call
 	openCalls atomic.Int32 // requests of the server that wait for our answer
 
-	out outbox // to the client whose session it is
+	out   outbox // to the client whose session it is
+	calls wire.Calls
+	asked wire.Running // requests of the server that are being answered
 
 	levels sync.Mutex
 	level  string // of the log messages that were asked for
 
-	asks sync.WaitGroup // requests of the server that are being answered
-
-	mu      sync.Mutex
-	asking  map[string]context.CancelCauseFunc // those, by id
-	asksOff bool
-	pending map[string]chan<- *answer // by id, of transports that carry all messages in one stream
-	tokens  map[string]*exchange      // by progress token
-	cause   error                     // why it ended, as far as it is known
+	mu     sync.Mutex
+	off    bool                          // nothing is begun aside any more
+	tasks  sync.WaitGroup                // what goes on aside
+	tokens map[string]*exchange          // by progress token
+	listen map[string]context.CancelFunc // streams of changes of resources, by address
+	cause  error                         // why it ended, as far as it is known
 
 	remote  bool          // the server is that of another process, which relays
 	leaving chan struct{} // closed when the session takes no more users
+	over    sync.Once
 	done    chan struct{} // closed when the session ended
 
 	// Under the mutex of the upstream.
@@ -57,26 +54,21 @@ type session struct {
 	retired bool // no more users; it ends with the last one
 }
 
-// hello is what came of the latest request of the SDK's own: several open a session, of
-// which the last counts.
-type hello struct {
-	answer atomic.Pointer[answer]
-	status atomic.Int32           // of the HTTP response
-	alien  atomic.Pointer[string] // its content type, when MCP has no such answer
-}
-
-func (h *hello) begin() {
-	h.answer.Store(nil)
-	h.status.Store(0)
-	h.alien.Store(nil)
-}
-
 // link is the way to a server that one session uses.
 type link interface {
-	sdk.Transport
-	// send sends a request, once the session is open, and returns what came of it: the
-	// answer, or an error. It returns soon after ctx ends, and the server is told.
+	// begin hears what the server says.
+	begin()
+	// send sends a request and returns what came of it: the answer, or an error. It returns soon
+	// after ctx ends, and the server is told.
 	send(ctx context.Context, x *exchange) (receipt, error)
+	// tell sends a notification, or an answer.
+	tell(ctx context.Context, message []byte) error
+	// ready is tell for the notification that opens the session.
+	ready(ctx context.Context, message []byte) error
+	// opened is called once the session is open; what the server says unasked is heard from then on.
+	opened()
+	// bye tells the server that the session ends.
+	bye()
 	// cut ends the way at once: what waits for the server fails. It may be called again.
 	cut()
 	// end frees what is left after the session was closed, such as a child process,
@@ -86,6 +78,9 @@ type link interface {
 	// it gives the end a moment to show.
 	outcome(wait bool) error
 }
+
+// errClosed is what a request gets whose connection has ended.
+var errClosed = errors.New("connection closed")
 
 // mask takes what came from the environment out of a text of ours.
 func (s *session) mask(text string) string { return s.masks.Values(text) }
@@ -126,9 +121,20 @@ func (s *session) reason() error {
 	return s.cause
 }
 
-// watch waits for the end of the session. A dead child and a stream that broke end it.
-func (s *session) watch() {
-	err := s.client.Wait()
+// lose ends the session because its way ended, with an error or without a word.
+func (s *session) lose(err error) {
+	if !s.open.Load() { // who opens it says why it cannot
+		if err != nil {
+			s.fail(fmt.Errorf("the session was lost: %w", err))
+		}
+		s.finish()
+		return
+	}
+	s.explainEnd(err)
+	s.finish()
+}
+
+func (s *session) explainEnd(err error) {
 	if s.reason() == nil {
 		if o := s.link.outcome(err == nil); o != nil {
 			err = o
@@ -138,15 +144,20 @@ func (s *session) watch() {
 		}
 		s.fail(fmt.Errorf("the session was lost: %w", err))
 	}
-	close(s.done)
+}
+
+func (s *session) finish() {
+	s.over.Do(func() {
+		s.calls.Close()
+		close(s.done)
+	})
 }
 
 // shut ends the session and waits until it has ended.
 func (s *session) shut(why error) {
 	s.fail(why)
 	s.link.cut()
-	_ = s.client.Close()
-	<-s.done
+	s.finish()
 }
 
 // connectError says why a session could not be opened.
@@ -159,28 +170,28 @@ func (e *connectError) Unwrap() error { return e.error }
 
 // connect opens a session over a link. It returns soon after ctx ends, and after an
 // error nothing is left of the session.
-func connect(ctx context.Context, l link, s *session, o *sdk.ClientOptions, who *sdk.Implementation, version string) error {
-	s.link, s.done, s.leaving, s.out.log = l, make(chan struct{}), make(chan struct{}), s.log
-	s.pending, s.tokens = map[string]chan<- *answer{}, map[string]*exchange{}
-	stop := context.AfterFunc(ctx, l.cut)
-	s.sdkClient = sdk.NewClient(who, o)
-	client, err := s.sdkClient.Connect(ctx, l, &sdk.ClientSessionOptions{ProtocolVersion: version})
+func connect(ctx context.Context, s *session, version string) error {
+	s.tokens, s.calls.Prefix = map[string]*exchange{}, ourIDs
+	stop := context.AfterFunc(ctx, s.link.cut)
+	s.link.begin()
+	err := s.greet(ctx, version)
 	if !stop() && err == nil {
-		_ = client.Close()
 		err = ctx.Err()
 	}
 	if err != nil {
 		var dead error
 		if s.reason() == nil && ctx.Err() == nil {
-			dead = l.outcome(errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed))
+			dead = s.link.outcome(errors.Is(err, errClosed))
 		}
-		l.cut()
+		s.link.cut()
+		s.finish()
 		s.endAsks()
-		l.end()
+		s.link.end()
 		s.out.close()
 		return &connectError{err, dead}
 	}
-	s.client = client
+	s.open.Store(true)
+	s.link.opened()
 	return nil
 }
 
@@ -197,3 +208,11 @@ func (s *session) forget(token string) {
 	defer s.mu.Unlock()
 	delete(s.tokens, token)
 }
+
+// newID makes the id of a request.
+func (s *session) newID() string {
+	return ourIDs + strconv.FormatInt(s.upstream.owner.tokens.Add(1), 10)
+}
+
+// ourIDs begins the ids of our requests.
+const ourIDs = "r"

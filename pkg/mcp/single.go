@@ -61,11 +61,11 @@ func (u *upstream) singleLink(ctx context.Context, r *resolver, s *session) (lin
 // may be long before there is a session.
 type hold struct {
 	mu   sync.Mutex
-	link *streamLink // nil before
+	link *pipeLink // nil before
 	lost bool
 }
 
-func (h *hold) has(l *streamLink) {
+func (h *hold) has(l *pipeLink) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.link = l
@@ -84,7 +84,7 @@ func (h *hold) lose() {
 	}
 }
 
-func (l *streamLink) lose() {
+func (l *pipeLink) lose() {
 	l.s.fail(errors.New("another replica may have the server now: the lease of this one ended"))
 	l.child.Kill()
 }
@@ -193,7 +193,7 @@ func (u *upstream) local() (all []*session) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for s := range u.sessions {
-		if l, ok := s.link.(*streamLink); ok && l.child != nil {
+		if l, ok := s.link.(*pipeLink); ok && l.child != nil {
 			all = append(all, s)
 		}
 	}

@@ -6,9 +6,8 @@ import (
 	"sync"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // slot is the place of one session with a server: that which all share, or that of a
@@ -246,9 +245,13 @@ func (u *Upstreams) EndPeer(key string) {
 
 // RootsChanged tells the servers of a client that its roots changed.
 func (u *Upstreams) RootsChanged(key string) {
-	u.tell(key, func(_ context.Context, s *session) {
-		// The SDK says so when its own list of roots changes, which nobody sees.
-		s.sdkClient.AddRoots(&sdk.Root{URI: "toolctl:roots"})
+	u.tell(key, func(ctx context.Context, s *session) {
+		if s.modern() || !s.slot.key.can.RootsChanged {
+			return
+		}
+		if text, err := wire.Request("", "notifications/roots/list_changed", nil); err == nil {
+			_ = s.link.tell(ctx, text) // a server that cannot be told is about to end
+		}
 	})
 }
 
@@ -312,17 +315,17 @@ func (s *session) clientRequest(x *exchange) *clientRequest {
 }
 
 // modern reports whether the session speaks MCP 2026-07-28 or later.
-func (s *session) modern() bool { return s.client.InitializeResult().ProtocolVersion >= withoutPing }
+func (s *session) modern() bool { return s.hello.Version >= modernVersion }
 
 // separate reports whether each request has a stream of its own.
 func (s *session) separate() bool {
-	l, ok := s.link.(*httpLink)
-	return ok && !l.sse
+	_, ok := s.link.(*httpLink)
+	return ok
 }
 
 // setLevel asks an older server for the log messages that a client wants.
 func (s *session) setLevel(ctx context.Context, level string) {
-	if level == "" || s.modern() || s.client.InitializeResult().Capabilities.Logging == nil {
+	if level == "" || s.modern() || s.hello.can().Logging == nil {
 		return
 	}
 	s.levels.Lock()
@@ -332,8 +335,12 @@ func (s *session) setLevel(ctx context.Context, level string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	if err := s.client.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: sdk.LoggingLevel(level)}); err != nil {
-		s.log.Debug("the server does not accept the level of its log messages", "level", level, "error", s.mask(plain(err)))
+	got, err := s.link.send(ctx, &exchange{id: s.newID(), method: "logging/setLevel", params: []param{{"level", level}}})
+	if err == nil && got.answer.err != nil {
+		err = &refusal{got.answer.err}
+	}
+	if err != nil {
+		s.log.Debug("the server does not accept the level of its log messages", "level", level, "error", s.mask(err.Error()))
 		return
 	}
 	s.level = level

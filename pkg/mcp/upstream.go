@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-	"toolctl.dev/toolctl/internal/plainhttp"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -31,10 +31,10 @@ type upstream struct {
 	legacy    atomic.Bool  // the server does not survive server/discover
 	transport atomic.Value // string
 
-	linking sync.Mutex           // held by what makes the way to the server; guards the next two
-	base    *plainhttp.Transport // shared by all sessions of a server with a URL
-	spoken  spoken               // what is masked in what it says outside of requests
-	auth    oauthHandler         // keeps tokens from one session to the next
+	linking sync.Mutex      // held by what makes the way to the server; guards the next two
+	base    *http.Transport // shared by all sessions of a server with a URL
+	spoken  spoken          // what is masked in what it says outside of requests
+	auth    oauthHandler    // keeps tokens from one session to the next
 
 	secrets atomic.Pointer[redact.Masker] // keys that came from the environment
 
@@ -89,7 +89,7 @@ func (u *upstream) failure(callers, operators string) error {
 
 // lostSession is the error of a session that ended.
 func (u *upstream) lostSession(s *session) error {
-	why := clip.Bytes(s.mask(plain(s.reason())), maxErrorText)
+	why := clip.Bytes(s.mask(s.reason().Error()), maxErrorText)
 	if s.remote { // what became of the other process is for callers
 		return u.unavailable("%s", why)
 	}
@@ -293,7 +293,8 @@ func (u *upstream) reached(s *session, got receipt, err error) {
 
 // watch waits for the end of a session and cleans up after it.
 func (u *upstream) watch(s *session) {
-	s.watch()
+	<-s.done
+	s.explainEnd(nil)
 	u.mu.Lock()
 	if sl := s.slot; sl.current == s {
 		sl.current = nil
@@ -308,8 +309,8 @@ func (u *upstream) watch(s *session) {
 		}
 	}
 	u.mu.Unlock()
+	s.link.bye()
 	s.link.cut()
-	_ = s.client.Close()
 	s.endAsks()
 	s.link.end()
 	s.out.close()

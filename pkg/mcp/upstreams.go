@@ -196,7 +196,7 @@ func (u *upstream) state(err error) ServerState {
 	}
 
 	if current != nil && !current.ended() {
-		if l, ok := current.link.(*streamLink); ok && l.child != nil {
+		if l, ok := current.link.(*pipeLink); ok && l.child != nil {
 			s.PID = l.child.PID()
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 )
@@ -57,7 +55,8 @@ func (u *Upstreams) Unsubscribe(ctx context.Context, server v1.Key, uri string) 
 	}
 	defer up.release(s)
 	if s.modern() {
-		return s.client.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri})
+		s.unlisten(uri)
+		return nil
 	}
 	_, _, err = up.do(withoutPeer(ctx), request{method: "resources/unsubscribe", params: []param{{"uri", uri}}, limit: up.timeout(), retry: true})
 	return err
@@ -86,11 +85,11 @@ func (u *upstream) subscribe(ctx context.Context, uri string) error {
 		return err
 	}
 	defer u.release(s)
-	if caps := s.client.InitializeResult().Capabilities; caps == nil || caps.Resources == nil || !caps.Resources.Subscribe {
+	if can := s.hello.can().Resources; can == nil || !can.Subscribe {
 		return &v1.MCPError{Server: u.key.Name, Code: -32601, Message: "the server does not say when its resources change"}
 	}
-	if s.modern() { // a stream of its own, which the SDK keeps
-		return s.client.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
+	if s.modern() { // a stream of its own
+		return s.listenTo(ctx, uri)
 	}
 	_, _, err = u.do(withoutPeer(ctx), request{method: "resources/subscribe", params: []param{{"uri", uri}}, limit: u.timeout(), retry: true})
 	return err

@@ -1,0 +1,142 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"toolctl.dev/toolctl/pkg/mcp/wire"
+)
+
+// hello is what a server said of itself when the session was opened.
+type hello struct {
+	Version      string     `json:"protocolVersion"`
+	Versions     []string   `json:"supportedVersions,omitempty"`
+	Capabilities *serverCan `json:"capabilities,omitempty"`
+	Info         struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	} `json:"serverInfo"`
+	Instructions string `json:"instructions,omitempty"`
+	session      string // of streamable HTTP
+}
+
+// serverCan is what a server can do (MCP specification, ServerCapabilities), as far as anybody here asks.
+type serverCan struct {
+	Tools     *changes         `json:"tools,omitempty"`
+	Prompts   *changes         `json:"prompts,omitempty"`
+	Resources *changes         `json:"resources,omitempty"`
+	Logging   *json.RawMessage `json:"logging,omitempty"`
+}
+
+type changes struct {
+	ListChanged bool `json:"listChanged,omitempty"`
+	Subscribe   bool `json:"subscribe,omitempty"`
+}
+
+// can is what the server can do; one that does not say has tools, as nearly all have.
+func (h *hello) can() serverCan {
+	if h.Capabilities == nil {
+		return serverCan{Tools: &changes{}}
+	}
+	return *h.Capabilities
+}
+
+const (
+	legacyVersion = "2025-11-25"
+	modernVersion = "2026-07-28"
+)
+
+var older = []string{legacyVersion, "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// who is what a server is told of this client.
+type who struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+func (s *session) me() who { return who{s.upstream.owner.opts.Name, s.upstream.owner.opts.Version} }
+
+// greet opens the session with a version; with none it asks the server what it speaks, and takes the older
+// handshake when the server does not know the question.
+func (s *session) greet(ctx context.Context, version string) error {
+	if version == "" {
+		err := s.discover(ctx)
+		if again(err) {
+			err = s.discover(ctx)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errClosed), s.reason() != nil:
+			return err
+		}
+		version = legacyVersion
+	}
+	params := []param{{"protocolVersion", version}, {"capabilities", s.slot.key.can.wire()}, {"clientInfo", s.me()}}
+	got, err := s.link.send(ctx, &exchange{id: s.newID(), method: "initialize", params: params})
+	if err == nil {
+		err = got.answer.read(&s.hello)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !slices.Contains(older, s.hello.Version):
+		return fmt.Errorf("unsupported protocol version: %q", s.hello.Version)
+	}
+	text, err := wire.Request("", "notifications/initialized", json.RawMessage("{}"))
+	if err != nil {
+		return err
+	}
+	return s.link.ready(ctx, text)
+}
+
+// again reports whether a server refused a version and says that it speaks one that it was asked for.
+func again(err error) bool {
+	var said *refusal
+	var data struct{ Supported []string }
+	const codeVersion = -32022
+	return errors.As(err, &said) && said.err.Code == codeVersion && json.Unmarshal(said.err.Data, &data) == nil && slices.Contains(data.Supported, modernVersion)
+}
+
+// discover asks a server of 2026-07-28 for what it is.
+func (s *session) discover(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	x := &exchange{id: s.newID(), method: "server/discover", version: modernVersion, quiet: true}
+	x.meta = map[string]any{metaVersion: modernVersion, metaClient: s.me(), metaCapabilities: s.slot.key.can.wire()}
+	got, err := s.link.send(within, x)
+	var h hello
+	if err == nil {
+		err = got.answer.read(&h)
+	}
+	if err == nil && !slices.Contains(h.Versions, modernVersion) {
+		err = fmt.Errorf("unsupported protocol versions: %v", h.Versions)
+	}
+	if err != nil {
+		return err
+	}
+	h.Version = modernVersion
+	if raw := got.answer.meta.Get(metaServerInfo); raw != nil {
+		_ = json.Unmarshal(raw, &h.Info) // what cannot be read is not known
+	}
+	s.hello = h
+	return nil
+}
+
+// refusal is a JSON-RPC error of a server to the opening of a session.
+type refusal struct{ err *wire.Error }
+
+func (e *refusal) Error() string { return e.err.Message }
+
+// read decodes the result of an answer.
+func (a *answer) read(into any) error {
+	if a.err != nil {
+		return &refusal{a.err}
+	}
+	return json.Unmarshal(a.result, into)
+}

@@ -1,0 +1,304 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"toolctl.dev/toolctl/internal/proc"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
+)
+
+// pipe carries messages, one a line (MCP specification, basic/transports, stdio), over two pipes or
+// any other stream of bytes.
+type pipe struct {
+	in  *wire.Lines
+	out io.Writer
+
+	writing chan struct{}
+	written int64        // bytes, while writing is held
+	settled atomic.Bool  // the reader at the other end is gone
+	read    atomic.Int64 // and has read so many bytes
+
+	shut     func() error // closes in and out
+	once     sync.Once
+	closed   chan struct{}
+	closeErr error
+}
+
+func newPipe(in io.Reader, out io.Writer, max int, shut func() error) *pipe {
+	return &pipe{in: wire.NewLines(in, max), out: out, shut: shut, writing: make(chan struct{}, 1), closed: make(chan struct{})}
+}
+
+// write writes a message. One whose reader does not read blocks it until ctx ends; a message
+// that was cut off by that ends the pipe. It returns where the message ends in what was written.
+func (p *pipe) write(ctx context.Context, message []byte) (end int64, err error) {
+	select {
+	case p.writing <- struct{}{}:
+		defer func() { <-p.writing }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-p.closed:
+		return 0, io.ErrClosedPipe
+	}
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	message = append(message, '\n')
+	p.written += int64(len(message))
+	end = p.written
+	timed, ok := p.out.(interface{ SetWriteDeadline(time.Time) error })
+	if !ok || ctx.Done() == nil {
+		_, err = p.out.Write(message)
+		return end, err
+	}
+	fired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(fired)
+		_ = timed.SetWriteDeadline(time.Unix(1, 0))
+	})
+	n, err := p.out.Write(message)
+	if stop() {
+		return end, err
+	}
+	<-fired
+	_ = timed.SetWriteDeadline(time.Time{})
+	if err != nil && n > 0 {
+		p.close()
+	}
+	return end, err
+}
+
+// settle notes that the other end is gone and has left so many bytes unread.
+func (p *pipe) settle(unread int) {
+	p.writing <- struct{}{}
+	p.read.Store(p.written - int64(unread))
+	<-p.writing
+	p.settled.Store(true)
+}
+
+// mayHaveRead reports whether the other end may have read what ends at a place.
+func (p *pipe) mayHaveRead(end int64) bool { return !p.settled.Load() || p.read.Load() >= end }
+
+// close ends the pipe, and a read or write that waits. It may be called again.
+func (p *pipe) close() error {
+	p.once.Do(func() {
+		close(p.closed)
+		p.closeErr = p.shut()
+	})
+	return p.closeErr
+}
+
+// pipeLink is a link over a pipe: a child's, or what Options.Dial opened.
+type pipeLink struct {
+	*pipe
+	s       *session
+	child   *proc.Child // nil for Options.Dial
+	free    func()      // called after the child's end; nil for most
+	reading sync.WaitGroup
+}
+
+func newPipeLink(s *session, p *pipe, child *proc.Child) *pipeLink {
+	return &pipeLink{pipe: p, s: s, child: child}
+}
+
+// hear reads until the end.
+func (l *pipeLink) hear() {
+	for {
+		line, err := l.in.Next()
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("the server ended in the middle of a message: %s", excerpt(line))
+		}
+		if errors.Is(err, wire.ErrLong) {
+			err = fmt.Errorf("the server sent a message of %w", err)
+		}
+		if err == nil {
+			err = l.line(line)
+		}
+		if err == nil {
+			continue
+		}
+		select {
+		case <-l.closed:
+			err = io.EOF
+		default:
+		}
+		ended := errors.Is(err, io.EOF)
+		l.settleChild(ended)
+		if ended { // of an end without a word, the child's own end says more
+			err = nil
+		}
+		l.s.lose(err)
+		return
+	}
+}
+
+// line takes a message, or the batch that versions before 2025-06-18 allow. What is no message ends
+// the session: after it nothing that follows can be trusted to be in step.
+func (l *pipeLink) line(line []byte) error {
+	m, err := wire.Parse(line)
+	if err == nil {
+		return l.take(m)
+	}
+	var batch []json.RawMessage
+	if line[0] == '[' && json.Unmarshal(line, &batch) == nil {
+		for _, raw := range batch {
+			if m, err = wire.Parse(raw); err == nil {
+				err = l.take(m)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if !harmless(line) {
+		return fmt.Errorf("the server wrote what is not JSON-RPC: %s", excerpt(line))
+	}
+	l.s.oddLine(line)
+	return nil
+}
+
+func (l *pipeLink) take(m wire.Message) error {
+	if m.Kind() == wire.Reply {
+		l.s.heard.Store(true)
+		l.s.calls.Deliver(m)
+		return nil
+	}
+	return l.s.hear(m, nil, func(text []byte) error { return l.tell(context.Background(), text) })
+}
+
+// harmless reports whether a line that is no JSON-RPC may be left out: it is JSON,
+// such as a log line on the wrong stream, and answers no request.
+func harmless(line []byte) bool {
+	var m struct{ ID, Result, Error json.RawMessage }
+	if line[0] != '{' || json.Unmarshal(line, &m) != nil {
+		return false
+	}
+	answer := len(m.Result) > 0 || len(m.Error) > 0
+	return !answer || len(m.ID) == 0 || string(m.ID) == "null"
+}
+
+const maxExcerpt = 120
+
+// excerpt shows the start of foreign bytes on one line.
+func excerpt(b []byte) string {
+	if len(b) > maxExcerpt {
+		return fmt.Sprintf("%.*q… (%d bytes)", maxExcerpt, b, len(b))
+	}
+	return fmt.Sprintf("%q", b)
+}
+
+func (l *pipeLink) send(ctx context.Context, x *exchange) (got receipt, err error) {
+	var line bytes.Buffer
+	if err := x.encode(&line); err != nil {
+		return got, err
+	}
+	came, forget := l.s.calls.Expect(x.id)
+	defer forget()
+	end, err := l.write(ctx, line.Bytes())
+	defer func() { got.reached = got.reached && l.mayHaveRead(end) }() // once it is known what was read
+	if got.reached = err == nil; err != nil {                          // what was cut off is no message to the server
+		return got, err
+	}
+	select {
+	case m, ok := <-came:
+		if !ok {
+			return got, errClosed
+		}
+		got.answer = answerOf(m)
+		return got, nil
+	case <-ctx.Done():
+	}
+	if !x.quiet {
+		l.s.aside(func() { _ = l.tell(context.Background(), cancelled(x.id, ctx.Err())) }) // a server that cannot be told finds out when it answers
+	}
+	return got, ctx.Err()
+}
+
+func (l *pipeLink) tell(ctx context.Context, message []byte) error {
+	_, err := l.write(ctx, message)
+	return err
+}
+
+func (l *pipeLink) ready(ctx context.Context, message []byte) error { return l.tell(ctx, message) }
+func (l *pipeLink) begin()                                          { l.reading.Go(l.hear) }
+func (l *pipeLink) opened() {
+	if l.s.modern() {
+		ctx, cancel := context.WithCancel(context.Background())
+		l.reading.Go(func() { defer cancel(); l.s.follow(ctx) })
+		l.reading.Go(func() {
+			select {
+			case <-l.s.done:
+				cancel()
+			case <-ctx.Done():
+			}
+		})
+	}
+}
+func (l *pipeLink) bye() {}
+func (l *pipeLink) cut() { _ = l.close() }
+
+func (l *pipeLink) end() {
+	if l.child != nil {
+		l.child.Stop()
+	}
+	if l.free != nil {
+		l.free()
+	}
+	l.reading.Wait()
+}
+
+func (l *pipeLink) outcome(wait bool) error {
+	if l.child == nil {
+		return nil
+	}
+	if wait {
+		l.waitExit()
+	}
+	select {
+	case <-l.child.Exited():
+		return fmt.Errorf("its process ended: %s", l.child.Outcome())
+	default:
+		return nil
+	}
+}
+
+// waitExit gives a child whose stream ended a moment to end too.
+func (l *pipeLink) waitExit() {
+	t := time.NewTimer(500 * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-l.child.Exited():
+	case <-l.closed: // by us: it will not end before it is told
+	case <-t.C:
+	}
+}
+
+// settleChild finds out, after the stream ended, how far a child that is dead had read.
+func (l *pipeLink) settleChild(wait bool) {
+	if l.child == nil {
+		return
+	}
+	if wait {
+		l.waitExit()
+	}
+	select {
+	case <-l.child.Exited():
+		if n, ok := l.child.Unread(); ok {
+			l.settle(n)
+		}
+	default:
+	}
+}
+
+// cancelled is the notification that nobody waits for an answer any more.
+func cancelled(id string, why error) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%q,"reason":%q}}`, id, why)
+}

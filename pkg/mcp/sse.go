@@ -1,0 +1,104 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"bytes"
+)
+
+// sseLink is a link over HTTP+SSE, the transport of 2024-11-05: all that the server says comes in the stream of one GET, whose first
+// event says where requests are posted.
+type sseLink struct {
+	*httpLink
+	post  *url.URL   // where requests go; set before found says so
+	found chan error // why there is no address, or nil
+}
+
+func (l *sseLink) begin() {
+	l.httpLink.begin()
+	l.found = make(chan error, 1)
+	l.streams.Go(l.hear)
+}
+
+func (l *sseLink) opened() {}
+func (l *sseLink) bye()    {}
+
+// hear reads the stream until its end, which is that of the session.
+func (l *sseLink) hear() {
+	t := &trip{l: l.httpLink}
+	resp, _, err := l.do(l.ctx, t, http.MethodGet, l.to, nil, nil)
+	if err == nil && (resp.StatusCode >= 300 || mediaType(resp) != "text/event-stream") {
+		err = errors.Join(errors.New(statusText(resp.StatusCode)), resp.Body.Close())
+	}
+	if err != nil {
+		l.found <- err
+		l.s.lose(err)
+		return
+	}
+	e := newEvents(resp.Body, l.max)
+	defer e.Close()
+	ev, err := e.event()
+	if err == nil {
+		var to *url.URL
+		if to, err = l.to.Parse(string(ev.data)); err == nil && !sameOrigin(to, l.to) {
+			err = fmt.Errorf("the server sends messages to another origin, %s", origin(to))
+		}
+		if err == nil {
+			l.post = to
+		}
+	}
+	l.found <- err
+	if err == nil {
+		var at place
+		_, err = l.read(e, nil, &at, l.tell)
+	}
+	if l.ctx.Err() != nil || err == errEnded { //nolint:errorlint // a connection that broke is another error
+		err = nil
+	}
+	l.s.lose(err)
+}
+
+func (l *sseLink) send(ctx context.Context, x *exchange) (got receipt, err error) {
+	select {
+	case err := <-l.found:
+		if l.found <- err; err != nil {
+			return got, err
+		}
+	case <-ctx.Done():
+		return got, ctx.Err()
+	}
+	var message bytes.Buffer
+	if err := x.encode(&message); err != nil {
+		return got, err
+	}
+	came, forget := l.s.calls.Expect(x.id)
+	defer forget()
+	got.reached = true
+	if err := l.tell(ctx, message.Bytes()); err != nil {
+		return got, err
+	}
+	select {
+	case m, ok := <-came:
+		if !ok {
+			return got, errClosed
+		}
+		got.answer = answerOf(m)
+		return got, nil
+	case <-ctx.Done():
+	}
+	if !x.quiet {
+		l.s.aside(func() { _ = l.tell(context.Background(), cancelled(x.id, ctx.Err())) })
+	}
+	return got, ctx.Err()
+}
+
+// tell posts a message where the server said.
+func (l *sseLink) tell(ctx context.Context, message []byte) error {
+	return l.tellTo(ctx, l.post, message, nil)
+}
+
+func (l *sseLink) ready(ctx context.Context, message []byte) error { return l.tell(ctx, message) }
