@@ -370,7 +370,7 @@ func TestOwnerKilled(t *testing.T) {
 	}
 	began = time.Now()
 	status, body := newer.post(b, "tools/call", "pay", `{"name":"pay","arguments":{},"requestState":"`+state+`","inputResponses":{"`+question+`":{"action":"accept","content":{"approve":true}}}}`)
-	if status != http.StatusBadRequest || !strings.Contains(body, "the replica that held its call has ended, and the call with it: make the request anew without it") {
+	if status != http.StatusBadRequest || !strings.Contains(body, "the replica that held its call has ended, and the call with it: send the request again without it") {
 		t.Errorf("%d %s", status, body)
 	}
 	t.Logf("the state was answered after %s", time.Since(began))

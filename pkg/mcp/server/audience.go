@@ -3,8 +3,6 @@ package server
 import (
 	"slices"
 	"sync"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Audience says who sees a tool that is hidden from some principals.
@@ -73,12 +71,4 @@ func (v *views) of(principal string, all []listed) []listed {
 		v.lists[string(seen)] = list
 	}
 	return list
-}
-
-// principalOf is the name of the token that came with a request; "" without one.
-func principalOf(extra *sdk.RequestExtra) string {
-	if extra == nil || extra.TokenInfo == nil {
-		return ""
-	}
-	return extra.TokenInfo.UserID
 }

@@ -19,7 +19,7 @@ func (s *Server) bounded(ctx context.Context, tool string, r *result) *result {
 		return r
 	}
 	s.opts.Logger.WarnContext(ctx, "a result is too large and was not passed on", slog.String("tool", tool), slog.Int64("bytes", n))
-	return &result{Type: r.Type, IsError: true, Content: []block{textBlock(fmt.Sprintf("tool %q: %s", tool, err))}}
+	return &result{IsError: true, Content: []block{textBlock(fmt.Sprintf("tool %q: %s", tool, err))}}
 }
 
 // fits is bounded for what has no isError.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
@@ -26,27 +26,37 @@ const (
 )
 
 // callTool answers tools/call.
-func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest, to channel) (sdk.Result, error) {
+func (s *Server) callTool(ctx context.Context, r *request) (answer, error) {
+	name, err := r.text("name")
+	if err != nil {
+		return nil, err
+	}
+	args := r.Params.Get("arguments")
+	return s.onBehalf(ctx, r, name, args, func(ctx context.Context, r *request) (answer, error) { return s.run1(ctx, r, name, args) })
+}
+
+// run1 carries out a call.
+func (s *Server) run1(ctx context.Context, r *request, name string, args json.RawMessage) (answer, error) {
+	var err error
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer s.calls.OnStop(func() { cancel(admission.ErrStopping) })()
 
-	offer, ok := s.lookup(ctx, req.Params.Name)
+	offer, ok := s.lookup(ctx, name)
 	if !ok {
-		return nil, unknownTool(req.Params.Name)
+		return nil, unknownTool(name)
 	}
-	call := v1.Call{ID: rand.Text(), Tool: offer.Name, Args: req.Params.Arguments}
+	call := v1.Call{ID: rand.Text(), Tool: offer.Name, Args: args, Principal: r.principal}
 	if string(call.Args) == "null" {
 		call.Args = nil
 	}
-	var err error
-	if call.Session, call.Principal, err = s.session(req); err != nil {
+	if call.Session, err = s.sessionOf(r); err != nil {
 		return nil, err
 	}
-	if call.Turn, err = metaText(req, metaTurn); err != nil {
+	if call.Turn, err = metaText(r, metaTurn); err != nil {
 		return nil, err
 	}
-	if call.Approval, err = metaText(req, metaApproval); err != nil {
+	if call.Approval, err = metaText(r, metaApproval); err != nil {
 		return nil, err
 	}
 	if call.Turn == "" {
@@ -54,13 +64,13 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest, to chan
 		call.Turn, end = s.turns.begin(call.Session)
 		defer end()
 	}
-	ctx, release, err := s.weighed(ctx, req.Extra, req.Params.Arguments)
+	ctx, release, err := s.memory(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	began := time.Now()
-	res, err := s.call(ctx, call, s.progress(ctx, req, to))
+	res, err := s.call(ctx, call, s.progress(ctx, r))
 	s.log(ctx, call, offer, res, err, time.Since(began))
 	if err != nil && errors.Is(context.Cause(ctx), admission.ErrStopping) {
 		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "the server stops and has cancelled the call: whether it was carried out is not known. Find out before you make it again"}
@@ -68,13 +78,13 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest, to chan
 	var missing *v1.NotFoundError
 	switch {
 	case errors.As(err, &missing): // it went between the list and the call
-		return nil, unknownTool(req.Params.Name)
+		return nil, unknownTool(name)
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case isForClient(err):
 		return nil, relayed(err)
 	}
-	return s.bounded(ctx, req.Params.Name, newResult(offer.Tool, res, err, req.ProtocolVersion())), nil
+	return s.bounded(ctx, name, newResult(offer.Tool, res, err, r.version)), nil
 }
 
 // call keeps a panic of the catalog within its call.
@@ -90,19 +100,23 @@ func (s *Server) call(ctx context.Context, call v1.Call, progress func(Progress)
 
 // progress relays reports to the client that asked for them, each before the next and
 // all before the answer: they are written as they come, with the answer's own stream.
-func (s *Server) progress(ctx context.Context, req *sdk.CallToolRequest, to channel) func(Progress) {
-	token := req.Params.GetProgressToken()
-	if token == nil {
+func (s *Server) progress(ctx context.Context, r *request) func(Progress) {
+	first := r.progressToken()
+	if first == nil {
 		return nil
 	}
-	first := &round{ctx, to, token}
 	return func(p Progress) {
-		at, ok := current(ctx, first)
-		if !ok || at.progress == nil { // the client is between two rounds, or asked no more
+		at, ok := current(ctx, r)
+		if !ok || at.progressToken() == nil { // the client is between two rounds, or asked no more
 			return
 		}
-		err := at.to.notify(at.ctx, "notifications/progress", &sdk.ProgressNotificationParams{ProgressToken: at.progress, Progress: p.Progress, Total: p.Total, Message: p.Message})
-		if err != nil {
+		params := struct {
+			Token    json.RawMessage `json:"progressToken"`
+			Message  string          `json:"message,omitempty"`
+			Progress float64         `json:"progress"`
+			Total    float64         `json:"total,omitempty"`
+		}{at.progressToken(), p.Message, p.Progress, p.Total}
+		if err := at.to.notify("notifications/progress", params); err != nil {
 			s.opts.Logger.DebugContext(ctx, "progress did not reach the client", slog.Any("error", err))
 		}
 	}
@@ -115,27 +129,26 @@ func unknownTool(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", clip.Bytes(name, 100))}
 }
 
-// session returns what policies count in, and who asks.
-func (s *Server) session(req *sdk.CallToolRequest) (session, principal string, err error) {
-	principal = principalOf(req.Extra)
-	if id := req.Session.ID(); id != "" {
-		return mcpSession(id), principal, nil
+// sessionOf returns what policies count in.
+func (s *Server) sessionOf(r *request) (string, error) {
+	switch {
+	case r.session != nil && r.session.id != "":
+		return mcpSession(r.session.id), nil
+	case r.header == nil: // no HTTP: the process serves one client
+		return "stdio-" + hash(s.run), nil
 	}
-	if req.Extra == nil { // no HTTP: the process serves one client
-		return "stdio-" + hash(s.run), "", nil
-	}
-	key, err := metaText(req, metaSession)
+	key, err := metaText(r, metaSession)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	session = "principal-" + noSlash.Replace(principal)
-	if principal == "" {
+	session := "principal-" + noSlash.Replace(r.principal)
+	if r.principal == "" {
 		session = "anonymous-" + hash(s.run)
 	}
 	if key != "" {
 		session += "/" + key
 	}
-	return session, principal, nil
+	return session, nil
 }
 
 // noSlash escapes what ends the name of a principal in that of a session.
@@ -144,14 +157,13 @@ var noSlash = strings.NewReplacer("%", "%25", "/", "%2F")
 // mcpSession names an MCP session. Its id is a secret, so it is a hash of that.
 func mcpSession(id string) string { return "mcp-" + hash(id) }
 
-func metaText(req *sdk.CallToolRequest, key string) (string, error) {
-	v, ok := req.Params.Meta[key]
-	if !ok || v == nil {
+func metaText(r *request, key string) (string, error) {
+	text, ok := r.Meta.Text(key)
+	if raw := r.Meta.Get(key); string(raw) == "null" {
 		return "", nil
 	}
-	text, ok := v.(string)
 	if !ok || len(text) > maxMetaText {
-		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("_meta %q: expected a text of at most %d bytes", key, maxMetaText)}
+		return "", invalidParams(fmt.Sprintf("_meta %q: expected a text of at most %d bytes", key, maxMetaText))
 	}
 	return text, nil
 }
@@ -174,3 +186,16 @@ func (s *Server) log(ctx context.Context, call v1.Call, o Offer, res v1.Result, 
 	}
 	s.opts.AccessLog.LogAttrs(ctx, level, "call", attrs...)
 }
+
+// isForClient reports whether an error of a server is for the client itself, which can
+// do what is asked and call again: it lacks a capability, or a person must visit an
+// address first (MCP specification, client/elicitation).
+func isForClient(err error) bool {
+	var upstream *v1.MCPError
+	return errors.As(err, &upstream) && (upstream.Code == codeNeedsCapability || upstream.Code == codeNeedsURL)
+}
+
+const (
+	codeNeedsCapability = -32021
+	codeNeedsURL        = -32042
+)

@@ -19,8 +19,8 @@ const largeStream = 64 << 10
 
 // connectionOf returns the connection of a request; nil when others may have read the response, or may be reading it:
 // a proxy or another replica before us, or the streams of HTTP/2.
-func connectionOf(r *http.Request) *connection {
-	if r.ProtoMajor != 1 || r.Context().Value(forwardedKey{}) != nil {
+func connectionOf(r *http.Request, c caller) *connection {
+	if r.ProtoMajor != 1 || c.forwarded != nil {
 		return nil
 	}
 	for _, name := range []string{"Via", "Forwarded", "X-Forwarded-For"} {
@@ -28,12 +28,12 @@ func connectionOf(r *http.Request) *connection {
 			return nil
 		}
 	}
-	c, _ := r.Context().Value(connectionKey{}).(*connection)
-	return c
+	conn, _ := r.Context().Value(connectionKey{}).(*connection)
+	return conn
 }
 
 // next says that the next request of a session has come.
-func (c *connection) next(s *httpSession) {
+func (c *connection) next(s *session) {
 	if c == nil {
 		return
 	}

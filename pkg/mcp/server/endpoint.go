@@ -1,12 +1,10 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,42 +12,38 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"toolctl.dev/toolctl/internal/budget"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 )
 
 // Headers of the streamable HTTP transport.
 const (
-	headerSession  = "Mcp-Session-Id"
-	headerVersion  = "Mcp-Protocol-Version"
-	headerMethod   = "Mcp-Method"
-	metaVersionKey = "io.modelcontextprotocol/protocolVersion"
+	headerSession = "Mcp-Session-Id"
+	headerVersion = "Mcp-Protocol-Version"
+	headerMethod  = "Mcp-Method"
 )
 
-// endpoint decides who may ask and which handler of the SDK answers: a handler serves one
-// protocol version fully and refuses the other.
+// endpoint is the server over HTTP, for clients of every protocol version.
 type endpoint struct {
 	server   *Server
 	opts     HTTPOptions
 	local    func(*http.Request) bool // it came to an address of loopback
 	named    string                   // one more name of loopback, for mounts; "" for none
 	cross    *http.CrossOriginProtection
-	stateful http.Handler // 2025-11-25 and older
-	modern   http.Handler // 2026-07-28, and older ones without a session: each request on its own
-	known    *httpSessions
+	replays  *admission.Quota // events that are kept to be sent again
 	sessions *admission.Quota
 	forwards *admission.Quota // requests that other replicas answer
 	verifier *access.Verifier // of OAuth tokens; nil without
 }
 
 func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*endpoint, error) {
-	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection()}
+	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), replays: s.newKept()}
 	limits := s.admission.Limits()
 	d.sessions = s.admission.Quota("sessions", o.MaxSessions)
 	d.forwards = s.admission.Quota("requests that another replica answers", limits.MaxCalls+limits.MaxRequests+limits.MaxStreams)
@@ -64,16 +58,6 @@ func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*end
 			return nil, err
 		}
 	}
-	get := func(*http.Request) *sdk.Server { return s.sdk }
-	logger := slog.New(quiet{s.opts.Logger.Handler()})
-	d.stateful = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
-		Logger: logger, SessionTimeout: o.SessionTimeout, MaxRequestBodyBytes: limits.MaxBody, DisableLocalhostProtection: true, // ours knows allowed hosts
-	})
-	d.modern = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
-		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: limits.MaxBody, DisableLocalhostProtection: true,
-	})
-	d.known = &httpSessions{sdk: d.stateful, fresh: o.SessionTimeout / 4, room: s.newKept(), log: s.opts.Logger, all: map[string]*httpSession{}}
-	s.sdk.AddReceivingMiddleware(d.known.see)
 	return d, nil
 }
 
@@ -90,88 +74,33 @@ func kindOf(r *http.Request) admission.Kind {
 	return admission.KindCall
 }
 
-// serve answers a request that was admitted: it chooses the protocol version.
-func (d *endpoint) serve(w http.ResponseWriter, r *http.Request) {
-	r.Header.Del(headerShare)
-	r.Header.Del(headerTouch)
-	who := userOf(auth.TokenInfoFromContext(r.Context()))
+// serve answers an HTTP request that was admitted.
+func (d *endpoint) serve(w http.ResponseWriter, r *http.Request, c caller) {
 	if kindOf(r) == admission.KindStream {
 		ends := d.server.calls.OnRefuse
 		if strings.HasPrefix(r.Header.Get(headerEvent), eventPrefix) { // it has the answer of a call
 			ends = d.server.calls.OnStop
 		}
 		var stop func()
-		r, stop = lasting(r, ends)
+		r, stop = c.lasting(r, ends)
 		defer stop()
 		defer d.server.observer.stream()()
 	}
-	defer d.known.use(r)()
-	version := r.Header.Get(headerVersion)
-	if r.Method != http.MethodPost {
-		if d.elsewhere(w, r, nil, who) {
-			return
-		}
-		switch {
-		case isModern(version), d.opts.Stateless:
-			d.modern.ServeHTTP(w, r) // which has POST only
-		case r.Method == http.MethodGet && d.resume(w, r):
-		case r.Method == http.MethodGet:
-			defer d.known.keep(r)()
-			d.stateful.ServeHTTP(w, r)
-		default:
-			d.stateful.ServeHTTP(w, r)
-		}
+	in := receive(r)
+	if d.elsewhere(w, r, in, c) {
 		return
-	}
-	body, done := d.received(r)
-	defer done()
-	if d.elsewhere(w, r, body, who) {
-		return
-	}
-	if d.serveCall(w, r, body) {
-		return
-	}
-	if d.known.take(r, body) {
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	body = keepRaw(body)
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	first := peek(body)
-	if first.method != methodCall && r.Header.Get(headerMethod) != methodListen { // calls and streams are counted by themselves
-		if err := d.server.admission.Requests.Take(who); err != nil {
-			unavailable(w, err.Error())
-			return
-		}
-		defer d.server.admission.Requests.Give(who)
 	}
 	switch {
-	case isModern(version):
-		if far := farNumber(body); far != "" {
-			refuseFar(w, first.id, far)
-			return
-		}
-		d.modern.ServeHTTP(w, r)
-	case r.Header.Get(headerSession) != "":
-		d.stateful.ServeHTTP(w, r)
-	case isModern(first.version):
-		d.modern.ServeHTTP(w, r) // which asks for the header that is missing
-	case d.opts.Stateless:
-		d.modern.ServeHTTP(w, r)
-	case first.method == "initialize":
-		if err := d.takeSession(r.Context(), who); err != nil {
-			unavailable(w, err.Error())
-			return
-		}
-		d.stateful.ServeHTTP(w, r)
-		id := w.Header().Get(headerSession)
-		d.server.afterSession(id, func(ss *sdk.ServerSession) { d.known.begin(ss, who) }, func() {
-			d.sessions.Give(who)
-			d.known.drop(id)
-			d.server.turns.forget(mcpSession(id))
-		})
+	case r.Method == http.MethodPost:
+		d.post(w, r, c, in)
+	case isModern(r.Header.Get(headerVersion)), d.opts.Stateless:
+		noMethod(w, http.MethodPost)
+	case r.Method == http.MethodGet:
+		d.get(w, r, c.principal)
+	case r.Method == http.MethodDelete:
+		d.remove(w, r, c.principal)
 	default:
-		noSession(w, first.id)
+		noMethod(w, "GET, POST, DELETE")
 	}
 }
 
@@ -187,10 +116,15 @@ func (d *endpoint) takeSession(ctx context.Context, who string) error {
 	if full.Own {
 		of = who
 	}
-	if !d.known.evict(of) {
+	evicted, idle := d.server.evict(d.sessions, of)
+	if evicted == nil {
 		return err
 	}
 	d.server.observer.sessionEvicted(ctx)
+	if count := d.server.sessions.countEvicted(); count > 0 {
+		d.server.opts.Logger.Warn("sessions that were idle longest made room for new ones: their clients begin again; see --max-sessions",
+			slog.Int("sessions", count), slog.String("principal", evicted.user), slog.String("idle", clip.Duration(idle.Round(time.Second))))
+	}
 	return d.sessions.Wait(ctx, who, budget.Patience)
 }
 
@@ -204,27 +138,6 @@ func (d *endpoint) refuse(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	unavailable(w, admission.ErrStopping.Error())
-}
-
-// message is what the choice of a protocol version depends on. It is empty for a batch and for
-// what is not valid JSON; the handlers have words for those.
-type message struct {
-	id              json.RawMessage
-	method, version string
-}
-
-func peek(body []byte) message {
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params struct {
-			Meta map[string]json.RawMessage `json:"_meta"`
-		} `json:"params"`
-	}
-	_ = json.Unmarshal(body, &m) // fields of another type stay empty
-	var version string
-	_ = json.Unmarshal(m.Params.Meta[metaVersionKey], &version)
-	return message{m.ID, m.Method, version}
 }
 
 func (d *endpoint) hostAllowed(r *http.Request) bool {

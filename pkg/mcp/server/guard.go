@@ -9,10 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
-
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
+	"toolctl.dev/toolctl/pkg/replica"
 )
 
 // caller is who sent a request, as far as its token says.
@@ -23,14 +22,8 @@ type caller struct {
 	expires   time.Time // zero when the token does not end by itself
 	// dropped calls a function when the token is one no longer, until stop is called.
 	dropped func(func()) (stop func())
-}
-
-// userOf is the principal of a token; empty without one.
-func userOf(t *auth.TokenInfo) string {
-	if t == nil {
-		return ""
-	}
-	return t.UserID
+	// forwarded is how another replica passed the request on; nil when the client sent it here.
+	forwarded *replica.Forwarded
 }
 
 // refusal is why a request is turned away.
@@ -39,8 +32,6 @@ type refusal struct {
 	code   string // of RFC 6750, section 3.1; empty when the request brought no token
 	text   string
 }
-
-type callerKey struct{}
 
 // enter says where a request to /mcp comes from (MCP specification, transports, security warning: a web page
 // must not reach the server through its visitor's browser, be it by a name that leads here), and who sends it.
@@ -76,23 +67,23 @@ const (
 	foreignOrigin = "requests from this origin are not allowed"
 )
 
-// identified says who sends a request, and tells the SDK, which holds a session to its user.
+// identified says who sends a request.
 func (d *endpoint) identified(r *http.Request) admission.Entry {
-	in := admission.Entry{Caller: admission.Anonymous(r), Answer: d.serve}
+	in, known := admission.Entry{Caller: admission.Anonymous(r)}, caller{}
 	if d.opts.authenticates() {
 		c, refused := d.authenticate(r)
 		if refused != nil { // who guesses tokens is slowed down too
 			return admission.Entry{Caller: admission.Stranger(r), Early: true, Answer: func(w http.ResponseWriter, _ *http.Request) { d.challenge(w, *refused) }}
 		}
-		in.Caller = admission.Principal(c.principal)
-		in.Answer = func(w http.ResponseWriter, r *http.Request) {
-			asCaller(http.HandlerFunc(d.serve)).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
-		}
+		in.Caller, known = admission.Principal(c.principal), c
 	}
-	if d.server.calls.Stopping() {
+	switch {
+	case d.server.calls.Stopping():
 		in.Early, in.Answer = true, d.refuse
-	} else if !acceptable(r) {
+	case !acceptable(r):
 		in.Early, in.Answer = true, unacceptable
+	default:
+		in.Answer = func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, known) }
 	}
 	return in
 }
@@ -164,8 +155,7 @@ func (d *endpoint) challenge(w http.ResponseWriter, why refusal) {
 }
 
 // lasting returns the request of a stream, which ends when the token that opened it does, or when ends says so.
-func lasting(r *http.Request, ends func(func()) (forget func() bool)) (_ *http.Request, stop func()) {
-	c, _ := r.Context().Value(callerKey{}).(caller)
+func (c *caller) lasting(r *http.Request, ends func(func()) (forget func() bool)) (_ *http.Request, stop func()) {
 	ctx, cancel := context.WithCancel(r.Context())
 	if !c.expires.IsZero() {
 		cancel()

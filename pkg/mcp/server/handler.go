@@ -52,7 +52,7 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 // the sessions. Serve and ServeStdio do that by themselves.
 func (s *Server) Close() {
 	s.end(s.drain())
-	s.waitFollowers()
+	s.sessions.ending.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, stop := range s.closers {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"runtime/debug"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/admission"
@@ -30,27 +28,20 @@ import (
 // heldCall is a call whose client may be asked.
 type heldCall struct {
 	id     string
-	asked  *asked // the first request
+	bound  []byte // what a later round has to repeat
 	cancel context.CancelCauseFunc
 	moved  chan struct{} // holds a token when a question came
 	done   chan struct{}
 	// Once done is closed.
-	res sdk.Result
+	res answer
 	err error
 
 	mu     sync.Mutex
-	at     *round // the request that is served now; nil between two
-	rounds int    // that were answered with questions
+	at     *request // that is served now; nil between two
+	rounds int      // that were answered with questions
 	open   map[string]*question
 	early  map[string]json.RawMessage // answers that came before their questions
 	expiry *time.Timer
-}
-
-// round is one request of a held call.
-type round struct {
-	ctx      context.Context
-	to       channel
-	progress any
 }
 
 // question is one thing that the client is asked.
@@ -82,14 +73,19 @@ const gather = 10 * time.Millisecond
 var errNoAnswer = errors.New("the client did not answer in time")
 
 // hold carries out a request in rounds. p is its client, whose hooks it sets.
-func (s *Server) hold(ctx context.Context, a *asked, p *mcp.Peer, do func(context.Context) (sdk.Result, error)) (sdk.Result, error) {
-	input, err := inputOf(a.meta)
+func (s *Server) hold(ctx context.Context, r *request, name string, args any, p *mcp.Peer, do func(context.Context) (answer, error)) (answer, error) {
+	var input map[string]json.RawMessage
+	if err := r.read("inputResponses", &input); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(input, func(_ string, answer json.RawMessage) bool { return v1.JSONKind(answer) != "object" })
+	state, err := r.text("requestState")
 	if err != nil {
 		return nil, err
 	}
-	at := &round{ctx, a.to, a.progress}
-	if a.state != "" {
-		h, err := s.resume(a, at)
+	bound := binding(r.principal, r.Method, name, args)
+	if state != "" {
+		h, err := s.resume(state, bound, r)
 		if err != nil {
 			return nil, err
 		}
@@ -101,33 +97,28 @@ func (s *Server) hold(ctx context.Context, a *asked, p *mcp.Peer, do func(contex
 		}
 		return s.wait(ctx, h)
 	}
-	h := &heldCall{id: newCallID(), asked: a, moved: make(chan struct{}, 1), done: make(chan struct{}), at: at, open: map[string]*question{}, early: input}
+	h := &heldCall{id: newCallID(), bound: bound, moved: make(chan struct{}, 1), done: make(chan struct{}), at: r, open: map[string]*question{}, early: input}
 	p.Ask, p.Notify = h.ask, notify(h.where)
 	held, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.cancel = cancel
-	run := func(f func()) { go f() }
-	if c, ok := a.to.(stdioChannel); ok {
-		run = c.run
-	}
-	run(func() {
+	go func() {
 		defer close(h.done)
 		defer cancel(nil)
 		defer func() {
 			if p := recover(); p != nil {
-				s.opts.Logger.ErrorContext(held, "panic while a request was served", slog.String("method", a.method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				s.opts.Logger.ErrorContext(held, "panic while a request was served", slog.String("method", r.Method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 				h.res, h.err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
 		h.res, h.err = do(context.WithValue(held, heldKey{}, h))
-	})
+	}()
 	return s.wait(ctx, h)
 }
 
 type heldKey struct{}
 
-// current returns over which session and request a call reaches its client now, and the
-// token of its progress; false when it does not.
-func current(ctx context.Context, first *round) (*round, bool) {
+// current returns the request by which a call reaches its client now; false when there is none.
+func current(ctx context.Context, first *request) (*request, bool) {
 	h, _ := ctx.Value(heldKey{}).(*heldCall)
 	if h == nil {
 		return first, true
@@ -138,13 +129,13 @@ func current(ctx context.Context, first *round) (*round, bool) {
 }
 
 // where is for the notifications of the call.
-func (h *heldCall) where(context.Context) (context.Context, channel, bool) {
+func (h *heldCall) where() (channel, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.at == nil {
-		return nil, nil, false
+		return nil, false
 	}
-	return h.at.ctx, h.at.to, true
+	return h.at.to, true
 }
 
 // ask is the hook of the call's server.
@@ -213,7 +204,7 @@ func (h *heldCall) answer(input map[string]json.RawMessage) bool {
 }
 
 // wait returns the result of a call, or what its client is asked.
-func (s *Server) wait(ctx context.Context, h *heldCall) (sdk.Result, error) {
+func (s *Server) wait(ctx context.Context, h *heldCall) (answer, error) {
 	for {
 		select {
 		case <-h.done:
@@ -247,14 +238,13 @@ func (h *heldCall) asks() bool {
 
 // inputRequired is an InputRequiredResult (MCP 2026-07-28).
 type inputRequired struct {
-	sdk.ResultBase
-	Type     string                      `json:"resultType"`
+	base
 	Requests map[string]mcp.InputRequest `json:"inputRequests"`
 	State    string                      `json:"requestState"`
 }
 
 // handOut ends a round with the questions of the call.
-func (s *Server) handOut(h *heldCall) (sdk.Result, error) {
+func (s *Server) handOut(h *heldCall) (answer, error) {
 	s.holds.mu.Lock()
 	off := s.holds.off
 	if !off {
@@ -272,13 +262,13 @@ func (s *Server) handOut(h *heldCall) (sdk.Result, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	res := &inputRequired{Type: "input_required", Requests: map[string]mcp.InputRequest{}}
+	res := &inputRequired{base: base{Type: "input_required"}, Requests: map[string]mcp.InputRequest{}}
 	for name, q := range h.open {
 		res.Requests[name] = q.InputRequest
 	}
 	h.at = nil
 	h.rounds++
-	res.State = s.holds.seals.seal(sealed{h.id, h.rounds, time.Now().Add(askTimeout)}, h.asked.binding())
+	res.State = s.holds.seals.seal(sealed{h.id, h.rounds, time.Now().Add(askTimeout)}, h.bound)
 	h.expiry = time.AfterFunc(askTimeout, func() {
 		h.mu.Lock()
 		waits := h.at == nil
@@ -293,9 +283,9 @@ func (s *Server) handOut(h *heldCall) (sdk.Result, error) {
 }
 
 // resume finds the call that the state of a request names, for its next round.
-func (s *Server) resume(a *asked, at *round) (*heldCall, error) {
+func (s *Server) resume(state string, bound []byte, at *request) (*heldCall, error) {
 	refuse := func(text string) error { return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text} }
-	what, err := s.holds.seals.open(a.state, a.binding(), time.Now())
+	what, err := s.holds.seals.open(state, bound, time.Now())
 	if err != nil {
 		return nil, refuse(err.Error())
 	}
@@ -342,18 +332,4 @@ func (s *Server) endHolds() {
 		<-h.done
 		s.drop(h)
 	}
-}
-
-// inputOf returns the answers that a request brings, as they came.
-func inputOf(meta map[string]any) (map[string]json.RawMessage, error) {
-	text, _ := meta[metaRaw].(string)
-	if text == "" || text == "null" {
-		return nil, nil
-	}
-	var input map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &input); err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("inputResponses: expected an object: %v", err)}
-	}
-	maps.DeleteFunc(input, func(_ string, answer json.RawMessage) bool { return v1.JSONKind(answer) != "object" })
-	return input, nil
 }

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"toolctl.dev/toolctl/internal/nonblock"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 	"toolctl.dev/toolctl/pkg/replica"
@@ -223,7 +222,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, o HTTPOptions) erro
 	}
 	served := make(chan error, len(all))
 	for _, ln := range all {
-		ln = nonblock.Listener(ln)
+
 		go func() {
 			if o.TLS != nil {
 				served <- srv.ServeTLS(ln, "", "")
@@ -277,7 +276,7 @@ func (s *Server) shutdown(srv *http.Server) {
 	defer time.AfterFunc(cutTimeout, late).Stop()
 	s.end(answered) // its streams too, which Shutdown waits for
 	<-closing
-	s.waitFollowers()
+	s.sessions.ending.Wait()
 }
 
 // end ends the sessions, with what hangs on them, when the calls had to end.
@@ -288,9 +287,7 @@ func (s *Server) end(answered <-chan struct{}) {
 	case <-answered:
 	case <-patience.C: // the others are asked something, or do not read
 	}
-	for session := range s.sdk.Sessions() {
-		_ = session.Close()
-	}
+	s.endSessions()
 	<-answered
 }
 

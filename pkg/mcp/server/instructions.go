@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
@@ -18,17 +16,6 @@ A call may be refused by a policy: its text names the rule and the limit. Do not
 // settleInstructions is how long the first answer to a client waits for the only
 // server behind this one to say something of itself.
 const settleInstructions = 2 * time.Second
-
-// instruct puts the instructions into the answer that opens a conversation (MCP
-// specification, lifecycle, and server/discover of 2026-07-28).
-func (s *Server) instruct(ctx context.Context, res sdk.Result) {
-	switch r := res.(type) {
-	case *sdk.InitializeResult:
-		r.Instructions = s.instructions(ctx)
-	case *sdk.DiscoverResult:
-		r.Instructions = s.instructions(ctx)
-	}
-}
 
 // instructions are those of the options; else those of the only server that is served,
 // when nothing else is; else the default.

@@ -232,28 +232,6 @@ type reader struct {
 	gone chan struct{} // closed when nothing more is written
 }
 
-// resume answers a GET that takes a stream of a session up again; false when the id of the event is
-// not one of ours, or the session is not the client's.
-func (d *endpoint) resume(w http.ResponseWriter, r *http.Request) bool {
-	last := r.Header.Get(headerEvent)
-	if !strings.HasPrefix(last, eventPrefix) {
-		return false
-	}
-	if !d.known.touch(r) { // it may have ended a moment ago
-		return false
-	}
-	session := d.known.get(r, true)
-	if session == nil {
-		return false
-	}
-	s, after := session.kept.find(last)
-	if s == nil || !s.stream.takeUp(r.Context(), w, s, after) {
-		// 404 would say that the session is not found.
-		http.Error(w, "there is nothing to resume after the event "+strconv.Quote(last)+": it is not of this session, or is kept no longer", http.StatusBadRequest)
-	}
-	return true
-}
-
 // takeUp writes what came after an event and what is still to come; false when some of it is kept no
 // longer. Who read the stream until now gets nothing more.
 func (r *response) takeUp(ctx context.Context, w http.ResponseWriter, s *kept, after int) bool {

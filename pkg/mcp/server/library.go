@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/yosida95/uritemplate/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -121,28 +120,13 @@ func (l *library) server(uri string) (v1.Key, bool) {
 
 // listResult is the answer to a list of prompts, resources or templates.
 type listResult struct {
-	sdk.ResultBase
-	sdk.Cacheable
-	Type       string `json:"resultType,omitempty"`
+	base
+	*cacheable
 	NextCursor string `json:"nextCursor,omitempty"`
 	Tools      any    `json:"tools,omitempty"`
 	Prompts    any    `json:"prompts,omitempty"`
 	Resources  any    `json:"resources,omitempty"`
 	Templates  any    `json:"resourceTemplates,omitempty"`
-}
-
-func (s *Server) newList(version string) *listResult {
-	res := &listResult{Cacheable: sdk.Cacheable{CacheScope: "public"}, Type: resultType(version)}
-	s.cacheable(&res.Cacheable)
-	return res
-}
-
-// resultType is what clients of a version get as that of a result that is final.
-func resultType(version string) string {
-	if isModern(version) {
-		return "complete"
-	}
-	return ""
 }
 
 // page returns the items after the one that a cursor names, and the next cursor. A
@@ -166,55 +150,37 @@ func page[T any](all []T, name func(T) string, cursor string, size int) ([]T, st
 	return items, base64.RawURLEncoding.EncodeToString([]byte(name(items[len(items)-1]))), nil
 }
 
-func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (sdk.Result, error) {
+// list answers a list of what has a name.
+func list[T any](s *Server, ctx context.Context, r *request, all func(*library) []T, name func(T) string, put func(*listResult, []T)) (answer, error) {
 	s.catalog.Settle(ctx, "")
-	cursor := ""
-	if req.Params != nil {
-		cursor = req.Params.Cursor
-	}
-	items, next, err := page(s.set.Load().library.prompts, func(p mcp.Prompt) string { return p.Name }, cursor, s.opts.PageSize)
+	cursor, err := r.text("cursor")
 	if err != nil {
 		return nil, err
 	}
-	res := s.newList(req.ProtocolVersion())
-	res.Prompts, res.NextCursor = items, next
+	items, next, err := page(all(s.set.Load().library), name, cursor, s.opts.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	res := &listResult{cacheable: s.cacheable("public"), NextCursor: next}
+	put(res, items)
 	return res, nil
 }
 
-func (s *Server) listResources(ctx context.Context, req *sdk.ListResourcesRequest) (sdk.Result, error) {
-	s.catalog.Settle(ctx, "")
-	cursor := ""
-	if req.Params != nil {
-		cursor = req.Params.Cursor
-	}
-	items, next, err := page(s.set.Load().library.resources, func(r mcp.Resource) string { return r.URI }, cursor, s.opts.PageSize)
-	if err != nil {
-		return nil, err
-	}
-	res := s.newList(req.ProtocolVersion())
-	res.Resources, res.NextCursor = items, next
-	return res, nil
+func (s *Server) listPrompts(ctx context.Context, r *request) (answer, error) {
+	return list(s, ctx, r, func(l *library) []mcp.Prompt { return l.prompts }, func(p mcp.Prompt) string { return p.Name }, func(l *listResult, all []mcp.Prompt) { l.Prompts = all })
 }
 
-func (s *Server) listTemplates(ctx context.Context, req *sdk.ListResourceTemplatesRequest) (sdk.Result, error) {
-	s.catalog.Settle(ctx, "")
-	cursor := ""
-	if req.Params != nil {
-		cursor = req.Params.Cursor
-	}
-	items, next, err := page(s.set.Load().library.templates, func(t mcp.ResourceTemplate) string { return t.URITemplate }, cursor, s.opts.PageSize)
-	if err != nil {
-		return nil, err
-	}
-	res := s.newList(req.ProtocolVersion())
-	res.Templates, res.NextCursor = items, next
-	return res, nil
+func (s *Server) listResources(ctx context.Context, r *request) (answer, error) {
+	return list(s, ctx, r, func(l *library) []mcp.Resource { return l.resources }, func(r mcp.Resource) string { return r.URI }, func(l *listResult, all []mcp.Resource) { l.Resources = all })
+}
+
+func (s *Server) listTemplates(ctx context.Context, r *request) (answer, error) {
+	return list(s, ctx, r, func(l *library) []mcp.ResourceTemplate { return l.templates }, func(t mcp.ResourceTemplate) string { return t.URITemplate }, func(l *listResult, all []mcp.ResourceTemplate) { l.Templates = all })
 }
 
 // promptResult is a GetPromptResult.
 type promptResult struct {
-	sdk.ResultBase
-	Type        string          `json:"resultType,omitempty"`
+	base
 	Description string          `json:"description,omitempty"`
 	Messages    []promptMessage `json:"messages"`
 }
@@ -224,31 +190,42 @@ type promptMessage struct {
 	Content block  `json:"content"`
 }
 
-func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (sdk.Result, error) {
-	ctx, release, err := s.weighed(ctx, req.Extra, nil)
+func (s *Server) getPrompt(ctx context.Context, r *request) (answer, error) {
+	name, err := r.text("name")
+	if err != nil {
+		return nil, err
+	}
+	var args map[string]string
+	if err := r.read("arguments", &args); err != nil {
+		return nil, err
+	}
+	return s.onBehalf(ctx, r, name, r.Params.Get("arguments"), func(ctx context.Context, r *request) (answer, error) { return s.fillPrompt(ctx, r, name, args) })
+}
+
+func (s *Server) fillPrompt(ctx context.Context, r *request, name string, args map[string]string) (answer, error) {
+	ctx, release, err := s.memory(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	known, ok := s.set.Load().library.promptOf[req.Params.Name]
+	known, ok := s.set.Load().library.promptOf[name]
 	if !ok {
 		s.catalog.Settle(ctx, "")
-		known, ok = s.set.Load().library.promptOf[req.Params.Name]
+		known, ok = s.set.Load().library.promptOf[name]
 	}
 	if !ok {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", clip.Bytes(req.Params.Name, 100))}
+		return nil, invalidParams(fmt.Sprintf("unknown prompt %q", clip.Bytes(name, 100)))
 	}
 	for _, a := range known.prompt.Arguments {
-		if _, given := req.Params.Arguments[a.Name]; a.Required && !given {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("prompt %q: the argument %q is missing", req.Params.Name, a.Name)}
+		if _, given := args[a.Name]; a.Required && !given {
+			return nil, invalidParams(fmt.Sprintf("prompt %q: the argument %q is missing", name, a.Name))
 		}
 	}
-	got, err := s.catalog.GetPrompt(ctx, known.owner, known.prompt.Name, req.Params.Arguments)
+	got, err := s.catalog.GetPrompt(ctx, known.owner, known.prompt.Name, args)
 	if err != nil {
 		return nil, relayed(err)
 	}
-	res := &promptResult{Type: resultType(req.ProtocolVersion()), Description: got.Description, Messages: []promptMessage{}}
-	res.SetMeta(metaOf(got.Meta))
+	res := &promptResult{base: base{Meta: metaOf(got.Meta)}, Description: got.Description, Messages: []promptMessage{}}
 	for _, m := range got.Messages {
 		res.Messages = append(res.Messages, promptMessage{m.Role, newBlock(m.Content)})
 	}
@@ -256,7 +233,7 @@ func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (sdk.
 	for i := range res.Messages {
 		size += res.Messages[i].Content.size()
 	}
-	if err := s.fits("prompt "+req.Params.Name, size); err != nil {
+	if err := s.fits("prompt "+name, size); err != nil {
 		return nil, err
 	}
 	return res, nil
@@ -264,9 +241,8 @@ func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (sdk.
 
 // readResult is a ReadResourceResult.
 type readResult struct {
-	sdk.ResultBase
-	sdk.Cacheable
-	Type     string     `json:"resultType,omitempty"`
+	base
+	*cacheable
 	Contents []contents `json:"contents"`
 }
 
@@ -282,26 +258,34 @@ func noResource(uri, version string) error {
 	return &jsonrpc.Error{Code: code, Message: "resource not found", Data: data}
 }
 
-func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (sdk.Result, error) {
-	ctx, release, err := s.weighed(ctx, req.Extra, nil)
+func (s *Server) readResource(ctx context.Context, r *request) (answer, error) {
+	uri, err := r.text("uri")
+	if err != nil {
+		return nil, err
+	}
+	return s.onBehalf(ctx, r, uri, nil, func(ctx context.Context, r *request) (answer, error) { return s.fetch(ctx, r, uri) })
+}
+
+func (s *Server) fetch(ctx context.Context, r *request, uri string) (answer, error) {
+	ctx, release, err := s.memory(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	server, ok := s.set.Load().library.server(req.Params.URI)
+	server, ok := s.set.Load().library.server(uri)
 	if !ok {
 		s.catalog.Settle(ctx, "")
-		server, ok = s.set.Load().library.server(req.Params.URI)
+		server, ok = s.set.Load().library.server(uri)
 	}
 	if !ok {
-		return nil, noResource(req.Params.URI, req.ProtocolVersion())
+		return nil, noResource(uri, r.version)
 	}
-	parts, err := s.catalog.ReadResource(ctx, server, req.Params.URI)
+	parts, err := s.catalog.ReadResource(ctx, server, uri)
 	if err != nil {
 		return nil, relayed(err)
 	}
 	// What a server gave to one client may not be for others.
-	res := &readResult{Type: resultType(req.ProtocolVersion()), Cacheable: sdk.Cacheable{CacheScope: "private"}, Contents: []contents{}}
+	res := &readResult{cacheable: s.cacheable("private"), Contents: []contents{}}
 	for _, p := range parts {
 		if b := newBlock(p); b.Resource != nil {
 			res.Contents = append(res.Contents, *b.Resource)
@@ -311,7 +295,7 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 	for i := range res.Contents {
 		size += res.Contents[i].size()
 	}
-	if err := s.fits(req.Params.URI, size); err != nil {
+	if err := s.fits(uri, size); err != nil {
 		return nil, err
 	}
 	return res, nil
@@ -319,37 +303,40 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 
 // completion is a CompleteResult.
 type completion struct {
-	sdk.ResultBase
-	Type       string         `json:"resultType,omitempty"`
+	base
 	Completion mcp.Completion `json:"completion"`
 }
 
 // complete answers completion/complete (MCP specification, utilities/completion).
-func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (sdk.Result, error) {
-	p := req.Params
-	if p.Ref == nil || p.Argument.Name == "" {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "expected ref and argument.name"}
+func (s *Server) complete(ctx context.Context, r *request) (answer, error) {
+	var ref struct{ Type, Name, URI string }
+	var argument struct{ Name, Value string }
+	var more struct{ Arguments map[string]string }
+	for name, into := range map[string]any{"ref": &ref, "argument": &argument, "context": &more} {
+		if err := r.read(name, into); err != nil {
+			return nil, err
+		}
 	}
-	ask := mcp.CompletionRequest{Argument: p.Argument.Name, Value: p.Argument.Value}
-	if p.Context != nil {
-		ask.Context = p.Context.Arguments
+	if ref.Type == "" || argument.Name == "" {
+		return nil, invalidParams("expected ref and argument.name")
 	}
+	ask := mcp.CompletionRequest{Argument: argument.Name, Value: argument.Value, Context: more.Arguments}
 	s.catalog.Settle(ctx, "")
 	known := s.set.Load().library
 	var from v1.Key
 	var ok bool
-	if p.Ref.Type == "ref/prompt" {
+	if ref.Type == "ref/prompt" {
 		var found remote
-		found, ok = known.promptOf[p.Ref.Name]
+		found, ok = known.promptOf[ref.Name]
 		from, ask.Prompt = found.owner, found.prompt.Name
 	} else {
-		if from, ok = known.sourceOf[p.Ref.URI]; !ok {
-			from, ok = known.server(p.Ref.URI)
+		if from, ok = known.sourceOf[ref.URI]; !ok {
+			from, ok = known.server(ref.URI)
 		}
-		ask.URITemplate = p.Ref.URI
+		ask.URITemplate = ref.URI
 	}
 	if !ok {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown reference %q", clip.Bytes(p.Ref.Name+p.Ref.URI, 100))}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown reference %q", clip.Bytes(ref.Name+ref.URI, 100))}
 	}
 	got, err := s.catalog.Complete(ctx, from, ask)
 	if err != nil {
@@ -358,7 +345,7 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (sdk.Re
 	if got.Values == nil {
 		got.Values = []string{}
 	}
-	return &completion{Type: resultType(req.ProtocolVersion()), Completion: got}, nil
+	return &completion{Completion: got}, nil
 }
 
 // relayed is the JSON-RPC error for what an MCP server could not do: its own, or that

@@ -3,14 +3,11 @@ package server
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/codes"
@@ -54,7 +51,7 @@ func newObserver(s *Server, t trace.TracerProvider, m metric.MeterProvider) *obs
 	_, errs[1] = meter.Int64ObservableUpDownCounter("toolctl.mcp.sessions", metric.WithUnit("{session}"),
 		metric.WithDescription("Open sessions over HTTP, of clients of 2025-11-25 and older."),
 		metric.WithInt64Callback(func(_ context.Context, to metric.Int64Observer) error {
-			to.Observe(int64(s.sessions()))
+			to.Observe(int64(s.sessionCount()))
 			return nil
 		}))
 	o.evicted, errs[2] = meter.Int64Counter("toolctl.mcp.sessions.evicted", metric.WithUnit("{session}"),
@@ -86,37 +83,36 @@ func (o *observer) stream() (closed func()) {
 }
 
 // sessions counts the sessions over HTTP; that over stdin and stdout has no id.
-func (s *Server) sessions() (n int) {
-	for session := range s.sdk.Sessions() {
-		if session.ID() != "" {
-			n++
-		}
-	}
-	return n
+func (s *Server) sessionCount() (n int) {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	return len(s.sessions.byID)
 }
 
 // operation is a request that is being answered; the zero value is one that nobody
 // observes.
 type operation struct {
 	*observer
-	method string
-	req    sdk.Request
-	began  time.Time
+	req   *request
+	began time.Time
 }
 
 // observe reads the trace that a request belongs to, and begins its span.
-func (s *Server) observe(ctx context.Context, method string, req sdk.Request) (context.Context, operation) {
+func (s *Server) observe(ctx context.Context, req *request) (context.Context, operation) {
 	ctx = withTrace(ctx, req)
-	// Notifications are answered by nothing, a listener stays for hours, and a touch is ours.
-	if s.observer == nil || strings.HasPrefix(method, "notifications/") || method == methodListen || isTouch(method, req) {
+	if s.observer == nil || req.Method == methodListen { // which stays for hours
 		return ctx, operation{}
 	}
-	ctx, _ = s.observer.tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindServer))
-	return ctx, operation{s.observer, method, req, time.Now()}
+	name := req.Method
+	if _, ok := methods[name]; !ok {
+		name = "_OTHER" // what a client invents must not become a time series
+	}
+	ctx, _ = s.observer.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
+	return ctx, operation{s.observer, req, time.Now()}
 }
 
 // end ends the span of a request with its answer.
-func (op operation) end(ctx context.Context, res sdk.Result, err error) {
+func (op operation) end(ctx context.Context, res answer, err error) {
 	if op.observer == nil {
 		return
 	}
@@ -127,7 +123,7 @@ func (op operation) end(ctx context.Context, res sdk.Result, err error) {
 	} else {
 		target = "" // a name that nothing has is the caller's: it must not become a time series
 	}
-	if op.method == "tools/call" {
+	if op.req.Method == methodCall {
 		attrs = append(attrs, semconv.GenAIOperationNameExecuteTool)
 	}
 	attrs = append(attrs, op.transport()...)
@@ -138,7 +134,7 @@ func (op operation) end(ctx context.Context, res sdk.Result, err error) {
 	if code != "" {
 		attrs = append(attrs, semconv.RPCResponseStatusCode(code))
 	}
-	op.duration.Record(ctx, time.Since(op.began).Seconds(), mcpconv.MethodNameAttr(op.method), attrs...)
+	op.duration.Record(ctx, time.Since(op.began).Seconds(), mcpconv.MethodNameAttr(op.req.Method), attrs...)
 
 	span := trace.SpanFromContext(ctx)
 	defer span.End()
@@ -146,12 +142,12 @@ func (op operation) end(ctx context.Context, res sdk.Result, err error) {
 		return
 	}
 	if target != "" {
-		span.SetName(op.method + " " + target)
+		span.SetName(op.req.Method + " " + target)
 	}
-	if session := op.req.GetSession(); session != nil && session.ID() != "" {
-		attrs = append(attrs, semconv.McpSessionID("mcp-"+hash(session.ID()))) // as the audit names it
+	if n := op.req.session; n != nil && n.id != "" {
+		attrs = append(attrs, semconv.McpSessionID(mcpSession(n.id))) // as the audit names it
 	}
-	span.SetAttributes(append(attrs, semconv.McpMethodNameKey.String(op.method))...)
+	span.SetAttributes(append(attrs, semconv.McpMethodNameKey.String(op.req.Method))...)
 	if failure != "" {
 		span.SetStatus(codes.Error, failure)
 	}
@@ -159,42 +155,38 @@ func (op operation) end(ctx context.Context, res sdk.Result, err error) {
 
 // target is the tool or prompt of a request, if there is one of that name.
 func (op operation) target() (string, attribute.KeyValue) {
-	switch r := op.req.(type) {
-	case *sdk.CallToolRequest:
-		if _, ok := op.server.set.Load().byName[r.Params.Name]; ok {
-			return r.Params.Name, semconv.GenAIToolName(r.Params.Name)
+	name, _ := op.req.Params.Text("name")
+	switch op.req.Method {
+	case methodCall:
+		if _, ok := op.server.set.Load().byName[name]; ok {
+			return name, semconv.GenAIToolName(name)
 		}
-	case *sdk.GetPromptRequest:
-		return r.Params.Name, semconv.GenAIPromptName(r.Params.Name)
+	case "prompts/get":
+		return name, semconv.GenAIPromptName(name)
 	}
 	return "", attribute.KeyValue{}
 }
 
-// versions are the versions of MCP that a metric may name.
-var versions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", modernVersion}
-
 func (op operation) transport() []attribute.KeyValue {
 	attrs := make([]attribute.KeyValue, 0, 4)
-	if op.req.GetExtra() == nil {
+	if op.req.header == nil {
 		attrs = append(attrs, semconv.NetworkTransportPipe)
 	} else {
 		attrs = append(attrs, semconv.NetworkTransportTCP, semconv.NetworkProtocolName("http"))
 	}
-	if r, ok := op.req.(interface{ ProtocolVersion() string }); ok {
-		if v := r.ProtocolVersion(); slices.Contains(versions, v) {
-			attrs = append(attrs, semconv.McpProtocolVersion(v))
-		}
+	if v := op.req.version; slices.Contains(versions, v) {
+		attrs = append(attrs, semconv.McpProtocolVersion(v))
 	}
 	return attrs
 }
 
 // outcome is the error.type of an answer, empty for a good one, and the code of a
 // JSON-RPC error.
-func outcome(res sdk.Result, err error) (failure, code string) {
-	var wire *jsonrpc.Error
+func outcome(res answer, err error) (failure, code string) {
+	var failed *jsonrpc.Error
 	switch r, ok := res.(*result); {
-	case errors.As(err, &wire):
-		code = strconv.FormatInt(wire.Code, 10)
+	case errors.As(err, &failed):
+		code = strconv.FormatInt(failed.Code, 10)
 		return code, code
 	case errors.Is(err, context.Canceled):
 		return "cancelled", ""
@@ -215,16 +207,11 @@ const maxTraceText = 8192
 // withTrace adds the trace that a request belongs to: that of its _meta (MCP
 // specification 2026-07-28, basic, _meta), else that of the HTTP request. It is passed on
 // to upstreams whether or not spans are made here. What is not well formed is ignored.
-func withTrace(ctx context.Context, req sdk.Request) context.Context {
-	var meta map[string]any
-	if p := req.GetParams(); p != nil && !reflect.ValueOf(p).IsNil() {
-		meta = p.GetMeta()
-	}
-	extra := req.GetExtra()
+func withTrace(ctx context.Context, req *request) context.Context {
 	get := func(key string) string {
-		text, ok := meta[key].(string)
-		if !ok && extra != nil {
-			text = extra.Header.Get(key)
+		text, _ := req.Meta.Text(key)
+		if text == "" {
+			text = req.header.Get(key)
 		}
 		if len(text) > maxTraceText {
 			return ""

@@ -7,12 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/wirename"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
@@ -23,7 +22,6 @@ type offers struct {
 	listed []listed // in the order of their places
 	views  views
 	byName map[string]offered
-	checks map[string]bool // tools that the SDK knows too; see headerTools
 
 	library  *library
 	archived [sha256.Size]byte // the sum of the library
@@ -43,11 +41,11 @@ type listed struct {
 
 // listing is a tool as lists have it. It serves on as long as the tool is the same.
 type listing struct {
-	place   string // orders the list: the weight, then the name
-	name    string
-	headers bool            // the tool mirrors arguments in headers
-	tool    json.RawMessage // as clients get it
-	legacy  json.RawMessage // as clients of 2025-11-25 and older do
+	place  string // orders the list: the weight, then the name
+	name   string
+	marks  []mcp.ParamMark // the arguments that stand in headers too
+	tool   json.RawMessage // as clients get it
+	legacy json.RawMessage // as clients of 2025-11-25 and older do
 }
 
 // Refresh reads the catalog again. When what is listed changed, clients that have a
@@ -63,7 +61,6 @@ func (s *Server) Refresh() {
 	h := sha256.New()
 	_ = json.NewEncoder(h).Encode([]any{next.library.prompts, next.library.resources, next.library.templates}) // annotations were read as JSON
 	h.Sum(next.archived[:0])
-	s.headerTools(old, next)
 	s.set.Store(next)
 	if old.byName != nil && !old.listsAs(next) {
 		s.opts.Logger.Info("tools changed", slog.Int("tools", len(next.listed)))
@@ -74,60 +71,6 @@ func (s *Server) Refresh() {
 		s.ListChanged("prompts")
 		s.ListChanged("resources")
 	}
-}
-
-// ListChanged tells clients that a list may have changed: "tools", "prompts" or
-// "resources". [Server.Refresh] does it when what is listed is another; a server behind
-// the catalog may mean something that a list does not show. What comes at once is one.
-func (s *Server) ListChanged(list string) {
-	// The SDK tells clients when one of its own tools changes.
-	switch list {
-	case "tools":
-		s.sdk.AddTool(&sdk.Tool{Name: notifier, InputSchema: json.RawMessage(`{"type":"object"}`)}, unreachable)
-	case "prompts":
-		s.sdk.AddPrompt(&sdk.Prompt{Name: notifier}, nil)
-	case "resources":
-		s.sdk.AddResource(&sdk.Resource{Name: notifier, URI: "toolctl:" + notifier}, nil)
-	}
-}
-
-// notifier is a tool, a prompt and a resource of the SDK that no client can see or use.
-const notifier = "toolctl-list-changed"
-
-func unreachable(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
-}
-
-// headerTools gives the SDK the tools that mirror arguments in headers (MCP
-// specification 2026-07-28, x-mcp-header), which its transport compares before the
-// request gets here. It takes no others: it would read every schema anew.
-func (s *Server) headerTools(old, next *offers) {
-	next.checks = map[string]bool{}
-	for _, l := range next.listed {
-		if !l.headers || l.name == notifier {
-			continue
-		}
-		same := old.checks[l.name] && old.byName[l.name].listing == l.listing
-		if same || s.addTool(&sdk.Tool{Name: l.name, InputSchema: withRootType(next.byName[l.name].Tool.Spec.InputSchema)}) {
-			next.checks[l.name] = true
-		}
-	}
-	for name := range old.checks {
-		if !next.checks[name] {
-			s.sdk.RemoveTools(name)
-		}
-	}
-}
-
-// addTool adds a tool to the SDK, which panics on one that it does not like.
-func (s *Server) addTool(t *sdk.Tool) (ok bool) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.opts.Logger.Warn("headers of a tool cannot be checked", slog.String("tool", t.Name), slog.Any("reason", p))
-		}
-	}()
-	s.sdk.AddTool(t, unreachable)
-	return true
 }
 
 // newOffers makes the offers of a catalog. What is listed as before is taken from the old ones.
@@ -165,23 +108,40 @@ func (o offered) relist(name string, now Offer) *listing {
 	if o.listing != nil && o.Tool == now.Tool && bytes.Equal(o.Definition, now.Definition) {
 		return o.listing
 	}
-	return newListing(newWire(name, now), now.Tool.Weight())
+	return newListing(newDefinition(name, now), now.Tool.Weight())
 }
 
 // newListing lists a tool. It is nil for one whose schema is not valid JSON, which is not ready
 // either; it would spoil the whole list.
-func newListing(w wire, weight int) *listing {
+func newListing(w definition, weight int) *listing {
 	tool, err := json.Marshal(w)
 	if err != nil {
 		return nil
 	}
 	const heaviest = 1 << 20
 	place := fmt.Sprintf("%07d%s", heaviest-max(-heaviest, min(weight, heaviest)), w.Name)
-	l := &listing{place, w.Name, bytes.Contains(w.InputSchema, []byte(`"x-mcp-header"`)), tool, tool}
+	l := &listing{place, w.Name, mcp.ParamMarks(w.InputSchema), tool, tool}
 	if old := w.forOlder(); len(old.OutputSchema) != len(w.OutputSchema) {
 		l.legacy, _ = json.Marshal(old)
 	}
 	return l
+}
+
+// paramHeaders compares the arguments of a call with the headers that repeat them (MCP 2026-07-28,
+// basic/transports, custom headers); "" when they agree.
+func (o *offers) paramHeaders(tool string, args json.RawMessage, h http.Header) string {
+	l := o.byName[tool].listing
+	if l == nil {
+		return ""
+	}
+	for _, m := range l.marks {
+		name := "Mcp-Param-" + m.Header
+		want, ok := m.Value(args)
+		if got := h.Get(name); ok != (got != "") || ok && mcp.DecodeHeader(got) != mcp.DecodeHeader(want) {
+			return fmt.Sprintf("header mismatch: %s header value %q does not match the body", name, clip.Bytes(got, 100))
+		}
+	}
+	return ""
 }
 
 // withRootType gives an input schema that names no root type the one that clients
@@ -220,29 +180,28 @@ func (s *Server) lookup(ctx context.Context, name string) (Offer, bool) {
 }
 
 // listTools answers tools/list: the heaviest tools first, equal ones in the order of their names.
-func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (sdk.Result, error) {
+func (s *Server) listTools(ctx context.Context, r *request) (answer, error) {
 	s.catalog.Settle(ctx, "")
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	cursor := ""
-	if req.Params != nil {
-		cursor = req.Params.Cursor
-	}
-	set := s.set.Load()
-	items, next, err := page(set.views.of(principalOf(req.Extra), set.listed), func(l listed) string { return l.place }, cursor, s.opts.PageSize)
+	cursor, err := r.text("cursor")
 	if err != nil {
 		return nil, err
 	}
-	res, tools := s.newList(req.ProtocolVersion()), make([]json.RawMessage, len(items))
-	modern := isModern(req.ProtocolVersion())
+	set := s.set.Load()
+	items, next, err := page(set.views.of(r.principal, set.listed), func(l listed) string { return l.place }, cursor, s.opts.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	res, tools := &listResult{cacheable: s.cacheable("public")}, make([]json.RawMessage, len(items))
 	for i, l := range items {
-		if tools[i] = l.legacy; modern {
+		if tools[i] = l.legacy; r.modern() {
 			tools[i] = l.tool
 		}
 	}
 	if len(set.views.audiences) > 0 {
-		res.CacheScope = "private"
+		res.Scope = "private"
 	}
 	res.Tools, res.NextCursor = tools, next
 	return res, nil

@@ -12,19 +12,18 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // response answers one call over HTTP: as one JSON document when the answer comes first, and
 // as a stream of events once anything comes before it, or once it lets a client wait that can take
 // a stream up again (MCP specification, basic/transports, sending messages). It may be used by many goroutines at once.
 type response struct {
-	session *httpSession // whose client is asked; nil when it has none
-	chunked bool         // the length of the response is not said
-	primes  bool         // its client takes events without data
-	primeAt time.Time    // when the response becomes a stream anyway, when primes is set
+	session *session  // whose client is asked; nil when it has none
+	chunked bool      // the length of the response is not said
+	primes  bool      // its client takes events without data
+	primeAt time.Time // when the response becomes a stream anyway, when primes is set
 
 	mu        sync.Mutex
 	w         http.ResponseWriter // nil while no client reads
@@ -38,43 +37,24 @@ type response struct {
 var errAnswered = errors.New("the request was answered")
 
 // notify sends a notification before the answer.
-func (r *response) notify(_ context.Context, method string, params any) error {
-	return r.send(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+func (r *response) notify(method string, params any) error {
+	text, err := wire.Request("", method, params)
+	if err != nil {
+		return err
+	}
+	return r.send(text, true)
 }
 
 // ask sends a request to the client, whose answer comes with a request of its own.
 func (r *response) ask(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error) {
-	id, answer, forget := r.session.expect()
-	defer forget()
-	request := map[string]any{"jsonrpc": "2.0", "id": id, "method": q.Method}
-	if len(q.Params) > 0 {
-		request["params"] = q.Params
+	if r.session == nil {
+		return nil, errors.New("the client has no session")
 	}
-	if err := r.send(request); err != nil {
-		return nil, err
-	}
-	select {
-	case got := <-answer:
-		switch {
-		case got.failed != nil:
-			return nil, &v1.MCPError{Code: got.failed.Code, Message: got.failed.Message}
-		case v1.JSONKind(got.result) != "object":
-			return nil, errors.New("the client's answer is not an object")
-		}
-		return got.result, nil
-	case <-ctx.Done():
-		err := context.Cause(ctx)
-		_ = r.notify(ctx, methodCancelled, map[string]any{"requestId": id, "reason": err.Error()}) // it may be gone
-		return nil, err
-	}
+	return expect(ctx, &r.session.calls, q, func(text []byte) error { return r.send(text, false) })
 }
 
 // send puts a message into the stream, which it begins.
-func (r *response) send(message map[string]any) error {
-	text, err := jsontext.Marshal(message)
-	if err != nil {
-		return err
-	}
+func (r *response) send(text []byte, note bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -83,7 +63,7 @@ func (r *response) send(message map[string]any) error {
 	if !r.streaming {
 		r.begin()
 	}
-	return r.event(text, message["id"] == nil)
+	return r.event(text, note)
 }
 
 // begin begins the stream. It is called under mu.
@@ -153,7 +133,7 @@ func (r *response) flush() {
 
 // inSession lets the client of a session take the stream up again, and be made to poll, until settle is called.
 // The response becomes a stream after that time.
-func (r *response) inSession(ctx context.Context, s *httpSession, version string, after time.Duration) (_ context.Context, settle func()) {
+func (r *response) inSession(ctx context.Context, s *session, version string, after time.Duration) (_ context.Context, settle func()) {
 	r.session, r.primes = s, version >= primeVersion
 	if !r.primes {
 		return ctx, func() {}
@@ -171,6 +151,13 @@ func (r *response) inSession(ctx context.Context, s *httpSession, version string
 	return mcp.WithPolling(ctx, asked, r.poll), func() { timer.Stop() }
 }
 
+// answer writes what a request came to.
+func (r *response) answer(id json.RawMessage, res answer, failed *jsonrpc.Error, modern bool) {
+	a := write(id, res, failed)
+	r.end(a.status(modern), a.text)
+	a.done()
+}
+
 // end writes the answer. What comes later is refused.
 func (r *response) end(status int, answer []byte) {
 	r.mu.Lock()
@@ -183,7 +170,7 @@ func (r *response) end(status int, answer []byte) {
 		writeAnswer(r.w, status, answer)
 		return
 	}
-	_ = r.event(oneLine(answer), false) // the client is gone
+	_ = r.event(wire.OneLine(answer), false) // the client is gone
 	if r.kept != nil {
 		_, again := r.w.(*reader)
 		r.whole = r.w != nil && !again
@@ -202,10 +189,4 @@ func writeAnswer(w http.ResponseWriter, status int, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body))) // else it is sent in chunks
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client is gone
-}
-
-// clientAnswer is what a client answered to a request.
-type clientAnswer struct {
-	result json.RawMessage
-	failed *jsonrpc.Error
 }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
 )
@@ -17,12 +15,10 @@ import (
 // result is a CallToolResult (MCP specification, server/tools). It is not the SDK's,
 // which reads base64 only to write it again and cannot be marked as complete from here.
 type result struct {
-	sdk.ResultBase
+	base
 	Content    []block         `json:"content"`
 	Structured json.RawMessage `json:"structuredContent,omitempty"`
 	IsError    bool            `json:"isError,omitempty"`
-	// Type is "complete" for clients of 2026-07-28, and absent for older ones.
-	Type string `json:"resultType,omitempty"`
 	// uncounted says that the call was refused because the store cannot be reached.
 	uncounted bool
 }
@@ -31,7 +27,7 @@ type result struct {
 // the content when the tool declares an output schema, or when the content says what
 // the parts do not; older clients take objects only.
 func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
-	r := &result{Content: []block{}, Type: resultType(version)}
+	r := &result{Content: []block{}}
 	modern := isModern(version)
 	if res.Status == v1.StatusPending && err == nil {
 		r.pending(res.Pending)
@@ -40,7 +36,7 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 	}
 	r.IsError = err != nil || res.Status == v1.StatusFailed
 	r.uncounted = errors.Is(err, v1.ErrStoreUnavailable)
-	r.SetMeta(metaOf(res.Meta))
+	r.Meta = metaOf(res.Meta)
 	r.judged(res)
 	for _, p := range res.Parts {
 		r.Content = append(r.Content, newBlock(p))

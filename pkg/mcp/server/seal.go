@@ -44,13 +44,13 @@ func newCallID() string { return rand.Text()[:callIDSize] }
 
 // binding is what a state is good for: a principal's request, however its arguments
 // are written.
-func (a *asked) binding() []byte {
+func binding(principal, method, name string, args any) []byte {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
-	_ = enc.Encode([]string{a.principal(), a.method, a.name}) // strings
-	raw, ok := a.args.(json.RawMessage)
+	_ = enc.Encode([]string{principal, method, name}) // strings
+	raw, ok := args.(json.RawMessage)
 	if !ok {
-		raw, _ = json.Marshal(a.args) // a map of strings
+		raw, _ = json.Marshal(args) // a map of strings
 	}
 	var doc any
 	d := json.NewDecoder(bytes.NewReader(raw))

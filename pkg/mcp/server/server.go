@@ -2,18 +2,15 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -78,7 +75,6 @@ const (
 type Server struct {
 	catalog Catalog
 	opts    Options
-	sdk     *sdk.Server
 	run     string // names the life of this server, for sessions that have no other name
 
 	mu      sync.Mutex // held while the list is made
@@ -88,8 +84,8 @@ type Server struct {
 	observer  *observer
 	admission *admission.Admission
 	calls     *admission.Calls // of admission
-	weights   sync.Map         // *admission.Body of requests, by headerShare
-	followers followers
+	sessions  sessions
+	listeners listeners
 	holds     holds
 	turns     *turns
 	private   atomic.Bool // lists are for one client only
@@ -117,31 +113,11 @@ func New(c Catalog, o Options) *Server {
 		o.DrainTimeout = DefaultDrainTimeout
 	}
 	s := &Server{catalog: c, opts: o, run: rand.Text(), admission: o.Admission, calls: o.Admission.Calls, turns: newTurns(o.TurnIdle)}
-	impl := s.impl()
 	s.holds.seals = newSeals(o.Replica)
-	var newSession func() string // the SDK's own without replicas
 	if o.Replica != nil {
-		newSession = func() string { return o.Replica.SealSession([]byte(rand.Text())) }
 		o.Replica.Report(s.calls.Running.ByPrincipal)
 		s.calls.Running.Elsewhere = o.Replica.Elsewhere
 	}
-	s.sdk = sdk.NewServer(impl, &sdk.ServerOptions{
-		GetSessionID: newSession,
-		Logger:       slog.New(quiet{o.Logger.Handler()}),
-		Capabilities: &sdk.ServerCapabilities{
-			Tools:       &sdk.ToolCapabilities{ListChanged: true},
-			Prompts:     &sdk.PromptCapabilities{ListChanged: true},
-			Resources:   &sdk.ResourceCapabilities{ListChanged: true, Subscribe: true},
-			Completions: &sdk.CompletionCapabilities{},
-			Logging:     &sdk.LoggingCapabilities{},
-		},
-		SetCacheable:            func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { s.cacheable(c) },
-		RootsListChangedHandler: s.rootsChanged,
-		SubscribeHandler:        s.subscribe,
-		UnsubscribeHandler:      s.unsubscribe,
-	})
-	s.sdk.AddReceivingMiddleware(s.receive)
-	s.sdk.AddSendingMiddleware(sendRaw)
 	s.observer = newObserver(s, o.TracerProvider, o.MeterProvider)
 	s.set.Store(new(offers))
 	s.Refresh()
@@ -153,66 +129,12 @@ func (s *Server) impl() *sdk.Implementation {
 	return &sdk.Implementation{Name: cmp.Or(s.opts.Name, "toolctl"), Version: cmp.Or(s.opts.Version, "0")}
 }
 
-// receive is the SDK's way into the server. The SDK has no recover of its own: a
-// panic anywhere under a request would end the process.
-func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
-		return s.handle(ctx, method, req, channelOf(req), next)
+// newSessionID names a session: with replicas so that each knows whose it is.
+func (s *Server) newSessionID() string {
+	if s.opts.Replica != nil {
+		return s.opts.Replica.SealSession([]byte(rand.Text()))
 	}
-}
-
-// handle answers a request, whose client may get more than the answer. The SDK answers what
-// is not here.
-func (s *Server) handle(ctx context.Context, method string, req sdk.Request, to channel, next sdk.MethodHandler) (res sdk.Result, err error) {
-	ctx, op := s.observe(ctx, method, req)
-	defer func() { op.end(ctx, res, err) }()
-	defer func() {
-		if p := recover(); p != nil {
-			s.opts.Logger.ErrorContext(ctx, "panic while a request was served", slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
-		}
-	}()
-	if needsSession(req) && isStateless(req) {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " needs a session"}
-	}
-	switch r := req.(type) {
-	case *sdk.ListToolsRequest:
-		return s.listTools(ctx, r)
-	case *sdk.CallToolRequest:
-		a := askedBy(r, to, method, r.Params.Name, r.Params.Arguments, r.Params.RequestState)
-		return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.callTool(ctx, r, to) })
-	case *sdk.ListPromptsRequest:
-		return s.listPrompts(ctx, r)
-	case *sdk.ListResourcesRequest:
-		return s.listResources(ctx, r)
-	case *sdk.ListResourceTemplatesRequest:
-		return s.listTemplates(ctx, r)
-	case *sdk.GetPromptRequest:
-		a := askedBy(r, to, method, r.Params.Name, r.Params.Arguments, r.Params.RequestState)
-		return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.getPrompt(ctx, r) })
-	case *sdk.ReadResourceRequest:
-		a := askedBy(r, to, method, r.Params.URI, nil, r.Params.RequestState)
-		return s.onBehalf(ctx, a, func(ctx context.Context) (sdk.Result, error) { return s.readResource(ctx, r) })
-	case *sdk.CompleteRequest:
-		return s.complete(ctx, r)
-	case *sdk.ServerRequest[*sdk.SetLoggingLevelParams]:
-		return s.setLevel(ctx, r, func() (sdk.Result, error) { return next(ctx, method, req) })
-	}
-	if res, err = next(ctx, method, req); err == nil {
-		s.instruct(ctx, res)
-		if r, ok := res.(*sdk.InitializeResult); ok && isStateless(req) {
-			r.Capabilities = &sdk.ServerCapabilities{
-				Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Completions: &sdk.CompletionCapabilities{},
-			}
-		}
-	}
-	return res, err
-}
-
-func (s *Server) cacheable(c *sdk.Cacheable) {
-	if s.private.Load() {
-		c.CacheScope = "private"
-	}
+	return rand.Text()
 }
 
 // Stopping returns a channel that is closed once the server takes no more requests.
@@ -246,25 +168,3 @@ func hash(parts ...string) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:12])
 }
-
-// quiet makes the SDK's lines on every session debugging, and keeps its warnings.
-type quiet struct{ slog.Handler }
-
-func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
-	if l < slog.LevelWarn {
-		l = slog.LevelDebug
-	}
-	return q.Handler.Enabled(ctx, l)
-}
-
-func (q quiet) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level < slog.LevelWarn {
-		r.Level = slog.LevelDebug
-	} else {
-		r.Level = slog.LevelWarn // what it calls an error is a client's mistake
-	}
-	return q.Handler.Handle(ctx, r)
-}
-
-func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
-func (q quiet) WithGroup(g string) slog.Handler      { return quiet{q.Handler.WithGroup(g)} }

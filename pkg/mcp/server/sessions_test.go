@@ -36,7 +36,7 @@ func TestTheSessionIdleLongestMakesRoom(t *testing.T) {
 		return res.Header.Get("Mcp-Session-Id")
 	}
 	status := func(session string) int {
-		res, _ := send(t, "POST", e.url+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Mcp-Session-Id", session)
+		res, _ := send(t, "POST", e.url+"/mcp", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, "Mcp-Session-Id", session)
 		return res.StatusCode
 	}
 	listens := func(session string) {

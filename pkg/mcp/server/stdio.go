@@ -1,22 +1,30 @@
 package server
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
-	"sync"
+	"strconv"
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"toolctl.dev/toolctl/internal/nonblock"
+	"toolctl.dev/toolctl/pkg/admission"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // maxLine is the longest message on stdin, in bytes.
 const maxLine = 16 << 20
+
+// stdio is the client at a pair of streams.
+type stdio struct {
+	server  *Server
+	out     *wire.LineWriter
+	session *session
+}
 
 // ServeStdio serves one client over a pair of streams (MCP specification,
 // transports, stdio), until the client closes its side or ctx ends. Requests that
@@ -24,155 +32,127 @@ const maxLine = 16 << 20
 // Options.DrainTimeout. When in is an [io.Closer] it is closed at the end, so that
 // nothing is left reading it. out gets nothing but messages.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	if f, ok := out.(*os.File); ok {
-		if n := nonblock.Reopen(f); n != nil {
+	if f, ok := in.(*os.File); ok {
+		if n, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
 			defer n.Close()
-			out = n
+			in = n
 		}
 	}
-	out = &together{Writer: out}
+	c := &stdio{server: s, out: wire.NewLineWriter(out), session: s.open("", "", 0, nil)}
+	if c.session == nil {
+		return admission.ErrStopping
+	}
+	_, _ = c.session.listen(func(text []byte) { _ = c.out.Write(text) }) // the client may be gone
 	within, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	calls := &stdioCalls{server: s, out: out, workers: newWorkers(within), open: map[string]context.CancelFunc{}}
-	lines := newStdin(in, out)
-	lines.take, lines.last = func(line []byte) bool { return calls.take(within, line) }, calls.running.Wait
-	line := &stdio{Transport: &sdk.IOTransport{Reader: lines, Writer: writer{out}, MaxLineLength: maxLine}}
-	session, err := s.sdk.Connect(within, line, nil)
-	if err != nil {
-		return err
-	}
-	calls.session.Store(session)
 	ended := make(chan error, 1)
-	go func() { ended <- session.Wait() }()
+	go func() {
+		err := c.read(within, in)
+		c.session.calls.Close() // no answers come any more
+		s.endListeners(end)
+		c.session.tasks.Wait() // a client may well write its requests, close its side and read on
+		ended <- err
+	}()
+	var err error
 	select {
 	case err = <-ended:
 		<-s.drain()
 	case <-ctx.Done():
 		<-s.drain()
-		calls.running.Wait()
-		_ = session.Close() // waits for the answers to be written
-		err = <-ended
+		end()
 	}
-	end()
-	calls.running.Wait()
-	calls.workers.all.Wait()
-	s.waitFollower(session)
-	if isGone(err) || ctx.Err() != nil {
+	c.session.end()
+	s.sessions.ending.Wait()
+	if closer, ok := in.(io.Closer); ok {
+		_ = closer.Close()
+	}
+	if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}
 	return err
 }
 
-// isGone reports whether a session ended because the client did: it closed its side, or
-// both before it was told what changed meanwhile.
-func isGone(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
+// endListeners ends the streams of subscriptions/listen, which nobody ends once stdin is closed.
+func (s *Server) endListeners(end func()) {
+	s.listeners.mu.Lock()
+	n := len(s.listeners.all)
+	s.listeners.mu.Unlock()
+	if n > 0 {
+		end()
+	}
 }
 
-// stdio is the SDK's transport whose end waits for the answers to what was asked: the
-// SDK cancels every request when its input ends, and a client may well write its
-// requests, close its side and read on.
-type stdio struct{ sdk.Transport }
-
-func (t *stdio) Connect(ctx context.Context) (sdk.Connection, error) {
-	c, err := t.Transport.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &stdioConn{Connection: c, open: map[jsonrpc.ID]bool{}, answered: make(chan struct{}, 1), closed: make(chan struct{})}, nil
-}
-
-type stdioConn struct {
-	sdk.Connection
-	answered chan struct{} // holds a token when open has shrunk
-	closed   chan struct{}
-	close    sync.Once
-
-	mu    sync.Mutex
-	open  map[jsonrpc.ID]bool // requests without an answer
-	begun bool                // the client has said who it is, or asked something
-}
-
-// methodListen is a request that is answered when the session ends.
-const methodListen = "subscriptions/listen"
-
-func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	m, err := c.Connection.Read(ctx)
-	if err != nil {
-		c.wait(ctx)
-		return m, err
-	}
-	switch r := m.(type) {
-	case *jsonrpc.Response:
-		if kept, err := withCopy(r.Result, r.Result); err == nil {
-			r.Result = kept
+// read takes the messages of the client one after the other.
+func (c *stdio) read(ctx context.Context, in io.Reader) error {
+	lines := wire.NewLines(in, maxLine)
+	for {
+		line, err := lines.Next()
+		if err != nil && len(line) == 0 {
+			return err
 		}
-	case *jsonrpc.Request:
-		if !bytes.Contains(r.Params, []byte(`"inputResponses"`)) {
-			break
-		}
-		if kept, err := keepInput(r.Params); err == nil {
-			r.Params = kept
-		}
-	}
-	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
-		c.mu.Lock()
-		if r.Method != methodListen {
-			c.open[r.ID] = true
-		}
-		c.begun = c.begun || r.Method != "initialize" // which begins with its answer
-		c.mu.Unlock()
-	}
-	return m, nil
-}
-
-func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
-	c.mu.Lock()
-	_, answer := m.(*jsonrpc.Response)
-	early := !c.begun && !answer
-	c.begun = c.begun || answer
-	c.mu.Unlock()
-	if early { // nothing is said to a client before it began
-		return nil
-	}
-	err := c.Connection.Write(ctx, m)
-	if r, ok := m.(*jsonrpc.Response); ok {
-		c.mu.Lock()
-		delete(c.open, r.ID)
-		c.mu.Unlock()
-		select {
-		case c.answered <- struct{}{}:
+		m, err := wire.Parse(line)
+		switch {
+		case errors.Is(err, wire.ErrSyntax):
+			err = c.violation(jsonrpc.CodeParseError, "parse error: the line is not JSON")
+		case err != nil:
+			err = c.violation(jsonrpc.CodeInvalidRequest, "invalid request: the line is not a JSON-RPC 2.0 message")
 		default:
+			c.take(ctx, m)
 		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *stdio) violation(code int64, why string) error {
+	return c.out.Write(write(nil, nil, &jsonrpc.Error{Code: code, Message: why}).text)
+}
+
+// take takes one message.
+func (c *stdio) take(ctx context.Context, m wire.Message) {
+	switch m.Kind() {
+	case wire.Reply:
+		c.session.calls.Deliver(m)
+		return
+	case wire.Notification:
+		c.server.said(m, c.session)
+		return
+	}
+	r := &request{Message: m, session: c.session, to: c}
+	failed := c.server.identify(r)
+	ctx, cancel := context.WithCancelCause(ctx)
+	if failed == nil && !c.session.running.Begin(m.ID, cancel) {
+		failed = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "duplicate in-flight request ID " + string(m.ID)}
+	}
+	if failed != nil {
+		cancel(nil)
+		_ = c.out.Write(write(m.ID, nil, failed).text) // the client is gone
+		return
+	}
+	serve := func() {
+		defer cancel(nil)
+		res, failed := c.server.dispatch(ctx, r)
+		c.session.running.End(m.ID) // before its client knows, which may use the id again
+		a := write(m.ID, res, failed)
+		_ = c.out.Write(a.text) // the client is gone
+		a.done()
+	}
+	if m.Method == methodInitialize { // the requests that follow belong to its session
+		serve()
+		return
+	}
+	c.session.background(serve)
+}
+
+func (c *stdio) notify(method string, params any) error {
+	text, err := wire.Request("", method, params)
+	if err == nil {
+		err = c.out.Write(text)
 	}
 	return err
 }
 
-// wait returns when everything is answered; calls have their timeouts.
-func (c *stdioConn) wait(ctx context.Context) {
-	for {
-		c.mu.Lock()
-		n := len(c.open)
-		c.mu.Unlock()
-		if n == 0 {
-			return
-		}
-		select {
-		case <-c.answered:
-		case <-c.closed:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+func (c *stdio) ask(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error) {
+	return expect(ctx, &c.session.calls, q, c.out.Write)
 }
-
-func (c *stdioConn) Close() error {
-	c.close.Do(func() { close(c.closed) })
-	return c.Connection.Close()
-}
-
-// writer leaves its stream open, which is not ours to close.
-type writer struct{ io.Writer }
-
-func (writer) Close() error { return nil }

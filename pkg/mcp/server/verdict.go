@@ -23,12 +23,12 @@ func (r *result) judged(res v1.Result) {
 	if res.Policy == nil {
 		return
 	}
-	meta := r.GetMeta()
+	meta := r.Meta
 	if meta == nil {
 		meta = map[string]any{}
 	}
 	meta[metaPolicy] = verdict{*res.Policy, res.Budgets}
-	r.SetMeta(meta)
+	r.Meta = meta
 }
 
 // pending tells a model that nothing was done yet, and how to go on.
@@ -66,5 +66,5 @@ func (r *result) pending(p *v1.PendingToolInfo) {
 	r.Content = append(r.Content, textBlock(text))
 	public := *p
 	public.Args = nil // the client sent them
-	r.SetMeta(map[string]any{metaPending: public})
+	r.Meta = map[string]any{metaPending: public}
 }

@@ -8,9 +8,9 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// wire is a tool as clients get it (MCP specification, server/tools, Tool). It is not
+// definition is a tool as clients get it (MCP specification, server/tools, Tool). It is not
 // the SDK's, which would read icons, annotations and _meta only to write them anew.
-type wire struct {
+type definition struct {
 	Name         string          `json:"name"`
 	Title        string          `json:"title,omitempty"`
 	Description  string          `json:"description,omitempty"`
@@ -21,12 +21,12 @@ type wire struct {
 	Meta         json.RawMessage `json:"_meta,omitempty"`
 }
 
-// newWire makes what clients get of an offer. Of the definition of an MCP server they
+// newDefinition makes what clients get of an offer. Of the definition of an MCP server they
 // get what a manifest has no field for, and its title and annotations as they are as
 // long as no manifest says otherwise.
-func newWire(name string, o Offer) wire {
+func newDefinition(name string, o Offer) definition {
 	spec := &o.Tool.Spec
-	w := wire{Name: name, Description: spec.Description, InputSchema: withRootType(spec.InputSchema), OutputSchema: spec.OutputSchema}
+	w := definition{Name: name, Description: spec.Description, InputSchema: withRootType(spec.InputSchema), OutputSchema: spec.OutputSchema}
 	var def struct {
 		Title       string          `json:"title"`
 		Annotations json.RawMessage `json:"annotations"`
@@ -96,7 +96,7 @@ func kind(raw json.RawMessage, first byte) json.RawMessage {
 // forOlder is the tool as older clients can read it: until 2025-11-25 the root type of an output
 // schema is object. One that refers to a definition of an object gets the type beside the reference,
 // and any other is left out.
-func (w wire) forOlder() wire {
+func (w definition) forOlder() definition {
 	switch {
 	case refersToObject(w.OutputSchema):
 		w.OutputSchema = withRootType(w.OutputSchema)

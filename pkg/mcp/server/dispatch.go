@@ -1,0 +1,304 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
+)
+
+// The methods of MCP that a server answers.
+const (
+	methodInitialize = "initialize"
+	methodDiscover   = "server/discover"
+	methodPing       = "ping"
+	methodCall       = "tools/call"
+	methodListen     = "subscriptions/listen"
+	methodCancelled  = "notifications/cancelled"
+)
+
+// answer is a result; result, the one of tools/call, is the largest.
+type answer interface {
+	// mark says in a result for a client of 2026-07-28 that it is final, and whose it is.
+	mark(by *sdk.Implementation)
+}
+
+// base is what every result may have.
+type base struct {
+	Meta map[string]any `json:"_meta,omitempty"`
+	Type string         `json:"resultType,omitempty"`
+}
+
+func (b *base) mark(by *sdk.Implementation) {
+	if b.Type == "" {
+		b.Type = "complete"
+	}
+	if b.Meta == nil {
+		b.Meta = map[string]any{}
+	}
+	b.Meta[metaPrefix+"serverInfo"] = by
+}
+
+// method is how a request is answered.
+type method struct {
+	old, modern bool // the protocol versions that have it
+	session     bool // only a session has a use for it
+	do          func(*Server, context.Context, *request) (answer, error)
+}
+
+var methods map[string]method
+
+func init() { // the handlers lead back to it
+	methods = map[string]method{
+		methodInitialize:           {old: true, do: (*Server).initialize},
+		methodPing:                 {old: true, do: func(*Server, context.Context, *request) (answer, error) { return &base{}, nil }},
+		methodDiscover:             {modern: true, do: (*Server).discover},
+		"logging/setLevel":         {old: true, session: true, do: (*Server).setLevel},
+		"resources/subscribe":      {old: true, session: true, do: (*Server).subscribe},
+		"resources/unsubscribe":    {old: true, session: true, do: (*Server).unsubscribe},
+		methodListen:               {modern: true, do: (*Server).listen},
+		"tools/list":               {old: true, modern: true, do: (*Server).listTools},
+		methodCall:                 {old: true, modern: true, do: (*Server).callTool},
+		"prompts/list":             {old: true, modern: true, do: (*Server).listPrompts},
+		"prompts/get":              {old: true, modern: true, do: (*Server).getPrompt},
+		"resources/list":           {old: true, modern: true, do: (*Server).listResources},
+		"resources/templates/list": {old: true, modern: true, do: (*Server).listTemplates},
+		"resources/read":           {old: true, modern: true, do: (*Server).readResource},
+		"completion/complete":      {old: true, modern: true, do: (*Server).complete},
+	}
+}
+
+// dispatch answers a request with a result or a JSON-RPC error. A panic ends that request alone.
+func (s *Server) dispatch(ctx context.Context, r *request) (res answer, failed *jsonrpc.Error) {
+	ctx, op := s.observe(ctx, r)
+	var err error
+	defer func() { op.end(ctx, res, err) }()
+	defer func() {
+		if p := recover(); p != nil {
+			s.opts.Logger.ErrorContext(ctx, "panic while a request was served", slog.String("method", r.Method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			failed = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			res, err = nil, failed
+		}
+	}()
+	m, ok := methods[r.Method]
+	switch {
+	case !ok:
+		err = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", clip.Bytes(r.Method, 100))}
+	case r.modern() && !m.modern, !r.modern() && !m.old:
+		err = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not a method of this protocol version", r.Method)}
+	case m.session && r.session == nil:
+		err = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: r.Method + " needs a session"}
+	default:
+		res, err = m.do(s, ctx, r)
+	}
+	if err == nil {
+		if r.modern() {
+			res.mark(s.impl())
+		}
+		return res, nil
+	}
+	if !errors.As(err, &failed) {
+		failed = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	}
+	return nil, failed
+}
+
+// said hears a notification of a client.
+func (s *Server) said(m wire.Message, session *session) {
+	if session == nil {
+		return
+	}
+	switch m.Method {
+	case methodCancelled:
+		session.running.Cancel(m, context.Canceled)
+	case "notifications/roots/list_changed":
+		session.background(func() { s.catalog.RootsChanged(session.key) })
+	}
+}
+
+// reply is the message that answers a request, until done is called.
+type reply struct {
+	room   *bytes.Buffer
+	text   []byte
+	failed *jsonrpc.Error
+	// uncounted says that a call was refused because the store cannot be reached.
+	uncounted bool
+}
+
+var rooms = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// largeAnswer is what an answer does not leave to the next.
+const largeAnswer = 512 << 10
+
+func (a *reply) done() {
+	if b := a.room; b != nil && b.Cap() <= largeAnswer {
+		b.Reset()
+		rooms.Put(b)
+	}
+	a.room = nil
+}
+
+// write makes the message of an answer.
+func write(id json.RawMessage, res answer, failed *jsonrpc.Error) *reply {
+	b, _ := rooms.Get().(*bytes.Buffer)
+	a := &reply{room: b, failed: failed}
+	err := error(nil)
+	if r, ok := res.(*result); ok && failed == nil {
+		a.uncounted = r.uncounted
+		err = wire.Answer(b, id, "result", func(b *bytes.Buffer) error { return writeResult(b, r) })
+	} else if failed == nil {
+		err = wire.Answer(b, id, "result", func(b *bytes.Buffer) error { return jsontext.Write(b, res) })
+	}
+	if err != nil {
+		a.failed = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: the answer cannot be written"}
+	}
+	if a.failed != nil {
+		b.Reset()
+		_ = wire.Answer(b, id, "error", func(b *bytes.Buffer) error { return jsontext.Write(b, a.failed) })
+	}
+	a.text = b.Bytes()
+	return a
+}
+
+// status is that of a response over HTTP (MCP specification 2026-07-28, basic/transports).
+func (a *reply) status(modern bool) int {
+	switch {
+	case a.uncounted:
+		return http.StatusServiceUnavailable
+	case a.failed == nil || !modern:
+		return http.StatusOK
+	}
+	switch a.failed.Code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeInvalidParams, sdk.CodeUnsupportedProtocolVersion, sdk.CodeMissingRequiredClientCapabilities, sdk.CodeHeaderMismatch:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// identify finds out which protocol version a request is of, and what its client can do. Over HTTP the
+// headers say the version, too, and are compared with the request by then.
+func (s *Server) identify(r *request) *jsonrpc.Error {
+	said, ok := r.Meta.Text(metaVersionKey)
+	if !ok {
+		return invalidParams("_meta " + metaVersionKey + ": expected a string")
+	}
+	if !isModern(said) {
+		if r.session == nil {
+			return nil
+		}
+		if r.version, r.can = r.session.begun(); r.version == "" && r.Method != methodInitialize && r.Method != methodPing {
+			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("method %q is invalid during session initialization", clip.Bytes(r.Method, 100))}
+		}
+		return nil
+	}
+	r.version = said
+	if said != modernVersion {
+		data, _ := json.Marshal(sdk.UnsupportedProtocolVersionData{Supported: versions, Requested: said})
+		return &jsonrpc.Error{Code: sdk.CodeUnsupportedProtocolVersion, Message: "unsupported protocol version", Data: data}
+	}
+	var err error
+	if r.can, err = mcp.CapabilitiesOf(r.Meta.Get(metaCapabilities)); err != nil {
+		return invalidParams(fmt.Sprintf("missing or invalid _meta field %q", metaCapabilities))
+	}
+	if raw := r.Meta.Get(metaPrefix + "clientInfo"); raw != nil && json.Unmarshal(raw, &sdk.Implementation{}) != nil {
+		return invalidParams(fmt.Sprintf("invalid _meta field %q", metaPrefix+"clientInfo"))
+	}
+	return nil
+}
+
+// welcome is an InitializeResult, and a DiscoverResult.
+type welcome struct {
+	*cacheable
+	Capabilities json.RawMessage     `json:"capabilities"`
+	Instructions string              `json:"instructions,omitempty"`
+	Version      string              `json:"protocolVersion,omitempty"`
+	Info         *sdk.Implementation `json:"serverInfo,omitempty"`
+	Versions     []string            `json:"supportedVersions,omitempty"`
+	base
+}
+
+// cacheable says for whom a list may be kept, and for how long (MCP 2026-07-28).
+type cacheable struct {
+	TTL   int    `json:"ttlMs"`
+	Scope string `json:"cacheScope"`
+}
+
+func (s *Server) cacheable(scope string) *cacheable {
+	if s.private.Load() {
+		scope = "private"
+	}
+	return &cacheable{Scope: scope}
+}
+
+var capabilities = json.RawMessage(`{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}`)
+
+// statelessCapabilities are those without what only a session has a use for.
+var statelessCapabilities = json.RawMessage(`{"completions":{},"prompts":{},"resources":{},"tools":{}}`)
+
+// versions are those of MCP that clients may speak, the newest first.
+var versions = []string{modernVersion, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// initialize begins a session, which the transport has made.
+func (s *Server) initialize(ctx context.Context, r *request) (answer, error) {
+	asked, err := r.text("protocolVersion")
+	if err != nil {
+		return nil, err
+	}
+	can, err := mcp.CapabilitiesOf(orNull(r.Params.Get("capabilities")))
+	if err != nil {
+		return nil, invalidParams("capabilities: " + err.Error())
+	}
+	version := versions[1]
+	if slices.Contains(versions[1:], asked) {
+		version = asked
+	}
+	offered := capabilities
+	if r.session == nil { // see HTTPOptions.Stateless
+		offered = statelessCapabilities
+	} else if !r.session.begin(version, can) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "duplicate initialize"}
+	}
+	return &welcome{Version: version, Capabilities: offered, Info: s.impl(), Instructions: s.instructions(ctx)}, nil
+}
+
+func (s *Server) discover(ctx context.Context, _ *request) (answer, error) {
+	return &welcome{Versions: versions, Capabilities: capabilities, Instructions: s.instructions(ctx), cacheable: s.cacheable("public")}, nil
+}
+
+// setLevel answers logging/setLevel (MCP specification, server/utilities/logging).
+func (s *Server) setLevel(_ context.Context, r *request) (answer, error) {
+	level, err := r.text("level")
+	if err != nil || !isLevel(level) {
+		return nil, invalidParams("level: expected debug, info, notice, warning, error, critical, alert or emergency, got " + clip.Bytes(level, 100))
+	}
+	r.session.setLevel(level)
+	s.catalog.SetLogLevel(r.session.key, level)
+	return &base{}, nil
+}
+
+// clientRefused is an error of a client as one of the MCP server that asked.
+func clientRefused(e *jsonrpc.Error) error { return &v1.MCPError{Code: e.Code, Message: e.Message} }
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}

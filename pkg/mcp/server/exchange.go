@@ -1,0 +1,311 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/pkg/admission"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
+)
+
+// post answers a message that came as the body of a POST.
+func (d *endpoint) post(w http.ResponseWriter, r *http.Request, c caller, in *received) {
+	version := r.Header.Get(headerVersion)
+	switch kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
+	case err != nil || kind != "application/json":
+		http.Error(w, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
+		return
+	case version != "" && !isModern(version) && !slices.Contains(versions, version):
+		http.Error(w, "Bad Request: Unsupported protocol version (supported versions: "+strings.Join(versions, ",")+")", http.StatusBadRequest)
+		return
+	case r.Header.Get(headerEvent) != "":
+		http.Error(w, "can't send Last-Event-ID for POST request", http.StatusBadRequest)
+		return
+	case in.err != nil:
+		http.Error(w, "malformed payload: "+in.err.Error(), http.StatusBadRequest)
+		return
+	}
+	q := &request{Message: in.message, principal: c.principal, header: r.Header, body: in.body}
+	out := &response{w: w, control: http.NewResponseController(w), chunked: r.ProtoAtLeast(1, 1)}
+	q.to = out
+	said, _ := q.Meta.Text(metaVersionKey)
+	switch {
+	case isModern(version) || isModern(said):
+		d.alone(out, r, q, version, said)
+	case r.Header.Get(headerSession) != "":
+		d.inSession(out, r, q, c)
+	case d.opts.Stateless:
+		d.stateless(out, r, q, cmp.Or(version, unsaidVersion))
+	case q.Method == methodInitialize:
+		d.initialize(out, r, q)
+	default:
+		noSession(w, q.ID)
+	}
+}
+
+// unsaidVersion is that of clients without the header, which later versions ask for.
+const unsaidVersion = "2025-03-26"
+
+// count counts a request among those that are answered, until give is called; calls and streams are counted
+// by themselves. It answers one too many.
+func (d *endpoint) count(w http.ResponseWriter, q *request) (give func(), ok bool) {
+	if q.Method == methodCall || q.Method == methodListen {
+		return func() {}, true
+	}
+	if err := d.server.admission.Requests.Take(q.principal); err != nil {
+		unavailable(w, err.Error())
+		return nil, false
+	}
+	return func() { d.server.admission.Requests.Give(q.principal) }, true
+}
+
+// alone answers a request of 2026-07-28, which ends with its connection.
+func (d *endpoint) alone(out *response, r *http.Request, q *request, version, said string) {
+	if q.Kind() != wire.Call {
+		out.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	give, ok := d.count(out.w, q)
+	if !ok {
+		return
+	}
+	defer give()
+	failed := d.headersAgree(r.Header, q, version, said)
+	if failed == nil {
+		failed = d.server.identify(q)
+	}
+	var res answer
+	if failed == nil {
+		res, failed = d.server.dispatch(r.Context(), q)
+	}
+	out.answer(q.ID, res, failed, true)
+}
+
+// headersAgree compares the headers with the request (MCP 2026-07-28, basic/transports, standard headers).
+func (d *endpoint) headersAgree(h http.Header, q *request, version, said string) *jsonrpc.Error {
+	mismatch := func(text string) *jsonrpc.Error {
+		return &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: text}
+	}
+	switch name := h.Get("Mcp-Name"); {
+	case version == "":
+		return mismatch(headerVersion + " header is required for requests carrying " + strconv.Quote(metaVersionKey))
+	case said == "":
+		return invalidParams(fmt.Sprintf("missing or invalid _meta field %q", metaVersionKey))
+	case version != said:
+		return mismatch(fmt.Sprintf("%s header %q does not match request %s %q", headerVersion, version, metaVersionKey, said))
+	case h.Get(headerMethod) != q.Method:
+		return mismatch(fmt.Sprintf("%s header value %q does not match body value %q", headerMethod, h.Get(headerMethod), q.Method))
+	case q.Method == methodCall || q.Method == "prompts/get":
+		if body, _ := q.Params.Text("name"); name != body || name == "" {
+			return mismatch(fmt.Sprintf("Mcp-Name header value %q does not match body value %q", name, body))
+		}
+	case q.Method == "resources/read":
+		if body, _ := q.Params.Text("uri"); name != body || name == "" {
+			return mismatch(fmt.Sprintf("Mcp-Name header value %q does not match body value %q", name, body))
+		}
+	}
+	if q.Method == methodCall {
+		name, _ := q.Params.Text("name")
+		if text := d.server.set.Load().paramHeaders(name, q.Params.Get("arguments"), h); text != "" {
+			return mismatch(text)
+		}
+	}
+	return nil
+}
+
+// stateless answers a message of a client of 2025-11-25 or older that has no session; see HTTPOptions.Stateless.
+func (d *endpoint) stateless(out *response, r *http.Request, q *request, version string) {
+	if q.Kind() != wire.Call {
+		out.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	give, ok := d.count(out.w, q)
+	if !ok {
+		return
+	}
+	defer give()
+	q.version = version
+	// The end of the connection is not the end of the request, as in a session.
+	res, failed := d.server.dispatch(context.WithoutCancel(r.Context()), q)
+	out.answer(q.ID, res, failed, false)
+}
+
+// initialize begins a session.
+func (d *endpoint) initialize(out *response, r *http.Request, q *request) {
+	give, ok := d.count(out.w, q)
+	if !ok {
+		return
+	}
+	defer give()
+	if err := d.takeSession(r.Context(), q.principal); err != nil {
+		unavailable(out.w, err.Error())
+		return
+	}
+	s := d.server
+	n := s.open(s.newSessionID(), q.principal, d.opts.SessionTimeout, d.sessions)
+	if n == nil {
+		d.sessions.Give(q.principal)
+		unavailable(out.w, admission.ErrStopping.Error())
+		return
+	}
+	n.kept = &keptStreamsOf{room: d.replays, who: q.principal}
+	q.session = n
+	res, failed := s.dispatch(context.WithoutCancel(r.Context()), q)
+	if failed != nil {
+		n.end()
+	} else {
+		out.w.Header().Set(headerSession, n.id)
+	}
+	out.answer(q.ID, res, failed, false)
+}
+
+// member returns the session of a request until done is called. It answers one that is in none.
+func (d *endpoint) member(w http.ResponseWriter, r *http.Request, principal string) (n *session, done func()) {
+	id := r.Header.Get(headerSession)
+	n, done = d.server.find(id)
+	switch {
+	case n == nil:
+		http.Error(w, "session not found", http.StatusNotFound)
+	case n.user != principal:
+		done()
+		http.Error(w, "session user mismatch", http.StatusForbidden)
+		return nil, nil
+	}
+	return n, done
+}
+
+// inSession answers a message of a client of 2025-11-25 or older.
+func (d *endpoint) inSession(out *response, r *http.Request, q *request, c caller) {
+	n, done := d.member(out.w, r, q.principal)
+	if n == nil {
+		return
+	}
+	defer done()
+	give, ok := d.count(out.w, q)
+	if !ok {
+		return
+	}
+	defer give()
+	switch q.Kind() {
+	case wire.Reply:
+		n.calls.Deliver(q.Message)
+		out.w.WriteHeader(http.StatusAccepted)
+		return
+	case wire.Notification:
+		d.server.said(q.Message, n)
+		out.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	conn := connectionOf(r, c)
+	conn.next(n)
+	q.session = n
+	// The end of the connection is not the end of a request (MCP specification 2025-11-25,
+	// basic/transports, sending messages).
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	defer cancel(nil)
+	failed := d.server.identify(q)
+	if failed == nil && !n.running.Begin(q.ID, cancel) {
+		a := write(q.ID, nil, duplicate(q.ID))
+		out.end(http.StatusBadRequest, a.text)
+		return
+	}
+	var res answer
+	if failed == nil {
+		var settle func()
+		ctx, settle = out.inSession(ctx, n, r.Header.Get(headerVersion), d.server.opts.StreamAfter)
+		res, failed = d.server.dispatch(ctx, q)
+		settle()
+		n.running.End(q.ID) // before its client knows, which may use the id again
+	}
+	out.answer(q.ID, res, failed, false)
+	conn.ended(out)
+}
+
+func duplicate(id json.RawMessage) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "duplicate in-flight request ID " + string(id)}
+}
+
+// get is the stream for what is said outside of requests, or takes up that of a request.
+func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string) {
+	if r.Header.Get(headerSession) == "" {
+		http.Error(w, "Bad Request: GET requires an "+headerSession+" header", http.StatusBadRequest)
+		return
+	}
+	n, done := d.member(w, r, principal)
+	if n == nil {
+		return
+	}
+	defer done()
+	if last := r.Header.Get(headerEvent); last != "" {
+		if s, after := n.kept.find(last); s == nil || !s.stream.takeUp(r.Context(), w, s, after) {
+			// 404 would say that the session is not found.
+			http.Error(w, "there is nothing to resume after the event "+strconv.Quote(last)+": it is not of this session, or is kept no longer", http.StatusBadRequest)
+		}
+		return
+	}
+	said := make(chan []byte, maxSaid)
+	stop, ok := n.listen(func(text []byte) {
+		select {
+		case said <- text:
+		default: // a client that does not read misses some
+		}
+	})
+	if !ok {
+		http.Error(w, "stream ID conflicts with ongoing stream", http.StatusConflict)
+		return
+	}
+	defer stop()
+	out := &response{w: w, control: http.NewResponseController(w)}
+	streamHeaders(w)
+	_, _ = w.Write([]byte(": ok\n\n")) // proxies hand on no headers without a body
+	out.flush()
+	for {
+		select {
+		case text := <-said:
+			if out.write("", text) != nil || out.control.Flush() != nil {
+				return
+			}
+		case <-n.over:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// maxSaid is how much waits for a client that does not read.
+const maxSaid = 64
+
+// remove ends a session.
+func (d *endpoint) remove(w http.ResponseWriter, r *http.Request, principal string) {
+	if r.Header.Get(headerSession) == "" {
+		http.Error(w, "Bad Request: DELETE requires an "+headerSession+" header", http.StatusBadRequest)
+		return
+	}
+	n, done := d.member(w, r, principal)
+	if n == nil {
+		return
+	}
+	done()
+	n.end()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// noMethod answers a request of another HTTP method.
+func noMethod(w http.ResponseWriter, allow string) {
+	w.Header().Set("Allow", allow)
+	http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+}
+
+var errEmpty = errors.New("POST requires a non-empty body")

@@ -1,0 +1,264 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
+)
+
+const (
+	// maxWatched bounds the subscriptions of one session.
+	maxWatched = 1000
+	// unwatchTimeout is how long a server may take to hear that nobody listens any more.
+	unwatchTimeout = 5 * time.Second
+	// settling is how long changes are waited for that are told as one.
+	settling = 10 * time.Millisecond
+)
+
+// listeners are the streams of subscriptions/listen, and what clients are about to be told.
+type listeners struct {
+	mu   sync.Mutex
+	all  map[*listener]bool
+	soon map[string]*time.Timer // by list
+}
+
+// listener is one stream.
+type listener struct {
+	id    json.RawMessage
+	to    channel
+	lists map[string]bool // "tools", "prompts", "resources"
+	uris  map[string]v1.Key
+}
+
+// ListChanged tells clients that a list may have changed: "tools", "prompts" or
+// "resources". [Server.Refresh] does it when what is listed is another; a server behind
+// the catalog may mean something that a list does not show. What comes at once is one.
+func (s *Server) ListChanged(list string) {
+	l := &s.listeners
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.soon == nil {
+		l.soon = map[string]*time.Timer{}
+	}
+	if t := l.soon[list]; t != nil {
+		t.Reset(settling)
+		return
+	}
+	l.soon[list] = time.AfterFunc(settling, func() {
+		l.mu.Lock()
+		delete(l.soon, list)
+		l.mu.Unlock()
+		s.announce("notifications/"+list+"/list_changed", nil, func(*session) bool { return true }, func(k *listener) bool { return k.lists[list] })
+	})
+}
+
+// ResourceUpdated tells the clients that subscribed to a resource that it changed.
+func (s *Server) ResourceUpdated(uri string) {
+	s.announce("notifications/resources/updated", map[string]any{"uri": uri}, func(n *session) bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		_, ok := n.watched[uri]
+		return ok
+	}, func(k *listener) bool { _, ok := k.uris[uri]; return ok })
+}
+
+// announce sends a notification to the sessions and streams that want it, each in the background of none.
+func (s *Server) announce(method string, params map[string]any, inSession func(*session) bool, inStream func(*listener) bool) {
+	text, err := wire.Request("", method, anyParams(params))
+	if err != nil {
+		return
+	}
+	text = slices.Clip(text) // several write it at once
+	s.sessions.mu.Lock()
+	all := slices.Collect(maps.Keys(s.sessions.all))
+	s.sessions.mu.Unlock()
+	for _, n := range all {
+		if inSession(n) {
+			n.say(text)
+		}
+	}
+	s.listeners.mu.Lock()
+	streams := slices.Collect(maps.Keys(s.listeners.all))
+	s.listeners.mu.Unlock()
+	for _, k := range streams {
+		if inStream(k) {
+			p := maps.Clone(params)
+			if p == nil {
+				p = map[string]any{}
+			}
+			p["_meta"] = k.meta()
+			_ = k.to.notify(method, p) // it may be gone
+		}
+	}
+}
+
+func anyParams(p map[string]any) any {
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+// meta says in a notification which request it belongs to.
+func (k *listener) meta() map[string]any { return map[string]any{metaPrefix + "subscriptionId": k.id} }
+
+// listen answers subscriptions/listen (MCP 2026-07-28), which lasts until its client or the server ends it.
+func (s *Server) listen(ctx context.Context, r *request) (answer, error) {
+	var want struct {
+		Tools     bool     `json:"toolsListChanged,omitempty"`
+		Prompts   bool     `json:"promptsListChanged,omitempty"`
+		Resources bool     `json:"resourcesListChanged,omitempty"`
+		URIs      []string `json:"resourceSubscriptions,omitempty"`
+	}
+	if r.Params.Get("notifications") == nil {
+		return nil, invalidParams("notifications: expected an object")
+	}
+	if err := r.read("notifications", &want); err != nil {
+		return nil, err
+	}
+	if len(want.URIs) > maxWatched {
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "too many subscriptions in one stream"}
+	}
+	k := &listener{id: r.ID, to: r.to, lists: map[string]bool{"tools": want.Tools, "prompts": want.Prompts, "resources": want.Resources}, uris: map[string]v1.Key{}}
+	defer func() {
+		s.listeners.mu.Lock()
+		delete(s.listeners.all, k)
+		s.listeners.mu.Unlock()
+		for uri, server := range k.uris {
+			s.unwatch(server, uri)
+		}
+	}()
+	for _, uri := range want.URIs {
+		if _, twice := k.uris[uri]; twice {
+			continue
+		}
+		server, err := s.watch(ctx, uri, r.version)
+		if err != nil {
+			return nil, err
+		}
+		if server != (v1.Key{}) {
+			k.uris[uri] = server
+		}
+	}
+	if err := r.to.notify("notifications/subscriptions/acknowledged", map[string]any{"_meta": k.meta(), "notifications": want}); err != nil {
+		return nil, err
+	}
+	s.listeners.mu.Lock()
+	if s.listeners.all == nil {
+		s.listeners.all = map[*listener]bool{}
+	}
+	s.listeners.all[k] = true
+	s.listeners.mu.Unlock()
+	if want.Tools || want.Prompts || want.Resources || len(want.URIs) > 0 {
+		select {
+		case <-ctx.Done():
+		case <-s.calls.Refused():
+		}
+	}
+	return &base{Meta: k.meta()}, nil
+}
+
+// watch asks the server of a resource to say when it changes; the zero key when nobody says that
+// and the client need not know.
+func (s *Server) watch(ctx context.Context, uri, version string) (v1.Key, error) {
+	server, ok := s.set.Load().library.server(uri)
+	if !ok {
+		s.catalog.Settle(ctx, "")
+		server, ok = s.set.Load().library.server(uri)
+	}
+	if !ok {
+		return v1.Key{}, noResource(uri, version)
+	}
+	if server.Kind != v1.KindMCPServer { // a file that a manifest declares
+		return v1.Key{}, s.noUpdates(uri, version)
+	}
+	if err := s.catalog.Subscribe(ctx, server, uri); err != nil {
+		var upstream *v1.MCPError
+		if errors.As(err, &upstream) && upstream.Code == jsonrpc.CodeMethodNotFound {
+			return v1.Key{}, s.noUpdates(uri, version)
+		}
+		return v1.Key{}, relayed(err)
+	}
+	return server, nil
+}
+
+// subscribe answers resources/subscribe.
+func (s *Server) subscribe(ctx context.Context, r *request) (answer, error) {
+	uri, err := r.text("uri")
+	if err != nil {
+		return nil, err
+	}
+	n := r.session
+	n.mu.Lock()
+	_, twice := n.watched[uri]
+	full := len(n.watched) >= maxWatched
+	n.mu.Unlock()
+	switch {
+	case twice:
+		return &base{}, nil
+	case full:
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "too many subscriptions in one session"}
+	}
+	server, err := s.watch(ctx, uri, r.version)
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	_, twice = n.watched[uri]
+	keep := !n.ended && !twice
+	if keep {
+		n.watched[uri] = server
+	}
+	n.mu.Unlock()
+	if !keep { // the session ended meanwhile, or asked twice at once
+		s.unwatch(server, uri)
+	}
+	return &base{}, nil
+}
+
+// noUpdates answers a subscription to a resource whose changes nobody tells. One address
+// of many must not end a client's stream of everything else.
+func (s *Server) noUpdates(uri, version string) error {
+	if isModern(version) {
+		s.opts.Logger.Debug("a resource is subscribed to whose changes are not told", slog.String("uri", clip.Bytes(uri, 100)))
+		return nil
+	}
+	return invalidParams(fmt.Sprintf("resource %q: its changes are not told", clip.Bytes(uri, 100)))
+}
+
+// unsubscribe takes a subscription back.
+func (s *Server) unsubscribe(_ context.Context, r *request) (answer, error) {
+	uri, err := r.text("uri")
+	if err != nil {
+		return nil, err
+	}
+	r.session.mu.Lock()
+	server, ok := r.session.watched[uri]
+	delete(r.session.watched, uri)
+	r.session.mu.Unlock()
+	if ok {
+		s.unwatch(server, uri)
+	}
+	return &base{}, nil
+}
+
+// unwatch tells a server; its client is gone or does not care.
+func (s *Server) unwatch(server v1.Key, uri string) {
+	ctx, cancel := context.WithTimeout(context.Background(), unwatchTimeout)
+	defer cancel()
+	if err := s.catalog.Unsubscribe(ctx, server, uri); err != nil {
+		s.opts.Logger.Debug("a server was not told that a subscription ended", slog.String("server", server.Name), slog.Any("error", err))
+	}
+}

@@ -1,0 +1,224 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"toolctl.dev/toolctl/internal/callctx"
+	"toolctl.dev/toolctl/pkg/admission"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
+)
+
+// request is a request of a client while it is answered.
+type request struct {
+	wire.Message
+	session   *session // nil for one on its own, of 2026-07-28
+	version   string   // of the protocol
+	principal string
+	header    http.Header // nil over stdio
+	to        channel
+	can       mcp.Capabilities // of the client
+	body      *admission.Body  // that it came in; nil over stdio
+}
+
+// channel leads to the client of a request while the request is answered.
+type channel interface {
+	// notify sends a notification, before the answer.
+	notify(method string, params any) error
+	// ask sends a request as it is and returns the answer as it came.
+	ask(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error)
+}
+
+func (r *request) modern() bool { return isModern(r.version) }
+
+// text returns a parameter that is a string, and what is wrong when it is not.
+func (r *request) text(name string) (string, error) {
+	text, ok := r.Params.Text(name)
+	if !ok {
+		return "", invalidParams(name + ": expected a string")
+	}
+	return text, nil
+}
+
+// read decodes a parameter, if there is one.
+func (r *request) read(name string, into any) error {
+	raw := r.Params.Get(name)
+	if raw == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return invalidParams(name + ": " + err.Error())
+	}
+	return nil
+}
+
+// progressToken is what reports on the request carry; nil when nobody asked for any.
+func (r *request) progressToken() json.RawMessage {
+	token := r.Meta.Get("progressToken")
+	if len(token) == 0 || token[0] != '"' && (token[0] < '0' || token[0] > '9') && token[0] != '-' {
+		return nil
+	}
+	return token
+}
+
+func invalidParams(text string) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
+}
+
+// Keys of _meta in MCP 2026-07-28.
+const (
+	metaPrefix       = "io.modelcontextprotocol/"
+	metaVersionKey   = metaPrefix + "protocolVersion"
+	metaCapabilities = metaPrefix + "clientCapabilities"
+	metaLogLevel     = metaPrefix + "logLevel"
+)
+
+// peer returns the client of a request; nil when it wants nothing but the answer.
+func (s *Server) peer(r *request) *mcp.Peer {
+	if !r.modern() && r.session == nil { // see HTTPOptions.Stateless
+		return nil
+	}
+	p := &mcp.Peer{Can: r.can, Modern: r.modern()}
+	p.Notify = notify(func() (channel, bool) { return r.to, true })
+	if p.Modern {
+		p.LogLevel, _ = r.Meta.Text(metaLogLevel)
+		if !isLevel(p.LogLevel) {
+			p.LogLevel = ""
+		}
+		key, _ := r.Meta.Text(metaSession)
+		p.Key = "each-" + hash(r.principal, key)
+	} else {
+		p.Key, p.LogLevel = r.session.key, r.session.logLevel()
+		p.Ask = func(ctx context.Context, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+			return askAll(ctx, r.to, all)
+		}
+	}
+	if p.Can == (mcp.Capabilities{}) && p.LogLevel == "" {
+		return nil
+	}
+	return p
+}
+
+// onBehalf carries out a call, or what may take as long, on behalf of its client: what comes up
+// while it is carried out finds the client in the context. name and args are what a later round repeats.
+func (s *Server) onBehalf(ctx context.Context, r *request, name string, args any, do func(context.Context, *request) (answer, error)) (answer, error) {
+	p := s.peer(r)
+	with := func(ctx context.Context) (answer, error) {
+		t, err := s.calls.Begin(r.principal)
+		if err != nil {
+			return nil, &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
+		}
+		defer t.End()
+		if p == nil {
+			return do(ctx, r)
+		}
+		if ask := p.Ask; ask != nil {
+			p.Ask = func(ctx context.Context, all map[string]mcp.InputRequest) (answers map[string]json.RawMessage, err error) {
+				err = t.WhileWaiting(ctx, func() error { answers, err = ask(ctx, all); return err })
+				return answers, err
+			}
+		}
+		if p.Can.Form {
+			ctx = callctx.WithAsker(ctx, s.asker(p, r.principal))
+		}
+		return do(mcp.WithPeer(ctx, p), r)
+	}
+	if p != nil && p.Modern && p.Can != (mcp.Capabilities{}) {
+		return s.hold(ctx, r, name, args, p, with)
+	}
+	return with(ctx)
+}
+
+// Methods that a server asks its client with.
+const (
+	methodElicit = "elicitation/create"
+	methodSample = "sampling/createMessage"
+	methodRoots  = "roots/list"
+)
+
+// askTimeout is how long a client may take to answer.
+const askTimeout = 10 * time.Minute
+
+// askAll asks a client that has a session, all at once.
+func askAll(ctx context.Context, to channel, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, errNoAnswer)
+	defer cancel()
+	answers := make(map[string]json.RawMessage, len(all))
+	var mu sync.Mutex
+	var first error
+	var asking sync.WaitGroup
+	for name, q := range all {
+		asking.Go(func() {
+			answer, err := to.ask(ctx, q)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && first == nil {
+				first = err
+				cancel() // the others are asked in vain
+			}
+			answers[name] = answer
+		})
+	}
+	asking.Wait()
+	if first != nil {
+		return nil, first
+	}
+	return answers, nil
+}
+
+// notify makes the hook that passes notifications on. where says over which channel; false when
+// there is none now. What does not reach a client that went away is nobody's error.
+func notify(where func() (channel, bool)) func(context.Context, string, json.RawMessage) {
+	return func(_ context.Context, method string, params json.RawMessage) {
+		to, ok := where()
+		if !ok || method != "notifications/message" && method != "notifications/elicitation/complete" {
+			return
+		}
+		_ = to.notify(method, params)
+	}
+}
+
+// expect sends a request over a channel and waits for its answer.
+func expect(ctx context.Context, calls *wire.Calls, q mcp.InputRequest, send func([]byte) error) (json.RawMessage, error) {
+	id, came, forget := calls.Begin()
+	defer forget()
+	text, err := wire.Request(id, q.Method, q.Params)
+	if err == nil {
+		err = send(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case m, ok := <-came:
+		switch {
+		case !ok:
+			return nil, errors.New("the client's session has ended")
+		case m.Error != nil:
+			failed := m.Failure()
+			return nil, clientRefused(failed)
+		case len(m.Body) == 0 || m.Body[0] != '{':
+			return nil, errors.New("the client's answer is not an object")
+		}
+		return m.Body, nil
+	case <-ctx.Done():
+		err := context.Cause(ctx)
+		if text, failed := wire.Request("", methodCancelled, map[string]any{"requestId": id, "reason": err.Error()}); failed == nil {
+			_ = send(text) // it may be gone
+		}
+		return nil, err
+	}
+}
+
+// isLevel reports whether a level is one of RFC 5424, as MCP writes them.
+func isLevel(level string) bool {
+	return level != "" && strings.Contains(" debug info notice warning error critical alert emergency ", " "+level+" ")
+}

@@ -1,0 +1,293 @@
+package server
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/admission"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
+)
+
+// session is a client that began with initialize: one over HTTP, or that at stdin. It ends with its
+// client's DELETE, with the end of stdin, after a time without a request and a stream, or with the server.
+type session struct {
+	server  *Server
+	id      string // secret; empty over stdio
+	user    string
+	key     string           // of the client, for its servers
+	quota   *admission.Quota // that it is one of; nil over stdio
+	calls   wire.Calls       // requests to the client
+	running wire.Running     // requests of the client
+	kept    *keptStreamsOf   // nil over stdio
+	over    chan struct{}    // closed at the end
+
+	mu      sync.Mutex
+	version string // empty before initialize
+	can     mcp.Capabilities
+	level   string            // of the log messages that the client wants
+	watched map[string]v1.Key // the servers of the resources that it subscribed to
+	tell    func(text []byte) // for what is said outside of requests; nil when nobody listens
+	using   int               // requests and streams of its client that are under way
+	used    time.Time         // when the last of them ended
+	idle    *time.Timer       // ends it; nil for one that waits for ever
+	after   time.Duration
+	ended   bool
+	tasks   sync.WaitGroup // what goes on in the background
+}
+
+// sessions are those that have not ended.
+type sessions struct {
+	mu      sync.Mutex
+	all     map[*session]bool
+	byID    map[string]*session
+	closing bool
+	ending  sync.WaitGroup
+	evicted int       // sessions that made room for others since told
+	told    time.Time // when the log was told of those
+}
+
+// open makes a session; nil once the server has stopped. One with a quota gives back what was taken of it.
+func (s *Server) open(id, user string, after time.Duration, quota *admission.Quota) *session {
+	name := id
+	if name == "" { // no HTTP: the process serves one client
+		name = s.run
+	}
+	n := &session{server: s, id: id, user: user, key: "session-" + hash(name), quota: quota, calls: wire.Calls{Prefix: "toolctl-"}, over: make(chan struct{}), used: time.Now(), after: after, watched: map[string]v1.Key{}}
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	if s.sessions.closing {
+		return nil
+	}
+	if s.sessions.all == nil {
+		s.sessions.all, s.sessions.byID = map[*session]bool{}, map[string]*session{}
+	}
+	s.sessions.all[n] = true
+	if id != "" {
+		s.sessions.byID[id] = n
+	}
+	s.sessions.ending.Add(1)
+	if after > 0 {
+		n.idle = time.AfterFunc(after, func() { n.endIdle() })
+	}
+	return n
+}
+
+// evict ends the session of a quota that was idle longest, of a principal unless the name is empty, and says for how
+// long it was. It returns nil when each has a request or a stream under way.
+func (s *Server) evict(quota *admission.Quota, who string) (*session, time.Duration) {
+	for {
+		oldest, used := s.sessions.idleLongest(quota, who)
+		if oldest == nil || oldest.endIdle() {
+			return oldest, time.Since(used)
+		}
+	}
+}
+
+func (s *sessions) idleLongest(quota *admission.Quota, who string) (oldest *session, used time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := range s.all {
+		if n.quota != quota || who != "" && n.user != who {
+			continue
+		}
+		if since, idle := n.idleSince(); idle && (oldest == nil || since.Before(used)) {
+			oldest, used = n, since
+		}
+	}
+	return oldest, used
+}
+
+// countEvicted counts a session that made room, and returns how many did since it last did so; 0 within a minute.
+func (s *sessions) countEvicted() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.evicted++
+	now := time.Now()
+	if now.Sub(s.told) < time.Minute {
+		return 0
+	}
+	count := s.evicted
+	s.evicted, s.told = 0, now
+	return count
+}
+
+// find returns a session for a request until done is called; nil when there is none.
+func (s *Server) find(id string) (n *session, done func()) {
+	s.sessions.mu.Lock()
+	n = s.sessions.byID[id]
+	s.sessions.mu.Unlock()
+	if n == nil || !n.use() {
+		return nil, nil
+	}
+	return n, n.leave
+}
+
+func (n *session) use() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ended {
+		return false
+	}
+	if n.using++; n.using == 1 && n.idle != nil {
+		n.idle.Stop()
+	}
+	return true
+}
+
+func (n *session) leave() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.using--
+	n.used = time.Now()
+	if n.using == 0 && n.idle != nil && !n.ended {
+		n.idle.Reset(n.after)
+	}
+}
+
+func (n *session) idleSince() (since time.Time, idle bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.used, n.using == 0 && !n.ended
+}
+
+// begin says that the client has said initialize; false when it did so before.
+func (n *session) begin(version string, can mcp.Capabilities) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.version != "" {
+		return false
+	}
+	n.version, n.can = version, can
+	return true
+}
+
+func (n *session) begun() (version string, can mcp.Capabilities) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.version, n.can
+}
+
+var errSessionEnded = errors.New("the session has ended")
+
+// end ends the session, its requests, and what servers do for it, in the background. It may be called again.
+func (n *session) end() {
+	n.mu.Lock()
+	n.finish()
+}
+
+// endIdle ends the session unless its client uses it.
+func (n *session) endIdle() bool {
+	n.mu.Lock()
+	if n.using > 0 || n.ended {
+		n.mu.Unlock()
+		return false
+	}
+	n.finish()
+	return true
+}
+
+// finish is end under mu, which it unlocks.
+func (n *session) finish() {
+	if n.ended {
+		n.mu.Unlock()
+		return
+	}
+	n.ended = true
+	watched := n.watched
+	n.watched = nil
+	if n.idle != nil {
+		n.idle.Stop()
+	}
+	n.mu.Unlock()
+	s := n.server
+	s.sessions.mu.Lock()
+	delete(s.sessions.all, n)
+	delete(s.sessions.byID, n.id)
+	s.sessions.mu.Unlock()
+	n.running.CancelAll(errSessionEnded)
+	n.calls.Close()
+	close(n.over)
+	if n.kept != nil {
+		n.kept.end()
+	}
+	go func() {
+		defer s.sessions.ending.Done()
+		n.tasks.Wait()
+		for uri, server := range watched {
+			s.unwatch(server, uri)
+		}
+		s.catalog.EndPeer(n.key)
+		if n.id != "" {
+			s.turns.forget(mcpSession(n.id))
+		}
+		if n.quota != nil {
+			n.quota.Give(n.user)
+		}
+	}()
+}
+
+// endSessions ends all sessions; none begins after it.
+func (s *Server) endSessions() {
+	s.sessions.mu.Lock()
+	s.sessions.closing = true
+	all := make([]*session, 0, len(s.sessions.all))
+	for n := range s.sessions.all {
+		all = append(all, n)
+	}
+	s.sessions.mu.Unlock()
+	for _, n := range all {
+		n.end()
+	}
+}
+
+// background runs what the client's next message does not wait for.
+func (n *session) background(f func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.ended {
+		n.tasks.Go(f)
+	}
+}
+
+// listen has what is said outside of requests go to tell, until stop is called; false when somebody listens.
+func (n *session) listen(tell func([]byte)) (stop func(), ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.tell != nil {
+		return nil, false
+	}
+	n.tell = tell
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.tell = nil
+	}, true
+}
+
+// say tells the client something outside of its requests, if it listens.
+func (n *session) say(text []byte) {
+	n.mu.Lock()
+	tell := n.tell
+	if n.version == "" { // nothing is said to a client before it began
+		tell = nil
+	}
+	n.mu.Unlock()
+	if tell != nil {
+		tell(text)
+	}
+}
+
+func (n *session) logLevel() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.level
+}
+
+func (n *session) setLevel(level string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.level = level
+}
