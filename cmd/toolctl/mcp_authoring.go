@@ -77,6 +77,5 @@ func (a *app) serveAuthoring(ctx context.Context) error {
 		return err
 	}
 	defer a.closing(g)
-	defer a.stdoutWithoutWaits()()
 	return g.ServeStdio(ctx, a.in, a.out)
 }

@@ -23,7 +23,6 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
-	"toolctl.dev/toolctl/internal/nonblock"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
@@ -95,26 +94,6 @@ func (o *output) Write(p []byte) (int, error) {
 		o.err = err
 	}
 	return n, err
-}
-
-// stdoutWithoutWaits writes to stdout, when that leads to another program, as a server does
-// that has many messages, until undo is called.
-func (a *app) stdoutWithoutWaits() (undo func()) {
-	o, _ := a.out.(*output)
-	if o == nil {
-		return func() {}
-	}
-	was := o.w
-	f, ok := was.(*os.File)
-	if !ok {
-		return func() {}
-	}
-	n := nonblock.Reopen(f)
-	if n == nil {
-		return func() {}
-	}
-	o.w = n
-	return func() { o.w = was; n.Close() }
 }
 
 // lost says what could not be written. Whoever closed the pipe knows already.

@@ -280,7 +280,6 @@ func (o *serveOptions) run(ctx context.Context) error {
 	}
 	o.logViolations(w)
 	if o.http == "" {
-		defer o.stdoutWithoutWaits()()
 		return w.ServeStdio(ctx, o.in, o.out)
 	}
 	return notListening("http", w.Serve(ctx, ln))

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/nonblock"
 	"toolctl.dev/toolctl/internal/regular"
 )
 
@@ -51,7 +50,7 @@ func (h *HTTP) transport(t *v1.Tool, private bool) (http.RoundTripper, []v1.Viol
 		dial = h.allowed.DialContext(d)
 	}
 	tr := &http.Transport{
-		DialContext:            nonblock.Dial(dial),
+		DialContext:            dial,
 		TLSClientConfig:        config,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           512,

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"strconv"
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -32,12 +30,6 @@ type stdio struct {
 // Options.DrainTimeout. When in is an [io.Closer] it is closed at the end, so that
 // nothing is left reading it. out gets nothing but messages.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	if f, ok := in.(*os.File); ok {
-		if n, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
-			defer n.Close()
-			in = n
-		}
-	}
 	c := &stdio{server: s, out: wire.NewLineWriter(out), session: s.open("", "", 0, nil)}
 	if c.session == nil {
 		return admission.ErrStopping

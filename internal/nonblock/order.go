@@ -1,6 +1,0 @@
-//go:build !race && linux
-
-package nonblock
-
-func sending()         {}
-func received(uintptr) {}
