@@ -146,13 +146,9 @@ func (l *pipeLink) line(line []byte) error {
 	if err == nil {
 		return l.take(m)
 	}
-	var batch []json.RawMessage
-	if line[0] == '[' && json.Unmarshal(line, &batch) == nil {
-		for _, raw := range batch {
-			if m, err = wire.Parse(raw); err == nil {
-				err = l.take(m)
-			}
-			if err != nil {
+	if batch, bad := wire.ParseBatch(line); errors.Is(err, wire.ErrBatch) && bad == nil {
+		for _, m := range batch {
+			if err := l.take(m); err != nil {
 				return err
 			}
 		}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -14,7 +15,8 @@ import (
 // received is the message of a POST, which is read here and nowhere else.
 type received struct {
 	message wire.Message
-	err     error // why it is no message
+	batch   []wire.Message // in place of message; see session.answerBatch
+	err     error          // why it is no message
 	body    *admission.Body
 }
 
@@ -25,7 +27,11 @@ func receive(r *http.Request) *received {
 	case len(text) == 0:
 		in.err = errEmpty
 	default:
-		in.message, in.err = wire.Parse(text)
+		if in.message, in.err = wire.Parse(text); errors.Is(in.err, wire.ErrBatch) {
+			if in.batch, in.err = wire.ParseBatch(text); len(in.batch) == 0 {
+				in.err = wire.ErrInvalid
+			}
+		}
 	}
 	return in
 }

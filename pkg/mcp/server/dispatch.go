@@ -104,7 +104,9 @@ func (s *Server) dispatch(ctx context.Context, r *request) (res answer, failed *
 	case m.session && r.session == nil:
 		err = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: r.Method + " needs a session"}
 	default:
-		res, err = m.do(s, ctx, r)
+		if err = r.checkMeta(); err == nil {
+			res, err = m.do(s, ctx, r)
+		}
 	}
 	if err == nil {
 		if r.modern() {

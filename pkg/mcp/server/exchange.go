@@ -41,6 +41,8 @@ func (d *endpoint) post(w http.ResponseWriter, r *http.Request, c caller, in *re
 	q.to = out
 	said, _ := q.Meta.Text(metaVersionKey)
 	switch {
+	case in.batch != nil:
+		d.batch(out, r, q, in.batch)
 	case isModern(version) || isModern(said):
 		d.alone(out, r, q, version, said)
 	case r.Header.Get(headerSession) != "":
@@ -230,6 +232,29 @@ func (d *endpoint) inSession(out *response, r *http.Request, q *request, c calle
 	}
 	out.answer(q.ID, res, failed, false)
 	conn.ended(out)
+}
+
+// batch answers messages of a session that came together.
+func (d *endpoint) batch(out *response, r *http.Request, q *request, all []wire.Message) {
+	if r.Header.Get(headerSession) == "" {
+		noSession(out.w, nil)
+		return
+	}
+	n, done := d.member(out.w, r, q.principal)
+	if n == nil {
+		return
+	}
+	defer done()
+	if !n.batches() {
+		http.Error(out.w, "JSON-RPC batches are not supported in version "+batchless+" and later", http.StatusBadRequest)
+		return
+	}
+	out.session = n
+	if text := n.answerBatch(context.WithoutCancel(r.Context()), q, all); text != nil {
+		out.end(http.StatusOK, text)
+	} else {
+		out.w.WriteHeader(http.StatusAccepted)
+	}
 }
 
 func duplicate(id json.RawMessage) *jsonrpc.Error {

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"toolctl.dev/toolctl/internal/callctx"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
@@ -67,6 +68,18 @@ func (r *request) progressToken() json.RawMessage {
 		return nil
 	}
 	return token
+}
+
+// checkMeta refuses a number in _meta that no double holds.
+func (r *request) checkMeta() error {
+	for _, m := range r.Meta {
+		var value any
+		var far *json.UnmarshalTypeError
+		if len(m.Value) > 0 && m.Value[0] != '"' && errors.As(json.Unmarshal(m.Value, &value), &far) {
+			return invalidParams("the " + clip.Bytes(far.Value, 100) + " is beyond the range of a double: at most 1.8e308; send it as a string")
+		}
+	}
+	return nil
 }
 
 func invalidParams(text string) *jsonrpc.Error {

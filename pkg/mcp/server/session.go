@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -290,4 +292,54 @@ func (n *session) setLevel(level string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.level = level
+}
+
+// batchless is the first version without batches.
+const batchless = "2025-06-18"
+
+// batches reports whether the client may send several messages in one.
+func (n *session) batches() bool {
+	version, _ := n.begun()
+	return version != "" && version < batchless
+}
+
+// answerBatch answers messages that came together, one after the other, and returns nil when none is a request. of is
+// what the requests have in common.
+func (n *session) answerBatch(ctx context.Context, of *request, all []wire.Message) []byte {
+	var text bytes.Buffer
+	for _, m := range all {
+		switch m.Kind() {
+		case wire.Reply:
+			n.calls.Deliver(m)
+		case wire.Notification:
+			n.server.said(m, n)
+		default:
+			q := *of
+			q.Message, q.session = m, n
+			a := n.answer(ctx, &q)
+			text.WriteByte("[,"[min(text.Len(), 1)])
+			text.Write(a.text)
+			a.done()
+		}
+	}
+	if text.Len() == 0 {
+		return nil
+	}
+	text.WriteByte(']')
+	return text.Bytes()
+}
+
+func (n *session) answer(ctx context.Context, q *request) *reply {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	failed := n.server.identify(q)
+	if failed == nil && !n.running.Begin(q.ID, cancel) {
+		failed = duplicate(q.ID)
+	}
+	if failed != nil {
+		return write(q.ID, nil, failed)
+	}
+	defer n.running.End(q.ID)
+	res, failed := n.server.dispatch(ctx, q)
+	return write(q.ID, res, failed)
 }

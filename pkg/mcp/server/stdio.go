@@ -84,17 +84,34 @@ func (c *stdio) read(ctx context.Context, in io.Reader) error {
 		}
 		m, err := wire.Parse(line)
 		switch {
+		case err == nil:
+			c.take(ctx, m)
+		case errors.Is(err, wire.ErrBatch) && c.session.batches():
+			err = c.takeBatch(ctx, line)
+		}
+		switch {
 		case errors.Is(err, wire.ErrSyntax):
 			err = c.violation(jsonrpc.CodeParseError, "parse error: the line is not JSON")
 		case err != nil:
 			err = c.violation(jsonrpc.CodeInvalidRequest, "invalid request: the line is not a JSON-RPC 2.0 message")
-		default:
-			c.take(ctx, m)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// takeBatch takes messages that came in one line.
+func (c *stdio) takeBatch(ctx context.Context, line []byte) error {
+	batch, err := wire.ParseBatch(line)
+	if err == nil {
+		c.session.background(func() {
+			if text := c.session.answerBatch(ctx, &request{to: c}, batch); text != nil {
+				_ = c.out.Write(text) // the client may be gone
+			}
+		})
+	}
+	return err
 }
 
 func (c *stdio) violation(code int64, why string) error {
@@ -115,7 +132,7 @@ func (c *stdio) take(ctx context.Context, m wire.Message) {
 	failed := c.server.identify(r)
 	ctx, cancel := context.WithCancelCause(ctx)
 	if failed == nil && !c.session.running.Begin(m.ID, cancel) {
-		failed = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "duplicate in-flight request ID " + string(m.ID)}
+		failed = duplicate(m.ID)
 	}
 	if failed != nil {
 		cancel(nil)

@@ -5,6 +5,7 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"toolctl.dev/toolctl/internal/jsontext"
 )
@@ -78,6 +79,8 @@ var (
 	ErrSyntax = errors.New("not JSON")
 	// ErrInvalid says that it is JSON, and no message.
 	ErrInvalid = errors.New("not a JSON-RPC 2.0 message")
+	// ErrBatch is the [ErrInvalid] of an array, which [ParseBatch] reads.
+	ErrBatch = fmt.Errorf("%w: it is an array", ErrInvalid)
 )
 
 // Parse reads one message.
@@ -89,8 +92,11 @@ func Parse(text []byte) (m Message, err error) {
 		return m, ErrSyntax
 	}
 	if text[i] != '{' {
-		if !jsontext.Valid(text) {
+		switch {
+		case !jsontext.Valid(text):
 			return m, ErrSyntax
+		case text[i] == '[':
+			return m, ErrBatch
 		}
 		return m, ErrInvalid
 	}
@@ -149,6 +155,22 @@ func Parse(text []byte) (m Message, err error) {
 		return m, ErrInvalid
 	}
 	return m, nil
+}
+
+// ParseBatch reads the messages of an array, as versions of MCP before 2025-06-18 may send them.
+func ParseBatch(text []byte) ([]Message, error) {
+	var all []json.RawMessage
+	if json.Unmarshal(text, &all) != nil {
+		return nil, ErrSyntax
+	}
+	batch := make([]Message, len(all))
+	for i, one := range all {
+		var err error
+		if batch[i], err = Parse(one); err != nil {
+			return nil, err
+		}
+	}
+	return batch, nil
 }
 
 type parser struct {
