@@ -381,8 +381,9 @@ func (u *upstream) over(ctx context.Context, s *session, r request, p *Peer) (js
 		of = &clientRequest{ctx: ctx, peer: p}
 	}
 	for round := 1; ; round++ {
-		x := &exchange{method: r.method, params: append(r.params[:len(r.params):len(r.params)], r.more...), clientRequest: of}
-		got, err := u.try(ctx, s, x, r)
+		within, x, done := u.exchange(ctx, s, of, r)
+		got, err := s.link.send(within, x)
+		err = done(err)
 		switch a := got.answer; {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()

@@ -51,11 +51,21 @@ const (
 // when the request says so. When the server asks for input, the client of ctx gives it
 // and the request is made once more, as often as the server asks.
 func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, error) {
-	attempts := 0
-	for round := 1; ; round++ {
-		raw, n, s, clientRequest, err := u.round(ctx, r)
-		attempts += n
-		if err != nil {
+	for attempts, tries, rounds := 1, 1, 1; ; attempts++ {
+		raw, s, clientRequest, again, err := u.once(ctx, r)
+		switch {
+		case again && tries < maxAttempts:
+			if !s.ended() { // the server is there and cannot take it now
+				err = sleep(ctx, retryWait<<(tries-1))
+			} else {
+				err = nil
+			}
+			if err != nil {
+				return nil, attempts, err
+			}
+			tries++
+			continue
+		case err != nil:
 			return nil, attempts, err
 		}
 		in, err := u.finalOf(s, raw)
@@ -64,29 +74,13 @@ func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, err
 			return nil, attempts, err
 		case in == nil:
 			return raw, attempts, nil
-		}
-		if len(in.Requests) == 0 && round > maxBusy {
+		case len(in.Requests) == 0 && rounds > maxBusy:
 			return nil, attempts, u.unavailable("the server keeps deferring the request")
 		}
-		if r.more, err = u.fulfil(ctx, s, clientRequest, in, round); err != nil {
+		if r.more, err = u.fulfil(ctx, s, clientRequest, in, rounds); err != nil {
 			return nil, attempts, err
 		}
-	}
-}
-
-// round sends a request until it is answered or must not be sent again.
-func (u *upstream) round(ctx context.Context, r request) (json.RawMessage, int, *session, *clientRequest, error) {
-	for attempt := 1; ; attempt++ {
-		raw, s, clientRequest, again, err := u.once(ctx, r)
-		if again && attempt < maxAttempts {
-			if !s.ended() { // the server is there and cannot take it now
-				if err := sleep(ctx, retryWait<<(attempt-1)); err != nil {
-					return nil, attempt, s, clientRequest, err
-				}
-			}
-			continue
-		}
-		return raw, attempt, s, clientRequest, err
+		tries, rounds = 1, rounds+1
 	}
 }
 
@@ -99,7 +93,14 @@ func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s 
 		return nil, nil, nil, false, err
 	}
 	defer release()
-	got, err := u.try(ctx, s, &exchange{method: r.method, name: r.name, params: slices.Concat(r.params, r.more), clientRequest: of}, r)
+	within, x, done := u.exchange(ctx, s, of, r)
+	defer func() {
+		if p := recover(); p != nil {
+			err = done(u.failure("the request was not answered", fmt.Sprintf("the MCP client panicked: %v", p)))
+		}
+	}()
+	got, err := s.link.send(within, x)
+	err = done(err)
 	a := got.answer
 	if a != nil {
 		u.reached(s, got, nil)
@@ -149,8 +150,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// try sends a request over a session.
-func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) (got receipt, err error) {
+// exchange makes the exchange of a request over a session, and the context within which it is sent. done ends both, and
+// returns what the error of the link means.
+func (u *upstream) exchange(ctx context.Context, s *session, of *clientRequest, r request) (_ context.Context, x *exchange, done func(error) error) {
+	x = &exchange{method: r.method, name: r.name, params: slices.Concat(r.params, r.more), clientRequest: of}
 	// The context of package context itself: what net/http derives from another kind
 	// costs a goroutine each time.
 	var cancel context.CancelFunc
@@ -163,7 +166,6 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 	} else {
 		ctx, cancel = context.WithCancel(ctx)
 	}
-	defer cancel()
 	number := strconv.FormatInt(u.owner.tokens.Add(1), 10)
 	x.id = ourIDs + number
 	var token string
@@ -189,27 +191,24 @@ func (u *upstream) try(ctx context.Context, s *session, x *exchange, r request) 
 	}
 	if s.remote {
 		s.expect(x, x.id)
-		defer s.forget(x.id)
 	}
-	defer func() {
+	u.spoken.add(redact.FromContext(ctx))
+	return ctx, x, func(err error) error {
+		if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			err = context.DeadlineExceeded
+		}
 		if token != "" {
 			s.forget(token) // no progress is put from here on
 		}
 		if x.out != nil {
 			x.out.flush()
 		}
-	}()
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the MCP client panicked: %v", p)
+		if s.remote {
+			s.forget(x.id)
 		}
-	}()
-	u.spoken.add(redact.FromContext(ctx))
-	got, err = s.link.send(ctx, x)
-	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		err = context.DeadlineExceeded
+		cancel()
+		return err
 	}
-	return got, err
 }
 
 const (

@@ -44,7 +44,8 @@ func (r *Registry) ExecuteAll(ctx context.Context, calls []v1.Call) []Outcome {
 			limit <- struct{}{}
 			defer func() { <-limit }()
 			passed()
-			return r.perform(ctx, &c)
+			r.work(ctx, &c)
+			return r.conclude(ctx, &c)
 		})
 		wg.Go(func() {
 			defer passed() // a middleware may answer by itself

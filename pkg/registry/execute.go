@@ -38,12 +38,14 @@ func (r *Registry) execute(ctx context.Context, call v1.Call) (v1.Result, error)
 	c := r.begin(call)
 	ctx = r.observer.begin(ctx, &c)
 	r.admit(ctx, &c)
-	return r.perform(ctx, &c)
+	r.work(ctx, &c)
+	return r.conclude(ctx, &c)
 }
 
-// perform carries out an admitted call and ends it.
-func (r *Registry) perform(ctx context.Context, c *call) (v1.Result, error) {
-	r.run(ctx, c)
+// conclude ends a call: it masks all that leaves it and writes it to the audit.
+func (r *Registry) conclude(ctx context.Context, c *call) (v1.Result, error) {
+	c.err = c.masker().Result(&c.res, c.err)
+	r.outcome(ctx, c)
 	res, err := c.finish()
 	r.observer.end(ctx, c)
 	return res, err
@@ -198,17 +200,11 @@ func under(h *v1.Header, path string, violations []v1.Violation) []v1.Violation 
 	return out
 }
 
-// run executes an admitted call, checks what comes back, masks all that leaves the call
-// and writes it to the audit.
-func (r *Registry) run(ctx context.Context, c *call) {
-	if c.err == nil && c.res.Status != v1.StatusPending {
-		r.work(ctx, c)
-	}
-	c.err = c.masker().Result(&c.res, c.err)
-	r.outcome(ctx, c)
-}
-
+// work executes a call that was admitted, and checks what comes back.
 func (r *Registry) work(ctx context.Context, c *call) {
+	if c.err != nil || c.res.Status == v1.StatusPending {
+		return
+	}
 	if c.err = ctx.Err(); c.err != nil {
 		// The executor never ran: what the policies counted is given back.
 		c.release(ctx)

@@ -36,6 +36,12 @@ func receive(r *http.Request) *received {
 	return in
 }
 
+// version is that of the protocol which the message names; "" when it names none.
+func (in *received) version() string {
+	version, _ := in.message.Meta.Text(metaVersionKey)
+	return version
+}
+
 // memory returns the context of a call that gives back what was taken of the memory budget
 // for its request once its arguments are checked. release gives back what then remains.
 func (s *Server) memory(ctx context.Context, r *request) (_ context.Context, release func(), err error) {

@@ -26,18 +26,11 @@ const (
 )
 
 // callTool answers tools/call.
-func (s *Server) callTool(ctx context.Context, r *request) (answer, error) {
+func (s *Server) callTool(ctx context.Context, r *request) (res answer, err error) {
 	name, err := r.text("name")
 	if err != nil {
 		return nil, err
 	}
-	args := r.Params.Get("arguments")
-	return s.onBehalf(ctx, r, name, args, func(ctx context.Context, r *request) (answer, error) { return s.run1(ctx, r, name, args) })
-}
-
-// run1 carries out a call.
-func (s *Server) run1(ctx context.Context, r *request, name string, args json.RawMessage) (answer, error) {
-	var err error
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer s.calls.OnStop(func() { cancel(admission.ErrStopping) })()
@@ -46,7 +39,7 @@ func (s *Server) run1(ctx context.Context, r *request, name string, args json.Ra
 	if !ok {
 		return nil, unknownTool(name)
 	}
-	call := v1.Call{ID: rand.Text(), Tool: offer.Name, Args: args, Principal: r.principal}
+	call := v1.Call{ID: rand.Text(), Tool: offer.Name, Args: r.Params.Get("arguments"), Principal: r.principal}
 	if string(call.Args) == "null" {
 		call.Args = nil
 	}
@@ -70,13 +63,25 @@ func (s *Server) run1(ctx context.Context, r *request, name string, args json.Ra
 	}
 	defer release()
 	began := time.Now()
-	res, err := s.call(ctx, call, s.progress(ctx, r))
-	s.log(ctx, call, offer, res, err, time.Since(began))
-	if err != nil && errors.Is(context.Cause(ctx), admission.ErrStopping) {
-		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "the server stops and has cancelled the call: whether it was carried out is not known. Find out before you make it again"}
+	finish := func(res v1.Result, err error) (answer, error) {
+		s.log(ctx, call, offer, res, err, time.Since(began))
+		return s.outcome(ctx, r, name, offer, res, err)
 	}
+	defer func() { // a panic of the catalog ends its call alone
+		if p := recover(); p != nil {
+			s.opts.Logger.ErrorContext(ctx, "panic in a call", slog.String("call_id", call.ID), slog.Any("panic", p))
+			res, err = finish(v1.Result{}, &v1.ExecutionError{Tool: call.Tool, Phase: v1.PhaseExecute, Message: "internal error; call " + call.ID + " in the server's log"})
+		}
+	}()
+	return finish(s.catalog.Call(ctx, call, s.progress(ctx, r)))
+}
+
+// outcome is what the client gets of a call.
+func (s *Server) outcome(ctx context.Context, r *request, name string, offer Offer, res v1.Result, err error) (answer, error) {
 	var missing *v1.NotFoundError
 	switch {
+	case err != nil && errors.Is(context.Cause(ctx), admission.ErrStopping):
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: "the server stops and has cancelled the call: whether it was carried out is not known. Find out before you make it again"}
 	case errors.As(err, &missing): // it went between the list and the call
 		return nil, unknownTool(name)
 	case err != nil && ctx.Err() != nil:
@@ -85,17 +90,6 @@ func (s *Server) run1(ctx context.Context, r *request, name string, args json.Ra
 		return nil, relayed(err)
 	}
 	return s.bounded(ctx, name, newResult(offer.Tool, res, err, r.version)), nil
-}
-
-// call keeps a panic of the catalog within its call.
-func (s *Server) call(ctx context.Context, call v1.Call, progress func(Progress)) (res v1.Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.opts.Logger.ErrorContext(ctx, "panic in a call", slog.String("call_id", call.ID), slog.Any("panic", p))
-			res, err = v1.Result{}, &v1.ExecutionError{Tool: call.Tool, Phase: v1.PhaseExecute, Message: "internal error; call " + call.ID + " in the server's log"}
-		}
-	}()
-	return s.catalog.Call(ctx, call, progress)
 }
 
 // progress relays reports to the client that asked for them, each before the next and

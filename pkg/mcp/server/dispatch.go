@@ -58,8 +58,11 @@ func (b *base) mark(by *sdk.Implementation) {
 type method struct {
 	old, modern bool // the protocol versions that have it
 	session     bool // only a session has a use for it
-	do          func(*Server, context.Context, *request) (answer, error)
+	call        bool // it takes as long as a call, and the client may be asked meanwhile
+	do          handler
 }
+
+type handler = func(*Server, context.Context, *request) (answer, error)
 
 var methods map[string]method
 
@@ -73,12 +76,12 @@ func init() { // the handlers lead back to it
 		"resources/unsubscribe":    {old: true, session: true, do: (*Server).unsubscribe},
 		methodListen:               {modern: true, do: (*Server).listen},
 		"tools/list":               {old: true, modern: true, do: (*Server).listTools},
-		methodCall:                 {old: true, modern: true, do: (*Server).callTool},
+		methodCall:                 {old: true, modern: true, call: true, do: (*Server).callTool},
 		"prompts/list":             {old: true, modern: true, do: (*Server).listPrompts},
-		"prompts/get":              {old: true, modern: true, do: (*Server).getPrompt},
+		"prompts/get":              {old: true, modern: true, call: true, do: (*Server).getPrompt},
 		"resources/list":           {old: true, modern: true, do: (*Server).listResources},
 		"resources/templates/list": {old: true, modern: true, do: (*Server).listTemplates},
-		"resources/read":           {old: true, modern: true, do: (*Server).readResource},
+		"resources/read":           {old: true, modern: true, call: true, do: (*Server).readResource},
 		"completion/complete":      {old: true, modern: true, do: (*Server).complete},
 	}
 }
@@ -104,7 +107,19 @@ func (s *Server) dispatch(ctx context.Context, r *request) (res answer, failed *
 	case m.session && r.session == nil:
 		err = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: r.Method + " needs a session"}
 	default:
-		if err = r.checkMeta(); err == nil {
+		if err = r.checkMeta(); err != nil {
+			break
+		}
+		var p *mcp.Peer
+		if m.call {
+			p = s.peer(r)
+		}
+		switch {
+		case p != nil && p.Modern && p.Can != (mcp.Capabilities{}):
+			res, err = s.hold(ctx, r, p, m.do)
+		case m.call:
+			res, err = s.carryOut(ctx, r, p, m.do)
+		default:
 			res, err = m.do(s, ctx, r)
 		}
 	}

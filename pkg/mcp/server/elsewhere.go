@@ -130,5 +130,5 @@ func (d *endpoint) enterForwarded(r *http.Request) admission.Entry {
 		return admission.TurnAway(admission.Caller{}, http.StatusMisdirectedRequest, admission.ErrStopping.Error())
 	}
 	c := caller{principal: f.Caller.Principal, groups: f.Caller.Groups, scopes: f.Caller.Scopes, expires: f.Caller.Expires, forwarded: f}
-	return admission.Entry{Caller: admission.Caller{Name: c.principal}, Answer: func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, c) }}
+	return admission.Entry{Caller: admission.Caller{Name: c.principal}, Answer: d.serve(c)}
 }

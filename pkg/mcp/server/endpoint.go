@@ -74,33 +74,43 @@ func kindOf(r *http.Request) admission.Kind {
 	return admission.KindCall
 }
 
-// serve answers an HTTP request that was admitted.
-func (d *endpoint) serve(w http.ResponseWriter, r *http.Request, c caller) {
-	if kindOf(r) == admission.KindStream {
-		ends := d.server.calls.OnRefuse
-		if strings.HasPrefix(r.Header.Get(headerEvent), eventPrefix) { // it has the answer of a call
-			ends = d.server.calls.OnStop
+// serve returns what answers the HTTP requests of a caller once they are admitted.
+func (d *endpoint) serve(c caller) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if kindOf(r) == admission.KindStream {
+			ends := d.server.calls.OnRefuse
+			if strings.HasPrefix(r.Header.Get(headerEvent), eventPrefix) { // it has the answer of a call
+				ends = d.server.calls.OnStop
+			}
+			var stop func()
+			r, stop = c.lasting(r, ends)
+			defer stop()
+			defer d.server.observer.stream()()
 		}
-		var stop func()
-		r, stop = c.lasting(r, ends)
-		defer stop()
-		defer d.server.observer.stream()()
-	}
-	in := receive(r)
-	if d.elsewhere(w, r, in, c) {
-		return
-	}
-	switch {
-	case r.Method == http.MethodPost:
-		d.post(w, r, c, in)
-	case isModern(r.Header.Get(headerVersion)), d.opts.Stateless:
-		noMethod(w, http.MethodPost)
-	case r.Method == http.MethodGet:
-		d.get(w, r, c.principal)
-	case r.Method == http.MethodDelete:
-		d.remove(w, r, c.principal)
-	default:
-		noMethod(w, "GET, POST, DELETE")
+		in := receive(r)
+		modern := isModern(r.Header.Get(headerVersion))
+		switch {
+		case d.elsewhere(w, r, in, c):
+		case r.Method != http.MethodPost && (modern || d.opts.Stateless):
+			noMethod(w, http.MethodPost)
+		case r.Method == http.MethodGet:
+			d.get(w, r, c.principal)
+		case r.Method == http.MethodDelete:
+			d.remove(w, r, c.principal)
+		case r.Method != http.MethodPost:
+			noMethod(w, "GET, POST, DELETE")
+		case !acceptMessage(w, r, in):
+		case modern || isModern(in.version()):
+			d.alone(w, r, c, in)
+		case r.Header.Get(headerSession) != "":
+			d.inSession(w, r, c, in)
+		case d.opts.Stateless:
+			d.stateless(w, r, c, in)
+		case in.message.Method == methodInitialize:
+			d.initialize(w, r, c, in)
+		default:
+			noSession(w, in.message.ID)
+		}
 	}
 }
 

@@ -19,41 +19,30 @@ import (
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
-// post answers a message that came as the body of a POST.
-func (d *endpoint) post(w http.ResponseWriter, r *http.Request, c caller, in *received) {
+// acceptMessage answers a POST whose headers or body are not those of a message; false says that it did.
+func acceptMessage(w http.ResponseWriter, r *http.Request, in *received) bool {
 	version := r.Header.Get(headerVersion)
 	switch kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
 	case err != nil || kind != "application/json":
 		http.Error(w, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
-		return
 	case version != "" && !isModern(version) && !slices.Contains(versions, version):
 		http.Error(w, "Bad Request: Unsupported protocol version (supported versions: "+strings.Join(versions, ",")+")", http.StatusBadRequest)
-		return
 	case r.Header.Get(headerEvent) != "":
 		http.Error(w, "can't send Last-Event-ID for POST request", http.StatusBadRequest)
-		return
 	case in.err != nil:
 		http.Error(w, "malformed payload: "+in.err.Error(), http.StatusBadRequest)
-		return
-	}
-	q := &request{Message: in.message, principal: c.principal, header: r.Header, body: in.body}
-	out := &response{w: w, control: http.NewResponseController(w), chunked: r.ProtoAtLeast(1, 1)}
-	q.to = out
-	said, _ := q.Meta.Text(metaVersionKey)
-	switch {
-	case in.batch != nil:
-		d.batch(out, r, q, in.batch)
-	case isModern(version) || isModern(said):
-		d.alone(out, r, q, version, said)
-	case r.Header.Get(headerSession) != "":
-		d.inSession(out, r, q, c)
-	case d.opts.Stateless:
-		d.stateless(out, r, q, cmp.Or(version, unsaidVersion))
-	case q.Method == methodInitialize:
-		d.initialize(out, r, q)
+	case in.batch != nil && (isModern(version) || r.Header.Get(headerSession) == ""):
+		http.Error(w, "JSON-RPC batches are for sessions of versions before "+batchless, http.StatusBadRequest)
 	default:
-		noSession(w, q.ID)
+		return true
 	}
+	return false
+}
+
+// request makes what is answered of a message, and the response that answers it.
+func (in *received) request(w http.ResponseWriter, r *http.Request, c caller) (*request, *response) {
+	out := &response{w: w, control: http.NewResponseController(w), chunked: r.ProtoAtLeast(1, 1)}
+	return &request{Message: in.message, principal: c.principal, header: r.Header, body: in.body, to: out}, out
 }
 
 // unsaidVersion is that of clients without the header, which later versions ask for.
@@ -73,17 +62,18 @@ func (d *endpoint) count(w http.ResponseWriter, q *request) (give func(), ok boo
 }
 
 // alone answers a request of 2026-07-28, which ends with its connection.
-func (d *endpoint) alone(out *response, r *http.Request, q *request, version, said string) {
+func (d *endpoint) alone(w http.ResponseWriter, r *http.Request, c caller, in *received) {
+	q, out := in.request(w, r, c)
 	if q.Kind() != wire.Call {
-		out.w.WriteHeader(http.StatusAccepted)
+		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	give, ok := d.count(out.w, q)
+	give, ok := d.count(w, q)
 	if !ok {
 		return
 	}
 	defer give()
-	failed := d.headersAgree(r.Header, q, version, said)
+	failed := d.headersAgree(q, r.Header.Get(headerVersion), in.version())
 	if failed == nil {
 		failed = d.server.identify(q)
 	}
@@ -95,7 +85,8 @@ func (d *endpoint) alone(out *response, r *http.Request, q *request, version, sa
 }
 
 // headersAgree compares the headers with the request (MCP 2026-07-28, basic/transports, standard headers).
-func (d *endpoint) headersAgree(h http.Header, q *request, version, said string) *jsonrpc.Error {
+func (d *endpoint) headersAgree(q *request, version, said string) *jsonrpc.Error {
+	h := q.header
 	mismatch := func(text string) *jsonrpc.Error {
 		return &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: text}
 	}
@@ -127,38 +118,40 @@ func (d *endpoint) headersAgree(h http.Header, q *request, version, said string)
 }
 
 // stateless answers a message of a client of 2025-11-25 or older that has no session; see HTTPOptions.Stateless.
-func (d *endpoint) stateless(out *response, r *http.Request, q *request, version string) {
+func (d *endpoint) stateless(w http.ResponseWriter, r *http.Request, c caller, in *received) {
+	q, out := in.request(w, r, c)
 	if q.Kind() != wire.Call {
-		out.w.WriteHeader(http.StatusAccepted)
+		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	give, ok := d.count(out.w, q)
+	give, ok := d.count(w, q)
 	if !ok {
 		return
 	}
 	defer give()
-	q.version = version
+	q.version = cmp.Or(r.Header.Get(headerVersion), unsaidVersion)
 	// The end of the connection is not the end of the request, as in a session.
 	res, failed := d.server.dispatch(context.WithoutCancel(r.Context()), q)
 	out.answer(q.ID, res, failed, false)
 }
 
 // initialize begins a session.
-func (d *endpoint) initialize(out *response, r *http.Request, q *request) {
-	give, ok := d.count(out.w, q)
+func (d *endpoint) initialize(w http.ResponseWriter, r *http.Request, c caller, in *received) {
+	q, out := in.request(w, r, c)
+	give, ok := d.count(w, q)
 	if !ok {
 		return
 	}
 	defer give()
 	if err := d.takeSession(r.Context(), q.principal); err != nil {
-		unavailable(out.w, err.Error())
+		unavailable(w, err.Error())
 		return
 	}
 	s := d.server
 	n := s.open(s.newSessionID(), q.principal, d.opts.SessionTimeout, d.sessions)
 	if n == nil {
 		d.sessions.Give(q.principal)
-		unavailable(out.w, admission.ErrStopping.Error())
+		unavailable(w, admission.ErrStopping.Error())
 		return
 	}
 	n.kept = &keptStreamsOf{room: d.replays, who: q.principal}
@@ -167,7 +160,7 @@ func (d *endpoint) initialize(out *response, r *http.Request, q *request) {
 	if failed != nil {
 		n.end()
 	} else {
-		out.w.Header().Set(headerSession, n.id)
+		w.Header().Set(headerSession, n.id)
 	}
 	out.answer(q.ID, res, failed, false)
 }
@@ -188,25 +181,30 @@ func (d *endpoint) member(w http.ResponseWriter, r *http.Request, principal stri
 }
 
 // inSession answers a message of a client of 2025-11-25 or older.
-func (d *endpoint) inSession(out *response, r *http.Request, q *request, c caller) {
-	n, done := d.member(out.w, r, q.principal)
+func (d *endpoint) inSession(w http.ResponseWriter, r *http.Request, c caller, in *received) {
+	q, out := in.request(w, r, c)
+	n, done := d.member(w, r, q.principal)
 	if n == nil {
 		return
 	}
 	defer done()
-	give, ok := d.count(out.w, q)
+	give, ok := d.count(w, q)
 	if !ok {
 		return
 	}
 	defer give()
+	if in.batch != nil {
+		d.batch(out, r, n, q, in.batch)
+		return
+	}
 	switch q.Kind() {
 	case wire.Reply:
 		n.calls.Deliver(q.Message)
-		out.w.WriteHeader(http.StatusAccepted)
+		w.WriteHeader(http.StatusAccepted)
 		return
 	case wire.Notification:
 		d.server.said(q.Message, n)
-		out.w.WriteHeader(http.StatusAccepted)
+		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	conn := connectionOf(r, c)
@@ -235,18 +233,9 @@ func (d *endpoint) inSession(out *response, r *http.Request, q *request, c calle
 }
 
 // batch answers messages of a session that came together.
-func (d *endpoint) batch(out *response, r *http.Request, q *request, all []wire.Message) {
-	if r.Header.Get(headerSession) == "" {
-		noSession(out.w, nil)
-		return
-	}
-	n, done := d.member(out.w, r, q.principal)
-	if n == nil {
-		return
-	}
-	defer done()
+func (d *endpoint) batch(out *response, r *http.Request, n *session, q *request, all []wire.Message) {
 	if !n.batches() {
-		http.Error(out.w, "JSON-RPC batches are not supported in version "+batchless+" and later", http.StatusBadRequest)
+		http.Error(out.w, "JSON-RPC batches are for sessions of versions before "+batchless, http.StatusBadRequest)
 		return
 	}
 	out.session = n

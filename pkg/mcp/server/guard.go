@@ -83,7 +83,7 @@ func (d *endpoint) identified(r *http.Request) admission.Entry {
 	case !acceptable(r):
 		in.Early, in.Answer = true, unacceptable
 	default:
-		in.Answer = func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, known) }
+		in.Answer = d.serve(known)
 	}
 	return in
 }

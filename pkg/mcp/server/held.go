@@ -73,7 +73,7 @@ const gather = 10 * time.Millisecond
 var errNoAnswer = errors.New("the client did not answer in time")
 
 // hold carries out a request in rounds. p is its client, whose hooks it sets.
-func (s *Server) hold(ctx context.Context, r *request, name string, args any, p *mcp.Peer, do func(context.Context) (answer, error)) (answer, error) {
+func (s *Server) hold(ctx context.Context, r *request, p *mcp.Peer, do handler) (answer, error) {
 	var input map[string]json.RawMessage
 	if err := r.read("inputResponses", &input); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *Server) hold(ctx context.Context, r *request, name string, args any, p 
 	if err != nil {
 		return nil, err
 	}
-	bound := binding(r.principal, r.Method, name, args)
+	bound := binding(r)
 	if state != "" {
 		h, err := s.resume(state, bound, r)
 		if err != nil {
@@ -110,7 +110,7 @@ func (s *Server) hold(ctx context.Context, r *request, name string, args any, p 
 				h.res, h.err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
-		h.res, h.err = do(context.WithValue(held, heldKey{}, h))
+		h.res, h.err = s.carryOut(context.WithValue(held, heldKey{}, h), r, p, do)
 	}()
 	return s.wait(ctx, h)
 }

@@ -199,10 +199,6 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (answer, error) {
 	if err := r.read("arguments", &args); err != nil {
 		return nil, err
 	}
-	return s.onBehalf(ctx, r, name, r.Params.Get("arguments"), func(ctx context.Context, r *request) (answer, error) { return s.fillPrompt(ctx, r, name, args) })
-}
-
-func (s *Server) fillPrompt(ctx context.Context, r *request, name string, args map[string]string) (answer, error) {
 	ctx, release, err := s.memory(ctx, r)
 	if err != nil {
 		return nil, err
@@ -263,10 +259,6 @@ func (s *Server) readResource(ctx context.Context, r *request) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.onBehalf(ctx, r, uri, nil, func(ctx context.Context, r *request) (answer, error) { return s.fetch(ctx, r, uri) })
-}
-
-func (s *Server) fetch(ctx context.Context, r *request, uri string) (answer, error) {
 	ctx, release, err := s.memory(ctx, r)
 	if err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ type listeners struct {
 // listener is one stream.
 type listener struct {
 	id    json.RawMessage
+	mu    sync.Mutex // held by what tells the client something; the acknowledgement comes first
 	to    channel
 	lists map[string]bool // "tools", "prompts", "resources"
 	uris  map[string]v1.Key
@@ -99,7 +100,7 @@ func (s *Server) announce(method string, params map[string]any, inSession func(*
 				p = map[string]any{}
 			}
 			p["_meta"] = k.meta()
-			_ = k.to.notify(method, p) // it may be gone
+			_ = k.tell(method, p) // it may be gone
 		}
 	}
 }
@@ -109,6 +110,12 @@ func anyParams(p map[string]any) any {
 		return nil
 	}
 	return p
+}
+
+func (k *listener) tell(method string, params any) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.to.notify(method, params)
 }
 
 // meta says in a notification which request it belongs to.
@@ -152,15 +159,18 @@ func (s *Server) listen(ctx context.Context, r *request) (answer, error) {
 			k.uris[uri] = server
 		}
 	}
-	if err := r.to.notify("notifications/subscriptions/acknowledged", map[string]any{"_meta": k.meta(), "notifications": want}); err != nil {
-		return nil, err
-	}
+	k.mu.Lock() // until the client knows that it listens, and nothing is missed meanwhile
 	s.listeners.mu.Lock()
 	if s.listeners.all == nil {
 		s.listeners.all = map[*listener]bool{}
 	}
 	s.listeners.all[k] = true
 	s.listeners.mu.Unlock()
+	err := r.to.notify("notifications/subscriptions/acknowledged", map[string]any{"_meta": k.meta(), "notifications": want})
+	k.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
 	if want.Tools || want.Prompts || want.Resources || len(want.URIs) > 0 {
 		select {
 		case <-ctx.Done():

@@ -120,34 +120,27 @@ func (s *Server) peer(r *request) *mcp.Peer {
 	return p
 }
 
-// onBehalf carries out a call, or what may take as long, on behalf of its client: what comes up
-// while it is carried out finds the client in the context. name and args are what a later round repeats.
-func (s *Server) onBehalf(ctx context.Context, r *request, name string, args any, do func(context.Context, *request) (answer, error)) (answer, error) {
-	p := s.peer(r)
-	with := func(ctx context.Context) (answer, error) {
-		t, err := s.calls.Begin(r.principal)
-		if err != nil {
-			return nil, &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
-		}
-		defer t.End()
-		if p == nil {
-			return do(ctx, r)
-		}
-		if ask := p.Ask; ask != nil {
-			p.Ask = func(ctx context.Context, all map[string]mcp.InputRequest) (answers map[string]json.RawMessage, err error) {
-				err = t.WhileWaiting(ctx, func() error { answers, err = ask(ctx, all); return err })
-				return answers, err
-			}
-		}
-		if p.Can.Form {
-			ctx = callctx.WithAsker(ctx, s.asker(p, r.principal))
-		}
-		return do(mcp.WithPeer(ctx, p), r)
+// carryOut answers a request that takes as long as a call, within the limits for calls. What comes up
+// while it is carried out finds its client, if there is one, in the context.
+func (s *Server) carryOut(ctx context.Context, r *request, p *mcp.Peer, do handler) (answer, error) {
+	t, err := s.calls.Begin(r.principal)
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: codeUnavailable, Message: err.Error()}
 	}
-	if p != nil && p.Modern && p.Can != (mcp.Capabilities{}) {
-		return s.hold(ctx, r, name, args, p, with)
+	defer t.End()
+	if p == nil {
+		return do(s, ctx, r)
 	}
-	return with(ctx)
+	if ask := p.Ask; ask != nil {
+		p.Ask = func(ctx context.Context, all map[string]mcp.InputRequest) (answers map[string]json.RawMessage, err error) {
+			err = t.WhileWaiting(ctx, func() error { answers, err = ask(ctx, all); return err })
+			return answers, err
+		}
+	}
+	if p.Can.Form {
+		ctx = callctx.WithAsker(ctx, s.asker(p, r.principal))
+	}
+	return do(s, mcp.WithPeer(ctx, p), r)
 }
 
 // Methods that a server asks its client with.

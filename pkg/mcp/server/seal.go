@@ -44,14 +44,12 @@ func newCallID() string { return rand.Text()[:callIDSize] }
 
 // binding is what a state is good for: a principal's request, however its arguments
 // are written.
-func binding(principal, method, name string, args any) []byte {
+func binding(r *request) []byte {
 	h := sha256.New()
-	enc := json.NewEncoder(h)
-	_ = enc.Encode([]string{principal, method, name}) // strings
-	raw, ok := args.(json.RawMessage)
-	if !ok {
-		raw, _ = json.Marshal(args) // a map of strings
-	}
+	name, _ := r.Params.Text("name")
+	uri, _ := r.Params.Text("uri")
+	_ = json.NewEncoder(h).Encode([]string{r.principal, r.Method, name, uri}) // strings
+	raw := r.Params.Get("arguments")
 	var doc any
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
