@@ -112,7 +112,7 @@ func askError(err error) *wire.Error {
 	return &wire.Error{Code: jsonrpc.CodeInternalError, Message: clip.Bytes("the client did not answer: "+err.Error(), maxErrorText)}
 }
 
-var errTakenBack = errors.New("the server no longer waits for the answer")
+var errServerCancelled = errors.New("the server no longer waits for the answer")
 
 // endAsks ends every request of the server, and waits.
 func (s *session) endAsks() {

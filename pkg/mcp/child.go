@@ -66,7 +66,7 @@ func (r *resolver) process() proc.Spec {
 func (u *upstream) start(s *session, p proc.Spec) (*pipeLink, error) {
 	p.StopTimeout, p.Hurry = u.owner.opts.StopTimeout, u.owner.opts.Hurry
 	p.Stderr = func(line []byte) {
-		text := s.spoken().Text(string(line))
+		text := s.outputMasks().Text(string(line))
 		u.stderr.Add([]byte(text))
 		s.log.Info(text, slog.String("source", "stderr"))
 	}
@@ -89,5 +89,5 @@ func (u *upstream) dialled(s *session, rwc io.ReadWriteCloser) link {
 
 // oddLine logs a line that is JSON and no message.
 func (s *session) oddLine(line []byte) {
-	s.log.Warn("the server wrote what is not JSON-RPC; it is left out", slog.String("line", s.spoken().Text(excerpt(line))))
+	s.log.Warn("the server wrote what is not JSON-RPC; it is left out", slog.String("line", s.outputMasks().Text(excerpt(line))))
 }

@@ -162,7 +162,7 @@ func (s *session) notification(m wire.Message, x *exchange) {
 			x.acknowledged()
 		}
 	case "notifications/cancelled":
-		s.asked.Cancel(m, errTakenBack)
+		s.asked.Cancel(m, errServerCancelled)
 	case "notifications/progress":
 		var p struct {
 			Token any `json:"progressToken"`
@@ -219,7 +219,7 @@ func (s *session) logMessage(in incoming) {
 	if json.Unmarshal(p.Data, &plain) == nil {
 		text = plain
 	}
-	attrs, masks := []slog.Attr{slog.String("source", "message")}, s.spoken()
+	attrs, masks := []slog.Attr{slog.String("source", "message")}, s.outputMasks()
 	if p.Logger != "" {
 		attrs = append(attrs, slog.String("logger", clip.Bytes(masks.Text(p.Logger), 100)))
 	}

@@ -192,7 +192,7 @@ func (u *upstream) exchange(ctx context.Context, s *session, of *clientRequest, 
 	if s.remote {
 		s.expect(x, x.id)
 	}
-	u.spoken.add(redact.FromContext(ctx))
+	u.output.add(redact.FromContext(ctx))
 	return ctx, x, func(err error) error {
 		if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			err = context.DeadlineExceeded

@@ -85,13 +85,13 @@ var errClosed = errors.New("connection closed")
 // mask takes what came from the environment out of a text of ours.
 func (s *session) mask(text string) string { return s.masks.Values(text) }
 
-// spoken masks what the server says outside of any request.
-func (s *session) spoken() *redact.Masker { return s.masks.Join(s.upstream.spoken.masker()) }
+// outputMasks masks what the server says outside of any request.
+func (s *session) outputMasks() *redact.Masker { return s.masks.Join(s.upstream.output.masker()) }
 
 // masksOf masks what is said within a request for a client, and outside of any.
 func (s *session) masksOf(r *clientRequest) *redact.Masker {
 	if r == nil || redact.FromContext(r.ctx) == nil {
-		return s.spoken()
+		return s.outputMasks()
 	}
 	return redact.FromContext(r.ctx).Join(s.upstream.secrets.Load())
 }

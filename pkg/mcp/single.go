@@ -24,10 +24,10 @@ type Single interface {
 	Free(server v1.Key)
 }
 
-// elsewhereError says that the process which has the server cannot be reached now.
-type elsewhereError struct{ error }
+// ownerUnreachableError says that the process which has the server cannot be reached now.
+type ownerUnreachableError struct{ error }
 
-func (e *elsewhereError) Unwrap() error { return e.error }
+func (e *ownerUnreachableError) Unwrap() error { return e.error }
 
 // single reports whether only one of several processes may have the server.
 func (u *upstream) single() bool {
@@ -36,10 +36,10 @@ func (u *upstream) single() bool {
 
 // singleLink starts the server's child, or is the way to the process that did.
 func (u *upstream) singleLink(ctx context.Context, r *resolver, s *session) (link, error) {
-	var h hold
+	var h singletonChild
 	rwc, err := u.owner.opts.Single.Hold(ctx, u.key, h.lose)
 	if err != nil {
-		return nil, &elsewhereError{u.unavailable("%v", err)}
+		return nil, &ownerUnreachableError{u.unavailable("%v", err)}
 	}
 	if rwc != nil {
 		r.mask(s)
@@ -57,15 +57,15 @@ func (u *upstream) singleLink(ctx context.Context, r *resolver, s *session) (lin
 	return l, nil
 }
 
-// hold is what runs here of a server that only one process may have, from the start of its child: that
+// singletonChild is what runs here of a server that only one process may have, from the start of its child: that
 // may be long before there is a session.
-type hold struct {
+type singletonChild struct {
 	mu   sync.Mutex
 	link *pipeLink // nil before
 	lost bool
 }
 
-func (h *hold) has(l *pipeLink) {
+func (h *singletonChild) has(l *pipeLink) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.link = l
@@ -75,7 +75,7 @@ func (h *hold) has(l *pipeLink) {
 }
 
 // lose ends it, at once: another process may have the server from now on.
-func (h *hold) lose() {
+func (h *singletonChild) lose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lost = true
@@ -124,7 +124,7 @@ func (u *upstream) reopen() {
 				u.release(s)
 				return
 			}
-			var elsewhere *elsewhereError
+			var elsewhere *ownerUnreachableError
 			if !errors.As(err, &elsewhere) || sleep(ctx, reopenEvery) != nil {
 				return
 			}

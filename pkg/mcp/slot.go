@@ -18,12 +18,12 @@ type slot struct {
 	key     ownerKey
 	version string // of MCP; empty for the latest
 
-	current  *session
-	opening  *opening
-	failures int       // in a row
-	notTill  time.Time // no session is opened before
-	lastErr  error     // why there is no session
-	died     bool      // it ended after it had been opened
+	current    *session
+	opening    *opening
+	failures   int       // in a row
+	retryAfter time.Time // no session is opened before
+	lastErr    error     // why there is no session
+	died       bool      // it ended after it had been opened
 
 	leases int
 	used   time.Time

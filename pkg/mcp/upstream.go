@@ -33,7 +33,7 @@ type upstream struct {
 
 	linking sync.Mutex      // held by what makes the way to the server; guards the next two
 	base    *http.Transport // shared by all sessions of a server with a URL
-	spoken  spoken          // what is masked in what it says outside of requests
+	output  outputMasker    // what is masked in what it says outside of requests
 	auth    oauthHandler    // keeps tokens from one session to the next
 
 	secrets atomic.Pointer[redact.Masker] // keys that came from the environment
@@ -119,8 +119,8 @@ func (u *upstream) acquire(ctx context.Context, sl *slot) (*session, error) {
 			return nil, u.unavailable("the server is no longer in use")
 		}
 		if sl.opening == nil {
-			if wait := sl.notTill.Sub(u.owner.opts.Now()); wait > 0 {
-				err, short := u.leftAlone(sl, wait), sl.died && wait <= maxPause
+			if wait := sl.retryAfter.Sub(u.owner.opts.Now()); wait > 0 {
+				err, short := u.backoffError(sl, wait), sl.died && wait <= maxPause
 				u.mu.Unlock()
 				if !short {
 					return nil, err
@@ -162,7 +162,7 @@ func (u *upstream) pause(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-func (u *upstream) leftAlone(sl *slot, wait time.Duration) error {
+func (u *upstream) backoffError(sl *slot, wait time.Duration) error {
 	e := &v1.MCPError{Server: u.key.Name, Message: sl.lastErr.Error()}
 	var last *v1.MCPError
 	if errors.As(sl.lastErr, &last) {
@@ -330,16 +330,16 @@ const (
 func (u *upstream) failed(sl *slot, err error, worked bool) {
 	sl.lastErr, sl.died = err, worked
 	var invalid *v1.ValidationError
-	var elsewhere *elsewhereError
+	var elsewhere *ownerUnreachableError
 	if errors.As(err, &invalid) || errors.As(err, &elsewhere) {
 		return
 	}
 	sl.failures++
 	if worked && sl.failures == 1 {
-		sl.notTill = time.Time{}
+		sl.retryAfter = time.Time{}
 		return
 	}
-	sl.notTill = u.owner.opts.Now().Add(min(firstWait<<min(sl.failures-1, 10), lastWait))
+	sl.retryAfter = u.owner.opts.Now().Add(min(firstWait<<min(sl.failures-1, 10), lastWait))
 }
 
 // close ends the sessions and waits for every goroutine.

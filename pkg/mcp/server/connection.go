@@ -8,8 +8,8 @@ import (
 // connection is a connection of HTTP/1.1. Its requests come one after the other, so a client that sends the next has
 // read the whole response before it, and what was kept of that can go if it is large. Its fields are for its requests alone.
 type connection struct {
-	of     *keptStreamsOf // of the session of the last response; nil when that was no stream
-	number string         // of the stream
+	of     *replayStore // of the session of the last response; nil when that was no stream
+	number string       // of the stream
 }
 
 type connectionKey struct{}
@@ -37,7 +37,7 @@ func (c *connection) next(s *session) {
 	if c == nil {
 		return
 	}
-	if c.of == s.kept && c.of != nil {
+	if c.of == s.replays && c.of != nil {
 		c.of.wasRead(c.number)
 	}
 	c.of = nil
@@ -46,15 +46,15 @@ func (c *connection) next(s *session) {
 // ended says that a response has ended, over this connection or without it.
 func (c *connection) ended(r *response) {
 	if c != nil && r.whole {
-		c.of, c.number = r.kept.of, r.kept.number
+		c.of, c.number = r.replay.of, r.replay.number
 	}
 }
 
 // wasRead says that the client has read a stream, which is kept no longer if it is large.
-func (k *keptStreamsOf) wasRead(number string) {
+func (k *replayStore) wasRead(number string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	i := slices.IndexFunc(k.all, func(s *kept) bool { return s.number == number })
+	i := slices.IndexFunc(k.all, func(s *replayBuffer) bool { return s.number == number })
 	if i >= 0 && k.all[i].over && k.all[i].pieces >= largeStream/keptPiece {
 		k.drop(k.all[i])
 	}

@@ -116,7 +116,7 @@ func (s *Server) dispatch(ctx context.Context, r *request) (res answer, failed *
 		}
 		switch {
 		case p != nil && p.Modern && p.Can != (mcp.Capabilities{}):
-			res, err = s.hold(ctx, r, p, m.do)
+			res, err = s.suspend(ctx, r, p, m.do)
 		case m.call:
 			res, err = s.carryOut(ctx, r, p, m.do)
 		default:

@@ -43,7 +43,7 @@ type endpoint struct {
 }
 
 func newEndpoint(s *Server, o HTTPOptions, local func(*http.Request) bool) (*endpoint, error) {
-	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), replays: s.newKept()}
+	d := &endpoint{server: s, opts: o, local: local, cross: http.NewCrossOriginProtection(), replays: s.newReplays()}
 	limits := s.admission.Limits()
 	d.sessions = s.admission.Quota("sessions", o.MaxSessions)
 	d.forwards = s.admission.Quota("requests that another replica answers", limits.MaxCalls+limits.MaxRequests+limits.MaxStreams)
@@ -90,7 +90,7 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 		in := receive(r)
 		modern := isModern(r.Header.Get(headerVersion))
 		switch {
-		case d.elsewhere(w, r, in, c):
+		case d.forwardToOwner(w, r, in, c):
 		case r.Method != http.MethodPost && (modern || d.opts.Stateless):
 			noMethod(w, http.MethodPost)
 		case r.Method == http.MethodGet:

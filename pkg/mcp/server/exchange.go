@@ -154,7 +154,7 @@ func (d *endpoint) initialize(w http.ResponseWriter, r *http.Request, c caller, 
 		unavailable(w, admission.ErrStopping.Error())
 		return
 	}
-	n.kept = &keptStreamsOf{room: d.replays, who: q.principal}
+	n.replays = &replayStore{room: d.replays, who: q.principal}
 	q.session = n
 	res, failed := s.dispatch(context.WithoutCancel(r.Context()), q)
 	if failed != nil {
@@ -262,7 +262,7 @@ func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string)
 	}
 	defer done()
 	if last := r.Header.Get(headerEvent); last != "" {
-		if s, after := n.kept.find(last); s == nil || !s.stream.takeUp(r.Context(), w, s, after) {
+		if s, after := n.replays.find(last); s == nil || !s.stream.resume(r.Context(), w, s, after) {
 			// 404 would say that the session is not found.
 			http.Error(w, "there is nothing to resume after the event "+strconv.Quote(last)+": it is not of this session, or is kept no longer", http.StatusBadRequest)
 		}

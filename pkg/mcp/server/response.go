@@ -28,7 +28,7 @@ type response struct {
 	mu        sync.Mutex
 	w         http.ResponseWriter // nil while no client reads
 	control   *http.ResponseController
-	kept      *kept // of the stream; nil when it cannot be taken up again
+	replay    *replayBuffer // of the stream; nil when it cannot be taken up again
 	streaming bool
 	ended     bool
 	whole     bool // the stream ended where it began, and was written to its end
@@ -70,10 +70,10 @@ func (r *response) send(text []byte, note bool) error {
 func (r *response) begin() {
 	r.streaming = true
 	if r.session != nil {
-		r.kept = r.session.kept.keep(r)
+		r.replay = r.session.replays.keep(r)
 	}
 	streamHeaders(r.w)
-	if r.kept != nil && r.primes {
+	if r.replay != nil && r.primes {
 		r.retry(retryAfter)
 	}
 }
@@ -88,16 +88,16 @@ func streamHeaders(w http.ResponseWriter) {
 
 // retry writes an event without data, after which the client can take the stream up again.
 func (r *response) retry(after time.Duration) {
-	id := r.kept.id(r.kept.next)
-	r.kept.next++
+	id := r.replay.id(r.replay.next)
+	r.replay.next++
 	_, _ = fmt.Fprintf(r.w, "id: %s\nretry: %d\ndata:\n\n", id, after.Milliseconds()) // the next write says it too
 }
 
 // event writes one event and what it waits behind. A note may be left out when the stream is taken up again.
 func (r *response) event(text []byte, note bool) error {
 	var id string
-	if r.kept != nil {
-		id = r.kept.add(text, note)
+	if r.replay != nil {
+		id = r.replay.add(text, note)
 	}
 	if r.w == nil { // the client may come back
 		return nil
@@ -106,7 +106,7 @@ func (r *response) event(text []byte, note bool) error {
 	if err == nil {
 		err = r.control.Flush()
 	}
-	if err != nil && r.kept != nil {
+	if err != nil && r.replay != nil {
 		r.leave()
 		err = nil
 	}
@@ -171,10 +171,10 @@ func (r *response) end(status int, answer []byte) {
 		return
 	}
 	_ = r.event(wire.OneLine(answer), false) // the client is gone
-	if r.kept != nil {
+	if r.replay != nil {
 		_, again := r.w.(*reader)
 		r.whole = r.w != nil && !again
-		r.kept.finish()
+		r.replay.finish()
 		r.leave()
 	}
 }

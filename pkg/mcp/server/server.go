@@ -86,7 +86,7 @@ type Server struct {
 	calls     *admission.Calls // of admission
 	sessions  sessions
 	listeners listeners
-	holds     holds
+	suspended suspendedCalls
 	turns     *turns
 	private   atomic.Bool // lists are for one client only
 }
@@ -113,7 +113,7 @@ func New(c Catalog, o Options) *Server {
 		o.DrainTimeout = DefaultDrainTimeout
 	}
 	s := &Server{catalog: c, opts: o, run: rand.Text(), admission: o.Admission, calls: o.Admission.Calls, turns: newTurns(o.TurnIdle)}
-	s.holds.seals = newSeals(o.Replica)
+	s.suspended.seals = newSeals(o.Replica)
 	if o.Replica != nil {
 		o.Replica.Report(s.calls.Running.ByPrincipal)
 		s.calls.Running.Elsewhere = o.Replica.Elsewhere
@@ -144,7 +144,7 @@ func (s *Server) Stopping() <-chan struct{} { return s.calls.Refused() }
 // No call begins after it. What it returns closes when the last has ended and is answered.
 func (s *Server) drain() <-chan struct{} {
 	idle := s.calls.Refuse()
-	s.endHolds()
+	s.endSuspended()
 	answered := make(chan struct{})
 	go func() { <-idle; s.calls.WaitRequests(); close(answered) }()
 	patience := time.NewTimer(max(0, s.opts.DrainTimeout))

@@ -23,7 +23,7 @@ type session struct {
 	quota   *admission.Quota // that it is one of; nil over stdio
 	calls   wire.Calls       // requests to the client
 	running wire.Running     // requests of the client
-	kept    *keptStreamsOf   // nil over stdio
+	replays *replayStore     // nil over stdio
 	over    chan struct{}    // closed at the end
 
 	mu      sync.Mutex
@@ -212,8 +212,8 @@ func (n *session) finish() {
 	n.running.CancelAll(errSessionEnded)
 	n.calls.Close()
 	close(n.over)
-	if n.kept != nil {
-		n.kept.end()
+	if n.replays != nil {
+		n.replays.end()
 	}
 	go func() {
 		defer s.sessions.ending.Done()

@@ -6,9 +6,9 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// spoken masks what a server says that is of no request, such as its stderr and its log: what
+// outputMasker masks what a server says outside of requests, such as its stderr and its log: what
 // the calls hide that it was sent last. Some of it comes when its call has ended.
-type spoken struct {
+type outputMasker struct {
 	mu     sync.Mutex
 	last   []*redact.Masker // the newest last
 	joined *redact.Masker   // of all these; nil when it is to be made
@@ -18,7 +18,7 @@ type spoken struct {
 const lastCalls = 16
 
 // add counts a call with what it hides, if anything.
-func (k *spoken) add(m *redact.Masker) {
+func (k *outputMasker) add(m *redact.Masker) {
 	if m.Empty() {
 		return
 	}
@@ -31,7 +31,7 @@ func (k *spoken) add(m *redact.Masker) {
 }
 
 // masker returns what masks all of it; nil when there is nothing to mask.
-func (k *spoken) masker() *redact.Masker {
+func (k *outputMasker) masker() *redact.Masker {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.joined == nil {

@@ -19,9 +19,9 @@ import (
 
 const sessionEnded = "session not found: the replica that had it has ended; begin a new one with initialize"
 
-// elsewhere answers a request of a session or of a suspended call that another replica has, or that no
+// forwardToOwner answers a request of a session or of a suspended call that another replica has, or that no
 // replica made; false says that it is answered here.
-func (d *endpoint) elsewhere(w http.ResponseWriter, r *http.Request, in *received, c caller) bool {
+func (d *endpoint) forwardToOwner(w http.ResponseWriter, r *http.Request, in *received, c caller) bool {
 	m := d.server.opts.Replica
 	if m == nil {
 		return false

@@ -25,8 +25,8 @@ import (
 // once more itself. So a call is one call to policies and the audit, whatever the protocol versions,
 // and its arguments are those that were checked when it began.
 
-// heldCall is a call whose client may be asked.
-type heldCall struct {
+// suspendedCall is a call whose client may be asked.
+type suspendedCall struct {
 	id     string
 	bound  []byte // what a later round has to repeat
 	cancel context.CancelCauseFunc
@@ -58,11 +58,11 @@ type questions struct {
 	done    chan struct{} // closed when none is left
 }
 
-// holds are the calls that wait for their clients.
-type holds struct {
+// suspendedCalls are the calls that wait for their clients.
+type suspendedCalls struct {
 	seals seals
 	mu    sync.Mutex
-	set   map[string]*heldCall
+	set   map[string]*suspendedCall
 	off   bool
 }
 
@@ -72,8 +72,8 @@ const gather = 10 * time.Millisecond
 
 var errNoAnswer = errors.New("the client did not answer in time")
 
-// hold carries out a request in rounds. p is its client, whose hooks it sets.
-func (s *Server) hold(ctx context.Context, r *request, p *mcp.Peer, do handler) (answer, error) {
+// suspend carries out a request in rounds. p is its client, whose hooks it sets.
+func (s *Server) suspend(ctx context.Context, r *request, p *mcp.Peer, do handler) (answer, error) {
 	var input map[string]json.RawMessage
 	if err := r.read("inputResponses", &input); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (s *Server) hold(ctx context.Context, r *request, p *mcp.Peer, do handler) 
 		}
 		return s.wait(ctx, h)
 	}
-	h := &heldCall{id: newCallID(), bound: bound, moved: make(chan struct{}, 1), done: make(chan struct{}), at: r, open: map[string]*question{}, early: input}
+	h := &suspendedCall{id: newCallID(), bound: bound, moved: make(chan struct{}, 1), done: make(chan struct{}), at: r, open: map[string]*question{}, early: input}
 	p.Ask, p.Notify = h.ask, notify(h.where)
 	held, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.cancel = cancel
@@ -110,16 +110,16 @@ func (s *Server) hold(ctx context.Context, r *request, p *mcp.Peer, do handler) 
 				h.res, h.err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
-		h.res, h.err = s.carryOut(context.WithValue(held, heldKey{}, h), r, p, do)
+		h.res, h.err = s.carryOut(context.WithValue(held, suspendedKey{}, h), r, p, do)
 	}()
 	return s.wait(ctx, h)
 }
 
-type heldKey struct{}
+type suspendedKey struct{}
 
 // current returns the request by which a call reaches its client now; false when there is none.
 func current(ctx context.Context, first *request) (*request, bool) {
-	h, _ := ctx.Value(heldKey{}).(*heldCall)
+	h, _ := ctx.Value(suspendedKey{}).(*suspendedCall)
 	if h == nil {
 		return first, true
 	}
@@ -129,7 +129,7 @@ func current(ctx context.Context, first *request) (*request, bool) {
 }
 
 // where is for the notifications of the call.
-func (h *heldCall) where() (channel, bool) {
+func (h *suspendedCall) where() (channel, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.at == nil {
@@ -139,7 +139,7 @@ func (h *heldCall) where() (channel, bool) {
 }
 
 // ask is the hook of the call's server.
-func (h *heldCall) ask(ctx context.Context, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+func (h *suspendedCall) ask(ctx context.Context, all map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
 	of := &questions{left: len(all), answers: map[string]json.RawMessage{}, done: make(chan struct{})}
 	h.mu.Lock()
 	mine := map[string]*question{}
@@ -172,7 +172,7 @@ func (h *heldCall) ask(ctx context.Context, all map[string]mcp.InputRequest) (ma
 }
 
 // move wakes who serves the round.
-func (h *heldCall) move() {
+func (h *suspendedCall) move() {
 	select {
 	case h.moved <- struct{}{}:
 	default:
@@ -189,7 +189,7 @@ func (q *questions) take(name string, answer json.RawMessage) {
 
 // answer gives the answers of a round to those who asked. False says that the call has
 // nothing to go on with: every question it waits for is still open.
-func (h *heldCall) answer(input map[string]json.RawMessage) bool {
+func (h *suspendedCall) answer(input map[string]json.RawMessage) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before, goesOn := len(h.open), false
@@ -204,7 +204,7 @@ func (h *heldCall) answer(input map[string]json.RawMessage) bool {
 }
 
 // wait returns the result of a call, or what its client is asked.
-func (s *Server) wait(ctx context.Context, h *heldCall) (answer, error) {
+func (s *Server) wait(ctx context.Context, h *suspendedCall) (answer, error) {
 	for {
 		select {
 		case <-h.done:
@@ -230,7 +230,7 @@ func (s *Server) wait(ctx context.Context, h *heldCall) (answer, error) {
 	}
 }
 
-func (h *heldCall) asks() bool {
+func (h *suspendedCall) asks() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.open) > 0
@@ -244,16 +244,16 @@ type inputRequired struct {
 }
 
 // handOut ends a round with the questions of the call.
-func (s *Server) handOut(h *heldCall) (answer, error) {
-	s.holds.mu.Lock()
-	off := s.holds.off
+func (s *Server) handOut(h *suspendedCall) (answer, error) {
+	s.suspended.mu.Lock()
+	off := s.suspended.off
 	if !off {
-		if s.holds.set == nil {
-			s.holds.set = map[string]*heldCall{}
+		if s.suspended.set == nil {
+			s.suspended.set = map[string]*suspendedCall{}
 		}
-		s.holds.set[h.id] = h
+		s.suspended.set[h.id] = h
 	}
-	s.holds.mu.Unlock()
+	s.suspended.mu.Unlock()
 	if off {
 		h.cancel(admission.ErrStopping)
 		<-h.done
@@ -268,7 +268,7 @@ func (s *Server) handOut(h *heldCall) (answer, error) {
 	}
 	h.at = nil
 	h.rounds++
-	res.State = s.holds.seals.seal(sealed{h.id, h.rounds, time.Now().Add(askTimeout)}, h.bound)
+	res.State = s.suspended.seals.seal(sealed{h.id, h.rounds, time.Now().Add(askTimeout)}, h.bound)
 	h.expiry = time.AfterFunc(askTimeout, func() {
 		h.mu.Lock()
 		waits := h.at == nil
@@ -283,15 +283,15 @@ func (s *Server) handOut(h *heldCall) (answer, error) {
 }
 
 // resume finds the call that the state of a request names, for its next round.
-func (s *Server) resume(state string, bound []byte, at *request) (*heldCall, error) {
+func (s *Server) resume(state string, bound []byte, at *request) (*suspendedCall, error) {
 	refuse := func(text string) error { return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text} }
-	what, err := s.holds.seals.open(state, bound, time.Now())
+	what, err := s.suspended.seals.open(state, bound, time.Now())
 	if err != nil {
 		return nil, refuse(err.Error())
 	}
-	s.holds.mu.Lock()
-	h := s.holds.set[what.Call]
-	s.holds.mu.Unlock()
+	s.suspended.mu.Lock()
+	h := s.suspended.set[what.Call]
+	s.suspended.mu.Unlock()
 	if h == nil {
 		return nil, refuse("requestState: its call has ended: send the request again without it")
 	}
@@ -306,19 +306,19 @@ func (s *Server) resume(state string, bound []byte, at *request) (*heldCall, err
 }
 
 // drop forgets a call that has ended.
-func (s *Server) drop(h *heldCall) {
-	s.holds.mu.Lock()
-	defer s.holds.mu.Unlock()
-	delete(s.holds.set, h.id)
+func (s *Server) drop(h *suspendedCall) {
+	s.suspended.mu.Lock()
+	defer s.suspended.mu.Unlock()
+	delete(s.suspended.set, h.id)
 }
 
-// endHolds ends the calls that wait for their clients: nobody will come back to them.
-func (s *Server) endHolds() {
-	s.holds.mu.Lock()
-	s.holds.off = true
-	all := slices.Collect(maps.Values(s.holds.set))
-	s.holds.mu.Unlock()
-	all = slices.DeleteFunc(all, func(h *heldCall) bool {
+// endSuspended ends the calls that wait for their clients: nobody will come back to them.
+func (s *Server) endSuspended() {
+	s.suspended.mu.Lock()
+	s.suspended.off = true
+	all := slices.Collect(maps.Values(s.suspended.set))
+	s.suspended.mu.Unlock()
+	all = slices.DeleteFunc(all, func(h *suspendedCall) bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.at != nil {

@@ -39,13 +39,13 @@ const (
 	keptPiece = 4 << 10
 )
 
-// newKept bounds the bytes of all events that are kept, to a part of the memory budget.
-func (s *Server) newKept() *admission.Quota {
+// newReplays bounds the bytes of all events that are kept, to a part of the memory budget.
+func (s *Server) newReplays() *admission.Quota {
 	return s.admission.Quota("kept events", max(1, int(s.admission.Limits().MemoryBudget/16/keptPiece)))
 }
 
-// keptStreamsOf are the streams of one session whose events are kept.
-type keptStreamsOf struct {
+// replayStore are the streams of one session whose events are kept.
+type replayStore struct {
 	room *admission.Quota // of all sessions
 	who  string           // whose share it is
 
@@ -53,15 +53,15 @@ type keptStreamsOf struct {
 	made   int
 	ended  bool
 	pieces int
-	all    []*kept // oldest first
+	all    []*replayBuffer // oldest first
 }
 
-// kept is what is kept of one stream. The response that it belongs to has the lock, but for done.
-type kept struct {
-	of     *keptStreamsOf
+// replayBuffer is what is kept of one stream. The response that it belongs to has the lock, but for done.
+type replayBuffer struct {
+	of     *replayStore
 	number string // names the stream in its session
 	stream *response
-	events []keptEvent
+	events []replayEvent
 	next   int  // the number of the next event
 	from   int  // the last event that is missing before events
 	gap    bool // what is missing must not be left out
@@ -72,27 +72,27 @@ type kept struct {
 	timer  *time.Timer
 }
 
-type keptEvent struct {
+type replayEvent struct {
 	number int
 	text   []byte
 	note   bool // a notification, which may be left out
 }
 
 // keep begins to keep the events of a response; nil when the session has no room for it.
-func (k *keptStreamsOf) keep(r *response) *kept {
+func (k *replayStore) keep(r *response) *replayBuffer {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ended || len(k.all) >= keptStreams && !k.dropOldest() {
 		return nil
 	}
 	k.made++
-	s := &kept{of: k, number: strconv.Itoa(k.made), stream: r, done: make(chan struct{})}
+	s := &replayBuffer{of: k, number: strconv.Itoa(k.made), stream: r, done: make(chan struct{})}
 	k.all = append(k.all, s)
 	return s
 }
 
 // find returns the stream of an event, and the event's number.
-func (k *keptStreamsOf) find(event string) (*kept, int) {
+func (k *replayStore) find(event string) (*replayBuffer, int) {
 	number, last, _ := strings.Cut(strings.TrimPrefix(event, eventPrefix), "-")
 	after, err := strconv.Atoi(last)
 	if err != nil {
@@ -100,14 +100,14 @@ func (k *keptStreamsOf) find(event string) (*kept, int) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if i := slices.IndexFunc(k.all, func(s *kept) bool { return s.number == number }); i >= 0 {
+	if i := slices.IndexFunc(k.all, func(s *replayBuffer) bool { return s.number == number }); i >= 0 {
 		return k.all[i], after
 	}
 	return nil, 0
 }
 
 // end drops all; the session has ended.
-func (k *keptStreamsOf) end() {
+func (k *replayStore) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ended = true
@@ -117,7 +117,7 @@ func (k *keptStreamsOf) end() {
 }
 
 // drop is called under mu.
-func (k *keptStreamsOf) drop(s *kept) {
+func (k *replayStore) drop(s *replayBuffer) {
 	if i := slices.Index(k.all, s); i >= 0 {
 		k.all = slices.Delete(k.all, i, i+1)
 		k.give(s, s.pieces)
@@ -128,8 +128,8 @@ func (k *keptStreamsOf) drop(s *kept) {
 }
 
 // dropOldest drops the oldest stream that has ended; false when there is none. It is called under mu.
-func (k *keptStreamsOf) dropOldest() bool {
-	i := slices.IndexFunc(k.all, func(s *kept) bool { return s.over })
+func (k *replayStore) dropOldest() bool {
+	i := slices.IndexFunc(k.all, func(s *replayBuffer) bool { return s.over })
 	if i < 0 {
 		return false
 	}
@@ -138,7 +138,7 @@ func (k *keptStreamsOf) dropOldest() bool {
 }
 
 // take takes room for an event of a stream; false when there is none.
-func (k *keptStreamsOf) take(s *kept, pieces int) bool {
+func (k *replayStore) take(s *replayBuffer, pieces int) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for n := 0; n < pieces; {
@@ -158,7 +158,7 @@ func (k *keptStreamsOf) take(s *kept, pieces int) bool {
 }
 
 // give is called under mu.
-func (k *keptStreamsOf) give(s *kept, pieces int) {
+func (k *replayStore) give(s *replayBuffer, pieces int) {
 	k.pieces -= pieces
 	s.pieces -= pieces
 	for range pieces {
@@ -169,13 +169,13 @@ func (k *keptStreamsOf) give(s *kept, pieces int) {
 func piecesOf(text []byte) int { return 1 + len(text)/keptPiece }
 
 // add keeps an event, the oldest notifications give way to it, and returns its id.
-func (s *kept) add(text []byte, note bool) (id string) {
+func (s *replayBuffer) add(text []byte, note bool) (id string) {
 	n := s.next
 	s.next++
 	if len(text) <= largeAnswer || cap(text) > len(text)+len(text)/8 {
 		text = bytes.Clone(text) // what is larger was not written into room that others get
 	}
-	e := keptEvent{n, text, note}
+	e := replayEvent{n, text, note}
 	for len(s.events) >= keptEvents || !s.of.take(s, piecesOf(text)) {
 		if !s.forgetNote() {
 			s.forget(e)
@@ -186,11 +186,11 @@ func (s *kept) add(text []byte, note bool) (id string) {
 	return s.id(n)
 }
 
-func (s *kept) id(n int) string { return eventPrefix + s.number + "-" + strconv.Itoa(n) }
+func (s *replayBuffer) id(n int) string { return eventPrefix + s.number + "-" + strconv.Itoa(n) }
 
 // forgetNote forgets the oldest notification; false when there is none.
-func (s *kept) forgetNote() bool {
-	i := slices.IndexFunc(s.events, func(e keptEvent) bool { return e.note })
+func (s *replayBuffer) forgetNote() bool {
+	i := slices.IndexFunc(s.events, func(e replayEvent) bool { return e.note })
 	if i < 0 {
 		return false
 	}
@@ -205,14 +205,14 @@ func (s *kept) forgetNote() bool {
 }
 
 // forget notes that an event is not kept.
-func (s *kept) forget(e keptEvent) {
+func (s *replayBuffer) forget(e replayEvent) {
 	if !e.note {
 		s.from, s.gap = e.number, true
 	}
 }
 
 // finish says that no event comes any more.
-func (s *kept) finish() {
+func (s *replayBuffer) finish() {
 	close(s.done)
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -232,9 +232,9 @@ type reader struct {
 	gone chan struct{} // closed when nothing more is written
 }
 
-// takeUp writes what came after an event and what is still to come; false when some of it is kept no
+// resume writes what came after an event and what is still to come; false when some of it is kept no
 // longer. Who read the stream until now gets nothing more.
-func (r *response) takeUp(ctx context.Context, w http.ResponseWriter, s *kept, after int) bool {
+func (r *response) resume(ctx context.Context, w http.ResponseWriter, s *replayBuffer, after int) bool {
 	r.mu.Lock()
 	if after >= s.next || s.gap && after < s.from {
 		r.mu.Unlock()
@@ -294,7 +294,7 @@ func (r *response) poll(after time.Duration) {
 	if !r.streaming {
 		r.begin()
 	}
-	if r.kept == nil {
+	if r.replay == nil {
 		r.flush()
 		return
 	}
