@@ -123,7 +123,7 @@ func isTokenChar(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
-// paramMark is a property whose value is sent as a header too.
+// ParamMark is a property whose value is sent as a header too.
 type ParamMark struct {
 	path   []string
 	Header string

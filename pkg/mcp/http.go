@@ -463,7 +463,7 @@ func (l *httpLink) openStream(there func()) {
 	var at place
 	for idle := 0; ; idle++ {
 		before, began := at.last, l.now()
-		resp, _, err := l.resume(l.ctx, &trip{l: l}, at.last)
+		resp, _, err := l.resume(l.ctx, &trip{l: l}, at.last) //nolint:bodyclose // its events close it
 		there()
 		if err == nil {
 			e := newEvents(resp.Body, l.max)

@@ -203,19 +203,24 @@ func (l *pipeLink) send(ctx context.Context, x *exchange) (got receipt, err erro
 	if got.reached = err == nil; err != nil {                          // what was cut off is no message to the server
 		return got, err
 	}
+	got.answer, err = l.s.await(ctx, x, came, l.tell)
+	return got, err
+}
+
+// await waits for the answer to an exchange. The server is told when nobody waits any more.
+func (s *session) await(ctx context.Context, x *exchange, came <-chan wire.Message, tell func(context.Context, []byte) error) (*answer, error) {
 	select {
 	case m, ok := <-came:
 		if !ok {
-			return got, errClosed
+			return nil, errClosed
 		}
-		got.answer = answerOf(m)
-		return got, nil
+		return answerOf(m), nil
 	case <-ctx.Done():
 	}
 	if !x.quiet {
-		l.s.aside(func() { _ = l.tell(context.Background(), cancelled(x.id, ctx.Err())) }) // a server that cannot be told finds out when it answers
+		s.aside(func() { _ = tell(context.Background(), cancelled(x.id, ctx.Err())) }) // a server that cannot be told finds out when it answers
 	}
-	return got, ctx.Err()
+	return nil, ctx.Err()
 }
 
 func (l *pipeLink) tell(ctx context.Context, message []byte) error {

@@ -1,13 +1,12 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-
-	"bytes"
 )
 
 // sseLink is a link over HTTP+SSE, the transport of 2024-11-05: all that the server says comes in the stream of one GET, whose first
@@ -81,19 +80,8 @@ func (l *sseLink) send(ctx context.Context, x *exchange) (got receipt, err error
 	if err := l.tell(ctx, message.Bytes()); err != nil {
 		return got, err
 	}
-	select {
-	case m, ok := <-came:
-		if !ok {
-			return got, errClosed
-		}
-		got.answer = answerOf(m)
-		return got, nil
-	case <-ctx.Done():
-	}
-	if !x.quiet {
-		l.s.aside(func() { _ = l.tell(context.Background(), cancelled(x.id, ctx.Err())) })
-	}
-	return got, ctx.Err()
+	got.answer, err = l.s.await(ctx, x, came, l.tell)
+	return got, err
 }
 
 // tell posts a message where the server said.

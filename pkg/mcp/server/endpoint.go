@@ -16,10 +16,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"toolctl.dev/toolctl/internal/access"
 	"toolctl.dev/toolctl/internal/budget"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/admission"
-	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 )
 
 // Headers of the streamable HTTP transport.
@@ -91,21 +91,36 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 		modern := isModern(r.Header.Get(headerVersion))
 		switch {
 		case d.forwardToOwner(w, r, in, c):
-		case r.Method != http.MethodPost && (modern || d.opts.Stateless):
+			return
+		case r.Method == http.MethodPost:
+		case modern, d.opts.Stateless:
 			noMethod(w, http.MethodPost)
+			return
 		case r.Method == http.MethodGet:
 			d.get(w, r, c.principal)
+			return
 		case r.Method == http.MethodDelete:
 			d.remove(w, r, c.principal)
-		case r.Method != http.MethodPost:
+			return
+		default:
 			noMethod(w, "GET, POST, DELETE")
-		case !acceptMessage(w, r, in):
-		case modern || isModern(in.version()):
+			return
+		}
+		if !acceptMessage(w, r, in) {
+			return
+		}
+		if method := in.message.Method; method != methodCall && method != methodListen { // those are counted by themselves
+			if err := d.server.admission.Requests.Take(c.principal); err != nil {
+				unavailable(w, err.Error())
+				return
+			}
+			defer d.server.admission.Requests.Give(c.principal)
+		}
+		switch session := r.Header.Get(headerSession) != ""; {
+		case modern, isModern(in.version()), d.opts.Stateless && !session:
 			d.alone(w, r, c, in)
-		case r.Header.Get(headerSession) != "":
+		case session:
 			d.inSession(w, r, c, in)
-		case d.opts.Stateless:
-			d.stateless(w, r, c, in)
 		case in.message.Method == methodInitialize:
 			d.initialize(w, r, c, in)
 		default:

@@ -48,40 +48,27 @@ func (in *received) request(w http.ResponseWriter, r *http.Request, c caller) (*
 // unsaidVersion is that of clients without the header, which later versions ask for.
 const unsaidVersion = "2025-03-26"
 
-// count counts a request among those that are answered, until give is called; calls and streams are counted
-// by themselves. It answers one too many.
-func (d *endpoint) count(w http.ResponseWriter, q *request) (give func(), ok bool) {
-	if q.Method == methodCall || q.Method == methodListen {
-		return func() {}, true
-	}
-	if err := d.server.admission.Requests.Take(q.principal); err != nil {
-		unavailable(w, err.Error())
-		return nil, false
-	}
-	return func() { d.server.admission.Requests.Give(q.principal) }, true
-}
-
-// alone answers a request of 2026-07-28, which ends with its connection.
+// alone answers a request without a session: one of 2026-07-28, which ends with its connection, or one of an older
+// client, which does not; see HTTPOptions.Stateless.
 func (d *endpoint) alone(w http.ResponseWriter, r *http.Request, c caller, in *received) {
 	q, out := in.request(w, r, c)
 	if q.Kind() != wire.Call {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	give, ok := d.count(w, q)
-	if !ok {
-		return
-	}
-	defer give()
-	failed := d.headersAgree(q, r.Header.Get(headerVersion), in.version())
-	if failed == nil {
+	version, ctx := r.Header.Get(headerVersion), r.Context()
+	var failed *jsonrpc.Error
+	modern := isModern(version) || isModern(in.version())
+	if !modern {
+		q.version, ctx = cmp.Or(version, unsaidVersion), context.WithoutCancel(ctx)
+	} else if failed = d.headersAgree(q, version, in.version()); failed == nil {
 		failed = d.server.identify(q)
 	}
 	var res answer
 	if failed == nil {
-		res, failed = d.server.dispatch(r.Context(), q)
+		res, failed = d.server.dispatch(ctx, q)
 	}
-	out.answer(q.ID, res, failed, true)
+	out.answer(q.ID, res, failed, modern)
 }
 
 // headersAgree compares the headers with the request (MCP 2026-07-28, basic/transports, standard headers).
@@ -117,32 +104,9 @@ func (d *endpoint) headersAgree(q *request, version, said string) *jsonrpc.Error
 	return nil
 }
 
-// stateless answers a message of a client of 2025-11-25 or older that has no session; see HTTPOptions.Stateless.
-func (d *endpoint) stateless(w http.ResponseWriter, r *http.Request, c caller, in *received) {
-	q, out := in.request(w, r, c)
-	if q.Kind() != wire.Call {
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	give, ok := d.count(w, q)
-	if !ok {
-		return
-	}
-	defer give()
-	q.version = cmp.Or(r.Header.Get(headerVersion), unsaidVersion)
-	// The end of the connection is not the end of the request, as in a session.
-	res, failed := d.server.dispatch(context.WithoutCancel(r.Context()), q)
-	out.answer(q.ID, res, failed, false)
-}
-
 // initialize begins a session.
 func (d *endpoint) initialize(w http.ResponseWriter, r *http.Request, c caller, in *received) {
 	q, out := in.request(w, r, c)
-	give, ok := d.count(w, q)
-	if !ok {
-		return
-	}
-	defer give()
 	if err := d.takeSession(r.Context(), q.principal); err != nil {
 		unavailable(w, err.Error())
 		return
@@ -188,11 +152,6 @@ func (d *endpoint) inSession(w http.ResponseWriter, r *http.Request, c caller, i
 		return
 	}
 	defer done()
-	give, ok := d.count(w, q)
-	if !ok {
-		return
-	}
-	defer give()
 	if in.batch != nil {
 		d.batch(out, r, n, q, in.batch)
 		return

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"toolctl.dev/toolctl/internal/access"
 	"toolctl.dev/toolctl/pkg/admission"
-	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 	"toolctl.dev/toolctl/pkg/replica"
 )
 

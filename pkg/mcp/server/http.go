@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"toolctl.dev/toolctl/internal/access"
 	"toolctl.dev/toolctl/pkg/admission"
-	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 	"toolctl.dev/toolctl/pkg/replica"
 )
 

@@ -151,7 +151,7 @@ func page[T any](all []T, name func(T) string, cursor string, size int) ([]T, st
 }
 
 // list answers a list of what has a name.
-func list[T any](s *Server, ctx context.Context, r *request, all func(*library) []T, name func(T) string, put func(*listResult, []T)) (answer, error) {
+func list[T any](ctx context.Context, s *Server, r *request, all func(*library) []T, name func(T) string, put func(*listResult, []T)) (answer, error) {
 	s.catalog.Settle(ctx, "")
 	cursor, err := r.text("cursor")
 	if err != nil {
@@ -167,15 +167,15 @@ func list[T any](s *Server, ctx context.Context, r *request, all func(*library) 
 }
 
 func (s *Server) listPrompts(ctx context.Context, r *request) (answer, error) {
-	return list(s, ctx, r, func(l *library) []mcp.Prompt { return l.prompts }, func(p mcp.Prompt) string { return p.Name }, func(l *listResult, all []mcp.Prompt) { l.Prompts = all })
+	return list(ctx, s, r, func(l *library) []mcp.Prompt { return l.prompts }, func(p mcp.Prompt) string { return p.Name }, func(l *listResult, all []mcp.Prompt) { l.Prompts = all })
 }
 
 func (s *Server) listResources(ctx context.Context, r *request) (answer, error) {
-	return list(s, ctx, r, func(l *library) []mcp.Resource { return l.resources }, func(r mcp.Resource) string { return r.URI }, func(l *listResult, all []mcp.Resource) { l.Resources = all })
+	return list(ctx, s, r, func(l *library) []mcp.Resource { return l.resources }, func(r mcp.Resource) string { return r.URI }, func(l *listResult, all []mcp.Resource) { l.Resources = all })
 }
 
 func (s *Server) listTemplates(ctx context.Context, r *request) (answer, error) {
-	return list(s, ctx, r, func(l *library) []mcp.ResourceTemplate { return l.templates }, func(t mcp.ResourceTemplate) string { return t.URITemplate }, func(l *listResult, all []mcp.ResourceTemplate) { l.Templates = all })
+	return list(ctx, s, r, func(l *library) []mcp.ResourceTemplate { return l.templates }, func(t mcp.ResourceTemplate) string { return t.URITemplate }, func(l *listResult, all []mcp.ResourceTemplate) { l.Templates = all })
 }
 
 // promptResult is a GetPromptResult.

@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"toolctl.dev/toolctl/internal/access"
 	"toolctl.dev/toolctl/pkg/admission"
-	"toolctl.dev/toolctl/pkg/mcp/server/internal/access"
 )
 
 // OAuth makes the server a resource server of OAuth 2.1 (MCP specification,

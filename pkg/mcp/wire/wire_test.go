@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"toolctl.dev/toolctl/pkg/mcp/wire"
@@ -17,7 +18,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := wire.Parse(text)
-		if valid := json.Valid(text); valid == (err == wire.ErrSyntax) {
+		if valid := json.Valid(text); valid == errors.Is(err, wire.ErrSyntax) {
 			t.Fatalf("%q: %v", text, err)
 		}
 		if err != nil {
