@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -126,6 +127,26 @@ func TestWireNames(t *testing.T) {
 		strings.Repeat("a", 64): true, strings.Repeat("a", 65): false, "@": false, "[": false, "`": false, "{": false} {
 		if got := isWireName(name); got != want {
 			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
+// What a server writes is taken message by message; what is no message ends the session, unless it is harmless.
+func TestPipeReads(t *testing.T) {
+	const message, note = `{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","method":"x"}`
+	for name, tc := range map[string]struct{ line, err string }{
+		"a message":                        {message, ""},
+		"a batch":                          {"[" + message + "," + note + "]", ""},
+		"an empty batch":                   {"[]", ""},
+		"a broken batch":                   {"[{]", "not JSON-RPC"},
+		"a log line in JSON":               {`{"level":"info"}`, ""},
+		"an error that belongs to nothing": {`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`, ""},
+		"text":                             {"hello", `the server wrote what is not JSON-RPC: "hello"`},
+		"an answer that cannot be read":    {`{"id":1,"result":{}}`, "the server wrote what is not JSON-RPC"},
+	} {
+		l := &pipeLink{s: &session{log: slog.New(slog.DiscardHandler), upstream: &upstream{}}}
+		if err := l.line([]byte(tc.line)); (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			t.Errorf("%s: %v, want %q", name, err, tc.err)
 		}
 	}
 }

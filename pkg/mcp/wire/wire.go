@@ -101,7 +101,7 @@ func Parse(text []byte) (m Message, err error) {
 		return m, ErrInvalid
 	}
 	var version []byte
-	twice := false
+	var twice, params, result bool
 	end := p.object(i, 1, func(name []byte, at int) int {
 		var into *json.RawMessage
 		switch string(name) {
@@ -120,14 +120,14 @@ func Parse(text []byte) (m Message, err error) {
 			}
 			return e
 		case "params":
-			twice = twice || m.Body != nil
+			twice, params = twice || m.Body != nil, true
 			e := p.members(at, 2, &m.Params, &m.Meta)
 			if e >= 0 {
 				m.Body = text[at:e:e]
 			}
 			return e
 		case "result":
-			twice = twice || m.Body != nil
+			twice, result = twice || m.Body != nil, true
 			e := p.members(at, 2, &m.Result, &m.Meta)
 			if e >= 0 {
 				m.Body = text[at:e:e]
@@ -151,7 +151,8 @@ func Parse(text []byte) (m Message, err error) {
 	if string(m.ID) == "null" {
 		m.ID = nil
 	}
-	if string(version) != `"2.0"` || twice || p.twice || m.Kind() == Invalid {
+	mixed := m.Method == "" && params || m.Method != "" && (result || m.Error != nil)
+	if string(version) != `"2.0"` || twice || mixed || p.twice || m.Kind() == Invalid {
 		return m, ErrInvalid
 	}
 	return m, nil

@@ -3,7 +3,12 @@ package wire_test
 import (
 	"encoding/json"
 	"errors"
+	"io"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
@@ -24,6 +29,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
+		sameAsTheSDK(t, text, m)
 		var all map[string]json.RawMessage
 		if json.Unmarshal(text, &all) != nil {
 			t.Fatalf("%q is no object", text)
@@ -57,7 +63,76 @@ func FuzzParse(f *testing.F) {
 					}
 				}
 			}
-			_ = meta
+			if len(meta) > 0 && len(m.Meta) == 0 {
+				t.Fatalf("%q: _meta is lost", text)
+			}
 		}
 	})
+}
+
+// sameAsTheSDK holds a message that was accepted to what the SDK reads.
+func sameAsTheSDK(t *testing.T, text []byte, m wire.Message) {
+	t.Helper()
+	got, err := jsonrpc.DecodeMessage(text)
+	if err != nil {
+		t.Fatalf("%q: the SDK does not take it: %v", text, err)
+	}
+	switch r := got.(type) {
+	case *jsonrpc.Request:
+		if m.Kind() == wire.Reply || r.Method != m.Method || r.IsCall() != (m.Kind() == wire.Call) || string(r.Params) != string(m.Body) && string(r.Params) != "" {
+			t.Fatalf("%q: %+v, the SDK reads %+v", text, m, r)
+		}
+	case *jsonrpc.Response:
+		if m.Kind() != wire.Reply || (r.Error != nil) != (m.Error != nil) || string(r.Result) != string(m.Body) {
+			t.Fatalf("%q: %+v, the SDK reads %+v", text, m, r)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]error{
+		`{"jsonrpc":"2.0","id":1,"method":"a"}`:                                  nil,
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":1,"x":2}}`:           nil, // whose names have no meaning here
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":{"name":"b","name":"c"}}`: wire.ErrInvalid,
+		`{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}`:                           wire.ErrInvalid,
+		`{"jsonrpc":"2.0","id":1.5,"method":"a"}`:                                wire.ErrInvalid,
+		`{"jsonrpc":"1.0","id":1,"method":"a"}`:                                  wire.ErrInvalid,
+		`{"jsonrpc":"2.0","id":1,"result":{},"error":{}}`:                        wire.ErrInvalid,
+		`[]`:    wire.ErrBatch,
+		`"x"`:   wire.ErrInvalid,
+		`{`:     wire.ErrSyntax,
+		`{} {}`: wire.ErrSyntax,
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_001): wire.ErrSyntax,
+	} {
+		if _, err := wire.Parse([]byte(text)); !errors.Is(err, want) {
+			t.Errorf("%.80s: %v, want %v", text, err, want)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	long := strings.Repeat("x", 100<<10)
+	for name, tc := range map[string]struct {
+		in   string
+		want []string
+		err  error
+	}{
+		"blank lines and CRLF":   {"\n\r\na\r\n b \n", []string{"a", "b"}, io.EOF},
+		"longer than the buffer": {long + "\nb\n", []string{long, "b"}, io.EOF},
+		"too long":               {"a\n" + long + long + "\n", []string{"a"}, wire.ErrLong},
+		"cut off":                {"a\nb", []string{"a", "b"}, io.ErrUnexpectedEOF},
+	} {
+		lines := wire.NewLines(strings.NewReader(tc.in), 150_000)
+		var got []string
+		var err error
+		for err == nil {
+			var line []byte
+			if line, err = lines.Next(); len(line) > 0 {
+				got = append(got, string(line))
+			}
+		}
+		if !slices.Equal(got, tc.want) || !errors.Is(err, tc.err) {
+			t.Errorf("%s: %.50q, %v", name, got, err)
+		}
+	}
 }
