@@ -6,54 +6,35 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
 // events reads a stream of server-sent events (WHATWG HTML, server-sent events).
 type events struct {
 	body io.ReadCloser
-	max  int
+	in   *bufio.Reader // nil once the stream is closed
+	max  int           // bytes of one event
+	size int           // bytes of this event until now
 	// keep counts the bytes of the longest event; nil when nobody does.
 	keep func(n int) error
 	kept int
-	// given says that raw is the data of an event, and is written to no more.
-	given bool
-	from  *bufio.Reader // in or wide
-	*eventBuffers
 }
 
-// eventBuffers is the room that a stream needs; most streams carry one event.
-type eventBuffers struct {
-	in   *bufio.Reader
-	wide *bufio.Reader // of in, for what is long: it reads more of the connection at once
-	raw  []byte        // the event as it came
-	last int           // how large the last large event was, as the next often is
-}
-
-const (
-	// largeBuffer is what a stream does not leave to the next.
-	largeBuffer = 256 << 10
-	// longLine is read with the wide reader.
-	longLine = 32 << 10
-)
-
-var buffers = sync.Pool{New: func() any { return &eventBuffers{in: bufio.NewReaderSize(nil, 4<<10)} }}
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
 
 func newEvents(body io.ReadCloser, max int) *events {
-	b := buffers.Get().(*eventBuffers)
-	b.in.Reset(body)
-	return &events{body: body, max: max, from: b.in, eventBuffers: b}
+	in := readers.Get().(*bufio.Reader)
+	in.Reset(body)
+	return &events{body: body, in: in, max: max}
 }
 
 // Close ends the stream. It is not called while event is.
 func (e *events) Close() error {
-	if b := e.eventBuffers; b != nil {
-		if e.given || cap(b.raw) > largeBuffer {
-			b.raw = nil
-		}
-		e.eventBuffers = nil
-		b.in.Reset(nil)
-		buffers.Put(b)
+	if e.in != nil {
+		e.in.Reset(nil)
+		readers.Put(e.in)
+		e.in = nil
 	}
 	return e.body.Close()
 }
@@ -72,38 +53,26 @@ type event struct {
 	named     bool // for something else than a message
 }
 
-// event reads the next event, and raw becomes what it came as. At the end of the stream raw
-// holds what is left of it.
+// event reads the next event.
 func (e *events) event() (ev event, err error) {
-	if e.given {
-		e.raw, e.given = nil, false
-	}
-	e.raw = e.raw[:0]
-	defer func() {
-		if len(e.raw) > longLine {
-			e.last = len(e.raw) + longLine
-		}
-	}()
+	e.size = 0
 	for {
-		from := len(e.raw)
-		if err := e.line(); err != nil {
+		line, err := e.line()
+		if err != nil {
 			return event{}, err
 		}
-		field := bytes.TrimRight(e.raw[from:], "\r\n")
-		if len(field) == 0 {
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
 			return ev, nil
 		}
-		name, value, _ := bytes.Cut(field, []byte(":"))
+		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) {
 		case "data":
-			switch {
-			case ev.data != nil:
+			if ev.data == nil {
+				ev.data = value
+			} else {
 				ev.data = append(append(ev.data, '\n'), value...)
-			case len(value) > largeBuffer/2:
-				ev.data, e.given = value[:len(value):len(value)], true
-			default:
-				ev.data = append(ev.data, value...)
 			}
 		case "id":
 			ev.id = string(value)
@@ -115,52 +84,29 @@ func (e *events) event() (ev event, err error) {
 	}
 }
 
-// line appends the next line with its end to raw.
-func (e *events) line() error {
-	from := len(e.raw)
+// line reads the next line with its end, which the last may lack.
+func (e *events) line() (line []byte, err error) {
 	for {
-		part, err := e.from.ReadSlice('\n')
-		if len(e.raw)+len(part) > e.max {
-			return tooLongError(e.max)
+		part, err := e.in.ReadSlice('\n')
+		if e.size += len(part); e.size > e.max {
+			return nil, tooLongError(e.max)
 		}
-		if len(e.raw)+len(part) > cap(e.raw) {
-			e.grow(len(part))
+		if len(line)+len(part) > cap(line) { // what append does would allocate six times of what is large
+			line = slices.Grow(line, len(line)+len(part))
 		}
-		e.raw = append(e.raw, part...)
-		if n := len(e.raw) - e.kept; n > 0 && e.keep != nil {
+		line = append(line, part...)
+		if n := e.size - e.kept; n > 0 && e.keep != nil {
 			if err := e.keep(n); err != nil {
-				return err
+				return nil, err
 			}
 			e.kept += n
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
-			if len(e.raw) > longLine && e.from == e.in {
-				e.widen()
-			}
 			continue
 		}
-		if len(e.raw) > from && errors.Is(err, io.EOF) {
-			e.raw = append(e.raw, '\n')
-			return nil
+		if len(line) > 0 && errors.Is(err, io.EOF) {
+			err = nil
 		}
-		return err
+		return line, err
 	}
-}
-
-// grow makes room for n bytes more. What append does would allocate six times of what is large.
-func (e *events) grow(n int) {
-	size := max(2*cap(e.raw), len(e.raw)+n)
-	if cap(e.raw) > longLine && size < e.last && e.last <= 16*cap(e.raw) {
-		size = e.last
-	}
-	e.raw = append(make([]byte, 0, size), e.raw...)
-}
-
-// widen has the rest of the stream read in larger pieces.
-func (e *events) widen() {
-	if e.wide == nil {
-		e.wide = bufio.NewReaderSize(nil, 64<<10)
-	}
-	e.wide.Reset(e.in)
-	e.from = e.wide
 }
