@@ -103,7 +103,6 @@ func (c *Console) activity(r *request) error {
 	p.listPage = listOf(r.Request, "", found, []column[event]{
 		{name: "time", title: "Time", given: true, number: func(e *event) float64 { return float64(e.Number) }},
 		{name: "tool", title: "Tool", text: func(e *event) string { return e.Namespace + "/" + e.Tool }},
-		{name: "principal", title: "Principal", text: func(e *event) string { return e.Principal }},
 		{name: "status", title: "Status", text: func(e *event) string { return e.Status + " " + e.ErrorType }},
 		{name: "policy", title: "Policy", text: func(e *event) string {
 			if e.Policy == nil {
@@ -112,6 +111,7 @@ func (c *Console) activity(r *request) error {
 			return e.Policy.Decision
 		}},
 		{name: "took", title: "Took", class: "num", number: func(e *event) float64 { return e.DurationMS }},
+		{name: "principal", title: "Principal", text: func(e *event) string { return e.Principal }},
 		{name: "session", title: "Session", class: "wide", text: func(e *event) string { return e.Session }},
 	})
 	p.Known, p.Filtered, p.Reload = len(remembered), f != callFilter{}, true
@@ -373,7 +373,6 @@ func (c *Console) audit(r *request) error {
 			}
 			return l.Namespace + "/" + l.Tool
 		}},
-		{name: "principal", title: "Principal", text: func(l *v1.AuditRecord) string { return l.Principal }},
 		{name: "status", title: "Status", chosen: true, text: func(l *v1.AuditRecord) string { return l.Status }},
 		{name: "policy", title: "Policy", text: func(l *v1.AuditRecord) string {
 			if l.Policy == nil {
@@ -381,6 +380,7 @@ func (c *Console) audit(r *request) error {
 			}
 			return l.Policy.Decision
 		}},
+		{name: "principal", title: "Principal", text: func(l *v1.AuditRecord) string { return l.Principal }},
 		{name: "details", title: "Details", class: "wide", text: auditDetails},
 	})
 	c.show(r, http.StatusOK, "audit", "Audit", "audit", p)

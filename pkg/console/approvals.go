@@ -170,12 +170,12 @@ func (c *Console) approvals(r *request) error {
 	now := c.opts.Now()
 	p := approvalsPage{
 		Open: listOf(r.Request, "", open, []column[v1.PendingCall]{
-			tool, caller, {title: "Arguments", class: "wide"}, policy,
-			{name: "expires", title: "Time left", number: func(p *v1.PendingCall) float64 { return seconds(p.Expires) }}, {title: "Decide", class: "act"},
+			tool, {title: "Arguments", class: "wide"}, {name: "expires", title: "Time left", number: func(p *v1.PendingCall) float64 { return seconds(p.Expires) }}, caller, policy,
+			{title: "Decide", class: "act"},
 		}),
 		Past: listOf(r.Request, "decided", past, []column[v1.PendingCall]{
-			tool, caller, {name: "state", title: "State", chosen: true, text: func(p *v1.PendingCall) string { return p.StateAt(now) }},
-			{name: "by", title: "Decided by", text: func(p *v1.PendingCall) string { return p.By }},
+			tool, {name: "state", title: "State", chosen: true, text: func(p *v1.PendingCall) string { return p.StateAt(now) }},
+			{name: "by", title: "Decided by", text: func(p *v1.PendingCall) string { return p.By }}, caller,
 			{name: "note", title: "Note", class: "wide", text: func(p *v1.PendingCall) string { return p.Reason }},
 			{name: "time", title: "Time", given: true, number: func(p *v1.PendingCall) float64 { return seconds(cmp.Or(p.Decided, p.Created)) }},
 		}),

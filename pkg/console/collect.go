@@ -239,8 +239,8 @@ func initial(s schema, depth int) any {
 	return blank{}
 }
 
-// maxFirstItems bounds the lists within lists that begin with an item.
-const maxFirstItems = 3
+// maxFirstItems is how deep in the arguments a list begins with an item.
+const maxFirstItems = 5
 
 // change does what a button of the form says to the arguments: "add NAME", "remove NAME" or
 // "open NAME", where NAME is that of a field.

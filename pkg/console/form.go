@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -165,8 +166,9 @@ func (out *field) string(s schema, value any, has bool) *field {
 		return out.json(value, has)
 	}
 	out.Kind, out.Text, out.Input = kindText, text, "text"
-	out.Hint = joined(s.text("format"), bounds(s), out.Hint)
-	switch s.text("format") {
+	format := s.text("format")
+	out.Hint = joined(cmp.Or(formats[format], format), bounds(s), out.Hint)
+	switch format {
 	case "date":
 		if text == "" || len(text) == len("2006-01-02") {
 			out.Input = "date"
@@ -184,6 +186,13 @@ func (out *field) string(s schema, value any, has bool) *field {
 	}
 	out.Empty = has && text == ""
 	return out
+}
+
+// formats says how a text of a format is written.
+var formats = map[string]string{
+	"date": "date, such as 2026-12-31", "time": "time with its zone, such as 19:30:00Z or 19:30:00+01:00", "date-time": "date and time with its zone, such as 2026-12-31T19:30:00Z",
+	"duration": "duration, such as PT1H30M", "email": "email address", "idn-email": "email address", "uri": "address, such as https://example.com/", "uuid": "UUID, such as 123e4567-e89b-12d3-a456-426614174000",
+	"ipv4": "IPv4 address", "ipv6": "IPv6 address", "hostname": "name of a host, such as www.example.com", "regex": "regular expression", "json-pointer": "JSON pointer, such as /a/0",
 }
 
 // maxLine is the longest text, in characters, that is asked for in one line.
@@ -518,6 +527,11 @@ func bounds(s schema) string {
 			continue
 		}
 		text := clipped(plainText(v), 80)
+		if most, least := strings.CutPrefix(one.key, "min"); least && one.of != "" && plainText(s.at.get("max"+most)) == text {
+			one.text = "exactly %s"
+		} else if least, most := strings.CutPrefix(one.key, "max"); most && one.of != "" && plainText(s.at.get("min"+least)) == text {
+			continue
+		}
 		if one.of != "" && text != "1" {
 			one.of += "s"
 		}

@@ -332,6 +332,27 @@ func TestTextControls(t *testing.T) {
 	}
 }
 
+// A hint says how a text of a format is written, and a length that is fixed once.
+func TestHints(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"string","format":"time"}`:                         "time with its zone, such as 19:30:00Z or 19:30:00+01:00",
+		`{"type":"string","format":"email","maxLength":40}`:         "email address, at most 40 characters",
+		`{"type":"string","format":"of-our-own"}`:                   "of-our-own",
+		`{"type":"string","minLength":3,"maxLength":3}`:             "exactly 3 characters",
+		`{"type":"array","minItems":1,"maxItems":1}`:                "exactly 1 item",
+		`{"type":"array","minItems":1,"maxItems":8}`:                "at least 1 item, at most 8 items",
+		`{"type":"integer","minimum":2,"maximum":2,"multipleOf":2}`: "integer, at least 2, at most 2, a multiple of 2",
+	} {
+		s, err := readSchema([]byte(`{"type":"object","properties":{"a":` + schema + `},"required":["a"]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := drawForm(s, begin(s), nil).Fields[0].Hint; got != want {
+			t.Errorf("the hint of %s is %q, want %q", schema, got, want)
+		}
+	}
+}
+
 // What leaves a value out and what sends null are not taken for each other.
 func TestNullIsNamed(t *testing.T) {
 	s, err := readSchema([]byte(`{"type":"object","properties":{"e":{"enum":["a",null]},"c":{"oneOf":[{"type":"string"},{"type":"null"},{"type":"object"}]}}}`))

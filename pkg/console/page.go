@@ -60,7 +60,11 @@ func (c *Console) showPage(w http.ResponseWriter, r *http.Request, p person, sho
 		if status == http.StatusInternalServerError && r.Context().Err() == nil {
 			c.opts.Logger.ErrorContext(r.Context(), "the console", slog.String("page", r.URL.Path), slog.Any("error", err))
 		}
-		c.show(q, status, "problem", "Not possible", "", text)
+		title := "Not possible"
+		if status == http.StatusNotFound {
+			title = "Not found"
+		}
+		c.show(q, status, "problem", title, "", text)
 	}
 }
 
@@ -141,7 +145,8 @@ var functions = template.FuncMap{
 	"when":    func(t time.Time) template.HTML { return timeElement(t, "moment", "2006-01-02 15:04:05 UTC") },
 	"clock":   func(t time.Time) template.HTML { return timeElement(t, "clock", "15:04 UTC") },
 	"details": auditDetails,
-	"spaced":  func(s string) string { return strings.ReplaceAll(s, "-", " ") },
+	"spaced":  strings.NewReplacer("-", " ", "_", " ").Replace,
+	"word":    func(s string) bool { return len(s) <= 40 && !strings.Contains(s, " ") },
 	"ms":      clip.Milliseconds,
 	"left": func(t time.Time) string {
 		d := time.Until(t).Round(time.Second)

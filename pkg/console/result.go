@@ -48,6 +48,8 @@ type tree struct {
 
 // table is a list of objects.
 type table struct {
+	Of      string // the field of the result that it is; empty for the whole result
+	Part    bool   // the result has other fields
 	Columns []string
 	Rows    [][]string
 	All     int // rows of the result
@@ -77,7 +79,11 @@ func viewResult(res v1.Result) *resultView {
 	default:
 		nodes := 0
 		v.Tree = treeOf("", false, whole, &nodes, 0)
-		v.Table = tableOf(whole)
+		if v.Table = tableOf(whole); v.Table != nil && v.Table.Part {
+			for _, one := range v.Tree.Many { // it is shown below
+				one.Open = one.Open && one.Key != v.Table.Of
+			}
+		}
 	}
 	if len(raw) > 0 {
 		v.JSON = shownText(indented(raw))
@@ -172,6 +178,7 @@ func tableOf(v any) *table {
 					return nil
 				}
 				only = t
+				t.Of, t.Part = inspect.Show(clipped(k, 200)), len(o.keys) > 1
 			}
 		}
 		return only

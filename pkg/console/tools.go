@@ -62,6 +62,18 @@ type toolsPage struct {
 func listTools(r *request) toolsPage {
 	p := toolsPage{listPage: listOf(r.Request, "", r.view.Tools(), []column[registry.Item]{
 		{name: "name", title: "Name", given: true, text: func(it *registry.Item) string { return it.FullName }},
+		{name: "state", title: "State", chosen: true, choices: []string{stateReady, stateHeld, stateBlocked, stateNotReady}, text: func(it *registry.Item) string {
+			switch {
+			case !it.Ready:
+				return stateNotReady
+			case r.view.Blocked(*it) != nil:
+				return stateBlocked
+			}
+			if _, held := r.view.Concerned(*it); held {
+				return stateHeld
+			}
+			return stateReady
+		}},
 		{name: "description", title: "Description", class: "wide", text: func(it *registry.Item) string {
 			if h := it.Tool().Spec.Hints; h != nil && h.Title != "" {
 				return h.Title + " " + it.Tool().Spec.Description
@@ -72,15 +84,6 @@ func listTools(r *request) toolsPage {
 		{name: "namespace", title: "Namespace", class: "none", chosen: true, text: func(it *registry.Item) string { return it.Tool().Namespace() }},
 		{name: "mode", title: "Mode", chosen: true, text: func(it *registry.Item) string { return it.Tool().Mode() }},
 		{name: "policies", title: "Policies"},
-		{name: "state", title: "State", chosen: true, choices: []string{stateReady, stateNotReady, stateBlocked}, text: func(it *registry.Item) string {
-			switch {
-			case !it.Ready:
-				return stateNotReady
-			case r.view.Blocked(*it) != nil:
-				return stateBlocked
-			}
-			return stateReady
-		}},
 		{title: "Call", class: "act"},
 	})}
 	for _, it := range p.Rows {
@@ -103,6 +106,7 @@ const (
 	stateReady    = "ready"
 	stateNotReady = "not-ready"
 	stateBlocked  = "blocked"
+	stateHeld     = "needs-approval"
 )
 
 func (c *Console) tools(r *request) error {

@@ -36,6 +36,7 @@ type tryPage struct {
 	Plan     string
 	Explain  *policy.Explanation
 	Copies   []copyText
+	Notice   string // what will become of each call, if it is not made
 }
 
 // Actions of the form.
@@ -71,6 +72,7 @@ func (c *Console) try(r *request) error {
 			value = newObject()
 		}
 		p.fill(s, value, nil)
+		p.Notice = c.notice(r, it)
 		c.show(r, http.StatusOK, "try", "Try "+p.Name, "tools", p)
 		return nil
 	}
@@ -96,6 +98,28 @@ func (c *Console) try(r *request) error {
 	}
 	c.show(r, status, "try", "Try "+p.Name, "tools", p)
 	return nil
+}
+
+// notice says what keeps each call of a tool from being made now; empty for nothing.
+func (c *Console) notice(r *request, it registry.Item) string {
+	if !it.Ready {
+		return "This tool is not ready: " + it.Reason()
+	}
+	ex, err := c.explain(r, v1.Call{Tool: it.FullName, Session: r.id})
+	switch {
+	case err != nil:
+	case ex.Decision == v1.DecisionDeny:
+		why := ""
+		for _, v := range ex.Verdicts {
+			if v.Policy == ex.Policy && v.Rule == ex.Rule {
+				why = ": " + v.Message
+			}
+		}
+		return "You may not call this tool now. Policy " + ex.Policy + ", rule " + ex.Rule + ", refuses the call" + why + "."
+	case ex.Decision == v1.DecisionPending:
+		return "Each call of this tool waits until a person approves it, by policy " + ex.Policy + "."
+	}
+	return ""
 }
 
 // take reads the form as it was sent and draws it anew; false when its JSON is not valid.

@@ -53,6 +53,51 @@ func TestResultIsSeen(t *testing.T) {
 	if text := b.text("#outcome"); !strings.Contains(text, "The server did not answer") {
 		t.Error(text)
 	}
+	// What another program, or a later start, answers at the address is told as it is.
+	b.run(chromedp.Evaluate(`window.fetch = () => Promise.resolve(new Response("this address is that of an earlier start", { status: 403, headers: { "Content-Type": "text/plain" } }))`, nil), click("#run"),
+		until(`document.querySelector("#outcome .problem")?.textContent === "this address is that of an earlier start"`))
+}
+
+// A table that is a part of a result has its name, and stands with the rest of the result.
+func TestTableOfAPart(t *testing.T) {
+	dir := t.TempDir()
+	s, b := serve(t, "-f", write(t, filepath.Join(dir, "box.yaml"), `
+apiVersion: toolctl.dev/v1
+kind: Tool
+metadata: {name: get-play}
+spec:
+  description: One play.
+  input_schema: {type: object}
+  mock_result: {title: Ghosts, at: "2026-12-01T19:30:00Z", cast: [{role: Oswald, from: "2026-12-01T19:30:00Z"}]}
+`), "--store", filepath.Join(dir, "state.db")), open(t)
+	b.run(chromedp.Navigate(s.link), see("#results"), chromedp.Navigate(s.url+"tools/default/get-play/try"), see("#run"), click("#run"), see("#result-title"))
+	if got := b.text("#outcome h3"); got != "cast" {
+		t.Errorf("the table is %q", got)
+	}
+	if text := b.text("#outcome .tree"); !strings.Contains(text, "title Ghosts") || strings.Contains(text, "Oswald") {
+		t.Errorf("beside the table: %s", text)
+	}
+	b.run(until(`document.querySelector("#outcome td.word:last-child").getClientRects().length === 1 && getComputedStyle(document.querySelector("#outcome td.word")).whiteSpace === "nowrap"`))
+}
+
+// The form says before a call what will become of it.
+func TestNotice(t *testing.T) {
+	dir := t.TempDir()
+	s, b := serve(t, "-f", write(t, filepath.Join(dir, "shop.yaml"), strings.Replace(shopManifests, "max_calls: 50", "max_calls: 0", 1)), "--store", filepath.Join(dir, "state.db")), open(t)
+	b.run(chromedp.Navigate(s.link), see("#results"))
+	for name, want := range map[string]string{
+		"drop-table": "You may not call this tool now. Policy careful, rule blocklist, refuses the call: ", "pay-invoice": "Each call of this tool waits until a person approves it, by policy careful.",
+		"find-orders": "You may not call this tool now. Policy careful, rule limits[0], refuses the call: no calls of \"find-orders\" are allowed today",
+	} {
+		b.run(chromedp.Navigate(s.url+"tools/default/"+name+"/try"), see("#run"))
+		if text := b.text(".notice"); !strings.HasPrefix(text, want) {
+			t.Errorf("%s: %q, want %q", name, text, want)
+		}
+	}
+	var n int
+	if b.run(chromedp.Navigate(s.url+"tools/default/draw-chart/try"), see("#run"), chromedp.Evaluate(`document.querySelectorAll(".notice").length`, &n)); n > 0 {
+		t.Error(b.text(".notice"))
+	}
 }
 
 // An error is gone when its field is corrected, and not before; the others stay.

@@ -229,6 +229,25 @@ func TestApprove(t *testing.T) {
 	}
 }
 
+// Enter in the note decides nothing.
+func TestEnterInTheNote(t *testing.T) {
+	s, b := shop(t, "--token-file", tokens(t, "ann", "bob")), open(t)
+	if code, body := s.api(t, "POST", "tools/default/pay-invoice/call", "bob", `{"args":{"invoice":"INV-1","amount":5}}`); code != http.StatusOK {
+		t.Fatal(body)
+	}
+	var sent int
+	b.run(signIn(s, "ann"), click(`nav a[href$="approvals"]`), see("#open"), click("#open ~ div a.button"), see("#note"),
+		chromedp.Evaluate(`window.sent = 0, document.addEventListener("submit", (e) => { window.sent++; e.preventDefault(); })`, nil),
+		keys("#note", "no"+kb.Enter), chromedp.Evaluate(`window.sent`, &sent))
+	if sent > 0 {
+		t.Error("the decision was sent")
+	}
+	b.run(click(`button[value="deny"]`), chromedp.Evaluate(`window.sent`, &sent))
+	if sent != 1 {
+		t.Errorf("Deny was sent %d times", sent)
+	}
+}
+
 // Who may not is told so by the status.
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()

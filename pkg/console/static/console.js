@@ -61,12 +61,16 @@
     row.insertCell().append(link);
     const tool = document.createElement("th");
     tool.scope = "row";
-    tool.textContent = visible(c.tool);
+    const toTool = document.createElement("a");
+    toTool.href = `${body.dataset.root}tools/${c.tool.split("/").map(encodeURIComponent).join("/")}`;
+    toTool.textContent = visible(c.tool);
+    tool.append(toTool);
     row.append(tool);
-    cell(row, visible(c.principal));
     cell(row, c.status, "decision " + c.status).append(c.error ? " " + c.error : "");
     cell(row, c.decision);
     cell(row, c.duration).className = "num";
+    if (c.principal) cell(row, visible(c.principal));
+    else cell(row, "anonymous", "muted");
     cell(row, visible(c.session)).className = "wide";
     rows.prepend(row);
     while (rows.rows.length > 50) rows.deleteRow(-1);
@@ -99,7 +103,9 @@
       const data = new URLSearchParams(new FormData(form));
       data.set("action", action);
       const answer = await fetch(form.getAttribute("action"), { method: "POST", body: data, headers: { Accept: "text/html" } });
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const text = await answer.text();
+      if (!answer.headers.get("Content-Type")?.startsWith("text/html")) throw Object.assign(new Error(text), { told: text }); // it is not served here any more
+      const page = new DOMParser().parseFromString(text, "text/html");
       if (page.getElementById("outcome")) return page;
       byId("main").replaceWith(document.adoptNode(page.getElementById("main"))); // signed out, or the tool is gone
       throw new Error("another page");
@@ -153,7 +159,7 @@
       for (const one of form.querySelectorAll(".actions button")) one.removeAttribute("aria-disabled");
       if (page instanceof Error) {
         byId("status").textContent = "";
-        byId("outcome")?.replaceChildren(Object.assign(document.createElement("p"), { className: "problem", role: "alert", textContent: "The server did not answer. The call may have been made: see Activity before you call again." }));
+        byId("outcome")?.replaceChildren(Object.assign(document.createElement("p"), { className: "problem", role: "alert", textContent: page.told || "The server did not answer. The call may have been made: see Activity before you call again." }));
         return;
       }
       put(page, "outcome");
