@@ -139,7 +139,7 @@ func (a *app) gatewayOptions(ctx context.Context) (gateway.Options, error) {
 func (a *app) stored(ctx context.Context) *action.Config {
 	return &action.Config{
 		Files: a.files, Overlays: a.overlays, Stdin: tty.Stdin(ctx, a.in), DSN: a.dsn, MaxStoreBytes: a.storeMax, MaxStoreConnections: a.storeConns,
-		Namespace: a.namespace, By: a.whoami(), Gateway: gateway.Options{Env: a.env, Version: buildVersion().Version},
+		Namespace: a.namespace, By: a.whoami(), Gateway: gateway.Options{Env: a.env, Version: buildVersion().Version, LockFile: a.lockFile},
 	}
 }
 

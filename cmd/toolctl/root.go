@@ -49,7 +49,7 @@ With -f a command works on those files and folders. Without it, on the store:
 	p := root.PersistentFlags()
 	p.StringArrayVarP(&a.files, "filename", "f", nil, "file or folder of manifests, or - for stdin; may be repeated")
 	p.StringArrayVarP(&a.overlays, "kustomize", "k", nil, "folder with a kustomization.yaml to build and use as -f; may be repeated")
-	p.StringVar(&a.dsn, "store", "", "store to use (default: $TOOLCTL_STORE, else .toolctl/state.db)")
+	p.StringVar(&a.dsn, "store", "", "store to use (default: $TOOLCTL_STORE, else .toolctl/state.db; none where -f, -k or --source names manifests)")
 	p.Int64Var(&a.storeMax, "store-max-bytes", 4<<30, "how large the store may become; 0 for no limit")
 	p.IntVar(&a.storeConns, "store-max-connections", 0, "connections to a PostgreSQL store that this process may have (default: pool_max_conns of its address, else "+strconv.Itoa(store.DefaultConnections)+")")
 	p.StringVarP(&a.namespace, "namespace", "n", "", "namespace (default: all)")

@@ -278,6 +278,9 @@ func (o *serveOptions) run(ctx context.Context) error {
 			}
 		}()
 	}
+	if named, _ := o.env("TOOLCTL_STORE"); named != "" && w.Store == nil {
+		o.log.Warn("TOOLCTL_STORE is not used: with -f, -k or --source there is a store only where --store names it")
+	}
 	o.logViolations(w)
 	if o.http == "" {
 		return w.ServeStdio(ctx, o.in, o.out)

@@ -20,7 +20,7 @@ func (g *Gateway) noteApprovals() {
 	}
 	for _, o := range g.reg.Objects() {
 		if p, ok := o.(*v1.ToolPolicy); ok && len(p.Spec.RequireApproval) > 0 && p.Spec.Mode != v1.PolicyAudit {
-			g.log.Warn("calls that need approval can be approved by clients that can ask, and by nobody else: without a store nobody else knows of them", "policy", p.Metadata.Name, "namespace", p.Namespace())
+			g.log.Warn("calls that need approval can be approved by clients that can ask, and by nobody else: without a store nobody else knows of them; name one with --store", "policy", p.Metadata.Name, "namespace", p.Namespace())
 			return
 		}
 	}
