@@ -122,8 +122,10 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 	for _, v := range r.Errors {
 		fmt.Fprintln(o.err, v)
 	}
-	if err := o.print(r.Report, r.Objects); err != nil {
-		return err
+	if len(r.Errors) == 0 || len(r.Findings) > 0 || o.format() != "text" { // else there is nothing to count
+		if err := o.print(r.Report, r.Objects); err != nil {
+			return err
+		}
 	}
 	if errs := len(r.Errors); errs > 0 {
 		return statusError{exitInvalid, fmt.Sprintf("%s in %s: lint needs manifests without errors", count(errs, "error"), count(r.Files, "file"))}

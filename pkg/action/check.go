@@ -2,10 +2,15 @@ package action
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
+	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
@@ -23,8 +28,21 @@ type Check struct {
 	Beside []v1.Object
 	// SkipTexts leaves out the warnings about texts that models read.
 	SkipTexts bool
+	// Locks are files of locks that [Validate] and [Lint] read, too; they need not exist.
+	Locks []string
 	// Options are those of [Violations].
 	Options gateway.Options
+}
+
+// brokenLocks are the violations of Locks: a gateway would refuse to start with them.
+func (c Check) brokenLocks() (out []v1.Violation) {
+	for _, path := range c.Locks {
+		if _, err := lock.Read(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			text := strings.TrimPrefix(regular.Reason(err).Error(), path+": ")
+			out = append(out, v1.Violation{Source: v1.Source{File: path}, Message: text})
+		}
+	}
+	return out
 }
 
 // Run loads and checks the manifests. The violations are sorted by place, warnings included.

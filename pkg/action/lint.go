@@ -44,11 +44,16 @@ func (o Lint) Run(ctx context.Context) (Linted, error) {
 	if err != nil {
 		return Linted{}, err
 	}
-	if o.Lint.Lock, err = lock.Read(path); err != nil && (!errors.Is(err, fs.ErrNotExist) || o.LockFile != "") {
+	broken := o.brokenLocks()
+	if o.Lint.Lock, err = lock.Read(path); err != nil && len(broken) == 0 && (!errors.Is(err, fs.ErrNotExist) || o.LockFile != "") {
 		return Linted{}, err
 	}
-	r := Linted{Report: lint.Check(set.Objects, o.Lint), Objects: len(set.Objects), Files: set.Files}
-	r.Errors = slices.DeleteFunc(violations, v1.Violation.IsWarning)
+	objects := set.Objects
+	if len(broken) > 0 {
+		objects = nil // rules would take the lock for one that is missing
+	}
+	r := Linted{Report: lint.Check(objects, o.Lint), Objects: len(set.Objects), Files: set.Files}
+	r.Errors = errorsOf(violations, broken)
 	if o.Only == nil {
 		return r, nil
 	}

@@ -2,12 +2,14 @@ package action
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/overlay"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -35,6 +37,10 @@ func (c *Config) Checking(r Reading) (Check, error) {
 	}
 	o := c.Gateway
 	o.Permit = o.Permit.Own()
+	locks, err := locksOf(o.LockFile, r.Paths)
+	if err != nil {
+		return Check{}, err
+	}
 	told := false // files may be read twice
 	return Check{
 		Load: func(ctx context.Context, places bool) (*manifest.Set, error) {
@@ -51,8 +57,24 @@ func (c *Config) Checking(r Reading) (Check, error) {
 			return set, nil
 		},
 		Places:    r.Places || slices.Contains(r.Paths, "-"), // stdin is read once
-		Namespace: c.Namespace, Beside: r.Beside, Options: o,
+		Namespace: c.Namespace, Beside: r.Beside, Locks: locks, Options: o,
 	}, nil
+}
+
+// locksOf are the lock that a gateway would use, and those of the folders of paths.
+func locksOf(named string, paths []string) ([]string, error) {
+	used, err := lock.Find(named)
+	if err != nil {
+		return nil, err
+	}
+	all := []string{used}
+	for _, p := range paths {
+		in := filepath.Join(p, lock.Name)
+		if _, err := os.Stat(in); err == nil && !slices.Contains(all, in) {
+			all = append(all, in)
+		}
+	}
+	return all, nil
 }
 
 // unbuilt returns the folders that were read file by file although they are to be built.

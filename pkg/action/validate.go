@@ -49,6 +49,7 @@ func (o Validate) Run(ctx context.Context) (Validation, error) {
 	if err != nil {
 		return Validation{}, err
 	}
+	violations = append(violations, o.brokenLocks()...)
 	objects, files := set.Objects, set.Files
 	if o.Only != nil {
 		violations = violationsOf(violations, objects, o.Only)
