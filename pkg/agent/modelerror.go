@@ -7,7 +7,7 @@ import "fmt"
 type ModelError struct {
 	// Provider is the provider's name, such as "openai".
 	Provider string
-	// Status is the HTTP status; 0 when the error came inside a stream.
+	// Status is the HTTP status; of an error inside a stream, the one that it names, or 0.
 	Status int
 	// Type is the provider's word for the kind of error, such as "rate_limit_error".
 	// Empty when the provider gave none.

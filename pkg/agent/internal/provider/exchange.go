@@ -224,16 +224,16 @@ func (m *Model) complete(b *Builder) error {
 	return m.execution(v1.PhaseExecute, "the stream of "+m.host+" ended before the reply was complete", nil)
 }
 
-// within returns the error that an answer of status 200 holds, or is, or the error of an
-// answer that is not valid JSON.
-func within(data []byte, is bool) error {
+// within returns the error that an answer of status 200 holds, or that it is as a whole, and
+// the error of an answer that is not valid JSON.
+func within(data []byte, whole bool) error {
 	var top struct {
 		Error json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(data, &top); err != nil {
 		return err
 	}
-	if !is && (len(top.Error) == 0 || string(top.Error) == "null") {
+	if !whole && (len(top.Error) == 0 || string(top.Error) == "null") {
 		return nil
 	}
 	e := apiError(data)

@@ -14,20 +14,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-retryablehttp"
+
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/agent"
-
-	"github.com/hashicorp/go-retryablehttp"
 )
 
 // DefaultTimeout bounds one Generate, its retries included. Models that think can be
 // silent for minutes.
 const DefaultTimeout = 10 * time.Minute
 
-// Options say how a model is reached. The zero value reads the
-// environment. Every provider has them.
+// Options say how a model is reached. The zero value reads the environment.
 type Options struct {
 	// Env looks up an environment variable. Default: os.LookupEnv.
 	Env func(name string) (value string, ok bool)
@@ -52,12 +51,13 @@ type API struct {
 	Header http.Header
 	// Secrets are shown in no error.
 	Secrets []string
-	// Address is where a model is asked.
+	// Address returns the URL at which a model is asked.
 	Address func(base *url.URL, model string, stream bool) (*url.URL, error)
 
 	// SchemaKey is the field of a tool that holds the JSON Schema of its arguments.
 	SchemaKey string
-	// ChoiceKey is the field that holds the choice of tools, Choices its values.
+	// ChoiceKey is the field of a request that holds the choice of tools, and Choices are its
+	// values by those of [agent.Request.ToolChoice].
 	ChoiceKey string
 	Choices   map[string]any
 	// Reserved are the fields that no parameter may overwrite. Renamed are pairs of names: a
@@ -69,12 +69,14 @@ type API struct {
 	// Body adds the conversation to a request. It may take parameters out of extra; those
 	// that it leaves become fields of the request.
 	Body func(body Object, req agent.Request, tools []any, extra Object) error
-	// Structured reports whether an object's schema can be the format of a reply. Nil takes all.
+	// Structured reports whether the schema of an object can be the format of a reply. Nil
+	// takes every schema.
 	Structured func(schema Object) bool
 
-	// Reader reads one answer. Needs is what an answer must have, for errors.
+	// Reader makes the reader of one answer, which fills b.
 	Reader func(b *Builder) Reader
-	Needs  string
+	// Needs is what an answer must have, for errors.
+	Needs string
 }
 
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.

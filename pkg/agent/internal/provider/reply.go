@@ -10,7 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
-// Reader reads one answer into a [Builder], which its provider made it with.
+// Reader reads one answer into the [Builder] that it was made with.
 type Reader interface {
 	// Read takes an answer, or one event of a stream.
 	Read(data []byte) error
