@@ -52,6 +52,7 @@ func exitCode(err error) int {
 		unnamed  *store.NameError
 		late     *action.NotReadyError
 		broken   *action.InvalidError
+		away     *action.UnavailableError
 		invalid  *v1.ValidationError
 		refused  *v1.PolicyError
 		private  *netaddr.PrivateError
@@ -68,11 +69,15 @@ func exitCode(err error) int {
 		return status.code
 	case errors.Is(err, context.Canceled), errors.Is(err, tty.ErrInterrupted):
 		return exitInterrupted
+	case errors.As(err, &away):
+		return exitUnavailable
+	case errors.As(err, &broken):
+		return exitInvalid
 	case errors.As(err, &usage), errors.As(err, &options), errors.As(err, &unnamed):
 		return exitUsage
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy), errors.As(err, &late):
 		return exitUnavailable
-	case errors.As(err, &invalid), errors.As(err, &broken), errors.As(err, &exposed):
+	case errors.As(err, &invalid), errors.As(err, &exposed):
 		return exitInvalid
 	case errors.As(err, &refused), errors.As(err, &private):
 		return exitRefused

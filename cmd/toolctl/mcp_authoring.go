@@ -34,23 +34,8 @@ hidden file in it. docs/authoring.md has the setup of each client.`,
 	return cmd
 }
 
-// authoringFolder is the one folder given with -f, else the current one.
-func (a *app) authoringFolder() (string, error) {
-	switch {
-	case len(a.files) > 1 || len(a.overlays) > 0:
-		return "", usagef("expected one folder with -f: name the folder that holds all manifests, without -k")
-	case len(a.files) == 0:
-		return ".", nil
-	}
-	dir := a.files[0]
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", usagef("-f %s: expected an existing folder", dir)
-	}
-	return dir, nil
-}
-
 func (a *app) serveAuthoring(ctx context.Context) error {
-	dir, err := a.authoringFolder()
+	dir, err := a.stored(ctx).AuthoringFolder()
 	if err != nil {
 		return err
 	}

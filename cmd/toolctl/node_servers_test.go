@@ -224,8 +224,12 @@ func startHTTP(t *testing.T, script, transport string) *v1.MCPServer {
 	a := &app{out: &bytes.Buffer{}, err: t.Output(), env: os.LookupEnv}
 	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
+	c, err := a.reaching(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for {
-		state, err := a.askServer(ctx, s)
+		state, err := c.AskServer(ctx, s)
 		if err != nil || ctx.Err() != nil {
 			t.Fatalf("%s: %v", state.Reason, errors.Join(err, ctx.Err()))
 		}

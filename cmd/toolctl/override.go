@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
@@ -28,33 +28,6 @@ outlives every apply. Each has a version, so that it can be undone.`,
   toolctl override rollback get-weather 3
   toolctl override unset get-weather`,
 	}, newOverrideSetCmd(a), newOverrideListCmd(a), newOverrideHistoryCmd(a), newOverrideRollbackCmd(a), newOverrideUnsetCmd(a))
-}
-
-// overrideTool is a tool that an override is for.
-type overrideTool struct{ namespace, name string }
-
-func (t overrideTool) String() string {
-	if t.namespace == v1.DefaultNamespace {
-		return "tool/" + t.name
-	}
-	return "tool/" + t.namespace + "/" + t.name
-}
-
-// withOverrides opens the store and finds the tool that a name means.
-func (a *app) withOverrides(ctx context.Context, name string, do func(store.Store, overrideTool) error) error {
-	if len(a.files) > 0 {
-		return usagef("overrides are in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
-	}
-	s, err := a.openStore(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer a.closing(s)
-	k, err := action.OverrideTool(ctx, s, a.namespace, name)
-	if err != nil {
-		return err
-	}
-	return do(s, overrideTool{k.Namespace, k.Name})
 }
 
 func newOverrideSetCmd(a *app) *cobra.Command {
@@ -76,9 +49,7 @@ func newOverrideSetCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withOverrides(cmd.Context(), args[0], func(s store.Store, t overrideTool) error {
-				return a.setOverride(cmd.Context(), s, t, text, author)
-			})
+			return a.override(cmd.Context(), action.Override{Tool: args[0], Text: text}, author)
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "file that holds the description, or - for stdin")
@@ -99,29 +70,24 @@ func (a *app) overrideText(ctx context.Context, words []string, file string) (st
 		}
 		text = string(raw)
 	}
-	text = strings.TrimSpace(text)
-	switch {
-	case text == "":
-		return "", usagef("the description is empty: 'toolctl override unset' takes an override back")
-	case len(text) > store.MaxDescription:
-		return "", usagef("the description is longer than %d bytes", store.MaxDescription)
-	}
 	return text, nil
 }
 
-func (a *app) setOverride(ctx context.Context, s store.Store, t overrideTool, text, author string) error {
-	if author == "" {
-		author = a.whoami()
-	}
-	o, err := s.SetOverride(ctx, store.Override{Namespace: t.namespace, Tool: t.name, Description: text, Author: author})
-	if err != nil {
+// override makes an override and says so.
+func (a *app) override(ctx context.Context, o action.Override, author string) error {
+	o.Config = a.stored(ctx)
+	o.By = cmp.Or(author, o.By)
+	r, err := o.Run(ctx)
+	switch {
+	case err != nil:
 		return err
+	case r.Override == nil:
+		_, err = fmt.Fprintf(a.out, "%s has no override\n", action.ToolName(r.Tool))
+	case r.Override.Description == "":
+		_, err = fmt.Fprintf(a.out, "%s has its own description again (version %d)\n", action.ToolName(r.Tool), r.Override.Version)
+	default:
+		_, err = fmt.Fprintf(a.out, "%s has another description now (version %d)\n", action.ToolName(r.Tool), r.Override.Version)
 	}
-	did := "has another description now"
-	if text == "" {
-		did = "has its own description again"
-	}
-	_, err = fmt.Fprintf(a.out, "%s %s (version %d)\n", t, did, o.Version)
 	return err
 }
 
@@ -135,16 +101,7 @@ Output formats (-o): table, json, yaml.`,
 		Annotations: formats("table", "json", "yaml"),
 		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.openStore(cmd.Context(), false)
-			if err != nil {
-				return err
-			}
-			defer a.closing(s)
-			all, err := s.Overrides(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.printOverrides(all)
+			return a.printOverrides(action.Overrides{Config: a.stored(cmd.Context())}.Run(cmd.Context()))
 		},
 	}
 }
@@ -161,13 +118,7 @@ Output formats (-o): table, json, yaml.`,
 		ValidArgsFunction: a.completeTools,
 		Args:              oneTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withOverrides(cmd.Context(), args[0], func(s store.Store, t overrideTool) error {
-				all, err := s.OverrideHistory(cmd.Context(), t.namespace, t.name)
-				if err != nil {
-					return err
-				}
-				return a.printOverrides(all)
-			})
+			return a.printOverrides(action.Overrides{Config: a.stored(cmd.Context()), Tool: args[0]}.Run(cmd.Context()))
 		},
 	}
 }
@@ -187,17 +138,7 @@ func newOverrideUnsetCmd(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeTools,
 		Args:              oneTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withOverrides(cmd.Context(), args[0], func(s store.Store, t overrideTool) error {
-				all, err := s.OverrideHistory(cmd.Context(), t.namespace, t.name)
-				if err != nil {
-					return err
-				}
-				if len(all) == 0 || all[0].Description == "" {
-					_, err = fmt.Fprintf(a.out, "%s has no override\n", t)
-					return err
-				}
-				return a.setOverride(cmd.Context(), s, t, "", author)
-			})
+			return a.override(cmd.Context(), action.Override{Tool: args[0], Unset: true}, author)
 		},
 	}
 	cmd.Flags().StringVar(&author, "as", "", "who removes the override (default: the name of the user)")
@@ -218,32 +159,17 @@ func newOverrideRollbackCmd(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withOverrides(cmd.Context(), args[0], func(s store.Store, t overrideTool) error {
-				all, err := s.OverrideHistory(cmd.Context(), t.namespace, t.name)
-				if err != nil {
-					return err
-				}
-				for _, o := range all {
-					if fmt.Sprint(o.Version) == args[1] {
-						return a.setOverride(cmd.Context(), s, t, o.Description, author)
-					}
-				}
-				var known []string
-				for _, o := range all {
-					known = append(known, fmt.Sprint(o.Version))
-				}
-				if known == nil {
-					return usagef("%s never had an override", t)
-				}
-				return usagef("%s has no version %q: it has %s", t, args[1], strings.Join(known, ", "))
-			})
+			return a.override(cmd.Context(), action.Override{Tool: args[0], Version: args[1]}, author)
 		},
 	}
 	cmd.Flags().StringVar(&author, "as", "", "who makes the change (default: the name of the user)")
 	return cmd
 }
 
-func (a *app) printOverrides(all []store.Override) error {
+func (a *app) printOverrides(all []store.Override, err error) error {
+	if err != nil {
+		return err
+	}
 	format := a.format()
 	if all == nil {
 		all = []store.Override{}

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/registry"
+
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 // cli runs a command and returns what it prints.
@@ -62,7 +64,7 @@ func TestPackages(t *testing.T) {
 	}
 
 	out, _ := cli(t, exitOK, "package", "pull", pinned, "--dir", filepath.Join(dir, "pulled"), "--key", keys, "-o", "json")
-	var res packageResult
+	var res action.Packaged
 	if err := json.Unmarshal([]byte(out), &res); err != nil || res.Package != pinned || res.Files != 2 || res.Key == "" {
 		t.Errorf("got %s, %v", out, err)
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 // gitRepo is a work tree that is pushed to a bare repository.
@@ -93,7 +95,7 @@ func TestServeFollowsARepository(t *testing.T) {
 	if code := run(t.Context(), []string{"status", "--url", s.url, "-o", "json"}, strings.NewReader(""), &out, io.Discard); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
-	var status readiness
+	var status action.Readiness
 	if err := json.Unmarshal([]byte(out.String()), &status); err != nil || !status.Ready || status.Source.Revision != second || status.Source.Failed.Revision != bad {
 		t.Errorf("got %s, %v", out.String(), err)
 	}

@@ -8,7 +8,6 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/action"
-	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/mcp"
 )
 
@@ -39,42 +38,18 @@ func (a *app) warnStates(states []mcp.ServerState) {
 	}
 }
 
-// askServer asks one MCP server what it offers.
-func (a *app) askServer(ctx context.Context, s *v1.MCPServer) (mcp.ServerState, error) {
-	o, err := a.gatewayOptions(ctx)
-	if err != nil {
-		return mcp.ServerState{}, err
-	}
-	o.Objects = []v1.Object{s}
-	g, err := gateway.Open(ctx, o)
-	if err != nil {
-		return mcp.ServerState{}, err
-	}
-	defer a.closing(g)
-	return g.Discover(ctx, s.Key())[0], nil
-}
-
-// offered asks one MCP server for its tools, and warns of what is wrong with them. Of a tool
-// that has a problem it says what becomes of it, and leaves it out.
-func (a *app) offered(ctx context.Context, s *v1.MCPServer, becomes string) (tools []mcp.DiscoveredTool, err error) {
-	state, err := a.askServer(ctx, s)
-	switch {
-	case err != nil:
-		return nil, err
-	case !state.Ready && ctx.Err() != nil:
-		return nil, ctx.Err()
-	case !state.Ready:
-		return nil, state.Failure()
-	}
-	for _, t := range state.Tools {
-		if t.Problem != "" {
-			fmt.Fprintf(a.err, "warning: tool %q %s: %s\n", inspect.Show(t.Remote), becomes, inspect.Show(t.Problem))
-			continue
+// warnOffered warns of what is wrong with the tools that a server offers; becomes says what happens to those
+// that have a problem.
+func (a *app) warnOffered(becomes string) func([]mcp.DiscoveredTool) {
+	return func(tools []mcp.DiscoveredTool) {
+		for _, t := range tools {
+			if t.Problem != "" {
+				fmt.Fprintf(a.err, "warning: tool %q %s: %s\n", inspect.Show(t.Remote), becomes, inspect.Show(t.Problem))
+				continue
+			}
+			a.warnTexts(t.Tool)
 		}
-		a.warnTexts(t.Tool)
-		tools = append(tools, t)
 	}
-	return tools, nil
 }
 
 // reasonText is why a server is not ready, where its name stands beside it.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/source/oci"
@@ -112,25 +112,12 @@ func (o *sourceOptions) hook(a *app, r *source.Remote) (http.Handler, error) {
 	return h, nil
 }
 
-// sourceError gives the error of a source its exit code: what is wrong in a revision is invalid
-// input, all else is a source that is not to be had.
-func sourceError(err error) error {
-	bad := new(source.RevisionError)
-	switch {
-	case err == nil, errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, &bad):
-		return statusError{exitInvalid, err.Error()}
-	}
-	return statusError{exitUnavailable, err.Error()}
-}
-
 // pulledFrom is a source of a gateway whose errors have exit codes.
 type pulledFrom struct{ *source.Remote }
 
 func (p pulledFrom) Load(ctx context.Context) (*manifest.Set, error) {
 	set, err := p.Remote.Load(ctx)
-	return set, sourceError(err)
+	return set, action.SourceError(err)
 }
 
 // sourceLine says which revision of a source is used since when.

@@ -3,12 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/pkg/source"
-	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 func newStatusCmd(a *app) *cobra.Command {
@@ -50,39 +44,10 @@ Output formats (-o): table, json.`,
 	return cmd
 }
 
-// setStatus is a line of status for a set of the store.
-type setStatus struct {
-	Set      string    `json:"set"`
-	Revision int64     `json:"revision"`
-	Source   string    `json:"source,omitempty"`
-	Commit   string    `json:"commit,omitempty"`
-	Since    time.Time `json:"since"`
-	By       string    `json:"by,omitempty"`
-	Command  string    `json:"command"`
-	Objects  int       `json:"objects"`
-}
-
 func (a *app) storeStatus(ctx context.Context) error {
-	st, err := a.openKept(ctx)
+	sets, err := (&action.AppliedSets{Config: a.stored(ctx)}).Run(ctx)
 	if err != nil {
 		return err
-	}
-	defer a.closing(st)
-	all, err := st.Revisions(ctx, store.RevisionQuery{})
-	if err != nil {
-		return err
-	}
-	sets := []setStatus{}
-	for _, r := range all { // by set, the oldest first
-		now := setStatus{r.Set, r.Number, r.Source, r.Commit, r.Time, r.By, r.Command, r.Objects}
-		if n := len(sets); n == 0 || sets[n-1].Set != r.Set {
-			sets = append(sets, now)
-		} else {
-			if before := sets[n-1]; before.Commit != "" && before.Commit == now.Commit && before.Source == now.Source {
-				now.Since = before.Since // it was only put right again
-			}
-			sets[n-1] = now
-		}
 	}
 	if a.format() == "json" {
 		return printJSON(a.out, sets)
@@ -98,35 +63,10 @@ func (a *app) storeStatus(ctx context.Context) error {
 	return t.Flush()
 }
 
-// readiness is what /readyz says.
-type readiness struct {
-	URL     string         `json:"url"`
-	Ready   bool           `json:"ready"`
-	Reason  string         `json:"reason,omitempty"`
-	Tools   int            `json:"tools"`
-	Warning string         `json:"warning,omitempty"`
-	Source  *source.Status `json:"source,omitempty"`
-}
-
-const (
-	statusTimeout = 10 * time.Second
-	maxStatus     = 1 << 20
-)
-
 func (a *app) gatewayStatus(ctx context.Context, address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return usagef("--url %q: expected an address such as http://127.0.0.1:8080", address)
-	}
-	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/mcp")}
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-	defer cancel()
-	s, err := readReadiness(ctx, at)
+	s, err := (&action.AskGateway{URL: address}).Run(ctx)
 	if err != nil {
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return ctx.Err()
-		}
-		return statusError{exitUnavailable, fmt.Sprintf("%s: %s", at.String(), err)}
+		return err
 	}
 	if a.format() == "json" {
 		err = printJSON(a.out, s)
@@ -139,32 +79,7 @@ func (a *app) gatewayStatus(ctx context.Context, address string) error {
 	return err
 }
 
-func readReadiness(ctx context.Context, at url.URL) (*readiness, error) {
-	s := &readiness{}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.JoinPath("readyz").String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := client.Do(req)
-	if err != nil {
-		return nil, errors.Unwrap(err) // which does not name the address again
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxStatus))
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(body, s); err != nil || res.StatusCode != http.StatusOK && res.StatusCode != http.StatusServiceUnavailable {
-		return nil, fmt.Errorf("status %d: it is not a gateway, or not one of this version", res.StatusCode)
-	}
-	s.URL = at.String()
-	return s, nil
-}
-
-func (a *app) printReadiness(s *readiness) error {
+func (a *app) printReadiness(s *action.Readiness) error {
 	lines := [][2]string{{"url", s.URL}, {"ready", "yes, " + count(s.Tools, "tool")}}
 	if !s.Ready {
 		lines[1][1] = "no: " + s.Reason

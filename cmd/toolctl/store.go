@@ -19,16 +19,6 @@ calls and the runs that wait for approval, the overrides and the audit.`,
 	}, newStoreMigrateCmd(a), newStoreCheckCmd(a), newStoreCopyCmd(a), newStoreBackupCmd(a), newStoreCompactCmd(a))
 }
 
-var errNotFiles = usagef("this is about the store, not about files: leave out -f, and name the store with --store where it is not the usual one")
-
-// openKept opens the store that a command looks after.
-func (a *app) openKept(ctx context.Context) (store.Store, error) {
-	if len(a.files) > 0 {
-		return nil, errNotFiles
-	}
-	return a.openThere(ctx)
-}
-
 // openThere opens the store for a command that means nothing without one.
 func (a *app) openThere(ctx context.Context) (store.Store, error) {
 	return a.stored(ctx).OpenExisting(ctx)

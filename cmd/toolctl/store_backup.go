@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/spf13/cobra"
 
-	"toolctl.dev/toolctl/pkg/store"
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 func newStoreBackupCmd(a *app) *cobra.Command {
@@ -23,21 +21,10 @@ A PostgreSQL database has pg_dump for that; 'toolctl store copy' makes a file of
   toolctl store check --store state-2026-11-22.db`,
 		Args: exactArgs(1, "the name of a new file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.openKept(cmd.Context())
-			if err != nil {
+			if err := (&action.BackupStore{Config: a.stored(cmd.Context()), File: args[0]}).Run(cmd.Context()); err != nil {
 				return err
 			}
-			defer a.closing(s)
-			b, ok := s.(store.Backuper)
-			if !ok {
-				return usagef("this kind of store is not backed up to a file")
-			}
-			if err := b.Backup(cmd.Context(), args[0]); errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-				return usageError{err}
-			} else if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.out, "the store was copied to %s\n", args[0])
+			_, err := fmt.Fprintf(a.out, "the store was copied to %s\n", args[0])
 			return err
 		},
 	}

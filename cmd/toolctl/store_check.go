@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -22,17 +23,11 @@ Output formats (-o): text, json, yaml.`,
 		Example:     `  toolctl store check`,
 		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format := a.format()
-			s, err := a.openKept(cmd.Context())
+			r, err := (&action.CheckStore{Config: a.stored(cmd.Context())}).Run(cmd.Context())
 			if err != nil {
 				return err
 			}
-			defer a.closing(s)
-			r, err := store.Check(cmd.Context(), s)
-			if err != nil {
-				return err
-			}
-			done, err := a.encoded(format, r)
+			done, err := a.encoded(a.format(), r)
 			if !done && len(r.Problems) == 0 {
 				_, err = fmt.Fprintf(a.out, "%s: intact, head %s\n", reportText(&r), r.Audit.Head)
 			}

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -33,50 +33,18 @@ owns them. Calls wait for the one that is being written: do it when few are made
 			if err != nil {
 				return err
 			}
-			a.storeMax = 0 // what makes room must have room
-			s, err := a.openKept(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer a.closing(s)
-			c, ok := s.(store.Compacter)
-			if !ok {
-				return usagef("this kind of store is not kept on a disk")
-			}
-			if age > 0 {
-				p, err := s.PruneAudit(cmd.Context(), store.PruneOptions{Before: time.Now().Add(-age), By: a.whoami()})
-				if err != nil {
-					return err
-				}
+			r, err := (&action.CompactStore{Config: a.stored(cmd.Context()), Retention: age, Pruned: func(p store.AuditPrune) {
 				fmt.Fprintf(a.out, "%s of the audit removed, %d kept\n", count(int(p.Lines), "line"), p.Kept)
-			}
-			before, err := sizeOfStore(cmd, s)
-			if err == nil {
-				err = c.Compact(cmd.Context())
-			}
-			if errors.Is(err, store.ErrFull) {
-				return fmt.Errorf("%w; to write the file anew takes room for twice of what is in it", err)
-			}
+			}}).Run(cmd.Context())
 			if err != nil {
 				return err
 			}
-			after, err := sizeOfStore(cmd, s)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.out, "the store takes %s, before it took %s\n", mebibytes(after), mebibytes(before))
+			_, err = fmt.Fprintf(a.out, "the store takes %s, before it took %s\n", mebibytes(r.After), mebibytes(r.Before))
 			return err
 		},
 	}
 	bindRetention(cmd.Flags(), &retention, "remove lines of the audit that are older first")
 	return cmd
-}
-
-func sizeOfStore(cmd *cobra.Command, s store.Store) (int64, error) {
-	if sized, ok := s.(store.Sized); ok {
-		return sized.Size(cmd.Context())
-	}
-	return 0, nil
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

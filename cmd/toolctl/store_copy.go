@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
@@ -25,46 +23,13 @@ Stop the gateways first: what is written to FROM after that moment is not in TO.
   toolctl store copy postgres://toolctl@db/toolctl copy.db`,
 		Args: exactArgs(2, "the store to copy and the one to make"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(a.files) > 0 {
-				return errNotFiles
+			r, err := (&action.CopyStore{Config: a.stored(cmd.Context()), From: args[0], To: args[1]}).Run(cmd.Context())
+			if err != nil {
+				return err
 			}
-			return a.copyStore(cmd.Context(), args[0], args[1])
+			shown, _ := store.Shown(args[1])
+			_, err = fmt.Fprintf(a.out, "copied to %s: %s, head %s\n", shown, reportText(&r), r.Audit.Head)
+			return err
 		},
 	}
-}
-
-func (a *app) copyStore(ctx context.Context, fromDSN, toDSN string) error {
-	from, err := a.stored(ctx).OpenNamed(ctx, fromDSN, false)
-	if err != nil {
-		return err
-	}
-	defer a.closing(from)
-	// What is damaged would be copied as it is, and its loss be found when the old store is gone.
-	fromShown, _ := store.Shown(fromDSN)
-	switch found, err := store.Check(ctx, from); {
-	case err != nil:
-		return err
-	case len(found.Problems) > 0:
-		return statusError{exitFailed, fmt.Sprintf("the store to copy, %q, is damaged, and nothing was copied: %s: copy a backup of it, or begin a new store with 'toolctl apply'", fromShown, strings.Join(found.Problems, "; "))}
-	}
-	to, err := a.stored(ctx).OpenNamed(ctx, toDSN, true)
-	if err != nil {
-		return err
-	}
-	defer a.closing(to)
-	shown, _ := store.Shown(toDSN)
-	switch err := store.Copy(ctx, to, from); {
-	case errors.Is(err, store.ErrNoCopy):
-		return usageError{err}
-	case errors.Is(err, store.ErrNotEmpty):
-		return statusError{exitInvalid, fmt.Sprintf("store %q: %s: a copy holds nothing but the other store; name one that does not exist yet", shown, store.ErrNotEmpty)}
-	case err != nil:
-		return err
-	}
-	r, err := store.Check(ctx, to)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.out, "copied to %s: %s, head %s\n", shown, reportText(&r), r.Audit.Head)
-	return err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 func newStoreMigrateCmd(a *app) *cobra.Command {
@@ -20,15 +22,10 @@ of a newer toolctl is refused.`,
   toolctl store migrate --store postgres://owner@db/toolctl`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(a.files) > 0 {
-				return errNotFiles
-			}
-			s, err := a.openStore(cmd.Context(), true)
-			if err != nil {
+			if err := (&action.MigrateStore{Config: a.stored(cmd.Context())}).Run(cmd.Context()); err != nil {
 				return err
 			}
-			a.closing(s)
-			_, err = fmt.Fprintln(a.out, "the store is up to date")
+			_, err := fmt.Fprintln(a.out, "the store is up to date")
 			return err
 		},
 	}

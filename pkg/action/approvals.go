@@ -22,10 +22,12 @@ func (c *Config) OpenExisting(ctx context.Context) (store.Store, error) {
 	return c.OpenStore(ctx, false)
 }
 
+var errNotFiles = usagef("this is about the store, not about files: leave out -f, and name the store with --store where it is not the usual one")
+
 // openKept opens the store for a verb that is not about files.
 func (c *Config) openKept(ctx context.Context) (store.Store, error) {
 	if len(c.Files) > 0 {
-		return nil, usagef("this is about the store, not about files: leave out -f, and name the store with --store where it is not the usual one")
+		return nil, errNotFiles
 	}
 	return c.OpenExisting(ctx)
 }

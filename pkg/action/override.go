@@ -2,15 +2,127 @@ package action
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// OverrideTool finds the tool of a store that a name means, for an override. One that only
+// Override changes the description of a tool that an MCP client sees, without its manifest. One of Text,
+// Version and Unset says to what.
+type Override struct {
+	*Config
+	Tool string
+	// Text is the description.
+	Text string
+	// Version is the number of an earlier override, whose description the tool gets again.
+	Version string
+	// Unset gives the tool its own description again.
+	Unset bool
+}
+
+// OverrideResult is the result of an [Override].
+type OverrideResult struct {
+	Tool v1.Key
+	// Override is nil when there was none to unset.
+	Override *store.Override
+}
+
+// Run makes a new override, by whom the [Config] names.
+func (o *Override) Run(ctx context.Context) (*OverrideResult, error) {
+	text := strings.TrimSpace(o.Text)
+	switch {
+	case o.Unset, o.Version != "":
+	case text == "":
+		return nil, usagef("the description is empty: 'toolctl override unset' takes an override back")
+	case len(text) > store.MaxDescription:
+		return nil, usagef("the description is longer than %d bytes", store.MaxDescription)
+	}
+	done := &OverrideResult{}
+	err := o.withOverrides(ctx, o.Tool, func(s store.Store, tool v1.Key) (err error) {
+		done.Tool = tool
+		if o.Unset || o.Version != "" {
+			all, err := s.OverrideHistory(ctx, tool.Namespace, tool.Name)
+			if err != nil || o.Unset && (len(all) == 0 || all[0].Description == "") {
+				return err
+			}
+			if o.Version != "" {
+				if text, err = o.earlier(tool, all); err != nil {
+					return err
+				}
+			}
+		}
+		set, err := s.SetOverride(ctx, store.Override{Namespace: tool.Namespace, Tool: tool.Name, Description: text, Author: o.By})
+		done.Override = &set
+		return err
+	})
+	return done, err
+}
+
+// earlier returns the description of an earlier override.
+func (o *Override) earlier(tool v1.Key, all []store.Override) (string, error) {
+	var known []string
+	for _, e := range all {
+		if fmt.Sprint(e.Version) == o.Version {
+			return e.Description, nil
+		}
+		known = append(known, fmt.Sprint(e.Version))
+	}
+	if known == nil {
+		return "", usagef("%s never had an override", ToolName(tool))
+	}
+	return "", usagef("%s has no version %q: it has %s", ToolName(tool), o.Version, strings.Join(known, ", "))
+}
+
+// ToolName names a tool in a message: tool/NAME, with its namespace where that is not the default.
+func ToolName(tool v1.Key) string {
+	if tool.Namespace == v1.DefaultNamespace {
+		return "tool/" + tool.Name
+	}
+	return "tool/" + tool.Namespace + "/" + tool.Name
+}
+
+// Overrides lists the overrides that hold, or all that one tool had, the newest first.
+type Overrides struct {
+	*Config
+	// Tool is the one whose overrides are listed. Default: those that hold.
+	Tool string
+}
+
+// Run reads the store.
+func (o Overrides) Run(ctx context.Context) (all []store.Override, err error) {
+	if o.Tool == "" {
+		err = o.withStore(ctx, func(s store.Store) (err error) {
+			all, err = s.Overrides(ctx)
+			return err
+		})
+		return all, err
+	}
+	err = o.withOverrides(ctx, o.Tool, func(s store.Store, tool v1.Key) (err error) {
+		all, err = s.OverrideHistory(ctx, tool.Namespace, tool.Name)
+		return err
+	})
+	return all, err
+}
+
+// withOverrides opens the store and finds the tool that a name means.
+func (c *Config) withOverrides(ctx context.Context, name string, do func(store.Store, v1.Key) error) error {
+	if len(c.Files) > 0 {
+		return usagef("overrides are in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
+	}
+	return c.withStore(ctx, func(s store.Store) error {
+		tool, err := overrideTool(ctx, s, c.Namespace, name)
+		if err != nil {
+			return err
+		}
+		return do(s, tool)
+	})
+}
+
+// overrideTool finds the tool of a store that a name means. One that only
 // an MCP server offers is taken by the name of its server: no server is started for it.
-func OverrideTool(ctx context.Context, s store.Objects, namespace, name string) (v1.Key, error) {
+func overrideTool(ctx context.Context, s store.Objects, namespace, name string) (v1.Key, error) {
 	reg, err := namesOf(ctx, s)
 	if err != nil {
 		return v1.Key{}, err

@@ -1,0 +1,351 @@
+package action
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/envref"
+	"toolctl.dev/toolctl/internal/mcpclients"
+	"toolctl.dev/toolctl/internal/netaddr"
+	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Client makes the configuration that connects an MCP client to 'toolctl serve'.
+type Client struct {
+	*Config
+	// Client is one of [ClientNames].
+	Client string
+	// Name is that of the server in the configuration. Default: toolctl.
+	Name string
+	// URL is the address of a server that runs. Default: the client starts one.
+	URL string
+	// TokenEnv is the variable with the token for URL, or "" for none. Default: none for this machine, else
+	// TOOLCTL_TOKEN.
+	TokenEnv *string
+	// Authoring starts 'toolctl mcp authoring' instead.
+	Authoring bool
+	// Flags are further flags of the command that the client starts, Locked and LockFile those of the lock.
+	Flags    []string
+	Locked   bool
+	LockFile string
+	// Write merges the configuration into the client's file: see [ClientEntry.Write].
+	Write bool
+}
+
+// ClientNames lists the clients.
+func ClientNames() []string { return slices.Sorted(maps.Keys(mcpclients.All)) }
+
+// ClientEntry is a configuration of a client.
+type ClientEntry struct {
+	// Client is its title, and File where its configuration is.
+	Client, File string
+	// Missing are the variables whose values have to be put into Text by hand.
+	Missing []string
+	// Text is what the file has then. Before is what it has now, when it is to be written.
+	Text, Before []byte
+	// Difference are the lines that change, without the values of variables.
+	Difference string
+
+	mode, modeBefore fs.FileMode // of the file; 0 for none before
+}
+
+const defaultTokenEnv = "TOOLCTL_TOKEN"
+
+var clientServerName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// Run makes the configuration and writes nothing.
+func (c *Client) Run(ctx context.Context) (*ClientEntry, error) {
+	client, ok := mcpclients.All[c.Client]
+	if !ok {
+		return nil, usagef("unknown client %q: expected one of %s", c.Client, strings.Join(ClientNames(), ", "))
+	}
+	name := c.Name
+	if name == "" {
+		if name = "toolctl"; c.Authoring {
+			name = "toolctl-authoring"
+		}
+	}
+	if !clientServerName.MatchString(name) {
+		return nil, usagef("--name %q: expected letters, digits, - and _", name)
+	}
+	s, err := c.server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.Name = name
+	if s.URL != "" && client.StdioOnly {
+		return nil, usagef("%s starts its servers itself: leave --url out, or add the address under Settings, Connectors", client.Title)
+	}
+	e := &ClientEntry{Client: client.Title, mode: 0o644}
+	if e.File, err = client.Path(); err != nil {
+		return nil, err
+	}
+	if !c.Write {
+		if client.Literal {
+			e.Missing = s.Vars
+		}
+		e.Text, err = client.Merge(nil, name, client.Entry(s, nil), s)
+		return e, err
+	}
+	var values func(string) (string, bool)
+	hidden := redact.New(nil)
+	if client.Literal {
+		values = c.env
+		for _, v := range s.Vars {
+			value, ok := c.env(v)
+			if !ok || value == "" {
+				return nil, usagef("%s has no syntax for variables, so their values are written into its file: set %s", client.Title, v)
+			}
+			hidden.Add(value)
+		}
+	}
+	if err := e.read(); err != nil {
+		return nil, err
+	}
+	if client.Literal && len(s.Vars) > 0 {
+		e.mode = 0o600
+	}
+	if e.Text, err = client.Merge(e.Before, name, client.Entry(s, values), s); err != nil {
+		return nil, usagef("%s: %w", e.File, err)
+	}
+	e.Difference = hidden.Values(lineDiff(string(e.Before), string(e.Text)))
+	return e, nil
+}
+
+// server gathers what a client has to know.
+func (c *Client) server(ctx context.Context) (s mcpclients.Server, err error) {
+	switch {
+	case c.Authoring && c.URL != "":
+		return s, usagef("--authoring and --url cannot be used together: the client starts 'toolctl mcp authoring' itself")
+	case c.URL != "":
+		return c.remote()
+	case c.Authoring:
+		dir, err := c.AuthoringFolder()
+		if err != nil {
+			return s, err
+		}
+		only := *c.Config
+		only.Files, only.DSN, c.Config = []string{dir}, "", &only
+		return c.command()
+	}
+	if s, err = c.command(); err == nil {
+		s.Vars, err = c.variables(ctx)
+	}
+	return s, err
+}
+
+// remote is a server that runs.
+func (c *Client) remote() (s mcpclients.Server, err error) {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return s, usagef("--url %q: expected an address such as http://127.0.0.1:8080/mcp", c.URL)
+	}
+	s.URL = c.URL
+	token := ""
+	if c.TokenEnv != nil {
+		token = *c.TokenEnv
+	} else if !netaddr.IsLoopbackHost(u.Hostname()) {
+		token = defaultTokenEnv
+	}
+	if token != "" && !envref.IsName(token) {
+		return s, usagef("--token-env %q: expected the name of a variable", token)
+	}
+	if s.Token = token; token != "" {
+		s.Vars = []string{token}
+	}
+	return s, nil
+}
+
+// AuthoringFolder is the one folder of Files, else the current one.
+func (c *Config) AuthoringFolder() (string, error) {
+	switch {
+	case len(c.Files) > 1 || len(c.Overlays) > 0:
+		return "", usagef("expected one folder with -f: name the folder that holds all manifests, without -k")
+	case len(c.Files) == 0:
+		return ".", nil
+	}
+	dir := c.Files[0]
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", usagef("-f %s: expected an existing folder", dir)
+	}
+	return dir, nil
+}
+
+// variables returns the names of the variables that the manifests need: those without a
+// fallback, and of the others those that are set here.
+func (c *Client) variables(ctx context.Context) ([]string, error) {
+	var objects []v1.Object
+	if len(c.Files) > 0 {
+		if err := Regular(c.Files); err != nil {
+			return nil, err
+		}
+		set, err := manifest.Load(ctx, c.Files, c.manifests())
+		if err != nil {
+			return nil, &UsageError{err}
+		}
+		objects = set.Objects
+	} else if err := c.withStore(ctx, func(s store.Store) (err error) {
+		objects, err = Objects(ctx, s, store.ListOptions{})
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	record := func(name string) (string, bool) {
+		if value, ok := c.env(name); ok && value != "" && name != "PATH" && name != "HOME" {
+			names[name] = true
+		}
+		return "", false
+	}
+	for _, f := range Unset(objects, record) {
+		names[strings.TrimPrefix(f.Expected, "environment variable ")] = true
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// command makes the command. A client starts programs in a folder of its own, so
+// every path is absolute.
+func (c *Client) command() (mcpclients.Server, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return mcpclients.Server{}, err
+	}
+	e := mcpclients.Server{Command: program, Args: []string{"serve"}}
+	if c.Authoring {
+		e.Args = []string{"mcp", "authoring"}
+	}
+	paths := [][2]string{}
+	for _, path := range c.Files {
+		if path == "-" {
+			return e, usagef("-f - cannot be kept in a configuration: name files or folders")
+		}
+		flag := "-f"
+		if slices.Contains(c.Overlays, path) {
+			flag = "-k"
+		}
+		paths = append(paths, [2]string{flag, path})
+	}
+	if c.DSN != "" || len(c.Files) == 0 {
+		dsn, err := c.StoreDSN(false)
+		if err != nil {
+			return e, err
+		}
+		if _, secret := store.Shown(dsn); secret {
+			return e, usagef("the address of the store holds a password, which would be written out: leave it out of the address, and give it by PGPASSWORD or ~/.pgpass")
+		}
+		paths = append(paths, [2]string{"--store", dsn})
+	}
+	if c.LockFile != "" {
+		paths = append(paths, [2]string{"--lock-file", c.LockFile})
+	}
+	for _, p := range paths {
+		if flag, path := p[0], p[1]; flag == "--store" && strings.Contains(path, ":") { // no path
+			e.Args = append(e.Args, flag, path)
+		} else if path, err = filepath.Abs(path); err != nil {
+			return e, err
+		} else {
+			e.Args = append(e.Args, flag, path)
+		}
+	}
+	if c.Locked {
+		e.Args = append(e.Args, "--locked")
+	}
+	if c.Namespace != "" {
+		e.Args = append(e.Args, "-n", c.Namespace)
+	}
+	e.Args = append(e.Args, c.Flags...)
+	return e, nil
+}
+
+// read reads the file of the client as it is.
+func (e *ClientEntry) read() error {
+	const most = 10 << 20
+	if real, err := filepath.EvalSymlinks(e.File); err == nil {
+		e.File = real
+	}
+	info, err := os.Stat(e.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return &UsageError{err}
+	case !info.Mode().IsRegular():
+		return usagef("%s is not a regular file", e.File)
+	}
+	e.mode, e.modeBefore = info.Mode().Perm(), info.Mode().Perm()
+	if e.Before, err = regular.ReadUpTo(e.File, most); err != nil {
+		return &UsageError{err}
+	}
+	if len(e.Before) > most {
+		return usagef("%s is larger than %d bytes", e.File, most)
+	}
+	return nil
+}
+
+// Changes reports whether writing changes the file.
+func (e *ClientEntry) Changes() bool { return !bytes.Equal(e.Before, e.Text) }
+
+// Write writes the file, and keeps the one before as FILE.bak.
+func (e *ClientEntry) Write() error {
+	if err := os.MkdirAll(filepath.Dir(e.File), 0o755); err != nil {
+		return err
+	}
+	if e.modeBefore != 0 {
+		if err := replaceFile(e.File+".bak", e.Before, e.modeBefore&e.mode); err != nil {
+			return err
+		}
+	}
+	return replaceFile(e.File, e.Text, e.mode)
+}
+
+// replaceFile writes a file in one step: who reads it sees the old one or the new one.
+func replaceFile(file string, data []byte, mode fs.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".toolctl-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // nothing, once it is renamed
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), file)
+}
+
+// lineDiff shows what changed between two texts: the lines between those that both begin
+// and end with.
+func lineDiff(from, to string) string {
+	a, b := strings.SplitAfter(from, "\n"), strings.SplitAfter(to, "\n")
+	start := 0
+	for start < len(a) && start < len(b) && a[start] == b[start] {
+		start++
+	}
+	endA, endB := len(a), len(b)
+	for endA > start && endB > start && a[endA-1] == b[endB-1] {
+		endA, endB = endA-1, endB-1
+	}
+	var out strings.Builder
+	show := func(sign string, lines []string) {
+		for _, l := range lines {
+			if l != "" {
+				out.WriteString(sign + strings.TrimSuffix(l, "\n") + "\n")
+			}
+		}
+	}
+	show("- ", a[start:endA])
+	show("+ ", b[start:endB])
+	return out.String()
+}

@@ -1,0 +1,276 @@
+package action
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/mcpconfig"
+	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// connectedSet is the apply set of the servers that were connected by hand, so that no
+// apply prunes them.
+const connectedSet = "mcp-connect"
+
+// ServerWords are what a person says of an MCP server: a command with its arguments, or a URL.
+type ServerWords struct {
+	Words []string
+	// Name is that of the manifest. Default: one of the package, the program or the host.
+	Name string
+	// Transport is that of a URL. Default: streamable_http.
+	Transport string
+	// Env are variables of the command as NAME=VALUE, or NAME for the environment's own.
+	Env []string
+	// Noted is told what was put in the place of secrets, before a server is asked.
+	Noted func(notes []string)
+}
+
+// manifest makes the manifest of the server.
+func (s *ServerWords) manifest() (*v1.MCPServer, error) {
+	if s.Name != "" && !v1.IsName(s.Name) {
+		return nil, usagef("--name %q is not a legal name: expected lower-case letters, digits, '-', '_' and '.'", s.Name)
+	}
+	server, notes, err := mcpconfig.Server(s.Name, s.Words)
+	if err != nil {
+		return nil, &InvalidError{err}
+	}
+	server.Spec.Transport = s.Transport
+	for _, e := range s.Env {
+		name, value, given := strings.Cut(e, "=")
+		if !given {
+			value = "${" + name + "}"
+		}
+		if server.Spec.Env == nil {
+			server.Spec.Env = map[string]string{}
+		}
+		server.Spec.Env[name] = value
+	}
+	for _, v := range server.Validate() {
+		if !v.IsWarning() {
+			return nil, usagef("%s", v.Message)
+		}
+	}
+	if s.Noted != nil {
+		s.Noted(notes)
+	}
+	return server, nil
+}
+
+// asked is the server as it is asked: with the words of the person, for which the manifest may have variables.
+func (s *ServerWords) asked(server *v1.MCPServer) *v1.MCPServer {
+	asked := *server
+	if asked.Spec.Command == "" {
+		asked.Spec.URL = s.Words[0]
+		return &asked
+	}
+	asked.Spec.Args = nil
+	for _, w := range s.Words[1:] {
+		asked.Spec.Args = append(asked.Spec.Args, strings.ReplaceAll(w, "${", "$${"))
+	}
+	return &asked
+}
+
+// AskServer asks one MCP server what it offers.
+func (c *Config) AskServer(ctx context.Context, s *v1.MCPServer) (_ mcp.ServerState, err error) {
+	o := c.Gateway
+	o.Objects = []v1.Object{s}
+	g, err := gateway.Open(ctx, o)
+	if err != nil {
+		return mcp.ServerState{}, err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	return g.Discover(ctx, s.Key())[0], nil
+}
+
+// offered asks one MCP server for its tools, and tells offers of all of them, those included that have a
+// problem and are not returned.
+func (c *Config) offered(ctx context.Context, s *v1.MCPServer, offers func([]mcp.DiscoveredTool)) ([]mcp.DiscoveredTool, error) {
+	state, err := c.AskServer(ctx, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case !state.Ready && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case !state.Ready:
+		return nil, state.Failure()
+	}
+	if offers != nil {
+		offers(state.Tools)
+	}
+	return slices.DeleteFunc(slices.Clone(state.Tools), func(t mcp.DiscoveredTool) bool { return t.Problem != "" }), nil
+}
+
+// ImportServer makes the manifest of one MCP server, and of its tools.
+type ImportServer struct {
+	*Config
+	ServerWords
+	// Tools asks the server for its tools. Without, nothing is started.
+	Tools bool
+	// Offers is told of the tools that the server offers; those with a problem are left out.
+	Offers func([]mcp.DiscoveredTool)
+}
+
+// Run makes the manifests.
+func (i *ImportServer) Run(ctx context.Context) ([]v1.Object, error) {
+	server, err := i.manifest()
+	if err != nil || !i.Tools {
+		return []v1.Object{server}, err
+	}
+	offered, err := i.offered(ctx, i.asked(server), i.Offers)
+	objects := []v1.Object{server}
+	taken := map[string]bool{server.Metadata.Name: true}
+	for _, found := range offered {
+		t := v1.NewObject(v1.KindTool).(*v1.Tool)
+		t.Spec = found.Tool.Spec
+		t.Metadata.Name = freeName(server.Metadata.Name+"__"+mcpconfig.Name(found.Remote), taken)
+		objects = append(objects, t)
+	}
+	return objects, err
+}
+
+// freeName returns a name that no other manifest has, and takes it.
+func freeName(name string, taken map[string]bool) string {
+	free := name
+	for i := 2; taken[free]; i++ {
+		free = fmt.Sprintf("%s-%d", name, i)
+	}
+	taken[free] = true
+	return free
+}
+
+// Connect puts an MCP server into the store by hand.
+type Connect struct {
+	*Config
+	ServerWords
+	// Unasked connects a server without asking it.
+	Unasked bool
+	// Replace takes the place of a server of the same name.
+	Replace bool
+	Offers  func([]mcp.DiscoveredTool)
+}
+
+// Connected is the result of a [Connect].
+type Connected struct {
+	Server v1.Key
+	// Tools is how many can be used; -1 when the server was not asked.
+	Tools int
+}
+
+// Run asks the server and connects it.
+func (c *Connect) Run(ctx context.Context) (*Connected, error) {
+	server, err := c.manifest()
+	if err != nil {
+		return nil, err
+	}
+	if server.Metadata.Namespace = c.Namespace; c.Namespace != "" && !v1.IsName(c.Namespace) {
+		return nil, usagef("-n %q is not a legal name of a namespace", c.Namespace)
+	}
+	done := &Connected{server.Key(), -1}
+	if !c.Unasked {
+		tools, err := c.offered(ctx, server, c.Offers)
+		if err != nil {
+			return nil, err
+		}
+		done.Tools = len(tools)
+	}
+	o := store.ApplyOptions{Set: connectedSet, By: c.By, Command: "mcp connect"}
+	if !c.Replace {
+		o.Expect = map[v1.Key]int64{server.Key(): 0}
+	}
+	return done, c.withServers(ctx, true, func(s store.Store) error {
+		_, err := s.Apply(ctx, []v1.Object{server}, o)
+		if _, ok := errors.AsType[*store.ConflictError](err); ok {
+			return usagef("there is a server %q already: choose another --name, or take its place with --replace", server.Metadata.Name)
+		}
+		return err
+	})
+}
+
+// withServers opens the store that servers are connected to.
+func (c *Config) withServers(ctx context.Context, create bool, do func(store.Store) error) error {
+	if len(c.Files) > 0 {
+		return usagef("servers are connected in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
+	}
+	s, err := c.OpenStore(ctx, create)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(s), s.Close())
+}
+
+// Disconnect removes MCP servers that were connected by hand.
+type Disconnect struct {
+	*Config
+	Names []string
+}
+
+// Run disconnects all of them, or none.
+func (d *Disconnect) Run(ctx context.Context) (keys []v1.Key, err error) {
+	err = d.withServers(ctx, false, func(s store.Store) error {
+		for _, name := range d.Names {
+			key := v1.Key{Kind: v1.KindMCPServer, Namespace: d.Namespace, Name: name}
+			if ns, local, ok := strings.Cut(name, "/"); ok {
+				key.Namespace, key.Name = ns, local
+			}
+			key.Namespace = cmp.Or(key.Namespace, v1.DefaultNamespace)
+			rec, err := s.Get(ctx, key)
+			if err != nil {
+				return err
+			}
+			if rec.Set != connectedSet {
+				return usagef("%[1]s came with 'toolctl apply', not with connect: remove its manifest, or use 'toolctl delete %[1]s'", objectName(key))
+			}
+			keys = append(keys, key)
+		}
+		_, err := s.Delete(ctx, keys, store.DeleteOptions{By: d.By, Command: "mcp disconnect"})
+		return err
+	})
+	return keys, err
+}
+
+// Connections lists the MCP servers of the store, and starts none.
+type Connections struct{ *Config }
+
+// Connection is an MCP server of the store.
+type Connection struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	// Source is "connect" or "apply".
+	Source string `json:"source"`
+	// Transport is stdio, streamable_http or sse, and Address the program or the URL
+	// without what may be secret.
+	Transport string `json:"transport"`
+	Address   string `json:"address"`
+}
+
+// Run reads the store.
+func (c *Connections) Run(ctx context.Context) (all []Connection, err error) {
+	all = []Connection{}
+	err = c.withServers(ctx, false, func(s store.Store) error {
+		list, err := s.List(ctx, store.ListOptions{Kind: v1.KindMCPServer, Namespace: c.Namespace})
+		for _, r := range list.Records {
+			m, ok := r.Object.(*v1.MCPServer)
+			if !ok {
+				continue
+			}
+			one := Connection{Name: m.Metadata.Name, Namespace: m.Namespace(), Source: "apply", Transport: "stdio", Address: m.Spec.Command}
+			if r.Set == connectedSet {
+				one.Source = "connect"
+			}
+			if m.Spec.URL != "" {
+				one.Transport, one.Address = cmp.Or(m.Spec.Transport, v1.TransportStreamableHTTP), redact.URL(m.Spec.URL)
+			}
+			all = append(all, one)
+		}
+		return err
+	})
+	return all, err
+}

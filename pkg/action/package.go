@@ -1,0 +1,315 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/fileset"
+	"toolctl.dev/toolctl/internal/perm"
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/source"
+	"toolctl.dev/toolctl/pkg/source/oci"
+	"toolctl.dev/toolctl/pkg/store"
+)
+
+// Export writes the manifests of the store, and the files that they name, into a new folder.
+type Export struct {
+	*Config
+	Selector string
+	Dir      string
+}
+
+// Exported is the result of an [Export].
+type Exported struct{ Objects, Files int }
+
+// Run writes all files or none.
+func (e *Export) Run(ctx context.Context) (*Exported, error) {
+	if e.Dir == "" {
+		return nil, errNoDir
+	}
+	has, err := labeled(e.Selector)
+	if err != nil {
+		return nil, err
+	}
+	done := &Exported{}
+	return done, e.withKept(ctx, func(s store.Store) error {
+		objects, err := Objects(ctx, s, store.ListOptions{Layout: true})
+		if err != nil {
+			return err
+		}
+		objects = slices.DeleteFunc(objects, func(o v1.Object) bool { return !has(o) || e.Namespace != "" && o.Head().Namespace() != e.Namespace })
+		if err := newFolder(e.Dir); err != nil {
+			return err
+		}
+		files, err := manifest.Export(objects)
+		done.Objects, done.Files = len(objects), len(files)
+		if err != nil {
+			return err
+		}
+		return fileset.Write(e.Dir, files)
+	})
+}
+
+var errNoDir = usagef("name the folder to write with --dir")
+
+// newFolder refuses a folder that holds something.
+func newFolder(dir string) error {
+	if dir == "" {
+		return errNoDir
+	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return usagef("--dir %s: it is not empty: name a new folder", dir)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return usagef("--dir %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Package is manifests in an OCI registry, at oci://HOST/REPOSITORY[:TAG][@DIGEST]. Its verbs are
+// [Package.Push], [Package.Pull], [Package.Sign] and [Package.Verify].
+type Package struct {
+	*Config
+	Address string
+	// Selector chooses the objects to push. Default: all.
+	Selector string
+	// Dir is the new folder into which a package is pulled.
+	Dir string
+	// Key is a file: the private key to sign with, or the public keys of which one must have signed.
+	Key string
+	// Warned is told of the warnings of manifests that are pushed.
+	Warned func([]v1.Violation)
+}
+
+// Packaged is what became of a [Package].
+type Packaged struct {
+	Package string `json:"package"` // by digest
+	Digest  string `json:"digest"`
+	Objects int    `json:"objects,omitempty"`
+	Files   int    `json:"files,omitempty"`
+	// Key is who signed.
+	Key string `json:"key,omitempty"`
+	Dir string `json:"dir,omitempty"`
+}
+
+// with opens the repository for do.
+func (p *Package) with(do func(*oci.Repository, *Packaged) error) (*Packaged, error) {
+	at, err := source.ParseAddress(p.Address)
+	if err != nil || at.IsGit() {
+		return nil, usagef("%q: expected oci://HOST/REPOSITORY:TAG or oci://HOST/REPOSITORY@sha256:…", p.Address)
+	}
+	r, err := oci.Open(at, oci.Options{Env: p.env})
+	if err != nil {
+		return nil, usagef("%s: %w", p.Address, err)
+	}
+	done := &Packaged{}
+	err = errors.Join(do(r, done), r.Close())
+	done.Package = r.At(done.Digest)
+	return done, err
+}
+
+// withDigest finds the package that the address names for do, whose errors are those of the registry.
+func (p *Package) withDigest(ctx context.Context, do func(*oci.Repository, *Packaged) error) (*Packaged, error) {
+	return p.with(func(r *oci.Repository, done *Packaged) (err error) {
+		if done.Digest, err = r.Digest(ctx); err == nil {
+			err = do(r, done)
+		}
+		return registryError(r, err)
+	})
+}
+
+func registryError(r *oci.Repository, err error) error {
+	if err == nil {
+		return nil
+	}
+	return SourceError(fmt.Errorf("%s: %w", r, err))
+}
+
+// Push checks the manifests and pushes them with the files that they name.
+func (p *Package) Push(ctx context.Context) (*Packaged, error) {
+	if len(p.Files) == 0 {
+		return nil, usagef("name the manifests to push with -f")
+	}
+	return p.with(func(r *oci.Repository, done *Packaged) error {
+		has, err := labeled(p.Selector)
+		if err != nil {
+			return err
+		}
+		set, warnings, err := p.Load(ctx, Reading{})
+		if err != nil {
+			return err
+		}
+		if p.Warned != nil {
+			p.Warned(warnings)
+		}
+		objects := slices.DeleteFunc(set.Objects, func(o v1.Object) bool { return !has(o) })
+		if len(objects) == 0 {
+			return usagef("no objects to push")
+		}
+		if err := fromOneFolder(objects); err != nil {
+			return err
+		}
+		files, err := manifest.Export(objects)
+		if err != nil {
+			return err
+		}
+		done.Objects, done.Files = len(objects), len(files)
+		done.Digest, err = r.Push(ctx, files)
+		return registryError(r, err)
+	})
+}
+
+// fromOneFolder makes the files of objects relative to the deepest folder that holds all of them and all
+// that they name, so that a package does not depend on where it is made, or how its files were given.
+func fromOneFolder(objects []v1.Object) error {
+	top := ""
+	holds := func(dir string) bool { return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/") }
+	for _, o := range objects {
+		h := o.Head()
+		if h.Source.File == "" || h.Source.File == "-" {
+			continue
+		}
+		file, err := filepath.Abs(h.Source.File)
+		if err != nil {
+			return err
+		}
+		h.Source.File = file
+		named := []string{file}
+		for name := range h.Files {
+			named = append(named, filepath.Join(filepath.Dir(file), name))
+		}
+		for _, name := range named {
+			dir := filepath.ToSlash(filepath.Dir(name))
+			if top == "" {
+				top = dir
+			}
+			for !holds(dir) && top != path.Dir(top) {
+				top = path.Dir(top)
+			}
+		}
+	}
+	for _, o := range objects {
+		h := o.Head()
+		if !filepath.IsAbs(h.Source.File) {
+			continue
+		}
+		var err error
+		if h.Source.File, err = filepath.Rel(filepath.FromSlash(top), h.Source.File); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Pull writes the files of a package into a new folder.
+func (p *Package) Pull(ctx context.Context) (*Packaged, error) {
+	if err := newFolder(p.Dir); err != nil {
+		return nil, err
+	}
+	var keys oci.Keys
+	if p.Key != "" {
+		var err error
+		if keys, err = readKeys(p.Key); err != nil {
+			return nil, err
+		}
+	}
+	var files map[string][]byte
+	done, err := p.withDigest(ctx, func(r *oci.Repository, done *Packaged) (err error) {
+		if keys != nil {
+			if done.Key, err = r.Verify(ctx, done.Digest, keys); err != nil {
+				return err
+			}
+		}
+		files, err = r.Pull(ctx, done.Digest)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	done.Dir, done.Files = p.Dir, len(files)
+	return done, fileset.Write(p.Dir, files)
+}
+
+// Sign signs a package with a private key.
+func (p *Package) Sign(ctx context.Context) (*Packaged, error) {
+	if p.Key == "" {
+		return nil, usagef("name the private key with --key")
+	}
+	key, err := readSigner(p.Key)
+	if err != nil {
+		return nil, err
+	}
+	return p.withDigest(ctx, func(r *oci.Repository, done *Packaged) error {
+		done.Key = key.ID()
+		return r.Sign(ctx, done.Digest, key)
+	})
+}
+
+// Verify checks that one of the public keys signed a package.
+func (p *Package) Verify(ctx context.Context) (*Packaged, error) {
+	if p.Key == "" {
+		return nil, usagef("name the public keys with --key")
+	}
+	keys, err := readKeys(p.Key)
+	if err != nil {
+		return nil, err
+	}
+	return p.withDigest(ctx, func(r *oci.Repository, done *Packaged) (err error) {
+		done.Key, err = r.Verify(ctx, done.Digest, keys)
+		return err
+	})
+}
+
+func readKeys(file string) (oci.Keys, error) {
+	text, err := regular.ReadFile(file)
+	if err != nil {
+		return nil, usagef("--key: %w", err)
+	}
+	keys, err := oci.ReadKeys(text)
+	if err != nil {
+		return nil, invalidf("%s: %w", file, err)
+	}
+	return keys, nil
+}
+
+// readSigner reads a private key, which is its owner's alone.
+func readSigner(file string) (*oci.Signer, error) {
+	if err := perm.File(file); err != nil {
+		return nil, err
+	}
+	text, err := regular.ReadFile(file)
+	if err != nil {
+		return nil, usagef("--key: %w", err)
+	}
+	key, err := oci.ReadSigner(text)
+	if err != nil {
+		return nil, invalidf("%s: %w", file, err)
+	}
+	return key, nil
+}
+
+// UnavailableError says that what a verb needs is not to be had now, such as a registry.
+type UnavailableError struct{ Err error }
+
+func (e *UnavailableError) Error() string { return e.Err.Error() }
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// SourceError tells what the error of a source is: what is wrong in a revision is an [InvalidError], all else
+// is a source that is not to be had, an [UnavailableError].
+func SourceError(err error) error {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, new(*source.RevisionError)):
+		return &InvalidError{err}
+	}
+	return &UnavailableError{err}
+}

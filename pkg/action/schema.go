@@ -1,0 +1,129 @@
+package action
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/diff"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// SchemaDiff says what the change of a JSON Schema means for those who rely on the old one.
+type SchemaDiff struct {
+	// Old and New are files, or parts of them as FILE#POINTER; "-" is what Read returns for it.
+	Old, New string
+	As       diff.Direction
+	// Read reads at most limit bytes of a file, and one more of a larger one.
+	Read func(ctx context.Context, file string, limit int) ([]byte, error)
+}
+
+// Run compares the schemas.
+func (d *SchemaDiff) Run(ctx context.Context) (change diff.SchemaChange, err error) {
+	if d.As != diff.Input && d.As != diff.Output {
+		return change, usagef("--as %q: expected input or output", d.As)
+	}
+	before, err := d.read(ctx, d.Old)
+	if err != nil {
+		return change, err
+	}
+	after, err := d.read(ctx, d.New)
+	if err != nil {
+		return change, err
+	}
+	return diff.NewChecker().Schemas(before, after, d.As, validate.Draft2020)
+}
+
+// read reads FILE or FILE#POINTER.
+func (d *SchemaDiff) read(ctx context.Context, name string) (json.RawMessage, error) {
+	path, pointer, part := strings.Cut(name, "#")
+	if _, err := os.Stat(name); err == nil {
+		path, pointer, part = name, "", false
+	}
+	data, err := d.Read(ctx, path, validate.DefaultMaxSchemaBytes)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > validate.DefaultMaxSchemaBytes {
+		return nil, invalidf("%s: larger than %d bytes", path, validate.DefaultMaxSchemaBytes)
+	}
+	raw, violations := manifest.ToJSON(path, data)
+	for _, v := range violations {
+		if !v.IsWarning() {
+			return nil, v1.NewValidationError(v1.ManifestInvalid, path, violations)
+		}
+	}
+	doc, err := validate.Decode(raw)
+	if err != nil {
+		return nil, invalidf("%s: %w", path, err)
+	}
+	if part {
+		return schemaAt(name, doc, pointer)
+	}
+	return raw, isSchema(path, doc)
+}
+
+// isSchema refuses documents that hold schemas, but are none: all of their fields would be unknown
+// keywords, which refuse nothing.
+func isSchema(path string, doc any) error {
+	o, _ := doc.(map[string]any)
+	for _, key := range []string{"openapi", "swagger"} {
+		if _, ok := o[key].(string); ok {
+			return usagef("%s is an OpenAPI document: name one of its schemas, as in %s#/components/schemas/NAME, or import both with 'toolctl import openapi' and compare the folders with 'toolctl diff -f NEW --against OLD'", path, path)
+		}
+	}
+	kind, _ := o["kind"].(string)
+	if _, ok := o["apiVersion"].(string); ok && kind != "" {
+		return usagef("%s is a manifest of kind %s: compare manifests with 'toolctl diff -f NEW --against OLD', or name one of its schemas, as in %s#/spec/input_schema", path, clip.Line(kind), path)
+	}
+	return nil
+}
+
+// schemaAt returns the part of a document that a JSON Pointer names (RFC 6901). Where the part refers
+// to others, it is the document with a reference to the part: the fields around are no keywords.
+func schemaAt(name string, doc any, pointer string) (json.RawMessage, error) {
+	text, err := url.PathUnescape(pointer)
+	if err != nil || text != "" && text[0] != '/' {
+		return nil, usagef("%s: expected a JSON Pointer behind #, such as #/spec/input_schema", name)
+	}
+	at := doc
+	for _, token := range strings.Split(text, "/")[1:] {
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		var next any
+		ok := false
+		switch v := at.(type) {
+		case map[string]any:
+			if next, ok = v[token]; !ok {
+				return nil, usagef("%s: there is no %q%s", name, token, v1.DidYouMean(token, slices.Sorted(maps.Keys(v))))
+			}
+		case []any:
+			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(v) {
+				next, ok = v[i], true
+			}
+		}
+		if !ok {
+			return nil, usagef("%s: there is no %q", name, token)
+		}
+		at = next
+	}
+	if err := isSchema(name, at); err != nil {
+		return nil, err
+	}
+	part := jsontext.Of(at)
+	root, ok := doc.(map[string]any)
+	if !ok || !bytes.Contains(part, []byte(`"$ref":"#`)) {
+		return part, nil
+	}
+	root["$ref"] = "#" + pointer
+	return jsontext.Of(root), nil
+}
