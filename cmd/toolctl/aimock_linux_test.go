@@ -69,6 +69,7 @@ var aimockCases = []struct {
 // Whole answers, streams and faults of the three APIs, as a mock that nobody here wrote
 // speaks them.
 func TestAimock(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("TOOLCTL_AIMOCK")
 	if dir == "" {
 		t.Skip("TOOLCTL_AIMOCK is not set: run .ci/aimock, which needs Node, and set it to the folder that it prints")

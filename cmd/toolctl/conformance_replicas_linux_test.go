@@ -48,6 +48,7 @@ var scenarioLine = regexp.MustCompile(`(?m)^[✓✗] ([^: ]+): ([0-9]+) passed, 
 // TestConformanceOfReplicas: the official suites find the same through three processes, each request at another one,
 // as through one, in both versions of the protocol.
 func TestConformanceOfReplicas(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("TOOLCTL_MCP_CONFORMANCE")
 	if dir == "" {
 		t.Skip("TOOLCTL_MCP_CONFORMANCE is not set: run .ci/mcp-conformance, which needs Node, and set it to the folder that it prints")

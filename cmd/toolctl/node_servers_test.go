@@ -143,6 +143,7 @@ var everythingCalls = []struct {
 const needsTasks = "simulate-research-query"
 
 func TestNodeEverything(t *testing.T) {
+	t.Parallel()
 	script := nodeServer(t, "everything")
 	for _, transport := range []string{"stdio", v1.TransportStreamableHTTP, v1.TransportSSE} {
 		t.Run(transport, func(t *testing.T) {
@@ -244,6 +245,7 @@ func startHTTP(t *testing.T, script, transport string) *v1.MCPServer {
 }
 
 func TestNodeFilesystem(t *testing.T) {
+	t.Parallel()
 	script := nodeServer(t, "filesystem")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -304,6 +306,7 @@ func TestNodeFilesystem(t *testing.T) {
 }
 
 func TestNodeMemory(t *testing.T) {
+	t.Parallel()
 	script := nodeServer(t, "memory")
 	server := stdioServer("memory", script)
 	server.Spec.Env = map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}
@@ -330,6 +333,7 @@ func TestNodeMemory(t *testing.T) {
 // call. During a call, the call is repeated when the tool's hints allow it; else it
 // fails with a typed error, and the next one works.
 func TestNodeKilled(t *testing.T) {
+	t.Parallel()
 	const long = "trigger-long-running-operation"
 	careful := stdioServer("careful", nodeServer(t, "everything"))
 	careful.Spec.Overrides = map[string]v1.ToolOverride{long: {Hints: &v1.Hints{Title: "Not to be repeated"}}}
@@ -401,6 +405,7 @@ func TestNodeKilled(t *testing.T) {
 
 // Two sessions say the same of their tools, so a lock of real servers does not drift by itself.
 func TestNodeLock(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	servers := []*v1.MCPServer{stdioServer("everything", nodeServer(t, "everything")), stdioServer("filesystem", nodeServer(t, "filesystem"), dir), stdioServer("memory", nodeServer(t, "memory"))}
 	var locks []string

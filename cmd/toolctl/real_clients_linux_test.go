@@ -58,6 +58,7 @@ const (
 
 // The clients of the TypeScript SDK, of its first and second line.
 func TestTypeScriptClients(t *testing.T) {
+	t.Parallel()
 	dir := realClients(t)
 	args, url := servedGateway(t)
 	script, err := filepath.Abs("testdata/client.mjs")
@@ -88,6 +89,7 @@ func TestTypeScriptClients(t *testing.T) {
 
 // The command line of the MCP Inspector.
 func TestInspector(t *testing.T) {
+	t.Parallel()
 	dir := realClients(t)
 	args, url := servedGateway(t)
 	inspector := []string{filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js"), "--cli"}

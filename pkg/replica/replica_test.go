@@ -367,7 +367,7 @@ func TestEndOfAReplica(t *testing.T) {
 	left.run(t)()
 	until.NoError(t, func() error { // a has looked again
 		if err := forward(left.ID()); !errors.Is(err, replica.ErrGone) {
-			return fmt.Errorf("one that left: %v", err)
+			return fmt.Errorf("one that left: %w", err)
 		}
 		return nil
 	})

@@ -121,7 +121,7 @@ func maxLength(q *params, s *scope) (expected, got string) {
 		return fmt.Sprintf("at most %v bytes", *most), fmt.Sprintf("%d: %s", n, show(s.answer()))
 	}
 	if t := textcheck.Tokens(s.answer()); q.MaxTokens != nil && *q.MaxTokens > 0 && t > *q.MaxTokens {
-		return "at most " + clip.Count(int(*q.MaxTokens), "token"), fmt.Sprintf("about %d", t)
+		return "at most " + clip.Count(*q.MaxTokens, "token"), fmt.Sprintf("about %d", t)
 	}
 	return "", ""
 }
