@@ -7,7 +7,7 @@ import (
 )
 
 // outbox passes on what a server says while a call runs, in the order in which it
-// came: the SDK would run its handlers after the answer of the call. Its goroutine runs
+// came. The reader of the session does not wait for whoever takes it. Its goroutine runs
 // while there is something to pass on. The zero value works once log is set.
 type outbox struct {
 	log *slog.Logger

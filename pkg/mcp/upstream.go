@@ -212,8 +212,7 @@ func (u *upstream) begin(ctx context.Context, sl *slot) {
 	o := &opening{done: make(chan struct{})}
 	sl.opening = o
 	u.openings++
-	// Of what the first of them carries only the span goes along: the SDK reads the version of
-	// MCP from a context, and that of a client who asks is not that of the server.
+	// Only the span of the first of them goes along: its client, its deadline and its policies are not those of the others.
 	ctx, cancel := context.WithCancel(trace.ContextWithSpan(context.Background(), trace.SpanFromContext(ctx)))
 	u.running.Go(func() {
 		defer close(o.done)

@@ -9,9 +9,9 @@
 //
 // Clients of MCP 2025-11-25 and older open a session with initialize; those of
 // 2026-07-28 send each request on its own. Over HTTP both are served at one
-// address, each by the handler that knows its protocol version.
+// address, by one table of methods.
 //
-// tools/call over HTTP is answered as one JSON document when the answer comes first, and
+// A request over HTTP is answered as one JSON document when the answer comes first, and
 // as a stream once a message for the client comes before it.
 //
 // # Prompts and resources
