@@ -61,6 +61,21 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// Who leaves the search for a row finds the row: leaving it asks for nothing, and so replaces nothing under the click.
+func TestClickAfterSearch(t *testing.T) {
+	const requests = `performance.getEntriesByType("resource").filter((e) => e.name.includes("q=")).length`
+	s, b := many(t), open(t)
+	var asked, after int
+	b.run(chromedp.Navigate(s.link), see("#results"), chromedp.Navigate(s.url), see("#results"), settled(),
+		keys("#q", "tool-07"), until(`document.querySelectorAll("#results tbody tr").length === 10`), settled(), chromedp.Evaluate(requests, &asked),
+		chromedp.Focus("#namespace", chromedp.ByQuery), settled(), chromedp.Evaluate(requests, &after))
+	if asked == 0 || after != asked {
+		t.Errorf("%d requests, and %d after the search was left", asked, after)
+	}
+	// A choice narrows the list at once.
+	b.run(keys("#namespace", "b"), until(`location.search.includes("namespace=b") && document.querySelectorAll("#results tbody tr").length < 10`))
+}
+
 // On a phone the navigation is one row, tables scroll in their boxes, the page does not, and tools can be called.
 func TestPhone(t *testing.T) {
 	s, b := many(t), open(t)
