@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -89,7 +91,7 @@ func toolAndFlags(cmd *cobra.Command, args []string) error {
 	}
 	meant := cmd.CommandPath() + " " + args[0]
 	for _, arg := range args[1:] {
-		if _, _, err := parseArgs([]string{arg}); err != nil {
+		if _, _, err := action.ParseArgs([]string{arg}); err != nil {
 			return usagef("expected the name of one tool, got %s too: arguments are given with -a, as in '%s -a key=value%s'", quoted(arg), meant, sourceFlags(cmd))
 		}
 		meant += " -a " + shellWord(arg)
@@ -131,7 +133,7 @@ func (o *callOptions) call(ctx context.Context, w *action.Workspace, format stri
 		return err
 	}
 	if it, err := w.Registry.Lookup(call.Namespace, call.Tool); err == nil {
-		if call.Args, err = nestedArgs(it.Tool(), call.Args, pairs); err != nil {
+		if call.Args, err = action.NestedArgs(it.Tool(), call.Args, pairs); err != nil {
 			return err
 		}
 	}
@@ -145,11 +147,11 @@ func (o *callOptions) call(ctx context.Context, w *action.Workspace, format stri
 	if !o.noInput && o.canAsk() && o.stdinOnce(append([]string{"-"}, o.args...), o.argsFile) == nil { // stdin is not read for arguments
 		ctx = registry.WithAsker(ctx, o.asker())
 	}
-	dir, err := o.openSaveDir()
-	if err != nil {
-		return err
-	}
-	if dir != nil {
+	var dir *action.SaveDir
+	if o.save != "" {
+		if dir, err = action.OpenSaveDir(o.save); err != nil {
+			return err
+		}
 		defer dir.Close()
 	}
 	res, err := w.Registry.Execute(ctx, call)
@@ -157,8 +159,15 @@ func (o *callOptions) call(ctx context.Context, w *action.Workspace, format stri
 		return perr
 	}
 	if dir != nil && err == nil && res.Status == v1.StatusComplete {
-		if err := o.saveParts(dir, res); err != nil {
+		saved, err := dir.Save(res)
+		for _, p := range saved {
+			fmt.Fprintf(o.err, "saved %s (%s, %s)\n", clip.Line(filepath.Join(o.save, p.Name)), clip.Line(p.MediaType), count(p.Bytes, "byte"))
+		}
+		if err != nil {
 			return err
+		}
+		if len(saved) == 0 {
+			fmt.Fprintln(o.err, "nothing was saved: the result has no binary parts")
 		}
 	}
 	if err == nil && res.Status == v1.StatusPending {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,9 +10,6 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/jsontext"
-	"toolctl.dev/toolctl/pkg/action"
-	"toolctl.dev/toolctl/pkg/mcp"
-	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/rollout"
 )
 
@@ -45,18 +41,7 @@ func showsStatus(format string, files bool) bool {
 }
 
 // describeStatus shows how an object of the store stands.
-func (a *app) describeStatus(ctx context.Context, w *action.Workspace, it registry.Item, states []mcp.ServerState) error {
-	if w.OfFiles || it.Server != (v1.Key{}) {
-		return nil
-	}
-	all, err := w.Status(ctx, []registry.Item{it}, states)
-	if err != nil {
-		return err
-	}
-	s, ok := all[it.Object.Head().Key()]
-	if !ok {
-		return nil
-	}
+func (a *app) describeStatus(s *v1.Status) error {
 	line := func(key, value string) { fmt.Fprintf(a.out, "%-13s%s\n", key+":", clip.Line(value)) }
 	if s.Set != "" {
 		line("Set", rollout.Name(s.Set))

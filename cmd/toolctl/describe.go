@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -13,12 +11,8 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/prompt"
-	"toolctl.dev/toolctl/pkg/registry"
-	"toolctl.dev/toolctl/pkg/store"
 )
 
 func newDescribeCmd(a *app) *cobra.Command {
@@ -48,35 +42,20 @@ never shown.`,
 			case len(rs) == 0:
 				return usagef("expected KIND/NAME or KIND NAME, or KIND for all of that kind")
 			}
-			has, err := a.selected()
+			c, err := a.reaching(cmd.Context())
 			if err != nil {
 				return err
 			}
-			w, err := a.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer a.closing(w)
-			w.Registry.Check(cmd.Context())
-			a.warnViolations(w)
-			first := true
-			for _, r := range rs {
-				if len(r.names) == 0 {
-					if r.names, err = namesOf(w.Registry, registry.Query{Kind: r.kind, Namespace: a.namespace}, has); err != nil {
-						return err
-					}
+			all, err := (&action.Describe{Config: c, Requests: actionRequests(rs), Selector: a.selector, Offline: offline, Opened: a.warnViolations, Found: a.warnTexts}).Run(cmd.Context())
+			for i := range all {
+				if i > 0 {
+					fmt.Fprintln(a.out)
 				}
-				for _, name := range r.names {
-					if !first {
-						fmt.Fprintln(a.out)
-					}
-					first = false
-					if err := a.describeNamed(cmd.Context(), w, r.kind, name, offline); err != nil {
-						return err
-					}
+				if perr := a.describe(&all[i]); perr != nil {
+					return perr
 				}
 			}
-			return nil
+			return err
 		},
 	}
 	a.bindSelector(cmd.Flags(), "objects")
@@ -85,81 +64,9 @@ never shown.`,
 	return cmd
 }
 
-// namesOf returns the names of the objects that have the labels, each with its namespace.
-func namesOf(reg *registry.Registry, q registry.Query, has func(v1.Object) bool) ([]string, error) {
-	page, err := reg.List(q)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, it := range page.Items {
-		if h := it.Object.Head(); has(it.Object) {
-			names = append(names, h.Namespace()+"/"+h.Metadata.Name)
-		}
-	}
-	return names, nil
-}
-
-// describeNamed describes the object that a name means; a server is asked, unless offline.
-func (a *app) describeNamed(ctx context.Context, w *action.Workspace, kind, name string, offline bool) error {
-	if kind == v1.KindTool && !offline {
-		a.prepareTool(ctx, w, name)
-	}
-	it, err := w.Registry.Get(kind, a.namespace, name)
-	if err != nil {
-		return err
-	}
-	var rec *store.Record
-	if !w.OfFiles && it.Server == (v1.Key{}) {
-		r, err := w.Store.Get(ctx, it.Object.Head().Key())
-		if err != nil {
-			return err
-		}
-		rec = &r
-	}
-	override, err := a.overrideOf(ctx, w, it)
-	if err != nil {
-		return err
-	}
-	if kind != v1.KindMCPServer || offline || len(it.Reasons) > 0 {
-		if err := describe(ctx, a.out, w.Registry, it, rec, override); err != nil {
-			return err
-		}
-		return a.describeStatus(ctx, w, it, nil)
-	}
-	states := w.Discover(ctx, it.Object.Head().Key())
-	if it, err = w.Registry.Get(kind, a.namespace, name); err != nil {
-		return err
-	}
-	if err := describe(ctx, a.out, w.Registry, it, rec, ""); err != nil {
-		return err
-	}
-	if err := a.describeStatus(ctx, w, it, states); err != nil {
-		return err
-	}
-	return a.describeState(states[0])
-}
-
-// overrideOf says which override gives a tool its description; "" when none does.
-func (a *app) overrideOf(ctx context.Context, w *action.Workspace, it registry.Item) (string, error) {
-	t := it.Tool()
-	if t == nil || w.Store == nil {
-		return "", nil
-	}
-	all, err := w.Store.Overrides(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, o := range all {
-		if o.Namespace == t.Namespace() && o.Tool == t.Metadata.Name {
-			return fmt.Sprintf("version %d by %s, %s", o.Version, cmp.Or(o.Author, "nobody known"), o.Time.Format(time.RFC3339)), nil
-		}
-	}
-	return "", nil
-}
-
-// describe shows an object; override says what its description comes from, if not from it.
-func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it registry.Item, rec *store.Record, override string) error {
+// describe shows an object.
+func (a *app) describe(d *action.Described) error {
+	out, it, rec := a.out, d.Item, d.Record
 	h := it.Object.Head()
 	line := func(key, value string) { fmt.Fprintf(out, "%-13s%s\n", key+":", clip.Line(value)) }
 	line("Kind", h.Kind)
@@ -182,37 +89,21 @@ func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it reg
 	}
 	if t := it.Tool(); t != nil {
 		line("Executor", t.ExecutorName())
-		if override != "" {
-			line("Override", override)
+		if o := d.Override; o != nil {
+			line("Override", fmt.Sprintf("version %d by %s, %s", o.Version, cmp.Or(o.Author, "nobody known"), o.Time.Format(time.RFC3339)))
 		}
 		if it.Ready {
-			ex, err := reg.ExplainPolicy(ctx, v1.Call{Tool: h.Namespace() + "/" + h.Metadata.Name})
-			if err != nil {
-				return err
-			}
-			governs := ex.Matched
-			for _, u := range ex.Unmatched {
-				if len(u.Principals) > 0 {
-					governs = append(governs, fmt.Sprintf("%s (for %s)", u.Policy, strings.Join(u.Principals, ", ")))
-				}
-			}
-			line("Policies", cmp.Or(strings.Join(governs, ", "), "-"))
+			line("Policies", cmp.Or(strings.Join(d.Policies, ", "), "-"))
 		}
 	}
-	if m, ok := it.Object.(*v1.Prompt); ok && it.Ready {
-		if p, err := prompt.Compile(m); err == nil {
-			line("Variables", variablesText(p))
-		}
-		line("Tools", toolsText(reg, m))
+	if d.Prompt != nil {
+		line("Variables", variablesText(d.Prompt))
+		line("Tools", cmp.Or(strings.Join(d.Tools, ", "), "-"))
 	}
 	var body struct {
 		Spec json.RawMessage `json:"spec"`
 	}
-	shown, err := redact.Manifest(it.Object)
-	if err != nil {
-		return err
-	}
-	raw, err := json.Marshal(shown)
+	raw, err := json.Marshal(d.Shown)
 	if err != nil {
 		return err
 	}
@@ -226,6 +117,14 @@ func describe(ctx context.Context, out io.Writer, reg *registry.Registry, it reg
 	fmt.Fprintln(out, "Spec:")
 	for l := range strings.Lines(string(spec)) {
 		fmt.Fprintln(out, strings.TrimRight("  "+l, " \n"))
+	}
+	if d.Status != nil {
+		if err := a.describeStatus(d.Status); err != nil {
+			return err
+		}
+	}
+	if d.State != nil {
+		return a.describeState(*d.State)
 	}
 	return nil
 }

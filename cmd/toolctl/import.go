@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
@@ -66,68 +64,36 @@ func (m *manifestWriter) flags(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("out")
 }
 
-// convert reads a file of at most limit bytes, or stdin, and writes the manifests that it becomes.
-func (m *manifestWriter) convert(ctx context.Context, file string, limit int, read func([]byte) ([]v1.Object, []string, error)) error {
-	data, err := m.readInput(ctx, file, limit)
-	switch {
-	case err != nil:
-		return err
-	case len(data) > limit:
-		return usagef("%s: over %d bytes", file, limit)
-	}
-	objects, notes, err := read(data)
-	m.printNotes(notes)
+// convert writes the manifests that a file, or stdin, becomes.
+func (m *manifestWriter) convert(ctx context.Context, file string, as action.Format) error {
+	objects, err := (&action.Import{File: file, As: as, Read: m.readInput, Noted: m.printNotes}).Run(ctx)
 	if err != nil {
-		return invalidInput(err)
+		return err
 	}
 	return m.write(objects)
 }
 
-// write writes all or nothing: a file that is there is an error before any is written.
+// write writes all or nothing.
 func (m *manifestWriter) write(objects []v1.Object) error {
-	texts := make([][]byte, len(objects))
-	for i, o := range objects {
+	for _, o := range objects {
 		if m.namespace != "" {
 			o.Head().Metadata.Namespace = m.namespace
 		}
-		text, err := manifest.MarshalYAML(o)
-		if err != nil {
-			return err
-		}
-		texts[i] = text
 	}
-	if m.dir == "" {
-		for i, text := range texts {
-			if i > 0 {
-				fmt.Fprintln(m.out, "---")
-			}
-			if _, err := m.out.Write(text); err != nil {
-				return err
-			}
+	if m.dir != "" {
+		paths, err := action.WriteManifests(m.dir, objects, m.force)
+		for _, path := range paths {
+			fmt.Fprintln(m.out, path)
 		}
-		return nil
-	}
-	if err := os.MkdirAll(m.dir, 0o755); err != nil {
 		return err
 	}
-	paths := make([]string, len(objects))
-	var there []string
 	for i, o := range objects {
-		paths[i] = filepath.Join(m.dir, o.Head().Metadata.Name+".yaml")
-		if _, err := os.Lstat(paths[i]); err == nil && !m.force {
-			there = append(there, paths[i]+" already exists: use --force to overwrite it")
-		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if i > 0 {
+			fmt.Fprintln(m.out, "---")
+		}
+		if err := printYAML(m.out, o); err != nil {
 			return err
 		}
-	}
-	if len(there) > 0 {
-		return statusError{exitFailed, strings.Join(there, "\n")}
-	}
-	for i, text := range texts {
-		if err := os.WriteFile(paths[i], text, 0o644); err != nil {
-			return err
-		}
-		fmt.Fprintln(m.out, paths[i])
 	}
 	return nil
 }

@@ -5,10 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
-	"toolctl.dev/toolctl/internal/mcpconfig"
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 func newImportMCPConfigCmd(a *app) *cobra.Command {
@@ -26,14 +25,7 @@ becomes a variable, and a warning names it. Nothing is started.`,
   toolctl import mcp-config .vscode/mcp.json --out servers/`,
 		Args: exactArgs(1, "one file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return w.convert(cmd.Context(), args[0], 1<<20, func(data []byte) ([]v1.Object, []string, error) {
-				servers, notes, err := mcpconfig.Read(args[0], data)
-				objects := make([]v1.Object, len(servers))
-				for i, s := range servers {
-					objects[i] = s
-				}
-				return objects, notes, err
-			})
+			return w.convert(cmd.Context(), args[0], action.MCPConfig)
 		},
 	}
 	w.flags(cmd)
@@ -45,6 +37,3 @@ func (a *app) printNotes(notes []string) {
 		fmt.Fprintf(a.err, "warning: %s\n", clip.Line(inspect.Show(n)))
 	}
 }
-
-// invalidInput is an error of a file that breaks its rules.
-func invalidInput(err error) error { return statusError{exitInvalid, err.Error()} }

@@ -3,8 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/promptpack"
+	"toolctl.dev/toolctl/pkg/action"
 )
 
 func newImportPromptPackCmd(a *app) *cobra.Command {
@@ -19,7 +18,7 @@ evals are not read, nor are validators that need a model: warnings name them.`,
 		Example: `  toolctl import promptpack support.pack.json --out tools/`,
 		Args:    exactArgs(1, "one file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return w.convert(cmd.Context(), args[0], 4<<20, func(data []byte) ([]v1.Object, []string, error) { return promptpack.Read(args[0], data) })
+			return w.convert(cmd.Context(), args[0], action.PromptPack)
 		},
 	}
 	w.flags(cmd)

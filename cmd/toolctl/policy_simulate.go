@@ -1,17 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/scenario"
-	"toolctl.dev/toolctl/pkg/store"
-	"toolctl.dev/toolctl/pkg/store/auditlog"
 )
 
 // auditStore is the value of --audit that stands for the store.
@@ -37,18 +34,18 @@ Output formats (-o): table, json, yaml.`,
 			if audit == "" {
 				return usagef("--audit is missing: expected a file, or the word store")
 			}
-			ctx := cmd.Context()
-			records, err := a.auditRecords(ctx, audit, since)
-			if err != nil {
+			verb := &action.Simulate{Audit: audit, Opened: a.warnViolations}
+			if audit == auditStore {
+				verb.Audit = ""
+			}
+			var err error
+			if verb.Since, err = parseTime("--since", since, time.Now()); err != nil {
 				return err
 			}
-			w, err := a.open(ctx)
-			if err != nil {
+			if verb.Config, err = a.reaching(cmd.Context()); err != nil {
 				return err
 			}
-			defer w.Close()
-			a.warnViolations(w)
-			sim, err := scenario.Simulate(ctx, w.Registry.Objects(), records)
+			sim, err := verb.Run(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -65,33 +62,6 @@ Output formats (-o): table, json, yaml.`,
 	cmd.Flags().StringVar(&audit, "audit", "", "file of audit records, one of JSON a line, or the word store")
 	cmd.Flags().StringVar(&since, "since", "", "only calls of that time and later: "+timeForms)
 	return cmd
-}
-
-// auditRecords reads what was recorded.
-func (a *app) auditRecords(ctx context.Context, from string, since string) ([]v1.AuditRecord, error) {
-	var filter store.AuditFilter
-	var err error
-	if filter.Since, err = parseTime("--since", since, time.Now()); err != nil {
-		return nil, err
-	}
-	if from == auditStore {
-		s, err := a.openStore(ctx, false)
-		if err != nil {
-			return nil, err
-		}
-		defer s.Close()
-		return store.ListAudit(ctx, s, filter)
-	}
-	f, err := regular.Open(from)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	defer f.Close()
-	records, err := auditlog.Read(f, filter.Since)
-	if err != nil {
-		return nil, statusError{exitInvalid, from + ": " + err.Error()}
-	}
-	return records, nil
 }
 
 func (a *app) printSimulation(s *scenario.Simulation) error {

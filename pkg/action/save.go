@@ -1,4 +1,4 @@
-package main
+package action
 
 import (
 	"encoding/base64"
@@ -7,33 +7,38 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/fileset"
 	"toolctl.dev/toolctl/pkg/executors"
 )
 
-// openSaveDir makes the folder of --save and returns it, so that nothing is called that could
-// not be saved; nil without --save. Names of files cannot lead out of it.
-func (o *callOptions) openSaveDir() (*os.Root, error) {
-	if o.save == "" {
-		return nil, nil
-	}
-	if err := os.MkdirAll(o.save, 0o755); err != nil {
+// SaveDir is a folder into which the binary parts of results are written. Names of files cannot lead out of it.
+type SaveDir struct{ root *os.Root }
+
+// OpenSaveDir makes the folder, so that nothing is called that could not be saved.
+func OpenSaveDir(path string) (*SaveDir, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, usagef("--save: %w", err)
 	}
-	dir, err := os.OpenRoot(o.save)
+	dir, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, usagef("--save: %w", err)
 	}
-	return dir, nil
+	return &SaveDir{dir}, nil
 }
 
-// saveParts writes the binary parts of a result to files, and says on stderr which ones.
-func (o *callOptions) saveParts(dir *os.Root, res v1.Result) error {
-	saved := 0
+// Close closes the folder.
+func (d *SaveDir) Close() error { return d.root.Close() }
+
+// SavedPart is a file that was written.
+type SavedPart struct {
+	Name, MediaType string
+	Bytes           int
+}
+
+// Save writes the binary parts of a result to new files.
+func (d *SaveDir) Save(res v1.Result) (saved []SavedPart, err error) {
 	for _, p := range res.Parts {
 		data, mediaType, name := p.Data, p.MIMEType, p.Name
 		if r := p.Resource; r != nil && r.Blob != "" {
@@ -44,22 +49,18 @@ func (o *callOptions) saveParts(dir *os.Root, res v1.Result) error {
 		}
 		raw, err := base64.StdEncoding.DecodeString(data)
 		if err != nil {
-			return fmt.Errorf("--save: a part of type %s is not base64: %w", p.Type, err)
+			return saved, fmt.Errorf("--save: a part of type %s is not base64: %w", p.Type, err)
 		}
 		if fileset.CheckName(name) != nil || path.Base(name) != name {
 			name = res.Tool + executors.Extension(mediaType)
 		}
-		written, err := writeNew(dir, name, raw)
+		written, err := writeNew(d.root, name, raw)
 		if err != nil {
-			return fmt.Errorf("--save: %w", err)
+			return saved, fmt.Errorf("--save: %w", err)
 		}
-		saved++
-		fmt.Fprintf(o.err, "saved %s (%s, %s)\n", clip.Line(filepath.Join(o.save, written)), clip.Line(mediaType), count(len(raw), "byte"))
+		saved = append(saved, SavedPart{written, mediaType, len(raw)})
 	}
-	if saved == 0 {
-		fmt.Fprintln(o.err, "nothing was saved: the result has no binary parts")
-	}
-	return nil
+	return saved, nil
 }
 
 // writeNew writes a file that is not there yet: name.png, else name-2.png and so on.

@@ -1,0 +1,306 @@
+package action
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/prompt"
+	"toolctl.dev/toolctl/pkg/validate"
+)
+
+// maxArgsBytes bounds what is read as arguments.
+const maxArgsBytes = 10 << 20
+
+// Arguments are those of a call or the variables of a prompt, as a person writes them. They
+// are merged in this order; a whole object and a file are overridden key by key.
+//
+//	city=Oslo        the text "Oslo"; the tool's schema turns "5" into 5 where it wants a number
+//	days:=3          any JSON value
+//	{"city":"Oslo"}  a whole object
+//	-                a whole object from stdin
+type Arguments struct {
+	Flags []string
+	// File has a JSON or YAML object; "-" is stdin.
+	File string
+	// Read reads at most limit bytes of a file or, for "-", of stdin, and one more of a larger one.
+	Read func(ctx context.Context, file string, limit int) ([]byte, error)
+}
+
+// Object returns the arguments, and those of key=value apart by key.
+func (a *Arguments) Object(ctx context.Context) (all json.RawMessage, pairs map[string]json.RawMessage, err error) {
+	args := map[string]json.RawMessage{}
+	if a.File != "" {
+		if err := a.readArgs(ctx, a.File, args); err != nil {
+			return nil, nil, err
+		}
+	}
+	pairs, whole, err := ParseArgs(a.Flags)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, w := range whole {
+		if w == "-" {
+			err = a.readArgs(ctx, "-", args)
+		} else {
+			err = mergeObject([]byte(w), args)
+		}
+		if err != nil {
+			return nil, nil, &UsageError{err}
+		}
+	}
+	maps.Copy(args, pairs)
+	all, err = json.Marshal(args)
+	return all, pairs, err
+}
+
+// Vars returns the variables of a prompt, for which @FILE reads a JSON or YAML object, too. Where the input of
+// the prompt is no object there is one value: JSON, @FILE, - for stdin, or a text as it is
+// where the prompt takes one.
+func (a *Arguments) Vars(ctx context.Context, p *prompt.Prompt) (json.RawMessage, error) {
+	if p.TakesObject() {
+		return a.objectVars(ctx)
+	}
+	flags := slices.Clone(a.Flags)
+	switch a.File {
+	case "":
+	case "-":
+		flags = append(flags, "-")
+	default:
+		flags = append(flags, "@"+a.File)
+	}
+	switch len(flags) {
+	case 0:
+		return nil, nil // the prompt says what it takes
+	case 1:
+	default:
+		return nil, usagef("prompt %q takes one value, not variables by name: give -a once", p.Object().Metadata.Name)
+	}
+	text, name := []byte(flags[0]), flags[0]
+	isFile := name == "-" || strings.HasPrefix(name, "@")
+	if isFile {
+		name = strings.TrimPrefix(name, "@")
+		var err error
+		if text, err = a.input(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	return oneValue(p, text, name, isFile)
+}
+
+// oneValue reads the whole input of a prompt.
+func oneValue(p *prompt.Prompt, text []byte, name string, isFile bool) (json.RawMessage, error) {
+	if isYAML(name) && isFile {
+		return yamlValue(name, text)
+	}
+	_, notJSON := validate.Decode(text)
+	takesText := p.Takes("string")
+	switch {
+	case notJSON == nil && (!takesText || p.Takes(v1.JSONKind(text))):
+		return text, nil
+	case takesText:
+		if isFile { // files and pipes end in a line break that nobody means
+			text = []byte(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
+		}
+		return json.Marshal(string(text))
+	}
+	return nil, usagef("prompt %q takes %s: %q is not JSON: %w", p.Object().Metadata.Name, p.Input(), clip.Words(name, 60), notJSON)
+}
+
+// objectVars merges what makes up an object, the file first.
+func (a *Arguments) objectVars(ctx context.Context) (json.RawMessage, error) {
+	var rest []string
+	args := map[string]json.RawMessage{}
+	if a.File != "" {
+		if err := a.readArgs(ctx, a.File, args); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range a.Flags {
+		if name, ok := strings.CutPrefix(f, "@"); ok {
+			if err := a.readArgs(ctx, name, args); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		rest = append(rest, f)
+	}
+	raw, _, err := (&Arguments{Flags: rest, Read: a.Read}).Object(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := mergeObject(raw, args); err != nil {
+		return nil, err
+	}
+	return json.Marshal(args)
+}
+
+func yamlValue(name string, data []byte) (json.RawMessage, error) {
+	raw, violations := manifest.ToJSON(name, data)
+	for _, f := range violations {
+		if !f.IsWarning() {
+			return nil, usagef("%s", f)
+		}
+	}
+	return raw, nil
+}
+
+func (a *Arguments) readArgs(ctx context.Context, file string, into map[string]json.RawMessage) error {
+	data, err := a.input(ctx, file)
+	if err != nil {
+		return err
+	}
+	name := file
+	if file == "-" {
+		name = "stdin"
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors of Windows begin files so
+	if isYAML(name) {
+		if data, err = yamlValue(name, data); err != nil {
+			return err
+		}
+	}
+	if err := mergeObject(data, into); err != nil {
+		return usagef("%s: %w", name, err)
+	}
+	return nil
+}
+
+// input reads what a person names as arguments; "-" is stdin.
+func (a *Arguments) input(ctx context.Context, file string) ([]byte, error) {
+	name := file
+	if file == "-" {
+		name = "stdin"
+	}
+	data, err := a.Read(ctx, file, maxArgsBytes)
+	if err != nil {
+		return nil, usagef("%s: %w", name, regular.Reason(err))
+	}
+	if len(data) > maxArgsBytes {
+		return nil, usagef("%s: arguments over %d bytes", name, maxArgsBytes)
+	}
+	return data, nil
+}
+
+func isYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// ParseArgs reads -a flags into pairs and whole objects ("-" stands for stdin).
+func ParseArgs(flags []string) (pairs map[string]json.RawMessage, whole []string, err error) {
+	pairs = map[string]json.RawMessage{}
+	for _, f := range flags {
+		if !utf8.ValidString(f) {
+			return nil, nil, usagef("argument %q is not UTF-8, which JSON needs", clip.Words(f, 60))
+		}
+		if t := strings.TrimSpace(f); t == "-" || t == "null" || strings.HasPrefix(t, "{") {
+			whole = append(whole, t)
+			continue
+		}
+		key, value, ok := strings.Cut(f, "=")
+		if !ok || key == "" || key == ":" {
+			return nil, nil, usagef("argument %q: expected key=value, key:=JSON or a JSON object", clip.Words(f, 60))
+		}
+		raw, err := json.Marshal(value)
+		if k, isJSON := strings.CutSuffix(key, ":"); isJSON {
+			key = k
+			if _, err := validate.Decode([]byte(value)); err != nil {
+				message, _ := validate.Undecoded(fmt.Sprintf("%q is", clip.Words(value, 60)), err)
+				return nil, nil, usagef("argument %q: %s", key, message)
+			}
+			raw = json.RawMessage(value)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, twice := pairs[key]; twice {
+			return nil, nil, usagef("argument %q is given twice", key)
+		}
+		pairs[key] = raw
+	}
+	return pairs, whole, nil
+}
+
+// mergeObject puts the members of a JSON object into a map. null is an object without any.
+func mergeObject(data []byte, into map[string]json.RawMessage) error {
+	data = bytes.TrimSpace(data)
+	doc, err := validate.Decode(data)
+	if err != nil {
+		message, _ := validate.Undecoded("arguments are", err)
+		return errors.New(message)
+	}
+	if doc == nil {
+		return nil
+	}
+	if _, ok := doc.(map[string]any); !ok {
+		return fmt.Errorf("arguments must be a JSON object, got %s", v1.JSONKind(data))
+	}
+	return json.Unmarshal(data, &into)
+}
+
+// NestedArgs puts the pairs of the arguments whose key is a path, such as body.stock=4, into the objects that the
+// path names. A property that has the whole key as its name is set as it is, and so is every
+// key whose first part is no property of the tool: validation then says what is.
+func NestedArgs(tool *v1.Tool, args json.RawMessage, pairs map[string]json.RawMessage) (json.RawMessage, error) {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	_ = json.Unmarshal(tool.Spec.InputSchema, &schema) // a schema that is true or false has none
+	var keys []string
+	for key := range pairs {
+		head, _, dotted := strings.Cut(key, ".")
+		_, whole := schema.Properties[key]
+		if _, known := schema.Properties[head]; dotted && known && !whole {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return args, nil
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(args, &all); err != nil {
+		return nil, err
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		delete(all, key)
+		if err := setAt(all, strings.Split(key, "."), pairs[key]); err != nil {
+			return nil, usagef("argument %q: %w", key, err)
+		}
+	}
+	return json.Marshal(all)
+}
+
+// setAt sets a member of nested objects, and makes those that are missing.
+func setAt(in map[string]json.RawMessage, path []string, value json.RawMessage) error {
+	name := path[0]
+	if len(path) == 1 {
+		if _, twice := in[name]; twice {
+			return usagef("%q is given twice", name)
+		}
+		in[name] = value
+		return nil
+	}
+	inner := map[string]json.RawMessage{}
+	if raw, ok := in[name]; ok {
+		if json.Unmarshal(raw, &inner) != nil || inner == nil {
+			return usagef("%q is given as %s already, not as an object", name, v1.JSONKind(raw))
+		}
+	}
+	if err := setAt(inner, path[1:], value); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(inner)
+	in[name] = raw
+	return err
+}
