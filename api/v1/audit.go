@@ -79,11 +79,13 @@ type AuditChange struct {
 	Set string `json:"set,omitempty"`
 	// TakenFrom is the set that the object belonged to before.
 	TakenFrom string `json:"taken_from,omitempty"`
-	// From and To are the object's revisions before and after, 0 for none: an object's
-	// resourceVersion, an override's version, of an approval 1 while it waits and 2 then, and
+	// From and To are the object's versions before and after, 0 for none: an object's
+	// resourceVersion, which is not the revision of its set, an override's version, of an approval 1 while it waits and 2 then, and
 	// of the audit the lines that it begins with.
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
+	// Commit is the commit of git that the manifests of an apply are from, if it is known.
+	Commit string `json:"commit,omitempty"`
 	// Before and Hash are of "audit prune": lines before that time were removed, and Hash
 	// is that of the line before the first that is left, from which the chain goes on.
 	Before time.Time `json:"before,omitzero"`

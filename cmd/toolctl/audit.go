@@ -22,7 +22,7 @@ func newAuditCmd(a *app) *cobra.Command {
 		Long: `Look at the audit of the store. It has a line before a call runs and one after: who
 called what, what the policies decided, the arguments with secrets masked and the hash
 of those that were called, how it ended and how long it took. It also has a line for
-each change of the store: who changed what, from which revision to which.
+each change of the store: who changed what, from which version to which.
 
 The lines are a chain: each has the SHA-256 of the hash before it and of itself.`,
 		Example: `  toolctl audit list --since 24h --status failed

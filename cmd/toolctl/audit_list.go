@@ -206,15 +206,23 @@ func auditStatus(l *auditLine) string {
 	case l.Change != nil && l.Status == v1.StatusChanged && !l.Change.Before.IsZero():
 		return fmt.Sprintf("%s by %s, begins with line %d", l.Change.Action, l.Change.Command, l.Change.To)
 	case l.Change != nil && l.Status == v1.StatusChanged && l.Change.TakenFrom != "":
-		return fmt.Sprintf("%s by %s from set %s, revision %d to %d", l.Change.Action, l.Change.Command, l.Change.TakenFrom, l.Change.From, l.Change.To)
+		return fmt.Sprintf("%s by %s from set %s, %s", l.Change.Action, l.Change.Command, l.Change.TakenFrom, auditVersions(l.Change))
 	case l.Change != nil && l.Status == v1.StatusChanged:
-		return fmt.Sprintf("%s by %s, revision %d to %d", l.Change.Action, l.Change.Command, l.Change.From, l.Change.To)
+		return fmt.Sprintf("%s by %s, %s", l.Change.Action, l.Change.Command, auditVersions(l.Change))
 	case l.Approval != nil && l.Approval.By != "" && l.Approval.Decision == l.Status:
 		return l.Status + " by " + l.Approval.By
 	case l.Approval != nil && l.Approval.By != "":
 		return l.Status + ", " + l.Approval.Decision + " by " + l.Approval.By
 	}
 	return l.Status
+}
+
+func auditVersions(c *v1.AuditChange) string {
+	text := fmt.Sprintf("version %d to %d", c.From, c.To)
+	if c.Commit != "" {
+		text += ", commit " + shortCommit(c.Commit)
+	}
+	return text
 }
 
 // auditArgs are the arguments of a call, or why there is a gap.

@@ -68,7 +68,7 @@ func wantable(i int, o v1.Object, seen map[v1.Key]v1.Source) error {
 // a transaction is.
 func (w *Wanted) Plan(r Reader, now int64) (*Plan, error) {
 	opts := w.opts
-	p := &Plan{Changes: make([]store.Change, 0, len(w.objects)), at: now}
+	p := &Plan{Changes: make([]store.Change, 0, len(w.objects)), at: now, commit: opts.Commit}
 	var err error
 	if p.Version, err = r.Revision(); err != nil {
 		return nil, err

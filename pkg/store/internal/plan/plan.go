@@ -40,7 +40,8 @@ type Plan struct {
 	// Revision is that of the set of an apply; nil when there is none to write.
 	Revision *Revision
 
-	at int64 // microseconds since 1970
+	at     int64 // microseconds since 1970
+	commit string
 }
 
 // takenOver is what the audit says of an object of which only the set is another.
@@ -80,7 +81,7 @@ func (p *Plan) Lines(by, command, removal string) []v1.AuditRecord {
 		}
 	}
 	for i, e := range p.Log {
-		ch := &v1.AuditChange{Command: command, Kind: e.Row.Key.Kind, Name: e.Row.Key.Name, Set: e.Row.Set, TakenFrom: from[e.Row.Key], From: e.Before, To: e.Row.Version}
+		ch := &v1.AuditChange{Command: command, Kind: e.Row.Key.Kind, Name: e.Row.Key.Name, Set: e.Row.Set, TakenFrom: from[e.Row.Key], From: e.Before, To: e.Row.Version, Commit: p.commit}
 		switch e.Type {
 		case store.Added:
 			ch.Action = string(store.Created)
@@ -93,7 +94,7 @@ func (p *Plan) Lines(by, command, removal string) []v1.AuditRecord {
 	}
 	for _, c := range p.Changes { // of which nothing else is changed
 		if c.TakenFrom != "" && c.Action == store.Unchanged {
-			ch := &v1.AuditChange{Command: command, Action: takenOver, Kind: c.Key.Kind, Name: c.Key.Name, Set: c.After.Set, TakenFrom: c.TakenFrom, From: c.Before.ResourceVersion, To: c.After.ResourceVersion}
+			ch := &v1.AuditChange{Command: command, Action: takenOver, Kind: c.Key.Kind, Name: c.Key.Name, Set: c.After.Set, TakenFrom: c.TakenFrom, From: c.Before.ResourceVersion, To: c.After.ResourceVersion, Commit: p.commit}
 			lines = append(lines, Line(time.UnixMicro(p.at).UTC(), by, c.Key.Namespace, ch))
 		}
 	}
