@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/action"
@@ -110,6 +114,9 @@ func (o *applyOptions) run(ctx context.Context) error {
 	}
 	o.printWarnings(done.Warnings)
 	o.printKept(done.Kept)
+	for _, set := range slices.Sorted(maps.Keys(done.Left)) {
+		fmt.Fprintf(o.err, "note: %s in the set %s, and this apply is no revision of it: apply that set as a whole, or name it with --set\n", stay(len(done.Left[set])), shownSet(set))
+	}
 	if err := o.printChanges(format, done.Changes, done.DryRun); err != nil || !o.wait || done.DryRun {
 		return err
 	}
@@ -171,6 +178,16 @@ type change struct {
 	// Abandoned says which counts of a policy the change leaves behind.
 	Abandoned []string `json:"abandoned_counts,omitempty"`
 }
+
+func stay(n int) string {
+	if n == 1 {
+		return "1 object stays"
+	}
+	return count(n, "object") + " stay"
+}
+
+// shownSet is the name of a set, which is that of its paths where none was given, a line for each.
+func shownSet(set string) string { return clip.Line(quoted(strings.ReplaceAll(set, "\n", ", "))) }
 
 func (a *app) printChanges(format string, changes []action.Change, dryRun bool) error {
 	lines := make([]change, len(changes))

@@ -40,6 +40,8 @@ type Applied struct {
 	Changes []Change
 	// Kept are objects of the set that were not pruned, because their annotation says so.
 	Kept []v1.Key
+	// Left are objects that stay in another set, by its name, because no set was named: the apply is no revision of that one.
+	Left map[string][]v1.Key
 	// Servers are the MCP servers of the set, and those that were applied.
 	Servers []v1.Key
 	// Warnings are those of the manifests.
@@ -100,6 +102,14 @@ func (a *Apply) Run(ctx context.Context) (*Applied, error) {
 		return nil, err
 	}
 	done := &Applied{Set: in.options.Set, DryRun: in.options.DryRun, Changes: Changes(changes), Kept: in.kept.keys(), Warnings: in.warnings}
+	for _, c := range changes {
+		if c.After != nil && c.After.Set != "" && c.After.Set != done.Set && c.TakenFrom == "" {
+			if done.Left == nil {
+				done.Left = map[string][]v1.Key{}
+			}
+			done.Left[c.After.Set] = append(done.Left[c.After.Set], c.Key)
+		}
+	}
 	if !done.DryRun {
 		done.Servers, err = done.servers(ctx, in.store)
 	}
