@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -136,11 +137,14 @@ func (o *callOptions) call(ctx context.Context, w *action.Workspace, format stri
 		if call.Args, err = action.NestedArgs(it.Tool(), call.Args, pairs); err != nil {
 			return err
 		}
+		for _, text := range action.Misspelt(it.Tool(), call.Args) {
+			fmt.Fprintln(o.err, "warning: "+text)
+		}
 	}
 	if o.dryRun {
 		plan, err := w.Registry.Plan(ctx, call)
 		if err != nil {
-			return err
+			return unwritten(err, pairs)
 		}
 		return o.printPlan(format, plan)
 	}
@@ -175,6 +179,16 @@ func (o *callOptions) call(ctx context.Context, w *action.Workspace, format stri
 	}
 	if err == nil && res.Status == v1.StatusFailed {
 		return statusError{exitFailed, fmt.Sprintf("tool %q failed", res.Tool)}
+	}
+	return unwritten(err, pairs)
+}
+
+// unwritten adds to an error of arguments how the one that was given as a text is written.
+func unwritten(err error, pairs map[string]json.RawMessage) error {
+	if invalid, ok := errors.AsType[*v1.ValidationError](err); ok && invalid.Type == v1.ArgsInvalid {
+		if how := action.Unwritten(invalid, pairs); how != "" {
+			return fmt.Errorf("%w: %s", err, how)
+		}
 	}
 	return err
 }

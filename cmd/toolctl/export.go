@@ -22,7 +22,12 @@ Overrides of descriptions, approvals, counts and the audit are not manifests:
 'toolctl store backup' copies those too.`,
 		Example: `  toolctl export --dir backup
   toolctl export --dir backup -n payments -l team=pay`,
-		Args: noArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unexpected argument %q: the folder is given with --dir, as in --dir %s", args[0], shellWord(args[0]))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := (&action.Export{Config: a.stored(cmd.Context()), Selector: a.selector, Dir: dir}).Run(cmd.Context())
 			if err != nil {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/policy"
 )
 
@@ -43,8 +45,9 @@ Output formats (-o): table, json, yaml.`,
 			format := a.format()
 			var err error
 			call := v1.Call{Tool: pos[0], Namespace: a.namespace, Session: session, Turn: turn, Principal: principal}
+			var pairs map[string]json.RawMessage
 			if len(args) > 0 || argsFile != "" {
-				if call.Args, err = a.callArgs(cmd.Context(), args, argsFile); err != nil {
+				if call.Args, pairs, err = a.argsAndPairs(cmd.Context(), args, argsFile); err != nil {
 					return err
 				}
 			}
@@ -55,6 +58,11 @@ Output formats (-o): table, json, yaml.`,
 			defer a.closing(w)
 			a.warnViolations(w)
 			a.prepareTool(cmd.Context(), w, call.Tool)
+			if it, err := w.Registry.Lookup(call.Namespace, call.Tool); err == nil {
+				if call.Args, err = action.NestedArgs(it.Tool(), call.Args, pairs); err != nil {
+					return err
+				}
+			}
 			ex, err := w.Registry.ExplainPolicy(cmd.Context(), call)
 			if err != nil {
 				return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -130,6 +131,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		if near := nearestFlag(cmd, name); near != "" {
 			msg += "; did you mean --" + near + "?"
+		} else if cmd.Flags().Lookup("http") != nil && slices.Contains([]string{"port", "listen", "addr", "address", "host", "bind"}, name) {
+			msg += ": the address to listen on is given with --http, as in --http 127.0.0.1:8080"
 		} else if cmd.Flags().Lookup("arg") != nil {
 			msg += ": arguments are given with -a, as in -a " + name + "=VALUE"
 		}

@@ -3,7 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -113,6 +116,11 @@ func (o *testOptions) start(ctx context.Context, args []string) (err error) {
 	o.watched(ctx)
 	o.suite.Config, o.suite.Selector, o.suite.Cover, o.suite.Paths = c, o.selector, o.coverage != "", append(o.files, args...)
 	o.suite.Found, o.suite.Begun, o.suite.Updated, o.suite.Asked = o.printViolations, o.progress, o.printUpdated, o.warnStates
+	for _, name := range args {
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `/\.`) {
+			return usagef("%s: no such file or folder: a scenario is named with --run, as in --run %s", name, shellWord(name))
+		}
+	}
 	if len(o.suite.Paths) == 0 {
 		o.suite.Paths = []string{"."}
 	}

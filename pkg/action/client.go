@@ -70,6 +70,9 @@ var clientServerName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 func (c *Client) Run(ctx context.Context) (*ClientEntry, error) {
 	client, ok := mcpclients.All[c.Client]
 	if !ok {
+		if near := v1.Nearest(c.Client, ClientNames()); near != "" {
+			return nil, usagef("unknown client %q; did you mean %q?", c.Client, near)
+		}
 		return nil, usagef("unknown client %q: expected one of %s", c.Client, strings.Join(ClientNames(), ", "))
 	}
 	name := c.Name

@@ -296,6 +296,16 @@ func (r *reader) skip(n *yaml.Node, severity, msg string) {
 	r.end(&v1.Violation{Source: r.source(at), Severity: severity, Expected: "a manifest", Got: "something else", Message: msg})
 }
 
+func nearKind(kind string, known []string) string {
+	const slips = 2 // kinds are few, and far from each other
+	for _, k := range known {
+		if v1.Near(strings.ToLower(kind), strings.ToLower(k), slips) {
+			return k
+		}
+	}
+	return v1.Nearest(kind, known)
+}
+
 func (r *reader) unknownKind(n *yaml.Node, kind string, known []string) {
 	f := v1.Violation{Path: "/kind", Expected: "one of " + strings.Join(known, ", "), Got: fmt.Sprintf("%q", clip.Bytes(kind, maxShown))}
 	key, _ := member(n, "kind")
@@ -305,7 +315,7 @@ func (r *reader) unknownKind(n *yaml.Node, kind string, known []string) {
 	if key != nil {
 		f.Source = r.source(key)
 		f.Message = fmt.Sprintf("unknown kind %q", clip.Bytes(kind, maxShown))
-		if near := v1.Nearest(kind, known); near != "" {
+		if near := nearKind(kind, known); near != "" {
 			f.Message += fmt.Sprintf("; did you mean %q?", near)
 		} else {
 			f.Message += ": expected " + f.Expected
