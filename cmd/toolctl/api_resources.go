@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,27 +25,15 @@ Output formats (-o): table, wide, json, yaml, name.`,
 }
 
 func (a *app) printKinds(kinds []v1.KindInfo) error {
-	format := a.format()
-	if done, err := a.encoded(format, kinds); done {
-		return err
+	l := listing[v1.KindInfo]{
+		items: kinds, value: kinds, name: func(k v1.KindInfo) string { return k.Name }, columns: []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"},
+		row: func(k v1.KindInfo) []string {
+			return []string{k.Name, strings.Join(k.Short, ","), v1.APIVersion, "true", k.Kind}
+		},
 	}
-	if format == "name" {
-		for _, k := range kinds {
-			fmt.Fprintln(a.out, k.Name)
-		}
-		return nil
+	if a.format() == "wide" {
+		narrow := l.row
+		l.columns, l.row = append(l.columns, "VERBS"), func(k v1.KindInfo) []string { return append(narrow(k), "apply,delete,describe,edit,get,list,watch") }
 	}
-	head := []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"}
-	if format == "wide" {
-		head = append(head, "VERBS")
-	}
-	t := newTable(a.out, head...)
-	for _, k := range kinds {
-		cells := []string{k.Name, cmp.Or(strings.Join(k.Short, ","), "-"), v1.APIVersion, "true", k.Kind}
-		if format == "wide" {
-			cells = append(cells, "apply,delete,describe,edit,get,list,watch")
-		}
-		t.row(cells...)
-	}
-	return t.Flush()
+	return printList(a, l)
 }

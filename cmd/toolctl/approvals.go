@@ -91,38 +91,24 @@ func (a *app) approvals(ctx context.Context, state string, ids []string) ([]acti
 }
 
 func (a *app) printApprovals(format string, views []action.Approval) error {
-	if done, err := a.encoded(format, map[string]any{"items": views}); done {
-		return err
+	now := time.Now()
+	l := listing[action.Approval]{
+		items: views, name: func(v action.Approval) string { return v.ID }, empty: "no calls found", columns: []string{"ID", "STATE", "TOOL", "CALLER", "EXPIRES", "ARGS"},
+		row: func(v action.Approval) []string {
+			expires := left(v.Expires.Sub(now))
+			if v.State == v1.ApprovalUsed {
+				expires = ""
+			}
+			return []string{v.ID, v.State, v.Namespace + "/" + v.Tool, v.Principal, expires, clip.Words(cmp.Or(string(v.EditedArgs), string(v.Args)), 80)}
+		},
 	}
-	if format == "name" {
-		for _, v := range views {
-			fmt.Fprintln(a.out, v.ID)
+	if format == "wide" {
+		l.columns = []string{"ID", "STATE", "TOOL", "CALLER", "SESSION", "POLICY", "CREATED", "EXPIRES", "DECIDED BY", "REASON", "EDITED", "ARGS"}
+		l.row = func(v action.Approval) []string {
+			return []string{v.ID, v.State, v.Namespace + "/" + v.Tool, v.Principal, v.Session, v.Policy, clock(v.Created), clock(v.Expires), v.By, v.Reason, string(v.EditedArgs), string(v.Args)}
 		}
-		return nil
 	}
-	if len(views) == 0 {
-		fmt.Fprintln(a.err, "no calls found")
-		return nil
-	}
-	wide := format == "wide"
-	columns := []string{"ID", "STATE", "TOOL", "CALLER", "EXPIRES", "ARGS"}
-	if wide {
-		columns = []string{"ID", "STATE", "TOOL", "CALLER", "SESSION", "POLICY", "CREATED", "EXPIRES", "DECIDED BY", "REASON", "EDITED", "ARGS"}
-	}
-	t, now := newTable(a.out, columns...), time.Now()
-	for _, v := range views {
-		tool := v.Namespace + "/" + v.Tool
-		if wide {
-			t.row(v.ID, v.State, tool, v.Principal, v.Session, v.Policy, clock(v.Created), clock(v.Expires), v.By, v.Reason, string(v.EditedArgs), string(v.Args))
-			continue
-		}
-		expires := left(v.Expires.Sub(now))
-		if v.State == v1.ApprovalUsed {
-			expires = ""
-		}
-		t.row(v.ID, v.State, tool, v.Principal, expires, clip.Words(cmp.Or(string(v.EditedArgs), string(v.Args)), 80))
-	}
-	return t.Flush()
+	return printList(a, l)
 }
 
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,27 +1,20 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/internal/tty"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/openapi"
 )
 
 type importOpenAPIOptions struct {
 	*app
-	dir              string
-	include, exclude []string
-	folder           openapi.FolderOptions
-	set              openapi.Options
+	action.ImportOpenAPI
 }
 
 // newImportOpenAPICmd makes `import openapi`.
@@ -58,63 +51,42 @@ json or name (with --out).`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.dir, "out", "", "folder to write a file for each tool into (default: all to stdout)")
-	f.StringArrayVar(&o.include, "include", nil, "import only operations that match KEY=GLOB; may be repeated")
-	f.StringArrayVar(&o.exclude, "exclude", nil, "leave out operations that match KEY=GLOB; may be repeated")
-	f.StringVar(&o.set.Server, "server", "", "URL that replaces the servers of the document")
-	f.StringVar(&o.set.Prefix, "prefix", "", "text before the name of each tool, such as github-")
-	f.StringVar(&o.set.EnvPrefix, "env-prefix", "", "prefix of the names of environment variables (default: the API's title)")
-	f.BoolVar(&o.set.AllowPrivateNetwork, "allow-private-network", false, "write allow_private_network into the tools, which may then reach loopback and private addresses")
-	f.BoolVar(&o.folder.Prune, "prune", false, "remove the files of operations that are gone, unless they were changed by hand")
-	f.BoolVar(&o.folder.DryRun, "dry-run", false, "say what would happen in --out and write nothing")
+	f.StringVar(&o.Dir, "out", "", "folder to write a file for each tool into (default: all to stdout)")
+	f.StringArrayVar(&o.Include, "include", nil, "import only operations that match KEY=GLOB; may be repeated")
+	f.StringArrayVar(&o.Exclude, "exclude", nil, "leave out operations that match KEY=GLOB; may be repeated")
+	f.StringVar(&o.Tools.Server, "server", "", "URL that replaces the servers of the document")
+	f.StringVar(&o.Tools.Prefix, "prefix", "", "text before the name of each tool, such as github-")
+	f.StringVar(&o.Tools.EnvPrefix, "env-prefix", "", "prefix of the names of environment variables (default: the API's title)")
+	f.BoolVar(&o.Tools.AllowPrivateNetwork, "allow-private-network", false, "write allow_private_network into the tools, which may then reach loopback and private addresses")
+	f.BoolVar(&o.Folder.Prune, "prune", false, "remove the files of operations that are gone, unless they were changed by hand")
+	f.BoolVar(&o.Folder.DryRun, "dry-run", false, "say what would happen in --out and write nothing")
 	_ = cmd.MarkFlagDirname("out")
 	return cmd
 }
 
 func (o *importOpenAPIOptions) run(cmd *cobra.Command, source string) error {
-	ctx := cmd.Context()
 	formats := []string{"yaml"}
-	if o.dir != "" {
+	if o.Dir != "" {
 		formats = []string{"table", "json", "name"}
-	} else if o.folder.Prune || o.folder.DryRun {
-		return usagef("--prune and --dry-run are about a folder: name it with --out")
 	}
 	format, err := o.formatOf(formats)
 	if err != nil {
 		return err
 	}
-	if o.set.Filter, err = openapi.NewFilter(o.include, o.exclude); err != nil {
-		return usageError{err}
+	o.Config, o.Source, o.Given, o.Made = o.stored(cmd.Context()), source, cmd.Flags().Changed, o.explain
+	o.Taken = func(flags []string) {
+		fmt.Fprintf(o.err, "as in the last import into %s: %s\n", o.Dir, strings.Join(flags, " "))
 	}
-	o.set.Namespace = o.namespace
-	if o.dir != "" {
-		if err := o.takeLast(cmd.Flags()); err != nil {
-			return err
-		}
-	}
-	doc, err := openapi.Load(ctx, source, openapi.LoadOptions{Stdin: tty.Stdin(ctx, o.in)})
-	if unread := (*fs.PathError)(nil); errors.As(err, &unread) {
-		return usagef("%s: %w", unread.Path, unread.Err)
-	}
-	if err != nil {
+	r, err := o.Run(cmd.Context())
+	switch {
+	case err != nil:
 		return err
+	case r.Empty():
+		return statusError{exitNotFound, o.nothing(r.Set)}
+	case r.Report == nil:
+		return r.WriteStream(o.out)
 	}
-	set, err := doc.Import(ctx, o.set)
-	if err != nil {
-		return err
-	}
-	if len(set.Tools) == 0 && len(set.Skipped) == 0 {
-		return statusError{exitNotFound, o.nothing(set)}
-	}
-	o.explain(set)
-	if o.dir == "" {
-		return set.WriteStream(o.out)
-	}
-	report, err := set.WriteFolder(ctx, o.dir, o.folder)
-	if err != nil {
-		return err
-	}
-	return o.printReport(format, set, report)
+	return o.printReport(format, r.Set, r.Report)
 }
 
 // nothing says why a document gave nothing to import.
@@ -127,34 +99,6 @@ func (o *importOpenAPIOptions) nothing(set *openapi.Set) string {
 		text += "; the tags are " + strings.Join(set.Tags, ", ")
 	}
 	return clip.Line(text)
-}
-
-// takeLast takes the options of the last import into the folder for those that are not given now: without
-// them its tools would be changed by an import that was to bring them up to date.
-func (o *importOpenAPIOptions) takeLast(f *pflag.FlagSet) error {
-	last, err := openapi.LastOptions(o.dir)
-	if err != nil {
-		return err
-	}
-	var taken []string
-	for name, text := range map[string]struct{ now, last *string }{
-		"server": {&o.set.Server, &last.Server}, "namespace": {&o.set.Namespace, &last.Namespace},
-		"prefix": {&o.set.Prefix, &last.Prefix}, "env-prefix": {&o.set.EnvPrefix, &last.EnvPrefix},
-	} {
-		if !f.Changed(name) && *text.last != "" {
-			*text.now = *text.last
-			taken = append(taken, "--"+name+" "+*text.last)
-		}
-	}
-	if !f.Changed("allow-private-network") && last.AllowPrivateNetwork {
-		o.set.AllowPrivateNetwork = true
-		taken = append(taken, "--allow-private-network")
-	}
-	if len(taken) > 0 {
-		slices.Sort(taken)
-		fmt.Fprintf(o.err, "as in the last import into %s: %s\n", o.dir, strings.Join(taken, " "))
-	}
-	return nil
 }
 
 // explain says on stderr what was left out and which variables the tools read.
@@ -197,7 +141,7 @@ func (o *importOpenAPIOptions) printReport(format string, set *openapi.Set, r *o
 	switch format {
 	case "json":
 		err := printJSON(o.out, importReport{
-			Source: set.Source, Title: set.Title, Version: set.Version, DryRun: o.folder.DryRun,
+			Source: set.Source, Title: set.Title, Version: set.Version, DryRun: o.Folder.DryRun,
 			Changes: orEmpty(r.Changes), Skipped: orEmpty(set.Skipped), Warnings: orEmpty(set.Warnings), Env: orEmpty(set.Env),
 		})
 		if err != nil {
@@ -212,7 +156,7 @@ func (o *importOpenAPIOptions) printReport(format string, set *openapi.Set, r *o
 	}
 	if n := r.Conflicts(); n > 0 {
 		fmt.Fprintln(o.err, "edit the files where the document is right; what is left as it is stays, and is not reported again")
-		return statusError{exitFailed, fmt.Sprintf("%s to resolve in %s", count(n, "conflict"), o.dir)}
+		return statusError{exitFailed, fmt.Sprintf("%s to resolve in %s", count(n, "conflict"), o.Dir)}
 	}
 	return nil
 }
@@ -235,7 +179,7 @@ func (o *importOpenAPIOptions) printChanges(r *openapi.Report) {
 		_ = t.Flush()
 	}
 	suffix := ""
-	if o.folder.DryRun {
+	if o.Folder.DryRun {
 		suffix = " (dry run)"
 	}
 	fmt.Fprintf(o.out, "%s, %d unchanged%s\n", count(len(r.Changes), "file"), same, suffix)
@@ -261,12 +205,4 @@ func shownValue(json string) string {
 		return "nothing"
 	}
 	return clip.Line(clip.Words(json, 80))
-}
-
-// orEmpty is the list as JSON shows it: never null.
-func orEmpty[T any](l []T) []T {
-	if l == nil {
-		return []T{}
-	}
-	return l
 }

@@ -116,10 +116,6 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	if o.watch && (slices.Contains(o.files, "-") || o.limit > 0 || o.offset > 0 || o.sortBy != "") {
 		return usagef("--watch reads files, folders or the store, and cannot be used with -f -, --limit, --offset or --sort-by")
 	}
-	sorted, err := parseSortBy(o.sortBy)
-	if err != nil {
-		return err
-	}
 	if err := checkTemplate(format); err != nil {
 		return err
 	}
@@ -137,26 +133,16 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	if o.watch {
 		return o.follow(ctx, w, format)
 	}
-	verb := o.verb(format)
-	if sorted != nil {
-		verb.Limit, verb.Offset = 0, 0 // the page is one of the sorted list
-	}
-	r, err := verb.In(ctx, w)
+	r, err := o.verb(format).In(ctx, w)
 	if err != nil {
 		return err
-	}
-	if sorted != nil {
-		if r.Items, err = sorted(r.Items); err != nil {
-			return err
-		}
-		r.Items = action.Page(r.Items, o.limit, o.offset)
 	}
 	return o.print(format, r)
 }
 
 // verb is what the flags ask for.
 func (o *listOptions) verb(format string) *action.List {
-	return &action.List{Config: &action.Config{Namespace: o.namespace}, Requests: actionRequests(o.requests), Selector: o.selector, Limit: o.limit, Offset: o.offset,
+	return &action.List{Config: &action.Config{Namespace: o.namespace}, Requests: actionRequests(o.requests), Selector: o.selector, Limit: o.limit, Offset: o.offset, SortBy: o.sortBy,
 		Offline: o.offline, States: format == "wide", Statuses: o.shows, Asked: o.warnStates, Found: o.warnTexts}
 }
 

@@ -272,6 +272,49 @@ func (t *table) row(cells ...string) {
 	fmt.Fprintln(t, strings.Join(cells, "\t"))
 }
 
+// listing is how a list is printed in each format.
+type listing[T any] struct {
+	items   []T
+	value   any            // of json and yaml; nil is an object with items
+	name    func(T) string // of the format name
+	empty   string         // what stderr says of a table without rows
+	columns []string
+	row     func(T) []string
+}
+
+// printList prints a list in the format of the command that runs.
+func printList[T any](a *app, l listing[T]) error {
+	if l.value == nil {
+		l.value = map[string]any{"items": orEmpty(l.items)}
+	}
+	if done, err := a.encoded(a.format(), l.value); done {
+		return err
+	}
+	if a.format() == "name" {
+		for _, it := range l.items {
+			fmt.Fprintln(a.out, l.name(it))
+		}
+		return nil
+	}
+	if len(l.items) == 0 {
+		fmt.Fprintln(a.err, l.empty)
+		return nil
+	}
+	t := newTable(a.out, l.columns...)
+	for _, it := range l.items {
+		t.row(l.row(it)...)
+	}
+	return t.Flush()
+}
+
+// orEmpty is the list as JSON shows it: never null.
+func orEmpty[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return l
+}
+
 // screenText makes foreign text of many lines safe for a person's terminal, where control
 // characters would move the cursor or worse. On a pipe it stays as it is.
 func screenText(w io.Writer, s string) string {

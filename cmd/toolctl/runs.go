@@ -33,39 +33,26 @@ Output formats (-o): table, json, yaml, name.`,
   toolctl run --resume $(toolctl runs list -o name | tail -n 1)`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format := a.format()
 			all, err := (&action.ListRuns{Config: a.stored(cmd.Context())}).Run(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return a.printRuns(format, all)
+			return a.printRuns(all)
 		},
 	}
 }
 
-func (a *app) printRuns(format string, all []store.Run) error {
-	if done, err := a.encoded(format, map[string]any{"items": all}); done {
-		return err
-	}
-	if format == "name" {
-		for _, r := range all {
-			fmt.Fprintln(a.out, r.ID)
-		}
-		return nil
-	}
-	if len(all) == 0 {
-		fmt.Fprintln(a.err, "no runs found")
-		return nil
-	}
-	t := newTable(a.out, "ID", "PROMPT", "UPDATED")
-	for _, r := range all {
-		updated := ""
-		if !r.Updated.IsZero() {
-			updated = clock(r.Updated)
-		}
-		t.row(r.ID, r.Prompt, updated)
-	}
-	return t.Flush()
+func (a *app) printRuns(all []store.Run) error {
+	return printList(a, listing[store.Run]{
+		items: all, name: func(r store.Run) string { return r.ID }, empty: "no runs found", columns: []string{"ID", "PROMPT", "UPDATED"},
+		row: func(r store.Run) []string {
+			updated := ""
+			if !r.Updated.IsZero() {
+				updated = clock(r.Updated)
+			}
+			return []string{r.ID, r.Prompt, updated}
+		},
+	})
 }
 
 func newRunsDeleteCmd(a *app) *cobra.Command {

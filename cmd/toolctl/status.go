@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -49,18 +48,12 @@ func (a *app) storeStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.format() == "json" {
-		return printJSON(a.out, sets)
-	}
-	if len(sets) == 0 {
-		fmt.Fprintln(a.err, "nothing was applied yet")
-		return nil
-	}
-	t := newTable(a.out, "SET", "REVISION", "COMMIT", "SINCE", "OBJECTS", "SOURCE")
-	for _, s := range sets {
-		t.row(strings.ReplaceAll(s.Set, "\n", ", "), strconv.FormatInt(s.Revision, 10), cmp.Or(shortCommit(s.Commit), "-"), s.Since.UTC().Format(time.RFC3339), strconv.Itoa(s.Objects), s.Source)
-	}
-	return t.Flush()
+	return printList(a, listing[action.AppliedSet]{
+		items: sets, value: sets, empty: "nothing was applied yet", columns: []string{"SET", "REVISION", "COMMIT", "SINCE", "OBJECTS", "SOURCE"},
+		row: func(s action.AppliedSet) []string {
+			return []string{strings.ReplaceAll(s.Set, "\n", ", "), strconv.FormatInt(s.Revision, 10), shortCommit(s.Commit), clock(s.Since), strconv.Itoa(s.Objects), s.Source}
+		},
+	})
 }
 
 func (a *app) gatewayStatus(ctx context.Context, address string) error {

@@ -18,8 +18,10 @@ type List struct {
 	// Requests are the objects, whose names may end in *. Default: all.
 	Requests []Request
 	Selector string
-	// Limit is how many of each request to list, after Offset. Default: all.
+	// Limit is how many of each request to list, after Offset; of all together with SortBy. Default: all.
 	Limit, Offset int
+	// SortBy is the field to sort objects by, such as .metadata.name. Default: kind, namespace and name.
+	SortBy string
 	// Offline asks no MCP server what it offers.
 	Offline bool
 	// States asks the servers that are listed how they are; Statuses says how each object stands.
@@ -58,19 +60,31 @@ func (l *List) In(ctx context.Context, w *Workspace) (*Listed, error) {
 	if len(requests) == 0 {
 		requests = []Request{{}}
 	}
-	r := &Listed{}
+	sorted, err := parseSortBy(l.SortBy)
+	if err != nil {
+		return nil, err
+	}
+	r, page := &Listed{}, *l
+	if sorted != nil {
+		page.Limit, page.Offset = 0, 0
+	}
 	for _, q := range requests {
 		states := l.ask(ctx, w, q)
-		items, n, err := l.query(w.Registry, q, states)
+		items, n, err := page.query(w.Registry, q, states)
 		if err != nil {
 			return nil, err
 		}
 		r.Items, r.Total, r.Servers = append(r.Items, items...), r.Total+n, append(r.Servers, states...)
 	}
+	if sorted != nil {
+		if r.Items, err = sorted(r.Items); err != nil {
+			return nil, err
+		}
+		r.Items = Page(r.Items, l.Limit, l.Offset)
+	}
 	if !l.Statuses {
 		return r, nil
 	}
-	var err error
 	r.Statuses, err = w.Status(ctx, r.Items, r.Servers)
 	return r, err
 }
