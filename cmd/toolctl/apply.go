@@ -141,7 +141,7 @@ func (o *applyOptions) readPlan(ctx context.Context) (*plan.Plan, error) {
 	if o.plan != "-" {
 		f, err := regular.Open(o.plan)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, usagef("--plan %s: %w", o.plan, regular.Reason(err))
 		}
 		defer f.Close()
 		in = f

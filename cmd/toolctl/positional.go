@@ -60,8 +60,21 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), nearestCommand(cmd, args[0]))
 }
 
+// ofKubectl says what does the work of commands that kubectl has and toolctl has not.
+var ofKubectl = map[string]string{
+	"patch":    "change the file and apply it, or 'toolctl edit KIND/NAME'",
+	"label":    "change metadata.labels in the file and apply it, or 'toolctl edit KIND/NAME'",
+	"annotate": "change metadata.annotations in the file and apply it, or 'toolctl edit KIND/NAME'",
+	"logs":     "'toolctl audit list --follow' prints calls as they are made; 'toolctl serve' logs to stderr",
+	"events":   "'toolctl audit list' has the changes and the calls",
+	"exec":     "'toolctl call NAME -a key=value' calls a tool",
+}
+
 // nearestCommand names the subcommand that is most like a name; empty when none is like it.
 func nearestCommand(cmd *cobra.Command, name string) string {
+	if instead := ofKubectl[name]; instead != "" && !cmd.HasParent() {
+		return ": " + instead
+	}
 	near := cmd.SuggestionsFor(name) // in the order of the commands
 	if len(near) == 0 {
 		return ""

@@ -133,6 +133,8 @@ func flagError(cmd *cobra.Command, err error) error {
 			msg += "; did you mean --" + near + "?"
 		} else if cmd.Flags().Lookup("http") != nil && slices.Contains([]string{"port", "listen", "addr", "address", "host", "bind"}, name) {
 			msg += ": the address to listen on is given with --http, as in --http 127.0.0.1:8080"
+		} else if name == "all" && cmd.Name() == "delete" {
+			msg += ": choose objects by their labels with -l, or name the files that have them with -f"
 		} else if cmd.Flags().Lookup("arg") != nil {
 			msg += ": arguments are given with -a, as in -a " + name + "=VALUE"
 		}
