@@ -159,11 +159,6 @@ func (a *app) storeDSN() (string, error) {
 	return (&action.Config{DSN: a.dsn, Gateway: gateway.Options{Env: a.env}}).StoreDSN(false)
 }
 
-// openStore opens the store that the flags, the environment or the folder name.
-func (a *app) openStore(ctx context.Context, create bool) (store.Store, error) {
-	return a.stored(ctx).OpenStore(ctx, create)
-}
-
 // shownDSN is the store of the command line as it may be printed.
 func (a *app) shownDSN() string {
 	shown, _ := store.Shown(a.dsn)

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"toolctl.dev/toolctl/pkg/action"
-	"toolctl.dev/toolctl/pkg/store"
 )
 
 func newAuditPruneCmd(a *app) *cobra.Command {
@@ -43,13 +42,7 @@ Output formats (-o): text, json, yaml.`,
 			case at.After(now):
 				return usagef("--before %q: expected a time in the past", before)
 			}
-			a.storeMax = 0 // what makes room must have room
-			s, err := (&action.Audit{Config: a.stored(cmd.Context())}).Open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer a.closing(s)
-			p, err := s.PruneAudit(cmd.Context(), store.PruneOptions{Before: at, By: a.whoami(), DryRun: dryRun})
+			p, err := (&action.PruneAudit{Config: a.stored(cmd.Context()), Before: at, DryRun: dryRun}).Run(cmd.Context())
 			if err != nil {
 				return err
 			}

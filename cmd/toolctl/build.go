@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/overlay"
 )
@@ -62,14 +59,4 @@ func (a *app) printBuildErrors(res *manifest.Built) error {
 		return statusError{exitInvalid, count(n, "error")}
 	}
 	return nil
-}
-
-// manifestOptions are those of all commands that read the paths of -f and -k.
-func (a *app) manifestOptions(ctx context.Context) manifest.Options {
-	return manifest.Options{Stdin: tty.Stdin(ctx, a.in), Build: func(ctx context.Context, path string) (*manifest.Built, error) {
-		if !slices.Contains(a.overlays, path) {
-			return nil, nil
-		}
-		return overlay.Build(ctx, path, "")
-	}}
 }

@@ -187,7 +187,7 @@ func (a *app) completeNamespaces(cmd *cobra.Command, _ []string, prefix string) 
 // completes nothing.
 func (a *app) fromStore(found cobra.ShellCompDirective, list func(ctx context.Context, s store.Store, args []string) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		s, err := a.openStore(cmd.Context(), false)
+		s, err := a.stored(cmd.Context()).OpenStore(cmd.Context(), false)
 		if err != nil {
 			return nil, noFiles
 		}

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
-
-	"toolctl.dev/toolctl/pkg/store"
 )
 
 func newStoreCmd(a *app) *cobra.Command {
@@ -17,9 +13,4 @@ calls and the runs that wait for approval, the overrides and the audit.`,
 		Example: `  toolctl store check
   toolctl store backup state-2026-11-22.db`,
 	}, newStoreMigrateCmd(a), newStoreCheckCmd(a), newStoreCopyCmd(a), newStoreBackupCmd(a), newStoreCompactCmd(a))
-}
-
-// openThere opens the store for a command that means nothing without one.
-func (a *app) openThere(ctx context.Context) (store.Store, error) {
-	return a.stored(ctx).OpenExisting(ctx)
 }

@@ -101,6 +101,32 @@ func (c *CopyStore) Run(ctx context.Context) (r store.Report, err error) {
 	return store.Check(ctx, to)
 }
 
+// roomy is the Config for what makes room, and so must have room: MaxStoreBytes does not count.
+func (c *Config) roomy() *Config {
+	all := *c
+	all.MaxStoreBytes = 0
+	return &all
+}
+
+// PruneAudit removes old lines of the audit.
+type PruneAudit struct {
+	*Config
+	// Before is the time from which on lines are kept.
+	Before time.Time
+	// DryRun removes nothing.
+	DryRun bool
+}
+
+// Run removes the lines and adds one that says so.
+func (p *PruneAudit) Run(ctx context.Context) (done store.AuditPrune, err error) {
+	s, err := (&Audit{Config: p.roomy()}).Open(ctx)
+	if err != nil {
+		return done, err
+	}
+	done, err = s.PruneAudit(ctx, store.PruneOptions{Before: p.Before, By: p.By, DryRun: p.DryRun})
+	return done, errors.Join(err, s.Close())
+}
+
 // CompactStore gives the room that is free in the store back to the disk.
 type CompactStore struct {
 	*Config
@@ -113,11 +139,9 @@ type CompactStore struct {
 // Compacted is how many bytes the store took before and takes now.
 type Compacted struct{ Before, After int64 }
 
-// Run compacts the store. What makes room must have room: MaxStoreBytes does not count.
+// Run compacts the store.
 func (c *CompactStore) Run(ctx context.Context) (r Compacted, err error) {
-	all := *c.Config
-	all.MaxStoreBytes = 0
-	err = all.withKept(ctx, func(s store.Store) error {
+	err = c.roomy().withKept(ctx, func(s store.Store) error {
 		kept, ok := s.(store.Compacter)
 		if !ok {
 			return usagef("this kind of store is not kept on a disk")
