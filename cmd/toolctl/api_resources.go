@@ -11,9 +11,9 @@ import (
 func newAPIResourcesCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "api-resources",
-		Short: "List the kinds of manifest and what they are called",
-		Long: `List the kinds of manifest, with the words by which commands know them. Every
-command takes each of them, in any case: 'toolctl get tp' lists ToolPolicies.
+		Short: "List the kinds of manifest with their names and short names",
+		Long: `List the kinds of manifest with the names that commands accept for them. Every command
+accepts each name, in any case: 'toolctl get tp' lists ToolPolicies.
 
 Output formats (-o): table, wide, json, yaml, name.`,
 		Annotations: formats("table", "wide", "json", "yaml", "name"),

@@ -33,35 +33,34 @@ func newApplyCmd(a *app) *cobra.Command {
 	o := &applyOptions{setOptions: setOptions{app: a}}
 	cmd := &cobra.Command{
 		Use:        "apply (-f PATH | --plan FILE)",
-		Short:      "Put manifests into the store",
+		Short:      "Apply manifests to the store",
 		SuggestFor: []string{"create", "replace"},
-		Long: `Put manifests into the store, all or nothing: when one has a violation, nothing
-changes. Each object is created, configured or unchanged.
+		Long: `Apply manifests to the store in one transaction. If a manifest has an error, nothing
+changes. Each object is reported as created, configured or unchanged.
 
-With --prune, what an earlier apply of the same set put there and this one does
-not have is removed, but not what now is skipped because it is not one of our manifests. A set
-is named with --set; without it, by the paths given with -f. An object that belongs
-to another set is refused under --set, and stays in its set without --set;
---take-over moves it. A source that is empty or gone is refused, unless --allow-empty
-says that all of the set is to be removed. An object with the annotation
-toolctl.dev/prune: disabled is never pruned, and stays in its set.
+--prune deletes objects from earlier applies of this set that the files no longer contain,
+but keeps objects whose files are now skipped because they are not toolctl manifests. --set
+names the set; by default the paths given with -f are its name. With --set, apply refuses
+objects that belong to another set; without --set, they stay in their set. --take-over
+moves them. apply refuses an empty or missing source unless --allow-empty allows it to
+delete the whole set. An object with the annotation toolctl.dev/prune: disabled is
+never pruned and stays in its set.
 
-With --plan, what 'toolctl diff -o plan' said is carried out, and no more. When a
-manifest or an object that the plan touches has changed since, nothing is applied, and
-each of them is named.
+--plan applies exactly the changes listed by 'toolctl diff -o plan'. If a manifest or an
+object in the plan has changed since, apply names each of them and changes nothing.
 
-A limit of a policy keeps its count while its name, else its tools, and its per and
-by stay the same. An edit that leaves a count behind is told on stderr.
+The limit of a policy keeps its count as long as its name (or its tools, if it has no
+name), per and by stay the same. toolctl warns when an edit discards a count.
 
-Each apply is a revision of its set, which notes the commit when the files are in a work
-tree of git: see 'toolctl rollout'.
+Each apply creates a revision of its set, with the Git commit if the files are in a Git
+work tree: see 'toolctl rollout'.
 
-With -n an object that names no namespace goes into that one.
+With -n, objects without a namespace go into that namespace.
 
---dry-run prints what would change, compared with the store. --dry-run=client needs no
-store: it checks the files on their own, and lists each object as created.
+--dry-run compares the files with the store and prints the changes. --dry-run=client needs
+no store: it checks the files alone and lists each object as created.
 
-Output formats (-o): table (a line an object), name, json.`,
+Output formats (-o): table (one line per object), name, json.`,
 		Annotations: formats("table", "name", "json"),
 		Example: `  toolctl apply -f manifests/
   toolctl apply -f manifests/ --prune --dry-run
@@ -73,10 +72,10 @@ Output formats (-o): table (a line an object), name, json.`,
 	f := cmd.Flags()
 	o.bind(f)
 	bindDryRun(f, &o.mode, "print the changes without applying them: server compares with the store, client reads only the files")
-	f.StringVar(&o.plan, "plan", "", "carry out this plan of 'toolctl diff -o plan', or - for stdin; -f says where its manifests are now")
+	f.StringVar(&o.plan, "plan", "", "apply this plan of 'toolctl diff -o plan', or - for stdin; -f gives the present location of its manifests")
 	f.BoolVar(&o.wait, "wait", false, "wait until every MCP server of the set is ready")
-	f.DurationVar(&o.patience, "timeout", 30*time.Second, "how long --wait waits")
-	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "how many earlier revisions of the set to keep")
+	f.DurationVar(&o.patience, "timeout", 30*time.Second, "maximum time that --wait waits")
+	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "number of earlier revisions of the set to keep")
 	a.bindNetwork(f, "with --wait: ")
 	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd

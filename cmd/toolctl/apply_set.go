@@ -13,11 +13,11 @@ type setOptions struct {
 }
 
 func (o *setOptions) bind(f *pflag.FlagSet) {
-	f.BoolVar(&o.set.Prune, "prune", false, "remove what an earlier apply of this set put there")
-	f.BoolVar(&o.set.AllowEmpty, "allow-empty", false, "let --prune remove all of the set when the files are gone or hold nothing")
+	f.BoolVar(&o.set.Prune, "prune", false, "delete objects of this set that the files no longer contain")
+	f.BoolVar(&o.set.AllowEmpty, "allow-empty", false, "allow --prune to delete the whole set when no manifests are found")
 	o.bindSelector(f, "objects")
 	f.StringVar(&o.set.Set, "set", "", "name of the set (default: the paths given with -f)")
-	f.BoolVar(&o.set.TakeOver, "take-over", false, "take objects that belong to other sets into this one")
+	f.BoolVar(&o.set.TakeOver, "take-over", false, "move objects from other sets into this set")
 }
 
 // selection is what the flags choose.

@@ -19,13 +19,13 @@ import (
 func newApprovalsCmd(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "approvals",
-		Short: "Decide on calls that wait for approval",
-		Long: `Decide on calls that wait for approval, because the require_approval of a
-ToolPolicy names their tool. They wait in the store, so this works from another
-terminal than the call, and across restarts of 'toolctl serve'.
+		Short: "List, approve and deny pending calls",
+		Long: `Review the calls that wait for approval because a ToolPolicy lists their tool under
+require_approval. Pending calls are in the store, so you can decide on them from another
+terminal, and they survive restarts of 'toolctl serve'.
 
-An approval lets one call of the same tool with the same arguments by the same
-caller through: the caller calls again. Calls that nobody decides on in time expire.`,
+An approval allows one call of the same tool with the same arguments by the same
+caller: the caller repeats the call. A call without a decision expires.`,
 		Example: `  toolctl approvals list
   toolctl approvals show ijk3u7e2mq
   toolctl approvals approve ijk3u7e2mq
@@ -38,12 +38,12 @@ func newApprovalsListCmd(a *app) *cobra.Command {
 	var limit, offset int
 	cmd := &cobra.Command{
 		Use:   "list [ID]...",
-		Short: "List the calls that wait, and those that waited",
-		Long: `List the calls that wait for approval, and the last 1,000 that waited, the
-newest last. Arguments that the tool's redact rules cover are masked; in tables long
-ones are cut, and 'toolctl approvals show' shows them whole.
+		Short: "List pending and past approval requests",
+		Long: `List the pending calls and the last 1,000 decided or expired ones, newest last.
+Arguments covered by the tool's redact rules are masked. Tables shorten long
+arguments; 'toolctl approvals show' prints them in full.
 
-A call is pending, approved, denied, used (it was approved and made) or expired.
+A call is pending, approved, denied, used (approved and made) or expired.
 
 Output formats (-o): table, wide, json, yaml, name.`,
 		Annotations: formats("table", "wide", "json", "yaml", "name"),

@@ -33,23 +33,23 @@ func newApprovalsDecideCmd(a *app, approve bool) *cobra.Command {
 	o := &decideOptions{app: a, approve: approve}
 	cmd := &cobra.Command{
 		Use:   "deny ID",
-		Short: "Refuse a call that waits",
-		Long: `Refuse a call that waits for approval. The caller is told who denied it and why,
-now and whenever it repeats the call for as long as the call could have waited.
+		Short: "Deny a pending call",
+		Long: `Deny a pending call. The caller is told who denied it and why, now and each time
+it repeats the call until the request expires.
 
 Output formats (-o): text, json, yaml.`,
 		Annotations: formats("text", "json", "yaml"),
 		Example:     `  toolctl approvals deny ijk3u7e2mq --reason 'too expensive'`,
 	}
 	if approve {
-		cmd.Use, cmd.Short = "approve ID", "Let a call that waits go on"
-		cmd.Long = `Let a call that waits for approval go on, once: the caller calls again with the
-same arguments. The approval holds for as long as the call could have waited.
+		cmd.Use, cmd.Short = "approve ID", "Approve a pending call"
+		cmd.Long = `Approve a pending call, once: the caller repeats the call with the same arguments.
+The approval is valid until the request expires.
 
---edit-args approves it with other arguments: a JSON object, @FILE, or without a
-value what $EDITOR makes of them. Values that are shown as [REDACTED] and left so
-stay what the caller sends. The arguments are held to the tool's schema when it is
-in the store or in -f, and in any case when the call is made.
+--edit-args approves the call with different arguments: a JSON object, @FILE, or, without
+a value, the arguments as you edit them in $EDITOR. Values that you leave as [REDACTED]
+keep the value that the caller sends. toolctl validates the arguments now if the tool is
+in the store or in -f, and again when the call is made.
 
 Output formats (-o): text, json, yaml.`
 		cmd.Example = `  toolctl approvals approve ijk3u7e2mq
@@ -72,9 +72,9 @@ Output formats (-o): text, json, yaml.`
 		return o.run(cmd.Context(), args[0])
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.as, "as", "", "name of who decides, for the caller and the audit (default: your login)")
-	f.StringArrayVar(&o.groups, "as-group", nil, "group that decides, for policies whose approvers name groups; may be repeated")
-	f.StringVar(&o.reason, "reason", "", "why, for the caller and the audit")
+	f.StringVar(&o.as, "as", "", "name of the person who decides, for the caller and the audit log (default: your login)")
+	f.StringArrayVar(&o.groups, "as-group", nil, "group of the person who decides, for policies whose approvers name groups; may be repeated")
+	f.StringVar(&o.reason, "reason", "", "reason, for the caller and the audit log")
 	if approve {
 		f.StringVar(&o.editArgs, "edit-args", "", "approve with other arguments: JSON, @FILE, or no value for $EDITOR")
 		f.Lookup("edit-args").NoOptDefVal = inEditor
@@ -159,9 +159,9 @@ func newApprovalsWaitCmd(a *app) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "wait ID",
-		Short: "Wait until a call is decided on",
-		Long: `Wait until a call is decided on, and print its state. The exit code is 0 when
-it was approved, 4 when it was denied, and 7 when it expired or time ran out.`,
+		Short: "Wait for the decision on a call",
+		Long: `Wait for the decision on a call, and print its state. The exit code is 0 if the
+call was approved, 4 if it was denied, and 7 if it expired or the wait timed out.`,
 		Example:           `  toolctl approvals wait ijk3u7e2mq --timeout 10m && toolctl call pay-invoice -a invoice=INV-1`,
 		Args:              exactArgs(1, "the id of one call"),
 		ValidArgsFunction: a.completeApprovals,
@@ -187,6 +187,6 @@ it was approved, 4 when it was denied, and 7 when it expired or time ran out.`,
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", time.Hour, "how long to wait")
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Hour, "maximum time to wait")
 	return cmd
 }

@@ -21,13 +21,13 @@ func newApprovalsShowCmd(a *app) *cobra.Command {
 	var limit, offset int
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show a call that waits, with all of its arguments",
-		Long: `Show a call that waits for approval, or waited, with all of its arguments: nothing
-is left out or shortened. What the tool's redact rules cover is masked; characters
-that are not seen are escaped, and keys are in ASCII, so that none looks like another.
+		Short: "Show a pending or past call with all of its arguments",
+		Long: `Show a call that is or was pending, with all of its arguments, complete and
+unshortened. Values covered by the tool's redact rules are masked. Invisible
+characters and non-ASCII characters in keys are escaped, so that no two keys look alike.
 
-At a terminal $PAGER shows it, when it is set. --offset and --limit choose lines of
-the arguments, of which the last line says how many there are.
+On a terminal the output goes through $PAGER if it is set. --offset and --limit select
+lines of the arguments; the last line of the output shows how many there are.
 
 Output formats (-o): text, json, yaml.`,
 		Annotations: formats("text", "json", "yaml"),

@@ -18,13 +18,13 @@ import (
 func newAuditCmd(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "audit",
-		Short: "Look at the audit, check it, anchor it, export it, prune it",
-		Long: `Look at the audit of the store. It has a line before a call runs and one after: who
-called what, what the policies decided, the arguments with secrets masked and the hash
-of those that were called, how it ended and how long it took. It also has a line for
-each change of the store: who changed what, from which version to which.
+		Short: "List, verify, anchor, export and prune the audit log",
+		Long: `Work with the audit log of the store. It has one record before each call and one after:
+who called which tool, what the policies decided, the arguments with secrets masked, a hash
+of the real arguments, the outcome and the duration. It also has a record for each
+change of the store: who changed which object, from which revision to which.
 
-The lines are a chain: each has the SHA-256 of the hash before it and of itself.`,
+The records form a hash chain: the hash of each record covers the hash before it.`,
 		Example: `  toolctl audit list --since 24h --status failed
   toolctl audit list --follow
   toolctl audit verify
@@ -41,7 +41,7 @@ const (
 
 // bindAudit binds the flag --audit of a command that calls tools.
 func (a *app) bindAudit(cmd *cobra.Command) {
-	cmd.Flags().Var(&auditMode{&a.bestEffort}, "audit", `what to do when the audit cannot be written: "required" refuses calls, "best-effort" lets them go on`)
+	cmd.Flags().Var(&auditMode{&a.bestEffort}, "audit", `if the audit log cannot be written, "required" refuses calls and "best-effort" allows them`)
 	_ = cmd.RegisterFlagCompletionFunc("audit", cobra.FixedCompletions([]string{auditRequired, auditBestEffort}, noFiles))
 }
 
@@ -85,16 +85,16 @@ var auditStatuses = []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPendin
 // bind binds the flags; usually says how many lines there are without --limit.
 func (o *auditFlags) bind(cmd *cobra.Command, usually string) {
 	f := cmd.Flags()
-	f.StringVar(&o.since, "since", "", "only lines of that time and later: "+timeForms)
-	f.StringVar(&o.tool, "tool", "", "only lines of this tool, or of changes of this object, such as toolpolicy/careful; * and ? stand for any characters and for one")
-	f.StringVar(&o.principal, "principal", "", "only lines of this principal, who may be a pattern such as team-*")
-	f.StringVar(&o.session, "session", "", "only calls of this session, which may be a pattern")
+	f.StringVar(&o.since, "since", "", "only records from this time on: "+timeForms)
+	f.StringVar(&o.tool, "tool", "", "only records of this tool, or of changes to this object, such as toolpolicy/careful; * matches any characters and ? matches one")
+	f.StringVar(&o.principal, "principal", "", "only records of this principal, or of principals that match a pattern such as team-*")
+	f.StringVar(&o.session, "session", "", "only calls of this session, or of sessions that match a pattern")
 	_ = cmd.RegisterFlagCompletionFunc("session", o.fromStore(inOrder, sessions))
-	f.StringVar(&o.status, "status", "", "only lines of this status: "+strings.Join(auditStatuses, ", "))
-	f.StringVar(&o.decision, "decision", "", "only calls on which the policies decided so: "+strings.Join(action.AuditDecisions(), ", ")+" (refused: by a policy or a person)")
+	f.StringVar(&o.status, "status", "", "only records with this status: "+strings.Join(auditStatuses, ", "))
+	f.StringVar(&o.decision, "decision", "", "only calls with this policy decision: "+strings.Join(action.AuditDecisions(), ", ")+" (refused: by a policy or a person)")
 	_ = cmd.RegisterFlagCompletionFunc("decision", cobra.FixedCompletions(action.AuditDecisions(), noFiles))
-	o.bindSelector(f, "lines about objects of the store")
-	f.IntVar(&o.limit, "limit", 0, "only this many of the newest lines; 0 is all (default: "+usually+")")
+	o.bindSelector(f, "records about objects of the store")
+	f.IntVar(&o.limit, "limit", 0, "maximum number of records, newest first; 0 means all (default: "+usually+")")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(auditStatuses, noFiles))
 	_ = cmd.RegisterFlagCompletionFunc("tool", o.completeTools)
 }

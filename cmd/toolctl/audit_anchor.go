@@ -18,14 +18,16 @@ func newAuditAnchorCmd(a *app) *cobra.Command {
 	o := &anchorOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "anchor --to FILE|URL",
-		Short: "Note the head of the audit in another place",
-		Long: `Write the head of the audit, as it is now, to a file or an HTTP address outside of the store:
-who can write the store can rewrite the whole chain, but not what is noted elsewhere.
-Later 'toolctl audit verify --head HASH' tells whether the line of that hash is still there.
+		Short: "Record the head of the audit log outside the store",
+		Long: `Write the current head of the audit log to a file or an HTTP address outside the store.
+Somebody with write access to the store can rewrite the whole chain, but not a head
+recorded elsewhere. 'toolctl audit verify --head HASH' then checks that the record with
+that hash still exists.
 
-Each note is a line of JSON with the time, the number of lines and the head. A file gets one
-line more, an address a POST. With --interval it goes on until it is stopped, and notes
-the head when it has changed; what cannot be written then is logged and tried again.`,
+Each anchor is a line of JSON with the time, the number of records and the head. A file gets
+one more line, an address gets a POST request. With --interval the command runs until you stop
+it and writes a new anchor whenever the head has changed. It logs failed writes and
+tries them again.`,
 		Example: `  toolctl audit anchor --to /mnt/worm/heads.jsonl
   toolctl audit anchor --to https://log.example.com/heads --interval 5m`,
 		Args: noArgs,
@@ -41,7 +43,7 @@ the head when it has changed; what cannot be written then is logged and tried ag
 			return o.run(cmd.Context(), s)
 		},
 	}
-	cmd.Flags().StringVar(&o.to, "to", "", "file to add a line to, or http or https address to send it to")
+	cmd.Flags().StringVar(&o.to, "to", "", "file to append to, or http or https address to post to")
 	cmd.Flags().DurationVar(&o.interval, "interval", 0, "repeat at this interval, such as 5m (default: once)")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd

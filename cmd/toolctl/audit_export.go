@@ -15,12 +15,12 @@ func newAuditExportCmd(a *app) *cobra.Command {
 	o := &auditFlags{app: a}
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write lines of the audit as JSON lines or CSV",
-		Long: `Write lines of the audit to stdout, the newest last, however many there are.
+		Short: "Export audit records as JSON lines or CSV",
+		Long: `Write audit records to stdout, newest last, without a limit on their number.
 
-jsonl writes a line of JSON for each: the record as it is stored, byte for byte, with
-its id and hash put in front. 'toolctl policy simulate --audit FILE' reads it. csv is
-for spreadsheets: a text that one would take for a formula gets an apostrophe in front.
+jsonl writes one line of JSON per record: the record as it is stored, byte for byte, with
+its id and hash prepended. 'toolctl policy simulate --audit FILE' reads this format. csv is
+for spreadsheets: a text that a spreadsheet would run as a formula gets a leading apostrophe.
 
 Output formats (-o): jsonl, csv.`,
 		Annotations: formats("jsonl", "csv"),

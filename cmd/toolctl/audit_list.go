@@ -34,20 +34,20 @@ func newAuditListCmd(a *app) *cobra.Command {
 	o := &auditListOptions{auditFlags: auditFlags{app: a}}
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List lines of the audit, the newest last",
-		Long: `List lines of the audit, the newest last, and the head of the chain: the hash of
-its last line. Noted elsewhere, it lets 'toolctl audit verify --head' find out later
-whether lines were cut off.
+		Short: "List audit records, newest last",
+		Long: `List audit records, newest last, and the head of the chain, which is the hash of the
+last record. If you keep the head elsewhere, 'toolctl audit verify --head' can later
+detect that records were cut off.
 
-Of a call that has ended only the line with its outcome is listed, and with --all also
-the one that was written before it ran. A call without an outcome is running, or its
-process ended before the call did: it is listed as "started, outcome unknown".
+For a call that has ended, the list has only the record of its outcome; --all also lists
+the record written before the call ran. A call without an outcome is still running, or
+its process ended first: it is listed as "started, outcome unknown".
 
-The newest 100 lines are listed, unless --limit or --all says otherwise. 'toolctl audit
-export' writes all of them to a file.
+The list has the newest 100 records unless you set --limit or --all. 'toolctl audit export'
+writes all records to a file.
 
-With --follow it goes on with lines as they are written, until Ctrl-C; -o json prints an
-object on each line then.
+With --follow the command prints new records as they are written, until Ctrl-C; with
+-o json it prints one object per line.
 
 Output formats (-o): table, wide, json, yaml.`,
 		Annotations: formats("table", "wide", "json", "yaml"),
@@ -81,8 +81,8 @@ Output formats (-o): table, wide, json, yaml.`,
 		},
 	}
 	o.bind(cmd, fmt.Sprint(usualLines))
-	cmd.Flags().BoolVar(&o.all, "all", false, "list every line: with no limit but that of --limit, and the intents of calls that have ended too")
-	cmd.Flags().BoolVar(&o.follow, "follow", false, "go on with lines as they are written")
+	cmd.Flags().BoolVar(&o.all, "all", false, "list every record, including the starts of calls that have ended; only --limit limits it")
+	cmd.Flags().BoolVar(&o.follow, "follow", false, "print new records as they are written")
 	return cmd
 }
 

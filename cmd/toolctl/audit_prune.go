@@ -14,15 +14,14 @@ func newAuditPruneCmd(a *app) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "prune --before TIME",
-		Short: "Remove old lines of the audit",
-		Long: `Remove the lines of the audit whose times are before one, wherever they stand, and add a line
-that says who did it and where the audit begins now. 'toolctl audit verify' proves what is
-left. Export the lines first where they must be kept. 'toolctl serve --audit-retention 90d' does
-it once an hour.
+		Short: "Delete old audit records",
+		Long: `Delete the audit records older than a time, and add a record of who did it and where the
+log begins now. 'toolctl audit verify' can still verify the remaining records. If you must
+keep the old ones, export them first. 'toolctl serve --audit-retention 90d' prunes once an hour.
 
-It works in steps of some megabytes, each with a line of its own, so that it needs little room, on a store
-that has reached --store-max-bytes too. The file gets smaller; one that an earlier toolctl made does with
-the first 'toolctl store compact'.
+The command works in steps of a few megabytes, each with a record of its own, so it needs little
+disk space and also works on a store that has reached --store-max-bytes. The file shrinks. A file
+made by an older toolctl shrinks with the first 'toolctl store compact'.
 
 Output formats (-o): text, json, yaml.`,
 		Annotations: formats("text", "json", "yaml"),
@@ -60,7 +59,7 @@ Output formats (-o): text, json, yaml.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&before, "before", "", "remove lines before that time: "+timeForms)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	cmd.Flags().StringVar(&before, "before", "", "delete records before this time: "+timeForms)
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be deleted without deleting it")
 	return cmd
 }

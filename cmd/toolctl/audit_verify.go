@@ -12,13 +12,13 @@ func newAuditVerifyCmd(a *app) *cobra.Command {
 	var head string
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Check that no line of the audit was changed, removed or moved",
-		Long: `Check the chain of the audit from its first line to the last, and name the first
-line that was changed, removed, added or moved. The exit code is 1 when there is one.
+		Short: "Verify that no audit record was changed, removed or moved",
+		Long: `Verify the hash chain of the audit log from the first record to the last, and name the first
+record that was changed, removed, added or moved. The exit code is 1 if there is one.
 
-The chain has no secret: who can write the store can cut off its end or make all of
-it anew. So note the head that this command and 'toolctl audit list' print in another
-place, and give it with --head: it must still be the hash of a line.
+The chain has no secret key: somebody with write access to the store can cut off its end or
+write a whole new chain. Therefore keep the head that this command and 'toolctl audit list'
+print in another place, and pass it with --head: a record with this hash must still exist.
 
 Output formats (-o): text, json, yaml.`,
 		Annotations: formats("text", "json", "yaml"),
@@ -56,7 +56,7 @@ Output formats (-o): text, json, yaml.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&head, "head", "", "hash that was printed earlier and must still be that of a line")
+	cmd.Flags().StringVar(&head, "head", "", "head printed earlier; a record with this hash must still exist")
 	return cmd
 }
 

@@ -13,16 +13,15 @@ import (
 func newBuildCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "build DIR",
-		Short: "Print the manifests of an environment from its kustomization.yaml",
-		Long: `Print what DIR builds to: the manifests of a base with what its kustomization.yaml
-changes for one environment. A documented subset of kustomize is read (resources,
+		Short: "Print the manifests that a kustomization.yaml builds",
+		Long: `Print the manifests that DIR builds: a base with the changes that its kustomization.yaml
+makes for one environment. toolctl supports a documented subset of kustomize (resources,
 namespace, namePrefix, nameSuffix, labels, commonLabels, commonAnnotations, patches,
-configMapGenerator, replacements); any other field is refused by its name. Nothing
-is fetched.
+configMapGenerator, replacements) and refuses every other field by name. It fetches nothing.
 
-Who is renamed is renamed in policies, prompts, scenarios and bound servers too.
+A renamed object is also renamed in policies, prompts, scenarios and bound servers.
 Numbers keep every digit, and comments stay. 'toolctl validate -k DIR' checks the
-result, with the places of the files it came from. docs/overlays.md has the details.
+result and reports errors at their place in the source files. See docs/overlays.md.
 
 Output formats (-o): yaml (the default), json (one List).`,
 		Annotations: formats("yaml", "json"),

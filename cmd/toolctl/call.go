@@ -38,19 +38,19 @@ func newCallCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call NAME [-a key=value]...",
 		Short: "Call a tool and print its result",
-		Long: `Call a tool and print the content of its result: indented on a terminal, on
-one line on a pipe. The call goes through the call pipeline: the arguments are
-coerced and validated, the policies decide, and the result is validated.
+		Long: `Call a tool and print the content of its result: indented on a terminal, on one line
+in a pipe. toolctl coerces and validates the arguments, checks the policies, makes the
+call and validates the result.
 
-A call that needs approval asks you at a terminal. Elsewhere, and with --no-input,
-it ends with exit code 6 and says how to approve it and go on.
+When a call needs approval, toolctl asks at the terminal, unless the policy names
+approvers. Otherwise, and with --no-input, it exits with code 6 and prints how to approve.
 
 NAME is namespace/name, name, server__tool, server.tool, mcp__server__tool, or the
 bare name of a tool that only one server has.
 
--a takes paths into nested objects, too: -a body.stock=4 is -a 'body:={"stock":4}'.
+-a accepts paths into nested objects: -a body.stock=4 is -a 'body:={"stock":4}'.
 
-Output formats (-o): json and yaml print the whole result, text its text, and
+Output formats (-o): json and yaml print the whole result, text prints its text, and
 with --dry-run curl prints the HTTP request as a command.`,
 		Annotations: formats("content", "json", "yaml", "text", "curl"),
 		Example: `  toolctl call -f manifests/weather.yaml get-weather -a location=Oslo
@@ -70,14 +70,14 @@ with --dry-run curl prints the HTTP request as a command.`,
 	f.StringArrayVarP(&o.args, "arg", "a", nil, argsHelp)
 	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeArgs)
 	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
-	f.StringVar(&o.session, "session", "", "conversation that policies count in (default: a session of its own)")
+	f.StringVar(&o.session, "session", "", "session whose policy counters apply (default: a new session)")
 	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
-	f.StringVar(&o.turn, "turn", "", "turn within the session (default: calls without one share a turn)")
-	f.StringVar(&o.principal, "principal", "", "name of who calls, for policies that match principals (default: nobody)")
+	f.StringVar(&o.turn, "turn", "", "turn within the session (default: one turn for all calls without --turn)")
+	f.StringVar(&o.principal, "principal", "", "principal that makes the call, as policies match it (default: none)")
 	f.StringVar(&o.approval, "approval", "", "id of the pending call that this one repeats (default: the one of the same session, tool and arguments)")
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
-	f.DurationVar(&o.timeout, "timeout", 0, "time for the call and all that it connects to, such as 5s (default: the tool's timeout_ms)")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be done, and do nothing")
+	f.DurationVar(&o.timeout, "timeout", 0, "maximum time for the call, including connections, such as 5s (default: the tool's timeout_ms)")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what the call would do without making it")
 	f.StringVar(&o.save, "save", "", "folder to write images, audio and other binary parts of the result to")
 	a.bindAudit(cmd)
 	a.bindNetwork(f, "")

@@ -26,21 +26,21 @@ func newClientConfigCmd(a *app) *cobra.Command {
 	names := action.ClientNames()
 	cmd := &cobra.Command{
 		Use:   "config CLIENT",
-		Short: "Print or write the configuration that connects a client",
-		Long: `Print the configuration that connects a client to 'toolctl serve': one that
-starts it with the -f, -k, --store, -n, --locked, --lock-file and --allow-… flags given
-here ($TOOLCTL_ALLOW_NETWORK becomes flags), or with --url one that reaches it over HTTP. With --authoring
-it starts 'toolctl mcp authoring' instead. Where the configuration belongs is said on
+		Short: "Print or write the configuration of an MCP client",
+		Long: `Print the configuration that connects a client to 'toolctl serve'. The client starts the
+server with the -f, -k, --store, -n, --locked, --lock-file and --allow-… flags given here
+($TOOLCTL_ALLOW_NETWORK becomes flags), or with --url connects to it over HTTP. With
+--authoring it starts 'toolctl mcp authoring' instead. toolctl prints the target file to
 stderr. CLIENT is one of ` + strings.Join(names, ", ") + `.
 
-The variables that the manifests need, and the token of a server that is not on this
-machine, are named in the client's own syntax: no value is printed. Claude Desktop
-and Zed have none, so there a placeholder stands; --write puts in the values that
-are set here.
+The configuration refers to the variables of the manifests, and to the token of a
+server on another machine, in the client's own syntax: it contains no values. Claude
+Desktop and Zed have no such syntax, so toolctl prints a placeholder; --write puts in
+the values that are set here.
 
-With --write the server is merged into the client's file, after the difference was
-shown and confirmed: all else in it stays, the file before is kept as FILE.bak, and
-a file that holds values of variables is readable by you alone.`,
+--write merges the server into the client's file after it has shown the difference and you
+have confirmed it. The rest of the file stays, the previous file is kept as FILE.bak, and
+a file with values of variables is readable only by you.`,
 		Example: `  toolctl client config claude -f manifests/ > .mcp.json
   toolctl client config codex -f manifests/ --write
   toolctl client config cursor --authoring --write
@@ -59,12 +59,12 @@ a file that holds values of variables is readable by you alone.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.URL, "url", "", "address of a 'toolctl serve --http' that runs, such as http://127.0.0.1:8080/mcp")
+	f.StringVar(&o.URL, "url", "", "address of a running 'toolctl serve --http', such as http://127.0.0.1:8080/mcp")
 	f.StringVar(&o.Name, "name", "toolctl", "name of the server in the configuration; with --authoring the default is toolctl-authoring")
-	f.StringVar(&tokenEnv, "token-env", "TOOLCTL_TOKEN", "with --url, variable that holds the bearer token (default: none for this machine, elsewhere TOOLCTL_TOKEN)")
-	f.BoolVar(&o.Authoring, "authoring", false, "connect to 'toolctl mcp authoring' on the folder of -f (default: the current one), for an agent that writes manifests")
+	f.StringVar(&tokenEnv, "token-env", "TOOLCTL_TOKEN", "with --url: variable with the bearer token (default: none for a server on this machine, else TOOLCTL_TOKEN)")
+	f.BoolVar(&o.Authoring, "authoring", false, "connect an agent that writes manifests to 'toolctl mcp authoring' on the folder given with -f (default: the current folder)")
 	f.BoolVar(&o.Write, "write", false, "merge the server into the client's file")
-	f.BoolVar(&o.yes, "yes", false, "with --write, do not ask")
+	f.BoolVar(&o.yes, "yes", false, "with --write: do not ask for confirmation")
 	a.bindNetwork(f, "")
 	return cmd
 }

@@ -22,8 +22,8 @@ func newCompletionCmd(a *app) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion (bash|zsh|fish|powershell)",
-		Short: "Print the completion script of a shell",
-		Long: `Print the completion script of a shell. Names of objects complete from the
+		Short: "Print a shell completion script",
+		Long: `Print a completion script for a shell. It completes the names of objects from the
 store, or from the files given with -f.`,
 		Example: `  source <(toolctl completion bash)
   toolctl completion zsh > "${fpath[1]}/_toolctl"

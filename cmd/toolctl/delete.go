@@ -21,12 +21,12 @@ func newDeleteCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "delete (KIND/NAME... | KIND -l LABELS | -f PATH)",
 		SuggestFor: []string{"rm", "remove"},
-		Short:      "Remove objects from the store",
-		Long: `Remove objects from the store, all or nothing. With -f the objects that the
-files name are removed; the files stay. With -l all objects of a kind that have
-the labels are removed.
+		Short:      "Delete objects from the store",
+		Long: `Delete objects from the store in one transaction. With -f, toolctl deletes the objects
+that the files declare; the files stay. With -l, it deletes all objects of a kind that
+have the labels.
 
-Output formats (-o): table (a line an object), name, json.`,
+Output formats (-o): table (one line per object), name, json.`,
 		Annotations: formats("table", "name", "json"),
 		Example: `  toolctl delete tool/get-weather
   toolctl delete tools get-weather get-news
@@ -36,9 +36,9 @@ Output formats (-o): table (a line an object), name, json.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.selector, "selector", "l", "", "labels of the objects to remove, such as team=pay,tier!=old")
-	bindDryRun(f, &o.dryRun, "say what would be removed, and remove nothing")
-	f.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "succeed when an object is not there")
+	f.StringVarP(&o.selector, "selector", "l", "", "labels of the objects to delete, such as team=pay,tier!=old")
+	bindDryRun(f, &o.dryRun, "print what would be deleted without deleting it")
+	f.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "succeed if an object does not exist")
 	return cmd
 }
 

@@ -19,11 +19,11 @@ func newDescribeCmd(a *app) *cobra.Command {
 	var offline bool
 	cmd := &cobra.Command{
 		Use:   "describe KIND/NAME... | KIND",
-		Short: "Show objects, their state and what applies to them",
-		Long: `Show an object for people, or all of a kind: where it stands, whether it is ready and why not,
-its spec, for a tool the policies that govern it, for a prompt its variables and the
-tools that it names, and for an MCP server what it says and offers and the end of
-its stderr. Values of environment variables, and what else looks like a secret, are
+		Short: "Show objects with their state and the rules that apply to them",
+		Long: `Show one object, or all objects of a kind, in a readable form: its file, whether it is ready
+and why not, and its spec. For a tool, describe also shows the policies that govern it; for a
+prompt, its variables and tools; for an MCP server, its capabilities and the last lines of its
+stderr. Values of environment variables, and anything else that looks like a secret, are
 never shown.`,
 		Example: `  toolctl describe tool/get-weather
   toolctl describe -f manifests/ toolpolicy careful
@@ -59,7 +59,7 @@ never shown.`,
 		},
 	}
 	a.bindSelector(cmd.Flags(), "objects")
-	cmd.Flags().BoolVar(&offline, "no-discover", false, "do not ask MCP servers what they offer")
+	cmd.Flags().BoolVar(&offline, "no-discover", false, "do not query MCP servers")
 	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }

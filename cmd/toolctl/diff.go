@@ -22,33 +22,32 @@ func newDiffCmd(a *app) *cobra.Command {
 	o := &diffOptions{setOptions: setOptions{app: a}}
 	cmd := &cobra.Command{
 		Use:   "diff -f PATH [--against store|DIR|git:REV[:PATH]]",
-		Short: "Say what an apply would change, and what that breaks",
-		Long: `Say what an apply of the files would create, change and delete, field by field, and
-what each change means, with a witness that proves it:
+		Short: "Show what apply would change and break",
+		Long: `Show what applying the files would create, change and delete, field by field, and
+classify each change, with a witness (an example) as proof:
 
-  neutral      nothing that is called changes; models may read another text
+  neutral      no call behaves differently; models may read a different text
   compatible   it is proven that nothing stops working
   unknown      neither a witness nor a proof was found
   risky        only properties that an open object does not declare stop working, or
                calls have less time
-  looser       a policy, a hint or consent allows more; of a policy, the call is shown
-  tighter      it allows less; of a policy, the call is shown
-  breaking     the witness worked and does not any more
+  looser       a policy, a hint or a consent allows more; for a policy, the call is shown
+  tighter      it allows less; for a policy, the call is shown
+  breaking     the witness worked before and no longer does
 
-Against the store, what an override gives another text is drift ('!'): an apply leaves it so.
+A text that an override replaces in the store is reported as drift ('!'): apply keeps it.
 
-The other side is the store; with --against a folder or file, or a revision of git:
+By default diff compares with the store; --against takes a folder, file or Git revision:
 git:main has the same paths as -f, git:main:tools a path within the repository. With -k
-the other side is built too, where it has a kustomization.yaml. Against
-the store, deletions are those of --prune. Nothing is changed, fetched or called.
+the other side is built too, if it has a kustomization.yaml. Against the store, diff
+lists the deletions of --prune. It changes, fetches and calls nothing.
 
-The exit code is 0 without differences, 1 with some, and above 1 after an error, also one of
-the other side's files, without which some changes cannot be known. With
---fail-on it is 1 only for a change of that class or worse; 'breaking' includes what is
-tighter when a call shows it.
+The exit code is 0 without differences, 1 with differences, and above 1 after an error, also an
+error in the files that it compares with. With --fail-on it is 1 only for changes of that
+class or worse; 'breaking' includes 'tighter' if a call proves it.
 
-Output formats (-o): text, json, markdown (for a comment of a pull request), github
-(annotations of a workflow), sarif (2.1.0, for code scanning), plan (for apply --plan).`,
+Output formats (-o): text, json, markdown (for a pull request comment), github
+(workflow annotations), sarif (2.1.0, for code scanning), plan (for apply --plan).`,
 		Annotations: formats("text", "json", "markdown", "github", "sarif", "plan"),
 		Example: `  toolctl diff -f manifests/
   toolctl diff -f manifests/ --against git:origin/main --fail-on breaking -o github
@@ -65,8 +64,8 @@ Output formats (-o): text, json, markdown (for a comment of a pull request), git
 	}
 	f := cmd.Flags()
 	o.bind(f)
-	f.StringVar(&o.against, "against", action.AgainstStore, "the other side: store, a folder or file, or git:REV[:PATH]")
-	f.StringVar(&o.failOn, "fail-on", "any", "exit with 1 for changes of this class or worse: breaking, risky or any")
+	f.StringVar(&o.against, "against", action.AgainstStore, "what to compare with: store, a folder or file, or git:REV[:PATH]")
+	f.StringVar(&o.failOn, "fail-on", "any", "exit with code 1 for changes of this class or worse: breaking, risky or any")
 	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"breaking", "risky", "any"}, noFiles))
 	return cmd

@@ -14,12 +14,11 @@ func newEditCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "edit KIND/NAME",
 		Short: "Edit an object of the store in $EDITOR",
-		Long: `Edit an object of the store in the editor that VISUAL or EDITOR names, else in vi.
-When the manifest that was written has errors it is opened again, with the errors
-as comments at its top. An empty file, and one that was not changed, ends the edit
-and changes nothing.
+		Long: `Edit an object of the store in the editor named by VISUAL or EDITOR, or else in vi.
+If the edited manifest has errors, the editor opens again with the errors as comments
+at the top. An empty or unchanged file cancels the edit.
 
-Output formats (-o): table (a line an object), name, json.`,
+Output formats (-o): table (one line per object), name, json.`,
 		Annotations: formats("table", "name", "json"),
 		Example: `  toolctl edit tool/get-weather
   EDITOR='code --wait' toolctl edit toolpolicy careful -n prod`,

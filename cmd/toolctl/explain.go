@@ -15,10 +15,9 @@ func newExplainCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [KIND[.FIELD]...]",
 		Short: "Print the documentation of a kind or a field",
-		Long: `Print the documentation of a kind of manifest or of one of its fields: what it
-means, its type, default and an example. The fields are written with points
-between them; items of lists and values of maps need no word of their own.
-Without an argument it lists the kinds.
+		Long: `Print the documentation of a kind of manifest or of one of its fields: its meaning, type,
+default and an example. Separate the names of nested fields with dots; skip the items of
+lists and the values of maps. Without an argument, the command lists the kinds.
 
 Output formats (-o): table (text), json, yaml.`,
 		Annotations: formats("table", "json", "yaml"),
@@ -48,7 +47,7 @@ Output formats (-o): table (text), json, yaml.`,
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&recursive, "recursive", false, "print the fields of all levels")
+	cmd.Flags().BoolVar(&recursive, "recursive", false, "print nested fields too")
 	return cmd
 }
 

@@ -12,13 +12,13 @@ func newExportCmd(a *app) *cobra.Command {
 	dir := ""
 	cmd := &cobra.Command{
 		Use:   "export --dir DIR",
-		Short: "Write the applied manifests into a new folder",
-		Long: `Write the manifests that the store holds, and the files that they name, into a new or
-empty folder. 'toolctl apply -f .' in it finds all of them unchanged. An object is in the
-file that it was applied from where that path is relative, and else in
+		Short: "Export the applied manifests to a new folder",
+		Long: `Write the manifests in the store, and the files that they refer to, to a new or empty
+folder. 'toolctl apply -f .' in that folder reports all of them as unchanged. An object goes
+to the file that it was applied from if that path is relative, and else to
 NAMESPACE/KIND-NAME.yaml. Comments and the order of keys are kept.
 
-Overrides of descriptions, approvals, counts and the audit are not manifests:
+Overrides of descriptions, approvals, counts and the audit log are not manifests:
 'toolctl store backup' copies those too.`,
 		Example: `  toolctl export --dir backup
   toolctl export --dir backup -n payments -l team=pay`,
@@ -37,7 +37,7 @@ Overrides of descriptions, approvals, counts and the audit are not manifests:
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "folder to write; it is made, or is empty")
+	cmd.Flags().StringVar(&dir, "dir", "", "folder to write to; it must be new or empty")
 	_ = cmd.MarkFlagDirname("dir")
 	a.bindSelector(cmd.Flags(), "objects")
 	return cmd

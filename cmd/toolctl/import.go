@@ -16,8 +16,8 @@ import (
 func newImportCmd(a *app) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "import",
-		Short: "Make manifests of what others describe",
-		Long:  "Make manifests of what others describe: configurations of MCP clients, MCP servers,\nOpenAPI documents and PromptPack files.",
+		Short: "Generate manifests from OpenAPI documents, MCP servers and other sources",
+		Long:  "Generate manifests from configurations of MCP clients, MCP servers, OpenAPI documents\nand PromptPack files.",
 		Example: `  toolctl import mcp-config claude_desktop_config.json
   toolctl import mcp --tools -- npx -y @modelcontextprotocol/server-memory`,
 	}, newImportMCPConfigCmd(a), newImportMCPCmd(a), newImportOpenAPICmd(a), newImportPromptPackCmd(a))
@@ -59,8 +59,8 @@ type manifestWriter struct {
 }
 
 func (m *manifestWriter) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&m.dir, "out", "", "folder to write a file for each manifest into (default: all to stdout)")
-	cmd.Flags().BoolVar(&m.force, "force", false, "overwrite files that are there")
+	cmd.Flags().StringVar(&m.dir, "out", "", "folder for the files, one per manifest (default: print to stdout)")
+	cmd.Flags().BoolVar(&m.force, "force", false, "overwrite existing files")
 	_ = cmd.MarkFlagDirname("out")
 }
 

@@ -18,10 +18,10 @@ func newImportMCPCmd(a *app) *cobra.Command {
 	o := &importMCPOptions{manifestWriter: manifestWriter{app: a}}
 	cmd := &cobra.Command{
 		Use:   "mcp [flags] (-- COMMAND [ARG]... | URL)",
-		Short: "Make the manifest of one MCP server, and of its tools",
-		Long: `Make the manifest of one MCP server: a command that speaks MCP over stdio, or a
-URL. With --tools the server is asked, and there is a Tool manifest of mode mcp for
-each tool that it offers; without, nothing is started.`,
+		Short: "Generate the manifest of an MCP server, and of its tools",
+		Long: `Generate the manifest of one MCP server: a command that speaks MCP over stdio, or a
+URL. With --tools, toolctl queries the server and generates a Tool manifest of mode mcp
+for each of its tools; without --tools, it starts nothing.`,
 		Example: `  toolctl import mcp -- npx -y @modelcontextprotocol/server-filesystem /srv/docs
   toolctl import mcp --name docs --tools https://mcp.example.com/mcp --out tools/`,
 		Args: commandOrURL,
@@ -31,7 +31,7 @@ each tool that it offers; without, nothing is started.`,
 		},
 	}
 	bindServer(cmd, &o.ServerWords)
-	cmd.Flags().BoolVar(&o.Tools, "tools", false, "ask the server, and make a Tool manifest for each of its tools")
+	cmd.Flags().BoolVar(&o.Tools, "tools", false, "query the server, and generate a Tool manifest for each of its tools")
 	a.bindNetwork(cmd.Flags(), "with --tools, ")
 	o.flags(cmd)
 	return cmd
@@ -40,9 +40,9 @@ each tool that it offers; without, nothing is started.`,
 // bindServer adds the flags that say what an MCP server is beside its command or URL.
 func bindServer(cmd *cobra.Command, s *action.ServerWords) {
 	f := cmd.Flags()
-	f.StringVar(&s.Name, "name", "", "name of the server (default: of the package, the program or the host)")
+	f.StringVar(&s.Name, "name", "", "name of the server (default: the name of the package, program or host)")
 	f.StringVar(&s.Transport, "transport", "", "transport of a URL: streamable_http or sse (default: streamable_http)")
-	f.StringArrayVar(&s.Env, "env", nil, "variable of the command as NAME=VALUE, or NAME for the environment's own; may be repeated")
+	f.StringArrayVar(&s.Env, "env", nil, "environment variable of the command as NAME=VALUE, or NAME to pass on the present value; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions([]string{v1.TransportStreamableHTTP, v1.TransportSSE}, noFiles))
 }
 

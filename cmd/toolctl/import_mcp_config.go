@@ -14,13 +14,13 @@ func newImportMCPConfigCmd(a *app) *cobra.Command {
 	w := &manifestWriter{app: a}
 	cmd := &cobra.Command{
 		Use:   "mcp-config FILE",
-		Short: "Make MCPServer manifests of an MCP client's configuration",
-		Long: `Make MCPServer manifests of an MCP client's configuration: mcpServers (Claude
+		Short: "Generate MCPServer manifests from the configuration of an MCP client",
+		Long: `Generate MCPServer manifests from the configuration of an MCP client: mcpServers (Claude
 Desktop, Claude Code, Cursor and others), servers (mcp.json of VS Code), or
-mcp_servers, a map or a list; JSON, with comments or without, or YAML.
+mcp_servers, as a map or a list. The file is JSON, with or without comments, or YAML.
 
-${env:VAR} and ${input:name} become ${VAR}. A literal that looks like a secret
-becomes a variable, and a warning names it. Nothing is started.`,
+${env:VAR} and ${input:name} become ${VAR}. A literal that looks like a secret becomes
+a variable, and a warning names it. The command starts no server.`,
 		Example: `  toolctl import mcp-config claude_desktop_config.json > servers.yaml
   toolctl import mcp-config .vscode/mcp.json --out servers/`,
 		Args: exactArgs(1, "one file, or - for stdin"),

@@ -22,24 +22,23 @@ func newImportOpenAPICmd(a *app) *cobra.Command {
 	o := &importOpenAPIOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "openapi FILE|URL|-",
-		Short: "Make Tool manifests from an OpenAPI document",
-		Long: `Make Tool manifests from an OpenAPI 3.0 or 3.1 document, one for each operation:
-as a stream of YAML on stdout, or with --out as one file a tool.
+		Short: "Generate Tool manifests from an OpenAPI document",
+		Long: `Generate Tool manifests from an OpenAPI 3.0 or 3.1 document, one for each operation:
+as a YAML stream on stdout, or with --out as one file per tool.
 
-Credentials are read from environment variables, which stderr names. A document
-may refer to other files of its folder; nothing but the URL that is given is
-fetched. What a manifest cannot say is reported on stderr.
+The manifests read credentials from environment variables; toolctl prints their names to
+stderr. A document may refer to other files in its folder; only the given URL is
+fetched. toolctl reports to stderr what a manifest cannot express.
 
-Importing into the same folder again keeps changes made by hand: the file
-openapi-import.lock in it holds what was generated last, and what the document
-changed since is merged field by field. Where a file and the document changed one
-field differently the file keeps its value, the conflict is reported, and the
-command ends with status 1. Flags about the tools that are not given are as in the
-last import into the folder.
+Importing into the same folder again keeps your edits: the file openapi-import.lock in it
+records what was generated last, and changes of the document are merged field by field.
+If you and the document both changed a field, the file keeps your value, toolctl
+reports the conflict, and the exit code is 1. Flags that you leave out have the values
+of the last import into the folder.
 
-Filters are KEY=GLOB with a KEY of tag, path, method or operation. * stands for
-text without a slash, ** for any text. Globs of one KEY are alternatives, those of
-different KEYs must all match.
+Filters are KEY=GLOB with a KEY of tag, path, method or operation. * matches text
+without a slash, ** matches any text. An operation must match one GLOB of every KEY
+that is given.
 
 Output formats (-o): yaml (the default, without --out); table (the default),
 json or name (with --out).`,
@@ -51,15 +50,15 @@ json or name (with --out).`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Dir, "out", "", "folder to write a file for each tool into (default: all to stdout)")
+	f.StringVar(&o.Dir, "out", "", "folder for the files, one per tool (default: print to stdout)")
 	f.StringArrayVar(&o.Include, "include", nil, "import only operations that match KEY=GLOB; may be repeated")
-	f.StringArrayVar(&o.Exclude, "exclude", nil, "leave out operations that match KEY=GLOB; may be repeated")
+	f.StringArrayVar(&o.Exclude, "exclude", nil, "skip operations that match KEY=GLOB; may be repeated")
 	f.StringVar(&o.Tools.Server, "server", "", "URL that replaces the servers of the document")
-	f.StringVar(&o.Tools.Prefix, "prefix", "", "text before the name of each tool, such as github-")
-	f.StringVar(&o.Tools.EnvPrefix, "env-prefix", "", "prefix of the names of environment variables (default: the API's title)")
-	f.BoolVar(&o.Tools.AllowPrivateNetwork, "allow-private-network", false, "write allow_private_network into the tools, which may then reach loopback and private addresses")
-	f.BoolVar(&o.Folder.Prune, "prune", false, "remove the files of operations that are gone, unless they were changed by hand")
-	f.BoolVar(&o.Folder.DryRun, "dry-run", false, "say what would happen in --out and write nothing")
+	f.StringVar(&o.Tools.Prefix, "prefix", "", "prefix of each tool name, such as github-")
+	f.StringVar(&o.Tools.EnvPrefix, "env-prefix", "", "prefix of the environment variable names (default: the title of the API)")
+	f.BoolVar(&o.Tools.AllowPrivateNetwork, "allow-private-network", false, "set allow_private_network in the tools, so that they may reach loopback and private addresses")
+	f.BoolVar(&o.Folder.Prune, "prune", false, "delete the files of removed operations, unless you have edited them")
+	f.BoolVar(&o.Folder.DryRun, "dry-run", false, "print what would change in --out without writing it")
 	_ = cmd.MarkFlagDirname("out")
 	return cmd
 }

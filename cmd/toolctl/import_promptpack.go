@@ -10,11 +10,11 @@ func newImportPromptPackCmd(a *app) *cobra.Command {
 	w := &manifestWriter{app: a}
 	cmd := &cobra.Command{
 		Use:   "promptpack FILE",
-		Short: "Make Tool and Prompt manifests of a PromptPack file",
-		Long: `Make Tool and Prompt manifests of a PromptPack file (promptpack.org): its tools, and
+		Short: "Generate Tool and Prompt manifests from a PromptPack file",
+		Long: `Generate Tool and Prompt manifests from a PromptPack file (promptpack.org): its tools, and
 its prompts with their variables, tools, tool policies, fragments and validators. The
-tools answer as mocks until they get spec.http or spec.mcp. Workflows, agents, skills and
-evals are not read, nor are validators that need a model: warnings name them.`,
+tools return mocks until you give them spec.http or spec.mcp. toolctl does not import
+workflows, agents, skills, evals and validators that need a model: warnings name them.`,
 		Example: `  toolctl import promptpack support.pack.json --out tools/`,
 		Args:    exactArgs(1, "one file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -21,9 +21,9 @@ func newInitCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a starter repository",
-		Long: `Write a starter repository into DIR, by default the current folder: a mock tool,
-a policy that limits it, and a scenario that tests both. A file that exists
-already is an error, and then nothing is written.`,
+		Long: `Write a starter repository to DIR, by default the current folder: a mock tool,
+a policy that limits it, and a scenario that tests both. If one of the files
+exists already, the command fails and writes nothing.`,
 		Example: `  toolctl init my-tools
   cd my-tools && toolctl validate && toolctl call -f . get-weather -a location=Oslo`,
 		Args: upToOne("one folder"),

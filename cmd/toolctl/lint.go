@@ -28,17 +28,16 @@ func newLintCmd(a *app) *cobra.Command {
 	o := &lintOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "lint [PATH]...",
-		Short: "Find what is valid but unwise in manifests",
-		Long: `Look over manifests for what no client or model provider takes, what misleads a
-model, and what nothing guards. Nothing is called and nothing is fetched. PATH is
-the same as -f; without either, the current folder. What is known of the tools of
-MCP servers is in toolctl.lock.
+		Short: "Check manifests for likely mistakes and risks",
+		Long: `Report what clients or model providers reject, what misleads models, and what lacks
+safeguards. Nothing is called or fetched. PATH is the same as -f; without either, lint
+reads the current folder. It reads the tools of MCP servers from toolctl.lock.
 
-A rule is ignored for one object by an annotation with the reason:
+To ignore a rule for one object, annotate the object with the reason:
   ignore-lint.toolctl.dev/no-output-schema: the service has none
 
-Exit code 1 says that a finding is as grave as --fail-on, or graver; manifests with
-errors are exit code 3, as in 'toolctl validate'. docs/lint.md explains each rule.
+The exit code is 1 for findings at or above --fail-on; it is 3 for manifests with
+errors, as in 'toolctl validate'. docs/lint.md explains each rule.
 
 Output formats (-o): text (the default), json, sarif (2.1.0, for code scanning),
 github (workflow annotations).`,
@@ -50,10 +49,10 @@ github (workflow annotations).`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.failOn, "fail-on", "error", "exit with 1 on findings from this severity on: error, warning, info, or none")
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "maximum number of tokens that all tools together may cost a model, by an estimate of 4 bytes a token; 0 for no limit")
+	f.StringVar(&o.failOn, "fail-on", "error", "exit with code 1 for findings at or above this severity: error, warning, info, or none")
+	f.IntVar(&o.maxTokens, "max-tokens", 0, "maximum number of tokens of all tool definitions together, estimated at 4 bytes per token; 0 means no limit")
 	f.StringSliceVar(&o.only, "only", nil, "rules to check; may be repeated (default: all)")
-	f.StringSliceVar(&o.skip, "skip", nil, "rules to leave out; may be repeated")
+	f.StringSliceVar(&o.skip, "skip", nil, "rules to skip; may be repeated")
 	f.BoolVar(&o.rules, "rules", false, "list the rules")
 	complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return ruleIDs(), noFiles

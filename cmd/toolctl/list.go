@@ -46,18 +46,18 @@ func newListCmd(a *app) *cobra.Command {
 		Aliases: []string{"get", "ls"},
 		Short:   "List objects",
 		Long: `List objects: all of them, those of one kind, or some by name. A name may end
-in "*". An object that cannot be used is listed as not ready; -o wide says why.
+in "*". An object that cannot be used is listed as not ready; -o wide shows why.
 
-'list tools' and 'list prompts' ask the MCP servers for theirs too, as does
-'list mcpservers -o wide' for their state; --no-discover leaves the servers alone.
-'list resources' lists what manifests and servers offer to 'toolctl read'.
+'list tools' and 'list prompts' also query the MCP servers for their tools and prompts, and
+'list mcpservers -o wide' queries their state, unless you pass --no-discover.
+'list resources' lists the resources that 'toolctl read' can read.
 
 Output formats (-o): table, wide, json, yaml, name, jsonpath=TEMPLATE,
-go-template=TEMPLATE and custom-columns=TITLE:PATH,... as in kubectl. json and yaml are the manifests
-as they were written, yaml with their comments and order of keys; the tables mask
-what looks like a secret. Of the store they have a status, too, which apply passes
-over: set, revision, commit, source, and the conditions Ready, Degraded and Drifted.
-Of files a template has it that names it, such as {.status.conditions}.`,
+go-template=TEMPLATE and custom-columns=TITLE:PATH,... as in kubectl. json and yaml print the
+manifests as they were written, yaml with comments and the order of keys; tables mask
+anything that looks like a secret. Objects of the store also have a status, which apply
+ignores: set, revision, commit, source, and the conditions Ready, Degraded and Drifted.
+With -f, only templates that name status get it, such as {.status.conditions}.`,
 		Annotations: formats("table", "wide", "json", "yaml", "name", "jsonpath=", "go-template=", "custom-columns="),
 		Example: `  toolctl list
   toolctl list tools -l team=payments -o wide
@@ -91,14 +91,14 @@ Of files a template has it that names it, such as {.status.conditions}.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.selector, "selector", "l", "", "labels that objects must have, such as team=pay,tier!=old")
 	f.BoolVar(&o.labels, "show-labels", false, "add a column with the labels")
-	f.BoolVar(&o.headless, "no-headers", false, "print tables without their head")
+	f.BoolVar(&o.headless, "no-headers", false, "print tables without a header")
 	f.StringVar(&o.sortBy, "sort-by", "", "sort objects by this field, such as .metadata.name (default: by kind, namespace and name)")
 	f.BoolVarP(&o.watch, "watch", "w", false, "print objects again when they change, until interrupted")
-	f.BoolVar(&o.watchOnly, "watch-only", false, "watch, and leave out what is there at the start")
-	f.BoolVar(&o.events, "output-watch-events", false, "with --watch or --watch-only, print what happened too: ADDED, MODIFIED, DELETED")
+	f.BoolVar(&o.watchOnly, "watch-only", false, "watch, and skip the objects that exist at the start")
+	f.BoolVar(&o.events, "output-watch-events", false, "with --watch or --watch-only: print the type of each event: ADDED, MODIFIED, DELETED")
 	f.IntVar(&o.limit, "limit", 0, "maximum number of objects to list (default: all)")
-	f.IntVar(&o.offset, "offset", 0, "objects to skip")
-	f.BoolVar(&o.offline, "no-discover", false, "do not ask MCP servers what they offer")
+	f.IntVar(&o.offset, "offset", 0, "number of objects to skip")
+	f.BoolVar(&o.offline, "no-discover", false, "do not query MCP servers")
 	a.bindNetwork(f, "")
 	return cmd
 }

@@ -26,13 +26,14 @@ func newLockCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock [NAME]...",
 		Short: "Pin the tool definitions of MCP servers and detect drift",
-		Long: `Write toolctl.lock: for each MCP server who it is, the protocol version, and for
-each tool the text and the hashes of its definition. With --locked, or spec.locked
-of the server, a tool that differs from the lock is refused, and the others go on.
+		Long: `Write toolctl.lock: for each MCP server its identity and protocol version, and for each
+of its tools the texts and hashes of the definition. With --locked, or with spec.locked
+of a server, toolctl refuses tools that differ from the lock and serves the others.
 
-Servers that the lock does not have are added. One that differs is left as it is
-and said so with exit code 1: look at it, then accept it with --update. The lock is
-the nearest toolctl.lock upwards, else one in the current folder.
+lock adds servers that the file does not contain. If a server differs from the lock, the
+command leaves its entry, reports it and exits with code 1: review the difference, then accept
+it with --update. The lock file is toolctl.lock in this folder or the nearest parent that
+has one, else in the current folder.
 
 Output formats (-o) of --check: table, json.`,
 		Annotations: formats("table", "json"),
@@ -45,8 +46,8 @@ Output formats (-o) of --check: table, json.`,
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&o.update, "update", false, "accept what the servers say now; with NAME, of those servers only")
-	cmd.Flags().BoolVar(&o.check, "check", false, "change nothing; exit code 1 when a server differs from the lock")
+	cmd.Flags().BoolVar(&o.update, "update", false, "accept the present definitions of the servers; with NAME, of these servers only")
+	cmd.Flags().BoolVar(&o.check, "check", false, "change nothing, and exit with code 1 if a server differs from the lock")
 	a.bindSelector(cmd.Flags(), "MCP servers")
 	a.bindNetwork(cmd.Flags(), "")
 	return cmd

@@ -13,12 +13,12 @@ import (
 func newMCPCmd(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "mcp",
-		Short: "Connect MCP servers, and serve tools to agents that write manifests",
-		Long: `Connect MCP servers by hand. A server that is connected is put into the store as
-an MCPServer manifest: a 'toolctl serve --watch' that runs on the store has its
-tools at once, and has them again after a restart, until it is disconnected.
+		Short: "Add, list and remove MCP servers in the store",
+		Long: `Add, list and remove MCP servers in the store. 'toolctl mcp connect' stores a server as an
+MCPServer manifest: a running 'toolctl serve --watch' on the store serves its tools at
+once, and again after a restart, until you disconnect the server.
 
-'toolctl mcp authoring' is an MCP server itself, for agents that write manifests.`,
+'toolctl mcp authoring' is itself an MCP server, for agents that write manifests.`,
 		Example: `  toolctl mcp connect -- npx -y @modelcontextprotocol/server-memory
   toolctl mcp connect --name docs https://mcp.example.com/mcp
   toolctl mcp list
@@ -36,11 +36,11 @@ func newMCPConnectCmd(a *app) *cobra.Command {
 	o := &mcpConnectOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "connect [flags] (-- COMMAND [ARG]... | URL)",
-		Short: "Connect an MCP server",
-		Long: `Connect an MCP server: a command that speaks MCP over stdio, or a URL. The server
-is asked for its tools first, and one that does not answer is not connected, unless
---no-check says so. What looks like a secret is not stored: a variable of the
-environment stands in for it, and must be set where the server is used.`,
+		Short: "Add an MCP server to the store",
+		Long: `Add an MCP server to the store: a command that speaks MCP over stdio, or a URL. toolctl
+first queries the tools of the server, and does not add a server that gives no answer,
+unless you pass --no-check. toolctl stores nothing that looks like a secret: an environment
+variable replaces it, which must be set wherever the server is used.`,
 		Example: `  toolctl mcp connect -- npx -y @modelcontextprotocol/server-filesystem /srv/docs
   toolctl mcp connect --name docs --env API_KEY -- docs-server --stdio`,
 		Args: commandOrURL,
@@ -50,8 +50,8 @@ environment stands in for it, and must be set where the server is used.`,
 		},
 	}
 	bindServer(cmd, &o.ServerWords)
-	cmd.Flags().BoolVar(&o.Unasked, "no-check", false, "connect without asking the server")
-	cmd.Flags().BoolVar(&o.Replace, "replace", false, "take the place of a server of the same name")
+	cmd.Flags().BoolVar(&o.Unasked, "no-check", false, "add the server without querying it")
+	cmd.Flags().BoolVar(&o.Replace, "replace", false, "replace an existing server with this name")
 	a.bindNetwork(cmd.Flags(), "")
 	return cmd
 }
@@ -76,9 +76,9 @@ func (o *mcpConnectOptions) run(ctx context.Context) (err error) {
 func newMCPDisconnectCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "disconnect NAME...",
-		Short: "Disconnect MCP servers that were connected by hand",
-		Long: `Disconnect MCP servers that were connected with 'toolctl mcp connect'. Those that
-came with 'toolctl apply' are removed with 'toolctl delete'.`,
+		Short: "Remove MCP servers that were added with connect",
+		Long: `Remove MCP servers that were added with 'toolctl mcp connect'. To remove servers that were
+added with 'toolctl apply', use 'toolctl delete'.`,
 		Example:           "  toolctl mcp disconnect docs",
 		ValidArgsFunction: a.completeNames(v1.KindMCPServer),
 		Args:              someArgs("expected the name of a server: 'toolctl mcp list' shows them"),
@@ -100,9 +100,9 @@ func (a *app) disconnect(ctx context.Context, names []string) error {
 func newMCPListCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the MCP servers of the store",
-		Long: `List the MCP servers of the store, and whether they came with connect or apply. No
-server is started: 'toolctl list tools' asks them.
+		Short: "List the MCP servers in the store",
+		Long: `List the MCP servers in the store, and whether connect or apply added them. The command
+starts no server; 'toolctl list tools' queries them.
 
 Output formats (-o): table, json, yaml.`,
 		Annotations: formats("table", "json", "yaml"),

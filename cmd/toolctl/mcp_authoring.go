@@ -19,12 +19,12 @@ func newMCPAuthoringCmd(a *app) *cobra.Command {
 		Use:   "authoring",
 		Short: "Serve tools that help an agent write manifests",
 		Long: `Serve an MCP server over stdin and stdout for an agent that writes manifests, such as
-Claude Code, Cursor or VS Code. Its tools do what the commands of the same names do, on
-a text or on the folder given with -f (default: the current folder): validate, explain,
-lint, diff, and test, with mocks only. The tool examples shows complete manifests.
+Claude Code, Cursor or VS Code. Its tools work as the commands of the same names, on a
+text or on the folder given with -f (default: the current folder): validate, explain,
+lint, diff, and test (with mocks only). The tool named examples shows complete manifests.
 
-The tools write nothing, call nothing and read no file outside of the folder, and no
-hidden file in it. docs/authoring.md has the setup of each client.`,
+The tools write nothing, call nothing, and read no hidden files and no files outside the
+folder. docs/authoring.md shows how to set up each client.`,
 		Example: `  claude mcp add toolctl-authoring -- toolctl mcp authoring
   toolctl mcp authoring -f tools/`,
 		Args: noArgs,

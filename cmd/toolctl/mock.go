@@ -9,8 +9,8 @@ import (
 func newMockCmd(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:     "mock",
-		Short:   "Make mocks of tools",
-		Long:    "Make mocks of tools, for scenarios.",
+		Short:   "Generate mock results",
+		Long:    "Generate mock results of tools for scenarios.",
 		Example: "  toolctl mock generate get-weather",
 	}, newMockGenerateCmd(a))
 }
@@ -19,9 +19,9 @@ func newMockGenerateCmd(a *app) *cobra.Command {
 	var seed int64
 	cmd := &cobra.Command{
 		Use:   "generate [NAME]...",
-		Short: "Print mock results that fit the output schemas of tools",
-		Long: `Print a mock result for each tool, made from its output_schema and valid by it, in
-the form that spec.mocks of a Scenario takes. Without NAME: for every tool that has
+		Short: "Print mock results that match the output schemas of tools",
+		Long: `Print a mock result for each tool, generated from its output_schema and valid against it,
+in the form of spec.mocks of a Scenario. Without NAME, the command covers every tool with
 an output schema. The same seed gives the same results.
 
 Output formats (-o): yaml (the default), json.`,
@@ -45,6 +45,6 @@ Output formats (-o): yaml (the default), json.`,
 		},
 	}
 	a.bindSelector(cmd.Flags(), "tools")
-	cmd.Flags().Int64Var(&seed, "seed", 0, "the same number makes the same results")
+	cmd.Flags().Int64Var(&seed, "seed", 0, "seed of random values; the same seed gives the same results")
 	return cmd
 }

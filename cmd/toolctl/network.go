@@ -9,7 +9,7 @@ import (
 
 const allowNetworkVariable = "TOOLCTL_ALLOW_NETWORK"
 
-// bindNetwork adds the flags that say what manifests may do and what tools may reach. where begins their help.
+// bindNetwork adds the flags for what manifests may do and what tools may reach. where starts their help texts.
 func (a *app) bindNetwork(f *pflag.FlagSet, where string) {
 	a.bindPermit(f, where)
 	f.StringArrayVar(&a.allowNetwork, "allow-network", nil, where+"let HTTP tools and MCP servers reach `CIDR|HOST[:PORT]`, such as 10.0.0.0/8 or db.internal:5432; may be repeated ($"+allowNetworkVariable+": separated by commas)")

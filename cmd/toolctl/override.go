@@ -18,11 +18,11 @@ import (
 func newOverrideCmd(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "override",
-		Short: "Change what a tool says of itself while it is served",
-		Long: `Change the description of a tool without its manifest: of a tool that is served
-now, or that an MCP server offers. An override is kept in the store, holds for every
-command on that store and for a 'toolctl serve' that runs on it, at once, and
-outlives every apply. Each has a version, so that it can be undone.`,
+		Short: "Override tool descriptions",
+		Long: `Change the description of a tool without changing its manifest: a tool that is served, or
+a tool of an MCP server. Overrides are in the store. They apply at once to every command
+that uses the store and to a running 'toolctl serve', and later applies keep them. Each
+change has a version, so that you can undo it.`,
 		Example: `  toolctl override set get-weather 'Weather now. Ask for one city at a time.'
   toolctl override history get-weather
   toolctl override rollback get-weather 3
@@ -34,7 +34,7 @@ func newOverrideSetCmd(a *app) *cobra.Command {
 	var author, file string
 	cmd := &cobra.Command{
 		Use:   "set NAME (DESCRIPTION | --file PATH)",
-		Short: "Give a tool another description",
+		Short: "Override the description of a tool",
 		Example: `  toolctl override set get-weather 'Weather now. Ask for one city at a time.'
   toolctl override set docs__search --file search.txt`,
 		ValidArgsFunction: a.completeTools,
@@ -52,8 +52,8 @@ func newOverrideSetCmd(a *app) *cobra.Command {
 			return a.override(cmd.Context(), action.Override{Tool: args[0], Text: text}, author)
 		},
 	}
-	cmd.Flags().StringVar(&file, "file", "", "file that holds the description, or - for stdin")
-	cmd.Flags().StringVar(&author, "as", "", "who makes the override (default: the name of the user)")
+	cmd.Flags().StringVar(&file, "file", "", "file with the description, or - for stdin")
+	cmd.Flags().StringVar(&author, "as", "", "name of the author (default: your login)")
 	return cmd
 }
 
@@ -94,8 +94,8 @@ func (a *app) override(ctx context.Context, o action.Override, author string) er
 func newOverrideListCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the overrides that hold",
-		Long: `List the overrides that hold.
+		Short: "List the current overrides",
+		Long: `List the current overrides.
 
 Output formats (-o): table, json, yaml.`,
 		Annotations: formats("table", "json", "yaml"),
@@ -109,9 +109,9 @@ Output formats (-o): table, json, yaml.`,
 func newOverrideHistoryCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "history NAME",
-		Short: "List every override that a tool had, the newest first",
-		Long: `List every override that a tool had, the newest first. One that took another
-back has no description.
+		Short: "List all overrides of a tool, newest first",
+		Long: `List all overrides of a tool, newest first. A version that removed an override has no
+description.
 
 Output formats (-o): table, json, yaml.`,
 		Annotations:       formats("table", "json", "yaml"),
@@ -134,14 +134,14 @@ func newOverrideUnsetCmd(a *app) *cobra.Command {
 	var author string
 	cmd := &cobra.Command{
 		Use:               "unset NAME",
-		Short:             "Give a tool its own description again",
+		Short:             "Remove the override of a tool",
 		ValidArgsFunction: a.completeTools,
 		Args:              oneTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.override(cmd.Context(), action.Override{Tool: args[0], Unset: true}, author)
 		},
 	}
-	cmd.Flags().StringVar(&author, "as", "", "who removes the override (default: the name of the user)")
+	cmd.Flags().StringVar(&author, "as", "", "name of the author (default: your login)")
 	return cmd
 }
 
@@ -149,8 +149,8 @@ func newOverrideRollbackCmd(a *app) *cobra.Command {
 	var author string
 	cmd := &cobra.Command{
 		Use:               "rollback NAME VERSION",
-		Short:             "Give a tool the description of an earlier override",
-		Long:              "Give a tool the description that it had at a version, as a new version. 'toolctl\noverride history NAME' lists the versions.",
+		Short:             "Restore an earlier override",
+		Long:              "Restore the description of an earlier version, as a new version. 'toolctl override\nhistory NAME' lists the versions.",
 		ValidArgsFunction: a.completeTools,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {

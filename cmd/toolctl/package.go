@@ -12,12 +12,12 @@ func newPackageCmd(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "package",
 		Short: "Push, pull, sign and verify manifests in an OCI registry",
-		Long: `Keep manifests as packages in an OCI registry. A package holds the manifests and the files
-that they name, and nothing else of a folder; the same manifests have the same digest.
-'toolctl serve --source oci://HOST/REPOSITORY@sha256:…' serves one.
+		Long: `Store manifests as packages in an OCI registry. A package contains the manifests and the
+files that they refer to, and nothing else from the folder; equal manifests have equal digests.
+'toolctl serve --source oci://HOST/REPOSITORY@sha256:…' serves a package.
 
-Who signs in to the registry is what docker knows, or TOOLCTL_OCI_USERNAME and
-TOOLCTL_OCI_PASSWORD. Keys are those of Ed25519 or ECDSA as PEM:
+toolctl signs in to the registry with the credentials of docker, or with
+TOOLCTL_OCI_USERNAME and TOOLCTL_OCI_PASSWORD. Keys are Ed25519 or ECDSA keys as PEM:
 
   openssl genpkey -algorithm ed25519 -out key.pem
   openssl pkey -in key.pem -pubout -out keys.pem`,
@@ -43,10 +43,10 @@ func (a *app) printPackage(r *action.Packaged, err error, text func(*action.Pack
 func newPackagePushCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "push oci://HOST/REPOSITORY:TAG -f PATH",
-		Short: "Push manifests and the files that they name as a package",
-		Long: `Check manifests, and push them with the files that they name as a package. It prints the
-address of the package by its digest, which the same manifests have again. With -k what a
-kustomization.yaml builds to is pushed.
+		Short: "Push manifests and their files as a package",
+		Long: `Validate manifests, and push them with the files that they refer to as a package. The command
+prints the address of the package with its digest; equal manifests have equal digests. With
+-k, it pushes the manifests that a kustomization.yaml builds.
 
 Output formats (-o): table (the address), json.`,
 		Annotations: formats("table", "json"),
@@ -70,12 +70,12 @@ func newPackagePullCmd(a *app) *cobra.Command {
 	var dir, keyFile string
 	cmd := &cobra.Command{
 		Use:   "pull oci://HOST/REPOSITORY[:TAG][@DIGEST] --dir DIR",
-		Short: "Write the files of a package into a new folder",
-		Long: `Write the files of a package into a new or empty folder: all of them, or none after an error.
-With --key one of the keys in the file must have signed the package.
+		Short: "Pull the files of a package to a new folder",
+		Long: `Write the files of a package to a new or empty folder: all of them, or none after an error.
+With --key, a key in the file must have signed the package.
 
-toolctl refuses packages with names that begin with a dot, that some systems cannot tell
-apart, or that are both a file and a folder.
+toolctl refuses packages with names that start with a dot, names that some systems cannot
+tell apart, and names of both a file and a folder.
 
 Output formats (-o): table, json.`,
 		Annotations: formats("table", "json"),
@@ -88,8 +88,8 @@ Output formats (-o): table, json.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "folder to write; it is made, or is empty")
-	cmd.Flags().StringVar(&keyFile, "key", "", "file of public keys, of which one has to have signed the package")
+	cmd.Flags().StringVar(&dir, "dir", "", "folder to write to; it must be new or empty")
+	cmd.Flags().StringVar(&keyFile, "key", "", "file with public keys; one of them must have signed the package")
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
 }
@@ -99,8 +99,8 @@ func newPackageSignCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sign oci://HOST/REPOSITORY[:TAG][@DIGEST] --key FILE",
 		Short: "Sign a package",
-		Long: `Sign a package with a private key of Ed25519 or ECDSA. The signature is put beside the
-package, where the registry lists what refers to it.
+		Long: `Sign a package with an Ed25519 or ECDSA private key. toolctl stores the signature in the
+registry as a referrer of the package.
 
 Output formats (-o): table, json.`,
 		Annotations: formats("table", "json"),
@@ -119,8 +119,8 @@ func newPackageVerifyCmd(a *app) *cobra.Command {
 	keyFile := ""
 	cmd := &cobra.Command{
 		Use:   "verify oci://HOST/REPOSITORY[:TAG][@DIGEST] --key FILE",
-		Short: "Check that a key signed a package",
-		Long: `Check that one of the keys in a file signed a package. The exit code is 3 when none did.
+		Short: "Verify the signature of a package",
+		Long: `Verify that a key in a file signed the package. The exit code is 3 if none did.
 
 Output formats (-o): table, json.`,
 		Annotations: formats("table", "json"),
@@ -131,6 +131,6 @@ Output formats (-o): table, json.`,
 			return a.printPackage(r, err, func(r *action.Packaged) string { return r.Package + " is signed by key " + r.Key })
 		},
 	}
-	cmd.Flags().StringVar(&keyFile, "key", "", "file of public keys as PEM, of which one has to have signed")
+	cmd.Flags().StringVar(&keyFile, "key", "", "file with public keys as PEM; one of them must have signed the package")
 	return cmd
 }

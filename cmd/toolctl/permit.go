@@ -20,13 +20,13 @@ type permitted struct {
 func (a *app) bindPermit(f *pflag.FlagSet, where string) {
 	for _, p := range permit.Flags() {
 		if p.Name == permit.PrivateNetworkFlag {
-			f.Var(privateNetwork{p.Value(&a.permit.rules), &a.permit.private}, p.Name, where+"let HTTP tools and MCP servers reach loopback and private addresses; with =`NAMESPACES`, only those of these that "+p.What+", as with --allow-exec ($"+p.Variable+")")
+			f.Var(privateNetwork{p.Value(&a.permit.rules), &a.permit.private}, p.Name, where+"let HTTP tools and MCP servers reach loopback and private addresses; with =`NAMESPACES`, only manifests of these that "+p.What+", as with --allow-exec ($"+p.Variable+")")
 			f.Lookup(p.Name).NoOptDefVal = "true"
 			continue
 		}
-		f.Var(p.Value(&a.permit.rules), p.Name, where+"let manifests of these `NAMESPACES` "+p.What+"; * is all (default: all for files and a store of one's own, none for PostgreSQL) ($"+p.Variable+")")
+		f.Var(p.Value(&a.permit.rules), p.Name, where+"let manifests of these `NAMESPACES` "+p.What+"; * is all (default: all for files and a private store, none for PostgreSQL) ($"+p.Variable+")")
 	}
-	f.StringSliceVar(&a.permit.env, "allow-env", nil, where+"let manifests read only these environment `VARIABLES`, such as CRM_*,CITIES_TOKEN (default: all but TOOLCTL_*, PG* and OTEL_*, which they never may) ($"+allowEnvVariable+")")
+	f.StringSliceVar(&a.permit.env, "allow-env", nil, where+"let manifests read only these environment `VARIABLES`, such as CRM_*,CITIES_TOKEN (default: all; they may never read TOOLCTL_*, PG* and OTEL_*) ($"+allowEnvVariable+")")
 }
 
 const allowEnvVariable = "TOOLCTL_ALLOW_ENV"

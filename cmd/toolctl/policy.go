@@ -14,8 +14,8 @@ import (
 func newPolicyCmd(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:     "policy",
-		Short:   "Ask what policies make of a call",
-		Long:    "Ask what the ToolPolicy manifests make of a call, without calling.",
+		Short:   "Explain and simulate policy decisions",
+		Long:    "Explain and simulate the decisions of ToolPolicy manifests without making calls.",
 		Example: "  toolctl policy explain pay-invoice -a amount=10 --session chat-7",
 	}, newPolicyExplainCmd(a), newPolicySimulateCmd(a))
 }
@@ -30,10 +30,10 @@ func newPolicyExplainCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain NAME [-a key=value]...",
 		Short: "Print every rule in order with its verdict and counters",
-		Long: `Print every rule that governs a call of the tool, in the order in which they
-are asked, with its verdict and the counters before and after, without calling
-and without counting. The exit code is the one the call would have: 4 when a
-policy refuses, 6 when the call would wait for approval. The arguments are checked first when any are given.
+		Long: `Print every rule that applies to a call of the tool, in order of evaluation, with its
+verdict and its counters before and after. toolctl makes no call and counts nothing. The
+exit code is that of the real call: 4 if a policy refuses it, 6 if it needs approval. If
+you pass arguments, toolctl validates them first.
 
 Output formats (-o): table, json, yaml.`,
 		Annotations: formats("table", "json", "yaml"),
@@ -84,10 +84,10 @@ Output formats (-o): table, json, yaml.`,
 	f.StringArrayVarP(&args, "arg", "a", nil, argsHelp)
 	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeArgs)
 	f.StringVar(&argsFile, "args-file", "", "file with a JSON or YAML object of arguments; - reads stdin")
-	f.StringVar(&session, "session", "", "conversation that policies count in (default: a session of its own)")
+	f.StringVar(&session, "session", "", "session whose policy counters apply (default: a new session)")
 	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
 	f.StringVar(&turn, "turn", "", "turn within the session")
-	f.StringVar(&principal, "principal", "", "name of who calls (default: nobody)")
+	f.StringVar(&principal, "principal", "", "principal that makes the call, as policies match it (default: none)")
 	return cmd
 }
 

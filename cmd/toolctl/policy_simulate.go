@@ -18,11 +18,11 @@ func newPolicySimulateCmd(a *app) *cobra.Command {
 	var audit, since string
 	cmd := &cobra.Command{
 		Use:   "simulate --audit FILE|store",
-		Short: "Say which recorded calls changed policies would decide otherwise",
-		Long: `Ask the policies of the files (-f) to decide again on calls that were recorded, in
-their order, each at its own time and in its own session and turn; counts start at
-0. The calls come from the audit of the store, or from a file with one audit record
-of JSON a line. The exit code is 1 when a call would be decided otherwise.
+		Short: "Find recorded calls that changed policies would decide differently",
+		Long: `Evaluate the policies of the files (-f) on recorded calls, in their order, each at its own
+time and in its own session and turn. Counters start at 0. The calls come from the audit log
+of the store, or from a file with one audit record of JSON per line. The exit code is 1 if a
+call would get a different decision.
 
 Output formats (-o): table, json, yaml.`,
 		Annotations: formats("table", "json", "yaml"),
@@ -59,8 +59,8 @@ Output formats (-o): table, json, yaml.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&audit, "audit", "", "file of audit records, one of JSON a line, or the word store")
-	cmd.Flags().StringVar(&since, "since", "", "only calls of that time and later: "+timeForms)
+	cmd.Flags().StringVar(&audit, "audit", "", "file with one audit record of JSON per line, or the word store")
+	cmd.Flags().StringVar(&since, "since", "", "only calls from this time on: "+timeForms)
 	return cmd
 }
 

@@ -13,7 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-const varsHelp = "variable as key=value, key:=JSON, or all of them as a JSON object, @FILE or - for stdin; may be repeated"
+const varsHelp = "variable as key=value or key:=JSON, or all variables as a JSON object, @FILE or - for stdin; may be repeated"
 
 // promptVars makes the variables of a prompt from --args-file and the -a flags.
 func (a *app) promptVars(ctx context.Context, p *prompt.Prompt, flags []string, file string) (json.RawMessage, error) {

@@ -17,10 +17,9 @@ func newReadCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "read URI",
 		Short: "Read a resource of an MCP server or a manifest",
-		Long: `Read a resource and print its content as it is: a file that a manifest declares,
-or what an MCP server gives. The server is the one that lists the resource, or has
-a template for it; --server names it when several do, or when it reads what it
-does not list.
+		Long: `Read a resource and print its content unchanged: a file that a manifest declares, or
+a resource of an MCP server. toolctl reads from the server that lists the resource or
+has a template for it; use --server if several servers do, or if none lists it.
 
 Output formats (-o): content, json, yaml.`,
 		Annotations: formats("content", "json", "yaml"),
@@ -49,7 +48,7 @@ Output formats (-o): content, json, yaml.`,
 			return a.printResource(format, parts)
 		},
 	}
-	cmd.Flags().StringVar(&server, "server", "", "MCP server to ask (default: the one that lists the resource)")
+	cmd.Flags().StringVar(&server, "server", "", "MCP server to read from (default: the one that lists the resource)")
 	_ = cmd.RegisterFlagCompletionFunc("server", a.completeNames(v1.KindMCPServer))
 	a.bindNetwork(cmd.Flags(), "")
 	return cmd

@@ -31,27 +31,26 @@ func newReconcileCmd(a *app) *cobra.Command {
 	o := &reconcileOptions{setOptions: setOptions{app: a}}
 	cmd := &cobra.Command{
 		Use:   "reconcile --source ADDRESS [--once]",
-		Short: "Make the store hold what a repository holds, again and again",
-		Long: `Pull manifests from a repository and make a set of the store hold them, and no others:
-what is new is created, what changed is configured, and what the repository no longer
-has is removed. A commit is applied as a whole or not at all: one with an error changes
-nothing, and the log names the commit, the file and the line. What was changed in the
-store by hand is put back.
+		Short: "Keep the store in sync with a repository",
+		Long: `Pull manifests from a repository and keep a set of the store equal to them: toolctl creates
+new objects, updates changed ones, and deletes those that the repository no longer has. It
+also reverts manual changes in the store. Each commit is applied as a whole or not at all: a
+commit with an error changes nothing, and the log names the commit, the file and the line.
 
-The repository is asked for news once an interval; with --once it is done once, and the
-exit code says how it went. Each commit that is applied is a revision of the set, which
-is named with --set, else by the address without its ref. A source without objects is refused
-unless --allow-empty says that all of the set is to be removed. Objects of other sets are refused
-unless --take-over takes them.
+toolctl checks the repository at every interval. With --once it does so once, and the exit code
+shows the result. Each applied commit is a revision of the set. --set names the set; by default
+its name is the address without the ref. toolctl refuses an empty source unless --allow-empty
+allows it to delete the whole set. It refuses objects that belong to other sets unless
+--take-over moves them.
 
-An override of a description ('toolctl override') outlives every apply, so that something else
-is served than the repository says. With --overrides keep (the default) it stays, and is named
-once; with report it is named as a warning, and --once ends with exit code 1; with remove those
-of the set's objects are removed, which the audit and 'toolctl override history' keep.
+Overrides of descriptions ('toolctl override') survive every apply, so the served text can
+differ from the repository. --overrides keep (the default) keeps them and logs them once; report
+logs a warning, and --once exits with code 1; remove deletes the overrides of objects in the set,
+and the audit log and 'toolctl override history' keep a record.
 
---dry-run prints what the newest commit would change, and changes nothing.
+--dry-run prints what the newest commit would change without changing it.
 
-Output formats of --once (-o): table (a line an object), name, json.`,
+Output formats of --once (-o): table (one line per object), name, json.`,
 		Annotations: formats("table", "name", "json"),
 		Example: `  toolctl reconcile --source 'git+https://git.example.com/team/tools//prod?ref=main' --interval 1m
   toolctl reconcile --source git+file:///srv/tools.git --once --set tools`,
@@ -71,12 +70,12 @@ Output formats of --once (-o): table (a line an object), name, json.`,
 	}
 	f := cmd.Flags()
 	o.source.bind(f)
-	f.BoolVar(&o.once, "once", false, "do it once and end")
-	bindDryRun(f, &o.dryRun, "print what --once would change, without changing it")
-	f.BoolVar(&o.set.AllowEmpty, "allow-empty", false, "remove all of the set when the source holds nothing")
+	f.BoolVar(&o.once, "once", false, "reconcile once, then exit")
+	bindDryRun(f, &o.dryRun, "print what --once would change without changing it")
+	f.BoolVar(&o.set.AllowEmpty, "allow-empty", false, "allow reconcile to delete the whole set when no manifests are found")
 	f.StringVar(&o.set.Set, "set", "", "name of the set (default: the address without its ref)")
-	f.BoolVar(&o.set.TakeOver, "take-over", false, "take objects that belong to other sets into this one")
-	f.StringVar(&o.overrides, "overrides", action.KeepOverrides, "what becomes of overrides of the set's objects: keep, report or remove")
+	f.BoolVar(&o.set.TakeOver, "take-over", false, "move objects from other sets into this set")
+	f.StringVar(&o.overrides, "overrides", action.KeepOverrides, "how to treat overrides of objects in the set: keep, report or remove")
 	_ = cmd.RegisterFlagCompletionFunc("overrides", cobra.FixedCompletions(overrideChoices, noFiles))
 	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd

@@ -19,18 +19,18 @@ func newRecordCmd(a *app) *cobra.Command {
 	o := &recordOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "record --cassette FILE -- call|serve ...",
-		Short: "Record real calls in a cassette that scenarios play",
-		Long: `Run call or serve and record what the executors were asked and what they answered:
-arguments, results, errors and times, in YAML that can be reviewed. A scenario
-plays the file with spec.mocks.NAME.cassette.
+		Short: "Record real calls for scenarios to replay",
+		Long: `Run call or serve and record the requests to the executors and their responses:
+arguments, results, errors and times, in reviewable YAML. A scenario replays the file
+with spec.mocks.NAME.cassette.
 
-Members named password, token and the like, what --redact names, and what
-spec.redact of the tool names are masked; look at the file before you commit it.
-A cassette that exists is replaced, unless --append is given.
+toolctl masks members named password, token and similar, those named with --redact, and
+those in spec.redact of the tool. Review the file before you commit it. The command
+replaces an existing cassette unless you pass --append.
 
---scenario writes a Scenario manifest, too, that makes the recorded calls again in their
-order, against the cassette: add to it what you expect of the results, and what a person
-answers to calls that need approval. It replaces no file.`,
+--scenario also writes a Scenario manifest that repeats the recorded calls in their order
+against the cassette. Add the results that you expect, and the decisions for calls that
+need approval. It never replaces an existing file.`,
 		Annotations: formats("content", "json", "yaml", "text", "curl"),
 		Example: `  toolctl record -f tools/ --cassette weather.yaml -- call get-weather -a location=Oslo
   toolctl record -f tools/ --cassette weather.yaml --append -- call get-weather -a location=Bergen
@@ -57,8 +57,8 @@ answers to calls that need approval. It replaces no file.`,
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows is the inner command's
 	f.StringVar(&o.Cassette, "cassette", "", "file to write")
-	f.StringVar(&o.Scenario, "scenario", "", "file of a Scenario to write, too, that makes the recorded calls again")
-	f.BoolVar(&o.Append, "append", false, "add to the cassette")
+	f.StringVar(&o.Scenario, "scenario", "", "also write a Scenario that repeats the recorded calls to this file")
+	f.BoolVar(&o.Append, "append", false, "append to the cassette")
 	f.StringArrayVar(&o.Redact, "redact", nil, "JSON pointer or name of members to mask; may be repeated")
 	return cmd
 }

@@ -26,14 +26,14 @@ func newRenderCmd(a *app) *cobra.Command {
 	o := &renderOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "render NAME [-a key=value]...",
-		Short: "Fill in a prompt and print its messages",
-		Long: `Fill in a prompt and print its messages: nothing is sent to a model. NAME is that
-of a Prompt manifest, or a prompt of an MCP server as server__prompt, server.prompt,
-or the name that only one server has; 'toolctl list prompts' lists them. "prompt NAME"
-and "prompt/NAME" are the same.
+		Short: "Render a prompt and print its messages",
+		Long: `Render a prompt and print its messages, without sending them to a model. NAME is the name
+of a Prompt manifest, or a prompt of an MCP server as server__prompt, server.prompt, or a
+bare name that only one server has; 'toolctl list prompts' lists them. "prompt NAME"
+and "prompt/NAME" mean the same.
 
-The variables are coerced and validated against the prompt's input; one that is
-missing is an error. Where the input is no object, -a gives the whole value.
+toolctl coerces the variables and validates them against the prompt's input; a missing
+variable is an error. If the input is not an object, -a gives the whole value.
 
 Output formats (-o): text, json, yaml.`,
 		Annotations: formats("text", "json", "yaml"),

@@ -20,14 +20,13 @@ import (
 func newRolloutCmd(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "rollout",
-		Short: "Show what was applied, and go back to it",
-		Long: `Each apply is a revision of its set: who applied what and when, from which commit, and
-what it changed. 'rollout history' lists the revisions that are kept, 'rollout undo'
-applies the manifests of one again, and 'rollout status' says whether the set is ready.
+		Short: "Show revisions, wait for a rollout, or roll back",
+		Long: `Each apply creates a revision of its set: who applied which changes when, and from which
+commit. 'rollout history' lists the revisions that the store keeps, 'rollout undo' applies
+the manifests of one again, and 'rollout status' shows whether the set is ready.
 
-SET is the name given with 'apply --set', or the path that was given with -f. Without it
-the commands are about the set of the files given with -f, else about the only set of the
-store.`,
+SET is the name given with 'apply --set', or the path given with -f. Without SET, the
+commands use the set of the files given with -f, or else the only set of the store.`,
 		Example: `  toolctl rollout history payments
   toolctl rollout undo payments --to-revision 3
   toolctl rollout status -f manifests/`,
@@ -52,9 +51,9 @@ func newRolloutHistoryCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [SET]",
 		Short: "List the revisions of a set",
-		Long: `List the revisions of a set that are kept, of all sets when none is named. With --revision
-one is shown with what it changed; -o json and yaml show its manifests, too. A commit that
-ends in -dirty is one of which files had changed when they were applied.
+		Long: `List the revisions of a set that the store keeps, or of all sets without SET. With
+--revision, the command shows one revision and its changes; -o json and yaml also show its
+manifests. The suffix -dirty marks a commit with uncommitted changes at the time of the apply.
 
 Output formats (-o): text, json, yaml.`,
 		Annotations: formats("text", "json", "yaml"),

@@ -23,9 +23,10 @@ func newRolloutStatusCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [SET]",
 		Short: "Wait until a set is rolled out",
-		Long: `Wait until every object of a set is ready, of all sets when none is named; MCP servers are
-asked. The exit code is 7 when time runs out first, or at once with --watch=false. It is 1
-when an edit, a delete or another set has changed what the set applied: that is named.
+		Long: `Wait until every object of a set is ready, or of all sets without SET; this queries the MCP
+servers. The exit code is 7 if the wait times out, or if objects are not ready and
+--watch=false is set. It is 1 if an edit, a delete or another set has changed objects of the
+set since its last revision; the output names the changes.
 
 Output formats (-o): text, json, yaml.`,
 		Annotations: formats("text", "json", "yaml"),
@@ -42,7 +43,7 @@ Output formats (-o): text, json, yaml.`,
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&watch, "watch", "w", true, "wait until the set is rolled out")
-	f.DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait")
+	f.DurationVar(&timeout, "timeout", 30*time.Second, "maximum time to wait")
 	a.bindNetwork(f, "")
 	return cmd
 }

@@ -27,18 +27,19 @@ func newRolloutUndoCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo [SET]",
 		Short: "Apply the manifests of an earlier revision again",
-		Long: `Apply the manifests of an earlier revision of a set again, all or nothing, as a new
-revision: what the set got since is pruned. Without --to-revision it is the newest revision
-with other manifests than those of the last, so that two undos are none.
+		Long: `Apply the manifests of an earlier revision of a set again, in one transaction, as a new
+revision. Objects added to the set since then are deleted. Without --to-revision, toolctl
+takes the newest revision whose manifests differ from the last one. Undoing twice restores
+the present state.
 
-What an edit, a delete or another set changed since the last revision is named, and nothing
-is undone; --force-conflicts undoes it too, and --take-over takes objects back that belong
-to other sets by now. Counts of a policy that the undo leaves behind are told on stderr.
+If an edit, a delete or another set has changed objects since the last revision, toolctl names
+the changes and undoes nothing. --force-conflicts undoes those changes too, and --take-over
+takes back objects that now belong to other sets. toolctl warns when the undo discards counts.
 
-SET may be left out when the store has one set only: undo then prints what it would change
-and asks, unless --yes is given.
+You may leave out SET if the store has only one set: undo then prints the changes and
+asks for confirmation, unless you pass --yes.
 
-Output formats (-o): table (a line an object), name, json.`,
+Output formats (-o): table (one line per object), name, json.`,
 		Annotations: formats("table", "name", "json"),
 		Example: `  toolctl rollout undo payments --dry-run
   toolctl rollout undo payments
@@ -49,11 +50,11 @@ Output formats (-o): table (a line an object), name, json.`,
 	}
 	f := cmd.Flags()
 	f.Int64Var(&o.number, "to-revision", 0, "revision to go back to (default: the newest with other manifests)")
-	bindDryRun(f, &o.dryRun, "say what would change, and change nothing")
-	f.BoolVarP(&o.yes, "yes", "y", false, "undo without asking, when no SET is named")
-	f.BoolVar(&o.takeOver, "take-over", false, "take objects back that belong to other sets by now")
-	f.BoolVar(&o.force, "force-conflicts", false, "undo what was changed by something else than the set, too")
-	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "how many earlier revisions of the set to keep")
+	bindDryRun(f, &o.dryRun, "print the changes without applying them")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	f.BoolVar(&o.takeOver, "take-over", false, "take back objects that now belong to other sets")
+	f.BoolVar(&o.force, "force-conflicts", false, "also undo changes made outside the set")
+	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "number of earlier revisions of the set to keep")
 	_ = cmd.RegisterFlagCompletionFunc("to-revision", a.fromStore(inOrder, a.revisions))
 	return cmd
 }

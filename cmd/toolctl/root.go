@@ -14,15 +14,16 @@ func newRootCmd(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "toolctl",
 		Short: "kubectl for the tools that AI agents use",
-		Long: `toolctl keeps the tools that AI agents use as manifests in git.
+		Long: `toolctl manages the tools, prompts and policies of AI agents as YAML manifests.
 
-With -f a command works on those files and folders. Without it, on the store:
-.toolctl/state.db in the nearest folder upwards that has .toolctl/, unless
---store or the variable TOOLCTL_STORE names another.`,
-		Example: `  # call a tool of a file
+With -f, commands read manifests from files and folders, as in kubectl. Without -f, they use
+the store:
+.toolctl/state.db in this folder or the nearest parent with .toolctl/. --store or
+TOOLCTL_STORE overrides it.`,
+		Example: `  # call a tool that a file declares
   toolctl call -f manifests/weather.yaml get-weather -a location=Oslo
 
-  # put a folder of manifests into the store, and list what is there
+  # apply a folder of manifests to the store, and list the objects in it
   toolctl apply -f manifests/
   toolctl list`,
 		SilenceErrors: true,
@@ -51,20 +52,20 @@ With -f a command works on those files and folders. Without it, on the store:
 	p.StringArrayVarP(&a.files, "filename", "f", nil, "file or folder of manifests, or - for stdin; may be repeated")
 	p.StringArrayVarP(&a.overlays, "kustomize", "k", nil, "folder with a kustomization.yaml to build and use as -f; may be repeated")
 	p.StringVar(&a.dsn, "store", "", "store to use (default: $TOOLCTL_STORE, else .toolctl/state.db; none where -f, -k or --source names manifests)")
-	p.Int64Var(&a.storeMax, "store-max-bytes", 4<<30, "how large the store may become; 0 for no limit")
-	p.IntVar(&a.storeConns, "store-max-connections", 0, "connections to a PostgreSQL store that this process may have (default: pool_max_conns of its address, else "+strconv.Itoa(store.DefaultConnections)+")")
+	p.Int64Var(&a.storeMax, "store-max-bytes", 4<<30, "maximum store size in bytes; 0 means no limit")
+	p.IntVar(&a.storeConns, "store-max-connections", 0, "maximum number of connections of this process to a PostgreSQL store (default: pool_max_conns of its address, else "+strconv.Itoa(store.DefaultConnections)+")")
 	p.StringVarP(&a.namespace, "namespace", "n", "", "namespace (default: all)")
-	p.BoolVarP(&a.everywhere, "all-namespaces", "A", false, "all namespaces, whatever -n says")
-	p.StringVarP(&a.output, "output", "o", "", "output format; the command's help says which")
+	p.BoolVarP(&a.everywhere, "all-namespaces", "A", false, "all namespaces; overrides -n")
+	p.StringVarP(&a.output, "output", "o", "", "output format; the help of each command lists its formats")
 	p.BoolVar(&a.locked, "locked", false, "refuse tools of MCP servers that differ from toolctl.lock")
-	p.StringVar(&a.lockFile, "lock-file", "", "lock to use (default: the nearest toolctl.lock upwards)")
-	p.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens to stderr")
+	p.StringVar(&a.lockFile, "lock-file", "", "lock file (default: toolctl.lock in this folder or the nearest parent)")
+	p.BoolVarP(&a.verbose, "verbose", "v", false, "log progress to stderr")
 	_ = root.RegisterFlagCompletionFunc("namespace", a.completeNamespaces)
 	_ = root.RegisterFlagCompletionFunc("output", completeFormats)
 
 	root.AddGroup(
 		&cobra.Group{ID: "use", Title: "Use tools:"},
-		&cobra.Group{ID: "keep", Title: "Keep manifests:"},
+		&cobra.Group{ID: "keep", Title: "Manage manifests:"},
 		&cobra.Group{ID: "help", Title: "Help:"},
 	)
 	add := func(group string, cmds ...*cobra.Command) {

@@ -35,19 +35,19 @@ func newRunCmd(a *app) *cobra.Command {
 		Use:   "run NAME [-a key=value]...",
 		Short: "Run a prompt against a model that calls its tools",
 		Long: `Run a prompt against a model that calls its tools, and print the answer. The
-model is offered the tools that the prompt names and policy allows; its calls go
-through the call pipeline.
+model gets the tools that the prompt names and policies allow. toolctl validates its
+calls, checks the policies and audits them.
 
-The model is that of the prompt (spec.provider and spec.model), unless --provider and
---model name another. Keys and addresses come from OPENAI_API_KEY, OPENAI_BASE_URL,
+The prompt names the model (spec.provider and spec.model) unless --provider and
+--model override it. Keys and addresses come from OPENAI_API_KEY, OPENAI_BASE_URL,
 ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, GEMINI_API_KEY and GOOGLE_GEMINI_BASE_URL.
---script FILE takes the replies of the model from a file instead.
+--script FILE reads the replies of the model from a file instead.
 
-A call that needs approval asks you at a terminal. Elsewhere the run waits: once the
-call is approved, --resume goes on with it. Progress is shown on a terminal, and with
---verbose elsewhere too.
+When a call needs approval, toolctl asks at the terminal. Without a terminal the run is
+saved: once the call is approved, --resume continues it. A terminal shows progress; with
+--verbose, so does the log.
 
-Output formats (-o): text, json and yaml; the latter two print the whole transcript.`,
+Output formats (-o): text, json and yaml; json and yaml print the whole transcript.`,
 		Annotations: formats("text", "json", "yaml"),
 		Example: `  toolctl run travel-advice -a city=Oslo -a days=3
   toolctl run travel-advice -a city=Oslo --provider openai --model gpt-5-mini -o json
@@ -73,23 +73,23 @@ Output formats (-o): text, json and yaml; the latter two print the whole transcr
 	f.StringArrayVarP(&o.args, "arg", "a", nil, varsHelp)
 	_ = cmd.RegisterFlagCompletionFunc("arg", a.completeVars)
 	f.StringVar(&o.argsFile, "args-file", "", "file with a JSON or YAML object of variables; - reads stdin")
-	f.StringVar(&o.model.Model, "model", "", "name of the model (default: that of the prompt)")
-	f.StringVar(&o.model.Provider, "provider", "", "provider of the model: "+strings.Join(action.Providers(), ", ")+" (default: that of the prompt)")
+	f.StringVar(&o.model.Model, "model", "", "name of the model (default: the model of the prompt)")
+	f.StringVar(&o.model.Provider, "provider", "", "provider of the model: "+strings.Join(action.Providers(), ", ")+" (default: the provider of the prompt)")
 	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(action.Providers(), noFiles))
 	f.StringVar(&o.model.Script, "script", "", "file with the replies of a scripted model, a YAML or JSON list")
 	f.IntVar(&o.agent.MaxHops, "max-hops", 5, "maximum number of rounds of calls before the answer")
 	f.IntVar(&o.agent.Parallel, "parallel", 4, "maximum number of calls at once")
-	f.BoolVar(&o.agent.Stream, "stream", false, "print what the model says as it comes")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the first request, and send nothing")
-	f.BoolVar(&o.agent.NoCache, "no-cache", false, "make every call, even of read-only tools with a known result")
-	f.BoolVar(&o.agent.ReturnToolRequests, "return-tool-requests", false, "print the calls that the model asks for, and make none")
-	f.StringVar(&o.resume, "resume", "", "go on with the run of this id, which waited for approval")
+	f.BoolVar(&o.agent.Stream, "stream", false, "print the reply of the model as it arrives")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the first request without sending it")
+	f.BoolVar(&o.agent.NoCache, "no-cache", false, "repeat calls of read-only tools instead of reusing their results")
+	f.BoolVar(&o.agent.ReturnToolRequests, "return-tool-requests", false, "print the calls that the model requests without making them")
+	f.StringVar(&o.resume, "resume", "", "continue the run with this ID, which was pending approval")
 	_ = cmd.RegisterFlagCompletionFunc("resume", a.completeRuns)
-	f.StringVar(&o.agent.Session, "session", "", "conversation that policies count in (default: a session of its own)")
+	f.StringVar(&o.agent.Session, "session", "", "session whose policy counters apply (default: a new session)")
 	_ = cmd.RegisterFlagCompletionFunc("session", a.fromStore(inOrder, sessions))
-	f.StringVar(&o.agent.Principal, "principal", "", "name of who calls, for policies that match principals (default: nobody)")
+	f.StringVar(&o.agent.Principal, "principal", "", "principal that makes the call, as policies match it (default: none)")
 	f.BoolVar(&o.noInput, "no-input", false, "do not ask at the terminal")
-	a.bindSelector(f, "tools and prompts of those that the prompt names")
+	a.bindSelector(f, "tools and prompts that the prompt names,")
 	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
 	return cmd

@@ -13,9 +13,9 @@ import (
 func newRunsCmd(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "runs",
-		Short: "List and delete runs that wait for approval",
-		Long: `List and delete the runs of 'toolctl run' that wait for approval. They wait in the store;
-'toolctl run --resume ID' goes on with one.`,
+		Short: "List and delete runs pending approval",
+		Long: `List and delete runs of 'toolctl run' that are pending approval. The store keeps them;
+'toolctl run --resume ID' continues a run.`,
 		Example: `  toolctl runs list
   toolctl runs delete 3KQ5WZ2XJH7N4M6P`,
 	}, newRunsListCmd(a), newRunsDeleteCmd(a))
@@ -24,8 +24,8 @@ func newRunsCmd(a *app) *cobra.Command {
 func newRunsListCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the runs that wait",
-		Long: `List the runs that wait, the newest last.
+		Short: "List the pending runs",
+		Long: `List the pending runs, newest last.
 
 Output formats (-o): table, json, yaml, name.`,
 		Annotations: formats("table", "json", "yaml", "name"),
@@ -58,9 +58,9 @@ func (a *app) printRuns(all []store.Run) error {
 func newRunsDeleteCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete ID...",
-		Short: "Delete runs that wait",
-		Long: `Delete runs that wait, with their transcripts. A run that is being resumed is not deleted. The
-calls that it waits for stay: deny them with 'toolctl approvals deny'.`,
+		Short: "Delete pending runs",
+		Long: `Delete pending runs with their transcripts, except runs that are being resumed. Their
+pending calls stay: deny them with 'toolctl approvals deny'.`,
 		Example:           `  toolctl runs delete 3KQ5WZ2XJH7N4M6P`,
 		Args:              someArgs("name the runs to delete: 'toolctl runs list' lists them"),
 		ValidArgsFunction: a.completeRuns,

@@ -20,9 +20,9 @@ func newSchemaDiffCmd(a *app) *cobra.Command {
 	as := ""
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
-		Short: "Say whether a change of a JSON Schema breaks anyone, with a witness",
-		Long: `Say what the change of a JSON Schema means for those who rely on the old one, with
-a witness: a document that worked and does not any more.
+		Short: "Find breaking changes between two JSON Schemas, with a witness",
+		Long: `Classify the change of a JSON Schema for those who rely on the old one, with a witness:
+a document that was valid before and is not any longer.
 
   neutral      only titles, descriptions and other annotations changed
   compatible   it is proven that nothing stops working
@@ -30,11 +30,10 @@ a witness: a document that worked and does not any more.
   breaking     the witness stops working
   unknown      neither a witness nor a proof was found
 
-As an input schema, the new one must take every document that the old one took; as an
-output schema, it must allow nothing that the old one did not. Schemas are files of
-JSON or YAML, or parts of one that a JSON Pointer names, such as
-tool.yaml#/spec/input_schema. The exit code is 0 for neutral and compatible, else 1.
-`,
+As an input schema, the new one must accept every document that the old one accepted; as
+an output schema, it must allow nothing that the old one did not allow. Schemas are JSON or
+YAML files, or parts of files named by a JSON Pointer, such as tool.yaml#/spec/input_schema.
+The exit code is 0 for neutral and compatible, and 1 for the other classes.`,
 		Example: `  toolctl schema diff old.json new.json --as input
   toolctl schema diff v1.yaml v2.yaml --as output -o json
   toolctl schema diff old/tool.yaml#/spec/input_schema new/tool.yaml#/spec/input_schema`,

@@ -59,33 +59,31 @@ func newServeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the tools as one MCP server",
-		Long: `Serve the tools as one MCP server: those that manifests declare and those that
-MCP servers offer, with the prompts of both. Each call goes through the call pipeline: the arguments are
-coerced and validated, the policies decide, and the result is validated, masked and
-written to the audit. Tools that are not ready, or that a policy always refuses,
-are not listed.
+		Long: `Serve the tools of manifests and MCP servers as one MCP server, with the prompts of both.
+toolctl coerces and validates the arguments of each call, checks the policies, validates
+and masks the result, and audits the call. Tools that are not ready, or that a policy
+always refuses, are not listed.
 
-Without --http it speaks over stdin and stdout, for a client that starts it, and
-ends when the client closes stdin. With --http it listens: MCP at /mcp, for
-clients of all versions up to 2026-07-28, and /healthz and /readyz.
+Without --http, serve speaks MCP over stdin and stdout to the client that starts it, and
+ends when the client closes stdin. With --http, it listens: /mcp serves clients of all
+protocol versions up to 2026-07-28, and /healthz and /readyz serve probes.
 
-With --ui the console is at /ui/: pages to see the tools, try calls, decide on
-approvals and watch what is called. 'toolctl ui' and SIGUSR1 make a new link to sign in
-with. See docs/console.md.
+--ui serves the web console at /ui/: view tools, try calls, decide on approvals and follow
+calls. 'toolctl ui' and SIGUSR1 print a new sign-in link. See docs/console.md.
 
-With --watch it follows changes of the manifests. A set with a violation changes
-nothing: the one before it is served on, and the log and /readyz say so.
+--watch follows changes of the manifests. If the new manifests have errors, serve keeps the
+previous set and says so in the log and at /readyz.
 
-With --replica-key-file it is one of several that serve from one store: a client may
-send each request to another of them. See docs/replicas.md.
+--replica-key-file makes this server one of several replicas on one store: a client may
+send each request to another replica. See docs/replicas.md.
 
-With --source the manifests are pulled from a repository of git, once an interval and
-whenever its webhook says so (POST /hooks/git, signed with the secret of
---hook-secret-file). A commit with an error is never served: docs/gitops.md.
+--source pulls manifests from a Git repository at every --interval, and at once on a webhook
+call (POST /hooks/git, signed with the secret in --hook-secret-file). serve never serves a
+commit with an error. See docs/gitops.md.
 
-The log goes to stderr, as JSON, and with --http a line for each call (--access-log).
-With --metrics-addr Prometheus finds /metrics there;
-traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
+The log goes to stderr as JSON; with --http it has a line for each call (--access-log).
+--metrics-addr serves /metrics for Prometheus. OTEL_ variables set the targets of traces
+and metrics. See docs/observability.md.`,
 		Example: `  toolctl serve -f manifests/
   toolctl serve --http 127.0.0.1:8080 --watch
   toolctl serve -l team=pay --tools 'invoice-*'
@@ -101,38 +99,39 @@ traces and metrics go where the OTEL_ variables say (docs/observability.md).`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.http, "http", "", "address to listen at, such as 127.0.0.1:8080 (default: stdin and stdout)")
+	f.StringVar(&o.http, "http", "", "address to listen on, such as 127.0.0.1:8080 (default: stdin and stdout)")
 	o.bind(f)
 	o.bindUI(f)
 	o.bindReplica(f)
-	f.BoolVar(&o.insecure, "insecure", false, "listen where other machines can reach it, without authentication; needs --http")
+	f.BoolVar(&o.insecure, "insecure", false, "allow other machines to connect without authentication; needs --http")
 	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate for HTTPS; needs --http and --tls-key")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the certificate's key")
-	f.StringArrayVar(&o.hosts, "allowed-host", nil, "name that clients may know the server by; may be repeated; needs --http")
-	f.StringArrayVar(&o.origins, "allowed-origin", nil, "web page that may use the server, such as http://localhost:6274; may be repeated; needs --http")
+	f.StringArrayVar(&o.hosts, "allowed-host", nil, "host name that clients may send in the Host header; may be repeated; needs --http")
+	f.StringArrayVar(&o.origins, "allowed-origin", nil, "origin of web pages that may use the server, such as http://localhost:6274; may be repeated; needs --http")
 	f.StringVarP(&o.labels, "selector", "l", "", "serve only tools with these labels, such as team=pay,tier!=old")
 	f.StringVar(&o.labels, "select", "", "the same as --selector")
 	_ = f.MarkHidden("select")
-	f.StringArrayVar(&o.tools, "tools", nil, "serve only tools of this name, which may end in *; may be repeated")
-	f.StringArrayVar(&o.prompts, "prompt", nil, "serve only prompts of this name, which may end in *, and the tools that they name; may be repeated")
+	f.StringArrayVar(&o.tools, "tools", nil, "serve only tools with this name, which may end in *; may be repeated")
+	f.StringArrayVar(&o.prompts, "prompt", nil, "serve only prompts with this name, which may end in *, and their tools; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("tools", a.completeNames(v1.KindTool))
 	_ = cmd.RegisterFlagCompletionFunc("prompt", a.completeNames(v1.KindPrompt))
 	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
-	f.IntVar(&o.maxCalls, "max-calls", admission.DefaultMaxCalls, "maximum number of calls at once")
-	f.Float64Var(&o.share, "principal-share", admission.DefaultPrincipalShare, "part of --max-calls, and of what else is bounded, that one principal may use; callers without a name have all")
-	f.StringVar(&o.memory, "memory-budget", "256MiB", "memory for all that is decoded at once; a request beyond it waits a little and is refused")
-	f.DurationVar(&o.turnIdle, "turn-idle", 60*time.Second, "ends the turn of calls that name none, once their session had no call for so long")
-	f.DurationVar(&o.approvalWait, "approval-wait", 0, "how long a call that needs approval waits for the decision before its caller is told that it is pending")
-	f.DurationVar(&o.delay, "shutdown-delay", 0, "how long the server still takes requests when it stops, while /readyz says so to balancers (default: 5s with --replica-key-file, else 0s); needs --http")
-	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "how long calls may go on once the server takes no more")
-	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address at which Prometheus finds /metrics, such as 127.0.0.1:9090 (default: none)")
-	f.StringVar(&o.accessLog, "access-log", "", "write a line for each call to stderr: json, text or none (default: json with --http, else none)")
+	f.IntVar(&o.maxCalls, "max-calls", admission.DefaultMaxCalls, "maximum number of concurrent calls")
+	f.Float64Var(&o.share, "principal-share", admission.DefaultPrincipalShare, "fraction of --max-calls and of the other limits that one principal may use; anonymous callers may use all of them")
+	f.StringVar(&o.memory, "memory-budget", "256MiB", "memory for all decoded requests and results; a request that exceeds it waits briefly and is then refused")
+	f.DurationVar(&o.turnIdle, "turn-idle", 60*time.Second, "end a session's unnamed turn after this long without calls")
+	f.DurationVar(&o.approvalWait, "approval-wait", 0, "how long to hold a call for an approval decision before answering \"pending\"")
+	f.DurationVar(&o.delay, "shutdown-delay", 0, "how long a stopping server still accepts requests while /readyz fails, so that load balancers can react (default: 5s with --replica-key-file, else 0s); needs --http")
+	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "maximum time for running calls to end after the server stops accepting new ones")
+	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address that serves /metrics for Prometheus, such as 127.0.0.1:9090 (default: none)")
+	f.StringVar(&o.accessLog, "access-log", "", "format of the log line for each call on stderr: json, text or none (default: json with --http, else none)")
 	_ = cmd.RegisterFlagCompletionFunc("access-log", cobra.FixedCompletions(accessLogs, noFiles))
 	o.source.bind(f)
-	f.StringVar(&o.source.hookSecret, "hook-secret-file", "", "with --source: file with the secret of the webhook at "+source.HookPath+" (default: $"+hookSecretVariable+"; without either there is none); needs --http")
+	f.StringVar(&o.source.hookSecret, "hook-secret-file", "", "with --source: file with the secret of the webhook at "+source.HookPath+" (default: $"+hookSecretVariable+"; without either there is no webhook); needs --http")
 	a.bindAudit(cmd)
-	bindRetention(f, &o.retention, "keep the audit this long, and remove older lines once an hour; replicas on one store share that; needs a store")
+	bindRetention(f, &o.retention, "keep audit records this long, and delete older ones once an hour; replicas on one store share this work; needs a store")
 	a.bindNetwork(f, "")
+	cmd.SetUsageFunc(serveUsage)
 	return cmd
 }
 
@@ -140,7 +139,7 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 	if o.http == "" {
 		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file", "shutdown-delay"}, slices.Concat(uiNeedsHTTP, endpointNeedsHTTP, replicaNeedsHTTP)...) {
 			if cmd.Flags().Changed(name) {
-				return usagef("--%s needs --http: over stdin and stdout there is one client, which started this program", name)
+				return usagef("--%s needs --http: over stdin and stdout the only client is the one that started this program", name)
 			}
 		}
 		if slices.Contains(o.files, "-") {

@@ -38,22 +38,22 @@ var endpointNeedsHTTP = []string{
 }
 
 func (o *endpointOptions) bind(f *pflag.FlagSet) {
-	f.StringVar(&o.tokenFile, "token-file", "", "file of bearer tokens, a line NAME:HEX or NAME:HEX:GROUP,GROUP for each, where HEX is the token's SHA-256; read again when it changes; needs --http")
-	f.StringVar(&o.oauth.Issuer, "oauth-issuer", "", "authorization server whose access tokens are accepted, as in their iss; needs --http and --oauth-audience")
-	f.StringSliceVar(&o.oauth.Audiences, "oauth-audience", nil, "what tokens for this server carry in aud, such as https://tools.example.com/mcp; one is enough")
-	f.StringVar(&o.oauth.Resource, "oauth-resource", "", "address that clients know /mcp by (default: the first --oauth-audience that is a URL)")
-	f.StringVar(&o.oauth.JWKSURL, "oauth-jwks-url", "", "where the issuer's keys are (default: where its metadata says)")
-	f.StringSliceVar(&o.oauth.Scopes, "oauth-scopes", nil, "scopes that a token must have, all of them, such as tools:call")
-	f.StringVar(&o.oauth.PrincipalClaim, "oauth-principal-claim", "sub", "claim that names the principal, such as email")
-	f.StringVar(&o.oauth.GroupsClaim, "oauth-groups-claim", "groups", "claim that names the groups of the principal, for approvers of policies")
-	f.StringVar(&o.rate, "rate-limit", "", "maximum rate of requests of one principal, or of one address without authentication, such as 100/s, 600/m or 5000/h; needs --http")
-	f.IntVar(&o.burst, "rate-burst", 0, "requests that may come at once (default: what --rate-limit allows in a second, at least 10)")
-	f.Int64Var(&o.maxRequest, "max-request-bytes", admission.DefaultMaxBody, "largest request in bytes; needs --http")
-	f.Int64Var(&o.maxResult, "max-result-bytes", admission.DefaultMaxResult, "largest result in bytes that is passed on to a client")
-	f.IntVar(&o.maxSessions, "max-sessions", 0, "maximum number of sessions, which clients of 2025-11-25 and older open; for one more the session idle longest ends (default: a quarter of --memory-budget at 20 KiB each, which is 3276); needs --http")
-	f.DurationVar(&o.sessionIdle, "session-idle", 30*time.Minute, "how long a session may be without requests and streams before it ends; needs --http")
-	f.BoolVar(&o.stateless, "stateless", false, "give clients of 2025-11-25 and older no session and answer each request on its own: for clients that send no Mcp-Session-Id; needs --http")
-	f.StringVar(&o.instructions, "instructions", "", "what models are told of the server, as text or @FILE (default: what the only MCP server says, else a few words on calls)")
+	f.StringVar(&o.tokenFile, "token-file", "", "file with one bearer token per line, as NAME:HEX or NAME:HEX:GROUP,GROUP, where HEX is the SHA-256 of the token; toolctl reloads it when it changes; needs --http")
+	f.StringVar(&o.oauth.Issuer, "oauth-issuer", "", "authorization server whose access tokens (iss) are accepted; needs --http and --oauth-audience")
+	f.StringSliceVar(&o.oauth.Audiences, "oauth-audience", nil, "audience (aud) that tokens must have, such as https://tools.example.com/mcp; any one listed is enough")
+	f.StringVar(&o.oauth.Resource, "oauth-resource", "", "public address of /mcp (default: the first --oauth-audience that is a URL)")
+	f.StringVar(&o.oauth.JWKSURL, "oauth-jwks-url", "", "address of the issuer's keys (default: the address in its metadata)")
+	f.StringSliceVar(&o.oauth.Scopes, "oauth-scopes", nil, "scopes that a token must have (all of them), such as tools:call")
+	f.StringVar(&o.oauth.PrincipalClaim, "oauth-principal-claim", "sub", "claim with the name of the principal, such as email")
+	f.StringVar(&o.oauth.GroupsClaim, "oauth-groups-claim", "groups", "claim with the groups of the principal, for approvers of policies")
+	f.StringVar(&o.rate, "rate-limit", "", "maximum request rate of one principal, or of one address if there is no authentication, such as 100/s, 600/m or 5000/h; needs --http")
+	f.IntVar(&o.burst, "rate-burst", 0, "number of requests that may exceed the rate in a burst (default: the number that --rate-limit allows in a second, at least 10)")
+	f.Int64Var(&o.maxRequest, "max-request-bytes", admission.DefaultMaxBody, "maximum size of a request in bytes; needs --http")
+	f.Int64Var(&o.maxResult, "max-result-bytes", admission.DefaultMaxResult, "maximum size of a result in bytes")
+	f.IntVar(&o.maxSessions, "max-sessions", 0, "maximum number of sessions (of clients with protocol 2025-11-25 or older); at the limit a new session ends the one that was idle longest (default: a quarter of --memory-budget at 20 KiB each, which is 3276); needs --http")
+	f.DurationVar(&o.sessionIdle, "session-idle", 30*time.Minute, "end a session after this long without requests and streams; needs --http")
+	f.BoolVar(&o.stateless, "stateless", false, "answer each request of clients with protocol 2025-11-25 or older without a session, for clients that send no Mcp-Session-Id; needs --http")
+	f.StringVar(&o.instructions, "instructions", "", "instructions for models, as text or @FILE (default: the instructions of the only MCP server, else a short text about calls)")
 }
 
 func (o *endpointOptions) check(cmd *cobra.Command) error {

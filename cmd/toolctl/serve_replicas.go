@@ -28,8 +28,8 @@ var replicaNeedsHTTP = []string{"replica-key-file", "replica-address"}
 const replicaShutdownDelay = 5 * time.Second
 
 func (o *replicaOptions) bindReplica(f *pflag.FlagSet) {
-	f.StringVar(&o.keyFile, "replica-key-file", "", "file with the key that replicas on one store share: a line of 64 hex digits, a second one while keys change; needs --http and a store")
-	f.StringVar(&o.address, "replica-address", "", "where the other replicas reach this one, such as http://10.0.0.7:8080 (default: where it listens, or for all addresses the first one that is not loopback)")
+	f.StringVar(&o.keyFile, "replica-key-file", "", "file with the shared key of all replicas on one store: a line of 64 hex digits, and a second line while you change keys; needs --http and a store")
+	f.StringVar(&o.address, "replica-address", "", "address at which the other replicas reach this one, such as http://10.0.0.7:8080 (default: the listen address, or the first one that is not loopback if it listens on all)")
 }
 
 func (o *replicaOptions) checkReplica(cmd *cobra.Command) error {

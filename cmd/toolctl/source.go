@@ -33,10 +33,10 @@ type sourceOptions struct {
 const hookSecretVariable = "TOOLCTL_HOOK_SECRET" //nolint:gosec // it is the name of one
 
 func (o *sourceOptions) bind(f *pflag.FlagSet) {
-	f.StringVar(&o.address, "source", "", "pull the manifests from `ADDRESS`: git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://…, git+file:///… or oci://HOST/REPOSITORY@sha256:…")
-	f.DurationVar(&o.interval, "interval", 30*time.Second, "with --source: how often it is asked for news")
-	f.StringVar(&o.signed, "require-signed", "", "with --source: take only what a key of this file signed: allowed signers of SSH or OpenPGP public keys for commits, PEM public keys for packages")
-	f.BoolVar(&o.rollback, "allow-rollback", false, "with --source: serve commits that do not descend from the one served before, as after a force push")
+	f.StringVar(&o.address, "source", "", "pull manifests from `ADDRESS`: git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://…, git+file:///… or oci://HOST/REPOSITORY@sha256:…")
+	f.DurationVar(&o.interval, "interval", 30*time.Second, "with --source: how often to check for a new revision")
+	f.StringVar(&o.signed, "require-signed", "", "with --source: accept only revisions signed by a key in this file: SSH allowed signers or OpenPGP public keys for commits, PEM public keys for packages")
+	f.BoolVar(&o.rollback, "allow-rollback", false, "with --source: accept commits that do not descend from the previous one, as after a force push")
 }
 
 const shortestInterval = time.Second

@@ -17,14 +17,14 @@ func newStatusCmd(a *app) *cobra.Command {
 	var address string
 	cmd := &cobra.Command{
 		Use:   "status [--url URL]",
-		Short: "Say which commit runs, and since when",
-		Long: `Say which commit runs, and since when.
+		Short: "Show which commit is served or was last applied",
+		Long: `Show which commit is served or was last applied, and since when.
 
-With --url it asks a gateway ('toolctl serve --http'), at its /readyz: whether it takes calls,
-which commit of its --source it serves, and why not the newest. The exit code is 7
-when it cannot be reached or takes no calls.
+With --url, toolctl queries /readyz of a gateway ('toolctl serve --http'): whether it accepts
+calls, which commit of its --source it serves, and why it does not serve the newest one. The
+exit code is 7 if the gateway cannot be reached or accepts no calls.
 
-Without, it reads the store: for each set, the commit that was applied last, by
+Without --url, toolctl reads the store and shows the last applied commit of each set, from
 'toolctl reconcile' or apply.
 
 Output formats (-o): table, json.`,

@@ -7,9 +7,9 @@ import (
 func newStoreCmd(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "store",
-		Short: "Migrate the store, check it, copy it, back it up, compact it",
-		Long: `Look after the store, which keeps the applied manifests, the counts of policies, the
-calls and the runs that wait for approval, the overrides and the audit.`,
+		Short: "Migrate, check, copy and back up the store",
+		Long: `Maintain the store. It contains the applied manifests, the counters of policies, pending
+calls and runs, overrides and the audit log.`,
 		Example: `  toolctl store check
   toolctl store backup state-2026-11-22.db`,
 	}, newStoreMigrateCmd(a), newStoreCheckCmd(a), newStoreCopyCmd(a), newStoreBackupCmd(a), newStoreCompactCmd(a))

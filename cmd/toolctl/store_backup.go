@@ -11,12 +11,12 @@ import (
 func newStoreBackupCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy the store to a new file, while it is used",
-		Long: `Copy the store, as it is at one moment, to a new file that only you can read. Other
-commands and 'toolctl serve' go on meanwhile. The file is a store: name it with --store,
-or put it in the place of the old one while nothing runs on that.
+		Short: "Copy the store to a new file while it is in use",
+		Long: `Copy the store, as of one moment, to a new file that only you can read. Other commands and
+'toolctl serve' continue to work. The file is a store: select it with --store, or replace the
+old store with it while nothing uses that one.
 
-A PostgreSQL database has pg_dump for that; 'toolctl store copy' makes a file of it, too.`,
+For a PostgreSQL database, use pg_dump, or 'toolctl store copy' to copy it to a file.`,
 		Example: `  toolctl store backup state-2026-11-22.db
   toolctl store check --store state-2026-11-22.db`,
 		Args: exactArgs(1, "the name of a new file"),

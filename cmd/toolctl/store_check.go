@@ -13,9 +13,9 @@ import (
 func newStoreCheckCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
-		Short: "Check that the store can be read and its audit is intact",
-		Long: `Read all of the store: every manifest, override, call and run that waits, and the chain of
-the audit, and have the database check its file. The exit code is 1 when something is
+		Short: "Check that the store is readable and its audit log is intact",
+		Long: `Read the whole store: every manifest, override, pending call and run, and the hash chain of
+the audit log. The database also checks its own file. The exit code is 1 if something is
 wrong.
 
 Output formats (-o): text, json, yaml.`,

@@ -15,16 +15,16 @@ func newStoreCompactCmd(a *app) *cobra.Command {
 	var retention string
 	cmd := &cobra.Command{
 		Use:   "compact",
-		Short: "Give the room that is free in the store back to the disk",
-		Long: `Give the room that is free in the store back to the disk. With --audit-retention old lines
-of the audit are removed first, as by 'toolctl audit prune'.
+		Short: "Return free space in the store to the disk",
+		Long: `Return free space in the store to the disk. With --audit-retention, toolctl deletes old audit
+records first, like 'toolctl audit prune'.
 
-A file that an earlier toolctl made is written anew once, which needs room on the disk for twice
-of what is in it; other commands wait meanwhile. From then on, and in files of this version, 'audit
-prune' gives room back by itself, in small steps.
+A file made by an older toolctl is rewritten once. That needs twice the size of its contents
+on the disk, and other commands wait until it is done. After that, and with files made by this
+version, 'audit prune' returns space by itself, in small steps.
 
-The tables of a PostgreSQL database are written anew one after the other (VACUUM FULL), by the user that
-owns them. Calls wait for the one that is being written: do it when few are made.`,
+The tables of a PostgreSQL database are rewritten one after the other (VACUUM FULL) by the user
+who owns them. Calls wait while a table is rewritten: run this command when there are few.`,
 		Example: `  toolctl store compact
   toolctl store compact --audit-retention 90d`,
 		Args: noArgs,
@@ -50,7 +50,7 @@ owns them. Calls wait for the one that is being written: do it when few are made
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 func bindRetention(f *pflag.FlagSet, into *string, usage string) {
-	f.StringVar(into, "audit-retention", "", usage+", such as 90d, 12w or 36h (default: all lines are kept)")
+	f.StringVar(into, "audit-retention", "", usage+", such as 90d, 12w or 36h (default: keep all records)")
 }
 
 // parseRetention reads the value of --audit-retention; "" is 0.

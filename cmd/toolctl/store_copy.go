@@ -12,13 +12,13 @@ import (
 func newStoreCopyCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "copy FROM TO",
-		Short: "Make a new store a copy of another one, of another kind too",
-		Long: `Copy a store, as it is at one moment, into one that is empty or is made by it: the manifests
-with their versions and revisions, the counts of policies, the calls and the runs that
-wait for approval, the overrides, and the audit byte for byte, so that its chain verifies as
-before. All of it is copied or nothing. FROM and TO are what --store takes.
+		Short: "Copy a store to a new store, also of another kind",
+		Long: `Copy a store, as of one moment, to a store that is new or empty: the manifests with their
+versions and revisions, the counters of policies, pending calls and runs, the overrides, and
+the audit log byte for byte, so that its hash chain still verifies. toolctl copies everything
+or nothing. FROM and TO are values of --store.
 
-Stop the gateways first: what is written to FROM after that moment is not in TO.`,
+Stop the gateways first: changes to FROM after that moment are not in TO.`,
 		Example: `  toolctl store copy .toolctl/state.db postgres://toolctl@db/toolctl
   toolctl store copy postgres://toolctl@db/toolctl copy.db`,
 		Args: exactArgs(2, "the store to copy and the one to make"),

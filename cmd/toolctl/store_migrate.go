@@ -11,13 +11,13 @@ import (
 func newStoreMigrateCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "migrate",
-		Short: "Make the store, or bring it up to date",
-		Long: `Make the store when there is none, or bring it to the version that this toolctl needs. Every
-other command does that too, when it may: this is for who makes the tables with a
-user that others do not have, or wants an upgrade to be a step of its own.
+		Short: "Create the store or upgrade it",
+		Long: `Create the store if it does not exist, or upgrade it to the version that this toolctl needs.
+Every other command does that too if it has the right to. Use this command if only a
+separate database user may create tables, or if upgrades are a step of your deployment.
 
-Of those who migrate a PostgreSQL database at once, one does it and the others wait. A store
-of a newer toolctl is refused.`,
+If several processes migrate a PostgreSQL database at once, one does it and the others wait.
+toolctl refuses a store made by a newer version.`,
 		Example: `  toolctl store migrate
   toolctl store migrate --store postgres://owner@db/toolctl`,
 		Args: noArgs,

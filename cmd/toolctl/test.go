@@ -29,19 +29,19 @@ func newTestCmd(a *app) *cobra.Command {
 	o := &testOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "test [PATH]...",
-		Short: "Play Scenario manifests against mocks, and say what differs",
-		Long: `Play every Scenario manifest of the files, in parallel, each with counters and
-mocks of its own. PATH is the same as -f; without either, the current folder.
-Nothing is called over the network: a tool without a mock fails its scenario.
+		Short: "Run scenarios against mocks and report failures",
+		Long: `Run every scenario in parallel, each with its own counters and mocks. PATH is the same
+as -f; without either, test reads the current folder. It makes no network calls: a
+scenario fails if a tool has no mock.
 
-Each scenario says how much of it was judged: an expectation for each call and each
-run of a scripted model, and its assertions. One of which nothing is judged is
-skipped, and says why; --strict fails it, and each one that is judged in part.
-Assertions of the type llm_judge are not judged unless --judge-model names a model
-of one of the providers that 'toolctl run' has. Their verdicts may differ each time.
+Each scenario reports how many of its checks were evaluated: an expectation for each call
+and each run of a scripted model, and its assertions. A scenario without an evaluated check
+is skipped, and the report says why; --strict fails it, and also scenarios with some checks
+that were not evaluated. Assertions of type llm_judge need --judge-model, with one of the
+providers of 'toolctl run'. Their verdicts may differ from run to run.
 
-The exit code is 1 when a scenario fails, 3 when a manifest of a scenario has
-violations. Output formats (-o): table (the default), json, junit, tap, github.
+The exit code is 1 if a scenario fails, and 3 if a Scenario manifest has errors.
+Output formats (-o): table (the default), json, junit, tap, github.
 The same files and seeds give the same output, byte for byte.
 
 Assertions: ` + assertionNames() + `.
@@ -56,25 +56,25 @@ Assertions: ` + assertionNames() + `.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.suite.Only, "run", "", "play only scenarios whose name this regular expression fits")
+	f.StringVar(&o.suite.Only, "run", "", "run only scenarios whose name matches this regular expression")
 	a.bindSelector(f, "scenarios")
-	f.BoolVar(&o.suite.Update, "update", false, "write what was observed into the expectations of calls that differ")
-	f.BoolVar(&o.watch, "watch", false, "play again whenever a file changes, until interrupted")
-	f.StringVar(&o.suite.Shard, "shard", "", "play one part of the scenarios, as I/N: 2/4 is the second of four")
-	f.BoolVar(&o.suite.FailFast, "fail-fast", false, "skip what comes after the first scenario that does not pass")
-	f.BoolVar(&o.suite.Strict, "strict", false, "fail a scenario of which something is not judged")
+	f.BoolVar(&o.suite.Update, "update", false, "replace expectations that differ with the observed results")
+	f.BoolVar(&o.watch, "watch", false, "run again whenever a file changes, until interrupted")
+	f.StringVar(&o.suite.Shard, "shard", "", "run one part of the scenarios, as I/N: 2/4 is the second of four")
+	f.BoolVar(&o.suite.FailFast, "fail-fast", false, "skip the remaining scenarios after the first failure")
+	f.BoolVar(&o.suite.Strict, "strict", false, "fail scenarios with checks that were not evaluated")
 	f.BoolVar(&o.suite.Live, "live", false, "call the real tools instead of mocks")
 	a.bindNetwork(f, "with --live, ")
-	f.DurationVar(&o.suite.Timeout, "timeout", time.Minute, "time for one scenario")
-	f.IntVar(&o.suite.Parallel, "parallel", 0, "how many scenarios to play at once (default: the number of processors)")
-	f.StringVar(&o.coverage, "coverage", "", "say what the scenarios cover: a table, or a file that ends in .json or .html")
+	f.DurationVar(&o.suite.Timeout, "timeout", time.Minute, "maximum maximum maximum maximum time for one scenario")
+	f.IntVar(&o.suite.Parallel, "parallel", 0, "number of scenarios to run at once (default: the number of processors)")
+	f.StringVar(&o.coverage, "coverage", "", "report what the scenarios cover: table, or a file that ends in .json or .html")
 	f.Lookup("coverage").NoOptDefVal = coverageTable
-	f.Float64Var(&o.suite.MinCoverage, "min-coverage", 0, "fail when less than this percentage is covered")
-	f.StringVar(&o.suite.Report, "report", "", "leave the report with its coverage in this file, for the console (default: "+report.KeptFile+" beside the store, where there is one)")
-	f.StringVar(&o.suite.Judge.Model, "judge-model", "", "model that judges llm_judge assertions, as PROVIDER:MODEL, such as openai:gpt-5-mini (default: none, and they are not judged)")
-	f.StringVar(&o.suite.Judge.Script, "judge-script", "", "file with the replies of a scripted judge, a YAML or JSON list; plays one scenario at a time")
-	f.IntVar(&o.suite.Judge.MaxCalls, "max-judge-calls", 100, "most llm_judge assertions that the judge is asked about; the others fail")
-	f.StringVar(&o.suite.Responses, "mock-responses", "", "file of PromptKit's mock responses, which script the model")
+	f.Float64Var(&o.suite.MinCoverage, "min-coverage", 0, "fail if coverage is below this percentage")
+	f.StringVar(&o.suite.Report, "report", "", "write the report with its coverage to this file, for the console (default: "+report.KeptFile+" beside the store, if there is one)")
+	f.StringVar(&o.suite.Judge.Model, "judge-model", "", "model that evaluates llm_judge assertions, as PROVIDER:MODEL, such as openai:gpt-5-mini (default: none; they are not evaluated)")
+	f.StringVar(&o.suite.Judge.Script, "judge-script", "", "file with the replies of a scripted judge, a YAML or JSON list; scenarios run one at a time")
+	f.IntVar(&o.suite.Judge.MaxCalls, "max-judge-calls", 100, "maximum number of llm_judge assertions to evaluate; the others fail")
+	f.StringVar(&o.suite.Responses, "mock-responses", "", "file with PromptKit mock responses, used as replies of the model")
 	return cmd
 }
 

@@ -43,14 +43,14 @@ type uiOptions struct {
 var uiNeedsHTTP = []string{"ui", "ui-url", "approval-webhook", "approval-webhook-secret-file", "approval-webhook-format", "ui-operator", "ui-operator-group", "test-report"}
 
 func (o *uiOptions) bindUI(f *pflag.FlagSet) {
-	f.BoolVar(&o.ui, "ui", false, "serve the console at /ui/ too; needs --http")
-	f.StringVar(&o.uiURL, "ui-url", "", "address by which people know the console, such as https://tools.example.com/ui/ (default: the one it listens at); needs --ui")
-	f.StringArrayVar(&o.operators, "ui-operator", nil, "principal, or a pattern with a trailing *, that sees in the console the calls of all, servers and changes whole, and undoes changes; may be repeated; needs --ui")
-	f.StringArrayVar(&o.groups, "ui-operator-group", nil, "group whose members do; may be repeated; needs --ui")
+	f.BoolVar(&o.ui, "ui", false, "also serve the console at /ui/; needs --http")
+	f.StringVar(&o.uiURL, "ui-url", "", "public address of the console, such as https://tools.example.com/ui/ (default: the listen address); needs --ui")
+	f.StringArrayVar(&o.operators, "ui-operator", nil, "principal (or prefix*) that may view everyone's calls, server and change details, and undo changes; may be repeated; needs --ui")
+	f.StringArrayVar(&o.groups, "ui-operator-group", nil, "group whose members may do the same; may be repeated; needs --ui")
 	o.bindTestReport(f)
-	f.StringVar(&o.hook, "approval-webhook", "", "URL that is told of each call that begins to wait for approval, with a link to decide; needs --ui")
-	f.StringVar(&o.hookSecret, "approval-webhook-secret-file", "", "file with the key of the HMAC by which the messages are signed")
-	f.StringVar(&o.hookFormat, "approval-webhook-format", console.FormatJSON, "form of the messages: json or slack")
+	f.StringVar(&o.hook, "approval-webhook", "", "URL to notify of each new pending call, with a link to decide; needs --ui")
+	f.StringVar(&o.hookSecret, "approval-webhook-secret-file", "", "file with the HMAC key that signs the notifications")
+	f.StringVar(&o.hookFormat, "approval-webhook-format", console.FormatJSON, "format of the notifications: json or slack")
 }
 
 func (o *uiOptions) bindTestReport(f *pflag.FlagSet) {
@@ -161,15 +161,15 @@ func newUICmd(a *app) *cobra.Command {
 	port := 0
 	cmd := &cobra.Command{
 		Use:   "ui",
-		Short: "Open the console: see the tools, try calls, decide on approvals",
+		Short: "Open the web console",
 		Long: `Open the console in the browser: the tools with their schemas and policies, a form to
-call each, the calls that wait for approval, and the calls that happen. It is what
-'toolctl serve --ui' serves, on a free port of this machine that nobody else reaches,
-for as long as the command runs.
+call each tool, pending approvals, and recent calls. It is the console of
+'toolctl serve --ui', on a free port that only this machine can reach, and it ends
+with the command.
 
-The link that it prints signs in once. Where you serve the console of these manifests already, by this
-command or by 'toolctl serve --ui', the command opens that one with a new link. In a folder without manifests
-it does so for each console that you serve; --port chooses one.`,
+The printed link signs in once. If this command or 'toolctl serve --ui' already serves the
+console of these manifests, the command opens that console with a new link. In a folder without
+manifests it prints a link to each console that you serve; --port selects one.`,
 		Example: `  toolctl ui -f manifests/
   toolctl ui --port 8090 --no-browser`,
 		Args: noArgs,
@@ -179,7 +179,7 @@ it does so for each console that you serve; --port chooses one.`,
 			}
 			if links := o.running(port); len(links) > 0 {
 				for _, link := range links {
-					fmt.Fprintf(o.err, "the console that runs already is at %s\n", link)
+					fmt.Fprintf(o.err, "the console is already running at %s\n", link)
 				}
 				if len(links) == 1 && !o.noBrowser {
 					tty.OpenBrowser(links[0])
@@ -193,8 +193,8 @@ it does so for each console that you serve; --port chooses one.`,
 	o.ui, o.person, o.accessLog = true, true, "none"
 	o.memory, o.turnIdle, o.drain = "256MiB", time.Minute, time.Second
 	f := cmd.Flags()
-	f.IntVar(&port, "port", 0, "port to listen at, or at which the console runs already (default: a free one)")
-	f.BoolVar(&o.noBrowser, "no-browser", false, "print the link and open no browser")
+	f.IntVar(&port, "port", 0, "port to listen on, or port of a running console (default: a free port)")
+	f.BoolVar(&o.noBrowser, "no-browser", false, "print the link without opening a browser")
 	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
 	o.bindTestReport(f)
 	f.StringVarP(&o.labels, "selector", "l", "", "only tools with these labels, such as team=pay,tier!=old")

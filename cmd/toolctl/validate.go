@@ -22,12 +22,12 @@ func newValidateCmd(a *app) *cobra.Command {
 	o := &validateOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "validate [PATH]...",
-		Short: "Find every error of manifests, without a call",
-		Long: `Find every violation of manifests: syntax, fields, types, names, JSON Schemas,
-templates, mappings, and what objects say of each other. Nothing is called and
-nothing is fetched. PATH is the same as -f; without either, the current folder.
+		Short: "Validate manifests offline",
+		Long: `Report every error in manifests: syntax, fields, types, names, JSON Schemas,
+templates, mappings, and references between objects. Nothing is called or
+fetched. PATH is the same as -f; without either, validate reads the current folder.
 
-Violations go to stderr, one a line, as file:line:column: field: what is wrong.
+Errors go to stderr, one per line, as file:line:column: field: message.
 Output formats (-o): table (the default), json (a report on stdout), github
 (workflow annotations on stdout), sarif (2.1.0 on stdout, for code scanning).`,
 		Annotations: formats("table", "json", "github", "sarif"),
@@ -38,8 +38,8 @@ Output formats (-o): table (the default), json (a report on stdout), github
 	}
 	a.bindSelector(cmd.Flags(), "violations of objects")
 	a.bindPermit(cmd.Flags(), "")
-	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors, but for variables that are not set here")
-	cmd.Flags().BoolVar(&o.requireEnv, "require-env", false, "treat environment variables that are not set as errors")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors, except for environment variables that are not set")
+	cmd.Flags().BoolVar(&o.requireEnv, "require-env", false, "treat unset environment variables as errors")
 	return cmd
 }
 

@@ -20,13 +20,13 @@ func newVerifyCmd(a *app) *cobra.Command {
 	o := &verifyOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "verify [NAME]...",
-		Short: "Make the calls of spec.examples, and say what drifted",
-		Long: `Make the calls that Tool manifests give as spec.examples and compare what comes
-back: with --live from the real upstreams, without it from mocks. A result that no
-longer fits output_schema is a failure, and so is an MCP server that differs from
-toolctl.lock. Without NAME: every tool that has examples.
+		Short: "Run tool examples and report drift",
+		Long: `Make the calls in spec.examples of Tool manifests and compare the results: with --live
+against the real upstreams, without it against mocks. A result that no longer
+matches output_schema is a failure, and so is an MCP server that differs from
+toolctl.lock. Without NAME, verify runs the examples of every tool.
 
-The exit code is 1 when something drifted. Output formats (-o): table, json, junit,
+The exit code is 1 if something drifted. Output formats (-o): table, json, junit,
 tap, github.`,
 		Annotations: formats("table", "json", "junit", "tap", "github"),
 		Example: `  toolctl verify -f manifests/
@@ -40,7 +40,7 @@ tap, github.`,
 	cmd.Flags().BoolVar(&o.Live, "live", false, "call the real tools instead of mocks")
 	a.bindNetwork(cmd.Flags(), "with --live, ")
 	a.bindSelector(cmd.Flags(), "tools")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", 0, "time for the examples of one tool (default: the tools' own)")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", 0, "maximum time for the examples of one tool (default: the timeouts of the tools)")
 	return cmd
 }
 

@@ -21,9 +21,9 @@ func newWaitCmd(a *app) *cobra.Command {
 		Use:   "wait (KIND/NAME... | [KIND] -l LABELS | [KIND] --all) --for=condition=Ready",
 		Short: "Wait until objects are ready",
 		Long: `Wait until objects have a condition: Ready, Degraded or Drifted, or
-condition=Ready=False for one that is not. An MCP server is ready when it has answered and
-listed its tools. Without a kind, --all and -l mean all objects with a condition=, and MCP
-servers without. The exit code is 7 when time runs out first.`,
+condition=Ready=False for its absence. An MCP server is ready when it has listed its
+tools. Without a kind, --all and -l select all objects if --for is a condition=, and
+all MCP servers if it is not. The exit code is 7 if the wait times out.`,
 		Example: `  toolctl wait mcpserver/files --for=ready --timeout 30s
   toolctl wait --for=condition=Ready --all
   toolctl wait -f servers.yaml mcpserver files web`,
@@ -63,9 +63,9 @@ servers without. The exit code is 7 when time runs out first.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&condition, "for", "ready", "what to wait for: ready, or condition=TYPE[=STATUS]")
-	f.BoolVar(&all, "all", false, "wait for all objects, of the kind when one is named")
+	f.BoolVar(&all, "all", false, "wait for all objects, or all of one kind")
 	a.bindSelector(f, "objects")
-	f.DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait")
+	f.DurationVar(&timeout, "timeout", 30*time.Second, "maximum time to wait")
 	a.bindNetwork(f, "")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"ready", "condition=Ready", "condition=Degraded=False", "condition=Drifted=False"}, noFiles))
 	return cmd
