@@ -20,7 +20,7 @@ import (
 //	    blocklist: ["write_*"]
 type MCPServer struct {
 	Header
-	// Spec says how the server is reached. Required.
+	// Spec sets how toolctl reaches the server. Required.
 	Spec MCPServerSpec `json:"spec" check:"required"`
 }
 
@@ -63,7 +63,7 @@ type MCPServerSpec struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	// Transport is streamable_http or sse. Default: streamable_http.
 	Transport string `json:"transport,omitempty" check:"oneof=streamable_http|sse"`
-	// Auth says how requests authenticate.
+	// Auth sets how requests authenticate.
 	Auth *Auth `json:"auth,omitempty"`
 	// TLS sets certificates.
 	TLS *TLS `json:"tls,omitempty"`
@@ -122,7 +122,7 @@ type ToolOverride struct {
 	Hints *Hints `json:"hints,omitempty"`
 	// InputSchema is the JSON Schema that replaces the tool's input schema.
 	InputSchema json.RawMessage `json:"input_schema,omitempty"`
-	// Redact lists what is masked, like a Tool's redact.
+	// Redact lists values to mask, like redact of a Tool.
 	Redact []string `json:"redact,omitempty"`
 	// TimeoutMS is the time for one call in milliseconds.
 	TimeoutMS int `json:"timeout_ms,omitempty" check:"min=0"`

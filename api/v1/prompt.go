@@ -55,17 +55,17 @@ type PromptSpec struct {
 	Output json.RawMessage `json:"output,omitempty"`
 	// Tools names the tools the model may call: exact names or patterns with a trailing "*". Example: ["get-*"].
 	Tools []string `json:"tools,omitempty"`
-	// ResultForm is how the model is shown results that are JSON: json as it is, or labeled, a line
-	// for each value with its path before it. Default: json.
+	// ResultForm is the form in which the model gets JSON results: json (unchanged), or labeled (one line
+	// per value, after its path). Default: json.
 	ResultForm string `json:"result_form,omitempty" check:"oneof=json|labeled"`
 	// Thinking asks the model to think before it answers. Default: false.
 	Thinking bool `json:"thinking,omitempty"`
-	// ThinkingBudget is the most tokens for thinking. Default: the provider's. Example: 2048.
+	// ThinkingBudget is the maximum number of tokens for thinking. Default: the provider's. Example: 2048.
 	ThinkingBudget int `json:"thinking_budget,omitempty" check:"min=0"`
 	// Policy holds rules for the calls of this prompt, besides those of ToolPolicy manifests.
 	Policy *ToolPolicySpec `json:"policy,omitempty"`
-	// Validators hold what the model says, or what the user says, to rules that need no model. The first that
-	// does not hold ends the run: a reply that is too long is cut, any other is replaced by the message.
+	// Validators check texts of the model or the user with rules that need no model. The first rule that
+	// fails ends the run: toolctl cuts a reply that is too long, and replaces any other with the message.
 	// Example: [{type: banned_words, params: {words: [guarantee]}}].
 	Validators []PromptValidator `json:"validators,omitempty"`
 	// TaskType is the name by which PromptKit's scenarios find the prompt, read from PromptKit manifests.
@@ -79,13 +79,13 @@ type PromptSpec struct {
 
 // PromptValidator is one rule for a text.
 type PromptValidator struct {
-	// Type says what is asked; the types and their params are those of assertions with the same name.
+	// Type is the type of the rule; types and params are those of the assertions with the same name.
 	// Required. Example: max_length.
 	Type string `json:"type" check:"required,oneof=banned_words|content_excludes|content_includes|content_includes_any|content_matches|field_presence|is_valid_json|json_schema|length|max_length|max_sentences|min_length|regex|required_fields|sentence_count"`
-	// Params are the parameters of the type, and direction: output for what the model says, input for what the
-	// user says, both. Example: {max_characters: 400, direction: output}.
+	// Params are the parameters of the type, and direction: output for texts of the model, input for texts of the
+	// user, or both. Example: {max_characters: 400, direction: output}.
 	Params json.RawMessage `json:"params,omitempty"`
-	// Message is said in place of a text that is refused. Default: Sorry, we can't provide this response as it
+	// Message replaces a refused text. Default: Sorry, we can't provide this response as it
 	// would violate our content policy.
 	Message string `json:"message,omitempty"`
 	// Enabled says whether the rule is applied. Default: true.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 )
 
-// Scenario tests tools, prompts and policies offline: it plays turns of calls
-// against mocks and compares what comes back.
+// Scenario tests tools, prompts and policies offline: it makes turns of calls
+// against mocks and compares the results.
 //
 //	apiVersion: toolctl.dev/v1
 //	kind: Scenario
@@ -25,9 +25,9 @@ type Scenario struct {
 	Spec ScenarioSpec `json:"spec" check:"required"`
 }
 
-// ScenarioSpec holds what is played and what is expected.
+// ScenarioSpec holds the calls and the expected results.
 type ScenarioSpec struct {
-	// ID is the name by which PromptKit's mock responses know the scenario, read from PromptKit
+	// ID is the name of the scenario in mock responses of PromptKit, read from PromptKit
 	// manifests. Default: metadata.name.
 	ID string `json:"id,omitempty"`
 	// TaskType names the prompt whose validators apply, by its task_type, read from PromptKit manifests.
@@ -43,24 +43,24 @@ type ScenarioSpec struct {
 	Policy *ToolPolicySpec `json:"policy,omitempty"`
 	// Mocks replace the executor of a tool for this scenario, by the tool's name.
 	Mocks map[string]Mock `json:"mocks,omitempty"`
-	// Seed fixes every choice by chance. Default: 0.
+	// Seed makes random choices repeatable. Default: 0.
 	Seed int64 `json:"seed,omitempty"`
-	// Turns are played one after the other. Required.
+	// Turns run one after the other. Required.
 	Turns []Turn `json:"turns" check:"required"`
-	// Assertions hold for the whole run.
+	// Assertions are checked for the whole run.
 	Assertions []Assertion `json:"assertions,omitempty"`
 }
 
-// Mock answers the calls of one tool. Responses are asked in order; without
-// them the mock itself is the one response.
+// Mock answers the calls of one tool. Responses are tried in order; without
+// them the mock itself is the only response.
 type Mock struct {
 	MockResponse
 	// Responses are tried in order; the first whose when fits and whose times is not used up answers.
 	Responses []MockResponse `json:"responses,omitempty"`
 	// Cassette is a file of recorded calls, relative to the manifest. Example: cassettes/weather.yaml.
 	Cassette string `json:"cassette,omitempty"`
-	// Match says how the arguments of a call are compared with those of a recorded one: exact, or
-	// subset, where a call may have more than was recorded. Default: what the cassette says, else exact.
+	// Match sets how the arguments of a call are compared with those of a recorded one: exact, or
+	// subset (a call may have more than was recorded). Default: the match of the cassette, else exact.
 	Match string `json:"match,omitempty" check:"oneof=exact|subset"`
 	// Ignore lists arguments that are not compared with the recorded ones, as JSON pointers
 	// (RFC 6901), besides those that the cassette ignores. Example: [/request_id].
@@ -69,7 +69,7 @@ type Mock struct {
 
 // MockResponse is one answer of a mock.
 type MockResponse struct {
-	// When says which arguments the response is for: an object that the arguments must contain, with
+	// When selects the arguments for this response: an object that the arguments must contain, with
 	// the conditions of expect.result, or a JMESPath expression over args
 	// and call, the number of the call of this tool from 1. Default: all. Example: args.amount > 100.
 	When json.RawMessage `json:"when,omitempty"`
@@ -101,7 +101,7 @@ type MockFault struct {
 
 // Turn is one turn of a conversation: calls, or a message to a scripted model.
 type Turn struct {
-	// Calls are made at once, as a model would.
+	// Calls are made concurrently, as a model does.
 	Calls []ScenarioCall `json:"calls,omitempty"`
 	// Prompt is the name of a Prompt to run. Example: travel-advice.
 	Prompt string `json:"prompt,omitempty"`
@@ -109,65 +109,65 @@ type Turn struct {
 	Args json.RawMessage `json:"args,omitempty"`
 	// User is a message of the user. Example: What is the weather in Oslo?
 	User string `json:"user,omitempty"`
-	// Model scripts the answers of the model, one a hop.
+	// Model scripts the replies of the model, one per hop.
 	Model []ModelReply `json:"model,omitempty"`
-	// Approve is what a person answers to the calls of a prompt that wait for approval, when its run
-	// is suspended; the run then goes on. Default: nobody answers, and the run ends as pending.
+	// Approve is the decision of a person on pending calls of a prompt whose run is suspended; the run
+	// then continues. Default: no decision, and the run ends as pending.
 	Approve *bool `json:"approve,omitempty"`
-	// ConsentOverrides are what a person answers to calls that need approval, by the tool's name:
-	// grant, deny, or timeout for no answer. Default: nobody answers; in a manifest of PromptKit's
-	// the consent that a tool asks for is granted. Example: {get-location: deny}.
+	// ConsentOverrides are the decisions of a person on calls that need approval, by tool name:
+	// grant, deny, or timeout for no answer. Default: no answer; in a PromptKit manifest, the
+	// consent is granted. Example: {get-location: deny}.
 	ConsentOverrides map[string]string `json:"consent_overrides,omitempty" check:"oneof=grant|deny|timeout"`
-	// Expect says what is expected of the whole run of a scripted model: result is compared with the
+	// Expect describes the expected result of the whole run of a scripted model: result is compared with the
 	// structured answer of a prompt that has output. Default: status complete.
 	Expect *Expect `json:"expect,omitempty"`
-	// Assertions hold for this turn.
+	// Assertions are checked for this turn.
 	Assertions []Assertion `json:"assertions,omitempty"`
 }
 
-// ScenarioCall is one call and what is expected of it.
+// ScenarioCall is one call and its expected result.
 type ScenarioCall struct {
 	// Tool is the tool's name. Required. Example: get-weather.
 	Tool string `json:"tool" check:"required"`
 	// Args are the arguments. Default: {}. Example: {location: Oslo}.
 	Args json.RawMessage `json:"args,omitempty"`
-	// Approve is what a person answers when the call needs approval. Default: nobody answers, and
-	// the call is left pending.
+	// Approve is the decision of a person if the call needs approval. Default: no decision, and the
+	// call stays pending.
 	Approve *bool `json:"approve,omitempty"`
-	// Expect says what is expected. Default: status complete.
+	// Expect describes the expected result. Default: status complete.
 	Expect *Expect `json:"expect,omitempty"`
 }
 
 // ModelReply is one scripted answer of a model.
 type ModelReply struct {
-	// Text is what the model says.
+	// Text is the text of the reply.
 	Text string `json:"text,omitempty"`
-	// ToolCalls are the calls that the model asks for.
+	// ToolCalls are the calls that the model requests.
 	ToolCalls []ModelToolCall `json:"tool_calls,omitempty"`
-	// Stop says why the model stops: end, tool_calls, length or filter. Default: tool_calls when there
-	// are some, else end.
+	// Stop is the reason for which the model stops: end, tool_calls, length or filter. Default:
+	// tool_calls if the reply has calls, else end.
 	Stop string `json:"stop,omitempty" check:"oneof=end|tool_calls|length|filter"`
 	// Error fails the request instead, with this message.
 	Error string `json:"error,omitempty"`
-	// Sees says what the request must hold that this answers.
+	// Sees states what the model's request must and must not contain.
 	Sees *ModelSees `json:"sees,omitempty"`
 }
 
-// ModelSees is what a scripted model must be shown; every member that is set must hold.
+// ModelSees states what the request to a scripted model must contain; every member that is set is checked.
 type ModelSees struct {
-	// Tools are the tools that are offered, by their names, in any order. An empty list means none.
+	// Tools are the names of the offered tools, in any order. An empty list means none.
 	// Example: [get-weather].
 	Tools []string `json:"tools,omitzero"`
 	// ToolChoice is auto, required or none.
 	ToolChoice string `json:"tool_choice,omitempty" check:"oneof=auto|required|none"`
-	// Contains are texts that stand in what was said since the model's last answer, or, before its
-	// first one, in the system message and the prompt. Example: ["the temperature is 4"].
+	// Contains are texts that must occur since the last reply of the model, or, before its first
+	// reply, in the system message and the prompt. Example: ["the temperature is 4"].
 	Contains []string `json:"contains,omitempty"`
-	// Lacks are texts that do not stand there.
+	// Lacks are texts that must not occur there.
 	Lacks []string `json:"lacks,omitempty"`
 }
 
-// ModelToolCall is a call that a scripted model asks for.
+// ModelToolCall is a call that a scripted model requests.
 type ModelToolCall struct {
 	// Tool is the tool's name. Required. Example: get-weather.
 	Tool string `json:"tool" check:"required"`

@@ -61,18 +61,18 @@ type ToolSpec struct {
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	// Hints describe the tool's effects to clients and to the retry rules.
 	Hints *Hints `json:"hints,omitempty"`
-	// Validation says how strictly arguments and results are held to their schemas.
+	// Validation sets how strictly arguments and results are checked against their schemas.
 	Validation *Validation `json:"validation,omitempty"`
-	// OnError says what a failed call means to the run of a prompt: with inform the model is told
-	// and may try otherwise, with return the run ends with the error. Default: inform.
+	// OnError is inform (tell the model, which may retry) or return (end the run with the error).
+	// Default: inform.
 	OnError string `json:"on_error,omitempty" check:"oneof=inform|return"`
-	// Cache lets the run of a prompt use a result again for the same arguments. Default: tools with
-	// hints.read_only answer once for each run and arguments, other tools every time.
+	// Cache lets the run of a prompt reuse a result for the same arguments. Default: tools with
+	// hints.read_only are called once per run and arguments, other tools every time.
 	Cache *Cache `json:"cache,omitempty"`
-	// Preference says whether the tool is offered to models and clients, and where it stands among
-	// the others. Default: offered, weight 0.
+	// Preference sets whether the tool is offered to models and clients, and in which order.
+	// Default: offered, weight 0.
 	Preference *Preference `json:"preference,omitempty"`
-	// Redact lists what is masked in results, errors and the audit: JSON pointers (RFC 6901), or
+	// Redact lists values to mask in results, errors and the audit log: JSON pointers (RFC 6901), or
 	// bare key names that match at any depth. Example: [/card/number, password].
 	Redact []string `json:"redact,omitempty"`
 
@@ -103,32 +103,32 @@ type ToolSpec struct {
 	MCP *MCPToolSpec `json:"mcp,omitempty" executor:"mcp"`
 	// Exec runs a local command; mode exec.
 	Exec *ExecSpec `json:"exec,omitempty" executor:"exec"`
-	// Client says what a tool that a person's device carries out asks of that person.
+	// Client holds the settings of a tool that runs on a person's device.
 	Client *ClientSpec `json:"client,omitempty"`
 
 	// Extensions are the blocks of executors that a program adds in Go.
 	Extensions Extensions `json:"-"`
 }
 
-// ClientSpec describes a tool that a person's device carries out, as PromptKit does.
+// ClientSpec describes a tool that runs on a person's device, as in PromptKit.
 type ClientSpec struct {
-	// Consent is what the person is asked before each call: the call needs approval then.
+	// Consent asks the person before each call: every call then needs approval.
 	Consent *Consent `json:"consent,omitempty"`
-	// TimeoutMS is the device's time for one call; timeout_ms of the tool is what counts here.
+	// TimeoutMS is PromptKit's time limit of the device; toolctl uses timeout_ms of the tool.
 	TimeoutMS int `json:"timeout_ms,omitempty" check:"min=0"`
-	// Categories say what the tool touches, for people. Example: [location].
+	// Categories name the kinds of data that the tool uses, for people. Example: [location].
 	Categories []string `json:"categories,omitempty"`
-	// ValidateOutput is PromptKit's; results are validated by output_schema always.
+	// ValidateOutput is a field of PromptKit; toolctl always validates results against output_schema.
 	ValidateOutput bool `json:"validate_output,omitempty"`
 }
 
-// Consent is what a person is asked before each call of a tool.
+// Consent describes the question to a person before each call of a tool.
 type Consent struct {
 	// Required makes each call wait for approval. Default: false.
 	Required bool `json:"required,omitempty"`
-	// Message is what the person is shown. Example: This app wants to know where you are.
+	// Message is the text that the person sees. Example: This app wants to know where you are.
 	Message string `json:"message,omitempty"`
-	// DeclineStrategy is PromptKit's; a call that is declined is refused.
+	// DeclineStrategy is a field of PromptKit; toolctl refuses a declined call.
 	DeclineStrategy string `json:"decline_strategy,omitempty"`
 }
 
@@ -137,13 +137,13 @@ func (t *Tool) AsksConsent() bool {
 	return t.Spec.Client != nil && t.Spec.Client.Consent != nil && t.Spec.Client.Consent.Required
 }
 
-// ToolExample is one call of a tool and what is expected of it.
+// ToolExample is one call of a tool and its expected result.
 type ToolExample struct {
 	// Name names the example in reports. Default: its number, from 1. Example: oslo.
 	Name string `json:"name,omitempty"`
 	// Args are the arguments. Default: {}. Example: {location: Oslo}.
 	Args json.RawMessage `json:"args,omitempty"`
-	// Expect says what is expected, as in a Scenario. Default: status complete.
+	// Expect describes the expected result, as in a Scenario. Default: status complete.
 	Expect *Expect `json:"expect,omitempty"`
 }
 
@@ -168,14 +168,14 @@ func (h *Hints) Retryable() bool {
 	return h != nil && (h.ReadOnly != nil && *h.ReadOnly || h.Idempotent != nil && *h.Idempotent)
 }
 
-// How strictly a document is held to its schema; the values of spec.validation.
+// How strictly a document is checked against its schema; the values of spec.validation.
 const (
 	Enforce = "enforce"
 	Warn    = "warn"
 	Off     = "off"
 )
 
-// Validation says how strictly arguments and results are held to their schemas.
+// Validation sets how strictly arguments and results are checked against their schemas.
 type Validation struct {
 	// Args is enforce (a violation refuses the call), warn (a violation is logged) or off. Default: enforce.
 	Args string `json:"args,omitempty" check:"oneof=enforce|warn|off"`
@@ -205,19 +205,19 @@ func (v *Validation) ResultMode() string {
 // Coerces returns Coerce with its default.
 func (v *Validation) Coerces() bool { return v == nil || v.Coerce == nil || *v.Coerce }
 
-// What a failed call means to the run of a prompt; the values of spec.on_error.
+// How the run of a prompt treats a failed call; the values of spec.on_error.
 const (
 	OnErrorInform = "inform"
 	OnErrorReturn = "return"
 )
 
-// Preference says whether a tool is offered, and where it stands among the others. It is
-// no policy: a tool that is not offered can still be called by its name.
+// Preference sets whether a tool is offered, and in which order. It is not a policy: a tool
+// that is not offered can still be called by its name.
 type Preference struct {
 	// Enabled says whether serve lists the tool and the run of a prompt offers it. Default: true.
 	Enabled *bool `json:"enabled,omitempty"`
-	// Weight orders what is offered: the heaviest first, equal ones by name. When a model is offered
-	// fewer tools than there are, the lightest are left out. Default: 0. Example: 10.
+	// Weight orders the offered tools: highest first, equal weights by name. If a model can get only
+	// some of the tools, those with the lowest weights are left out. Default: 0. Example: 10.
 	Weight int `json:"weight,omitempty" check:"min=-1000,max=1000"`
 }
 
@@ -243,10 +243,10 @@ func (t *Tool) Weight() int {
 	return t.Spec.Preference.Weight
 }
 
-// Cache says how long a result may be used again for the same arguments.
+// Cache sets how long a result may be reused for the same arguments.
 type Cache struct {
-	// TTL is how old a result may be, as a number and a unit such as 90s, 5m or 1h. 0s means that no
-	// result is used again. Required. Example: 5m.
+	// TTL is the maximum age of a reused result, as a number and a unit such as 90s, 5m or 1h.
+	// 0s disables reuse. Required. Example: 5m.
 	TTL string `json:"ttl" check:"required"`
 }
 
@@ -273,16 +273,16 @@ const (
 	SandboxOff      = "off"
 )
 
-// ExecSpec runs a local command for each call. No shell is between: an argument is one
-// argument of the command, whatever it holds. An exit status other than 0 is a failure
-// that the tool reports, with the end of what the command wrote to stderr.
+// ExecSpec runs a local command for each call. It uses no shell: an argument is one
+// argument of the command, whatever it contains. An exit status other than 0 is a failure of
+// the tool, reported with the last output of the command on stderr.
 type ExecSpec struct {
 	// Command is the program: a name that is looked up in the PATH of toolctl, or a path, relative
 	// to the manifest. Required. Example: jq.
 	Command string `json:"command" check:"required,path"`
-	// Args are the arguments of the command, each a Go text/template of its own. An item is an
-	// option only when it is written with a "-" in front: any other whose rendered text begins with
-	// "-" has the call refused, unless an item "--" stands before it. Example: [--sort-keys, "{{.filter}}"].
+	// Args are the arguments of the command, each a Go text/template of its own. Only an item
+	// that is written with a leading "-" is an option: if another item renders to a text with a leading
+	// "-", the call is refused, unless an item "--" comes before it. Example: [--sort-keys, "{{.filter}}"].
 	Args []string `json:"args,omitempty"`
 	// Stdin is json, the arguments of the call as a JSON object, or none. Default: json.
 	Stdin string `json:"stdin,omitempty" check:"oneof=json|none"`
@@ -291,27 +291,27 @@ type ExecSpec struct {
 	Env map[string]string `json:"env,omitempty"`
 	// WorkingDir is the command's working directory, relative to the manifest. Default: the folder of the manifest.
 	WorkingDir string `json:"working_dir,omitempty" check:"path"`
-	// Output says what stdout is: json (one JSON value), text (a string) or lines (an array of strings). Default: json.
+	// Output is the format of stdout: json (one JSON value), text (a string) or lines (an array of strings). Default: json.
 	Output string `json:"output,omitempty" check:"oneof=json|text|lines"`
 	// Writable are folders and files that the command may write to in its sandbox, relative to the
 	// manifest. Default: none. Example: [data].
 	Writable []string `json:"writable,omitempty" check:"path"`
-	// Sandbox is auto (the command has no network, read-only files and no other processes, where the
-	// system allows that: Linux with user namespaces), required (calls are refused elsewhere) or off. Default: auto.
+	// Sandbox is auto (the command has no network, read-only files and no other processes, if the
+	// system supports it: Linux with user namespaces), required (calls are refused elsewhere) or off. Default: auto.
 	Sandbox string `json:"sandbox,omitempty" check:"oneof=auto|required|off"`
-	// Limits bound what the command may use; timeout_ms of the tool bounds its time.
+	// Limits bounds the resources of the command; timeout_ms of the tool bounds its time.
 	Limits *ExecLimits `json:"limits,omitempty"`
 }
 
-// ExecLimits bound what each process of a command may use. 0 means the default.
+// ExecLimits bounds the resources of each process of a command. 0 means the default.
 type ExecLimits struct {
 	// CPUSeconds is the processor time in seconds. Default: 60. Example: 5.
 	CPUSeconds int `json:"cpu_seconds,omitempty" check:"min=0,max=86400"`
 	// MemoryMB is the address space in MiB. Default: 4096. Example: 512.
 	MemoryMB int `json:"memory_mb,omitempty" check:"min=0,max=1048576"`
-	// FileMB is the size of each file that is written, in MiB. Default: 100. Example: 10.
+	// FileMB is the maximum size of each written file in MiB. Default: 100. Example: 10.
 	FileMB int `json:"file_mb,omitempty" check:"min=0,max=1048576"`
-	// Processes is the most processes at once, in a sandbox. Default: 128. Example: 16.
+	// Processes is the maximum number of concurrent processes in a sandbox. Default: 128. Example: 16.
 	Processes int `json:"processes,omitempty" check:"min=0,max=32768"`
 }
 

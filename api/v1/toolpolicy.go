@@ -37,37 +37,37 @@ const (
 	PolicyAudit   = "audit"
 )
 
-// ToolPolicySpec holds the rules of a policy, in the order in which they are
-// asked. An absent limit is no limit; 0 allows no call.
+// ToolPolicySpec holds the rules of a policy, in the order of their
+// evaluation. Without a limit, the number of calls is unlimited; 0 allows no call.
 type ToolPolicySpec struct {
-	// ToolChoice is auto, required or none. none refuses every call; auto and required matter
-	// to a model loop only. Default: auto.
+	// ToolChoice is auto, required or none. none refuses every call; auto and required affect
+	// only the runs of prompts. Default: auto.
 	ToolChoice string `json:"tool_choice,omitempty" check:"oneof=auto|required|none"`
-	// MaxToolCallsPerTurn is the most calls in one turn of a session. Default: no limit. Example: 5.
+	// MaxToolCallsPerTurn is the maximum number of calls in one turn of a session. Default: no limit. Example: 5.
 	MaxToolCallsPerTurn *int64 `json:"max_tool_calls_per_turn,omitempty" check:"min=0"`
-	// Blocklist refuses the tools it names: exact names or patterns with a trailing "*".
+	// Blocklist refuses the tools that it names: exact names or patterns with a trailing "*".
 	// Example: [delete-account, "admin-*"].
 	Blocklist []string `json:"blocklist,omitempty"`
-	// MaxTotalToolCalls is the most calls in one session. Default: no limit. Example: 20.
+	// MaxTotalToolCalls is the maximum number of calls in one session. Default: no limit. Example: 20.
 	MaxTotalToolCalls *int64 `json:"max_total_tool_calls,omitempty" check:"min=0"`
-	// Allowlist refuses every tool it does not name: exact names or patterns with a trailing "*".
+	// Allowlist refuses every tool that it does not name: exact names or patterns with a trailing "*".
 	// An empty list allows none. Default: every tool is allowed. Example: ["get-*"].
 	Allowlist []string `json:"allowlist,omitzero"`
-	// Limits bound the calls of some tools in a time or a session.
+	// Limits bounds the calls of some tools in a period or a session.
 	Limits []Limit `json:"limits,omitempty"`
-	// RequireApproval makes calls of the tools it names wait until a person approves them: exact
+	// RequireApproval makes calls of the named tools wait until a person approves them: exact
 	// names or patterns with a trailing "*". Example: ["pay-*"].
 	RequireApproval []string `json:"require_approval,omitempty"`
-	// Approvers says who may decide on those calls. Default: everybody but the principal that made the
-	// call. Example: {principals: [ann], groups: [finance]}.
+	// Approvers names who may decide on those calls. Default: everybody except the principal that made
+	// the call. Example: {principals: [ann], groups: [finance]}.
 	Approvers *Approvers `json:"approvers,omitempty"`
 	// ApprovalTimeoutMS is how long a call can wait for approval, and how long after a decision the
 	// decision holds, in milliseconds. Default: 3600000. Example: 600000.
 	ApprovalTimeoutMS int64 `json:"approval_timeout_ms,omitempty" check:"min=0,max=2592000000"`
-	// Mode is enforce or audit. In audit a call that breaks a rule goes through and the
+	// Mode is enforce or audit. In audit mode, a call that breaks a rule is made, and the
 	// decision is recorded. Default: enforce.
 	Mode string `json:"mode,omitempty" check:"oneof=enforce|audit"`
-	// Match says which calls the policy governs. Default: every call of a tool of its namespace.
+	// Match selects the calls that the policy governs. Default: every call of a tool of its namespace.
 	Match *Match `json:"match,omitempty"`
 
 	// Extensions are the rules that a program adds in Go.
@@ -93,22 +93,22 @@ const (
 
 // Limit bounds the calls of some tools, counted together.
 //
-// A limit keeps its count when others are put before it and when its max_calls changes. It
-// is known by its name, its per and its by, or without a name by its tools, per and by: an
-// edit of those begins a new count.
+// A limit keeps its count when other limits are inserted before it and when its max_calls changes. It
+// is identified by its name, per and by, or without a name by its tools, per and by: an edit
+// of those starts a new count.
 type Limit struct {
 	// Name makes the limit keep its count when its tools change. Default: none. Example: payments.
 	Name string `json:"name,omitempty"`
-	// Tools are the tools that are counted: exact names or patterns with a trailing "*".
-	// Default: every tool the policy governs. Example: ["pay-*"].
+	// Tools are the counted tools: exact names or patterns with a trailing "*".
+	// Default: every tool that the policy governs. Example: ["pay-*"].
 	Tools []string `json:"tools,omitempty"`
 	// MaxCalls is the most calls in the span; 0 allows none. Required. Example: 3.
 	MaxCalls *int64 `json:"max_calls" check:"required,min=0"`
 	// Per is the span. A turn is one of a session; minute, hour and day are calendar spans in
 	// UTC. Required. Example: session.
 	Per string `json:"per" check:"required,oneof=turn|session|minute|hour|day"`
-	// By says whose calls are counted apart, as one word or a list: those of each session, of
-	// each principal in all of its sessions, or of each tool; all counts everybody's together.
+	// By sets which calls have a count of their own, as one word or a list: session, principal (in
+	// all of its sessions) or tool; all counts all calls together.
 	// A session belongs to its principal. Default: session for turn and session, all for
 	// minute, hour and day. Example: [principal, tool].
 	By []string `json:"by,omitempty" check:"oneof=session|principal|tool|all,single"`
@@ -118,14 +118,14 @@ type Limit struct {
 // policy does not say: one hour.
 const DefaultApprovalTimeoutMS = 3_600_000
 
-// Match selects calls; a call must fit every member that is set.
+// Match selects calls; a call must match every member that is set.
 type Match struct {
 	// Tools are exact names or patterns with a trailing "*". Example: ["get-*"].
 	Tools []string `json:"tools,omitempty"`
 	// Labels are labels that the tool must have. Example: {team: payments}.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Principals are the callers: exact names or patterns with a trailing "*". A caller of "toolctl
-	// serve" is the name of its token; one without a token, as on a command line, fits "*" only.
+	// serve" is the name of its token; a caller without a token, as on a command line, matches only "*".
 	// Example: [ann, "team-*"].
 	Principals []string `json:"principals,omitempty"`
 }

@@ -52,7 +52,7 @@ func (a *app) asker() registry.Asker {
 			return v1.Decision{}, false, err
 		}
 		line, err := lines.Ask(ctx, func() {
-			fmt.Fprintf(a.err, "%s:\n%s\nMay it be called? [y/N] ", clip.Line(p.Message), indented(args))
+			fmt.Fprintf(a.err, "%s:\n%s\nAllow this call? [y/N] ", clip.Line(p.Message), indented(args))
 		})
 		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
 			fmt.Fprintln(a.err)
@@ -68,7 +68,7 @@ func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n",
 func (a *app) pendingText(w *action.Workspace, p *v1.PendingToolInfo) string {
 	text := "pending: " + p.Message
 	if w.Store == nil {
-		return text + ", and no store keeps the request: name one with --store, so that it can be approved from another terminal, or call at a terminal, where you are asked"
+		return text + "; no store to save the request: pass --store, or call from a terminal"
 	}
 	where := ""
 	if a.dsn != "" {
@@ -81,7 +81,7 @@ func (a *app) pendingText(w *action.Workspace, p *v1.PendingToolInfo) string {
 	if p.ExpiresAt != nil {
 		text += "\n  before              " + clock(*p.ExpiresAt)
 	}
-	return text + "\n  and call again as before; --approval " + p.ID + " names it in another session"
+	return text + "\n  then repeat the call (from another session, add --approval " + p.ID + ")"
 }
 
 // shellWord writes a word for a shell.

@@ -93,7 +93,7 @@ spec: {require_approval: [pay]}
 				t.Errorf("exit code %d, want %d", code, tt.code)
 			}
 			text := said.String()
-			const question = "tool \"pay\" needs approval by policy \"careful\":\n  {\n    \"amount\": 5,\n    \"card\": \"[REDACTED]\",\n    \"note\": \"a\\u202eb\"\n  }\nMay it be called? [y/N] "
+			const question = "tool \"pay\" needs approval by policy \"careful\":\n  {\n    \"amount\": 5,\n    \"card\": \"[REDACTED]\",\n    \"note\": \"a\\u202eb\"\n  }\nAllow this call? [y/N] "
 			if strings.HasPrefix(text, question) != tt.asked || !strings.Contains(text, tt.stderr) || strings.Contains(text, "4111") {
 				t.Errorf("got %q, want %q", text, tt.stderr)
 			}

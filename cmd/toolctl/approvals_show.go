@@ -88,7 +88,7 @@ func approvalText(v *action.Approval, offset, limit int) (string, error) {
 	for _, part := range []struct {
 		name string
 		args json.RawMessage
-	}{{"Arguments", v.Args}, {"Approved with these in their place", v.EditedArgs}} {
+	}{{"Arguments", v.Args}, {"Approved with these arguments instead", v.EditedArgs}} {
 		if part.args == nil {
 			continue
 		}

@@ -41,7 +41,7 @@ func (a *app) stdinOnce(flags []string, file string) error {
 		}
 	}
 	if len(asked) > 1 {
-		return usagef("stdin can be read once only: %s", strings.Join(asked, " and "))
+		return usagef("only one option can read stdin, got %s", strings.Join(asked, " and "))
 	}
 	return nil
 }

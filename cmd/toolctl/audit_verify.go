@@ -41,7 +41,7 @@ Output formats (-o): text, json, yaml.`,
 			}
 			done, err := a.encoded(format, check)
 			if !done && check.Broken == nil {
-				text := count(int(check.Lines), "line")
+				text := count(int(check.Lines), "record")
 				if check.Unchained > 0 {
 					text += fmt.Sprintf(" and %d older than the chain", check.Unchained)
 				}

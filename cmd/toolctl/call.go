@@ -93,7 +93,7 @@ func toolAndFlags(cmd *cobra.Command, args []string) error {
 	meant := cmd.CommandPath() + " " + args[0]
 	for _, arg := range args[1:] {
 		if _, _, err := action.ParseArgs([]string{arg}); err != nil {
-			return usagef("expected the name of one tool, got %s too: arguments are given with -a, as in '%s -a key=value%s'", quoted(arg), meant, sourceFlags(cmd))
+			return usagef("unexpected argument %s: pass tool arguments with -a, as in '%s -a key=value%s'", quoted(arg), meant, sourceFlags(cmd))
 		}
 		meant += " -a " + shellWord(arg)
 	}

@@ -54,7 +54,7 @@ Output formats (-o): table, json, yaml.`,
 				err = a.printSimulation(sim)
 			}
 			if err == nil && len(sim.Changed) > 0 {
-				return statusError{exitFailed, count(len(sim.Changed), "call") + " would be decided otherwise"}
+				return statusError{exitFailed, count(len(sim.Changed), "call") + " would get a different decision"}
 			}
 			return err
 		},
@@ -81,6 +81,6 @@ func (a *app) printSimulation(s *scenario.Simulation) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(a.out, "%s: %d would be decided otherwise, %d skipped\n", count(s.Calls+s.Skipped, "recorded call"), len(s.Changed), s.Skipped)
+	_, err := fmt.Fprintf(a.out, "%s: %d would get a different decision, %d skipped\n", count(s.Calls+s.Skipped, "recorded call"), len(s.Changed), s.Skipped)
 	return err
 }

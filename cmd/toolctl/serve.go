@@ -325,7 +325,7 @@ func notListening(flag string, err error) error {
 	case !errors.As(err, &at):
 		return err
 	case errors.Is(err, server.ErrExposed):
-		return usagef("--%s: %w: add --token-file or --oauth-issuer, listen on 127.0.0.1, or say with --insecure that it is meant so", flag, at)
+		return usagef("--%s: %w: add --token-file or --oauth-issuer, listen on 127.0.0.1, or pass --insecure to allow it", flag, at)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return usagef("--%s: %w: end what listens there, or choose another port", flag, at)
 	}

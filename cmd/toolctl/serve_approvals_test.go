@@ -170,7 +170,7 @@ func TestServeApprovals(t *testing.T) {
 				t.Errorf("ann sees %s, bob %s", a, b)
 			}
 			res, err := bob.CallTool(t.Context(), &sdk.CallToolParams{Name: "look"})
-			if err != nil || !res.IsError || res.Content[0].(*sdk.TextContent).Text != `tool "look": refused by policy "no-look-for-bob", rule blocklist: the blocklist has "look"` {
+			if err != nil || !res.IsError || res.Content[0].(*sdk.TextContent).Text != `tool "look": refused by policy "no-look-for-bob", rule blocklist: on the blocklist as "look"` {
 				t.Errorf("got %v, %v", res, err)
 			}
 		})

@@ -67,10 +67,10 @@ func (o *endpointOptions) check(cmd *cobra.Command) error {
 	}
 	if o.oauth.Issuer != "" {
 		if len(o.oauth.Audiences) == 0 {
-			return usagef("--oauth-issuer needs --oauth-audience: a token for another server must not be accepted; name what tokens for this one carry in aud, such as https://tools.example.com/mcp")
+			return usagef("--oauth-issuer needs --oauth-audience: tokens for other servers must not be accepted; pass the audience (aud) of tokens for this server, such as https://tools.example.com/mcp")
 		}
 		if o.oauth.Resource == "" && !slices.ContainsFunc(o.oauth.Audiences, func(a string) bool { return strings.Contains(a, "://") }) {
-			return usagef("--oauth-audience %s: none is a URL: name the address that clients know /mcp by with --oauth-resource", strings.Join(o.oauth.Audiences, ","))
+			return usagef("--oauth-audience %s: no value is a URL: pass the public address of /mcp with --oauth-resource", strings.Join(o.oauth.Audiences, ","))
 		}
 		if err := o.oauth.Validate(); err != nil {
 			return usagef("OAuth: %w", err)

@@ -140,10 +140,10 @@ const (
 )
 
 func ready(it registry.Item, state *mcp.ServerState) v1.Condition {
-	c := v1.Condition{Type: v1.ConditionReady, Status: v1.ConditionTrue, Reason: "Ready", Message: "it can be used"}
+	c := v1.Condition{Type: v1.ConditionReady, Status: v1.ConditionTrue, Reason: "Ready", Message: "ready to use"}
 	switch _, isServer := it.Object.(*v1.MCPServer); {
 	case !it.Ready:
-		c.Status, c.Reason, c.Message = v1.ConditionFalse, "NotReady", cmp.Or(it.Reason(), "it cannot be used")
+		c.Status, c.Reason, c.Message = v1.ConditionFalse, "NotReady", cmp.Or(it.Reason(), "cannot be used")
 		if isServer && state != nil && !state.Ready {
 			c.Reason, c.Message = "ServerNotReady", cmp.Or(state.Reason, c.Message)
 		}
@@ -167,7 +167,7 @@ func degraded(it registry.Item, state *mcp.ServerState) v1.Condition {
 		}
 		return c
 	}
-	c.Status, c.Reason, c.Message = v1.ConditionFalse, "AsExpected", "all of it can be used"
+	c.Status, c.Reason, c.Message = v1.ConditionFalse, "AsExpected", "fully usable"
 	switch {
 	case it.Blocked != nil:
 		c.Status, c.Reason, c.Message = v1.ConditionTrue, "Blocked", "every call is refused: "+it.Blocked.Error()
@@ -192,9 +192,9 @@ func degraded(it registry.Item, state *mcp.ServerState) v1.Condition {
 func (o *Observer) drifted(rec *store.Record, state *mcp.ServerState) v1.Condition {
 	c := v1.Condition{Type: v1.ConditionDrifted, Status: v1.ConditionFalse, Reason: "NoSet", Message: "it belongs to no set"}
 	if newest, ok := o.newest[rec.Set]; ok && rec.Set != "" {
-		c.Reason, c.Message = "AsApplied", fmt.Sprintf("it is as revision %d of its set applied it", newest.Number)
+		c.Reason, c.Message = "AsApplied", fmt.Sprintf("matches revision %d of its set", newest.Number)
 		if newest.Drifted(rec) {
-			c.Status, c.Reason, c.Message = v1.ConditionTrue, reasonChangedSince, fmt.Sprintf("something else than its set changed it after revision %d", newest.Number)
+			c.Status, c.Reason, c.Message = v1.ConditionTrue, reasonChangedSince, fmt.Sprintf("changed outside its set after revision %d", newest.Number)
 			return c
 		}
 	}

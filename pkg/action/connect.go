@@ -188,7 +188,7 @@ func (c *Connect) Run(ctx context.Context) (*Connected, error) {
 	return done, c.withServers(ctx, true, func(s store.Store) error {
 		_, err := s.Apply(ctx, []v1.Object{server}, o)
 		if _, ok := errors.AsType[*store.ConflictError](err); ok {
-			return usagef("there is a server %q already: choose another --name, or take its place with --replace", server.Metadata.Name)
+			return usagef("server %q already exists: choose another --name or pass --replace", server.Metadata.Name)
 		}
 		return err
 	})

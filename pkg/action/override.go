@@ -109,7 +109,7 @@ func (o Overrides) Run(ctx context.Context) (all []store.Override, err error) {
 // withOverrides opens the store and finds the tool that a name means.
 func (c *Config) withOverrides(ctx context.Context, name string, do func(store.Store, v1.Key) error) error {
 	if len(c.Files) > 0 {
-		return usagef("overrides are in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
+		return usagef("-f does not apply to overrides: remove it, or select a store with --store")
 	}
 	return c.withStore(ctx, func(s store.Store) error {
 		tool, err := overrideTool(ctx, s, c.Namespace, name)

@@ -71,7 +71,7 @@ func LocalStore(create bool) (string, error) {
 	if create {
 		return filepath.Join(cwd, StoreDir, storeFile), nil
 	}
-	return "", usagef("no manifests: name files with -f, or put some into a store with 'toolctl apply -f PATH' (no %s folder here or above)", StoreDir)
+	return "", usagef("no manifests: pass files with -f, or create a store with 'toolctl apply -f PATH' (no %s here or in a parent)", StoreDir)
 }
 
 // StoreFolder is the folder of the store, for what is kept beside it; "" when the store ends

@@ -37,7 +37,7 @@ type Verified struct {
 
 // Run makes the calls. What drifted is no error: see [Verified.Verdict].
 func (v *Verify) Run(ctx context.Context) (r *Verified, err error) {
-	err = v.with(ctx, v.Config, "spec.examples to verify", func(t *v1.Tool) bool { return len(t.Spec.Examples) > 0 }, func(w *Workspace, tools []*v1.Tool) error {
+	err = v.with(ctx, v.Config, "spec.examples", func(t *v1.Tool) bool { return len(t.Spec.Examples) > 0 }, func(w *Workspace, tools []*v1.Tool) error {
 		if err := v.placeFields(ctx, tools); err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ type Mock struct {
 // Run makes the results, by the names by which scenarios know the tools.
 func (m *Mock) Run(ctx context.Context) (map[string]v1.MockResponse, error) {
 	mocks := map[string]v1.MockResponse{}
-	return mocks, m.with(ctx, m.Config, "an output_schema to make a result of", func(t *v1.Tool) bool { return len(t.Spec.OutputSchema) > 0 }, func(_ *Workspace, tools []*v1.Tool) error {
+	return mocks, m.with(ctx, m.Config, "an output_schema", func(t *v1.Tool) bool { return len(t.Spec.OutputSchema) > 0 }, func(_ *Workspace, tools []*v1.Tool) error {
 		for _, t := range tools {
 			result, err := scenario.Generate(t, m.Seed)
 			if err != nil {

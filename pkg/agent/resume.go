@@ -132,7 +132,7 @@ func reload(reg Registry, id string, raw []byte, o Options) (*loop, error) {
 		return nil, fmt.Errorf("run %s: what was kept of it cannot be read: %w", id, err)
 	}
 	if s.Version != stateVersion {
-		return nil, fmt.Errorf("run %s: it was kept in form %d, and this program knows form %d: resume it with the program that began it", id, s.Version, stateVersion)
+		return nil, fmt.Errorf("run %s: saved in format %d; this version reads format %d: resume it with the version that started it", id, s.Version, stateVersion)
 	}
 	if s.Principal != o.Principal {
 		return nil, &v1.NotFoundError{Kind: "Run", Name: id} // of somebody else

@@ -60,7 +60,7 @@ func (c *Console) showPage(w http.ResponseWriter, r *http.Request, p person, sho
 		if status == http.StatusInternalServerError && r.Context().Err() == nil {
 			c.opts.Logger.ErrorContext(r.Context(), "the console", slog.String("page", r.URL.Path), slog.Any("error", err))
 		}
-		title := "Not possible"
+		title := "Request failed"
 		if status == http.StatusNotFound {
 			title = "Not found"
 		}

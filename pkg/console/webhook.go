@@ -173,7 +173,7 @@ func (s *sender) message(p v1.PendingCall) ([]byte, error) {
 			}{viewPending(&p, p.Created), at},
 		})
 	}
-	who := cmp.Or(p.Principal, "A caller without a name")
+	who := cmp.Or(p.Principal, "An anonymous caller")
 	text := fmt.Sprintf("%s wants to call %s/%s", who, p.Namespace, p.Tool)
 	args := clipped(wholeText(p.Args), maxSlackArg)
 	section := func(text string) map[string]any {

@@ -74,7 +74,7 @@ func (s *singles) Hold(ctx context.Context, server v1.Key, lost func()) (io.Read
 		select {
 		case <-time.After(holdEvery):
 		case <-ctx.Done():
-			return nil, errors.New("the replica that runs it hands it over, which takes as long as its calls: call again later")
+			return nil, errors.New("the replica that runs the MCP server is handing it over; this takes as long as the running calls: call again later")
 		}
 	}
 }

@@ -96,8 +96,8 @@ var tests = map[string][]struct {
 	},
 	"rule-without-tool": {
 		{tool("delete-order", "Deletes it.", plain) + server + policy("blocklist: [delete-oder, 'del*', '*', wipe, files__wipe, mcp__files__wipe], limits: [{tools: [nothing], max_calls: 1, per: day}]"), lint.Options{Lock: fileLock}, []string{
-			"18:20 ToolPolicy rules /spec/blocklist/0: no tool of namespace default fits \"delete-oder\"; did you mean \"delete-order\"?",
-			"18:102 ToolPolicy rules /spec/limits/0/tools/0: no tool of namespace default fits \"nothing\""}},
+			"18:20 ToolPolicy rules /spec/blocklist/0: no tool in namespace default matches \"delete-oder\"; did you mean \"delete-order\"?",
+			"18:102 ToolPolicy rules /spec/limits/0/tools/0: no tool in namespace default matches \"nothing\""}},
 		{server + policy("blocklist: [wipe]"), lint.Options{}, nil}, // what the server has is not known
 	},
 	"shadowed-rule": {

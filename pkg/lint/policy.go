@@ -76,7 +76,7 @@ func rulesWithoutTool(s *surface, found func(Finding)) {
 				if n.text == "*" || len(s.fitting(p, n.text)) > 0 {
 					continue
 				}
-				f := at(p.Head(), n.path, "no tool of namespace %s fits %q", p.Namespace(), n.text)
+				f := at(p.Head(), n.path, "no tool in namespace %s matches %q", p.Namespace(), n.text)
 				if near := v1.Nearest(n.text, known); near != "" {
 					f.Message += "; did you mean " + strconv.Quote(near) + "?"
 				}

@@ -13,7 +13,7 @@ func Rules() []Rule {
 			"Say in a sentence what it does and when to use it.", missingDescriptions},
 		{"no-argument-description", Info, "a model is not told what an argument means",
 			"Give each property a description: its meaning, its unit, an example.", missingArgumentDescriptions},
-		{"long-description", Warning, "a description is longer than providers of models take",
+		{"long-description", Warning, "a description is longer than model providers accept",
 			"Shorten it to at most 1024 characters; put the rest into the descriptions of the arguments.", longDescriptions},
 		{"same-description", Warning, "two tools have one description, so that a model cannot tell them apart",
 			"Say in each what the other does not do.", sameDescriptions},

@@ -259,7 +259,7 @@ func (l *loader) findStdin() error {
 		return errors.New("-: there is no stdin to read from")
 	}
 	if l.seen["-"] {
-		return errors.New("-: stdin can be read once only")
+		return errors.New("-: stdin can be read only once")
 	}
 	l.seen["-"] = true
 	s := &source{}

@@ -138,7 +138,7 @@ func TestLoadErrors(t *testing.T) {
 		{name: "folder without manifests", paths: []string{"empty"}, want: "empty: the folder holds no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter"},
 		{name: "folder of text", paths: []string{"text"}, want: "text: no manifest: expected *.yaml, *.yml, *.json, or *.md with front matter"},
 		{name: "no stdin", paths: []string{"-"}, want: "-: there is no stdin to read from"},
-		{name: "stdin twice", paths: []string{"-", "-"}, opts: Options{Stdin: strings.NewReader("")}, want: "-: stdin can be read once only"},
+		{name: "stdin twice", paths: []string{"-", "-"}, opts: Options{Stdin: strings.NewReader("")}, want: "-: stdin can be read only once"},
 		{name: "too many files", paths: []string{"d"}, opts: Options{MaxFiles: 1}, want: "d/b.yaml: more than 1 files: name a smaller folder"},
 		{name: "ended", ctx: ended, paths: []string{"d"}, want: "context canceled", is: context.Canceled},
 	} {

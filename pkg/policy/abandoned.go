@@ -29,7 +29,7 @@ func Abandoned(before, after *v1.ToolPolicy) []string {
 		if r.count.name != "" {
 			what += fmt.Sprintf(" %q", r.count.name)
 		}
-		gone = append(gone, fmt.Sprintf("the count of %s (%s %s) is abandoned: no limit goes on with it", what, r.count.noun(0), r.count.span()))
+		gone = append(gone, fmt.Sprintf("the count of %s (%s %s) is discarded: no limit continues it", what, r.count.noun(0), r.count.span()))
 	}
 	return gone
 }

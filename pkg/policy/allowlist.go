@@ -14,11 +14,11 @@ func allowlist(s *v1.ToolPolicySpec) []*rule {
 	}
 	return []*rule{{field: "/spec/allowlist", judge: func(t *Subject) verdict {
 		if f, ok := t.allowed(s.Allowlist); ok {
-			return verdict{true, f.as(t, fmt.Sprintf("the allowlist has %q", f.pattern)), f.name}
+			return verdict{true, f.as(t, fmt.Sprintf("on the allowlist as %q", f.pattern)), f.name}
 		}
 		if len(s.Allowlist) == 0 {
 			return verdict{why: "the allowlist is empty: no tool may be called"}
 		}
-		return verdict{why: fmt.Sprintf("the allowlist has %s only", list(s.Allowlist))}
+		return verdict{why: fmt.Sprintf("not on the allowlist (%s)", list(s.Allowlist))}
 	}}}
 }

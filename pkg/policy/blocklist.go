@@ -13,8 +13,8 @@ func blocklist(s *v1.ToolPolicySpec) []*rule {
 	}
 	return []*rule{{field: "/spec/blocklist", judge: func(t *Subject) verdict {
 		if f, ok := t.among(s.Blocklist); ok {
-			return verdict{false, f.as(t, fmt.Sprintf("the blocklist has %q", f.pattern)), f.name}
+			return verdict{false, f.as(t, fmt.Sprintf("on the blocklist as %q", f.pattern)), f.name}
 		}
-		return verdict{ok: true, why: "the blocklist does not have it"}
+		return verdict{ok: true, why: "not on the blocklist"}
 	}}}
 }

@@ -25,5 +25,5 @@ func Example() {
 	// Output:
 	// <nil>
 	// tool "get-weather": refused by policy "careful", rule max_total_tool_calls: 1 of 1 call used this session
-	// tool "delete-account": refused by policy "careful", rule blocklist: the blocklist has "delete-*"
+	// tool "delete-account": refused by policy "careful", rule blocklist: on the blocklist as "delete-*"
 }

@@ -50,7 +50,7 @@ func TestExplainJSON(t *testing.T) {
       "policy": "careful",
       "rule": "blocklist",
       "verdict": "allow",
-      "message": "the blocklist does not have it",
+      "message": "not on the blocklist",
       "source": {
         "file": "careful.yaml",
         "line": 12,
@@ -75,7 +75,7 @@ func TestExplainJSON(t *testing.T) {
       "policy": "watch",
       "rule": "allowlist",
       "verdict": "audit",
-      "message": "the allowlist has \"list-*\" only",
+      "message": "not on the allowlist (\"list-*\")",
       "source": {
         "file": "watch.yaml",
         "line": 14,

@@ -28,11 +28,11 @@ func TestOverlay(t *testing.T) {
 		unblocked bool
 	}{
 		{name: "nothing", calls: [][2]string{{"default", "get"}}, unblocked: true},
-		{name: "the set's rules stay", calls: [][2]string{{"default", "drop-all"}}, refused: `tool "drop-all": refused by policy "house", rule blocklist: the blocklist has "drop-*"`},
+		{name: "the set's rules stay", calls: [][2]string{{"default", "drop-all"}}, refused: `tool "drop-all": refused by policy "house", rule blocklist: on the blocklist as "drop-*"`},
 		{name: "its own rules count", spec: v1.ToolPolicySpec{Blocklist: []string{"get"}}, calls: [][2]string{{"default", "get"}},
-			refused: `tool "get": refused by policy "prompt/advice", rule blocklist: the blocklist has "get" (p.yaml:3)`},
+			refused: `tool "get": refused by policy "prompt/advice", rule blocklist: on the blocklist as "get" (p.yaml:3)`},
 		{name: "in every namespace", spec: v1.ToolPolicySpec{Blocklist: []string{"get"}}, calls: [][2]string{{"other", "get"}},
-			refused: `tool "get": refused by policy "prompt/advice", rule blocklist: the blocklist has "get" (p.yaml:3)`},
+			refused: `tool "get": refused by policy "prompt/advice", rule blocklist: on the blocklist as "get" (p.yaml:3)`},
 		{name: "namespaces are counted together", spec: v1.ToolPolicySpec{MaxTotalToolCalls: limit(2)}, calls: [][2]string{{"default", "get"}, {"other", "put"}, {"third", "get"}},
 			refused: `tool "get": refused by policy "prompt/advice", rule max_total_tool_calls: 2 of 2 calls used this session (p.yaml:3)`, unblocked: true},
 		{name: "both count", spec: v1.ToolPolicySpec{MaxTotalToolCalls: limit(9)}, calls: [][2]string{{"default", "a"}, {"default", "a"}, {"default", "a"}, {"default", "a"}},

@@ -21,9 +21,9 @@ func requireApproval(s *v1.ToolPolicySpec) []*rule {
 		asks:      time.Duration(cmp.Or(ms, v1.DefaultApprovalTimeoutMS)) * time.Millisecond,
 		judge: func(t *Subject) verdict {
 			if f, ok := t.among(s.RequireApproval); ok {
-				return verdict{false, f.as(t, fmt.Sprintf("require_approval has %q", f.pattern)), f.name}
+				return verdict{false, f.as(t, fmt.Sprintf("listed in require_approval as %q", f.pattern)), f.name}
 			}
-			return verdict{ok: true, why: "require_approval does not have it"}
+			return verdict{ok: true, why: "not listed in require_approval"}
 		},
 	}}
 }

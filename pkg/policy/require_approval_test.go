@@ -79,12 +79,12 @@ func TestMatchPrincipals(t *testing.T) {
 	}{
 		{name: "an exact name", policies: []*v1.ToolPolicy{named("p", block)}, principal: "ann", calls: 1, want: "blocklist", blocked: true},
 		{name: "a pattern", policies: []*v1.ToolPolicy{named("p", block)}, principal: "team-x", calls: 1, want: "blocklist", blocked: true},
-		{name: "another name", policies: []*v1.ToolPolicy{named("p", block)}, principal: "anna", calls: 1, unmatched: `match.principals is "ann", "team-*"; "anna" calls`},
-		{name: "nobody", policies: []*v1.ToolPolicy{named("p", block)}, calls: 1, unmatched: `match.principals is "ann", "team-*"; nobody is named as who calls`},
+		{name: "another name", policies: []*v1.ToolPolicy{named("p", block)}, principal: "anna", calls: 1, unmatched: `match.principals is "ann", "team-*"; the caller is "anna"`},
+		{name: "nobody", policies: []*v1.ToolPolicy{named("p", block)}, calls: 1, unmatched: `match.principals is "ann", "team-*"; the caller has no principal`},
 		{name: "a star fits nobody", policies: []*v1.ToolPolicy{named("p", everyone)}, calls: 1, want: "tool_choice", blocked: true},
 		{name: "counts of one", policies: []*v1.ToolPolicy{named("p", once)}, principal: "bob", calls: 2, want: "max_total_tool_calls"},
-		{name: "counts of no other", policies: []*v1.ToolPolicy{named("p", once)}, principal: "ann", calls: 2, unmatched: `match.principals is "bob"; "ann" calls`},
-		{name: "a rule for all comes after one for some", policies: []*v1.ToolPolicy{named("a", block), named("b", v1.ToolPolicySpec{Allowlist: []string{}})}, principal: "bob", calls: 1, want: "allowlist", blocked: true, unmatched: `match.principals is "ann", "team-*"; "bob" calls`},
+		{name: "counts of no other", policies: []*v1.ToolPolicy{named("p", once)}, principal: "ann", calls: 2, unmatched: `match.principals is "bob"; the caller is "ann"`},
+		{name: "a rule for all comes after one for some", policies: []*v1.ToolPolicy{named("a", block), named("b", v1.ToolPolicySpec{Allowlist: []string{}})}, principal: "bob", calls: 1, want: "allowlist", blocked: true, unmatched: `match.principals is "ann", "team-*"; the caller is "bob"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			chain, counters := Compile(tt.policies).For(tool("pay")), newCounters()

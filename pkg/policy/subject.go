@@ -146,9 +146,9 @@ func (p *policy) stranger(principal string) string {
 	case p.governs(principal):
 		return ""
 	case principal == "":
-		return fmt.Sprintf("match.principals is %s; nobody is named as who calls", list(p.match.Principals))
+		return fmt.Sprintf("match.principals is %s; the caller has no principal", list(p.match.Principals))
 	}
-	return fmt.Sprintf("match.principals is %s; %q calls", list(p.match.Principals), principal)
+	return fmt.Sprintf("match.principals is %s; the caller is %q", list(p.match.Principals), principal)
 }
 
 // personal reports whether it depends on the principal what the policy governs.

@@ -69,7 +69,7 @@ func (r *Result) Scenario() *v1.Scenario { return r.scenario }
 
 // Judgement says how much of a scenario was judged, and why nothing was.
 func (r *Result) Judgement() string {
-	text := fmt.Sprintf("judged %d of %d", r.Judged, r.Total)
+	text := fmt.Sprintf("%d of %d checks", r.Judged, r.Total)
 	if r.Reason != "" {
 		text += ": " + r.Reason
 	}

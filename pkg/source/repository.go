@@ -47,7 +47,7 @@ const (
 // NewRepository makes an origin of an address of git.
 func NewRepository(a Address, o RepositoryOptions) (*Repository, error) {
 	if !a.IsGit() {
-		return nil, fmt.Errorf("%s is not a repository of git", a)
+		return nil, fmt.Errorf("%s is not a Git repository", a)
 	}
 	if o.Environ == nil {
 		o.Environ = os.Environ()

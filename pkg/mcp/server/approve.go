@@ -96,5 +96,5 @@ func approvalText(info v1.PendingToolInfo) (string, error) {
 		}
 		text += "\n\nIts arguments:\n" + args
 	}
-	return "toolctl asks: " + text + "\n\nShall the call go on?", nil
+	return "toolctl asks: " + text + "\n\nAllow this call?", nil
 }

@@ -54,11 +54,11 @@ func (r *result) pending(p *v1.PendingToolInfo) {
 		if p.CallbackURL != "" {
 			where = "at " + p.CallbackURL
 		}
-		who := "A person"
+		who := "a person"
 		if named := p.Deciders(); named != "" {
-			who = "A person who may decide on it (" + named + ")"
+			who = "a person who may decide on it (" + named + ")"
 		}
-		text += fmt.Sprintf("). %s approves it %s; ask for that, and then call again with the same arguments", who, where)
+		text += fmt.Sprintf("). Ask %s to approve it %s, then repeat the call with the same arguments", who, where)
 		if notAsked {
 			text += fmt.Sprintf(". 'toolctl approvals show %s' shows the arguments whole", p.ID)
 		}

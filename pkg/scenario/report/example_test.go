@@ -22,11 +22,11 @@ func ExampleJUnit() {
 	// <testsuites name="toolctl test" time="0.000" tests="2" failures="0" errors="0">
 	//   <testsuite name="tests/weather.yaml" tests="2" failures="0" errors="0" skipped="1" time="0.000" file="tests/weather.yaml">
 	//     <testcase name="sunny" classname="default" time="0.000">
-	//       <system-out>judged 0 of 0&#xA;</system-out>
+	//       <system-out>0 of 0 checks&#xA;</system-out>
 	//     </testcase>
 	//     <testcase name="rain" classname="default" time="0.000">
-	//       <skipped message="judged 0 of 0: it judges nothing"></skipped>
-	//       <system-out>judged 0 of 0: it judges nothing&#xA;</system-out>
+	//       <skipped message="0 of 0 checks: it judges nothing"></skipped>
+	//       <system-out>0 of 0 checks: it judges nothing&#xA;</system-out>
 	//     </testcase>
 	//   </testsuite>
 	// </testsuites>

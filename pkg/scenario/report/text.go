@@ -55,7 +55,7 @@ func Summary(r *scenario.Report, style Style) string {
 		played := len(s.Turns) > 0 // and not only passed over after a failure
 		return played && (s.Status == scenario.Skipped || len(s.Unjudged) > 0)
 	}) {
-		text += fmt.Sprintf("; judged %d of %d", r.Judged, r.Total)
+		text += fmt.Sprintf("; %d of %d checks evaluated", r.Judged, r.Total)
 	}
 	if j := r.Judge; j != nil {
 		text += fmt.Sprintf("; judge model: %s, %d tokens in, %d out", clip.Count(j.Calls, "call"), j.InputTokens, j.OutputTokens)
