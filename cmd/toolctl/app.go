@@ -51,13 +51,11 @@ type app struct {
 	storeMax   int64 // bytes; 0 for no limit
 	storeConns int   // to a database; 0 for the default
 	namespace  string
-	everywhere bool   // -A
 	selector   string // -l, of the commands that have it
 	output     string
 	formats    []string // that the command knows, see checkFormat
 	verbose    bool
 	locked     bool
-	layout     bool // objects keep their comments and order of keys, for -o yaml
 	lockFile   string
 
 	// Flags of commands that reach tools and servers.
@@ -96,7 +94,6 @@ func (a *app) open(ctx context.Context, changes ...func(*gateway.Options)) (*act
 // reaching are the options of verbs that call tools.
 func (a *app) reaching(ctx context.Context) (_ *action.Config, err error) {
 	c := a.stored(ctx)
-	c.Layout = a.layout
 	if c.Gateway, err = a.gatewayOptions(ctx); err != nil {
 		return nil, err
 	}

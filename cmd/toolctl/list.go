@@ -119,8 +119,12 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	if err := checkTemplate(format); err != nil {
 		return err
 	}
-	o.layout = format == "yaml"
-	w, err := o.open(ctx)
+	c, err := o.reaching(ctx)
+	if err != nil {
+		return err
+	}
+	c.Layout = format == "yaml"
+	w, err := c.Open(ctx)
 	if err != nil {
 		return err
 	}

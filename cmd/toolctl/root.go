@@ -11,6 +11,7 @@ import (
 )
 
 func newRootCmd(a *app) *cobra.Command {
+	var everywhere bool // -A
 	root := &cobra.Command{
 		Use:   "toolctl",
 		Short: "kubectl for the tools that AI agents use",
@@ -42,7 +43,7 @@ TOOLCTL_STORE overrides it.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if a.everywhere {
+		if everywhere {
 			a.namespace = ""
 		}
 		a.files = append(a.files, a.overlays...)
@@ -55,7 +56,7 @@ TOOLCTL_STORE overrides it.`,
 	p.Int64Var(&a.storeMax, "store-max-bytes", 4<<30, "maximum store size in bytes; 0 means no limit")
 	p.IntVar(&a.storeConns, "store-max-connections", 0, "maximum number of connections of this process to a PostgreSQL store (default: pool_max_conns of its address, else "+strconv.Itoa(store.DefaultConnections)+")")
 	p.StringVarP(&a.namespace, "namespace", "n", "", "namespace (default: all)")
-	p.BoolVarP(&a.everywhere, "all-namespaces", "A", false, "all namespaces; overrides -n")
+	p.BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces; overrides -n")
 	p.StringVarP(&a.output, "output", "o", "", "output format; the help of each command lists its formats")
 	p.BoolVar(&a.locked, "locked", false, "refuse tools of MCP servers that differ from toolctl.lock")
 	p.StringVar(&a.lockFile, "lock-file", "", "lock file (default: toolctl.lock in this folder or the nearest parent)")
