@@ -17,9 +17,9 @@ const sizeBudget = 40_000_000 + postgresSize + consoleSize
 const postgresSize = 4_260_000
 
 // consoleSize is the most that the console adds, with its pages, scripts and OpenAPI document.
-// It had 483,000 bytes until each person saw what is for them, in types of the console's own, and it had
-// metrics; at 800,000 it is too large, whatever it gains.
-const consoleSize = 560_000
+// It had 560,000 bytes until its lists had order, filters and pages, and its forms and results the help that newcomers
+// missed; at 800,000 it is too large, whatever it gains.
+const consoleSize = 700_000
 
 func TestSize(t *testing.T) {
 	t.Parallel()
