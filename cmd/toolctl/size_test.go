@@ -19,7 +19,7 @@ const postgresSize = 4_260_000
 // consoleSize is the most that the console adds, with its pages, scripts and OpenAPI document.
 // It had 560,000 bytes until its lists had order, filters and pages, and its forms and results the help that newcomers
 // missed; at 800,000 it is too large, whatever it gains.
-const consoleSize = 700_000
+const consoleSize = 720_000
 
 func TestSize(t *testing.T) {
 	t.Parallel()

@@ -73,49 +73,69 @@ type listPage[T any] struct {
 // listOf returns the page of a list that an address asks for. With a key, which lists after the
 // first one of a page have, the names of its parameters begin with it.
 func listOf[T any](r *http.Request, key string, all []T, columns []column[T]) listPage[T] {
-	t := listPage[T]{listing: newListing(r, key)}
-	t.Known = len(all)
-	text := t.get("q")
-	words := strings.Fields(strings.ToLower(text))
-	t.Fields = append(t.Fields, filterField{ID: t.ID + "-q", Name: t.param("q"), Label: "Search", Value: text})
-	if key == "" {
-		t.Fields[0].ID = "q"
+	// What chooses and orders rows knows them by their numbers alone, so that it is compiled once for all lists.
+	numbered := make([]column[int], len(columns))
+	for i, c := range columns {
+		n := &numbered[i]
+		n.name, n.title, n.class, n.given, n.chosen, n.choices = c.name, c.title, c.class, c.given, c.chosen, c.choices
+		if c.text != nil {
+			n.text = func(row *int) string { return c.text(&all[*row]) }
+		}
+		if c.number != nil {
+			n.number = func(row *int) float64 { return c.number(&all[*row]) }
+		}
 	}
-	rows := make([]*T, len(all))
-	for i := range all {
-		rows[i] = &all[i]
+	t := listPage[T]{listing: newListing(r, key)}
+	for _, row := range t.choose(len(all), numbered) {
+		t.Rows = append(t.Rows, &all[row])
+	}
+	return t
+}
+
+// choose filters and orders rows, and returns those of the page that is asked for.
+func (l *listing) choose(known int, columns []column[int]) []int {
+	l.Known = known
+	text := l.get("q")
+	words := strings.Fields(strings.ToLower(text))
+	l.Fields = append(l.Fields, filterField{ID: l.ID + "-q", Name: l.param("q"), Label: "Search", Value: text})
+	if l.Key == "" {
+		l.Fields[0].ID = "q"
+	}
+	rows := make([]int, known)
+	for i := range rows {
+		rows[i] = i
 	}
 	for _, c := range columns {
 		if !c.chosen {
 			continue
 		}
-		field := filterField{ID: t.param(c.name), Name: t.param(c.name), Label: c.title, Value: t.get(c.name), Choices: c.choices}
+		field := filterField{ID: l.param(c.name), Name: l.param(c.name), Label: c.title, Value: l.get(c.name), Choices: c.choices}
 		if c.choices == nil {
-			field.Choices = distinct(all, c.text)
+			field.Choices = distinct(known, c.text)
 		}
-		t.Fields = append(t.Fields, field)
+		l.Fields = append(l.Fields, field)
 		if field.Value != "" {
-			rows = slices.DeleteFunc(rows, func(row *T) bool { return c.text(row) != field.Value })
+			rows = slices.DeleteFunc(rows, func(row int) bool { return c.text(&row) != field.Value })
 		}
 	}
 	if len(words) > 0 {
-		rows = slices.DeleteFunc(rows, func(row *T) bool { return !hasWords(row, columns, words) })
+		rows = slices.DeleteFunc(rows, func(row int) bool { return !hasWords(row, columns, words) })
 	}
-	for i := range t.Fields {
-		t.Filtered = t.Filtered || t.Fields[i].Value != ""
+	for i := range l.Fields {
+		l.Filtered = l.Filtered || l.Fields[i].Value != ""
 	}
-	order := t.get("sort")
-	by := slices.IndexFunc(columns, func(c column[T]) bool {
+	order := l.get("sort")
+	by := slices.IndexFunc(columns, func(c column[int]) bool {
 		return c.name == strings.TrimPrefix(order, "-") && (c.text != nil || c.number != nil)
 	})
 	switch {
 	case by >= 0:
-		rows = sorted(rows, columns[by], strings.HasPrefix(order, "-"))
+		sortBy(rows, columns[by], strings.HasPrefix(order, "-"))
 	case len(words) > 0: // what has the word in its name comes before what only speaks of it
-		named := func(row *T) bool { return strings.Contains(strings.ToLower(columns[0].text(row)), words[0]) }
-		rows = append(slices.DeleteFunc(slices.Clone(rows), func(row *T) bool { return !named(row) }), slices.DeleteFunc(rows, named)...)
+		named := func(row int) bool { return strings.Contains(strings.ToLower(columns[0].text(&row)), words[0]) }
+		rows = append(slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return !named(row) }), slices.DeleteFunc(rows, named)...)
 	}
-	t.Total = len(rows)
+	l.Total = len(rows)
 	for i, c := range columns {
 		if c.class == "none" {
 			continue
@@ -137,12 +157,11 @@ func listOf[T any](r *http.Request, key string, all []T, columns []column[T]) li
 			next = "-" + next
 		}
 		if c.text != nil || c.number != nil {
-			h.Link = t.link("sort", next)
+			h.Link = l.link("sort", next)
 		}
-		t.Columns = append(t.Columns, h)
+		l.Columns = append(l.Columns, h)
 	}
-	t.Rows = rows[t.page(by >= 0):t.Last]
-	return t
+	return rows[l.page(by >= 0):l.Last]
 }
 
 // newListing begins a listing; the parameters of the address that are not its filter's stay.
@@ -221,10 +240,10 @@ func (l *listing) page(ordered bool) int {
 	return from
 }
 
-// sorted returns rows in the order of a column, each looked at once.
-func sorted[T any](rows []*T, c column[T], down bool) []*T {
+// sortBy orders rows by a column, each looked at once.
+func sortBy(rows []int, c column[int], down bool) {
 	type keyed struct {
-		row    *T
+		row    int
 		text   string
 		number float64
 	}
@@ -232,9 +251,9 @@ func sorted[T any](rows []*T, c column[T], down bool) []*T {
 	for i, row := range rows {
 		all[i].row = row
 		if c.number != nil {
-			all[i].number = c.number(row)
+			all[i].number = c.number(&row)
 		} else {
-			all[i].text = strings.ToLower(c.text(row))
+			all[i].text = strings.ToLower(c.text(&row))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b keyed) int {
@@ -243,19 +262,17 @@ func sorted[T any](rows []*T, c column[T], down bool) []*T {
 		}
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.text, b.text))
 	})
-	out := make([]*T, len(all))
 	for i := range all {
-		out[i] = all[i].row
+		rows[i] = all[i].row
 	}
-	return out
 }
 
 // hasWords reports whether each word is in one of the columns of a row that have no choices.
-func hasWords[T any](row *T, columns []column[T], words []string) bool {
+func hasWords(row int, columns []column[int], words []string) bool {
 	var b strings.Builder
 	for _, c := range columns {
 		if c.text != nil && !c.chosen {
-			b.WriteString(c.text(row) + "\n")
+			b.WriteString(c.text(&row) + "\n")
 		}
 	}
 	text := strings.ToLower(b.String())
@@ -263,10 +280,10 @@ func hasWords[T any](row *T, columns []column[T], words []string) bool {
 }
 
 // distinct returns the texts of a column, sorted.
-func distinct[T any](all []T, text func(*T) string) []string {
+func distinct(rows int, text func(*int) string) []string {
 	known := map[string]bool{}
-	for i := range all {
-		if s := text(&all[i]); s != "" {
+	for i := range rows {
+		if s := text(&i); s != "" {
 			known[s] = true
 		}
 	}
