@@ -3,6 +3,8 @@ package action
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -40,7 +42,8 @@ type Applied struct {
 	Changes []Change
 	// Kept are objects of the set that were not pruned, because their annotation says so.
 	Kept []v1.Key
-	// Left are objects that stay in another set, by its name, because no set was named: the apply is no revision of that one.
+	// Left are objects that stay in another set, by its name, whose paths hold all that were applied: the apply is no revision of
+	// that one, although it may look like a part of it.
 	Left map[string][]v1.Key
 	// Servers are the MCP servers of the set, and those that were applied.
 	Servers []v1.Key
@@ -103,7 +106,7 @@ func (a *Apply) Run(ctx context.Context) (*Applied, error) {
 	}
 	done := &Applied{Set: in.options.Set, DryRun: in.options.DryRun, Changes: Changes(changes), Kept: in.kept.keys(), Warnings: in.warnings}
 	for _, c := range changes {
-		if c.After != nil && c.After.Set != "" && c.After.Set != done.Set && c.TakenFrom == "" {
+		if c.After != nil && c.After.Set != done.Set && c.TakenFrom == "" && covers(c.After.Set, done.Set) {
 			if done.Left == nil {
 				done.Left = map[string][]v1.Key{}
 			}
@@ -114,6 +117,17 @@ func (a *Apply) Run(ctx context.Context) (*Applied, error) {
 		done.Servers, err = done.servers(ctx, in.store)
 	}
 	return done, err
+}
+
+// covers reports whether the paths that name a set hold all those that name another.
+func covers(set, other string) bool {
+	paths := strings.Split(set, "\n")
+	for part := range strings.SplitSeq(other, "\n") {
+		if !slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(part, p+string(filepath.Separator)) }) {
+			return false
+		}
+	}
+	return true
 }
 
 func (d *Applied) servers(ctx context.Context, s store.Store) (keys []v1.Key, err error) {
