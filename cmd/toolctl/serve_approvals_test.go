@@ -107,7 +107,7 @@ func TestServeApprovals(t *testing.T) {
 			text, meta := payCall(t, ann, five, nil)
 			id := pendingCallID.FindStringSubmatch(text)
 			if id == nil || !strings.HasPrefix(text, `error: the call was not made: tool "pay" needs approval by policy "careful" (pending call `) ||
-				!strings.HasSuffix(text, `). A person approves it with 'toolctl approvals approve `+id[1]+`'; ask for that, and then call again with the same arguments`) {
+				!strings.HasSuffix(text, `). Ask a person to approve it with 'toolctl approvals approve `+id[1]+`', then repeat the call with the same arguments`) {
 				t.Fatalf("got %s", text)
 			}
 			for _, want := range []string{`"toolctl.dev/pending":{`, `"id":"` + id[1] + `"`, `"reason":"requires_approval"`, `"toolctl.dev/policy":{"decision":"pending"`, `"used":0`, `"remaining":4`} {

@@ -74,7 +74,7 @@ func TestNewConsoleLink(t *testing.T) {
 	asked := func(in string, args ...string) string {
 		t.Helper()
 		said, code := ui(in, mine, args...)
-		if all := links(said); code == 0 && len(all) == 1 && strings.HasPrefix(said, "the console that runs already is at http") {
+		if all := links(said); code == 0 && len(all) == 1 && strings.HasPrefix(said, "the console is already running at http") {
 			return all[0]
 		}
 		t.Fatalf("exit %d: %s", code, said)

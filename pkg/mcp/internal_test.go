@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -149,4 +150,36 @@ func TestPipeReads(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tc.err)
 		}
 	}
+}
+
+// silentLink is a way to a server that ends at once.
+type silentLink struct{ link }
+
+func (silentLink) bye() {}
+func (silentLink) cut() {}
+func (silentLink) end() {}
+
+// TestBackoffOfAReplacedSession: the end of a session may be seen after the next one was begun. That one
+// is not held to the wait, whose reason is forgotten with it.
+func TestBackoffOfAReplacedSession(t *testing.T) {
+	all := NewUpstreams(nil, Options{})
+	defer all.Close()
+	u := newUpstream(all, &v1.MCPServer{})
+	sl := &u.shared
+	for range 3 {
+		u.failed(sl, errors.New("it died"), true)
+	}
+	if sl.retryAfter.IsZero() {
+		t.Fatal("a server that died three times is started again at once")
+	}
+	s := &session{slot: sl, upstream: u, log: u.log, link: silentLink{}, done: make(chan struct{}), leaving: make(chan struct{})}
+	u.opened(sl, s, nil)
+	u.mu.Lock()
+	if sl.lastErr != nil || !sl.retryAfter.IsZero() {
+		t.Errorf("the reason is %v, and the wait lasts until %s", sl.lastErr, sl.retryAfter)
+	}
+	u.mu.Unlock()
+	s.fail(errors.New("it died again"))
+	close(s.done)
+	u.running.Wait()
 }

@@ -254,7 +254,7 @@ func (u *upstream) opened(sl *slot, s *session, err error) {
 		return
 	}
 	u.starts++
-	sl.lastErr = nil
+	sl.lastErr, sl.retryAfter = nil, time.Time{} // the session before may have ended after this one was begun
 	sl.current = s
 	u.sessions[s] = true
 	if sl == &u.shared && !u.known.read.IsZero() {

@@ -77,10 +77,10 @@ func TestResults(t *testing.T) {
 			err: &v1.ExecutionError{Tool: "do", Phase: v1.PhaseExecute, Message: "status 500"}, want: `{"content":[{"type":"text","text":"tool \"do\": status 500"},{"type":"text","text":"{\"code\":7}"}],"structuredContent":{"code":7},"isError":true}`},
 		{name: "pending", res: v1.Result{Status: v1.StatusPending, Pending: &v1.PendingToolInfo{Reason: "requires_approval", Message: "pay 100", ToolName: "do", Args: json.RawMessage(`{"a":1}`), ID: "p1", ExpiresAt: &until}},
 			want: `{"_meta":{"toolctl.dev/pending":{"reason":"requires_approval","message":"pay 100","tool_name":"do","expires_at":"2026-01-02T03:04:05Z","id":"p1"}},` +
-				`"content":[{"type":"text","text":"the call was not made: pay 100 (pending call p1, until 2026-01-02T03:04:05Z). A person approves it with 'toolctl approvals approve p1'; ask for that, and then call again with the same arguments"}],"isError":true}`},
+				`"content":[{"type":"text","text":"the call was not made: pay 100 (pending call p1, until 2026-01-02T03:04:05Z). Ask a person to approve it with 'toolctl approvals approve p1', then repeat the call with the same arguments"}],"isError":true}`},
 		{name: "pending, for somebody", res: v1.Result{Status: v1.StatusPending, Pending: &v1.PendingToolInfo{Message: "pay 100", ID: "p1", Approvers: []v1.Approvers{{Principals: []string{"ann"}}, {Self: true}}}},
 			want: `{"_meta":{"toolctl.dev/pending":{"reason":"","message":"pay 100","tool_name":"","approvers":[{"principals":["ann"]},{"self":true}],"id":"p1"}},` +
-				`"content":[{"type":"text","text":"the call was not made: pay 100 (pending call p1). A person who may decide on it (ann) approves it with 'toolctl approvals approve p1'; ask for that, and then call again with the same arguments"}],"isError":true}`},
+				`"content":[{"type":"text","text":"the call was not made: pay 100 (pending call p1). Ask a person who may decide on it (ann) to approve it with 'toolctl approvals approve p1', then repeat the call with the same arguments"}],"isError":true}`},
 		{name: "pending, for a reason that nobody knows", res: v1.Result{Status: v1.StatusPending},
 			want: `{"_meta":{"toolctl.dev/pending":{"reason":"","message":"","tool_name":"","id":""}},"content":[{"type":"text","text":"the call was not made: it waits for a decision"}],"isError":true}`},
 		{name: "what the policies decided, and what is left", res: v1.Result{Status: v1.StatusComplete, Content: json.RawMessage(`"x"`), Policy: &v1.PolicyDecision{Decision: v1.DecisionAllow}, Meta: json.RawMessage(`{"own":1}`),
