@@ -101,7 +101,7 @@ func (o *undoOptions) ask(ctx context.Context, u *rollout.Undo) error {
 	}
 	question := fmt.Sprintf("Roll set %s back to revision %d?", quoted(rollout.Name(u.From.Set)), u.To.Number)
 	if !o.canAsk() {
-		return usagef("%s Nobody can answer here: name the set, or give --yes", question)
+		return usagef("%s There is no terminal to ask at: name the set, or pass --yes", question)
 	}
 	yes, err := o.confirm(ctx, question)
 	if err != nil {

@@ -163,7 +163,7 @@ func (c *CompactStore) Run(ctx context.Context) (r Compacted, err error) {
 			err = kept.Compact(ctx)
 		}
 		if errors.Is(err, store.ErrFull) {
-			return fmt.Errorf("%w; to write the file anew takes room for twice of what is in it", err)
+			return fmt.Errorf("%w; rewriting the file needs room for twice its contents", err)
 		}
 		if err == nil {
 			r.After, err = size()

@@ -91,7 +91,7 @@ func (s *sender) send(p v1.PendingCall) {
 	select {
 	case s.queue <- p:
 	default:
-		s.log.Error("the approval webhook is too far behind: a call is not told of", "id", p.ID, "tool", p.Tool)
+		s.log.Error("the approval webhook is too far behind: it does not report a pending call", "id", p.ID, "tool", p.Tool)
 	}
 }
 

@@ -25,7 +25,7 @@ func Rules() []Rule {
 			"Say it with type, properties, required, enum, items and anyOf, or leave it to validation of the call and say it in the description.", schemaKeywords},
 		{"misspelt-keyword", Warning, "a schema has what is nearly a keyword, and JSON Schema ignores it",
 			"Correct the keyword.", misspeltKeywords},
-		{"no-output-schema", Info, "nothing is known of a tool's results, so none is validated",
+		{"no-output-schema", Info, "the tool has no output_schema, so its results are not validated",
 			"Add output_schema.", missingOutputSchemas},
 		{"unguarded", Warning, "a destructive tool may be called without approval and without limit",
 			"Name it in require_approval, in limits or in the blocklist of a ToolPolicy of its namespace.", unguarded},

@@ -136,7 +136,7 @@ func TestViolations(t *testing.T) {
 			want: []string{`a.yaml:1:1: metadata.name: Tool default/t is declared twice: here and at a.yaml:9:1`, `a.yaml:9:1: metadata.name: Tool default/t is declared twice: here and at a.yaml:1:1`}},
 		// YAML
 		{name: "syntax", in: "a: b\n c: d\n", want: []string{`a.yaml:2:2: not YAML: mapping values are not allowed in this context: the line is indented too far, or a value with ': ' in it has no quotes`}},
-		{name: "syntax in the middle of a block", in: "a:\n  b: 1\n c: 2\nd: 3\n", want: []string{`a.yaml:3:2: not YAML: did not find expected key: the line is indented otherwise than those beside it, or text follows a closing quote`}},
+		{name: "syntax in the middle of a block", in: "a:\n  b: 1\n c: 2\nd: 3\n", want: []string{`a.yaml:3:2: not YAML: did not find expected key: the line is indented differently from those beside it, or text follows a closing quote`}},
 		{name: "tab", in: "a:\n\tb: 1\n", want: []string{`a.yaml:2:2: not YAML: found character that cannot start any token: the line is indented with a tab, and YAML takes spaces only`}},
 		{name: "quote not closed", in: "a: 1\nb: \"x\nc: 2\n", want: []string{`a.yaml:2:1: not YAML: found unexpected end of stream: a quote is not closed`}},
 		{name: "template", in: "a: {{ .Values.a }}\n", want: []string{`a.yaml:1:1: not a toolctl manifest: apiVersion and kind are missing; expected apiVersion toolctl.dev/v1 and one of the kinds Tool, Prompt, MCPServer, ToolPolicy, Scenario`}},

@@ -75,7 +75,7 @@ func readLock(root *os.Root) (*lock, error) {
 	dec.DisallowUnknownFields()
 	var l lock
 	if err := dec.Decode(&l); err != nil {
-		return nil, fmt.Errorf("%s: %w: restore it from version control, or remove it to import into files anew", LockFile, err)
+		return nil, fmt.Errorf("%s: %w: restore it from version control, or remove it to import into new files", LockFile, err)
 	}
 	for i, e := range l.Tools {
 		base, ok := strings.CutSuffix(e.File, ".yaml")

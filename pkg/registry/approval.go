@@ -189,7 +189,7 @@ func unmaskValue(edited, own any, has bool, path string, rules []string) (any, e
 		if was, ok := own.(string); ok && was != e && redact.New(rules).Text(was) == e {
 			return own, nil // masked within: a JSON text, for one
 		} else if ok && strings.Contains(e, redact.Mask) && !strings.Contains(was, redact.Mask) && e != redact.Mask {
-			return nil, fmt.Errorf("%s: a text in which %s stands for a part cannot be edited: leave it as it is, or write it anew", path, redact.Mask)
+			return nil, fmt.Errorf("%s: a text in which %s stands for a part cannot be edited: leave it as it is, or write all of it", path, redact.Mask)
 		}
 		if e != redact.Mask || !redact.Covers(rules, path) {
 			return edited, nil

@@ -96,7 +96,7 @@ func forwardable(name string) bool {
 // Errors of [Member.Accept].
 var (
 	// ErrCredential says that a request was not forwarded by a replica with these keys, now.
-	ErrCredential = errors.New("the credential is not one of a replica with this one's key, is of another request, was used already, or has expired")
+	ErrCredential = errors.New("the credential was not made with the key of this replica, is for another request, was used already, or has expired")
 	// ErrLate says that a request came so long after it was sent that its credential has expired: one of the two
 	// replicas stood still. It was not carried out.
 	ErrLate = errors.New("the replica that has it got the request more than 10 seconds after it was sent, because one of the two stood still, and has not carried it out: send it again")

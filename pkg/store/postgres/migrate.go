@@ -46,7 +46,7 @@ func (s *Store) migrate(ctx context.Context, create bool) error {
 		}
 	}
 	if at > newest {
-		return fmt.Errorf("%w: it is of version %d, this toolctl knows %d: use a newer toolctl", store.ErrNewer, at, newest)
+		return fmt.Errorf("%w: it has version %d, and this toolctl supports versions up to %d: use a newer toolctl", store.ErrNewer, at, newest)
 	}
 	return nil
 }

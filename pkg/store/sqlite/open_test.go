@@ -56,7 +56,7 @@ func TestOpenErrors(t *testing.T) {
 		{name: "another program's database", dsn: foreign, create: true, is: store.ErrDamaged, want: []string{foreign, "the database of another program", "--store"}},
 		{name: "another program's marked database", dsn: marked, create: true, is: store.ErrDamaged, want: []string{"the database of another program"}},
 		{name: "another program's database with goose", dsn: goosed, create: true, is: store.ErrDamaged, want: []string{"the database of another program"}},
-		{name: "newer", dsn: newer, is: store.ErrNewer, want: []string{newer, fmt.Sprintf("it is of version 99, this toolctl knows %d", newest), "use a newer toolctl"}},
+		{name: "newer", dsn: newer, is: store.ErrNewer, want: []string{newer, fmt.Sprintf("it has version 99, and this toolctl supports versions up to %d", newest), "use a newer toolctl"}},
 		{name: "empty", dsn: "", want: []string{"no path", "sqlite:PATH"}},
 		{name: "unknown scheme", dsn: "postgres://user:hunter2@host/db", want: []string{`unknown kind of store "postgres"`, "sqlite:PATH"}},
 		{name: "options", dsn: "file:state.db?mode=ro", want: []string{"takes no options"}},

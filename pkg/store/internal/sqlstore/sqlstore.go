@@ -112,7 +112,7 @@ func find(tx Tx, into []any, query string, args ...any) (bool, error) {
 func One(tx Tx, into []any, query string, args ...any) error {
 	there, err := find(tx, into, query, args...)
 	if err == nil && !there {
-		return fmt.Errorf("%w: a row that is always there is gone", store.ErrDamaged)
+		return fmt.Errorf("%w: a required row is missing", store.ErrDamaged)
 	}
 	return err
 }
