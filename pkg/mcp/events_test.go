@@ -75,7 +75,8 @@ func TestLargeEventIsNotCopied(t *testing.T) {
 		read()
 	}
 	runtime.ReadMemStats(&after)
-	if each := float64(after.TotalAlloc-before.TotalAlloc) / n / float64(len(in)); each > 3.5 {
+	// Room that doubles takes less than four times what it holds in the end; the rest is for what else runs.
+	if each := float64(after.TotalAlloc-before.TotalAlloc) / n / float64(len(in)); each > 4.5 {
 		t.Errorf("%.1f bytes are allocated for each of an event", each)
 	}
 }
