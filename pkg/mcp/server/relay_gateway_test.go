@@ -234,7 +234,7 @@ func (c *wireClient) round(ctx context.Context, method, name, params string) (r 
 			if c.modern {
 				c.t.Errorf("a request in the stream of a response: %s", m.Method)
 			}
-			go c.respond(m)
+			go c.respond(m, c.answer)
 		default:
 			r.notes = append(r.notes, m.raw)
 		}
@@ -280,9 +280,9 @@ func (c *wireClient) read(resp *http.Response, f func(wireFrame) bool) {
 	}
 }
 
-// respond answers a request of the server.
-func (c *wireClient) respond(m wireFrame) {
-	a := c.answer(m.Method, m.Params)
+// respond answers a request of the server with the answer that the client gave when it came.
+func (c *wireClient) respond(m wireFrame, answer func(string, json.RawMessage) string) {
+	a := answer(m.Method, m.Params)
 	if text, ok := strings.CutPrefix(a, "error:"); ok {
 		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%q}}`, m.ID, text))
 		return
@@ -314,7 +314,7 @@ func (c *wireClient) listen(ctx context.Context, uris ...string) {
 		defer resp.Body.Close()
 		c.read(resp, func(m wireFrame) bool {
 			if m.ID != nil && m.Method != "" {
-				go c.respond(m)
+				go c.respond(m, c.answer)
 				return true
 			}
 			c.mu.Lock()
