@@ -17,6 +17,7 @@ import (
 // DryRun says what an [Apply] that changes nothing compares the files with.
 type DryRun string
 
+// What an [Apply] may compare the files with.
 const (
 	DryRunNone   DryRun = ""       // the changes are applied
 	DryRunServer DryRun = "server" // the files are compared with the store

@@ -67,7 +67,7 @@ func (r *Reconcile) Follow(ctx context.Context, log *slog.Logger) (err error) {
 	return g.Follow(ctx, log)
 }
 
-func (r *Reconcile) open(ctx context.Context) (_ *Reconciler, _ keptObjects, end func() error, err error) {
+func (r *Reconcile) open(ctx context.Context) (_ *reconciler, _ keptObjects, end func() error, err error) {
 	st, err := r.OpenStore(ctx, !r.DryRun)
 	if r.DryRun && missing(err) {
 		st, err = emptyStore(ctx) // all would be created
@@ -90,7 +90,7 @@ func (r *Reconcile) open(ctx context.Context) (_ *Reconciler, _ keptObjects, end
 		return nil, nil, nil, errors.Join(err, st.Close())
 	}
 	kept := keptObjects{}
-	g := &Reconciler{Remote: remote, Store: st, Set: r.Set, Overrides: cmp.Or(r.Overrides, KeepOverrides), Options: func(set *manifest.Set) store.ApplyOptions {
+	g := &reconciler{Remote: remote, Store: st, Set: r.Set, Overrides: cmp.Or(r.Overrides, KeepOverrides), Options: func(set *manifest.Set) store.ApplyOptions {
 		options := store.ApplyOptions{By: r.By, Keep: kept.keep(set, r.Namespace), DryRun: r.DryRun}
 		if r.TakeOver {
 			options.Others = store.TakeOthers

@@ -48,7 +48,7 @@ func TestReconcilerFollows(t *testing.T) {
 	st := memory.New(memory.Options{})
 	one, two := &manifest.Set{Objects: storetest.Tools(1, "a")}, &manifest.Set{Objects: storetest.Tools(2, "a")}
 	var log bytes.Buffer
-	r := &Reconciler{
+	r := &reconciler{
 		Remote: &revisions{sets: []*manifest.Set{one, nil, nil, one, two}}, Store: st, Set: "tools",
 		Options: func(*manifest.Set) store.ApplyOptions { return store.ApplyOptions{By: "me"} },
 	}
@@ -81,7 +81,7 @@ func TestReconcilerLeavesOtherSets(t *testing.T) {
 	if _, err := st.Apply(t.Context(), storetest.Tools(1, "a"), store.ApplyOptions{Set: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	r := &Reconciler{
+	r := &reconciler{
 		Remote: &revisions{sets: []*manifest.Set{{Objects: storetest.Tools(1, "b")}}}, Store: st, Set: "tools",
 		Options: func(*manifest.Set) store.ApplyOptions { return store.ApplyOptions{} },
 	}
@@ -117,7 +117,7 @@ func TestReconcilerOverrides(t *testing.T) {
 		}
 		var log bytes.Buffer
 		set := &manifest.Set{Objects: []v1.Object{tool}}
-		r := &Reconciler{
+		r := &reconciler{
 			Remote: &revisions{sets: []*manifest.Set{set, set, set}}, Store: st, Set: "tools", Overrides: how,
 			Options: func(*manifest.Set) store.ApplyOptions { return store.ApplyOptions{By: "me"} },
 		}

@@ -34,7 +34,7 @@ func besideSet(ctx context.Context, st store.Store, set string) ([]v1.Object, er
 	return Placeholders(others), nil
 }
 
-// ReconcileSource is what a [Reconciler] needs of a source; [source.Remote] has it.
+// ReconcileSource is what a [reconciler] needs of a source; [source.Remote] has it.
 type ReconcileSource interface {
 	gateway.Source
 	// Pull asks for news at once.
@@ -45,14 +45,14 @@ type ReconcileSource interface {
 	Remember(source.Memory)
 }
 
-// What a [Reconciler] does with overrides that make something else served than the source says.
+// What a [reconciler] does with overrides that make something else served than the source says.
 const (
 	KeepOverrides   = "keep"   // they stay, and are logged once
 	ReportOverrides = "report" // they stay, and are logged as a warning
 	RemoveOverrides = "remove"
 )
 
-// reconciled is what a [Reconciler] did.
+// reconciled is what a [reconciler] did.
 type reconciled struct {
 	// Report is nil when nothing had to be changed.
 	Report  *diff.Report
@@ -67,8 +67,8 @@ type Overridden struct {
 	By  store.Override
 }
 
-// Reconciler makes a set of a store what a source says.
-type Reconciler struct {
+// reconciler makes a set of a store what a source says.
+type reconciler struct {
 	Remote ReconcileSource
 	Store  store.Store
 	// Set names the set.
@@ -82,7 +82,7 @@ type Reconciler struct {
 }
 
 // applied remembers what was served by the revisions of the set: an apply writes one.
-type applied struct{ *Reconciler }
+type applied struct{ *reconciler }
 
 // Last returns the commit that was reconciled last; what an undo put back is not one.
 func (a applied) Last(ctx context.Context) (string, error) {
@@ -100,7 +100,7 @@ func (a applied) Use(context.Context, string) error { return nil }
 
 // Once pulls, and applies what it got. The error is that of the source, or holds a [store.SetError]; then
 // nothing was applied.
-func (r *Reconciler) Once(ctx context.Context) (reconciled, error) {
+func (r *reconciler) Once(ctx context.Context) (reconciled, error) {
 	if !r.remembers {
 		r.Remote.Remember(applied{r})
 		r.remembers = true
@@ -123,7 +123,7 @@ func (r *Reconciler) Once(ctx context.Context) (reconciled, error) {
 }
 
 // overrides finds the overrides of objects of the set, and removes them where it should.
-func (r *Reconciler) overrides(ctx context.Context, objects []v1.Object, options store.ApplyOptions) ([]Overridden, error) {
+func (r *reconciler) overrides(ctx context.Context, objects []v1.Object, options store.ApplyOptions) ([]Overridden, error) {
 	all, err := r.Store.Overrides(ctx)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (r *Reconciler) overrides(ctx context.Context, objects []v1.Object, options
 
 // Follow goes on with each revision of the source until ctx ends. What goes wrong is logged once, and so is
 // what is overridden.
-func (r *Reconciler) Follow(ctx context.Context, log *slog.Logger) error {
+func (r *reconciler) Follow(ctx context.Context, log *slog.Logger) error {
 	news, err := r.Remote.Watch(ctx, nil)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (r *Reconciler) Follow(ctx context.Context, log *slog.Logger) error {
 }
 
 // tell logs overrides in one line, unless it was told of the same before; it returns what it is told of now.
-func (r *Reconciler) tell(ctx context.Context, log *slog.Logger, all []Overridden, before string) string {
+func (r *reconciler) tell(ctx context.Context, log *slog.Logger, all []Overridden, before string) string {
 	texts := make([]string, len(all))
 	for i := range all {
 		texts[i] = all[i].By.Drift()

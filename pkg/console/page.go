@@ -159,7 +159,7 @@ var functions = template.FuncMap{
 		if v.Limit == nil || v.UsedBefore == nil {
 			return nil
 		}
-		return &remaining{int64(max(0, *v.Limit-*v.UsedBefore)), *v.Limit}
+		return &remaining{max(0, *v.Limit-*v.UsedBefore), *v.Limit}
 	},
 	"dict": dict,
 }
