@@ -122,7 +122,7 @@ func Changes(ctx context.Context, s *Source, from int64, after func(ctx context.
 // another.
 func TooOld(from, at int64) error {
 	if from > at {
-		return fmt.Errorf("%w: version %d was requested, but the store is at %d, so it was replaced: list again and watch from there", store.ErrTooOld, from, at)
+		return fmt.Errorf("%w: %d was asked for, but the store is at %d only, so it was made again: list again and watch from there", store.ErrTooOld, from, at)
 	}
 	return fmt.Errorf("%w: the changes after %d are no longer kept: list again and watch from there", store.ErrTooOld, from)
 }
