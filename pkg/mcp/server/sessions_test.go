@@ -109,3 +109,13 @@ func readCounts(t *testing.T, r sdkmetric.Reader) map[string]int64 {
 	}
 	return counts
 }
+
+// TestUnknownMethodInASession: it is answered as JSON-RPC says (section 5.1), and not in plain text.
+func TestUnknownMethodInASession(t *testing.T) {
+	e := listen(t, server.New(catalogOf(offer("", "one")), server.Options{}), server.HTTPOptions{})
+	res, _ := send(t, "POST", e.url+"/mcp", initialize)
+	res, text := send(t, "POST", e.url+"/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/cal","params":{}}`, "Mcp-Session-Id", res.Header.Get("Mcp-Session-Id"))
+	if res.StatusCode != 200 || !strings.Contains(text, `"id":7`) || !strings.Contains(text, `"code":-32601`) {
+		t.Errorf("got %d %s", res.StatusCode, text)
+	}
+}

@@ -44,6 +44,7 @@ func TestStateless(t *testing.T) {
 		{name: "tools/call", body: request("tools/call", `{"name":"one","arguments":{}}`), headers: legacy, status: 200, want: []string{`"id":7`, `default/one`}, not: []string{"resultType"}},
 		{name: "tools/call without the version", body: request("tools/call", `{"name":"one"}`), status: 200, want: []string{`default/one`}},
 		{name: "an unknown tool", body: request("tools/call", `{"name":"no"}`), headers: legacy, status: 200, want: []string{`"code":-32602`}},
+		{name: "an unknown method", body: request("tools/cal", `{}`), headers: legacy, status: 200, want: []string{`"id":7`, `"code":-32601`}},
 		{name: "what a client of another version says it can", body: request("tools/call", `{"name":"one","_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`), headers: legacy, status: 200, want: []string{`default/one`}},
 		{name: "prompts/get", body: request("prompts/get", `{"name":"a__greet"}`), headers: legacy, status: 200, want: []string{`"text":"hi"`}},
 		{name: "resources/read", body: request("resources/read", `{"uri":"file:///x"}`), headers: legacy, status: 200, want: []string{`"text":"A"`}},
