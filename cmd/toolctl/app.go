@@ -15,7 +15,6 @@ import (
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
-	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
@@ -205,9 +204,5 @@ func (a *app) bindSelector(f *pflag.FlagSet, what string) {
 
 // selected reads -l into a test of objects.
 func (a *app) selected() (func(v1.Object) bool, error) {
-	sel, err := registry.ParseSelector(a.selector)
-	if err != nil {
-		return nil, usagef("-l: %w", err)
-	}
-	return func(o v1.Object) bool { return sel.Matches(o.Head().Metadata.Labels) }, nil
+	return action.Labeled(a.selector)
 }

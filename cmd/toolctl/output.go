@@ -24,6 +24,7 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/regular"
+	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
@@ -326,7 +327,7 @@ func screenText(w io.Writer, s string) string {
 }
 
 // objectName is how a command names an object in a line: tool/get-weather.
-func objectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name }
+func objectName(k v1.Key) string { return action.ObjectName(k) }
 
 // printObjects prints manifests as json, yaml or name. One object is printed as
 // itself when single is set, else as a List.

@@ -114,7 +114,7 @@ func (c *Config) openApprovals(ctx context.Context) (store.Store, error) {
 // labeledKeys says which objects of the store have labels. A tool of an MCP server has those of its
 // server; what is no longer in the store has none.
 func labeledKeys(ctx context.Context, s store.Objects, selector string) (func(v1.Key) bool, error) {
-	has, err := labeled(selector)
+	has, err := Labeled(selector)
 	if err != nil {
 		return nil, err
 	}

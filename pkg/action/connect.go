@@ -226,7 +226,7 @@ func (d *Disconnect) Run(ctx context.Context) (keys []v1.Key, err error) {
 				return err
 			}
 			if rec.Set != connectedSet {
-				return usagef("%[1]s came with 'toolctl apply', not with connect: remove its manifest, or use 'toolctl delete %[1]s'", objectName(key))
+				return usagef("%[1]s came with 'toolctl apply', not with connect: remove its manifest, or use 'toolctl delete %[1]s'", ObjectName(key))
 			}
 			keys = append(keys, key)
 		}

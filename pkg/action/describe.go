@@ -50,7 +50,7 @@ type Described struct {
 
 // Run describes the objects, and returns those that come before an error, too.
 func (d *Describe) Run(ctx context.Context) (all []Described, err error) {
-	has, err := labeled(d.Selector)
+	has, err := Labeled(d.Selector)
 	if err != nil {
 		return nil, err
 	}

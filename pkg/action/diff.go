@@ -135,7 +135,7 @@ func (d *Diff) withFiles(ctx context.Context) (*Differences, error) {
 	if len(d.Files) == 0 {
 		return nil, usagef("name the manifests to compare with -f")
 	}
-	has, err := labeled(d.Selector)
+	has, err := Labeled(d.Selector)
 	if err != nil {
 		return nil, err
 	}

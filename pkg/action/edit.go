@@ -98,7 +98,7 @@ func (e *Edit) edit(ctx context.Context, s store.Store, key v1.Key) (done Edited
 	}
 	beside := Placeholders(list.Records)
 	file := filepath.Join(dir, key.Name+".yaml")
-	head := []string{"Edit the manifest of " + objectName(key) + " in namespace " + key.Namespace + ". Lines that start with \"#|\" are dropped;",
+	head := []string{"Edit the manifest of " + ObjectName(key) + " in namespace " + key.Namespace + ". Lines that start with \"#|\" are dropped;",
 		"an empty file ends the edit and changes nothing. When there are errors, this opens again and names them."}
 	var errs []string
 	tried := []byte(nil)

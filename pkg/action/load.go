@@ -140,8 +140,8 @@ func Regular(paths []string) error {
 	return nil
 }
 
-// labeled reads a selector into a test of objects.
-func labeled(selector string) (func(v1.Object) bool, error) {
+// Labeled reads a selector into a test of objects.
+func Labeled(selector string) (func(v1.Object) bool, error) {
 	s, err := registry.ParseSelector(selector)
 	if err != nil {
 		return nil, usagef("-l: %w", err)

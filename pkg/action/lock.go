@@ -99,7 +99,7 @@ func (l *Lock) Run(ctx context.Context) (_ *Locked, err error) {
 // the lock alone.
 func (l *Lock) servers(w *Workspace, old *lock.File) (keys, gone []v1.Key, err error) {
 	if len(l.Names) == 0 {
-		has, err := labeled(l.Selector)
+		has, err := Labeled(l.Selector)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -36,7 +36,7 @@ func (e *Export) Run(ctx context.Context) (*Exported, error) {
 	if e.Dir == "" {
 		return nil, errNoDir
 	}
-	has, err := labeled(e.Selector)
+	has, err := Labeled(e.Selector)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (p *Package) Push(ctx context.Context) (*Packaged, error) {
 		return nil, usagef("name the manifests to push with -f")
 	}
 	return p.with(func(r *oci.Repository, done *Packaged) error {
-		has, err := labeled(p.Selector)
+		has, err := Labeled(p.Selector)
 		if err != nil {
 			return err
 		}

@@ -66,15 +66,6 @@ func (h *RolloutHistory) Show(ctx context.Context, number int64) (r store.Revisi
 	return r, objects, err
 }
 
-// withStore opens the store for do.
-func (c *Config) withStore(ctx context.Context, do func(store.Store) error) error {
-	s, err := c.OpenStore(ctx, false)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(s), s.Close())
-}
-
 // sets returns the newest revision of the set that set or the files name, else of all sets.
 func (c *Config) sets(ctx context.Context, s store.Store, set string) ([]store.Revision, error) {
 	newest, err := s.Revisions(ctx, store.RevisionQuery{Newest: true})

@@ -80,7 +80,7 @@ func (r *Run) Run(ctx context.Context) (_ *Ran, err error) {
 		r.Opened(w)
 	}
 	if r.Selector != "" {
-		if o.Only, err = labeled(r.Selector); err != nil {
+		if o.Only, err = Labeled(r.Selector); err != nil {
 			return nil, err
 		}
 	}

@@ -55,7 +55,7 @@ func (s Selection) read(ctx context.Context, c *Config, l storeUse) (_ *selected
 	if len(c.Files) == 0 {
 		return nil, usagef("name the manifests to apply with -f")
 	}
-	has, err := labeled(s.Selector)
+	has, err := Labeled(s.Selector)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,15 @@ func (c *Config) OpenNamed(ctx context.Context, dsn string, create bool) (store.
 	return s, err
 }
 
+// withStore opens the store for do.
+func (c *Config) withStore(ctx context.Context, do func(store.Store) error) error {
+	s, err := c.OpenStore(ctx, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(s), s.Close())
+}
+
 // StoreDir is the folder of the store of a folder.
 const StoreDir = ".toolctl"
 

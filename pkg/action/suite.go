@@ -88,7 +88,7 @@ func (s *Suite) Check() error {
 	if err != nil {
 		return usagef("--run %q: %w", s.Only, err)
 	}
-	labels, err := labeled(s.Selector)
+	labels, err := Labeled(s.Selector)
 	if err != nil {
 		return err
 	}

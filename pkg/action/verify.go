@@ -131,7 +131,7 @@ type Tools struct {
 // with opens a workspace for do, with the tools that are named, else with all for which has is true, which
 // what says in words.
 func (q *Tools) with(ctx context.Context, c *Config, what string, has func(*v1.Tool) bool, do func(*Workspace, []*v1.Tool) error) (err error) {
-	labels, err := labeled(q.Selector)
+	labels, err := Labeled(q.Selector)
 	if err != nil {
 		return err
 	}

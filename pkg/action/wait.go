@@ -71,7 +71,7 @@ func (w *Wait) Run(ctx context.Context) error {
 		if len(keys) > 0 && within.Err() != nil {
 			late := &NotReadyError{}
 			for _, k := range keys {
-				late.Reasons = append(late.Reasons, fmt.Sprintf("%s is not %s after %s: %s", objectName(k), want, clip.Duration(w.Timeout), cmp.Or(reasons[k], "it was not checked in time")))
+				late.Reasons = append(late.Reasons, fmt.Sprintf("%s is not %s after %s: %s", ObjectName(k), want, clip.Duration(w.Timeout), cmp.Or(reasons[k], "it was not checked in time")))
 			}
 			return late
 		}
@@ -91,7 +91,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // find returns the objects that are waited for. One that can never be ready is an error.
 func (w *Wait) find(ctx context.Context) (keys []v1.Key, err error) {
-	has, err := labeled(w.Selector)
+	has, err := Labeled(w.Selector)
 	if err != nil {
 		return nil, err
 	}
@@ -170,4 +170,5 @@ func (w *Wait) round(ctx context.Context, keys []v1.Key, want Condition, reasons
 	return still, nil
 }
 
-func objectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name }
+// ObjectName is an object as messages name it: tool/NAME.
+func ObjectName(k v1.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name }
