@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,12 +14,14 @@ import (
 func (s *Server) Freeze() (thaw func() error, err error) {
 	frozen := []int{s.process.Process.Pid}
 	thaw = func() error {
+		var errs []error
 		for _, pid := range frozen {
-			if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-				return fmt.Errorf("process %d: %w", pid, err)
+			// A process that ended just before it was stopped is gone as soon as its parent goes on.
+			if err := syscall.Kill(pid, syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
+				errs = append(errs, fmt.Errorf("process %d: %w", pid, err))
 			}
 		}
-		return nil
+		return errors.Join(errs...)
 	}
 	if err := syscall.Kill(frozen[0], syscall.SIGSTOP); err != nil { // it starts no more
 		return nil, err

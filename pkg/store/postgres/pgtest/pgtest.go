@@ -210,6 +210,13 @@ func (s *Server) NewStore(ctx context.Context) (string, error) {
 // SIGKILL or SIGQUIT, and returns when it is gone.
 func (s *Server) Stop(signal os.Signal) {
 	_ = s.process.Process.Signal(signal) // it may have ended
+	select {
+	case <-s.ended:
+		return
+	case <-time.After(20 * time.Second):
+	}
+	// It waits for a process of its own that does not end. An immediate shutdown kills those after five seconds.
+	_ = s.process.Process.Signal(syscall.SIGQUIT)
 	<-s.ended
 }
 
