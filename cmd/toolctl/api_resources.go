@@ -13,9 +13,7 @@ func newAPIResourcesCmd(a *app) *cobra.Command {
 		Use:   "api-resources",
 		Short: "List the kinds of manifest with their names and short names",
 		Long: `List the kinds of manifest with the names that commands accept for them. Every command
-accepts each name, in any case: 'toolctl get tp' lists ToolPolicies.
-
-Output formats (-o): table, wide, json, yaml, name.`,
+accepts each name, in any case: 'toolctl get tp' lists ToolPolicies.`,
 		Annotations: formats("table", "wide", "json", "yaml", "name"),
 		Example: `  toolctl api-resources
   toolctl api-resources -o name`,

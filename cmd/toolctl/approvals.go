@@ -43,9 +43,7 @@ func newApprovalsListCmd(a *app) *cobra.Command {
 Arguments covered by the tool's redact rules are masked. Tables shorten long
 arguments; 'toolctl approvals show' prints them in full.
 
-A call is pending, approved, denied, used (approved and made) or expired.
-
-Output formats (-o): table, wide, json, yaml, name.`,
+A call is pending, approved, denied, used (approved and made) or expired.`,
 		Annotations: formats("table", "wide", "json", "yaml", "name"),
 		Example: `  toolctl approvals list --state pending
   toolctl approvals list --limit 20 --offset 20

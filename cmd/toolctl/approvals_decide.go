@@ -35,9 +35,7 @@ func newApprovalsDecideCmd(a *app, approve bool) *cobra.Command {
 		Use:   "deny ID",
 		Short: "Deny a pending call",
 		Long: `Deny a pending call. The caller is told who denied it and why, now and each time
-it repeats the call until the request expires.
-
-Output formats (-o): text, json, yaml.`,
+it repeats the call until the request expires.`,
 		Annotations: formats("text", "json", "yaml"),
 		Example:     `  toolctl approvals deny ijk3u7e2mq --reason 'too expensive'`,
 	}
@@ -49,9 +47,7 @@ The approval is valid until the request expires.
 --edit-args approves the call with different arguments: a JSON object, @FILE, or, without
 a value, the arguments as you edit them in $EDITOR. Values that you leave as [REDACTED]
 keep the value that the caller sends. toolctl validates the arguments now if the tool is
-in the store or in -f, and again when the call is made.
-
-Output formats (-o): text, json, yaml.`
+in the store or in -f, and again when the call is made.`
 		cmd.Example = `  toolctl approvals approve ijk3u7e2mq
   toolctl approvals approve ijk3u7e2mq --as ann --reason 'agreed by phone'
   toolctl approvals approve ijk3u7e2mq --edit-args '{"invoice":"INV-1","amount":4}'

@@ -27,9 +27,7 @@ unshortened. Values covered by the tool's redact rules are masked. Invisible
 characters and non-ASCII characters in keys are escaped, so that no two keys look alike.
 
 On a terminal the output goes through $PAGER if it is set. --offset and --limit select
-lines of the arguments; the last line of the output shows how many there are.
-
-Output formats (-o): text, json, yaml.`,
+lines of the arguments; the last line of the output shows how many there are.`,
 		Annotations: formats("text", "json", "yaml"),
 		Example: `  toolctl approvals show ijk3u7e2mq
   PAGER=less toolctl approvals show ijk3u7e2mq

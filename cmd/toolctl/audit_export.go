@@ -20,9 +20,7 @@ func newAuditExportCmd(a *app) *cobra.Command {
 
 jsonl writes one line of JSON per record: the record as it is stored, byte for byte, with
 its id and hash prepended. 'toolctl policy simulate --audit FILE' reads this format. csv is
-for spreadsheets: a text that a spreadsheet would run as a formula gets a leading apostrophe.
-
-Output formats (-o): jsonl, csv.`,
+for spreadsheets: a text that a spreadsheet would run as a formula gets a leading apostrophe.`,
 		Annotations: formats("jsonl", "csv"),
 		Example: `  toolctl audit export > audit.jsonl
   toolctl audit export --since 24h -o csv > yesterday.csv`,

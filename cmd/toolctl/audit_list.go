@@ -47,9 +47,7 @@ The list has the newest 100 records unless you set --limit or --all. 'toolctl au
 writes all records to a file.
 
 With --follow the command prints new records as they are written, until Ctrl-C; with
--o json it prints one object per line.
-
-Output formats (-o): table, wide, json, yaml.`,
+-o json it prints one object per line.`,
 		Annotations: formats("table", "wide", "json", "yaml"),
 		Example: `  toolctl audit list --limit 20
   toolctl audit list --tool 'pay*' --since 7d --status failed -o wide

@@ -21,9 +21,7 @@ keep the old ones, export them first. 'toolctl serve --audit-retention 90d' prun
 
 The command works in steps of a few megabytes, each with a record of its own, so it needs little
 disk space and also works on a store that has reached --store-max-bytes. The file shrinks. A file
-made by an older toolctl shrinks with the first 'toolctl store compact'.
-
-Output formats (-o): text, json, yaml.`,
+made by an older toolctl shrinks with the first 'toolctl store compact'.`,
 		Annotations: formats("text", "json", "yaml"),
 		Example: `  toolctl audit export --since 2026-01-01 > 2026.jsonl
   toolctl audit prune --before 90d

@@ -18,9 +18,7 @@ record that was changed, removed, added or moved. The exit code is 1 if there is
 
 The chain has no secret key: somebody with write access to the store can cut off its end or
 write a whole new chain. Therefore keep the head that this command and 'toolctl audit list'
-print in another place, and pass it with --head: a record with this hash must still exist.
-
-Output formats (-o): text, json, yaml.`,
+print in another place, and pass it with --head: a record with this hash must still exist.`,
 		Annotations: formats("text", "json", "yaml"),
 		Example: `  toolctl audit verify
   toolctl audit verify --head 0d3f...`,

@@ -102,9 +102,7 @@ func newMCPListCmd(a *app) *cobra.Command {
 		Use:   "list",
 		Short: "List the MCP servers in the store",
 		Long: `List the MCP servers in the store, and whether connect or apply added them. The command
-starts no server; 'toolctl list tools' queries them.
-
-Output formats (-o): table, json, yaml.`,
+starts no server; 'toolctl list tools' queries them.`,
 		Annotations: formats("table", "json", "yaml"),
 		Example: `  toolctl mcp list
   toolctl mcp list -o json`,

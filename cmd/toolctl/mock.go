@@ -22,9 +22,7 @@ func newMockGenerateCmd(a *app) *cobra.Command {
 		Short: "Print mock results that match the output schemas of tools",
 		Long: `Print a mock result for each tool, generated from its output_schema and valid against it,
 in the form of spec.mocks of a Scenario. Without NAME, the command covers every tool with
-an output schema. The same seed gives the same results.
-
-Output formats (-o): yaml (the default), json.`,
+an output schema. The same seed gives the same results.`,
 		Annotations: formats("yaml", "json"),
 		Example: `  toolctl mock generate -f manifests/weather.yaml get-weather
   toolctl mock generate --seed 7 -o json`,

@@ -38,6 +38,16 @@ const formatsKey = "formats"
 
 func formatsOf(cmd *cobra.Command) []string { return strings.Fields(cmd.Annotations[formatsKey]) }
 
+// listFormats ends the help of each command with its output formats, unless the help says more about them itself.
+func listFormats(cmd *cobra.Command) {
+	if known := formatsOf(cmd); len(known) > 0 && !strings.Contains(cmd.Long, "Output formats") {
+		cmd.Long += "\n\nOutput formats (-o): " + strings.Join(known, ", ") + "."
+	}
+	for _, c := range cmd.Commands() {
+		listFormats(c)
+	}
+}
+
 // checkFormat refuses an -o that the command does not know, before the command does anything.
 func (a *app) checkFormat(cmd *cobra.Command, _ []string) error {
 	a.formats = formatsOf(cmd)

@@ -93,11 +93,9 @@ func (a *app) override(ctx context.Context, o action.Override, author string) er
 
 func newOverrideListCmd(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List the current overrides",
-		Long: `List the current overrides.
-
-Output formats (-o): table, json, yaml.`,
+		Use:         "list",
+		Short:       "List the current overrides",
+		Long:        `List the current overrides.`,
 		Annotations: formats("table", "json", "yaml"),
 		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -111,9 +109,7 @@ func newOverrideHistoryCmd(a *app) *cobra.Command {
 		Use:   "history NAME",
 		Short: "List all overrides of a tool, newest first",
 		Long: `List all overrides of a tool, newest first. A version that removed an override has no
-description.
-
-Output formats (-o): table, json, yaml.`,
+description.`,
 		Annotations:       formats("table", "json", "yaml"),
 		ValidArgsFunction: a.completeTools,
 		Args:              oneTool,

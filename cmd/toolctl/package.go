@@ -75,9 +75,7 @@ func newPackagePullCmd(a *app) *cobra.Command {
 With --key, a key in the file must have signed the package.
 
 toolctl refuses packages with names that start with a dot, names that some systems cannot
-tell apart, and names of both a file and a folder.
-
-Output formats (-o): table, json.`,
+tell apart, and names of both a file and a folder.`,
 		Annotations: formats("table", "json"),
 		Example:     `  toolctl package pull oci://registry.example.com/tools@sha256:… --dir tools`,
 		Args:        exactArgs(1, "one address"),
@@ -100,9 +98,7 @@ func newPackageSignCmd(a *app) *cobra.Command {
 		Use:   "sign oci://HOST/REPOSITORY[:TAG][@DIGEST] --key FILE",
 		Short: "Sign a package",
 		Long: `Sign a package with an Ed25519 or ECDSA private key. toolctl stores the signature in the
-registry as a referrer of the package.
-
-Output formats (-o): table, json.`,
+registry as a referrer of the package.`,
 		Annotations: formats("table", "json"),
 		Example:     `  toolctl package sign oci://registry.example.com/tools@sha256:… --key key.pem`,
 		Args:        exactArgs(1, "one address"),
@@ -118,11 +114,9 @@ Output formats (-o): table, json.`,
 func newPackageVerifyCmd(a *app) *cobra.Command {
 	keyFile := ""
 	cmd := &cobra.Command{
-		Use:   "verify oci://HOST/REPOSITORY[:TAG][@DIGEST] --key FILE",
-		Short: "Verify the signature of a package",
-		Long: `Verify that a key in a file signed the package. The exit code is 3 if none did.
-
-Output formats (-o): table, json.`,
+		Use:         "verify oci://HOST/REPOSITORY[:TAG][@DIGEST] --key FILE",
+		Short:       "Verify the signature of a package",
+		Long:        `Verify that a key in a file signed the package. The exit code is 3 if none did.`,
 		Annotations: formats("table", "json"),
 		Example:     `  toolctl package verify oci://registry.example.com/tools:v1 --key keys.pem`,
 		Args:        exactArgs(1, "one address"),

@@ -33,9 +33,7 @@ func newPolicyExplainCmd(a *app) *cobra.Command {
 		Long: `Print every rule that applies to a call of the tool, in order of evaluation, with its
 verdict and its counters before and after. toolctl makes no call and counts nothing. The
 exit code is that of the real call: 4 if a policy refuses it, 6 if it needs approval. If
-you pass arguments, toolctl validates them first.
-
-Output formats (-o): table, json, yaml.`,
+you pass arguments, toolctl validates them first.`,
 		Annotations: formats("table", "json", "yaml"),
 		Example: `  toolctl policy explain pay-invoice -a amount=10
   toolctl policy explain pay-invoice --session chat-7 --turn 3 -o json`,

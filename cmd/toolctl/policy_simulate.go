@@ -22,9 +22,7 @@ func newPolicySimulateCmd(a *app) *cobra.Command {
 		Long: `Evaluate the policies of the files (-f) on recorded calls, in their order, each at its own
 time and in its own session and turn. Counters start at 0. The calls come from the audit log
 of the store, or from a file with one audit record of JSON per line. The exit code is 1 if a
-call would get a different decision.
-
-Output formats (-o): table, json, yaml.`,
+call would get a different decision.`,
 		Annotations: formats("table", "json", "yaml"),
 		Example: `  toolctl policy simulate -f policies/ --audit store
   toolctl policy simulate -f policies/ --audit calls.jsonl -o json`,

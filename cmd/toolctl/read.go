@@ -19,9 +19,7 @@ func newReadCmd(a *app) *cobra.Command {
 		Short: "Read a resource of an MCP server or a manifest",
 		Long: `Read a resource and print its content unchanged: a file that a manifest declares, or
 a resource of an MCP server. toolctl reads from the server that lists the resource or
-has a template for it; use --server if several servers do, or if none lists it.
-
-Output formats (-o): content, json, yaml.`,
+has a template for it; use --server if several servers do, or if none lists it.`,
 		Annotations: formats("content", "json", "yaml"),
 		Example: `  toolctl read file:///srv/docs/notes.txt
   toolctl read demo://resource/1 --server everything -o json`,

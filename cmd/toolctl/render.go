@@ -33,9 +33,7 @@ bare name that only one server has; 'toolctl list prompts' lists them. "prompt N
 and "prompt/NAME" mean the same.
 
 toolctl coerces the variables and validates them against the prompt's input; a missing
-variable is an error. If the input is not an object, -a gives the whole value.
-
-Output formats (-o): text, json, yaml.`,
+variable is an error. If the input is not an object, -a gives the whole value.`,
 		Annotations: formats("text", "json", "yaml"),
 		Example: `  toolctl render travel-advice -a city=Oslo -a days=3
   toolctl render travel-advice -a '{"city":"Oslo","days":3}' -o json

@@ -53,9 +53,7 @@ func newRolloutHistoryCmd(a *app) *cobra.Command {
 		Short: "List the revisions of a set",
 		Long: `List the revisions of a set that the store keeps, or of all sets without SET. With
 --revision, the command shows one revision and its changes; -o json and yaml also show its
-manifests. The suffix -dirty marks a commit with uncommitted changes at the time of the apply.
-
-Output formats (-o): text, json, yaml.`,
+manifests. The suffix -dirty marks a commit with uncommitted changes at the time of the apply.`,
 		Annotations: formats("text", "json", "yaml"),
 		Example: `  toolctl rollout history
   toolctl rollout history payments --revision 3

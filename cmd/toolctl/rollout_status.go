@@ -26,9 +26,7 @@ func newRolloutStatusCmd(a *app) *cobra.Command {
 		Long: `Wait until every object of a set is ready, or of all sets without SET; this queries the MCP
 servers. The exit code is 7 if the wait times out, or if objects are not ready and
 --watch=false is set. It is 1 if an edit, a delete or another set has changed objects of the
-set since its last revision; the output names the changes.
-
-Output formats (-o): text, json, yaml.`,
+set since its last revision; the output names the changes.`,
 		Annotations: formats("text", "json", "yaml"),
 		Example: `  toolctl rollout status payments --timeout 2m
   toolctl rollout status --watch=false -o json`,

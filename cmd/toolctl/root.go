@@ -122,6 +122,7 @@ TOOLCTL_STORE overrides it.`,
 		newCompletionCmd(a),
 		newVersionCmd(a),
 	)
+	listFormats(root)
 	root.SetHelpCommandGroupID("help")
 	root.SetHelpCommand(newHelpCmd())
 	return root

@@ -23,11 +23,9 @@ func newRunsCmd(a *app) *cobra.Command {
 
 func newRunsListCmd(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List the pending runs",
-		Long: `List the pending runs, newest last.
-
-Output formats (-o): table, json, yaml, name.`,
+		Use:         "list",
+		Short:       "List the pending runs",
+		Long:        `List the pending runs, newest last.`,
 		Annotations: formats("table", "json", "yaml", "name"),
 		Example: `  toolctl runs list
   toolctl run --resume $(toolctl runs list -o name | tail -n 1)`,

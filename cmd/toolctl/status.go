@@ -25,9 +25,7 @@ calls, which commit of its --source it serves, and why it does not serve the new
 exit code is 7 if the gateway cannot be reached or accepts no calls.
 
 Without --url, toolctl reads the store and shows the last applied commit of each set, from
-'toolctl reconcile' or apply.
-
-Output formats (-o): table, json.`,
+'toolctl reconcile' or apply.`,
 		Annotations: formats("table", "json"),
 		Example: `  toolctl status --url http://127.0.0.1:8080
   toolctl status --store /var/lib/toolctl/state.db -o json`,

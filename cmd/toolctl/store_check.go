@@ -16,9 +16,7 @@ func newStoreCheckCmd(a *app) *cobra.Command {
 		Short: "Check that the store is readable and its audit log is intact",
 		Long: `Read the whole store: every manifest, override, pending call and run, and the hash chain of
 the audit log. The database also checks its own file. The exit code is 1 if something is
-wrong.
-
-Output formats (-o): text, json, yaml.`,
+wrong.`,
 		Annotations: formats("text", "json", "yaml"),
 		Example:     `  toolctl store check`,
 		Args:        noArgs,

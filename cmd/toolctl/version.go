@@ -12,7 +12,7 @@ func newVersionCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:         "version",
 		Short:       "Print the version",
-		Long:        "Print the version of toolctl, of Go, and the platform.\n\nOutput formats (-o): table, json, yaml.",
+		Long:        "Print the version of toolctl, of Go, and the platform.",
 		Annotations: formats("table", "json", "yaml"),
 		Example:     "  toolctl version -o json",
 		Args:        exactArgs(0, "no argument"),
