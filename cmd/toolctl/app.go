@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,8 +16,7 @@ import (
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/gateway"
-	"toolctl.dev/toolctl/pkg/scenario"
-	"toolctl.dev/toolctl/pkg/source"
+	"toolctl.dev/toolctl/pkg/permit"
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
@@ -27,39 +27,22 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) (string, bool)
-	// interrupted is closed by Ctrl-C, when nothing may be waited for.
-	interrupted <-chan struct{}
-	log         *slog.Logger // of a command that logs in its own way, else nil
-	// recorder takes what executors do; nil when nothing is recorded.
-	recorder *scenario.Recorder
+	log      *slog.Logger // of a command that logs in its own way, else nil
 	// telemetry is made by watched; scraped says that Prometheus asks for its metrics, lasting
 	// that the command runs until it is stopped.
 	telemetry        *telemetry.Telemetry
 	scraped, lasting bool
 
-	// bestEffort lets calls go on when the audit cannot be written.
-	bestEffort bool
-
-	// pulled is where the manifests come from instead of files and the store; nil when they do not.
-	pulled *source.Remote
+	// conf has what the flags say of manifests, the store, and what tools may do and reach.
+	conf action.Config
+	// permitted lists the namespaces of the --allow flags.
+	permitted permit.Rules
 
 	// Global flags.
-	files      []string // those of -k too
-	overlays   []string // -k
-	dsn        string
-	storeMax   int64 // bytes; 0 for no limit
-	storeConns int   // to a database; 0 for the default
-	namespace  string
-	selector   string // -l, of the commands that have it
-	output     string
-	formats    []string // that the command knows, see checkFormat
-	verbose    bool
-	locked     bool
-	lockFile   string
-
-	// Flags of commands that reach tools and servers.
-	permit       permitted
-	allowNetwork []string
+	selector string // -l, of the commands that have it
+	output   string
+	formats  []string // that the command knows, see checkFormat
+	verbose  bool
 }
 
 func (a *app) logger() *slog.Logger {
@@ -91,52 +74,25 @@ func (a *app) open(ctx context.Context, changes ...func(*gateway.Options)) (*act
 }
 
 // reaching are the options of verbs that call tools.
-func (a *app) reaching(ctx context.Context) (_ *action.Config, err error) {
+func (a *app) reaching(ctx context.Context) (*action.Config, error) {
 	c := a.stored(ctx)
-	if c.Gateway, err = a.gatewayOptions(ctx); err != nil {
-		return nil, err
-	}
-	c.Gateway.AuditBestEffort = a.bestEffort
-	if a.pulled != nil {
-		c.Gateway.Source = pulledFrom{a.pulled}
-	}
-	return c, nil
-}
-
-// gatewayOptions are those of all commands that call tools.
-func (a *app) gatewayOptions(ctx context.Context) (gateway.Options, error) {
-	reach, err := a.network()
-	if err != nil {
-		return gateway.Options{}, err
-	}
-	rules, env, err := a.permits()
-	if err != nil {
-		return gateway.Options{}, err
-	}
-	t := a.watched(ctx)
-	o := gateway.Options{
-		Env: a.env, Logger: a.logger(), TracerProvider: t.TracerProvider(), MeterProvider: t.MeterProvider(), Version: buildVersion().Version,
-		AllowPrivateNetwork: a.permit.private, AllowNetwork: reach, AllowEnv: env, Permit: rules, Locked: a.locked, LockFile: a.lockFile, Hurry: a.interrupted,
-	}
-	if a.recorder != nil {
-		o.WrapExecutors = a.recorder.Wrap
-	}
+	t, g := a.watched(ctx), &c.Gateway
+	g.Logger, g.TracerProvider, g.MeterProvider = a.logger(), t.TracerProvider(), t.MeterProvider()
 	if isTerminal(a.err) {
-		o.OpenBrowser = func(_ context.Context, server v1.Key, address string) error {
+		g.OpenBrowser = func(_ context.Context, server v1.Key, address string) error {
 			fmt.Fprintf(a.err, "to sign in to MCP server %s, open this address:\n  %s\n", server.Name, address)
 			tty.OpenBrowser(address)
 			return nil
 		}
 	}
-	return o, nil
+	return c, errors.Join(a.network(g), a.permits(g))
 }
 
 // stored are the options of verbs that are about the store alone.
 func (a *app) stored(ctx context.Context) *action.Config {
-	return &action.Config{
-		Files: a.files, Overlays: a.overlays, Stdin: tty.Stdin(ctx, a.in), DSN: a.dsn, MaxStoreBytes: a.storeMax, MaxStoreConnections: a.storeConns,
-		Namespace: a.namespace, By: a.whoami(), Gateway: gateway.Options{Env: a.env, Version: buildVersion().Version, LockFile: a.lockFile},
-	}
+	c := a.conf
+	c.Stdin, c.By, c.Gateway.Env, c.Gateway.Version = tty.Stdin(ctx, a.in), a.whoami(), a.env, buildVersion().Version
+	return &c
 }
 
 // config are the options of verbs that read manifests, and check what these may do.
@@ -145,19 +101,17 @@ func (a *app) config(ctx context.Context) (*action.Config, error) {
 	c.Unbuilt = func(folders []string) {
 		fmt.Fprintf(a.err, "warning: %s with a kustomization.yaml read file by file, and not built: give -k %s, for example\n", count(len(folders), "folder"), folders[0])
 	}
-	var err error
-	c.Gateway.Permit, c.Gateway.AllowEnv, err = a.permits()
-	return c, err
+	return c, a.permits(&c.Gateway)
 }
 
 // storeDSN says where the store is.
 func (a *app) storeDSN() (string, error) {
-	return (&action.Config{DSN: a.dsn, Gateway: gateway.Options{Env: a.env}}).StoreDSN(false)
+	return a.stored(context.Background()).StoreDSN(false)
 }
 
 // shownDSN is the store of the command line as it may be printed.
 func (a *app) shownDSN() string {
-	shown, _ := store.Shown(a.dsn)
+	shown, _ := store.Shown(a.conf.DSN)
 	return shown
 }
 
@@ -175,7 +129,7 @@ func (a *app) warnViolations(w *action.Workspace) {
 	if errs == 1 && last.Path == "" { // the file is no manifest at all
 		fmt.Fprintf(a.err, "warning: %s\n", last)
 	} else if errs > 0 {
-		fmt.Fprintf(a.err, "warning: %s in %s: see 'toolctl validate -f %s'\n", count(errs, "error"), count(len(files), "file"), strings.Join(a.files, " -f "))
+		fmt.Fprintf(a.err, "warning: %s in %s: see 'toolctl validate -f %s'\n", count(errs, "error"), count(len(files), "file"), strings.Join(a.conf.Files, " -f "))
 	}
 }
 

@@ -71,7 +71,7 @@ func (a *app) pendingText(w *action.Workspace, p *v1.PendingToolInfo) string {
 		return text + "; no store to save the request: pass --store, or call from a terminal"
 	}
 	where := ""
-	if a.dsn != "" {
+	if a.conf.DSN != "" {
 		where = " --store " + shellWord(a.shownDSN())
 	}
 	text += fmt.Sprintf("\n  read all of it with toolctl approvals show %[1]s%[2]s\n  approve it with     toolctl approvals approve %[1]s%[2]s", p.ID, where)

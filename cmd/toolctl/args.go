@@ -27,7 +27,7 @@ func (a *app) argsAndPairs(ctx context.Context, flags []string, file string) (al
 // stdinOnce refuses a command line that reads stdin for two things.
 func (a *app) stdinOnce(flags []string, file string) error {
 	var asked []string
-	for _, f := range a.files {
+	for _, f := range a.conf.Files {
 		if f == "-" {
 			asked = append(asked, "-f -")
 		}

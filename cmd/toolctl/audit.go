@@ -41,7 +41,7 @@ const (
 
 // bindAudit binds the flag --audit of a command that calls tools.
 func (a *app) bindAudit(cmd *cobra.Command) {
-	cmd.Flags().Var(&auditMode{&a.bestEffort}, "audit", `if the audit log cannot be written, "required" refuses calls and "best-effort" allows them`)
+	cmd.Flags().Var(&auditMode{&a.conf.Gateway.AuditBestEffort}, "audit", `if the audit log cannot be written, "required" refuses calls and "best-effort" allows them`)
 	_ = cmd.RegisterFlagCompletionFunc("audit", cobra.FixedCompletions([]string{auditRequired, auditBestEffort}, noFiles))
 }
 
@@ -114,7 +114,7 @@ func (o *auditFlags) filter(now time.Time) (store.AuditFilter, error) {
 	if o.limit < 0 {
 		return store.AuditFilter{}, usagef("--limit %d: expected 0 or more", o.limit)
 	}
-	f := store.AuditFilter{Since: since, Namespace: o.namespace, Tool: o.tool, Principal: o.principal, Session: o.session, Status: o.status, Limit: o.limit}
+	f := store.AuditFilter{Since: since, Namespace: o.conf.Namespace, Tool: o.tool, Principal: o.principal, Session: o.session, Status: o.status, Limit: o.limit}
 	if kind, name, ok := o.object(); ok {
 		f.Tool = "" // the lines of changes of tools alone have it
 		if ns, _, ok := strings.Cut(name, "/"); ok {

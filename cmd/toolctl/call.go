@@ -114,8 +114,8 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	w, err := o.open(ctx, func(g *gateway.Options) {
-		if len(o.files) == 0 {
-			g.Source = gateway.StoredTool(g.Store, o.namespace, o.tool)
+		if len(o.conf.Files) == 0 {
+			g.Source = gateway.StoredTool(g.Store, o.conf.Namespace, o.tool)
 		}
 	})
 	if err != nil {
@@ -124,12 +124,12 @@ func (o *callOptions) run(cmd *cobra.Command) error {
 	defer o.closing(w)
 	o.warnViolations(w)
 	o.tool = toolName(w.Registry, o.tool)
-	return w.OtherKind(v1.KindTool, o.namespace, o.tool, o.call(ctx, w, format, args, pairs))
+	return w.OtherKind(v1.KindTool, o.conf.Namespace, o.tool, o.call(ctx, w, format, args, pairs))
 }
 
 // call makes the call in an open workspace.
 func (o *callOptions) call(ctx context.Context, w *action.Workspace, format string, args json.RawMessage, pairs map[string]json.RawMessage) error {
-	call, err := o.prepare(ctx, w, v1.Call{Tool: o.tool, Namespace: o.namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout})
+	call, err := o.prepare(ctx, w, v1.Call{Tool: o.tool, Namespace: o.conf.Namespace, Args: args, Session: o.session, Turn: o.turn, Principal: o.principal, Approval: o.approval, Timeout: o.timeout})
 	if err != nil {
 		return err
 	}

@@ -76,16 +76,17 @@ type clientOptions struct {
 }
 
 func (o *clientOptions) run(ctx context.Context) (err error) {
-	o.Config, o.Client.Locked, o.LockFile = o.stored(ctx), o.locked, o.lockFile
-	if o.Flags, err = o.permitArgs(); err != nil {
+	o.Config = o.stored(ctx)
+	g := &o.Config.Gateway
+	if err := o.permits(g); err != nil {
 		return err
 	}
+	o.Flags = permitArgs(g)
 	if !o.Authoring {
-		reach, err := o.network()
-		if err != nil {
+		if err := o.network(g); err != nil {
 			return err
 		}
-		for _, where := range reach {
+		for _, where := range g.AllowNetwork {
 			o.Flags = append(o.Flags, "--allow-network", where)
 		}
 	}

@@ -76,7 +76,7 @@ const (
 // completeNames completes names of objects of a kind.
 func (a *app) completeNames(kind string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return names(a.items(cmd, registry.Query{Kind: kind, Namespace: a.namespace}), "", prefix), noFiles
+		return names(a.items(cmd, registry.Query{Kind: kind, Namespace: a.conf.Namespace}), "", prefix), noFiles
 	}
 }
 
@@ -111,7 +111,7 @@ func (a *app) completeArgs(cmd *cobra.Command, args []string, prefix string) ([]
 		return nil, keep
 	}
 	defer a.closing(w)
-	it, err := w.Registry.Lookup(a.namespace, args[0])
+	it, err := w.Registry.Lookup(a.conf.Namespace, args[0])
 	if err != nil {
 		return nil, keep
 	}
@@ -140,7 +140,7 @@ func (a *app) completeArgs(cmd *cobra.Command, args []string, prefix string) ([]
 
 // completeResources completes KIND/NAME, or KIND and then NAME.
 func (a *app) completeResources(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	q := registry.Query{Namespace: a.namespace}
+	q := registry.Query{Namespace: a.conf.Namespace}
 	lead := ""
 	switch before, _, slash := strings.Cut(prefix, "/"); {
 	case slash:

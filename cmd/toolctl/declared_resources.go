@@ -9,7 +9,7 @@ import (
 // declaredResources lists the files that owners declare.
 func (a *app) declaredResources(w *action.Workspace, owners map[v1.Key]bool) []upstreamResource {
 	list := []upstreamResource{}
-	for _, r := range w.Resources(a.namespace) {
+	for _, r := range w.Resources(a.conf.Namespace) {
 		if !owners[r.Owner] {
 			continue
 		}

@@ -51,11 +51,11 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	byLabels := cmd.Flags().Changed("selector")
 	switch {
-	case byLabels && (len(rs) == 0 || hasNames(rs) || len(o.files) > 0):
+	case byLabels && (len(rs) == 0 || hasNames(rs) || len(o.conf.Files) > 0):
 		return usagef("-l chooses among the objects of a kind: 'toolctl delete tools -l LABELS'")
 	case byLabels && strings.TrimSpace(o.selector) == "":
 		return usagef("-l is empty, which would choose every object: name labels, such as team=pay")
-	case !byLabels && (named(rs) == (len(o.files) > 0) || len(rs) > 0 && !named(rs)):
+	case !byLabels && (named(rs) == (len(o.conf.Files) > 0) || len(rs) > 0 && !named(rs)):
 		return usagef("name what to delete as KIND/NAME, with -l, or with -f")
 	}
 	verb := &action.Delete{Config: o.stored(ctx), Requests: actionRequests(rs), Selector: o.selector, DryRun: o.dryRun.on(), IgnoreMissing: o.ignoreMissing}

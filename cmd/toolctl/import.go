@@ -76,8 +76,8 @@ func (m *manifestWriter) convert(ctx context.Context, file string, as action.For
 // write writes all or nothing.
 func (m *manifestWriter) write(objects []v1.Object) error {
 	for _, o := range objects {
-		if m.namespace != "" {
-			o.Head().Metadata.Namespace = m.namespace
+		if m.conf.Namespace != "" {
+			o.Head().Metadata.Namespace = m.conf.Namespace
 		}
 	}
 	if m.dir != "" {

@@ -95,7 +95,7 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 	if o.rules {
 		return o.printRules()
 	}
-	paths := append(o.files, args...)
+	paths := append(o.conf.Files, args...)
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
@@ -107,7 +107,7 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	l := action.Lint{Check: check, LockFile: o.lockFile}
+	l := action.Lint{Check: check, LockFile: o.conf.Gateway.LockFile}
 	if o.selector != "" {
 		if l.Only, err = o.selected(); err != nil {
 			return err

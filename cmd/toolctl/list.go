@@ -113,7 +113,7 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	if o.events && !o.watch {
 		return usagef("--output-watch-events needs --watch or --watch-only")
 	}
-	if o.watch && (slices.Contains(o.files, "-") || o.limit > 0 || o.offset > 0 || o.sortBy != "") {
+	if o.watch && (slices.Contains(o.conf.Files, "-") || o.limit > 0 || o.offset > 0 || o.sortBy != "") {
 		return usagef("--watch reads files, folders or the store, and cannot be used with -f -, --limit, --offset or --sort-by")
 	}
 	if err := checkTemplate(format); err != nil {
@@ -146,7 +146,7 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 
 // verb is what the flags ask for.
 func (o *listOptions) verb(format string) *action.List {
-	return &action.List{Config: &action.Config{Namespace: o.namespace}, Requests: actionRequests(o.requests), Selector: o.selector, Limit: o.limit, Offset: o.offset, SortBy: o.sortBy,
+	return &action.List{Config: &action.Config{Namespace: o.conf.Namespace}, Requests: actionRequests(o.requests), Selector: o.selector, Limit: o.limit, Offset: o.offset, SortBy: o.sortBy,
 		Offline: o.offline, States: format == "wide", Statuses: o.shows, Asked: o.warnStates, Found: o.warnTexts}
 }
 

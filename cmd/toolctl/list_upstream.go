@@ -94,7 +94,7 @@ func (o *listOptions) listResources(ctx context.Context) error {
 		owners[obj.Head().Key()] = sel.Matches(obj.Head().Metadata.Labels)
 	}
 	var states []mcp.ServerState
-	if keys := slices.DeleteFunc(w.Servers(a.namespace), func(k v1.Key) bool { return !owners[k] }); len(keys) > 0 {
+	if keys := slices.DeleteFunc(w.Servers(a.conf.Namespace), func(k v1.Key) bool { return !owners[k] }); len(keys) > 0 {
 		states = w.Discover(ctx, keys...)
 	}
 	for _, s := range states {

@@ -20,7 +20,8 @@ func main() {
 // run is the whole program; it touches no global state and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := &output{w: stdout}
-	a := &app{in: stdin, out: out, err: screen{w: stderr}, env: os.LookupEnv, interrupted: tty.Interrupted(ctx)}
+	a := &app{in: stdin, out: out, err: screen{w: stderr}, env: os.LookupEnv}
+	a.conf.Gateway.Hurry = tty.Interrupted(ctx)
 	defer a.endTelemetry()
 	ctx = telemetry.FromEnv(ctx, a.env)
 	root := newRootCmd(a)

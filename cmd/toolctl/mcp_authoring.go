@@ -54,7 +54,7 @@ func (a *app) serveAuthoring(ctx context.Context) error {
 	}
 	a.log = slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	g, err := gateway.Open(ctx, gateway.Options{
-		Objects: authoring.Tools(authoring.Options{Root: root, Check: check, LockFile: a.lockFile}), Env: a.env, Logger: a.log,
+		Objects: authoring.Tools(authoring.Options{Root: root, Check: check, LockFile: a.conf.Gateway.LockFile}), Env: a.env, Logger: a.log,
 		Version: buildVersion().Version, Server: server.Options{Name: "toolctl-authoring", Instructions: authoring.Instructions},
 		Limits: admission.Limits{MaxCalls: 8, MaxResultBytes: 1 << 20},
 	})

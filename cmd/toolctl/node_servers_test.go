@@ -65,7 +65,7 @@ func openServers(t *testing.T, servers ...*v1.MCPServer) (*app, *action.Workspac
 			t.Fatal(err)
 		}
 	}
-	a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: t.Output(), env: os.LookupEnv, files: []string{dir}}
+	a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: t.Output(), env: os.LookupEnv, conf: action.Config{Files: []string{dir}}}
 	w, err := a.open(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ you pass arguments, toolctl validates them first.`,
 		RunE: func(cmd *cobra.Command, pos []string) error {
 			format := a.format()
 			var err error
-			call := v1.Call{Tool: pos[0], Namespace: a.namespace, Session: session, Turn: turn, Principal: principal}
+			call := v1.Call{Tool: pos[0], Namespace: a.conf.Namespace, Session: session, Turn: turn, Principal: principal}
 			var pairs map[string]json.RawMessage
 			if len(args) > 0 || argsFile != "" {
 				if call.Args, pairs, err = a.argsAndPairs(cmd.Context(), args, argsFile); err != nil {

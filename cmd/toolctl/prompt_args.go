@@ -30,7 +30,7 @@ func (a *app) completePrompts(cmd *cobra.Command, args []string, prefix string) 
 	if strings.HasPrefix(prefix, word+"/") {
 		lead = word + "/"
 	}
-	all := names(a.items(cmd, registry.Query{Kind: v1.KindPrompt, Namespace: a.namespace}), lead, prefix)
+	all := names(a.items(cmd, registry.Query{Kind: v1.KindPrompt, Namespace: a.conf.Namespace}), lead, prefix)
 	if len(args) == 0 && strings.HasPrefix(word, prefix) {
 		all = append(all, word)
 	}
@@ -50,7 +50,7 @@ func (a *app) completeVars(cmd *cobra.Command, args []string, prefix string) ([]
 		return nil, keep
 	}
 	defer a.closing(w)
-	it, err := w.Registry.Get(v1.KindPrompt, a.namespace, name)
+	it, err := w.Registry.Get(v1.KindPrompt, a.conf.Namespace, name)
 	if err != nil {
 		return nil, keep
 	}

@@ -33,7 +33,7 @@ has a template for it; use --server if several servers do, or if none lists it.`
 			}
 			defer w.Close()
 			a.warnViolations(w)
-			parts, err := w.ReadResource(cmd.Context(), a.namespace, server, args[0])
+			parts, err := w.ReadResource(cmd.Context(), a.conf.Namespace, server, args[0])
 			var missing *v1.NotFoundError
 			if errors.As(err, &missing) && missing.Ambiguous && missing.Kind == "Resource" {
 				for i, c := range missing.Candidates {

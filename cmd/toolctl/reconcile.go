@@ -62,7 +62,7 @@ Output formats of --once (-o): table (one line per object), name, json.`,
 			if !slices.Contains(overrideChoices, o.overrides) {
 				return usagef("--overrides %q: expected keep, report or remove", o.overrides)
 			}
-			if err := o.source.check(cmd, o.files); err != nil {
+			if err := o.source.check(cmd, o.conf.Files); err != nil {
 				return err
 			}
 			return o.run(cmd.Context())

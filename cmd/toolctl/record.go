@@ -78,7 +78,7 @@ func recordable(a *app, args []string) *cobra.Command {
 
 func (o *recordOptions) run(ctx context.Context, inner *cobra.Command) error {
 	o.Calls = func(ctx context.Context, r *scenario.Recorder) error {
-		o.recorder = r
+		o.conf.Gateway.WrapExecutors = r.Wrap
 		return inner.ExecuteContext(ctx)
 	}
 	r, err := o.Run(ctx)

@@ -89,10 +89,10 @@ func (o *renderOptions) run(ctx context.Context) error {
 	}
 	defer o.closing(w)
 	o.warnViolations(w)
-	it, err := w.Registry.Get(v1.KindPrompt, o.namespace, o.name)
+	it, err := w.Registry.Get(v1.KindPrompt, o.conf.Namespace, o.name)
 	var missing *v1.NotFoundError
 	if errors.As(err, &missing) && !missing.Ambiguous {
-		return w.OtherKind(v1.KindPrompt, o.namespace, o.name, o.upstream(ctx, w, format))
+		return w.OtherKind(v1.KindPrompt, o.conf.Namespace, o.name, o.upstream(ctx, w, format))
 	}
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (o *renderOptions) upstream(ctx context.Context, w *action.Workspace, forma
 	if err != nil {
 		return err
 	}
-	res, err := w.ServerPrompt(ctx, o.namespace, o.name, args)
+	res, err := w.ServerPrompt(ctx, o.conf.Namespace, o.name, args)
 	if err != nil {
 		return err
 	}

@@ -125,11 +125,11 @@ func resource(args []string) (kind string, names []string, err error) {
 // meant adds to the error about a word that is not a kind which objects have that name.
 func (a *app) meant(cmd *cobra.Command, err error) error {
 	var unknown unknownKind
-	if !errors.As(err, &unknown) || unknown.word == "" || slices.Contains(a.files, "-") {
+	if !errors.As(err, &unknown) || unknown.word == "" || slices.Contains(a.conf.Files, "-") {
 		return err
 	}
 	var found []string
-	for _, it := range a.items(cmd, registry.Query{Namespace: a.namespace, Name: unknown.word}) {
+	for _, it := range a.items(cmd, registry.Query{Namespace: a.conf.Namespace, Name: unknown.word}) {
 		if n := objectName(it.Object.Head().Key()); !slices.Contains(found, n) {
 			found = append(found, n)
 		}
@@ -137,7 +137,7 @@ func (a *app) meant(cmd *cobra.Command, err error) error {
 	server, _, ofServer := strings.Cut(strings.TrimPrefix(unknown.word, v1.MCPPrefix), "__")
 	switch {
 	case len(found) > 0:
-	case ofServer && len(a.items(cmd, registry.Query{Kind: v1.KindMCPServer, Namespace: a.namespace, Name: server})) > 0:
+	case ofServer && len(a.items(cmd, registry.Query{Kind: v1.KindMCPServer, Namespace: a.conf.Namespace, Name: server})) > 0:
 		return usagef("%q is not a kind, but the name of a tool of mcpserver/%s: did you mean '%s tool/%s%s'?", unknown.word, server, calledPath(cmd), unknown.word, sourceFlags(cmd))
 	default:
 		return err

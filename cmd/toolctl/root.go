@@ -44,22 +44,22 @@ TOOLCTL_STORE overrides it.`,
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if everywhere {
-			a.namespace = ""
+			a.conf.Namespace = ""
 		}
-		a.files = append(a.files, a.overlays...)
+		a.conf.Files = append(a.conf.Files, a.conf.Overlays...)
 		return a.checkFormat(cmd, args)
 	}
 	p := root.PersistentFlags()
-	p.StringArrayVarP(&a.files, "filename", "f", nil, "file or folder of manifests, or - for stdin; may be repeated")
-	p.StringArrayVarP(&a.overlays, "kustomize", "k", nil, "folder with a kustomization.yaml to build and use as -f; may be repeated")
-	p.StringVar(&a.dsn, "store", "", "store to use (default: $TOOLCTL_STORE, else .toolctl/state.db; none where -f, -k or --source names manifests)")
-	p.Int64Var(&a.storeMax, "store-max-bytes", 4<<30, "maximum store size in bytes; 0 means no limit")
-	p.IntVar(&a.storeConns, "store-max-connections", 0, "maximum number of connections of this process to a PostgreSQL store (default: pool_max_conns of its address, else "+strconv.Itoa(store.DefaultConnections)+")")
-	p.StringVarP(&a.namespace, "namespace", "n", "", "namespace (default: all)")
+	p.StringArrayVarP(&a.conf.Files, "filename", "f", nil, "file or folder of manifests, or - for stdin; may be repeated")
+	p.StringArrayVarP(&a.conf.Overlays, "kustomize", "k", nil, "folder with a kustomization.yaml to build and use as -f; may be repeated")
+	p.StringVar(&a.conf.DSN, "store", "", "store to use (default: $TOOLCTL_STORE, else .toolctl/state.db; none where -f, -k or --source names manifests)")
+	p.Int64Var(&a.conf.MaxStoreBytes, "store-max-bytes", 4<<30, "maximum store size in bytes; 0 means no limit")
+	p.IntVar(&a.conf.MaxStoreConnections, "store-max-connections", 0, "maximum number of connections of this process to a PostgreSQL store (default: pool_max_conns of its address, else "+strconv.Itoa(store.DefaultConnections)+")")
+	p.StringVarP(&a.conf.Namespace, "namespace", "n", "", "namespace (default: all)")
 	p.BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces; overrides -n")
 	p.StringVarP(&a.output, "output", "o", "", "output format; the help of each command lists its formats")
-	p.BoolVar(&a.locked, "locked", false, "refuse tools of MCP servers that differ from toolctl.lock")
-	p.StringVar(&a.lockFile, "lock-file", "", "lock file (default: toolctl.lock in this folder or the nearest parent)")
+	p.BoolVar(&a.conf.Gateway.Locked, "locked", false, "refuse tools of MCP servers that differ from toolctl.lock")
+	p.StringVar(&a.conf.Gateway.LockFile, "lock-file", "", "lock file (default: toolctl.lock in this folder or the nearest parent)")
 	p.BoolVarP(&a.verbose, "verbose", "v", false, "log progress to stderr")
 	_ = root.RegisterFlagCompletionFunc("namespace", a.completeNamespaces)
 	_ = root.RegisterFlagCompletionFunc("output", completeFormats)

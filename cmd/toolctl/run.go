@@ -178,13 +178,13 @@ func (o *runOptions) waitingText(res *action.Ran) string {
 		return b.String() + ", and no store keeps the run: name one with --store, or run it at a terminal, where you are asked"
 	}
 	where := ""
-	if o.dsn != "" {
+	if o.conf.DSN != "" {
 		where = " --store " + shellWord(o.shownDSN())
 	}
 	for _, p := range res.Pending {
 		fmt.Fprintf(&b, "\n  approve it with     toolctl approvals approve %s%s", p.ID, where)
 	}
-	for _, f := range o.files {
+	for _, f := range o.conf.Files {
 		where += " -f " + shellWord(f)
 	}
 	fmt.Fprintf(&b, "\n  and go on with      toolctl run --resume %s%s", res.ID, where)

@@ -142,7 +142,7 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 				return usagef("--%s needs --http: over stdin and stdout the only client is the one that started this program", name)
 			}
 		}
-		if slices.Contains(o.files, "-") {
+		if slices.Contains(o.conf.Files, "-") {
 			return usagef("-f - and serving over stdin cannot be used together: use files, or --http")
 		}
 	}
@@ -161,16 +161,16 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 	if o.keyFile != "" && !cmd.Flags().Changed("shutdown-delay") {
 		o.delay = replicaShutdownDelay
 	}
-	if o.keyFile != "" && len(o.files) > 0 && o.dsn == "" {
+	if o.keyFile != "" && len(o.conf.Files) > 0 && o.conf.DSN == "" {
 		return usagef("--replica-key-file needs a store that the replicas share: name it with --store")
 	}
 	if _, err := parseRetention(o.retention); err != nil {
 		return err
 	}
-	if o.retention != "" && len(o.files) > 0 && o.dsn == "" {
+	if o.retention != "" && len(o.conf.Files) > 0 && o.conf.DSN == "" {
 		return usagef("--audit-retention needs a store, which has the audit: name it with --store")
 	}
-	if err := o.source.check(cmd, o.files); err != nil {
+	if err := o.source.check(cmd, o.conf.Files); err != nil {
 		return err
 	}
 	if _, err := registry.ParseSelector(o.labels); err != nil {
@@ -179,7 +179,7 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 	switch {
 	case o.accessLog != "" && !slices.Contains(accessLogs, o.accessLog):
 		return usagef("--access-log %q: expected one of %s", o.accessLog, strings.Join(accessLogs, ", "))
-	case o.watch && slices.Contains(o.files, "-"):
+	case o.watch && slices.Contains(o.conf.Files, "-"):
 		return usagef("--watch cannot follow -f -: name files or folders")
 	case (o.tlsCert == "") != (o.tlsKey == ""):
 		return usagef("--tls-cert and --tls-key belong together")
@@ -240,12 +240,14 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if drain == 0 {
 		drain = -1
 	}
-	o.interrupted = tty.Hurry(ctx, o.delay+o.drain+time.Second)
-	if err := o.pull(&h); err != nil {
+	o.conf.Gateway.Hurry = tty.Hurry(ctx, o.delay+o.drain+time.Second)
+	pulled, err := o.pull(&h)
+	if err != nil {
 		return err
 	}
-	if o.pulled != nil {
-		defer o.closing(o.pulled)
+	if pulled != nil {
+		defer o.closing(pulled)
+		o.conf.Gateway.Source = pulledFrom{pulled}
 	}
 	if err := o.openConsole(ctx); err != nil {
 		return err
@@ -254,10 +256,10 @@ func (o *serveOptions) run(ctx context.Context) error {
 		if o.console != nil {
 			g.OnCall, g.OnPending = o.console.Called, o.console.Waits
 		}
-		g.Watch, g.HTTP, g.TokenFile = o.watch || o.pulled != nil, h, o.tokenFile
+		g.Watch, g.HTTP, g.TokenFile = o.watch || pulled != nil, h, o.tokenFile
 		g.AuditRetention, _ = parseRetention(o.retention) // check read it
 		g.Replicas, g.ApprovalWait = o.replicas(), o.approvalWait
-		g.Subset = gateway.Subset{Namespace: o.namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
+		g.Subset = gateway.Subset{Namespace: o.conf.Namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
 		g.Server = server.Options{AccessLog: calls, ShutdownDelay: o.delay, DrainTimeout: drain, TurnIdle: o.turnIdle, Instructions: instructions}
 		g.Limits = o.limits(memory)
 	})
@@ -288,9 +290,9 @@ func (o *serveOptions) run(ctx context.Context) error {
 }
 
 // pull opens the source, if there is one, and its webhook.
-func (o *serveOptions) pull(h *server.HTTPOptions) (err error) {
+func (o *serveOptions) pull(h *server.HTTPOptions) (*source.Remote, error) {
 	if o.source.address == "" {
-		return nil
+		return nil, nil
 	}
 	check := func(ctx context.Context, set *manifest.Set) ([]v1.Violation, error) {
 		c, err := o.config(ctx)
@@ -304,18 +306,14 @@ func (o *serveOptions) pull(h *server.HTTPOptions) (err error) {
 		return check.Set(ctx, set)
 	}
 	remote, err := o.source.remote(o.app, true, manifest.Options{}, check)
-	if err != nil {
-		return err
-	}
-	o.pulled = remote
-	if o.http == "" {
-		return nil
+	if err != nil || o.http == "" {
+		return remote, err
 	}
 	hook, err := o.source.hook(o.app, remote)
 	if hook != nil {
 		h.Routes = append(h.Routes, admission.Route{Pattern: source.HookPath, MaxBody: source.MaxDelivery, Unbuffered: true, Enter: admission.Open(hook)})
 	}
-	return err
+	return remote, err
 }
 
 // notListening makes wrong usage of an address that cannot be listened at.

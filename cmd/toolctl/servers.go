@@ -19,7 +19,7 @@ func (a *app) prepare(ctx context.Context, w *action.Workspace, call v1.Call) (v
 
 // prepareTool is prepare without a call.
 func (a *app) prepareTool(ctx context.Context, w *action.Workspace, name string) {
-	_, _ = a.prepare(ctx, w, v1.Call{Tool: name, Namespace: a.namespace}) // what is missing, the call says
+	_, _ = a.prepare(ctx, w, v1.Call{Tool: name, Namespace: a.conf.Namespace}) // what is missing, the call says
 }
 
 // warnStates says on stderr which servers are not ready, and what of their answers

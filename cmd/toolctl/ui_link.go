@@ -28,8 +28,8 @@ func (a *app) linkFolder() (string, error) {
 
 // linkKey is the same for two commands that serve the same manifests: it begins the name of the socket.
 func (o *serveOptions) linkKey() string {
-	places := append([]string(nil), o.files...)
-	if dsn, err := o.storeDSN(); err == nil && (len(o.files) == 0 || o.dsn != "") {
+	places := append([]string(nil), o.conf.Files...)
+	if dsn, err := o.storeDSN(); err == nil && (len(o.conf.Files) == 0 || o.conf.DSN != "") {
 		places = append(places, "store", dsn)
 	}
 	for i, at := range places {
@@ -39,7 +39,7 @@ func (o *serveOptions) linkKey() string {
 			}
 		}
 	}
-	raw, _ := json.Marshal([]any{places, o.source.address, o.namespace, o.labels}) // texts
+	raw, _ := json.Marshal([]any{places, o.source.address, o.conf.Namespace, o.labels}) // texts
 	return fmt.Sprintf("%x", sha256.Sum256(raw))[:16]
 }
 
@@ -69,8 +69,8 @@ func (o *serveOptions) running(port int) (links []string) {
 	if port != 0 {
 		at = strconv.Itoa(port)
 	}
-	if len(o.files) == 0 && o.labels == "" && o.namespace == "" {
-		if _, err := o.storeDSN(); err != nil || o.dsn == "" && port != 0 {
+	if len(o.conf.Files) == 0 && o.labels == "" && o.conf.Namespace == "" {
+		if _, err := o.storeDSN(); err != nil || o.conf.DSN == "" && port != 0 {
 			key = "*"
 		}
 	}

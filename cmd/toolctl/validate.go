@@ -54,7 +54,7 @@ func collectLess() (end func()) {
 func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
 	defer collectLess()()
 	format := o.format()
-	paths := append(o.files, args...)
+	paths := append(o.conf.Files, args...)
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}

@@ -37,10 +37,8 @@ type Client struct {
 	TokenEnv *string
 	// Authoring starts 'toolctl mcp authoring' instead.
 	Authoring bool
-	// Flags are further flags of the command that the client starts, Locked and LockFile those of the lock.
-	Flags    []string
-	Locked   bool
-	LockFile string
+	// Flags are further flags of the command that the client starts.
+	Flags []string
 	// Write merges the configuration into the client's file: see [ClientEntry.Write].
 	Write bool
 }
@@ -251,8 +249,8 @@ func (c *Client) command() (mcpclients.Server, error) {
 		}
 		paths = append(paths, [2]string{"--store", dsn})
 	}
-	if c.LockFile != "" {
-		paths = append(paths, [2]string{"--lock-file", c.LockFile})
+	if c.Gateway.LockFile != "" {
+		paths = append(paths, [2]string{"--lock-file", c.Gateway.LockFile})
 	}
 	for _, p := range paths {
 		if flag, path := p[0], p[1]; flag == "--store" && strings.Contains(path, ":") { // no path
@@ -263,7 +261,7 @@ func (c *Client) command() (mcpclients.Server, error) {
 			e.Args = append(e.Args, flag, path)
 		}
 	}
-	if c.Locked {
+	if c.Gateway.Locked {
 		e.Args = append(e.Args, "--locked")
 	}
 	if c.Namespace != "" {
