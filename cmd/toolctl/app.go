@@ -76,6 +76,7 @@ func (a *app) open(ctx context.Context, changes ...func(*gateway.Options)) (*act
 // reaching are the options of verbs that call tools.
 func (a *app) reaching(ctx context.Context) (*action.Config, error) {
 	c := a.stored(ctx)
+	c.Opened, c.Asked, c.Found = a.warnViolations, a.warnStates, a.warnTexts
 	t, g := a.watched(ctx), &c.Gateway
 	g.Logger, g.TracerProvider, g.MeterProvider = a.logger(), t.TracerProvider(), t.MeterProvider()
 	if isTerminal(a.err) {

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"toolctl.dev/toolctl/internal/argtext"
-	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/action"
 )
 
@@ -65,11 +64,7 @@ lines of the arguments; the last line of the output shows how many there are.`,
 // approvalText is a call as a person reads it before deciding.
 func approvalText(v *action.Approval, offset, limit int) (string, error) {
 	var b strings.Builder
-	line := func(key, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%-13s%s\n", key+":", clip.Line(value))
-		}
-	}
+	line := fields{&b}.some
 	line("ID", v.ID)
 	line("State", v.State)
 	line("Tool", v.Namespace+"/"+v.Tool)

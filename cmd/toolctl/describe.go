@@ -4,15 +4,20 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/prompt"
+	"toolctl.dev/toolctl/pkg/rollout"
 )
 
 func newDescribeCmd(a *app) *cobra.Command {
@@ -46,7 +51,7 @@ never shown.`,
 			if err != nil {
 				return err
 			}
-			all, err := (&action.Describe{Config: c, Requests: actionRequests(rs), Selector: a.selector, Offline: offline, Opened: a.warnViolations, Found: a.warnTexts}).Run(cmd.Context())
+			all, err := (&action.Describe{Config: c, Requests: actionRequests(rs), Selector: a.selector, Offline: offline}).Run(cmd.Context())
 			for i := range all {
 				if i > 0 {
 					fmt.Fprintln(a.out)
@@ -64,41 +69,63 @@ never shown.`,
 	return cmd
 }
 
-// describe shows an object.
+// fields prints what is known of one thing, as "Key: value" lines and blocks of lines below a title.
+type fields struct{ w io.Writer }
+
+func (f fields) line(key, value string) {
+	fmt.Fprintf(f.w, "%-13s%s\n", key+":", clip.Line(cmp.Or(inspect.Show(value), "-")))
+}
+
+// some is line, and prints nothing without a value.
+func (f fields) some(key, value string) {
+	if value != "" {
+		f.line(key, value)
+	}
+}
+
+// block prints lines below a title, and nothing without any text.
+func (f fields) block(title, text string) {
+	if text == "" {
+		return
+	}
+	fmt.Fprintln(f.w, title+":")
+	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		fmt.Fprintln(f.w, strings.TrimRight("  "+clip.Line(inspect.Show(l)), " "))
+	}
+}
+
+// describe prints an object.
 func (a *app) describe(d *action.Described) error {
-	out, it, rec := a.out, d.Item, d.Record
+	f, it := fields{a.out}, d.Item
 	h := it.Object.Head()
-	line := func(key, value string) { fmt.Fprintf(out, "%-13s%s\n", key+":", clip.Line(value)) }
-	line("Kind", h.Kind)
-	line("Namespace", h.Namespace())
-	line("Name", h.Metadata.Name)
-	line("Labels", strings.ReplaceAll(labelText(h.Metadata.Labels), ",", ", "))
+	f.line("Kind", h.Kind)
+	f.line("Namespace", h.Namespace())
+	f.line("Name", h.Metadata.Name)
+	f.line("Labels", strings.ReplaceAll(labelText(h.Metadata.Labels), ",", ", "))
 	if len(h.Metadata.Annotations) > 0 {
-		line("Annotations", strings.ReplaceAll(labelText(h.Metadata.Annotations), ",", ", "))
+		f.line("Annotations", strings.ReplaceAll(labelText(h.Metadata.Annotations), ",", ", "))
 	}
-	if it.Server != (v1.Key{}) || !h.Source.IsZero() {
-		line("Source", sourceText(it))
+	f.some("Source", sourceText(it))
+	if rec := d.Record; rec != nil {
+		f.line("Version", fmt.Sprintf("%d (generation %d)", rec.ResourceVersion, rec.Generation))
+		f.line("Applied", clock(rec.Updated))
 	}
-	if rec != nil {
-		line("Version", fmt.Sprintf("%d (generation %d)", rec.ResourceVersion, rec.Generation))
-		line("Applied", rec.Updated.UTC().Format(time.RFC3339))
-	}
-	line("Ready", readyText(it))
-	for _, f := range it.Reasons {
-		fmt.Fprintf(out, "  - %s\n", f)
+	f.line("Ready", readyText(it.Ready))
+	for _, reason := range it.Reasons {
+		fmt.Fprintf(a.out, "  - %s\n", reason)
 	}
 	if t := it.Tool(); t != nil {
-		line("Executor", t.ExecutorName())
+		f.line("Executor", t.ExecutorName())
 		if o := d.Override; o != nil {
-			line("Override", fmt.Sprintf("version %d by %s, %s", o.Version, cmp.Or(o.Author, "nobody known"), o.Time.Format(time.RFC3339)))
+			f.line("Override", fmt.Sprintf("version %d by %s, %s", o.Version, cmp.Or(o.Author, "an unknown author"), o.Time.Format(time.RFC3339)))
 		}
 		if it.Ready {
-			line("Policies", cmp.Or(strings.Join(d.Policies, ", "), "-"))
+			f.line("Policies", strings.Join(d.Policies, ", "))
 		}
 	}
 	if d.Prompt != nil {
-		line("Variables", variablesText(d.Prompt))
-		line("Tools", cmp.Or(strings.Join(d.Tools, ", "), "-"))
+		f.line("Variables", variablesText(d.Prompt))
+		f.line("Tools", strings.Join(d.Tools, ", "))
 	}
 	var body struct {
 		Spec json.RawMessage `json:"spec"`
@@ -114,17 +141,95 @@ func (a *app) describe(d *action.Described) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "Spec:")
+	fmt.Fprintln(a.out, "Spec:")
 	for l := range strings.Lines(string(spec)) {
-		fmt.Fprintln(out, strings.TrimRight("  "+l, " \n"))
+		fmt.Fprintln(a.out, strings.TrimRight("  "+l, " \n"))
 	}
-	if d.Status != nil {
-		if err := a.describeStatus(d.Status); err != nil {
+	if s := d.Status; s != nil {
+		if s.Set != "" {
+			f.line("Set", rollout.Name(s.Set))
+			f.line("Revision", strconv.FormatInt(s.Revision, 10))
+			f.line("Commit", s.Commit)
+		}
+		fmt.Fprintln(a.out, "Conditions:")
+		t := newTable(a.out, "  TYPE", "STATUS", "SINCE", "REASON", "MESSAGE")
+		for _, c := range s.Conditions {
+			t.row("  "+c.Type, c.Status, clock(c.LastTransitionTime), c.Reason, clip.Words(inspect.Show(c.Message), 160))
+		}
+		if err := t.Flush(); err != nil {
 			return err
 		}
 	}
 	if d.State != nil {
-		return a.describeState(*d.State)
+		return a.describeState(d.State)
+	}
+	return nil
+}
+
+// variablesText lists the variables of a prompt: city (required), days (default 3).
+func variablesText(p *prompt.Prompt) string {
+	if !p.TakesObject() {
+		return p.Input()
+	}
+	var all []string
+	for _, a := range p.Arguments() {
+		text := a.Name
+		switch {
+		case a.Required:
+			text += " (required)"
+		case len(a.Default) > 0:
+			text += fmt.Sprintf(" (default %s)", clip.Words(string(a.Default), 40))
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// describeState prints the state of an MCP server: its name and version, what it offers, and the end of its stderr.
+func (a *app) describeState(s *mcp.ServerState) error {
+	f := fields{a.out}
+	f.line("Status", statusText(s))
+	if s.Reason != "" {
+		f.line("Reason", s.Why())
+	}
+	f.line("Transport", s.Transport)
+	f.line("Protocol", s.ProtocolVersion)
+	f.line("Server", strings.TrimSpace(s.ServerName+" "+s.ServerVersion))
+	f.line("Latency", latencyText(s))
+	if s.PID != 0 {
+		f.line("PID", strconv.Itoa(s.PID))
+	}
+	if !s.Ready && !s.LastSeen.IsZero() {
+		f.line("Last seen", clock(s.LastSeen))
+	}
+	f.block("Instructions", s.Instructions)
+	f.block("Warnings", strings.Join(s.Warnings, "\n"))
+	if len(s.Tools) > 0 {
+		fmt.Fprintln(a.out, "Tools:")
+		t := newTable(a.out, "  NAME", "READY", "DESCRIPTION")
+		for _, tool := range s.Tools {
+			text := cmp.Or(tool.Problem, tool.Tool.Spec.Description)
+			t.row("  "+inspect.Show(tool.Tool.Metadata.Name), readyText(tool.Problem == ""), clip.Words(inspect.Show(text), 80))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	var prompts, resources []string
+	for _, p := range s.Prompts {
+		prompts = append(prompts, s.Key.Name+"__"+p.Name)
+	}
+	for _, r := range s.Resources {
+		resources = append(resources, r.URI)
+	}
+	for _, r := range s.ResourceTemplates {
+		resources = append(resources, r.URITemplate)
+	}
+	f.block("Prompts", strings.Join(prompts, "\n"))
+	f.block("Resources", strings.Join(resources, "\n"))
+	f.block("Stderr", string(s.Stderr))
+	for _, tool := range s.Tools {
+		a.warnTexts(tool.Tool)
 	}
 	return nil
 }

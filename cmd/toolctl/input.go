@@ -19,5 +19,8 @@ func (a *app) readInput(ctx context.Context, file string, limit int) ([]byte, er
 // readFile is [regular.ReadUpTo]; a file that cannot be read is wrong usage.
 func readFile(path string, limit int) ([]byte, error) {
 	data, err := regular.ReadUpTo(path, limit)
-	return data, usageIf(err)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return data, nil
 }

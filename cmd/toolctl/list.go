@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,22 +23,14 @@ import (
 
 type listOptions struct {
 	*app
-	requests []request
-	selector string
-	limit    int
-	offset   int
-	offline  bool
-	labels   bool // a column for them
-	headless bool // tables without their head
-	sortBy   string
-	watch    bool
-	headed   map[string]bool // the kinds whose head was printed; nil prints it each time
-	event    string          // what happened to what is printed, of a watch
-
+	action.List
+	requests          []request
+	labels            bool // adds a column with the labels
+	headless          bool // prints tables without a header
+	watch             bool
 	watchOnly, events bool
-	shows             bool // the status of each object
-
-	states []mcp.ServerState // of the servers that were asked
+	// printed has the kinds and formats whose header a watch has printed; nil outside of a watch.
+	printed map[string]bool
 }
 
 func newListCmd(a *app) *cobra.Command {
@@ -75,7 +69,7 @@ With -f, only templates that name status get it, such as {.status.conditions}.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) > 0 && (args[0] == "resources" || args[0] == "resource") {
 				if o.watch || o.watchOnly {
-					return usagef("--watch is about objects, not about resources")
+					return usagef("--watch is for objects, not for resources")
 				}
 				if len(args) > 1 {
 					return usagef("list resources takes no names: see 'toolctl read'")
@@ -85,116 +79,129 @@ With -f, only templates that name status get it, such as {.status.conditions}.`,
 			if o.requests, err = requests(args); err != nil {
 				return a.meant(cmd, err)
 			}
-			return o.run(cmd)
+			return o.run(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.selector, "selector", "l", "", "labels that objects must have, such as team=pay,tier!=old")
+	f.StringVarP(&o.Selector, "selector", "l", "", "labels that objects must have, such as team=pay,tier!=old")
 	f.BoolVar(&o.labels, "show-labels", false, "add a column with the labels")
 	f.BoolVar(&o.headless, "no-headers", false, "print tables without a header")
-	f.StringVar(&o.sortBy, "sort-by", "", "sort objects by this field, such as .metadata.name (default: by kind, namespace and name)")
+	f.StringVar(&o.SortBy, "sort-by", "", "sort objects by this field, such as .metadata.name (default: by kind, namespace and name)")
 	f.BoolVarP(&o.watch, "watch", "w", false, "print objects again when they change, until interrupted")
 	f.BoolVar(&o.watchOnly, "watch-only", false, "watch, and skip the objects that exist at the start")
 	f.BoolVar(&o.events, "output-watch-events", false, "with --watch or --watch-only: print the type of each event: ADDED, MODIFIED, DELETED")
-	f.IntVar(&o.limit, "limit", 0, "maximum number of objects to list (default: all)")
-	f.IntVar(&o.offset, "offset", 0, "number of objects to skip")
-	f.BoolVar(&o.offline, "no-discover", false, "do not query MCP servers")
+	f.IntVar(&o.Limit, "limit", 0, "maximum number of objects to list (default: all)")
+	f.IntVar(&o.Offset, "offset", 0, "number of objects to skip")
+	f.BoolVar(&o.Offline, "no-discover", false, "do not query MCP servers")
 	a.bindNetwork(f, "")
 	return cmd
 }
 
-func (o *listOptions) run(cmd *cobra.Command) error {
-	ctx := cmd.Context()
+func (o *listOptions) run(ctx context.Context) error {
 	format := o.format()
-	if o.limit < 0 || o.offset < 0 {
+	if o.Limit < 0 || o.Offset < 0 {
 		return usagef("--limit and --offset must not be negative")
 	}
 	o.watch = o.watch || o.watchOnly
 	if o.events && !o.watch {
 		return usagef("--output-watch-events needs --watch or --watch-only")
 	}
-	if o.watch && (slices.Contains(o.conf.Files, "-") || o.limit > 0 || o.offset > 0 || o.sortBy != "") {
+	if o.watch && (slices.Contains(o.conf.Files, "-") || o.Limit > 0 || o.Offset > 0 || o.SortBy != "") {
 		return usagef("--watch reads files, folders or the store, and cannot be used with -f -, --limit, --offset or --sort-by")
 	}
-	if err := checkTemplate(format); err != nil {
-		return err
-	}
-	c, err := o.reaching(ctx)
+	err := checkTemplate(format)
 	if err != nil {
 		return err
 	}
-	c.Layout = format == "yaml"
-	w, err := c.Open(ctx)
-	if err != nil {
+	if o.Config, err = o.reaching(ctx); err != nil {
 		return err
 	}
-	defer o.closing(w)
-	o.shows = showsStatus(format, w.OfFiles)
-	if w.OfFiles && (format == "table" || format == "wide") {
-		w.Registry.Check(ctx) // a store's objects were checked when they were applied
-	}
-	o.warnViolations(w)
+	o.Layout, o.Requests = format == "yaml", actionRequests(o.requests)
+	o.States, o.Ready = format == "wide", format == "wide" || format == "table"
+	o.Statuses = showsStatus(format, len(o.conf.Files) > 0)
 	if o.watch {
-		return o.follow(ctx, w, format)
+		return o.follow(ctx, format)
 	}
-	r, err := o.verb(format).In(ctx, w)
+	r, err := o.Run(ctx)
 	if err != nil {
 		return err
 	}
-	return o.print(format, r)
+	if !o.Ready {
+		single := len(o.requests) == 1 && len(o.requests[0].names) == 1 && !strings.HasSuffix(o.requests[0].names[0], "*")
+		return o.printObjects(format, objectsOf(r.Items), single, o.headless)
+	}
+	if err := o.printTables(r.Items, format == "wide"); err != nil {
+		return err
+	}
+	if len(r.Items) > 0 && len(r.Items) < r.Total {
+		fmt.Fprintf(o.err, "%d of %d shown\n", len(r.Items), r.Total)
+	}
+	return nil
 }
 
-// verb is what the flags ask for.
-func (o *listOptions) verb(format string) *action.List {
-	return &action.List{Config: &action.Config{Namespace: o.conf.Namespace}, Requests: actionRequests(o.requests), Selector: o.selector, Limit: o.limit, Offset: o.offset, SortBy: o.sortBy,
-		Offline: o.offline, States: format == "wide", Statuses: o.shows, Asked: o.warnStates, Found: o.warnTexts}
-}
-
-// print prints what was found.
-func (o *listOptions) print(format string, r *action.Listed) error {
-	items, total, statuses := r.Items, r.Total, r.Statuses
-	o.states = r.Servers
-	switch format {
-	case "table", "wide":
-		if len(items) == 0 {
-			fmt.Fprintln(o.err, "no objects found")
+// follow prints the objects that exist, and then each that changes, until ctx ends.
+func (o *listOptions) follow(ctx context.Context, format string) error {
+	o.lasting, o.printed = true, map[string]bool{}
+	first := true
+	return o.Watch(ctx, func(items []action.ListedItem) error {
+		skipped := first && o.watchOnly
+		first = false
+		switch {
+		case skipped:
 			return nil
+		case o.Ready:
+			return o.printTables(items, format == "wide")
 		}
-		if err := o.printTables(items, format == "wide"); err != nil {
-			return err
-		}
-		if len(items) < total {
-			fmt.Fprintf(o.err, "%d of %d shown\n", len(items), total)
+		for i, object := range objectsOf(items) {
+			if err := o.printEvent(format, items[i].Event, object); err != nil {
+				return err
+			}
+			o.printed[format] = true
 		}
 		return nil
+	}, func(err error) { fmt.Fprintf(o.err, "warning: %v\n", err) })
+}
+
+// printEvent prints an object, or the event that it is part of if those are asked for.
+func (o *listOptions) printEvent(format, event string, object v1.Object) error {
+	if format == "yaml" && o.printed[format] {
+		fmt.Fprintln(o.out, "---")
 	}
+	if !o.events || format == "name" {
+		return o.printObjects(format, []v1.Object{object}, true, o.headless || o.printed[format])
+	}
+	v := struct {
+		Type   string    `json:"type"`
+		Object v1.Object `json:"object"`
+	}{event, object}
+	if strings.HasPrefix(format, columnsFormat) {
+		return printColumns(o.app, format, []any{v}, o.headless || o.printed[format])
+	}
+	if done, err := o.encoded(format, v); done {
+		return err
+	}
+	return o.printTemplate(format, v)
+}
+
+// objectsOf returns the objects, each with its status if it has one.
+func objectsOf(items []action.ListedItem) []v1.Object {
 	objects := make([]v1.Object, len(items))
 	for i, it := range items {
-		objects[i] = it.Object
-	}
-	if statuses != nil {
-		for i := range objects {
-			if s, ok := statuses[objects[i].Head().Key()]; ok && items[i].Server == (v1.Key{}) {
-				objects[i] = statedObject{objects[i], s}
-			}
+		if objects[i] = it.Object; it.Status != nil {
+			objects[i] = statedObject{it.Object, *it.Status}
 		}
 	}
-	single := len(o.requests) == 1 && len(o.requests[0].names) == 1 && !strings.HasSuffix(o.requests[0].names[0], "*")
-	return o.printObjects(format, objects, single, o.headless)
+	return objects
 }
 
-func usageIf(err error) error {
-	if err == nil {
-		return nil
+// printTables prints one table for each kind.
+func (o *listOptions) printTables(items []action.ListedItem, wide bool) error {
+	if len(items) == 0 {
+		fmt.Fprintln(o.err, "no objects found")
 	}
-	return usageError{err}
-}
-
-// printTables prints one table a kind.
-func (o *listOptions) printTables(items []registry.Item, wide bool) error {
 	several, printed := len(o.requests) != 1, false
 	for _, kind := range v1.Kinds() {
-		of := slices.DeleteFunc(slices.Clone(items), func(it registry.Item) bool { return it.Object.Head().Kind != kind })
+		of := slices.DeleteFunc(slices.Clone(items), func(it action.ListedItem) bool { return it.Object.Head().Kind != kind })
 		if len(of) == 0 {
 			continue
 		}
@@ -202,78 +209,70 @@ func (o *listOptions) printTables(items []registry.Item, wide bool) error {
 			fmt.Fprintln(o.out)
 		}
 		printed = true
-		if err := o.printTable(kind, of, wide, several); err != nil {
+		columns := o.columns(kind, of, wide, several)
+		var head []string
+		if !o.headless && !o.printed[kind] {
+			for _, c := range columns {
+				head = append(head, c.title)
+			}
+		}
+		if o.printed != nil {
+			o.printed[kind] = true
+		}
+		t := newTable(o.out, head...)
+		for _, it := range of {
+			cells := make([]string, len(columns))
+			for i, c := range columns {
+				cells[i] = c.cell(it)
+			}
+			t.row(cells...)
+		}
+		if err := t.Flush(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o *listOptions) printTable(kind string, items []registry.Item, wide, prefix bool) error {
-	detail, title := details(kind)
-	head := []string{"NAMESPACE", "NAME", "READY", title}
-	servers := kind == v1.KindMCPServer && wide && !o.offline
-	sourced := !wide && slices.ContainsFunc(items, func(it registry.Item) bool { return it.Server != v1.Key{} })
-	switch {
-	case kind == v1.KindTool:
-		head = []string{"NAMESPACE", "NAME", "MODE", "READY", title}
-	case servers:
-		head = []string{"NAMESPACE", "NAME", "READY", "STATUS", "PROTOCOL", "TOOLS", "LATENCY", title}
-	}
-	if sourced {
-		head = append(head[:len(head)-1], "SOURCE", title)
-	}
-	if wide {
-		head = append(head, "LABELS", "SOURCE", "REASON")
-	} else if o.labels {
-		head = append(head, "LABELS")
-	}
-	if o.events {
-		head = append([]string{"EVENT"}, head...)
-	}
-	if o.headless || o.headed[kind] {
-		head = nil
-	} else if o.headed != nil {
-		o.headed[kind] = true
-	}
-	t := newTable(o.out, head...)
-	for _, it := range items {
-		h := it.Object.Head()
-		name := h.Metadata.Name
-		if prefix {
-			name = objectName(h.Key())
-		}
-		cells := []string{h.Namespace(), name}
-		if tool := it.Tool(); tool != nil {
-			cells = append(cells, tool.Mode())
-		}
-		if o.events {
-			cells = append([]string{cmp.Or(o.event, "-")}, cells...)
-		}
-		if o.event == eventDeleted {
-			cells = append(cells, "Deleted")
-		} else {
-			cells = append(cells, readyText(it))
-		}
-		if servers {
-			cells = append(cells, o.stateCells(h.Key())...)
-		}
-		if sourced {
-			cells = append(cells, sourceText(it))
-		}
-		cells = append(cells, clip.Words(inspect.Show(detail(it.Object)), 60))
-		if wide {
-			cells = append(cells, labelText(h.Metadata.Labels), sourceText(it), cmp.Or(clip.Words(inspect.Show(it.Reason()), 160), "-"))
-		} else if o.labels {
-			cells = append(cells, labelText(h.Metadata.Labels))
-		}
-		t.row(cells...)
-	}
-	return t.Flush()
+// listColumn is a column of the table of one kind.
+type listColumn struct {
+	title string
+	shown bool
+	cell  func(action.ListedItem) string
 }
 
-func readyText(it registry.Item) string {
-	if it.Ready {
+func (o *listOptions) columns(kind string, items []action.ListedItem, wide, several bool) []listColumn {
+	servers := kind == v1.KindMCPServer && wide && !o.Offline
+	sourced := !wide && slices.ContainsFunc(items, func(it action.ListedItem) bool { return it.Server != v1.Key{} })
+	title := map[string]string{v1.KindMCPServer: "TARGET", v1.KindToolPolicy: "RULES"}[kind]
+	source := func(it action.ListedItem) string { return sourceText(it.Item) }
+	all := []listColumn{
+		{"EVENT", o.events, func(it action.ListedItem) string { return it.Event }},
+		{"NAMESPACE", true, func(it action.ListedItem) string { return it.Object.Head().Namespace() }},
+		{"NAME", !several, func(it action.ListedItem) string { return it.Object.Head().Metadata.Name }},
+		{"NAME", several, func(it action.ListedItem) string { return objectName(it.Object.Head().Key()) }},
+		{"MODE", kind == v1.KindTool, func(it action.ListedItem) string { return it.Tool().Mode() }},
+		{"READY", true, func(it action.ListedItem) string {
+			if it.Event == action.EventDeleted {
+				return "Deleted"
+			}
+			return readyText(it.Ready)
+		}},
+		{"STATUS", servers, func(it action.ListedItem) string { return statusText(it.State) }},
+		{"PROTOCOL", servers, func(it action.ListedItem) string { return cmp.Or(it.State, &mcp.ServerState{}).ProtocolVersion }},
+		{"TOOLS", servers, func(it action.ListedItem) string { return toolCount(it.State) }},
+		{"LATENCY", servers, func(it action.ListedItem) string { return latencyText(it.State) }},
+		{"SOURCE", sourced, source},
+		{cmp.Or(title, "DESCRIPTION"), true, func(it action.ListedItem) string { return clip.Words(inspect.Show(detail(it.Object)), 60) }},
+		{"LABELS", wide || o.labels, func(it action.ListedItem) string { return labelText(it.Object.Head().Metadata.Labels) }},
+		{"SOURCE", wide, source},
+		{"REASON", wide, func(it action.ListedItem) string { return clip.Words(inspect.Show(it.Reason()), 160) }},
+	}
+	return slices.DeleteFunc(all, func(c listColumn) bool { return !c.shown })
+}
+
+func readyText(ready bool) string {
+	if ready {
 		return "True"
 	}
 	return "False"
@@ -291,42 +290,93 @@ func labelText(labels map[string]string) string {
 	return strings.Join(pairs, ",")
 }
 
-// details returns the last column of a kind's table.
-func details(kind string) (func(v1.Object) string, string) {
-	switch kind {
-	case v1.KindTool:
-		return func(o v1.Object) string { return firstParagraph(o.(*v1.Tool).Spec.Description) }, "DESCRIPTION"
-	case v1.KindPrompt:
-		return func(o v1.Object) string {
-			s := o.(*v1.Prompt).Spec
-			return cmp.Or(s.Description, s.Title, "-")
-		}, "DESCRIPTION"
-	case v1.KindMCPServer:
-		return func(o v1.Object) string {
-			s := o.(*v1.MCPServer).Spec
-			return cmp.Or(redact.URL(s.URL), strings.Join(append([]string{s.Command}, redact.Args(s.Args)...), " "))
-		}, "TARGET"
-	case v1.KindToolPolicy:
-		return func(o v1.Object) string { return strings.Join(ruleNames(&o.(*v1.ToolPolicy).Spec), ", ") }, "RULES"
+// detail is the text of the last column for an object.
+func detail(o v1.Object) string {
+	switch o := o.(type) {
+	case *v1.Tool: // only the first paragraph: the others would run into it on one line
+		first, _, _ := strings.Cut(strings.TrimSpace(o.Spec.Description), "\n\n")
+		return first
+	case *v1.Prompt:
+		return cmp.Or(o.Spec.Description, o.Spec.Title)
+	case *v1.MCPServer:
+		return cmp.Or(redact.URL(o.Spec.URL), strings.Join(append([]string{o.Spec.Command}, redact.Args(o.Spec.Args)...), " "))
+	case *v1.ToolPolicy:
+		var names []string
+		for _, rule := range policy.RulesOf(&o.Spec) {
+			name, _, _ := strings.Cut(rule, "[")
+			names = append(names, name)
+		}
+		return strings.Join(slices.Compact(names), ", ")
+	case *v1.Scenario:
+		return o.Spec.Description
 	}
-	return func(o v1.Object) string { return cmp.Or(o.(*v1.Scenario).Spec.Description, "-") }, "DESCRIPTION"
+	return ""
 }
 
-// firstParagraph is the text before the first empty line: in one line, what follows would run into it.
-func firstParagraph(text string) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n\n")
-	return first
+// sourceText is the file or the MCP server that an object comes from.
+func sourceText(it registry.Item) string {
+	if it.Server != (v1.Key{}) {
+		return objectName(it.Server)
+	}
+	return it.Object.Head().Source.String()
 }
 
-// ruleNames names the rules that a policy sets, each once.
-func ruleNames(s *v1.ToolPolicySpec) []string {
-	var names []string
-	for _, rule := range policy.RulesOf(s) {
-		name, _, _ := strings.Cut(rule, "[")
-		names = append(names, name)
+func statusText(s *mcp.ServerState) string {
+	switch {
+	case s == nil:
+		return "Unknown"
+	case s.Ready:
+		return "Ready"
 	}
-	if len(names) == 0 {
-		return []string{"-"}
+	return "NotReady"
+}
+
+func toolCount(s *mcp.ServerState) string {
+	if s == nil || s.LastSeen.IsZero() && !s.Ready {
+		return ""
 	}
-	return slices.Compact(names)
+	return strconv.Itoa(len(s.Tools))
+}
+
+func latencyText(s *mcp.ServerState) string {
+	if s == nil || s.Latency <= 0 {
+		return ""
+	}
+	return clip.Duration(s.Latency)
+}
+
+// listResources lists the resources of manifests and of MCP servers.
+func (o *listOptions) listResources(ctx context.Context) error {
+	if err := checkTemplate(o.format()); err != nil {
+		return err
+	}
+	c, err := o.reaching(ctx)
+	if err != nil {
+		return err
+	}
+	list, states, err := (&action.ListResources{Config: c, Selector: o.Selector}).Run(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range states {
+		if !s.Ready {
+			fmt.Fprintf(o.err, "warning: %s is not ready: %s\n", objectName(s.Key), reasonText(s))
+		}
+	}
+	l := listing[action.Resource]{
+		items: list, value: list, headless: o.headless, empty: "no resources found", name: func(r action.Resource) string { return r.URI },
+		columns: []string{"NAMESPACE", "OWNER", "URI", "TYPE", "NAME"},
+		row: func(r action.Resource) []string {
+			return []string{r.Namespace, cmp.Or(r.Server, r.Manifest), inspect.Show(cmp.Or(r.URI, r.URITemplate)), r.MIMEType, clip.Words(inspect.Show(cmp.Or(r.Title, r.Name)), 60)}
+		},
+		wide: []string{"SIZE", "DESCRIPTION"},
+		more: func(r action.Resource) []string {
+			size := ""
+			if r.Size != nil {
+				size = strconv.FormatInt(*r.Size, 10)
+			}
+			return []string{size, clip.Words(inspect.Show(r.Description), 80)}
+		},
+	}
+	return printList(o.app, l)
 }

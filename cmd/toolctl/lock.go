@@ -59,7 +59,7 @@ func (o *lockOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := (&action.Lock{Config: c, Names: o.names, Selector: o.selector, Update: o.update, Check: o.check, Opened: o.warnViolations, Asked: o.warnStates}).Run(ctx)
+	r, err := (&action.Lock{Config: c, Names: o.names, Selector: o.selector, Update: o.update, Check: o.check}).Run(ctx)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ an output schema. The same seed gives the same results.`,
 			if err != nil {
 				return err
 			}
-			mocks, err := (&action.Mock{Config: c, Tools: action.Tools{Names: args, Selector: a.selector, Opened: a.warnViolations}, Seed: seed}).Run(cmd.Context())
+			mocks, err := (&action.Mock{Config: c, Tools: action.Tools{Names: args, Selector: a.selector}, Seed: seed}).Run(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -285,12 +285,15 @@ func (t *table) row(cells ...string) {
 
 // listing is how a list is printed in each format.
 type listing[T any] struct {
-	items   []T
-	value   any            // of json and yaml; nil is an object with items
-	name    func(T) string // of the format name
-	empty   string         // what stderr says of a table without rows
-	columns []string
-	row     func(T) []string
+	items    []T
+	value    any            // of all formats that print JSON or parts of it; default: an object with items
+	name     func(T) string // of the format name; items without a name are left out
+	empty    string         // printed to stderr in place of a table without rows
+	columns  []string
+	row      func(T) []string
+	wide     []string // further columns of the format wide, with their cells
+	more     func(T) []string
+	headless bool
 }
 
 // printList prints a list in the format of the command that runs.
@@ -298,18 +301,32 @@ func printList[T any](a *app, l listing[T]) error {
 	if l.value == nil {
 		l.value = map[string]any{"items": orEmpty(l.items)}
 	}
-	if done, err := a.encoded(a.format(), l.value); done {
-		return err
-	}
-	if a.format() == "name" {
+	switch format := a.format(); {
+	case format == "json":
+		return printJSON(a.out, l.value)
+	case format == "yaml":
+		return printYAML(a.out, l.value)
+	case strings.HasPrefix(format, columnsFormat):
+		return printColumns(a, format, l.items, l.headless)
+	case strings.Contains(format, "="):
+		return a.printTemplate(format, l.value)
+	case format == "name":
 		for _, it := range l.items {
-			fmt.Fprintln(a.out, l.name(it))
+			if name := l.name(it); name != "" {
+				fmt.Fprintln(a.out, clip.Line(name))
+			}
 		}
 		return nil
+	case format == "wide" && l.wide != nil:
+		narrow := l.row
+		l.columns, l.row = append(l.columns, l.wide...), func(it T) []string { return append(narrow(it), l.more(it)...) }
 	}
 	if len(l.items) == 0 {
 		fmt.Fprintln(a.err, l.empty)
 		return nil
+	}
+	if l.headless {
+		l.columns = nil
 	}
 	t := newTable(a.out, l.columns...)
 	for _, it := range l.items {

@@ -32,7 +32,7 @@ call would get a different decision.`,
 			if audit == "" {
 				return usagef("--audit is missing: expected a file, or the word store")
 			}
-			verb := &action.Simulate{Audit: audit, Opened: a.warnViolations}
+			verb := &action.Simulate{Audit: audit}
 			if audit == auditStore {
 				verb.Audit = ""
 			}

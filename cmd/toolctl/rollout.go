@@ -175,7 +175,7 @@ func (a *app) showRevision(ctx context.Context, verb *action.RolloutHistory, num
 	if done, err := a.encoded(format, view); done {
 		return err
 	}
-	line := func(key, value string) { fmt.Fprintf(a.out, "%-13s%s\n", key+":", clip.Line(cmp.Or(value, "-"))) }
+	line := fields{a.out}.line
 	line("Set", rollout.Name(view.Set))
 	line("Revision", strconv.FormatInt(view.Number, 10))
 	line("Applied", clock(view.Time))

@@ -117,7 +117,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		Vars: func(ctx context.Context, p *prompt.Prompt) (json.RawMessage, error) {
 			return o.promptVars(ctx, p, o.args, o.argsFile)
 		},
-		Opened: o.warnViolations, Asked: o.warnStates, Found: o.warnTexts, Unused: func(unused []v1.Violation) { o.warnUnused(unused, nil) },
+		Unused: func(unused []v1.Violation) { o.warnUnused(unused, nil) },
 	}).Run(ctx)
 	if err != nil && (res == nil || res.ID == "") { // it never began
 		return err

@@ -14,7 +14,7 @@ import (
 // prepare asks the MCP servers that a tool may be of, and warns of what the texts of one
 // that they offer hide or order.
 func (a *app) prepare(ctx context.Context, w *action.Workspace, call v1.Call) (v1.Call, error) {
-	return w.Find(ctx, call, a.warnTexts)
+	return w.Find(ctx, call)
 }
 
 // prepareTool is prepare without a call.

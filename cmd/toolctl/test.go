@@ -115,7 +115,7 @@ func (o *testOptions) start(ctx context.Context, args []string) (err error) {
 	}
 	o.watched(ctx)
 	o.suite.Config, o.suite.Selector, o.suite.Cover, o.suite.Paths = c, o.selector, o.coverage != "", append(o.conf.Files, args...)
-	o.suite.Found, o.suite.Begun, o.suite.Updated, o.suite.Asked = o.printViolations, o.progress, o.printUpdated, o.warnStates
+	o.suite.Problems, o.suite.Begun, o.suite.Updated = o.printViolations, o.progress, o.printUpdated
 	for _, name := range args {
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `/\.`) {
 			return usagef("%s: no such file or folder: a scenario is named with --run, as in --run %s", name, shellWord(name))

@@ -48,7 +48,7 @@ func (o *verifyOptions) run(ctx context.Context) (err error) {
 	if o.Config, err = o.reaching(ctx); err != nil {
 		return err
 	}
-	o.Selector, o.Opened, o.Asked = o.selector, o.warnViolations, o.warnStates
+	o.Selector = o.selector
 	r, err := o.Run(ctx)
 	if err != nil {
 		return err

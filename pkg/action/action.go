@@ -16,8 +16,10 @@ import (
 	"os"
 	"slices"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/overlay"
 )
 
@@ -46,6 +48,11 @@ type Config struct {
 	// Gateway has the environment, the permissions and the network of the manifests, and may have a
 	// Source in place of Files.
 	Gateway gateway.Options
+	// Opened is called with the manifests of each verb that reads any, Asked with what MCP servers
+	// answered, and Found with a tool that a server offers and that was asked for by its name.
+	Opened func(*Workspace)
+	Asked  func([]mcp.ServerState)
+	Found  func(*v1.Tool)
 }
 
 // UsageError says that the options of a verb do not fit together, or name what is not there.

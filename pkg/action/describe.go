@@ -2,7 +2,6 @@ package action
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -23,9 +22,6 @@ type Describe struct {
 	Selector string
 	// Offline asks no MCP server what it offers.
 	Offline bool
-	// Opened is told of the workspace before servers are asked, and Found of a tool of a server.
-	Opened func(*Workspace)
-	Found  func(*v1.Tool)
 }
 
 // Described is what is known of one object.
@@ -54,42 +50,37 @@ func (d *Describe) Run(ctx context.Context) (all []Described, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := d.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	w.Registry.Check(ctx)
-	if d.Opened != nil {
-		d.Opened(w)
-	}
-	for _, r := range d.Requests {
-		if len(r.Names) == 0 {
-			page, err := w.Registry.List(registry.Query{Kind: r.Kind, Namespace: d.Namespace})
-			if err != nil {
-				return all, err
-			}
-			for _, it := range page.Items {
-				if h := it.Object.Head(); has(it.Object) {
-					r.Names = append(r.Names, h.Namespace()+"/"+h.Metadata.Name)
+	err = d.within(ctx, func(w *Workspace) error {
+		w.Registry.Check(ctx)
+		for _, r := range d.Requests {
+			if len(r.Names) == 0 {
+				page, err := w.Registry.List(registry.Query{Kind: r.Kind, Namespace: d.Namespace})
+				if err != nil {
+					return err
+				}
+				for _, it := range page.Items {
+					if h := it.Object.Head(); has(it.Object) {
+						r.Names = append(r.Names, h.Namespace()+"/"+h.Metadata.Name)
+					}
 				}
 			}
-		}
-		for _, name := range r.Names {
-			one, err := d.describe(ctx, w, r.Kind, name)
-			if err != nil {
-				return all, err
+			for _, name := range r.Names {
+				one, err := d.describe(ctx, w, r.Kind, name)
+				if err != nil {
+					return err
+				}
+				all = append(all, *one)
 			}
-			all = append(all, *one)
 		}
-	}
-	return all, nil
+		return nil
+	})
+	return all, err
 }
 
 // describe describes the object that a name means; a server is asked, unless Offline.
 func (d *Describe) describe(ctx context.Context, w *Workspace, kind, name string) (_ *Described, err error) {
 	if kind == v1.KindTool && !d.Offline {
-		_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: d.Namespace}, d.Found) // what is missing, Get says
+		_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: d.Namespace}) // what is missing, Get says
 	}
 	r := &Described{}
 	if r.Item, err = w.Registry.Get(kind, d.Namespace, name); err != nil {

@@ -107,25 +107,20 @@ type Simulate struct {
 	// Audit is a file of audit records, one of JSON a line. Default: the audit of the store.
 	Audit string
 	// Since leaves out earlier calls.
-	Since  time.Time
-	Opened func(*Workspace)
+	Since time.Time
 }
 
 // Run decides on the calls in their order.
-func (s *Simulate) Run(ctx context.Context) (_ *scenario.Simulation, err error) {
+func (s *Simulate) Run(ctx context.Context) (sim *scenario.Simulation, err error) {
 	records, err := s.records(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	if s.Opened != nil {
-		s.Opened(w)
-	}
-	return scenario.Simulate(ctx, w.Registry.Objects(), records)
+	err = s.within(ctx, func(w *Workspace) (err error) {
+		sim, err = scenario.Simulate(ctx, w.Registry.Objects(), records)
+		return err
+	})
+	return sim, err
 }
 
 // records reads what was recorded.

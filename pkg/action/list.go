@@ -3,7 +3,6 @@ package action
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -22,40 +21,48 @@ type List struct {
 	Limit, Offset int
 	// SortBy is the field to sort objects by, such as .metadata.name. Default: kind, namespace and name.
 	SortBy string
-	// Offline asks no MCP server what it offers.
+	// Offline queries no MCP server.
 	Offline bool
-	// States asks the servers that are listed how they are; Statuses says how each object stands.
+	// Ready checks the objects of files, so that each says whether it can be used. A store checks its
+	// objects when they are applied.
+	Ready bool
+	// States queries the listed servers for their state, Statuses adds the status of each object.
 	States, Statuses bool
-	// Asked is told of the answers of servers that were asked for what they offer, and Found of a tool of
-	// one that was asked for by name.
-	Asked func([]mcp.ServerState)
-	Found func(*v1.Tool)
 }
 
 // Listed is the result of a [List].
 type Listed struct {
-	Items []registry.Item
+	Items []ListedItem
 	// Total is how many there are on all pages.
 	Total int
-	// Servers are the servers that were asked.
-	Servers []mcp.ServerState
-	// Statuses are nil unless they were asked for.
-	Statuses map[v1.Key]v1.Status
 }
 
-// Run lists the objects of a new workspace.
-func (l *List) Run(ctx context.Context) (_ *Listed, err error) {
-	w, err := l.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	return l.In(ctx, w)
+// ListedItem is an object with what is known of it.
+type ListedItem struct {
+	registry.Item
+	// Status is nil unless it was asked for, and for what a server offers.
+	Status *v1.Status
+	// State is the answer of an MCP server; nil if the server was not queried.
+	State *mcp.ServerState
+	// Event is what happened to the object: [EventAdded], [EventModified] or [EventDeleted]. Only a watch sets it.
+	Event string
 }
 
-// In lists the objects of a workspace, request by request. There is a result beside an error when only the
+// Run lists the objects.
+func (l *List) Run(ctx context.Context) (r *Listed, err error) {
+	err = l.within(ctx, func(w *Workspace) (err error) {
+		r, err = l.in(ctx, w)
+		return err
+	})
+	return r, err
+}
+
+// in lists the objects of a workspace, request by request. It returns a result beside an error when only the
 // statuses could not be read.
-func (l *List) In(ctx context.Context, w *Workspace) (*Listed, error) {
+func (l *List) in(ctx context.Context, w *Workspace) (*Listed, error) {
+	if l.Ready && w.OfFiles {
+		w.Registry.Check(ctx)
+	}
 	requests := l.Requests
 	if len(requests) == 0 {
 		requests = []Request{{}}
@@ -64,33 +71,45 @@ func (l *List) In(ctx context.Context, w *Workspace) (*Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, page := &Listed{}, *l
+	var (
+		items    []registry.Item
+		states   []mcp.ServerState
+		r        = &Listed{}
+		page     = *l
+		statuses map[v1.Key]v1.Status
+	)
 	if sorted != nil {
 		page.Limit, page.Offset = 0, 0
 	}
 	for _, q := range requests {
-		states := l.ask(ctx, w, q)
-		items, n, err := page.query(w.Registry, q, states)
+		answers := l.ask(ctx, w, q)
+		found, n, err := page.query(w.Registry, q, answers)
 		if err != nil {
 			return nil, err
 		}
-		r.Items, r.Total, r.Servers = append(r.Items, items...), r.Total+n, append(r.Servers, states...)
+		items, states, r.Total = append(items, found...), append(states, answers...), r.Total+n
 	}
 	if sorted != nil {
-		if r.Items, err = sorted(r.Items); err != nil {
+		if items, err = sorted(items); err != nil {
 			return nil, err
 		}
-		r.Items = Page(r.Items, l.Limit, l.Offset)
+		items = pageOf(items, l.Limit, l.Offset)
 	}
-	if !l.Statuses {
-		return r, nil
+	if l.Statuses {
+		statuses, err = w.Status(ctx, items, states)
 	}
-	r.Statuses, err = w.Status(ctx, r.Items, r.Servers)
+	for _, it := range items {
+		one := ListedItem{Item: it, State: StateOf(states, it.Object.Head().Key())}
+		if s, ok := statuses[it.Object.Head().Key()]; ok && it.Server == (v1.Key{}) {
+			one.Status = &s
+		}
+		r.Items = append(r.Items, one)
+	}
 	return r, err
 }
 
-// ask asks the servers that a request is about. A list of everything shows what is declared and
-// starts nothing.
+// ask queries the servers that a request is about. A list of everything shows what is declared and
+// starts no server.
 func (l *List) ask(ctx context.Context, w *Workspace, q Request) (states []mcp.ServerState) {
 	pattern := func(name string) bool { return strings.HasSuffix(name, "*") }
 	switch {
@@ -98,13 +117,11 @@ func (l *List) ask(ctx context.Context, w *Workspace, q Request) (states []mcp.S
 		return nil
 	case q.Kind == v1.KindTool && len(q.Names) > 0 && !slices.ContainsFunc(q.Names, pattern):
 		for _, name := range q.Names {
-			_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: l.Namespace}, l.Found) // what does not exist, the query says
+			_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: l.Namespace}) // what does not exist, the query says
 		}
 		return nil
 	case q.Kind == v1.KindTool, q.Kind == v1.KindPrompt && len(q.Names) == 0:
-		if states = w.Discover(ctx, w.Servers(l.Namespace)...); l.Asked != nil {
-			l.Asked(states)
-		}
+		return w.ask(ctx)
 	case q.Kind == v1.KindMCPServer && (l.States || l.Statuses):
 		keys := w.Servers(l.Namespace)
 		if len(q.Names) > 0 {
@@ -183,11 +200,11 @@ func (l *List) prompts(reg *registry.Registry, q registry.Query, states []mcp.Se
 		ha, hb := a.Object.Head(), b.Object.Head()
 		return cmp.Or(strings.Compare(ha.Namespace(), hb.Namespace()), strings.Compare(ha.Metadata.Name, hb.Metadata.Name))
 	})
-	return Page(items, l.Limit, l.Offset), len(items), nil
+	return pageOf(items, l.Limit, l.Offset), len(items), nil
 }
 
-// Page returns limit items after offset; all of them for 0.
-func Page[T any](items []T, limit, offset int) []T {
+// pageOf returns limit items after offset; all of them for 0.
+func pageOf[T any](items []T, limit, offset int) []T {
 	items = items[min(offset, len(items)):]
 	if limit > 0 {
 		items = items[:min(limit, len(items))]

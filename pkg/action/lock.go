@@ -20,9 +20,6 @@ type Lock struct {
 	Selector string
 	// Update accepts what the servers say now, Check changes nothing.
 	Update, Check bool
-	// Opened is told of the workspace before servers are asked, and Asked of their answers.
-	Opened func(*Workspace)
-	Asked  func([]mcp.ServerState)
 }
 
 // Locked is the result of a [Lock].
@@ -39,7 +36,7 @@ type Locked struct {
 }
 
 // Run asks the servers, and writes or checks the lock.
-func (l *Lock) Run(ctx context.Context) (_ *Locked, err error) {
+func (l *Lock) Run(ctx context.Context) (*Locked, error) {
 	if l.Update && l.Check {
 		return nil, usagef("--update and --check cannot be used together")
 	}
@@ -59,40 +56,30 @@ func (l *Lock) Run(ctx context.Context) (_ *Locked, err error) {
 		}
 		return nil, v1.NewValidationError(v1.ManifestInvalid, "", []v1.Violation{{Message: err.Error(), Expected: "a lock file", Got: "something else"}})
 	}
-	w, err := l.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	if l.Opened != nil {
-		l.Opened(w)
-	}
-	keys, gone, err := l.servers(w, &old)
-	if err != nil {
-		return nil, err
-	}
 	r := &Locked{Path: path}
-	var now []lock.Server
-	if len(keys) > 0 {
-		states := w.Discover(ctx, keys...)
-		if l.Asked != nil {
-			l.Asked(states)
+	return r, l.within(ctx, func(w *Workspace) (err error) {
+		keys, gone, err := l.servers(w, &old)
+		if err != nil {
+			return err
 		}
-		now, r.Down = LockServers(states)
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if l.Check {
-		r.File.Servers, r.Drift = now, old.Drift(now)
-		return r, nil
-	}
-	r.File, r.Drift, r.Added = old.Merge(now, gone, l.Update)
-	r.Removed = gone
-	if len(r.Added) > 0 || len(gone) > 0 || fresh || l.Update {
-		err = lock.Write(path, r.File)
-	}
-	return r, err
+		var now []lock.Server
+		if len(keys) > 0 {
+			now, r.Down = LockServers(w.ask(ctx, keys...))
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if l.Check {
+			r.File.Servers, r.Drift = now, old.Drift(now)
+			return nil
+		}
+		r.File, r.Drift, r.Added = old.Merge(now, gone, l.Update)
+		r.Removed = gone
+		if len(r.Added) > 0 || len(gone) > 0 || fresh || l.Update {
+			err = lock.Write(path, r.File)
+		}
+		return err
+	})
 }
 
 // servers returns the servers that Names name, all without any, and those that are named and are in

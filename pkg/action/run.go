@@ -12,7 +12,6 @@ import (
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/scripted"
 	"toolctl.dev/toolctl/pkg/gateway"
-	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
 )
@@ -32,11 +31,7 @@ type Run struct {
 	DryRun bool
 	// Agent are the options of the run but for its model, its tools, its attachments and where it waits.
 	Agent agent.Options
-	// Opened is told of the workspace before servers are asked, Asked of their answers, Found of a tool of
-	// one that was asked for by name, and Unused of variables that the prompt does not have.
-	Opened func(*Workspace)
-	Asked  func([]mcp.ServerState)
-	Found  func(*v1.Tool)
+	// Unused is called with the variables that the prompt does not have.
 	Unused func([]v1.Violation)
 }
 
@@ -58,7 +53,7 @@ type Ran struct {
 }
 
 // Run plays the prompt. A run that began has a result with an ID, beside an error too.
-func (r *Run) Run(ctx context.Context) (_ *Ran, err error) {
+func (r *Run) Run(ctx context.Context) (ran *Ran, err error) {
 	switch {
 	case r.DryRun && r.Resume != "":
 		return nil, usagef("--dry-run needs NAME, and cannot be used with --resume")
@@ -71,35 +66,30 @@ func (r *Run) Run(ctx context.Context) (_ *Ran, err error) {
 	}
 	o := r.Agent
 	o.Attachments = registry.NewAttachments(0)
-	w, err := r.Open(ctx, func(g *gateway.Options) { g.Attachments = o.Attachments })
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	if r.Opened != nil {
-		r.Opened(w)
-	}
 	if r.Selector != "" {
 		if o.Only, err = Labeled(r.Selector); err != nil {
 			return nil, err
 		}
 	}
-	states := r.states(w.Store, r.Model)
-	if states != nil {
-		defer func() { err = errors.Join(err, states.Close()) }()
-		o.States = states
-	}
-	o.ModelFor = r.modelFor(states)
-	ran := &Ran{Stored: w.Store != nil}
-	if r.Resume != "" {
-		if states == nil {
-			return nil, usagef("runs wait in the store, not in files: name the store with --store")
+	err = r.within(ctx, func(w *Workspace) (err error) {
+		states := r.states(w.Store, r.Model)
+		if states != nil {
+			defer func() { err = errors.Join(err, states.Close()) }()
+			o.States = states
 		}
-		r.discoverAll(ctx, w) // what its prompt needs is known only when it is read
+		o.ModelFor = r.modelFor(states)
+		ran = &Ran{Stored: w.Store != nil}
+		switch {
+		case r.Resume == "":
+			return r.play(ctx, w, o, ran)
+		case states == nil:
+			return usagef("runs wait in the store, not in files: name the store with --store")
+		}
+		w.ask(ctx) // the tools that its prompt needs are known only when the run is read
 		ran.Result, err = agent.Resume(ctx, w.Registry, r.Resume, o)
-		return ran, err
-	}
-	return ran, r.play(ctx, w, o, ran)
+		return err
+	}, func(g *gateway.Options) { g.Attachments = o.Attachments })
+	return ran, err
 }
 
 func (r *Run) play(ctx context.Context, w *Workspace, o agent.Options, ran *Ran) error {
@@ -205,7 +195,7 @@ func (r *Run) prepareTools(ctx context.Context, w *Workspace, p *v1.Prompt, seen
 			continue
 		}
 		if _, err := w.Registry.Lookup(r.Namespace, name); err == nil {
-			_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: r.Namespace}, r.Found) // what is missing, the call says
+			_, _ = w.Find(ctx, v1.Call{Tool: name, Namespace: r.Namespace}) // what is missing, the call says
 			continue
 		}
 		if it, err := w.Registry.Get(v1.KindPrompt, r.Namespace, name); err == nil {
@@ -216,14 +206,6 @@ func (r *Run) prepareTools(ctx context.Context, w *Workspace, p *v1.Prompt, seen
 	}
 	if all && !seen["*\x00"] {
 		seen["*\x00"] = true
-		r.discoverAll(ctx, w)
-	}
-}
-
-func (r *Run) discoverAll(ctx context.Context, w *Workspace) {
-	if keys := w.Servers(r.Namespace); len(keys) > 0 {
-		if states := w.Discover(ctx, keys...); r.Asked != nil {
-			r.Asked(states)
-		}
+		w.ask(ctx)
 	}
 }

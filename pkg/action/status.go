@@ -181,11 +181,12 @@ func (w *Workspace) Status(ctx context.Context, items []registry.Item, states []
 	return statuses(ctx, w.Kept(), w.LockFile, items, states)
 }
 
-// Find asks the MCP servers that the tool of a call may be of, and tells found of one that they offer.
-func (w *Workspace) Find(ctx context.Context, call v1.Call, found func(*v1.Tool)) (v1.Call, error) {
+// Find queries the MCP servers that may offer the tool of a call, and has Found of the [Config] hear of one
+// that they offer.
+func (w *Workspace) Find(ctx context.Context, call v1.Call) (v1.Call, error) {
 	_, unknown := w.Registry.Lookup(call.Namespace, call.Tool)
 	call, err := w.Prepare(ctx, call)
-	if unknown != nil && found != nil {
+	if found := w.config.Found; unknown != nil && found != nil {
 		if it, err := w.Registry.Lookup(call.Namespace, call.Tool); err == nil {
 			found(it.Tool())
 		}

@@ -18,7 +18,6 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/agent/scripted"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
@@ -51,13 +50,11 @@ type Suite struct {
 	// Report is the file that the report is left in for the console. Default: beside the store, where
 	// there is one.
 	Report string
-	// Found is told of violations that no scenario has, Begun of how many scenarios are played and returns
-	// what is told of each of them and of their end, Updated of a file that Update changed, or not, and
-	// Asked of the answers of MCP servers.
-	Found   func([]v1.Violation)
-	Begun   func(scenarios int) (played func(scenario.Result), ended func())
-	Updated func(file string, expectations int, err error)
-	Asked   func([]mcp.ServerState)
+	// Problems is told of violations that no scenario has, Begun of how many scenarios are played and returns
+	// what is told of each of them and of their end, and Updated of a file that Update changed, or not.
+	Problems func([]v1.Violation)
+	Begun    func(scenarios int) (played func(scenario.Result), ended func())
+	Updated  func(file string, expectations int, err error)
 
 	has          func(*v1.Scenario) bool
 	part, shards int // of Shard, from 1; 0 is no shard
@@ -154,14 +151,14 @@ func (s *Suite) play(ctx context.Context) (*Tested, error) {
 		defer ended()
 	}
 	t := &Tested{set: set, min: s.MinCoverage}
-	if t.Report, err = s.playLive(ctx, s.Live, s.Asked, Test{set.Objects, scenarios, o}); err == nil && (s.Cover || s.MinCoverage > 0) {
+	if t.Report, err = s.playLive(ctx, s.Live, Test{set.Objects, scenarios, o}); err == nil && (s.Cover || s.MinCoverage > 0) {
 		t.Coverage = scenario.Cover(set.Objects, t.Report)
 	}
 	return t, err
 }
 
 // playLive plays scenarios, with real executors when live is set.
-func (c *Config) playLive(ctx context.Context, live bool, asked func([]mcp.ServerState), t Test) (_ *scenario.Report, err error) {
+func (c *Config) playLive(ctx context.Context, live bool, t Test) (_ *scenario.Report, err error) {
 	if live {
 		var all Group
 		defer func() { err = errors.Join(err, all.Close()) }()
@@ -172,8 +169,8 @@ func (c *Config) playLive(ctx context.Context, live bool, asked func([]mcp.Serve
 			if err != nil {
 				return nil, err
 			}
-			if states := g.Discover(ctx); asked != nil {
-				asked(states)
+			if states := g.Discover(ctx); c.Asked != nil {
+				c.Asked(states)
 			}
 			return g.Registry(), nil
 		}
@@ -203,8 +200,8 @@ func (s *Suite) load(ctx context.Context) (*manifest.Set, []*v1.Scenario, error)
 		}
 		chosen++
 	}
-	if s.Found != nil {
-		s.Found(slices.DeleteFunc(slices.Clone(set.Violations), func(v v1.Violation) bool { // those of the scenarios are in the report
+	if s.Problems != nil {
+		s.Problems(slices.DeleteFunc(slices.Clone(set.Violations), func(v v1.Violation) bool { // those of the scenarios are in the report
 			return v.IsWarning() || slices.ContainsFunc(scenarios, func(o *v1.Scenario) bool { return slices.Contains(o.Violations, v) })
 		}))
 	}
@@ -238,8 +235,8 @@ func (s *Suite) readResponses() (*scenario.Responses, error) {
 		}
 	}
 	manifest.SortViolations(violations)
-	if s.Found != nil {
-		s.Found(violations)
+	if s.Problems != nil {
+		s.Problems(violations)
 	}
 	if bad := slices.DeleteFunc(violations, v1.Violation.IsWarning); len(bad) > 0 {
 		return nil, invalidf("%s in %s", clip.Count(len(bad), "error"), s.Responses)

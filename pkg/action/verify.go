@@ -12,7 +12,6 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/lock"
 	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
@@ -25,7 +24,6 @@ type Verify struct {
 	Live bool
 	// Timeout is for the examples of one tool. Default: those of the tools.
 	Timeout time.Duration
-	Asked   func([]mcp.ServerState)
 }
 
 // Verified is the result of a [Verify].
@@ -50,7 +48,7 @@ func (v *Verify) Run(ctx context.Context) (r *Verified, err error) {
 			scenarios = append(scenarios, s)
 		}
 		r = &Verified{}
-		r.Report, err = v.playLive(ctx, v.Live, v.Asked, Test{scenario.HoldResults(w.Registry.Objects()), scenarios, scenario.Options{Timeout: v.Timeout}})
+		r.Report, err = v.playLive(ctx, v.Live, Test{scenario.HoldResults(w.Registry.Objects()), scenarios, scenario.Options{Timeout: v.Timeout}})
 		if err == nil && v.Live {
 			r.Drift, err = lockDrift(ctx, w, tools)
 		}
@@ -124,52 +122,44 @@ type Tools struct {
 	// Names are the tools, each of which has to be ready. Default: all that the verb can use.
 	Names    []string
 	Selector string
-	// Opened is told of the workspace.
-	Opened func(*Workspace)
 }
 
 // with opens a workspace for do, with the tools that are named, else with all for which has is true, which
 // what says in words.
-func (q *Tools) with(ctx context.Context, c *Config, what string, has func(*v1.Tool) bool, do func(*Workspace, []*v1.Tool) error) (err error) {
+func (q *Tools) with(ctx context.Context, c *Config, what string, has func(*v1.Tool) bool, do func(*Workspace, []*v1.Tool) error) error {
 	labels, err := Labeled(q.Selector)
 	if err != nil {
 		return err
 	}
-	w, err := c.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	if q.Opened != nil {
-		q.Opened(w)
-	}
-	var tools []*v1.Tool
-	for _, name := range q.Names {
-		it, err := w.Registry.Lookup(c.Namespace, name)
+	return c.within(ctx, func(w *Workspace) error {
+		var tools []*v1.Tool
+		for _, name := range q.Names {
+			it, err := w.Registry.Lookup(c.Namespace, name)
+			if err != nil {
+				return err
+			}
+			if it.Object.Head().Broken() {
+				return v1.NewValidationError(v1.ManifestInvalid, it.Tool().Metadata.Name, it.Reasons)
+			}
+			tools = append(tools, it.Tool())
+		}
+		if len(q.Names) > 0 {
+			return do(w, tools)
+		}
+		page, err := w.Registry.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace})
 		if err != nil {
 			return err
 		}
-		if it.Object.Head().Broken() {
-			return v1.NewValidationError(v1.ManifestInvalid, it.Tool().Metadata.Name, it.Reasons)
+		for _, it := range page.Items {
+			if t := it.Tool(); !t.Broken() && has(t) && labels(t) {
+				tools = append(tools, t)
+			}
 		}
-		tools = append(tools, it.Tool())
-	}
-	if len(q.Names) > 0 {
+		if len(tools) == 0 {
+			return usagef("no tool has %s", what)
+		}
 		return do(w, tools)
-	}
-	page, err := w.Registry.List(registry.Query{Kind: v1.KindTool, Namespace: c.Namespace})
-	if err != nil {
-		return err
-	}
-	for _, it := range page.Items {
-		if t := it.Tool(); !t.Broken() && has(t) && labels(t) {
-			tools = append(tools, t)
-		}
-	}
-	if len(tools) == 0 {
-		return usagef("no tool has %s", what)
-	}
-	return do(w, tools)
+	})
 }
 
 // Mock makes results that fit the output schemas of tools.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 
+	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -22,12 +24,14 @@ type Workspace struct {
 	LockFile string
 	// OfFiles says that the manifests are files, and that Store does not have them.
 	OfFiles bool
+
+	config *Config
 }
 
 // Open opens the workspace. Changes may add to the options of its gateway.
 func (c *Config) Open(ctx context.Context, changes ...func(*gateway.Options)) (_ *Workspace, err error) {
 	o := c.Gateway
-	w := &Workspace{OfFiles: len(c.Files) > 0 || o.Source != nil}
+	w := &Workspace{OfFiles: len(c.Files) > 0 || o.Source != nil, config: c}
 	defer func() {
 		if err != nil && w.Store != nil {
 			err = errors.Join(err, w.Store.Close())
@@ -54,6 +58,32 @@ func (c *Config) Open(ctx context.Context, changes ...func(*gateway.Options)) (_
 	}
 	w.Registry = w.Gateway.Registry()
 	return w, nil
+}
+
+// within opens the workspace for do, and closes it.
+func (c *Config) within(ctx context.Context, do func(*Workspace) error, changes ...func(*gateway.Options)) error {
+	w, err := c.Open(ctx, changes...)
+	if err != nil {
+		return err
+	}
+	if c.Opened != nil {
+		c.Opened(w)
+	}
+	return errors.Join(do(w), w.Close())
+}
+
+// ask queries MCP servers for what they offer, all of the namespace by default, and has Asked hear the answers.
+func (w *Workspace) ask(ctx context.Context, keys ...v1.Key) []mcp.ServerState {
+	if len(keys) == 0 {
+		if keys = w.Servers(w.config.Namespace); len(keys) == 0 {
+			return nil
+		}
+	}
+	states := w.Discover(ctx, keys...)
+	if w.config.Asked != nil {
+		w.config.Asked(states)
+	}
+	return states
 }
 
 func (c *Config) source(s store.Store) gateway.Source {
