@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"net/http/httptrace"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/hashicorp/go-retryablehttp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
@@ -58,10 +58,10 @@ func (p *httpTool) preparePages(s *v1.HTTPPaginate) {
 		if s.Start != nil {
 			start = *s.Start
 		}
-		g.query = append(g.query, httpField{name: g.param, text: literal(strconv.Itoa(start))})
+		g.query = append(g.query, httpField{name: g.param, text: envText(strconv.Itoa(start))})
 	}
 	if s.SizeParam != "" {
-		g.query = append(g.query, httpField{name: s.SizeParam, text: literal(strconv.Itoa(s.Size))})
+		g.query = append(g.query, httpField{name: s.SizeParam, text: envText(strconv.Itoa(s.Size))})
 	}
 	p.pages = g
 }
@@ -237,8 +237,28 @@ func (c *httpCall) linked(first *url.URL, address string) (*url.URL, error) {
 func (c *httpCall) follow(ctx context.Context, next *url.URL) {
 	req := c.req.Clone(httptrace.WithClientTrace(ctx, &c.trace))
 	req.URL = next
-	c.req, c.request, c.client = req, retryablehttp.Request{}, retryablehttp.Client{}
+	c.req = req
 	c.attempts, c.renewed, c.stale, c.outOfTime = 0, false, false, 0
+}
+
+var (
+	link      = regexp.MustCompile(`<([^>]*)>((?:"(?:\\.|[^"\\])*"?|[^",])*)`)
+	linkParam = regexp.MustCompile(`;\s*([^=;"]*?)\s*=\s*(?:"((?:\\.|[^"\\])*)|([^;]*))`)
+)
+
+// nextLink returns the target of the first link with the relation "next" in Link headers
+// (RFC 8288, section 3); "" when there is none.
+func nextLink(headers []string) string {
+	for _, h := range headers {
+		for _, l := range link.FindAllStringSubmatch(h, -1) {
+			params := linkParam.FindAllStringSubmatch(l[2], -1)
+			first := slices.IndexFunc(params, func(p []string) bool { return strings.EqualFold(p[1], "rel") }) // the others do not count
+			if first >= 0 && slices.ContainsFunc(strings.Fields(params[first][2]+params[first][3]), func(r string) bool { return strings.EqualFold(r, "next") }) {
+				return strings.TrimSpace(l[1])
+			}
+		}
+	}
+	return ""
 }
 
 // setQuery sets one parameter of a query and leaves the others as they are written.
