@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
-)
 
-// maxDigits is the longest text of a number that is computed with: reading one
-// takes time with the square of its length.
-const maxDigits = 1000
+	"toolctl.dev/toolctl/internal/jsontext"
+)
 
 // equal reports whether a is one of the others. Values of two kinds are not
 // equal: that is no error, since a model may send either.
@@ -109,15 +107,10 @@ func toInt(v any) (int64, bool) {
 
 // toFloat returns a number exactly, when its text is short enough to be worth the time.
 func toFloat(v any) (*big.Float, bool) {
-	f := new(big.Float).SetPrec(4 * maxDigits)
-	if i, ok := toInt(v); ok {
-		return f.SetInt64(i), true
-	}
 	s, ok := scalar(v)
-	if _, isBool := v.(bool); isBool || !ok || len(s) > maxDigits {
+	if _, isBool := v.(bool); isBool || !ok {
 		return nil, false
 	}
 	// By the decimal text: 0.1 in a template is the 0.1 of an argument that kept its digits.
-	_, _, err := f.Parse(s, 10)
-	return f, err == nil
+	return jsontext.Number(s)
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // JSON is a template that renders JSON. It may be used by many goroutines at once.
@@ -15,7 +17,7 @@ type JSON struct{ *tree }
 // ParseJSON reads a template; name is what messages call it, such as the field it
 // stands in. Errors are of type *[Error].
 func ParseJSON(name, src string) (*JSON, error) {
-	t, err := parseTree(name, src, 0)
+	t, err := parseTree(name, src)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +41,7 @@ func ParseLenient(name, src string) (*JSON, error) {
 // JSON, [Error.Output] holds it.
 func (t *JSON) Render(ctx context.Context, args map[string]any) (json.RawMessage, error) {
 	enc := jsonEncoding{lenient: t.lenient}
-	out, _, err := t.render(ctx, args, &enc)
+	out, err := t.render(ctx, args, &enc)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +107,7 @@ func (e *jsonEncoding) value(out []byte, v value) ([]byte, error) {
 	case e.inString:
 		return appendEscaped(out, v.text), nil
 	case v.kind == isString:
-		return append(appendEscaped(append(out, '"'), v.text), '"'), nil
+		return append(out, jsontext.Quote(v.text)...), nil
 	}
 	return append(out, v.text...), nil
 }
@@ -116,40 +118,8 @@ const noValue = "<no value>"
 // appendEscaped appends text as the inside of a JSON string (RFC 8259, section
 // 7). What is not UTF-8 becomes U+FFFD, as in encoding/json.
 func appendEscaped(out []byte, text string) []byte {
-	const digits = "0123456789abcdef"
-	start := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(text[i:])
-			if r == utf8.RuneError && n == 1 {
-				out = append(append(out, text[start:i]...), "\uFFFD"...)
-				start = i + 1
-			}
-			i += n
-			continue
-		}
-		if c >= ' ' && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		out = append(out, text[start:i]...)
-		switch c {
-		case '"', '\\':
-			out = append(out, '\\', c)
-		case '\n':
-			out = append(out, '\\', 'n')
-		case '\r':
-			out = append(out, '\\', 'r')
-		case '\t':
-			out = append(out, '\\', 't')
-		default:
-			out = append(out, '\\', 'u', '0', '0', digits[c>>4], digits[c&0xF])
-		}
-		i++
-		start = i
-	}
-	return append(out, text[start:]...)
+	quoted := jsontext.Quote(text)
+	return append(out, quoted[1:len(quoted)-1]...)
 }
 
 // checkJSON reports what keeps a text from being one JSON value. keys asks for

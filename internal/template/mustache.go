@@ -45,7 +45,7 @@ func ParseMustache(name, src string, o Options) (*Text, error) {
 	if err != nil {
 		return nil, parseError(name, err)
 	}
-	t, err := newTree(name, root, 0)
+	t, err := newTree(name, root)
 	if err != nil {
 		return nil, err
 	}

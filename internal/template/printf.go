@@ -3,12 +3,12 @@ package template
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // oneNumber matches the formats that give a JSON number for every number.
@@ -109,10 +109,9 @@ func operand(verb byte, v any) (any, error) {
 	if i, ok := toInt(v); ok {
 		return i, nil
 	}
-	if len(text) <= maxDigits {
-		if i, ok := new(big.Int).SetString(text, 10); ok {
-			return i, nil
-		}
+	if exact, ok := jsontext.Number(text); ok && !strings.ContainsAny(text, ".eE") {
+		i, _ := exact.Int(nil)
+		return i, nil
 	}
 	return nil, fmt.Errorf("%%%c of printf takes a whole number, got one with a fraction or an exponent", verb)
 }
@@ -121,20 +120,17 @@ func operand(verb byte, v any) (any, error) {
 // A number outside the range of a float64 would print as as many digits as its exponent says.
 func floatOperand(v any, text string) (any, error) {
 	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || len(text) > maxDigits {
+	exact, ok := jsontext.Number(text)
+	if err != nil || !ok {
 		return nil, fmt.Errorf("printf: the number is too large")
 	}
-	if _, exact := v.(float64); exact || f == 0 {
+	if _, isFloat := v.(float64); isFloat || f == 0 {
 		return f, nil
 	}
 	if i, ok := toInt(v); ok && int64(f) == i {
 		return f, nil
 	}
-	b, _, err := big.ParseFloat(text, 10, 4*maxDigits, big.ToNearestEven)
-	if err != nil {
-		return nil, fmt.Errorf("printf: %w", err)
-	}
-	return b, nil
+	return exact, nil
 }
 
 func isNumber(v any) bool { return kind(v) == "a number" }

@@ -1,9 +1,6 @@
 package template
 
-import (
-	"context"
-	"strconv"
-)
+import "context"
 
 // Options of a text template. The zero value works.
 type Options struct {
@@ -16,17 +13,7 @@ type Options struct {
 	// Whole says of a name with dots in it that it is one variable of [ParseMustache], and not
 	// a field of an object. Default: none is.
 	Whole func(name string) bool
-
-	// Slots is how many slots the source has: places that the caller fills after the
-	// rendering, written as [SlotAction] has it. What is rendered cannot make one.
-	Slots int
 }
-
-// Slot is a slot in the output: its number, and the byte before which it stands.
-type Slot struct{ N, At int }
-
-// SlotAction is how a source marks slot n.
-func SlotAction(n int) string { return "{{" + slotFunc + " " + strconv.Itoa(n) + "}}" }
 
 // Text is a template that renders plain text. It may be used by many goroutines at once.
 type Text struct {
@@ -37,7 +24,7 @@ type Text struct {
 // ParseText reads a template; name is what messages call it, such as the field it
 // stands in. Errors are of type *[Error].
 func ParseText(name, src string, o Options) (*Text, error) {
-	t, err := parseTree(name, src, o.Slots)
+	t, err := parseTree(name, src)
 	if err != nil {
 		return nil, err
 	}
@@ -47,19 +34,12 @@ func ParseText(name, src string, o Options) (*Text, error) {
 // Render renders the template with the arguments, which are not changed. Errors
 // are of type *[Error]; those of ctx and of Escape are wrapped in it.
 func (t *Text) Render(ctx context.Context, args map[string]any) (string, error) {
-	out, _, err := t.render(ctx, args, textEncoding{t.opts})
-	return string(out), err
-}
-
-// RenderSlots is [Text.Render]; it also returns the slots, in the order of the output.
-func (t *Text) RenderSlots(ctx context.Context, args map[string]any) (string, []Slot, error) {
-	out, slots, err := t.render(ctx, args, textEncoding{t.opts})
-	return string(out), slots, err
+	return t.RenderValue(ctx, args)
 }
 
 // RenderValue is [Text.Render] with any JSON value for the dot, such as a string or a list.
 func (t *Text) RenderValue(ctx context.Context, dot any) (string, error) {
-	out, _, err := t.render(ctx, dot, textEncoding{t.opts})
+	out, err := t.render(ctx, dot, textEncoding{t.opts})
 	return string(out), err
 }
 

@@ -1,7 +1,6 @@
 package template
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,10 +21,7 @@ import (
 // The writer sees all text and all values in order, so it alone knows where each
 // value stands, and it keeps the bounds. The tree itself is shared by all renderings.
 
-const (
-	escapeFunc = "_escape"
-	slotFunc   = "_slot"
-)
+const escapeFunc = "_escape"
 
 // site is an action that prints.
 type site struct {
@@ -34,13 +30,10 @@ type site struct {
 	src string
 	// arg is the argument it prints, when it prints nothing else.
 	arg string
-	// slot is the number of the slot that it is.
-	slot int
 }
 
 type tree struct {
 	name   string
-	slots  int // how many slots the source may have
 	root   *template.Template
 	sites  []site
 	fields map[string]bool
@@ -51,7 +44,7 @@ type tree struct {
 }
 
 // parseTree parses and rewrites a source. name is what messages call it.
-func parseTree(name, src string, slots int) (t *tree, err error) {
+func parseTree(name, src string) (t *tree, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			t, err = nil, &Error{Name: name, Message: fmt.Sprintf("the template cannot be read: %v", p)}
@@ -61,20 +54,16 @@ func parseTree(name, src string, slots int) (t *tree, err error) {
 		return nil, err
 	}
 	// The empty name cannot be confused with a name in the messages of text/template.
-	root := template.New("").Funcs(funcs())
-	if slots > 0 {
-		root.Funcs(template.FuncMap{slotFunc: func(int) (string, error) { return "", errors.New("a slot is an action of its own") }})
-	}
-	root, err = root.Parse(src)
+	root, err := template.New("").Funcs(funcs()).Parse(src)
 	if err != nil {
 		return nil, parseError(name, err)
 	}
-	return newTree(name, root, slots)
+	return newTree(name, root)
 }
 
 // newTree checks and rewrites what was parsed.
-func newTree(name string, root *template.Template, slots int) (*tree, error) {
-	t := &tree{name: name, root: root, slots: slots, fields: map[string]bool{}, needed: map[string]bool{}}
+func newTree(name string, root *template.Template) (*tree, error) {
+	t := &tree{name: name, root: root, fields: map[string]bool{}, needed: map[string]bool{}}
 	w := walker{tree: t, state: map[string]visit{}}
 	if err := w.define(root, true, 0); err != nil {
 		return nil, err
@@ -91,12 +80,7 @@ func newTree(name string, root *template.Template, slots int) (*tree, error) {
 // `{{.a.b}}` reads a. What is reached in another way than by a field of the top
 // level, such as `{{index . "a"}}`, is not found; see ReadsAll.
 func (t *tree) Fields() []string {
-	names := make([]string, 0, len(t.fields))
-	for n := range t.fields {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(t.fields))
 }
 
 // Needed returns those of Fields that the template prints in any case, sorted: without one of
@@ -231,19 +215,12 @@ func (w *walker) action(n *parse.ActionNode, s scope) (parse.Node, error) {
 	if !s.rewrite || len(n.Pipe.Decl) > 0 {
 		return n, nil
 	}
-	if slot, ok := slotOf(n.Pipe); ok {
-		if slot < 0 || slot >= w.tree.slots {
-			return nil, w.fail(n.Line, "there is no slot %d", slot)
-		}
-		w.tree.sites = append(w.tree.sites, site{line: n.Line, slot: slot})
-		return &parse.TextNode{NodeType: parse.NodeText, Pos: n.Pos, Text: appendMark(nil, isSlot, len(w.tree.sites)-1)}, nil
-	}
-	w.tree.sites = append(w.tree.sites, site{line: n.Line, src: line(n.Pipe.String(), maxShown), arg: argOf(n.Pipe, s)})
-	id := len(w.tree.sites) - 1
-	if arg := w.tree.sites[id].arg; arg != "" && s.main && s.depth == 0 {
+	id, arg := len(w.tree.sites), argOf(n.Pipe, s)
+	w.tree.sites = append(w.tree.sites, site{line: n.Line, src: line(n.Pipe.String(), maxShown), arg: arg})
+	if arg != "" && s.main && s.depth == 0 {
 		w.tree.needed[arg] = true
 	}
-	if _, isField := single(n.Pipe).(*parse.FieldNode); s.main && isField && w.tree.sites[id].arg != "" {
+	if _, isField := single(n.Pipe).(*parse.FieldNode); s.main && isField && arg != "" {
 		return &parse.TextNode{NodeType: parse.NodeText, Pos: n.Pos, Text: appendMark(nil, isArgument, id)}, nil
 	}
 	n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{
@@ -255,19 +232,6 @@ func (w *walker) action(n *parse.ActionNode, s scope) (parse.Node, error) {
 		},
 	})
 	return n, nil
-}
-
-// slotOf returns the number of the slot that an action is.
-func slotOf(p *parse.PipeNode) (int, bool) {
-	if p == nil || len(p.Decl) > 0 || len(p.Cmds) != 1 || len(p.Cmds[0].Args) != 2 {
-		return 0, false
-	}
-	name, isName := p.Cmds[0].Args[0].(*parse.IdentifierNode)
-	n, isNumber := p.Cmds[0].Args[1].(*parse.NumberNode)
-	if !isName || !isNumber || name.Ident != slotFunc || !n.IsInt {
-		return 0, false
-	}
-	return int(n.Int64), true
 }
 
 // argOf returns the argument that a pipeline prints as it is.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
-	"strings"
 
 	"toolctl.dev/toolctl/internal/jsontext"
 )
@@ -91,54 +91,21 @@ func number(n json.Number) any {
 	if n == "" || n[0] != '-' && (n[0] < '0' || n[0] > '9') || !json.Valid([]byte(n)) {
 		return string(n)
 	}
-	digits, exp, ok := decimal(string(n))
+	exact, ok := jsontext.Number(string(n))
 	if !ok {
 		return n
 	}
-	if digits == "" {
-		return int64(0)
-	}
-	if exp >= 0 && len(digits)+exp <= 20 {
-		if i, err := strconv.ParseInt(sign(n)+digits+strings.Repeat("0", exp), 10, 64); err == nil {
-			return i
-		}
+	if i, accuracy := exact.Int64(); accuracy == big.Exact {
+		return i
 	}
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil {
 		return n
 	}
-	if d, e, _ := decimal(formatFloat(f)); d == digits && e == exp {
+	if same, _ := jsontext.Number(formatFloat(f)); same.Cmp(exact) == 0 {
 		return f
 	}
 	return n
-}
-
-func sign(n json.Number) string {
-	if strings.HasPrefix(string(n), "-") {
-		return "-"
-	}
-	return ""
-}
-
-// decimal splits a JSON number into its digits, without zeros at either end, and
-// the power of ten they are to be multiplied with. The sign is left out; zero has no
-// digits. A number with an exponent beyond a million is not split.
-func decimal(s string) (digits string, exp int, ok bool) {
-	mantissa := strings.TrimPrefix(s, "-")
-	if i := strings.IndexAny(mantissa, "eE"); i >= 0 {
-		e, err := strconv.Atoi(mantissa[i+1:])
-		if err != nil || e > 1<<20 || e < -1<<20 {
-			return "", 0, false
-		}
-		mantissa, exp = mantissa[:i], e
-	}
-	before, after, _ := strings.Cut(mantissa, ".")
-	exp -= len(after)
-	digits = before + after
-	short := strings.TrimRight(digits, "0")
-	exp += len(digits) - len(short)
-	digits = strings.TrimLeft(short, "0")
-	return digits, exp, true
 }
 
 // formatFloat writes a number as encoding/json does (ECMA-262, Number::toString).
@@ -201,8 +168,7 @@ func encode(v any) (string, error) {
 		if len(v) > MaxOutput {
 			return "", errTooLarge
 		}
-		b := append(make([]byte, 0, len(v)+2), '"')
-		return string(append(appendEscaped(b, v), '"')), nil
+		return string(jsontext.Quote(v)), nil
 	}
 	if s, ok := scalar(v); ok {
 		return s, nil

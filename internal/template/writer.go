@@ -12,7 +12,6 @@ import (
 //
 //	mark 't'                     a tick
 //	mark 'a' SITE(4 bytes)       the argument of a site
-//	mark 'p' SITE(4 bytes)       a slot
 //	mark KIND SITE(4 bytes) TEXT a value
 const mark0 = 0xFF
 
@@ -27,7 +26,6 @@ const (
 	isBad      = 'e' // no JSON at all; the text is the message
 	isTick     = 't'
 	isArgument = 'a'
-	isSlot     = 'p'
 )
 
 var tick = []byte{mark0, isTick}
@@ -80,7 +78,6 @@ type writer struct {
 	enc   encoding
 	args  map[string]any
 	out   []byte
-	slots []Slot
 	steps int
 	ended func() error // why the rendering has to end, if it has
 }
@@ -106,10 +103,6 @@ func (w *writer) Write(p []byte) (int, error) {
 	default:
 		v := value{kind: p[1], text: string(p[headerLen:])}
 		site := &w.tree.sites[binary.BigEndian.Uint32(p[2:])]
-		if v.kind == isSlot {
-			w.slots = append(w.slots, Slot{N: site.slot, At: len(w.out)})
-			break
-		}
 		if v.kind == isArgument {
 			v = valueOf(w.args[site.arg])
 		}
@@ -161,14 +154,14 @@ func (w *writer) tooLarge() error {
 
 // render executes the template; dot is the arguments, or any JSON value. Errors of ctx
 // come back as they are, with the name before them.
-func (t *tree) render(ctx context.Context, dot any, enc encoding) (out []byte, slots []Slot, err error) {
+func (t *tree) render(ctx context.Context, dot any, enc encoding) (out []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			out, slots, err = nil, nil, &Error{Name: t.name, Message: fmt.Sprintf("the template panicked: %v", p)}
+			out, err = nil, &Error{Name: t.name, Message: fmt.Sprintf("the template panicked: %v", p)}
 		}
 	}()
 	if err := ctx.Err(); err != nil {
-		return nil, nil, &Error{Name: t.name, Message: err.Error(), Err: err}
+		return nil, &Error{Name: t.name, Message: err.Error(), Err: err}
 	}
 	w := &writer{tree: t, enc: enc, ended: ctx.Err}
 	if args, ok := dot.(map[string]any); ok {
@@ -178,9 +171,9 @@ func (t *tree) render(ctx context.Context, dot any, enc encoding) (out []byte, s
 		dot = convert(dot)
 	}
 	if err := t.root.Execute(w, dot); err != nil {
-		return nil, nil, t.execError(err)
+		return nil, t.execError(err)
 	}
-	return w.out, w.slots, nil
+	return w.out, nil
 }
 
 // convertArgs converts the top level; an argument that is absent stays absent.

@@ -189,7 +189,7 @@ func (c *httpCall) prepare(ctx context.Context) error {
 		return c.tokenFailure(ctx, err)
 	}
 	if auth != "" {
-		c.req.Header["Authorization"] = []string{auth}
+		c.req.Header.Set("Authorization", auth)
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func (c *httpCall) build(ctx context.Context, values []string) error {
 	d := c.draft
 	base := d.base.fill(values, asIs)
 	if d.base.variables() { // a variable holds the address, and may end in a slash or hold a path of its own
-		if d.rest != nil {
+		if d.rest != "" {
 			base = strings.TrimSuffix(base, "/")
 		}
 		if strings.ContainsAny(base, "?#") {
@@ -224,15 +224,7 @@ func (c *httpCall) build(ctx context.Context, values []string) error {
 	c.base = base
 	c.trace.GotConn = func(httptrace.GotConnInfo) { c.connected, c.reached = true, true }
 	traced := httptrace.WithClientTrace(ctx, &c.trace)
-	var req *http.Request
-	var err error
-	if c.p.fixed != nil && slices.Equal(d.rest, c.p.rest) {
-		if req, err = http.NewRequestWithContext(traced, c.p.method, "", nil); err == nil {
-			req.URL, req.Host = c.p.fixed, c.p.fixed.Host
-		}
-	} else {
-		req, err = http.NewRequestWithContext(traced, c.p.method, base+d.rest.fill(values, urlValue), nil)
-	}
+	req, err := http.NewRequestWithContext(traced, c.p.method, base+d.rest.fill(values, urlValue), nil)
 	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Hostname() == "" {
 		shown := quoted(c.shownURL(ctx))
 		return c.invalid(v1.Violation{Path: at, Expected: "an http or https URL", Got: shown, Message: shown + " is not an http or https URL with a host"})
@@ -247,25 +239,21 @@ func (c *httpCall) build(ctx context.Context, values []string) error {
 	return c.setHeaders(d, values)
 }
 
-// Header values that all requests share. They have no room to be appended to.
-var userAgent, jsonType = []string{"toolctl"}, []string{"application/json"}
-
 func (c *httpCall) setHeaders(d *draft, values []string) error {
-	h := make(http.Header, len(d.headers)+5)
-	h["Accept"], h["User-Agent"] = c.p.accept, userAgent
+	h := http.Header{}
+	h.Set("Accept", acceptHeader(c.p.accepts))
+	h.Set("User-Agent", "toolctl")
 	if d.hasBody {
-		h["Content-Type"] = jsonType
+		h.Set("Content-Type", "application/json")
 	}
 	var violations []v1.Violation
-	texts := make([]string, len(d.headers))
-	for i, f := range d.headers {
+	for _, f := range d.headers {
 		value := f.text.fill(values, asIs)
 		if !isHeaderValue(value) {
 			violations = append(violations, v1.Violation{Path: f.path, Expected: "one line of text", Got: "control characters",
 				Message: "a header value cannot hold a line break or another control character: look at the variable's value"})
 		}
-		texts[i] = value
-		h[f.name] = texts[i : i+1 : i+1]
+		h.Set(f.name, value)
 	}
 	if violations != nil {
 		return c.invalid(violations...)

@@ -44,11 +44,11 @@ func (p *httpTool) prepareAuth(s *v1.HTTPSpec) {
 		if !envref.IsName(name) {
 			p.violation(path, "the name of a variable", quoted(name), fmt.Sprintf("%s is not the name of a variable", quoted(name)))
 		}
-		return envText{p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true})}
+		return p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true})
 	}
 	switch {
 	case a.BearerEnv != "":
-		p.header(at+"/bearer_env", "Authorization", append(literal("Bearer "), variable(at+"/bearer_env", a.BearerEnv)...), nil)
+		p.header(at+"/bearer_env", "Authorization", "Bearer "+variable(at+"/bearer_env", a.BearerEnv), nil)
 	case a.Basic != nil:
 		p.auth.user = variable(at+"/basic/username_env", a.Basic.UsernameEnv)
 		p.auth.password = variable(at+"/basic/password_env", a.Basic.PasswordEnv)
@@ -68,7 +68,7 @@ func (p *httpTool) prepareAuth(s *v1.HTTPSpec) {
 // such auth. What it is made of is added to the secrets.
 func (p *httpTool) authorization(ctx context.Context, values []string, source *tokenSource, s *secrets) (string, error) {
 	switch {
-	case p.auth.user != nil:
+	case p.auth.user != "":
 		user, password := p.auth.user.fill(values, asIs), p.auth.password.fill(values, asIs)
 		pair := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 		s.add(password, pair)

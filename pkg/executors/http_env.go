@@ -21,35 +21,34 @@ type envVar struct {
 // text reads a text of a manifest and remembers its variables: ${VAR} and
 // ${VAR:-default}. $${ is ${ as it is. In a template a variable may not stand inside {{ }}.
 func (p *httpTool) text(path, s string, secret bool) envText {
-	if !strings.Contains(s, "${") {
-		return literal(s)
-	}
 	pieces, err := envref.Parse(s)
 	if err != nil {
 		p.violation(path, "${VAR} or ${VAR:-default}", quoted(s), err.Error())
-		return nil
+		return ""
+	}
+	if strings.Contains(s, mark) {
+		p.violation(path, "text without control characters", quoted(s), "the text must not hold the control character U+0001")
+		return ""
 	}
 	var t envText
-	var before strings.Builder
 	for _, piece := range pieces {
 		if piece.Ref == nil {
-			t = t.add(piece.Text)
-			before.WriteString(piece.Text)
+			t += envText(piece.Text)
 			continue
 		}
-		if strings.LastIndex(before.String(), "{{") > strings.LastIndex(before.String(), "}}") {
+		if strings.LastIndex(string(t), "{{") > strings.LastIndex(string(t), "}}") {
 			p.violation(path, "${VAR} or ${VAR:-default}", quoted(s), piece.Text+" is inside {{ }}: put it outside")
-			return nil
+			return ""
 		}
-		t = append(t, p.variable(envVar{Ref: *piece.Ref, path: path, secret: secret}))
+		t += p.variable(envVar{Ref: *piece.Ref, path: path, secret: secret})
 	}
 	return t
 }
 
 // variable remembers a variable and returns its place.
-func (p *httpTool) variable(v envVar) envPiece {
+func (p *httpTool) variable(v envVar) envText {
 	p.vars = append(p.vars, v)
-	return envPiece{place: len(p.vars)}
+	return place(len(p.vars))
 }
 
 // checkReadable holds the variables in ${} to the list in headers_from_env, when there is one.
@@ -66,7 +65,7 @@ func (p *httpTool) checkReadable(list []string) {
 		if !envref.IsName(name) {
 			p.violation(path, "Header=VAR or VAR", quoted(entry), fmt.Sprintf("%q is not the name of a variable: expected Header=VAR or VAR", name))
 		} else if isHeader {
-			p.header(path, header, envText{p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true})}, nil)
+			p.header(path, header, p.variable(envVar{Ref: envref.Ref{Name: name}, path: path, secret: true, named: true}), nil)
 		}
 	}
 	for _, v := range p.vars {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"toolctl.dev/toolctl/internal/jmespath"
 	"toolctl.dev/toolctl/internal/jsontext"
@@ -87,7 +86,7 @@ func (n *numbers) in(v any) any {
 		}
 	case json.Number:
 		f, err := strconv.ParseFloat(string(v), 64)
-		if err == nil && sameNumber(string(v), strconv.FormatFloat(f, 'e', -1, 64)) {
+		if err == nil && sameNumber(string(v), f) {
 			if !n.exactOnly {
 				if n.short == nil {
 					n.short = map[float64]bool{}
@@ -133,28 +132,12 @@ func (n *numbers) back(found any) any {
 	return found
 }
 
-// sameNumber reports whether two JSON numbers have the same value.
-func sameNumber(a, b string) bool {
-	digitsA, expA, okA := significant(a)
-	digitsB, expB, okB := significant(b)
-	return okA && okB && digitsA == digitsB && (expA == expB || digitsA == "") && (strings.HasPrefix(a, "-") == strings.HasPrefix(b, "-") || digitsA == "")
-}
-
-// significant returns the digits of a number without zeros at either end, and the
-// power of ten of the last one. ok is false for an exponent that no float64 has.
-func significant(s string) (digits string, exp int, ok bool) {
-	s = strings.TrimPrefix(s, "-")
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		e, err := strconv.Atoi(strings.TrimPrefix(s[i+1:], "+"))
-		if err != nil || e > 1<<20 || e < -1<<20 {
-			return "", 0, false
-		}
-		s, exp = s[:i], e
+// sameNumber reports whether a JSON number is a float64 with all its digits.
+func sameNumber(text string, f float64) bool {
+	if strconv.FormatFloat(f, 'f', -1, 64) == text {
+		return true
 	}
-	whole, fraction, _ := strings.Cut(s, ".")
-	digits = whole + fraction
-	exp -= len(fraction)
-	short := strings.TrimRight(digits, "0")
-	exp += len(digits) - len(short)
-	return strings.TrimLeft(short, "0"), exp, true
+	a, okA := jsontext.Number(text)
+	b, okB := jsontext.Number(strconv.FormatFloat(f, 'e', -1, 64))
+	return okA && okB && a.Cmp(b) == 0
 }

@@ -55,11 +55,11 @@ func (h *HTTP) Plan(ctx context.Context, t *v1.Tool, args json.RawMessage) (any,
 	}
 	d = p.masked(ctx, t.Metadata.Name, d, args)
 	plan := &HTTPPlan{Method: p.method, Headers: map[string]string{}, Paginate: p.spec.Paginate, RateLimit: p.spec.RateLimit}
-	plan.url = append(p.address(h, plan, d), d.rest...)
-	plan.header("Accept", literal(acceptHeader(p.accepts)))
-	plan.header("User-Agent", literal("toolctl"))
+	plan.url = p.address(h, plan, d) + d.rest
+	plan.header("Accept", envText(acceptHeader(p.accepts)))
+	plan.header("User-Agent", "toolctl")
 	if d.hasBody {
-		plan.header("Content-Type", literal("application/json"))
+		plan.header("Content-Type", "application/json")
 		plan.Body = redact.JSON(p.bodyOf(d, plan.references()), p.redact)
 		plan.body = p.shownBody(d, plan)
 	}
@@ -67,8 +67,8 @@ func (h *HTTP) Plan(ctx context.Context, t *v1.Tool, args json.RawMessage) (any,
 		plan.header(f.name, f.text)
 	}
 	switch {
-	case p.auth.user != nil:
-		plan.basic = append(p.auth.user.add(":"), p.auth.password...)
+	case p.auth.user != "":
+		plan.basic = p.auth.user + ":" + p.auth.password
 		plan.Headers["Authorization"] = "Basic base64(" + plan.readable(plan.basic) + ")"
 	case p.auth.oauth != nil:
 		plan.oauth = true
@@ -110,31 +110,21 @@ const oauthVariable = "OAUTH2_TOKEN"
 // with the values that are known.
 func (p *httpTool) address(h *HTTP, plan *HTTPPlan, d *draft) envText {
 	values := make([]string, len(p.vars))
-	known := make([]bool, len(p.vars))
 	for i, v := range p.vars {
 		value, _, ok := v.Value(h.env)
-		switch {
-		case ok && (value != "" || !v.named):
-			values[i], known[i] = value, true
-		case !slices.Contains(plan.Unset, v.Name):
-			plan.Unset = append(plan.Unset, v.Name)
+		if values[i] = value; !ok || value == "" && v.named {
+			values[i] = string(place(i + 1))
+			if !slices.Contains(plan.Unset, v.Name) {
+				plan.Unset = append(plan.Unset, v.Name)
+			}
 		}
 		plan.names = append(plan.names, v.Name)
 	}
-	base := slices.Clone(d.base)
-	for i, piece := range base {
-		if piece.place > 0 && known[piece.place-1] {
-			base[i] = envPiece{text: values[piece.place-1]}
-		}
-	}
-	if base.variables() {
-		return hideUserIn(base)
-	}
-	text := base.plain()
-	if d.base.variables() && d.rest != nil {
+	text := d.base.fill(values, asIs)
+	if d.base.variables() && d.rest != "" {
 		text = strings.TrimSuffix(text, "/")
 	}
-	return literal(hideUser(text))
+	return envText(hideUser(text))
 }
 
 // shownBody is the body for Curl. What a rule names is masked; a variable beside it in
@@ -142,7 +132,7 @@ func (p *httpTool) address(h *HTTP, plan *HTTPPlan, d *draft) envText {
 func (p *httpTool) shownBody(d *draft, plan *HTTPPlan) envText {
 	var shown, whole map[string]json.RawMessage
 	if len(p.staticBody) == 0 || json.Unmarshal(plan.Body, &shown) != nil || json.Unmarshal(p.bodyOf(d, plan.references()), &whole) != nil {
-		return literal(string(plan.Body))
+		return envText(plan.Body)
 	}
 	own := make(map[string]envText, len(p.staticBody))
 	for _, f := range p.staticBody {
@@ -150,19 +140,15 @@ func (p *httpTool) shownBody(d *draft, plan *HTTPPlan) envText {
 			own[f.name] = f.text
 		}
 	}
-	t := literal("{")
-	for i, name := range slices.Sorted(maps.Keys(shown)) {
-		if i > 0 {
-			t = t.add(",")
+	var members []string
+	for _, name := range slices.Sorted(maps.Keys(shown)) {
+		text, ok := own[name]
+		if !ok {
+			text = envText(shown[name])
 		}
-		t = t.add(string(jsontext.Quote(name)) + ":")
-		if text, ok := own[name]; ok {
-			t = append(t, text...)
-		} else {
-			t = t.add(string(shown[name]))
-		}
+		members = append(members, string(jsontext.Quote(name))+":"+string(text))
 	}
-	return t.add("}")
+	return envText("{" + strings.Join(members, ",") + "}")
 }
 
 func (p *HTTPPlan) header(name string, text envText) {
@@ -185,23 +171,6 @@ func hideUser(base string) string {
 		path = "/" + path
 	}
 	return scheme + "://" + host + path
-}
-
-// hideUserIn is hideUser for an address whose variables are not all known.
-func hideUserIn(base envText) envText {
-	user := -1
-	for i, p := range base {
-		if strings.Contains(p.text, "@") {
-			user = i
-		}
-	}
-	scheme := slices.IndexFunc(base, func(p envPiece) bool { return strings.Contains(p.text, "://") })
-	if user < 0 || scheme < 0 || scheme > user {
-		return base
-	}
-	before, _, _ := strings.Cut(base[scheme].text, "://")
-	host := base[user].text[strings.LastIndexByte(base[user].text, '@'):]
-	return append(base[:scheme:scheme].add(before+"://***"+host), base[user+1:]...)
 }
 
 // readable puts ${NAME} in the places of variables.
@@ -245,19 +214,19 @@ func (p *HTTPPlan) Curl() string {
 		byName[h.name] = h.text
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		text := append(literal(name+": "), byName[name]...)
-		if byName[name] == nil {
-			text = literal(name + ";") // how curl sends a header without a value
+		text := envText(name) + ": " + byName[name]
+		if byName[name] == "" {
+			text = envText(name + ";") // how curl sends a header without a value
 		}
 		line("--header", p.shell(text))
 	}
 	switch {
-	case p.basic != nil:
+	case p.basic != "":
 		line("--user", p.shell(p.basic))
 	case p.oauth:
 		line("--header", `'Authorization: Bearer '"$`+oauthVariable+`"`)
 	}
-	if p.body != nil {
+	if p.body != "" {
 		line("--data-raw", p.shell(p.body))
 	}
 	return b.String() + "\n"

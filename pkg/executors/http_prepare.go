@@ -29,7 +29,6 @@ type httpTool struct {
 	method string
 	vars   []envVar
 
-	fixed   *url.URL       // the URL, when it holds neither variables nor arguments; not to be changed
 	base    envText        // the URL up to its path
 	shown   string         // the URL for effects: as the manifest has it, without user and query
 	rest    envText        // its path and query, when they hold no template
@@ -37,8 +36,7 @@ type httpTool struct {
 	used    map[string]bool
 	inPath  []string // arguments that the path cannot do without, with omit_empty
 
-	headers     []httpHeader // later ones win
-	literal     []httpField  // the same, when none is a template
+	headers     []httpField // later ones win
 	staticQuery []httpField
 	staticBody  []httpField // their texts are JSON
 	bodyMapping *mapping
@@ -50,7 +48,6 @@ type httpTool struct {
 	maxBytes      int64
 	redact        []string
 	accepts       []string // media types that become parts
-	accept        []string // the Accept header; not to be changed
 	pages         *pages   // nil for a tool without spec.http.paginate
 	rate          *rate    // nil for a tool without spec.http.rate_limit
 	auth          httpAuth
@@ -66,16 +63,11 @@ type httpTool struct {
 	uses      []use // of arguments
 }
 
-// httpHeader is a header of the request: text, or a template.
-type httpHeader struct {
-	name, path string
-	text       envText
-	tpl        *template.Text
-}
-
+// httpField is a header, a parameter of the query or a member of the body.
 type httpField struct {
 	name, path string
 	text       envText
+	tpl        *template.Text // of a header: the text is what it renders
 }
 
 // Defaults of spec.http.
@@ -135,11 +127,6 @@ func prepareHTTP(t *v1.Tool, env envref.Env) *httpTool {
 	p.prepareRetry(s.Retry)
 	p.prepareResponse(s)
 	p.preparePages(s.Paginate)
-	if !slices.ContainsFunc(p.headers, func(h httpHeader) bool { return h.tpl != nil }) {
-		for _, h := range p.headers {
-			p.literal = append(p.literal, httpField{h.name, h.path, h.text})
-		}
-	}
 	for _, v := range p.vars {
 		if bad, is := env.Violation(v.path, v.Name); is {
 			p.violations = append(p.violations, bad)
@@ -156,27 +143,25 @@ func prepareHTTP(t *v1.Tool, env envref.Env) *httpTool {
 func (p *httpTool) prepareURL(raw string) {
 	const path = "/spec/http/url"
 	s := p.text(path, raw, true)
-	if s == nil {
+	if s == "" {
 		return
 	}
 	p.base, p.rest = s.cut("/?#")
-	if len(p.rest) > 0 && strings.HasPrefix(p.rest[0].text, "//") { // those after the scheme
-		p.rest[0].text = p.rest[0].text[2:]
-		host, rest := p.rest.cut("/?#")
-		p.base, p.rest = append(p.base.add("//"), host...), rest
+	if after, ok := strings.CutPrefix(string(p.rest), "//"); ok { // those after the scheme
+		host, rest := envText(after).cut("/?#")
+		p.base, p.rest = p.base+"//"+host, rest
 	}
 	shown, _, _ := strings.Cut(raw, "?")
 	p.shown = hideUser(shown)
-	if p.base.contains("{{") {
+	if strings.Contains(string(p.base), "{{") {
 		p.violation(path, "arguments in the path and query only", quoted(raw),
 			"an argument may stand in the path and query of the URL, never in its scheme, user, host or port")
 		return
 	}
-	for _, piece := range p.base {
-		// The address itself is no secret; a password in it is, and is masked apart.
-		if piece.place > 0 {
-			p.vars[piece.place-1].secret = false
-		}
+	// The address itself is no secret; a password in it is, and is masked apart. Its variables
+	// are the first ones, since the URL is what is read first.
+	for i := range strings.Count(string(p.base), mark) / 2 {
+		p.vars[i].secret = false
 	}
 	if !p.base.variables() {
 		if u, err := url.Parse(p.base.plain()); err != nil || u.Host == "" {
@@ -190,10 +175,10 @@ func (p *httpTool) prepareURL(raw string) {
 			p.violation(path, "a path without . and ..", quoted(raw), `the path of the URL must not hold the segments "." and ".."`)
 		}
 	}
-	if p.rest.contains("{{") {
+	if strings.Contains(string(p.rest), "{{") {
 		p.restTpl = p.template(path, "spec.http.url", p.rest, escapeURL)
 		if p.spec.OmitEmpty && p.restTpl != nil {
-			if before, err := template.ParseText("spec.http.url", inPath.source(), template.Options{Slots: len(p.vars) + 1}); err == nil {
+			if before, err := template.ParseText("spec.http.url", string(inPath), template.Options{}); err == nil {
 				p.inPath = before.Needed()
 			} else {
 				p.inPath = p.restTpl.Needed() // an action goes from the path into the query
@@ -202,10 +187,6 @@ func (p *httpTool) prepareURL(raw string) {
 		}
 	} else {
 		p.rest, _ = p.rest.cut("#") // a fragment is never sent
-		if u, err := url.Parse(s.plain()); err == nil && !s.variables() {
-			u.Fragment, u.RawFragment = "", ""
-			p.fixed = u
-		}
 	}
 }
 
@@ -213,7 +194,7 @@ func (p *httpTool) template(path, name string, src envText, escape func([]byte, 
 	if p.spec.OmitEmpty {
 		escape = marking(escape)
 	}
-	tpl, err := template.ParseText(name, src.source(), template.Options{Escape: escape, Slots: len(p.vars) + 1})
+	tpl, err := template.ParseText(name, string(src), template.Options{Escape: escape})
 	if err != nil {
 		p.violation(path, "a Go template", "a template that cannot be read", strings.TrimPrefix(err.Error(), name+": "))
 		return nil
@@ -227,7 +208,7 @@ func (p *httpTool) template(path, name string, src envText, escape func([]byte, 
 
 func (p *httpTool) headerTemplate(path, name, src string) {
 	text := p.text(path, src, true)
-	if !text.contains("{{") {
+	if !strings.Contains(string(text), "{{") {
 		p.header(path, name, text, nil)
 		return
 	}
@@ -235,7 +216,7 @@ func (p *httpTool) headerTemplate(path, name, src string) {
 		if p.spec.OmitEmpty {
 			p.uses[len(p.uses)-1].needed = nil
 		}
-		p.header(path, name, nil, tpl)
+		p.header(path, name, "", tpl)
 	}
 }
 
@@ -256,19 +237,19 @@ func (p *httpTool) header(path, name string, text envText, tpl *template.Text) {
 	case !isHeaderValue(text.plain()):
 		p.violation(path, "one line of text", "control characters", "a header value cannot hold a line break or another control character")
 	}
-	p.headers = append(p.headers, httpHeader{name: canonical, path: path, text: text, tpl: tpl})
+	p.headers = append(p.headers, httpField{name: canonical, path: path, text: text, tpl: tpl})
 }
 
 func (p *httpTool) prepareBody(req *v1.HTTPRequest) {
 	const at = "/spec/http/request"
 	for _, name := range slices.Sorted(maps.Keys(req.StaticQuery)) {
 		path := v1.Pointer(at+"/static_query", name)
-		p.staticQuery = append(p.staticQuery, httpField{name, path, p.text(path, req.StaticQuery[name], true)})
+		p.staticQuery = append(p.staticQuery, httpField{name: name, path: path, text: p.text(path, req.StaticQuery[name], true)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(req.StaticBody)) {
 		path := v1.Pointer(at+"/static_body", name)
 		text := jsonEnvText(req.StaticBody[name], func(s string) envText { return p.text(path, s, true) })
-		p.staticBody = append(p.staticBody, httpField{name, path, text})
+		p.staticBody = append(p.staticBody, httpField{name: name, path: path, text: text})
 	}
 	for _, name := range req.QueryParams {
 		if slices.Contains(req.Exclude, name) {
@@ -335,7 +316,6 @@ func (p *httpTool) prepareResponse(s *v1.HTTPSpec) {
 		}
 	}
 	p.accepts = acceptTypes(s.Multimodal)
-	p.accept = []string{acceptHeader(p.accepts)}
 }
 
 func milliseconds(ms int) time.Duration {

@@ -18,8 +18,8 @@ import (
 
 // draft is a request whose variables have no values yet. Building one reaches nothing.
 type draft struct {
-	base, rest envText     // the URL
-	headers    []httpField // not to be changed
+	base, rest envText // the URL
+	headers    []httpField
 	hasBody    bool
 	body       json.RawMessage            // what the arguments make of the body
 	members    map[string]json.RawMessage // the same as members, when the manifest has some of its own
@@ -88,16 +88,16 @@ func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, ar
 			}
 			p.fillEmpty(values, args)
 		}
-		s, slots, err := tpl.RenderSlots(ctx, values)
+		s, err := tpl.Render(ctx, values)
 		switch {
 		case ctx.Err() != nil:
-			return nil, err
+			return "", err
 		case err == nil && p.spec.OmitEmpty && tpl == p.restTpl:
-			return withoutEmpty(s, slots), nil
+			return envText(withoutEmpty(s)), nil
 		case err == nil && strings.Contains(s, emptied):
-			return nil, nil
+			return "", nil
 		case err == nil:
-			return rendered(s, slots), nil
+			return envText(s), nil
 		}
 		f := v1.Violation{Expected: "arguments that fit the template", Got: "others", Message: err.Error()}
 		fields := tpl.Fields()
@@ -110,7 +110,7 @@ func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, ar
 				break
 			}
 		}
-		return nil, v1.NewValidationError(v1.ArgsInvalid, name, []v1.Violation{f})
+		return "", v1.NewValidationError(v1.ArgsInvalid, name, []v1.Violation{f})
 	}
 	var err error
 	if p.restTpl != nil {
@@ -122,21 +122,16 @@ func (p *httpTool) draftTemplates(ctx context.Context, name string, d *draft, ar
 			return v1.NewValidationError(v1.ArgsInvalid, name, []v1.Violation{*violation})
 		}
 	}
-	if d.headers = p.literal; p.literal != nil {
-		return nil
-	}
-	d.headers = make([]httpField, 0, len(p.headers))
 	for _, h := range p.headers {
-		text := h.text
 		if h.tpl != nil {
-			if text, err = render(h.tpl); err != nil {
+			if h.text, err = render(h.tpl); err != nil {
 				return err
 			}
-			if p.spec.OmitEmpty && len(text) == 0 {
+			if p.spec.OmitEmpty && h.text == "" {
 				continue
 			}
 		}
-		d.headers = append(d.headers, httpField{h.name, h.path, text})
+		d.headers = append(d.headers, h)
 	}
 	return nil
 }
@@ -219,7 +214,7 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 		return nil
 	}
 	path, query := d.rest.cut("?")
-	has := query != nil
+	has := query != ""
 	taken := map[string]bool{}
 	for pair := range strings.SplitSeq(strings.TrimPrefix(query.plain(), "?"), "&") {
 		key, _, _ := strings.Cut(pair, "=")
@@ -232,15 +227,13 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 		taken[f.name] = true
 	}
 	if !has {
-		query = literal("?")
+		query = "?"
 	}
-	empty := !has || len(query) == 1 && query[0].text == "?"
 	addEncoded := func(name string, value envText) {
-		if !empty {
-			query = query.add("&")
+		if query != "?" {
+			query += "&"
 		}
-		empty = false
-		query = append(query.add(name+"="), value...)
+		query += envText(name) + "=" + value
 	}
 	add := func(name string, value envText) { addEncoded(percentEncode(name), value) }
 	for _, name := range names {
@@ -260,7 +253,7 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 			return err != nil || taken[key] || key != name && slices.Contains(names, key)
 		})
 		for _, f := range pairs {
-			addEncoded(f.name, literal(f.value))
+			addEncoded(f.name, envText(f.value))
 		}
 		for _, f := range pairs {
 			key, _ := url.PathUnescape(f.name) // it was read above
@@ -277,8 +270,8 @@ func (p *httpTool) draftQuery(d *draft, args map[string]json.RawMessage, names [
 	for _, f := range p.staticQuery {
 		add(f.name, f.text.edit(percentEncode))
 	}
-	if d.rest = path; has || !empty {
-		d.rest = append(path[:len(path):len(path)], query...)
+	if d.rest = path; has || query != "?" {
+		d.rest += query
 	}
 	return nil
 }

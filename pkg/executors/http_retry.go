@@ -36,12 +36,8 @@ type httpCall struct {
 	masks   *secrets // the secrets and masked arguments; made by hidden
 	base    string   // the address of the URL, its variables put in
 
-	req *http.Request
-	// What a call needs of others, held here to be made at once.
-	trace   httptrace.ClientTrace
-	client  retryablehttp.Client
-	request retryablehttp.Request
-
+	req    *http.Request
+	trace  httptrace.ClientTrace
 	body   []byte
 	source *tokenSource // nil without OAuth 2
 
@@ -83,23 +79,17 @@ func (c *httpCall) send(ctx context.Context) (status string, err error) {
 	if err := c.turn(ctx); err != nil {
 		return "", err
 	}
-	req := &c.request
-	req.Request = c.req
+	req := &retryablehttp.Request{Request: c.req}
 	if c.body != nil {
 		if err := req.SetBody(c.body); err != nil {
 			return "", c.fail(v1.PhaseValidate, err.Error(), err)
 		}
 	}
 	req.SetResponseHandler(c.read)
-	client := &c.client
-	client.HTTPClient = c.p.client.Load()
-	client.RetryMax = c.p.attempts - 1
-	client.CheckRetry = c.again
-	client.Backoff = func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.wait }
-	client.ErrorHandler = retryablehttp.PassthroughErrorHandler
-	client.RequestLogHook = c.begin
-	if c.source != nil || c.p.rate != nil {
-		client.PrepareRetry = c.prepareRetry
+	client := retryablehttp.Client{
+		HTTPClient: c.p.client.Load(), RetryMax: c.p.attempts - 1, CheckRetry: c.again, PrepareRetry: c.prepareRetry, RequestLogHook: c.begin,
+		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.wait },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	if _, err = client.Do(req); err != nil { //nolint:bodyclose // read, the response handler, closed it
 		return "", c.describe(ctx, err)

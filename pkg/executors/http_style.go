@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/template"
 )
 
 // pair is a parameter of the query, both of whose texts are percent-encoded.
@@ -114,35 +114,16 @@ func marking(escape func([]byte, string) (string, error)) func([]byte, string) (
 }
 
 // withoutEmpty leaves the parameters out of a rendered path and query whose value is empty.
-func withoutEmpty(rest string, slots []template.Slot) envText {
+func withoutEmpty(rest string) string {
 	path, query, has := strings.Cut(rest, "?")
-	if !has {
-		return rendered(rest, slots)
-	}
-	var out envText
-	at := 0 // where the next piece begins
-	piece := func(s string) envText {
-		var own []template.Slot
-		for _, slot := range slots {
-			if slot.At >= at && slot.At <= at+len(s) {
-				own = append(own, template.Slot{N: slot.N, At: slot.At - at})
-			}
-		}
-		at += len(s) + 1
-		return rendered(s, own)
-	}
-	out = piece(path)
-	separator := "?"
-	for pair := range strings.SplitSeq(query, "&") {
-		text := piece(pair)
+	left := slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool {
 		_, value, assigned := strings.Cut(pair, "=")
-		if strings.Contains(pair, emptied) || assigned && value == "" && !text.variables() {
-			continue
-		}
-		out = append(out.add(separator), text...)
-		separator = "&"
+		return strings.Contains(pair, emptied) || assigned && value == ""
+	})
+	if !has || len(left) == 0 {
+		return path
 	}
-	return out
+	return path + "?" + strings.Join(left, "&")
 }
 
 // foundSomething leaves those members out of a body that a mapping made null, because it found nothing. A

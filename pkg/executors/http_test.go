@@ -228,6 +228,8 @@ func TestHTTPRefusesBeforeSending(t *testing.T) {
 			`environment variable "HOME" may not be read: spec.http.headers_from_env does not list it`},
 		{"a variable that does not end", v1.HTTPSpec{URL: "http://x/", Headers: map[string]string{"X": "${HOME"}}, nil, `{}`, v1.ManifestInvalid, `"${" has no "}"`},
 		{"a variable without a name", v1.HTTPSpec{URL: "http://x/", Headers: map[string]string{"X": "${1}"}}, nil, `{}`, v1.ManifestInvalid, `"1" is not the name of a variable`},
+		{"the mark of a place", v1.HTTPSpec{URL: "http://x/", Headers: map[string]string{"X": "a\x011\x01"}}, nil, `{}`, v1.ManifestInvalid, "the text must not hold the control character U+0001"},
+		{"the mark of a place in an argument", v1.HTTPSpec{URL: "http://x/", Request: &v1.HTTPRequest{HeaderParams: map[string]string{"X": "{{.a}}${KEY}"}}}, map[string]string{"KEY": "s3cret"}, `{"a":"\u00011\u0001"}`, v1.ArgsInvalid, "a header value cannot hold a line break or another control character"},
 		{"a variable in an action", v1.HTTPSpec{URL: `http://x/{{default "${A}" .a}}`}, nil, `{}`, v1.ManifestInvalid, `${A} is inside {{ }}: put it outside`},
 		{"a body of GET", v1.HTTPSpec{URL: "http://x/", Method: "GET", Request: &v1.HTTPRequest{BodyMapping: "a"}}, nil, `{}`, v1.ManifestInvalid, `a GET request has no body`},
 		{"in query_params and exclude", v1.HTTPSpec{URL: "http://x/", Request: &v1.HTTPRequest{QueryParams: []string{"a"}, Exclude: []string{"a"}}}, nil, `{}`, v1.ManifestInvalid, `cannot be both in query_params and in exclude`},

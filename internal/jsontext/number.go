@@ -1,0 +1,17 @@
+package jsontext
+
+import "math/big"
+
+// maxDigits is the longest text of a number that is read: reading one takes time with the square of
+// its length.
+const maxDigits = 1000
+
+// Number returns the value of a JSON number with all its digits. False says that the text is no number, or
+// is longer than 1,000 characters.
+func Number(text string) (*big.Float, bool) {
+	if len(text) > maxDigits {
+		return nil, false
+	}
+	f, _, err := big.ParseFloat(text, 10, 4*maxDigits, big.ToNearestEven)
+	return f, err == nil
+}
