@@ -1,15 +1,15 @@
-// Package mcpclients knows MCP clients: where their configuration is and how a server
-// stands in it.
+// Package mcpclients adds toolctl to the configuration of MCP clients. It knows where each client keeps its file
+// and which form a server has there, and it changes only the entry of that server: comments and all other text
+// of the file stay as they are.
 package mcpclients
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
 )
 
-// Server is what a client has to know of a server.
+// Server is a server as a client has to know it.
 type Server struct {
 	Name    string
 	Command string
@@ -22,47 +22,33 @@ type Server struct {
 // Client is an MCP client and its configuration file.
 type Client struct {
 	Title string
-	// Path says where the file is.
+	// Path returns the configuration file.
 	Path      func() (string, error)
 	StdioOnly bool
-	// Literal says that it has no syntax for variables.
+	// Literal is set for a client that has no syntax for variables.
 	Literal bool
-	// Entry is the server in the client's form. values are put in where it is literal;
-	// nil puts in placeholders.
+	// Entry returns the server in the client's form. values returns the values of variables for a literal
+	// client; without it they are placeholders.
 	Entry func(s Server, values func(string) (string, bool)) any
-	// Merge puts the entry into the text of the file.
+	// Merge adds the entry to the text of the file, or replaces the one of that name.
 	Merge func(file []byte, name string, entry any, s Server) ([]byte, error)
 }
 
-// member is a member of an object, in the order of the file.
-type member struct {
-	Key   string
-	Value any
+// jsonServer is an entry with the fields of all clients whose files hold JSON or TOML, in the order of the file.
+type jsonServer struct {
+	Type      string            `json:"type,omitempty"`
+	Command   string            `json:"command,omitempty"`
+	Args      []string          `json:"args,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+	EnvVars   []string          `json:"env_vars,omitempty"`
+	URL       string            `json:"url,omitempty"`
+	ServerURL string            `json:"serverUrl,omitempty"`
+	HTTPURL   string            `json:"httpUrl,omitempty"`
+	Headers   map[string]string `json:"headers,omitempty"`
+	TokenVar  string            `json:"bearer_token_env_var,omitempty"`
 }
 
-// fields is a JSON object that keeps its order.
-type fields []member
-
-func (f fields) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for i, m := range f {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		key, err := json.Marshal(m.Key)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(m.Value)
-		if err != nil {
-			return nil, err
-		}
-		out = append(append(append(out, key...), ':'), value...)
-	}
-	return append(out, '}'), nil
-}
-
-// All are the clients by their names. They are known from their documentation:
+// All holds the clients by name, as their documentation describes them:
 //
 //	claude          code.claude.com/docs/en/mcp
 //	claude-desktop  modelcontextprotocol.io/docs/develop/connect-local-servers
@@ -77,7 +63,7 @@ var All = map[string]Client{
 	"claude":         {Title: "Claude Code", Path: inFolder(".mcp.json"), Entry: jsonEntry("url", true, dollar), Merge: mergeJSON("mcpServers")},
 	"claude-desktop": {Title: "Claude Desktop", Path: desktopFile, StdioOnly: true, Literal: true, Entry: jsonEntry("", false, nil), Merge: mergeJSON("mcpServers")},
 	"cursor":         {Title: "Cursor", Path: inFolder(".cursor", "mcp.json"), Entry: jsonEntry("url", false, dollarEnv), Merge: mergeJSON("mcpServers")},
-	"vscode":         {Title: "VS Code", Path: inFolder(".vscode", "mcp.json"), Entry: jsonEntry("url", true, input), Merge: mergeVSCode},
+	"vscode":         {Title: "VS Code", Path: inFolder(".vscode", "mcp.json"), Entry: jsonEntry("url", true, dollarInput), Merge: mergeVSCode},
 	"windsurf":       {Title: "Windsurf", Path: inHome(".codeium", "windsurf", "mcp_config.json"), Entry: jsonEntry("serverUrl", false, dollarEnv), Merge: mergeJSON("mcpServers")},
 	"zed":            {Title: "Zed", Path: inHome(".config", "zed", "settings.json"), Literal: true, Entry: jsonEntry("url", false, nil), Merge: mergeJSON("context_servers")},
 	"codex":          {Title: "Codex", Path: inHome(".codex", "config.toml"), Entry: codexEntry, Merge: mergeTOML},
@@ -85,9 +71,9 @@ var All = map[string]Client{
 	"goose":          {Title: "goose", Path: inHome(".config", "goose", "config.yaml"), Entry: gooseEntry, Merge: mergeYAML("extensions")},
 }
 
-func dollar(name string) string    { return "${" + name + "}" }
-func dollarEnv(name string) string { return "${env:" + name + "}" }
-func input(name string) string     { return "${input:" + name + "}" }
+func dollar(name string) string      { return "${" + name + "}" }
+func dollarEnv(name string) string   { return "${env:" + name + "}" }
+func dollarInput(name string) string { return "${input:" + name + "}" }
 
 func inFolder(parts ...string) func() (string, error) {
 	return func() (string, error) { return filepath.Join(parts...), nil }
@@ -121,51 +107,37 @@ func jsonEntry(urlKey string, typed bool, variable func(string) string) func(Ser
 				return "VALUE_OF_" + name
 			}
 		}
-		var e fields
-		add := func(key string, v any) { e = append(e, member{key, v}) }
+		var e jsonServer
 		if s.URL != "" {
 			if typed {
-				add("type", "http")
+				e.Type = "http"
 			}
-			add(urlKey, s.URL)
+			*map[string]*string{"url": &e.URL, "serverUrl": &e.ServerURL, "httpUrl": &e.HTTPURL}[urlKey] = s.URL
 			if s.Token != "" {
-				add("headers", map[string]string{"Authorization": "Bearer " + value(s.Token)})
+				e.Headers = map[string]string{"Authorization": "Bearer " + value(s.Token)}
 			}
 			return e
 		}
 		if typed {
-			add("type", "stdio")
+			e.Type = "stdio"
 		}
-		add("command", s.Command)
-		add("args", s.Args)
-		if len(s.Vars) > 0 {
-			env := map[string]string{}
-			for _, name := range s.Vars {
-				env[name] = value(name)
-			}
-			add("env", env)
+		e.Command, e.Args, e.Env = s.Command, s.Args, map[string]string{}
+		for _, name := range s.Vars {
+			e.Env[name] = value(name)
 		}
 		return e
 	}
 }
 
-// codexEntry names variables, which Codex passes on.
+// codexEntry lists the variables that Codex passes to the server.
 func codexEntry(s Server, _ func(string) (string, bool)) any {
 	if s.URL != "" {
-		e := fields{{"url", s.URL}}
-		if s.Token != "" {
-			e = append(e, member{"bearer_token_env_var", s.Token})
-		}
-		return e
+		return jsonServer{URL: s.URL, TokenVar: s.Token}
 	}
-	e := fields{{"command", s.Command}, {"args", s.Args}}
-	if len(s.Vars) > 0 {
-		e = append(e, member{"env_vars", s.Vars})
-	}
-	return e
+	return jsonServer{Command: s.Command, Args: s.Args, EnvVars: s.Vars}
 }
 
-// gooseEntry names variables, which goose takes from its keyring or its environment.
+// gooseEntry lists the variables that goose reads from its keyring or its environment.
 func gooseEntry(s Server, _ func(string) (string, bool)) any {
 	e := map[string]any{"enabled": true, "name": s.Name, "type": "stdio", "timeout": 300}
 	if s.URL != "" {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -20,234 +21,126 @@ func mergeJSON(key string) func([]byte, string, any, Server) ([]byte, error) {
 	}
 }
 
-// mergeVSCode adds the inputs that an entry names as well.
+// mergeVSCode adds the inputs that an entry refers to as well.
 func mergeVSCode(file []byte, name string, entry any, s Server) ([]byte, error) {
 	file, err := setJSON(file, []string{"servers", name}, entry)
 	for _, v := range s.Vars {
 		if err == nil {
-			file, err = addInput(file, fields{{"type", "promptString"}, {"id", v}, {"description", v + " of " + s.Name}, {"password", true}}, v)
+			file, err = addInput(file, input{"promptString", v, v + " of " + s.Name, true})
 		}
 	}
 	return file, err
 }
 
-func addInput(file []byte, in fields, id string) ([]byte, error) {
-	root, err := container(file, 0)
+// input is a value that VS Code asks the user for.
+type input struct {
+	Type        string `json:"type"`
+	ID          string `json:"id"`
+	Description string `json:"description"`
+	Password    bool   `json:"password"`
+}
+
+func addInput(file []byte, in input) ([]byte, error) {
+	root, err := parseJSON(file)
 	if err != nil {
 		return nil, err
 	}
-	inputs, ok := root.find("inputs")
-	if !ok {
+	inputs := root.Find("/inputs")
+	if inputs == nil {
 		return setJSON(file, []string{"inputs"}, []any{in})
 	}
-	list, err := container(file, inputs.start)
-	if err != nil || list.object {
-		return nil, errors.Join(errors.New("inputs is not a list"), err)
+	list, ok := inputs.Value.(*hujson.Array)
+	if !ok {
+		return nil, errors.New("inputs is not a list")
 	}
-	for _, m := range list.members {
-		if o, err := container(file, m.start); err == nil {
-			if got, ok := o.find("id"); ok && string(file[got.start:got.end]) == string(quoteJSON(id)) {
-				return file, nil
-			}
+	for i := range list.Elements {
+		if id := list.Elements[i].Find("/id"); id != nil && id.Value.Kind() == '"' && id.Value.(hujson.Literal).String() == in.ID {
+			return file, nil
 		}
 	}
-	return list.insert(file, "", in, 2)
+	v, err := indented(in, 2)
+	v.BeforeExtra = lastLine(&list.AfterExtra, 2)
+	list.Elements = append(list.Elements, v)
+	return root.Pack(), err
 }
 
-func quoteJSON(s string) []byte {
-	b, _ := json.Marshal(s) // a string always can be
-	return b
+// parseJSON reads JSON with comments; an empty file is an empty object.
+func parseJSON(file []byte) (hujson.Value, error) {
+	if len(bytes.TrimSpace(file)) == 0 {
+		file = []byte("{}\n")
+	}
+	v, err := hujson.Parse(append(slices.Clip(file), '\n')) // it wants a line break after a comment in the last line
+	if err != nil {
+		line := 1
+		if _, cut := hujson.Parse(bytes.TrimRight(file, " \t\r\n")); cut != nil {
+			err = cut // a text that ends too early ends in its last line
+		}
+		_, _ = fmt.Sscanf(err.Error(), "hujson: line %d", &line)
+		return v, fmt.Errorf("line %d: not valid JSON, not even with comments", line)
+	}
+	v.AfterExtra = bytes.TrimSuffix(v.AfterExtra, []byte("\n"))
+	return v, nil
 }
 
 // setJSON sets the value at a path of members, and makes the objects on the way.
 func setJSON(file []byte, path []string, value any) ([]byte, error) {
-	if len(bytes.TrimSpace(file)) == 0 {
-		file = []byte("{}\n")
-	}
-	at := 0
-	for depth, key := range path {
-		o, err := container(file, at)
-		switch {
-		case err != nil:
-			return nil, err
-		case !o.object && depth == 0:
-			return nil, errors.New("expected an object, got a list")
-		case !o.object:
-			return nil, fmt.Errorf("expected an object at %q, got a list", strings.Join(path[:depth], "."))
-		}
-		m, ok := o.find(key)
-		switch {
-		case !ok:
-			for _, k := range slices.Backward(path[depth+1:]) {
-				value = fields{{k, value}}
-			}
-			return o.insert(file, key, value, depth+1)
-		case depth == len(path)-1:
-			text, err := json.MarshalIndent(value, strings.Repeat("  ", depth+1), "  ")
-			return slices.Concat(file[:m.start], text, file[m.end:]), err
-		}
-		at = m.start
-	}
-	return file, nil
-}
-
-// jsonContainer is an object or a list in a text, and the places of its members.
-type jsonContainer struct {
-	object      bool
-	open, close int // of the brackets
-	comma       int // after the last member; 0 for none
-	members     []jsonMember
-}
-
-type jsonMember struct {
-	key        string
-	start, end int // of the value
-}
-
-func (c *jsonContainer) find(key string) (jsonMember, bool) {
-	for _, m := range slices.Backward(c.members) { // of two the last counts
-		if m.key == key {
-			return m, true
-		}
-	}
-	return jsonMember{}, false
-}
-
-// insert adds a member at the end.
-func (c *jsonContainer) insert(file []byte, key string, value any, depth int) ([]byte, error) {
-	in := strings.Repeat("  ", depth)
-	text, err := json.MarshalIndent(value, in, "  ")
+	root, err := parseJSON(file)
 	if err != nil {
 		return nil, err
 	}
-	if c.object {
-		text = slices.Concat(quoteJSON(key), []byte(": "), text)
+	at := &root
+	for depth, key := range path {
+		o, ok := at.Value.(*hujson.Object)
+		if !ok {
+			return nil, fmt.Errorf("expected an object at %q", "/"+strings.Join(path[:depth], "/"))
+		}
+		// Clients read the last of two members with the same name.
+		if i := lastMember(o, key); i >= 0 {
+			at = &o.Members[i].Value
+			continue
+		}
+		for _, k := range slices.Backward(path[depth+1:]) {
+			value = map[string]any{k: value}
+		}
+		v, err := indented(value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		v.BeforeExtra = []byte(" ")
+		name := hujson.Value{Value: hujson.String(key), BeforeExtra: lastLine(&o.AfterExtra, depth+1)}
+		o.Members = append(o.Members, hujson.ObjectMember{Name: name, Value: v})
+		return root.Pack(), nil
 	}
-	at, comma := c.open+1, ""
-	switch {
-	case c.comma > 0:
-		at = c.comma + 1
-	case len(c.members) > 0:
-		at, comma = c.members[len(c.members)-1].end, ","
-	}
-	comments := bytes.TrimRight(file[at:c.close], " \t\r\n")
-	return slices.Concat(file[:at], []byte(comma), comments, []byte("\n"+in), text, []byte("\n"+in[2:]), file[c.close:]), nil
+	v, err := indented(value, len(path))
+	at.Value = v.Value
+	return root.Pack(), err
 }
 
-// container reads the object or list at a place of a text.
-func container(b []byte, at int) (*jsonContainer, error) {
-	fail := func() (*jsonContainer, error) {
-		line := 1 + bytes.Count(b[:min(at, len(b))], []byte("\n"))
-		return nil, fmt.Errorf("line %d: not valid JSON, not even with comments", line)
-	}
-	at = skipJSON(b, at)
-	if at >= len(b) || b[at] != '{' && b[at] != '[' {
-		return fail()
-	}
-	c := &jsonContainer{object: b[at] == '{', open: at}
-	at++
-	for {
-		if at = skipJSON(b, at); at >= len(b) {
-			return fail()
-		}
-		if b[at] == '}' && c.object || b[at] == ']' && !c.object {
-			c.close = at
-			return c, nil
-		}
-		if len(c.members) > 0 && c.comma == 0 {
-			return fail()
-		}
-		var m jsonMember
-		if c.object {
-			end := valueEnd(b, at)
-			if end < 0 || json.Unmarshal(b[at:end], &m.key) != nil {
-				return fail()
-			}
-			if at = skipJSON(b, end); at >= len(b) || b[at] != ':' {
-				return fail()
-			}
-			at = skipJSON(b, at+1)
-		}
-		m.start, m.end = at, valueEnd(b, at)
-		if m.end < 0 {
-			return fail()
-		}
-		c.members = append(c.members, m)
-		if at, c.comma = skipJSON(b, m.end), 0; at < len(b) && b[at] == ',' {
-			c.comma = at
-			at++
-		}
-	}
-}
-
-// skipJSON returns the place after space and comments.
-func skipJSON(b []byte, at int) int {
-	for at < len(b) {
-		switch rest := b[at:]; {
-		case strings.IndexByte(" \t\r\n", b[at]) >= 0:
-			at++
-		case bytes.HasPrefix(rest, []byte("//")):
-			n := bytes.IndexByte(rest, '\n')
-			if n < 0 {
-				return len(b)
-			}
-			at += n
-		case bytes.HasPrefix(rest, []byte("/*")):
-			n := bytes.Index(rest[2:], []byte("*/"))
-			if n < 0 {
-				return len(b)
-			}
-			at += n + 4
-		default:
-			return at
-		}
-	}
-	return at
-}
-
-// valueEnd returns the place after a value, -1 when it does not end.
-func valueEnd(b []byte, at int) int {
-	start, depth := at, 0
-	for at < len(b) {
-		switch b[at] {
-		case '"':
-			for at++; at < len(b) && b[at] != '"'; at++ {
-				if b[at] == '\\' {
-					at++
-				}
-			}
-			if at++; at > len(b) {
-				return -1
-			}
-		case '{', '[':
-			depth++
-			at++
-		case '}', ']', ',':
-			if depth == 0 {
-				if at == start {
-					return -1
-				}
-				return at
-			}
-			if b[at] != ',' {
-				depth--
-			}
-			at++
-		default:
-			if next := skipJSON(b, at); next > at {
-				if depth == 0 {
-					return at
-				}
-				at = next
-				continue
-			}
-			at++
-		}
-		if depth == 0 && (b[at-1] == '"' || b[at-1] == '}' || b[at-1] == ']') {
-			return at
+func lastMember(o *hujson.Object, key string) int {
+	for i, m := range slices.Backward(o.Members) {
+		if m.Name.Value.(hujson.Literal).String() == key {
+			return i
 		}
 	}
 	return -1
+}
+
+// indented is a value as JSON that begins in a line of this depth.
+func indented(value any, depth int) (hujson.Value, error) {
+	text, err := json.MarshalIndent(value, strings.Repeat("  ", depth), "  ")
+	if err != nil {
+		return hujson.Value{}, err
+	}
+	return hujson.Parse(text)
+}
+
+// lastLine begins a line for a new last element of an object or list. The comments that stood before the closing
+// bracket stay before the new element, and the bracket gets a line of its own.
+func lastLine(end *hujson.Extra, depth int) hujson.Extra {
+	in := "\n" + strings.Repeat("  ", depth)
+	comments := bytes.TrimRight(*end, " \t\r\n")
+	*end = hujson.Extra(in[:len(in)-2])
+	return append(slices.Clip(comments), in...)
 }
 
 var (
@@ -276,12 +169,14 @@ func mergeTOML(file []byte, name string, entry any, _ Server) ([]byte, error) {
 		text += "\n\n"
 	}
 	text += "[mcp_servers." + name + "]\n"
-	for _, m := range entry.(fields) {
-		value, err := json.Marshal(m.Value) // strings and lists of strings are TOML as well
-		if err != nil {
-			return nil, err
-		}
-		text += m.Key + " = " + string(value) + "\n"
+	members, err := indented(entry, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members.Value.(*hujson.Object).Members {
+		m.Value.BeforeExtra = nil
+		m.Value.Minimize() // a string or a list of strings on one line is TOML as well
+		text += m.Name.Value.(hujson.Literal).String() + " = " + m.Value.String() + "\n"
 	}
 	return []byte(text), nil
 }

@@ -273,7 +273,7 @@ func (c *Client) command() (mcpclients.Server, error) {
 
 // read reads the file of the client as it is.
 func (e *ClientEntry) read() error {
-	const most = 10 << 20
+	const most = 1 << 20 // the reader of comments recurses as deep as the file is nested
 	if real, err := filepath.EvalSymlinks(e.File); err == nil {
 		e.File = real
 	}
