@@ -80,7 +80,6 @@ var layout = map[string]struct {
 	"internal/regular":    {},
 	"internal/perm":       {},
 	"internal/wirename":   {},
-	"internal/lines":      {},
 	"internal/tty":        {},
 	"internal/tracing":    {never: []string{"go.opentelemetry.io/otel/sdk"}},
 	"pkg/gateway":         {may: []string{"api/v1", "pkg/admission", "internal/envref", "internal/inspect", "internal/perm", "internal/regular", "internal/tracing", "internal/wirename", "pkg/diff", "pkg/executors", "pkg/lock", "pkg/manifest", "pkg/mcp", "pkg/mcp/server", "pkg/permit", "pkg/plan", "pkg/policy", "pkg/prompt", "pkg/registry", "pkg/replica", "pkg/resources", "pkg/rollout", "pkg/source", "pkg/store", "pkg/store/memory", "internal/seal"}, never: []string{sdk}}, // it joins the parts

@@ -232,8 +232,6 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if metrics != nil {
 		defer metrics.Close() // its server closes it too
 	}
-	calls, written := o.newAccessLog()
-	defer o.closing(written)
 	memory, _ := parseBytes(o.memory) // check read it
 	o.limitMemory(memory)
 	drain := o.drain
@@ -260,7 +258,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 		g.AuditRetention, _ = parseRetention(o.retention) // check read it
 		g.Replicas, g.ApprovalWait = o.replicas(), o.approvalWait
 		g.Subset = gateway.Subset{Namespace: o.conf.Namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
-		g.Server = server.Options{AccessLog: calls, ShutdownDelay: o.delay, DrainTimeout: drain, TurnIdle: o.turnIdle, Instructions: instructions}
+		g.Server = server.Options{AccessLog: o.newAccessLog(), ShutdownDelay: o.delay, DrainTimeout: drain, TurnIdle: o.turnIdle, Instructions: instructions}
 		g.Limits = o.limits(memory)
 	})
 	if err != nil {

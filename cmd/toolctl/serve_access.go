@@ -1,29 +1,25 @@
 package main
 
 import (
-	"io"
 	"log/slog"
 
-	"toolctl.dev/toolctl/internal/lines"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
 // accessLogs are the values of --access-log.
 var accessLogs = []string{"json", "text", "none"}
 
-// newAccessLog returns what takes a line for each call, nil for none, and what writes the
-// last lines.
-func (o *serveOptions) newAccessLog() (*slog.Logger, io.Closer) {
+// newAccessLog returns the log that takes a line for each call, nil for none.
+func (o *serveOptions) newAccessLog() *slog.Logger {
 	format := o.accessLog
 	if format == "" && o.http != "" {
 		format = "json"
 	}
-	out := lines.New(o.err)
 	switch format {
 	case "json":
-		return slog.New(telemetry.LogHandler(slog.NewJSONHandler(out, nil))), out
+		return slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, nil)))
 	case "text":
-		return slog.New(telemetry.LogHandler(slog.NewTextHandler(out, nil))), out
+		return slog.New(telemetry.LogHandler(slog.NewTextHandler(o.err, nil)))
 	}
-	return nil, out
+	return nil
 }

@@ -7,6 +7,8 @@ package ignore
 
 import (
 	"bytes"
+	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -14,7 +16,7 @@ import (
 type List struct{ rules []rule }
 
 type rule struct {
-	segments []string // of an anchored pattern; else one, for the name alone
+	segments []*regexp.Regexp // of an anchored pattern, nil for **; else one, for the name alone
 	anchored bool
 	dirOnly  bool
 	negated  bool
@@ -38,11 +40,19 @@ func Parse(data []byte) List {
 		if line = strings.TrimPrefix(line, "/"); line == "" {
 			continue
 		}
-		r.segments = []string{line}
-		if r.anchored {
-			r.segments = strings.Split(line, "/")
+		readable := true
+		for segment := range strings.SplitSeq(line, "/") {
+			if r.anchored && segment == "**" {
+				r.segments = append(r.segments, nil)
+				continue
+			}
+			re, err := regexp.Compile(latin1(`(?s)\A` + expression(segment) + `\z`))
+			readable = readable && err == nil
+			r.segments = append(r.segments, re)
 		}
-		l.rules = append(l.rules, r)
+		if readable {
+			l.rules = append(l.rules, r)
+		}
 	}
 	return l
 }
@@ -76,19 +86,19 @@ func (l List) Match(path string, dir bool) (out, fits bool) {
 
 func (r *rule) fits(path []string) bool {
 	if !r.anchored {
-		return glob(r.segments[0], path[len(path)-1])
+		return matches(r.segments[0], path[len(path)-1])
 	}
 	p, at := 0, 0
 	again, from := -1, 0 // where to go on when what comes after the last ** does not fit
 	for at < len(path) {
 		switch {
-		case p < len(r.segments) && r.segments[p] == "**":
+		case p < len(r.segments) && r.segments[p] == nil:
 			if p == len(r.segments)-1 {
 				return true // at least one segment is left
 			}
 			again, from = p, at
 			p++
-		case p < len(r.segments) && glob(r.segments[p], path[at]):
+		case p < len(r.segments) && matches(r.segments[p], path[at]):
 			p, at = p+1, at+1
 		case again >= 0:
 			from++
@@ -100,128 +110,92 @@ func (r *rule) fits(path []string) bool {
 	return p == len(r.segments)
 }
 
-// glob matches one segment of a path: *, ?, [set], and a backslash before a character as it is.
-func glob(pattern, name string) bool {
-	p, at := 0, 0
-	again, from := -1, 0
-	for at < len(name) || p < len(pattern) {
-		if p < len(pattern) {
-			if pattern[p] == '*' {
-				again, from = p, at
-				p++
-				continue
-			}
-			if at < len(name) {
-				if next, ok := one(pattern, p, name[at]); ok {
-					p, at = next, at+1
-					continue
-				}
-			}
-		}
-		if again < 0 || from >= len(name) {
-			return false
-		}
-		from++
-		p, at = again+1, from
+func matches(segment *regexp.Regexp, name string) bool { return segment.MatchString(latin1(name)) }
+
+// latin1 makes a character of each byte: git matches bytes, and expressions match characters.
+func latin1(s string) string {
+	runes := make([]rune, len(s))
+	for i := range len(s) {
+		runes[i] = rune(s[i])
 	}
-	return true
+	return string(runes)
 }
 
-// one matches one byte with what stands at p, and returns where the pattern goes on. Git
-// matches bytes as well.
-func one(pattern string, p int, c byte) (next int, ok bool) {
-	switch pattern[p] {
-	case '?':
-		return p + 1, true
-	case '[':
-		return set(pattern, p+1, c)
-	case '\\':
-		if p++; p == len(pattern) {
-			return p, false
-		}
-	}
-	return p + 1, pattern[p] == c
-}
+// never is no expression. A pattern that has it matches nothing.
+const never = "("
 
-// set matches one byte with the set in brackets that starts at p.
-func set(pattern string, p int, c byte) (next int, ok bool) {
-	negated := p < len(pattern) && (pattern[p] == '!' || pattern[p] == '^')
-	if negated {
-		p++
-	}
-	found := false
-	for first := true; ; first = false {
-		if p >= len(pattern) {
-			return p, false // it never ends
-		}
+// expression is the regular expression of one segment: *, ?, [set], and a backslash before a character as it is.
+func expression(segment string) string {
+	var b strings.Builder
+	for segment != "" {
+		c := segment[0]
+		segment = segment[1:]
 		switch {
-		case pattern[p] == ']' && !first:
-			return p + 1, found != negated
-		case strings.HasPrefix(pattern[p:], "[:"):
-			name, _, closed := strings.Cut(pattern[p+2:], "]")
-			if !closed {
-				return p, false
+		case c == '*':
+			b.WriteString(".*")
+		case c == '?':
+			b.WriteByte('.')
+		case c == '[':
+			var set string
+			if set, segment = bracket(segment); set == "" {
+				return never
 			}
-			if class, isClass := strings.CutSuffix(name, ":"); isClass {
-				in, known := classes[class]
-				if !known {
-					return p, false
-				}
-				found = found || in(c)
-				p += len("[:") + len(name) + 1
+			b.WriteString(set)
+		case c == '\\' && segment == "":
+			return never
+		case c == '\\':
+			c, segment = segment[0], segment[1:]
+			fallthrough
+		default:
+			b.WriteString(regexp.QuoteMeta(string([]byte{c})))
+		}
+	}
+	return b.String()
+}
+
+// bracket is the expression of the set whose text follows a bracket, and what follows the set; an empty one for a set
+// that never ends.
+func bracket(text string) (set, rest string) {
+	set = "[/" // which no segment has, so that the set is never empty
+	if text != "" && (text[0] == '!' || text[0] == '^') {
+		set, text = "[^/", text[1:]
+	}
+	for first := true; text != ""; first = false {
+		if text[0] == ']' && !first {
+			return set + "]", text[1:]
+		}
+		if strings.HasPrefix(text, "[:") {
+			if name, after, closed := strings.Cut(text[2:], "]"); !closed {
+				return "", ""
+			} else if strings.HasSuffix(name, ":") {
+				set, text = set+"[:"+name+"]", after // an unknown class is no expression
 				continue
 			}
 		}
-		low, after, whole := literal(pattern, p)
-		if !whole {
-			return p, false
+		var ok bool
+		var low, high byte
+		if low, text, ok = literal(text); !ok {
+			return "", ""
 		}
-		high := low
-		p = after
-		if p+1 < len(pattern) && pattern[p] == '-' && pattern[p+1] != ']' {
-			if high, p, whole = literal(pattern, p+1); !whole {
-				return p, false
+		high = low
+		if len(text) > 1 && text[0] == '-' && text[1] != ']' {
+			if high, text, ok = literal(text[1:]); !ok {
+				return "", ""
 			}
 		}
-		found = found || low <= c && c <= high
-	}
-}
-
-func literal(pattern string, p int) (c byte, next int, ok bool) {
-	if pattern[p] == '\\' {
-		if p++; p == len(pattern) {
-			return 0, p, false
+		if low <= high {
+			set += fmt.Sprintf(`\x{%x}-\x{%x}`, low, high)
 		}
 	}
-	return pattern[p], p + 1, true
+	return "", ""
 }
 
-func between(low, high byte) func(byte) bool {
-	return func(c byte) bool { return low <= c && c <= high }
-}
-
-func either(all ...func(byte) bool) func(byte) bool {
-	return func(c byte) bool {
-		for _, in := range all {
-			if in(c) {
-				return true
-			}
-		}
-		return false
+func literal(text string) (c byte, rest string, ok bool) {
+	if text[0] == '\\' {
+		text = text[1:]
 	}
-}
-
-var (
-	lower, upper, digit = between('a', 'z'), between('A', 'Z'), between('0', '9')
-	alnum               = either(lower, upper, digit)
-)
-
-var classes = map[string]func(byte) bool{
-	"lower": lower, "upper": upper, "digit": digit, "alpha": either(lower, upper), "alnum": alnum,
-	"xdigit": either(digit, between('a', 'f'), between('A', 'F')),
-	"space":  either(between('\t', '\r'), between(' ', ' ')),
-	"blank":  func(c byte) bool { return c == ' ' || c == '\t' },
-	"cntrl":  either(between(0, 31), between(127, 127)),
-	"print":  between(' ', '~'), "graph": between('!', '~'),
-	"punct": func(c byte) bool { return c > ' ' && c < 127 && !alnum(c) },
+	if text == "" {
+		return 0, "", false
+	}
+	return text[0], text[1:], true
 }

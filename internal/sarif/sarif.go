@@ -45,111 +45,45 @@ type Result struct {
 	Suppressed string
 }
 
-// sarifLog is the part of the format that findings need.
-type sarifLog struct {
-	Schema  string     `json:"$schema"`
-	Version string     `json:"version"`
-	Runs    []sarifRun `json:"runs"`
-}
+type object map[string]any
 
-type sarifRun struct {
-	Tool struct {
-		Driver sarifDriver `json:"driver"`
-	} `json:"tool"`
-	Language   string        `json:"language"`
-	ColumnKind string        `json:"columnKind"`
-	Results    []sarifResult `json:"results"`
-}
+func text(s string) object { return object{"text": s} }
 
-type sarifDriver struct {
-	Name           string      `json:"name"`
-	Version        string      `json:"version,omitempty"`
-	InformationURI string      `json:"informationUri"`
-	Rules          []sarifRule `json:"rules"`
-}
-
-type sarifText struct {
-	Text string `json:"text"`
-}
-
-type sarifRule struct {
-	ID            string     `json:"id"`
-	Short         sarifText  `json:"shortDescription"`
-	Help          sarifText  `json:"help"`
-	HelpURI       string     `json:"helpUri"`
-	Configuration sarifLevel `json:"defaultConfiguration"`
-}
-
-type sarifLevel struct {
-	Level Level `json:"level"`
-}
-
-type sarifResult struct {
-	RuleID       string          `json:"ruleId"`
-	RuleIndex    int             `json:"ruleIndex"`
-	Level        Level           `json:"level"`
-	Message      sarifText       `json:"message"`
-	Locations    []sarifLocation `json:"locations"`
-	Suppressions []sarifIgnored  `json:"suppressions,omitempty"`
-}
-
-type sarifIgnored struct {
-	Kind          string `json:"kind"`
-	Justification string `json:"justification"`
-}
-
-type sarifLocation struct {
-	Physical *sarifPhysical `json:"physicalLocation,omitempty"`
-	Logical  []sarifLogical `json:"logicalLocations,omitempty"`
-}
-
-type sarifPhysical struct {
-	Artifact struct {
-		URI string `json:"uri"`
-	} `json:"artifactLocation"`
-	Region *sarifRegion `json:"region,omitempty"`
-}
-
-type sarifRegion struct {
-	StartLine   int `json:"startLine"`
-	StartColumn int `json:"startColumn,omitempty"`
-}
-
-type sarifLogical struct {
-	Name           string `json:"name"`
-	FullyQualified string `json:"fullyQualifiedName"`
-	Kind           string `json:"kind"`
-}
-
-// Log returns what is to be encoded as JSON.
+// Log returns the log of the results, to be encoded as JSON.
 func Log(d Driver, results []Result) any {
-	run := sarifRun{Language: "en-US", ColumnKind: "unicodeCodePoints", Results: make([]sarifResult, 0, len(results))}
-	run.Tool.Driver = sarifDriver{Name: d.Name, Version: d.Version, InformationURI: d.URI, Rules: make([]sarifRule, 0, len(d.Rules))}
-	index := map[string]int{}
+	rules, index := make([]object, 0, len(d.Rules)), map[string]int{}
 	for i, r := range d.Rules {
 		index[r.ID] = i
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{r.ID, sarifText{r.Summary}, sarifText{r.Help}, r.URI, sarifLevel{r.Level}})
+		rules = append(rules, object{"id": r.ID, "shortDescription": text(r.Summary), "help": text(r.Help), "helpUri": r.URI, "defaultConfiguration": object{"level": r.Level}})
 	}
+	driver := object{"name": d.Name, "informationUri": d.URI, "rules": rules}
+	if d.Version != "" {
+		driver["version"] = d.Version
+	}
+	found := make([]object, 0, len(results))
 	for _, r := range results {
-		out := sarifResult{RuleID: r.Rule, RuleIndex: index[r.Rule], Level: r.Level, Message: sarifText{r.Message}}
-		var at sarifLocation
+		at := object{}
 		if r.Object.Name != "" {
-			at.Logical = []sarifLogical{{Name: r.Object.Name, FullyQualified: r.Object.Kind + "/" + r.Object.Namespace + "/" + r.Object.Name + r.Path, Kind: "object"}}
+			at["logicalLocations"] = []object{{"name": r.Object.Name, "fullyQualifiedName": r.Object.Kind + "/" + r.Object.Namespace + "/" + r.Object.Name + r.Path, "kind": "object"}}
 		}
 		if r.Source.File != "" {
-			at.Physical = &sarifPhysical{}
-			at.Physical.Artifact.URI = fileURI(r.Source.File)
-			if r.Source.Line > 0 {
-				at.Physical.Region = &sarifRegion{r.Source.Line, r.Source.Column}
+			place := object{"artifactLocation": object{"uri": fileURI(r.Source.File)}}
+			if region := (object{"startLine": r.Source.Line, "startColumn": r.Source.Column}); r.Source.Line > 0 {
+				if r.Source.Column == 0 {
+					delete(region, "startColumn")
+				}
+				place["region"] = region
 			}
+			at["physicalLocation"] = place
 		}
-		out.Locations = []sarifLocation{at}
+		result := object{"ruleId": r.Rule, "ruleIndex": index[r.Rule], "level": r.Level, "message": text(r.Message), "locations": []object{at}}
 		if r.Suppressed != "" {
-			out.Suppressions = []sarifIgnored{{"inSource", r.Suppressed}}
+			result["suppressions"] = []object{{"kind": "inSource", "justification": r.Suppressed}}
 		}
-		run.Results = append(run.Results, out)
+		found = append(found, result)
 	}
-	return sarifLog{Schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
+	run := object{"tool": object{"driver": driver}, "language": "en-US", "columnKind": "unicodeCodePoints", "results": found}
+	return object{"$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "version": "2.1.0", "runs": []object{run}}
 }
 
 // fileURI is a relative reference for a path that is relative, so that a service finds it in

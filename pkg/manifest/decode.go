@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -12,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 var rawMessage = reflect.TypeFor[json.RawMessage]()
@@ -362,88 +365,53 @@ func (d *document) mismatch(n *yaml.Node, want string) bool {
 // rawJSON returns the value as compact JSON with the keys in the order in which
 // they are written; nil when a bound was reached.
 func (d *document) rawJSON(n *yaml.Node) json.RawMessage {
-	d.buf = d.appendJSON(d.buf[:0], n, 0)
+	d.buf.Reset()
+	d.writeJSON(n, 0)
 	if d.full {
 		return nil
 	}
-	raw := make(json.RawMessage, len(d.buf)) // exact: thousands of these stay in memory
-	copy(raw, d.buf)
-	return raw
+	return bytes.Clone(d.buf.Bytes())
 }
 
-func (d *document) appendJSON(b []byte, n *yaml.Node, depth int) []byte {
+func (d *document) writeJSON(n *yaml.Node, depth int) {
 	// Aliases of aliases are deeper than what was written, so depth counts here again.
 	if depth > maxDepth {
 		d.overflow(n, fmt.Sprintf("nested deeper than %d levels", maxDepth))
 	}
 	if !d.spend(n, 1) {
-		return b
+		return
 	}
-	start := len(b)
+	b, start := &d.buf, d.buf.Len()
 	switch n.Kind {
 	case yaml.MappingNode:
-		b = append(b, '{')
+		b.WriteByte('{')
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if i > 0 {
-				b = append(b, ',')
+				b.WriteByte(',')
 			}
-			b = appendString(b, n.Content[i].Value)
-			b = append(b, ':')
-			b = d.appendJSON(b, n.Content[i+1], depth+1)
+			jsontext.AppendString(b, n.Content[i].Value)
+			b.WriteByte(':')
+			d.writeJSON(n.Content[i+1], depth+1)
 		}
-		return append(b, '}')
+		b.WriteByte('}')
+		return
 	case yaml.SequenceNode:
-		b = append(b, '[')
+		b.WriteByte('[')
 		for i, c := range n.Content {
 			if i > 0 {
-				b = append(b, ',')
+				b.WriteByte(',')
 			}
-			b = d.appendJSON(b, c, depth+1)
+			d.writeJSON(c, depth+1)
 		}
-		return append(b, ']')
+		b.WriteByte(']')
+		return
 	}
-	switch {
-	case n.Tag == tagStr:
-		b = appendString(b, n.Value)
-	case n.Value == "":
-		b = append(b, "null"...)
-	default:
-		b = append(b, n.Value...)
+	if n.Tag == tagStr {
+		jsontext.AppendString(b, n.Value)
+	} else {
+		b.WriteString(cmp.Or(n.Value, "null"))
 	}
-	if d.bytes += len(b) - start; d.bytes > maxJSONBytes {
+	if d.bytes += b.Len() - start; d.bytes > maxJSONBytes {
 		d.overflow(n, fmt.Sprintf("the document expands to more than %d MiB", maxJSONBytes>>20))
 	}
-	return b
-}
-
-// appendString appends s as a JSON string (RFC 8259, section 7), with the escapes
-// of encoding/json, so that a value has one form wherever it comes from.
-func appendString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c == 0xe2 && (strings.HasPrefix(s[i:], "\u2028") || strings.HasPrefix(s[i:], "\u2029")):
-			b = append(b, `\u202`...)
-			b = append(b, hex[s[i+2]&15])
-			i += 2
-		case c >= 0x20:
-			b = append(b, c)
-		case c == '\b':
-			b = append(b, `\b`...)
-		case c == '\f':
-			b = append(b, `\f`...)
-		case c == '\n':
-			b = append(b, `\n`...)
-		case c == '\t':
-			b = append(b, `\t`...)
-		case c == '\r':
-			b = append(b, `\r`...)
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	return append(b, '"')
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -30,7 +31,7 @@ type document struct {
 	spent      int                   // nodes that were visited, aliases as often as they are used
 	bytes      int                   // JSON that was written
 	full       bool                  // a bound was reached; nothing more is read
-	buf        []byte                // scratch of rawJSON
+	buf        bytes.Buffer          // scratch of rawJSON
 	violations []v1.Violation
 	// misspelt holds the pointers of fields that were written wrongly, by their right name.
 	misspelt []string
