@@ -8,6 +8,8 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/internal/params"
+	"toolctl.dev/toolctl/internal/textcheck"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
@@ -27,6 +29,7 @@ func validators(prompt string, from []validator, notes *[]string) []v1.PromptVal
 		}
 		kind, ok := v1.FindAssertionType(v.Type)
 		one := v1.PromptValidator{Type: v.Type, Message: v.Message, Enabled: v.Enabled}
+		rule := textcheck.New(kind.Name, v.Type, nil, true)
 		switch {
 		case !ok:
 			off("toolctl does not have it")
@@ -34,7 +37,7 @@ func validators(prompt string, from []validator, notes *[]string) []v1.PromptVal
 		case kind.Unjudged != "":
 			off(kind.Unjudged)
 			continue
-		case !applies(one):
+		case rule == nil:
 			off("it is an assertion of scenarios here")
 			continue
 		case v.Params["min_score"] != nil || v.Params["max_score"] != nil:
@@ -42,7 +45,7 @@ func validators(prompt string, from []validator, notes *[]string) []v1.PromptVal
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(v.Params)) {
-			if !slices.Contains(kind.Params, name) && name != "direction" && name != "message" {
+			if !slices.Contains(params.Names(rule), name) && name != "direction" && name != "message" {
 				*notes = append(*notes, fmt.Sprintf("prompt %q: validator %q: the parameter %q is not read", prompt, v.Type, name))
 				delete(v.Params, name)
 			}
@@ -53,12 +56,6 @@ func validators(prompt string, from []validator, notes *[]string) []v1.PromptVal
 		out = append(out, one)
 	}
 	return out
-}
-
-// applies reports whether a Prompt can have the validator.
-func applies(v v1.PromptValidator) bool {
-	p := &v1.Prompt{Spec: v1.PromptSpec{Validators: []v1.PromptValidator{v}}}
-	return !slices.ContainsFunc(p.Validate(), func(f v1.Violation) bool { return f.Path == "/spec/validators/0/type" })
 }
 
 // Fields of a pack and of its prompts that are read, or that say nothing a manifest could.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/scenario"
 )
 
 // referenceFiles returns a page for each kind with a table of all its fields.
@@ -49,7 +50,7 @@ func assertionsPage() []byte {
 			unjudged = append(unjudged, t)
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", code(t.Name), list(t.Aliases), list(t.Params), strings.ReplaceAll(t.Holds, "|", `\|`))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", code(t.Name), list(t.Aliases), list(scenario.AssertionParams(&t)), strings.ReplaceAll(t.Holds, "|", `\|`))
 	}
 	b.WriteString("\n## Not judged\n\nThese are known and never judged: they count in `N of M checks`, and `--strict` fails them.\n\n| type | because |\n| --- | --- |\n")
 	for _, t := range unjudged {

@@ -1,17 +1,18 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/params"
+	"toolctl.dev/toolctl/internal/textcheck"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -36,11 +37,11 @@ type scope struct {
 	unjudged string
 }
 
-// judgement is how one type of assertion is judged: what is wrong with its parameters,
-// and what is wrong with a run; "" when nothing is.
-type judgement struct {
-	need  func(*params) (message string)
-	check func(*params, *scope) (expected, got string)
+// assertion is one type of assertion. Its fields are its parameters, with PromptKit's names,
+// for [params.Read] to fill. Where PromptKit has two names for one thing, both are read.
+type assertion interface {
+	// check says what is wrong with a run; "" and "" when nothing is.
+	check(*scope) (expected, got string)
 }
 
 // assertionType finds what is known of an assertion; unjudged says why it cannot be judged.
@@ -64,10 +65,10 @@ func (p *player) checkAssertions(turn int, field string, list []v1.Assertion) {
 			p.unjudged(turn, at, a.Type, unjudged)
 			continue
 		}
-		q, message := readParams(&t, a, p.promptKit)
+		_, unknown, message := p.readAssertion(&t, a)
 		switch {
 		case message == "":
-			for _, key := range q.unknown {
+			for _, key := range unknown {
 				p.warn(v1.Pointer(at, "params", key), "%q has no parameter %q: ignored", a.Type, key)
 			}
 		case p.promptKit:
@@ -81,7 +82,7 @@ func (p *player) checkAssertions(turn int, field string, list []v1.Assertion) {
 // Check finds what is wrong with the parameters of the assertions of a scenario. Those of a
 // manifest of PromptKit's are not judged instead, which the report says.
 func Check(s *v1.Scenario) []v1.Violation {
-	p := &player{spec: &s.Spec, res: newResult(s), promptKit: s.FromPromptKit()}
+	p := &player{runner: &Runner{schemas: validate.NewCache(validate.Options{})}, spec: &s.Spec, res: newResult(s), promptKit: s.FromPromptKit()}
 	for i := range p.spec.Turns {
 		p.checkAssertions(i+1, v1.Pointer("/spec/turns", strconv.Itoa(i), "assertions"), p.spec.Turns[i].Assertions)
 	}
@@ -123,7 +124,7 @@ func (p *player) assert(ctx context.Context, field string, list []v1.Assertion, 
 		if unjudged != "" {
 			continue // named before
 		}
-		q, message := readParams(&t, a, p.promptKit)
+		rule, _, message := p.readAssertion(&t, a)
 		if message != "" {
 			continue
 		}
@@ -132,18 +133,16 @@ func (p *player) assert(ctx context.Context, field string, list []v1.Assertion, 
 			continue
 		}
 		s := &scope{ctx: ctx, player: p, turns: seen, own: turns}
-		expected, got := judgements()[t.Name].check(q, s)
+		expected, got := rule.check(s)
 		if s.unjudged != "" {
 			p.unjudged(p.turn, at, a.Type, s.unjudged)
 			continue
 		}
 		p.res.Judged++
 		if expected != "" {
-			text := a.Message
-			if text == "" {
-				text = q.Message
-			}
-			p.fail(Failure{What: a.Type, Expected: expected, Got: got, Message: text, Field: at})
+			var said struct{ Message string } // of PromptKit; the assertion's own wins
+			_ = json.Unmarshal(a.Params, &said)
+			p.fail(Failure{What: a.Type, Expected: expected, Got: got, Message: cmp.Or(a.Message, said.Message), Field: at})
 		}
 	}
 }
@@ -174,69 +173,19 @@ func whenUnmet(w *v1.AssertionWhen, calls []*Call) string {
 	return ""
 }
 
-// readParams reads the parameters of an assertion; message says what is wrong with them.
-// lenient keeps what is not known, as PromptKit does.
-func readParams(t *v1.AssertionType, a *v1.Assertion, lenient bool) (_ *params, message string) {
-	q := &params{Type: a.Type}
-	given := map[string]json.RawMessage{}
-	if len(a.Params) > 0 {
-		if err := json.Unmarshal(a.Params, &given); err != nil {
-			return nil, "the parameters must be an object, got " + v1.JSONKind(a.Params)
-		}
+// readAssertion reads the parameters of an assertion; message says what is wrong with them.
+// unknown are parameters that PromptKit would ignore.
+func (p *player) readAssertion(t *v1.AssertionType, a *v1.Assertion) (rule assertion, unknown []string, message string) {
+	if text := textcheck.New(t.Name, a.Type, p.runner.schemas, p.promptKit); text != nil {
+		unknown, message = params.Read(a.Params, p.promptKit, text)
+		return &textAssertion{text, t.Name}, unknown, message
 	}
-	for _, key := range sortedKeys(given) {
-		switch {
-		case slices.Contains(t.Params, key) || key == "message":
-		case lenient && (key == "min_score" || key == "max_score"):
-			return nil, "it is judged by a score (" + key + ")"
-		case lenient:
-			q.unknown = append(q.unknown, key)
-			delete(given, key)
-		default:
-			message = fmt.Sprintf("unknown parameter %q: expected %s", key, strings.Join(t.Params, ", "))
-			message += v1.DidYouMean(key, t.Params)
-			return nil, message
-		}
-	}
-	known, err := json.Marshal(given)
-	if err == nil {
-		err = json.Unmarshal(known, q)
-	}
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return nil, fmt.Sprintf("parameter %q: expected %s, got %s", wrong.Field, jsonType(wrong.Type), wrong.Value)
-	}
-	if err != nil {
-		return nil, "cannot read the parameters: " + err.Error()
-	}
-	if message := q.expressions(); message != "" {
-		return nil, message
-	}
-	if need := judgements()[t.Name].need; need != nil {
-		if message := need(q); message != "" {
-			return nil, message
-		}
-	}
-	return q, ""
+	rule = assertions[t.Name]()
+	unknown, message = params.Read(a.Params, p.promptKit, rule)
+	return rule, unknown, message
 }
 
-// jsonType names a Go type of a parameter as people write it.
-func jsonType(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Slice:
-		return "a list"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int:
-		return "a whole number"
-	case reflect.Float64:
-		return "a number"
-	case reflect.Map, reflect.Struct:
-		return "an object"
-	}
-	return "a string"
-}
-
-// decode reads a parameter that the manifest's reader let through.
+// decode reads a value that the manifest's reader let through.
 func decode(raw json.RawMessage) any {
 	doc, err := validate.Decode(raw)
 	if err != nil {

@@ -1,34 +1,86 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/params"
 )
 
-// toolArgs asks for one call of the tool whose arguments read the same.
-func toolArgs(q *params, s *scope) (expected, got string) {
-	want, _ := decode(q.args()).(map[string]any)
+// wantedArgs are the arguments that a call must have.
+type wantedArgs struct {
+	ExpectedArgs *params.Object `json:"expected_args"`
+	Args         *params.Object `json:"args"`
+}
+
+func (w *wantedArgs) args() map[string]any {
+	return *cmp.Or(w.ExpectedArgs, w.Args, &params.Object{})
+}
+
+// anyOf asks for one call of the tool that fits; what says how it would.
+func (s *scope) anyOf(tool, what string, fits func(*Call) bool) (expected, got string) {
 	var seen []string
-	for _, c := range allCalls(s.turns) {
-		if !c.is(q.tool()) {
-			continue
-		}
-		if readsSame(want, c.args(), false) {
+	for _, c := range s.calls(func(c *Call) bool { return c.is(tool) }) {
+		if fits(c) {
 			return "", ""
 		}
 		seen = append(seen, string(c.Args))
 	}
-	return "a call of " + q.tool() + " with " + show(want), orNone(seen)
+	return "a call of " + tool + what, orNone(seen)
 }
 
 func orNone(seen []string) string {
-	if seen == nil {
+	if len(seen) == 0 {
 		return "no call of it"
 	}
 	return strings.Join(seen, "; ")
+}
+
+// toolCallArgs asks for one call of the tool whose arguments fit.
+type toolCallArgs struct {
+	toolName   `need:"tool_name"`
+	wantedArgs `need:"expected_args or args_match"`
+	ArgsMatch  params.Expressions `json:"args_match" need:"expected_args or args_match"`
+}
+
+func (q *toolCallArgs) check(s *scope) (expected, got string) {
+	var conditions []string
+	if len(q.args()) > 0 {
+		conditions = append(conditions, show(q.args()))
+	}
+	for _, name := range sortedKeys(q.ArgsMatch) {
+		conditions = append(conditions, name+" matching "+show(q.ArgsMatch[name].String()))
+	}
+	what := ""
+	if len(conditions) > 0 {
+		what = " with " + strings.Join(conditions, " and ")
+	}
+	return s.anyOf(q.name(), what, func(c *Call) bool {
+		return len(compare(q.args(), c.args())) == 0 && unmatched(q.ArgsMatch, c.args()) == ""
+	})
+}
+
+// unmatched returns the first argument that does not match its expression; "" when all do.
+func unmatched(expressions params.Expressions, args any) string {
+	object, _ := args.(map[string]any)
+	for _, name := range sortedKeys(expressions) {
+		if value, ok := object[name]; !ok || !expressions[name].MatchString(text(value)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// toolArgs asks for one call of the tool whose arguments read the same.
+type toolArgs struct {
+	toolName   `need:"tool_name"`
+	wantedArgs `need:"expected_args"`
+}
+
+func (q *toolArgs) check(s *scope) (expected, got string) {
+	return s.anyOf(q.name(), " with "+show(q.args()), func(c *Call) bool { return readsSame(q.args(), c.args(), false) })
 }
 
 // readsSame compares the members of an object with arguments as texts. With nulls a
@@ -45,24 +97,26 @@ func readsSame(want map[string]any, args any, nulls bool) bool {
 }
 
 // toolCallsWithArgs asks that every call of the tool, of any tool when none is named, fits.
-func toolCallsWithArgs(q *params, s *scope) (expected, got string) {
-	want, _ := decode(q.args()).(map[string]any)
-	name := first(q.tool(), "any tool")
-	fits := step{ResultIncludes: q.ResultIncludes, ResultMatches: q.ResultMatches, ArgsMatch: q.ArgsMatch, NoError: q.NoError}
-	calls := 0
-	for _, c := range allCalls(s.turns) {
-		if q.tool() != "" && !c.is(q.tool()) {
-			continue
-		}
-		calls++
+type toolCallsWithArgs struct {
+	toolName
+	RequiredArgs *params.Object `json:"required_args"`
+	wantedArgs
+	callFit
+}
+
+func (q *toolCallsWithArgs) check(s *scope) (expected, got string) {
+	want := *cmp.Or(q.ExpectedArgs, q.RequiredArgs, q.Args, &params.Object{})
+	name := cmp.Or(q.name(), "any tool")
+	calls := s.calls(q.chosen)
+	for _, c := range calls {
 		if !readsSame(want, c.args(), true) {
 			return "every call of " + name + " with " + show(want), string(c.Args)
 		}
-		if misses := fits.misses(c); misses != "" {
+		if misses := q.misses(c); misses != "" {
 			return "every call of " + name + " " + misses, shown(c)
 		}
 	}
-	if q.tool() != "" && calls == 0 {
+	if q.name() != "" && len(calls) == 0 {
 		return "a call of " + name, "no call of it"
 	}
 	return "", ""
@@ -74,31 +128,33 @@ func shown(c *Call) string {
 }
 
 // toolsNotCalledWithArgs asks that no call of the tool has one of the values.
-func toolsNotCalledWithArgs(q *params, s *scope) (expected, got string) {
+type toolsNotCalledWithArgs struct {
+	toolName      `need:"tool_name"`
+	ExcludedArgs  params.Object `json:"excluded_args" need:"excluded_args or forbidden_args"`
+	ForbiddenArgs params.Object `json:"forbidden_args" need:"excluded_args or forbidden_args"`
+}
+
+func (q *toolsNotCalledWithArgs) check(s *scope) (expected, got string) {
 	forbidden := map[string][]any{}
-	for name, raw := range q.ForbiddenArgs {
-		if list, ok := decode(raw).([]any); ok {
+	for name, value := range q.ExcludedArgs {
+		forbidden[name] = []any{value}
+	}
+	if len(q.ExcludedArgs) == 0 {
+		for name, value := range q.ForbiddenArgs {
+			list, ok := value.([]any)
+			if !ok {
+				list = []any{value}
+			}
 			forbidden[name] = list
-		} else {
-			forbidden[name] = []any{decode(raw)}
 		}
 	}
-	if len(q.ExcludedArgs) > 0 {
-		clear(forbidden)
-	}
-	for name, raw := range q.ExcludedArgs {
-		forbidden[name] = []any{decode(raw)}
-	}
-	for _, c := range allCalls(s.turns) {
+	for _, c := range s.calls(q.chosen) {
 		args, _ := c.args().(map[string]any)
-		if !c.is(q.tool()) {
-			continue
-		}
 		for _, name := range sortedKeys(forbidden) {
 			have, ok := args[name]
 			for _, value := range forbidden[name] {
 				if ok && text(have) == text(value) {
-					return "no call of " + q.tool() + " with " + name + " " + show(value), string(c.Args)
+					return "no call of " + q.name() + " with " + name + " " + show(value), string(c.Args)
 				}
 			}
 		}
@@ -106,8 +162,16 @@ func toolsNotCalledWithArgs(q *params, s *scope) (expected, got string) {
 	return "", ""
 }
 
-// misses says what a call does not have that the step asks for; "" when it fits.
-func (f *step) misses(c *Call) string {
+// callFit is what a call and its result have to be like.
+type callFit struct {
+	ArgsMatch      params.Expressions `json:"args_match"`
+	ResultIncludes []string           `json:"result_includes"`
+	ResultMatches  params.Expression  `json:"result_matches"`
+	NoError        bool               `json:"no_error"`
+}
+
+// misses says what a call lacks; "" when it fits.
+func (f *callFit) misses(c *Call) string {
 	if f.NoError && c.failed() {
 		return "without an error"
 	}
@@ -117,14 +181,11 @@ func (f *step) misses(c *Call) string {
 			return "with " + show(part) + " in its result"
 		}
 	}
-	if f.ResultMatches != "" && !regexp.MustCompile(f.ResultMatches).MatchString(c.resultText()) { // read before
-		return "with a result that matches " + show(f.ResultMatches)
+	if f.ResultMatches.Regexp != nil && !f.ResultMatches.MatchString(c.resultText()) {
+		return "with a result that matches " + show(f.ResultMatches.String())
 	}
-	args, _ := c.args().(map[string]any)
-	for _, name := range sortedKeys(f.ArgsMatch) {
-		if value, ok := args[name]; !ok || !regexp.MustCompile(f.ArgsMatch[name]).MatchString(text(value)) {
-			return "with " + name + " matching " + show(f.ArgsMatch[name])
-		}
+	if name := unmatched(f.ArgsMatch, c.args()); name != "" {
+		return "with " + name + " matching " + show(f.ArgsMatch[name].String())
 	}
 	return ""
 }

@@ -1,13 +1,14 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/params"
 )
 
 func allCalls(turns []Turn) []*Call {
@@ -20,11 +21,56 @@ func allCalls(turns []Turn) []*Call {
 	return all
 }
 
+// calls are the calls that the assertion is about and that are chosen.
+func (s *scope) calls(chosen func(*Call) bool) []*Call {
+	return slices.DeleteFunc(allCalls(s.turns), func(c *Call) bool { return !chosen(c) })
+}
+
 // is reports whether a call is of the tool: by the name that was asked for, or the
 // one that was found.
 func (c *Call) is(tool string) bool {
 	short := strings.TrimPrefix(tool, v1.MCPPrefix)
 	return tool == c.Tool || short == c.name() || tool == c.Result.Namespace+"/"+c.name()
+}
+
+// toolName chooses the calls of a tool; without a name, those of all tools.
+type toolName struct {
+	Tool     string `json:"tool"`
+	ToolName string `json:"tool_name"`
+}
+
+func (t *toolName) name() string { return cmp.Or(t.Tool, t.ToolName) }
+
+func (t *toolName) chosen(c *Call) bool { return t.name() == "" || c.is(t.name()) }
+
+// toolNames choose the calls of some tools; without names, those of all tools.
+type toolNames struct {
+	Tools     []string `json:"tools"`
+	ToolNames []string `json:"tool_names"`
+}
+
+func (t *toolNames) names() []string {
+	if len(t.Tools) > 0 {
+		return t.Tools
+	}
+	return t.ToolNames
+}
+
+func (t *toolNames) chosen(c *Call) bool {
+	return len(t.names()) == 0 || slices.ContainsFunc(t.names(), c.is)
+}
+
+// someTools are one tool or several.
+type someTools struct {
+	toolNames
+	ToolName string `json:"tool_name"`
+}
+
+func (t *someTools) names() []string {
+	if names := t.toolNames.names(); len(names) > 0 || t.ToolName == "" {
+		return names
+	}
+	return []string{t.ToolName}
 }
 
 func listed(names []string) string {
@@ -34,7 +80,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func toolNames(calls []*Call) []string {
+func toolNamesOf(calls []*Call) []string {
 	names := make([]string, len(calls))
 	for i, c := range calls {
 		names[i] = c.name()
@@ -42,191 +88,224 @@ func toolNames(calls []*Call) []string {
 	return names
 }
 
+func times(n int) string { return clip.Count(n, "time") }
+
+// countBounds bound a number of calls.
+type countBounds struct {
+	Min   *params.Whole `json:"min"`
+	Max   *params.Whole `json:"max"`
+	Count *params.Whole `json:"count"`
+}
+
+// outside says what was expected of a count; "" when it is within the bounds.
+func (b countBounds) outside(n int) (expected string) {
+	low, high := cmp.Or(b.Count, b.Min), cmp.Or(b.Count, b.Max)
+	switch {
+	case (low == nil || n >= int(*low)) && (high == nil || n <= int(*high)):
+		return ""
+	case low != nil && high != nil && *low == *high:
+		return times(int(*low))
+	case low != nil && high != nil:
+		return fmt.Sprintf("%d to %s", *low, times(int(*high)))
+	case high != nil:
+		return "at most " + times(int(*high))
+	}
+	return "at least " + times(int(*low))
+}
+
 // toolsCalled counts calls that went well, as PromptKit does.
-func toolsCalled(q *params, s *scope) (expected, got string) {
-	low, high := 1, -1
-	if q.MinCalls != nil {
-		low = *q.MinCalls
+type toolsCalled struct {
+	someTools        `need:"tools"`
+	MinCalls         *params.Whole `json:"min_calls"`
+	MaxCalls         *params.Whole `json:"max_calls"`
+	IgnoreValidation bool          `json:"ignore_validation"`
+	RequireArgs      bool          `json:"require_args"`
+}
+
+func (q *toolsCalled) check(s *scope) (expected, got string) {
+	within := countBounds{Min: q.MinCalls, Max: q.MaxCalls}
+	if q.MaxCalls != nil && *q.MaxCalls < 0 {
+		within.Max = nil
 	}
-	if q.MaxCalls != nil {
-		high = *q.MaxCalls
-	}
+	return s.called(q.names(), within, q.RequireArgs, func(err *v1.ResultError) bool {
+		return err != nil && (!q.IgnoreValidation || err.Type != v1.ArgsInvalid)
+	})
+}
+
+// toolsCalledSession counts failed calls too.
+type toolsCalledSession struct {
+	someTools `need:"tools"`
+	MinCalls  *params.Whole `json:"min_calls"`
+}
+
+func (q *toolsCalledSession) check(s *scope) (expected, got string) {
+	return s.called(q.names(), countBounds{Min: q.MinCalls}, false, func(*v1.ResultError) bool { return false })
+}
+
+// called counts the calls of each tool that did not fail.
+func (s *scope) called(tools []string, within countBounds, withArgs bool, failed func(*v1.ResultError) bool) (expected, got string) {
+	within.Min = cmp.Or(within.Min, new(params.Whole(1)))
 	var bad []string
-	for _, tool := range q.tools() {
-		n, failed, why := 0, 0, ""
+	for _, tool := range tools {
+		n, others, why := 0, 0, ""
 		for _, c := range allCalls(s.turns) {
-			switch {
-			case !c.is(tool), q.RequireArgs && !c.hasArgs():
-			case c.Result.Error == nil, q.Type == "tools_called_session", q.IgnoreValidation && c.Result.Error.Type == v1.ArgsInvalid:
+			switch err := c.Result.Error; {
+			case !c.is(tool), withArgs && !c.hasArgs():
+			case !failed(err):
 				n++
 			default:
-				if failed++; why == "" {
-					why = c.Result.Error.Type + ": " + c.Result.Error.Message
-				}
+				others++
+				why = cmp.Or(why, err.Type+": "+err.Message)
 			}
 		}
-		if n < low || high >= 0 && n > high {
+		if outside := within.outside(n); outside != "" {
+			expected = fmt.Sprintf("each of %s called %s", strings.Join(tools, ", "), outside)
 			text := fmt.Sprintf("%s %s", tool, times(n))
-			if failed > 0 {
-				text += fmt.Sprintf(", and %s without success (%s)", times(failed), why)
+			if others > 0 {
+				text += fmt.Sprintf(", and %s without success (%s)", times(others), why)
 			}
 			bad = append(bad, text)
 		}
 	}
-	if bad == nil {
+	return expected, strings.Join(bad, "; ")
+}
+
+type toolsNotCalled struct {
+	someTools `need:"tools"`
+}
+
+func (q *toolsNotCalled) check(s *scope) (expected, got string) {
+	called := s.calls(func(c *Call) bool { return slices.ContainsFunc(q.names(), c.is) })
+	if len(called) == 0 {
 		return "", ""
 	}
-	return fmt.Sprintf("each of %s called %s", strings.Join(q.tools(), ", "), bounds(&low, positive(high))), strings.Join(bad, "; ")
+	return "no call of " + strings.Join(q.names(), ", "), "calls of " + listed(toolNamesOf(called))
 }
 
-// whole is a number that was found to be whole.
-func whole(n *float64) *int {
-	if n == nil {
-		return nil
-	}
-	i := int(*n)
-	return &i
+type toolCallCount struct {
+	toolName
+	countBounds `need:"min, max or count"`
 }
 
-func positive(n int) *int {
-	if n < 0 {
-		return nil
-	}
-	return &n
-}
-
-func times(n int) string { return clip.Count(n, "time") }
-
-func bounds(low, high *int) string {
-	switch {
-	case low != nil && high != nil && *low == *high:
-		return times(*low)
-	case low != nil && high != nil:
-		return fmt.Sprintf("%d to %s", *low, times(*high))
-	case high != nil:
-		return "at most " + times(*high)
-	case low != nil:
-		return "at least " + times(*low)
-	}
-	return "any number of times"
-}
-
-func toolsNotCalled(q *params, s *scope) (expected, got string) {
-	var called []string
-	for _, c := range allCalls(s.turns) {
-		if slices.ContainsFunc(q.tools(), c.is) {
-			called = append(called, c.name())
-		}
-	}
-	if called == nil {
+func (q *toolCallCount) check(s *scope) (expected, got string) {
+	n := len(s.calls(q.chosen))
+	if expected = q.outside(n); expected == "" {
 		return "", ""
 	}
-	return "no call of " + strings.Join(q.tools(), ", "), "calls of " + listed(called)
-}
-
-// within judges a count by the parameters count, min and max.
-func (q *params) within(n int) (expected string) {
-	low, high := whole(q.Min), whole(q.Max)
-	if q.Count != nil {
-		low, high = q.Count, q.Count
-	}
-	if low != nil && n < *low || high != nil && n > *high {
-		return bounds(low, high)
-	}
-	return ""
-}
-
-func toolCallCount(q *params, s *scope) (expected, got string) {
-	n, what := 0, "all tools"
-	if q.tool() != "" {
-		what = q.tool()
-	}
-	for _, c := range allCalls(s.turns) {
-		if q.tool() == "" || c.is(q.tool()) {
-			n++
-		}
-	}
-	if expected = q.within(n); expected == "" {
-		return "", ""
-	}
-	return fmt.Sprintf("calls of %s: %s", what, expected), times(n)
-}
-
-// toolCallArgs asks for one call of the tool whose arguments fit.
-func toolCallArgs(q *params, s *scope) (expected, got string) {
-	patterns := q.ArgsMatch
-	want, _ := decode(q.args()).(map[string]any)
-	var seen []string
-	for _, c := range allCalls(s.turns) {
-		if !c.is(q.tool()) {
-			continue
-		}
-		args := c.args()
-		if len(compare(want, args)) == 0 && argsMatch(patterns, args) {
-			return "", ""
-		}
-		seen = append(seen, string(c.Args))
-	}
-	expected = "a call of " + q.tool()
-	if len(want) > 0 {
-		expected += " with " + show(want)
-	}
-	for i, name := range sortedKeys(patterns) {
-		word := " and "
-		if i == 0 && len(want) == 0 {
-			word = " with "
-		}
-		expected += word + name + " matching " + show(patterns[name])
-	}
-	if seen == nil {
-		return expected, "no call of it"
-	}
-	return expected, strings.Join(seen, "; ")
-}
-
-func argsMatch(patterns map[string]string, args any) bool {
-	object, ok := args.(map[string]any)
-	if !ok {
-		return len(patterns) == 0
-	}
-	for name, pattern := range patterns {
-		re, err := regexp.Compile(pattern)
-		value, has := object[name]
-		if err != nil || !has || !re.MatchString(text(value)) {
-			return false
-		}
-	}
-	return true
+	return fmt.Sprintf("calls of %s: %s", cmp.Or(q.name(), "all tools"), expected), times(n)
 }
 
 // toolCallOrder asks for calls in an order, with any others between them.
-func toolCallOrder(q *params, s *scope) (expected, got string) {
+type toolCallOrder struct {
+	Sequence  []string `json:"sequence" need:"sequence"`
+	toolNames `need:"sequence"`
+}
+
+func (q *toolCallOrder) check(s *scope) (expected, got string) {
 	sequence := q.Sequence
 	if len(sequence) == 0 {
-		sequence = q.tools()
+		sequence = q.names()
 	}
 	calls := allCalls(s.turns)
-	found := 0
+	found := inOrder(sequence, calls)
+	if found == len(sequence) {
+		return "", ""
+	}
+	return strings.Join(sequence, ", then "), fmt.Sprintf("%s; %s is missing from place %d on", listed(toolNamesOf(calls)), sequence[found], found+1)
+}
+
+// inOrder returns how many tools of a sequence were called in its order.
+func inOrder(sequence []string, calls []*Call) (found int) {
 	for _, c := range calls {
 		if found < len(sequence) && c.is(sequence[found]) {
 			found++
 		}
 	}
-	if found == len(sequence) {
-		return "", ""
-	}
-	return strings.Join(sequence, ", then "), fmt.Sprintf("%s; %s is missing from place %d on", listed(toolNames(calls)), sequence[found], found+1)
+	return found
 }
 
-func noToolErrors(q *params, s *scope) (expected, got string) {
-	var bad []string
-	for _, c := range allCalls(s.turns) {
-		if len(q.tools()) > 0 && !slices.ContainsFunc(q.tools(), c.is) {
+// toolAntiPattern asks that no sequence was called, whatever came between.
+type toolAntiPattern struct {
+	Patterns []struct {
+		Sequence []string `json:"sequence"`
+		Message  string   `json:"message"`
+	} `json:"patterns" need:"patterns"`
+}
+
+// Invalid implements [params.Checker].
+func (q *toolAntiPattern) Invalid() string {
+	for _, p := range q.Patterns {
+		if len(p.Sequence) == 0 {
+			return `parameter "patterns": expected a list of {sequence: [TOOL, …], message: TEXT}`
+		}
+	}
+	return ""
+}
+
+func (q *toolAntiPattern) check(s *scope) (expected, got string) {
+	calls := allCalls(s.turns)
+	for _, p := range q.Patterns {
+		if inOrder(p.Sequence, calls) < len(p.Sequence) {
 			continue
 		}
+		expected = "never " + strings.Join(p.Sequence, ", then ")
+		if p.Message != "" {
+			expected += " (" + p.Message + ")"
+		}
+		return expected, listed(toolNamesOf(calls))
+	}
+	return "", ""
+}
+
+// toolNoRepeat asks that no tool is called too often in a row.
+type toolNoRepeat struct {
+	toolNames
+	MaxRepeats *params.Whole `json:"max_repeats"`
+}
+
+func (q *toolNoRepeat) check(s *scope) (expected, got string) {
+	limit := int(*cmp.Or(q.MaxRepeats, new(params.Whole(1))))
+	calls, row := allCalls(s.turns), 0
+	for i, c := range calls {
+		if row++; i > 0 && c.name() != calls[i-1].name() {
+			row = 1
+		}
+		if row > limit && q.chosen(c) {
+			return fmt.Sprintf("no tool called more than %s in a row", times(limit)), listed(toolNamesOf(calls))
+		}
+	}
+	return "", ""
+}
+
+// toolEfficiency bounds calls and failures.
+type toolEfficiency struct {
+	MaxCalls     *params.Whole `json:"max_calls" need:"max_calls, max_errors or max_error_rate"`
+	MaxErrors    *params.Whole `json:"max_errors" need:"max_calls, max_errors or max_error_rate"`
+	MaxErrorRate *float64      `json:"max_error_rate" need:"max_calls, max_errors or max_error_rate"`
+}
+
+func (q *toolEfficiency) check(s *scope) (expected, got string) {
+	calls, failed := len(allCalls(s.turns)), len(s.calls((*Call).failed))
+	got = fmt.Sprintf("%s, %d of them failed", times(calls), failed)
+	switch {
+	case q.MaxCalls != nil && calls > int(*q.MaxCalls):
+		return fmt.Sprintf("at most %s", times(int(*q.MaxCalls))), got
+	case q.MaxErrors != nil && failed > int(*q.MaxErrors):
+		return fmt.Sprintf("at most %d failed calls", *q.MaxErrors), got
+	case q.MaxErrorRate != nil && calls > 0 && float64(failed)/float64(calls) > *q.MaxErrorRate:
+		return fmt.Sprintf("at most %g of the calls failed", *q.MaxErrorRate), got
+	}
+	return "", ""
+}
+
+type noToolErrors struct{ toolNames }
+
+func (q *noToolErrors) check(s *scope) (expected, got string) {
+	var bad []string
+	for _, c := range s.calls(q.chosen) {
 		if err := c.Result.Error; err != nil {
 			bad = append(bad, c.name()+": "+err.Type+": "+err.Message)
-		} else if c.Result.Status == v1.StatusFailed {
+		} else if c.failed() {
 			bad = append(bad, c.name()+": failed")
 		}
 	}
@@ -238,12 +317,17 @@ func noToolErrors(q *params, s *scope) (expected, got string) {
 
 // policyRefusals counts the calls that a policy refused; without a count it asks
 // for at least one.
-func policyRefusals(q *params, s *scope) (expected, got string) {
-	if q.Min == nil && q.Max == nil && q.Count == nil {
-		one := 1.0
-		asked := *q
-		asked.Min = &one
-		q = &asked
+type policyRefusals struct {
+	toolNames
+	Rule   string `json:"rule"`
+	Policy string `json:"policy"`
+	countBounds
+}
+
+func (q *policyRefusals) check(s *scope) (expected, got string) {
+	within := q.countBounds
+	if within == (countBounds{}) {
+		within.Min = new(params.Whole(1))
 	}
 	n := 0
 	var other []string
@@ -252,13 +336,13 @@ func policyRefusals(q *params, s *scope) (expected, got string) {
 		if d == nil || d.Decision != v1.DecisionDeny {
 			continue
 		}
-		if len(q.tools()) > 0 && !slices.ContainsFunc(q.tools(), c.is) || q.Rule != "" && q.Rule != d.Rule || q.Policy != "" && q.Policy != d.Policy {
+		if !q.chosen(c) || q.Rule != "" && q.Rule != d.Rule || q.Policy != "" && q.Policy != d.Policy {
 			other = append(other, c.name()+" by rule "+d.Rule+" of policy "+d.Policy)
 			continue
 		}
 		n++
 	}
-	if expected = q.within(n); expected == "" {
+	if expected = within.outside(n); expected == "" {
 		return "", ""
 	}
 	got = times(n)
@@ -266,8 +350,8 @@ func policyRefusals(q *params, s *scope) (expected, got string) {
 		got += "; other refusals: " + strings.Join(other, ", ")
 	}
 	expected = "a refusal " + expected
-	if len(q.tools()) > 0 {
-		expected += " of " + strings.Join(q.tools(), ", ")
+	if names := q.names(); len(names) > 0 {
+		expected += " of " + strings.Join(names, ", ")
 	}
 	if q.Rule != "" {
 		expected += " by rule " + q.Rule

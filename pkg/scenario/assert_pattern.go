@@ -1,18 +1,60 @@
 package scenario
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
-	"toolctl.dev/toolctl/internal/textcheck"
 
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/params"
+	"toolctl.dev/toolctl/internal/textcheck"
 )
 
 // toolCallChain asks for the tools of the steps in their order; the first call of each
 // that comes in turn has to fit.
-func toolCallChain(q *params, s *scope) (expected, got string) {
+type toolCallChain struct {
+	Steps []step `json:"steps" need:"steps"`
+	Chain []step `json:"chain" need:"steps"`
+}
+
+// step is one step of a chain of calls: a tool, and what its call has to fit.
+type step struct {
+	Tool string `json:"tool"`
+	callFit
+}
+
+// UnmarshalJSON reads the name of a tool or an object.
+func (s *step) UnmarshalJSON(raw []byte) error {
+	if bytes.HasPrefix(raw, []byte(`"`)) {
+		return json.Unmarshal(raw, &s.Tool)
+	}
+	type plain step
+	if err := json.Unmarshal(raw, (*plain)(s)); err != nil {
+		return fmt.Errorf("step of %q: %w", s.Tool, err)
+	}
+	return nil
+}
+
+func (q *toolCallChain) steps() []step {
+	if len(q.Steps) > 0 {
+		return q.Steps
+	}
+	return q.Chain
+}
+
+// Invalid implements [params.Checker].
+func (q *toolCallChain) Invalid() string {
+	for i, s := range q.steps() {
+		if s.Tool == "" {
+			return fmt.Sprintf("the parameter steps[%d].tool is missing", i)
+		}
+	}
+	return ""
+}
+
+func (q *toolCallChain) check(s *scope) (expected, got string) {
 	steps, done := q.steps(), 0
 	calls := allCalls(s.turns)
 	for _, c := range calls {
@@ -31,80 +73,19 @@ func toolCallChain(q *params, s *scope) (expected, got string) {
 	for i := range steps {
 		names[i] = steps[i].Tool
 	}
-	return strings.Join(names, ", then "), fmt.Sprintf("%s; step %d (%s) is missing", listed(toolNames(calls)), done+1, names[done])
+	return strings.Join(names, ", then "), fmt.Sprintf("%s; step %d (%s) is missing", listed(toolNamesOf(calls)), done+1, names[done])
 }
 
-// toolAntiPattern asks that no sequence was called, whatever came between.
-func toolAntiPattern(q *params, s *scope) (expected, got string) {
-	calls := allCalls(s.turns)
-	for _, p := range q.Patterns {
-		done := 0
-		for _, c := range calls {
-			if done < len(p.Sequence) && c.is(p.Sequence[done]) {
-				done++
-			}
-		}
-		if done < len(p.Sequence) {
-			continue
-		}
-		expected = "never " + strings.Join(p.Sequence, ", then ")
-		if p.Message != "" {
-			expected += " (" + p.Message + ")"
-		}
-		return expected, listed(toolNames(calls))
-	}
-	return "", ""
+// resultCount asks for a number of calls whose results fit.
+type resultCount struct {
+	toolName
+	Occurrence *params.Whole `json:"occurrence"` // default: 1
 }
 
-// toolNoRepeat asks that no tool is called too often in a row.
-func toolNoRepeat(q *params, s *scope) (expected, got string) {
-	limit := 1
-	if q.MaxRepeats != nil {
-		limit = *q.MaxRepeats
-	}
-	calls, row := allCalls(s.turns), 0
-	for i, c := range calls {
-		if row++; i > 0 && c.name() != calls[i-1].name() {
-			row = 1
-		}
-		if row > limit && (len(q.tools()) == 0 || slices.ContainsFunc(q.tools(), c.is)) {
-			return fmt.Sprintf("no tool called more than %s in a row", times(limit)), listed(toolNames(calls))
-		}
-	}
-	return "", ""
-}
-
-// toolEfficiency bounds calls and failures.
-func toolEfficiency(q *params, s *scope) (expected, got string) {
-	calls, failed := allCalls(s.turns), 0
-	for _, c := range calls {
-		if c.failed() {
-			failed++
-		}
-	}
-	got = fmt.Sprintf("%s, %d of them failed", times(len(calls)), failed)
-	switch {
-	case q.MaxCalls != nil && len(calls) > *q.MaxCalls:
-		return fmt.Sprintf("at most %s", times(*q.MaxCalls)), got
-	case q.MaxErrors != nil && failed > *q.MaxErrors:
-		return fmt.Sprintf("at most %d failed calls", *q.MaxErrors), got
-	case q.MaxErrorRate != nil && len(calls) > 0 && float64(failed)/float64(len(calls)) > *q.MaxErrorRate:
-		return fmt.Sprintf("at most %g of the calls failed", *q.MaxErrorRate), got
-	}
-	return "", ""
-}
-
-// results counts the calls of a tool, of all when none is named, whose results fit.
-func results(q *params, s *scope, what string, fits func(string) bool) (expected, got string) {
-	need, n := 1, 0
-	if q.Occurrence != nil {
-		need = *q.Occurrence
-	}
+func (q *resultCount) count(s *scope, what string, fits func(string) bool) (expected, got string) {
+	need, n := int(*cmp.Or(q.Occurrence, new(params.Whole(1)))), 0
 	var seen []string
-	for _, c := range allCalls(s.turns) {
-		if q.tool() != "" && !c.is(q.tool()) {
-			continue
-		}
+	for _, c := range s.calls(q.chosen) {
 		if fits(c.resultText()) {
 			n++
 		} else {
@@ -119,37 +100,57 @@ func results(q *params, s *scope, what string, fits func(string) bool) (expected
 	} else {
 		what = "a result with " + what
 	}
-	if q.tool() != "" {
-		what += " of " + q.tool()
+	if q.name() != "" {
+		what += " of " + q.name()
 	}
 	return what, fmt.Sprintf("%d; %s", n, orNone(seen))
 }
 
-func toolResultIncludes(q *params, s *scope) (expected, got string) {
-	return results(q, s, quoted(q.texts()), func(result string) bool { return textcheck.Missing(q.texts(), result) == nil })
+type toolResultIncludes struct {
+	resultCount
+	textcheck.Patterns
 }
 
-func toolResultMatches(q *params, s *scope) (expected, got string) {
-	return results(q, s, "a match of "+show(q.Pattern), regexp.MustCompile(q.Pattern).MatchString)
+func (q *toolResultIncludes) check(s *scope) (expected, got string) {
+	return q.count(s, textcheck.Quoted(q.Patterns.Patterns, " and "), func(result string) bool {
+		return textcheck.Missing(q.Patterns.Patterns, result) == nil
+	})
+}
+
+type toolResultMatches struct {
+	resultCount
+	Pattern params.Expression `json:"pattern" need:"pattern"`
+}
+
+func (q *toolResultMatches) check(s *scope) (expected, got string) {
+	return q.count(s, "a match of "+show(q.Pattern.String()), q.Pattern.MatchString)
 }
 
 // toolResultHasMedia asks for a part of a type, such as image.
-func toolResultHasMedia(q *params, s *scope) (expected, got string) {
-	return parts(q, s, q.MediaType, func(kind, _ string) bool { return strings.EqualFold(kind, q.MediaType) })
+type toolResultHasMedia struct {
+	toolName
+	MediaType string `json:"media_type" need:"media_type"`
+}
+
+func (q *toolResultHasMedia) check(s *scope) (expected, got string) {
+	return q.hasPart(s, q.MediaType, func(kind, _ string) bool { return strings.EqualFold(kind, q.MediaType) })
 }
 
 // toolResultMediaType asks for a part with a MIME type.
-func toolResultMediaType(q *params, s *scope) (expected, got string) {
-	want := first(q.MIMEType, q.MediaType)
-	return parts(q, s, want, func(kind, mime string) bool { return kind != "text" && strings.EqualFold(mime, want) })
+type toolResultMediaType struct {
+	toolName
+	MIMEType  string `json:"mime_type" need:"mime_type"`
+	MediaType string `json:"media_type" need:"mime_type"`
 }
 
-func parts(q *params, s *scope, want string, fits func(kind, mime string) bool) (expected, got string) {
+func (q *toolResultMediaType) check(s *scope) (expected, got string) {
+	want := cmp.Or(q.MIMEType, q.MediaType)
+	return q.hasPart(s, want, func(kind, mime string) bool { return kind != "text" && strings.EqualFold(mime, want) })
+}
+
+func (t *toolName) hasPart(s *scope, want string, fits func(kind, mime string) bool) (expected, got string) {
 	var seen []string
-	for _, c := range allCalls(s.turns) {
-		if q.tool() != "" && !c.is(q.tool()) {
-			continue
-		}
+	for _, c := range s.calls(t.chosen) {
 		for _, p := range c.Result.Parts {
 			if fits(p.Type, p.MIMEType) {
 				return "", ""
@@ -157,9 +158,5 @@ func parts(q *params, s *scope, want string, fits func(kind, mime string) bool) 
 			seen = append(seen, strings.TrimSuffix(p.Type+" "+p.MIMEType, " "))
 		}
 	}
-	got = "no part"
-	if seen != nil {
-		got = strings.Join(seen, ", ")
-	}
-	return "a part " + want + " in a result", got
+	return "a part " + want + " in a result", cmp.Or(strings.Join(seen, ", "), "no part")
 }

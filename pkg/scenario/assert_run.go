@@ -1,23 +1,26 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/params"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
 // How the use of a scripted model is counted.
 const (
-	bytesPerToken  = 4
-	tokensPerUSD   = 100_000
-	defaultExecTTL = 120 * time.Second
+	bytesPerToken      = 4
+	tokensPerUSD       = 100_000
+	defaultExecSeconds = 120
 )
 
 // usage is what a model used, in tokens.
@@ -25,7 +28,11 @@ type usage struct{ in, out int64 }
 
 func tokens(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }
 
-func latencyBudget(q *params, s *scope) (expected, got string) {
+type latencyBudget struct {
+	MaxMS *float64 `json:"max_ms" need:"max_ms"`
+}
+
+func (q *latencyBudget) check(s *scope) (expected, got string) {
 	var took float64
 	for _, c := range allCalls(s.turns) {
 		took += c.Result.DurationMS
@@ -36,7 +43,18 @@ func latencyBudget(q *params, s *scope) (expected, got string) {
 	return fmt.Sprintf("at most %v ms", *q.MaxMS), fmt.Sprintf("%.3f ms", took)
 }
 
-func costBudget(q *params, s *scope) (expected, got string) {
+type costBudget struct {
+	budgets `need:"max_cost_usd, max_input_tokens, max_output_tokens or max_total_tokens"`
+}
+
+type budgets struct {
+	MaxCostUSD      *float64 `json:"max_cost_usd"`
+	MaxInputTokens  *int64   `json:"max_input_tokens"`
+	MaxOutputTokens *int64   `json:"max_output_tokens"`
+	MaxTotalTokens  *int64   `json:"max_total_tokens"`
+}
+
+func (q *costBudget) check(s *scope) (expected, got string) {
 	var u usage
 	replies := 0
 	for _, t := range s.turns {
@@ -65,20 +83,25 @@ func costBudget(q *params, s *scope) (expected, got string) {
 // anyPolicy are the names by which guardrail_triggered asks for any policy.
 var anyPolicy = []string{"tool_policy", v1.KindToolPolicy, "policy"}
 
-func needGuardrail(q *params) string {
-	switch {
-	case first(q.ValidatorType, q.Validator) == "":
-		return "the parameter validator_type is missing"
-	case q.Direction != "" && !slices.Contains([]string{prompt.DirectionInput, prompt.DirectionOutput, prompt.DirectionBoth}, q.Direction):
+// guardrailTriggered asks whether a policy refused a call, or a validator of the prompt
+// a text.
+type guardrailTriggered struct {
+	ValidatorType string `json:"validator_type" need:"validator_type"`
+	Validator     string `json:"validator" need:"validator_type"`
+	ShouldTrigger *bool  `json:"should_trigger"`
+	Direction     string `json:"direction"`
+}
+
+// Invalid implements [params.Checker].
+func (q *guardrailTriggered) Invalid() string {
+	if !slices.Contains([]string{"", prompt.DirectionInput, prompt.DirectionOutput, prompt.DirectionBoth}, q.Direction) {
 		return fmt.Sprintf("parameter \"direction\": expected input, output or both, got %q", q.Direction)
 	}
 	return ""
 }
 
-// guardrailTriggered asks whether a policy refused a call, or a validator of the prompt
-// a text.
-func guardrailTriggered(q *params, s *scope) (expected, got string) {
-	name := first(q.ValidatorType, q.Validator)
+func (q *guardrailTriggered) check(s *scope) (expected, got string) {
+	name := cmp.Or(q.ValidatorType, q.Validator)
 	want := q.ShouldTrigger == nil || *q.ShouldTrigger
 	var refusals []string
 	triggered := false
@@ -88,7 +111,7 @@ func guardrailTriggered(q *params, s *scope) (expected, got string) {
 			continue
 		}
 		refusals = append(refusals, c.name()+" by rule "+d.Rule+" of policy "+d.Policy)
-		rule, _, _ := cutIndex(d.Rule)
+		rule, _, _ := strings.Cut(d.Rule, "[") // without the index, as in limits[0]
 		triggered = triggered || slices.Contains(anyPolicy, name) || name == d.Policy || name == d.Rule || name == rule
 	}
 	for _, v := range s.verdicts() {
@@ -114,19 +137,9 @@ func guardrailTriggered(q *params, s *scope) (expected, got string) {
 	return "no refusal by " + name, got
 }
 
-// cutIndex cuts the index of a rule such as limits[0].
-func cutIndex(rule string) (name, index string, found bool) {
-	for i, r := range rule {
-		if r == '[' {
-			return rule[:i], rule[i:], true
-		}
-	}
-	return rule, "", false
-}
-
 // isGuardrail reports whether a name is one that a refusal could have.
 func (p *player) isGuardrail(name string) bool {
-	if rule, _, _ := cutIndex(name); slices.Contains(anyPolicy, name) || slices.Contains(policy.RuleNames(p.runner.opts.Rules...), rule) {
+	if rule, _, _ := strings.Cut(name, "["); slices.Contains(anyPolicy, name) || slices.Contains(policy.RuleNames(p.runner.opts.Rules...), rule) {
 		return true
 	}
 	for _, o := range p.runner.objects {
@@ -142,32 +155,42 @@ func (p *player) isGuardrail(name string) bool {
 
 // toolExec calls a tool to judge the assertion. The call is of a session of its own and
 // is not among the calls of the scenario.
-func toolExec(q *params, s *scope) (expected, got string) {
-	limit := defaultExecTTL
-	if q.TimeoutSeconds > 0 {
-		limit = time.Duration(q.TimeoutSeconds) * time.Second
+type toolExec struct {
+	toolName       `need:"tool_name"`
+	Args           json.RawMessage   `json:"args"`
+	TimeoutSeconds int               `json:"timeout_seconds"` // default: 120
+	SuccessPattern params.Expression `json:"success_pattern"`
+}
+
+// Invalid implements [params.Checker].
+func (q *toolExec) Invalid() string {
+	if len(q.Args) > 0 && v1.JSONKind(q.Args) != "object" {
+		return `parameter "args": expected an object`
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, limit)
+	return ""
+}
+
+func (q *toolExec) check(s *scope) (expected, got string) {
+	limit := defaultExecSeconds
+	if q.TimeoutSeconds > 0 {
+		limit = q.TimeoutSeconds
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, time.Duration(limit)*time.Second)
 	defer cancel()
 	p := s.player
-	call := p.newCall(q.tool(), q.Args)
+	call := p.newCall(q.name(), q.Args)
 	call.Session += " tool_exec"
-	var res v1.Result
-	if p.runner.opts.Live != nil {
-		res, _ = p.reg.Execute(ctx, call) // the result says all of the error
-	} else {
-		res, _ = p.reg.Execute(context.WithValue(ctx, slotKey{}, &slot{player: p}), call)
-	}
+	res, _ := p.reg.Execute(context.WithValue(ctx, slotKey{}, &slot{player: p}), call) // the result says all of the error
 	if res.Status == v1.StatusComplete {
 		made := Call{Result: res}
-		if regexp.MustCompile(q.SuccessPattern).MatchString(made.resultText()) { // read before
+		if q.SuccessPattern.Regexp == nil || q.SuccessPattern.MatchString(made.resultText()) {
 			return "", ""
 		}
-		return "a result of " + q.tool() + " that matches " + show(q.SuccessPattern), show(made.resultText())
+		return "a result of " + q.name() + " that matches " + show(q.SuccessPattern.String()), show(made.resultText())
 	}
 	got = res.Status
 	if res.Error != nil {
 		got += ": " + res.Error.Type + ": " + res.Error.Message
 	}
-	return q.tool() + " to complete", got
+	return q.name() + " to complete", got
 }

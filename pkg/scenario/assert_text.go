@@ -1,12 +1,16 @@
 package scenario
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
-	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/internal/jmespath"
+	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/internal/params"
 	"toolctl.dev/toolctl/internal/textcheck"
+	"toolctl.dev/toolctl/pkg/validate"
 )
 
 // said is what the model said, one text a reply; for a turn without a model, which
@@ -36,112 +40,145 @@ func (s *scope) answer() string {
 	return said[len(said)-1]
 }
 
-func quoted(texts []string) string {
-	all := make([]string, len(texts))
-	for i, t := range texts {
-		all[i] = show(t)
-	}
-	return strings.Join(all, " and ")
+// textAssertion holds what the model said to a rule.
+type textAssertion struct {
+	rule textcheck.Rule
+	kind string
 }
 
-// contentIncludes looks in all that was said; in a manifest of PromptKit's in the last
-// answer.
-func contentIncludes(q *params, s *scope) (expected, got string) {
-	all := strings.Join(s.said(), "\n")
-	if s.player.promptKit {
-		all = s.answer()
+func (a *textAssertion) check(s *scope) (expected, got string) {
+	texts := []string{s.answer()}
+	switch {
+	case a.kind == "content_excludes":
+		texts = s.said()
+	case a.kind == "content_includes_any", a.kind == "content_includes" && !s.player.promptKit:
+		texts = []string{strings.Join(s.said(), "\n")}
 	}
-	if gone := textcheck.Missing(q.texts(), all); gone != nil {
-		return "a text with " + quoted(gone), show(all)
-	}
-	return "", ""
-}
-
-func contentIncludesAny(q *params, s *scope) (expected, got string) {
-	all := strings.Join(s.said(), "\n")
-	if len(textcheck.Missing(q.texts(), all)) < len(q.texts()) {
-		return "", ""
-	}
-	return "a text with " + strings.ReplaceAll(quoted(q.texts()), " and ", " or "), show(all)
-}
-
-func contentExcludes(q *params, s *scope) (expected, got string) {
-	words := q.MatchMode == textcheck.WordBoundary || q.MatchMode == "" && q.Type == "banned_words"
-	for _, said := range s.said() {
-		if found := textcheck.Found(q.texts(), said, words); found != "" {
-			return "no text with " + show(found), show(said)
+	for _, text := range texts {
+		if broken := a.rule.Check(text); broken != nil {
+			return broken.Expected, broken.Got
 		}
 	}
 	return "", ""
 }
 
-func contentMatches(q *params, s *scope) (expected, got string) {
-	want := q.ExpectMatch == nil || *q.ExpectMatch
-	if regexp.MustCompile(q.Pattern).MatchString(s.answer()) == want { // read before
-		return "", ""
-	}
-	if want {
-		return "a match of " + show(q.Pattern), show(s.answer())
-	}
-	return "no match of " + show(q.Pattern), show(s.answer())
+// jsonPath compares what an expression finds in the answer.
+type jsonPath struct {
+	Expression         string       `json:"expression" need:"expression"`
+	JMESPathExpression string       `json:"jmespath_expression" need:"expression"`
+	Expected           params.Value `json:"expected"`
+	Contains           params.Value `json:"contains"`
+	numberRange
+	MinResults int `json:"min_results"`
+	MaxResults int `json:"max_results"`
+	textcheck.Document
 }
 
-func (q *params) minLength() *float64 { return firstOf(q.Min, q.MinCharacters, q.MinChars) }
+func (q *jsonPath) expression() string { return cmp.Or(q.Expression, q.JMESPathExpression) }
 
-func (q *params) maxLength() *float64 { return firstOf(q.Max, q.MaxCharacters, q.MaxChars) }
-
-func needLength(name string, n *float64) string {
-	switch {
-	case n == nil:
-		return "the parameter " + name + " is missing"
-	case *n <= 0 || *n != float64(int(*n)):
-		return fmt.Sprintf("parameter %q: expected a whole number above 0, got %v", name, *n)
+// Invalid implements [params.Checker].
+func (q *jsonPath) Invalid() string {
+	if path := q.expression(); path[0] == '$' {
+		if _, err := parsePath(path); err != nil {
+			return fmt.Sprintf("expression is not a JSONPath: %v", err)
+		}
+	} else if _, err := jmespath.Compile(path); err != nil {
+		return fmt.Sprintf("expression: %v", err)
 	}
 	return ""
 }
 
-func minLength(q *params, s *scope) (expected, got string) {
-	if n := len(s.answer()); float64(n) < *q.minLength() {
-		return fmt.Sprintf("at least %v bytes", *q.minLength()), fmt.Sprintf("%d: %s", n, show(s.answer()))
+func (q *jsonPath) check(s *scope) (expected, got string) {
+	doc, err := q.Read(s.answer())
+	if err != nil {
+		return "JSON", show(s.answer())
+	}
+	path := q.expression()
+	found, err := search(path, doc)
+	if err != nil {
+		return "what " + path + " finds", err.Error()
+	}
+	list, isList := found.([]any)
+	if q.Expected.Given && !equal(q.Expected.Doc, found) {
+		return path + " exactly " + show(q.Expected.Doc), show(found)
+	}
+	if q.Contains.Given {
+		want, ok := q.Contains.Doc.([]any)
+		if !ok {
+			want = []any{q.Contains.Doc}
+		}
+		for _, item := range want {
+			if !isList || !contains(map[string]any{"equals": item}, list) {
+				return path + " as a list with " + show(item), show(found)
+			}
+		}
+	}
+	if q.Min != nil || q.Max != nil {
+		n, ok := found.(json.Number)
+		if f, err := n.Float64(); !ok || err != nil || !q.has(f) {
+			return path + " as a number " + q.String(), show(found)
+		}
+	}
+	results := numberRange{Min: new(float64)}
+	if *results.Min = float64(q.MinResults); q.MaxResults > 0 {
+		most := float64(q.MaxResults)
+		results.Max = &most
+	}
+	if !isList && (q.MinResults > 0 || q.MaxResults > 0) || !results.has(float64(len(list))) {
+		return path + " as a list of length " + results.String(), show(found)
 	}
 	return "", ""
 }
 
-// needMaxLength asks for a bound in bytes, or for one in tokens alone.
-func needMaxLength(q *params) string {
-	if q.maxLength() == nil && q.MaxTokens != nil && *q.MaxTokens > 0 {
-		return ""
-	}
-	return needLength("max", q.maxLength())
+// numberRange is a range of numbers; an end that is not given is open.
+type numberRange struct {
+	Min *float64 `json:"min"`
+	Max *float64 `json:"max"`
 }
 
-func maxLength(q *params, s *scope) (expected, got string) {
-	n := len(s.answer())
-	if most := q.maxLength(); most != nil && float64(n) > *most {
-		return fmt.Sprintf("at most %v bytes", *most), fmt.Sprintf("%d: %s", n, show(s.answer()))
-	}
-	if t := textcheck.Tokens(s.answer()); q.MaxTokens != nil && *q.MaxTokens > 0 && t > *q.MaxTokens {
-		return "at most " + clip.Count(*q.MaxTokens, "token"), fmt.Sprintf("about %d", t)
-	}
-	return "", ""
+func (r numberRange) has(f float64) bool {
+	return (r.Min == nil || f >= *r.Min) && (r.Max == nil || f <= *r.Max)
 }
 
-func sentenceCount(q *params, s *scope) (expected, got string) {
-	if n := textcheck.Sentences(s.answer()); float64(n) > *q.maxSentences() {
-		return fmt.Sprintf("at most %v sentences", *q.maxSentences()), fmt.Sprintf("%d: %s", n, show(s.answer()))
+func (r numberRange) String() string {
+	switch {
+	case r.Max == nil:
+		return fmt.Sprintf("of at least %v", *r.Min)
+	case r.Min == nil:
+		return fmt.Sprintf("of at most %v", *r.Max)
 	}
-	return "", ""
+	return fmt.Sprintf("from %v to %v", *r.Min, *r.Max)
 }
 
-func (q *params) maxSentences() *float64 { return firstOf(q.Max, q.MaxSentences) }
+func equal(want, got any) bool { return len(compareExact(want, got)) == 0 }
 
-func fieldPresence(q *params, s *scope) (expected, got string) {
-	if gone := textcheck.Missing(q.fields(), s.answer()); gone != nil {
-		return "a text with " + quoted(gone), show(s.answer())
+// search asks a JMESPath expression, or a JSONPath that begins with "$".
+func search(expression string, doc any) (any, error) {
+	if strings.HasPrefix(expression, "$") {
+		path, err := parsePath(expression)
+		if err != nil {
+			return nil, err
+		}
+		nodes := path.Select(doc)
+		if path.Query().Singular() == nil {
+			return []any(nodes), nil
+		}
+		if len(nodes) == 0 {
+			return nil, nil
+		}
+		return nodes[0], nil
 	}
-	return "", ""
-}
-
-func (q *params) fields() []string {
-	return append(q.Fields[:len(q.Fields):len(q.Fields)], q.RequiredFields...)
+	path, err := jmespath.Compile(expression)
+	if err != nil {
+		return nil, err
+	}
+	found, err := path.Search(native(doc))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := jsontext.Marshal(found)
+	if err != nil {
+		return nil, err
+	}
+	return validate.Decode(raw)
 }

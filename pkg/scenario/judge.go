@@ -14,6 +14,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/internal/params"
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/prompt"
 )
@@ -78,7 +79,18 @@ type judgedCall struct {
 	Error  string          `json:"tool_error,omitempty"`
 }
 
-func needCriteria(q *params) string {
+// criteria are what a judge judges by, and how.
+type criteria struct {
+	Criteria     string        `json:"criteria"`
+	Rubric       string        `json:"rubric"`
+	MinScore     *float64      `json:"min_score"`
+	SystemPrompt string        `json:"system_prompt"`
+	Temperature  *float64      `json:"temperature"`
+	MaxTokens    *params.Whole `json:"max_tokens"`
+}
+
+// Invalid implements [params.Checker].
+func (q *criteria) Invalid() string {
 	switch {
 	case strings.TrimSpace(q.Criteria+q.Rubric) == "":
 		return "the parameter criteria is missing"
@@ -109,22 +121,38 @@ func unwrapped(a *v1.Assertion) *v1.Assertion {
 	return &v1.Assertion{Type: outer.EvalType, Params: jsontext.Of(given), Message: a.Message, When: a.When}
 }
 
-func judgeAnswer(q *params, s *scope) (expected, got string) {
-	return s.judge(q, judged{Answer: s.answer()})
+type judgeAnswer struct {
+	criteria
+	ConversationAware bool `json:"conversation_aware"`
 }
 
-func judgeConversation(q *params, s *scope) (expected, got string) {
-	q.ConversationAware = true
-	return s.judge(q, judged{})
+func (q *judgeAnswer) check(s *scope) (expected, got string) {
+	shown := judged{Answer: s.answer()}
+	if s.player.runner.opts.Judge != nil && shown.Answer == "" {
+		return q.expected(), "no answer that could be judged"
+	}
+	return s.judge(&q.criteria, shown, q.ConversationAware)
 }
 
-func judgeCalls(q *params, s *scope) (expected, got string) {
+type judgeConversation struct{ criteria }
+
+func (q *judgeConversation) check(s *scope) (expected, got string) {
+	return s.judge(&q.criteria, judged{}, true)
+}
+
+type judgeCalls struct {
+	criteria
+	Tools             []string `json:"tools"`
+	ConversationAware bool     `json:"conversation_aware"`
+}
+
+func (q *judgeCalls) check(s *scope) (expected, got string) {
 	calls := callsForJudge(s.turns, q.Tools)
 	if calls == nil {
 		s.unjudged = "there is no call to judge"
 		return "", ""
 	}
-	return s.judge(q, judged{Calls: calls})
+	return s.judge(&q.criteria, judged{Calls: calls}, q.ConversationAware)
 }
 
 // callsForJudge are the calls of some tools, of all when none is named.
@@ -142,18 +170,24 @@ func callsForJudge(turns []Turn, tools []string) (all []judgedCall) {
 	return all
 }
 
+// expected is the verdict that is asked for.
+func (q *criteria) expected() string {
+	expected := "passed for " + clip.Runes(string(jsontext.Of(cmp.Or(q.Criteria, q.Rubric))), maxReasoning)
+	if q.MinScore != nil {
+		expected += fmt.Sprintf(", min_score %v", *q.MinScore)
+	}
+	return expected
+}
+
 // judge asks the judge about what it is shown. Whatever is no verdict is a failure.
-func (s *scope) judge(q *params, shown judged) (expected, got string) {
+func (s *scope) judge(q *criteria, shown judged, conversation bool) (expected, got string) {
 	p, j := s.player, s.player.runner.opts.Judge
 	if j == nil {
 		s.unjudged = "it needs a judge model: name one with --judge-model"
 		return "", ""
 	}
-	expected = "passed for " + clip.Runes(string(jsontext.Of(cmp.Or(q.Criteria, q.Rubric))), maxReasoning)
-	if q.MinScore != nil {
-		expected += fmt.Sprintf(", min_score %v", *q.MinScore)
-	}
-	if q.ConversationAware {
+	expected = q.expected()
+	if conversation {
 		for i := range s.turns {
 			t := s.turns[i : i+1]
 			shown.Conversation = append(shown.Conversation, judgedTurn{t[0].user, t[0].said, callsForJudge(t, nil)})
@@ -162,7 +196,7 @@ func (s *scope) judge(q *params, shown judged) (expected, got string) {
 	masker, _, _ := p.masker()
 	material := string(masker.JSON(jsontext.Of(shown)))
 	switch most := int64(cmp.Or(j.MaxCalls, 100)); {
-	case q.Type == "llm_judge" && shown.Answer == "", len(s.said())+len(allCalls(s.turns)) == 0:
+	case len(s.said())+len(allCalls(s.turns)) == 0:
 		return expected, "no answer that could be judged"
 	case material[0] != '{':
 		return expected, "no verdict: what was said and done cannot be shown as JSON"
@@ -186,7 +220,7 @@ func (s *scope) judge(q *params, shown judged) (expected, got string) {
 }
 
 // ask asks the judge for a verdict on the material, as a prompt without tools whose answer has a schema.
-func (p *player) ask(ctx context.Context, j *Judge, q *params, material string) (v verdict, err error) {
+func (p *player) ask(ctx context.Context, j *Judge, q *criteria, material string) (v verdict, err error) {
 	system := cmp.Or(q.SystemPrompt, judgeRole) + "\n\n" + judgeRules
 	for _, part := range [][2]string{{"Criteria", q.Criteria}, {"Rubric", q.Rubric}} {
 		if part[1] != "" {
