@@ -23,22 +23,8 @@ type Chain struct {
 	// steps are the rules that can matter to a call, in the order in which they are
 	// asked: counts, refusals by name, and what waits for approval. It ends at the first
 	// rule that refuses all: no rule after that can be the first to refuse.
-	steps    []*rule
-	counting int  // how many steps count
-	asking   int  // how many steps are rules written in Go
-	sharing  bool // two steps have one counter
-	blocked  bool
-}
-
-func (c *Chain) add(r *rule) {
-	c.steps = append(c.steps, r)
-	if r.count != nil {
-		c.counting++
-		c.sharing = c.sharing || r.shared != nil
-	}
-	if r.ask != nil {
-		c.asking++
-	}
+	steps   []*rule
+	blocked bool
 }
 
 // of returns the chain of the rules that govern the calls of a principal.
@@ -57,7 +43,7 @@ func (c *Chain) of(principal string) *Chain {
 		if !r.policy.governs(principal) {
 			continue
 		}
-		if v.add(r); r.blocks() {
+		if v.steps = append(v.steps, r); r.blocks() {
 			v.blocked = true
 			break
 		}
@@ -121,8 +107,8 @@ func (a *Admission) Release(ctx context.Context) error {
 // Admit decides on a call and reserves its counts. The error is a
 // [*v1.PolicyError] that names the first rule that refuses, or a [*v1.ExecutionError] when
 // the counters failed; in both cases nothing is reserved, the call must not go on,
-// and the decision of the admission is "deny". counters must not be nil.
-func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admission, error) {
+// and the decision of the admission is "deny". store must not be nil.
+func (c *Chain) Admit(ctx context.Context, store Counters, req Request) (Admission, error) {
 	if c == nil {
 		return Admission{}, nil
 	}
@@ -134,26 +120,22 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 		return Admission{Decision: note}, nil
 	}
 	said, refused := c.ask(ctx, req)
-	keys := c.counters(req)
-	counts, full, err := c.reserve(ctx, counters, keys, c.blocked || refused)
+	keys, at := counters(c.steps, &c.tool, req)
+	counts, full, err := reserve(ctx, store, keys, c.blocked || refused)
 	if err != nil {
 		return Admission{Decision: v1.PolicyDecision{Decision: v1.DecisionDeny}}, c.uncounted(err)
 	}
-	all := c.spread(req, counts)
-	adm := Admission{Budgets: c.budgets(req, all, full < 0 && !c.blocked && !refused)}
-	kept := 0 // index in all of the next step that has a kept count
+	adm := Admission{Budgets: c.budgets(at, counts, full < 0 && !c.blocked && !refused)}
 	for _, r := range c.steps {
 		var before v1.Count
 		stops := r.asks > 0 || r.alwaysRefuses()
-		var judged verdict
+		judged := said[r]
 		if r.ask != nil {
-			judged, said = said[0], said[1:]
 			stops = !judged.ok
 		}
-		if r.count != nil && r.count.kept(req) {
-			before = all[kept]
+		if i, kept := at[r.key]; kept {
+			before = counts[i]
 			stops = before.Used >= r.count.limit
-			kept++
 		}
 		switch {
 		case !stops:
@@ -177,7 +159,7 @@ func (c *Chain) Admit(ctx context.Context, counters Counters, req Request) (Admi
 	for i := range keys {
 		keys[i].Ends = counts[i].Ends
 	}
-	adm.Decision, adm.counters, adm.reserved = note, counters, keys
+	adm.Decision, adm.counters, adm.reserved = note, store, keys
 	return adm, nil
 }
 
@@ -186,95 +168,59 @@ func (c *Chain) uncounted(err error) error {
 	return &v1.ExecutionError{Tool: c.tool.Name, Phase: v1.PhaseConnect, Message: "refused, because its policies could not count the call: " + err.Error(), Cause: err}
 }
 
-// spread returns the counts of the kept counting steps, one for each.
-func (c *Chain) spread(req Request, counts []v1.Count) []v1.Count {
-	if !c.sharing || len(counts) == 0 {
-		return counts
-	}
-	all := make([]v1.Count, 0, c.counting)
-	of := make(map[*rule]v1.Count, len(counts))
+// budgets says what is left of the kept counts of policies that enforce them; at has the places of
+// counters in counts, and counted says that this call was added to them.
+func (c *Chain) budgets(at map[string]int, counts []v1.Count, counted bool) (budgets []v1.Budget) {
 	for _, r := range c.steps {
-		if r.count == nil || !r.count.kept(req) {
+		i, kept := at[r.key]
+		if !kept || r.policy.audit {
 			continue
 		}
-		if r.shared == nil {
-			of[r], counts = counts[0], counts[1:]
-			all = append(all, of[r])
-		} else {
-			all = append(all, of[r.shared])
-		}
-	}
-	return all
-}
-
-// budgets says what is left of the kept counts of policies that enforce them;
-// counted says that this call was added to them.
-func (c *Chain) budgets(req Request, counts []v1.Count, counted bool) []v1.Budget {
-	if len(counts) == 0 {
-		return nil
-	}
-	budgets := make([]v1.Budget, 0, len(counts))
-	kept := 0
-	for _, r := range c.steps {
-		if r.count == nil || !r.count.kept(req) {
-			continue
-		}
-		n, ends := counts[kept].Used, counts[kept].Ends
-		kept++
-		if r.policy.audit {
-			continue
-		}
+		n := counts[i].Used
 		if counted {
 			n++
 		}
-		b := v1.Budget{Rule: r.name, Policy: r.policy.name, Limit: r.count.limit, Used: n, Remaining: max(0, r.count.limit-n), ResetsAt: ends}
-		budgets = append(budgets, b)
+		budgets = append(budgets, v1.Budget{Rule: r.name, Policy: r.policy.name, Limit: r.count.limit, Used: n, Remaining: max(0, r.count.limit-n), ResetsAt: counts[i].Ends})
 	}
 	return budgets
 }
 
-// counters returns the kept counters of the steps, in order, each once.
-func (c *Chain) counters(req Request) []v1.Counter {
-	if c.counting == 0 {
-		return nil
-	}
-	keys := make([]v1.Counter, 0, c.counting)
-	for _, r := range c.steps {
-		if r.count != nil && r.shared == nil && r.count.kept(req) {
-			keys = append(keys, r.counter(&c.tool, req))
+// counters returns the kept counters of some rules, in order, each once, and the place of each by the
+// key of its rules.
+func counters(rules []*rule, t *Subject, req Request) (keys []v1.Counter, at map[string]int) {
+	at = map[string]int{}
+	for _, r := range rules {
+		if _, known := at[r.key]; r.count != nil && !known && r.count.kept(req) {
+			at[r.key] = len(keys)
+			keys = append(keys, r.counter(t, req))
 		}
 	}
-	return keys
+	return keys, at
 }
 
 // ask asks the rules that are written in Go, before anything is counted: one verdict for
 // each, and whether one of a policy that is enforced refuses.
-func (c *Chain) ask(ctx context.Context, req Request) (said []verdict, refused bool) {
-	if c.asking == 0 {
-		return nil, false
-	}
-	said = make([]verdict, 0, c.asking)
+func (c *Chain) ask(ctx context.Context, req Request) (said map[*rule]verdict, refused bool) {
+	said = map[*rule]verdict{}
 	for _, r := range c.steps {
-		if r.ask == nil {
-			continue
+		if r.ask != nil {
+			said[r] = r.ask(ctx, &c.tool, req)
+			refused = refused || !said[r].ok && !r.policy.audit
 		}
-		v := r.ask(ctx, &c.tool, req)
-		said = append(said, v)
-		refused = refused || !v.ok && !r.policy.audit
 	}
 	return said, refused
 }
 
 // reserve reserves the counters. When a rule refuses the call anyway, it only
 // looks for a full one, since a count may stand before that rule.
-func (c *Chain) reserve(ctx context.Context, counters Counters, keys []v1.Counter, refused bool) (counts []v1.Count, full int, err error) {
+func reserve(ctx context.Context, store Counters, keys []v1.Counter, refused bool) (counts []v1.Count, full int, err error) {
 	switch {
 	case len(keys) == 0:
 		return nil, -1, nil
 	case !refused:
-		counts, full, err = counters.Reserve(ctx, keys)
+		counts, full, err = store.Reserve(ctx, keys)
 	default:
-		counts, err = counters.Read(ctx, keys)
+		counts, err = store.Read(ctx, keys)
 		full = firstFull(keys, counts)
 	}
 	if err == nil && (len(counts) != len(keys) || full >= len(keys) || full >= 0 && keys[full].Limit < 0) {

@@ -24,7 +24,8 @@ func TestCounterKeys(t *testing.T) {
 	}
 	for _, mode := range []string{v1.PolicyEnforce, v1.PolicyAudit} {
 		spec.Mode = mode
-		got := Compile([]*v1.ToolPolicy{named("p", spec)}).For(tool("get")).counters(req)
+		chain := Compile([]*v1.ToolPolicy{named("p", spec)}).For(tool("get"))
+		got, _ := counters(chain.steps, &chain.tool, req)
 		if len(got) != len(want) {
 			t.Fatalf("%d counters, want %d", len(got), len(want))
 		}
@@ -62,7 +63,8 @@ func FuzzCounterKey(f *testing.F) {
 				if !r.count.kept(req) {
 					continue
 				}
-				c := chain.counters(req)[i]
+				keys, _ := counters(chain.steps, &chain.tool, req)
+				c := keys[i]
 				i++
 				what := r.policy.name + "\x00" + r.name
 				if r.count.window == 0 {

@@ -62,7 +62,7 @@ type Unmatched struct {
 // Explain says what [Chain.Admit] would decide on the same request, and why,
 // without reserving anything. It asks rules after the first refusal too. The
 // error says that the counters failed.
-func (c *Chain) Explain(ctx context.Context, counters Counters, req Request) (Explanation, error) {
+func (c *Chain) Explain(ctx context.Context, store Counters, req Request) (Explanation, error) {
 	e := Explanation{Decision: v1.DecisionAllow, Matched: []string{}, Verdicts: []Verdict{}, Unmatched: []Unmatched{}}
 	if c == nil {
 		return e, nil
@@ -78,12 +78,23 @@ func (c *Chain) Explain(ctx context.Context, counters Counters, req Request) (Ex
 		}
 	}
 	rules := c.rules(req.Principal)
-	counts, err := c.counted(ctx, counters, rules, req)
-	if err != nil {
-		return Explanation{}, err
+	keys, at := counters(slices.DeleteFunc(slices.Clone(rules), func(r *rule) bool { return !r.concerns(&c.tool) }), &c.tool, req)
+	var counts []v1.Count
+	var err error
+	if len(keys) > 0 {
+		if counts, err = store.Read(ctx, keys); err == nil && len(counts) != len(keys) {
+			err = fmt.Errorf("counters answered with %d counts for %d counters", len(counts), len(keys))
+		}
 	}
-	for i, r := range rules {
-		v := r.explain(ctx, &c.tool, counts[i], req)
+	if err != nil {
+		return Explanation{}, fmt.Errorf("tool %q: read the counters of its policies: %w", c.tool.Name, err)
+	}
+	for _, r := range rules {
+		var before v1.Count
+		if i, kept := at[r.key]; kept {
+			before = counts[i]
+		}
+		v := r.explain(ctx, &c.tool, before, req)
 		if weight(v.Verdict) > weight(e.Decision) {
 			e.Decision, e.Rule, e.Policy = v.Verdict, v.Rule, v.Policy
 		}
@@ -114,35 +125,6 @@ func (c *Chain) rules(principal string) []*rule {
 		}
 	}
 	return rules
-}
-
-// counted returns the count of each rule; 0 for one that keeps none.
-func (c *Chain) counted(ctx context.Context, counters Counters, rules []*rule, req Request) ([]v1.Count, error) {
-	counts := make([]v1.Count, len(rules))
-	var keys []v1.Counter
-	at := map[string]int{} // index in keys
-	for _, r := range rules {
-		if r.count != nil && r.shared == nil && r.concerns(&c.tool) && r.count.kept(req) {
-			at[r.key] = len(keys)
-			keys = append(keys, r.counter(&c.tool, req))
-		}
-	}
-	if len(keys) == 0 {
-		return counts, nil
-	}
-	got, err := counters.Read(ctx, keys)
-	if err == nil && len(got) != len(keys) {
-		err = fmt.Errorf("counters answered with %d counts for %d counters", len(got), len(keys))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("tool %q: read the counters of its policies: %w", c.tool.Name, err)
-	}
-	for i, r := range rules {
-		if j, ok := at[r.key]; ok && r.count != nil {
-			counts[i] = got[j]
-		}
-	}
-	return counts, nil
 }
 
 // explain is the verdict of the rule asked alone; UsedAfter is as for a refused call.

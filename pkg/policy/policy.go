@@ -125,7 +125,7 @@ func (s *Set) For(t Subject) *Chain {
 		if !governs[r.policy] || !r.concerns(&t) {
 			continue
 		}
-		if c.add(r); r.blocks() && !r.policy.personal() {
+		if c.steps = append(c.steps, r); r.blocks() && !r.policy.personal() {
 			c.blocked = true
 			break
 		}

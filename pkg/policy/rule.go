@@ -39,9 +39,6 @@ type rule struct {
 	source v1.Source
 	key    string // the counters' key up to the part that differs from call to call
 	bound  int64  // of the counter: the limit, or -1 when it is only counted
-	// shared is a rule before this one in its policy that counts the same calls: the
-	// counter is its.
-	shared *rule
 }
 
 // bind makes the rule one of policy p.
@@ -64,19 +61,17 @@ func (r *rule) bind(p *policy, manifest *v1.ToolPolicy) {
 // ruleName is the field of a rule as users write it.
 func ruleName(field string) string { return strings.TrimPrefix(v1.FieldPath(field), "spec.") }
 
-// share makes rules of one policy that count the same calls use one counter, whose bound
-// is the least of theirs.
+// share makes rules of one policy that count the same calls, and so have one counter, agree
+// on its bound: the least of theirs.
 func share(rules []*rule) {
-	first := map[string]*rule{}
+	least := map[string]int64{}
 	for _, r := range rules {
-		if r.count == nil {
-			continue
+		if bound, known := least[r.key]; !known || r.bound < bound {
+			least[r.key] = r.bound
 		}
-		if f := first[r.key]; f != nil {
-			r.shared, f.bound = f, min(f.bound, r.bound)
-		} else {
-			first[r.key] = r
-		}
+	}
+	for _, r := range rules {
+		r.bound = least[r.key]
 	}
 }
 
