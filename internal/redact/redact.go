@@ -14,7 +14,6 @@
 package redact
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -51,26 +50,16 @@ func (m *Masker) JSON(raw json.RawMessage) json.RawMessage {
 
 // document masks what is known to be JSON.
 func (m *Masker) document(raw []byte, depth int) []byte {
-	w := walker{Masker: m, src: raw, depth: depth}
+	w := walker{Masker: m, splice: splice[[]byte]{src: raw}, depth: depth}
 	w.value(w.space(0), m.rules.pointers)
-	if w.out == nil {
-		return raw
-	}
-	return append(w.out, raw[w.copied:]...)
+	return w.done()
 }
 
 // Covers reports whether the value at a JSON pointer is masked by a rule, by itself
 // or as a part of something that is.
 func Covers(rules []string, pointer string) bool {
-	p := parse(rules)
-	at := p.pointers
-	for _, token := range v1.Tokens(pointer) {
-		var hit bool
-		if at, hit = p.names.step(at, token, true); hit {
-			return true
-		}
-	}
-	return false
+	_, ok := New(rules).covered(pointer)
+	return ok
 }
 
 type parsed struct {
@@ -116,22 +105,33 @@ func (n names) step(pointers [][]string, token string, isKey bool) (rest [][]str
 	return rest, false
 }
 
-// walker walks a document that is known to be JSON and copies it from its first match on.
-type walker struct {
-	*Masker
-	src    []byte
-	depth  int // of documents within strings
+// splice copies a text from the first part on that is replaced.
+type splice[T string | []byte] struct {
+	src    T
 	out    []byte
-	copied int // src[:copied] is in out, where there is an out
+	copied int // src[:copied] is in out
 }
 
 // put replaces src[from:to].
-func (w *walker) put(from, to int, text []byte) {
-	if w.out == nil {
-		w.out = make([]byte, 0, len(w.src)+len(quotedMask))
+func (s *splice[T]) put(from, to int, text T) {
+	s.out = append(append(s.out, s.src[s.copied:from]...), text...)
+	s.copied = to
+}
+
+// done returns the text with what was replaced.
+func (s *splice[T]) done() T {
+	if s.copied == 0 {
+		return s.src
 	}
-	w.out = append(append(w.out, w.src[w.copied:from]...), text...)
-	w.copied = to
+	return T(append(s.out, s.src[s.copied:]...))
+}
+
+// walker walks a document that is known to be JSON.
+type walker struct {
+	*Masker
+	splice[[]byte]
+	depth int               // of documents within strings
+	hit   func(part []byte) // takes what a rule names, unless it is nil
 }
 
 // value walks the value that starts at i and returns where it ends.
@@ -155,7 +155,7 @@ func (w *walker) value(i int, pointers [][]string) int {
 
 // str masks within the string or the name at src[from:to].
 func (w *walker) str(from, to int) {
-	s := unquote(w.src[from:to])
+	s := jsontext.Unquote(w.src[from:to])
 	if masked := w.text(s, w.depth+1); masked != s {
 		w.put(from, to, jsontext.Quote(masked))
 	}
@@ -164,7 +164,7 @@ func (w *walker) str(from, to int) {
 func (w *walker) members(i int, pointers [][]string) int {
 	for i = w.space(i + 1); w.src[i] != '}'; {
 		end := w.skip(i)
-		key := unquote(w.src[i:end])
+		key := jsontext.Unquote(w.src[i:end])
 		w.str(i, end)
 		i = w.space(w.space(end) + 1) // over the colon
 		i = w.child(i, pointers, key, true)
@@ -196,6 +196,9 @@ func (w *walker) child(i int, pointers [][]string, token string, isKey bool) int
 		return w.value(i, rest)
 	}
 	end := w.skip(i)
+	if w.hit != nil {
+		w.hit(w.src[i:end])
+	}
 	w.put(i, end, []byte(quotedMask))
 	return end
 }
@@ -203,21 +206,4 @@ func (w *walker) child(i int, pointers [][]string, token string, isKey bool) int
 // skip returns where the value that starts at i ends.
 func (w *walker) skip(i int) int { return jsontext.SkipValue(w.src, i) }
 
-func (w *walker) space(i int) int {
-	for i < len(w.src) && (w.src[i] == ' ' || w.src[i] == '\t' || w.src[i] == '\r' || w.src[i] == '\n') {
-		i++
-	}
-	return i
-}
-
-// unquote decodes a JSON string that is known to be one.
-func unquote(b []byte) string {
-	var s string
-	if plain := b[1 : len(b)-1]; bytes.IndexByte(plain, '\\') < 0 {
-		return string(plain)
-	}
-	if json.Unmarshal(b, &s) != nil {
-		return ""
-	}
-	return s
-}
+func (w *walker) space(i int) int { return jsontext.SkipSpace(w.src, i) }

@@ -62,8 +62,7 @@ func (m *Masker) unescaped(s string, depth int) string {
 
 // embedded masks the JSON objects and lists that stand in a text: JSON Lines, and JSON within prose.
 func (m *Masker) embedded(s string, depth int) string {
-	var b strings.Builder
-	copied := 0
+	out := splice[string]{src: s}
 	for i, left := 0, 16*len(s)+1024; i < len(s); {
 		if s[i] != '{' && s[i] != '[' {
 			i++
@@ -84,16 +83,11 @@ func (m *Masker) embedded(s string, depth int) string {
 			continue
 		}
 		if masked := m.document([]byte(doc), depth); string(masked) != doc {
-			b.WriteString(s[copied:i])
-			b.Write(masked)
-			copied = i + end
+			out.put(i, i+end, string(masked))
 		}
 		i += end
 	}
-	if copied == 0 {
-		return s
-	}
-	return b.String() + s[copied:]
+	return out.done()
 }
 
 // balanced returns where the bracket that opens s is closed, strings left aside; -1 when it is not.
@@ -129,8 +123,7 @@ func pair(s, name string) string {
 	if name == "" {
 		return s
 	}
-	var b strings.Builder
-	copied := 0
+	out := splice[string]{src: s}
 	for i := 0; ; {
 		at := strings.Index(s[i:], name)
 		if at < 0 {
@@ -148,14 +141,9 @@ func pair(s, name string) string {
 		if i = to; s[from:to] == Mask {
 			continue
 		}
-		b.WriteString(s[copied:from])
-		b.WriteString(Mask)
-		copied = to
+		out.put(from, to, Mask)
 	}
-	if copied == 0 {
-		return s
-	}
-	return b.String() + s[copied:]
+	return out.done()
 }
 
 // pairValue returns where the value of the name at s[at:i] stands; from is to when there is none.
@@ -228,8 +216,7 @@ func (m *Masker) encoded(s string, depth int) string {
 	if len(s) < minEncoded {
 		return s
 	}
-	var b strings.Builder
-	copied := 0
+	out := splice[string]{src: s}
 	for i := 0; i < len(s); {
 		if !isEncoding(s[i]) {
 			i++
@@ -244,17 +231,12 @@ func (m *Masker) encoded(s string, depth int) string {
 		}
 		if word := s[i:end]; len(word) >= minEncoded {
 			if masked := m.word(word, depth); masked != word {
-				b.WriteString(s[copied:i])
-				b.WriteString(masked)
-				copied = end
+				out.put(i, end, masked)
 			}
 		}
 		i = end
 	}
-	if copied == 0 {
-		return s
-	}
-	return b.String() + s[copied:]
+	return out.done()
 }
 
 func isEncoding(c byte) bool {

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -136,15 +137,13 @@ func (m *Masker) Values(s string) string {
 
 // words masks the short values that stand as whole words.
 func (m *Masker) words(s string) string {
-	var b strings.Builder
-	copied, before := 0, ' '
+	out, before := splice[string]{src: s}, ' '
 	for i := 0; i < len(s); {
 		if !isWord(before) {
 			if n := m.wordAt(s[i:]); n > 0 {
-				b.WriteString(s[copied:i])
-				b.WriteString(Mask)
+				out.put(i, i+n, Mask)
 				i += n
-				copied, before = i, ']'
+				before = ']'
 				continue
 			}
 		}
@@ -152,10 +151,7 @@ func (m *Masker) words(s string) string {
 		before = r
 		i += n
 	}
-	if copied == 0 {
-		return s
-	}
-	return b.String() + s[copied:]
+	return out.done()
 }
 
 // wordAt returns the length of the short value with which s starts; 0 for none.
@@ -195,46 +191,25 @@ func (m *Masker) isNumber(token string) bool {
 	return false
 }
 
-// Covered returns the strings and numbers within a JSON document that rules cover, as text.
+// Covered returns the strings, numbers and names within a JSON document that rules cover, as text.
 func Covered(raw json.RawMessage, rules []string) []string {
-	p := parse(rules)
-	if p.empty() || !json.Valid(raw) {
+	m := New(rules)
+	if m.Empty() || !json.Valid(raw) {
 		return nil
 	}
-	var doc any
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
-	dec.UseNumber()
-	if dec.Decode(&doc) != nil {
-		return nil
-	}
-	return p.covered(nil, doc, p.pointers, false)
-}
-
-func (p parsed) covered(out []string, v any, pointers [][]string, all bool) []string {
-	down := func(child any, token string, isKey bool) {
-		rest, hit := p.names.step(pointers, token, isKey)
-		out = p.covered(out, child, rest, all || hit)
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for k, child := range v {
-			if all {
-				out = append(out, k) // the names within a masked object are a part of it
+	var out []string
+	w := walker{Masker: m, splice: splice[[]byte]{src: raw}, depth: maxDepth, hit: func(part []byte) {
+		dec := json.NewDecoder(bytes.NewReader(part))
+		dec.UseNumber()
+		for token, err := dec.Token(); err == nil; token, err = dec.Token() {
+			switch token := token.(type) {
+			case string:
+				out = append(out, token)
+			case json.Number:
+				out = append(out, token.String())
 			}
-			down(child, k, true)
 		}
-	case []any:
-		for i, child := range v {
-			down(child, strconv.Itoa(i), false)
-		}
-	case string:
-		if all {
-			return append(out, v)
-		}
-	case json.Number:
-		if all {
-			return append(out, v.String())
-		}
-	}
+	}}
+	w.value(w.space(0), m.rules.pointers)
 	return out
 }
