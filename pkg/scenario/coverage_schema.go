@@ -13,7 +13,7 @@ import (
 // schemaWalk collects what arguments can reach of a schema. Items of arrays have
 // the token "*". References are followed within the document.
 type schemaWalk struct {
-	root       any
+	doc        *schema.Document
 	properties []string
 	required   []string
 	enums      []enumValue
@@ -32,7 +32,7 @@ func (w *schemaWalk) schema(raw json.RawMessage) {
 	if err != nil {
 		return
 	}
-	w.root = doc
+	w.doc = schema.NewDocument(doc)
 	w.walk("", doc, 0)
 }
 
@@ -41,9 +41,8 @@ func (w *schemaWalk) walk(pointer string, node any, depth int) {
 	if !ok || depth > maxSchemaDepth {
 		return
 	}
-	if ref, ok := s["$ref"].(string); ok {
-		part, _ := schema.Resolve(w.root, ref)
-		w.walk(pointer, part, depth+1)
+	if target, ok := w.doc.Target(s); ok {
+		w.walk(pointer, target, depth+1)
 	}
 	if pointer != "" {
 		w.values(pointer, s)

@@ -37,14 +37,15 @@ func Generate(tool *v1.Tool, seed int64) (json.RawMessage, error) {
 	if tool.FromPromptKit() {
 		draft = validate.Draft7
 	}
-	schema := validate.NewCache(validate.Options{}).Schema(tool.Spec.OutputSchema, draft)
+	checked := validate.NewCache(validate.Options{}).Schema(tool.Spec.OutputSchema, draft)
 	name := fnv.New64a()
 	name.Write([]byte(tool.Namespace() + "/" + tool.Metadata.Name))
-	g := &generator{root: root, random: rand.New(rand.NewPCG(uint64(seed), name.Sum64()))}
+	g := &generator{doc: schema.NewDocument(root), random: rand.New(rand.NewPCG(uint64(seed), name.Sum64()))}
 	var violations []v1.Violation
 	for range generateTries {
+		g.doc.Again()
 		value := g.value(root, 0)
-		if violations, err = schema.Validate(value); err != nil {
+		if violations, err = checked.Validate(value); err != nil {
 			return nil, err
 		}
 		if len(violations) == 0 {
@@ -57,7 +58,7 @@ func Generate(tool *v1.Tool, seed int64) (json.RawMessage, error) {
 // generator makes values that are likely to fit a schema; whether they do is for
 // the schema to say.
 type generator struct {
-	root   any
+	doc    *schema.Document
 	random *rand.Rand
 }
 
@@ -66,10 +67,8 @@ func (g *generator) value(node any, depth int) any {
 	if !ok || depth > generateDepth {
 		return nil
 	}
-	if ref, ok := s["$ref"].(string); ok {
-		if part, ok := schema.Resolve(g.root, ref); ok {
-			return g.value(part, depth+1)
-		}
+	if target, ok := g.doc.Target(s); ok {
+		return g.value(target, depth+1)
 	}
 	if v, ok := s["const"]; ok {
 		return v
@@ -112,47 +111,19 @@ func (g *generator) merge(s map[string]any, depth int) map[string]any {
 	if len(parts) == 0 || depth > generateDepth {
 		return s
 	}
-	out := map[string]any{}
-	for key, v := range s {
-		if key != "allOf" && key != "anyOf" && key != "oneOf" {
-			out[key] = v
-		}
+	out := maps.Clone(s)
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		delete(out, key)
 	}
 	for _, part := range parts {
-		p, ok := part.(map[string]any)
-		if !ok {
-			continue
+		if target, ok := g.doc.Target(part); ok {
+			part = target
 		}
-		if ref, ok := p["$ref"].(string); ok {
-			part, _ := schema.Resolve(g.root, ref)
-			if target, ok := part.(map[string]any); ok {
-				p = target
-			}
+		if p, ok := part.(map[string]any); ok {
+			out = schema.Map(schema.Join(schema.ObjectOf(out), schema.ObjectOf(g.merge(p, depth+1))))
 		}
-		join(out, g.merge(p, depth+1))
 	}
 	return out
-}
-
-// join adds the rules of one schema to another.
-func join(into, from map[string]any) {
-	for key, v := range from {
-		switch key {
-		case "properties":
-			both := map[string]any{}
-			for _, m := range []any{into[key], v} {
-				object, _ := m.(map[string]any)
-				maps.Copy(both, object)
-			}
-			into[key] = both
-		case "required":
-			a, _ := into[key].([]any)
-			b, _ := v.([]any)
-			into[key] = slices.Concat(a, b)
-		default:
-			into[key] = v
-		}
-	}
 }
 
 func (g *generator) kind(s map[string]any) string {

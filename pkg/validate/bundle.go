@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // A bundle writes a schema anew for gojsonschema: one document that holds only
@@ -92,7 +93,7 @@ func (b *bundle) schema(i int) any {
 }
 
 func refTo(i int) map[string]any {
-	return map[string]any{"$ref": "#/definitions/" + strconv.Itoa(i)}
+	return map[string]any{schema.Ref: "#/definitions/" + strconv.Itoa(i)}
 }
 
 func (b *bundle) body(i int) any {
@@ -120,10 +121,10 @@ func (b *bundle) body(i int) any {
 	if f, ok := obj["format"]; ok && b.format {
 		out["format"] = f
 	}
-	for _, kw := range keywords {
-		v, ok := obj[kw.name]
-		if ok && kw.role != unused && n.res.draft >= kw.from && n.res.draft <= kw.to {
-			out[kw.name] = b.value(n, kw.name, v)
+	for _, kw := range schema.Keywords {
+		v, ok := obj[kw.Name]
+		if ok && kw.Role != schema.Unused && kw.In(n.res.draft) {
+			out[kw.Name] = b.value(n, kw.Name, v)
 		}
 	}
 	return out

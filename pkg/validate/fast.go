@@ -2,7 +2,9 @@ package validate
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -252,7 +254,7 @@ func isShort(number string) bool {
 
 func (f *fastSchema) properties(v any, format bool) bool {
 	obj, ok := v.(map[string]any)
-	for _, name := range sortedKeys(obj) {
+	for _, name := range slices.Sorted(maps.Keys(obj)) {
 		f.member(name, compileFast(obj[name], format))
 	}
 	return ok && len(obj) <= maxMembers

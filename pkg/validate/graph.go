@@ -8,11 +8,14 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // rootURL is the base of references in a schema that has no "$id" (RFC 2606
 // keeps .invalid free, so nothing can be behind it).
 const rootURL = "https://schema.invalid/root"
+
+var supportedDrafts = strings.Join([]string{Draft4.String(), Draft6.String(), Draft7.String(), Draft2019.String(), Draft2020.String()}, ", ")
 
 // Bounds of one schema, counted with all documents that it refers to.
 const (
@@ -114,7 +117,7 @@ func (g *graph) addDocument(url string, root any, draft Draft) {
 }
 
 // add makes the node of a schema and of all schemas inside it, and returns its index.
-func (g *graph) add(at place, schema any, res *resource) int {
+func (g *graph) add(at place, raw any, res *resource) int {
 	if i, ok := g.index[at]; ok {
 		return i
 	}
@@ -124,22 +127,22 @@ func (g *graph) add(at place, schema any, res *resource) int {
 	}
 	i := len(g.nodes)
 	g.index[at] = i
-	g.nodes = append(g.nodes, node{at: at, schema: schema, ref: -1})
-	obj, _ := schema.(map[string]any)
+	g.nodes = append(g.nodes, node{at: at, schema: raw, ref: -1})
+	obj, _ := raw.(map[string]any)
 	res = g.enter(at, obj, res)
 	g.nodes[i].res = res
 	if obj == nil {
 		g.nodes[i].checks = 1
 		return i
 	}
-	ref, hasRef := obj["$ref"].(string)
+	ref, hasRef := obj[schema.Ref].(string)
 	if hasRef {
-		g.pending = append(g.pending, reference{i, "$ref", ref})
+		g.pending = append(g.pending, reference{i, schema.Ref, ref})
 	}
 	for _, dynamic := range []struct {
 		keyword string
 		draft   Draft
-	}{{"$recursiveRef", Draft2019}, {"$dynamicRef", Draft2020}} {
+	}{{schema.RecursiveRef, Draft2019}, {schema.DynamicRef, Draft2020}} {
 		if r, ok := obj[dynamic.keyword].(string); ok && res.draft == dynamic.draft {
 			g.pending = append(g.pending, reference{i, dynamic.keyword, r})
 		}
@@ -149,8 +152,8 @@ func (g *graph) add(at place, schema any, res *resource) int {
 	if !alone {
 		g.weigh(i, obj)
 	}
-	for _, sub := range subschemas(obj, at.ptr, res.draft) {
-		j := g.add(place{at.doc, sub.ptr}, sub.schema, res)
+	for _, sub := range schema.Subschemas(obj, at.ptr, res.draft) {
+		j := g.add(place{at.doc, sub.Pointer}, sub.Schema, res)
 		if g.full {
 			return i
 		}
@@ -161,22 +164,22 @@ func (g *graph) add(at place, schema any, res *resource) int {
 	return i
 }
 
-func (n *node) connect(sub subschema, to int) {
-	switch sub.role {
-	case same:
+func (n *node) connect(sub schema.Subschema, to int) {
+	switch sub.Role {
+	case schema.Same:
 		n.same = append(n.same, to)
-	case byName:
+	case schema.ByName:
 		if n.byName == nil {
 			n.byName = map[string]int{}
 		}
-		n.byName[sub.token] = to
-	case anyName:
+		n.byName[sub.Token] = to
+	case schema.AnyName:
 		n.anyName = append(n.anyName, to)
-	case names:
+	case schema.Names:
 		n.names = append(n.names, to)
-	case byIndex:
+	case schema.ByIndex:
 		n.byIndex = append(n.byIndex, to)
-	case anyItem:
+	case schema.AnyItem:
 		n.anyItem = append(n.anyItem, to)
 	}
 }
@@ -196,8 +199,8 @@ func (g *graph) enter(at place, obj map[string]any, res *resource) *resource {
 		if d, ok := g.draft(s, 0); ok {
 			draft = d
 		} else if at.ptr == "" || schemaID(obj, draft) != "" {
-			g.violation(place{at.doc, at.ptr + "/$schema"}, "one of "+supportedDrafts(), strconv.Quote(s),
-				"unknown $schema %q: expected one of %s", clip.Runes(s, maxGot), supportedDrafts())
+			g.violation(place{at.doc, at.ptr + "/$schema"}, "one of "+supportedDrafts, strconv.Quote(s),
+				"unknown $schema %q: expected one of %s", clip.Runes(s, maxGot), supportedDrafts)
 		}
 	}
 	id := schemaID(obj, draft)
@@ -244,7 +247,7 @@ func (g *graph) enterResource(at place, id string, draft Draft, outer *resource)
 func (g *graph) enterAnchors(at place, obj map[string]any, res *resource) {
 	var found []string
 	if res.draft <= Draft7 {
-		if _, ok := obj["$ref"]; !ok {
+		if _, ok := obj[schema.Ref]; !ok {
 			if id, ok := obj[idKeyword(res.draft)].(string); ok {
 				if _, frag, err := splitURL(id); err == nil && frag != "" && frag[0] != '/' {
 					found = append(found, frag)
@@ -271,12 +274,12 @@ func (g *graph) enterAnchors(at place, obj map[string]any, res *resource) {
 }
 
 // draft follows "$schema" to one of the known drafts, through preloaded metaschemas.
-func (g *graph) draft(schema string, hops int) (Draft, bool) {
-	if d, ok := draftOf(schema); ok {
+func (g *graph) draft(url string, hops int) (Draft, bool) {
+	if d, ok := schema.DraftOf(url); ok {
 		return d, true
 	}
 	const maxHops = 8
-	v, ok, err := g.preload(strings.TrimSuffix(schema, "#"))
+	v, ok, err := g.preload(strings.TrimSuffix(url, "#"))
 	if !ok || err != nil || hops > maxHops {
 		return 0, false
 	}
@@ -294,7 +297,7 @@ func idKeyword(d Draft) string {
 
 // schemaID returns the id of a schema without its fragment.
 func schemaID(obj map[string]any, draft Draft) string {
-	if _, ok := obj["$ref"]; ok && draft <= Draft7 {
+	if _, ok := obj[schema.Ref]; ok && draft <= Draft7 {
 		return ""
 	}
 	id, _ := obj[idKeyword(draft)].(string)

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"encoding/json"
 	"hash/maphash"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -196,7 +198,7 @@ func hashParts(h *maphash.Hash, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		h.WriteByte(0)
-		for _, k := range sortedKeys(v) {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			hashParts(h, k)
 			hashParts(h, v[k])
 		}

@@ -28,7 +28,7 @@ func (g *graph) resolve(r reference) {
 		return
 	}
 	n := &g.nodes[r.from]
-	if r.keyword == "$ref" {
+	if r.keyword == schema.Ref {
 		n.ref = to
 	}
 	n.same = append(n.same, to)
@@ -83,8 +83,8 @@ func (g *graph) target(from int, ref string) (int, error) {
 // load makes the document of a URL known and returns the URL under which it is
 // kept, "" for a metaschema that only the engine has. It never fetches.
 func (g *graph) load(uri string, draft Draft) (string, error) {
-	if name, ok := metaschemaName(uri); ok {
-		d, isRoot := draftOf(uri)
+	if name, ok := schema.MetaschemaName(uri); ok {
+		d, isRoot := schema.DraftOf(uri)
 		if !isRoot && !strings.Contains(name, "/meta/") {
 			return "", errOutside
 		}
@@ -132,7 +132,7 @@ func (g *graph) resolveDynamic() {
 	for _, r := range g.pending {
 		n := &g.nodes[r.from]
 		switch r.keyword {
-		case "$dynamicRef":
+		case schema.DynamicRef:
 			_, anchor, _ := strings.Cut(r.ref, "#")
 			if anchor == "" || anchor[0] == '/' {
 				continue
@@ -142,7 +142,7 @@ func (g *graph) resolveDynamic() {
 					n.addSame(i)
 				}
 			}
-		case "$recursiveRef":
+		case schema.RecursiveRef:
 			for i := range g.nodes {
 				if obj, ok := g.nodes[i].schema.(map[string]any); ok && obj["$recursiveAnchor"] == true {
 					n.addSame(i)

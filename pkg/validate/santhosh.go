@@ -62,7 +62,7 @@ func compileSanthosh(url string, root any, draft Draft, preload loader, format b
 		return nil, err
 	}
 	if url == notURL {
-		if err := c.AddResource(notURL, map[string]any{"$schema": Draft2020.String(), "not": map[string]any{"$ref": rootURL}}); err != nil {
+		if err := c.AddResource(notURL, map[string]any{"$schema": Draft2020.String(), "not": map[string]any{schema.Ref: rootURL}}); err != nil {
 			return nil, err
 		}
 	}

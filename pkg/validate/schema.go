@@ -10,6 +10,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // A Schema checks documents. It compiles on first use and may be used by many
@@ -121,12 +122,12 @@ func guarded(compile func() []v1.Violation) (invalid *v1.ValidationError) {
 // of its own, which may switch keywords off.
 func bodyOf(root any) any {
 	obj, _ := root.(map[string]any)
-	schema, ok := obj["$schema"]
+	name, ok := obj["$schema"]
 	if !ok {
 		return root
 	}
-	url, _ := schema.(string)
-	if _, known := draftOf(url); !known {
+	url, _ := name.(string)
+	if _, known := schema.DraftOf(url); !known {
 		return nil
 	}
 	obj = maps.Clone(obj)

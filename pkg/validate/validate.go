@@ -41,6 +41,20 @@ import (
 	"strings"
 	"sync"
 	"weak"
+
+	"toolctl.dev/toolctl/pkg/schema"
+)
+
+// A Draft is a version of JSON Schema.
+type Draft = schema.Draft
+
+// The drafts that [Schema] understands.
+const (
+	Draft4    = schema.Draft4
+	Draft6    = schema.Draft6
+	Draft7    = schema.Draft7
+	Draft2019 = schema.Draft2019
+	Draft2020 = schema.Draft2020
 )
 
 // DefaultMaxSchemaBytes is the length of the longest schema, when [Options] says nothing else.

@@ -3,6 +3,7 @@ package validate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +51,7 @@ func (g *graph) weigh(i int, obj map[string]any) {
 		n.checks += float64(len(named)) / 16 // gojsonschema seeks a name among them one by one
 	}
 	if patterns, ok := obj["patternProperties"].(map[string]any); ok {
-		for _, p := range sortedKeys(patterns) {
+		for _, p := range slices.Sorted(maps.Keys(patterns)) {
 			n.text += g.weighPattern(place{n.at.doc, v1.Pointer(n.at.ptr, "patternProperties", p)}, p)
 			n.checks += 40 // gojsonschema compiles it again for each member
 		}

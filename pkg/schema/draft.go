@@ -1,15 +1,14 @@
-package validate
+package schema
 
 import (
 	"fmt"
 	"strings"
 )
 
-// A Draft is a version of JSON Schema.
+// A Draft is a version of JSON Schema. The zero value stands for any draft.
 type Draft int
 
-// The drafts that [Schema] understands. Draft-04, -06 and -07 run on
-// gojsonschema, the two later ones on santhosh-tekuri/jsonschema.
+// The drafts that toolctl reads.
 const (
 	Draft4 Draft = iota + 1
 	Draft6
@@ -19,7 +18,7 @@ const (
 )
 
 // metaschemas are the values of "$schema", without scheme and empty fragment.
-var metaschemas = map[Draft]string{
+var metaschemas = [...]string{
 	Draft4:    "json-schema.org/draft-04/schema",
 	Draft6:    "json-schema.org/draft-06/schema",
 	Draft7:    "json-schema.org/draft-07/schema",
@@ -38,34 +37,23 @@ func (d Draft) String() string {
 	return fmt.Sprintf("Draft(%d)", int(d))
 }
 
-// draftOf returns the draft of a "$schema" value; both http and https are
-// taken, with and without the empty fragment.
-func draftOf(schema string) (Draft, bool) {
-	name, ok := metaschemaName(strings.TrimSuffix(schema, "#"))
-	if !ok {
-		return 0, false
-	}
-	for d, m := range metaschemas {
-		if m == name {
+// DraftOf returns the draft of a "$schema" value, which may begin with http or https and may end with an
+// empty fragment.
+func DraftOf(schema string) (Draft, bool) {
+	name, ok := MetaschemaName(strings.TrimSuffix(schema, "#"))
+	for d := Draft4; ok && d <= Draft2020; d++ {
+		if metaschemas[d] == name {
 			return d, true
 		}
 	}
 	return 0, false
 }
 
-// metaschemaName returns what follows the scheme of a URL under json-schema.org.
-func metaschemaName(url string) (string, bool) {
+// MetaschemaName returns what follows the scheme of a URL below json-schema.org/draft.
+func MetaschemaName(url string) (string, bool) {
 	name, ok := strings.CutPrefix(url, "http://")
 	if !ok {
 		name, ok = strings.CutPrefix(url, "https://")
 	}
 	return name, ok && strings.HasPrefix(name, "json-schema.org/draft")
-}
-
-func supportedDrafts() string {
-	var names []string
-	for d := Draft4; d <= Draft2020; d++ {
-		names = append(names, d.String())
-	}
-	return strings.Join(names, ", ")
 }

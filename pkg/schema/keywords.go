@@ -1,0 +1,173 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+)
+
+// A Keyword holds subschemas: where they are in its value, and to what they are applied.
+type Keyword struct {
+	Name     string
+	shape    shape
+	Role     Role
+	from, to Draft
+}
+
+// In reports whether a draft has the keyword.
+func (k Keyword) In(d Draft) bool { return d == 0 || d >= k.from && d <= k.to }
+
+// shape says how the value of a keyword holds its subschemas.
+type shape int
+
+const (
+	one       shape = iota // the value is a schema
+	list                   // an array of schemas
+	oneOrList              // either; a list until draft 2019-09 only
+	members                // an object whose members are schemas, or (dependencies) lists of names
+)
+
+// Role says to what part of the instance the subschemas of a keyword are applied. Every role but Same consumes
+// input, so a cycle through it ends with the document.
+type Role int
+
+// The roles.
+const (
+	Unused  Role = iota // only a place for definitions
+	Same                // the same value ("in-place applicator")
+	ByName              // the member of the same name
+	AnyName             // some or all members
+	Names               // the member names themselves
+	ByIndex             // the item at the same index
+	AnyItem             // some or all items
+)
+
+// Keywords are all keywords that hold subschemas.
+var Keywords = []Keyword{
+	{"allOf", list, Same, Draft4, Draft2020},
+	{"anyOf", list, Same, Draft4, Draft2020},
+	{"oneOf", list, Same, Draft4, Draft2020},
+	{"not", one, Same, Draft4, Draft2020},
+	{"if", one, Same, Draft7, Draft2020},
+	{"then", one, Same, Draft7, Draft2020},
+	{"else", one, Same, Draft7, Draft2020},
+	{"dependencies", members, Same, Draft4, Draft2020}, // both engines keep it in the later drafts
+	{"dependentSchemas", members, Same, Draft2019, Draft2020},
+	{"properties", members, ByName, Draft4, Draft2020},
+	{"patternProperties", members, AnyName, Draft4, Draft2020},
+	{"additionalProperties", one, AnyName, Draft4, Draft2020},
+	{"unevaluatedProperties", one, AnyName, Draft2019, Draft2020},
+	{"propertyNames", one, Names, Draft6, Draft2020},
+	{"items", oneOrList, AnyItem, Draft4, Draft2020}, // a list is ByIndex
+	{"prefixItems", list, ByIndex, Draft2020, Draft2020},
+	{"additionalItems", one, AnyItem, Draft4, Draft2019},
+	{"contains", one, AnyItem, Draft6, Draft2020},
+	{"unevaluatedItems", one, AnyItem, Draft2019, Draft2020},
+	{"contentSchema", one, Unused, Draft2019, Draft2020},
+	{"definitions", members, Unused, Draft4, Draft2020},
+	{"$defs", members, Unused, Draft2019, Draft2020},
+}
+
+// A Subschema is a schema directly inside another one.
+type Subschema struct {
+	Keyword string
+	Pointer string
+	Role    Role
+	Token   string // the member name or the index; "" when the value of the keyword is the schema
+	Schema  any    // a boolean or an object
+}
+
+// Subschemas returns the schemas directly inside a schema that stands at a pointer, in a fixed order. It leaves out
+// what is no schema where one belongs, because the metaschema reports that.
+func Subschemas(schema any, at string, draft Draft) []Subschema {
+	obj := ObjectOf(schema)
+	if obj == nil {
+		return nil
+	}
+	var subs []Subschema
+	for _, kw := range Keywords {
+		v, ok := obj.Get(kw.Name)
+		if !ok || !kw.In(draft) {
+			continue
+		}
+		at := v1.Pointer(at, kw.Name)
+		kw.replace(v, draft, func(role Role, tokens []string, sub any) any {
+			s := Subschema{kw.Name, v1.Pointer(at, tokens...), role, "", sub}
+			if len(tokens) > 0 {
+				s.Token = tokens[0]
+			}
+			subs = append(subs, s)
+			return nil
+		})
+	}
+	return subs
+}
+
+// Replaced returns a copy of a schema with each schema directly inside it replaced by what f makes of it.
+func Replaced(schema map[string]any, f func(sub any) any) map[string]any {
+	out := maps.Clone(schema)
+	for _, kw := range Keywords {
+		if v, ok := schema[kw.Name]; ok {
+			out[kw.Name] = kw.replace(v, 0, func(_ Role, _ []string, sub any) any { return f(sub) })
+		}
+	}
+	return out
+}
+
+// replace returns the value of a keyword with other subschemas.
+func (k Keyword) replace(v any, draft Draft, f func(role Role, tokens []string, sub any) any) any {
+	if items, ok := v.([]any); ok {
+		role := k.Role
+		switch {
+		case k.shape == oneOrList && draft < Draft2020:
+			role = ByIndex
+		case k.shape != list:
+			return v
+		}
+		out := slices.Clone(items)
+		for i, item := range items {
+			if isSchema(item) {
+				out[i] = f(role, []string{strconv.Itoa(i)}, item)
+			}
+		}
+		return out
+	}
+	obj := ObjectOf(v)
+	switch {
+	case k.shape == one || k.shape == oneOrList:
+		if isSchema(v) {
+			return f(k.Role, nil, v)
+		}
+	case k.shape == members && obj != nil:
+		out := obj.Clone()
+		for _, name := range obj.Names() {
+			if member, _ := obj.Get(name); isSchema(member) {
+				out.Set(name, f(k.Role, []string{name}, member))
+			}
+		}
+		return plain(out)
+	}
+	return v
+}
+
+func isSchema(v any) bool {
+	_, ok := v.(bool)
+	return ok || ObjectOf(v) != nil
+}
+
+// Vocabulary has the keywords of JSON Schema, drafts 4 to 2020-12, and those of OpenAPI 3.0 that often stand beside
+// them, by name.
+var Vocabulary = []string{
+	"$anchor", "$comment", "$defs", "$dynamicAnchor", DynamicRef, "$id", RecursiveRef, "$recursiveAnchor", Ref, "$schema", "$vocabulary",
+	"additionalItems", "additionalProperties", "allOf", "anyOf", "const", "contains", "contentEncoding", "contentMediaType", "contentSchema",
+	"default", "definitions", "dependencies", "dependentRequired", "dependentSchemas", "deprecated", "description", "discriminator", "else", "enum",
+	"example", "examples", "exclusiveMaximum", "exclusiveMinimum", "externalDocs", "format", "id", "if", "items", "maxContains", "maxItems", "maxLength",
+	"maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum", "multipleOf", "not", "nullable", "oneOf",
+	"pattern", "patternProperties", "prefixItems", "properties", "propertyNames", "readOnly", "required", "then", "title", "type",
+	"unevaluatedItems", "unevaluatedProperties", "uniqueItems", "writeOnly", "xml",
+}
+
+// Known reports whether a name is in the [Vocabulary].
+func Known(keyword string) bool { return slices.Contains(Vocabulary, keyword) }
