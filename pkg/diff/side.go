@@ -9,45 +9,32 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/diff/internal/solve"
+	"toolctl.dev/toolctl/pkg/schema"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
 // side is one of the two schemas.
 type side struct {
 	raw     any
-	draft   solve.Draft
+	draft   schema.Draft
 	engines []*validate.Schema // the schema itself, and in another draft for the other engine
 	formats bool               // it has a format, on which the engines disagree
 }
 
-var drafts = map[string]struct {
-	solve    solve.Draft
-	validate validate.Draft
-}{
-	"http://json-schema.org/draft-04/schema":       {solve.Draft4, validate.Draft4},
-	"http://json-schema.org/draft-06/schema":       {solve.Draft6, validate.Draft6},
-	"http://json-schema.org/draft-07/schema":       {solve.Draft7, validate.Draft7},
-	"https://json-schema.org/draft/2019-09/schema": {solve.Draft2019, validate.Draft2019},
-	"https://json-schema.org/draft/2020-12/schema": {solve.Draft2020, validate.Draft2020},
-}
-
 func (c *Checker) side(raw json.RawMessage, draft validate.Draft) (*side, error) {
-	schema := c.cache.Schema(raw, draft)
-	if err := schema.Compile(); err != nil {
+	engine := c.cache.Schema(raw, draft)
+	if err := engine.Compile(); err != nil {
 		return nil, err
 	}
 	doc, err := validate.Decode(raw)
 	if err != nil {
 		return nil, err
 	}
-	s := &side{raw: doc, engines: []*validate.Schema{schema}, formats: strings.Contains(string(raw), `"format"`)}
+	s := &side{raw: doc, draft: draft, engines: []*validate.Schema{engine}, formats: strings.Contains(string(raw), `"format"`)}
 	if m, ok := doc.(map[string]any); ok {
 		name, _ := m["$schema"].(string)
-		s.draft = drafts[strings.TrimSuffix(name, "#")].solve
-	}
-	for _, d := range drafts {
-		if s.draft == 0 && d.validate == draft {
-			s.draft = d.solve
+		if d, ok := schema.DraftOf(name); ok {
+			s.draft = d
 		}
 	}
 	other, draft := translated(doc, s.draft)
@@ -65,8 +52,8 @@ func (s *side) read() *solve.Schema { return solve.Read(s.raw, s.draft) }
 
 // translated writes a schema in a draft that runs on the other engine; nil when it has
 // no equal there.
-func translated(doc any, from solve.Draft) (any, validate.Draft) {
-	t := translator{old: from > solve.Draft7}
+func translated(doc any, from schema.Draft) (any, schema.Draft) {
+	t := translator{old: from > schema.Draft7}
 	out := t.schema(doc)
 	if t.lost {
 		return nil, 0
@@ -75,9 +62,9 @@ func translated(doc any, from solve.Draft) (any, validate.Draft) {
 		delete(m, "$schema")
 	}
 	if t.old {
-		return out, validate.Draft7
+		return out, schema.Draft7
 	}
-	return out, validate.Draft2020
+	return out, schema.Draft2020
 }
 
 type translator struct {
@@ -99,48 +86,17 @@ func (t *translator) schema(doc any) any {
 			t.lost = true
 		}
 	}
-	ref, _ := m["$ref"].(string)
+	ref, _ := schema.Reference(m)
 	if strings.Contains(ref, "tems") || strings.Contains(ref, "depend") || m["exclusiveMinimum"] == true || m["exclusiveMaximum"] == true {
 		t.lost = true // its place, or its form, is another
 	}
-	out := map[string]any{}
-	for key, v := range m {
-		switch key {
-		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependentRequired", "dependencies":
-			subs, _ := v.(map[string]any)
-			all := map[string]any{}
-			for name, sub := range subs {
-				all[name] = t.schema(sub)
-			}
-			out[key] = all
-		case "allOf", "anyOf", "oneOf", "prefixItems":
-			out[key] = t.list(v)
-		case "items", "additionalItems", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else":
-			if _, list := v.([]any); list {
-				v = t.list(v)
-			} else {
-				v = t.schema(v)
-			}
-			out[key] = v
-		default:
-			out[key] = v
-		}
-	}
+	out := schema.Replaced(m, t.schema)
 	if t.old {
 		t.older(out)
 	} else {
 		newer(out)
 	}
 	return out
-}
-
-func (t *translator) list(v any) any {
-	list, _ := v.([]any)
-	all := make([]any, len(list))
-	for i, sub := range list {
-		all[i] = t.schema(sub)
-	}
-	return all
 }
 
 // older turns the keywords of 2020-12 into those of draft-07.
@@ -168,9 +124,9 @@ func (t *translator) older(m map[string]any) {
 	if len(needs) > 0 {
 		m["dependencies"] = needs
 	}
-	if ref, ok := m["$ref"]; ok && len(m) > 1 { // its siblings count here, and not there
+	if ref, ok := m[schema.Ref]; ok && len(m) > 1 { // its siblings count here, and not there
 		rest := maps.Clone(m)
-		delete(rest, "$ref")
+		delete(rest, schema.Ref)
 		defs := map[string]any{}
 		for _, key := range []string{"$defs", "definitions", "$schema"} {
 			if v, ok := rest[key]; ok {
@@ -180,19 +136,19 @@ func (t *translator) older(m map[string]any) {
 		}
 		clear(m)
 		maps.Copy(m, defs)
-		m["allOf"] = []any{map[string]any{"$ref": ref}, rest}
+		m["allOf"] = []any{map[string]any{schema.Ref: ref}, rest}
 	}
 }
 
 // newer turns the keywords of draft-07 and older into those of 2020-12.
 func newer(m map[string]any) {
-	if ref, ok := m["$ref"]; ok {
+	if ref, ok := m[schema.Ref]; ok {
 		for key := range m {
 			if key != "$defs" && key != "definitions" {
 				delete(m, key)
 			}
 		}
-		m["$ref"] = ref
+		m[schema.Ref] = ref
 		return
 	}
 	for _, key := range []string{"prefixItems", "dependentRequired", "dependentSchemas"} {
@@ -244,7 +200,7 @@ func (f *formats) has(name, text string) (has, known bool) {
 		if len(f.schemas) > 1000 {
 			clear(f.schemas)
 		}
-		one = &format{schema: f.cache.Schema(encode(map[string]any{"type": "string", "format": name}), validate.Draft2020)}
+		one = &format{schema: f.cache.Schema(encode(map[string]any{"type": "string", "format": name}), schema.Draft2020)}
 		one.known = !one.takes("\x00 <not> a {format") || !one.takes("") || !one.takes("x(")
 		f.schemas[name] = one
 	}

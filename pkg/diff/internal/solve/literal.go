@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // constant is a schema of one value.
@@ -59,45 +61,19 @@ func (n *node) canonical() string {
 		return ""
 	}
 	text, err := json.Marshal(Plain(n.raw))
-	if err != nil || strings.Contains(string(text), `"$ref":`) || strings.Contains(string(text), `Ref":`) {
+	if err != nil || strings.Contains(string(text), schema.Ref) || strings.Contains(string(text), `Ref":`) {
 		return ""
 	}
 	return string(text)
 }
 
 // Plain returns a schema without its annotations.
-func Plain(schema any) any {
-	switch s := schema.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(s))
-		for key, v := range s {
-			switch key {
-			case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
-				m, ok := v.(map[string]any)
-				if !ok {
-					out[key] = v
-					continue
-				}
-				subs := make(map[string]any, len(m))
-				for name, sub := range m {
-					subs[name] = Plain(sub)
-				}
-				out[key] = subs
-			case "enum", "const":
-				out[key] = v
-			default:
-				if !annotations[key] && !strings.HasPrefix(key, "x-") {
-					out[key] = Plain(v)
-				}
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(s))
-		for i, v := range s {
-			out[i] = Plain(v)
-		}
-		return out
+func Plain(raw any) any {
+	object, ok := raw.(map[string]any)
+	if !ok {
+		return raw
 	}
-	return schema
+	out := schema.Replaced(object, Plain)
+	maps.DeleteFunc(out, func(k string, _ any) bool { return annotations[k] || strings.HasPrefix(k, "x-") })
+	return out
 }

@@ -11,19 +11,6 @@ import (
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
-// Draft is a version of JSON Schema, by what differs between them.
-type Draft int
-
-// The drafts, from the oldest.
-const (
-	Draft4 Draft = 4 + iota
-	_
-	Draft6
-	Draft7
-	Draft2019
-	Draft2020
-)
-
 // kind is one of the six types of JSON values.
 type kind uint8
 
@@ -51,8 +38,8 @@ const (
 // Schema is a schema that was read for the solver.
 type Schema struct {
 	root  *node
-	draft Draft
-	raw   any
+	draft schema.Draft
+	doc   *schema.Document
 	at    map[string]*node // by JSON pointer
 	count int
 	full  bool // it was larger than the bounds
@@ -116,8 +103,8 @@ type limit struct {
 }
 
 // Read reads a decoded schema: numbers are [json.Number]s.
-func Read(raw any, draft Draft) *Schema {
-	s := &Schema{draft: draft, raw: raw, at: map[string]*node{}}
+func Read(raw any, draft schema.Draft) *Schema {
+	s := &Schema{draft: draft, doc: schema.NewDocument(raw), at: map[string]*node{}}
 	s.root = s.node(raw, "", 0)
 	return s
 }
@@ -155,16 +142,16 @@ type reader struct {
 
 func (n *node) read(raw map[string]any, at string, depth int) {
 	r := reader{n, raw, at, depth}
-	if text, ok := raw["$ref"].(string); ok {
+	if text, ok := schema.Reference(raw); ok {
 		n.ref = text
 		if !strings.HasPrefix(text, "#") || at != "" && raw["$id"] != nil {
 			n.opaque, n.ref = true, ""
 		}
-		if n.schema.draft <= Draft7 {
+		if n.schema.draft <= schema.Draft7 {
 			return // its siblings mean nothing (draft-07 core, section 8.3)
 		}
 	}
-	for _, key := range []string{"$dynamicRef", "$recursiveRef"} {
+	for _, key := range []string{schema.DynamicRef, schema.RecursiveRef} {
 		if _, ok := raw[key]; ok {
 			n.opaque = true
 		}
@@ -223,7 +210,7 @@ func (r reader) values() {
 	if list, ok := r.raw["enum"].([]any); ok {
 		r.enum, r.hasEnum = list, true
 	}
-	if v, ok := r.raw["const"]; ok && r.schema.draft >= Draft6 {
+	if v, ok := r.raw["const"]; ok && r.schema.draft >= schema.Draft6 {
 		r.constant, r.hasConst = v, true
 	}
 }
@@ -296,17 +283,17 @@ func (r reader) texts() {
 func (r reader) arrays() {
 	r.minItems, r.maxItems = r.count("minItems"), r.count("maxItems")
 	r.unique = r.raw["uniqueItems"] == true
-	if r.schema.draft >= Draft2020 {
+	if r.schema.draft >= schema.Draft2020 {
 		r.prefix, r.items = r.subs("prefixItems"), r.sub("items")
 	} else if _, tuple := r.raw["items"].([]any); tuple {
 		r.prefix, r.items = r.subs("items"), r.sub("additionalItems")
 	} else {
 		r.items = r.sub("items")
 	}
-	if r.schema.draft >= Draft6 {
+	if r.schema.draft >= schema.Draft6 {
 		r.contains = r.sub("contains")
 	}
-	if r.schema.draft >= Draft2019 {
+	if r.schema.draft >= schema.Draft2019 {
 		r.minContains, r.maxContains = r.count("minContains"), r.count("maxContains")
 		r.unevaluatedItems = r.sub("unevaluatedItems")
 	}
@@ -329,11 +316,11 @@ func (r reader) objects() {
 		}
 	}
 	r.minProps, r.maxProps = r.count("minProperties"), r.count("maxProperties")
-	if r.schema.draft >= Draft6 {
+	if r.schema.draft >= schema.Draft6 {
 		r.names = r.sub("propertyNames")
 	}
 	key, schemas := "dependentRequired", "dependentSchemas"
-	if r.schema.draft <= Draft7 {
+	if r.schema.draft <= schema.Draft7 {
 		key, schemas = "dependencies", "dependencies"
 	} else {
 		r.unevaluated = r.sub("unevaluatedProperties")
@@ -357,7 +344,7 @@ func (r reader) objects() {
 
 func (r reader) applicators() {
 	r.allOf, r.anyOf, r.oneOf, r.not = r.subs("allOf"), r.subs("anyOf"), r.subs("oneOf"), r.sub("not")
-	if r.schema.draft >= Draft7 {
+	if r.schema.draft >= schema.Draft7 {
 		r.ifs, r.then, r.els = r.sub("if"), r.sub("then"), r.sub("else")
 	}
 }
@@ -367,51 +354,10 @@ func (n *node) target() *node {
 	if n.refNode != nil {
 		return n.refNode
 	}
-	at := strings.TrimPrefix(n.ref, "#")
-	if at != "" && !strings.HasPrefix(at, "/") {
-		return n.anchored(at)
-	}
-	at = unescapeURI(at)
-	if t, ok := n.schema.at[at]; ok {
-		n.refNode = t
-		return t
-	}
-	raw, _, ok := schema.At(n.schema.raw, at)
+	raw, at, ok := n.schema.doc.Resolve(n.ref)
 	if !ok {
 		return nil
 	}
 	n.refNode = n.schema.node(raw, at, 0)
 	return n.refNode
-}
-
-// anchored finds the subschema of a plain name among the definitions.
-func (n *node) anchored(name string) *node {
-	root, _ := n.schema.raw.(map[string]any)
-	for _, key := range []string{"$defs", "definitions"} {
-		defs, _ := root[key].(map[string]any)
-		for _, at := range slices.Sorted(maps.Keys(defs)) {
-			if def, _ := defs[at].(map[string]any); def != nil && (def["$anchor"] == name || def["$id"] == "#"+name) {
-				return n.schema.node(def, v1.Pointer("", key, at), 1)
-			}
-		}
-	}
-	return nil
-}
-
-func unescapeURI(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if v, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(v))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }

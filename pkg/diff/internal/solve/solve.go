@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // Answer says how a search ended.
@@ -94,7 +96,7 @@ func (s *solver) id(n *node) int {
 	}
 	id := len(s.ids) + 1
 	if text := n.canonical(); text != "" {
-		if n.schema != nil && n.schema.draft <= Draft7 {
+		if n.schema != nil && n.schema.draft <= schema.Draft7 {
 			text = "7" + text
 		}
 		if same, ok := s.same[text]; ok {
