@@ -165,7 +165,7 @@ func (f *collector) object(s schema, name string, depth int) *object {
 			if props.of[k] == false {
 				continue
 			}
-			if v, ok := f.value(s.sub(props.of[k]), name+"/"+token(k), s.required(k), depth+1); ok {
+			if v, ok := f.value(s.sub(props.of[k]), v1.Pointer(name, k), s.required(k), depth+1); ok {
 				out.set(k, v)
 			}
 		}
@@ -336,9 +336,9 @@ func (s schema) entry(o *object, part string) (schema, string) {
 		}
 		return values, ""
 	}
-	k := strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+	k := v1.Tokens("/" + part)[0]
 	if !props.has(k) {
-		return schema{root: s.root, left: s.left}, k
+		return schema{doc: s.doc}, k
 	}
 	return s.sub(props.of[k]), k
 }

@@ -427,7 +427,7 @@ func (f *form) object(out *field, s schema, o *object, name, pointer string, dep
 				continue
 			}
 			v, has := o.of[k]
-			one := f.draw(sub, v, has, name+"/"+token(k), v1.Pointer(pointer, k), depth+1)
+			one := f.draw(sub, v, has, v1.Pointer(name, k), v1.Pointer(pointer, k), depth+1)
 			if one.Required = s.required(k); one.Label == "" || one.Label == k {
 				one.Label = k
 			} else {
@@ -467,12 +467,12 @@ func (s schema) freeValues() (schema, bool) {
 		return s.sub(extra), true
 	case bool:
 		if !extra {
-			return schema{root: s.root, left: s.left}, false
+			return schema{doc: s.doc}, false
 		}
-		return schema{root: s.root, left: s.left}, true
+		return schema{doc: s.doc}, true
 	}
 	props, _ := s.at.get("properties").(*object)
-	return schema{root: s.root, left: s.left}, props == nil && s.at.get("unevaluatedProperties") != false
+	return schema{doc: s.doc}, props == nil && s.at.get("unevaluatedProperties") != false
 }
 
 // list draws the items of an array.
@@ -547,11 +547,6 @@ func joined(parts ...string) string { return joinedBy(", ", parts...) }
 
 func joinedBy(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
-}
-
-// token writes a key for the name of a field; it cannot be taken for one of our own marks.
-func token(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
 func jsonText(v any) string {

@@ -7,10 +7,9 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"toolctl.dev/toolctl/internal/jsontext"
+	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
 // object is a JSON object that keeps the order of its keys.
@@ -138,12 +137,27 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 	return t, nil
 }
 
-// schema is a JSON Schema as a form and a page need it: references looked up, allOf joined.
+// Names, Get, Set, Drop and Clone implement [jsonschema.Object].
+func (o *object) Names() []string { return o.keys }
+
+// Get returns a member.
+func (o *object) Get(name string) (any, bool) {
+	v, ok := o.of[name]
+	return v, ok
+}
+
+// Set adds or replaces a member.
+func (o *object) Set(name string, v any) { o.set(name, v) }
+
+// Drop removes a member.
+func (o *object) Drop(name string) { o.drop(name) }
+
+// Clone returns a copy that shares the values.
+func (o *object) Clone() jsonschema.Object { return o.clone() }
+
+// schema is a JSON Schema as a form and a page need it: references are followed, and allOf is joined.
 type schema struct {
-	root any
-	// left is how much more of the document may be looked up, so that references which lead
-	// back to themselves in many ways end.
-	left *int
+	doc *jsonschema.Document
 	// at is the schema; nil for one that says nothing, such as true.
 	at *object
 }
@@ -154,144 +168,19 @@ func readSchema(raw []byte) (schema, error) {
 	if err != nil {
 		return schema{}, err
 	}
-	return schema{root: v, left: new(int)}.again().sub(v), nil
+	return schema{doc: jsonschema.NewDocument(v)}.sub(v), nil
 }
 
-const maxLookups = 20_000
-
-// again lets as much be looked up as at the beginning.
+// again lets as many references be followed as at the beginning.
 func (s schema) again() schema {
-	*s.left = maxLookups
+	s.doc.Again()
 	return s
 }
 
-const maxRefs = 32
-
 // sub is a part of the document as a schema of its own.
-func (s schema) sub(v any) schema { return schema{s.root, s.left, s.resolved(v, maxRefs)} }
-
-// resolved follows references and joins allOf.
-func (s schema) resolved(v any, left int) *object {
-	o, _ := v.(*object)
-	if o == nil || left == 0 {
-		return o
-	}
-	if *s.left--; *s.left < 0 {
-		return nil
-	}
-	ref, _ := o.get("$ref").(string)
-	if ref != "" {
-		target := s.resolved(s.lookup(ref), left-1)
-		if target == nil {
-			return o
-		}
-		rest := o.clone()
-		rest.drop("$ref")
-		o = join(target, rest)
-	}
-	if all, ok := o.get("allOf").([]any); ok {
-		whole := o.clone()
-		whole.drop("allOf")
-		for _, one := range slices.Backward(all) {
-			if part := s.resolved(one, left-1); part != nil {
-				whole = join(part, whole)
-			}
-		}
-		o = whole
-	}
-	return o
-}
-
-// lookup returns what a reference within the document names; nil when it is not there.
-func (s schema) lookup(ref string) any {
-	if !strings.HasPrefix(ref, "#") {
-		return s.anchored(s.root, "", ref, 0)
-	}
-	if name := ref[1:]; name != "" && !strings.HasPrefix(name, "/") {
-		return s.anchored(s.root, name, "", 0)
-	}
-	at := s.root
-	for _, part := range strings.Split(strings.TrimPrefix(ref[1:], "/"), "/") {
-		if part == "" && ref == "#" {
-			return at
-		}
-		part = strings.NewReplacer("~1", "/", "~0", "~", "%25", "%", "%22", `"`).Replace(part)
-		switch v := at.(type) {
-		case *object:
-			at = v.get(part)
-		case []any:
-			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil
-			}
-			at = v[i]
-		default:
-			return nil
-		}
-	}
-	return at
-}
-
-// anchored finds a schema by its $anchor or its $id.
-func (s schema) anchored(v any, anchor, id string, depth int) any {
-	if depth > maxNesting {
-		return nil
-	}
-	switch v := v.(type) {
-	case *object:
-		if anchor != "" && (v.get("$anchor") == anchor || v.get("$dynamicAnchor") == anchor || v.get("$id") == "#"+anchor) || id != "" && v.get("$id") == id {
-			return v
-		}
-		for _, k := range v.keys {
-			if found := s.anchored(v.of[k], anchor, id, depth+1); found != nil {
-				return found
-			}
-		}
-	case []any:
-		for _, one := range v {
-			if found := s.anchored(one, anchor, id, depth+1); found != nil {
-				return found
-			}
-		}
-	}
-	return nil
-}
-
-// join is what two schemas say together, the second before the first.
-func join(a, b *object) *object {
-	out := a.clone()
-	for _, k := range b.keys {
-		old, had := out.of[k]
-		switch {
-		case !had:
-			out.set(k, b.of[k])
-		case k == "properties":
-			x, okX := old.(*object)
-			y, okY := b.of[k].(*object)
-			if okX && okY {
-				props := x.clone()
-				for _, name := range y.keys {
-					if was, ok := props.of[name].(*object); ok {
-						if now, ok := y.of[name].(*object); ok {
-							props.set(name, join(was, now))
-							continue
-						}
-					}
-					props.set(name, y.of[name])
-				}
-				out.set(k, props)
-				continue
-			}
-			out.set(k, b.of[k])
-		case k == "required":
-			x, _ := old.([]any)
-			y, _ := b.of[k].([]any)
-			out.set(k, append(slices.Clip(x), y...))
-		default:
-			out.set(k, b.of[k])
-		}
-	}
-	return out
+func (s schema) sub(v any) schema {
+	at, _ := s.doc.Whole(v).(*object)
+	return schema{s.doc, at}
 }
 
 // types are the types that a value may have; nil for any, when nothing hints at one.
@@ -333,14 +222,20 @@ func (s schema) text(key string) string {
 func (s schema) with(key string, v any) schema {
 	at := s.at.clone()
 	at.set(key, v)
-	return schema{s.root, s.left, at}
+	return schema{s.doc, at}
 }
 
 // without is the schema without some keywords.
 func (s schema) without(keys ...string) schema {
 	at := s.at.clone()
 	at.drop(keys...)
-	return schema{s.root, s.left, at}
+	return schema{s.doc, at}
+}
+
+// join is what two schemas say together.
+func (s schema) join(more schema) schema {
+	at, _ := jsonschema.Join(s.at, more.at).(*object)
+	return schema{s.doc, at}
 }
 
 // required reports whether an object must have a property.
@@ -367,7 +262,7 @@ func (s schema) choices() []schema {
 				part.at = newObject()
 			}
 			tells = tells || slices.ContainsFunc([]string{"type", "properties", "const", "enum", "items", "pattern", "format", "minimum", "maximum", "oneOf", "anyOf"}, part.at.has)
-			joined := schema{s.root, s.left, join(base.at.clone(), part.at)}
+			joined := base.join(part)
 			if !part.at.has("title") && base.at.has("title") {
 				joined = joined.without("title")
 			}
