@@ -11,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 const (
@@ -64,7 +65,7 @@ func unsuspicious(text []byte) bool {
 }
 
 // mechanical are the keywords whose texts are for programs.
-var mechanical = map[string]bool{"$ref": true, "$dynamicRef": true, "$id": true, "$schema": true, "$anchor": true, "pattern": true, "format": true, "type": true, "contentEncoding": true, "contentMediaType": true}
+var mechanical = map[string]bool{schema.Ref: true, schema.DynamicRef: true, "$id": true, "$schema": true, "$anchor": true, "pattern": true, "format": true, "type": true, "contentEncoding": true, "contentMediaType": true}
 
 func walk(path string, v any, depth int, fs *[]v1.Violation) {
 	if depth > maxDepth || len(*fs) >= maxFindings {

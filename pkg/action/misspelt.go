@@ -53,11 +53,7 @@ func Misspelt(tool *v1.Tool, args json.RawMessage) []string {
 // null, a list or an object. pairs are the arguments that were given as key=value; "" means that there is nothing to say.
 func Unwritten(err *v1.ValidationError, pairs map[string]json.RawMessage) string {
 	for _, v := range err.Violations {
-		path := strings.Split(strings.TrimPrefix(v.Path, "/"), "/")
-		for i, token := range path {
-			path[i] = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		}
-		key := strings.Join(path, ".")
+		key := strings.Join(v1.Tokens(v.Path), ".")
 		var text string
 		if json.Unmarshal(pairs[key], &text) != nil {
 			continue

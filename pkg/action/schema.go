@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -16,6 +15,7 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/diff"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/schema"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -96,34 +96,22 @@ func schemaAt(name string, doc any, pointer string) (json.RawMessage, error) {
 	if err != nil || text != "" && text[0] != '/' {
 		return nil, usagef("%s: expected a JSON Pointer behind #, such as #/spec/input_schema", name)
 	}
-	at := doc
-	for _, token := range strings.Split(text, "/")[1:] {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		var next any
-		ok := false
-		switch v := at.(type) {
-		case map[string]any:
-			if next, ok = v[token]; !ok {
-				return nil, usagef("%s: there is no %q%s", name, token, v1.DidYouMean(token, slices.Sorted(maps.Keys(v))))
-			}
-		case []any:
-			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(v) {
-				next, ok = v[i], true
-			}
+	at, missing, ok := schema.At(doc, text)
+	if !ok {
+		near := ""
+		if parent, isMap := at.(map[string]any); isMap {
+			near = v1.DidYouMean(missing, slices.Sorted(maps.Keys(parent)))
 		}
-		if !ok {
-			return nil, usagef("%s: there is no %q", name, token)
-		}
-		at = next
+		return nil, usagef("%s: there is no %q%s", name, missing, near)
 	}
 	if err := isSchema(name, at); err != nil {
 		return nil, err
 	}
 	part := jsontext.Of(at)
 	root, ok := doc.(map[string]any)
-	if !ok || !bytes.Contains(part, []byte(`"$ref":"#`)) {
+	if !ok || !bytes.Contains(part, []byte(`"`+schema.Ref+`":"#`)) {
 		return part, nil
 	}
-	root["$ref"] = "#" + pointer
+	root[schema.Ref] = "#" + pointer
 	return jsontext.Of(root), nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // use is a field of a manifest that names arguments.
@@ -56,12 +57,12 @@ func arguments(t *v1.Tool, uses []use) []v1.Violation {
 	_ = json.Unmarshal(root["properties"], &properties) // what is no schema is reported elsewhere
 	_ = json.Unmarshal(root["patternProperties"], &patterns)
 	_ = json.Unmarshal(root["required"], &required)
-	elsewhere := slices.ContainsFunc([]string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "dependentRequired", "dependencies"}, func(k string) bool { return root[k] != nil })
+	elsewhere := slices.ContainsFunc([]string{schema.Ref, schema.DynamicRef, "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "dependentRequired", "dependencies"}, func(k string) bool { return root[k] != nil })
 	closed := string(root["additionalProperties"]) == "false" || string(root["unevaluatedProperties"]) == "false" && !elsewhere
 	var found []v1.Violation
 	for _, u := range uses {
 		for _, name := range u.fields {
-			schema, declared := properties[name]
+			property, declared := properties[name]
 			matched := slices.ContainsFunc(slices.Collect(maps.Keys(patterns)), func(p string) bool {
 				re, err := regexp.Compile(p)
 				return err != nil || re.MatchString(name)
@@ -69,9 +70,9 @@ func arguments(t *v1.Tool, uses []use) []v1.Violation {
 			var with struct {
 				Default json.RawMessage `json:"default"`
 			}
-			_ = json.Unmarshal(schema, &with)
+			_ = json.Unmarshal(property, &with)
 			switch {
-			case string(schema) == "false", closed && !declared && !matched:
+			case string(property) == "false", closed && !declared && !matched:
 				f := v1.Violation{Path: u.path, Expected: "an argument of input_schema", Got: name, Source: t.Field(u.path),
 					Message: fmt.Sprintf("no call can have the argument %q: input_schema does not allow it", name)}
 				if near := v1.Nearest(name, slices.Sorted(maps.Keys(properties))); near != "" && near != name {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 type rootKeyword struct{ keyword, providers string }
@@ -19,7 +19,7 @@ var rootKeywords = []rootKeyword{
 	{"allOf", "OpenAI and Anthropic refuse"},
 	{"not", "OpenAI refuses"},
 	{"enum", "OpenAI refuses"},
-	{"$ref", "OpenAI and Gemini refuse"},
+	{schema.Ref, "OpenAI and Gemini refuse"},
 }
 
 // narrowKeywords are what a provider refuses or ignores anywhere in a tool's arguments:
@@ -59,66 +59,38 @@ func schemaKeywords(s *surface, found func(Finding)) {
 		if t.manifest == nil {
 			continue
 		}
-		var schema any
-		if json.Unmarshal(t.manifest.Spec.InputSchema, &schema) != nil {
+		var root any
+		if json.Unmarshal(t.manifest.Spec.InputSchema, &root) != nil {
 			continue
 		}
 		first := map[string]string{} // where each keyword is found first
-		walk(schema, "/spec/input_schema", first)
+		walk(root, "/spec/input_schema", first)
 		for _, k := range slices.Sorted(maps.Keys(first)) {
 			found(t.at(first[k], "%s %s", narrowKeywords[k], k))
 		}
 	}
 }
 
-// namedSchemas are keywords whose members are schemas by names of people's own.
-var namedSchemas = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
-
-// values are keywords whose value is no schema.
-var values = []string{"enum", "const", "default", "example", "examples", "required", "type", "dependentRequired", "discriminator", "xml", "externalDocs"}
-
 // walk notes the keywords of a schema that providers do not take. What stands at the root
 // is the rule schema-root's.
-func walk(schema any, path string, first map[string]string) {
-	eachKeyword(schema, path, func(k, at string) {
-		root := at == v1.Pointer(path, k) && slices.ContainsFunc(rootKeywords, func(r rootKeyword) bool { return r.keyword == k })
-		if narrowKeywords[k] != "" && first[k] == "" && !root {
+func walk(root any, path string, first map[string]string) {
+	eachKeyword(root, path, func(k, at string) {
+		top := at == v1.Pointer(path, k) && slices.ContainsFunc(rootKeywords, func(r rootKeyword) bool { return r.keyword == k })
+		if narrowKeywords[k] != "" && first[k] == "" && !top {
 			first[k] = at
 		}
 	})
 }
 
-// eachKeyword calls f with each keyword of a schema and of those within it, and with where it stands.
-func eachKeyword(schema any, path string, f func(keyword, at string)) {
-	switch schema := schema.(type) {
-	case []any:
-		for i, item := range schema {
-			eachKeyword(item, v1.Pointer(path, strconv.Itoa(i)), f)
-		}
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(schema)) {
-			at := v1.Pointer(path, k)
-			f(k, at)
-			if members, ok := schema[k].(map[string]any); ok && slices.Contains(namedSchemas, k) {
-				for _, name := range slices.Sorted(maps.Keys(members)) {
-					eachKeyword(members[name], v1.Pointer(at, name), f)
-				}
-			} else if !slices.Contains(values, k) {
-				eachKeyword(schema[k], at, f)
-			}
-		}
+// eachKeyword calls f with each keyword of a schema and of those within it, and with the place of the keyword.
+func eachKeyword(value any, path string, f func(keyword, at string)) {
+	object, _ := value.(map[string]any)
+	for _, k := range slices.Sorted(maps.Keys(object)) {
+		f(k, v1.Pointer(path, k))
 	}
-}
-
-// keywords are those of JSON Schema, drafts 4 to 2020-12, and those of OpenAPI 3.0 that schemas are often taken with.
-var keywords = []string{
-	"$anchor", "$comment", "$defs", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "$schema", "$vocabulary", "$recursiveAnchor", "$recursiveRef",
-	"additionalItems", "additionalProperties", "allOf", "anyOf", "const", "contains", "contentEncoding", "contentMediaType", "contentSchema",
-	"default", "definitions", "dependencies", "dependentRequired", "dependentSchemas", "deprecated", "description", "discriminator", "else", "enum",
-	"example", "examples", "exclusiveMaximum", "exclusiveMinimum", "externalDocs", "format", "id", "if", "items", "maxContains", "maxItems", "maxLength",
-	"maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum", "multipleOf", "not", "nullable", "oneOf",
-	"pattern", "patternProperties", "prefixItems", "properties", "propertyNames", "readOnly", "required", "then", "title", "type",
-	"unevaluatedItems", "unevaluatedProperties", "uniqueItems", "writeOnly", "xml",
+	for _, sub := range schema.Subschemas(value, path, 0) {
+		eachKeyword(sub.Schema, sub.Pointer, f)
+	}
 }
 
 // misspeltKeywords finds what is nearly a keyword: JSON Schema passes over keywords that it does not know
@@ -130,15 +102,15 @@ func misspeltKeywords(s *surface, found func(Finding)) {
 		}
 		spec := &t.manifest.Spec
 		for path, raw := range map[string]json.RawMessage{"/spec/input_schema": spec.InputSchema, "/spec/output_schema": spec.OutputSchema} {
-			var schema any
-			if json.Unmarshal(raw, &schema) != nil {
+			var root any
+			if json.Unmarshal(raw, &root) != nil {
 				continue
 			}
-			eachKeyword(schema, path, func(keyword, at string) {
-				if slices.Contains(keywords, keyword) || len(keyword) < 4 || strings.HasPrefix(keyword, "x-") {
+			eachKeyword(root, path, func(keyword, at string) {
+				if schema.Known(keyword) || len(keyword) < 4 || strings.HasPrefix(keyword, "x-") {
 					return
 				}
-				if near := v1.Nearest(keyword, keywords); near != "" {
+				if near := v1.Nearest(keyword, schema.Vocabulary); near != "" {
 					found(t.at(at, "%q is not a keyword of JSON Schema, which ignores it; did you mean %q?", keyword, near))
 				}
 			})

@@ -10,6 +10,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/parallel"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // maxDescription is the most characters that OpenAI takes of a function's description.
@@ -60,11 +61,8 @@ func missingArgumentDescriptions(s *surface, found func(Finding)) {
 		properties := t.properties()
 		var silent []string
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			var p struct {
-				Description, Title string
-				Ref                string `json:"$ref"`
-			}
-			if json.Unmarshal(properties[name], &p) == nil && p.Description == "" && p.Title == "" && p.Ref == "" {
+			var p map[string]any
+			if json.Unmarshal(properties[name], &p) == nil && !slices.ContainsFunc([]string{"description", "title", schema.Ref}, func(k string) bool { return p[k] != nil && p[k] != "" }) {
 				silent = append(silent, name)
 			}
 		}

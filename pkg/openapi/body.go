@@ -15,6 +15,7 @@ import (
 
 	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
 	"toolctl.dev/toolctl/pkg/openapi/internal/schema"
+	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
 // jsonMedia returns the media type of JSON content: application/json when it is
@@ -172,7 +173,7 @@ type part struct {
 // flattened lists what a schema may say for its properties to stand beside the
 // parameters. Any other keyword speaks of the whole object.
 var flattened = map[string]bool{
-	"type": true, "properties": true, "required": true, "additionalProperties": true, "allOf": true, "$ref": true,
+	"type": true, "properties": true, "required": true, "additionalProperties": true, "allOf": true, jsonschema.Ref: true,
 	"title": true, "description": true, "example": true, "examples": true, "default": true, "nullable": true, "deprecated": true,
 	"discriminator": true, "externalDocs": true, "xml": true, "readOnly": true, "writeOnly": true,
 	"$comment": true, "$schema": true, "$id": true, "$anchor": true, "$defs": true, "definitions": true,
@@ -215,7 +216,7 @@ func (b *builder) collect(p place, parts *[]part, seen map[doc.Location]bool) bo
 			return false
 		}
 	}
-	if ref, ok := m["$ref"].(string); ok { // with keywords beside it
+	if ref, ok := jsonschema.Reference(m); ok { // with keywords beside it
 		target, node, err := b.doc.set.Resolve(at, ref)
 		if err != nil || !b.collect(place{target, node}, parts, seen) {
 			return false
@@ -236,7 +237,7 @@ func (b *builder) collect(p place, parts *[]part, seen map[doc.Location]bool) bo
 		return false
 	}
 	all, isList := m["allOf"].([]any)
-	if m["allOf"] != nil && !isList || m["type"] == nil && props == nil && len(all) == 0 && m["$ref"] == nil && len(need) == 0 {
+	if m["allOf"] != nil && !isList || m["type"] == nil && props == nil && len(all) == 0 && m[jsonschema.Ref] == nil && len(need) == 0 {
 		return false
 	}
 	if props != nil || need != nil || m["additionalProperties"] != nil {

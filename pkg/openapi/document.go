@@ -14,6 +14,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
 	"toolctl.dev/toolctl/pkg/openapi/internal/schema"
+	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
 // A Document is a parsed OpenAPI document. It is not safe for use by several
@@ -208,7 +209,7 @@ func (d *Document) pathItem(at doc.Location, node any) (doc.Location, map[string
 	if !ok {
 		return at, nil, errors.New("a path item must be an object")
 	}
-	if _, ok := m["$ref"].(string); !ok {
+	if _, ok := jsonschema.Reference(m); !ok {
 		return at, m, nil
 	}
 	target, item, err := d.outline.follow(at, m)
@@ -217,7 +218,7 @@ func (d *Document) pathItem(at doc.Location, node any) (doc.Location, map[string
 	}
 	for k := range m {
 		if slices.Contains(methods, strings.ToUpper(k)) || k == "parameters" || k == "servers" {
-			d.warn(at.Child(k).Pointer, "a field beside the $ref of a path item is left out")
+			d.warn(at.Child(k).Pointer, "a field beside the "+jsonschema.Ref+" of a path item is left out")
 		}
 	}
 	return target, item, nil

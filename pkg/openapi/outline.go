@@ -10,6 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
+	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
 // kin-openapi knows OpenAPI's own objects. Its model of a schema would lose what
@@ -156,7 +157,7 @@ func (o *outliner) follow(at doc.Location, node any) (doc.Location, map[string]a
 		if !ok {
 			return at, nil, errors.New("expected an object")
 		}
-		ref, ok := m["$ref"].(string)
+		ref, ok := jsonschema.Reference(m)
 		if !ok {
 			if over == nil {
 				return at, m, nil

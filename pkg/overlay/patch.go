@@ -12,6 +12,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/registry"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // patch carries out one entry of patches: a list is JSON 6902 (RFC 6902), an object is
@@ -269,7 +270,7 @@ func (b *builder) merge(dst, p *yaml.Node) error {
 		if k.Value == "$patch" {
 			continue
 		}
-		if len(k.Value) > 0 && k.Value[0] == '$' && k.Value != "$schema" && k.Value != "$ref" && k.Value != "$defs" && k.Value != "$id" && k.Value != "$comment" && k.Value != "$anchor" {
+		if strings.HasPrefix(k.Value, "$") && !schema.Known(k.Value) {
 			return fmt.Errorf("the directive %q is not supported: expected $patch", k.Value)
 		}
 		have := child(dst, k.Value)

@@ -9,6 +9,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/schema"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -175,10 +176,10 @@ func suggest(v *v1.Violation, schema json.RawMessage) {
 
 // closed returns a schema in which an object with properties has no others, unless the
 // schema speaks of them.
-func closed(schema json.RawMessage) json.RawMessage {
+func closed(raw json.RawMessage) json.RawMessage {
 	var doc any
-	if json.Unmarshal(schema, &doc) != nil {
-		return schema // it does not compile
+	if json.Unmarshal(raw, &doc) != nil {
+		return raw // it does not compile
 	}
 	var walk func(v any)
 	walk = func(v any) {
@@ -186,7 +187,7 @@ func closed(schema json.RawMessage) json.RawMessage {
 		if !ok {
 			return
 		}
-		speaks := slices.ContainsFunc([]string{"additionalProperties", "unevaluatedProperties", "patternProperties", "allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef"},
+		speaks := slices.ContainsFunc([]string{"additionalProperties", "unevaluatedProperties", "patternProperties", "allOf", "anyOf", "oneOf", "if", schema.Ref, schema.DynamicRef},
 			func(k string) bool { _, has := node[k]; return has })
 		if properties, ok := node["properties"].(map[string]any); ok {
 			for _, p := range properties {
@@ -209,7 +210,7 @@ func closed(schema json.RawMessage) json.RawMessage {
 	walk(doc)
 	out, err := jsontext.Marshal(doc)
 	if err != nil {
-		return schema
+		return raw
 	}
 	return out
 }

@@ -17,6 +17,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // Name is the provider's name.
@@ -83,13 +84,13 @@ func api(own bool) provider.API {
 // enforced is the part of JSON Schema that OpenAI enforces, as its guide to structured outputs
 // has it. Asked to be strict with another schema, the API refuses the request.
 var enforced = provider.Subset{Depth: 10, Required: true, Keywords: []string{
-	"type", "description", "title", "enum", "const", "required", "additionalProperties", "$ref", "$schema", "$id",
+	"type", "description", "title", "enum", "const", "required", "additionalProperties", schema.Ref, "$schema", "$id",
 	"pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
 	"items", "anyOf", "properties", "$defs", "definitions",
 }}
 
 // strict reports whether the API can enforce a schema.
-func strict(schema json.RawMessage) bool {
+func strict(parameters json.RawMessage) bool {
 	var root object
-	return json.Unmarshal(schema, &root) == nil && root["anyOf"] == nil && enforced.Takes(root)
+	return json.Unmarshal(parameters, &root) == nil && root["anyOf"] == nil && enforced.Takes(root)
 }

@@ -3,9 +3,9 @@ package server
 import (
 	"encoding/json"
 	"reflect"
-	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // definition is a tool as clients get it (MCP specification, server/tools, Tool). It is not
@@ -108,30 +108,20 @@ func (w definition) forOlder() definition {
 
 // refersToObject reports whether a schema takes objects alone because its root is a reference to one
 // of its own definitions that says so.
-func refersToObject(schema json.RawMessage) bool {
-	const deepest = 8
-	type node struct {
-		Type json.RawMessage            `json:"type"`
-		Ref  string                     `json:"$ref"`
-		Defs map[string]json.RawMessage `json:"$defs"`
-		Old  map[string]json.RawMessage `json:"definitions"` // before 2019-09
-	}
-	var root, at node
-	if json.Unmarshal(schema, &root) != nil || root.Ref == "" || len(root.Type) > 0 {
+func refersToObject(raw json.RawMessage) bool {
+	var root map[string]any
+	if json.Unmarshal(raw, &root) != nil || root["type"] != nil {
 		return false
 	}
-	at = root
+	const deepest = 32
+	doc, at := schema.NewDocument(root), root
 	for range deepest {
-		defs, name := root.Defs, strings.TrimPrefix(at.Ref, "#/$defs/")
-		if name == at.Ref {
-			defs, name = root.Old, strings.TrimPrefix(at.Ref, "#/definitions/")
-		}
-		at = node{}
-		if json.Unmarshal(defs[name], &at) != nil || len(at.Type) > 0 {
+		target, ok := doc.Target(at)
+		if at, _ = target.(map[string]any); !ok || at["type"] != nil {
 			break
 		}
 	}
-	return string(at.Type) == `"object"`
+	return at["type"] == "object"
 }
 
 // metaOf reads a _meta object so that its values are written as they came.

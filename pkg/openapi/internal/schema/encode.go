@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
 // order puts the keywords of a schema in the order in which people read them;
 // those that are not in it follow by name, and $defs comes last.
 var order = func() map[string]int {
-	words := []string{"$ref", "title", "description", "type", "format", "enum", "const", "properties", "required", "additionalProperties", "items"}
+	words := []string{jsonschema.Ref, "title", "description", "type", "format", "enum", "const", "properties", "required", "additionalProperties", "items"}
 	m := make(map[string]int, len(words))
 	for i, w := range words {
 		m[w] = i - len(words)

@@ -25,7 +25,7 @@ type keyword struct {
 
 // keywords is the one list of what is kept. What is not in it is dropped:
 // discriminator, xml, externalDocs and x-… are no constraints, $defs, $id and
-// $anchor have served when references were resolved. $ref, nullable, example,
+// $anchor have served when references were resolved. References, nullable, example,
 // required and the exclusive bounds are treated apart.
 func keywords() map[string]keyword {
 	text := keyword{convert: is[string], wants: "text"}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
+	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
 // Direction says who writes the value that a schema describes.
@@ -69,7 +70,7 @@ type defKey struct {
 }
 
 // New returns a converter. v30 says that the document is OpenAPI 3.0, where
-// keywords beside $ref do not count. warn is told once of each place where a
+// keywords beside a reference do not count. warn is told once of each place where a
 // schema could not be kept as it is.
 func New(set *doc.Set, v30 bool, warn func(at doc.Location, message string)) *Converter {
 	return &Converter{set: set, v30: v30, words: keywords(), warn: warn, names: map[string]doc.Location{}, defs: map[defKey]*Fragment{}}
@@ -172,7 +173,7 @@ func (c *Converter) Follow(at doc.Location, node any) (doc.Location, any, error)
 		if !ok {
 			return at, node, nil
 		}
-		ref, ok := m["$ref"].(string)
+		ref, ok := jsonschema.Reference(m)
 		if !ok || !c.v30 && c.hasConstraint(m) {
 			return at, node, nil
 		}
@@ -187,9 +188,9 @@ func (c *Converter) Follow(at doc.Location, node any) (doc.Location, any, error)
 const maxHops = 64
 
 // apart are the constraints that are not in the table of keywords.
-var apart = map[string]bool{"required": true, "nullable": true, "exclusiveMinimum": true, "exclusiveMaximum": true, "$dynamicRef": true}
+var apart = map[string]bool{"required": true, "nullable": true, "exclusiveMinimum": true, "exclusiveMaximum": true, jsonschema.DynamicRef: true}
 
-// hasConstraint reports whether a keyword other than an annotation stands beside $ref.
+// hasConstraint reports whether a keyword other than an annotation stands beside a reference.
 func (c *Converter) hasConstraint(m map[string]any) bool {
 	for k := range m {
 		if kw, known := c.words[k]; known && !kw.annotation || apart[k] {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"toolctl.dev/toolctl/pkg/openapi/internal/doc"
+	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
 // walk converts one fragment.
@@ -37,9 +38,9 @@ func (w *walk) schema(at doc.Location, node any, absent nameSet) any {
 		return true
 	}
 	out := map[string]any{}
-	ref, isRef := m["$ref"].(string)
-	if dyn, ok := m["$dynamicRef"].(string); ok && !isRef {
-		w.c.warn(at, "$dynamicRef is read as $ref")
+	ref, isRef := jsonschema.Reference(m)
+	if dyn, ok := m[jsonschema.DynamicRef].(string); ok && !isRef {
+		w.c.warn(at, jsonschema.DynamicRef+" is read as "+jsonschema.Ref)
 		ref, isRef = dyn, true
 	}
 	if isRef {
@@ -127,7 +128,7 @@ func (w *walk) reference(at doc.Location, ref string, out map[string]any) {
 	}
 	name := w.c.name(target)
 	w.refs[name] = true
-	out["$ref"] = "#/$defs/" + name
+	out[jsonschema.Ref] = "#/$defs/" + name
 }
 
 func (w *walk) list(at doc.Location, list []any, absent nameSet) []any {
@@ -190,7 +191,7 @@ func (w *walk) collectAbsent(at doc.Location, m map[string]any, into nameSet, se
 	}
 	seen[at] = true
 	for name, p := range props {
-		if pm, ok := p.(map[string]any); !ok || pm["$ref"] == nil && pm[mark(w.dir)] == nil {
+		if pm, ok := p.(map[string]any); !ok || pm[jsonschema.Ref] == nil && pm[mark(w.dir)] == nil {
 			continue // the usual case, before a location is made
 		}
 		if w.c.Absent(at.Child("properties", name), p, w.dir) {
@@ -214,10 +215,10 @@ func (c *Converter) Absent(at doc.Location, node any, dir Direction) bool {
 	if !ok {
 		return false
 	}
-	if b, ok := m[word].(bool); ok && (!c.v30 || m["$ref"] == nil) {
+	if b, ok := m[word].(bool); ok && (!c.v30 || m[jsonschema.Ref] == nil) {
 		return b
 	}
-	if m["$ref"] == nil {
+	if m[jsonschema.Ref] == nil {
 		return false
 	}
 	_, target, err := c.Follow(at, node)
@@ -254,7 +255,7 @@ func (w *walk) exclusive(at doc.Location, m map[string]any, word, bound string, 
 // Object, nullable). A schema made of others is joined with null by anyOf: its
 // parts say nothing about null.
 func nullable(out map[string]any) map[string]any {
-	for _, k := range []string{"$ref", "allOf", "anyOf", "oneOf", "not", "if"} {
+	for _, k := range []string{jsonschema.Ref, "allOf", "anyOf", "oneOf", "not", "if"} {
 		if _, ok := out[k]; ok {
 			return eitherNull(out)
 		}
