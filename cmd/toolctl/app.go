@@ -40,6 +40,7 @@ type app struct {
 
 	// Global flags.
 	selector string // -l, of the commands that have it
+	audit    string // --audit, of the commands that call tools
 	output   string
 	formats  []string // that the command knows, see checkFormat
 	verbose  bool
@@ -92,6 +93,7 @@ func (a *app) reaching(ctx context.Context) (*action.Config, error) {
 // stored are the options of verbs that are about the store alone.
 func (a *app) stored(ctx context.Context) *action.Config {
 	c := a.conf
+	c.Gateway.AuditBestEffort = a.audit == auditBestEffort
 	c.Stdin, c.By, c.Gateway.Env, c.Gateway.Version = tty.Stdin(ctx, a.in), a.whoami(), a.env, buildVersion().Version
 	return &c
 }

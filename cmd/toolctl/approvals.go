@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os/user"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,9 +50,6 @@ A call is pending, approved, denied, used (approved and made) or expired.`,
 		ValidArgsFunction: a.completeApprovals,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			format := a.format()
-			if state != "" && !slices.Contains(action.ApprovalStates(), state) {
-				return usagef("--state %q: expected one of %s", state, strings.Join(action.ApprovalStates(), ", "))
-			}
 			if limit < 0 || offset < 0 {
 				return usagef("--limit and --offset must not be negative")
 			}
@@ -78,8 +74,7 @@ A call is pending, approved, denied, used (approved and made) or expired.`,
 	a.bindSelector(cmd.Flags(), "calls of tools of the store")
 	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of calls to list (default: all)")
 	cmd.Flags().IntVar(&offset, "offset", 0, "calls to skip")
-	cmd.Flags().StringVar(&state, "state", "", "only calls in this state: "+strings.Join(action.ApprovalStates(), ", "))
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(action.ApprovalStates(), noFiles))
+	bindChoice(cmd, &state, "state", "only calls in this state: "+strings.Join(action.ApprovalStates(), ", "), action.ApprovalStates()...)
 	return cmd
 }
 

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/action"
@@ -41,103 +38,43 @@ const (
 
 // bindAudit binds the flag --audit of a command that calls tools.
 func (a *app) bindAudit(cmd *cobra.Command) {
-	cmd.Flags().Var(&auditMode{&a.conf.Gateway.AuditBestEffort}, "audit", `if the audit log cannot be written, "required" refuses calls and "best-effort" allows them`)
-	_ = cmd.RegisterFlagCompletionFunc("audit", cobra.FixedCompletions([]string{auditRequired, auditBestEffort}, noFiles))
+	a.audit = auditRequired
+	bindChoice(cmd, &a.audit, "audit", `if the audit log cannot be written, "required" refuses calls and "best-effort" allows them`, auditRequired, auditBestEffort)
 }
 
-// auditMode is the value of --audit.
-type auditMode struct{ bestEffort *bool }
-
-var _ pflag.Value = (*auditMode)(nil)
-
-func (m *auditMode) String() string {
-	if m.bestEffort != nil && *m.bestEffort {
-		return auditBestEffort
-	}
-	return auditRequired
-}
-
-func (*auditMode) Type() string { return "string" }
-
-func (m *auditMode) Set(text string) error {
-	if text != auditRequired && text != auditBestEffort {
-		return fmt.Errorf("expected %s or %s", auditRequired, auditBestEffort)
-	}
-	*m.bestEffort = text == auditBestEffort
-	return nil
-}
-
-// auditFlags choose lines of the audit.
+// auditFlags choose records of the audit log.
 type auditFlags struct {
 	*app
-	since     string
-	tool      string
-	principal string
-	session   string
-	status    string
-	decision  string
-	limit     int
+	action.Audit
+	since string
 }
 
-// auditStatuses are what the status of a line may be.
+// auditStatuses are the values of --status.
 var auditStatuses = []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, "approved", "denied", v1.StatusStarted, v1.StatusChanged, v1.StatusGap}
 
-// bind binds the flags; usually says how many lines there are without --limit.
+// bind binds the flags; usually says how many records there are without --limit.
 func (o *auditFlags) bind(cmd *cobra.Command, usually string) {
-	f := cmd.Flags()
+	f, filter := cmd.Flags(), &o.Filter
 	f.StringVar(&o.since, "since", "", "only records from this time on: "+timeForms)
-	f.StringVar(&o.tool, "tool", "", "only records of this tool, or of changes to this object, such as toolpolicy/careful; * matches any characters and ? matches one")
-	f.StringVar(&o.principal, "principal", "", "only records of this principal, or of principals that match a pattern such as team-*")
-	f.StringVar(&o.session, "session", "", "only calls of this session, or of sessions that match a pattern")
+	f.StringVar(&filter.Tool, "tool", "", "only records of this tool, or of changes to this object, such as toolpolicy/careful; * matches any characters and ? matches one")
+	f.StringVar(&filter.Principal, "principal", "", "only records of this principal, or of principals that match a pattern such as team-*")
+	f.StringVar(&filter.Session, "session", "", "only calls of this session, or of sessions that match a pattern")
 	_ = cmd.RegisterFlagCompletionFunc("session", o.fromStore(inOrder, sessions))
-	f.StringVar(&o.status, "status", "", "only records with this status: "+strings.Join(auditStatuses, ", "))
-	f.StringVar(&o.decision, "decision", "", "only calls with this policy decision: "+strings.Join(action.AuditDecisions(), ", ")+" (refused: by a policy or a person)")
-	_ = cmd.RegisterFlagCompletionFunc("decision", cobra.FixedCompletions(action.AuditDecisions(), noFiles))
+	bindChoice(cmd, &filter.Status, "status", "only records with this status: "+strings.Join(auditStatuses, ", "), auditStatuses...)
+	bindChoice(cmd, &o.Decision, "decision", "only calls with this policy decision: "+strings.Join(action.AuditDecisions(), ", ")+" (refused: by a policy or a person)", action.AuditDecisions()...)
 	o.bindSelector(f, "records about objects of the store")
-	f.IntVar(&o.limit, "limit", 0, "maximum number of records, newest first; 0 means all (default: "+usually+")")
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(auditStatuses, noFiles))
+	f.IntVar(&filter.Limit, "limit", 0, "maximum number of records, newest first; 0 means all (default: "+usually+")")
 	_ = cmd.RegisterFlagCompletionFunc("tool", o.completeTools)
 }
 
-// filter reads the flags.
-func (o *auditFlags) filter(now time.Time) (store.AuditFilter, error) {
-	since, err := parseTime("--since", o.since, now)
-	if err != nil {
-		return store.AuditFilter{}, err
+// records opens the store for do, with the filter of the flags.
+func (o *auditFlags) records(ctx context.Context, do func(store.Store, store.AuditFilter) error) (err error) {
+	if o.Filter.Since, err = parseTime("--since", o.since, time.Now()); err != nil {
+		return err
 	}
-	if o.status != "" && !slices.Contains(auditStatuses, o.status) {
-		return store.AuditFilter{}, usagef("--status %q: expected one of %s%s", o.status, strings.Join(auditStatuses, ", "), v1.DidYouMean(o.status, auditStatuses))
+	if o.Filter.Limit < 0 {
+		return usagef("--limit %d: expected 0 or more", o.Filter.Limit)
 	}
-	if known := action.AuditDecisions(); o.decision != "" && !slices.Contains(known, o.decision) {
-		return store.AuditFilter{}, usagef("--decision %q: expected one of %s%s", o.decision, strings.Join(known, ", "), v1.DidYouMean(o.decision, known))
-	}
-	if o.limit < 0 {
-		return store.AuditFilter{}, usagef("--limit %d: expected 0 or more", o.limit)
-	}
-	f := store.AuditFilter{Since: since, Namespace: o.conf.Namespace, Tool: o.tool, Principal: o.principal, Session: o.session, Status: o.status, Limit: o.limit}
-	if kind, name, ok := o.object(); ok {
-		f.Tool = "" // the lines of changes of tools alone have it
-		if ns, _, ok := strings.Cut(name, "/"); ok {
-			f.Namespace = ns
-		}
-	} else if name != "" {
-		f.Namespace, f.Tool = kind, name
-	}
-	return f, nil
-}
-
-// object reads --tool as an object, as the column TOOL shows one that was changed: KIND/NAME or
-// KIND/NAMESPACE/NAME. Else it is NAMESPACE/NAME, or a name alone.
-func (o *auditFlags) object() (kind, name string, ok bool) {
-	kind, name, _ = strings.Cut(o.tool, "/")
-	return kind, name, name != "" && slices.ContainsFunc(v1.Kinds(), func(k string) bool { return strings.EqualFold(k, kind) })
-}
-
-// openAudit opens the store whose audit has the chosen lines alone.
-func (o *auditFlags) openAudit(ctx context.Context) (store.Store, error) {
-	verb := &action.Audit{Config: o.stored(ctx), Decision: o.decision, Selector: o.selector}
-	if kind, name, ok := o.object(); ok {
-		verb.Kind, verb.Name = kind, name[strings.Index(name, "/")+1:]
-	}
-	return verb.Open(ctx)
+	o.Config, o.Selector = o.stored(ctx), o.selector
+	return o.Run(ctx, do)
 }

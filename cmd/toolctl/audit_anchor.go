@@ -35,12 +35,7 @@ tries them again.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			s, err := (&action.Audit{Config: a.stored(cmd.Context())}).Open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer a.closing(s)
-			return o.run(cmd.Context(), s)
+			return (&action.Audit{Config: a.stored(cmd.Context())}).Run(cmd.Context(), func(s store.Store, _ store.AuditFilter) error { return o.run(cmd.Context(), s) })
 		},
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "file to append to, or http or https address to post to")

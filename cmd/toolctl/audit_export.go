@@ -3,7 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/csv"
-	"time"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -26,32 +26,19 @@ for spreadsheets: a text that a spreadsheet would run as a formula gets a leadin
   toolctl audit export --since 24h -o csv > yesterday.csv`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format := a.format()
-			filter, err := o.filter(time.Now())
-			if err != nil {
-				return err
-			}
-			s, err := o.openAudit(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer a.closing(s)
-			out := bufio.NewWriterSize(a.out, 64<<10)
-			if format == "csv" {
-				w := csv.NewWriter(out)
-				err = w.Write(auditlog.Columns)
-				if err == nil {
-					err = s.EachAudit(cmd.Context(), filter, func(l store.AuditLine) error { return auditlog.WriteCSV(w, l) })
+			return o.records(cmd.Context(), func(s store.Store, filter store.AuditFilter) (err error) {
+				out := bufio.NewWriterSize(a.out, 64<<10)
+				defer func() { err = errors.Join(err, out.Flush()) }() // also after an error
+				if a.format() == "jsonl" {
+					return s.EachAudit(cmd.Context(), filter, func(l store.AuditLine) error { return auditlog.WriteJSON(out, l) })
 				}
-				w.Flush()
-			} else {
-				err = s.EachAudit(cmd.Context(), filter, func(l store.AuditLine) error { return auditlog.WriteJSON(out, l) })
-			}
-			// What was read before a violation is written all the same.
-			if ferr := out.Flush(); err == nil {
-				err = ferr
-			}
-			return err
+				w := csv.NewWriter(out)
+				defer w.Flush()
+				if err := w.Write(auditlog.Columns); err != nil {
+					return err
+				}
+				return s.EachAudit(cmd.Context(), filter, func(l store.AuditLine) error { return auditlog.WriteCSV(w, l) })
+			})
 		},
 	}
 	o.bind(cmd, "all")

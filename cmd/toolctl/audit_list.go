@@ -55,27 +55,20 @@ With --follow the command prints new records as they are written, until Ctrl-C; 
   toolctl audit list --follow --limit 10`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			filter, err := o.filter(time.Now())
-			if err != nil {
-				return err
-			}
-			filter.Settled = !o.all
-			usual := !o.all && !cmd.Flags().Changed("limit")
-			if usual {
-				filter.Limit = usualLines
-			}
-			s, err := o.openAudit(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer a.closing(s)
-			if o.follow {
-				return o.followLines(cmd.Context(), s, filter)
-			}
-			if usual {
-				filter.Limit++ // one more says that there are more
-			}
-			return o.list(cmd.Context(), s, filter, usual)
+			return o.records(cmd.Context(), func(s store.Store, filter store.AuditFilter) error {
+				filter.Settled = !o.all
+				usual := !o.all && !cmd.Flags().Changed("limit")
+				switch {
+				case o.follow && usual:
+					filter.Limit = usualLines
+				case usual:
+					filter.Limit = usualLines + 1 // the additional record tells that there are more
+				}
+				if o.follow {
+					return o.followLines(cmd.Context(), s, filter)
+				}
+				return o.list(cmd.Context(), s, filter, usual)
+			})
 		},
 	}
 	o.bind(cmd, fmt.Sprint(usualLines))
@@ -84,16 +77,16 @@ With --follow the command prints new records as they are written, until Ctrl-C; 
 	return cmd
 }
 
-// usualLines is how many lines are listed when nobody says how many.
+// usualLines is how many records are listed without --limit and --all.
 const usualLines = 100
 
-// list prints the lines that a filter chooses as they are read: there may be millions.
-func (o *auditListOptions) list(ctx context.Context, s store.Store, filter store.AuditFilter, usual bool) error {
+// list prints the chosen records as it reads them: there may be millions.
+func (o *auditListOptions) list(ctx context.Context, s store.Store, filter store.AuditFilter, usual bool) (err error) {
 	head, err := s.AuditHead(ctx)
 	if err != nil {
 		return err
 	}
-	open := map[int64]bool{} // lines of calls whose outcome is unknown
+	open := map[int64]bool{} // records of calls whose outcome is unknown
 	if !filter.Settled {
 		alone := filter
 		alone.Settled, alone.Status = true, v1.StatusStarted
@@ -101,9 +94,8 @@ func (o *auditListOptions) list(ctx context.Context, s store.Store, filter store
 			return err
 		}
 	}
-	out := bufio.NewWriterSize(o.out, 64<<10)
-	p := o.printer(out, head)
-	var first []store.AuditLine // as many as are listed usually, and one more
+	p := &auditPrinter{o: o, w: bufio.NewWriterSize(o.out, 64<<10), head: head}
+	defer func() { err = errors.Join(err, p.w.Flush()) }()
 	print := func(l store.AuditLine) error {
 		item, err := auditItem(l, filter.Settled || open[l.ID])
 		if err != nil {
@@ -111,6 +103,7 @@ func (o *auditListOptions) list(ctx context.Context, s store.Store, filter store
 		}
 		return p.item(&item)
 	}
+	var first []store.AuditLine // those of a usual list, which is short
 	err = s.EachAudit(ctx, filter, func(l store.AuditLine) error {
 		if usual {
 			first = append(first, l)
@@ -127,16 +120,13 @@ func (o *auditListOptions) list(ctx context.Context, s store.Store, filter store
 			err = print(l)
 		}
 	}
-	if err == nil {
-		err = p.end()
+	if err != nil {
+		return err
 	}
-	if ferr := out.Flush(); err == nil {
-		err = ferr
-	}
-	if err == nil && more {
+	if more {
 		fmt.Fprintf(o.err, "only the newest %d lines are listed: --limit 1000 lists more, --all every line, and --since 24h leaves out older ones\n", usualLines)
 	}
-	return err
+	return p.end()
 }
 
 // auditItem is a line as it is listed. settled says that the line of a call's beginning

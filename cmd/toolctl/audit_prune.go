@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"toolctl.dev/toolctl/pkg/action"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 func newAuditPruneCmd(a *app) *cobra.Command {
@@ -28,7 +29,6 @@ made by an older toolctl shrinks with the first 'toolctl store compact'.`,
   toolctl audit prune --before 2026-11-01 --dry-run`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format := a.format()
 			now := time.Now()
 			at, err := parseTime("--before", before, now)
 			switch {
@@ -39,22 +39,16 @@ made by an older toolctl shrinks with the first 'toolctl store compact'.`,
 			case at.After(now):
 				return usagef("--before %q: expected a time in the past", before)
 			}
-			p, err := (&action.PruneAudit{Config: a.stored(cmd.Context()), Before: at, DryRun: dryRun}).Run(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if done, err := a.encoded(format, p); done {
-				return err
-			}
-			text := fmt.Sprintf("%s removed, %d kept", count(int(p.Lines), "line"), p.Kept)
-			if p.Lines > 0 {
-				text += fmt.Sprintf(": the audit begins with line %d", p.Start)
-			}
-			if dryRun {
-				text += " (dry run)"
-			}
-			_, err = fmt.Fprintln(a.out, text)
-			return err
+			return printed(a, func(p store.AuditPrune) (string, error) {
+				text := fmt.Sprintf("%s removed, %d kept", count(int(p.Lines), "line"), p.Kept)
+				if p.Lines > 0 {
+					text += fmt.Sprintf(": the audit begins with line %d", p.Start)
+				}
+				if dryRun {
+					text += " (dry run)"
+				}
+				return text, nil
+			})((&action.PruneAudit{Config: a.stored(cmd.Context()), Before: at, DryRun: dryRun}).Run(cmd.Context()))
 		},
 	}
 	cmd.Flags().StringVar(&before, "before", "", "delete records before this time: "+timeForms)

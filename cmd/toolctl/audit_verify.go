@@ -1,11 +1,14 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"toolctl.dev/toolctl/pkg/action"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 func newAuditVerifyCmd(a *app) *cobra.Command {
@@ -24,46 +27,29 @@ print in another place, and pass it with --head: a record with this hash must st
   toolctl audit verify --head 0d3f...`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format := a.format()
-			if cmd.Flags().Changed("head") && !isHash(head) {
+			if sum, err := hex.DecodeString(head); cmd.Flags().Changed("head") && (err != nil || len(sum) != sha256.Size) {
 				return usagef("--head %q: expected the 64 hexadecimal digits that 'toolctl audit verify' prints", head)
 			}
-			s, err := (&action.Audit{Config: a.stored(cmd.Context())}).Open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer a.closing(s)
-			check, err := s.VerifyAudit(cmd.Context(), head)
-			if err != nil {
-				return err
-			}
-			done, err := a.encoded(format, check)
-			if !done && check.Broken == nil {
-				text := count(int(check.Lines), "record")
-				if check.Unchained > 0 {
-					text += fmt.Sprintf(" and %d older than the chain", check.Unchained)
-				}
-				if check.Pruned > 0 {
-					text += fmt.Sprintf(" after %d that were pruned", check.Pruned)
-				}
-				_, err = fmt.Fprintf(a.out, "%s: intact, head %s\n", text, check.Head)
-			}
-			if err == nil && check.Broken != nil {
-				err = statusError{exitFailed, "the audit is broken: " + check.Broken.Error()}
-			}
-			return err
+			return (&action.Audit{Config: a.stored(cmd.Context())}).Run(cmd.Context(), func(s store.Store, _ store.AuditFilter) error {
+				return printed(a, chainText)(s.VerifyAudit(cmd.Context(), head))
+			})
 		},
 	}
 	cmd.Flags().StringVar(&head, "head", "", "head printed earlier; a record with this hash must still exist")
 	return cmd
 }
 
-// isHash reports whether text is a SHA-256 in hexadecimal.
-func isHash(text string) bool {
-	for _, r := range text {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'f') && (r < 'A' || r > 'F') {
-			return false
-		}
+// chainText is the result of a verification. A record that was changed is an error.
+func chainText(check store.AuditCheck) (string, error) {
+	if check.Broken != nil {
+		return "", statusError{exitFailed, "the audit is broken: " + check.Broken.Error()}
 	}
-	return len(text) == 64
+	text := count(int(check.Lines), "record")
+	if check.Unchained > 0 {
+		text += fmt.Sprintf(" and %d older than the chain", check.Unchained)
+	}
+	if check.Pruned > 0 {
+		text += fmt.Sprintf(" after %d that were pruned", check.Pruned)
+	}
+	return fmt.Sprintf("%s: intact, head %s", text, check.Head), nil
 }

@@ -19,7 +19,7 @@ type diffOptions struct {
 }
 
 func newDiffCmd(a *app) *cobra.Command {
-	o := &diffOptions{setOptions: setOptions{app: a}}
+	o := &diffOptions{setOptions: setOptions{app: a}, failOn: "any"}
 	cmd := &cobra.Command{
 		Use:   "diff -f PATH [--against store|DIR|git:REV[:PATH]]",
 		Short: "Show what apply would change and break",
@@ -65,20 +65,15 @@ Output formats (-o): text, json, markdown (for a pull request comment), github
 	f := cmd.Flags()
 	o.bind(f)
 	f.StringVar(&o.against, "against", action.AgainstStore, "what to compare with: store, a folder or file, or git:REV[:PATH]")
-	f.StringVar(&o.failOn, "fail-on", "any", "exit with code 1 for changes of this class or worse: breaking, risky or any")
+	bindChoice(cmd, &o.failOn, "fail-on", "exit with code 1 for changes of this class or worse: breaking, risky or any", "breaking", "risky", "any")
 	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
-	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"breaking", "risky", "any"}, noFiles))
 	return cmd
 }
 
 func (o *diffOptions) run(ctx context.Context) error {
 	worst := diff.Class(o.failOn)
-	switch worst {
-	case diff.Breaking, diff.Risky:
-	case "any":
+	if o.failOn == "any" {
 		worst = diff.Neutral
-	default:
-		return usagef("--fail-on %q: expected breaking, risky or any", o.failOn)
 	}
 	format := o.format()
 	if format == "plan" && o.against != action.AgainstStore {

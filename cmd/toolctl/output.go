@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -62,7 +61,12 @@ func (a *app) checkFormat(cmd *cobra.Command, _ []string) error {
 }
 
 // format returns the output format of the command that runs: what -o says, else its first.
-func (a *app) format() string { return cmp.Or(a.output, a.formats[0]) }
+func (a *app) format() string {
+	if a.output == "" && len(a.formats) > 0 {
+		return a.formats[0]
+	}
+	return a.output
+}
 
 // formatOf holds -o to some formats; the first of them is the default.
 func (a *app) formatOf(known []string) (string, error) {
@@ -238,6 +242,23 @@ func (a *app) encoded(format string, v any) (bool, error) {
 		return true, printYAML(a.out, v)
 	}
 	return false, nil
+}
+
+// printed prints the result of a verb: as json or yaml, and else the lines of text. The error of text is the
+// verdict of the command; it is returned after the result is printed.
+func printed[T any](a *app, text func(T) (string, error)) func(T, error) error {
+	return func(v T, err error) error {
+		if err != nil {
+			return err
+		}
+		lines, verdict := text(v)
+		if done, err := a.encoded(a.format(), v); err != nil {
+			return err
+		} else if !done && lines != "" {
+			fmt.Fprintln(a.out, lines)
+		}
+		return verdict
+	}
 }
 
 // printContent prints the content of a result: indented on a terminal, on one

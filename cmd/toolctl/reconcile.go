@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -25,10 +24,8 @@ type reconcileOptions struct {
 	overrides string
 }
 
-var overrideChoices = []string{action.KeepOverrides, action.ReportOverrides, action.RemoveOverrides}
-
 func newReconcileCmd(a *app) *cobra.Command {
-	o := &reconcileOptions{setOptions: setOptions{app: a}}
+	o := &reconcileOptions{setOptions: setOptions{app: a}, overrides: action.KeepOverrides}
 	cmd := &cobra.Command{
 		Use:   "reconcile --source ADDRESS [--once]",
 		Short: "Keep the store in sync with a repository",
@@ -59,9 +56,6 @@ Output formats of --once (-o): table (one line per object), name, json.`,
 			if o.source.address == "" {
 				return usagef("name the repository with --source, such as git+https://git.example.com/team/tools//prod?ref=main")
 			}
-			if !slices.Contains(overrideChoices, o.overrides) {
-				return usagef("--overrides %q: expected keep, report or remove", o.overrides)
-			}
 			if err := o.source.check(cmd, o.conf.Files); err != nil {
 				return err
 			}
@@ -75,8 +69,7 @@ Output formats of --once (-o): table (one line per object), name, json.`,
 	f.BoolVar(&o.set.AllowEmpty, "allow-empty", false, "allow reconcile to delete the whole set when no manifests are found")
 	f.StringVar(&o.set.Set, "set", "", "name of the set (default: the address without its ref)")
 	f.BoolVar(&o.set.TakeOver, "take-over", false, "move objects from other sets into this set")
-	f.StringVar(&o.overrides, "overrides", action.KeepOverrides, "how to treat overrides of objects in the set: keep, report or remove")
-	_ = cmd.RegisterFlagCompletionFunc("overrides", cobra.FixedCompletions(overrideChoices, noFiles))
+	bindChoice(cmd, &o.overrides, "overrides", "how to treat overrides of objects in the set: keep, report or remove", action.KeepOverrides, action.ReportOverrides, action.RemoveOverrides)
 	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd
 }

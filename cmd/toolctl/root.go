@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -131,6 +133,11 @@ TOOLCTL_STORE overrides it.`,
 // flagError names the nearest right flag.
 func flagError(cmd *cobra.Command, err error) error {
 	msg := err.Error()
+	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) && wrong.GetFlag() != nil {
+		if _, ok := wrong.GetFlag().Value.(choice); ok {
+			return usagef("--%s %q: %w", wrong.GetFlag().Name, wrong.GetValue(), wrong.Unwrap())
+		}
+	}
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		if near := nearestFlag(cmd, name); near != "" {
 			msg += "; did you mean --" + near + "?"

@@ -17,7 +17,7 @@ func newSchemaCmd(a *app) *cobra.Command {
 }
 
 func newSchemaDiffCmd(a *app) *cobra.Command {
-	as := ""
+	as := string(diff.Input)
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "Find breaking changes between two JSON Schemas, with a witness",
@@ -47,8 +47,7 @@ The exit code is 0 for neutral and compatible, and 1 for the other classes.`,
 			return a.printSchemaChange(a.format(), change)
 		},
 	}
-	cmd.Flags().StringVar(&as, "as", string(diff.Input), "what the schemas describe: input (arguments) or output (results)")
-	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{"input", "output"}, noFiles))
+	bindChoice(cmd, &as, "as", "what the schemas describe: input (arguments) or output (results)", "input", "output")
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package action
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// chosenAudit is a store whose audit has some lines alone.
+// chosenAudit is a store whose audit log shows only the records for which has is true.
 type chosenAudit struct {
 	store.Store
 	has func(*v1.AuditRecord) bool
@@ -21,46 +20,55 @@ type chosenAudit struct {
 // Audit opens the audit log of the store.
 type Audit struct {
 	*Config
-	// Decision is one of [AuditDecisions]: only calls on which the policies decided so. Default: all lines.
+	// Filter chooses records. Its Tool may also be an object that was changed, as KIND/NAME or
+	// KIND/NAMESPACE/NAME, or a tool as NAMESPACE/NAME; names may have * and ?.
+	Filter store.AuditFilter
+	// Decision is one of [AuditDecisions]: only calls with this decision of the policies. Default: all records.
 	Decision string
-	// Kind and Name choose lines about changes of these objects; a name may have * and ?. Default: all lines.
-	Kind, Name string
-	// Selector chooses lines about objects that have the labels now. What is no longer in the store has
-	// none. Default: all lines.
+	// Selector chooses records about objects that have the labels now. Objects that are no longer in the
+	// store have none. Default: all records.
 	Selector string
 }
 
-// Open returns the store, whose audit log has the chosen lines alone.
-func (a *Audit) Open(ctx context.Context) (_ store.Store, err error) {
+// Run opens the store for do, which sees the chosen records alone when it uses the filter.
+func (a *Audit) Run(ctx context.Context, do func(store.Store, store.AuditFilter) error) error {
 	if len(a.Files) > 0 {
-		return nil, usagef("the audit is in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
+		return usagef("the audit is in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
 	}
-	s, err := a.OpenExisting(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if decided := decisions[a.Decision]; decided != nil {
-		s = chosenAudit{s, decided}
-	}
-	if a.Kind != "" {
-		fits := regexp.MustCompile("^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(a.Name)) + "$")
-		s = chosenAudit{s, func(r *v1.AuditRecord) bool {
-			return r.Change != nil && strings.EqualFold(r.Change.Kind, a.Kind) && fits.MatchString(r.Change.Name)
-		}}
-	}
-	if a.Selector == "" {
-		return s, nil
-	}
-	about, err := labeledKeys(ctx, s, a.Selector)
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return chosenAudit{s, func(r *v1.AuditRecord) bool {
-		if r.Change != nil {
-			return about(v1.Key{Kind: r.Change.Kind, Namespace: r.Namespace, Name: r.Change.Name})
+	return a.withKept(ctx, func(s store.Store) error {
+		f := a.Filter
+		if f.Namespace == "" {
+			f.Namespace = a.Namespace
 		}
-		return about(v1.Key{Kind: v1.KindTool, Namespace: r.Namespace, Name: r.Tool})
-	}}, nil
+		if decided := decisions[a.Decision]; decided != nil {
+			s = chosenAudit{s, decided}
+		}
+		if first, name, _ := strings.Cut(f.Tool, "/"); name != "" && slices.ContainsFunc(v1.Kinds(), func(k string) bool { return strings.EqualFold(k, first) }) {
+			if namespace, local, ok := strings.Cut(name, "/"); ok {
+				f.Namespace, name = namespace, local
+			}
+			f.Tool = "" // only records of changes of tools have it
+			fits := regexp.MustCompile("^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(name)) + "$")
+			s = chosenAudit{s, func(r *v1.AuditRecord) bool {
+				return r.Change != nil && strings.EqualFold(r.Change.Kind, first) && fits.MatchString(r.Change.Name)
+			}}
+		} else if name != "" {
+			f.Namespace, f.Tool = first, name
+		}
+		if a.Selector == "" {
+			return do(s, f)
+		}
+		about, err := labeledKeys(ctx, s, a.Selector)
+		if err != nil {
+			return err
+		}
+		return do(chosenAudit{s, func(r *v1.AuditRecord) bool {
+			if r.Change != nil {
+				return about(v1.Key{Kind: r.Change.Kind, Namespace: r.Namespace, Name: r.Change.Name})
+			}
+			return about(v1.Key{Kind: v1.KindTool, Namespace: r.Namespace, Name: r.Tool})
+		}}, f)
+	})
 }
 
 // AuditDecisions are the values of Decision of [Audit]. "refused" is by a policy or a person.
@@ -78,7 +86,7 @@ func decidedAs(decision string) func(*v1.AuditRecord) bool {
 	return func(r *v1.AuditRecord) bool { return r.Policy != nil && r.Policy.Decision == decision }
 }
 
-// EachAudit reads backwards for the newest lines, in parts that grow, so that it need not read all.
+// EachAudit reads the newest records backwards, in parts that grow: without that, a limit would read the whole log.
 func (l chosenAudit) EachAudit(ctx context.Context, filter store.AuditFilter, fn func(store.AuditLine) error) error {
 	if filter.Limit == 0 {
 		return l.eachChosen(ctx, filter, fn)

@@ -119,12 +119,11 @@ type PruneAudit struct {
 
 // Run removes the lines and adds one that says so.
 func (p *PruneAudit) Run(ctx context.Context) (done store.AuditPrune, err error) {
-	s, err := (&Audit{Config: p.roomy()}).Open(ctx)
-	if err != nil {
-		return done, err
-	}
-	done, err = s.PruneAudit(ctx, store.PruneOptions{Before: p.Before, By: p.By, DryRun: p.DryRun})
-	return done, errors.Join(err, s.Close())
+	err = (&Audit{Config: p.roomy()}).Run(ctx, func(s store.Store, _ store.AuditFilter) (err error) {
+		done, err = s.PruneAudit(ctx, store.PruneOptions{Before: p.Before, By: p.By, DryRun: p.DryRun})
+		return err
+	})
+	return done, err
 }
 
 // CompactStore gives the room that is free in the store back to the disk.
