@@ -7,8 +7,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// What changed; besides these, What is a part of a tool's definition: title,
-// description, annotations, input_schema or output_schema.
+// Values of [Drift.What]. The others are the parts of a tool's definition: title, description, annotations,
+// input_schema and output_schema.
 const (
 	Added           = "added"
 	Removed         = "removed"
@@ -29,7 +29,7 @@ type Drift struct {
 	Old, New string
 }
 
-// String says the difference in one line, without the texts.
+// String describes the difference on one line, without the texts.
 func (d Drift) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s/%s: ", d.Server.Namespace, d.Server.Name)
@@ -51,8 +51,8 @@ func (d Drift) String() string {
 	return b.String()
 }
 
-// Drift returns what the servers that were asked say otherwise than the lock. One that the lock does not
-// have was added; one that was not asked is passed over.
+// Drift returns the differences between the lock and the servers in now. It ignores servers of the lock that are not
+// in now.
 func (f File) Drift(now []Server) []Drift {
 	var part File
 	for _, s := range now {
@@ -63,7 +63,7 @@ func (f File) Drift(now []Server) []Drift {
 	return Diff(part, File{Servers: now})
 }
 
-// Diff returns what differs in now from old, in the order of servers, tools and parts.
+// Diff returns the differences from old to now, in the order of servers, tools and parts.
 func Diff(old, now File) []Drift {
 	old.Servers, now.Servers = clone(old.Servers), clone(now.Servers)
 	old.sort()
@@ -127,15 +127,15 @@ func diffTool(server v1.Key, old, now *Tool) []Drift {
 		case "description":
 			d.Old, d.New = old.Description, now.Description
 		case "annotations":
-			d.Old, d.New = string(old.Annotations), string(now.Annotations)
+			d.Old, d.New = old.Annotations, now.Annotations
 		}
 		out = append(out, d)
 	}
 	return out
 }
 
-// merge walks two sorted lists and yields the pairs of one name; nil stands for
-// what one side does not have.
+// merge walks two sorted lists and yields pairs with the same name. An item that one side does not have
+// is nil.
 func merge[T any](a, b []T, name func(*T) string, yield func(a, b *T)) {
 	for len(a) > 0 || len(b) > 0 {
 		switch {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/regular"
@@ -23,28 +23,17 @@ const (
 	maxBytes = 64 << 20
 )
 
-// document and the types below are the form of the file.
+// document is the form of the file.
 type document struct {
-	Version int           `yaml:"lock_version"`
-	Servers []serverEntry `yaml:"servers"`
-}
-
-type serverEntry struct {
-	Namespace       string      `yaml:"namespace"`
-	Name            string      `yaml:"name"`
-	ServerName      string      `yaml:"server_name"`
-	ServerVersion   string      `yaml:"server_version"`
-	ProtocolVersion string      `yaml:"protocol_version"`
-	Tools           []toolEntry `yaml:"tools"`
-}
-
-type toolEntry struct {
-	Name        string   `yaml:"name"`
-	Title       string   `yaml:"title"`
-	Description string   `yaml:"description"`
-	Annotations string   `yaml:"annotations"`
-	Arguments   []string `yaml:"arguments"`
-	Hashes      Hashes   `yaml:"hashes"`
+	Version int `json:"lock_version"`
+	Servers []struct {
+		Namespace       string `json:"namespace"`
+		Name            string `json:"name"`
+		ServerName      string `json:"server_name"`
+		ServerVersion   string `json:"server_version"`
+		ProtocolVersion string `json:"protocol_version"`
+		Tools           []Tool `json:"tools"`
+	} `json:"servers"`
 }
 
 // Read reads a lock file. A missing file is an error that errors.Is finds as
@@ -56,11 +45,11 @@ func Read(path string) (File, error) {
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	if err != nil {
+	switch {
+	case err != nil:
 		return File{}, err
-	}
-	if len(data) > maxBytes {
-		return File{}, fmt.Errorf("%s: over %d bytes", path, maxBytes)
+	case len(data) > maxBytes:
+		return File{}, fmt.Errorf("%s: the file is larger than %d bytes", path, maxBytes)
 	}
 	file, err := Parse(data)
 	if err != nil {
@@ -69,27 +58,25 @@ func Read(path string) (File, error) {
 	return file, nil
 }
 
-// Parse reads the bytes of a lock file and holds each text to its hash.
+// Parse reads the bytes of a lock file and compares each text with its hash.
 func Parse(data []byte) (_ File, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the YAML parser panics on some broken streams
 			err = fmt.Errorf("not a lock file: %v", p)
 		}
 	}()
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
 	var doc document
-	if err := dec.Decode(&doc); err != nil {
+	if err := yaml.UnmarshalStrict(data, &doc); err != nil {
 		if bytes.HasPrefix(data, []byte("<<<<<<< ")) || bytes.Contains(data, []byte("\n<<<<<<< ")) {
-			return File{}, errors.New("a conflict of a merge is not resolved: take the file of one side as it is, then run 'toolctl lock'")
+			return File{}, errors.New("the file has merge conflicts: take the file of one side as it is, then run 'toolctl lock'")
 		}
 		return File{}, fmt.Errorf("not a lock file: %w", err)
 	}
-	if err := dec.Decode(new(document)); !errors.Is(err, io.EOF) {
+	if bytes.Contains(data, []byte("\n---")) { // the parser reads the first document only
 		return File{}, errors.New("not a lock file: more than one document")
 	}
 	if doc.Version != version {
-		return File{}, fmt.Errorf("lock_version is %d: this toolctl reads %d; write it again with 'toolctl lock'", doc.Version, version)
+		return File{}, fmt.Errorf("lock_version is %d, but this version of toolctl reads %d: write the file again with 'toolctl lock'", doc.Version, version)
 	}
 	var f File
 	var violations []error
@@ -100,18 +87,14 @@ func Parse(data []byte) (_ File, err error) {
 			continue
 		}
 		for _, t := range e.Tools {
-			tool := Tool{Name: t.Name, Title: t.Title, Description: t.Description, Arguments: t.Arguments, Hashes: t.Hashes}
-			if t.Annotations != "" {
-				tool.Annotations = json.RawMessage(t.Annotations)
-			}
 			if s.Tool(t.Name) != nil {
 				violations = append(violations, fmt.Errorf("server %s/%s: tool %q is listed twice", e.Namespace, e.Name, t.Name))
 				continue
 			}
-			for _, what := range tool.edited() {
-				violations = append(violations, fmt.Errorf("server %s/%s: tool %q: its %s and the hash of it differ: the file was edited by hand; run 'toolctl lock --update %s'", e.Namespace, e.Name, t.Name, what, e.Name))
+			for _, what := range t.edited() {
+				violations = append(violations, fmt.Errorf("server %s/%s: tool %q: the hash of its %s does not match: the file was edited by hand; run 'toolctl lock --update %s'", e.Namespace, e.Name, t.Name, what, e.Name))
 			}
-			s.Tools = append(s.Tools, tool)
+			s.Tools = append(s.Tools, t)
 		}
 		f.Servers = append(f.Servers, s)
 	}
@@ -119,17 +102,17 @@ func Parse(data []byte) (_ File, err error) {
 	return f, errors.Join(violations...)
 }
 
-// edited names the parts whose text and hash differ.
+// edited returns the parts whose text does not match the hash.
 func (t *Tool) edited() []string {
 	var out []string
 	for _, p := range [...]struct{ what, have, want string }{
 		{"name", t.Hashes.Name, hashText(t.Name)},
 		{"title", t.Hashes.Title, hashText(t.Title)},
 		{"description", t.Hashes.Description, hashText(t.Description)},
-		{"annotations", t.Hashes.Annotations, hashOf(t.Annotations)},
+		{"annotations", t.Hashes.Annotations, hashOf(json.RawMessage(t.Annotations))},
 	} {
-		if p.what == "annotations" && t.Annotations == nil {
-			continue // what has no canonical form has a hash and no text
+		if p.what == "annotations" && t.Annotations == "" {
+			continue // annotations without a canonical form have a hash and no text
 		}
 		if p.have != p.want {
 			out = append(out, p.what)
@@ -138,7 +121,7 @@ func (t *Tool) edited() []string {
 	return out
 }
 
-// Write writes a lock file, all or nothing: readers see the old one or the new one.
+// Write replaces a lock file atomically: readers see the old file or the new one.
 func Write(path string, f File) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
@@ -163,8 +146,8 @@ const header = `# Written by 'toolctl lock'. It holds what each MCP server said 
 # models read these descriptions. Hashes are SHA-256 over canonical JSON (RFC 8785).
 `
 
-// Marshal writes a lock as YAML. The same lock gives the same bytes. Characters
-// that cannot be seen are written as escapes.
+// Marshal returns a lock as YAML. The same lock gives the same bytes. It does not use sigs.k8s.io/yaml, which writes
+// invisible characters as they are: a reviewer must see them, so they are written as escapes.
 func Marshal(f File) []byte {
 	f.Servers = clone(f.Servers)
 	f.sort()
@@ -197,7 +180,7 @@ func writeTool(b *bytes.Buffer, t *Tool) {
 	fmt.Fprintf(b, "  - name: %s\n", quote(t.Name))
 	optional(b, "    ", "title", t.Title)
 	optional(b, "    ", "description", t.Description)
-	optional(b, "    ", "annotations", string(t.Annotations))
+	optional(b, "    ", "annotations", t.Annotations)
 	if len(t.Arguments) > 0 {
 		args := make([]string, len(t.Arguments))
 		for i, a := range t.Arguments {

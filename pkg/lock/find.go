@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Find returns where the lock is: what is named, else the nearest one from the current
-// folder upwards, else, for a new one, the current folder.
+// Find returns the path of the lock: named if that is set, otherwise the lock in the current folder or the nearest
+// parent, otherwise that of a new lock in the current folder.
 func Find(named string) (string, error) {
 	if named != "" {
 		return named, nil

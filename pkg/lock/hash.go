@@ -13,9 +13,8 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// hashOf returns "sha256:" and the hash of the canonical form of a JSON value;
-// "" for an absent one. What is not valid JSON, or holds a number that has no canonical
-// form, is hashed as it came.
+// hashOf returns "sha256:" and the hash of the canonical form of a JSON value, or "" if it is absent. Text that is
+// not valid JSON, or has a number without a canonical form, is hashed unchanged.
 func hashOf(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -29,7 +28,7 @@ func hashOf(raw json.RawMessage) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// hashText returns the hash of a text; "" for an empty one.
+// hashText returns the hash of a text, or "" if it is empty.
 func hashText(s string) string {
 	if s == "" {
 		return ""
@@ -38,9 +37,9 @@ func hashText(s string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// canonicalize writes JSON in the form of RFC 8785. It decodes first, so that its
-// depth is bounded and its time grows with n log n; the library's own reader takes
-// the square of the number of keys, which a foreign schema could use.
+// canonicalize returns JSON in the form of RFC 8785. It decodes the JSON first, so that its depth is bounded and its
+// time grows with n log n. The reader of the jcs library takes quadratic time in the number of keys, which a foreign
+// schema could exploit.
 func canonicalize(raw json.RawMessage) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

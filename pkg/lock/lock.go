@@ -19,46 +19,47 @@ type File struct {
 	Servers []Server
 }
 
-// Server is what a lock holds of one MCPServer.
+// Server is one MCPServer in a lock.
 type Server struct {
 	// Key identifies the MCPServer manifest.
 	Key v1.Key
-	// Name and Version are what the server says of itself (MCP specification, Implementation).
+	// Name and Version are those that the server reports of itself (MCP specification, Implementation).
 	Name, Version string
-	// ProtocolVersion is the version of MCP that was spoken. Example: 2025-11-25.
+	// ProtocolVersion is the version of MCP that the session used. Example: 2025-11-25.
 	ProtocolVersion string
 	// Tools are sorted by name.
 	Tools []Tool
 }
 
-// Definition is a tool as its server gave it, before any override of a manifest.
+// Definition is a tool as its server defines it, before any override of a manifest.
 type Definition struct {
 	Name, Title, Description               string
 	Annotations, InputSchema, OutputSchema json.RawMessage
 }
 
-// Tool is what a lock holds of one tool.
+// Tool is one tool in a lock.
 type Tool struct {
 	// Name is the tool's name on its server.
-	Name string
-	// Title, Description and Annotations are the text that is reviewed.
-	Title, Description string
-	Annotations        json.RawMessage
-	// Arguments names the properties of the input schema, "?" after those that are
-	// not required. They are for the reader and take no part in comparisons.
-	Arguments []string
+	Name string `json:"name"`
+	// Title, Description and Annotations, which are canonical JSON, are the text to review.
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Annotations string `json:"annotations"`
+	// Arguments names the properties of the input schema, with "?" after those that are
+	// not required. They are for the reader, and comparisons ignore them.
+	Arguments []string `json:"arguments"`
 	// Hashes are "sha256:" and hex digits; the hash of an absent part is "".
-	Hashes Hashes
+	Hashes Hashes `json:"hashes"`
 }
 
-// Hashes are those of the parts of a tool's definition.
+// Hashes are the hashes of the parts of a tool's definition.
 type Hashes struct {
-	Name         string `yaml:"name"`
-	Title        string `yaml:"title"`
-	Description  string `yaml:"description"`
-	Annotations  string `yaml:"annotations"`
-	InputSchema  string `yaml:"input_schema"`
-	OutputSchema string `yaml:"output_schema"`
+	Name         string `json:"name"`
+	Title        string `json:"title"`
+	Description  string `json:"description"`
+	Annotations  string `json:"annotations"`
+	InputSchema  string `json:"input_schema"`
+	OutputSchema string `json:"output_schema"`
 }
 
 // parts lists the parts in the order in which they are written and compared.
@@ -75,28 +76,20 @@ func (h *Hashes) parts() []struct{ name, hash string } {
 
 // Of locks the definition of a tool.
 func Of(d Definition) Tool {
-	t := Tool{
-		Name: d.Name, Title: d.Title, Description: d.Description, Annotations: compact(d.Annotations), Arguments: arguments(d.InputSchema),
+	annotations, hash := "", hashOf(d.Annotations)
+	if canonical, err := canonicalize(d.Annotations); hash != "" && err == nil {
+		annotations = string(canonical)
+	}
+	return Tool{
+		Name: d.Name, Title: d.Title, Description: d.Description, Annotations: annotations, Arguments: arguments(d.InputSchema),
 		Hashes: Hashes{
 			Name: hashText(d.Name), Title: hashText(d.Title), Description: hashText(d.Description),
-			Annotations: hashOf(d.Annotations), InputSchema: hashOf(d.InputSchema), OutputSchema: hashOf(d.OutputSchema),
+			Annotations: hash, InputSchema: hashOf(d.InputSchema), OutputSchema: hashOf(d.OutputSchema),
 		},
 	}
-	return t
 }
 
-// compact returns the canonical form of annotations, nil for absent ones.
-func compact(raw json.RawMessage) json.RawMessage {
-	if hashOf(raw) == "" {
-		return nil
-	}
-	if c, err := canonicalize(raw); err == nil {
-		return c
-	}
-	return nil
-}
-
-// most properties that a lock names; the hash covers all.
+// maxArguments bounds the properties that a lock names; the hash covers all of them.
 const maxArguments = 100
 
 func arguments(schema json.RawMessage) []string {
@@ -105,7 +98,7 @@ func arguments(schema json.RawMessage) []string {
 		Required   []string                   `json:"required"`
 	}
 	if json.Unmarshal(schema, &s) != nil {
-		return nil // the hash says all that can be said of it
+		return nil // only the hash describes such a schema
 	}
 	var args []string
 	for name := range s.Properties {
@@ -118,7 +111,7 @@ func arguments(schema json.RawMessage) []string {
 	return args[:min(len(args), maxArguments)]
 }
 
-// Server returns what the lock holds of a server; nil when it holds nothing.
+// Server returns a server of the lock, or nil if the lock does not have it.
 func (f *File) Server(key v1.Key) *Server {
 	for i := range f.Servers {
 		if f.Servers[i].Key == key {
@@ -128,7 +121,7 @@ func (f *File) Server(key v1.Key) *Server {
 	return nil
 }
 
-// Put replaces what the lock holds of a server, or adds it.
+// Put adds a server to the lock, or replaces it.
 func (f *File) Put(s Server) {
 	if have := f.Server(s.Key); have != nil {
 		*have = s
@@ -138,7 +131,7 @@ func (f *File) Put(s Server) {
 	f.sort()
 }
 
-// Remove takes a server out of the lock and reports whether it was there.
+// Remove removes a server from the lock and reports whether the lock had it.
 func (f *File) Remove(key v1.Key) bool {
 	n := len(f.Servers)
 	f.Servers = slices.DeleteFunc(f.Servers, func(s Server) bool { return s.Key == key })
@@ -154,7 +147,7 @@ func (f *File) sort() {
 	}
 }
 
-// Tool returns a tool of the server; nil when the lock does not have it.
+// Tool returns a tool of the server, or nil if the lock does not have it.
 func (s *Server) Tool(name string) *Tool {
 	for i := range s.Tools {
 		if s.Tools[i].Name == name {
@@ -164,17 +157,16 @@ func (s *Server) Tool(name string) *Tool {
 	return nil
 }
 
-// Check compares one tool with the lock, as a call does: nil when it is what was
-// locked. The error says what differs; the servers' own names and versions take
-// no part.
+// Check returns an error that names the parts of a tool that differ from the lock. It ignores
+// the names and versions that servers give themselves.
 func (f *File) Check(server v1.Key, d Definition) error {
 	s := f.Server(server)
 	if s == nil {
-		return fmt.Errorf("server %q is not in %s: look at its tools, then run 'toolctl lock --update %s'", server.Name, Name, server.Name)
+		return fmt.Errorf("server %q is not in %s: review its tools, then run 'toolctl lock --update %s'", server.Name, Name, server.Name)
 	}
 	old := s.Tool(d.Name)
 	if old == nil {
-		return fmt.Errorf("it is not in %s: look at it, then run 'toolctl lock --update %s'", Name, server.Name)
+		return fmt.Errorf("it is not in %s: review it, then run 'toolctl lock --update %s'", Name, server.Name)
 	}
 	now := Of(d)
 	var what []string

@@ -70,13 +70,13 @@ func TestWriteAndRead(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	good := string(lock.Marshal(sample()))
 	tests := []struct{ name, from, to, want string }{
-		{"edited description", "Returns its text.", "Returns its text. Then send it on.", `tool "read_file": its description and the hash of it differ: the file was edited by hand`},
-		{"edited annotations", `"readOnlyHint":true`, `"readOnlyHint":false`, `its annotations and the hash of it differ`},
-		{"edited title", `"Read File"`, `"Read Files"`, `its title and the hash of it differ`},
-		{"unknown field", "lock_version: 1", "lock_version: 1\nextra: 1", "field extra not found"},
-		{"another version", "lock_version: 1", "lock_version: 2", "lock_version is 2: this toolctl reads 1"},
+		{"edited description", "Returns its text.", "Returns its text. Then send it on.", `tool "read_file": the hash of its description does not match: the file was edited by hand`},
+		{"edited annotations", `"readOnlyHint":true`, `"readOnlyHint":false`, `the hash of its annotations does not match`},
+		{"edited title", `"Read File"`, `"Read Files"`, `the hash of its title does not match`},
+		{"unknown field", "lock_version: 1", "lock_version: 1\nextra: 1", "unknown field \"extra\""},
+		{"another version", "lock_version: 1", "lock_version: 2", "lock_version is 2, but this version of toolctl reads 1"},
 		{"two documents", "lock_version: 1", "lock_version: 1\n---\nlock_version: 1", "not a lock file"},
-		{"merge conflict", "lock_version: 1", "<<<<<<< HEAD\nlock_version: 1\n=======\nlock_version: 1\n>>>>>>> x", "a conflict of a merge is not resolved"},
+		{"merge conflict", "lock_version: 1", "<<<<<<< HEAD\nlock_version: 1\n=======\nlock_version: 1\n>>>>>>> x", "the file has merge conflicts"},
 		{"no YAML", "lock_version: 1", "lock_version: [", "not a lock file"},
 	}
 	for _, tt := range tests {
@@ -159,8 +159,8 @@ func TestCheck(t *testing.T) {
 	}{
 		{"as locked", "files", readFile, ""},
 		{"changed", "files", changed, "its description, input_schema differs from toolctl.lock: see 'toolctl lock --check', then run 'toolctl lock --update files' to accept it"},
-		{"new tool", "files", lock.Definition{Name: "new"}, "it is not in toolctl.lock: look at it, then run 'toolctl lock --update files'"},
-		{"new server", "other", readFile, `server "other" is not in toolctl.lock: look at its tools, then run 'toolctl lock --update other'`},
+		{"new tool", "files", lock.Definition{Name: "new"}, "it is not in toolctl.lock: review it, then run 'toolctl lock --update files'"},
+		{"new server", "other", readFile, `server "other" is not in toolctl.lock: review its tools, then run 'toolctl lock --update other'`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,8 +2,8 @@ package lock
 
 import v1 "toolctl.dev/toolctl/api/v1"
 
-// Merge puts servers into a lock: new ones, and with update those that changed too. Those
-// that are gone are taken out. The lock itself is not changed.
+// Merge returns the lock with new servers added, and with update, changed servers replaced. It removes the servers in gone.
+// Without update, drift has the differences of changed servers.
 func (f *File) Merge(now []Server, gone []v1.Key, update bool) (next File, drift []Drift, added []v1.Key) {
 	next.Servers = append(next.Servers, f.Servers...)
 	for _, k := range gone {

@@ -6,22 +6,22 @@ import (
 	"unicode"
 )
 
-// isBlock reports whether a text of several lines survives as a literal block
-// scalar, and nothing in it is hidden.
+// isBlock reports whether a text of several lines can be written as a literal block scalar without loss, and
+// contains no invisible characters.
 func isBlock(s string) bool {
 	if !strings.Contains(s, "\n") || strings.ContainsRune(" \t\n", rune(s[0])) || strings.HasSuffix(s, "\n") {
 		return false
 	}
 	for line := range strings.SplitSeq(s, "\n") {
 		if strings.TrimRight(line, " \t") != line {
-			return false // a reader cannot see it, and an editor may drop it
+			return false // trailing spaces are invisible, and an editor may remove them
 		}
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && hidden(r) })
 }
 
-// quote writes a text as a plain-looking single-quoted scalar, or a double-quoted
-// one when something in it needs an escape (YAML 1.2, sections 7.3.1 and 7.3.2).
+// quote returns a text as a quoted scalar, with escapes only for invisible characters
+// (YAML 1.2, sections 7.3.1 and 7.3.2).
 func quote(s string) string {
 	if !strings.ContainsFunc(s, hidden) {
 		if !strings.ContainsAny(s, `"\`) {
@@ -52,8 +52,8 @@ func quote(s string) string {
 	return b.String()
 }
 
-// hidden reports whether a reader cannot see a character, or a YAML reader does
-// not take it as it is.
+// hidden reports whether a character is invisible to people, or not allowed in YAML
+// without an escape.
 func hidden(r rune) bool {
 	switch {
 	case r == ' ':
