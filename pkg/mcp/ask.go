@@ -97,7 +97,7 @@ func (s *session) answer(ctx context.Context, in incoming) (result json.RawMessa
 
 // cannot is the answer to what the client did not say that it can do.
 func cannot(r InputRequest) *wire.Error {
-	if r.Method == methodElicit {
+	if r.Method == wire.MethodElicit {
 		return &wire.Error{Code: jsonrpc.CodeInvalidParams, Message: "the client does not support this mode of elicitation"}
 	}
 	return &wire.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client does not support " + r.Method}

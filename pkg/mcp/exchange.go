@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
@@ -40,17 +39,11 @@ type param struct {
 	value any
 }
 
-// encode writes the request as one line.
-func (x *exchange) encode(b *bytes.Buffer) error {
-	b.WriteString(`{"jsonrpc":"2.0","id":"` + x.id + `","method":"` + x.method + `","params":`)
-	if err := x.encodeParams(b); err != nil {
-		return err
-	}
-	b.WriteByte('}')
-	return nil
-}
+// text returns the request as one line.
+func (x *exchange) text() ([]byte, error) { return wire.Request(x.id, x.method, x) }
 
-func (x *exchange) encodeParams(b *bytes.Buffer) error {
+// WriteJSON appends the parameters.
+func (x *exchange) WriteJSON(b *bytes.Buffer) error {
 	all := x.params
 	if x.meta != nil {
 		all = append([]param{{"_meta", x.meta}}, all...)
@@ -58,13 +51,7 @@ func (x *exchange) encodeParams(b *bytes.Buffer) error {
 	for i, p := range all {
 		b.WriteByte("{,"[min(i, 1)])
 		b.WriteString(`"` + p.name + `":`)
-		var err error
-		if raw, ok := p.value.(json.RawMessage); ok {
-			err = json.Compact(b, raw) // what has a line end would be two messages over stdio
-		} else {
-			err = jsontext.Write(b, p.value)
-		}
-		if err != nil {
+		if err := wire.Write(b, p.value); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
@@ -75,27 +62,13 @@ func (x *exchange) encodeParams(b *bytes.Buffer) error {
 	return nil
 }
 
-// answer is what the server answered.
-type answer struct {
-	result json.RawMessage
-	meta   wire.Object
-	err    *wire.Error
-}
-
-func answerOf(m wire.Message) *answer {
-	if m.Error != nil {
-		return &answer{err: m.Failure()}
-	}
-	return &answer{result: m.Body, meta: m.Meta}
-}
-
-// receipt says how far a request came.
+// receipt is the outcome of sending a request.
 type receipt struct {
-	answer  *answer // nil when none came
-	reached bool    // the request may have reached the server
-	status  int     // of the HTTP response; 0 when there was none
-	gone    bool    // the server no longer knows the session, and did nothing
-	broken  bool    // the server refused it in a way that ends the session
+	answer  *wire.Message // nil without an answer
+	reached bool          // the request may have reached the server
+	status  int           // of the HTTP response; 0 without one
+	gone    bool          // the server no longer knows the session and ignored the request
+	broken  bool          // the server refused the request in a way that ends the session
 }
 
 // hear takes a message of the server that is no answer, in the order in which they came. x is the exchange in whose
@@ -113,14 +86,19 @@ func (s *session) hear(m wire.Message, x *exchange, tell func([]byte) error) err
 	}
 	in := incoming{Message: m, of: x, reply: func(result json.RawMessage, failed *wire.Error) {
 		defer s.openCalls.Add(-1)
-		if err := tell(reply(m.ID, result, failed)); err != nil {
+		var text bytes.Buffer
+		err := wire.Answer(&text, m.ID, result, failed)
+		if err == nil {
+			err = tell(text.Bytes())
+		}
+		if err != nil {
 			s.log.Debug("an answer did not reach the server", slog.String("error", s.mask(err.Error())))
 		}
 	}}
 	switch m.Method {
 	case "ping":
 		s.aside(func() { in.reply(json.RawMessage("{}"), nil) })
-	case methodRoots, methodSample, methodElicit:
+	case wire.MethodRoots, wire.MethodSample, wire.MethodElicit:
 		if s.remote {
 			in.of, in.Body = s.relayedOf(in.Body)
 		}
@@ -131,17 +109,6 @@ func (s *session) hear(m wire.Message, x *exchange, tell func([]byte) error) err
 		})
 	}
 	return nil
-}
-
-// reply is the answer to a request of the server.
-func reply(id, result json.RawMessage, failed *wire.Error) []byte {
-	var b bytes.Buffer
-	member, value := "result", any(result)
-	if failed != nil {
-		member, value = "error", failed
-	}
-	_ = wire.Answer(&b, id, member, func(b *bytes.Buffer) error { return jsontext.Write(b, value) })
-	return b.Bytes()
 }
 
 // maxOpenCalls bounds the requests of a server that wait for our answer: one that
@@ -161,7 +128,7 @@ func (s *session) notification(m wire.Message, x *exchange) {
 		if x = s.subscription(m, x); x != nil && x.acknowledged != nil {
 			x.acknowledged()
 		}
-	case "notifications/cancelled":
+	case wire.MethodCancelled:
 		s.asked.Cancel(m, errServerCancelled)
 	case "notifications/progress":
 		var p struct {
@@ -190,7 +157,7 @@ func (s *session) notification(m wire.Message, x *exchange) {
 func (s *session) reportProgress(token any, p Progress) {
 	name, _ := token.(string)
 	s.mu.Lock()
-	x := s.tokens[name]
+	x := s.exchanges[name]
 	s.mu.Unlock()
 	if x != nil && x.progress != nil {
 		x.out.put(func() { x.progress(p) })
@@ -210,10 +177,6 @@ func (s *session) logMessage(in incoming) {
 		return
 	}
 	s.forward(in, func(c *Peer) bool { return c.LogLevel != "" && severity(p.Level) >= severity(c.LogLevel) })
-	level, ok := logLevels[p.Level]
-	if !ok {
-		level = slog.LevelInfo
-	}
 	text := string(p.Data)
 	var plain string
 	if json.Unmarshal(p.Data, &plain) == nil {
@@ -223,19 +186,16 @@ func (s *session) logMessage(in incoming) {
 	if p.Logger != "" {
 		attrs = append(attrs, slog.String("logger", clip.Bytes(masks.Text(p.Logger), 100)))
 	}
-	s.log.LogAttrs(context.Background(), level, clip.Bytes(masks.Text(text), maxLogText), attrs...)
+	s.log.LogAttrs(context.Background(), logLevels[severity(p.Level)], clip.Bytes(masks.Text(text), maxLogText), attrs...)
 }
 
-// severity orders the levels of RFC 5424; what is none counts as info.
+// severity orders log levels. An unknown level counts as info.
 func severity(level string) int {
-	if n := slices.Index([]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}, level); n >= 0 {
+	if n := slices.Index(wire.Levels, level); n >= 0 {
 		return n
 	}
 	return 1
 }
 
-// logLevels are the levels of RFC 5424 that MCP uses.
-var logLevels = map[string]slog.Level{
-	"debug": slog.LevelDebug, "info": slog.LevelInfo, "notice": slog.LevelInfo, "warning": slog.LevelWarn,
-	"error": slog.LevelError, "critical": slog.LevelError, "alert": slog.LevelError, "emergency": slog.LevelError,
-}
+// logLevels are the levels of log/slog for those of [wire.Levels].
+var logLevels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelInfo, slog.LevelWarn, slog.LevelError, slog.LevelError, slog.LevelError, slog.LevelError}

@@ -44,12 +44,8 @@ func (h *hello) can() serverCan {
 	return *h.Capabilities
 }
 
-const (
-	legacyVersion = "2025-11-25"
-	modernVersion = "2026-07-28"
-)
-
-var older = []string{legacyVersion, "2025-06-18", "2025-03-26", "2024-11-05"}
+// legacyVersion is the newest version of MCP with sessions.
+var legacyVersion = wire.Versions[1]
 
 // who is what a server is told of this client.
 type who struct {
@@ -72,20 +68,20 @@ func (s *session) greet(ctx context.Context, version string) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errClosed), s.reason() != nil:
+		case errors.Is(err, wire.ErrClosed), s.reason() != nil:
 			return err
 		}
 		version = legacyVersion
 	}
 	params := []param{{"protocolVersion", version}, {"capabilities", s.slot.key.can.wire()}, {"clientInfo", s.me()}}
-	got, err := s.link.send(ctx, &exchange{id: s.newID(), method: "initialize", params: params})
+	got, err := s.link.send(ctx, &exchange{id: s.calls.NewID(), method: "initialize", params: params})
 	if err == nil {
-		err = got.answer.read(&s.hello)
+		err = read(got.answer, &s.hello)
 	}
 	switch {
 	case err != nil:
 		return err
-	case !slices.Contains(older, s.hello.Version):
+	case !slices.Contains(wire.Versions[1:], s.hello.Version):
 		return fmt.Errorf("unsupported protocol version: %q", s.hello.Version)
 	}
 	text, err := wire.Request("", "notifications/initialized", json.RawMessage("{}"))
@@ -100,28 +96,28 @@ func again(err error) bool {
 	var said *refusal
 	var data struct{ Supported []string }
 	const codeVersion = -32022
-	return errors.As(err, &said) && said.err.Code == codeVersion && json.Unmarshal(said.err.Data, &data) == nil && slices.Contains(data.Supported, modernVersion)
+	return errors.As(err, &said) && said.err.Code == codeVersion && json.Unmarshal(said.err.Data, &data) == nil && slices.Contains(data.Supported, wire.ModernVersion)
 }
 
 // discover asks a server of 2026-07-28 for what it is.
 func (s *session) discover(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	x := &exchange{id: s.newID(), method: "server/discover", version: modernVersion, quiet: true}
-	x.meta = map[string]any{metaVersion: modernVersion, metaClient: s.me(), metaCapabilities: s.slot.key.can.wire()}
+	x := &exchange{id: s.calls.NewID(), method: "server/discover", version: wire.ModernVersion, quiet: true}
+	x.meta = map[string]any{wire.MetaVersion: wire.ModernVersion, wire.MetaClient: s.me(), wire.MetaCapabilities: s.slot.key.can.wire()}
 	got, err := s.link.send(within, x)
 	var h hello
 	if err == nil {
-		err = got.answer.read(&h)
+		err = read(got.answer, &h)
 	}
-	if err == nil && !slices.Contains(h.Versions, modernVersion) {
+	if err == nil && !slices.Contains(h.Versions, wire.ModernVersion) {
 		err = fmt.Errorf("unsupported protocol versions: %v", h.Versions)
 	}
 	if err != nil {
 		return err
 	}
-	h.Version = modernVersion
-	if raw := got.answer.meta.Get(metaServerInfo); raw != nil {
+	h.Version = wire.ModernVersion
+	if raw := got.answer.Meta.Get(wire.MetaServer); raw != nil {
 		_ = json.Unmarshal(raw, &h.Info) // what cannot be read is not known
 	}
 	s.hello = h
@@ -134,9 +130,9 @@ type refusal struct{ err *wire.Error }
 func (e *refusal) Error() string { return e.err.Message }
 
 // read decodes the result of an answer.
-func (a *answer) read(into any) error {
-	if a.err != nil {
-		return &refusal{a.err}
+func read(answer *wire.Message, into any) error {
+	if answer.Error != nil {
+		return &refusal{answer.Failure()}
 	}
-	return json.Unmarshal(a.result, into)
+	return json.Unmarshal(answer.Body, into)
 }

@@ -44,9 +44,6 @@ type httpLink struct {
 }
 
 const (
-	sessionHeader = "Mcp-Session-Id"
-	versionHeader = "Mcp-Protocol-Version"
-	eventHeader   = "Last-Event-Id"
 	// closeTimeout bounds the request that ends a session, and what follows an answer.
 	closeTimeout = 2 * time.Second
 	// maxErrorBody bounds the body of a response that reports an error.
@@ -107,7 +104,7 @@ func (l *httpLink) dressed(req *http.Request, own bool) *http.Request {
 		maps.Copy(out.Header, l.head)
 		return &out
 	}
-	for _, k := range []string{"Authorization", "Cookie", sessionHeader} {
+	for _, k := range []string{"Authorization", "Cookie", wire.HeaderSession} {
 		out.Header.Del(k)
 	}
 	for k := range l.head {
@@ -163,28 +160,28 @@ func (l *httpLink) do(ctx context.Context, t *trip, method string, to *url.URL, 
 }
 
 func (l *httpLink) sessionHeaders(h http.Header) {
-	h.Set(versionHeader, l.s.hello.Version)
+	h.Set(wire.HeaderVersion, l.s.hello.Version)
 	if id := l.s.hello.session; id != "" {
-		h.Set(sessionHeader, id)
+		h.Set(wire.HeaderSession, id)
 	}
 }
 
 func (l *httpLink) send(ctx context.Context, x *exchange) (receipt, error) {
-	var message bytes.Buffer
-	if err := x.encode(&message); err != nil {
+	message, err := x.text()
+	if err != nil {
 		return receipt{}, err
 	}
 	l.endLate()
 	t := &trip{l: l}
-	resp, keep, err := l.do(ctx, t, http.MethodPost, l.to, message.Bytes(), func(h http.Header) { l.standard(h, x) })
+	resp, keep, err := l.do(ctx, t, http.MethodPost, l.to, message, func(h http.Header) { l.standard(h, x) })
 	if err == nil {
-		if id := resp.Header.Get(sessionHeader); id != "" && x.method == "initialize" {
+		if id := resp.Header.Get(wire.HeaderSession); id != "" && x.method == "initialize" {
 			l.s.hello.session = id
 		}
 		t.got.answer, err = l.answer(ctx, t, resp, keep, x)
 	}
 	if ctx.Err() != nil && t.got.answer == nil && !l.s.modern() && !x.quiet { // others see it by the connection
-		l.s.aside(func() { _ = l.tell(context.Background(), cancelled(x.id, ctx.Err())) })
+		l.s.aside(func() { _ = l.tell(context.Background(), wire.Cancelled(x.id, ctx.Err())) })
 	}
 	return t.got, err
 }
@@ -192,14 +189,14 @@ func (l *httpLink) send(ctx context.Context, x *exchange) (receipt, error) {
 // standard sets the headers that repeat a request (MCP 2026-07-28, basic/transports, standard headers).
 func (l *httpLink) standard(h http.Header, x *exchange) {
 	if x.version != "" {
-		h.Set(versionHeader, x.version)
+		h.Set(wire.HeaderVersion, x.version)
 	}
-	if cmp.Or(x.version, l.s.hello.Version) < modernVersion {
+	if cmp.Or(x.version, l.s.hello.Version) < wire.ModernVersion {
 		return
 	}
-	h.Set("Mcp-Method", x.method)
+	h.Set(wire.HeaderMethod, x.method)
 	if x.name != "" {
-		h.Set("Mcp-Name", x.name)
+		h.Set(wire.HeaderName, x.name)
 	}
 	if x.method == "tools/call" {
 		l.s.upstream.setParamHeaders(h, x)
@@ -207,7 +204,7 @@ func (l *httpLink) standard(h http.Header, x *exchange) {
 }
 
 // answer reads the answer from the response.
-func (l *httpLink) answer(ctx context.Context, t *trip, resp *http.Response, keep func() bool, x *exchange) (*answer, error) {
+func (l *httpLink) answer(ctx context.Context, t *trip, resp *http.Response, keep func() bool, x *exchange) (*wire.Message, error) {
 	kind := mediaType(resp)
 	switch {
 	case resp.StatusCode < 300 && kind == "text/event-stream":
@@ -233,7 +230,7 @@ func (l *httpLink) answer(ctx context.Context, t *trip, resp *http.Response, kee
 		return nil, fmt.Errorf("the server answered what is not a JSON-RPC response: %s", excerpt(data))
 	}
 	l.s.heard.Store(true)
-	return answerOf(m), nil
+	return &m, nil
 }
 
 // alienError says that a server answered with a content type that MCP does not have.
@@ -282,7 +279,7 @@ type place struct {
 // again where it ended when its events have ids (MCP specification, basic/transports,
 // resumability and redelivery; 2026-07-28 has no such thing). What follows the answer is
 // read without the caller, so that the connection can be used again.
-func (l *httpLink) follow(ctx context.Context, t *trip, resp *http.Response, keep func() bool, x *exchange) (*answer, error) {
+func (l *httpLink) follow(ctx context.Context, t *trip, resp *http.Response, keep func() bool, x *exchange) (*wire.Message, error) {
 	var at place
 	for idle := 0; ; {
 		e := newEvents(resp.Body, l.max)
@@ -354,14 +351,16 @@ func (l *httpLink) endLate() {
 var errEnded = errors.New("the response ended without the answer")
 
 // read reads the events of a stream up to the answer to x; for ever when x is nil.
-func (l *httpLink) read(e *events, x *exchange, at *place, tell func(context.Context, []byte) error) (*answer, error) {
+func (l *httpLink) read(e *events, x *exchange, at *place, tell func(context.Context, []byte) error) (*wire.Message, error) {
 	for {
 		ev, err := e.event()
-		var long tooLongError
+		var long wire.LongError
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, errEnded
-		case errors.As(err, &long), err != nil && at.last == "" && x != nil:
+		case errors.As(err, &long):
+			return nil, fmt.Errorf("the server sent %w", err)
+		case err != nil && at.last == "" && x != nil:
 			return nil, err
 		case err != nil: // the connection broke
 			return nil, fmt.Errorf("%w: %w", errEnded, err)
@@ -383,7 +382,7 @@ func (l *httpLink) read(e *events, x *exchange, at *place, tell func(context.Con
 			}
 		case x != nil:
 			l.s.heard.Store(true)
-			return answerOf(m), nil
+			return &m, nil
 		default:
 			l.s.heard.Store(true)
 			l.s.calls.Deliver(m)
@@ -395,7 +394,7 @@ func (l *httpLink) read(e *events, x *exchange, at *place, tell func(context.Con
 func (l *httpLink) resume(ctx context.Context, t *trip, last string) (*http.Response, func() bool, error) {
 	resp, keep, err := l.do(ctx, t, http.MethodGet, l.to, nil, func(h http.Header) {
 		if last != "" {
-			h.Set(eventHeader, last)
+			h.Set(wire.HeaderEvent, last)
 		}
 	})
 	if err == nil && (resp.StatusCode >= 300 || mediaType(resp) != "text/event-stream") {
@@ -434,8 +433,8 @@ func (l *httpLink) bye() {
 	if err != nil {
 		return
 	}
-	req.Header.Set(sessionHeader, l.s.hello.session)
-	req.Header.Set(versionHeader, l.s.hello.Version)
+	req.Header.Set(wire.HeaderSession, l.s.hello.session)
+	req.Header.Set(wire.HeaderVersion, l.s.hello.Version)
 	if resp, err := l.withTokens(&trip{l: l}).RoundTrip(req); err == nil {
 		resp.Body.Close()
 	}

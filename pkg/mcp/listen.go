@@ -31,13 +31,12 @@ func (s *session) follow(ctx context.Context) {
 
 // subscriptions is one stream. acknowledged is called once the server has agreed; nil for nobody.
 func (s *session) subscriptions(ctx context.Context, want map[string]any, acknowledged func()) error {
-	x := &exchange{id: s.newID(), method: "subscriptions/listen", params: []param{{"notifications", want}}, acknowledged: acknowledged}
-	x.meta = s.meta(ctx, x, "")
-	s.expect(x, x.id)
-	defer s.forget(x.id)
+	x := &exchange{id: s.calls.NewID(), method: "subscriptions/listen", params: []param{{"notifications", want}}, acknowledged: acknowledged}
+	x.meta = s.meta(ctx, x)
+	defer s.expect(x)()
 	got, err := s.link.send(ctx, x)
-	if err == nil && got.answer.err != nil {
-		err = s.upstream.refused(s, got.answer)
+	if err == nil && got.answer.Error != nil {
+		err = s.upstream.refused(s, got.answer.Failure())
 	}
 	return err
 }
@@ -92,8 +91,8 @@ func (s *session) subscription(m wire.Message, x *exchange) *exchange {
 	if x != nil {
 		return x
 	}
-	id, _ := m.Meta.Text("io.modelcontextprotocol/subscriptionId")
+	id, _ := m.Meta.Text(wire.MetaSubscription)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tokens[id]
+	return s.exchanges[id]
 }

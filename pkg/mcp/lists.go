@@ -16,6 +16,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // lists is what a server offers, as of a moment.
@@ -67,7 +68,7 @@ func (u *upstream) readLists(ctx context.Context, s *session) (_ lists, err erro
 	caps := s.hello.can()
 	warn := func(w string) { l.warnings = append(l.warnings, w) }
 	began := time.Now()
-	if caps.Tools != nil || l.info.version >= modernVersion {
+	if caps.Tools != nil || l.info.version >= wire.ModernVersion {
 		l.tools, err = u.pages(ctx, "tools/list", "tools", warn)
 		if err != nil && !isUnknownMethod(err) && (caps.Tools != nil || !isAnswer(err)) {
 			return lists{}, err
@@ -148,24 +149,20 @@ func (u *upstream) pages(ctx context.Context, method, key string, warn func(stri
 		if cursor != "" {
 			params = []param{{"cursor", cursor}}
 		}
-		raw, _, err := u.do(ctx, request{method: method, params: params, limit: u.timeout(), retry: true})
+		answer, _, err := u.do(ctx, request{method: method, params: params, limit: u.timeout(), retry: true})
 		if err != nil {
 			return nil, err
 		}
-		var fields map[string]json.RawMessage
 		var items []json.RawMessage
-		if err = json.Unmarshal(raw, &fields); err == nil {
-			err = json.Unmarshal(orNull(fields[key]), &items)
+		if json.Unmarshal(answer.Result.Get(key), &items) != nil {
+			return nil, u.unavailable("page %d of %s has no list %q: %s", page, method, key, excerpt(answer.Body))
 		}
-		if err != nil || fields[key] == nil {
-			return nil, u.unavailable("page %d of %s holds no list %q: %s", page, method, key, excerpt(raw))
-		}
-		size += len(raw)
+		size += len(answer.Body)
 		for _, item := range items {
 			all = append(all, u.withoutKeys(item))
 		}
-		var next string
-		if c := fields["nextCursor"]; c != nil && json.Unmarshal(c, &next) != nil {
+		next, ok := answer.Result.Text("nextCursor")
+		if !ok && string(answer.Result.Get("nextCursor")) != "null" {
 			warn(fmt.Sprintf("%s: page %d has a cursor that is not a string; what follows is left out", method, page))
 		}
 		switch {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +21,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // scope names the instrumentation, as OpenTelemetry calls it.
@@ -96,7 +96,7 @@ func (u *upstream) observe(ctx context.Context, r request) (context.Context, ope
 }
 
 // end ends the span of a request with what came back; s is nil when there was no session.
-func (op operation) end(ctx context.Context, s *session, raw json.RawMessage, err error) {
+func (op operation) end(ctx context.Context, s *session, answer *wire.Message, err error) {
 	if op.observer == nil {
 		return
 	}
@@ -115,7 +115,7 @@ func (op operation) end(ctx context.Context, s *session, raw json.RawMessage, er
 	case "stdio":
 		attrs = append(attrs, semconv.NetworkTransportPipe)
 	}
-	failure, code := outcome(isCall, raw, err)
+	failure, code := outcome(isCall, answer, err)
 	if failure != "" {
 		attrs = append(attrs, semconv.ErrorTypeKey.String(failure))
 	}
@@ -151,7 +151,7 @@ func hashOf(id string) string {
 
 // outcome is the error.type of what came back, empty when it is good, and the code of a
 // JSON-RPC error.
-func outcome(isCall bool, raw json.RawMessage, err error) (failure, code string) {
+func outcome(isCall bool, answer *wire.Message, err error) (failure, code string) {
 	var answered *v1.MCPError
 	switch {
 	case errors.As(err, &answered) && answered.Code != 0:
@@ -159,13 +159,8 @@ func outcome(isCall bool, raw json.RawMessage, err error) (failure, code string)
 		return code, code
 	case err != nil:
 		return v1.NewResultError(err).Type, ""
-	case isCall:
-		var r struct {
-			IsError bool `json:"isError"`
-		}
-		if json.Unmarshal(raw, &r) == nil && r.IsError {
-			return "tool_error", ""
-		}
+	case isCall && string(answer.Result.Get("isError")) == "true":
+		return "tool_error", ""
 	}
 	return "", ""
 }

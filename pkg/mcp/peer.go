@@ -14,6 +14,7 @@ import (
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // Peer is the client on whose behalf a server is asked: who answers what the server
@@ -82,7 +83,7 @@ func (r InputRequest) masked(m *redact.Masker) InputRequest {
 // of is the request as its client gets it: masked, and what a person reads says who asks.
 func (r InputRequest) of(u *upstream, m *redact.Masker, p *Peer) InputRequest {
 	r = r.masked(m)
-	if r.Method == methodElicit && (p == nil || !p.Names) {
+	if r.Method == wire.MethodElicit && (p == nil || !p.Names) {
 		r.Params = u.signed(r.Params)
 	}
 	return r
@@ -143,7 +144,7 @@ func (u *upstream) signedAll(err error) error {
 	var said *v1.MCPError
 	var data map[string]json.RawMessage
 	var all []json.RawMessage
-	if !errors.As(err, &said) || said.Code != codeNeedsURL || json.Unmarshal(said.Data, &data) != nil || json.Unmarshal(data["elicitations"], &all) != nil {
+	if !errors.As(err, &said) || said.Code != wire.CodeNeedsURL || json.Unmarshal(said.Data, &data) != nil || json.Unmarshal(data["elicitations"], &all) != nil {
 		return err
 	}
 	for i := range all {
@@ -164,25 +165,18 @@ type Capabilities struct {
 	Roots, RootsChanged bool
 }
 
-// The methods of servers that are for the client.
-const (
-	methodElicit = "elicitation/create"
-	methodSample = "sampling/createMessage"
-	methodRoots  = "roots/list"
-)
-
 // allow reports whether the client can answer a request.
 func (c Capabilities) allow(r InputRequest) bool {
 	switch r.Method {
-	case methodElicit:
+	case wire.MethodElicit:
 		var p struct {
 			Mode string `json:"mode"`
 		}
 		_ = json.Unmarshal(r.Params, &p) // a mode of another type is none
 		return p.Mode == "url" && c.URL || p.Mode != "url" && c.Form
-	case methodSample:
+	case wire.MethodSample:
 		return c.Sampling
-	case methodRoots:
+	case wire.MethodRoots:
 		return c.Roots
 	}
 	return false
@@ -237,12 +231,6 @@ func CapabilitiesOf(raw json.RawMessage) (can Capabilities, err error) {
 	}
 	return can, nil
 }
-
-// Keys of _meta in MCP 2026-07-28.
-const (
-	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
-	metaLogLevel     = "io.modelcontextprotocol/logLevel"
-)
 
 type peerKey struct{}
 

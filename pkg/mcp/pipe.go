@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,8 +114,8 @@ func (l *pipeLink) hear() {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = fmt.Errorf("the server ended in the middle of a message: %s", excerpt(line))
 		}
-		if errors.Is(err, wire.ErrLong) {
-			err = fmt.Errorf("the server sent a message of %w", err)
+		if long := wire.LongError(0); errors.As(err, &long) {
+			err = fmt.Errorf("the server sent %w", err)
 		}
 		if err == nil {
 			err = l.line(line)
@@ -192,35 +191,36 @@ func excerpt(b []byte) string {
 }
 
 func (l *pipeLink) send(ctx context.Context, x *exchange) (got receipt, err error) {
-	var line bytes.Buffer
-	if err := x.encode(&line); err != nil {
+	line, err := x.text()
+	if err != nil {
 		return got, err
 	}
-	came, forget := l.s.calls.Expect(x.id)
-	defer forget()
-	end, err := l.write(ctx, line.Bytes())
-	defer func() { got.reached = got.reached && l.mayHaveRead(end) }() // once it is known what was read
-	if got.reached = err == nil; err != nil {                          // what was cut off is no message to the server
-		return got, err
-	}
-	got.answer, err = l.s.await(ctx, x, came, l.tell)
+	var end int64
+	got.answer, err = l.s.await(ctx, x, func() (err error) {
+		end, err = l.write(ctx, line)
+		got.reached = err == nil // otherwise the server got a part of the message at most
+		return err
+	}, l.tell)
+	got.reached = got.reached && l.mayHaveRead(end) // which is certain only now
 	return got, err
 }
 
-// await waits for the answer to an exchange. The server is told when nobody waits any more.
-func (s *session) await(ctx context.Context, x *exchange, came <-chan wire.Message, tell func(context.Context, []byte) error) (*answer, error) {
-	select {
-	case m, ok := <-came:
-		if !ok {
-			return nil, errClosed
-		}
-		return answerOf(m), nil
-	case <-ctx.Done():
+// await sends an exchange and waits for its answer. If ctx ends first, it cancels the request at the server.
+func (s *session) await(ctx context.Context, x *exchange, send func() error, tell func(context.Context, []byte) error) (*wire.Message, error) {
+	cancel := func(text []byte) {
+		s.aside(func() { _ = tell(context.Background(), text) }) // without it, the server answers in vain
 	}
-	if !x.quiet {
-		s.aside(func() { _ = tell(context.Background(), cancelled(x.id, ctx.Err())) }) // a server that cannot be told finds out when it answers
+	if x.quiet {
+		cancel = nil
 	}
-	return nil, ctx.Err()
+	m, err := s.calls.Do(ctx, x.id, send, cancel)
+	switch {
+	case err == nil:
+		return &m, nil
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	}
+	return nil, err
 }
 
 func (l *pipeLink) tell(ctx context.Context, message []byte) error {
@@ -297,9 +297,4 @@ func (l *pipeLink) settleChild(wait bool) {
 		}
 	default:
 	}
-}
-
-// cancelled is the notification that nobody waits for an answer any more.
-func cancelled(id string, why error) []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%q,"reason":%q}}`, id, why)
 }

@@ -145,7 +145,7 @@ func (t *relaying) take(m wire.Message) {
 		t.asked.Deliver(m)
 		return
 	case wire.Notification:
-		if m.Method == "notifications/cancelled" {
+		if m.Method == wire.MethodCancelled {
 			t.open.Cancel(m, context.Canceled)
 		}
 		return
@@ -176,11 +176,7 @@ func (t *relaying) take(m wire.Message) {
 // answer writes a result as it came.
 func (t *relaying) answer(id, result json.RawMessage, failure *wire.Error) {
 	var line bytes.Buffer
-	member, write := "result", func(b *bytes.Buffer) error { return json.Compact(b, result) }
-	if failure != nil {
-		member, write = "error", func(b *bytes.Buffer) error { return jsontext.Write(b, failure) }
-	}
-	err := wire.Answer(&line, id, member, write)
+	err := wire.Answer(&line, id, result, failure)
 	if err == nil {
 		_, err = t.stream.write(t.ctx, line.Bytes())
 	}
@@ -306,8 +302,8 @@ func (t *relaying) readRequest(m wire.Message) (relayed, error) {
 			}{token, p})
 		}
 	}
-	if raw := meta[metaCapabilities]; raw != nil {
-		delete(meta, metaCapabilities)
+	if raw := meta[wire.MetaCapabilities]; raw != nil {
+		delete(meta, wire.MetaCapabilities)
 		can, err := CapabilitiesOf(raw)
 		if err != nil {
 			return req, err
@@ -350,28 +346,19 @@ func (t *relaying) ask(ctx context.Context, id string, all map[string]InputReque
 }
 
 func (t *relaying) askOne(ctx context.Context, r InputRequest) (json.RawMessage, error) {
-	name, came, forget := t.asked.Begin()
-	defer forget()
-	text, err := wire.Request(name, r.Method, r.Params)
-	if err == nil {
-		_, err = t.stream.write(ctx, text)
-	}
+	id := t.asked.NewID()
+	text, err := wire.Request(id, r.Method, r.Params)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case m, ok := <-came:
-		if !ok {
-			return nil, errClosed
-		}
-		if e := m.Failure(); e != nil {
-			return nil, &v1.MCPError{Code: e.Code, Message: e.Message}
-		}
-		return m.Body, nil
-	case <-ctx.Done():
-		t.notify("notifications/cancelled", map[string]string{"requestId": name})
-		return nil, ctx.Err()
+	m, err := t.asked.Do(ctx, id, func() error {
+		_, err := t.stream.write(ctx, text)
+		return err
+	}, func(text []byte) { _, _ = t.stream.write(t.ctx, text) })
+	if e := m.Failure(); e != nil {
+		return nil, &v1.MCPError{Code: e.Code, Message: e.Message}
 	}
+	return m.Body, err
 }
 
 // over is do over one session: a request of another process is not sent again from here.
@@ -391,16 +378,16 @@ func (u *upstream) over(ctx context.Context, s *session, r request, p *Peer) (js
 			return nil, u.lost(s, got, r, err)
 		case a == nil:
 			return nil, u.unavailable("the server's answer was lost")
-		case a.err != nil:
-			return nil, u.refused(s, a)
+		case a.Error != nil:
+			return nil, u.refused(s, a.Failure())
 		default:
 			s.proven.Store(true)
-			in, unknown := u.finalOf(s, a.result)
+			in, unknown := u.finalOf(s, a)
 			switch {
 			case unknown != nil:
 				return nil, unknown
 			case in == nil:
-				return a.result, nil
+				return a.Body, nil
 			}
 			if len(in.Requests) == 0 && round > maxBusy {
 				return nil, u.unavailable("the server keeps deferring the request")

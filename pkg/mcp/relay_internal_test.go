@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"toolctl.dev/toolctl/internal/timers"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 func TestStopwatch(t *testing.T) {
@@ -85,7 +86,7 @@ func TestAsksForInput(t *testing.T) {
 		"asks":             {`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}`, &inputRequired{Requests: map[string]InputRequest{"a": {Method: "roots/list"}}}},
 	}
 	for name, tc := range cases {
-		got, _ := typeOf(json.RawMessage(tc.result))
+		got, _ := typeOf(answerWith(tc.result))
 		if (got == nil) != (tc.want == nil) {
 			t.Errorf("%s: got %+v", name, got)
 			continue
@@ -108,7 +109,7 @@ func TestUnknownType(t *testing.T) {
 		`{"resultType":"input_required","inputRequests":[]}`:                  `"input_required"`,
 		`{"structuredContent":{"resultType":"complete"},"resultType":"task"}`: `"task"`,
 	} {
-		if _, got := typeOf(json.RawMessage(result)); got != want {
+		if _, got := typeOf(answerWith(result)); got != want {
 			t.Errorf("%s: got %q, want %q", result, got, want)
 		}
 	}
@@ -121,15 +122,15 @@ func TestAllow(t *testing.T) {
 		params string
 		want   bool
 	}{
-		{Capabilities{Form: true}, methodElicit, `{}`, true},
-		{Capabilities{Form: true}, methodElicit, `{"mode":"form"}`, true},
-		{Capabilities{Form: true}, methodElicit, `{"mode":"url"}`, false},
-		{Capabilities{URL: true}, methodElicit, `{"mode":"url"}`, true},
-		{Capabilities{URL: true}, methodElicit, `{"mode":7}`, false},
-		{Capabilities{URL: true}, methodElicit, ``, false},
-		{Capabilities{Sampling: true}, methodSample, `{}`, true},
-		{Capabilities{Roots: true}, methodSample, `{}`, false},
-		{Capabilities{Roots: true}, methodRoots, ``, true},
+		{Capabilities{Form: true}, wire.MethodElicit, `{}`, true},
+		{Capabilities{Form: true}, wire.MethodElicit, `{"mode":"form"}`, true},
+		{Capabilities{Form: true}, wire.MethodElicit, `{"mode":"url"}`, false},
+		{Capabilities{URL: true}, wire.MethodElicit, `{"mode":"url"}`, true},
+		{Capabilities{URL: true}, wire.MethodElicit, `{"mode":7}`, false},
+		{Capabilities{URL: true}, wire.MethodElicit, ``, false},
+		{Capabilities{Sampling: true}, wire.MethodSample, `{}`, true},
+		{Capabilities{Roots: true}, wire.MethodSample, `{}`, false},
+		{Capabilities{Roots: true}, wire.MethodRoots, ``, true},
 		{Capabilities{Form: true, URL: true, Sampling: true, Roots: true}, "tools/call", `{}`, false},
 	}
 	for _, tc := range cases {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // request is one request to a server, in the form that may be sent again.
@@ -50,9 +50,9 @@ const (
 // What surely never reached the server is sent again; what may have reached it only
 // when the request says so. When the server asks for input, the client of ctx gives it
 // and the request is made once more, as often as the server asks.
-func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, error) {
+func (u *upstream) do(ctx context.Context, r request) (*wire.Message, int, error) {
 	for attempts, tries, rounds := 1, 1, 1; ; attempts++ {
-		raw, s, clientRequest, again, err := u.once(ctx, r)
+		answer, s, clientRequest, again, err := u.once(ctx, r)
 		switch {
 		case again && tries < maxAttempts:
 			if !s.ended() { // the server is there and cannot take it now
@@ -68,12 +68,12 @@ func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, err
 		case err != nil:
 			return nil, attempts, err
 		}
-		in, err := u.finalOf(s, raw)
+		in, err := u.finalOf(s, answer)
 		switch {
 		case err != nil:
 			return nil, attempts, err
 		case in == nil:
-			return raw, attempts, nil
+			return answer, attempts, nil
 		case len(in.Requests) == 0 && rounds > maxBusy:
 			return nil, attempts, u.unavailable("the server keeps deferring the request")
 		}
@@ -85,9 +85,9 @@ func (u *upstream) do(ctx context.Context, r request) (json.RawMessage, int, err
 }
 
 // once sends a request once. again says that it may be sent again after the error.
-func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s *session, of *clientRequest, again bool, err error) {
+func (u *upstream) once(ctx context.Context, r request) (answer *wire.Message, s *session, of *clientRequest, again bool, err error) {
 	ctx, op := u.observe(ctx, r)
-	defer func() { op.end(ctx, s, raw, err) }()
+	defer func() { op.end(ctx, s, answer, err) }()
 	s, of, release, err := u.session(ctx)
 	if err != nil {
 		return nil, nil, nil, false, err
@@ -108,14 +108,14 @@ func (u *upstream) once(ctx context.Context, r request) (raw json.RawMessage, s 
 	if a != nil && !strings.HasSuffix(r.method, "/list") { // a server that only lists proves nothing
 		s.proven.Store(true)
 	}
-	if a != nil && a.err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
+	if a != nil && a.Error != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
 		a = nil // what a server says of a request that was taken back is not its answer
 	}
 	switch {
-	case a != nil && a.err != nil:
-		return nil, s, of, false, u.signedAll(u.refused(s, a))
+	case a != nil && a.Error != nil:
+		return nil, s, of, false, u.signedAll(u.refused(s, a.Failure()))
 	case err == nil && a != nil:
-		return a.result, s, of, false, nil
+		return a, s, of, false, nil
 	case err == nil:
 		return nil, s, of, false, u.unavailable("the server's answer was lost")
 	case ctx.Err() != nil:
@@ -166,13 +166,8 @@ func (u *upstream) exchange(ctx context.Context, s *session, of *clientRequest, 
 	} else {
 		ctx, cancel = context.WithCancel(ctx)
 	}
-	number := strconv.FormatInt(u.owner.tokens.Add(1), 10)
-	x.id = ourIDs + number
-	var token string
-	if r.progress != nil {
-		token, x.progress = "p"+number, r.progress
-	}
-	x.meta = s.meta(ctx, x, token)
+	x.id, x.progress = s.calls.NewID(), r.progress
+	x.meta = s.meta(ctx, x)
 	for k, v := range r.meta {
 		if x.meta == nil {
 			x.meta = map[string]any{}
@@ -186,38 +181,26 @@ func (u *upstream) exchange(ctx context.Context, s *session, of *clientRequest, 
 	} else if r.progress != nil || x.clientRequest != nil {
 		x.out = &outbox{log: u.log}
 	}
-	if token != "" {
-		s.expect(x, token)
-	}
-	if s.remote {
-		s.expect(x, x.id)
+	forget := func() {}
+	if r.progress != nil || s.remote {
+		forget = s.expect(x)
 	}
 	u.output.add(redact.FromContext(ctx))
 	return ctx, x, func(err error) error {
 		if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			err = context.DeadlineExceeded
 		}
-		if token != "" {
-			s.forget(token) // no progress is put from here on
-		}
+		forget() // no progress is put from here on
 		if x.out != nil {
 			x.out.flush()
-		}
-		if s.remote {
-			s.forget(x.id)
 		}
 		cancel()
 		return err
 	}
 }
 
-const (
-	metaVersion = "io.modelcontextprotocol/protocolVersion"
-	metaClient  = "io.modelcontextprotocol/clientInfo"
-)
-
 // meta is what a request carries in its _meta object; nil when that is nothing.
-func (s *session) meta(ctx context.Context, x *exchange, token string) map[string]any {
+func (s *session) meta(ctx context.Context, x *exchange) map[string]any {
 	o := &s.upstream.owner.opts
 	var meta map[string]any
 	set := func(k string, v any) {
@@ -232,22 +215,22 @@ func (s *session) meta(ctx context.Context, x *exchange, token string) map[strin
 		}
 	}
 	if s.modern() {
-		set(metaVersion, s.hello.Version)
-		set(metaClient, s.me())
+		set(wire.MetaVersion, s.hello.Version)
+		set(wire.MetaClient, s.me())
 		can := s.slot.key.can
 		if x.clientRequest != nil {
 			can = x.clientRequest.peer.Can
 			if level := x.clientRequest.peer.LogLevel; level != "" {
-				set(metaLogLevel, level)
+				set(wire.MetaLogLevel, level)
 			}
 		}
-		set(metaCapabilities, can.wire())
+		set(wire.MetaCapabilities, can.wire())
 	}
 	if s.remote && x.clientRequest != nil { // who has the server asks the client through us
-		set(metaCapabilities, x.clientRequest.peer.Can.wire())
+		set(wire.MetaCapabilities, x.clientRequest.peer.Can.wire())
 	}
-	if token != "" {
-		set("progressToken", token)
+	if x.progress != nil {
+		set("progressToken", x.id)
 	}
 	return meta
 }
@@ -261,18 +244,18 @@ func (u *upstream) drop(s *session, why error) {
 }
 
 // refused is the error of a server that answered with a JSON-RPC error.
-func (u *upstream) refused(s *session, a *answer) error {
-	code := a.err.Code
+func (u *upstream) refused(s *session, said *wire.Error) error {
+	code := said.Code
 	if code == 0 && !s.remote { // 0 is kept for servers that cannot be reached
 		code = -32603
 	}
-	text := a.err.Message
+	text := said.Message
 	if text == "" {
 		text = "the server gave no message"
 	}
 	e := &v1.MCPError{Server: u.key.Name, Code: code, Message: clip.Bytes(s.mask(text), maxErrorText)}
-	if len(a.err.Data) > 0 && len(a.err.Data) <= maxErrorText && json.Valid(a.err.Data) {
-		e.Data = s.masks.Bare().JSON(a.err.Data)
+	if len(said.Data) > 0 && len(said.Data) <= maxErrorText && json.Valid(said.Data) {
+		e.Data = s.masks.Bare().JSON(said.Data)
 	}
 	return e
 }
@@ -283,7 +266,7 @@ func (u *upstream) lost(s *session, got receipt, r request, err error) error {
 		return &v1.ExecutionError{Phase: v1.PhaseTimeout, Cause: context.DeadlineExceeded,
 			Message: fmt.Sprintf("mcp server %q did not answer %s within %s (timeout_ms)", u.key.Name, r.method, clip.Duration(r.limit))}
 	}
-	if errors.Is(err, errClosed) || got.status == 0 {
+	if errors.Is(err, wire.ErrClosed) || got.status == 0 {
 		// The reason comes a moment after the calls were told.
 		select {
 		case <-s.done:
@@ -321,7 +304,7 @@ func statusText(status int) string {
 
 // reasonWait is how long the end of a session may take to show after a call failed.
 func reasonWait(err error) time.Duration {
-	if errors.Is(err, errClosed) {
+	if errors.Is(err, wire.ErrClosed) {
 		return time.Second
 	}
 	return 200 * time.Millisecond

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // A server of MCP 2026-07-28 does not call its client: it answers a request with what
@@ -31,36 +29,29 @@ const (
 
 // inputRequired is a result that asks for input.
 type inputRequired struct {
-	Type     json.RawMessage         `json:"resultType"`
 	Requests map[string]InputRequest `json:"inputRequests"`
 	State    *string                 `json:"requestState"`
 }
 
-// typeOf returns what a result asks for, nil when it asks for nothing, and the type of one that a
-// client must not take for a result, because it does not know the type (MCP 2026-07-28, basic) or
-// cannot read what is asked for.
-func typeOf(result json.RawMessage) (asks *inputRequired, unknown string) {
-	switch n := bytes.Count(result, []byte(`"resultType"`)); {
-	case n == 0, n == 1 && bytes.Contains(result, []byte(`"resultType":"complete"`)):
-		return nil, ""
-	}
-	in := &inputRequired{}
-	err := json.Unmarshal(result, in) // members of another type stay empty
-	switch string(in.Type) {
+// typeOf returns the input that a result asks for, or nil if it asks for none. unknown is the type of a result that a
+// client must not accept, because the type is unknown (MCP 2026-07-28, basic) or its members cannot be read.
+func typeOf(answer *wire.Message) (asks *inputRequired, unknown string) {
+	switch kind := string(answer.Result.Get("resultType")); kind {
 	case "", `"complete"`:
 		return nil, ""
 	case `"input_required"`:
-		if err == nil {
+		if in := new(inputRequired); json.Unmarshal(answer.Body, in) == nil {
 			return in, ""
 		}
+		return nil, kind
+	default:
+		return nil, kind
 	}
-	return nil, string(in.Type)
 }
 
-// finalOf returns what a result asks for, nil when it is final, and an error when it is of
-// a type that is not known.
-func (u *upstream) finalOf(s *session, result json.RawMessage) (*inputRequired, error) {
-	asks, unknown := typeOf(result)
+// finalOf returns the input that an answer asks for, or nil if it is final. The error means that its type is unknown.
+func (u *upstream) finalOf(s *session, answer *wire.Message) (*inputRequired, error) {
+	asks, unknown := typeOf(answer)
 	if unknown == "" || !s.modern() {
 		return asks, nil
 	}
@@ -68,22 +59,14 @@ func (u *upstream) finalOf(s *session, result json.RawMessage) (*inputRequired, 
 	if unknown == `"input_required"` {
 		text = "the server asks for input in a form that cannot be read (inputRequests, requestState)"
 	}
-	return nil, u.refused(s, &answer{err: &jsonrpc.Error{Message: text}})
+	return nil, u.refused(s, &wire.Error{Message: text})
 }
-
-// codeNeedsCapability is that of a request which needs what the client did not say
-// that it can do (MCP 2026-07-28, basic).
-const codeNeedsCapability = -32021
-
-// codeNeedsURL is that of a request before which a person must visit an address (MCP specification,
-// client/elicitation).
-const codeNeedsURL = -32042
 
 // fulfil has the client answer what a result asks for, and returns the parameters
 // that are added to the request when it is made again.
 func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in *inputRequired, round int) ([]param, error) {
 	refuse := func(format string, args ...any) error {
-		return u.refused(s, &answer{err: &jsonrpc.Error{Message: fmt.Sprintf(format, args...)}})
+		return u.refused(s, &wire.Error{Message: fmt.Sprintf(format, args...)})
 	}
 	switch {
 	case round > maxRounds:
@@ -103,7 +86,7 @@ func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in 
 		for name, asked := range in.Requests {
 			if r == nil || r.peer.Ask == nil || !r.peer.Can.allow(asked) {
 				text := fmt.Sprintf("the server asks for input (%s, as %q), which the client did not say that it can give", clip.Bytes(asked.Method, 100), clip.Bytes(name, 100))
-				return nil, u.refused(s, &answer{err: &jsonrpc.Error{Code: codeNeedsCapability, Message: text, Data: needed(asked.Method)}})
+				return nil, u.refused(s, &wire.Error{Code: wire.CodeNeedsCapability, Message: text, Data: needed(asked.Method)})
 			}
 		}
 		resume := callctx.PauseDeadlines(ctx)
@@ -129,7 +112,7 @@ func (u *upstream) fulfil(ctx context.Context, s *session, r *clientRequest, in 
 // needed says which capability a client must have to answer a request.
 func needed(method string) json.RawMessage {
 	name, _, _ := strings.Cut(method, "/")
-	if !slices.Contains([]string{methodElicit, methodSample, methodRoots}, method) {
+	if !slices.Contains([]string{wire.MethodElicit, wire.MethodSample, wire.MethodRoots}, method) {
 		return nil
 	}
 	return fmt.Appendf(nil, `{"requiredCapabilities":{%q:{}}}`, name)

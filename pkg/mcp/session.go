@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,12 +36,12 @@ type session struct {
 	levels sync.Mutex
 	level  string // of the log messages that were asked for
 
-	mu     sync.Mutex
-	off    bool                          // nothing is begun aside any more
-	tasks  sync.WaitGroup                // what goes on aside
-	tokens map[string]*exchange          // by progress token
-	listen map[string]context.CancelFunc // streams of changes of resources, by address
-	cause  error                         // why it ended, as far as it is known
+	mu        sync.Mutex
+	off       bool                          // nothing is begun aside any more
+	tasks     sync.WaitGroup                // what goes on aside
+	exchanges map[string]*exchange          // by the IDs of their requests, which are their progress tokens too
+	listen    map[string]context.CancelFunc // streams of changes of resources, by address
+	cause     error                         // why it ended, as far as it is known
 
 	remote  bool          // the server is that of another process, which relays
 	leaving chan struct{} // closed when the session takes no more users
@@ -78,9 +77,6 @@ type link interface {
 	// it gives the end a moment to show.
 	outcome(wait bool) error
 }
-
-// errClosed is what a request gets whose connection has ended.
-var errClosed = errors.New("connection closed")
 
 // mask takes what came from the environment out of a text of ours.
 func (s *session) mask(text string) string { return s.masks.Values(text) }
@@ -171,7 +167,7 @@ func (e *connectError) Unwrap() error { return e.error }
 // connect opens a session over a link. It returns soon after ctx ends, and after an
 // error nothing is left of the session.
 func connect(ctx context.Context, s *session, version string) error {
-	s.tokens, s.calls.Prefix = map[string]*exchange{}, ourIDs
+	s.exchanges, s.calls.Prefix = map[string]*exchange{}, "r"
 	stop := context.AfterFunc(ctx, s.link.cut)
 	s.link.begin()
 	err := s.greet(ctx, version)
@@ -181,7 +177,7 @@ func connect(ctx context.Context, s *session, version string) error {
 	if err != nil {
 		var dead error
 		if s.reason() == nil && ctx.Err() == nil {
-			dead = s.link.outcome(errors.Is(err, errClosed))
+			dead = s.link.outcome(errors.Is(err, wire.ErrClosed))
 		}
 		s.link.cut()
 		s.finish()
@@ -195,24 +191,14 @@ func connect(ctx context.Context, s *session, version string) error {
 	return nil
 }
 
-// expect readies the session for what comes back for an exchange.
-func (s *session) expect(x *exchange, token string) {
+// expect lets messages of the server find an exchange by its ID, until forget is called.
+func (s *session) expect(x *exchange) (forget func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tokens[token] = x
+	s.exchanges[x.id] = x
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.exchanges, x.id)
+	}
 }
-
-// forget ends what the session does for an exchange that nobody waits for any more.
-func (s *session) forget(token string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.tokens, token)
-}
-
-// newID makes the id of a request.
-func (s *session) newID() string {
-	return ourIDs + strconv.FormatInt(s.upstream.owner.tokens.Add(1), 10)
-}
-
-// ourIDs begins the ids of our requests.
-const ourIDs = "r"

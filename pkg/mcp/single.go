@@ -154,7 +154,7 @@ func (s *session) relayedOf(params json.RawMessage) (*exchange, json.RawMessage)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tokens[id], rest
+	return s.exchanges[id], rest
 }
 
 // HandOver ends the servers that only one process may have, each with its last call, or when ctx

@@ -315,7 +315,7 @@ func (s *session) clientRequest(x *exchange) *clientRequest {
 }
 
 // modern reports whether the session speaks MCP 2026-07-28 or later.
-func (s *session) modern() bool { return s.hello.Version >= modernVersion }
+func (s *session) modern() bool { return wire.IsModern(s.hello.Version) }
 
 // separate reports whether each request has a stream of its own.
 func (s *session) separate() bool {
@@ -335,9 +335,9 @@ func (s *session) setLevel(ctx context.Context, level string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	got, err := s.link.send(ctx, &exchange{id: s.newID(), method: "logging/setLevel", params: []param{{"level", level}}})
-	if err == nil && got.answer.err != nil {
-		err = &refusal{got.answer.err}
+	got, err := s.link.send(ctx, &exchange{id: s.calls.NewID(), method: "logging/setLevel", params: []param{{"level", level}}})
+	if err == nil && got.answer.Error != nil {
+		err = &refusal{got.answer.Failure()}
 	}
 	if err != nil {
 		s.log.Debug("the server does not accept the level of its log messages", "level", level, "error", s.mask(err.Error()))

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -70,17 +69,12 @@ func (l *sseLink) send(ctx context.Context, x *exchange) (got receipt, err error
 	case <-ctx.Done():
 		return got, ctx.Err()
 	}
-	var message bytes.Buffer
-	if err := x.encode(&message); err != nil {
+	message, err := x.text()
+	if err != nil {
 		return got, err
 	}
-	came, forget := l.s.calls.Expect(x.id)
-	defer forget()
 	got.reached = true
-	if err := l.tell(ctx, message.Bytes()); err != nil {
-		return got, err
-	}
-	got.answer, err = l.s.await(ctx, x, came, l.tell)
+	got.answer, err = l.s.await(ctx, x, func() error { return l.tell(ctx, message) }, l.tell)
 	return got, err
 }
 

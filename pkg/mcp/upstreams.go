@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -22,6 +21,7 @@ import (
 	"toolctl.dev/toolctl/internal/proc"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/internal/timers"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // Upstreams are the sessions to MCP servers. All methods may be called by many
@@ -30,7 +30,6 @@ type Upstreams struct {
 	opts   Options
 	host   proc.Host
 	timers timers.Set   // of requests
-	tokens atomic.Int64 // of progress
 	asked  atomic.Int64 // requests of servers
 
 	observer *observer // nil when nobody looks
@@ -247,14 +246,14 @@ func (u *Upstreams) Call(ctx context.Context, server v1.Key, tool string, args j
 			report(p)
 		}
 	}
-	raw, attempts, err := up.do(ctx, request{method: "tools/call", target: semconv.GenAIToolName(tool), limit: limit, retry: retry, progress: progress,
+	answer, attempts, err := up.do(ctx, request{method: "tools/call", target: semconv.GenAIToolName(tool), limit: limit, retry: retry, progress: progress,
 		name: tool, params: []param{{"name", tool}, {"arguments", args}}})
 	if err != nil {
 		return v1.Result{Attempts: attempts}, err
 	}
-	res, failed, ok := toolResult(raw)
+	res, failed, ok := toolResult(answer)
 	if !ok {
-		return v1.Result{Attempts: attempts}, up.unavailable("the answer to tools/call is not a result: %s", excerpt(raw))
+		return v1.Result{Attempts: attempts}, up.unavailable("the answer to tools/call is not a result: %s", excerpt(answer.Body))
 	}
 	res.Attempts = attempts
 	_ = up.secrets.Load().Result(&res, nil) // the registry masks by the rules, after it validated the result
@@ -276,19 +275,19 @@ func (u *Upstreams) ReadResource(ctx context.Context, server v1.Key, uri string)
 	if err != nil {
 		return nil, err
 	}
-	raw, _, err := up.do(ctx, request{method: "resources/read", name: uri, params: []param{{"uri", uri}}, limit: up.timeout(), retry: true})
+	answer, _, err := up.do(ctx, request{method: "resources/read", name: uri, params: []param{{"uri", uri}}, limit: up.timeout(), retry: true})
 	if err != nil {
 		return nil, err
 	}
 	var r struct {
-		Contents []contents `json:"contents"`
+		Contents []wire.Contents `json:"contents"`
 	}
-	if err := json.Unmarshal(raw, &r); err != nil {
+	if err := json.Unmarshal(answer.Body, &r); err != nil {
 		return nil, up.unavailable("the answer to resources/read cannot be read: %v", err)
 	}
 	ps := make([]v1.Part, len(r.Contents))
 	for i, c := range r.Contents {
-		ps[i] = up.secrets.Load().Part(v1.Part{Type: v1.PartResource, Resource: c.part()})
+		ps[i] = up.secrets.Load().Part(v1.Part{Type: v1.PartResource, Resource: c.Part()})
 	}
 	return ps, nil
 }
@@ -303,7 +302,7 @@ func (u *Upstreams) GetPrompt(ctx context.Context, server v1.Key, name string, a
 	if len(args) > 0 {
 		params = append(params, param{"arguments", args})
 	}
-	raw, _, err := up.do(ctx, request{method: "prompts/get", target: semconv.GenAIPromptName(name), name: name, params: params, limit: up.timeout(), retry: true})
+	answer, _, err := up.do(ctx, request{method: "prompts/get", target: semconv.GenAIPromptName(name), name: name, params: params, limit: up.timeout(), retry: true})
 	if err != nil {
 		return PromptResult{}, err
 	}
@@ -315,7 +314,7 @@ func (u *Upstreams) GetPrompt(ctx context.Context, server v1.Key, name string, a
 		} `json:"messages"`
 		Meta json.RawMessage `json:"_meta"`
 	}
-	if err := json.Unmarshal(raw, &r); err != nil {
+	if err := json.Unmarshal(answer.Body, &r); err != nil {
 		return PromptResult{}, up.unavailable("the answer to prompts/get cannot be read: %v", err)
 	}
 	res := PromptResult{Description: r.Description, Messages: make([]PromptMessage, len(r.Messages)), Meta: meta(r.Meta)}
@@ -342,14 +341,14 @@ func (u *Upstreams) Complete(ctx context.Context, server v1.Key, r CompletionReq
 	if len(r.Context) > 0 {
 		params = append(params, param{"context", map[string]any{"arguments": r.Context}})
 	}
-	raw, _, err := up.do(ctx, request{method: "completion/complete", params: params, limit: up.timeout(), retry: true})
+	answer, _, err := up.do(ctx, request{method: "completion/complete", params: params, limit: up.timeout(), retry: true})
 	if err != nil {
 		return Completion{}, err
 	}
 	var res struct {
 		Completion Completion `json:"completion"`
 	}
-	if err := json.Unmarshal(bytes.TrimSpace(raw), &res); err != nil {
+	if err := json.Unmarshal(answer.Body, &res); err != nil {
 		return Completion{}, up.unavailable("the answer to completion/complete cannot be read: %v", err)
 	}
 	return res.Completion, nil

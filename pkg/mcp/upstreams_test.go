@@ -198,7 +198,7 @@ func TestErrorsShowNoQueryOfTheURL(t *testing.T) {
 
 func TestAListThatIsNone(t *testing.T) {
 	st := open(t, mcp.Options{}, stdio("s", "raw:nolist")).Discover(t.Context())[0]
-	if all := strings.Join(st.Warnings, " ") + st.Reason; !strings.Contains(all, `page 1 of tools/list holds no list "tools"`) {
+	if all := strings.Join(st.Warnings, " ") + st.Reason; !strings.Contains(all, `page 1 of tools/list has no list "tools"`) {
 		t.Errorf("ready %v, warnings %q, reason %q", st.Ready, st.Warnings, st.Reason)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // acceptable reports whether a client takes what the server answers with: JSON and a
@@ -27,7 +29,7 @@ func acceptable(r *http.Request) bool {
 	case http.MethodPost:
 		return stream && takes("application/json", "application/*")
 	case http.MethodGet:
-		return stream || isModern(r.Header.Get(headerVersion)) // which has no GET
+		return stream || wire.IsModern(r.Header.Get(wire.HeaderVersion)) // which has no GET
 	}
 	return true
 }

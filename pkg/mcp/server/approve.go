@@ -13,6 +13,7 @@ import (
 	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // approvalForm is what a person is asked (MCP specification, client/elicitation).
@@ -47,7 +48,7 @@ func (s *Server) asker(p *mcp.Peer, principal string) callctx.Asker {
 		}
 		// The name cannot be guessed: an answer that came before the question is none.
 		name := "approval-" + strings.ToLower(rand.Text()[:10])
-		answers, err := p.Ask(ctx, map[string]mcp.InputRequest{name: {Method: methodElicit, Params: params}})
+		answers, err := p.Ask(ctx, map[string]mcp.InputRequest{name: {Method: wire.MethodElicit, Params: params}})
 		switch {
 		case ctx.Err() != nil:
 			return v1.Decision{}, false, context.Cause(ctx)

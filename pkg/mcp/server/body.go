@@ -38,7 +38,7 @@ func receive(r *http.Request) *received {
 
 // version is that of the protocol which the message names; "" when it names none.
 func (in *received) version() string {
-	version, _ := in.message.Meta.Text(metaVersionKey)
+	version, _ := in.message.Meta.Text(wire.MetaVersion)
 	return version
 }
 

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // bounded returns the result, or in place of one that is too large a result that says
@@ -19,7 +21,7 @@ func (s *Server) bounded(ctx context.Context, tool string, r *result) *result {
 		return r
 	}
 	s.opts.Logger.WarnContext(ctx, "a result is too large and was not passed on", slog.String("tool", tool), slog.Int64("bytes", n))
-	return &result{IsError: true, Content: []block{textBlock(fmt.Sprintf("tool %q: %s", tool, err))}}
+	return &result{IsError: true, Content: []wire.Block{wire.TextBlock(fmt.Sprintf("tool %q: %s", tool, err))}}
 }
 
 // fits is bounded for what has no isError.
@@ -34,27 +36,11 @@ func (s *Server) fits(what string, n int64) error {
 func (r *result) size() int64 {
 	n := int64(len(r.Structured))
 	for i := range r.Content {
-		n += r.Content[i].size()
+		n += r.Content[i].Len()
 	}
 	for k, v := range r.Meta {
 		raw, _ := v.(json.RawMessage)
 		n += int64(len(k) + len(raw))
 	}
 	return n
-}
-
-func (b *block) size() int64 {
-	n := len(b.Text) + len(b.Data) + len(b.URI) + len(b.Name) + len(b.Title) + len(b.Description) + len(b.Icons) + len(b.Annotations) + len(b.Meta)
-	if b.Resource != nil {
-		n += int(b.Resource.size())
-	}
-	return int64(n)
-}
-
-func (c *contents) size() int64 {
-	n := len(c.URI) + len(c.Blob) + len(c.Meta)
-	if c.Text != nil {
-		n += len(*c.Text)
-	}
-	return int64(n)
 }

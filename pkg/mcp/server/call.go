@@ -15,6 +15,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/admission"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // Keys of _meta that a client may set on tools/call.
@@ -186,10 +187,5 @@ func (s *Server) log(ctx context.Context, call v1.Call, o Offer, res v1.Result, 
 // address first (MCP specification, client/elicitation).
 func isForClient(err error) bool {
 	var upstream *v1.MCPError
-	return errors.As(err, &upstream) && (upstream.Code == codeNeedsCapability || upstream.Code == codeNeedsURL)
+	return errors.As(err, &upstream) && (upstream.Code == wire.CodeNeedsCapability || upstream.Code == wire.CodeNeedsURL)
 }
-
-const (
-	codeNeedsCapability = -32021
-	codeNeedsURL        = -32042
-)

@@ -10,14 +10,11 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
@@ -29,7 +26,6 @@ const (
 	methodPing       = "ping"
 	methodCall       = "tools/call"
 	methodListen     = "subscriptions/listen"
-	methodCancelled  = "notifications/cancelled"
 )
 
 // answer is a result; result, the one of tools/call, is the largest.
@@ -51,7 +47,7 @@ func (b *base) mark(by *sdk.Implementation) {
 	if b.Meta == nil {
 		b.Meta = map[string]any{}
 	}
-	b.Meta[metaPrefix+"serverInfo"] = by
+	b.Meta[wire.MetaServer] = by
 }
 
 // method is how a request is answered.
@@ -141,52 +137,32 @@ func (s *Server) said(m wire.Message, session *session) {
 		return
 	}
 	switch m.Method {
-	case methodCancelled:
+	case wire.MethodCancelled:
 		session.running.Cancel(m, context.Canceled)
 	case "notifications/roots/list_changed":
 		session.background(func() { s.catalog.RootsChanged(session.key) })
 	}
 }
 
-// reply is the message that answers a request, until done is called.
+// reply is the message that answers a request.
 type reply struct {
-	room   *bytes.Buffer
 	text   []byte
 	failed *jsonrpc.Error
-	// uncounted says that a call was refused because the store cannot be reached.
+	// uncounted means that a call was refused because the store cannot be reached.
 	uncounted bool
 }
 
-var rooms = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// largeAnswer is what an answer does not leave to the next.
-const largeAnswer = 512 << 10
-
-func (a *reply) done() {
-	if b := a.room; b != nil && b.Cap() <= largeAnswer {
-		b.Reset()
-		rooms.Put(b)
-	}
-	a.room = nil
-}
-
-// write makes the message of an answer.
+// write returns the message of an answer.
 func write(id json.RawMessage, res answer, failed *jsonrpc.Error) *reply {
-	b, _ := rooms.Get().(*bytes.Buffer)
-	a := &reply{room: b, failed: failed}
-	err := error(nil)
-	if r, ok := res.(*result); ok && failed == nil {
+	a := &reply{failed: failed}
+	if r, ok := res.(*result); ok {
 		a.uncounted = r.uncounted
-		err = wire.Answer(b, id, "result", func(b *bytes.Buffer) error { return writeResult(b, r) })
-	} else if failed == nil {
-		err = wire.Answer(b, id, "result", func(b *bytes.Buffer) error { return jsontext.Write(b, res) })
 	}
-	if err != nil {
-		a.failed = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: the answer cannot be written"}
-	}
-	if a.failed != nil {
+	var b bytes.Buffer
+	if wire.Answer(&b, id, res, failed) != nil {
 		b.Reset()
-		_ = wire.Answer(b, id, "error", func(b *bytes.Buffer) error { return jsontext.Write(b, a.failed) })
+		a.failed = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: the answer cannot be written"}
+		_ = wire.Answer(&b, id, nil, a.failed) // an error has a JSON form
 	}
 	a.text = b.Bytes()
 	return a
@@ -212,11 +188,11 @@ func (a *reply) status(modern bool) int {
 // identify finds out which protocol version a request is of, and what its client can do. Over HTTP the
 // headers say the version, too, and are compared with the request by then.
 func (s *Server) identify(r *request) *jsonrpc.Error {
-	said, ok := r.Meta.Text(metaVersionKey)
+	said, ok := r.Meta.Text(wire.MetaVersion)
 	if !ok {
-		return invalidParams("_meta " + metaVersionKey + ": expected a string")
+		return invalidParams("_meta " + wire.MetaVersion + ": expected a string")
 	}
-	if !isModern(said) {
+	if !wire.IsModern(said) {
 		if r.session == nil {
 			return nil
 		}
@@ -226,16 +202,16 @@ func (s *Server) identify(r *request) *jsonrpc.Error {
 		return nil
 	}
 	r.version = said
-	if said != modernVersion {
-		data, _ := json.Marshal(sdk.UnsupportedProtocolVersionData{Supported: versions, Requested: said})
+	if said != wire.ModernVersion {
+		data, _ := json.Marshal(sdk.UnsupportedProtocolVersionData{Supported: wire.Versions, Requested: said})
 		return &jsonrpc.Error{Code: sdk.CodeUnsupportedProtocolVersion, Message: "unsupported protocol version", Data: data}
 	}
 	var err error
-	if r.can, err = mcp.CapabilitiesOf(r.Meta.Get(metaCapabilities)); err != nil {
-		return invalidParams(fmt.Sprintf("missing or invalid _meta field %q", metaCapabilities))
+	if r.can, err = mcp.CapabilitiesOf(r.Meta.Get(wire.MetaCapabilities)); err != nil {
+		return invalidParams(fmt.Sprintf("missing or invalid _meta field %q", wire.MetaCapabilities))
 	}
-	if raw := r.Meta.Get(metaPrefix + "clientInfo"); raw != nil && json.Unmarshal(raw, &sdk.Implementation{}) != nil {
-		return invalidParams(fmt.Sprintf("invalid _meta field %q", metaPrefix+"clientInfo"))
+	if raw := r.Meta.Get(wire.MetaClient); raw != nil && json.Unmarshal(raw, &sdk.Implementation{}) != nil {
+		return invalidParams(fmt.Sprintf("invalid _meta field %q", wire.MetaClient))
 	}
 	return nil
 }
@@ -269,9 +245,6 @@ var capabilities = json.RawMessage(`{"completions":{},"logging":{},"prompts":{"l
 // statelessCapabilities are those without what only a session has a use for.
 var statelessCapabilities = json.RawMessage(`{"completions":{},"prompts":{},"resources":{},"tools":{}}`)
 
-// versions are those of MCP that clients may speak, the newest first.
-var versions = []string{modernVersion, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
-
 // initialize begins a session, which the transport has made.
 func (s *Server) initialize(ctx context.Context, r *request) (answer, error) {
 	asked, err := r.text("protocolVersion")
@@ -282,8 +255,8 @@ func (s *Server) initialize(ctx context.Context, r *request) (answer, error) {
 	if err != nil {
 		return nil, invalidParams("capabilities: " + err.Error())
 	}
-	version := versions[1]
-	if slices.Contains(versions[1:], asked) {
+	version := wire.Versions[1]
+	if slices.Contains(wire.Versions[1:], asked) {
 		version = asked
 	}
 	offered := capabilities
@@ -296,22 +269,19 @@ func (s *Server) initialize(ctx context.Context, r *request) (answer, error) {
 }
 
 func (s *Server) discover(ctx context.Context, _ *request) (answer, error) {
-	return &welcome{Versions: versions, Capabilities: capabilities, Instructions: s.instructions(ctx), cacheable: s.cacheable("public")}, nil
+	return &welcome{Versions: wire.Versions, Capabilities: capabilities, Instructions: s.instructions(ctx), cacheable: s.cacheable("public")}, nil
 }
 
 // setLevel answers logging/setLevel (MCP specification, server/utilities/logging).
 func (s *Server) setLevel(_ context.Context, r *request) (answer, error) {
 	level, err := r.text("level")
-	if err != nil || !isLevel(level) {
+	if err != nil || !slices.Contains(wire.Levels, level) {
 		return nil, invalidParams("level: expected debug, info, notice, warning, error, critical, alert or emergency, got " + clip.Bytes(level, 100))
 	}
 	r.session.setLevel(level)
 	s.catalog.SetLogLevel(r.session.key, level)
 	return &base{}, nil
 }
-
-// clientRefused is an error of a client as one of the MCP server that asked.
-func clientRefused(e *jsonrpc.Error) error { return &v1.MCPError{Code: e.Code, Message: e.Message} }
 
 func orNull(raw json.RawMessage) json.RawMessage {
 	if raw == nil {

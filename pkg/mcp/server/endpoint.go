@@ -20,13 +20,7 @@ import (
 	"toolctl.dev/toolctl/internal/budget"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/admission"
-)
-
-// Headers of the streamable HTTP transport.
-const (
-	headerSession = "Mcp-Session-Id"
-	headerVersion = "Mcp-Protocol-Version"
-	headerMethod  = "Mcp-Method"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // endpoint is the server over HTTP, for clients of every protocol version.
@@ -68,7 +62,7 @@ func (d *endpoint) route() admission.Route {
 
 // kindOf says which requests of MCP last.
 func kindOf(r *http.Request) admission.Kind {
-	if r.Method == http.MethodGet || r.Header.Get(headerMethod) == methodListen {
+	if r.Method == http.MethodGet || r.Header.Get(wire.HeaderMethod) == methodListen {
 		return admission.KindStream
 	}
 	return admission.KindCall
@@ -79,7 +73,7 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if kindOf(r) == admission.KindStream {
 			ends := d.server.calls.OnRefuse
-			if strings.HasPrefix(r.Header.Get(headerEvent), eventPrefix) { // it has the answer of a call
+			if strings.HasPrefix(r.Header.Get(wire.HeaderEvent), eventPrefix) { // it has the answer of a call
 				ends = d.server.calls.OnStop
 			}
 			var stop func()
@@ -88,7 +82,7 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 			defer d.server.observer.stream()()
 		}
 		in := receive(r)
-		modern := isModern(r.Header.Get(headerVersion))
+		modern := wire.IsModern(r.Header.Get(wire.HeaderVersion))
 		switch {
 		case d.forwardToOwner(w, r, in, c):
 			return
@@ -116,8 +110,8 @@ func (d *endpoint) serve(c caller) http.HandlerFunc {
 			}
 			defer d.server.admission.Requests.Give(c.principal)
 		}
-		switch session := r.Header.Get(headerSession) != ""; {
-		case modern, isModern(in.version()), d.opts.Stateless && !session:
+		switch session := r.Header.Get(wire.HeaderSession) != ""; {
+		case modern, wire.IsModern(in.version()), d.opts.Stateless && !session:
 			d.alone(w, r, c, in)
 		case session:
 			d.inSession(w, r, c, in)
@@ -157,7 +151,7 @@ func (d *endpoint) takeSession(ctx context.Context, who string) error {
 func (d *endpoint) refuse(w http.ResponseWriter, r *http.Request) {
 	m := d.server.opts.Replica
 	if m != nil {
-		if owner, _, _ := m.OpenSession(r.Header.Get(headerSession)); owner == m.ID() {
+		if owner, _, _ := m.OpenSession(r.Header.Get(wire.HeaderSession)); owner == m.ID() {
 			http.Error(w, sessionEnded, http.StatusNotFound)
 			return
 		}
@@ -206,6 +200,6 @@ func noSession(w http.ResponseWriter, id json.RawMessage) {
 	w.WriteHeader(http.StatusBadRequest)
 	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
 		"code":    jsonrpc.CodeInvalidRequest,
-		"message": "no session: begin with initialize and send its " + headerSession + " header, or send the " + headerVersion + " header of " + modernVersion + "; started with --stateless, the server needs no session",
+		"message": "no session: begin with initialize and send its " + wire.HeaderSession + " header, or send the " + wire.HeaderVersion + " header of " + wire.ModernVersion + "; started with --stateless, the server needs no session",
 	}})
 }

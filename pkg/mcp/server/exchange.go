@@ -21,17 +21,17 @@ import (
 
 // acceptMessage answers a POST whose headers or body are not those of a message; false says that it did.
 func acceptMessage(w http.ResponseWriter, r *http.Request, in *received) bool {
-	version := r.Header.Get(headerVersion)
+	version := r.Header.Get(wire.HeaderVersion)
 	switch kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
 	case err != nil || kind != "application/json":
 		http.Error(w, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
-	case version != "" && !isModern(version) && !slices.Contains(versions, version):
-		http.Error(w, "Bad Request: Unsupported protocol version (supported versions: "+strings.Join(versions, ",")+")", http.StatusBadRequest)
-	case r.Header.Get(headerEvent) != "":
+	case version != "" && !wire.IsModern(version) && !slices.Contains(wire.Versions, version):
+		http.Error(w, "Bad Request: Unsupported protocol version (supported versions: "+strings.Join(wire.Versions, ",")+")", http.StatusBadRequest)
+	case r.Header.Get(wire.HeaderEvent) != "":
 		http.Error(w, "can't send Last-Event-ID for POST request", http.StatusBadRequest)
 	case in.err != nil:
 		http.Error(w, "malformed payload: "+in.err.Error(), http.StatusBadRequest)
-	case in.batch != nil && (isModern(version) || r.Header.Get(headerSession) == ""):
+	case in.batch != nil && (wire.IsModern(version) || r.Header.Get(wire.HeaderSession) == ""):
 		http.Error(w, "JSON-RPC batches are for sessions of versions before "+batchless, http.StatusBadRequest)
 	default:
 		return true
@@ -56,9 +56,9 @@ func (d *endpoint) alone(w http.ResponseWriter, r *http.Request, c caller, in *r
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	version, ctx := r.Header.Get(headerVersion), r.Context()
+	version, ctx := r.Header.Get(wire.HeaderVersion), r.Context()
 	var failed *jsonrpc.Error
-	modern := isModern(version) || isModern(in.version())
+	modern := wire.IsModern(version) || wire.IsModern(in.version())
 	if !modern {
 		q.version, ctx = cmp.Or(version, unsaidVersion), context.WithoutCancel(ctx)
 	} else if failed = d.headersAgree(q, version, in.version()); failed == nil {
@@ -77,15 +77,15 @@ func (d *endpoint) headersAgree(q *request, version, said string) *jsonrpc.Error
 	mismatch := func(text string) *jsonrpc.Error {
 		return &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: text}
 	}
-	switch name := h.Get("Mcp-Name"); {
+	switch name := h.Get(wire.HeaderName); {
 	case version == "":
-		return mismatch(headerVersion + " header is required for requests carrying " + strconv.Quote(metaVersionKey))
+		return mismatch(wire.HeaderVersion + " header is required for requests carrying " + strconv.Quote(wire.MetaVersion))
 	case said == "":
-		return invalidParams(fmt.Sprintf("missing or invalid _meta field %q", metaVersionKey))
+		return invalidParams(fmt.Sprintf("missing or invalid _meta field %q", wire.MetaVersion))
 	case version != said:
-		return mismatch(fmt.Sprintf("%s header %q does not match request %s %q", headerVersion, version, metaVersionKey, said))
-	case h.Get(headerMethod) != q.Method:
-		return mismatch(fmt.Sprintf("%s header value %q does not match body value %q", headerMethod, h.Get(headerMethod), q.Method))
+		return mismatch(fmt.Sprintf("%s header %q does not match request %s %q", wire.HeaderVersion, version, wire.MetaVersion, said))
+	case h.Get(wire.HeaderMethod) != q.Method:
+		return mismatch(fmt.Sprintf("%s header value %q does not match body value %q", wire.HeaderMethod, h.Get(wire.HeaderMethod), q.Method))
 	case q.Method == methodCall || q.Method == "prompts/get":
 		if body, _ := q.Params.Text("name"); name != body || name == "" {
 			return mismatch(fmt.Sprintf("Mcp-Name header value %q does not match body value %q", name, body))
@@ -124,14 +124,14 @@ func (d *endpoint) initialize(w http.ResponseWriter, r *http.Request, c caller, 
 	if failed != nil {
 		n.end()
 	} else {
-		w.Header().Set(headerSession, n.id)
+		w.Header().Set(wire.HeaderSession, n.id)
 	}
 	out.answer(q.ID, res, failed, false)
 }
 
 // member returns the session of a request until done is called. It answers one that is in none.
 func (d *endpoint) member(w http.ResponseWriter, r *http.Request, principal string) (n *session, done func()) {
-	id := r.Header.Get(headerSession)
+	id := r.Header.Get(wire.HeaderSession)
 	n, done = d.server.find(id)
 	switch {
 	case n == nil:
@@ -182,7 +182,7 @@ func (d *endpoint) inSession(w http.ResponseWriter, r *http.Request, c caller, i
 	var res answer
 	if failed == nil {
 		var settle func()
-		ctx, settle = out.inSession(ctx, n, r.Header.Get(headerVersion), d.server.opts.StreamAfter)
+		ctx, settle = out.inSession(ctx, n, r.Header.Get(wire.HeaderVersion), d.server.opts.StreamAfter)
 		res, failed = d.server.dispatch(ctx, q)
 		settle()
 		n.running.End(q.ID) // before its client knows, which may use the id again
@@ -211,8 +211,8 @@ func duplicate(id json.RawMessage) *jsonrpc.Error {
 
 // get is the stream for what is said outside of requests, or takes up that of a request.
 func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string) {
-	if r.Header.Get(headerSession) == "" {
-		http.Error(w, "Bad Request: GET requires an "+headerSession+" header", http.StatusBadRequest)
+	if r.Header.Get(wire.HeaderSession) == "" {
+		http.Error(w, "Bad Request: GET requires an "+wire.HeaderSession+" header", http.StatusBadRequest)
 		return
 	}
 	n, done := d.member(w, r, principal)
@@ -220,7 +220,7 @@ func (d *endpoint) get(w http.ResponseWriter, r *http.Request, principal string)
 		return
 	}
 	defer done()
-	if last := r.Header.Get(headerEvent); last != "" {
+	if last := r.Header.Get(wire.HeaderEvent); last != "" {
 		if s, after := n.replays.find(last); s == nil || !s.stream.resume(r.Context(), w, s, after) {
 			// 404 would say that the session is not found.
 			http.Error(w, "there is nothing to resume after the event "+strconv.Quote(last)+": it is not of this session, or is kept no longer", http.StatusBadRequest)
@@ -262,8 +262,8 @@ const maxSaid = 64
 
 // remove ends a session.
 func (d *endpoint) remove(w http.ResponseWriter, r *http.Request, principal string) {
-	if r.Header.Get(headerSession) == "" {
-		http.Error(w, "Bad Request: DELETE requires an "+headerSession+" header", http.StatusBadRequest)
+	if r.Header.Get(wire.HeaderSession) == "" {
+		http.Error(w, "Bad Request: DELETE requires an "+wire.HeaderSession+" header", http.StatusBadRequest)
 		return
 	}
 	n, done := d.member(w, r, principal)

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"toolctl.dev/toolctl/pkg/admission"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
@@ -33,11 +34,11 @@ func (d *endpoint) forwardToOwner(w http.ResponseWriter, r *http.Request, in *re
 		}
 		return false // it is never forwarded again
 	}
-	modern := isModern(r.Header.Get(headerVersion))
+	modern := wire.IsModern(r.Header.Get(wire.HeaderVersion))
 	var owner string
 	var ok bool
 	if !modern {
-		id := r.Header.Get(headerSession)
+		id := r.Header.Get(wire.HeaderSession)
 		if id == "" {
 			return false
 		}
@@ -88,7 +89,7 @@ func (d *endpoint) forward(w http.ResponseWriter, r *http.Request, owner string,
 		writeAnswer(w, http.StatusOK, lost(id, err)) // other statuses have clients make it again
 	case errors.Is(err, admission.ErrStopping):
 		d.refuse(w, r)
-	case gone && isModern(r.Header.Get(headerVersion)):
+	case gone && wire.IsModern(r.Header.Get(wire.HeaderVersion)):
 		writeAnswer(w, http.StatusBadRequest, write(id, nil, invalidParams("requestState: the replica that held its call has ended, and the call with it: send the request again without it")).text)
 	case gone:
 		http.Error(w, sessionEnded, http.StatusNotFound)

@@ -11,6 +11,7 @@ import (
 
 	"toolctl.dev/toolctl/internal/access"
 	"toolctl.dev/toolctl/pkg/admission"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 	"toolctl.dev/toolctl/pkg/replica"
 )
 
@@ -50,7 +51,7 @@ func (d *endpoint) enter(r *http.Request) admission.Entry {
 	h := http.Header{
 		"Access-Control-Allow-Origin":   {origin},
 		"Vary":                          {"Origin"},
-		"Access-Control-Expose-Headers": {headerSession + ", WWW-Authenticate, Retry-After"},
+		"Access-Control-Expose-Headers": {wire.HeaderSession + ", WWW-Authenticate, Retry-After"},
 	}
 	if r.Method != http.MethodOptions {
 		in := d.identified(r)

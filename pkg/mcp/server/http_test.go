@@ -25,6 +25,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 const (
@@ -67,7 +68,7 @@ func TestStatusCodes(t *testing.T) {
 		{name: "modern without its header", on: open, body: listModern, status: 400, want: "-32020"},
 		{name: "modern with another method in the header", on: open, body: listModern, headers: []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call"}, status: 400, want: "-32020"},
 		{name: "a modern session id is ignored", on: open, body: listModern, headers: append([]string{"Mcp-Session-Id", "x"}, modern...), status: 200, want: `"resultType":"complete"`},
-		{name: "a modern unknown tool", on: open, headers: []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "no"},
+		{name: "a modern unknown tool", on: open, headers: []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", wire.HeaderName, "no"},
 			body:   strings.Replace(strings.Replace(listModern, "tools/list", "tools/call", 1), `"params":{`, `"params":{"name":"no",`, 1),
 			status: 400, want: `"code":-32602`},
 		{name: "no session", on: open, body: listLegacy, status: 400, want: `"id":1`},

@@ -17,6 +17,7 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/wirename"
 	"toolctl.dev/toolctl/pkg/mcp"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // library is the prompts and resources of a catalog at one time.
@@ -186,8 +187,8 @@ type promptResult struct {
 }
 
 type promptMessage struct {
-	Role    string `json:"role"`
-	Content block  `json:"content"`
+	Role    string     `json:"role"`
+	Content wire.Block `json:"content"`
 }
 
 func (s *Server) getPrompt(ctx context.Context, r *request) (answer, error) {
@@ -223,11 +224,11 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (answer, error) {
 	}
 	res := &promptResult{base: base{Meta: metaOf(got.Meta)}, Description: got.Description, Messages: []promptMessage{}}
 	for _, m := range got.Messages {
-		res.Messages = append(res.Messages, promptMessage{m.Role, newBlock(m.Content)})
+		res.Messages = append(res.Messages, promptMessage{m.Role, wire.BlockOf(m.Content)})
 	}
 	size := int64(len(res.Description))
 	for i := range res.Messages {
-		size += res.Messages[i].Content.size()
+		size += res.Messages[i].Content.Len()
 	}
 	if err := s.fits("prompt "+name, size); err != nil {
 		return nil, err
@@ -239,7 +240,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (answer, error) {
 type readResult struct {
 	base
 	*cacheable
-	Contents []contents `json:"contents"`
+	Contents []wire.Contents `json:"contents"`
 }
 
 // codeNoResource is what clients of 2025-11-25 and older know a missing resource by.
@@ -248,7 +249,7 @@ const codeNoResource = -32002
 func noResource(uri, version string) error {
 	data, _ := json.Marshal(map[string]string{"uri": clip.Bytes(uri, 100)})
 	code := int64(codeNoResource)
-	if isModern(version) {
+	if wire.IsModern(version) {
 		code = jsonrpc.CodeInvalidParams
 	}
 	return &jsonrpc.Error{Code: code, Message: "resource not found", Data: data}
@@ -277,15 +278,15 @@ func (s *Server) readResource(ctx context.Context, r *request) (answer, error) {
 		return nil, relayed(err)
 	}
 	// What a server gave to one client may not be for others.
-	res := &readResult{cacheable: s.cacheable("private"), Contents: []contents{}}
+	res := &readResult{cacheable: s.cacheable("private"), Contents: []wire.Contents{}}
 	for _, p := range parts {
-		if b := newBlock(p); b.Resource != nil {
+		if b := wire.BlockOf(p); b.Resource != nil {
 			res.Contents = append(res.Contents, *b.Resource)
 		}
 	}
 	var size int64
 	for i := range res.Contents {
-		size += res.Contents[i].size()
+		size += res.Contents[i].Len()
 	}
 	if err := s.fits(uri, size); err != nil {
 		return nil, err

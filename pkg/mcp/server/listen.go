@@ -119,7 +119,7 @@ func (k *listener) tell(method string, params any) error {
 }
 
 // meta says in a notification which request it belongs to.
-func (k *listener) meta() map[string]any { return map[string]any{metaPrefix + "subscriptionId": k.id} }
+func (k *listener) meta() map[string]any { return map[string]any{wire.MetaSubscription: k.id} }
 
 // listen answers subscriptions/listen (MCP 2026-07-28), which lasts until its client or the server ends it.
 func (s *Server) listen(ctx context.Context, r *request) (answer, error) {
@@ -241,7 +241,7 @@ func (s *Server) subscribe(ctx context.Context, r *request) (answer, error) {
 // noUpdates answers a subscription to a resource whose changes nobody tells. One address
 // of many must not end a client's stream of everything else.
 func (s *Server) noUpdates(uri, version string) error {
-	if isModern(version) {
+	if wire.IsModern(version) {
 		s.opts.Logger.Debug("a resource is subscribed to whose changes are not told", slog.String("uri", clip.Bytes(uri, 100)))
 		return nil
 	}

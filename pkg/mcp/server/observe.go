@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.41.0/mcpconv"
 	"go.opentelemetry.io/otel/trace"
 	notrace "go.opentelemetry.io/otel/trace/noop"
+
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // scope names the instrumentation, as OpenTelemetry calls it.
@@ -174,7 +176,7 @@ func (op operation) transport() []attribute.KeyValue {
 	} else {
 		attrs = append(attrs, semconv.NetworkTransportTCP, semconv.NetworkProtocolName("http"))
 	}
-	if v := op.req.version; slices.Contains(versions, v) {
+	if v := op.req.version; slices.Contains(wire.Versions, v) {
 		attrs = append(attrs, semconv.McpProtocolVersion(v))
 	}
 	return attrs

@@ -206,8 +206,3 @@ func (s *Server) listTools(ctx context.Context, r *request) (answer, error) {
 	res.Tools, res.NextCursor = tools, next
 	return res, nil
 }
-
-// modernVersion is the first version of MCP without sessions.
-const modernVersion = "2026-07-28"
-
-func isModern(version string) bool { return version >= modernVersion }

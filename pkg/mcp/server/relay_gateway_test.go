@@ -17,6 +17,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // gateway is a catalog of the tools of real MCP servers.
@@ -145,7 +146,7 @@ func (c *wireClient) post(ctx context.Context, body, method, name string) *http.
 		req.Header.Set("Mcp-Protocol-Version", "2026-07-28")
 		req.Header.Set("Mcp-Method", method)
 		if name != "" {
-			req.Header.Set("Mcp-Name", name)
+			req.Header.Set(wire.HeaderName, name)
 		}
 	} else {
 		req.Header.Set("Mcp-Protocol-Version", "2025-11-25")

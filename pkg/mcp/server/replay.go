@@ -19,7 +19,6 @@ import (
 // specification 2025-11-25, basic/transports, resumability and redelivery).
 
 const (
-	headerEvent = "Last-Event-ID"
 	eventPrefix = "toolctl-" // begins the ids of our events
 	// primeVersion is the first whose clients take an event without data.
 	primeVersion = "2025-11-25"
@@ -172,8 +171,8 @@ func piecesOf(text []byte) int { return 1 + len(text)/keptPiece }
 func (s *replayBuffer) add(text []byte, note bool) (id string) {
 	n := s.next
 	s.next++
-	if len(text) <= largeAnswer || cap(text) > len(text)+len(text)/8 {
-		text = bytes.Clone(text) // what is larger was not written into room that others get
+	if cap(text) > len(text)+len(text)/8 {
+		text = bytes.Clone(text) // which leaves the spare memory of a buffer that grew
 	}
 	e := replayEvent{n, text, note}
 	for len(s.events) >= keptEvents || !s.of.take(s, piecesOf(text)) {

@@ -19,6 +19,7 @@ import (
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // sse is one event of a stream.
@@ -323,7 +324,7 @@ func TestModernCallHasNoEventIDs(t *testing.T) {
 		let <- "done"
 	}()
 	meta := strings.Replace(fmt.Sprintf(modernMeta, `{}`), `"_meta":{`, `"_meta":{"progressToken":"p",`, 1)
-	stream := client.events(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"do","arguments":{"n":1},`+meta+`}}`, "", "Mcp-Method", "tools/call", "Mcp-Name", "do")
+	stream := client.events(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"do","arguments":{"n":1},`+meta+`}}`, "", "Mcp-Method", "tools/call", wire.HeaderName, "do")
 	for range 2 {
 		if ev, ok := stream.next(); !ok || ev.id != "" || ev.retry != "" || ev.data == "" {
 			t.Errorf("got %+v", ev)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +38,7 @@ type channel interface {
 	ask(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error)
 }
 
-func (r *request) modern() bool { return isModern(r.version) }
+func (r *request) modern() bool { return wire.IsModern(r.version) }
 
 // text returns a parameter that is a string, and what is wrong when it is not.
 func (r *request) text(name string) (string, error) {
@@ -86,14 +86,6 @@ func invalidParams(text string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
 }
 
-// Keys of _meta in MCP 2026-07-28.
-const (
-	metaPrefix       = "io.modelcontextprotocol/"
-	metaVersionKey   = metaPrefix + "protocolVersion"
-	metaCapabilities = metaPrefix + "clientCapabilities"
-	metaLogLevel     = metaPrefix + "logLevel"
-)
-
 // peer returns the client of a request; nil when it wants nothing but the answer.
 func (s *Server) peer(r *request) *mcp.Peer {
 	if !r.modern() && r.session == nil { // see HTTPOptions.Stateless
@@ -102,8 +94,8 @@ func (s *Server) peer(r *request) *mcp.Peer {
 	p := &mcp.Peer{Can: r.can, Modern: r.modern()}
 	p.Notify = notify(func() (channel, bool) { return r.to, true })
 	if p.Modern {
-		p.LogLevel, _ = r.Meta.Text(metaLogLevel)
-		if !isLevel(p.LogLevel) {
+		p.LogLevel, _ = r.Meta.Text(wire.MetaLogLevel)
+		if !slices.Contains(wire.Levels, p.LogLevel) {
 			p.LogLevel = ""
 		}
 		key, _ := r.Meta.Text(metaSession)
@@ -142,13 +134,6 @@ func (s *Server) carryOut(ctx context.Context, r *request, p *mcp.Peer, do handl
 	}
 	return do(s, mcp.WithPeer(ctx, p), r)
 }
-
-// Methods that a server asks its client with.
-const (
-	methodElicit = "elicitation/create"
-	methodSample = "sampling/createMessage"
-	methodRoots  = "roots/list"
-)
 
 // askTimeout is how long a client may take to answer.
 const askTimeout = 10 * time.Minute
@@ -190,41 +175,4 @@ func notify(where func() (channel, bool)) func(context.Context, string, json.Raw
 		}
 		_ = to.notify(method, params)
 	}
-}
-
-// expect sends a request over a channel and waits for its answer.
-func expect(ctx context.Context, calls *wire.Calls, q mcp.InputRequest, send func([]byte) error) (json.RawMessage, error) {
-	id, came, forget := calls.Begin()
-	defer forget()
-	text, err := wire.Request(id, q.Method, q.Params)
-	if err == nil {
-		err = send(text)
-	}
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case m, ok := <-came:
-		switch {
-		case !ok:
-			return nil, errors.New("the client's session has ended")
-		case m.Error != nil:
-			failed := m.Failure()
-			return nil, clientRefused(failed)
-		case len(m.Body) == 0 || m.Body[0] != '{':
-			return nil, errors.New("the client's answer is not an object")
-		}
-		return m.Body, nil
-	case <-ctx.Done():
-		err := context.Cause(ctx)
-		if text, failed := wire.Request("", methodCancelled, map[string]any{"requestId": id, "reason": err.Error()}); failed == nil {
-			_ = send(text) // it may be gone
-		}
-		return nil, err
-	}
-}
-
-// isLevel reports whether a level is one of RFC 5424, as MCP writes them.
-func isLevel(level string) bool {
-	return level != "" && strings.Contains(" debug info notice warning error critical alert emergency ", " "+level+" ")
 }

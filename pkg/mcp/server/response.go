@@ -50,7 +50,7 @@ func (r *response) ask(ctx context.Context, q mcp.InputRequest) (json.RawMessage
 	if r.session == nil {
 		return nil, errors.New("the client has no session")
 	}
-	return expect(ctx, &r.session.calls, q, func(text []byte) error { return r.send(text, false) })
+	return r.session.ask(ctx, q, func(text []byte) error { return r.send(text, false) })
 }
 
 // send puts a message into the stream, which it begins.
@@ -155,7 +155,6 @@ func (r *response) inSession(ctx context.Context, s *session, version string, af
 func (r *response) answer(id json.RawMessage, res answer, failed *jsonrpc.Error, modern bool) {
 	a := write(id, res, failed)
 	r.end(a.status(modern), a.text)
-	a.done()
 }
 
 // end writes the answer. What comes later is refused.

@@ -12,6 +12,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // streamed sends a call and returns the messages of its response as they come.
@@ -74,7 +75,7 @@ func TestResponseBecomesAStream(t *testing.T) {
 		"modern": func() (string, func() map[string]any) {
 			meta := strings.Replace(fmt.Sprintf(modernMeta, `{"roots":{}}`), `"_meta":{`, `"_meta":{"progressToken":"p",`, 1)
 			client := &raw{t: t, url: e.url, version: "2026-07-28"}
-			return client.streamed(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"do",`+meta+`}}`, "Mcp-Method", "tools/call", "Mcp-Name", "do")
+			return client.streamed(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"do",`+meta+`}}`, "Mcp-Method", "tools/call", wire.HeaderName, "do")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

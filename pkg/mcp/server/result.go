@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,15 +9,16 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // result is a CallToolResult (MCP specification, server/tools). It is not the SDK's,
 // which reads base64 only to write it again and cannot be marked as complete from here.
 type result struct {
 	base
-	Content    []block         `json:"content"`
-	Structured json.RawMessage `json:"structuredContent,omitempty"`
-	IsError    bool            `json:"isError,omitempty"`
+	Content    []wire.Block
+	Structured json.RawMessage
+	IsError    bool
 	// uncounted says that the call was refused because the store cannot be reached.
 	uncounted bool
 }
@@ -27,8 +27,8 @@ type result struct {
 // the content when the tool declares an output schema, or when the content says what
 // the parts do not; older clients take objects only.
 func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
-	r := &result{Content: []block{}}
-	modern := isModern(version)
+	r := &result{Content: []wire.Block{}}
+	modern := wire.IsModern(version)
 	if res.Status == v1.StatusPending && err == nil {
 		r.pending(res.Pending)
 		r.judged(res)
@@ -39,13 +39,13 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 	r.Meta = metaOf(res.Meta)
 	r.judged(res)
 	for _, p := range res.Parts {
-		r.Content = append(r.Content, newBlock(p))
+		r.Content = append(r.Content, wire.BlockOf(p))
 	}
 	content := bytes.TrimSpace(res.Content)
 	if string(content) == "null" {
 		content = nil
 		if err == nil && len(res.Parts) == 0 && t.Mode() != v1.ModeMCP { // what a server says is relayed as it is
-			r.Content = append(r.Content, textBlock(res.NoContent()))
+			r.Content = append(r.Content, wire.TextBlock(res.NoContent()))
 			if len(t.Spec.OutputSchema) > 0 && !r.IsError && modern {
 				r.Structured = json.RawMessage("null")
 			}
@@ -58,13 +58,13 @@ func newResult(t *v1.Tool, res v1.Result, err error, version string) *result {
 	}
 	switch {
 	case err != nil && !hasText(res.Parts):
-		r.Content = append([]block{textBlock(explain(err))}, r.Content...)
+		r.Content = append([]wire.Block{wire.TextBlock(explain(err))}, r.Content...)
 		if len(content) > 0 {
-			r.Content = append(r.Content, textBlock(plain(content)))
+			r.Content = append(r.Content, wire.TextBlock(plain(content)))
 		}
 	case res.Structured && len(res.Parts) > 0 && len(r.Structured) > 0: // as the server gave it
 	case !hasText(res.Parts) && len(content) > 0:
-		r.Content = append(r.Content, textBlock(plain(content)))
+		r.Content = append(r.Content, wire.TextBlock(plain(content)))
 	}
 	return r
 }
@@ -133,102 +133,45 @@ func textOf(parts []v1.Part) string {
 	return strings.TrimSpace(parts[only].Text)
 }
 
-// block is a content block (MCP specification, ContentBlock).
-type block struct {
-	Type        string
-	Text        string
-	Data        string
-	MIMEType    string
-	URI         string
-	Name        string
-	Title       string
-	Description string
-	Size        *int64
-	Resource    *contents
-	Icons       json.RawMessage
-	Annotations json.RawMessage
-	Meta        json.RawMessage
-}
-
-// contents are the contents of an embedded resource.
-type contents struct {
-	URI      string  `json:"uri"`
-	MIMEType string  `json:"mimeType,omitempty"`
-	Text     *string `json:"text,omitempty"`
-	Blob     string  `json:"blob,omitempty"`
-
-	Meta json.RawMessage `json:"_meta,omitempty"`
-}
-
-// MarshalJSON writes the fields that the block's type has, required ones even when empty.
-func (b block) MarshalJSON() ([]byte, error) {
-	switch b.Type {
-	case v1.PartImage, v1.PartAudio:
-		return json.Marshal(struct {
-			Type        string          `json:"type"`
-			Data        string          `json:"data"`
-			MIMEType    string          `json:"mimeType"`
-			Annotations json.RawMessage `json:"annotations,omitempty"`
-			Meta        json.RawMessage `json:"_meta,omitempty"`
-		}{b.Type, b.Data, b.MIMEType, b.Annotations, b.Meta})
-	case v1.PartResource:
-		return json.Marshal(struct {
-			Type        string          `json:"type"`
-			Resource    *contents       `json:"resource"`
-			Annotations json.RawMessage `json:"annotations,omitempty"`
-			Meta        json.RawMessage `json:"_meta,omitempty"`
-		}{b.Type, b.Resource, b.Annotations, b.Meta})
-	case v1.PartResourceLink:
-		return json.Marshal(struct {
-			Type        string          `json:"type"`
-			URI         string          `json:"uri"`
-			Name        string          `json:"name"`
-			Title       string          `json:"title,omitempty"`
-			Description string          `json:"description,omitempty"`
-			MIMEType    string          `json:"mimeType,omitempty"`
-			Size        *int64          `json:"size,omitempty"`
-			Icons       json.RawMessage `json:"icons,omitempty"`
-			Annotations json.RawMessage `json:"annotations,omitempty"`
-			Meta        json.RawMessage `json:"_meta,omitempty"`
-		}{b.Type, b.URI, b.Name, b.Title, b.Description, b.MIMEType, b.Size, b.Icons, b.Annotations, b.Meta})
-	}
-	return json.Marshal(struct {
-		Type        string          `json:"type"`
-		Text        string          `json:"text"`
-		Annotations json.RawMessage `json:"annotations,omitempty"`
-		Meta        json.RawMessage `json:"_meta,omitempty"`
-	}{v1.PartText, b.Text, b.Annotations, b.Meta})
-}
-
-func textBlock(text string) block { return block{Type: v1.PartText, Text: text} }
-
-// newBlock makes a content block of a part. MCP has no blocks for videos and
-// documents: with data they are embedded resources, with an address links.
-func newBlock(p v1.Part) block {
-	b := block{
-		Type: p.Type, Text: p.Text, Data: p.Data, MIMEType: p.MIMEType, URI: p.URI, Name: p.Name, Title: p.Title,
-		Description: p.Description, Size: p.Size, Icons: valid(p.Icons), Annotations: valid(p.Annotations), Meta: valid(p.Meta),
-	}
-	switch {
-	case p.Type == v1.PartResource && p.Resource != nil:
-		b.Resource = &contents{URI: p.Resource.URI, MIMEType: p.Resource.MIMEType, Blob: p.Resource.Blob, Meta: valid(p.Resource.Meta)}
-		if p.Resource.Blob == "" {
-			b.Resource.Text = &p.Resource.Text
+// WriteJSON appends the result. Results can be large, and encoding/json would read each text in them twice.
+func (r *result) WriteJSON(b *bytes.Buffer) error {
+	b.Grow(int(r.size()) + 512)
+	b.WriteString(`{"content":[`)
+	for i := range r.Content {
+		if i > 0 {
+			b.WriteByte(',')
 		}
-	case (p.Type == v1.PartImage || p.Type == v1.PartAudio || p.Type == v1.PartVideo || p.Type == v1.PartDocument) && p.Data == "" && p.URI != "":
-		b.Type = v1.PartResourceLink
-		b.Name = cmp.Or(p.Name, p.Type)
-	case p.Type == v1.PartVideo || p.Type == v1.PartDocument:
-		b.Type = v1.PartResource
-		b.Resource = &contents{URI: cmp.Or(p.URI, "toolctl:"+p.Type), MIMEType: p.MIMEType, Blob: p.Data}
+		c := &r.Content[i]
+		if c.Type != v1.PartText || c.Annotations != nil || c.Meta != nil {
+			if err := wire.Write(b, c); err != nil {
+				return err
+			}
+			continue
+		}
+		b.WriteString(`{"type":"text","text":`)
+		jsontext.AppendString(b, *c.Text)
+		b.WriteByte('}')
 	}
-	return b
-}
-
-// valid drops what is not valid JSON, so that it cannot spoil the whole result.
-func valid(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || !jsontext.Valid(raw) {
-		return nil
+	b.WriteByte(']')
+	if len(r.Structured) > 0 {
+		if !jsontext.Valid(r.Structured) {
+			return errors.New("structuredContent is not valid JSON")
+		}
+		b.WriteString(`,"structuredContent":`)
+		b.Write(r.Structured)
 	}
-	return raw
+	if r.IsError {
+		b.WriteString(`,"isError":true`)
+	}
+	if len(r.Meta) > 0 {
+		b.WriteString(`,"_meta":`)
+		if err := wire.Write(b, r.Meta); err != nil {
+			return err
+		}
+	}
+	if r.Type != "" {
+		b.WriteString(`,"resultType":"` + r.Type + `"`)
+	}
+	b.WriteByte('}')
+	return nil
 }

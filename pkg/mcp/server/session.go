@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -319,7 +320,6 @@ func (n *session) answerBatch(ctx context.Context, of *request, all []wire.Messa
 			a := n.answer(ctx, &q)
 			text.WriteByte("[,"[min(text.Len(), 1)])
 			text.Write(a.text)
-			a.done()
 		}
 	}
 	if text.Len() == 0 {
@@ -342,4 +342,25 @@ func (n *session) answer(ctx context.Context, q *request) *reply {
 	defer n.running.End(q.ID)
 	res, failed := n.server.dispatch(ctx, q)
 	return write(q.ID, res, failed)
+}
+
+// ask sends a request to the client and returns the answer, which is an object.
+func (n *session) ask(ctx context.Context, q mcp.InputRequest, send func([]byte) error) (json.RawMessage, error) {
+	id := n.calls.NewID()
+	text, err := wire.Request(id, q.Method, q.Params)
+	if err != nil {
+		return nil, err
+	}
+	m, err := n.calls.Do(ctx, id, func() error { return send(text) }, func(text []byte) { _ = send(text) })
+	switch failed := m.Failure(); {
+	case errors.Is(err, wire.ErrClosed):
+		return nil, errSessionEnded
+	case err != nil:
+		return nil, err
+	case failed != nil: // as that of the server that asked
+		return nil, &v1.MCPError{Code: failed.Code, Message: failed.Message}
+	case len(m.Body) == 0 || m.Body[0] != '{':
+		return nil, errors.New("the client's answer is not an object")
+	}
+	return m.Body, nil
 }

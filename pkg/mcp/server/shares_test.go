@@ -13,6 +13,7 @@ import (
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // asking is a catalog of "do", which answers, "hang", which waits for release or the end of
@@ -254,7 +255,7 @@ func TestMemoryBudget(t *testing.T) {
 	heavy := func(objects int) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hang","arguments":{"a":[` + strings.Repeat(`{"i":1},`, objects) + `{}]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}}`
 	}
-	headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "hang", "Toolctl-Share", "forged"}
+	headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", wire.HeaderName, "hang", "Toolctl-Share", "forged"}
 	if res, text := send(t, "POST", e.url+"/mcp", heavy(60_000), headers...); res.StatusCode != 503 || !strings.Contains(text, "more memory to decode than the budget has") {
 		t.Errorf("one that never fits: %d %s", res.StatusCode, text)
 	}

@@ -142,10 +142,8 @@ func (c *stdio) take(ctx context.Context, m wire.Message) {
 	serve := func() {
 		defer cancel(nil)
 		res, failed := c.server.dispatch(ctx, r)
-		c.session.running.End(m.ID) // before its client knows, which may use the id again
-		a := write(m.ID, res, failed)
-		_ = c.out.Write(a.text) // the client is gone
-		a.done()
+		c.session.running.End(m.ID)                    // before its client knows, which may use the id again
+		_ = c.out.Write(write(m.ID, res, failed).text) // the client is gone
 	}
 	if m.Method == methodInitialize { // the requests that follow belong to its session
 		serve()
@@ -163,5 +161,5 @@ func (c *stdio) notify(method string, params any) error {
 }
 
 func (c *stdio) ask(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error) {
-	return expect(ctx, &c.session.calls, q, c.out.Write)
+	return c.session.ask(ctx, q, c.out.Write)
 }

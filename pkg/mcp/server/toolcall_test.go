@@ -14,6 +14,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // raw is a client that sends what it is told.
@@ -93,7 +94,7 @@ func TestAnswerIsOneDocument(t *testing.T) {
 	asking.open(`{"elicitation":{}}`)
 	modern := &raw{t: t, url: e.url, version: "2026-07-28"}
 	meta := fmt.Sprintf(modernMeta, `{}`)
-	named := []string{"Mcp-Method", "tools/call", "Mcp-Name", "do"}
+	named := []string{"Mcp-Method", "tools/call", wire.HeaderName, "do"}
 	call := func(params string) string {
 		return `{"jsonrpc":"2.0","id":"a b","method":"tools/call","params":{` + params + `}}`
 	}
@@ -117,9 +118,9 @@ func TestAnswerIsOneDocument(t *testing.T) {
 		{"another session", old, call(`"name":"do"`), []string{"Mcp-Session-Id", "none"}, 404, "text/plain; charset=utf-8", []string{"session not found"}},
 		{"no stream accepted", old, call(`"name":"do"`), []string{"Accept", "application/json"}, 406, "text/plain; charset=utf-8", []string{"Accept header must name"}},
 		{"modern", modern, call(`"name":"do",` + meta), named, 200, plain, []string{`"resultType":"complete"`, `"io.modelcontextprotocol/serverInfo":{"name":"us","version":"3"}`}},
-		{"modern, an unknown tool", modern, call(`"name":"other",` + meta), []string{"Mcp-Method", "tools/call", "Mcp-Name", "other"}, 400, plain, []string{"-32602"}},
+		{"modern, an unknown tool", modern, call(`"name":"other",` + meta), []string{"Mcp-Method", "tools/call", wire.HeaderName, "other"}, 400, plain, []string{"-32602"}},
 		{"modern, what the client cannot do", modern, call(`"name":"do","arguments":{"ask":1},` + meta), named, 400, plain, []string{"-32021"}},
-		{"modern, another name in the header", modern, call(`"name":"do",` + meta), []string{"Mcp-Method", "tools/call", "Mcp-Name", "other"}, 400, plain, []string{"Mcp-Name"}},
+		{"modern, another name in the header", modern, call(`"name":"do",` + meta), []string{"Mcp-Method", "tools/call", wire.HeaderName, "other"}, 400, plain, []string{wire.HeaderName}},
 		{"modern, no meta", modern, call(`"name":"do"`), named, 400, plain, []string{`"error"`}},
 		{"modern, a client that can be asked", modern, call(`"name":"do",` + fmt.Sprintf(modernMeta, `{"elicitation":{}}`)), named, 200, plain, []string{`"result"`}},
 	} {

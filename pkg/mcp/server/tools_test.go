@@ -17,6 +17,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 func toJSON(t testing.TB, v any) string {
@@ -305,7 +306,7 @@ func TestProgressComesInOrderAndBeforeTheAnswer(t *testing.T) {
 	e := listen(t, server.New(c, server.Options{}), server.HTTPOptions{})
 	for protocol := range versions {
 		t.Run(protocol, func(t *testing.T) {
-			headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "do"}
+			headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", wire.HeaderName, "do"}
 			if protocol == "sessions" {
 				res, _ := send(t, "POST", e.url+"/mcp", initialize)
 				headers = []string{"Mcp-Session-Id", res.Header.Get("Mcp-Session-Id")}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // Keys of _meta on results.
@@ -63,7 +64,7 @@ func (r *result) pending(p *v1.PendingToolInfo) {
 			text += fmt.Sprintf(". 'toolctl approvals show %s' shows the arguments whole", p.ID)
 		}
 	}
-	r.Content = append(r.Content, textBlock(text))
+	r.Content = append(r.Content, wire.TextBlock(text))
 	public := *p
 	public.Args = nil // the client sent them
 	r.Meta = map[string]any{metaPending: public}

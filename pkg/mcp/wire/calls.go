@@ -3,32 +3,69 @@ package wire
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"sync"
 )
 
-// Calls are our requests that wait for the other side's answers.
+// Calls are our requests that wait for an answer from the other side.
 type Calls struct {
-	Prefix string // begins their ids
+	Prefix string // of their IDs
 
 	mu      sync.Mutex
 	made    int
-	waiting map[string]chan Message // nil once there will be no answers
-	over    bool
+	waiting map[string]chan Message
+	over    bool // no more answers will arrive
 }
 
-// Begin returns the id for a request and where its answer comes, until forget is called. The
-// channel is closed when no answer will come.
-func (c *Calls) Begin() (id string, answer <-chan Message, forget func()) {
+// ErrClosed is the error of a request whose connection ended before the answer.
+var ErrClosed = errors.New("connection closed")
+
+// NewID returns the ID of the next request.
+func (c *Calls) NewID() string {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.made++
-	id = c.Prefix + strconv.Itoa(c.made)
-	c.mu.Unlock()
-	answer, forget = c.Expect(id)
-	return id, answer, forget
+	return c.Prefix + strconv.Itoa(c.made)
 }
 
-// Deliver hands an answer to who waits for it; false when nobody does.
+// Do sends a request with send and waits for its answer. If ctx ends first, Do passes the notification that cancels the
+// request to cancel, unless that is nil, and returns the cause. The error is [ErrClosed] after Close.
+func (c *Calls) Do(ctx context.Context, id string, send func() error, cancel func([]byte)) (Message, error) {
+	answer := make(chan Message, 1)
+	c.mu.Lock()
+	if c.over {
+		c.mu.Unlock()
+		return Message{}, ErrClosed
+	}
+	if c.waiting == nil {
+		c.waiting = map[string]chan Message{}
+	}
+	c.waiting[id] = answer
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.waiting, id)
+	}()
+	if err := send(); err != nil {
+		return Message{}, err
+	}
+	select {
+	case m, ok := <-answer:
+		if !ok {
+			return Message{}, ErrClosed
+		}
+		return m, nil
+	case <-ctx.Done():
+		if cancel != nil {
+			cancel(Cancelled(id, context.Cause(ctx)))
+		}
+		return Message{}, context.Cause(ctx)
+	}
+}
+
+// Deliver passes an answer to the request that waits for it. It returns false if there is none.
 func (c *Calls) Deliver(m Message) bool {
 	if len(m.ID) < 2 || m.ID[0] != '"' {
 		return false
@@ -36,33 +73,33 @@ func (c *Calls) Deliver(m Message) bool {
 	id := string(m.ID[1 : len(m.ID)-1])
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	came := c.waiting[id]
-	if came == nil {
+	answer := c.waiting[id]
+	if answer == nil {
 		return false
 	}
 	delete(c.waiting, id)
-	came <- m // which has room for it
+	answer <- m // the channel has room for it
 	return true
 }
 
-// Close says that no answer will come any more.
+// Close ends all requests that wait, and every later one.
 func (c *Calls) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
-	for id, came := range c.waiting {
-		close(came)
+	for id, answer := range c.waiting {
+		close(answer)
 		delete(c.waiting, id)
 	}
 }
 
-// Running are the other side's requests that are being answered.
+// Running are the requests of the other side that are being answered.
 type Running struct {
 	mu  sync.Mutex
-	all map[string]context.CancelCauseFunc // by id
+	all map[string]context.CancelCauseFunc // by ID
 }
 
-// Begin enters a request until End; false when one of this id runs.
+// Begin adds a request until End. It returns false if a request with this ID is running.
 func (r *Running) Begin(id json.RawMessage, cancel context.CancelCauseFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,14 +113,14 @@ func (r *Running) Begin(id json.RawMessage, cancel context.CancelCauseFunc) bool
 	return true
 }
 
-// End says that a request is answered.
+// End removes a request.
 func (r *Running) End(id json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.all, string(id))
 }
 
-// Cancel ends the request that notifications/cancelled names.
+// Cancel cancels the request that a [MethodCancelled] notification names.
 func (r *Running) Cancel(m Message, cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,31 +129,11 @@ func (r *Running) Cancel(m Message, cause error) {
 	}
 }
 
-// CancelAll ends all of them.
+// CancelAll cancels all requests.
 func (r *Running) CancelAll(cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, cancel := range r.all {
 		cancel(cause)
-	}
-}
-
-// Expect is Begin for an id of the caller's own.
-func (c *Calls) Expect(id string) (answer <-chan Message, forget func()) {
-	came := make(chan Message, 1)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over {
-		close(came)
-		return came, func() {}
-	}
-	if c.waiting == nil {
-		c.waiting = map[string]chan Message{}
-	}
-	c.waiting[id] = came
-	return came, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.waiting, id)
 	}
 }

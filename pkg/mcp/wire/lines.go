@@ -10,24 +10,23 @@ import (
 	"sync"
 )
 
-// Lines reads messages of a stream, one a line (MCP specification, transports, stdio).
+// Lines reads the messages of a stream, one on each line (MCP specification, transports, stdio).
 type Lines struct {
 	in  *bufio.Reader
 	max int
 }
 
-// NewLines reads lines of at most max bytes.
+// NewLines returns a reader of lines of at most max bytes.
 func NewLines(in io.Reader, max int) *Lines { return &Lines{bufio.NewReaderSize(in, 64<<10), max} }
 
-// ErrLong says that a line has more bytes than it may.
-var ErrLong = errors.New("too long")
+// LongError means that a message is longer than this number of bytes.
+type LongError int
 
-type longError int
+func (e LongError) Error() string {
+	return fmt.Sprintf("a message of more than %d bytes", int(e))
+}
 
-func (e longError) Error() string        { return fmt.Sprintf("more than %d bytes", int(e)) }
-func (e longError) Is(target error) bool { return target == ErrLong }
-
-// Next returns the next line that is not empty, in room of its own. One that the end of the stream cut off
+// Next returns the next line that is not empty, in memory of its own. A line that the end of the stream cut off
 // comes with io.ErrUnexpectedEOF.
 func (l *Lines) Next() ([]byte, error) {
 	for {
@@ -35,7 +34,7 @@ func (l *Lines) Next() ([]byte, error) {
 		for {
 			part, err := l.in.ReadSlice('\n')
 			if len(line)+len(part) > l.max {
-				return nil, longError(l.max)
+				return nil, LongError(l.max)
 			}
 			line = append(line, part...)
 			if errors.Is(err, bufio.ErrBufferFull) {
@@ -52,16 +51,16 @@ func (l *Lines) Next() ([]byte, error) {
 	}
 }
 
-// LineWriter writes messages to a stream, one a line. It may be used by many goroutines at once.
+// LineWriter writes messages to a stream, one on each line. It is safe for concurrent use.
 type LineWriter struct {
 	mu  sync.Mutex
 	out io.Writer
 }
 
-// NewLineWriter returns a writer of messages.
+// NewLineWriter returns a writer to a stream.
 func NewLineWriter(out io.Writer) *LineWriter { return &LineWriter{out: out} }
 
-// Write writes a message. The line end goes into the room behind it, if there is any.
+// Write writes a message. It may append the line end to the message in place.
 func (w *LineWriter) Write(message []byte) error {
 	line := append(OneLine(message), '\n')
 	w.mu.Lock()
@@ -70,7 +69,7 @@ func (w *LineWriter) Write(message []byte) error {
 	return err
 }
 
-// OneLine returns a message without line ends, which may stand between its tokens.
+// OneLine returns a message without the line ends that JSON allows between tokens.
 func OneLine(message []byte) []byte {
 	if bytes.IndexByte(message, '\n') < 0 && bytes.IndexByte(message, '\r') < 0 {
 		return message

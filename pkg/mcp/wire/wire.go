@@ -1,5 +1,6 @@
-// Package wire reads a JSON-RPC message once: one pass holds it to the grammar of JSON and
-// notes where its members, those of params or result, and those of their _meta stand.
+// Package wire reads and writes what both sides of MCP exchange: JSON-RPC messages and the content blocks in
+// them. A message is parsed in one pass, which holds it to the grammar of JSON and notes where its members
+// begin and end, so that nobody reads it again. [Calls] and [Running] keep the open requests of a connection.
 package wire
 
 import (
@@ -10,28 +11,27 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// Message is a request, a notification or a response. All that is raw is part of the text.
+// Message is a request, a notification or a response. Its raw values are parts of the parsed text.
 type Message struct {
 	ID     json.RawMessage // nil for a notification
 	Method string          // "" for a response
 	Params Object          // of a request or a notification
-	Result Object          // of a response that is good
-	Error  json.RawMessage // of one that is not
-	Body   json.RawMessage // params or result, whole
-	Meta   Object          // _meta of either
-	Size   int
+	Result Object          // of a response without an error
+	Error  json.RawMessage // of any other response
+	Body   json.RawMessage // the whole of params or result
+	Meta   Object          // _meta in params or result
 }
 
-// Object is the members of an object, in the order in which they came.
+// Object holds the members of an object in their original order.
 type Object []Member
 
-// Member is one of them; Value is nil in place of one that came twice.
+// Member is one member of an object.
 type Member struct {
 	Name  string
 	Value json.RawMessage
 }
 
-// Get returns the value of a member; nil without it.
+// Get returns the value of a member, or nil if there is none.
 func (o Object) Get(name string) json.RawMessage {
 	for i := range o {
 		if o[i].Name == name {
@@ -41,7 +41,7 @@ func (o Object) Get(name string) json.RawMessage {
 	return nil
 }
 
-// Text returns a member that is a string.
+// Text returns a string member. It returns false if the member exists and is not a string.
 func (o Object) Text(name string) (string, bool) {
 	raw := o.Get(name)
 	if len(raw) == 0 || raw[0] != '"' {
@@ -50,7 +50,7 @@ func (o Object) Text(name string) (string, bool) {
 	return jsontext.Unquote(raw), true
 }
 
-// Kind says what a message is.
+// Kind is the kind of a message in JSON-RPC 2.0.
 type Kind int
 
 // The kinds of messages.
@@ -61,23 +61,23 @@ const (
 	Reply
 )
 
-// Kind says what the message is, as JSON-RPC 2.0 has it.
+// Kind returns the kind of the message.
 func (m *Message) Kind() Kind {
 	switch {
 	case m.Method != "" && m.ID == nil:
 		return Notification
 	case m.Method != "" && plainID(m.ID):
 		return Call
-	case m.Method == "" && m.ID != nil && (m.Error != nil) != (m.Result != nil || m.Body != nil):
+	case m.Method == "" && m.ID != nil && (m.Error != nil) != (m.Body != nil):
 		return Reply
 	}
 	return Invalid
 }
 
 var (
-	// ErrSyntax says that a text is not JSON.
+	// ErrSyntax means that a text is not JSON.
 	ErrSyntax = errors.New("not JSON")
-	// ErrInvalid says that it is JSON, and no message.
+	// ErrInvalid means that a text is JSON but not a message.
 	ErrInvalid = errors.New("not a JSON-RPC 2.0 message")
 	// ErrBatch is the [ErrInvalid] of an array, which [ParseBatch] reads.
 	ErrBatch = fmt.Errorf("%w: it is an array", ErrInvalid)
@@ -86,61 +86,42 @@ var (
 // Parse reads one message.
 func Parse(text []byte) (m Message, err error) {
 	p := parser{text: text}
-	m.Size = len(text)
 	i := jsontext.SkipSpace(text, 0)
-	if i == len(text) {
+	switch {
+	case i == len(text):
 		return m, ErrSyntax
-	}
-	if text[i] != '{' {
-		switch {
-		case !jsontext.Valid(text):
-			return m, ErrSyntax
-		case text[i] == '[':
-			return m, ErrBatch
-		}
+	case text[i] == '{':
+	case !jsontext.Valid(text):
+		return m, ErrSyntax
+	case text[i] == '[':
+		return m, ErrBatch
+	default:
 		return m, ErrInvalid
 	}
-	var version []byte
-	var twice, params, result bool
-	end := p.object(i, 1, func(name []byte, at int) int {
+	var version, method, params, result json.RawMessage
+	end := p.object(i, 1, func(name []byte, at int) (e int) {
 		var into *json.RawMessage
 		switch string(name) {
 		case "jsonrpc":
-			e := p.value(at, 2)
-			if e >= 0 {
-				version = text[at:e]
-			}
-			return e
+			into = &version
 		case "id":
 			into = &m.ID
 		case "method":
-			e := p.value(at, 2)
-			if e >= 0 && text[at] == '"' {
-				m.Method = method(text[at:e])
-			}
-			return e
+			into = &method
 		case "params":
-			twice, params = twice || m.Body != nil, true
-			e := p.members(at, 2, &m.Params, &m.Meta)
-			if e >= 0 {
-				m.Body = text[at:e:e]
-			}
-			return e
+			into = &params
+			e = p.members(at, 2, &m.Params, &m.Meta)
 		case "result":
-			twice, result = twice || m.Body != nil, true
-			e := p.members(at, 2, &m.Result, &m.Meta)
-			if e >= 0 {
-				m.Body = text[at:e:e]
-			}
-			return e
+			into = &result
+			e = p.members(at, 2, &m.Result, &m.Meta)
 		case "error":
 			into = &m.Error
-		default:
-			return p.value(at, 2)
 		}
-		e := p.value(at, 2)
-		if e >= 0 {
-			twice = twice || *into != nil
+		if e == 0 {
+			e = p.value(at, 2)
+		}
+		if e >= 0 && into != nil {
+			p.twice = p.twice || *into != nil
 			*into = text[at:e:e]
 		}
 		return e
@@ -151,14 +132,20 @@ func Parse(text []byte) (m Message, err error) {
 	if string(m.ID) == "null" {
 		m.ID = nil
 	}
-	mixed := m.Method == "" && params || m.Method != "" && (result || m.Error != nil)
-	if string(version) != `"2.0"` || twice || mixed || p.twice || m.Kind() == Invalid {
+	if len(method) > 0 && method[0] == '"' {
+		m.Method = name(method[1 : len(method)-1])
+	}
+	mixed := m.Method == "" && params != nil || m.Method != "" && (result != nil || m.Error != nil)
+	if m.Body = params; result != nil {
+		m.Body = result
+	}
+	if string(version) != `"2.0"` || mixed || p.twice || m.Kind() == Invalid {
 		return m, ErrInvalid
 	}
 	return m, nil
 }
 
-// ParseBatch reads the messages of an array, as versions of MCP before 2025-06-18 may send them.
+// ParseBatch reads the messages of an array, which versions of MCP before 2025-06-18 may send.
 func ParseBatch(text []byte) ([]Message, error) {
 	var all []json.RawMessage
 	if json.Unmarshal(text, &all) != nil {
@@ -176,29 +163,24 @@ func ParseBatch(text []byte) ([]Message, error) {
 
 type parser struct {
 	text  []byte
-	twice bool // a member that means something came twice
+	twice bool // a member that has a meaning here occurred twice
 }
 
-// members is value for an object whose members are noted, and those of its _meta.
+// members parses an object like value, and collects its members and those of its _meta.
 func (p *parser) members(i, depth int, into, meta *Object) int {
 	if i >= len(p.text) || p.text[i] != '{' {
 		return p.value(i, depth)
 	}
 	all := make(Object, 0, 8)
-	end := p.object(i, depth, func(name []byte, at int) int {
-		var e int
-		if meta != nil && string(name) == "_meta" {
+	end := p.object(i, depth, func(key []byte, at int) (e int) {
+		if meta != nil && string(key) == "_meta" {
 			e = p.members(at, depth+1, meta, nil)
 		} else {
 			e = p.value(at, depth+1)
 		}
 		if e >= 0 {
-			n, ours := names[string(name)]
-			if !ours {
-				n = known(name)
-			} else if all.Get(n) != nil {
-				p.twice = true
-			}
+			n := name(key)
+			p.twice = p.twice || names[n] != "" && all.Get(n) != nil
 			all = append(all, Member{n, p.text[at:e:e]})
 		}
 		return e
@@ -207,7 +189,7 @@ func (p *parser) members(i, depth int, into, meta *Object) int {
 	return end
 }
 
-// object reads an object; member returns where the value ends that begins at a place.
+// object parses an object. member gets the place where a value begins, and returns where it ends.
 func (p *parser) object(i, depth int, member func(name []byte, at int) int) int {
 	text := p.text
 	if depth > 10_000 {
@@ -248,32 +230,27 @@ func (p *parser) object(i, depth int, member func(name []byte, at int) int) int 
 
 func (p *parser) value(i, depth int) int { return jsontext.ValidValue(p.text, i, depth) }
 
-// names are those that a message has over and over; they cost no allocation.
+// names are the names of members and methods that most messages have. Their texts are shared, so that they cost
+// no allocation. A member with one of these names must not occur twice, because two readers could take different ones.
 var names = map[string]string{}
 
 func init() {
 	for _, n := range []string{"name", "arguments", "_meta", "requestState", "inputResponses", "cursor", "uri", "content", "structuredContent", "isError", "resultType", "progressToken",
 		"tools/call", "tools/list", "ping", "initialize", "notifications/cancelled", "notifications/progress", "protocolVersion", "capabilities", "clientInfo",
-		"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/logLevel", "io.modelcontextprotocol/serverInfo"} {
+		MetaVersion, MetaClient, MetaCapabilities, MetaLogLevel, MetaServer} {
 		names[n] = n
 	}
 }
 
-func known(name []byte) string {
-	if n, ok := names[string(name)]; ok {
+// name returns the text between the quotes of a JSON string.
+func name(raw []byte) string {
+	if n, ok := names[string(raw)]; ok {
 		return n
 	}
-	return jsontext.Unquote(append(append([]byte{'"'}, name...), '"'))
+	return jsontext.Unquote(append(append([]byte{'"'}, raw...), '"'))
 }
 
-func method(raw []byte) string {
-	if n, ok := names[string(raw[1:len(raw)-1])]; ok {
-		return n
-	}
-	return jsontext.Unquote(raw)
-}
-
-// plainID reports whether an id is a text or a whole number that a double holds.
+// plainID reports whether an ID is a string, or an integer that a double represents exactly.
 func plainID(id json.RawMessage) bool {
 	if len(id) == 0 {
 		return false

@@ -122,7 +122,7 @@ func TestLines(t *testing.T) {
 	}{
 		"blank lines and CRLF":   {"\n\r\na\r\n b \n", []string{"a", "b"}, io.EOF},
 		"longer than the buffer": {long + "\nb\n", []string{long, "b"}, io.EOF},
-		"too long":               {"a\n" + long + long + "\n", []string{"a"}, wire.ErrLong},
+		"too long":               {"a\n" + long + long + "\n", []string{"a"}, wire.LongError(150_000)},
 		"cut off":                {"a\nb", []string{"a", "b"}, io.ErrUnexpectedEOF},
 	} {
 		lines := wire.NewLines(strings.NewReader(tc.in), 150_000)

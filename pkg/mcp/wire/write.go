@@ -12,7 +12,7 @@ import (
 // Error is a JSON-RPC error.
 type Error = jsonrpc.Error
 
-// Failure reads the error of an answer; nil when it has none.
+// Failure decodes the error of an answer. It returns nil if there is none.
 func (m *Message) Failure() *Error {
 	if m.Error == nil {
 		return nil
@@ -24,7 +24,10 @@ func (m *Message) Failure() *Error {
 	return e
 }
 
-// Request writes a request; a notification when id is empty.
+// Writer is a value that writes its own JSON, on one line.
+type Writer interface{ WriteJSON(*bytes.Buffer) error }
+
+// Request returns a request, or a notification if id is empty.
 func Request(id, method string, params any) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(`{"jsonrpc":"2.0"`)
@@ -34,7 +37,7 @@ func Request(id, method string, params any) ([]byte, error) {
 	b.WriteString(`,"method":"` + method + `"`)
 	if raw, ok := params.(json.RawMessage); params != nil && !(ok && len(raw) == 0) {
 		b.WriteString(`,"params":`)
-		if err := put(&b, params); err != nil {
+		if err := Write(&b, params); err != nil {
 			return nil, err
 		}
 	}
@@ -42,25 +45,42 @@ func Request(id, method string, params any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// put writes a value, and what is JSON already as it is.
-func put(b *bytes.Buffer, v any) error {
-	if raw, ok := v.(json.RawMessage); ok {
-		return json.Compact(b, raw)
-	}
-	return jsontext.Write(b, v)
+// Cancelled returns the notification that nobody waits for the answer to a request any more.
+func Cancelled(id string, reason error) []byte {
+	text, _ := Request("", MethodCancelled, struct { // strings have a JSON form
+		ID     string `json:"requestId"`
+		Reason string `json:"reason"`
+	}{id, reason.Error()})
+	return text
 }
 
-// Answer writes an answer with a result or an error into b.
-func Answer(b *bytes.Buffer, id json.RawMessage, member string, write func(*bytes.Buffer) error) error {
+// Answer appends the answer to a request: the error if there is one, otherwise the result.
+func Answer(b *bytes.Buffer, id json.RawMessage, result any, failed *Error) error {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
 	b.WriteString(`{"jsonrpc":"2.0","id":`)
 	b.Write(id)
-	b.WriteString(`,"` + member + `":`)
-	if err := write(b); err != nil {
+	if failed != nil {
+		b.WriteString(`,"error":`)
+		result = failed
+	} else {
+		b.WriteString(`,"result":`)
+	}
+	if err := Write(b, result); err != nil {
 		return err
 	}
 	b.WriteByte('}')
 	return nil
+}
+
+// Write appends a value as JSON on one line. JSON that is raw keeps its digits and the order of its keys.
+func Write(b *bytes.Buffer, v any) error {
+	switch v := v.(type) {
+	case json.RawMessage:
+		return json.Compact(b, v)
+	case Writer:
+		return v.WriteJSON(b)
+	}
+	return jsontext.Write(b, v)
 }
