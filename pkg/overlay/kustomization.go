@@ -1,100 +1,73 @@
 package overlay
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/manifest"
 )
 
-// value is a text with its place.
-type value struct {
-	text string
-	node *yaml.Node
-}
-
-func (v *value) UnmarshalYAML(n *yaml.Node) error {
-	v.node = n
-	return n.Decode(&v.text)
-}
-
 // kustomization is the subset of kustomize's file that is read.
 type kustomization struct {
-	APIVersion         string            `yaml:"apiVersion"`
-	Kind               string            `yaml:"kind"`
-	Metadata           map[string]any    `yaml:"metadata"`
-	Resources          []value           `yaml:"resources"`
-	Namespace          value             `yaml:"namespace"`
-	NamePrefix         string            `yaml:"namePrefix"`
-	NameSuffix         string            `yaml:"nameSuffix"`
-	Labels             []labelSet        `yaml:"labels"`
-	CommonLabels       map[string]string `yaml:"commonLabels"`
-	CommonAnnotations  map[string]string `yaml:"commonAnnotations"`
-	Patches            []patch           `yaml:"patches"`
-	ConfigMapGenerator []generator       `yaml:"configMapGenerator"`
-	Replacements       []replacement     `yaml:"replacements"`
+	APIVersion         string            `json:"apiVersion"`
+	Kind               string            `json:"kind"`
+	Metadata           map[string]any    `json:"metadata"`
+	Resources          []string          `json:"resources"`
+	Namespace          string            `json:"namespace"`
+	NamePrefix         string            `json:"namePrefix"`
+	NameSuffix         string            `json:"nameSuffix"`
+	Labels             []labelSet        `json:"labels"`
+	CommonLabels       map[string]string `json:"commonLabels"`
+	CommonAnnotations  map[string]string `json:"commonAnnotations"`
+	Patches            []patch           `json:"patches"`
+	ConfigMapGenerator []generator       `json:"configMapGenerator"`
+	Replacements       []replacement     `json:"replacements"`
 }
 
 type labelSet struct {
-	Pairs            map[string]string `yaml:"pairs"`
-	IncludeSelectors bool              `yaml:"includeSelectors"`
-	IncludeTemplates bool              `yaml:"includeTemplates"`
+	Pairs            map[string]string `json:"pairs"`
+	IncludeSelectors bool              `json:"includeSelectors"`
+	IncludeTemplates bool              `json:"includeTemplates"`
 }
 
 type patch struct {
-	Path    value    `yaml:"path"`
-	Patch   value    `yaml:"patch"`
-	Target  *target  `yaml:"target"`
+	Path    string   `json:"path"`
+	Patch   string   `json:"patch"`
+	Target  *target  `json:"target"`
 	Options struct { // what a patch with a target may change
-		AllowNameChange bool `yaml:"allowNameChange"`
-		AllowKindChange bool `yaml:"allowKindChange"`
-	} `yaml:"options"`
-
-	node *yaml.Node
-}
-
-// UnmarshalYAML keeps the place.
-func (p *patch) UnmarshalYAML(n *yaml.Node) error {
-	type bare patch
-	err := n.Decode((*bare)(p))
-	p.node = n
-	return err
+		AllowNameChange bool `json:"allowNameChange"`
+		AllowKindChange bool `json:"allowKindChange"`
+	} `json:"options"`
 }
 
 // target chooses objects. Group, version, kind, namespace and name are regular
 // expressions that fit the whole.
 type target struct {
-	Group              string `yaml:"group"`
-	Version            string `yaml:"version"`
-	Kind               string `yaml:"kind"`
-	Name               string `yaml:"name"`
-	Namespace          string `yaml:"namespace"`
-	LabelSelector      string `yaml:"labelSelector"`
-	AnnotationSelector string `yaml:"annotationSelector"`
+	Group              string `json:"group"`
+	Version            string `json:"version"`
+	Kind               string `json:"kind"`
+	Name               string `json:"name"`
+	Namespace          string `json:"namespace"`
+	LabelSelector      string `json:"labelSelector"`
+	AnnotationSelector string `json:"annotationSelector"`
 }
 
 // generator makes configuration values that replacements read.
 type generator struct {
-	Name      string   `yaml:"name"`
-	Namespace string   `yaml:"namespace"`
-	Literals  []string `yaml:"literals"`
-	Envs      []value  `yaml:"envs"`
-	Files     []value  `yaml:"files"`
-
-	node *yaml.Node
-}
-
-// UnmarshalYAML keeps the place.
-func (g *generator) UnmarshalYAML(n *yaml.Node) error {
-	type bare generator
-	err := n.Decode((*bare)(g))
-	g.node = n
-	return err
+	Name      string   `json:"name"`
+	Namespace string   `json:"namespace"`
+	Literals  []string `json:"literals"`
+	Envs      []string `json:"envs"`
+	Files     []string `json:"files"`
 }
 
 // others are kustomize's fields that are not read.
@@ -114,93 +87,120 @@ var instead = map[string]string{
 	"secretGenerator":       "secrets are environment variables, ${NAME}",
 }
 
+// parse reads the file. Its values are those of YAML 1.2, as in manifests, so that a label "on" keeps its name.
 func (l *layer) parse(data []byte) bool {
 	before := len(l.violations)
-	nodes, violations := manifest.Trees(l.file, data)
-	l.violations = append(l.violations, violations...)
-	if len(violations) > 0 {
+	raw, place, violations := manifest.ToJSONPlaced(l.file, data)
+	for _, v := range violations {
+		if !v.IsWarning() {
+			l.violations = append(l.violations, v)
+		}
+	}
+	if place == nil {
 		return false
 	}
-	if len(nodes) != 1 {
-		l.fail(v1.Source{File: l.file, Line: 1, Column: 1}, "expected one document with resources, got %d", len(nodes))
-		return false
+	l.place = place
+	var tree any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	err := dec.Decode(&tree)
+	tree = l.fit(tree, reflect.TypeFor[kustomization](), "")
+	if len(l.violations) == before { // else a value may not fit because its field is another's
+		l.violations = append(l.violations, l.misfits...)
 	}
-	l.known(nodes[0], reflect.TypeFor[kustomization](), "")
 	if len(l.violations) > before {
 		return false
 	}
-	if err := nodes[0].Decode(&l.spec); err != nil {
-		l.fail(at(l.file, nodes[0]), "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+	if err == nil {
+		err = yaml.UnmarshalStrict(jsontext.Of(tree), &l.spec)
+	}
+	if err != nil {
+		l.fail(place(""), "%s", err.Error()[strings.LastIndex(err.Error(), "json: ")+len("json: "):])
 		return false
 	}
 	if k := l.spec.Kind; k != "" && k != "Kustomization" {
-		l.fail(at(l.file, nodes[0]), "kind %q is not read: expected Kustomization", k)
+		l.fail(place(""), "kind %q is not read: expected Kustomization", k)
 	}
-	if ns := l.spec.Namespace; ns.text != "" && !v1.IsName(ns.text) {
-		l.fail(at(l.file, ns.node), "namespace: %q is not a legal name: expected lower-case letters, digits, '-' and '_'", ns.text)
+	if ns := l.spec.Namespace; ns != "" && !v1.IsName(ns) {
+		l.fail(place("/namespace"), "namespace: %q is not a legal name: expected lower-case letters, digits, '-' and '_'", ns)
 	}
 	return len(l.violations) == before
 }
 
-// known refuses fields that are not read, and values of another form.
-func (l *layer) known(n *yaml.Node, t reflect.Type, path string) {
+// fit refuses unknown fields and values of another form, and returns the value. A number or a boolean where a text is
+// expected becomes its text.
+func (l *layer) fit(v any, t reflect.Type, pointer string) any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == reflect.TypeFor[value]() {
-		if n.Kind != yaml.ScalarNode {
-			l.fail(at(l.file, n), "%s: expected text", path)
-		}
-		return
-	}
+	expected, ok := "", true
 	switch t.Kind() {
 	case reflect.Slice:
-		if n.Kind != yaml.SequenceNode {
-			l.fail(at(l.file, n), "%s: expected a list", path)
-			return
+		var list []any
+		list, ok = v.([]any)
+		expected = "a list"
+		for i := range list {
+			list[i] = l.fit(list[i], t.Elem(), v1.Pointer(pointer, strconv.Itoa(i)))
 		}
-		for i, item := range n.Content {
-			l.known(item, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
+	case reflect.Map, reflect.Struct:
+		var m map[string]any
+		m, ok = v.(map[string]any)
+		expected = "an object"
+		for name, of := range l.fields(m, t, pointer) {
+			m[name] = l.fit(m[name], of, v1.Pointer(pointer, name))
 		}
-	case reflect.Map:
-		if n.Kind != yaml.MappingNode {
-			l.fail(at(l.file, n), "%s: expected an object", path)
+	case reflect.String:
+		switch v.(type) {
+		case json.Number, bool:
+			v = fmt.Sprint(v)
 		}
-	case reflect.Struct:
-		if n.Kind != yaml.MappingNode {
-			l.fail(at(l.file, n), "%s: expected an object", path)
-			return
+		_, ok = v.(string)
+		expected = "text"
+	case reflect.Bool:
+		_, ok = v.(bool)
+		expected = "true or false"
+	}
+	if !ok && v != nil {
+		l.misfits = append(l.misfits, v1.Violation{Source: l.place(pointer), Message: v1.FieldPath(pointer) + ": expected " + expected})
+	}
+	return v
+}
+
+// fields returns the types of the members of an object, and refuses those that are no fields.
+func (l *layer) fields(m map[string]any, t reflect.Type, pointer string) map[string]reflect.Type {
+	types := map[string]reflect.Type{}
+	if t.Kind() == reflect.Map {
+		for name := range m {
+			types[name] = t.Elem()
 		}
-		fields := map[string]reflect.Type{}
-		var all []string
-		for _, f := range reflect.VisibleFields(t) {
-			if name := f.Tag.Get("yaml"); name != "" {
-				fields[name], all = f.Type, append(all, name)
-			}
+		return types
+	}
+	var all []string
+	for _, f := range reflect.VisibleFields(t) {
+		name := f.Tag.Get("json")
+		if name == "" {
+			continue
 		}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			name := n.Content[i].Value
-			field := strings.TrimPrefix(path+"."+name, ".")
-			if of, ok := fields[name]; ok {
-				if n.Content[i+1].Tag != "!!null" {
-					l.known(n.Content[i+1], of, field)
-				}
-				continue
-			}
-			l.fail(at(l.file, n.Content[i]), "%s", unknown(path, field, name, all))
+		all = append(all, name)
+		if _, ok := m[name]; ok {
+			types[name] = f.Type
 		}
 	}
+	for name := range m {
+		if at := v1.Pointer(pointer, name); types[name] == nil {
+			l.fail(l.place(at), "%s", unknown(pointer, v1.FieldPath(at), name, all))
+		}
+	}
+	return types
 }
 
 func unknown(path, field, name string, all []string) string {
 	if path == "" && slices.Contains(others, name) {
-		msg := fmt.Sprintf("%s is a field of kustomize that is not supported here", field)
+		msg := field + " is a field of kustomize that is not supported here"
 		if do := instead[name]; do != "" {
 			msg += ": " + do
 		}
 		return msg
 	}
-	msg := fmt.Sprintf("unknown field %q: expected one of %s", field, strings.Join(all, ", "))
-	msg += v1.DidYouMean(name, all)
-	return msg
+	return fmt.Sprintf("unknown field %q: expected one of %s%s", field, strings.Join(all, ", "), v1.DidYouMean(name, all))
 }

@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -221,6 +222,8 @@ type layer struct {
 	fs      fs.FS
 	file    string // its kustomization, as it is shown
 	spec    kustomization
+	place   func(pointer string) v1.Source // in the kustomization
+	misfits []v1.Violation                 // values of its fields
 	objects []*object
 }
 
@@ -255,8 +258,8 @@ func (l *layer) read(name string, from v1.Source) ([]byte, bool) {
 
 // build takes the steps of kustomize in its order.
 func (l *layer) build() []*object {
-	for _, r := range l.spec.Resources {
-		l.resource(r)
+	for i, r := range l.spec.Resources {
+		l.resource(r, l.place(v1.Pointer("/resources", strconv.Itoa(i))))
 	}
 	l.generate()
 	l.duplicates()
@@ -264,28 +267,27 @@ func (l *layer) build() []*object {
 		return nil
 	}
 	for i := range l.spec.Patches {
-		l.patch(&l.spec.Patches[i])
+		l.patch(&l.spec.Patches[i], v1.Pointer("/patches", strconv.Itoa(i)))
 	}
 	l.rename()
 	l.label()
 	for i := range l.spec.Replacements {
-		l.replace(&l.spec.Replacements[i])
+		l.replace(&l.spec.Replacements[i], l.place(v1.Pointer("/replacements", strconv.Itoa(i))))
 	}
 	return l.objects
 }
 
 // resource adds a file, or what another folder builds to.
-func (l *layer) resource(r value) {
-	from := at(l.file, r.node)
-	if strings.Contains(r.text, "://") || strings.HasPrefix(r.text, "git@") || strings.Contains(r.text, "?ref=") {
-		l.fail(from, "resources: %q is fetched from elsewhere, and nothing is: clone it and name the folder", r.text)
+func (l *layer) resource(r string, from v1.Source) {
+	if strings.Contains(r, "://") || strings.HasPrefix(r, "git@") || strings.Contains(r, "?ref=") {
+		l.fail(from, "resources: %q is fetched from elsewhere, and nothing is: clone it and name the folder", r)
 		return
 	}
-	if filepath.IsAbs(r.text) || r.text == "" {
-		l.fail(from, "resources: %q: expected a path relative to %s", r.text, l.file)
+	if filepath.IsAbs(r) || r == "" {
+		l.fail(from, "resources: %q: expected a path relative to %s", r, l.file)
 		return
 	}
-	shown := filepath.Join(l.dir, filepath.FromSlash(r.text))
+	shown := filepath.Join(l.dir, filepath.FromSlash(r))
 	info, err := os.Stat(shown)
 	if err != nil {
 		l.fail(from, "resources: %s: %v", shown, regular.Reason(err))
@@ -295,7 +297,7 @@ func (l *layer) resource(r value) {
 		l.objects = append(l.objects, l.folder(shown, from)...)
 		return
 	}
-	data, ok := l.read(r.text, from)
+	data, ok := l.read(r, from)
 	if !ok {
 		return
 	}

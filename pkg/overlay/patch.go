@@ -17,36 +17,37 @@ import (
 
 // patch carries out one entry of patches: a list is JSON 6902 (RFC 6902), an object is
 // merged.
-func (l *layer) patch(p *patch) {
-	from := at(l.file, p.node)
-	file, data := l.file, []byte(p.Patch.text)
+func (l *layer) patch(p *patch, pointer string) {
+	from := l.place(pointer)
+	file, data := l.file, []byte(p.Patch)
 	switch {
-	case (p.Path.text == "") == (p.Patch.text == ""):
+	case (p.Path == "") == (p.Patch == ""):
 		l.fail(from, "patches: expected either path or patch")
 		return
-	case p.Path.text != "":
+	case p.Path != "":
 		var ok bool
-		if data, ok = l.read(p.Path.text, at(l.file, p.Path.node)); !ok {
+		if data, ok = l.read(p.Path, l.place(pointer+"/path")); !ok {
 			return
 		}
-		file = filepath.Join(l.dir, filepath.FromSlash(p.Path.text))
+		file = filepath.Join(l.dir, filepath.FromSlash(p.Path))
 	}
 	nodes, violations := manifest.Trees(file, data)
-	if p.Path.text == "" { // it is a text in the kustomization: its lines are counted from the text's
+	if p.Path == "" { // it is a text in the kustomization: its lines are counted from the text's
+		line := l.place(pointer + "/patch").Line
 		for i := range violations {
-			violations[i].Source.Line += p.Patch.node.Line
+			violations[i].Source.Line += line
 		}
 		for _, n := range nodes {
-			shift(n, p.Patch.node.Line)
+			shift(n, line)
 		}
 	}
 	l.violations = append(l.violations, violations...)
 	for _, n := range nodes {
 		l.from(n, file)
 		if n.Kind == yaml.SequenceNode {
-			l.patchJSON(p, n, file)
+			l.patchJSON(p, n, file, from)
 		} else {
-			l.patchMerge(p, n, file)
+			l.patchMerge(p, n, file, from)
 		}
 	}
 	if len(nodes) == 0 && len(violations) == 0 {
@@ -61,12 +62,12 @@ func shift(n *yaml.Node, lines int) {
 	}
 }
 
-func (l *layer) patchJSON(p *patch, ops *yaml.Node, file string) {
+func (l *layer) patchJSON(p *patch, ops *yaml.Node, file string, from v1.Source) {
 	if p.Target == nil {
-		l.fail(at(l.file, p.node), "patches: a JSON 6902 patch needs a target")
+		l.fail(from, "patches: a JSON 6902 patch needs a target")
 		return
 	}
-	for _, o := range l.chosen(p.Target, p.node) {
+	for _, o := range l.chosen(p.Target, from) {
 		for _, op := range ops.Content {
 			if err := l.apply(o.node, op); err != nil {
 				l.fail(at(file, op), "patch of %s: %v", o, err)
@@ -77,14 +78,14 @@ func (l *layer) patchJSON(p *patch, ops *yaml.Node, file string) {
 	}
 }
 
-func (l *layer) patchMerge(p *patch, n *yaml.Node, file string) {
+func (l *layer) patchMerge(p *patch, n *yaml.Node, file string, from v1.Source) {
 	if n.Kind != yaml.MappingNode {
 		l.fail(at(file, n), "patches: expected an object, or a list of JSON 6902 operations")
 		return
 	}
 	var objects []*object
 	if p.Target != nil {
-		objects = l.chosen(p.Target, p.node)
+		objects = l.chosen(p.Target, from)
 	} else {
 		kind, ns, name := text(n, "kind"), text(n, "metadata", "namespace"), text(n, "metadata", "name")
 		for _, o := range l.objects {
@@ -151,10 +152,10 @@ func (l *layer) drop(o *object) {
 
 // chosen are the objects of a target. A target that chooses none is an error: the patch was
 // meant for something.
-func (l *layer) chosen(t *target, n *yaml.Node) []*object {
+func (l *layer) chosen(t *target, from v1.Source) []*object {
 	fits, err := t.matcher()
 	if err != nil {
-		l.fail(at(l.file, n), "target: %v", err)
+		l.fail(from, "target: %v", err)
 		return nil
 	}
 	var objects []*object
@@ -171,7 +172,7 @@ func (l *layer) chosen(t *target, n *yaml.Node) []*object {
 		if kind := v1.Nearest(t.Kind, v1.Kinds()); kind != "" && kind != t.Kind {
 			hint = fmt.Sprintf("; did you mean the kind %s?", kind)
 		}
-		l.fail(at(l.file, n), "target: it chooses no object: nothing here is %s%s", t, hint)
+		l.fail(from, "target: it chooses no object: nothing here is %s%s", t, hint)
 	}
 	return objects
 }

@@ -14,15 +14,16 @@ import (
 // them wherever they are named.
 func (l *layer) rename() {
 	k := &l.spec
-	if k.Namespace.text == "" && k.NamePrefix == "" && k.NameSuffix == "" {
+	if k.Namespace == "" && k.NamePrefix == "" && k.NameSuffix == "" {
 		l.follow()
 		return
 	}
 	for _, o := range l.objects {
 		meta := member(o.node, "metadata")
-		if k.Namespace.text != "" && text(meta, "namespace") != k.Namespace.text {
-			ns := textNode(k.Namespace.text)
-			ns.Line, ns.Column = k.Namespace.node.Line, k.Namespace.node.Column
+		if k.Namespace != "" && text(meta, "namespace") != k.Namespace {
+			ns := textNode(k.Namespace)
+			at := l.place("/namespace")
+			ns.Line, ns.Column = at.Line, at.Column
 			l.trees[ns] = l.file
 			set(meta, "namespace", ns)
 			l.keyFrom(meta, "namespace")

@@ -11,14 +11,17 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	v1 "toolctl.dev/toolctl/api/v1"
 )
 
 // generate makes the configuration values: ConfigMaps that replacements read and nobody
 // else sees.
 func (l *layer) generate() {
-	for _, g := range l.spec.ConfigMapGenerator {
+	for i, g := range l.spec.ConfigMapGenerator {
+		at := v1.Pointer("/configMapGenerator", strconv.Itoa(i))
 		data := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-		from := at(l.file, g.node)
+		from := l.place(at)
 		if g.Name == "" {
 			l.fail(from, "configMapGenerator: name is missing")
 			continue
@@ -38,20 +41,20 @@ func (l *layer) generate() {
 			k, v, _ := strings.Cut(pair, "=")
 			add(k + "=" + unquote(v))
 		}
-		for _, env := range g.Envs {
-			text, _ := l.read(env.text, at(l.file, env.node))
+		for i, env := range g.Envs {
+			text, _ := l.read(env, l.place(v1.Pointer(at, "envs", strconv.Itoa(i))))
 			for line := range strings.Lines(string(text)) {
 				if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 					add(line)
 				}
 			}
 		}
-		for _, file := range g.Files {
-			k, name, ok := strings.Cut(file.text, "=")
+		for i, file := range g.Files {
+			k, name, ok := strings.Cut(file, "=")
 			if !ok {
-				k, name = path.Base(file.text), file.text
+				k, name = path.Base(file), file
 			}
-			text, _ := l.read(name, at(l.file, file.node))
+			text, _ := l.read(name, l.place(v1.Pointer(at, "files", strconv.Itoa(i))))
 			add(k + "=" + string(text))
 		}
 		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
@@ -76,51 +79,37 @@ func unquote(s string) string {
 
 // replacement copies one value into fields of other objects.
 type replacement struct {
-	Source  *source       `yaml:"source"`
-	Targets []destination `yaml:"targets"`
-
-	node *yaml.Node
-}
-
-// UnmarshalYAML keeps the place.
-func (r *replacement) UnmarshalYAML(n *yaml.Node) error {
-	type bare replacement
-	err := n.Decode((*bare)(r))
-	r.node = n
-	return err
+	Source  *source       `json:"source"`
+	Targets []destination `json:"targets"`
 }
 
 type source struct {
-	Group     string         `yaml:"group"`
-	Version   string         `yaml:"version"`
-	Kind      string         `yaml:"kind"`
-	Name      string         `yaml:"name"`
-	Namespace string         `yaml:"namespace"`
-	FieldPath string         `yaml:"fieldPath"`
-	Options   *fieldsOptions `yaml:"options"`
+	selector
+	FieldPath string         `json:"fieldPath"`
+	Options   *fieldsOptions `json:"options"`
 }
 
 type destination struct {
-	Select     *selector      `yaml:"select"`
-	Reject     []selector     `yaml:"reject"`
-	FieldPaths []string       `yaml:"fieldPaths"`
-	Options    *fieldsOptions `yaml:"options"`
+	Select     *selector      `json:"select"`
+	Reject     []selector     `json:"reject"`
+	FieldPaths []string       `json:"fieldPaths"`
+	Options    *fieldsOptions `json:"options"`
 }
 
 type selector struct {
-	Group     string `yaml:"group"`
-	Version   string `yaml:"version"`
-	Kind      string `yaml:"kind"`
-	Name      string `yaml:"name"`
-	Namespace string `yaml:"namespace"`
+	Group     string `json:"group"`
+	Version   string `json:"version"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
 }
 
 // fieldsOptions take a part of a text: that between delimiters, by its index.
 type fieldsOptions struct {
-	Delimiter string `yaml:"delimiter"`
-	Index     int    `yaml:"index"`
-	Encoding  string `yaml:"encoding"`
-	Create    bool   `yaml:"create"`
+	Delimiter string `json:"delimiter"`
+	Index     int    `json:"index"`
+	Encoding  string `json:"encoding"`
+	Create    bool   `json:"create"`
 }
 
 func (s *selector) fits(o *object) bool {
@@ -131,8 +120,7 @@ func (s *selector) fits(o *object) bool {
 		})
 }
 
-func (l *layer) replace(r *replacement) {
-	from := at(l.file, r.node)
+func (l *layer) replace(r *replacement, from v1.Source) {
 	if r.Source == nil || len(r.Targets) == 0 {
 		l.fail(from, "replacements: expected source and targets")
 		return
@@ -167,10 +155,9 @@ func (l *layer) replace(r *replacement) {
 }
 
 func (l *layer) sourceValue(s *source) (*yaml.Node, error) {
-	sel := selector{s.Group, s.Version, s.Kind, s.Name, s.Namespace}
 	var o *object
 	for _, other := range l.objects {
-		if !sel.fits(other) {
+		if !s.fits(other) {
 			continue
 		}
 		if o != nil {
