@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"container/list"
 	"sync"
 	"time"
 
@@ -16,19 +15,17 @@ const (
 )
 
 // Memo remembers results of tools with a cache, or with hints.read_only, by tool and
-// arguments: at most 1,000 results, each of at most 1 MiB, and 32 MiB together; the one
-// that was asked for the longest ago goes first. It may be shared by many runs.
+// arguments: at most 1,000 results, each of at most 1 MiB, and 32 MiB together. When it is
+// full it forgets them all. Many runs may share it.
 type Memo struct {
 	mu      sync.Mutex
-	entries map[string]*list.Element
-	order   list.List // of *memory, the newest first
+	entries map[string]memory
 	size    int
 	puts    int // results that were ever put in
 }
 
 type memory struct {
-	key    string
-	tool   *v1.Tool // a tool that was declared anew is another one
+	tool   *v1.Tool // after a reload the same tool is another pointer
 	result v1.Result
 	at     time.Time
 	size   int
@@ -36,26 +33,15 @@ type memory struct {
 }
 
 // NewMemo returns an empty Memo.
-func NewMemo() *Memo { return &Memo{entries: map[string]*list.Element{}} }
+func NewMemo() *Memo { return &Memo{entries: map[string]memory{}} }
 
 // get returns a result that was put in after the first `after` ones.
 func (m *Memo) get(key string, tool *v1.Tool, now time.Time, ttl time.Duration, after int) (v1.Result, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e := m.entries[key]
-	if e == nil {
-		return v1.Result{}, false
-	}
-	got := e.Value.(*memory)
-	if got.tool != tool || ttl > 0 && now.Sub(got.at) >= ttl {
-		m.drop(e)
-		return v1.Result{}, false
-	}
-	if got.number <= after { // still good for other runs
-		return v1.Result{}, false
-	}
-	m.order.MoveToFront(e)
-	return got.result, true
+	got, ok := m.entries[key]
+	fresh := got.tool == tool && (ttl <= 0 || now.Sub(got.at) < ttl)
+	return got.result, ok && fresh && got.number > after
 }
 
 func (m *Memo) put(key string, tool *v1.Tool, now time.Time, res v1.Result) {
@@ -68,27 +54,19 @@ func (m *Memo) put(key string, tool *v1.Tool, now time.Time, res v1.Result) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if old := m.entries[key]; old != nil {
-		m.drop(old)
+	m.size += size - m.entries[key].size
+	if m.size > memoBytes || len(m.entries) >= memoEntries {
+		clear(m.entries)
+		m.size = size
 	}
 	m.puts++
-	m.entries[key] = m.order.PushFront(&memory{key, tool, res, now, size, m.puts})
-	m.size += size
-	for m.size > memoBytes || m.order.Len() > memoEntries {
-		m.drop(m.order.Back())
-	}
+	m.entries[key] = memory{tool, res, now, size, m.puts}
 }
 
 func (m *Memo) count() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.puts
-}
-
-func (m *Memo) drop(e *list.Element) {
-	gone := m.order.Remove(e).(*memory)
-	delete(m.entries, gone.key)
-	m.size -= gone.size
 }
 
 // lifetime says for how long results of the tool of a call may be used again; 0 is for
@@ -102,24 +80,16 @@ func (c *Call) lifetime() (ttl time.Duration, ok bool) {
 		ttl = s.Cache.Lifetime()
 		return ttl, ttl > 0
 	}
-	return 0, readOnly(s) == yes
+	yes, _ := readOnly(s)
+	return 0, yes
 }
 
-// What a tool says of itself; unsaid is neither.
-const (
-	unsaid = iota
-	yes
-	no
-)
-
-func readOnly(s *v1.ToolSpec) int {
-	switch {
-	case s.Hints == nil || s.Hints.ReadOnly == nil:
-		return unsaid
-	case *s.Hints.ReadOnly:
-		return yes
+// readOnly reports whether a tool declares that it is read-only, and that it is not.
+func readOnly(s *v1.ToolSpec) (yes, no bool) {
+	if s.Hints == nil || s.Hints.ReadOnly == nil {
+		return false, false
 	}
-	return no
+	return *s.Hints.ReadOnly, !*s.Hints.ReadOnly
 }
 
 // writes reports whether a call may change what other tools read. A tool with a cache
@@ -129,7 +99,8 @@ func (c *Call) writes() bool {
 		return false // its own calls are asked
 	}
 	s := &c.to.item.Tool().Spec
-	return readOnly(s) == no || readOnly(s) == unsaid && (s.Cache == nil || s.Cache.Lifetime() == 0)
+	yes, no := readOnly(s)
+	return no || !yes && (s.Cache == nil || s.Cache.Lifetime() == 0)
 }
 
 // wrote notes that something may have changed: what was read before it in this run, or

@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -136,10 +135,4 @@ func oneOf(names []string) string {
 		return "a value"
 	}
 	return strings.Join(all, " or ")
-}
-
-func newDecoder(data []byte) *json.Decoder {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	return dec
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -46,9 +47,9 @@ func (t *types) UnmarshalJSON(data []byte) error {
 // readOutline reads what it can of a schema; whoever compiles it says what is wrong.
 func readOutline(schema json.RawMessage) outline {
 	var raw struct {
-		Required             json.RawMessage            `json:"required"`
-		Properties           map[string]json.RawMessage `json:"properties"`
-		AdditionalProperties json.RawMessage            `json:"additionalProperties"`
+		Required             json.RawMessage `json:"required"`
+		Properties           json.RawMessage `json:"properties"`
+		AdditionalProperties json.RawMessage `json:"additionalProperties"`
 	}
 	o := outline{properties: map[string]property{}}
 	if json.Unmarshal(schema, &raw) != nil {
@@ -56,12 +57,8 @@ func readOutline(schema json.RawMessage) outline {
 	}
 	o.types, o.closed = rootTypes(schema, 0), string(raw.AdditionalProperties) == "false"
 	_ = json.Unmarshal(raw.Required, &o.required)
-	for name, body := range raw.Properties {
-		var p property
-		_ = json.Unmarshal(body, &p)
-		o.properties[name] = p
-	}
-	o.order = keysInOrder(schema)
+	_ = json.Unmarshal(raw.Properties, &o.properties)
+	o.order = keysInOrder(raw.Properties)
 	return o
 }
 
@@ -106,38 +103,19 @@ func rootTypes(schema json.RawMessage, depth int) types {
 	return all
 }
 
-// keysInOrder returns the names under the properties of a schema as they are written.
-func keysInOrder(schema json.RawMessage) []string {
-	var root struct {
-		Properties orderedKeys `json:"properties"`
+// keysInOrder returns the names of the members of a JSON object as they are written; none of
+// another value.
+func keysInOrder(object json.RawMessage) (names []string) {
+	if !json.Valid(object) {
+		return nil
 	}
-	_ = json.Unmarshal(schema, &root)
-	return root.Properties
-}
-
-// orderedKeys are the keys of a JSON object in their order.
-type orderedKeys []string
-
-func (k *orderedKeys) UnmarshalJSON(data []byte) error {
-	*k = nil
-	dec := newDecoder(data)
-	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
-		return err // what is no object has no keys
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return err
+	jsontext.Members(object, func(name string) *[]byte {
+		if name = jsontext.Unquote([]byte(`"` + name + `"`)); !slices.Contains(names, name) {
+			names = append(names, name)
 		}
-		var skip json.RawMessage
-		if err := dec.Decode(&skip); err != nil {
-			return err
-		}
-		if name, ok := key.(string); ok && !slices.Contains(*k, name) {
-			*k = append(*k, name)
-		}
-	}
-	return nil
+		return new([]byte)
+	})
+	return names
 }
 
 // takesObject reports whether an object may be the variables.
@@ -231,11 +209,9 @@ func (p *Prompt) Unused(vars json.RawMessage) []v1.Violation {
 	if p.readsAll() {
 		return nil
 	}
-	var given orderedKeys
-	_ = given.UnmarshalJSON(vars)
 	known := p.known()
 	var violations []v1.Violation
-	for _, name := range given {
+	for _, name := range keysInOrder(vars) {
 		if slices.Contains(known, name) {
 			continue
 		}

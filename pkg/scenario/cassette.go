@@ -241,7 +241,7 @@ func (t *tape) miss(s *slot, tool *v1.Tool, args any, nearest int) (v1.Result, e
 	case len(t.calls) == 0:
 		message += "; it has no call of this tool at all"
 	}
-	s.player.problem(Failure{Tool: tool.Metadata.Name, What: "mock", Message: message, Field: t.field})
+	s.player.fail(Failure{Tool: tool.Metadata.Name, What: "mock", Message: message, Field: t.field})
 	return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: "the cassette has no such call"}
 }
 

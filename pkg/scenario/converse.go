@@ -203,37 +203,25 @@ func (approvals) TakeApproval(ctx context.Context, call v1.PendingCall, name str
 }
 
 // kept keeps the runs of a turn that wait.
-type kept struct {
-	mu     sync.Mutex
-	states map[string][]byte
-}
+type kept struct{ states sync.Map }
 
 // Save implements [agent.States].
 func (k *kept) Save(_ context.Context, id string, state []byte) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.states == nil {
-		k.states = map[string][]byte{}
-	}
-	k.states[id] = state
+	k.states.Store(id, state)
 	return nil
 }
 
 // Take implements [agent.States].
 func (k *kept) Take(_ context.Context, id string) ([]byte, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	state, ok := k.states[id]
+	state, ok := k.states.Load(id)
 	if !ok {
 		return nil, &v1.NotFoundError{Kind: "Run", Name: id}
 	}
-	return state, nil
+	return state.([]byte), nil
 }
 
 // Drop implements [agent.States].
 func (k *kept) Drop(_ context.Context, id string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.states, id)
+	k.states.Delete(id)
 	return nil
 }

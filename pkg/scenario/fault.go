@@ -62,7 +62,7 @@ func breakCall(s *slot, tool *v1.Tool, f *v1.MockFault, content func() (v1.Resul
 		}
 		broken, ok := s.player.violate(tool, res.Content)
 		if !ok {
-			s.player.problem(Failure{Tool: tool.Metadata.Name, What: "mock", Message: fmt.Sprintf("fault schema_violation: tool %q has no output_schema that a result could break", tool.Metadata.Name)})
+			s.player.fail(Failure{Tool: tool.Metadata.Name, What: "mock", Message: fmt.Sprintf("fault schema_violation: tool %q has no output_schema that a result could break", tool.Metadata.Name)})
 		}
 		res.Content = broken
 		return res, nil, true

@@ -63,12 +63,9 @@ type generator struct {
 }
 
 func (g *generator) value(node any, depth int) any {
-	s, ok := node.(map[string]any)
-	if !ok || depth > generateDepth {
+	s := schema.Map(g.doc.Whole(node))
+	if s == nil || depth > generateDepth {
 		return nil
-	}
-	if target, ok := g.doc.Target(s); ok {
-		return g.value(target, depth+1)
 	}
 	if v, ok := s["const"]; ok {
 		return v
@@ -81,7 +78,13 @@ func (g *generator) value(node any, depth int) any {
 	if v, ok := s["default"]; ok {
 		return v
 	}
-	s = g.merge(s, depth)
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if list, ok := s[key].([]any); ok && len(list) > 0 {
+			rest := maps.Clone(s)
+			delete(rest, key)
+			return g.value(map[string]any{"allOf": []any{rest, list[g.random.IntN(len(list))]}}, depth+1)
+		}
+	}
 	switch g.kind(s) {
 	case "object":
 		return g.object(s, depth)
@@ -97,33 +100,6 @@ func (g *generator) value(node any, depth int) any {
 		return g.random.IntN(2) == 0
 	}
 	return nil
-}
-
-// merge joins a schema with all of allOf and one of anyOf and oneOf.
-func (g *generator) merge(s map[string]any, depth int) map[string]any {
-	parts, _ := s["allOf"].([]any)
-	parts = slices.Clone(parts)
-	for _, key := range []string{"anyOf", "oneOf"} {
-		if list, ok := s[key].([]any); ok && len(list) > 0 {
-			parts = append(parts, list[g.random.IntN(len(list))])
-		}
-	}
-	if len(parts) == 0 || depth > generateDepth {
-		return s
-	}
-	out := maps.Clone(s)
-	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
-		delete(out, key)
-	}
-	for _, part := range parts {
-		if target, ok := g.doc.Target(part); ok {
-			part = target
-		}
-		if p, ok := part.(map[string]any); ok {
-			out = schema.Map(schema.Join(schema.ObjectOf(out), schema.ObjectOf(g.merge(p, depth+1))))
-		}
-	}
-	return out
 }
 
 func (g *generator) kind(s map[string]any) string {

@@ -59,7 +59,7 @@ func (a *answerer) own(ctx context.Context, p *player, tool *v1.Tool, args json.
 	sp := &tool.Spec
 	if !declaresMock(sp) {
 		message := fmt.Sprintf("tool %q has no mock: add spec.mocks.%s to the scenario, or mock_result to the tool; with --live the real tool is called", tool.Metadata.Name, tool.Metadata.Name)
-		p.problem(Failure{Tool: tool.Metadata.Name, What: "mock", Message: message})
+		p.fail(Failure{Tool: tool.Metadata.Name, What: "mock", Message: message})
 		return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: "no mock, and scenarios call nothing real"}
 	}
 	return a.mock.Execute(ctx, tool, args)
@@ -189,7 +189,7 @@ func (m *mock) answer(ctx context.Context, s *slot, tool *v1.Tool, args json.Raw
 		}
 		fits, err := r.when(doc, m.calls)
 		if err != nil {
-			s.player.problem(Failure{Tool: tool.Metadata.Name, What: "mock", Message: err.Error(), Field: r.field + "/when"})
+			s.player.fail(Failure{Tool: tool.Metadata.Name, What: "mock", Message: err.Error(), Field: r.field + "/when"})
 			return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: "the condition of a mock failed: " + err.Error()}
 		}
 		if fits {
@@ -198,7 +198,7 @@ func (m *mock) answer(ctx context.Context, s *slot, tool *v1.Tool, args json.Raw
 		}
 	}
 	shown := show(redacted(doc, tool))
-	s.player.problem(Failure{Tool: tool.Metadata.Name, What: "mock", Message: fmt.Sprintf("no response of the mock is left for call %d of %q with %s", m.calls, tool.Metadata.Name, shown),
+	s.player.fail(Failure{Tool: tool.Metadata.Name, What: "mock", Message: fmt.Sprintf("no response of the mock is left for call %d of %q with %s", m.calls, tool.Metadata.Name, shown),
 		Field: v1.Pointer("/spec/mocks", tool.Metadata.Name)})
 	return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: "no response of the mock is left"}
 }

@@ -407,10 +407,6 @@ func (p *player) fail(f Failure) {
 	p.res.Failures = append(p.res.Failures, f)
 }
 
-// problem enters a failure of the scenario itself during a call, whatever the call
-// was expected to give.
-func (p *player) problem(f Failure) { p.fail(f) }
-
 // invalid enters a violation of the manifest: the scenario is not played.
 func (p *player) invalid(field, message string) {
 	p.broken = true

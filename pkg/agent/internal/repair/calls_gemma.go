@@ -54,9 +54,9 @@ func gemmaObject(text string) (object string, n int) {
 		}
 		switch c := text[i]; c {
 		case '"':
-			n := quotedLength(text[i:])
-			out.WriteString(text[i : i+n])
-			i += n
+			end := jsontext.SkipString(text, i)
+			out.WriteString(text[i:end])
+			i = end
 			continue
 		case '{', '[':
 			depth++
@@ -96,17 +96,4 @@ func gemmaQuote(text string) string {
 		}
 	}
 	return ""
-}
-
-// quotedLength is how long the JSON string is that a text begins with.
-func quotedLength(text string) int {
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(text)
 }
