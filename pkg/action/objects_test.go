@@ -54,6 +54,7 @@ func TestCheckKnowsWhatIsBeside(t *testing.T) {
 // brings it back is not.
 func TestCheckUndo(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	apply := func(set string, objects ...v1.Object) {
 		t.Helper()
 		if _, err := st.Apply(t.Context(), objects, store.ApplyOptions{Set: set, Prune: true}); err != nil {

@@ -46,6 +46,7 @@ func (r *revisions) Status() source.Status  { return source.Status{Source: "git"
 // what is right again is told.
 func TestReconcilerFollows(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	one, two := &manifest.Set{Objects: storetest.Tools(1, "a")}, &manifest.Set{Objects: storetest.Tools(2, "a")}
 	var log bytes.Buffer
 	r := &reconciler{
@@ -78,6 +79,7 @@ func TestReconcilerFollows(t *testing.T) {
 // TestReconcilerLeavesOtherSets: what belongs to another set is refused, and can be named.
 func TestReconcilerLeavesOtherSets(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	if _, err := st.Apply(t.Context(), storetest.Tools(1, "a"), store.ApplyOptions{Set: "other"}); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +107,7 @@ func TestReconcilerOverrides(t *testing.T) {
 		ReportOverrides: "WARN something else is served", RemoveOverrides: "INFO overrides are removed",
 	} {
 		st := memory.New(memory.Options{})
+		t.Cleanup(func() { st.Close() })
 		if _, err := st.Apply(t.Context(), storetest.Tools(1, "b"), store.ApplyOptions{Set: "other"}); err != nil {
 			t.Fatal(err)
 		}

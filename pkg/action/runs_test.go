@@ -18,6 +18,7 @@ import (
 func TestRunsAreOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
+		t.Cleanup(func() { st.Close() })
 		one, other := action.NewRuns(st), action.NewRuns(st)
 		check := func(err error, want string) {
 			t.Helper()
@@ -90,6 +91,7 @@ func leaseHolder(t *testing.T, st *memory.Store) string {
 
 func TestRunsFull(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	runs := action.NewRuns(st)
 	for i := range store.MaxRuns {
 		if err := runs.Save(t.Context(), store.Run{ID: "R" + strings.Repeat("x", i%50) + string(rune('A'+i/50))}); err != nil {

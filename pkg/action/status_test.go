@@ -14,6 +14,7 @@ import (
 // TestSetStates: what is ready, what something else changed and what is gone.
 func TestSetStates(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	good, edited, gone := boundTool("files"), boundTool("files"), boundTool("files")
 	bad := boundTool("missing")
 	for name, tool := range map[string]*v1.Tool{"good": good, "edited": edited, "gone": gone, "bad": bad} {

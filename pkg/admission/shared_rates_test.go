@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 	"time"
+	"toolctl.dev/toolctl/pkg/policy"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // TestSharedRate: over two servers no more goes on in a window than a burst.
@@ -15,7 +15,7 @@ func TestSharedRate(t *testing.T) {
 	for _, burst := range []int{1, 10, 640} {
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		clock := func() time.Time { return now }
-		counters := memory.New(memory.Options{Now: clock})
+		counters := policy.NewMemoryCounters(clock)
 		perSecond := float64(burst) / 3600
 		a, b := newRates(Rate{perSecond, burst}, counters, clock), newRates(Rate{perSecond, burst}, counters, clock)
 		for window := range 2 {

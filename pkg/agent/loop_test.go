@@ -18,7 +18,6 @@ import (
 	"toolctl.dev/toolctl/pkg/agent"
 	"toolctl.dev/toolctl/pkg/agent/scripted"
 	"toolctl.dev/toolctl/pkg/registry"
-	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 const more = tools + `
@@ -326,7 +325,7 @@ func TestNativeOutput(t *testing.T) {
 
 // deciding is an Approvals that remembers one answer.
 type deciding struct {
-	*memory.Store
+	registry.MemoryApprovals
 	mu  sync.Mutex
 	yes *bool
 }
@@ -334,7 +333,7 @@ type deciding struct {
 func (d *deciding) TakeApproval(ctx context.Context, p v1.PendingCall, name string) (v1.PendingCall, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	found, err := d.Store.TakeApproval(ctx, p, name)
+	found, err := d.MemoryApprovals.TakeApproval(ctx, p, name)
 	if err == nil && d.yes != nil {
 		err = found.Decide(v1.Decision{Approved: *d.yes, By: "ann"}, p.Created)
 	}
@@ -342,7 +341,7 @@ func (d *deciding) TakeApproval(ctx context.Context, p v1.PendingCall, name stri
 }
 
 func TestResume(t *testing.T) {
-	d := &deciding{Store: memory.New(memory.Options{})}
+	d := &deciding{}
 	c := newCounting(0)
 	w := newWorld(t, more, registry.Options{Executors: []registry.Executor{c}, Approvals: d})
 	dir := filepath.Join(t.TempDir(), "runs")

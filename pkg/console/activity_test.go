@@ -68,6 +68,7 @@ func TestBudgets(t *testing.T) {
 // A list that is cut says how much there is.
 func TestCutListsSaySo(t *testing.T) {
 	at := memory.New(memory.Options{})
+	t.Cleanup(func() { at.Close() })
 	s := serve(t, options{manifests: strings.Replace(limited, "[1]", "["+strings.Repeat("{a: 1}, ", 250)+"{a: 2}]", 1), principals: []string{"ann"}, store: at})
 	for i := range 230 {
 		if code, body := s.ask("POST", "api/tools/default/look/call", "ann", fmt.Sprintf(`{"session":"s%d"}`, i%30)); code != http.StatusOK {

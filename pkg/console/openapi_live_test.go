@@ -20,6 +20,7 @@ import (
 // Every operation of openapi.json answers with a status that it names and a body of its schema.
 func TestOpenAPIIsTrue(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	t.Cleanup(func() { _ = st.Close() })
 	apply(t, st, "aaaa", storetest.Tool("a", "1"))
 	apply(t, st, "bbbb", storetest.Tool("a", "2"))

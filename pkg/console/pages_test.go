@@ -168,6 +168,7 @@ func apply(t *testing.T, st store.Store, commit string, objects ...v1.Object) {
 // An operator sees what revisions consist of and takes a set back; nobody else does.
 func TestUndo(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	t.Cleanup(func() { _ = st.Close() })
 	apply(t, st, "aaaa", storetest.Tool("a", "1"), storetest.Tool("b", "1"))
 	wide, narrow := storetest.Tool("a", "2"), storetest.Tool("a", "3")
@@ -351,6 +352,7 @@ func TestPendingCommit(t *testing.T) {
 // Of 10,000 calls that are made, as many wait as may, and pages and answers show them in parts.
 func TestManyWaitingCalls(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	t.Cleanup(func() { _ = st.Close() })
 	s := serve(t, options{manifests: heldPay, principals: []string{"ann"}, store: st})
 	now := time.Now().UTC().Truncate(time.Millisecond)

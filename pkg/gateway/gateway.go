@@ -24,7 +24,6 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/replica"
 	"toolctl.dev/toolctl/pkg/store"
-	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // Gateway is manifests that can be called and served. Its methods may be called by many
@@ -175,10 +174,8 @@ func (g *Gateway) registryOptions() registry.Options {
 	}
 	r := registry.Options{Executors: all, Rules: o.Rules, Middleware: o.Middleware, Counters: o.Counters, Attachments: o.Attachments, OnCall: o.OnCall, OnPending: o.OnPending, Logger: g.log, TracerProvider: o.TracerProvider, MeterProvider: o.MeterProvider}
 	if o.Store == nil {
-		kept := memory.New(memory.Options{})
-		if g.approvals, r.Approvals = kept, kept; r.Counters == nil {
-			r.Counters = kept
-		}
+		kept := new(registry.MemoryApprovals)
+		g.approvals, r.Approvals = kept, kept
 	}
 	if s := g.store; s != nil {
 		g.approvals = s

@@ -22,7 +22,9 @@ func TestRoutesOfReplicasHaveARate(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := make(chan net.Addr, 1)
-	o := gateway.Options{Store: memory.New(memory.Options{}), Replicas: &gateway.Replicas{KeyFile: keys}, Limits: admission.Limits{Rate: admission.Rate{PerSecond: 0.001, Burst: 2}}}
+	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
+	o := gateway.Options{Store: st, Replicas: &gateway.Replicas{KeyFile: keys}, Limits: admission.Limits{Rate: admission.Rate{PerSecond: 0.001, Burst: 2}}}
 	o.HTTP.Listening = func(a net.Addr) { at <- a }
 	g, err := gateway.Open(t.Context(), o)
 	if err != nil {

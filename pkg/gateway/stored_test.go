@@ -41,6 +41,7 @@ func (m *metered) Watch(ctx context.Context, from int64) iter.Seq2[store.Event, 
 func TestStoredReadsWhatChanged(t *testing.T) {
 	const many = 200
 	st := &metered{Store: memory.New(memory.Options{KeepChanges: 20})}
+	t.Cleanup(func() { st.Close() })
 	apply := func(objects ...v1.Object) {
 		t.Helper()
 		if _, err := st.Apply(t.Context(), objects, store.ApplyOptions{}); err != nil {

@@ -30,6 +30,7 @@ func named(t *testing.T, kind, namespace, name, spec string) v1.Object {
 // read or what the name needs; and the rest of the store is not read.
 func TestStoredTool(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	var objects []v1.Object
 	mock := func(namespace, name string) {
 		objects = append(objects, named(t, v1.KindTool, namespace, name, `{"description":"d","input_schema":{"type":"object"},"mock_result":1}`))

@@ -15,6 +15,7 @@ func ExamplePlan() {
 	ctx := context.Background()
 	st := memory.New(memory.Options{})
 	defer st.Close()
+	defer st.Close()
 	tool := v1.NewObject(v1.KindTool).(*v1.Tool)
 	tool.Metadata.Name = "get-weather"
 	tool.Spec.Description, tool.Spec.InputSchema = "Weather now.", []byte(`{"type":"object"}`)

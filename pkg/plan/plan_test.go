@@ -59,6 +59,7 @@ func filled(t *testing.T) store.Store {
 	t.Helper()
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { st.Close() })
+	t.Cleanup(func() { st.Close() })
 	apply(t, st, store.ApplyOptions{Set: "s"}, storetest.Tool("a", "1"), storetest.Tool("b", "1"), storetest.Tool("same", "1"))
 	apply(t, st, store.ApplyOptions{Set: "other"}, storetest.Tool("c", "1"))
 	return st

@@ -11,7 +11,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
-	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // TestCompareReplays plays the calls of random cases against both policies with real
@@ -82,7 +81,7 @@ func TestCompareReplays(t *testing.T) {
 func replay(t *testing.T, p *v1.ToolPolicy, c *policy.Case) string {
 	t.Helper()
 	now := time.Date(2024, 5, 5, 12, 30, 0, 0, time.UTC)
-	set, counters := policy.Compile([]*v1.ToolPolicy{p}), memory.New(memory.Options{Now: func() time.Time { return now }})
+	set, counters := policy.Compile([]*v1.ToolPolicy{p}), policy.NewMemoryCounters(func() time.Time { return now })
 	call := func(tool string, r policy.Request) string {
 		s := policy.Subject{Namespace: "default", Name: tool}
 		if server, remote, ok := strings.Cut(tool, "__"); ok {

@@ -6,7 +6,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
-	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // A chain of rules admits calls until a limit is reached.
@@ -16,7 +15,7 @@ func Example() {
 		Header: v1.Header{Kind: v1.KindToolPolicy, Metadata: v1.Metadata{Name: "careful"}},
 		Spec:   v1.ToolPolicySpec{Blocklist: []string{"delete-*"}, MaxTotalToolCalls: &one},
 	}})
-	counters := memory.New(memory.Options{})
+	counters := policy.NewMemoryCounters(nil)
 	for _, tool := range []string{"get-weather", "get-weather", "delete-account"} {
 		chain := set.For(policy.Subject{Namespace: v1.DefaultNamespace, Name: tool})
 		_, err := chain.Admit(context.Background(), counters, policy.Request{Session: "s1"})

@@ -7,7 +7,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
-	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 func careful(limits ...v1.Limit) *v1.ToolPolicy {
@@ -47,7 +46,7 @@ func TestALimitIsKnownByItsNameOrContent(t *testing.T) {
 		{name: "removed", before: []v1.Limit{pay}, passes: true, abandoned: "limits[0]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			before, after, counters := careful(tc.before...), careful(tc.after...), memory.New(memory.Options{})
+			before, after, counters := careful(tc.before...), careful(tc.after...), policy.NewMemoryCounters(nil)
 			call := func(p *v1.ToolPolicy) error {
 				_, err := policy.Compile([]*v1.ToolPolicy{p}).For(policy.Subject{Namespace: "default", Name: "pay"}).Admit(t.Context(), counters, policy.Request{Session: "s", Principal: "ann"})
 				return err
@@ -106,7 +105,7 @@ func TestLimitBy(t *testing.T) {
 			if fs := p.Spec.Limits[0]; fs.By != nil && len(p.Validate()) > 2 { // apiVersion and kind are not set
 				t.Fatal(p.Validate())
 			}
-			set, counters := policy.Compile([]*v1.ToolPolicy{p}), memory.New(memory.Options{})
+			set, counters := policy.Compile([]*v1.ToolPolicy{p}), policy.NewMemoryCounters(nil)
 			var err error
 			for i, c := range tc.calls {
 				if err != nil {
@@ -156,7 +155,7 @@ func TestNames(t *testing.T) {
 		} {
 			p := &v1.ToolPolicy{Header: v1.Header{Metadata: v1.Metadata{Name: "p"}}, Spec: rule.spec}
 			chain := policy.Compile([]*v1.ToolPolicy{p}).For(tc.tool)
-			adm, err := chain.Admit(t.Context(), memory.New(memory.Options{}), policy.Request{})
+			adm, err := chain.Admit(t.Context(), policy.NewMemoryCounters(nil), policy.Request{})
 			if got := err != nil || adm.Approval != nil; got != rule.want {
 				t.Errorf("%s %q of %q (server %q, bare %v): refused %v, want %v", rule.name, tc.pattern, tc.tool.Name, tc.tool.Server, tc.tool.Bare, got, rule.want)
 			}

@@ -7,7 +7,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
-	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 func limit(n int64) *int64 { return &n }
@@ -43,7 +42,7 @@ func TestOverlay(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			o := policy.NewOverlay(prompt, tc.spec)
 			ctx := policy.WithOverlay(t.Context(), o)
-			counters := memory.New(memory.Options{})
+			counters := policy.NewMemoryCounters(nil)
 			var err error
 			var last *policy.Chain
 			for i, c := range tc.calls {

@@ -4,7 +4,7 @@
 //
 //	set := policy.Compile(policies)
 //	chain := set.For(policy.Subject{Namespace: "default", Name: "pay-invoice"})
-//	admission, err := chain.Admit(ctx, memory.New(memory.Options{}), policy.Request{Session: "s1"})
+//	admission, err := chain.Admit(ctx, policy.NewMemoryCounters(nil), policy.Request{Session: "s1"})
 //	if err != nil {
 //		return err // a *v1.PolicyError, or the counters failed
 //	}

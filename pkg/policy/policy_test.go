@@ -7,7 +7,6 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // noon is the time of every test that does not move it.
@@ -38,7 +37,7 @@ type clocked struct {
 
 func newCounters() *clocked {
 	c := &clocked{now: noon}
-	c.Counters = memory.New(memory.Options{Now: func() time.Time { return c.now }})
+	c.Counters = NewMemoryCounters(func() time.Time { return c.now })
 	return c
 }
 

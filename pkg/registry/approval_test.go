@@ -12,14 +12,15 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
-	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // approving is a registry whose pay tool needs approval, and what its calls left.
 type approving struct {
 	*registry.Registry
-	kept  *memory.Store
+	kept  registry.MemoryApprovals
+	count *policy.MemoryCounters
 	ran   []string // the arguments of the calls that ran
 	lines []v1.AuditRecord
 	now   time.Time
@@ -27,10 +28,10 @@ type approving struct {
 
 func (a *approving) list(t *testing.T) []v1.PendingCall {
 	t.Helper()
-	return listed(t, a.kept)
+	return listed(t, &a.kept)
 }
 
-func listed(t *testing.T, kept *memory.Store) []v1.PendingCall {
+func listed(t *testing.T, kept *registry.MemoryApprovals) []v1.PendingCall {
 	t.Helper()
 	calls, err := kept.ListApprovals(t.Context())
 	if err != nil {
@@ -46,13 +47,13 @@ func (a *approving) AppendAudit(_ context.Context, line v1.AuditRecord) error {
 
 func newApproving(t *testing.T, spec v1.ToolPolicySpec, edit ...func(*v1.Tool)) *approving {
 	t.Helper()
-	a := &approving{kept: memory.New(memory.Options{}), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	a := &approving{count: policy.NewMemoryCounters(nil), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	executor := mock{name: "mock", fn: func(_ context.Context, _ *v1.Tool, args json.RawMessage) (v1.Result, error) {
 		a.ran = append(a.ran, string(args))
 		return v1.Result{Content: json.RawMessage(`{"ok":true}`), Attempts: 1}, nil
 	}}
 	a.Registry = newRegistry(t, registry.Options{
-		Executors: []registry.Executor{executor}, Counters: a.kept, Approvals: a.kept, Audit: a, Now: func() time.Time { return a.now },
+		Executors: []registry.Executor{executor}, Counters: a.count, Approvals: &a.kept, Audit: a, Now: func() time.Time { return a.now },
 	}, newTool("pay", edit...), newTool("get"), newPolicy("careful", spec))
 	return a
 }
@@ -256,7 +257,7 @@ func TestApproval(t *testing.T) {
 			// Only what ran has used up a budget.
 			key := []v1.Counter{{Key: "default/careful|max_total_tool_calls|session|s"}, {Key: "default/careful|max_total_tool_calls|session|r"},
 				{Key: "default/careful|max_total_tool_calls|session|bob|s"}, {Key: "default/careful|max_total_tool_calls|session|bob|r"}}
-			if used, _ := a.kept.Read(bg, key); spec.MaxTotalToolCalls != nil && used[0].Used+used[1].Used+used[2].Used+used[3].Used != int64(len(a.ran)) {
+			if used, _ := a.count.Read(bg, key); spec.MaxTotalToolCalls != nil && used[0].Used+used[1].Used+used[2].Used+used[3].Used != int64(len(a.ran)) {
 				t.Errorf("%v calls are counted, %d ran", used, len(a.ran))
 			}
 		})
@@ -349,7 +350,7 @@ func TestApprovalBounds(t *testing.T) {
 // However many callers repeat an approved call, one of them goes through.
 func TestApprovalIsUsedOnce(t *testing.T) {
 	var ran atomic.Int64
-	approvals := memory.New(memory.Options{})
+	approvals := new(registry.MemoryApprovals)
 	reg := newRegistry(t, registry.Options{Approvals: approvals, Executors: []registry.Executor{mock{name: "mock", fn: func(context.Context, *v1.Tool, json.RawMessage) (v1.Result, error) {
 		ran.Add(1)
 		return v1.Result{Content: json.RawMessage(`{}`)}, nil

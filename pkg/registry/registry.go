@@ -18,7 +18,6 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/timers"
 	"toolctl.dev/toolctl/pkg/policy"
-	"toolctl.dev/toolctl/pkg/store/memory"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -95,14 +94,11 @@ func New(objects []v1.Object, o Options) (*Registry, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Counters == nil || o.Approvals == nil {
-		kept := memory.New(memory.Options{Now: o.Now})
-		if o.Counters == nil {
-			o.Counters = kept
-		}
-		if o.Approvals == nil {
-			o.Approvals = kept
-		}
+	if o.Counters == nil {
+		o.Counters = policy.NewMemoryCounters(o.Now)
+	}
+	if o.Approvals == nil {
+		o.Approvals = new(MemoryApprovals)
 	}
 	r := &Registry{opts: o, executors: map[string]Executor{}, schemas: validate.NewCache(validate.Options{})}
 	for _, e := range o.Executors {

@@ -10,7 +10,9 @@ import (
 )
 
 func Example() {
-	m, err := replica.Join(context.Background(), replica.Options{Keys: seal.Random(), Leases: memory.New(memory.Options{}), Address: "http://10.0.0.7:8080"})
+	st := memory.New(memory.Options{})
+	defer st.Close()
+	m, err := replica.Join(context.Background(), replica.Options{Keys: seal.Random(), Leases: st, Address: "http://10.0.0.7:8080"})
 	if err != nil {
 		fmt.Println(err)
 		return

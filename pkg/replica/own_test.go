@@ -47,7 +47,9 @@ func joinAt(t *testing.T, st store.Leases, address string, lasts time.Duration) 
 }
 
 func TestOwn(t *testing.T) {
-	st := &deaf{Leases: memory.New(memory.Options{})}
+	kept := memory.New(memory.Options{})
+	t.Cleanup(func() { kept.Close() })
+	st := &deaf{Leases: kept}
 	a, b := joinAt(t, st, "http://127.0.0.1:1", 200*time.Millisecond), joinAt(t, st.Leases, "http://127.0.0.1:2", 200*time.Millisecond)
 	never := func() { t.Error("a lease was lost that was renewed") }
 	own := func(m *replica.Member, want string, wantErr error, lost func()) {
@@ -87,7 +89,9 @@ func TestOwn(t *testing.T) {
 
 // TestOwnLate: what the store says of a lease that has ended meanwhile is said too late.
 func TestOwnLate(t *testing.T) {
-	st := &deaf{Leases: memory.New(memory.Options{})}
+	kept := memory.New(memory.Options{})
+	t.Cleanup(func() { kept.Close() })
+	st := &deaf{Leases: kept}
 	a, b := joinAt(t, st, "http://127.0.0.1:1", 200*time.Millisecond), joinAt(t, st.Leases, "http://127.0.0.1:2", 200*time.Millisecond)
 	st.late.Store(new(func() {
 		for {
@@ -110,6 +114,7 @@ func TestOwnLate(t *testing.T) {
 
 func TestStream(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	var b *replica.Member
 	refuse := atomic.Pointer[error]{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -80,6 +80,7 @@ func request(t *testing.T, body string) *http.Request {
 
 func TestForward(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	a := join(t, st, shared, http.NotFound)
 	b := join(t, st, shared, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -108,6 +109,7 @@ func TestForward(t *testing.T) {
 // TestCredential: a request is taken once, from who has the key, as it was forwarded.
 func TestCredential(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	ok := func(http.ResponseWriter, *http.Request) {}
 	a, b, c, foreign := join(t, st, shared, ok), join(t, st, shared, ok), join(t, st, shared, ok), join(t, st, seal.Random(), ok)
 	for _, m := range []*one{a, b, c, foreign} {
@@ -170,6 +172,7 @@ func TestCredentialIsOfOneRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
 			st := memory.New(memory.Options{Now: func() time.Time { return now }})
+			t.Cleanup(func() { st.Close() })
 			taken := false
 			var b *replica.Member
 			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -232,6 +235,7 @@ func TestClocksAndKeys(t *testing.T) {
 			start := time.Now()
 			now := func() time.Time { return start.Add(time.Duration(late.Load())) }
 			st := memory.New(memory.Options{Now: now})
+			t.Cleanup(func() { st.Close() })
 			var both [2]*side
 			for i := range both {
 				s := &side{keys: key("1"), now: func() time.Time { return now().Add(skew[i]) }}
@@ -306,6 +310,7 @@ func TestClocksAndKeys(t *testing.T) {
 
 func TestStreamsComeAtOnce(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	goOn := make(chan struct{})
 	a := join(t, st, shared, http.NotFound)
 	b := join(t, st, shared, func(w http.ResponseWriter, r *http.Request) {
@@ -344,6 +349,7 @@ func TestStreamsComeAtOnce(t *testing.T) {
 // TestEndOfAReplica: what was with a replica that ended, or gave its lease back, is gone.
 func TestEndOfAReplica(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	a := join(t, st, shared, http.NotFound)
 	a.run(t)
 	forward := func(to string) error {
@@ -386,6 +392,7 @@ func TestEndOfAReplica(t *testing.T) {
 // TestAnswerLost: of a request that a replica may have got it is not said that it did nothing.
 func TestAnswerLost(t *testing.T) {
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	a := join(t, st, shared, http.NotFound)
 	b := join(t, st, shared, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Param-City") == "" {
@@ -414,7 +421,9 @@ func TestAnswerLost(t *testing.T) {
 
 // TestStoreAway: what was known goes on while the store is away, and readyz says so.
 func TestStoreAway(t *testing.T) {
-	st := &failing{Leases: memory.New(memory.Options{})}
+	kept := memory.New(memory.Options{})
+	t.Cleanup(func() { kept.Close() })
+	st := &failing{Leases: kept}
 	a := join(t, st, shared, http.NotFound)
 	b := join(t, st, shared, func(http.ResponseWriter, *http.Request) {})
 	b.Report(func() map[string]int { return map[string]int{"ann": 3} })
@@ -468,7 +477,9 @@ func (f *failing) HoldLeases(ctx context.Context, holder string, leases []store.
 }
 
 func TestNames(t *testing.T) {
-	a := join(t, memory.New(memory.Options{}), shared, http.NotFound)
+	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
+	a := join(t, st, shared, http.NotFound)
 	a.run(t)
 	session, call := a.SealSession([]byte("s")), a.SealCall([]byte("c"))
 	if owner, name, ok := a.OpenSession(session); !ok || owner != a.ID() || string(name) != "s" || len(session) > 200 {

@@ -195,7 +195,7 @@ func (approvals) TakeApproval(ctx context.Context, call v1.PendingCall, name str
 	if !ok {
 		return v1.PendingCall{}, errors.New("scenario: a call outside a scenario")
 	}
-	found, err := p.kept.TakeApproval(ctx, call, name)
+	found, err := p.pending.TakeApproval(ctx, call, name)
 	if err == nil && name != "" && p.answer != nil {
 		err = found.Decide(v1.Decision{Approved: *p.answer, By: "the scenario", Simulated: true}, call.Created)
 	}

@@ -17,7 +17,6 @@ import (
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/prompt"
 	"toolctl.dev/toolctl/pkg/registry"
-	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // player plays one scenario. It belongs to one goroutine, except for its counters.
@@ -26,8 +25,10 @@ type player struct {
 	spec   *v1.ScenarioSpec
 	reg    *registry.Registry
 	mocks  map[v1.Key]*mock
-	kept   *memory.Store // counts, and calls that wait
-	random *rand.Rand
+	// counts and pending are of this scenario alone.
+	counts  *policy.MemoryCounters
+	pending registry.MemoryApprovals
+	random  *rand.Rand
 	// promptKit says that the manifest is one of PromptKit's: what is not known there
 	// is named and passed over.
 	promptKit bool

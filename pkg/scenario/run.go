@@ -15,7 +15,6 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
-	"toolctl.dev/toolctl/pkg/store/memory"
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
@@ -161,7 +160,7 @@ func newResult(s *v1.Scenario) Result {
 
 // one plays one scenario.
 func (r *Runner) one(ctx context.Context, s *v1.Scenario) Result {
-	p := &player{runner: r, spec: &s.Spec, res: newResult(s), kept: memory.New(memory.Options{Now: r.now})}
+	p := &player{runner: r, spec: &s.Spec, res: newResult(s), counts: policy.NewMemoryCounters(r.now)}
 	r.play(ctx, p)
 	p.conceal()
 	return p.res

@@ -125,7 +125,7 @@ func ofScenario(ctx context.Context) (policy.Counters, error) {
 	if !ok {
 		return nil, fmt.Errorf("scenario: a call outside a scenario")
 	}
-	return p.kept, nil
+	return p.counts, nil
 }
 
 func (counters) Reserve(ctx context.Context, cs []v1.Counter) ([]v1.Count, int, error) {

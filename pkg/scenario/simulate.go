@@ -9,7 +9,6 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
-	"toolctl.dev/toolctl/pkg/store/memory"
 )
 
 // Simulation says what policies would decide on calls that were recorded.
@@ -57,7 +56,7 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 		}
 	}
 	var now time.Time
-	set, counters := policy.Compile(policies), memory.New(memory.Options{Now: func() time.Time { return now }})
+	set, counters := policy.Compile(policies), policy.NewMemoryCounters(func() time.Time { return now })
 	out := &Simulation{Changed: []Changed{}}
 	ended := map[string]bool{} // calls with an outcome, which says all that their line of intent does
 	for _, rec := range records {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -33,6 +34,14 @@ type Options struct {
 	// listens for changes included; at least 3. Default: what the DSN says (pool_max_conns, and one
 	// that listens), else [DefaultConnections].
 	MaxConnections int
+}
+
+// Check refuses options that make no sense. Backends call it.
+func (o Options) Check() error {
+	if o.BusyTimeout < 0 || o.WatchInterval < 0 || o.KeepChanges < 0 || o.MaxBytes < 0 {
+		return errors.New("store: BusyTimeout, WatchInterval, KeepChanges and MaxBytes may not be negative")
+	}
+	return nil
 }
 
 // DefaultConnections let 10 gateways, one more of a rolling upgrade and 2 operators share the 97

@@ -21,6 +21,7 @@ import (
 func filled(t testing.TB, n int) *memory.Store {
 	t.Helper()
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() })
 	for i := range n {
 		r := v1.AuditRecord{Time: time.Date(2026, 11, 22, i, 0, 0, 0, time.UTC), Tool: "=cmd()", Session: "s", Status: v1.StatusComplete, Args: []byte(`{"n":9007199254740993}`)}
 		if err := st.AppendAudit(t.Context(), r); err != nil {

@@ -16,7 +16,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +67,9 @@ func Open(ctx context.Context, dsn string, opts store.Options) (store.Store, err
 }
 
 func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
+	if err := opts.Check(); err != nil {
+		return nil, err
+	}
 	busy := cmp.Or(opts.BusyTimeout, 10*time.Second)
 	s := &Store{keep: int64(cmp.Or(opts.KeepChanges, 10_000)), max: opts.MaxBytes, closed: make(chan struct{})}
 	s.Methods = sqlstore.New(backend{s}, dialect)
@@ -75,9 +77,6 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	// drop LISTEN without a word, and the audit would notify with every call.
 	s.changed.Interval, s.audited.Interval = cmp.Or(opts.WatchInterval, 5*time.Second), cmp.Or(opts.WatchInterval, 250*time.Millisecond)
 	s.changed.Closed, s.audited.Closed = s.closed, s.closed
-	if busy < 0 || s.changed.Interval < 0 || s.keep < 0 || s.max < 0 {
-		return nil, errors.New("store: BusyTimeout, WatchInterval, KeepChanges and MaxBytes may not be negative")
-	}
 	config, err := parseDSN(dsn, busy, opts.MaxConnections)
 	if err != nil {
 		return nil, &store.NameError{Err: err}

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/store/memory"
+	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/store/sqlite"
 )
 
@@ -29,12 +29,12 @@ func pendingCall(id, principal, session, subject string, at time.Time) v1.Pendin
 	}
 }
 
-// Whatever is called, decided and in whatever order: the store answers as the memory does.
+// Whatever is called, decided and in whatever order: the store answers as approvals in memory do.
 func TestApprovalsAgreeWithTheMemory(t *testing.T) {
 	st, round := create(t, filepath.Join(t.TempDir(), "state.db")), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++ // the store is shared by all rounds, so each has subjects of its own
-		model, now, n := memory.New(memory.Options{}), noon.Add(time.Duration(round)*1000*time.Hour), 0
+		model, now, n := new(registry.MemoryApprovals), noon.Add(time.Duration(round)*1000*time.Hour), 0
 		var ids []string
 		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
 			now = now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, 40 * time.Minute, time.Hour}).Draw(rt, "later"))

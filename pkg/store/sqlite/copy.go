@@ -23,7 +23,7 @@ func (s *Store) CopyOut(ctx context.Context, read func(store.Rows) error) error 
 				return err
 			}
 			if before > 0 {
-				return fmt.Errorf("store %q: the first lines of its audit are older than the chain and cannot be copied: remove them with 'toolctl audit prune --before'", s.name)
+				return fmt.Errorf("%s: the first lines of its audit are older than the chain and cannot be copied: remove them with 'toolctl audit prune --before'", s.shown)
 			}
 			return read(func(t store.Table) iter.Seq2[[]any, error] { return tableRows(ctx, c, t) })
 		})

@@ -36,11 +36,21 @@ func parseDSN(dsn string) (string, error) {
 // pageSize is SQLite's default (sqlite.org/pgszchng2016.html).
 const pageSize = 4096
 
-// driverDSN is the driver's name for a store. A connection waits a short time in
-// SQLite itself; [Store.retry] goes on from there, because SQLite would not
-// notice that a context has ended. A store may come with a repository, so what
-// its schema says is not trusted (sqlite.org/pragma.html#pragma_trusted_schema).
+// driverDSN is the driver's name for a store in a file.
 func driverDSN(path string, maxBytes int64) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/…
+	}
+	query := "mode=rw&" + settings(maxBytes) // never creates: prepareFile does, with the right permissions
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query}).String()
+}
+
+// settings are those of every connection. A connection waits a short time in SQLite itself;
+// [Store.retry] goes on from there, because SQLite would not notice that a context has ended. A store
+// may come with a repository, so what its schema says is not trusted
+// (sqlite.org/pragma.html#pragma_trusted_schema).
+func settings(maxBytes int64) string {
 	q := url.Values{
 		"_busy_timeout": {"100"},
 		"_synchronous":  {"NORMAL"},
@@ -51,10 +61,5 @@ func driverDSN(path string, maxBytes int64) string {
 	if maxBytes > 0 {
 		q.Add("_pragma", fmt.Sprintf("max_page_count(%d)", max(maxBytes/pageSize, 1)))
 	}
-	q.Set("mode", "rw") // never creates: prepareFile does, with the right permissions
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // C:/…
-	}
-	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
+	return q.Encode()
 }

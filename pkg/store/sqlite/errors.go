@@ -28,26 +28,26 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("store %q: %w", s.name, context.Cause(ctx))
+		return fmt.Errorf("%s: %w", s.shown, context.Cause(ctx))
 	case errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrTooOld):
-		return fmt.Errorf("store %q: %w", s.name, err)
+		return fmt.Errorf("%s: %w", s.shown, err)
 	}
 	switch code(err) & 0xff {
 	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("store %q: %w (%w): put a backup in its place, or move the file away and apply the manifests again, which begins a new audit and new counts", s.name, store.ErrDamaged, err)
+		return fmt.Errorf("%s: %w (%w): put a backup in its place, or move the file away and apply the manifests again, which begins a new audit and new counts", s.shown, store.ErrDamaged, err)
 	case sqlite3.SQLITE_FULL:
 		if s.atLimit(ctx) {
-			return fmt.Errorf("store %q: %w of %d bytes, nothing was changed (%w): remove old lines of the audit with 'toolctl audit prune --before', or raise --store-max-bytes", s.name, store.ErrLimit, s.max, err)
+			return fmt.Errorf("%s: %w of %d bytes, nothing was changed (%w): remove old lines of the audit with 'toolctl audit prune --before', or raise --store-max-bytes", s.shown, store.ErrLimit, s.max, err)
 		}
-		return fmt.Errorf("store %q: %w, nothing was changed (%w): make room and try again", s.name, store.ErrFull, err)
+		return fmt.Errorf("%s: %w, nothing was changed (%w): make room and try again", s.shown, store.ErrFull, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
-		return fmt.Errorf("store %q: %w (%w): allow writing to both, or choose another with --store", s.name, store.ErrReadOnly, err)
+		return fmt.Errorf("%s: %w (%w): allow writing to both, or choose another with --store", s.shown, store.ErrReadOnly, err)
 	case sqlite3.SQLITE_CANTOPEN:
-		return fmt.Errorf("store %q: cannot be opened (%w): the file and its folder must be readable and writable; choose another with --store", s.name, err)
+		return fmt.Errorf("%s: cannot be opened (%w): the file and its folder must be readable and writable; choose another with --store", s.shown, err)
 	case sqlite3.SQLITE_IOERR:
-		return fmt.Errorf("store %q: the disk failed or is full, or the file may not grow (ulimit -f); nothing was changed (%w)", s.name, err)
+		return fmt.Errorf("%s: the disk failed or is full, or the file may not grow (ulimit -f); nothing was changed (%w)", s.shown, err)
 	}
-	return fmt.Errorf("store %q: %w", s.name, err)
+	return fmt.Errorf("%s: %w", s.shown, err)
 }
 
 // atLimit tells a store that is as large as it may be from a disk that is full.

@@ -11,7 +11,7 @@ import (
 // HoldLeases implements [store.Leases].
 func (s *Store) HoldLeases(ctx context.Context, holder string, leases []store.Lease, lasts time.Duration) (all []store.Lease, now time.Time, err error) {
 	hold := func(ctx context.Context, c *sql.Conn) error {
-		all, now = nil, time.Now().UTC()
+		all, now = nil, s.now().UTC()
 		if len(leases) > 0 {
 			if _, err := c.ExecContext(ctx, "DELETE FROM leases WHERE expires <= ?", now.UnixMicro()); err != nil {
 				return err

@@ -35,7 +35,14 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	for at < newest {
 		before := at
-		upErr := s.retry(ctx, func() error { return s.migrateUp(ctx) })
+		upErr := s.retry(ctx, func() error {
+			// The file keeps these modes, the first from the moment in which it is made. They are set here and not on
+			// opening, because a file that turns out to be another program's must stay as it is.
+			if _, err := s.db.ExecContext(ctx, "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL"); err != nil {
+				return err
+			}
+			return migrateUp(ctx, s.db)
+		})
 		if at, err = s.version(ctx); err != nil {
 			return errors.Join(upErr, err)
 		}
@@ -51,18 +58,13 @@ func (s *Store) migrate(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) migrateUp(ctx context.Context) error {
+func migrateUp(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, s.db, files, goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
-		return err
-	}
-	// The file keeps these modes, the first from the moment in which it is made. They are set here and not on
-	// opening, because a file that turns out to be another program's must stay as it is.
-	if _, err := s.db.ExecContext(ctx, "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL"); err != nil {
 		return err
 	}
 	_, err = p.Up(ctx)

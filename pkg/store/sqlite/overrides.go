@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"iter"
-	"time"
 
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/chain"
@@ -15,7 +14,7 @@ import (
 
 // SetOverride implements [store.Overrides].
 func (s *Store) SetOverride(ctx context.Context, o store.Override) (store.Override, error) {
-	o, err := o.Complete(time.Now())
+	o, err := o.Complete(s.now())
 	if err != nil {
 		return o, err
 	}

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"time"
 
 	"toolctl.dev/toolctl/pkg/store"
 	"toolctl.dev/toolctl/pkg/store/internal/sqlstore"
@@ -19,7 +18,7 @@ func (s *Store) PutRun(ctx context.Context, r store.Run) error {
 			return err
 		}
 		state := append([]byte{}, r.State...) // never NULL
-		_, err := c.ExecContext(ctx, "INSERT OR REPLACE INTO runs (id, prompt, updated, state) VALUES (?, ?, ?, ?)", r.ID, r.Prompt, time.Now().UnixMicro(), state)
+		_, err := c.ExecContext(ctx, "INSERT OR REPLACE INTO runs (id, prompt, updated, state) VALUES (?, ?, ?, ?)", r.ID, r.Prompt, s.now().UnixMicro(), state)
 		return err
 	})
 }

@@ -41,7 +41,7 @@ func (b backend) Write(ctx context.Context, fn func(sqlstore.Tx) error) error {
 	return b.write(ctx, func(c *sql.Conn) error { return fn(tx{b.Store, ctx, c}) })
 }
 
-func (backend) Now(context.Context) (time.Time, error) { return time.Now(), nil }
+func (b backend) Now(context.Context) (time.Time, error) { return b.now(), nil }
 
 func (b backend) Explain(ctx context.Context, err error) error { return b.explain(ctx, err) }
 func (b backend) Notify()                                      { b.changed.Notify() }
@@ -112,7 +112,7 @@ func (s *Store) Size(context.Context) (bytes int64, err error) {
 		case err == nil:
 			bytes += info.Size()
 		case suffix == "" || !errors.Is(err, fs.ErrNotExist):
-			return 0, fmt.Errorf("store %q: %w", s.name, regular.Reason(err))
+			return 0, fmt.Errorf("%s: %w", s.shown, regular.Reason(err))
 		}
 	}
 	return bytes, nil

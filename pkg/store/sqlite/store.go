@@ -36,11 +36,13 @@ import (
 type Store struct {
 	sqlstore.Methods
 
-	name string // for messages
-	db   *sql.DB
-	busy time.Duration
-	keep int64
-	max  int64
+	name  string // the path of the file; empty in memory
+	shown string // for messages
+	db    *sql.DB
+	busy  time.Duration
+	keep  int64
+	max   int64
+	now   func() time.Time
 
 	gate    chan struct{} // holds the token of the one writer of this process
 	closed  chan struct{}
@@ -66,20 +68,10 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	if err != nil {
 		return nil, &store.NameError{Err: err}
 	}
-	s := &Store{
-		name:   path,
-		busy:   cmp.Or(opts.BusyTimeout, 10*time.Second),
-		keep:   int64(cmp.Or(opts.KeepChanges, 10_000)),
-		max:    opts.MaxBytes,
-		gate:   make(chan struct{}, 1),
-		closed: make(chan struct{}),
+	if err := opts.Check(); err != nil {
+		return nil, err
 	}
-	s.Methods = sqlstore.New(backend{s}, dialect)
-	interval := cmp.Or(opts.WatchInterval, 250*time.Millisecond)
-	s.changed.Interval, s.changed.Closed, s.audited.Interval, s.audited.Closed = interval, s.closed, interval, s.closed
-	if s.busy < 0 || interval < 0 || s.keep < 0 || s.max < 0 {
-		return nil, errors.New("store: BusyTimeout, WatchInterval, KeepChanges and MaxBytes may not be negative")
-	}
+	s := newStore(path, opts)
 	if err := prepareFile(path, opts.Create); err != nil {
 		return nil, err
 	}
@@ -95,6 +87,24 @@ func open(ctx context.Context, dsn string, opts store.Options) (*Store, error) {
 	}
 	s.adoptGaps(ctx)
 	return s, nil
+}
+
+// newStore makes a store that has no database yet.
+func newStore(path string, opts store.Options) *Store {
+	s := &Store{
+		name:   path,
+		shown:  fmt.Sprintf("store %q", path),
+		busy:   cmp.Or(opts.BusyTimeout, 10*time.Second),
+		keep:   int64(cmp.Or(opts.KeepChanges, 10_000)),
+		max:    opts.MaxBytes,
+		now:    time.Now,
+		gate:   make(chan struct{}, 1),
+		closed: make(chan struct{}),
+	}
+	s.Methods = sqlstore.New(backend{s}, dialect)
+	interval := cmp.Or(opts.WatchInterval, 250*time.Millisecond)
+	s.changed.Interval, s.changed.Closed, s.audited.Interval, s.audited.Closed = interval, s.closed, interval, s.closed
+	return s
 }
 
 // prepareFile sees to it that path is a file. SQLite gives the files it puts
@@ -183,7 +193,7 @@ func (s *Store) Close() error {
 		err = s.db.Close()
 	})
 	if err != nil {
-		return fmt.Errorf("store %q: close: %w", s.name, err)
+		return fmt.Errorf("%s: close: %w", s.shown, err)
 	}
 	return nil
 }

@@ -101,7 +101,9 @@ func (s *Store) transact(ctx context.Context, c *sql.Conn, begin string, fn func
 		return err
 	}
 	_, err = c.ExecContext(final, "COMMIT")
-	committed = err == nil
+	if committed = err == nil; committed && s.audited.Interval == 0 {
+		s.audited.Notify()
+	}
 	return err
 }
 

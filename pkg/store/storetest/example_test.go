@@ -11,8 +11,9 @@ import (
 // A backend runs the suite in a test of its own.
 func ExampleRun() {
 	_ = func(t *testing.T) { // TestStore
-		storetest.Run(t, storetest.Backend{New: func(testing.TB) func(store.Options) (store.Store, error) {
+		storetest.Run(t, storetest.Backend{New: func(t testing.TB) func(store.Options) (store.Store, error) {
 			st := memory.New(memory.Options{})
+			t.Cleanup(func() { st.Close() })
 			return func(store.Options) (store.Store, error) { return st, nil }
 		}})
 	}

@@ -33,15 +33,7 @@ type State struct {
 	Open map[string][]int64
 }
 
-// NewRow makes the row of a line.
-func NewRow(id int64, l Line, hash Hash) Row {
-	r := &l.Record
-	return Row{ID: id, Time: r.Time.UnixMicro(), Tool: r.Tool, Session: r.Session, Status: r.Status, Principal: r.Principal, Text: l.Text, Hash: hash[:]}
-}
-
-// Note keeps Open: a line was written.
-func (s *State) Note(id int64, r *v1.AuditRecord) { note(s.Open, id, r) }
-
+// note keeps the lines of intent without an outcome up to date: a line was written.
 func note(open map[string][]int64, id int64, r *v1.AuditRecord) {
 	switch lines := open[r.CallID]; {
 	case Begins(r.Status):
@@ -50,22 +42,6 @@ func note(open map[string][]int64, id int64, r *v1.AuditRecord) {
 		open[r.CallID] = lines[1:]
 	case Ends(r.Status):
 		delete(open, r.CallID)
-	}
-}
-
-// Prune forgets the lines that are not left. The first of those follows a line with a hash.
-func (s *State) Prune(pruned int64, hash Hash, left []Row) {
-	s.Pruned, s.Start = pruned, hash
-	there := map[int64]bool{}
-	for i := range left {
-		there[left[i].ID] = !left[i].IsLink()
-	}
-	for call, lines := range s.Open {
-		if lines = slices.DeleteFunc(slices.Clone(lines), func(id int64) bool { return !there[id] }); len(lines) > 0 {
-			s.Open[call] = lines
-		} else {
-			delete(s.Open, call)
-		}
 	}
 }
 

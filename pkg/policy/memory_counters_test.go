@@ -1,4 +1,4 @@
-package memory
+package policy
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // It does what its interface says, compared with a plain map.
 func TestAgreesWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m, model, ctx := New(Options{}), map[string]int64{}, context.Background()
+		m, model, ctx := NewMemoryCounters(nil), map[string]int64{}, context.Background()
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			var counters []v1.Counter
 			for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 0, 4, rapid.ID).Draw(t, "keys") {
@@ -60,7 +60,7 @@ func TestAgreesWithAMap(t *testing.T) {
 // each other for ever nor see half of a reservation.
 func TestReservesAllOrNothing(t *testing.T) {
 	const callers, rounds = 8, 300
-	m := New(Options{})
+	m := NewMemoryCounters(nil)
 	left, right := v1.Counter{Key: "left", Limit: 3}, v1.Counter{Key: "right", Limit: 3}
 	var wg sync.WaitGroup
 	for i := range callers {
@@ -85,7 +85,7 @@ func TestReservesAllOrNothing(t *testing.T) {
 	}
 }
 
-func (m *Store) size() (size int) {
+func (m *MemoryCounters) size() (size int) {
 	for i := range m.shards {
 		size += len(m.shards[i].young) + len(m.shards[i].old)
 	}
@@ -94,7 +94,7 @@ func (m *Store) size() (size int) {
 
 func TestIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := New(Options{})
+		m := NewMemoryCounters(nil)
 		reserve := func(c v1.Counter) (used int64, full int) {
 			u, full, err := m.Reserve(t.Context(), []v1.Counter{c})
 			if err != nil {

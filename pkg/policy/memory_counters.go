@@ -1,4 +1,4 @@
-package memory
+package policy
 
 import (
 	"context"
@@ -12,34 +12,39 @@ import (
 
 const (
 	// shardCount bounds how many goroutines can count at once. A set of shards
-	// fits one uint64.
+	// fits in one uint64.
 	shardCount = 64
 	// shardHalf is how many counts a shard's younger half holds, so about
 	// 262,000 counts in 128 halves, or 50 MB, at most.
 	shardHalf = 2048
 )
 
-// counters is [store.Counters].
+// MemoryCounters are [Counters] in the memory of one process.
 //
-// Its size is bounded: it forgets the counts of calendar spans that are over,
-// and the count of a turn or a session once some 130,000 counts or more were
-// begun since a call last asked for it. A refused call begins no count, and it
-// too keeps the counts it asks for from being forgotten.
-type counters struct {
+// Their size is bounded: they forget the counts of calendar spans that are over, and the
+// count of a turn or a session once some 130,000 counts or more were begun since a call
+// last asked for it. A refused call begins no count, and it too keeps the counts it asks
+// for from being forgotten.
+type MemoryCounters struct {
 	now    func() time.Time
 	seed   maphash.Seed
 	shards [shardCount]shard
 }
 
-func (m *counters) init(now func() time.Time) {
-	m.now, m.seed = now, maphash.MakeSeed()
+// NewMemoryCounters makes counters that go by a clock; nil means time.Now.
+func NewMemoryCounters(now func() time.Time) *MemoryCounters {
+	if now == nil {
+		now = time.Now
+	}
+	m := &MemoryCounters{now: now, seed: maphash.MakeSeed()}
 	for i := range m.shards {
 		m.shards[i] = shard{young: map[string]*tally{}, most: shardHalf}
 	}
+	return m
 }
 
-// Reserve implements [store.Counters]; it never fails.
-func (m *counters) Reserve(_ context.Context, all []v1.Counter) (counts []v1.Count, full int, err error) {
+// Reserve implements [Counters]; it never fails.
+func (m *MemoryCounters) Reserve(_ context.Context, all []v1.Counter) (counts []v1.Count, full int, err error) {
 	counts, full = make([]v1.Count, len(all)), -1 // made before the locks are held
 	now := m.now()
 	defer m.unlock(m.lock(all))
@@ -64,8 +69,8 @@ func (m *counters) Reserve(_ context.Context, all []v1.Counter) (counts []v1.Cou
 	return counts, full, nil
 }
 
-// Release implements [store.Counters]; it never fails.
-func (m *counters) Release(_ context.Context, all []v1.Counter) error {
+// Release implements [Counters]; it never fails.
+func (m *MemoryCounters) Release(_ context.Context, all []v1.Counter) error {
 	defer m.unlock(m.lock(all))
 	for _, c := range all {
 		m.shard(c.Key).sub(c)
@@ -73,8 +78,8 @@ func (m *counters) Release(_ context.Context, all []v1.Counter) error {
 	return nil
 }
 
-// Read implements [store.Counters]; it never fails.
-func (m *counters) Read(_ context.Context, all []v1.Counter) ([]v1.Count, error) {
+// Read implements [Counters]; it never fails.
+func (m *MemoryCounters) Read(_ context.Context, all []v1.Counter) ([]v1.Count, error) {
 	counts := make([]v1.Count, len(all))
 	now := m.now()
 	defer m.unlock(m.lock(all))
@@ -82,7 +87,7 @@ func (m *counters) Read(_ context.Context, all []v1.Counter) ([]v1.Count, error)
 	return counts, nil
 }
 
-func (m *counters) read(all []v1.Counter, counts []v1.Count, now time.Time) {
+func (m *MemoryCounters) read(all []v1.Counter, counts []v1.Count, now time.Time) {
 	for i, c := range all {
 		counts[i].Ends = c.End(now)
 		if t := m.shard(c.Key).find(c.Key, now); t != nil {
@@ -91,13 +96,13 @@ func (m *counters) read(all []v1.Counter, counts []v1.Count, now time.Time) {
 	}
 }
 
-func (m *counters) index(key string) uint64 { return maphash.String(m.seed, key) % shardCount }
+func (m *MemoryCounters) index(key string) uint64 { return maphash.String(m.seed, key) % shardCount }
 
-func (m *counters) shard(key string) *shard { return &m.shards[m.index(key)] }
+func (m *MemoryCounters) shard(key string) *shard { return &m.shards[m.index(key)] }
 
 // lock locks the shards of the counters, always in the same order, so that two
 // callers cannot wait for each other.
-func (m *counters) lock(all []v1.Counter) (set uint64) {
+func (m *MemoryCounters) lock(all []v1.Counter) (set uint64) {
 	for _, c := range all {
 		set |= 1 << m.index(c.Key)
 	}
@@ -107,7 +112,7 @@ func (m *counters) lock(all []v1.Counter) (set uint64) {
 	return set
 }
 
-func (m *counters) unlock(set uint64) {
+func (m *MemoryCounters) unlock(set uint64) {
 	for s := set; s != 0; s &= s - 1 {
 		m.shards[bits.TrailingZeros64(s)].mu.Unlock()
 	}
