@@ -23,15 +23,11 @@ accepts each name, in any case: 'toolctl get tp' lists ToolPolicies.`,
 }
 
 func (a *app) printKinds(kinds []v1.KindInfo) error {
-	l := listing[v1.KindInfo]{
+	return printList(a, listing[v1.KindInfo]{
 		items: kinds, value: kinds, name: func(k v1.KindInfo) string { return k.Name }, columns: []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"},
 		row: func(k v1.KindInfo) []string {
 			return []string{k.Name, strings.Join(k.Short, ","), v1.APIVersion, "true", k.Kind}
 		},
-	}
-	if a.format() == "wide" {
-		narrow := l.row
-		l.columns, l.row = append(l.columns, "VERBS"), func(k v1.KindInfo) []string { return append(narrow(k), "apply,delete,describe,edit,get,list,watch") }
-	}
-	return printList(a, l)
+		wide: []string{"VERBS"}, more: func(v1.KindInfo) []string { return []string{"apply,delete,describe,edit,get,list,watch"} },
+	})
 }

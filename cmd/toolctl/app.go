@@ -158,8 +158,3 @@ func nearestFlag(cmd *cobra.Command, name string) string {
 func (a *app) bindSelector(f *pflag.FlagSet, what string) {
 	f.StringVarP(&a.selector, "selector", "l", "", "only "+what+" with these labels, such as team=pay,tier!=old")
 }
-
-// selected reads -l into a test of objects.
-func (a *app) selected() (func(v1.Object) bool, error) {
-	return action.Labeled(a.selector)
-}

@@ -36,15 +36,7 @@ Output formats (-o): table (text), json, yaml.`,
 			if len(args) == 0 {
 				return a.explainKinds(recursive)
 			}
-			doc, err := schemas.Explain(args[0], recursive)
-			if err != nil {
-				return err
-			}
-			if done, err := a.encoded(a.format(), doc); done {
-				return err
-			}
-			_, err = fmt.Fprint(a.out, doc.Text())
-			return err
+			return printed(a, func(doc schemas.Doc) (string, error) { return strings.TrimSuffix(doc.Text(), "\n"), nil })(schemas.Explain(args[0], recursive))
 		},
 	}
 	cmd.Flags().BoolVar(&recursive, "recursive", false, "print nested fields too")
@@ -65,16 +57,11 @@ func (a *app) explainKinds(recursive bool) error {
 		text, _, _ := strings.Cut(doc.Description, ". ")
 		docs = append(docs, schemas.Field{Name: k.Singular(), Type: k.Kind, Description: strings.TrimSuffix(text, ".") + "."})
 	}
-	if done, err := a.encoded(a.format(), docs); done {
-		return err
+	if a.format() == "table" {
+		defer fmt.Fprintln(a.err, "\n'toolctl explain NAME' prints the fields of a kind, 'toolctl api-resources' its other names.")
 	}
-	t := newTable(a.out, "NAME", "KIND", "DESCRIPTION")
-	for _, d := range docs {
-		t.row(d.Name, d.Type, d.Description)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(a.err, "\n'toolctl explain NAME' prints the fields of a kind, 'toolctl api-resources' its other names.")
-	return err
+	return printList(a, listing[schemas.Field]{
+		items: docs, value: docs, columns: []string{"NAME", "KIND", "DESCRIPTION"},
+		row: func(d schemas.Field) []string { return []string{d.Name, d.Type, d.Description} },
+	})
 }

@@ -29,12 +29,9 @@ Overrides of descriptions, approvals, counts and the audit log are not manifests
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := (&action.Export{Config: a.stored(cmd.Context()), Selector: a.selector, Dir: dir}).Run(cmd.Context())
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.out, "%s in %s written to %s\n", count(r.Objects, "object"), count(r.Files, "file"), dir)
-			return err
+			return printed(a, func(r *action.Exported) (string, error) {
+				return fmt.Sprintf("%s in %s written to %s", count(r.Objects, "object"), count(r.Files, "file"), dir), nil
+			})((&action.Export{Config: a.stored(cmd.Context()), Selector: a.selector, Dir: dir}).Run(cmd.Context()))
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "folder to write to; it must be new or empty")

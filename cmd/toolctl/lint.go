@@ -91,25 +91,11 @@ func (o *lintOptions) run(cmd *cobra.Command, args []string) error {
 	if o.rules {
 		return o.printRules()
 	}
-	paths := append(o.conf.Files, args...)
-	if len(paths) == 0 {
-		paths = []string{"."}
-	}
-	c, err := o.config(cmd.Context())
+	check, only, err := o.checking(cmd.Context(), args)
 	if err != nil {
 		return err
 	}
-	check, err := c.Checking(action.Reading{Paths: paths})
-	if err != nil {
-		return err
-	}
-	l := action.Lint{Check: check, LockFile: o.conf.Gateway.LockFile}
-	if o.selector != "" {
-		if l.Only, err = o.selected(); err != nil {
-			return err
-		}
-	}
-	l.Lint = lint.Options{MaxTokens: o.maxTokens, Only: o.only, Skip: o.skip}
+	l := action.Lint{Check: check, Only: only, LockFile: o.conf.Gateway.LockFile, Lint: lint.Options{MaxTokens: o.maxTokens, Only: o.only, Skip: o.skip}}
 	r, err := l.Run(cmd.Context())
 	if err != nil {
 		return err

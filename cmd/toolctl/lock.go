@@ -12,7 +12,6 @@ import (
 	"toolctl.dev/toolctl/internal/inspect"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/lock"
-	"toolctl.dev/toolctl/pkg/mcp"
 )
 
 type lockOptions struct {
@@ -54,7 +53,6 @@ Output formats (-o) of --check: table, json.`,
 }
 
 func (o *lockOptions) run(ctx context.Context) error {
-	format := o.format()
 	c, err := o.reaching(ctx)
 	if err != nil {
 		return err
@@ -63,60 +61,42 @@ func (o *lockOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.check {
-		return o.report(format, r)
-	}
 	for _, k := range r.Added {
 		fmt.Fprintf(o.out, "%s locked: %s\n", objectName(k), count(len(r.File.Server(k).Tools), "tool"))
 	}
 	for _, k := range r.Removed {
 		fmt.Fprintf(o.out, "%s removed from the lock\n", objectName(k))
 	}
-	if len(r.Added)+len(r.Removed)+len(r.Drift)+len(r.Down) == 0 {
-		fmt.Fprintf(o.out, "%s is up to date: %s\n", r.Path, count(len(r.File.Servers), "server"))
-	}
-	switch {
-	case len(r.Drift) > 0:
-		o.printDrift(r.Drift)
-		return statusError{exitFailed, fmt.Sprintf("%s: look at it, then accept it with 'toolctl lock --update'", count(len(r.Drift), "difference"))}
-	case len(r.Down) > 0:
-		return unavailable(r.Down)
-	}
-	return nil
-}
-
-// report says what differs from the lock.
-func (o *lockOptions) report(format string, r *action.Locked) error {
-	tools := 0
-	for _, s := range r.File.Servers {
-		tools += len(s.Tools)
-	}
-	if format == "json" {
-		if err := printJSON(o.out, driftReport(r.Drift, r.Down)); err != nil {
+	if o.check && o.format() == "json" {
+		if err := printJSON(o.out, driftReport(r)); err != nil {
 			return err
 		}
 	} else {
 		o.printDrift(r.Drift)
-		if len(r.Drift)+len(r.Down) == 0 {
-			fmt.Fprintf(o.out, "%s is up to date: %s, %s\n", r.Path, count(len(r.File.Servers), "server"), count(tools, "tool"))
+		if len(r.Added)+len(r.Removed)+len(r.Drift)+len(r.Down) == 0 {
+			fmt.Fprintf(o.out, "%s is up to date: %s", r.Path, count(len(r.File.Servers), "server"))
+			if tools := 0; o.check {
+				for _, s := range r.File.Servers {
+					tools += len(s.Tools)
+				}
+				fmt.Fprintf(o.out, ", %s", count(tools, "tool"))
+			}
+			fmt.Fprintln(o.out)
 		}
 	}
-	switch {
+	switch drift := count(len(r.Drift), "difference"); {
+	case len(r.Drift) > 0 && o.check:
+		return statusError{exitFailed, drift + " from " + r.Path}
 	case len(r.Drift) > 0:
-		return statusError{exitFailed, fmt.Sprintf("%s from %s", count(len(r.Drift), "difference"), r.Path)}
+		return statusError{exitFailed, drift + ": look at it, then accept it with 'toolctl lock --update'"}
 	case len(r.Down) > 0:
-		return unavailable(r.Down)
+		var names []string
+		for _, s := range r.Down {
+			names = append(names, objectName(s.Key))
+		}
+		return statusError{exitUnavailable, "not ready: " + strings.Join(names, ", ")}
 	}
 	return nil
-}
-
-// unavailable is the error for servers that could not be asked.
-func unavailable(down []mcp.ServerState) error {
-	var names []string
-	for _, s := range down {
-		names = append(names, objectName(s.Key))
-	}
-	return statusError{exitUnavailable, "not ready: " + strings.Join(names, ", ")}
 }
 
 // printDrift prints each difference, with the texts before and after where there are some.
@@ -144,10 +124,7 @@ func (o *lockOptions) printSide(color, mark, text string) {
 type driftEntry struct {
 	Namespace string `json:"namespace"`
 	Server    string `json:"server"`
-	Tool      string `json:"tool,omitempty"`
-	What      string `json:"what"`
-	Old       string `json:"old,omitempty"`
-	New       string `json:"new,omitempty"`
+	lock.Drift
 }
 
 type driftResult struct {
@@ -156,13 +133,13 @@ type driftResult struct {
 	NotReady []string     `json:"not_ready,omitempty"`
 }
 
-func driftReport(drift []lock.Drift, down []mcp.ServerState) driftResult {
-	r := driftResult{UpToDate: len(drift)+len(down) == 0, Drift: []driftEntry{}}
-	for _, d := range drift {
-		r.Drift = append(r.Drift, driftEntry{d.Server.Namespace, d.Server.Name, d.Tool, d.What, d.Old, d.New})
+func driftReport(r *action.Locked) driftResult {
+	d := driftResult{UpToDate: len(r.Drift)+len(r.Down) == 0, Drift: []driftEntry{}}
+	for _, one := range r.Drift {
+		d.Drift = append(d.Drift, driftEntry{one.Server.Namespace, one.Server.Name, one})
 	}
-	for _, s := range down {
-		r.NotReady = append(r.NotReady, s.Key.Namespace+"/"+s.Key.Name)
+	for _, s := range r.Down {
+		d.NotReady = append(d.NotReady, s.Key.Namespace+"/"+s.Key.Name)
 	}
-	return r
+	return d
 }

@@ -261,6 +261,14 @@ func printed[T any](a *app, text func(T) (string, error)) func(T, error) error {
 	}
 }
 
+// done prints one line unless a verb has failed.
+func (a *app) done(err error, format string, args ...any) error {
+	if err == nil {
+		_, err = fmt.Fprintf(a.out, format+"\n", args...)
+	}
+	return err
+}
+
 // printContent prints the content of a result: indented on a terminal, on one
 // line elsewhere.
 func (a *app) printContent(content json.RawMessage) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -28,20 +29,22 @@ TOOLCTL_OCI_USERNAME and TOOLCTL_OCI_PASSWORD. Keys are Ed25519 or ECDSA keys as
 	}, newPackagePushCmd(a), newPackagePullCmd(a), newPackageSignCmd(a), newPackageVerifyCmd(a))
 }
 
-// printPackage prints what became of a package, which text says.
-func (a *app) printPackage(r *action.Packaged, err error, text func(*action.Packaged) string) error {
-	switch {
-	case err != nil:
-		return err
-	case a.format() == "json":
-		return printJSON(a.out, r)
+// packageCmd completes a command that does one thing with the package at an address; text says what it did.
+func (a *app) packageCmd(cmd *cobra.Command, p *action.Package, run func(context.Context) (*action.Packaged, error), text func(*action.Packaged) string) *cobra.Command {
+	cmd.Annotations, cmd.Args = formats("table", "json"), exactArgs(1, "one address")
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if p.Config, err = a.config(cmd.Context()); err != nil {
+			return err
+		}
+		p.Address, p.Selector, p.Warned = args[0], a.selector, a.printWarnings
+		return printed(a, func(r *action.Packaged) (string, error) { return text(r), nil })(run(cmd.Context()))
 	}
-	_, err = fmt.Fprintln(a.out, text(r))
-	return err
+	return cmd
 }
 
 func newPackagePushCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	p := &action.Package{}
+	cmd := a.packageCmd(&cobra.Command{
 		Use:   "push oci://HOST/REPOSITORY:TAG -f PATH",
 		Short: "Push manifests and their files as a package",
 		Long: `Validate manifests, and push them with the files that they refer to as a package. The command
@@ -49,26 +52,16 @@ prints the address of the package with its digest; equal manifests have equal di
 -k, it pushes the manifests that a kustomization.yaml builds.
 
 Output formats (-o): table (the address), json.`,
-		Annotations: formats("table", "json"),
 		Example: `  toolctl package push oci://registry.example.com/tools:v1 -f manifests/
   toolctl package push oci://registry.example.com/tools:prod -k overlays/prod`,
-		Args: exactArgs(1, "one address"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.config(cmd.Context())
-			if err != nil {
-				return err
-			}
-			r, err := (&action.Package{Config: c, Address: args[0], Selector: a.selector, Warned: a.printWarnings}).Push(cmd.Context())
-			return a.printPackage(r, err, func(r *action.Packaged) string { return r.Package })
-		},
-	}
+	}, p, p.Push, func(r *action.Packaged) string { return r.Package })
 	a.bindSelector(cmd.Flags(), "objects")
 	return cmd
 }
 
 func newPackagePullCmd(a *app) *cobra.Command {
-	var dir, keyFile string
-	cmd := &cobra.Command{
+	p := &action.Package{}
+	cmd := a.packageCmd(&cobra.Command{
 		Use:   "pull oci://HOST/REPOSITORY[:TAG][@DIGEST] --dir DIR",
 		Short: "Pull the files of a package to a new folder",
 		Long: `Write the files of a package to a new or empty folder: all of them, or none after an error.
@@ -76,55 +69,37 @@ With --key, a key in the file must have signed the package.
 
 toolctl refuses packages with names that start with a dot, names that some systems cannot
 tell apart, and names of both a file and a folder.`,
-		Annotations: formats("table", "json"),
-		Example:     `  toolctl package pull oci://registry.example.com/tools@sha256:… --dir tools`,
-		Args:        exactArgs(1, "one address"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := (&action.Package{Config: a.stored(cmd.Context()), Address: args[0], Dir: dir, Key: keyFile}).Pull(cmd.Context())
-			return a.printPackage(r, err, func(r *action.Packaged) string {
-				return fmt.Sprintf("%s of %s written to %s", count(r.Files, "file"), r.Package, dir)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&dir, "dir", "", "folder to write to; it must be new or empty")
-	cmd.Flags().StringVar(&keyFile, "key", "", "file with public keys; one of them must have signed the package")
+		Example: `  toolctl package pull oci://registry.example.com/tools@sha256:… --dir tools`,
+	}, p, p.Pull, func(r *action.Packaged) string {
+		return fmt.Sprintf("%s of %s written to %s", count(r.Files, "file"), r.Package, r.Dir)
+	})
+	cmd.Flags().StringVar(&p.Dir, "dir", "", "folder to write to; it must be new or empty")
+	cmd.Flags().StringVar(&p.Key, "key", "", "file with public keys; one of them must have signed the package")
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
 }
 
 func newPackageSignCmd(a *app) *cobra.Command {
-	keyFile := ""
-	cmd := &cobra.Command{
+	p := &action.Package{}
+	cmd := a.packageCmd(&cobra.Command{
 		Use:   "sign oci://HOST/REPOSITORY[:TAG][@DIGEST] --key FILE",
 		Short: "Sign a package",
 		Long: `Sign a package with an Ed25519 or ECDSA private key. toolctl stores the signature in the
 registry as a referrer of the package.`,
-		Annotations: formats("table", "json"),
-		Example:     `  toolctl package sign oci://registry.example.com/tools@sha256:… --key key.pem`,
-		Args:        exactArgs(1, "one address"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := (&action.Package{Config: a.stored(cmd.Context()), Address: args[0], Key: keyFile}).Sign(cmd.Context())
-			return a.printPackage(r, err, func(r *action.Packaged) string { return r.Package + " signed by key " + r.Key })
-		},
-	}
-	cmd.Flags().StringVar(&keyFile, "key", "", "file with the private key, as PEM")
+		Example: `  toolctl package sign oci://registry.example.com/tools@sha256:… --key key.pem`,
+	}, p, p.Sign, func(r *action.Packaged) string { return r.Package + " signed by key " + r.Key })
+	cmd.Flags().StringVar(&p.Key, "key", "", "file with the private key, as PEM")
 	return cmd
 }
 
 func newPackageVerifyCmd(a *app) *cobra.Command {
-	keyFile := ""
-	cmd := &cobra.Command{
-		Use:         "verify oci://HOST/REPOSITORY[:TAG][@DIGEST] --key FILE",
-		Short:       "Verify the signature of a package",
-		Long:        `Verify that a key in a file signed the package. The exit code is 3 if none did.`,
-		Annotations: formats("table", "json"),
-		Example:     `  toolctl package verify oci://registry.example.com/tools:v1 --key keys.pem`,
-		Args:        exactArgs(1, "one address"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := (&action.Package{Config: a.stored(cmd.Context()), Address: args[0], Key: keyFile}).Verify(cmd.Context())
-			return a.printPackage(r, err, func(r *action.Packaged) string { return r.Package + " is signed by key " + r.Key })
-		},
-	}
-	cmd.Flags().StringVar(&keyFile, "key", "", "file with public keys as PEM; one of them must have signed the package")
+	p := &action.Package{}
+	cmd := a.packageCmd(&cobra.Command{
+		Use:     "verify oci://HOST/REPOSITORY[:TAG][@DIGEST] --key FILE",
+		Short:   "Verify the signature of a package",
+		Long:    "Verify that a key in a file signed the package. The exit code is 3 if none did.",
+		Example: `  toolctl package verify oci://registry.example.com/tools:v1 --key keys.pem`,
+	}, p, p.Verify, func(r *action.Packaged) string { return r.Package + " is signed by key " + r.Key })
+	cmd.Flags().StringVar(&p.Key, "key", "", "file with public keys as PEM; one of them must have signed the package")
 	return cmd
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +41,6 @@ you pass arguments, toolctl validates them first.`,
 		Args:              toolAndFlags,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, pos []string) error {
-			format := a.format()
 			var err error
 			call := v1.Call{Tool: pos[0], Namespace: a.conf.Namespace, Session: session, Turn: turn, Principal: principal}
 			var pairs map[string]json.RawMessage
@@ -61,21 +61,7 @@ you pass arguments, toolctl validates them first.`,
 					return err
 				}
 			}
-			ex, err := w.Registry.ExplainPolicy(cmd.Context(), call)
-			if err != nil {
-				return err
-			}
-			done, err := a.encoded(format, ex)
-			if !done {
-				err = a.printExplanation(ex)
-			}
-			switch {
-			case err == nil && ex.Decision == v1.DecisionDeny:
-				return statusError{code: exitRefused}
-			case err == nil && ex.Decision == v1.DecisionPending:
-				return statusError{code: exitPending}
-			}
-			return err
+			return printed(a, explanation)(w.Registry.ExplainPolicy(cmd.Context(), call))
 		},
 	}
 	f := cmd.Flags()
@@ -89,37 +75,38 @@ you pass arguments, toolctl validates them first.`,
 	return cmd
 }
 
-func (a *app) printExplanation(ex policy.Explanation) error {
-	fmt.Fprintf(a.out, "Tool:      %s/%s\n", ex.Namespace, ex.Tool)
+// explanation is a decision with its rules. The exit code is that of the call.
+func explanation(ex policy.Explanation) (string, error) {
+	var b strings.Builder
 	decision := ex.Decision
 	if ex.Rule != "" {
 		decision += fmt.Sprintf(" (policy %s, rule %s)", ex.Policy, ex.Rule)
 	}
-	fmt.Fprintf(a.out, "Decision:  %s\n", decision)
+	fmt.Fprintf(&b, "Tool:      %s/%s\nDecision:  %s\n\n", ex.Namespace, ex.Tool, decision)
 	if len(ex.Verdicts) == 0 {
-		fmt.Fprintln(a.out, "\nNo policy governs this tool.")
+		fmt.Fprintln(&b, "No policy governs this tool.")
 	} else {
-		fmt.Fprintln(a.out)
-		t := newTable(a.out, "POLICY", "RULE", "VERDICT", "BEFORE", "AFTER", "LIMIT", "WHY", "AT")
+		t := newTable(&b, "POLICY", "RULE", "VERDICT", "BEFORE", "AFTER", "LIMIT", "WHY", "AT")
 		for _, v := range ex.Verdicts {
-			before, after, limit := "-", "-", "-"
+			before, after, limit := "", "", ""
 			if v.Limit != nil {
-				limit = fmt.Sprint(*v.Limit)
-				before, after = fmt.Sprint(*v.UsedBefore), fmt.Sprint(*v.UsedAfter)
+				limit, before, after = fmt.Sprint(*v.Limit), fmt.Sprint(*v.UsedBefore), fmt.Sprint(*v.UsedAfter)
 			}
 			t.row(v.Policy, v.Rule, v.Verdict, before, after, limit, v.Message, v.Source.String())
 		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
+		_ = t.Flush()
 	}
 	if len(ex.Unmatched) > 0 {
-		fmt.Fprintln(a.out)
-		t := newTable(a.out, "NOT APPLIED", "WHY")
+		fmt.Fprintln(&b)
+		t := newTable(&b, "NOT APPLIED", "WHY")
 		for _, u := range ex.Unmatched {
 			t.row(u.Policy, u.Reason)
 		}
-		return t.Flush()
+		_ = t.Flush()
 	}
-	return nil
+	var verdict error
+	if code := map[string]int{v1.DecisionDeny: exitRefused, v1.DecisionPending: exitPending}[ex.Decision]; code != 0 {
+		verdict = statusError{code: code}
+	}
+	return strings.TrimSuffix(b.String(), "\n"), verdict
 }

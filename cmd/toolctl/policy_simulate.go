@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/scenario"
 )
@@ -28,7 +28,6 @@ call would get a different decision.`,
   toolctl policy simulate -f policies/ --audit calls.jsonl -o json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format := a.format()
 			if audit == "" {
 				return usagef("--audit is missing: expected a file, or the word store")
 			}
@@ -43,18 +42,7 @@ call would get a different decision.`,
 			if verb.Config, err = a.reaching(cmd.Context()); err != nil {
 				return err
 			}
-			sim, err := verb.Run(cmd.Context())
-			if err != nil {
-				return err
-			}
-			done, err := a.encoded(format, sim)
-			if !done {
-				err = a.printSimulation(sim)
-			}
-			if err == nil && len(sim.Changed) > 0 {
-				return statusError{exitFailed, count(len(sim.Changed), "call") + " would get a different decision"}
-			}
-			return err
+			return printed(a, simulation)(verb.Run(cmd.Context()))
 		},
 	}
 	cmd.Flags().StringVar(&audit, "audit", "", "file with one audit record of JSON per line, or the word store")
@@ -62,23 +50,25 @@ call would get a different decision.`,
 	return cmd
 }
 
-func (a *app) printSimulation(s *scenario.Simulation) error {
+// simulation lists the calls with a different decision, which are an error.
+func simulation(s *scenario.Simulation) (text string, verdict error) {
+	var b strings.Builder
 	if len(s.Changed) > 0 {
-		t := newTable(a.out, "TIME", "CALL", "SESSION", "TOOL", "WAS", "NOW", "RULE", "WHY")
+		verdict = statusError{exitFailed, count(len(s.Changed), "call") + " would get a different decision"}
+		t := newTable(&b, "TIME", "CALL", "SESSION", "TOOL", "WAS", "NOW", "RULE", "WHY")
 		for _, c := range s.Changed {
-			rule := ""
-			for _, d := range []v1.PolicyDecision{c.Now, c.Was} {
-				if d.Rule != "" {
-					rule = d.Policy + " " + d.Rule
-					break
-				}
+			by := c.Now
+			if by.Rule == "" {
+				by = c.Was
 			}
-			t.row(c.Time.UTC().Format(time.RFC3339), c.CallID, c.Session, c.Namespace+"/"+c.Tool, c.Was.Decision, c.Now.Decision, rule, c.Message)
+			rule := ""
+			if by.Rule != "" {
+				rule = by.Policy + " " + by.Rule
+			}
+			t.row(clock(c.Time), c.CallID, c.Session, c.Namespace+"/"+c.Tool, c.Was.Decision, c.Now.Decision, rule, c.Message)
 		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
+		_ = t.Flush()
 	}
-	_, err := fmt.Fprintf(a.out, "%s: %d would get a different decision, %d skipped\n", count(s.Calls+s.Skipped, "recorded call"), len(s.Changed), s.Skipped)
-	return err
+	fmt.Fprintf(&b, "%s: %d would get a different decision, %d skipped", count(s.Calls+s.Skipped, "recorded call"), len(s.Changed), s.Skipped)
+	return b.String(), verdict
 }

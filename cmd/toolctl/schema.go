@@ -40,33 +40,24 @@ The exit code is 0 for neutral and compatible, and 1 for the other classes.`,
 		Annotations: formats("table", "json"),
 		Args:        exactArgs(2, "two schema files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			change, err := (&action.SchemaDiff{Old: args[0], New: args[1], As: diff.Direction(as), Read: a.readInput}).Run(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.printSchemaChange(a.format(), change)
+			return printed(a, schemaChange)((&action.SchemaDiff{Old: args[0], New: args[1], As: diff.Direction(as), Read: a.readInput}).Run(cmd.Context()))
 		},
 	}
 	bindChoice(cmd, &as, "as", "what the schemas describe: input (arguments) or output (results)", "input", "output")
 	return cmd
 }
 
-func (a *app) printSchemaChange(format string, change diff.SchemaChange) error {
-	if format == "json" {
-		if err := printJSON(a.out, change); err != nil {
-			return err
-		}
-	} else {
-		fmt.Fprintf(a.out, "%s: %s\n", change.Class, change.Reason)
-		if change.Pointer != "" {
-			fmt.Fprintf(a.out, "changed: %s\n", change.Pointer)
-		}
-		if change.Witness != nil {
-			fmt.Fprintf(a.out, "witness: %s\n", change.Witness)
-		}
+// schemaChange is a change with its witness. One that may break something is an error.
+func schemaChange(change diff.SchemaChange) (text string, verdict error) {
+	text = fmt.Sprintf("%s: %s", change.Class, change.Reason)
+	if change.Pointer != "" {
+		text += "\nchanged: " + change.Pointer
+	}
+	if change.Witness != nil {
+		text += "\nwitness: " + string(change.Witness)
 	}
 	if change.Class.Worse(diff.Compatible) {
-		return statusError{exitFailed, ""}
+		verdict = statusError{exitFailed, ""}
 	}
-	return nil
+	return text, verdict
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 
@@ -51,43 +52,44 @@ func collectLess() (end func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
-	defer collectLess()()
-	format := o.format()
-	paths := append(o.conf.Files, args...)
-	if len(paths) == 0 {
+// checking is the check of the manifests of -f and PATH, by default those of the current folder, and what -l chooses of
+// them; nil for all.
+func (a *app) checking(ctx context.Context, paths []string) (check action.Check, only func(v1.Object) bool, err error) {
+	if paths = append(a.conf.Files, paths...); len(paths) == 0 {
 		paths = []string{"."}
 	}
-	c, err := o.config(cmd.Context())
+	c, err := a.config(ctx)
+	if err == nil && a.selector != "" {
+		only, err = action.Labeled(a.selector)
+	}
+	if err == nil {
+		check, err = c.Checking(action.Reading{Paths: paths})
+	}
+	return check, only, err
+}
+
+func (o *validateOptions) run(cmd *cobra.Command, args []string) error {
+	defer collectLess()()
+	check, only, err := o.checking(cmd.Context(), args)
 	if err != nil {
 		return err
 	}
-	check, err := c.Checking(action.Reading{Paths: paths})
-	if err != nil {
-		return err
-	}
-	v := action.Validate{Check: check, Strict: o.strict, RequireEnv: o.requireEnv}
-	if o.selector != "" {
-		if v.Only, err = o.selected(); err != nil {
-			return err
-		}
-	}
-	r, err := v.Run(cmd.Context())
+	r, err := action.Validate{Check: check, Only: only, Strict: o.strict, RequireEnv: o.requireEnv}.Run(cmd.Context())
 	if err != nil {
 		return err
 	}
 	if o.selector != "" && r.Objects == 0 {
 		return usagef("no objects with the labels %s", o.selector)
 	}
-	o.print(format, r)
+	o.print(r)
 	if !r.Valid {
 		return statusError{exitInvalid, fmt.Sprintf("%s in %s", count(r.Errors+r.Strict, "error"), count(r.Files, "file"))}
 	}
 	return nil
 }
 
-func (o *validateOptions) print(format string, r action.Validation) {
-	switch format {
+func (o *validateOptions) print(r action.Validation) {
+	switch o.format() {
 	case "json":
 		_ = printJSON(o.out, r)
 		return

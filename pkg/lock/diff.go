@@ -20,13 +20,14 @@ const (
 // Drift is one difference between two locks.
 type Drift struct {
 	// Server is the MCPServer.
-	Server v1.Key
+	Server v1.Key `json:"-"`
 	// Tool is the tool's name on its server; "" for a difference of the server itself.
-	Tool string
+	Tool string `json:"tool,omitempty"`
 	// What changed.
-	What string
+	What string `json:"what"`
 	// Old and New are the texts or hashes before and after; "" for none.
-	Old, New string
+	Old string `json:"old,omitempty"`
+	New string `json:"new,omitempty"`
 }
 
 // String describes the difference on one line, without the texts.
