@@ -52,8 +52,9 @@ func (c *Console) apiTable() []apiRoute {
 }
 
 // answerAPI answers a request to the API.
-func (c *Console) answerAPI(w http.ResponseWriter, r *http.Request, p person, h func(*request) (any, error)) {
-	v, err := h(&request{out: w, Request: r, person: p, view: c.gateway.View(p.principal)})
+func (c *Console) answerAPI(r *request, h func(*request) (any, error)) {
+	w := r.out
+	v, err := h(r)
 	if err != nil {
 		status, text := explained(err)
 		problem := v1.NewResultError(err)

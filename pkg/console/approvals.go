@@ -233,8 +233,8 @@ func (c *Console) decide(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.ParseForm(); err != nil {
-		return pageError{http.StatusBadRequest, "The form cannot be read: " + err.Error()}
+	if err := r.form(); err != nil {
+		return err
 	}
 	d := decision{approvalView: c.viewOf(p, r.person), Note: strings.TrimSpace(r.PostForm.Get("note")), Edited: strings.ReplaceAll(r.PostForm.Get("args"), "\r\n", "\n")}
 	made := v1.Decision{Reason: d.Note}

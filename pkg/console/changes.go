@@ -219,7 +219,7 @@ func (c *Console) planUndo(r *request, set string, number int64) (changePage, *r
 	}
 	u, report, err := action.PlanUndo(r.Context(), st, set, number, r.name, c.gateway.Options())
 	if err != nil {
-		return p, nil, undoProblem(err)
+		return p, nil, err
 	}
 	p.Report, p.Undo = report, &undoView{From: u.From.Number, To: u.To.Number, Needed: u.Needed()}
 	return p, u, nil
@@ -240,19 +240,6 @@ func (c *Console) allRevisions(r *request) ([]store.Revision, error) {
 	return st.Revisions(r.Context(), store.RevisionQuery{})
 }
 
-// undoProblem gives the error of an undo that is refused its status.
-func undoProblem(err error) error {
-	var (
-		conflict *rollout.ConflictError
-		moved    *store.ConflictError
-		owned    *store.SetError
-	)
-	if errors.As(err, &conflict) || errors.As(err, &moved) || errors.As(err, &owned) || errors.As(err, new(*rollout.NoEarlierError)) {
-		return pageError{http.StatusConflict, err.Error()}
-	}
-	return err
-}
-
 // undo carries out an undo that was looked at: from is the newest revision then.
 func (c *Console) undo(r *request, set string, number, from int64) error {
 	p, u, err := c.planUndo(r, set, number)
@@ -265,7 +252,7 @@ func (c *Console) undo(r *request, set string, number, from int64) error {
 		return pageError{http.StatusConflict, "The manifests of the set are those of that revision already."}
 	}
 	_, err = u.Apply(r.Context(), c.gateway.Store())
-	return undoProblem(err)
+	return err
 }
 
 func (c *Console) changePending(r *request) error { return c.showChange(r)(c.pendingChange(r)) }
@@ -291,8 +278,8 @@ func (c *Console) changeUndo(r *request) error {
 		p, _, err := c.planUndo(r, set, number)
 		return c.showChange(r)(p, err)
 	}
-	if err := r.ParseForm(); err != nil {
-		return pageError{http.StatusBadRequest, "The form cannot be read: " + err.Error()}
+	if err := r.form(); err != nil {
+		return err
 	}
 	set, number, err := setAndRevision(r.PostForm)
 	if err != nil {

@@ -14,8 +14,12 @@ import (
 // The names of its controls begin with v: for a value, n: for how many entries there are, k:
 // for the key of an entry, c: for the branch of a choice, p: for what is there although it may
 // be left out, z: for null and e: for the empty text.
-func collect(s schema, posted url.Values) any {
+//
+// action is what a button of the form changes of the arguments: "add NAME", "remove NAME" or "open NAME",
+// where NAME is that of a field. Every other action changes nothing.
+func collect(s schema, posted url.Values, action string) any {
 	f := &collector{posted: posted}
+	f.verb, f.target, _ = strings.Cut(action, " ")
 	s.again()
 	v, _ := f.value(s, "", true, 0)
 	if v == nil {
@@ -25,9 +29,13 @@ func collect(s schema, posted url.Values) any {
 }
 
 type collector struct {
-	posted url.Values
-	fields int
+	posted       url.Values
+	verb, target string // of the action
+	fields       int
 }
+
+// asks reports whether the action is to do that with a field.
+func (f *collector) asks(verb, name string) bool { return f.verb == verb && f.target == name }
 
 func (f *collector) value(s schema, name string, required bool, depth int) (any, bool) {
 	f.fields++
@@ -64,11 +72,18 @@ func (f *collector) value(s schema, name string, required bool, depth int) (any,
 		}
 		list := []any{}
 		for i := range f.count(name) {
-			v, ok := f.value(s.item(i), name+"/"+strconv.Itoa(i), true, depth+1)
+			at := name + "/" + strconv.Itoa(i)
+			if f.asks("remove", at) {
+				continue
+			}
+			v, ok := f.value(s.item(i), at, true, depth+1)
 			if !ok {
 				v = blank{}
 			}
 			list = append(list, v)
+		}
+		if f.asks("add", name) && len(list) < maxEntries {
+			list = append(list, initial(s.item(len(list)), 0))
 		}
 		return list, true
 	case "boolean":
@@ -105,7 +120,7 @@ func settled(v any) any {
 		out := newObject()
 		for _, k := range v.keys {
 			if v.of[k] != (blank{}) {
-				out.set(k, settled(v.of[k]))
+				out.Set(k, settled(v.of[k]))
 			}
 		}
 		return out
@@ -165,22 +180,30 @@ func (f *collector) object(s schema, name string, depth int) *object {
 			if props.of[k] == false {
 				continue
 			}
-			if v, ok := f.value(s.sub(props.of[k]), v1.Pointer(name, k), s.required(k), depth+1); ok {
-				out.set(k, v)
+			sub, at := s.sub(props.of[k]), v1.Pointer(name, k)
+			v, ok := f.value(sub, at, s.required(k), depth+1)
+			if !ok && f.asks("open", at) {
+				v, ok = initial(sub, 0), true
+			}
+			if ok && !f.asks("remove", at) {
+				out.Set(k, v)
 			}
 		}
 	}
 	values, _ := s.freeValues()
 	for i := range f.count(name) {
 		at := name + "/~k" + strconv.Itoa(i)
-		if !f.posted.Has("k:" + at) {
+		if !f.posted.Has("k:"+at) || f.asks("remove", at) {
 			continue
 		}
 		v, ok := f.value(values, at, true, depth+1)
 		if !ok {
 			v = blank{}
 		}
-		out.set(f.posted.Get("k:"+at), v)
+		out.Set(f.posted.Get("k:"+at), v)
+	}
+	if f.asks("add", name) && len(out.keys) < maxEntries {
+		out.Set(freeKey(out), initial(values, 0))
 	}
 	return out
 }
@@ -226,7 +249,7 @@ func initial(s schema, depth int) any {
 			}
 			nested := s.required(k) && !slices.Contains(sub.types(), "null") && slices.ContainsFunc([]string{"object", "array"}, func(t string) bool { return slices.Contains(sub.types(), t) })
 			if v := initial(sub, depth+1); v != (blank{}) && (nested || sub.at.has("default")) {
-				o.set(k, v)
+				o.Set(k, v)
 			}
 		}
 		return o
@@ -241,107 +264,6 @@ func initial(s schema, depth int) any {
 
 // maxFirstItems is how deep in the arguments a list begins with an item.
 const maxFirstItems = 5
-
-// change does what a button of the form says to the arguments: "add NAME", "remove NAME" or
-// "open NAME", where NAME is that of a field.
-func change(s schema, value any, posted url.Values, action string) any {
-	verb, name, _ := strings.Cut(action, " ")
-	s.again()
-	parts := strings.Split(strings.TrimPrefix(name, "/"), "/")
-	if name == "" {
-		parts = nil
-	}
-	return (&changer{posted, verb}).changed(s, value, "", parts)
-}
-
-type changer struct {
-	posted url.Values
-	verb   string
-}
-
-func (c *changer) changed(s schema, value any, name string, path []string) any {
-	if s.at == nil {
-		return value
-	}
-	verb := c.verb
-	if all := s.choices(); len(all) > 0 && len(path) > 0 && path[0] == "~c" {
-		at, err := strconv.Atoi(c.posted.Get("c:" + name))
-		if err != nil || at < 0 || at >= len(all) {
-			return value
-		}
-		return c.changed(all[at], value, name+"/~c", path[1:])
-	}
-	if len(path) > 0 && path[0] == "~c" { // one of several types
-		name, path = name+"/~c", path[1:]
-	}
-	if len(path) == 0 {
-		switch v := value.(type) {
-		case []any:
-			if verb == "add" && len(v) < maxEntries {
-				return append(slices.Clip(v), initial(s.item(len(v)), 0))
-			}
-		case *object:
-			if verb == "add" && len(v.keys) < maxEntries {
-				values, _ := s.freeValues()
-				out := v.clone()
-				out.set(freeKey(v), initial(values, 0))
-				return out
-			}
-		}
-		return value
-	}
-	key := path[0]
-	switch v := value.(type) {
-	case *object:
-		sub, k := s.entry(v, key)
-		out := v.clone()
-		switch {
-		case len(path) == 1 && verb == "remove":
-			out.drop(k)
-		case len(path) == 1 && verb == "open" && !out.has(k):
-			out.set(k, initial(sub, 0))
-		default:
-			out.set(k, c.changed(sub, out.of[k], name+"/"+key, path[1:]))
-		}
-		return out
-	case []any:
-		i, err := strconv.Atoi(key)
-		if err != nil || i < 0 || i >= len(v) {
-			return value
-		}
-		out := slices.Clone(v)
-		if len(path) == 1 && verb == "remove" {
-			return slices.Delete(out, i, i+1)
-		}
-		out[i] = c.changed(s.item(i), out[i], name+"/"+key, path[1:])
-		return out
-	}
-	return value
-}
-
-// entry returns the schema and the key of a part of an object, by the part of a field's name.
-func (s schema) entry(o *object, part string) (schema, string) {
-	props, _ := s.at.get("properties").(*object)
-	if n, ok := strings.CutPrefix(part, "~k"); ok {
-		values, _ := s.freeValues()
-		i, _ := strconv.Atoi(n)
-		for _, k := range o.keys {
-			if props.has(k) {
-				continue
-			}
-			if i == 0 {
-				return values, k
-			}
-			i--
-		}
-		return values, ""
-	}
-	k := v1.Tokens("/" + part)[0]
-	if !props.has(k) {
-		return schema{doc: s.doc}, k
-	}
-	return s.sub(props.of[k]), k
-}
 
 // freeKey is a key that an object does not have.
 func freeKey(o *object) string {

@@ -168,7 +168,7 @@ func TestWebhook(t *testing.T) {
 			defer server.Close()
 			secret := []byte("0123456789abcdef")
 			s := newSender(Webhook{URL: server.URL, Secret: secret, Format: format}, func(page string) string { return "https://tools.example.com/ui/" + page }, slog.New(slog.DiscardHandler))
-			s.pause = time.Millisecond
+			s.client.RetryWaitMin = time.Millisecond
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() { defer close(done); s.run(ctx) }()

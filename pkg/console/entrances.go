@@ -67,26 +67,27 @@ func open(pattern string, h http.HandlerFunc) admission.Route {
 	return one
 }
 
-// page is a route for people who signed in.
-func (c *Console) page(pattern string, show func(*request) error) admission.Route {
+// forPeople is a route for those who signed in.
+func (c *Console) forPeople(pattern string, refuse func(http.ResponseWriter, *http.Request, error), answer func(*request)) admission.Route {
 	return route(pattern, func(r *http.Request) admission.Entry {
 		p, err := c.who(r)
 		if err != nil {
-			return admission.Entry{Caller: admission.Stranger(r), Early: true, Answer: func(w http.ResponseWriter, r *http.Request) { c.notSignedIn(w, r, err) }}
+			return admission.Entry{Caller: admission.Stranger(r), Early: true, Answer: func(w http.ResponseWriter, r *http.Request) { refuse(w, r, err) }}
 		}
-		return admission.Entry{Caller: callerOf(r, p), Answer: func(w http.ResponseWriter, r *http.Request) { c.showPage(w, r, p, show) }}
+		return admission.Entry{Caller: callerOf(r, p), Answer: func(w http.ResponseWriter, r *http.Request) {
+			answer(&request{out: w, Request: r, person: p, view: c.gateway.View(p.principal)})
+		}}
 	})
+}
+
+// page is a route for people who signed in.
+func (c *Console) page(pattern string, show func(*request) error) admission.Route {
+	return c.forPeople(pattern, c.notSignedIn, func(r *request) { c.showPage(r, show) })
 }
 
 // api is a route for people who signed in, and for programs with a bearer token. It answers with JSON.
 func (c *Console) api(pattern string, answer func(*request) (any, error)) admission.Route {
-	one := route(pattern, func(r *http.Request) admission.Entry {
-		p, err := c.who(r)
-		if err != nil {
-			return admission.Entry{Caller: admission.Stranger(r), Early: true, Answer: func(w http.ResponseWriter, _ *http.Request) { refuseAPI(w, err) }}
-		}
-		return admission.Entry{Caller: callerOf(r, p), Answer: func(w http.ResponseWriter, r *http.Request) { c.answerAPI(w, r, p, answer) }}
-	})
+	one := c.forPeople(pattern, refuseAPI, func(r *request) { c.answerAPI(r, answer) })
 	one.Refuse = func(w http.ResponseWriter, _ *http.Request, status int, text string) {
 		writeAPI(w, status, apiProblem{&v1.ResultError{Type: refusedTypes[status], Message: text}})
 	}
@@ -118,7 +119,7 @@ func (c *Console) notSignedIn(w http.ResponseWriter, r *http.Request, err error)
 }
 
 // refuseAPI answers a program that has not signed in.
-func refuseAPI(w http.ResponseWriter, err error) {
+func refuseAPI(w http.ResponseWriter, _ *http.Request, err error) {
 	status := http.StatusUnauthorized
 	if refused, ok := errors.AsType[*server.AccessError](err); ok {
 		status = refused.Status

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 	"toolctl.dev/toolctl/pkg/admission"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/policy"
+	"toolctl.dev/toolctl/pkg/rollout"
+	"toolctl.dev/toolctl/pkg/store"
 )
 
 // page is what the layout of every page shows.
@@ -53,49 +56,53 @@ func (e pageError) Error() string { return e.text }
 var errNoPage = pageError{http.StatusNotFound, "There is no such page."}
 
 // showPage answers with a page.
-func (c *Console) showPage(w http.ResponseWriter, r *http.Request, p person, show func(*request) error) {
-	q := &request{out: w, Request: r, person: p, view: c.gateway.View(p.principal)}
-	if err := show(q); err != nil {
-		status, text := explained(err)
-		if status == http.StatusInternalServerError && r.Context().Err() == nil {
-			c.opts.Logger.ErrorContext(r.Context(), "the console", slog.String("page", r.URL.Path), slog.Any("error", err))
-		}
-		title := "Request failed"
-		if status == http.StatusNotFound {
-			title = "Not found"
-		}
-		c.show(q, status, "problem", title, "", text)
+func (c *Console) showPage(r *request, show func(*request) error) {
+	err := show(r)
+	if err == nil {
+		return
 	}
+	status, text := explained(err)
+	if status == http.StatusInternalServerError && r.Context().Err() == nil {
+		c.opts.Logger.ErrorContext(r.Context(), "the console cannot answer", slog.String("page", r.URL.Path), slog.Any("error", err))
+	}
+	title := "Request failed"
+	if status == http.StatusNotFound {
+		title = "Not found"
+	}
+	c.show(r, status, "problem", title, "", text)
 }
 
 // explained returns the status and the text that say what an error is.
 func explained(err error) (int, string) {
-	var (
-		own      pageError
-		missing  *v1.NotFoundError
-		refused  *v1.PolicyError
-		decided  *v1.ApprovalError
-		invalid  *v1.ValidationError
-		tooLarge *admission.ResultError
-		full     *admission.RefusedError
-	)
-	switch {
-	case errors.As(err, &own):
-		return own.status, own.text
-	case errors.As(err, &full):
-		return http.StatusServiceUnavailable, err.Error()
-	case errors.As(err, &tooLarge):
-		return http.StatusBadGateway, err.Error()
-	case errors.As(err, &missing):
-		return http.StatusNotFound, err.Error()
-	case errors.As(err, &refused):
-		return http.StatusForbidden, err.Error()
-	case errors.As(err, &decided):
-		return http.StatusConflict, err.Error()
-	case errors.As(err, &invalid):
-		return http.StatusUnprocessableEntity, err.Error()
+	is := func(targets ...any) bool {
+		return slices.ContainsFunc(targets, func(target any) bool { return errors.As(err, target) })
 	}
-	return http.StatusInternalServerError, err.Error()
+	status := http.StatusInternalServerError
+	switch own, ok := errors.AsType[pageError](err); {
+	case ok:
+		return own.status, own.text
+	case is(new(*admission.RefusedError)):
+		status = http.StatusServiceUnavailable
+	case is(new(*admission.ResultError)):
+		status = http.StatusBadGateway
+	case is(new(*v1.NotFoundError)):
+		status = http.StatusNotFound
+	case is(new(*v1.PolicyError)):
+		status = http.StatusForbidden
+	case is(new(*v1.ApprovalError), new(*rollout.ConflictError), new(*rollout.NoEarlierError), new(*store.ConflictError), new(*store.SetError)):
+		status = http.StatusConflict
+	case is(new(*v1.ValidationError)):
+		status = http.StatusUnprocessableEntity
+	}
+	return status, err.Error()
+}
+
+// form reads the form that was sent.
+func (r *request) form() error {
+	if err := r.ParseForm(); err != nil {
+		return pageError{http.StatusBadRequest, "The form cannot be read: " + err.Error()}
+	}
+	return nil
 }
 
 // show answers with a page in the layout.

@@ -131,7 +131,7 @@ func variables(p *gateway.Prompt) (schema, error) {
 		}
 		root = v.(*object).clone()
 	}
-	root.set("type", "object")
+	root.Set("type", "object")
 	props := newObject()
 	if own, ok := root.get("properties").(*object); ok {
 		props = own.clone()
@@ -142,22 +142,22 @@ func variables(p *gateway.Prompt) (schema, error) {
 			continue
 		}
 		one := newObject()
-		one.set("type", "string")
+		one.Set("type", "string")
 		if a.Title != "" && a.Title != a.Name {
-			one.set("title", a.Title)
+			one.Set("title", a.Title)
 		}
 		if a.Description != "" {
-			one.set("description", a.Description)
+			one.Set("description", a.Description)
 		}
-		props.set(a.Name, one)
+		props.Set(a.Name, one)
 		if a.Required {
 			required = append(required, a.Name)
 		}
 	}
-	root.set("properties", props)
-	root.set("required", required)
+	root.Set("properties", props)
+	root.Set("required", required)
 	if !root.has("additionalProperties") { // a form asks for what is used
-		root.set("additionalProperties", false)
+		root.Set("additionalProperties", false)
 	}
 	raw, err := jsontext.Marshal(root)
 	if err != nil {
@@ -191,25 +191,12 @@ func (c *Console) prompt(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.ParseForm(); err != nil {
-		return pageError{http.StatusBadRequest, "The form cannot be read: " + err.Error()}
-	}
 	p := promptPage{promptRow: rowOfPrompt(&found), editor: editor{Target: "./" + url.PathEscape(found.Name)}}
-	title := "Prompt " + found.Name
-	if r.Method == http.MethodGet {
-		p.fill(s, begin(s), nil)
-		c.show(r, http.StatusOK, "prompt", title, "prompts", p)
-		return nil
-	}
-	action := r.PostForm.Get("action")
-	value, ok := p.take(s, r, action)
-	if !ok {
-		c.show(r, http.StatusUnprocessableEntity, "prompt", title, "prompts", p)
-		return nil
-	}
-	status := http.StatusOK
-	if action == actionRender || p.Checked && found.Owner.Kind == v1.KindPrompt { // a server is asked once only
-		messages, err := r.view.RenderPrompt(r.Context(), found, json.RawMessage(jsonText(value)))
+	status, err := p.answer(r, s, nil, func(action string, args json.RawMessage) int {
+		if action != actionRender && (!p.Checked || found.Owner.Kind != v1.KindPrompt) { // a server is asked once only
+			return http.StatusOK
+		}
+		messages, err := r.view.RenderPrompt(r.Context(), found, args)
 		switch {
 		case action != actionRender:
 			p.invalid(err)
@@ -219,13 +206,16 @@ func (c *Console) prompt(r *request) error {
 				p.Messages = append(p.Messages, messageView{m.Role, viewPart(m.Content)})
 			}
 		case p.invalid(err):
-			status = http.StatusUnprocessableEntity
+			return http.StatusUnprocessableEntity
 		default:
 			p.Problem = err.Error()
 		}
+		return http.StatusOK
+	})
+	if err == nil {
+		c.show(r, status, "prompt", "Prompt "+found.Name, "prompts", p)
 	}
-	c.show(r, status, "prompt", title, "prompts", p)
-	return nil
+	return err
 }
 
 func (c *Console) apiPrompts(r *request) (any, error) { return items(promptRows(r.view)), nil }

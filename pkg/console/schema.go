@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"toolctl.dev/toolctl/internal/jsontext"
 	jsonschema "toolctl.dev/toolctl/pkg/schema"
@@ -19,24 +20,19 @@ type object struct {
 }
 
 func (o *object) get(key string) any {
-	if o == nil {
-		return nil
-	}
-	return o.of[key]
+	v, _ := o.Get(key)
+	return v
 }
 
 func (o *object) has(key string) bool {
-	if o == nil {
-		return false
-	}
-	_, ok := o.of[key]
+	_, ok := o.Get(key)
 	return ok
 }
 
-// set adds or changes what a key has.
+// Set adds or replaces a member.
 //
 //go:noinline // it is called in many places
-func (o *object) set(key string, v any) {
+func (o *object) Set(key string, v any) {
 	if !o.has(key) {
 		o.keys = append(o.keys, key)
 	}
@@ -49,36 +45,23 @@ func (o *object) clone() *object {
 	return &object{keys: slices.Clone(o.keys), of: maps.Clone(o.of)}
 }
 
-// drop takes keys out.
-func (o *object) drop(keys ...string) {
-	o.keys = slices.DeleteFunc(o.keys, func(k string) bool { return slices.Contains(keys, k) })
-	for _, k := range keys {
-		delete(o.of, k)
-	}
+// Drop removes a member.
+func (o *object) Drop(key string) {
+	o.keys = slices.DeleteFunc(o.keys, func(k string) bool { return k == key })
+	delete(o.of, key)
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (o *object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	members := make([]string, len(o.keys))
 	for i, k := range o.keys {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		key, err := jsontext.Marshal(k)
-		if err != nil {
-			return nil, err
-		}
 		v, err := jsontext.Marshal(o.of[k])
 		if err != nil {
 			return nil, err
 		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(v)
+		members[i] = string(jsontext.Quote(k)) + ":" + string(v)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return []byte("{" + strings.Join(members, ",") + "}"), nil
 }
 
 // maxNesting bounds the depth of JSON that is decoded here.
@@ -118,7 +101,7 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			o.set(key.(string), v)
+			o.Set(key.(string), v)
 		}
 		_, err := d.Token()
 		return o, err
@@ -137,20 +120,17 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 	return t, nil
 }
 
-// Names, Get, Set, Drop and Clone implement [jsonschema.Object].
+// Names returns the names of the members in their order, as [jsonschema.Object] has it.
 func (o *object) Names() []string { return o.keys }
 
 // Get returns a member.
 func (o *object) Get(name string) (any, bool) {
+	if o == nil {
+		return nil, false
+	}
 	v, ok := o.of[name]
 	return v, ok
 }
-
-// Set adds or replaces a member.
-func (o *object) Set(name string, v any) { o.set(name, v) }
-
-// Drop removes a member.
-func (o *object) Drop(name string) { o.drop(name) }
 
 // Clone returns a copy that shares the values.
 func (o *object) Clone() jsonschema.Object { return o.clone() }
@@ -221,14 +201,16 @@ func (s schema) text(key string) string {
 // with is the schema with one more keyword.
 func (s schema) with(key string, v any) schema {
 	at := s.at.clone()
-	at.set(key, v)
+	at.Set(key, v)
 	return schema{s.doc, at}
 }
 
 // without is the schema without some keywords.
 func (s schema) without(keys ...string) schema {
 	at := s.at.clone()
-	at.drop(keys...)
+	for _, k := range keys {
+		at.Drop(k)
+	}
 	return schema{s.doc, at}
 }
 

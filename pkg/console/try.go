@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,46 +59,48 @@ func (c *Console) try(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.ParseForm(); err != nil {
-		return pageError{http.StatusBadRequest, "The form cannot be read: " + err.Error()}
+	var first any
+	if n, err := strconv.Atoi(r.URL.Query().Get("example")); err == nil && n >= 0 && n < len(p.Examples) {
+		first, _ = decode(p.Examples[n].Args)
 	}
 	if r.Method == http.MethodGet {
-		var value any = begin(s)
-		if n, err := strconv.Atoi(r.URL.Query().Get("example")); err == nil && n >= 0 && n < len(p.Examples) {
-			if v, err := decode(p.Examples[n].Args); err == nil {
-				value = v
-			}
-		}
-		if _, ok := value.(*object); !ok {
-			value = newObject()
-		}
-		p.fill(s, value, nil)
 		p.Notice = c.notice(r, it)
-		c.show(r, http.StatusOK, "try", "Try "+p.Name, "tools", p)
-		return nil
+	}
+	status, err := p.answer(r, s, first, func(action string, args json.RawMessage) int {
+		switch {
+		case slices.Contains([]string{actionRun, actionPlan, actionExplain}, action):
+			return c.carryOut(r, &p, it, action, args)
+		case p.Checked:
+			_, err := c.explain(r, v1.Call{Tool: it.FullName, Args: args, Session: r.id})
+			p.invalid(err)
+		}
+		return http.StatusOK
+	})
+	if err == nil {
+		c.show(r, status, "try", "Try "+p.Name, "tools", p)
+	}
+	return err
+}
+
+// answer draws the form that is asked for, which begins with a value if that is an object. One that was sent
+// is read, and do carries out its action. It returns the status of the page.
+func (p *editor) answer(r *request, s schema, first any, do func(action string, args json.RawMessage) int) (int, error) {
+	if err := r.form(); err != nil {
+		return 0, err
+	}
+	if r.Method == http.MethodGet {
+		if _, ok := first.(*object); !ok {
+			first = begin(s)
+		}
+		p.fill(s, first, nil)
+		return http.StatusOK, nil
 	}
 	action := r.PostForm.Get("action")
 	value, ok := p.take(s, r, action)
 	if !ok {
-		c.show(r, http.StatusUnprocessableEntity, "try", "Try "+p.Name, "tools", p)
-		return nil
+		return http.StatusUnprocessableEntity, nil
 	}
-	args, err := jsontext.Marshal(value)
-	if err != nil {
-		return err
-	}
-	status := http.StatusOK
-	switch action {
-	case actionRun, actionPlan, actionExplain:
-		status = c.carryOut(r, &p, it, action, args)
-	default:
-		if p.Checked {
-			_, err := c.explain(r, v1.Call{Tool: it.FullName, Args: args, Session: r.id})
-			p.invalid(err)
-		}
-	}
-	c.show(r, status, "try", "Try "+p.Name, "tools", p)
-	return nil
+	return do(action, json.RawMessage(jsonText(value))), nil
 }
 
 // notice says what keeps each call of a tool from being made now; empty for nothing.
@@ -127,7 +130,7 @@ func (p *editor) take(s schema, r *request, action string) (any, bool) {
 	p.Checked = r.PostForm.Has("checked")
 	value, ok := p.read(s, r, action)
 	if !ok {
-		p.Form, p.Raw = drawForm(s, collect(s, r.PostForm), r.PostForm), r.PostForm.Get("raw")
+		p.Form, p.Raw = drawForm(s, collect(s, r.PostForm, ""), r.PostForm), r.PostForm.Get("raw")
 		return nil, false
 	}
 	posted := r.PostForm
@@ -164,11 +167,7 @@ func (p *editor) read(s schema, r *request, action string) (any, bool) {
 		}
 		return value, true
 	}
-	value := collect(s, r.PostForm)
-	if strings.Contains(action, " ") {
-		value = change(s, value, r.PostForm, action)
-	}
-	return value, true
+	return collect(s, r.PostForm, action), true
 }
 
 func (p *editor) fill(s schema, value any, posted map[string][]string) {

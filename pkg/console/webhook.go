@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
@@ -17,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
@@ -75,14 +76,16 @@ type sender struct {
 	hook   Webhook
 	link   func(page string) string
 	log    *slog.Logger
-	client *http.Client
+	client *retryablehttp.Client
 	queue  chan v1.PendingCall
-	pause  time.Duration
 }
 
 func newSender(w Webhook, link func(string) string, log *slog.Logger) *sender {
-	return &sender{hook: w, link: link, log: log, queue: make(chan v1.PendingCall, maxUnsent), pause: firstPause, client: &http.Client{
-		Timeout: sendTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	return &sender{hook: w, link: link, log: log, queue: make(chan v1.PendingCall, maxUnsent), client: &retryablehttp.Client{
+		HTTPClient: &http.Client{Timeout: sendTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		RetryMax:   sendTries - 1, RetryWaitMin: firstPause, CheckRetry: retryablehttp.DefaultRetryPolicy, ErrorHandler: retryablehttp.PassthroughErrorHandler,
+		// The wait that a server asks for is left aside: it would hold up the messages behind this one.
+		Backoff: func(first, _ time.Duration, tries int, _ *http.Response) time.Duration { return first << (2 * tries) },
 	}}
 }
 
@@ -96,7 +99,7 @@ func (s *sender) send(p v1.PendingCall) {
 }
 
 func (s *sender) run(ctx context.Context) {
-	defer s.client.CloseIdleConnections()
+	defer s.client.HTTPClient.CloseIdleConnections()
 	for {
 		select {
 		case <-ctx.Done():
@@ -115,32 +118,14 @@ func (s *sender) deliver(ctx context.Context, p v1.PendingCall) error {
 	if err != nil {
 		return err
 	}
-	pause := s.pause
-	for try := 1; ; try++ {
-		retry, err := s.post(ctx, "approval_"+p.ID, body)
-		if err == nil || !retry || try == sendTries {
-			return err
-		}
-		wait := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			wait.Stop()
-			return ctx.Err()
-		case <-wait.C:
-		}
-		pause *= 4
-	}
-}
-
-func (s *sender) post(ctx context.Context, id string, body []byte) (retry bool, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.hook.URL, bytes.NewReader(body))
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, s.hook.URL, body)
 	if err != nil {
-		return false, errors.New("the address cannot be read")
+		return errors.New("the address cannot be read")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "toolctl")
 	if len(s.hook.Secret) > 0 {
-		at := strconv.FormatInt(time.Now().Unix(), 10)
+		id, at := "approval_"+p.ID, strconv.FormatInt(time.Now().Unix(), 10)
 		mac := hmac.New(sha256.New, s.hook.Secret)
 		fmt.Fprintf(mac, "%s.%s.%s", id, at, body)
 		req.Header.Set("Webhook-Id", id)
@@ -152,14 +137,14 @@ func (s *sender) post(ctx context.Context, id string, body []byte) (retry bool, 
 		if of, ok := errors.AsType[*url.Error](err); ok { // its address may hold a secret
 			err = of.Err
 		}
-		return true, err
+		return err
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
-	if res.StatusCode < 300 {
-		return false, nil
+	if res.StatusCode >= 300 {
+		return fmt.Errorf("it answered with status %d", res.StatusCode)
 	}
-	return res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests, fmt.Errorf("it answered with status %d", res.StatusCode)
+	return nil
 }
 
 // message is what is sent of a call: what a person who decides sees, secrets masked.
