@@ -3,6 +3,7 @@ package jsontext
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -83,11 +84,11 @@ func AppendString(b *bytes.Buffer, s string) {
 }
 
 // Unquote returns the text of a string of valid JSON, as [json.Unmarshal] does.
-func Unquote(raw []byte) string {
-	raw = raw[1 : len(raw)-1]
+func Unquote(quoted []byte) string {
+	raw := quoted[1 : len(quoted)-1]
 	if !utf8.Valid(raw) {
 		var s string
-		_ = json.Unmarshal(append(append([]byte{'"'}, raw...), '"'), &s) // of valid JSON it cannot fail
+		_ = json.Unmarshal(quoted, &s) // of valid JSON it cannot fail
 		return s
 	}
 	i := scan(raw, 0, 0)
@@ -102,41 +103,31 @@ func Unquote(raw []byte) string {
 			return b.String()
 		}
 		var r rune
-		r, from = escape(raw, i)
+		r, from = escape(string(raw[i:min(i+12, len(raw))]))
 		b.WriteRune(r)
+		from += i
 		i = scan(raw, from, 0)
 	}
 }
 
-// escape reads the escape at text[i], or two that are one character, and returns where it ends.
-func escape(text []byte, i int) (r rune, end int) {
-	c := text[i+1]
-	if c != 'u' {
-		return rune("\"\\/\b\f\n\r\t"[strings.IndexByte(`"\/bfnrt`, c)]), i + 2
+// escape reads the escape at the start of a text, or two that are one character, and returns where it ends.
+func escape(text string) (r rune, end int) {
+	if text[1] != 'u' {
+		return rune("\"\\/\b\f\n\r\t"[strings.IndexByte(`"\/bfnrt`, text[1])]), 2
 	}
-	r = hex4(text[i+2 : i+6])
-	if !utf16.IsSurrogate(r) {
-		return r, i + 6
-	}
-	if i+12 <= len(text) && text[i+6] == '\\' && text[i+7] == 'u' {
-		if pair := utf16.DecodeRune(r, hex4(text[i+8:i+12])); pair != utf8.RuneError {
-			return pair, i + 12
+	r = hex4(text[2:6])
+	if utf16.IsSurrogate(r) {
+		if len(text) == 12 && text[6] == '\\' && text[7] == 'u' {
+			if pair := utf16.DecodeRune(r, hex4(text[8:12])); pair != utf8.RuneError {
+				return pair, 12
+			}
 		}
+		return utf8.RuneError, 6
 	}
-	return utf8.RuneError, i + 6
+	return r, 6
 }
 
-func hex4(digits []byte) (r rune) {
-	for _, c := range digits {
-		switch {
-		case c <= '9':
-			c -= '0'
-		case c <= 'F':
-			c -= 'A' - 10
-		default:
-			c -= 'a' - 10
-		}
-		r = r<<4 | rune(c)
-	}
-	return r
+func hex4(digits string) rune {
+	n, _ := strconv.ParseUint(digits, 16, 16) // of valid JSON it cannot fail
+	return rune(n)
 }

@@ -12,7 +12,7 @@ func Valid(text []byte) bool {
 }
 
 // SkipSpace returns where the space from i on ends.
-func SkipSpace(text []byte, i int) int {
+func SkipSpace[T string | []byte](text T, i int) int {
 	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
 		i++
 	}
@@ -42,7 +42,7 @@ func value(text []byte, i, depth int) int {
 }
 
 // ValidWord returns where the word ends that is at text[i]; -1 when another text is there.
-func ValidWord(text []byte, i int, w string) int {
+func ValidWord[T string | []byte](text T, i int, w string) int {
 	if len(text)-i < len(w) || string(text[i:i+len(w)]) != w {
 		return -1
 	}
@@ -90,7 +90,7 @@ func list(text []byte, i, depth int) int {
 }
 
 // ValidString returns where the string ends whose opening quote is text[i]; -1 when it is not valid.
-func ValidString(text []byte, i int) int {
+func ValidString[T string | []byte](text T, i int) int {
 	for i = Plain(text, i+1); i < len(text); i = Plain(text, i) {
 		switch {
 		case text[i] == '"':
@@ -117,7 +117,7 @@ func isHex(c byte) bool {
 
 // ValidNumber returns where the number ends that begins at text[i] with a minus or a digit; -1 when it
 // is not valid (RFC 8259, section 6).
-func ValidNumber(text []byte, i int) int {
+func ValidNumber[T string | []byte](text T, i int) int {
 	digits := func(i int) int { // -1 without one
 		from := i
 		for i < len(text) && text[i] >= '0' && text[i] <= '9' {

@@ -14,7 +14,12 @@ import (
 // At returns the value that a JSON Pointer names in a document (RFC 6901, section 4). If there is none, ok is
 // false, missing is the first token that names nothing, and value is the part of the document that lacks it.
 func At(doc any, pointer string) (value any, missing string, ok bool) {
-	for _, token := range v1.Tokens(pointer) {
+	return AtPath(doc, v1.Tokens(pointer))
+}
+
+// AtPath is [At] with the tokens of the pointer.
+func AtPath(doc any, path []string) (value any, missing string, ok bool) {
+	for _, token := range path {
 		var next any
 		if parent := ObjectOf(doc); parent != nil {
 			next, ok = parent.Get(token)

@@ -1,6 +1,9 @@
 package validate
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // choose picks what to say about a value that fits no branch of an anyOf or
 // oneOf: only what keeps it from the branch that was most likely meant. Fixing
@@ -64,7 +67,7 @@ func merge(branches [][]problem, place []string) ([]problem, bool) {
 			}
 		}
 		for _, a := range b[0].allowed {
-			if !slices.ContainsFunc(all.allowed, func(x any) bool { return equal(x, a) }) {
+			if !slices.ContainsFunc(all.allowed, func(x any) bool { return reflect.DeepEqual(x, a) }) {
 				all.allowed = append(all.allowed, a)
 			}
 		}

@@ -3,6 +3,7 @@ package validate
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ const maxRepairs = 10_000
 const (
 	maxRounds      = 16
 	maxRoundsLarge = 4 // of a document with more than manyValues
+	manyValues     = 10_000
 )
 
 // Coerce coerces what models get wrong in arguments, and reports whether anything
@@ -220,7 +222,7 @@ func coerceEnum(text string, allowed []any) (any, bool) {
 			return nil, false
 		}
 		for _, a := range allowed {
-			if _, isString := a.(string); !isString && equal(a, v) {
+			if _, isString := a.(string); !isString && reflect.DeepEqual(a, v) {
 				found = append(found, v) // not a, which belongs to the schema
 			}
 		}

@@ -10,8 +10,7 @@ import (
 const (
 	maxSteps = 2_000_000
 	maxText  = 200_000_000
-	// maxFound is how many errors an engine may make for one document; each takes up
-	// to 3 KB while they are gathered.
+	// maxFound is how many problems are gathered for one document.
 	maxFound = 30_000
 	// maxExpansion is how often one value may be visited by one schema, all
 	// allOf, anyOf and $ref inside it expanded.
@@ -126,12 +125,8 @@ func (c *costs) affordable(s *survey) bool {
 	return float64(s.values)*c.checks[d] <= maxSteps && float64(s.text)*c.text[d] <= maxText && !(c.unique && s.longest > longArray)
 }
 
-// explainable is how many values a document like this one may have for an engine to say all
-// that is wrong with it.
-func (c *costs) explainable(s *survey) int {
-	d := min(s.depth, len(c.checks)-1)
-	if d < 0 {
-		return maxFound
-	}
-	return max(1, int(maxFound/max(1, c.checks[d])))
+// checksOf is how many checks a document can take, and so how many errors it can have, as far as the survey and the table of
+// depths show.
+func (c *costs) checksOf(s *survey) float64 {
+	return float64(s.values) * c.checks[min(s.depth, len(c.checks)-1)]
 }

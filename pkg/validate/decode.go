@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"toolctl.dev/toolctl/internal/clip"
@@ -42,7 +40,7 @@ func decode(raw []byte, maxBytes int) (any, error) {
 	if !utf8.Valid(raw) {
 		return nil, &DecodeError{Syntax: true, what: "the text is not UTF-8"}
 	}
-	d := decoder{text: string(raw), share: len(raw) <= 64<<10}
+	d := decoder{raw: raw, text: string(raw), share: len(raw) <= 64<<10}
 	v, err := d.value(0)
 	if err != nil {
 		return nil, err
@@ -54,7 +52,8 @@ func decode(raw []byte, maxBytes int) (any, error) {
 }
 
 type decoder struct {
-	text   string
+	raw    []byte
+	text   string // the same
 	pos    int
 	values int
 	// share says that strings are slices of text, which then lives as long as
@@ -107,16 +106,7 @@ func (d *decoder) fail(syntax bool, format string, args ...any) error {
 	return &DecodeError{Syntax: syntax, line: line, column: column, what: fmt.Sprintf(format, args...)}
 }
 
-func (d *decoder) space() {
-	for d.pos < len(d.text) {
-		switch d.text[d.pos] {
-		case ' ', '\t', '\n', '\r':
-			d.pos++
-		default:
-			return
-		}
-	}
-}
+func (d *decoder) space() { d.pos = jsontext.SkipSpace(d.text, d.pos) }
 
 // next skips white space and returns the next byte without taking it; 0 is the end.
 func (d *decoder) next() byte {
@@ -259,84 +249,34 @@ func (d *decoder) number() (any, error) {
 }
 
 func (d *decoder) string() (string, error) {
-	d.pos++
 	start := d.pos
-	d.pos = jsontext.Plain(d.text, start)
-	switch {
-	case d.pos == len(d.text):
-		return "", d.errorf("string without its closing quote")
-	case d.text[d.pos] == '\\':
-		return d.escaped(start)
-	case d.text[d.pos] != '"':
-		return "", d.errorf("control character %q in a string", d.text[d.pos])
+	if end := jsontext.Plain(d.text, start+1); end < len(d.text) && d.text[end] == '"' {
+		d.pos = end + 1
+		return d.slice(start+1, end), nil
 	}
-	d.pos++
-	return d.slice(start, d.pos-1), nil
+	end := jsontext.ValidString(d.text, start)
+	if end < 0 {
+		return "", d.badString()
+	}
+	d.pos = end
+	return jsontext.Unquote(d.raw[start:end]), nil
 }
 
-// escaped reads on from the first backslash of a string that began at start.
-func (d *decoder) escaped(start int) (string, error) {
-	var b strings.Builder
-	b.WriteString(d.text[start:d.pos])
-	for d.pos < len(d.text) {
-		switch c := d.text[d.pos]; {
-		case c == '"':
-			d.pos++
-			return b.String(), nil
-		case c < ' ':
-			return "", d.errorf("control character %q in a string", c)
-		case c != '\\':
-			end := jsontext.Plain(d.text, d.pos)
-			b.WriteString(d.text[d.pos:end])
-			d.pos = end
-		default:
-			r, ok := d.escape()
-			if !ok {
-				return "", d.errorf("invalid escape in a string")
-			}
-			b.WriteRune(r)
+// badString returns what is wrong with the string at the place of the decoder, and moves there.
+func (d *decoder) badString() error {
+	for d.pos = jsontext.Plain(d.text, d.pos+1); d.pos < len(d.text); d.pos = jsontext.Plain(d.text, d.pos) {
+		if d.text[d.pos] != '\\' {
+			return d.errorf("control character %q in a string", d.text[d.pos])
 		}
-	}
-	return "", d.errorf("string without its closing quote")
-}
-
-// escape reads one escape, or two that form a surrogate pair.
-func (d *decoder) escape() (rune, bool) {
-	if d.pos+1 >= len(d.text) {
-		return 0, false
-	}
-	c := d.text[d.pos+1]
-	if c == 'u' {
-		r, ok := hex4(d.text, d.pos+2)
-		if !ok {
-			return 0, false
+		size := 2
+		if strings.HasPrefix(d.text[d.pos:], `\u`) {
+			size = 6
 		}
-		d.pos += 6
-		if utf16.IsSurrogate(r) {
-			if strings.HasPrefix(d.text[d.pos:], `\u`) {
-				if low, ok := hex4(d.text, d.pos+2); ok {
-					if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
-						d.pos += 6
-						return pair, true
-					}
-				}
-			}
-			return utf8.RuneError, true
+		escape := d.text[d.pos:min(d.pos+size, len(d.text))]
+		if jsontext.ValidString(`"`+escape+`"`, 0) < 0 {
+			return d.errorf("invalid escape in a string")
 		}
-		return r, true
+		d.pos += size
 	}
-	i := strings.IndexByte(`"\/bfnrt`, c)
-	if i < 0 {
-		return 0, false
-	}
-	d.pos += 2
-	return rune("\"\\/\b\f\n\r\t"[i]), true
-}
-
-func hex4(s string, at int) (rune, bool) {
-	if at+4 > len(s) {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s[at:at+4], 16, 16)
-	return rune(n), err == nil
+	return d.errorf("string without its closing quote")
 }

@@ -22,6 +22,9 @@ type explainer struct{ doc any }
 func (x *explainer) all(causes []*jsonschema.ValidationError) []problem {
 	var out []problem
 	for _, c := range causes {
+		if len(out) > maxFound {
+			break
+		}
 		out = append(out, x.walk(c)...)
 	}
 	return out

@@ -84,7 +84,7 @@ func TestLargeDocumentsAreCoerced(t *testing.T) {
 }
 
 // What is said of a large document is true of it: the same value is wrong when it is alone.
-func TestLargeDocumentsByPieces(t *testing.T) {
+func TestLargeDocuments(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	schema := `{"items":{"items":{"type":"object","properties":{"a":{"type":"integer"},"b":{"items":{"type":"string"}}},"required":["a"],"additionalProperties":false}}}`
 	var doc []any

@@ -1,10 +1,10 @@
 package validate
 
 import (
-	"container/heap"
 	"encoding/json"
 	"hash/maphash"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,13 +24,6 @@ type meter struct {
 // measure returns a violation when checking v would take too long, nil when it may go to an engine.
 func (g *graph) measure(v any) *v1.Violation {
 	return g.meter().value(v, "", map[int]float64{0: 1})
-}
-
-// steps counts what checking v takes, up to maxSteps.
-func (g *graph) steps(v any) float64 {
-	m := g.meter()
-	m.value(v, "", map[int]float64{0: 1})
-	return m.steps
 }
 
 // visits lists the paths of the values in v that a node is applied to.
@@ -130,36 +123,24 @@ type visit struct {
 // expand adds the nodes that are applied in place. A node comes before those
 // that it is applied with, so its count is whole when it is taken.
 func (m *meter) expand(visits map[int]float64) []visit {
-	todo := make(ranks, 0, len(visits))
+	todo := make([]int, 0, len(visits)) // ranks in order
 	for i := range visits {
 		todo = append(todo, m.rank[i])
 	}
-	heap.Init(&todo)
+	slices.Sort(todo)
 	var active []visit
-	for len(todo) > 0 {
-		i := m.g.order[heap.Pop(&todo).(int)]
+	for k := 0; k < len(todo); k++ {
+		i := m.g.order[todo[k]]
 		times := visits[i]
 		active = append(active, visit{i, times})
 		for _, j := range m.g.nodes[i].same {
-			if _, ok := visits[j]; !ok {
-				heap.Push(&todo, m.rank[j])
+			if at, known := slices.BinarySearch(todo, m.rank[j]); !known {
+				todo = slices.Insert(todo, at, m.rank[j])
 			}
 			visits[j] += times
 		}
 	}
 	return active
-}
-
-type ranks []int
-
-func (r ranks) Len() int           { return len(r) }
-func (r ranks) Less(i, j int) bool { return r[i] < r[j] }
-func (r ranks) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *ranks) Push(x any)        { *r = append(*r, x.(int)) }
-func (r *ranks) Pop() any {
-	last := (*r)[len(*r)-1]
-	*r = (*r)[:len(*r)-1]
-	return last
 }
 
 func (m *meter) next(active []visit, edges func(n *node, visit func(int))) map[int]float64 {
@@ -185,7 +166,7 @@ func comparisons(arr []any) float64 {
 		sum := h.Sum64()
 		if other, ok := first[sum]; !ok {
 			first[sum] = item
-		} else if equal(item, other) {
+		} else if reflect.DeepEqual(item, other) {
 			return total // the engine stops here too
 		}
 		total += groups[sum]
@@ -218,33 +199,4 @@ func hashParts(h *maphash.Hash, v any) {
 	default:
 		h.WriteByte(2)
 	}
-}
-
-// equal is JSON equality, with numbers compared as they are written.
-func equal(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for k, av := range a {
-			if bv, ok := b[k]; !ok || !equal(av, bv) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !equal(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	return a == b
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"toolctl.dev/toolctl/internal/jsontext"
 )
 
 // Bounds of one number. Both engines calculate with exact fractions, in which
@@ -28,47 +30,19 @@ func checkNumber(s string) error {
 	if len(s) > maxNumberLength {
 		return errNumberLength
 	}
-	i := 0
-	digits := func() int {
-		start := i
-		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-			i++
-		}
-		return i - start
-	}
-	if i < len(s) && s[i] == '-' {
-		i++
-	}
-	first := i
-	whole := digits()
-	if whole == 0 || whole > 1 && s[first] == '0' {
+	if s == "" || s[0] != '-' && (s[0] < '0' || s[0] > '9') || jsontext.ValidNumber(s, 0) != len(s) {
 		return errNumberSyntax
 	}
-	if i < len(s) && s[i] == '.' {
-		i++
-		if digits() == 0 {
-			return errNumberSyntax
-		}
-	}
+	mantissa, exp, _ := strings.Cut(strings.ToLower(s), "e")
 	exponent := 0
-	if i < len(s) && (s[i] == 'e' || s[i] == 'E') {
-		i++
-		start := i
-		if i < len(s) && (s[i] == '+' || s[i] == '-') {
-			i++
-		}
-		if digits() == 0 {
-			return errNumberSyntax
-		}
-		n, err := strconv.Atoi(s[start:i])
+	if exp != "" {
+		n, err := strconv.Atoi(exp)
 		if err != nil || n > maxExponent || n < -maxExponent {
 			return errNumberRange
 		}
 		exponent = n
 	}
-	if i != len(s) {
-		return errNumberSyntax
-	}
+	whole := strings.IndexByte(mantissa+".", '.')
 	if whole+exponent >= 308 {
 		if _, err := strconv.ParseFloat(s, 64); err != nil {
 			return errNumberRange

@@ -11,6 +11,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
+	"toolctl.dev/toolctl/pkg/schema"
 )
 
 // Bounds of what a person or a model gets to read.
@@ -292,19 +293,8 @@ func plural(format string, n int) string {
 
 // at returns the value at a path of a document.
 func at(doc any, path []string) any {
-	for _, tok := range path {
-		switch c := doc.(type) {
-		case map[string]any:
-			doc = c[tok]
-		case []any:
-			i, err := strconv.Atoi(tok)
-			if err != nil || i < 0 || i >= len(c) {
-				return nil
-			}
-			doc = c[i]
-		default:
-			return nil
-		}
+	if v, _, ok := schema.AtPath(doc, path); ok {
+		return v
 	}
-	return doc
+	return nil
 }

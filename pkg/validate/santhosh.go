@@ -23,11 +23,9 @@ type santhosh struct {
 	watch *stopwatch
 }
 
-func jsonschemaDraft(d Draft) *jsonschema.Draft {
-	return map[Draft]*jsonschema.Draft{
-		Draft4: jsonschema.Draft4, Draft6: jsonschema.Draft6, Draft7: jsonschema.Draft7,
-		Draft2019: jsonschema.Draft2019, Draft2020: jsonschema.Draft2020,
-	}[d]
+var jsonschemaDrafts = [...]*jsonschema.Draft{
+	Draft4: jsonschema.Draft4, Draft6: jsonschema.Draft6, Draft7: jsonschema.Draft7,
+	Draft2019: jsonschema.Draft2019, Draft2020: jsonschema.Draft2020,
 }
 
 // loader hands out preloaded documents and fetches nothing.
@@ -41,31 +39,31 @@ func (l loader) Load(url string) (any, error) {
 	return v, err
 }
 
-// notURL is a schema that holds for what does not fit the root.
-const notURL = "https://schema.invalid/not"
-
+// newSanthosh compiles a schema of a draft.
 func newSanthosh(root any, draft Draft, preload loader, format bool) (*santhosh, error) {
-	return compileSanthosh(rootURL, root, draft, preload, format)
-}
-
-// compileSanthosh compiles the schema at url: rootURL or notURL.
-func compileSanthosh(url string, root any, draft Draft, preload loader, format bool) (*santhosh, error) {
-	e := &santhosh{watch: &stopwatch{}}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(preload)
-	c.UseRegexpEngine(e.watch.engine)
-	c.DefaultDraft(jsonschemaDraft(draft))
+	c.DefaultDraft(jsonschemaDrafts[draft])
 	if format {
 		c.AssertFormat()
 	}
 	if err := c.AddResource(rootURL, root); err != nil {
 		return nil, err
 	}
-	if url == notURL {
-		if err := c.AddResource(notURL, map[string]any{"$schema": Draft2020.String(), "not": map[string]any{schema.Ref: rootURL}}); err != nil {
-			return nil, err
-		}
-	}
+	return compileSanthosh(c, rootURL)
+}
+
+// newMetaschema compiles the metaschema of a draft, which the library has built in.
+func newMetaschema(draft Draft) (*santhosh, error) {
+	c := jsonschema.NewCompiler()
+	c.UseLoader(loader(func(string) (any, bool, error) { return nil, false, nil }))
+	c.AssertFormat()
+	return compileSanthosh(c, strings.TrimSuffix(draft.String(), "#"))
+}
+
+func compileSanthosh(c *jsonschema.Compiler, url string) (*santhosh, error) {
+	e := &santhosh{watch: &stopwatch{}}
+	c.UseRegexpEngine(e.watch.engine)
 	schema, err := c.Compile(url)
 	if err != nil {
 		return nil, err
@@ -73,33 +71,6 @@ func compileSanthosh(url string, root any, draft Draft, preload loader, format b
 	e.schema = schema
 	e.watch.sealed = true
 	return e, nil
-}
-
-// newMetaschema compiles the metaschema of a draft, which the library has built in.
-func newMetaschema(draft Draft) (*santhosh, error) {
-	e := &santhosh{watch: &stopwatch{}}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(loader(func(string) (any, bool, error) { return nil, false, nil }))
-	c.UseRegexpEngine(e.watch.engine)
-	c.AssertFormat()
-	schema, err := c.Compile(strings.TrimSuffix(draft.String(), "#"))
-	if err != nil {
-		return nil, err
-	}
-	e.schema = schema
-	e.watch.sealed = true
-	return e, nil
-}
-
-// holds reports whether a document is valid, and whether all patterns were checked in time.
-func (e *santhosh) holds(doc any) (valid, inTime bool) {
-	if e.watch.used {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.watch.start()
-	}
-	err := e.schema.Validate(doc)
-	return err == nil, !e.watch.used || len(e.watch.late) == 0
 }
 
 func (e *santhosh) check(doc any) ([]problem, bool) {

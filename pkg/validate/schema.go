@@ -32,8 +32,6 @@ type Schema struct {
 	// what only documents with violations and expensive documents need
 	explainOnce sync.Once
 	explainer   *santhosh
-	misfitOnce  sync.Once
-	misfit      *santhosh
 	graphOnce   sync.Once
 	graphNow    *graph
 }
@@ -230,10 +228,6 @@ func (s *Schema) Check(doc any, coerce bool) (fixed any, changed bool, violation
 	return fixed, changed, s.violations(fixed, problems), err
 }
 
-// manyValues is above how many values a document is large; up to it, what it takes to
-// check is soon counted exactly.
-const manyValues = 10_000
-
 // problems runs the engine, after what an engine must not see was sorted out.
 func (s *Schema) problems(doc any) (found []problem, err error) {
 	if err := s.Compile(); err != nil {
@@ -256,10 +250,14 @@ func (s *Schema) problems(doc any) (found []problem, err error) {
 			return []problem{{keyword: keywordCost, limit: f.Expected, value: doc, detail: f.Message}}, nil
 		}
 	}
-	if most := s.costs.explainable(&seen); seen.values > most && (seen.values > manyValues || s.graph().steps(doc) > maxFound) {
-		return s.large(doc, most), nil
+	// gojsonschema makes up to 3 KB of each error, the other engine a tenth of that.
+	if x := s.explain(); x != nil && s.costs.checksOf(&seen) > maxFound {
+		found, _ = x.check(doc)
+	} else {
+		found = s.all(doc)
 	}
-	return s.all(doc), nil
+	s.placeNames(found, doc)
+	return found, nil
 }
 
 // all returns all that the engine finds.
@@ -272,7 +270,6 @@ func (s *Schema) all(doc any) []problem {
 			}
 		}
 	}
-	s.placeNames(found, doc)
 	return found
 }
 
