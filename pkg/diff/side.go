@@ -90,7 +90,7 @@ func (t *translator) schema(doc any) any {
 	if strings.Contains(ref, "tems") || strings.Contains(ref, "depend") || m["exclusiveMinimum"] == true || m["exclusiveMaximum"] == true {
 		t.lost = true // its place, or its form, is another
 	}
-	out := schema.Replaced(m, t.schema)
+	out := schema.Replaced(m, "", 0, func(s schema.Subschema) any { return t.schema(s.Schema) })
 	if t.old {
 		t.older(out)
 	} else {

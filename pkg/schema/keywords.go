@@ -72,7 +72,6 @@ var Keywords = []Keyword{
 
 // A Subschema is a schema directly inside another one.
 type Subschema struct {
-	Keyword string
 	Pointer string
 	Role    Role
 	Token   string // the member name or the index; "" when the value of the keyword is the schema
@@ -88,66 +87,56 @@ func Subschemas(schema any, at string, draft Draft) []Subschema {
 	}
 	var subs []Subschema
 	for _, kw := range Keywords {
-		v, ok := obj.Get(kw.Name)
-		if !ok || !kw.In(draft) {
-			continue
+		if v, ok := obj.Get(kw.Name); ok && kw.In(draft) {
+			kw.replace(v, at, draft, func(s Subschema) any {
+				subs = append(subs, s)
+				return nil
+			})
 		}
-		at := v1.Pointer(at, kw.Name)
-		kw.replace(v, draft, func(role Role, tokens []string, sub any) any {
-			s := Subschema{kw.Name, v1.Pointer(at, tokens...), role, "", sub}
-			if len(tokens) > 0 {
-				s.Token = tokens[0]
-			}
-			subs = append(subs, s)
-			return nil
-		})
 	}
 	return subs
 }
 
 // Replaced returns a copy of a schema with each schema directly inside it replaced by what f makes of it.
-func Replaced(schema map[string]any, f func(sub any) any) map[string]any {
+func Replaced(schema map[string]any, at string, draft Draft, f func(Subschema) any) map[string]any {
 	out := maps.Clone(schema)
 	for _, kw := range Keywords {
-		if v, ok := schema[kw.Name]; ok {
-			out[kw.Name] = kw.replace(v, 0, func(_ Role, _ []string, sub any) any { return f(sub) })
+		if v, ok := schema[kw.Name]; ok && kw.In(draft) {
+			out[kw.Name] = kw.replace(v, at, draft, f)
 		}
 	}
 	return out
 }
 
-// replace returns the value of a keyword with other subschemas.
-func (k Keyword) replace(v any, draft Draft, f func(role Role, tokens []string, sub any) any) any {
-	if items, ok := v.([]any); ok {
+// replace returns the value of a keyword of the schema at a pointer with other subschemas.
+func (k Keyword) replace(v any, at string, draft Draft, f func(Subschema) any) any {
+	items, isList := v.([]any)
+	obj := ObjectOf(v)
+	at = v1.Pointer(at, k.Name)
+	switch {
+	case isList && (k.shape == list || k.shape == oneOrList && draft < Draft2020):
 		role := k.Role
-		switch {
-		case k.shape == oneOrList && draft < Draft2020:
+		if k.shape == oneOrList {
 			role = ByIndex
-		case k.shape != list:
-			return v
 		}
 		out := slices.Clone(items)
 		for i, item := range items {
 			if isSchema(item) {
-				out[i] = f(role, []string{strconv.Itoa(i)}, item)
+				token := strconv.Itoa(i)
+				out[i] = f(Subschema{v1.Pointer(at, token), role, token, item})
 			}
 		}
 		return out
-	}
-	obj := ObjectOf(v)
-	switch {
-	case k.shape == one || k.shape == oneOrList:
-		if isSchema(v) {
-			return f(k.Role, nil, v)
-		}
-	case k.shape == members && obj != nil:
+	case obj != nil && k.shape == members:
 		out := obj.Clone()
 		for _, name := range obj.Names() {
 			if member, _ := obj.Get(name); isSchema(member) {
-				out.Set(name, f(k.Role, []string{name}, member))
+				out.Set(name, f(Subschema{v1.Pointer(at, name), k.Role, name, member}))
 			}
 		}
 		return plain(out)
+	case isSchema(v) && (k.shape == one || k.shape == oneOrList):
+		return f(Subschema{at, k.Role, "", v})
 	}
 	return v
 }

@@ -106,7 +106,7 @@ func TestSubschemas(t *testing.T) {
 			t.Errorf("%s: got %s", tc.draft, got)
 		}
 	}
-	out := schema.Replaced(root.(map[string]any), func(any) any { return false })
+	out := schema.Replaced(root.(map[string]any), "", 0, func(schema.Subschema) any { return false })
 	if got, want := encode(t, out), `{"allOf":[false],"dependencies":{"a":["b"],"c":false},"enum":[{"not":{}}],"items":[false,1],"prefixItems":[false],"properties":{"a/b":false,"c":5,"items":false},"x-a":{"not":{}}}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

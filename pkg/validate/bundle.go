@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strconv"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/schema"
 )
 
@@ -121,44 +120,13 @@ func (b *bundle) body(i int) any {
 	if f, ok := obj["format"]; ok && b.format {
 		out["format"] = f
 	}
+	draft := n.res.draft
 	for _, kw := range schema.Keywords {
-		v, ok := obj[kw.Name]
-		if ok && kw.Role != schema.Unused && kw.In(n.res.draft) {
-			out[kw.Name] = b.value(n, kw.Name, v)
+		if v, ok := obj[kw.Name]; ok && kw.Role != schema.Unused && kw.In(draft) {
+			out[kw.Name] = v
 		}
 	}
-	return out
-}
-
-// value writes the value of a keyword that holds subschemas.
-func (b *bundle) value(n *node, kw string, v any) any {
-	if i, ok := b.g.index[place{n.at.doc, n.at.ptr + "/" + kw}]; ok {
-		return b.schema(i)
-	}
-	at := func(token string) (any, bool) {
-		i, ok := b.g.index[place{n.at.doc, v1.Pointer(n.at.ptr, kw, token)}]
-		if !ok {
-			return nil, false
-		}
-		return b.schema(i), true
-	}
-	switch v := v.(type) {
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i], _ = at(strconv.Itoa(i))
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, member := range v {
-			if s, ok := at(k); ok {
-				out[k] = s
-			} else {
-				out[k] = member // a list of names under dependencies
-			}
-		}
-		return out
-	}
-	return v
+	return schema.Replaced(out, n.at.ptr, draft, func(s schema.Subschema) any {
+		return b.schema(b.g.index[place{n.at.doc, s.Pointer}])
+	})
 }

@@ -73,7 +73,7 @@ func Plain(raw any) any {
 	if !ok {
 		return raw
 	}
-	out := schema.Replaced(object, Plain)
+	out := schema.Replaced(object, "", 0, func(s schema.Subschema) any { return Plain(s.Schema) })
 	maps.DeleteFunc(out, func(k string, _ any) bool { return annotations[k] || strings.HasPrefix(k, "x-") })
 	return out
 }
