@@ -9,14 +9,16 @@ import (
 	"strings"
 )
 
-// A fastSchema is a schema of the common keywords, made ready to judge the bytes of a JSON
-// text in one pass. It finds a text valid or says nothing: whatever is not known here, and
-// whatever is wrong, is for an engine to tell.
+// A fastSchema is a schema of the common keywords, prepared to judge the bytes of a JSON text in one pass. It
+// finds a text valid or decides nothing: an engine judges what is not known here, and reports what is wrong.
+// If nothing in the schema is doubtful, neither its metaschema nor an engine is needed before there is such a
+// text. Compiling takes far longer than this, and the graph has checked the sizes of patterns and schema.
 type fastSchema struct {
-	unknown bool // it has what is not known here, so no value is found valid
-	kinds   kinds
-	choice  []*fastSchema // anyOf or oneOf, whose kinds are apart: no value fits two
-	enum    *fastEnum
+	unknown  bool // it has what is not known here, so no value is found valid
+	doubtful bool // it or a schema within it may be illegal in draft-07 or later
+	kinds    kinds
+	choice   []*fastSchema // anyOf or oneOf, whose kinds are apart: no value fits two
+	enum     *fastEnum
 
 	length   limits // of a string, in characters
 	pattern  *regexp.Regexp
@@ -86,33 +88,34 @@ func newFast() *fastSchema {
 	return &fastSchema{kinds: allKinds, length: noLimits, nItems: noLimits, nMembers: noLimits}
 }
 
-// newFastSchema returns a schema in the form that judges bytes; nil when no text would be found valid.
+// newFastSchema makes a schema ready. Each keyword is held to whatever the draft: what a draft does not know is
+// at worst left to its engine.
 func newFastSchema(schema any, format bool) *fastSchema {
-	if f := compileFast(schema, format); !f.unknown {
-		return f
-	}
-	return nil
-}
-
-// compileFast makes a compiled schema ready. Each keyword is held to whatever the draft:
-// what a draft does not know is at worst left to its engine.
-func compileFast(schema any, format bool) *fastSchema {
 	f := newFast()
 	obj, ok := schema.(map[string]any)
 	if !ok {
 		f.unknown = schema != true
+		_, isBool := schema.(bool)
+		f.doubtful = !isBool
 		return f
 	}
 	for name, v := range obj {
-		if !f.keyword(name, v, format) {
-			f.unknown = true
-		}
+		known, legal := f.keyword(name, v, format)
+		f.unknown = f.unknown || !known
+		f.doubtful = f.doubtful || !legal
 	}
 	f.require(obj["required"])
 	if f.choice != nil && len(obj) > 1 && !onlyNotes(obj) {
 		f.unknown = true
 	}
 	return f
+}
+
+// sub makes a schema within this one ready.
+func (f *fastSchema) sub(schema any, format bool) *fastSchema {
+	s := newFastSchema(schema, format)
+	f.doubtful = f.doubtful || s.doubtful
+	return s
 }
 
 // notes are keywords that ask nothing of a value; "$id" is one, since references are not known here.
@@ -132,63 +135,97 @@ func onlyNotes(obj map[string]any) bool {
 	return obj["anyOf"] == nil || obj["oneOf"] == nil
 }
 
-// keyword takes in one keyword; false when that is not known, or its value is not.
-func (f *fastSchema) keyword(name string, v any, format bool) (known bool) {
+// keyword takes in one keyword. known is false if the keyword or its value is not known here, and legal is false
+// if a metaschema may refuse it: ids, references and patterns that RE2 does not read are left to it, too.
+func (f *fastSchema) keyword(name string, v any, format bool) (known, legal bool) {
+	text, isText := v.(string)
+	list, isList := v.([]any)
+	number, isNumber := v.(json.Number)
+	_, isBool := v.(bool)
 	switch name {
 	case "type":
 		f.kinds, known = typeKinds(v)
+		return known, known && (isText || len(list) > 0 && uniqueStrings(v))
 	case "enum":
-		list, ok := v.([]any)
-		f.enum, known = newFastEnum(list), ok && f.enum == nil
+		known = isList && f.enum == nil
+		f.enum = newFastEnum(list)
+		return known, legalEnum(list)
 	case "const":
-		f.enum, known = newFastEnum([]any{v}), f.enum == nil
-	case "minLength":
-		known = setCount(&f.length.min, v)
-	case "maxLength":
-		known = setCount(&f.length.max, v)
-	case "minItems":
-		known = setCount(&f.nItems.min, v)
-	case "maxItems":
-		known = setCount(&f.nItems.max, v)
-	case "minProperties":
-		known = setCount(&f.nMembers.min, v)
-	case "maxProperties":
-		known = setCount(&f.nMembers.max, v)
+		known = f.enum == nil
+		f.enum = newFastEnum([]any{v})
+		return known, true
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
+		*f.count(name), known = asCount(number)
+		return known, known
 	case "pattern":
-		text, _ := v.(string)
 		var err error
 		if f.size, err = patternSize(text); err == nil {
 			f.pattern, err = regexp.Compile(text)
 		}
-		known = err == nil
+		return err == nil, err == nil && isText
 	case "format":
-		known = !format
+		return !format, isText
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
-		known = f.bound(name, v)
+		return f.bound(name, v), isNumber
 	case "multipleOf":
-		n, _ := v.(json.Number)
-		m, err := strconv.ParseInt(string(n), 10, 64)
-		f.multiple, known = m, err == nil && len(n) <= shortNumber && m > 0
+		m, err := strconv.ParseInt(string(number), 10, 64)
+		f.multiple = m
+		divisor, _ := number.Float64()
+		return err == nil && len(number) <= shortNumber && m > 0, divisor > 0
 	case "uniqueItems":
-		known = v == false
+		return v == false, isBool
 	case "items":
-		if _, list := v.([]any); !list {
-			f.items, known = compileFast(v, format), true
+		if isList {
+			return false, false
 		}
+		f.items = f.sub(v, format)
+		return true, true
 	case "properties":
-		known = f.properties(v, format)
-	case "additionalProperties":
-		if f.closed, known = v == false, true; !f.closed {
-			f.others = compileFast(v, format)
+		obj, ok := v.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(obj)) {
+			f.member(name, f.sub(obj[name], format))
 		}
+		return ok && len(obj) <= maxMembers, ok
+	case "additionalProperties":
+		if f.closed = v == false; !f.closed {
+			f.others = f.sub(v, format)
+		}
+		return true, true
 	case "anyOf", "oneOf":
-		known = f.branches(v, format)
+		return f.branches(list, format), len(list) > 0
+	case "allOf":
+		for _, part := range list {
+			f.sub(part, format)
+		}
+		return false, len(list) > 0
+	case "not":
+		f.sub(v, format)
+		return false, true
+	case "$defs", "definitions":
+		obj, ok := v.(map[string]any)
+		for _, def := range obj {
+			f.sub(def, format)
+		}
+		return true, ok
 	case "required":
-		known = true // after all others
-	default:
-		known = isNote(name)
+		return true, uniqueStrings(v) // taken in after all others
+	case "title", "description", "$comment":
+		return true, isText
+	case "readOnly", "writeOnly", "deprecated":
+		return true, isBool
+	case "examples":
+		return true, isList
 	}
-	return known
+	return isNote(name), isNote(name) && name != "$id"
+}
+
+// count is where the bound of a counting keyword is kept.
+func (f *fastSchema) count(name string) *int64 {
+	l := map[string]*limits{"Length": &f.length, "Items": &f.nItems, "Properties": &f.nMembers}[name[3:]]
+	if strings.HasPrefix(name, "min") {
+		return &l.min
+	}
+	return &l.max
 }
 
 func typeKinds(v any) (kinds, bool) {
@@ -208,6 +245,39 @@ func typeKinds(v any) (kinds, bool) {
 	return all, true
 }
 
+// legalEnum takes what is unique by its text.
+func legalEnum(list []any) bool {
+	seen := make(map[any]bool, len(list))
+	for _, item := range list {
+		switch item := item.(type) {
+		case string, bool, nil:
+		case json.Number:
+			if !isShort(string(item)) || strings.ContainsRune(string(item), '.') || item == "-0" {
+				return false
+			}
+		default:
+			return false
+		}
+		if seen[item] {
+			return false
+		}
+		seen[item] = true
+	}
+	return len(list) > 0
+}
+
+func uniqueStrings(v any) bool {
+	list, ok := v.([]any)
+	seen := make(map[any]bool, len(list))
+	for _, item := range list {
+		if _, isText := item.(string); !isText || seen[item] {
+			return false
+		}
+		seen[item] = true
+	}
+	return ok
+}
+
 func newFastEnum(list []any) *fastEnum {
 	e := &fastEnum{texts: map[string]bool{}, words: map[string]bool{}}
 	for _, item := range list {
@@ -223,12 +293,6 @@ func newFastEnum(list []any) *fastEnum {
 		}
 	}
 	return e
-}
-
-func setCount(into *int64, v any) (ok bool) {
-	n, _ := v.(json.Number)
-	*into, ok = asCount(n)
-	return ok
 }
 
 // shortNumber is how many characters a number may have that a double tells from all others
@@ -250,14 +314,6 @@ func (f *fastSchema) bound(name string, v any) bool {
 
 func isShort(number string) bool {
 	return len(number) <= shortNumber && !strings.ContainsAny(number, "eE")
-}
-
-func (f *fastSchema) properties(v any, format bool) bool {
-	obj, ok := v.(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(obj)) {
-		f.member(name, compileFast(obj[name], format))
-	}
-	return ok && len(obj) <= maxMembers
 }
 
 func (f *fastSchema) member(name string, s *fastSchema) *fastMember {
@@ -292,16 +348,14 @@ func (f *fastSchema) require(v any) {
 
 // branches takes in an anyOf or oneOf of which the type of a value chooses one branch, such as
 // string or null.
-func (f *fastSchema) branches(v any, format bool) bool {
-	list, _ := v.([]any)
+func (f *fastSchema) branches(list []any, format bool) bool {
 	var all kinds
+	apart := len(list) > 0
 	for _, item := range list {
-		b := compileFast(item, format)
-		if b.kinds&all != 0 {
-			return false
-		}
+		b := f.sub(item, format)
+		apart = apart && b.kinds&all == 0
 		all |= b.kinds
 		f.choice = append(f.choice, b)
 	}
-	return len(list) > 0
+	return apart
 }

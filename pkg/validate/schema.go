@@ -73,8 +73,11 @@ func (s *Schema) compile() {
 			return g.violations
 		}
 		body := bodyOf(root)
-		s.fast = newFastSchema(body, !s.cache.options.FormatAnnotation)
-		if len(g.violations) == 0 && legal(body) && g.nodes[0].res.draft >= Draft7 {
+		fast := newFastSchema(body, !s.cache.options.FormatAnnotation)
+		if !fast.unknown {
+			s.fast = fast
+		}
+		if len(g.violations) == 0 && !fast.doubtful && g.nodes[0].res.draft >= Draft7 {
 			return nil
 		}
 		return append(g.violations, s.start(g, root)...)
