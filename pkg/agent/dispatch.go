@@ -17,8 +17,8 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// understand reads the calls of a reply. Those that cannot be made have a failed result
-// that says why. cut says that the API marks the reply as cut off: none of its calls is made.
+// understand reads the calls of a reply. A call that cannot be made gets a failed result
+// with the reason. If the API marks the reply as cut off (cut), no call is made.
 func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
 	calls := make([]Call, len(asked))
 	for i, a := range asked {
@@ -27,7 +27,7 @@ func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
 		c.Result.Tool = a.Name
 		if offer.isSubmit(a.Name) {
 			c.Answer = true
-			c.refuse(&callError{typeNotAlone, fmt.Sprintf("call %s alone, when the results of all other calls are there", a.Name)})
+			c.refuse(&callError{typeNotAlone, fmt.Sprintf("call %s alone, after the results of all other calls", a.Name)})
 			continue
 		}
 		if c.to = offer.find(a.Name); c.to == nil {
@@ -63,7 +63,7 @@ func (l *loop) understand(offer *offer, asked []ToolCall, cut bool) []Call {
 	return calls
 }
 
-// gotArgs shows what was written, when nothing in it can be a secret.
+// gotArgs shows the arguments as the model wrote them, unless they can hold a secret.
 func gotArgs(args string, rules []string) string {
 	if len(rules) > 0 {
 		return redact.Mask
@@ -79,7 +79,7 @@ func redactions(o *offered) []string {
 	return t.RedactRules()
 }
 
-// refuse gives a call that is not made its result.
+// refuse sets the failed result of a call that is not made.
 func (c *Call) refuse(err error) {
 	c.skip, c.err = true, err
 	c.Result.Status, c.Result.Error = v1.StatusFailed, resultError(err)
@@ -97,10 +97,10 @@ func notOffered(o *offer, name string) error {
 	return e
 }
 
-// dispatch makes the calls of a hop. Results stand in the order in which they were asked for.
+// dispatch makes the calls of a hop. The results keep the order of the calls.
 func (l *loop) dispatch(ctx context.Context, offer *offer, hop *Hop) error {
 	var tools, prompts []*Call
-	twins := map[string]*Call{} // of calls whose result is used again
+	twins := map[string]*Call{} // calls whose result equal calls share
 	copies := map[*Call]*Call{}
 	for i := range hop.Calls {
 		c := &hop.Calls[i]
@@ -109,7 +109,7 @@ func (l *loop) dispatch(ctx context.Context, offer *offer, hop *Hop) error {
 			continue
 		}
 		if l.Seen[c.key] >= maxSame {
-			c.refuse(&callError{typeRepeated, fmt.Sprintf("not called: %s was called with the same arguments %d times already; use what it said, change the arguments, or answer without it", c.Name, maxSame)})
+			c.refuse(&callError{typeRepeated, fmt.Sprintf("not called: %s was called with the same arguments %d times already; use its result, change the arguments, or answer without it", c.Name, maxSame)})
 			l.told(c)
 			continue
 		}
@@ -149,7 +149,7 @@ func (l *loop) dispatch(ctx context.Context, offer *offer, hop *Hop) error {
 			l.told(c)
 		}
 	}
-	return nil // results of calls that ctx ended say so, and the transcript is whole
+	return nil // a call that ctx ended has a failed result, so the transcript is complete
 }
 
 // spend counts a call of the run and of all prompts in it.
@@ -165,8 +165,8 @@ func (s *shared) spend(most int) error {
 
 func (l *loop) told(c *Call) { l.tell(Event{Kind: EventResult, Call: c}) }
 
-// governed returns a context whose calls the prompt's own policy governs too, and those of
-// the prompts that it runs in.
+// governed returns a context whose calls obey the policy of the prompt, and the policies of
+// the prompts that called it.
 func (l *loop) governed(ctx context.Context) context.Context {
 	return policy.WithOverlay(ctx, l.overlay)
 }
@@ -179,7 +179,7 @@ func (l *loop) call(c *Call) v1.Call {
 	}
 }
 
-// approval names the pending call that this one repeats.
+// approval returns the ID of the pending call that this one repeats.
 func (c *Call) approval() string {
 	if c.Result.Pending == nil {
 		return ""
@@ -187,7 +187,7 @@ func (c *Call) approval() string {
 	return c.Result.Pending.ID
 }
 
-// execute makes the calls of tools, side by side.
+// execute calls tools in parallel.
 func (l *loop) execute(ctx context.Context, calls []*Call) {
 	if len(calls) == 0 {
 		return
@@ -209,14 +209,14 @@ func (l *loop) execute(ctx context.Context, calls []*Call) {
 	for i, c := range calls {
 		c.Result, c.err = outcomes[i].Result, outcomes[i].Err
 		c.ends = c.Result.Status == v1.StatusFailed && c.to.item.Tool().Spec.OnError == v1.OnErrorReturn
-		if before == after { // nothing was written while it was read
+		if before == after { // no call wrote anything meanwhile
 			l.remember(c)
 		}
 		l.told(c)
 	}
 }
 
-// descend runs the prompts that were called, side by side.
+// descend runs the prompts that the model called, in parallel.
 func (l *loop) descend(ctx context.Context, calls []*Call) {
 	free := make(chan struct{}, l.opts.Parallel)
 	var wg sync.WaitGroup
@@ -236,7 +236,7 @@ func (l *loop) descend(ctx context.Context, calls []*Call) {
 	}
 }
 
-// handOut ends the run with what the model asks for.
+// handOut ends the run and returns the calls to the caller.
 func (l *loop) handOut(hop *Hop) {
 	l.res.Status = ToolRequests
 	for i := range hop.Calls {
@@ -247,11 +247,11 @@ func (l *loop) handOut(hop *Hop) {
 		}
 		l.res.ToolRequests = append(l.res.ToolRequests, r)
 	}
-	hop.Calls = nil // none was made
+	hop.Calls = nil // the caller makes them
 }
 
-// masked is the transcript without the arguments that tools redact. The model itself has
-// to be shown them as it wrote them.
+// masked returns the transcript without the arguments that tools redact. The model itself
+// needs to see the arguments as it wrote them.
 func (l *loop) masked() []Message {
 	if len(l.Redact) == 0 {
 		return l.res.Messages

@@ -14,39 +14,40 @@
 //
 // # What is offered
 //
-// At each hop the registry is read anew. The model is offered the tools that
-// spec.tools names, that are ready, and that no policy refuses in every case: the
-// policies of manifests and the prompt's own, which governs the calls of its runs in
-// every namespace. A call of anything else is refused, whoever has such a tool. A
-// prompt that spec.tools names by its name is offered too: its variables are the
-// arguments, and its run is one of its own, with its own tools and policy.
+// A run reads the registry again at each hop. It offers the model the tools of spec.tools
+// that are ready and that no policy refuses in every case. Both the policies of manifests
+// and the policy of the prompt count; the latter governs the run's calls in every
+// namespace. The run refuses calls of all other tools. If spec.tools names a prompt, the
+// run offers that prompt too: the variables of the prompt are the arguments, and a call
+// starts a run with the tools and policy of that prompt.
 //
-// tool_choice none offers nothing; required is asked of the model until a tool was called.
+// With tool_choice none a run offers no tools. With required it asks the model for a call
+// until a tool was called.
 //
 // # Calls
 //
-// The calls of a reply run side by side; their results stand in the order of the calls.
-// A call that fails is told to the model, or ends the run when its tool has on_error
-// return. The fourth call with the same tool and arguments is not made. Results of
-// tools with hints.read_only or a cache are used again.
+// The calls of a reply run in parallel, and their results keep the order of the calls.
+// The model sees the error of a call that fails, unless the tool has on_error return,
+// which ends the run. The fourth call of the same tool with the same arguments is
+// refused. Results of tools with hints.read_only or a cache are used again.
 //
-// Arguments that are not quite JSON are repaired, the least change first; what cannot be
-// repaired goes back as a list of violations. When a reply has no calls, those that stand in
-// its text are taken, if they are of offered tools and do not repeat what a tool said.
+// Arguments that are almost JSON are repaired with the smallest change that helps. The
+// model gets a list of violations for other arguments. If a reply has no calls, the run
+// takes calls of offered tools from its text, unless the text repeats the result of a tool.
 //
 // # Results
 //
-// What a tool said is marked as data from outside, between delimiters that it cannot
-// close, and cut at Options.MaxResultBytes with a note of how much is shown.
+// The model sees the result of a tool as untrusted data, between delimiters that the result
+// cannot close. Results are cut at Options.MaxResultBytes with a note of how much is shown.
 //
 // # Answers
 //
-// Where spec.output is set, the answer is held to it: by the provider where that can,
-// else by a tool submit_output that takes the answer. One that does not fit is told
-// once what is wrong.
+// If spec.output is set, the answer must fit it. The provider enforces the schema if it
+// can; otherwise the model calls a tool submit_output with its answer. The model gets one
+// more try after an answer that does not fit.
 //
 // # Waiting
 //
-// A call that needs approval suspends the run. [Options].States keeps it, [Resume] goes
-// on with it, in another process too.
+// A call that needs approval suspends the run. [Options].States stores the run, and
+// [Resume] continues it, even in another process.
 package agent

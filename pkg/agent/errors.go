@@ -8,12 +8,12 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 )
 
-// ToolHopsError says that the model still asked for calls after as many rounds of them
-// as a run may have. The calls of its last reply were not made.
+// ToolHopsError says that the model asked for more rounds of calls than a run may have.
+// The calls of its last reply were not made.
 type ToolHopsError struct {
-	// Hops is how many rounds there were.
+	// Hops is the number of rounds.
 	Hops int
-	// LastReply is what it said last.
+	// LastReply is the last reply of the model.
 	LastReply Reply
 }
 
@@ -25,16 +25,15 @@ func (e *ToolHopsError) Error() string {
 	return fmt.Sprintf("no answer after %s: the model still asks for %s", clip.Count(e.Hops, "hop"), strings.Join(names, ", "))
 }
 
-// ResultErrorType is the type of the error in a result.
+// ResultErrorType returns the type of the error in a result.
 func (e *ToolHopsError) ResultErrorType() string { return "tool_hops" }
 
-// OutputError says that an answer does not fit spec.output, after the model was told
-// once what is wrong.
+// OutputError says that an answer does not fit spec.output, and that a second try failed too.
 type OutputError struct {
 	Prompt string
 	// Text is the answer as the model wrote it.
 	Text string
-	// Invalid says what is wrong with it.
+	// Invalid lists the violations.
 	Invalid *v1.ValidationError
 }
 
@@ -53,7 +52,7 @@ func (e *OutputError) Unwrap() error { return e.Invalid }
 type LimitError struct {
 	// What is the bound, for example "calls of the run".
 	What string
-	// Limit is its size, Got what would have passed it.
+	// Limit is the bound, and Got is the number that exceeds it.
 	Limit, Got int
 }
 
@@ -64,7 +63,7 @@ func (e *LimitError) Error() string {
 // ResultErrorType is the type of the error in a result.
 func (e *LimitError) ResultErrorType() string { return "limit_reached" }
 
-// callError is why a call that the model asked for was not made.
+// callError says why a call of the model was not made.
 type callError struct{ typ, message string }
 
 func (e *callError) Error() string { return e.message }

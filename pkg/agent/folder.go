@@ -22,11 +22,10 @@ const (
 	maxStateBytes = 64 << 20
 )
 
-// Folder keeps runs that wait as files of a folder, which is made when the first one is
-// kept: ID.json, readable by their owner only. A folder or file that others can write is
-// refused: what is in it is called in the name of its owner. At most 1,000 wait at a time. A run that
-// was taken is ID.running; when the process that took it died, renaming the file gives
-// it back.
+// Folder stores pending runs as files ID.json in a folder, readable by their owner only.
+// Save creates the folder. A folder or file that others can write is refused, because its
+// calls are made in the name of the owner. At most 1,000 runs wait at a time. Take renames
+// the file to ID.running; if that process dies, rename the file back to resume the run.
 type Folder string
 
 var _ States = Folder("")
@@ -39,14 +38,14 @@ func (f Folder) path(id, suffix string) (string, error) {
 	return filepath.Join(string(f), id+suffix), nil
 }
 
-// Save writes a state beside the old one and then puts it in its place.
+// Save writes a state to a temporary file, which then replaces the old one.
 func (f Folder) Save(_ context.Context, id string, state []byte) (err error) {
 	path, err := f.path(id, ".json")
 	if err != nil {
 		return err
 	}
 	if len(state) > maxStateBytes {
-		return fmt.Errorf("the state has %d bytes: at most %d are kept", len(state), maxStateBytes)
+		return fmt.Errorf("the state has %d bytes: at most %d can be saved", len(state), maxStateBytes)
 	}
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return err
@@ -56,7 +55,7 @@ func (f Folder) Save(_ context.Context, id string, state []byte) (err error) {
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if waiting, err := f.List(); err != nil || len(waiting) >= maxStates {
-			return errors.Join(err, fmt.Errorf("%d runs wait in %s already: resume some, or delete their files", len(waiting), string(f)))
+			return errors.Join(err, fmt.Errorf("%d runs are pending in %s already: resume some, or delete their files", len(waiting), string(f)))
 		}
 	}
 	tmp := path + "." + rand.Text()[:8]
@@ -71,7 +70,7 @@ func (f Folder) Save(_ context.Context, id string, state []byte) (err error) {
 	if err := os.Rename(tmp, path); err != nil {
 		return err
 	}
-	running, _ := f.path(id, ".running") // the id is a good one
+	running, _ := f.path(id, ".running") // path accepted the id above
 	return ignoreMissing(os.Remove(running))
 }
 
@@ -84,7 +83,7 @@ func (f Folder) Take(_ context.Context, id string) ([]byte, error) {
 	if err := errors.Join(perm.Folder(string(f)), perm.File(path)); err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	running, _ := f.path(id, ".running") // the id is a good one
+	running, _ := f.path(id, ".running") // path accepted the id above
 	if err := os.Rename(path, running); errors.Is(err, fs.ErrNotExist) {
 		return nil, f.missing(id, running, path)
 	} else if err != nil {
@@ -92,7 +91,7 @@ func (f Folder) Take(_ context.Context, id string) ([]byte, error) {
 	}
 	info, err := os.Stat(running)
 	if err == nil && info.Size() > maxStateBytes {
-		err = fmt.Errorf("run %s: what was kept of it has %d bytes: at most %d are read", id, info.Size(), maxStateBytes)
+		err = fmt.Errorf("run %s: the saved state has %d bytes: at most %d can be read", id, info.Size(), maxStateBytes)
 	}
 	var data []byte
 	if err == nil {
@@ -104,10 +103,10 @@ func (f Folder) Take(_ context.Context, id string) ([]byte, error) {
 	return data, nil
 }
 
-// missing says why a run is not there.
+// missing returns the error for a run that cannot be found.
 func (f Folder) missing(id, running, path string) error {
 	if _, err := os.Lstat(running); err == nil {
-		return fmt.Errorf("run %s is being resumed already; when nothing resumes it, rename %s to %s", id, running, filepath.Base(path))
+		return fmt.Errorf("run %s is being resumed already; if no process resumes it, rename %s to %s", id, running, filepath.Base(path))
 	}
 	e := &v1.NotFoundError{Kind: "Run", Name: id}
 	waiting, err := f.List()
@@ -129,8 +128,8 @@ func (f Folder) Drop(_ context.Context, id string) error {
 	return ignoreMissing(os.Remove(running))
 }
 
-// List returns the ids of the runs that wait, in their order; of a folder that is not
-// there, none.
+// List returns the sorted ids of the pending runs. It returns none for a folder that does
+// not exist.
 func (f Folder) List() ([]string, error) {
 	entries, err := os.ReadDir(string(f))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

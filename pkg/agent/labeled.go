@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Forms in which a model is shown a result that is JSON; the values of spec.result_form.
+// The values of spec.result_form: how a model sees a result that is JSON.
 const (
 	// FormJSON is the JSON as the tool gave it.
 	FormJSON = "json"
@@ -15,7 +15,7 @@ const (
 	FormLabeled = "labeled"
 )
 
-// maxLabel is the longest path of a labeled line; what lies deeper is shown as JSON.
+// maxLabel is the longest path of a labeled line; deeper values are shown as JSON.
 const maxLabel = 200
 
 // labeled writes a JSON object or array as a line for each of its values:
@@ -23,9 +23,9 @@ const maxLabel = 200
 //	city: Oslo
 //	days[0].celsius: 4
 //
-// The order and the digits are those of the JSON. A string of several lines is
-// written as JSON, so that a line of a value cannot pass for a label. Other JSON, and
-// what is not valid JSON, is returned as it is.
+// It keeps the order and the digits of the JSON. A string of several lines is
+// written as JSON, so that a line of a value cannot look like a label. Other JSON, and
+// text that is not valid JSON, is returned unchanged.
 func labeled(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' || !json.Valid(raw) {
@@ -69,17 +69,17 @@ func label(b *strings.Builder, path string, raw json.RawMessage) {
 		}
 		label(b, at, v)
 	}
-	if b.Len() == before { // empty, with spaces within
+	if b.Len() == before { // such as "{ }"
 		b.WriteString(strings.TrimPrefix(path+": ", ": ") + value(raw) + "\n")
 	}
 }
 
-// plainKey reports whether a key can be read in a path as it is.
+// plainKey reports whether a key needs no quotes in a path.
 func plainKey(s string) bool {
 	return s != "" && !strings.ContainsAny(s, ".[]:\"\\ \t\r\n") && strconv.Quote(s) == `"`+s+`"`
 }
 
-// value is a scalar as a line has it.
+// value returns a scalar as a line shows it.
 func value(raw json.RawMessage) string {
 	var s string
 	if raw[0] == '"' && json.Unmarshal(raw, &s) == nil && !strings.ContainsAny(s, "\r\n\u0085\u2028\u2029") {

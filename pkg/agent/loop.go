@@ -16,8 +16,8 @@ import (
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
-// loop is one run of one prompt. It belongs to one goroutine; prompts that it calls are
-// loops of their own, which share what is under shared.
+// loop is one run of one prompt. It belongs to one goroutine. A prompt that it calls runs
+// in another loop with the same shared state.
 type loop struct {
 	reg     Registry
 	opts    Options
@@ -25,39 +25,39 @@ type loop struct {
 	spec    *v1.PromptSpec
 	overlay *policy.Overlay // nil when the prompt has no policy
 	model   Model
-	name    string // of the model
+	name    string // name of the model
 	depth   int    // from 1
-	native  bool   // the provider holds answers to spec.output
+	native  bool   // the provider enforces spec.output
 	began   time.Time
 	shared  *shared
-	stalled bool // the run could go on from here: the model failed, or ctx ended
+	stalled bool // the run can continue from here: the model failed, or ctx ended
 
 	res Result
 	saved
 }
 
-// saved is what a run that waits remembers besides its Result.
+// saved is the state of a pending run besides its Result.
 type saved struct {
-	// Seen counts calls by tool and arguments, up to the most that are made.
+	// Seen counts calls by tool and arguments.
 	Seen map[string]int `json:"seen,omitempty"`
-	// Called says that a tool was called: tool_choice required is satisfied.
+	// Called says that a tool was called, which satisfies tool_choice required.
 	Called bool `json:"called,omitempty"`
 	// Tries counts answers that did not fit spec.output.
 	Tries int `json:"tries,omitempty"`
-	// Redact are the rules of tools, by the calls whose arguments they mask.
+	// Redact holds the redaction rules of tools, by the IDs of their calls.
 	Redact map[string][]string `json:"redact,omitempty"`
-	// Size is that of the transcript in bytes.
+	// Size is the size of the transcript in bytes.
 	Size int `json:"size,omitempty"`
 }
 
-// shared is what a run and the prompts that it calls have together.
+// shared is the state that a run shares with the prompts that it calls.
 type shared struct {
-	choosing sync.Mutex // held while Options.ModelFor is asked
+	choosing sync.Mutex // held while Options.ModelFor runs
 
 	mu    sync.Mutex
 	calls int // made so far
-	// writes counts the calls that may have changed something; of the memo's results the
-	// first stale ones are older than that.
+	// writes counts the calls that may have changed something. The first stale results of
+	// the memo are older than the last of these calls.
 	writes, stale int
 	// compiled are the prompts that may be called.
 	compiled map[*v1.Prompt]*prompt.Prompt
@@ -73,7 +73,7 @@ func (s *shared) compile(p *v1.Prompt) (*prompt.Prompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	const most = 1000 // of a registry that is replaced again and again
+	const most = 1000 // each reload of the registry brings other pointers
 	if s.compiled == nil || len(s.compiled) >= most {
 		s.compiled = map[*v1.Prompt]*prompt.Prompt{}
 	}
@@ -129,7 +129,7 @@ func (l *loop) converse(ctx context.Context, messages prompt.Messages) (Result, 
 	return l.end(l.play(ctx))
 }
 
-// play asks the model and makes its calls, in turns, until it has answered.
+// play alternates between the model and its calls until the model has answered.
 func (l *loop) play(ctx context.Context) error {
 	for l.res.Status == "" {
 		if err := ctx.Err(); err != nil {
@@ -151,7 +151,7 @@ func (l *loop) play(ctx context.Context) error {
 	return nil
 }
 
-// ask sends one request. Its hop is the last one of the result.
+// ask sends one request and adds its hop to the result.
 func (l *loop) ask(ctx context.Context, offer *offer) (Reply, error) {
 	if l.Size > l.opts.MaxTranscriptBytes {
 		return Reply{}, &LimitError{What: "bytes of transcript", Limit: l.opts.MaxTranscriptBytes, Got: l.Size}
@@ -176,7 +176,7 @@ func (l *loop) ask(ctx context.Context, offer *offer) (Reply, error) {
 	if err != nil {
 		l.stalled = true
 		if text := clip.Bytes(reply.Message.Text, maxReplyBytes); text != "" {
-			l.res.Text = text // what came before the error
+			l.res.Text = text // the part before the error
 		}
 		return Reply{}, err
 	}
@@ -185,7 +185,7 @@ func (l *loop) ask(ctx context.Context, offer *offer) (Reply, error) {
 	return reply, bounded(&reply.Message)
 }
 
-// generate contains the panics of a model.
+// generate turns a panic of the model into an error.
 func (l *loop) generate(ctx context.Context, req Request, on func(Delta)) (reply Reply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -213,7 +213,7 @@ func (l *loop) request(offer *offer) Request {
 	return req
 }
 
-// bounded refuses a reply that is larger than any sensible one.
+// bounded refuses a reply of excessive size.
 func bounded(m *Message) error {
 	if n := len(m.ToolCalls); n > maxCallsPerReply {
 		return &LimitError{What: "calls in one reply", Limit: maxCallsPerReply, Got: n}
@@ -228,7 +228,7 @@ func bounded(m *Message) error {
 	return nil
 }
 
-// take decides what a reply means: an answer, or calls to make.
+// take handles a reply, which is either an answer or a list of calls.
 func (l *loop) take(ctx context.Context, offer *offer, reply Reply) error {
 	m := reply.Message
 	fromText := false
@@ -283,8 +283,7 @@ func (l *loop) take(ctx context.Context, offer *offer, reply Reply) error {
 // cutOff reports whether the API says that the reply ended before the model was done.
 func cutOff(stop string) bool { return stop == StopLength || stop == StopFilter }
 
-// rounds counts the hops whose calls were made or refused; an answer that came as a call
-// is none.
+// rounds counts the hops with calls. An answer that came as a call does not count.
 func (l *loop) rounds() int {
 	n := 0
 	for _, h := range l.res.Hops {
@@ -295,7 +294,7 @@ func (l *loop) rounds() int {
 	return n
 }
 
-// lastHop is the hop that is under way.
+// lastHop returns the current hop.
 func (l *loop) lastHop() *Hop {
 	if len(l.res.Hops) == 0 {
 		return &Hop{}
@@ -303,8 +302,8 @@ func (l *loop) lastHop() *Hop {
 	return &l.res.Hops[len(l.res.Hops)-1]
 }
 
-// extract finds calls in the text of a reply. What a tool said before is not taken for
-// a call when the model repeats it.
+// extract finds calls in the text of a reply. Text that repeats the result of a tool is
+// not a call.
 func (l *loop) extract(offer *offer, m *Message) bool {
 	calls, rest := repair.Calls(m.Text, func(c repair.Call) bool {
 		return (offer.find(c.Name) != nil || offer.isSubmit(c.Name)) && !l.quoted(c.Block)
@@ -312,14 +311,14 @@ func (l *loop) extract(offer *offer, m *Message) bool {
 	if len(calls) == 0 {
 		return false
 	}
-	m.Text, m.Raw = rest, nil // what the provider kept of the reply has no such calls
+	m.Text, m.Raw = rest, nil // the provider's own form of the reply lacks these calls
 	for _, c := range calls {
 		m.ToolCalls = append(m.ToolCalls, ToolCall{Name: c.Name, Args: c.Args})
 	}
 	return true
 }
 
-// nameCalls gives calls without an id one, and those that share one.
+// nameCalls gives each call an id of its own.
 func nameCalls(calls []ToolCall, at int) {
 	for i := range calls {
 		taken := func(c ToolCall) bool { return c.ID == calls[i].ID }
@@ -329,7 +328,7 @@ func nameCalls(calls []ToolCall, at int) {
 	}
 }
 
-// conclude gives the model the results of a hop, or ends or suspends the run.
+// conclude adds the results of a hop to the transcript, or ends or suspends the run.
 func (l *loop) conclude(ctx context.Context, hop *Hop) error {
 	for i := range hop.Calls {
 		if hop.Calls[i].Result.Status == v1.StatusPending {
@@ -362,7 +361,7 @@ func (l *loop) say(m Message) {
 	}
 }
 
-// tell hands an event to the caller; prompts that run side by side take turns.
+// tell reports an event to the caller, one at a time even when prompts run in parallel.
 func (l *loop) tell(e Event) {
 	if l.opts.On == nil {
 		return
@@ -376,8 +375,7 @@ func (l *loop) tell(e Event) {
 	l.opts.On(e)
 }
 
-// end returns the result in its final form. The loop keeps its own, which a later
-// Resume goes on with.
+// end returns the result in its final form. The loop keeps the unmasked result for Resume.
 func (l *loop) end(err error) (Result, error) {
 	res := l.res
 	res.DurationMS = l.elapsed()
@@ -388,7 +386,7 @@ func (l *loop) end(err error) (Result, error) {
 	return res, err
 }
 
-// elapsed is how long the run took so far, without the time that it waited.
+// elapsed returns the run time so far, without the time that the run was pending.
 func (l *loop) elapsed() float64 {
 	return l.res.DurationMS + milliseconds(l.opts.Now().Sub(l.began))
 }

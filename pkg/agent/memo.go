@@ -21,7 +21,7 @@ type Memo struct {
 	mu      sync.Mutex
 	entries map[string]memory
 	size    int
-	puts    int // results that were ever put in
+	puts    int // number of results that were ever added
 }
 
 type memory struct {
@@ -29,13 +29,13 @@ type memory struct {
 	result v1.Result
 	at     time.Time
 	size   int
-	number int // of the results that were put in
+	number int // the value of puts when this one was added
 }
 
 // NewMemo returns an empty Memo.
 func NewMemo() *Memo { return &Memo{entries: map[string]memory{}} }
 
-// get returns a result that was put in after the first `after` ones.
+// get returns a result that is not among the first `after` results that were added.
 func (m *Memo) get(key string, tool *v1.Tool, now time.Time, ttl time.Duration, after int) (v1.Result, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,8 +69,8 @@ func (m *Memo) count() int {
 	return m.puts
 }
 
-// lifetime says for how long results of the tool of a call may be used again; 0 is for
-// as long as the run lasts.
+// lifetime returns how long results of the called tool may be used again; 0 means until
+// the run ends.
 func (c *Call) lifetime() (ttl time.Duration, ok bool) {
 	if c.to.sub != nil {
 		return 0, false
@@ -84,7 +84,7 @@ func (c *Call) lifetime() (ttl time.Duration, ok bool) {
 	return 0, yes
 }
 
-// readOnly reports whether a tool declares that it is read-only, and that it is not.
+// readOnly returns what a tool declares: that it is read-only (yes), or that it is not (no).
 func readOnly(s *v1.ToolSpec) (yes, no bool) {
 	if s.Hints == nil || s.Hints.ReadOnly == nil {
 		return false, false
@@ -93,18 +93,18 @@ func readOnly(s *v1.ToolSpec) (yes, no bool) {
 }
 
 // writes reports whether a call may change what other tools read. A tool with a cache
-// is taken for one that reads, unless it says that it is not read-only.
+// counts as read-only unless hints.read_only is false.
 func (c *Call) writes() bool {
 	if c.to.sub != nil {
-		return false // its own calls are asked
+		return false // the calls of that prompt decide
 	}
 	s := &c.to.item.Tool().Spec
 	yes, no := readOnly(s)
 	return no || !yes && (s.Cache == nil || s.Cache.Lifetime() == 0)
 }
 
-// wrote notes that something may have changed: what was read before it in this run, or
-// while it ran, is not used again.
+// wrote invalidates the results that this run read so far, because a call may have changed
+// something.
 func (l *loop) wrote() {
 	l.shared.mu.Lock()
 	defer l.shared.mu.Unlock()
@@ -112,8 +112,8 @@ func (l *loop) wrote() {
 	l.shared.stale = l.opts.Memo.count()
 }
 
-// reads is the state of the reads of a run: how often something was written, and how many results of
-// the memo are older than that.
+// reads returns the number of writes so far, and how many results of the memo are older
+// than the last of them.
 func (s *shared) reads() (writes, stale int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +125,7 @@ func (l *loop) memorable(c *Call) bool {
 	return ok && !l.opts.NoCache
 }
 
-// memoKey tells apart what one caller may not see of another, and runs where no
-// lifetime says that a result outlasts one.
+// memoKey keeps the results of principals apart, and of runs if the results have no lifetime.
 func (l *loop) memoKey(c *Call, ttl time.Duration) string {
 	key := l.opts.Principal + "\x00" + c.key
 	if ttl == 0 {
@@ -135,7 +134,7 @@ func (l *loop) memoKey(c *Call, ttl time.Duration) string {
 	return key
 }
 
-// recall gives a call the result of an earlier one.
+// recall sets the result of a call to that of an equal earlier call, if there is one.
 func (l *loop) recall(c *Call) bool {
 	if !l.memorable(c) {
 		return false

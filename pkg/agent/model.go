@@ -10,14 +10,14 @@ import (
 // Model is a large language model behind an API. Its methods may be called by many
 // goroutines at once.
 type Model interface {
-	// Generate asks for the next message of a conversation. When on is not nil it is
-	// handed the pieces of the reply as they come, one at a time and none after Generate
-	// returned; the reply is whole in every case. It returns soon after ctx ends, with
-	// the error of ctx. With another error the reply holds what came before it.
+	// Generate asks for the next message of a conversation. If on is not nil, Generate
+	// calls it with each piece of the reply, one at a time and never after it has
+	// returned. The returned reply is complete in any case. Generate returns soon after
+	// ctx ends, with the error of ctx. With another error the reply holds what came before.
 	Generate(ctx context.Context, req Request, on func(Delta)) (Reply, error)
 }
 
-// Request is a conversation so far, and what the model may do next.
+// Request is a conversation so far, with the tools and settings for the next message.
 type Request struct {
 	// Model is the model's name, such as "gpt-5-mini".
 	Model string `json:"model,omitempty"`
@@ -25,25 +25,25 @@ type Request struct {
 	System string `json:"system,omitempty"`
 	// Messages are the conversation, the oldest first.
 	Messages []Message `json:"messages"`
-	// Tools are the tools that the model may call, the heaviest first (spec.preference), equal
-	// ones by name.
+	// Tools are the tools that the model may call, sorted by weight (spec.preference), the
+	// heaviest first, and by name.
 	Tools []ToolSpec `json:"tools,omitempty"`
 	// ToolChoice is auto, required or none, as in api/v1; empty is auto.
 	ToolChoice string `json:"tool_choice,omitempty"`
-	// Output is the JSON Schema that the reply must fit; nil for free text. Only a
-	// [StructuredModel] is given one.
+	// Output is the JSON Schema that the reply must fit; nil for free text. It is set only
+	// for a [StructuredModel].
 	Output json.RawMessage `json:"output,omitempty"`
 	// Thinking asks the model to think before it answers.
 	Thinking bool `json:"thinking,omitempty"`
-	// ThinkingBudget is the most tokens for that; 0 is the provider's default.
+	// ThinkingBudget is the maximum number of tokens for thinking; 0 means the provider's default.
 	ThinkingBudget int `json:"thinking_budget,omitempty"`
 	// Parameters is a JSON object of settings such as temperature, top_p, max_tokens
-	// and stop. What the provider's API knows by another name is sent under that name;
-	// the rest is sent as it is.
+	// and stop. Settings that the provider's API knows by another name are sent under that
+	// name; all others are sent unchanged.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 }
 
-// StructuredModel is a [Model] whose provider can hold a reply to a JSON Schema.
+// StructuredModel is a [Model] whose provider can enforce a JSON Schema for replies.
 type StructuredModel interface {
 	Model
 	// Structured reports whether Request.Output may be set for this schema.
@@ -65,14 +65,14 @@ type Message struct {
 	Text string `json:"text,omitempty"`
 	// Parts are images, audio and documents beside the text.
 	Parts []v1.Part `json:"parts,omitempty"`
-	// ToolCalls are what an assistant message asks for.
+	// ToolCalls are the calls that an assistant message asks for.
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
-	// ToolCallID and Tool say which call a tool message answers.
+	// ToolCallID and Tool name the call that a tool message answers.
 	ToolCallID string `json:"tool_call_id,omitempty"`
 	Tool       string `json:"tool,omitempty"`
 	// IsError says that the call of a tool message failed.
 	IsError bool `json:"is_error,omitempty"`
-	// Raw is what the provider wants back unchanged, such as signed thinking; only the
+	// Raw is data that the provider needs back unchanged, such as signed thinking. Only the
 	// provider that made it reads it.
 	Raw json.RawMessage `json:"raw,omitempty"`
 }
@@ -89,28 +89,28 @@ type ToolSpec struct {
 
 // ToolCall is a call that a model asks for.
 type ToolCall struct {
-	// ID is the provider's name for the call; made when the provider has none.
+	// ID is the provider's ID of the call, or a generated one.
 	ID string `json:"id"`
 	// Name is the tool's name as the model wrote it.
 	Name string `json:"name"`
-	// Args are the arguments as the model wrote them, which may be not valid JSON.
+	// Args are the arguments as the model wrote them. They may be invalid JSON.
 	Args string `json:"args"`
 }
 
-// Reply is what a model answered.
+// Reply is the reply of a model.
 type Reply struct {
-	// Message is the message, of the role assistant.
+	// Message is the message, with the role assistant.
 	Message Message `json:"message"`
-	// Stop says why the model stopped: "end", "tool_calls", "length", "filter", or the
-	// provider's own word.
+	// Stop is the reason why the model stopped: "end", "tool_calls", "length", "filter", or
+	// the provider's own word.
 	Stop string `json:"stop,omitempty"`
-	// Usage counts tokens.
+	// Usage is the number of tokens.
 	Usage Usage `json:"usage"`
-	// Model is the model that answered, as the provider names it.
+	// Model is the provider's name of the model that answered.
 	Model string `json:"model,omitempty"`
 }
 
-// Reasons of a [Reply] to stop.
+// Values of Reply.Stop.
 const (
 	StopEnd       = "end"
 	StopToolCalls = "tool_calls"
@@ -126,12 +126,12 @@ type Usage struct {
 	CachedTokens   int64 `json:"cached_tokens,omitempty"`   // part of InputTokens
 }
 
-// Delta is one piece of a reply that is still being made.
+// Delta is one piece of a streamed reply.
 type Delta struct {
-	// Text is more of the text.
+	// Text continues the text.
 	Text string
-	// Thinking is more of the model's thinking, where the provider shows it.
+	// Thinking continues the model's thinking, if the provider shows it.
 	Thinking string
-	// ToolCall is the name of a call that begins.
+	// ToolCall is the name of the tool of a new call.
 	ToolCall string
 }

@@ -3,16 +3,17 @@ package agent
 import "fmt"
 
 // ModelError says that the API of a model refused a request, or failed. It holds no
-// secret, and its texts are bounded.
+// secrets, and its texts have a bounded length.
 type ModelError struct {
 	// Provider is the provider's name, such as "openai".
 	Provider string
-	// Status is the HTTP status; of an error inside a stream, the one that it names, or 0.
+	// Status is the HTTP status. For an error inside a stream it is the status that the error
+	// names, or 0.
 	Status int
 	// Type is the provider's word for the kind of error, such as "rate_limit_error".
 	// Empty when the provider gave none.
 	Type string
-	// Message is what the provider said, and what to do where that is known.
+	// Message is the message of the provider, with advice if there is any.
 	Message string
 }
 

@@ -11,8 +11,8 @@ import (
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
-// parameters is the schema of the arguments of a prompt that is called as a tool: its
-// spec.input, else an object with its variables.
+// parameters returns the schema of the arguments of a prompt that is called as a tool:
+// spec.input, or an object with the variables of the prompt.
 func parameters(p *prompt.Prompt) json.RawMessage {
 	in := p.Object().Spec.Input
 	args := p.Arguments()
@@ -22,7 +22,7 @@ func parameters(p *prompt.Prompt) json.RawMessage {
 	if len(in) > 0 && json.Unmarshal(in, &root) == nil && (root.Type == nil || root.Type == "object") {
 		return in
 	}
-	if len(in) > 0 { // no object: the whole input is one argument
+	if len(in) > 0 { // the input is not an object, so it becomes one argument
 		return jsontext.Of(map[string]any{
 			"type": "object", "properties": map[string]any{prompt.ValueArgument: in},
 			"required": []string{prompt.ValueArgument}, "additionalProperties": false,
@@ -42,7 +42,7 @@ func parameters(p *prompt.Prompt) json.RawMessage {
 	return jsontext.Of(map[string]any{"type": "object", "properties": properties, "required": required})
 }
 
-// variables are the variables that the arguments of a call stand for.
+// variables returns the variables of a prompt for the arguments of a call.
 func variables(p *prompt.Prompt, args json.RawMessage) json.RawMessage {
 	in := p.Object().Spec.Input
 	var root struct {
@@ -62,7 +62,7 @@ func variables(p *prompt.Prompt, args json.RawMessage) json.RawMessage {
 func (l *loop) callPrompt(ctx context.Context, c *Call) {
 	how := c.Result.Repair
 	began := l.opts.Now()
-	child := c.child // a run that waited
+	child := c.child // a pending run
 	var res Result
 	var err error
 	if child != nil {
@@ -90,7 +90,7 @@ func (l *loop) callPrompt(ctx context.Context, c *Call) {
 	}
 }
 
-// under makes the loop of a prompt that this one calls.
+// under creates the loop of a prompt that this prompt calls.
 func (l *loop) under(p *prompt.Prompt) (*loop, error) {
 	o := l.opts
 	o.ModelName = l.name
@@ -103,18 +103,18 @@ func (l *loop) under(p *prompt.Prompt) (*loop, error) {
 			return nil, err
 		}
 	}
-	o.ReturnToolRequests = false // they would be another prompt's
+	o.ReturnToolRequests = false // the caller asked for those of the outer prompt only
 	child := makeLoop(l.reg, p, o)
-	child.overlay = child.overlay.Within(l.overlay) // it is held to the policies of its callers too
+	child.overlay = child.overlay.Within(l.overlay) // the policies of its callers apply too
 	child.res.ID, child.depth, child.shared = newID(), l.depth+1, l.shared
 	return child, nil
 }
 
 // first runs the prompt that a call of caller asks for. As with tools, arguments are
-// checked before the policies are asked, so that a faulty call uses nothing up.
+// checked before policies, so that an invalid call consumes no budget.
 func (l *loop) first(ctx context.Context, caller *loop, c *Call) (Result, error) {
 	if l.depth > l.opts.MaxDepth {
-		return l.end(&callError{typeDepth, fmt.Sprintf("not called: prompts may call prompts %s deep, and this would be one more", clip.Count(l.opts.MaxDepth, "level"))})
+		return l.end(&callError{typeDepth, fmt.Sprintf("not called: prompts may call prompts at most %s deep", clip.Count(l.opts.MaxDepth, "level"))})
 	}
 	messages, err := l.prompt.Render(ctx, variables(l.prompt, c.raw))
 	if err == nil {

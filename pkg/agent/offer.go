@@ -13,12 +13,12 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// offer is what the model may call at one hop.
+// offer is the set of tools that the model may call at one hop.
 type offer struct {
-	specs  []ToolSpec // the heaviest first, then by name, the one that takes answers included
-	tools  []offered  // those of the prompt
+	specs  []ToolSpec // the heaviest first, then by name; includes the submit tool
+	tools  []offered  // the tools of the prompt
 	choice string
-	submit string // the name of the tool that takes answers; "" when there is none
+	submit string // the name of the tool that takes the answer; "" for none
 }
 
 // offered is a tool or a prompt that the model may call.
@@ -31,7 +31,7 @@ type offered struct {
 
 func (o *offered) name() string { return o.item.Object.Head().Metadata.Name }
 
-// weight is the preference of a tool; a prompt has none.
+// weight returns the preference of a tool; prompts have none.
 func (o *offered) weight() int {
 	if t := o.item.Tool(); t != nil {
 		return t.Weight()
@@ -39,13 +39,14 @@ func (o *offered) weight() int {
 	return 0
 }
 
-// candidate is what the prompt names, be it offered or not: hidden ones keep their wire names.
+// candidate is a tool or prompt that spec.tools names. Hidden ones are not offered but keep
+// their wire names.
 type candidate struct {
 	offered
 	hidden bool
 }
 
-// offer reads the registry anew: tools come and go while a run lasts.
+// offer reads the registry again, because tools come and go during a run.
 func (l *loop) offer() (*offer, error) {
 	all, err := l.candidates()
 	if err != nil {
@@ -62,12 +63,12 @@ func (l *loop) offer() (*offer, error) {
 			continue
 		}
 		blocked, _ := all[i].item.Under(l.overlay, l.opts.Principal)
-		_, wants := all[i].item.Under(nil, l.opts.Principal) // what a caller's prompt requires is its own business
+		_, wants := all[i].item.Under(nil, l.opts.Principal) // without the callers' policies: tool_choice applies to the caller's own loop
 		if blocked != nil {
 			continue
 		}
 		requires = requires || wants
-		if wire == v1.SubmitOutput { // which no object of its own may be called
+		if wire == v1.SubmitOutput { // reserved for the answer
 			l.warn("%s %q is not offered: the name %s is reserved", strings.ToLower(all[i].item.Object.Head().Kind), all[i].full, wire)
 			continue
 		}
@@ -97,9 +98,9 @@ func (l *loop) offer() (*offer, error) {
 	return o, nil
 }
 
-// candidates finds what spec.tools names. A name is looked for in the prompt's own
-// namespace first, then in all; a pattern fits the tools of its own namespace, or of
-// the one that is written before it. What is missing is named once.
+// candidates finds the tools and prompts of spec.tools. It looks for a name in the
+// namespace of the prompt first, and then in all others. A pattern matches tools in the
+// namespace of the prompt, or in the one before its slash. Missing names are reported once.
 func (l *loop) candidates() ([]candidate, error) {
 	own := l.prompt.Object().Namespace()
 	all := make([]candidate, 0, len(l.spec.Tools))
@@ -135,7 +136,7 @@ func (l *loop) candidates() ([]candidate, error) {
 				return nil, err
 			}
 			if page.Total == 0 {
-				l.warn("no tool fits %q in namespace %q", name, namespace)
+				l.warn("no tool in namespace %q matches %q", name, namespace)
 			}
 			for _, it := range page.Items {
 				add(it)
@@ -155,7 +156,7 @@ func (l *loop) candidates() ([]candidate, error) {
 	return all, nil
 }
 
-// named finds a tool, else a prompt.
+// named finds a tool or, if there is none, a prompt.
 func (l *loop) named(own, name string) (registry.Item, error) {
 	var first error
 	for _, kind := range []string{v1.KindTool, v1.KindPrompt} {
@@ -172,14 +173,14 @@ func (l *loop) named(own, name string) (registry.Item, error) {
 				return registry.Item{}, err
 			}
 			if namespace == "" && first == nil {
-				first = err // of all namespaces
+				first = err // the error of the search in all namespaces
 			}
 		}
 	}
 	return registry.Item{}, first
 }
 
-// warn says something once.
+// warn adds a warning, unless there is an equal one.
 func (l *loop) warn(format string, args ...any) {
 	const most = 100
 	text := fmt.Sprintf(format, args...)
@@ -188,7 +189,7 @@ func (l *loop) warn(format string, args ...any) {
 	}
 }
 
-// spec is how the model sees it.
+// spec returns the form that the model sees.
 func (o *offered) spec() ToolSpec {
 	if o.sub != nil {
 		p := o.sub.Object()
@@ -202,8 +203,8 @@ func (o *offered) spec() ToolSpec {
 	return ToolSpec{Name: o.wire, Description: t.Spec.Description, Parameters: t.Spec.InputSchema}
 }
 
-// find returns what the model means by a name: its wire name, or another that fits one
-// tool only, which small models like to write.
+// find returns the tool that the model means: by its wire name, or by another name that
+// fits only one tool, since small models often write those.
 func (o *offer) find(name string) *offered {
 	for i := range o.tools {
 		if o.tools[i].wire == name {

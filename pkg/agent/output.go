@@ -15,14 +15,14 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// offerSubmit adds the tool that takes the answer of a prompt with spec.output, where
-// the provider cannot hold the model to a schema.
+// offerSubmit adds the tool that takes the answer of a prompt with spec.output, if the
+// provider cannot enforce the schema.
 func (l *loop) offerSubmit(o *offer) {
 	if len(l.spec.Output) == 0 || l.native {
 		return
 	}
 	if o.choice == v1.ToolChoiceRequired {
-		return // a tool has to be called first
+		return // the model must call another tool first
 	}
 	o.submit = v1.SubmitOutput
 	schema := l.spec.Output
@@ -43,7 +43,8 @@ func (l *loop) offerSubmit(o *offer) {
 
 func (o *offer) isSubmit(name string) bool { return o.submit != "" && name == o.submit }
 
-// wrapped reports whether answers are no objects: the arguments of a call always are.
+// wrapped reports whether answers need a wrapper because they are not objects, as the
+// arguments of a call must be.
 func (l *loop) wrapped() bool {
 	var root struct {
 		Type any `json:"type"`
@@ -51,7 +52,7 @@ func (l *loop) wrapped() bool {
 	return json.Unmarshal(l.spec.Output, &root) != nil || root.Type != "object"
 }
 
-// submitted takes an answer that came as a call.
+// submitted handles an answer that came as a call.
 func (l *loop) submitted(call ToolCall, cut bool) error {
 	hop := &l.res.Hops[len(l.res.Hops)-1]
 	c := Call{ID: call.ID, Name: call.Name, Answer: true, Result: v1.Result{Tool: call.Name, Status: v1.StatusComplete}}
@@ -84,7 +85,7 @@ func (l *loop) submitted(call ToolCall, cut bool) error {
 	return l.again(invalid, call.Args, Message{Role: RoleTool, ToolCallID: call.ID, Tool: call.Name, IsError: true})
 }
 
-// answer takes an answer that came as text.
+// answer handles an answer that came as text.
 func (l *loop) answer(offer *offer, text, stop string) error {
 	raw, violations := l.read(text, cutOff(stop))
 	if len(violations) == 0 {
@@ -94,8 +95,8 @@ func (l *loop) answer(offer *offer, text, stop string) error {
 	return l.again(v1.NewValidationError(v1.ResultInvalid, "", violations), text, Message{Role: RoleUser})
 }
 
-// read reads an answer out of a text: as JSON, as the JSON in it, or, where the schema
-// takes a string, as it is.
+// read reads an answer from a text: the text is JSON, it contains JSON, or the schema
+// allows a string.
 func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Violation) {
 	body := strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(body, "```"); ok {
@@ -128,7 +129,7 @@ func (l *loop) read(text string, cut bool) (json.RawMessage, []v1.Violation) {
 	return nil, []v1.Violation{{Expected: "JSON", Got: strconv.Quote(clip.Bytes(text, 200)), Message: message}}
 }
 
-// again tells the model once what is wrong with its answer, in the message given.
+// again reports the violations of an answer to the model once, in the message m.
 func (l *loop) again(invalid *v1.ValidationError, text string, m Message) error {
 	if l.Tries++; l.Tries > 1 {
 		return &OutputError{Prompt: l.res.Prompt, Text: clip.Bytes(text, maxReplyBytes), Invalid: invalid}
@@ -138,7 +139,7 @@ func (l *loop) again(invalid *v1.ValidationError, text string, m Message) error 
 	return nil
 }
 
-// violationList writes violations one a line, as a model can fix them.
+// violationList writes one violation on each line.
 func violationList(violations []v1.Violation) string {
 	const most = 50
 	var b strings.Builder

@@ -10,18 +10,18 @@ import (
 
 // States of a [Result].
 const (
-	// Complete: the model gave its answer.
+	// Complete: the model has answered.
 	Complete = "complete"
 	// Failed: Error says why.
 	Failed = "failed"
-	// Pending: calls wait for approval; [Resume] goes on.
+	// Pending: calls wait for approval; [Resume] continues the run.
 	Pending = "pending"
-	// ToolRequests: the model asks for calls, which the caller wanted to make.
+	// ToolRequests: the model asks for calls, and the caller makes them itself.
 	ToolRequests = "tool_requests"
 )
 
-// Result is the outcome of a run; `-o json` prints it as it is. Arguments that a tool
-// redacts are masked.
+// Result is the outcome of a run, and what `-o json` prints. Arguments that a tool redacts
+// are masked.
 type Result struct {
 	// ID names the run; [Resume] takes it.
 	ID        string `json:"id"`
@@ -31,25 +31,24 @@ type Result struct {
 	Status string `json:"status"`
 	// Text is the model's last text: the answer, or what it said so far.
 	Text string `json:"text"`
-	// Output is the answer of a prompt with spec.output; it fits that schema.
+	// Output is the answer of a prompt with spec.output, and fits that schema.
 	Output json.RawMessage `json:"output,omitempty"`
 	// Error is set when Status is "failed".
 	Error *v1.ResultError `json:"error,omitempty"`
-	// Pending are the calls that wait, when Status is "pending".
+	// Pending are the calls that wait for approval if Status is "pending".
 	Pending []v1.PendingToolInfo `json:"pending,omitempty"`
-	// ToolRequests are the calls asked for, when Status is "tool_requests".
+	// ToolRequests are the calls that the caller is to make if Status is "tool_requests".
 	ToolRequests []ToolRequest `json:"tool_requests,omitempty"`
-	// Warnings say what the prompt names and could not be offered.
+	// Warnings name tools of the prompt that the model was not offered, among other problems.
 	Warnings []string `json:"warnings,omitempty"`
 	// System and Messages are the whole transcript.
 	System   string    `json:"system,omitempty"`
 	Messages []Message `json:"messages"`
 	// Hops are the requests to the model, in order.
 	Hops []Hop `json:"hops"`
-	// Usage is that of all hops, those of prompts that were called included.
+	// Usage is the sum of all hops, including those of prompts that the model called.
 	Usage Usage `json:"usage"`
-	// DurationMS is how long the run took, in milliseconds; a run that was resumed does
-	// not count the time it waited.
+	// DurationMS is the run time in milliseconds, without the time that the run was pending.
 	DurationMS float64 `json:"duration_ms"`
 }
 
@@ -57,51 +56,51 @@ type Result struct {
 type Hop struct {
 	// Tools are the tools that were offered.
 	Tools []string `json:"tools,omitempty"`
-	// ToolChoice is what the model was told; empty is auto.
+	// ToolChoice is the tool choice of the request; empty means auto.
 	ToolChoice string `json:"tool_choice,omitempty"`
 	Model      string `json:"model,omitempty"`
 	// Stop is why the model stopped.
 	Stop  string `json:"stop,omitempty"`
 	Usage Usage  `json:"usage"`
-	// Calls are the calls, in the order in which they were asked for.
+	// Calls are the calls in the order of the reply.
 	Calls []Call `json:"calls,omitempty"`
-	// Validator is what a validator of the prompt refused or cut; the run ended with it.
+	// Validator is the verdict of a validator that refused or cut a text, which ended the run.
 	Validator *prompt.Verdict `json:"validator,omitempty"`
-	// DurationMS is how long the model took, in milliseconds.
+	// DurationMS is the response time of the model, in milliseconds.
 	DurationMS float64 `json:"duration_ms"`
 }
 
 // Call is one call that the model asked for.
 type Call struct {
-	// ID is the provider's name for the call, Name the tool's as the model wrote it.
+	// ID is the provider's ID of the call, and Name is the tool's name as the model wrote it.
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Tool is the full name of the tool; empty when none was offered by that name.
+	// Tool is the full name of the tool; empty if no such tool was offered.
 	Tool string `json:"tool,omitempty"`
-	// Args are the arguments as they were understood.
+	// Args are the arguments, repaired if necessary.
 	Args json.RawMessage `json:"args,omitempty"`
-	// CallID is the call's name in the audit; empty for a call that was not made.
+	// CallID is the call's ID in the audit log; empty for a call that was not made.
 	CallID string `json:"call_id,omitempty"`
 	// Answer says that the call gave the answer of a prompt with spec.output.
 	Answer bool `json:"answer,omitempty"`
-	// FromText says that the call stood in the text of the reply.
+	// FromText says that the call was found in the text of the reply.
 	FromText bool `json:"from_text,omitempty"`
-	// Cached says that an earlier result was used again.
+	// Cached says that the result is that of an earlier call.
 	Cached bool `json:"cached,omitempty"`
-	// CutBytes is how much of the result the model was not shown.
+	// CutBytes is the number of bytes of the result that the model did not see.
 	CutBytes int `json:"cut_bytes,omitempty"`
 	// Result is the outcome.
 	Result v1.Result `json:"result"`
-	// Run is the run of a prompt that was called.
+	// Run is the run of the prompt if the call is one of a prompt.
 	Run *Result `json:"run,omitempty"`
 
-	to    *offered        // what is called; nil when nothing is offered by that name
-	raw   json.RawMessage // the arguments with what they redact
-	key   string          // the same for the same tool and arguments
-	skip  bool            // there is a result, or nothing can be called
-	err   error           // of the call; Result.Error says the same
-	ends  bool            // the run ends with the call's failure
-	child *loop           // of a prompt that waits
+	to    *offered        // the called tool or prompt; nil if no such tool was offered
+	raw   json.RawMessage // the arguments without redaction
+	key   string          // equal for equal tools and arguments
+	skip  bool            // do not make the call: it has a result already
+	err   error           // the error of the call, which Result.Error repeats
+	ends  bool            // the failure of the call ends the run
+	child *loop           // the pending run of a prompt
 }
 
 // ToolRequest is a call that was not made.
@@ -112,17 +111,17 @@ type ToolRequest struct {
 	Args json.RawMessage `json:"args"`
 	// Repair says how malformed arguments were repaired; see [v1.Result].
 	Repair string `json:"repair,omitempty"`
-	// Error says why the call cannot be made as it is.
+	// Error says why the call cannot be made.
 	Error *v1.ResultError `json:"error,omitempty"`
 }
 
 // Kinds of an [Event].
 const (
-	// EventHop: the model is asked.
+	// EventHop: a request is sent to the model.
 	EventHop = "hop"
-	// EventDelta: a piece of its reply came.
+	// EventDelta: a piece of the reply arrived.
 	EventDelta = "delta"
-	// EventReply: the reply is whole; Hop has its tokens and time.
+	// EventReply: the reply is complete; Hop has its tokens and time.
 	EventReply = "reply"
 	// EventCall: a call begins.
 	EventCall = "call"
@@ -133,7 +132,7 @@ const (
 // Event is something that happens in a run.
 type Event struct {
 	Kind string
-	// Prompt is the prompt that runs, at Depth from 1.
+	// Prompt is the running prompt, and Depth its nesting depth from 1.
 	Prompt string
 	Depth  int
 	// Number counts the requests to the model from 1.
@@ -156,7 +155,7 @@ func (u *Usage) Add(v Usage) {
 	u.CachedTokens += v.CachedTokens
 }
 
-// Requests is how often a model was asked, by prompts that were called too.
+// Requests counts the requests to models, including those of prompts that the model called.
 func (r *Result) Requests() int {
 	n := len(r.Hops)
 	for _, h := range r.Hops {

@@ -11,24 +11,22 @@ import (
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
-// States keeps runs that wait for approval. Its methods may be called by many
-// goroutines at once. A state holds the transcript of its run, so it is to be kept as
-// carefully as that.
+// States stores runs that wait for approval. Many goroutines may call its methods at once.
+// A state holds the transcript of its run, so it needs the same protection.
 type States interface {
-	// Save keeps a state under the run's id, in the place of an earlier one.
+	// Save stores a state under the run's id and replaces an earlier one.
 	Save(ctx context.Context, id string, state []byte) error
-	// Take returns the state of a run and lets nobody else have it until it is given back
-	// by Save, or dropped by Drop. The error is a [v1.NotFoundError] for a run that is not
-	// there, and another one for a run that someone else took.
+	// Take returns the state of a run and locks the run until Save or Drop. The error is a
+	// [v1.NotFoundError] for a run that does not exist, and another one for a locked run.
 	Take(ctx context.Context, id string) ([]byte, error)
-	// Drop forgets a run that was taken.
+	// Drop deletes a run that was taken.
 	Drop(ctx context.Context, id string) error
 }
 
-// stateVersion counts the forms of a state.
+// stateVersion is the version of the format of a state.
 const stateVersion = 1
 
-// state is a run that waits, as States keep it.
+// state is the stored form of a pending run.
 type state struct {
 	Version int    `json:"version"`
 	Result  Result `json:"result"`
@@ -38,14 +36,14 @@ type state struct {
 	Session   string `json:"session"`
 	Turn      string `json:"turn"`
 	Principal string `json:"principal,omitempty"`
-	// Calls is how many were made, of the run and all prompts in it.
+	// Calls counts the calls of the run, including those of prompts that it called.
 	Calls int `json:"calls"`
-	// Prompts are the runs of prompts that wait themselves, by the place of their calls in
-	// the last hop.
+	// Prompts are the pending runs of called prompts, by the index of their calls in the last
+	// hop.
 	Prompts map[int]*state `json:"prompts,omitempty"`
 }
 
-// suspend ends the loop with calls that wait.
+// suspend ends the loop because calls wait for approval.
 func (l *loop) suspend(ctx context.Context, hop *Hop) error {
 	l.res.Status = Pending
 	for i := range hop.Calls {
@@ -53,13 +51,13 @@ func (l *loop) suspend(ctx context.Context, hop *Hop) error {
 			l.res.Pending = append(l.res.Pending, *p)
 		}
 	}
-	if l.opts.States == nil || l.depth > 1 { // a prompt that was called is kept with its caller
+	if l.opts.States == nil || l.depth > 1 { // the state of the caller includes a called prompt
 		return nil
 	}
 	return l.save(ctx)
 }
 
-// state is what the loop remembers.
+// state returns the state to store.
 func (l *loop) state() *state {
 	s := &state{
 		Version: stateVersion, Result: l.res, saved: l.saved, Model: l.name,
@@ -84,19 +82,19 @@ func (l *loop) save(ctx context.Context) error {
 		err = l.opts.States.Save(context.WithoutCancel(ctx), l.res.ID, raw)
 	}
 	if err != nil {
-		return fmt.Errorf("keep run %s: %w", l.res.ID, err)
+		return fmt.Errorf("save run %s: %w", l.res.ID, err)
 	}
 	return nil
 }
 
-// Resume goes on with a run that waited for approval, from Options.States. Its calls
-// that waited are made again, with their approvals; when one still waits, so does the
-// run. The prompt is the one that the registry has now. The options should be those of
-// the first time; the session and turn are the run's.
+// Resume continues a run of Options.States that waited for approval. It repeats the pending
+// calls with their approvals. If one of them is still pending, so is the run. Resume uses the
+// prompt that the registry has now. The options should be those of the first time; the session
+// and turn stay those of the run.
 //
-// A run that fails on the way, by an error of the model or the end of ctx, can be
-// resumed again from where it was. The errors are those of [Run], and a
-// [v1.NotFoundError] for a run or a prompt that is not there.
+// A resumed run that fails because of the model or because ctx ended can be resumed again
+// from there. The errors are those of [Run], and a [v1.NotFoundError] for a run or prompt
+// that does not exist.
 func Resume(ctx context.Context, reg Registry, id string, o Options) (Result, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -109,14 +107,14 @@ func Resume(ctx context.Context, reg Registry, id string, o Options) (Result, er
 	if err != nil {
 		return Result{}, err
 	}
-	after := context.WithoutCancel(ctx) // what was taken is given back or dropped in any case
+	after := context.WithoutCancel(ctx) // the run must not stay locked when ctx ends
 	l, err := reload(reg, id, raw, o)
 	if err != nil {
 		return Result{}, errors.Join(err, o.States.Save(after, id, raw))
 	}
 	res, err := l.end(l.goOn(ctx))
 	switch {
-	case res.Status == Pending: // it was saved
+	case res.Status == Pending: // suspend saved it
 	case l.stalled:
 		err = errors.Join(err, l.save(after))
 	default:
@@ -125,17 +123,17 @@ func Resume(ctx context.Context, reg Registry, id string, o Options) (Result, er
 	return res, err
 }
 
-// reload makes the loop of a run that was kept.
+// reload creates the loop of a stored run.
 func reload(reg Registry, id string, raw []byte, o Options) (*loop, error) {
 	var s state
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return nil, fmt.Errorf("run %s: what was kept of it cannot be read: %w", id, err)
+		return nil, fmt.Errorf("run %s: cannot read its state: %w", id, err)
 	}
 	if s.Version != stateVersion {
 		return nil, fmt.Errorf("run %s: saved in format %d; this version reads format %d: resume it with the version that started it", id, s.Version, stateVersion)
 	}
 	if s.Principal != o.Principal {
-		return nil, &v1.NotFoundError{Kind: "Run", Name: id} // of somebody else
+		return nil, &v1.NotFoundError{Kind: "Run", Name: id} // the run of another principal is not visible
 	}
 	p, err := promptOf(reg, &s)
 	if err != nil {
@@ -163,7 +161,7 @@ func promptOf(reg Registry, s *state) (*prompt.Prompt, error) {
 	return prompt.Compile(it.Object.(*v1.Prompt))
 }
 
-// fill makes a loop what its state says.
+// fill restores the state of a loop.
 func (l *loop) fill(s *state) {
 	l.res, l.saved = s.Result, s.saved
 	l.res.Status, l.res.Error, l.res.Pending = "", nil, nil
@@ -176,7 +174,7 @@ func (l *loop) reloadPrompts(s *state) error {
 	hop := l.lastHop()
 	for i, sub := range s.Prompts {
 		if i < 0 || i >= len(hop.Calls) || sub == nil || l.depth > l.opts.MaxDepth {
-			return fmt.Errorf("run %s: what was kept of it does not fit together", l.res.ID)
+			return fmt.Errorf("run %s: its state is inconsistent", l.res.ID)
 		}
 		p, err := promptOf(l.reg, sub)
 		if err != nil {
@@ -195,7 +193,7 @@ func (l *loop) reloadPrompts(s *state) error {
 	return nil
 }
 
-// goOn plays a loop that was filled from its state.
+// goOn continues a loop that was restored from its state.
 func (l *loop) goOn(ctx context.Context) error {
 	hop := l.lastHop()
 	waits := false
@@ -210,7 +208,7 @@ func (l *loop) goOn(ctx context.Context) error {
 	return l.play(ctx)
 }
 
-// repeat makes the calls of a hop again that wait. The others keep their results.
+// repeat makes the pending calls of a hop again. The other calls keep their results.
 func (l *loop) repeat(ctx context.Context, hop *Hop) error {
 	offer, err := l.offer()
 	if err != nil {
@@ -219,7 +217,7 @@ func (l *loop) repeat(ctx context.Context, hop *Hop) error {
 	}
 	asked := l.res.Messages[len(l.res.Messages)-1].ToolCalls
 	if len(asked) != len(hop.Calls) {
-		return fmt.Errorf("run %s: what was kept of it does not fit together", l.res.ID)
+		return fmt.Errorf("run %s: its state is inconsistent", l.res.ID)
 	}
 	calls := l.understand(offer, asked, cutOff(hop.Stop))
 	var tools, prompts []*Call
@@ -229,11 +227,11 @@ func (l *loop) repeat(ctx context.Context, hop *Hop) error {
 		switch {
 		case old.Result.Status != v1.StatusPending:
 			c.settle(old.Result)
-		case c.skip: // it is not offered any more: its result says so
+		case c.skip: // the tool is no longer offered, as the result says
 		case c.to.sub != nil:
 			prompts = append(prompts, c)
 		default:
-			c.Result.Pending = old.Result.Pending // which names the approval
+			c.Result.Pending = old.Result.Pending // has the ID of the approval
 			tools = append(tools, c)
 		}
 	}
@@ -246,7 +244,7 @@ func (l *loop) repeat(ctx context.Context, hop *Hop) error {
 	return l.conclude(ctx, hop)
 }
 
-// settle gives a call the result that it had.
+// settle restores the earlier result of a call.
 func (c *Call) settle(res v1.Result) {
 	c.Result, c.skip = res, true
 	if res.Error != nil {

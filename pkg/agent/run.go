@@ -14,7 +14,7 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// Registry is what a run asks of a [registry.Registry].
+// Registry is the part of a [registry.Registry] that a run uses.
 type Registry interface {
 	List(registry.Query) (registry.Page, error)
 	Get(kind, namespace, name string) (registry.Item, error)
@@ -24,55 +24,55 @@ type Registry interface {
 
 // Options say how a prompt is run. Model or ModelFor is required; the rest has defaults.
 type Options struct {
-	// Model answers, and ModelName is what requests call it. Default: what ModelFor
-	// chooses, and spec.model of the prompt.
+	// Model is the model, and ModelName is its name in requests. Default: the choice of
+	// ModelFor, and spec.model of the prompt.
 	Model     Model
 	ModelName string
-	// ModelFor chooses the model of a prompt that is called as a tool, and its name, and
-	// that of the run itself when Model is nil. It is called by one at a time. Default: the
-	// model of the caller.
+	// ModelFor chooses the model, and its name, for a prompt that is called as a tool, and for
+	// the run itself if Model is nil. It is never called concurrently. Default: the model of
+	// the caller.
 	ModelFor func(*v1.Prompt) (Model, string, error)
 
-	// MaxHops is the most rounds of calls; after the last of them the model is asked for
-	// its answer. Default: 5.
+	// MaxHops is the maximum number of rounds of calls before the answer. Default: 5.
 	MaxHops int
-	// MaxDepth is how deep prompts may call prompts; with 1 none may. Default: 3.
+	// MaxDepth is how deep prompts may call prompts; with 1 they may not. Default: 3.
 	MaxDepth int
 	// Parallel is the maximum number of calls at once. Default: 4.
 	Parallel int
-	// Only says which of the tools and prompts that the prompt names are offered, and so it is
-	// for the prompts that it calls. Default: all.
+	// Only selects which tools and prompts of spec.tools are offered, also in prompts that the
+	// model calls. Default: all.
 	Only func(v1.Object) bool
-	// MaxTools is the most tools that the model is offered; the lightest are left out, and
-	// Result.Warnings says so. Default: 128.
+	// MaxTools is the maximum number of tools that the model is offered. The tools with the
+	// lowest weight are left out, with a warning in Result.Warnings. Default: 128.
 	MaxTools int
-	// MaxCalls is the most calls of the run, those of prompts that it calls included.
-	// Default: 100.
+	// MaxCalls is the maximum number of calls of the run, including those of prompts that it
+	// calls. Default: 100.
 	MaxCalls int
-	// MaxResultBytes is how much of one result the model is shown. Default: 32 KiB.
+	// MaxResultBytes is how many bytes of one result the model sees. Default: 32 KiB.
 	MaxResultBytes int
-	// MaxTranscriptBytes bounds all messages together. Default: 4 MiB.
+	// MaxTranscriptBytes is the maximum size of all messages together. Default: 4 MiB.
 	MaxTranscriptBytes int
 
-	// Session, Turn and Principal are those of every call; see [v1.Call]. Default: a
-	// session of the run's own, and the run as one turn of it.
+	// Session, Turn and Principal are set on every call; see [v1.Call]. Default: a new
+	// session, in which the run is one turn.
 	Session, Turn, Principal string
-	// Attachments hold the images and other parts of results, so that the model can hand
-	// them to other tools by reference; they are those of the registry's options. Default:
-	// they are not held.
+	// Attachments hold the images and other parts of results, so that the model can pass
+	// them to other tools by reference. Set them to those of the registry's options. Default:
+	// parts are not kept.
 	Attachments *registry.Attachments
-	// Memo remembers results of tools with a cache; runs may share one. Default: one of
-	// the run's own.
+	// Memo stores results of tools with a cache; runs may share one. Default: a new one for
+	// each run.
 	Memo *Memo
-	// NoCache makes every call, be its result known.
+	// NoCache makes every call even if its result is known.
 	NoCache bool
-	// ReturnToolRequests ends the run with what the model asks for instead of calling it.
+	// ReturnToolRequests ends the run with the calls that the model asks for instead of making
+	// them.
 	ReturnToolRequests bool
-	// States keeps a run that waits for approval. Default: such a run cannot be resumed.
+	// States stores a run that waits for approval. Default: such a run cannot be resumed.
 	States States
-	// On is told what happens, one event at a time. Default: nobody is.
+	// On is called with each event, one at a time. Default: events are dropped.
 	On func(Event)
-	// Stream asks the model for the pieces of its replies, which On is told of.
+	// Stream asks the model to stream its replies, and On gets the pieces.
 	Stream bool
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
@@ -98,7 +98,7 @@ func (o Options) filled() (Options, error) {
 	set(&o.MaxHops, 5)
 	set(&o.MaxDepth, 3)
 	set(&o.Parallel, 4)
-	set(&o.MaxTools, 128) // as many as every provider takes
+	set(&o.MaxTools, 128) // every provider accepts as many
 	set(&o.MaxCalls, 100)
 	set(&o.MaxResultBytes, 32<<10)
 	set(&o.MaxTranscriptBytes, 4<<20)
@@ -111,14 +111,14 @@ func (o Options) filled() (Options, error) {
 	return o, nil
 }
 
-// Run renders a prompt with its variables and plays it against the model until it has
-// an answer. The Run is filled whether or not it ended well. The error is
+// Run renders a prompt with its variables and runs it against the model until the model has
+// answered. The result is filled in whether or not there is an error. The error is
 //
 //   - a [v1.ValidationError] when the variables do not fit,
-//   - a [ModelError], or what else the model returned,
+//   - a [ModelError], or another error of the model,
 //   - a [ToolHopsError], an [OutputError] or a [LimitError],
-//   - that of a call whose tool has on_error return,
-//   - or that of ctx.
+//   - the error of a call whose tool has on_error return,
+//   - or the error of ctx.
 //
 // A run that waits for approval has the status pending and no error.
 func Run(ctx context.Context, reg Registry, p *prompt.Prompt, vars json.RawMessage, o Options) (Result, error) {
@@ -133,8 +133,8 @@ func Run(ctx context.Context, reg Registry, p *prompt.Prompt, vars json.RawMessa
 	return l.converse(ctx, messages)
 }
 
-// Converse is [Run] for messages that were rendered already, or that no prompt
-// renders: p then says which tools may be called, and how.
+// Converse is [Run] for messages that exist already. Of the prompt it uses the tools and
+// settings.
 func Converse(ctx context.Context, reg Registry, p *prompt.Prompt, messages prompt.Messages, o Options) (Result, error) {
 	l, err := newLoop(reg, p, o)
 	if err != nil {
@@ -143,7 +143,7 @@ func Converse(ctx context.Context, reg Registry, p *prompt.Prompt, messages prom
 	return l.converse(ctx, messages)
 }
 
-// Plan returns the first request that [Run] would send. It asks nobody.
+// Plan returns the first request that [Run] would send, without sending it.
 func Plan(ctx context.Context, reg Registry, p *prompt.Prompt, vars json.RawMessage, o Options) (Request, error) {
 	l, err := newLoop(reg, p, o)
 	if err != nil {
@@ -161,7 +161,7 @@ func Plan(ctx context.Context, reg Registry, p *prompt.Prompt, vars json.RawMess
 	return l.request(offer), nil
 }
 
-// choose fills in the model of the outermost prompt.
+// choose sets the model of the outermost prompt.
 func (o *Options) choose(p *prompt.Prompt) (err error) {
 	if o.Model == nil {
 		var name string
@@ -171,5 +171,5 @@ func (o *Options) choose(p *prompt.Prompt) (err error) {
 	return err
 }
 
-// newID names a run: 26 letters and digits.
+// newID returns a new ID of a run: 26 letters and digits.
 func newID() string { return rand.Text() }

@@ -2,8 +2,8 @@ package agent
 
 import "toolctl.dev/toolctl/pkg/prompt"
 
-// refuseInput holds what the user said last to the validators of the prompt. What they
-// refuse is not shown to the model: the reply is the validator's.
+// refuseInput checks the last message of the user with the validators of the prompt. If they
+// refuse it, the model does not see the message, and the validator's text is the reply.
 func (l *loop) refuseInput(hop *Hop) (reply Reply, refused bool) {
 	if n := len(l.res.Messages); n == 0 || l.res.Messages[n-1].Role != RoleUser {
 		return Reply{}, false
@@ -18,8 +18,8 @@ func (l *loop) refuseInput(hop *Hop) (reply Reply, refused bool) {
 	return reply, true
 }
 
-// validateReply holds what the model said to the validators of the prompt. Of a reply that
-// they refuse or cut no call is made.
+// validateReply checks the text of the model with the validators of the prompt. If they
+// refuse or cut a reply, none of its calls is made.
 func (l *loop) validateReply(hop *Hop, reply *Reply) {
 	if v := l.prompt.ValidateReply(reply.Message.Text); v != nil {
 		*reply = l.verdict(hop, v)
@@ -39,7 +39,7 @@ func (l *loop) verdict(hop *Hop, v *prompt.Verdict) Reply {
 	return Reply{Message: Message{Role: RoleAssistant, Text: v.Text}, Stop: StopEnd}
 }
 
-// show passes on a reply that was held back until it was validated.
+// show streams a reply that was held back until its validation.
 func (l *loop) show(text string) {
 	if l.opts.Stream && text != "" {
 		l.tell(Event{Kind: EventDelta, Delta: Delta{Text: text}})

@@ -11,8 +11,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Parse reads a script that was turned into JSON: a list of replies, or an object whose
-// member replies is that list. Paths of violations start at the script's root.
+// Parse reads a script in JSON: a list of replies, or an object with such a list in its
+// member replies. Paths of violations start at the root of the script.
 func Parse(raw json.RawMessage) ([]v1.ModelReply, []v1.Violation) {
 	base := ""
 	if v1.JSONKind(raw) == "object" {
@@ -49,7 +49,7 @@ func Parse(raw json.RawMessage) ([]v1.ModelReply, []v1.Violation) {
 	return replies, check(base, replies)
 }
 
-// replyViolation says why item number n, at path, is no reply.
+// replyViolation says why item number n, at path, is not a reply.
 func replyViolation(path string, n int, item json.RawMessage, err error) v1.Violation {
 	f := v1.Violation{Path: path, Expected: "a reply", Got: v1.JSONKind(item), Message: strings.TrimPrefix(err.Error(), "json: ")}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -63,7 +63,7 @@ func replyViolation(path string, n int, item json.RawMessage, err error) v1.Viol
 	return f
 }
 
-// jsonType is what JSON calls the values that fit a type of a reply.
+// jsonType returns the JSON type for a Go type of a reply.
 func jsonType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -77,7 +77,7 @@ func jsonType(t reflect.Type) string {
 	}
 }
 
-// check holds the replies to the rules that those of a Scenario are held to.
+// check applies the rules for the replies of a Scenario.
 func check(base string, replies []v1.ModelReply) []v1.Violation {
 	s := v1.NewObject(v1.KindScenario).(*v1.Scenario)
 	s.Metadata.Name, s.Spec.Turns = "script", []v1.Turn{{Model: replies}}

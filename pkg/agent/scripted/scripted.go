@@ -1,5 +1,5 @@
-// Package scripted is a model that says what a script says, for tests, examples and
-// dry walks through a prompt. It reaches nothing and is deterministic.
+// Package scripted is a model that gives the replies of a script, for tests, examples and
+// dry runs of a prompt. It makes no network requests and is deterministic.
 //
 //	model := scripted.New([]v1.ModelReply{
 //		{ToolCalls: []v1.ModelToolCall{{Tool: "get-weather", Args: json.RawMessage(`{"location":"Oslo"}`)}}},
@@ -8,14 +8,14 @@
 //
 // # Scripts
 //
-// A script is a list of replies, given one a request, in the form of the model's
+// A script is a list of replies, one for each request. They have the form of the model's
 // replies in a Scenario:
 //
-//   - text is what the model says, tool_calls what it asks for. The arguments of a call
-//     are an object, or a text that is passed on as it is, malformed JSON included.
-//   - stop is the reason to stop, error fails the request instead.
-//   - sees says what the request must hold: the tools, the tool choice, and texts. A
-//     request without it fails with a [MismatchError].
+//   - text is the text of the reply, and tool_calls are its calls. The arguments of a call
+//     are an object, or a text that is passed on unchanged, even if it is malformed JSON.
+//   - stop is the reason to stop; error fails the request instead.
+//   - sees states what the request must contain: the tools, the tool choice, and texts. Any
+//     other request fails with a [MismatchError].
 //
 // Four bytes of text count as one token.
 package scripted
@@ -33,16 +33,16 @@ import (
 
 // Options configure a Model; the zero value works.
 type Options struct {
-	// Ends lets the model say nothing more when the script is over, where it fails by default.
+	// Ends makes the model reply with empty texts after the end of the script. Default: it fails.
 	Ends bool
-	// Skip leaves out replies from the beginning, which a run got before it was suspended.
+	// Skip is the number of replies to skip, because a run got them before it was suspended.
 	Skip int
-	// Structured lets requests have an output schema, as those of some providers.
+	// Structured accepts output schemas in requests, as some providers do.
 	Structured bool
 }
 
-// Model is an [agent.Model] that says what a script says. Requests that come at once
-// get their replies in an order that nobody knows.
+// Model is an [agent.Model] that gives the replies of a script. Concurrent requests get
+// their replies in an undefined order.
 type Model struct {
 	// Fixed after New.
 	opts    Options
@@ -55,7 +55,7 @@ type Model struct {
 
 var _ agent.StructuredModel = (*Model)(nil)
 
-// New returns a model that gives the replies in their order.
+// New returns a model that gives the replies in order.
 func New(replies []v1.ModelReply, o Options) *Model {
 	return &Model{opts: o, replies: replies, next: min(max(o.Skip, 0), len(replies))}
 }
@@ -108,7 +108,7 @@ func (m *Model) Generate(ctx context.Context, req agent.Request, on func(agent.D
 // Provider is the name of this model's provider.
 const Provider = "scripted"
 
-// written is what the model writes as arguments: a text as it is.
+// written returns the arguments as the model writes them: a text unchanged.
 func written(args json.RawMessage) string {
 	var text string
 	if v1.JSONKind(args) == "string" && json.Unmarshal(args, &text) == nil {
@@ -117,7 +117,7 @@ func written(args json.RawMessage) string {
 	return string(args)
 }
 
-// stream hands out a reply word by word.
+// stream sends a reply word by word.
 func stream(m agent.Message, on func(agent.Delta)) {
 	for word := range strings.SplitAfterSeq(m.Text, " ") {
 		if word != "" {

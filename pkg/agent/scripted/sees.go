@@ -11,15 +11,15 @@ import (
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
-// MismatchError says that a request is not what the script expects it to be.
+// MismatchError says that a request differs from what the script expects.
 type MismatchError struct {
 	// Reply is the number of the reply whose sees does not hold, from 1.
 	Reply int
-	// Field is the member of sees: tools, tool_choice, contains or lacks; Index is the
-	// text of the last two, from 0.
+	// Field is the member of sees: tools, tool_choice, contains or lacks. For the last two,
+	// Index is the index of the text, from 0.
 	Field string
 	Index int
-	// Expected and Got say the difference.
+	// Expected and Got describe the difference.
 	Expected, Got string
 }
 
@@ -27,10 +27,10 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("reply %d of the script: sees.%s: expected %s, got %s", e.Reply, e.Field, e.Expected, e.Got)
 }
 
-// ResultErrorType is the type of the error in a result.
+// ResultErrorType returns the type of the error in a result.
 func (e *MismatchError) ResultErrorType() string { return "script_mismatch" }
 
-// sees compares a request with what a reply must be shown.
+// sees compares a request with the expectations of a reply.
 func sees(want *v1.ModelSees, req agent.Request) *MismatchError {
 	if want == nil {
 		return nil
@@ -40,7 +40,7 @@ func sees(want *v1.ModelSees, req agent.Request) *MismatchError {
 		for i, t := range req.Tools {
 			offered[i] = t.Name
 		}
-		slices.Sort(offered) // a script says which tools, in any order
+		slices.Sort(offered) // the order in a script means nothing
 		expected := slices.Sorted(slices.Values(want.Tools))
 		if !slices.Equal(expected, offered) {
 			return &MismatchError{Field: "tools", Expected: listed(expected), Got: listed(offered)}
@@ -67,8 +67,8 @@ func sees(want *v1.ModelSees, req agent.Request) *MismatchError {
 	return nil
 }
 
-// news is what was said since the model's last message, before its first one the
-// system message too.
+// news returns the messages since the model's last one. Before the model's first message,
+// this includes the system message.
 func news(req agent.Request) string {
 	first := 0
 	for i, m := range req.Messages {
