@@ -1,23 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
 
-	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/action"
-	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
 type reconcileOptions struct {
 	setOptions
-	source sourceOptions
+	source action.Pull
 	once   bool
 	dryRun dryRunMode
 
@@ -52,18 +49,10 @@ Output formats of --once (-o): table (one line per object), name, json.`,
 		Example: `  toolctl reconcile --source 'git+https://git.example.com/team/tools//prod?ref=main' --interval 1m
   toolctl reconcile --source git+file:///srv/tools.git --once --set tools`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.source.address == "" {
-				return usagef("name the repository with --source, such as git+https://git.example.com/team/tools//prod?ref=main")
-			}
-			if err := o.source.check(cmd, o.conf.Files); err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	o.source.bind(f)
+	bindPull(f, &o.source)
 	f.BoolVar(&o.once, "once", false, "reconcile once, then exit")
 	bindDryRun(f, &o.dryRun, "print what --once would change without changing it")
 	f.BoolVar(&o.set.AllowEmpty, "allow-empty", false, "allow reconcile to delete the whole set when no manifests are found")
@@ -75,7 +64,7 @@ Output formats of --once (-o): table (one line per object), name, json.`,
 }
 
 func (o *reconcileOptions) run(ctx context.Context) error {
-	o.set.Set, o.once = cmp.Or(o.set.Set, o.source.at.Set()), o.once || o.dryRun.on()
+	o.once = o.once || o.dryRun.on()
 	if !o.once {
 		o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, nil)))
 		o.lasting = true
@@ -84,9 +73,9 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	verb := &action.Reconcile{Config: c, Selection: o.selection(), Overrides: o.overrides, DryRun: o.dryRun.on(), Open: o.remote}
+	verb := &action.Reconcile{Config: c, Selection: o.selection(), Overrides: o.overrides, DryRun: o.dryRun.on(), Pull: o.source, Logger: o.logger()}
 	if !o.once {
-		return verb.Follow(ctx, o.log)
+		return verb.Follow(ctx)
 	}
 	did, err := verb.Run(ctx)
 	if err != nil {
@@ -97,14 +86,6 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	return o.tellOverrides(did.Overrides)
-}
-
-func (o *reconcileOptions) remote(read manifest.Options, check func(context.Context, *manifest.Set) ([]v1.Violation, error)) (action.Remote, error) {
-	r, err := o.source.remote(o.app, false, read, check)
-	if err != nil {
-		return nil, err
-	}
-	return pulledFrom{r}, nil
 }
 
 // tellOverrides names the overrides that were found. With report they are a failure.

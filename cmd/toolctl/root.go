@@ -133,10 +133,9 @@ TOOLCTL_STORE overrides it.`,
 // flagError names the nearest right flag.
 func flagError(cmd *cobra.Command, err error) error {
 	msg := err.Error()
-	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) && wrong.GetFlag() != nil {
-		if _, ok := wrong.GetFlag().Value.(choice); ok {
-			return usagef("--%s %q: %w", wrong.GetFlag().Name, wrong.GetValue(), wrong.Unwrap())
-		}
+	value, _ := errors.AsType[*pflag.InvalidValueError](err)
+	if expected, ok := errors.AsType[*expectedError](err); ok && value != nil {
+		return usagef("--%s %q: expected %w", value.GetFlag().Name, value.GetValue(), expected)
 	}
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		if near := nearestFlag(cmd, name); near != "" {

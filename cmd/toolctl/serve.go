@@ -2,26 +2,20 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/admission"
-	"toolctl.dev/toolctl/pkg/gateway"
-	"toolctl.dev/toolctl/pkg/manifest"
-	"toolctl.dev/toolctl/pkg/mcp/server"
+	"toolctl.dev/toolctl/pkg/console"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/telemetry"
@@ -29,29 +23,8 @@ import (
 
 type serveOptions struct {
 	*app
-	endpointOptions
+	action.Serve
 	uiOptions
-	replicaOptions
-	http         string
-	insecure     bool
-	tlsCert      string
-	tlsKey       string
-	hosts        []string
-	origins      []string
-	labels       string
-	tools        []string
-	prompts      []string
-	watch        bool
-	maxCalls     int
-	delay, drain time.Duration
-	turnIdle     time.Duration
-	approvalWait time.Duration
-	metricsAddr  string
-	accessLog    string
-	retention    string
-	share        float64
-	memory       string
-	source       sourceOptions
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -98,116 +71,169 @@ and metrics. See docs/observability.md.`,
 			return o.run(cmd.Context())
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&o.http, "http", "", "address to listen on, such as 127.0.0.1:8080 (default: stdin and stdout)")
-	o.bind(f)
-	o.bindUI(f)
-	o.bindReplica(f)
-	f.BoolVar(&o.insecure, "insecure", false, "allow other machines to connect without authentication; needs --http")
-	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate for HTTPS; needs --http and --tls-key")
-	f.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the certificate's key")
-	f.StringArrayVar(&o.hosts, "allowed-host", nil, "host name that clients may send in the Host header; may be repeated; needs --http")
-	f.StringArrayVar(&o.origins, "allowed-origin", nil, "origin of web pages that may use the server, such as http://localhost:6274; may be repeated; needs --http")
-	f.StringVarP(&o.labels, "selector", "l", "", "serve only tools with these labels, such as team=pay,tier!=old")
-	f.StringVar(&o.labels, "select", "", "the same as --selector")
-	_ = f.MarkHidden("select")
-	f.StringArrayVar(&o.tools, "tools", nil, "serve only tools with this name, which may end in *; may be repeated")
-	f.StringArrayVar(&o.prompts, "prompt", nil, "serve only prompts with this name, which may end in *, and their tools; may be repeated")
-	_ = cmd.RegisterFlagCompletionFunc("tools", a.completeNames(v1.KindTool))
-	_ = cmd.RegisterFlagCompletionFunc("prompt", a.completeNames(v1.KindPrompt))
-	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
-	f.IntVar(&o.maxCalls, "max-calls", admission.DefaultMaxCalls, "maximum number of concurrent calls")
-	f.Float64Var(&o.share, "principal-share", admission.DefaultPrincipalShare, "fraction of --max-calls and of the other limits that one principal may use; anonymous callers may use all of them")
-	f.StringVar(&o.memory, "memory-budget", "256MiB", "memory for all decoded requests and results; a request that exceeds it waits briefly and is then refused")
-	f.DurationVar(&o.turnIdle, "turn-idle", 60*time.Second, "end a session's unnamed turn after this long without calls")
-	f.DurationVar(&o.approvalWait, "approval-wait", 0, "how long to hold a call for an approval decision before answering \"pending\"")
-	f.DurationVar(&o.delay, "shutdown-delay", 0, "how long a stopping server still accepts requests while /readyz fails, so that load balancers can react (default: 5s with --replica-key-file, else 0s); needs --http")
-	f.DurationVar(&o.drain, "drain-timeout", 10*time.Second, "maximum time for running calls to end after the server stops accepting new ones")
-	f.StringVar(&o.metricsAddr, "metrics-addr", "", "address that serves /metrics for Prometheus, such as 127.0.0.1:9090 (default: none)")
-	f.StringVar(&o.accessLog, "access-log", "", "format of the log line for each call on stderr: json, text or none (default: json with --http, else none)")
-	_ = cmd.RegisterFlagCompletionFunc("access-log", cobra.FixedCompletions(accessLogs, noFiles))
-	o.source.bind(f)
-	f.StringVar(&o.source.hookSecret, "hook-secret-file", "", "with --source: file with the secret of the webhook at "+source.HookPath+" (default: $"+hookSecretVariable+"; without either there is no webhook); needs --http")
-	a.bindAudit(cmd)
-	bindRetention(f, &o.retention, "keep audit records this long, and delete older ones once an hour; replicas on one store share this work; needs a store")
-	a.bindNetwork(f, "")
+	o.bind(cmd)
 	cmd.SetUsageFunc(serveUsage)
 	return cmd
 }
 
+// bind declares the flags in the order of the help, in which each flag of serveHeadings begins a group.
+func (o *serveOptions) bind(cmd *cobra.Command) {
+	f, g := cmd.Flags(), &o.conf.Gateway
+	f.SortFlags = false
+
+	f.StringVar(&o.Address, "http", "", "address to listen on, such as 127.0.0.1:8080 (default: stdin and stdout)")
+	f.BoolVar(&g.HTTP.Insecure, "insecure", false, "allow other machines to connect without authentication; needs --http")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM file with the certificate for HTTPS; needs --http and --tls-key")
+	f.StringVar(&o.TLSKey, "tls-key", "", "PEM file with the certificate's key")
+	f.StringArrayVar(&g.HTTP.AllowedHosts, "allowed-host", nil, "host name that clients may send in the Host header; may be repeated; needs --http")
+	f.StringArrayVar(&g.HTTP.AllowedOrigins, "allowed-origin", nil, "origin of web pages that may use the server, such as http://localhost:6274; may be repeated; needs --http")
+	f.BoolVar(&g.HTTP.Stateless, "stateless", false, "answer each request of clients with protocol 2025-11-25 or older without a session, for clients that send no Mcp-Session-Id; needs --http")
+	f.StringVar(&o.Instructions, "instructions", "", "instructions for models, as text or @FILE (default: the instructions of the only MCP server, else a short text about calls)")
+	f.DurationVar(&g.Server.ShutdownDelay, "shutdown-delay", 0, "how long a stopping server still accepts requests while /readyz fails, so that load balancers can react (default: 5s with --replica-key-file, else 0s); needs --http")
+	f.DurationVar(&g.Server.DrainTimeout, "drain-timeout", 10*time.Second, "maximum time for running calls to end after the server stops accepting new ones")
+
+	f.StringVar(&g.TokenFile, "token-file", "", "file with one bearer token per line, as NAME:HEX or NAME:HEX:GROUP,GROUP, where HEX is the SHA-256 of the token; toolctl reloads it when it changes; needs --http")
+	f.StringVar(&o.OAuth.Issuer, "oauth-issuer", "", "authorization server whose access tokens (iss) are accepted; needs --http and --oauth-audience")
+	f.StringSliceVar(&o.OAuth.Audiences, "oauth-audience", nil, "audience (aud) that tokens must have, such as https://tools.example.com/mcp; any one listed is enough")
+	f.StringVar(&o.OAuth.Resource, "oauth-resource", "", "public address of /mcp (default: the first --oauth-audience that is a URL)")
+	f.StringVar(&o.OAuth.JWKSURL, "oauth-jwks-url", "", "address of the issuer's keys (default: the address in its metadata)")
+	f.StringSliceVar(&o.OAuth.Scopes, "oauth-scopes", nil, "scopes that a token must have (all of them), such as tools:call")
+	f.StringVar(&o.OAuth.PrincipalClaim, "oauth-principal-claim", "sub", "claim with the name of the principal, such as email")
+	f.StringVar(&o.OAuth.GroupsClaim, "oauth-groups-claim", "groups", "claim with the groups of the principal, for approvers of policies")
+
+	f.IntVar(&g.Limits.MaxCalls, "max-calls", admission.DefaultMaxCalls, "maximum number of concurrent calls")
+	f.Float64Var(&g.Limits.PrincipalShare, "principal-share", admission.DefaultPrincipalShare, "fraction of --max-calls and of the other limits that one principal may use; anonymous callers may use all of them")
+	parsed(f, &g.Limits.MemoryBudget, "memory-budget", "256MiB", parseBytes, "memory for all decoded requests and results; a request that exceeds it waits briefly and is then refused")
+	parsed(f, &g.Limits.Rate.PerSecond, "rate-limit", "", parseRate, "maximum request rate of one principal, or of one address if there is no authentication, such as 100/s, 600/m or 5000/h; needs --http")
+	f.IntVar(&g.Limits.Rate.Burst, "rate-burst", 0, "number of requests that may exceed the rate in a burst (default: the number that --rate-limit allows in a second, at least 10)")
+	f.Int64Var(&g.Limits.MaxBody, "max-request-bytes", admission.DefaultMaxBody, "maximum size of a request in bytes; needs --http")
+	f.Int64Var(&g.Limits.MaxResultBytes, "max-result-bytes", admission.DefaultMaxResult, "maximum size of a result in bytes")
+	f.IntVar(&g.HTTP.MaxSessions, "max-sessions", 0, "maximum number of sessions (of clients with protocol 2025-11-25 or older); at the limit a new session ends the one that was idle longest (default: a quarter of --memory-budget at 20 KiB each, which is 3276); needs --http")
+	f.DurationVar(&g.HTTP.SessionTimeout, "session-idle", 30*time.Minute, "end a session after this long without requests and streams; needs --http")
+	f.DurationVar(&g.Server.TurnIdle, "turn-idle", 60*time.Second, "end a session's unnamed turn after this long without calls")
+	f.DurationVar(&g.ApprovalWait, "approval-wait", 0, "how long to hold a call for an approval decision before answering \"pending\"")
+
+	f.BoolVar(&g.Watch, "watch", false, "follow changes of the files or the store")
+	f.StringVarP(&g.Subset.Selector, "selector", "l", "", "serve only tools with these labels, such as team=pay,tier!=old")
+	f.StringVar(&g.Subset.Selector, "select", "", "the same as --selector")
+	_ = f.MarkHidden("select")
+	f.StringArrayVar(&g.Subset.Tools, "tools", nil, "serve only tools with this name, which may end in *; may be repeated")
+	f.StringArrayVar(&g.Subset.Prompts, "prompt", nil, "serve only prompts with this name, which may end in *, and their tools; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("tools", o.completeNames(v1.KindTool))
+	_ = cmd.RegisterFlagCompletionFunc("prompt", o.completeNames(v1.KindPrompt))
+	bindPull(f, &o.Pull)
+	f.StringVar(&o.HookSecret, "hook-secret-file", "", "with --source: file with the secret of the webhook at "+source.HookPath+" (default: $"+action.HookSecretVariable+"; without either there is no webhook); needs --http")
+
+	o.bindNetwork(f, "")
+
+	f.StringVar(&o.Replicas.KeyFile, "replica-key-file", "", "file with the shared key of all replicas on one store: a line of 64 hex digits, and a second line while you change keys; needs --http and a store")
+	f.StringVar(&o.Replicas.Address, "replica-address", "", "address at which the other replicas reach this one, such as http://10.0.0.7:8080 (default: the listen address, or the first one that is not loopback if it listens on all)")
+
+	f.BoolVar(&o.ui, "ui", false, "also serve the console at /ui/; needs --http")
+	f.StringVar(&o.uiURL, "ui-url", "", "public address of the console, such as https://tools.example.com/ui/ (default: the listen address); needs --ui")
+	f.StringArrayVar(&o.operators.Principals, "ui-operator", nil, "principal (or prefix*) that may view everyone's calls, server and change details, and undo changes; may be repeated; needs --ui")
+	f.StringArrayVar(&o.operators.Groups, "ui-operator-group", nil, "group whose members may do the same; may be repeated; needs --ui")
+	f.StringVar(&o.hook.URL, "approval-webhook", "", "URL to notify of each new pending call, with a link to decide; needs --ui")
+	f.StringVar(&o.hookSecret, "approval-webhook-secret-file", "", "file with the HMAC key that signs the notifications")
+	f.StringVar(&o.hook.Format, "approval-webhook-format", console.FormatJSON, "format of the notifications: json or slack")
+	o.bindTestReport(f)
+
+	o.bindAudit(cmd)
+	bindRetention(f, &g.AuditRetention, "keep audit records this long, and delete older ones once an hour; replicas on one store share this work; needs a store")
+	f.StringVar(&o.AccessLog, "access-log", "", "format of the log line for each call on stderr: json, text or none (default: json with --http, else none)")
+	_ = cmd.RegisterFlagCompletionFunc("access-log", cobra.FixedCompletions(action.AccessLogs, noFiles))
+	f.StringVar(&o.Metrics, "metrics-addr", "", "address that serves /metrics for Prometheus, such as 127.0.0.1:9090 (default: none)")
+}
+
+// serveHeadings are the titles of the groups of flags in the help, by the first flag of each.
+var serveHeadings = map[string]string{
+	"http": "Listening", "token-file": "Authentication", "max-calls": "Limits", "watch": "Sources", "allow-exec": "Permissions of manifests",
+	"replica-key-file": "Replicas", "ui": "Console", "audit": "Observability",
+}
+
+// serveUsage prints the usage of "toolctl serve" with its flags in groups.
+func serveUsage(cmd *cobra.Command) error {
+	w := cmd.OutOrStderr()
+	fmt.Fprintf(w, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
+	var groups []*pflag.FlagSet
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if title := serveHeadings[f.Name]; title != "" {
+			groups = append(groups, pflag.NewFlagSet(title, pflag.ContinueOnError))
+			groups[len(groups)-1].SortFlags = false
+		}
+		groups[len(groups)-1].AddFlag(f)
+	})
+	for _, group := range groups {
+		fmt.Fprintf(w, "\n%s:\n%s", group.Name(), group.FlagUsages())
+	}
+	_, err := fmt.Fprintf(w, "\nGlobal Flags:\n%s", cmd.InheritedFlags().FlagUsages())
+	return err
+}
+
+// serveNeeds are the flags that mean nothing without another.
+var serveNeeds = []need{
+	{"http", ": over stdin and stdout the only client is the one that started this program", []string{
+		"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file", "shutdown-delay", "ui", "ui-url", "approval-webhook",
+		"approval-webhook-secret-file", "approval-webhook-format", "ui-operator", "ui-operator-group", "test-report", "token-file", "oauth-issuer",
+		"oauth-audience", "oauth-resource", "oauth-jwks-url", "oauth-scopes", "oauth-principal-claim", "oauth-groups-claim", "rate-limit", "rate-burst",
+		"max-request-bytes", "max-sessions", "session-idle", "stateless", "replica-key-file", "replica-address",
+	}},
+	{"ui", "", []string{"ui-url", "approval-webhook", "approval-webhook-secret-file", "approval-webhook-format", "ui-operator", "ui-operator-group", "test-report"}},
+	{"oauth-issuer", ": the authorization server whose tokens are accepted", []string{
+		"oauth-audience", "oauth-resource", "oauth-jwks-url", "oauth-scopes", "oauth-principal-claim", "oauth-groups-claim",
+	}},
+	{"rate-limit", "", []string{"rate-burst"}},
+	{"replica-key-file", ": the key that the replicas share", []string{"replica-address"}},
+	{"source", "", []string{"interval", "require-signed", "hook-secret-file", "allow-rollback"}},
+}
+
+// replicaShutdownDelay is --shutdown-delay with replicas: a load balancer that asks for /readyz once a second has
+// seen by then that this replica stops, and so have the others.
+const replicaShutdownDelay = 5 * time.Second
+
 func (o *serveOptions) check(cmd *cobra.Command) error {
-	if o.http == "" {
-		for _, name := range append([]string{"insecure", "tls-cert", "tls-key", "allowed-host", "allowed-origin", "hook-secret-file", "shutdown-delay"}, slices.Concat(uiNeedsHTTP, endpointNeedsHTTP, replicaNeedsHTTP)...) {
-			if cmd.Flags().Changed(name) {
-				return usagef("--%s needs --http: over stdin and stdout the only client is the one that started this program", name)
-			}
-		}
-		if slices.Contains(o.conf.Files, "-") {
-			return usagef("-f - and serving over stdin cannot be used together: use files, or --http")
-		}
-	}
-	if _, err := parseBytes(o.memory); err != nil {
-		return usagef("--memory-budget %q: %w", o.memory, err)
-	}
-	if err := o.endpointOptions.check(cmd); err != nil {
+	f, g := cmd.Flags(), &o.conf.Gateway
+	if err := checkNeeds(f, serveNeeds); err != nil {
 		return err
 	}
-	if err := o.checkUI(cmd); err != nil {
-		return err
+	if o.Replicas.KeyFile != "" && !f.Changed("shutdown-delay") {
+		g.Server.ShutdownDelay = replicaShutdownDelay
 	}
-	if err := o.checkReplica(cmd); err != nil {
-		return err
-	}
-	if o.keyFile != "" && !cmd.Flags().Changed("shutdown-delay") {
-		o.delay = replicaShutdownDelay
-	}
-	if o.keyFile != "" && len(o.conf.Files) > 0 && o.conf.DSN == "" {
-		return usagef("--replica-key-file needs a store that the replicas share: name it with --store")
-	}
-	if _, err := parseRetention(o.retention); err != nil {
-		return err
-	}
-	if o.retention != "" && len(o.conf.Files) > 0 && o.conf.DSN == "" {
-		return usagef("--audit-retention needs a store, which has the audit: name it with --store")
-	}
-	if err := o.source.check(cmd, o.conf.Files); err != nil {
-		return err
-	}
-	if _, err := registry.ParseSelector(o.labels); err != nil {
+	if _, err := registry.ParseSelector(g.Subset.Selector); err != nil {
 		return usagef("-l: %w", err)
 	}
-	switch {
-	case o.accessLog != "" && !slices.Contains(accessLogs, o.accessLog):
-		return usagef("--access-log %q: expected one of %s", o.accessLog, strings.Join(accessLogs, ", "))
-	case o.watch && slices.Contains(o.conf.Files, "-"):
+	switch stdin := slices.Contains(o.conf.Files, "-"); {
+	case stdin && o.Address == "":
+		return usagef("-f - and serving over stdin cannot be used together: use files, or --http")
+	case stdin && g.Watch:
 		return usagef("--watch cannot follow -f -: name files or folders")
-	case (o.tlsCert == "") != (o.tlsKey == ""):
+	case (o.TLSCert == "") != (o.TLSKey == ""):
 		return usagef("--tls-cert and --tls-key belong together")
-	case o.maxCalls < 1:
-		return usagef("--max-calls %d: expected 1 or more", o.maxCalls)
-	case !(o.share > 0 && o.share <= 1):
-		return usagef("--principal-share %g: expected a number above 0 and at most 1, such as 0.25", o.share)
-	case o.turnIdle <= 0:
-		return usagef("--turn-idle %s: expected a time above 0, such as 60s", o.turnIdle)
-	case o.approvalWait < 0:
-		return usagef("--approval-wait %s: expected 0s or more", o.approvalWait)
-	case o.delay < 0:
-		return usagef("--shutdown-delay %s: expected 0s or more", o.delay)
-	case o.drain < 0:
-		return usagef("--drain-timeout %s: expected 0s or more", o.drain)
+	case f.Changed("replica-key-file") && o.Replicas.KeyFile == "":
+		return usagef("--replica-key-file: expected the path of a file")
+	case o.hook.URL == "" && (f.Changed("approval-webhook-secret-file") || f.Changed("approval-webhook-format")):
+		return usagef("--approval-webhook-secret-file and --approval-webhook-format need --approval-webhook")
+	case slices.Contains(slices.Concat(o.operators.Principals, o.operators.Groups), ""):
+		return usagef("--ui-operator and --ui-operator-group: expected a name")
+	case o.uiURL != "" && !strings.HasPrefix(o.uiURL, "http://") && !strings.HasPrefix(o.uiURL, "https://"):
+		return usagef("--ui-url %q: expected a URL such as https://tools.example.com/ui/", o.uiURL)
 	}
-	return nil
+	return checkLimits(f,
+		limit{"rate-burst", g.Limits.Rate.Burst >= 0, "1 or more"},
+		limit{"max-request-bytes", g.Limits.MaxBody >= 1, "1 or more"},
+		limit{"max-sessions", g.HTTP.MaxSessions >= 1 || !f.Changed("max-sessions"), "1 or more"},
+		limit{"session-idle", g.HTTP.SessionTimeout >= time.Second, "1s or more, such as 30m"},
+		limit{"max-result-bytes", g.Limits.MaxResultBytes >= 1, "1 or more"},
+		limit{"max-calls", g.Limits.MaxCalls >= 1, "1 or more"},
+		limit{"principal-share", g.Limits.PrincipalShare > 0 && g.Limits.PrincipalShare <= 1, "a number above 0 and at most 1, such as 0.25"},
+		limit{"turn-idle", g.Server.TurnIdle > 0, "a time above 0, such as 60s"},
+		limit{"approval-wait", g.ApprovalWait >= 0, "0s or more"},
+		limit{"shutdown-delay", g.Server.ShutdownDelay >= 0, "0s or more"},
+		limit{"drain-timeout", g.Server.DrainTimeout >= 0, "0s or more"},
+	)
 }
 
 func (o *serveOptions) run(ctx context.Context) error {
-	h, err := o.httpOptions()
-	if err != nil {
-		return err
-	}
-	instructions, err := o.readInstructions()
-	if err != nil {
-		return err
-	}
 	level := slog.LevelInfo
 	switch {
 	case o.verbose:
@@ -217,154 +243,22 @@ func (o *serveOptions) run(ctx context.Context) error {
 	}
 	defer tty.KeepOnBrokenPipe()() // calls go on when nobody reads the log
 	o.log = slog.New(telemetry.LogHandler(slog.NewJSONHandler(o.err, &slog.HandlerOptions{Level: level})))
-	o.lasting = true
-	var ln net.Listener // before anything is started
-	if o.http != "" {
-		if ln, err = server.Listen(ctx, o.http, h); err != nil {
-			return notListening("http", err)
-		}
-		defer ln.Close() // the server closes it too
+	o.lasting, o.scraped = true, o.Metrics != ""
+	g := &o.conf.Gateway
+	g.Hurry = tty.Hurry(ctx, g.Server.ShutdownDelay+g.Server.DrainTimeout+time.Second)
+	if g.Server.DrainTimeout == 0 {
+		g.Server.DrainTimeout = -1 // calls are cancelled at once
 	}
-	metrics, err := o.listenForMetrics(ctx)
+	g.Subset.Namespace = o.conf.Namespace
+	if o.ui {
+		if err := o.openConsole(ctx); err != nil {
+			return err
+		}
+	}
+	c, err := o.reaching(ctx)
 	if err != nil {
 		return err
 	}
-	if metrics != nil {
-		defer metrics.Close() // its server closes it too
-	}
-	memory, _ := parseBytes(o.memory) // check read it
-	o.limitMemory(memory)
-	drain := o.drain
-	if drain == 0 {
-		drain = -1
-	}
-	o.conf.Gateway.Hurry = tty.Hurry(ctx, o.delay+o.drain+time.Second)
-	pulled, err := o.pull(&h)
-	if err != nil {
-		return err
-	}
-	if pulled != nil {
-		defer o.closing(pulled)
-		o.conf.Gateway.Source = pulledFrom{pulled}
-	}
-	if err := o.openConsole(ctx); err != nil {
-		return err
-	}
-	w, err := o.open(ctx, func(g *gateway.Options) {
-		if o.console != nil {
-			g.OnCall, g.OnPending = o.console.Called, o.console.Waits
-		}
-		g.Watch, g.HTTP, g.TokenFile = o.watch || pulled != nil, h, o.tokenFile
-		g.AuditRetention, _ = parseRetention(o.retention) // check read it
-		g.Replicas, g.ApprovalWait = o.replicas(), o.approvalWait
-		g.Subset = gateway.Subset{Namespace: o.conf.Namespace, Selector: o.labels, Tools: o.tools, Prompts: o.prompts}
-		g.Server = server.Options{AccessLog: o.newAccessLog(), ShutdownDelay: o.delay, DrainTimeout: drain, TurnIdle: o.turnIdle, Instructions: instructions}
-		g.Limits = o.limits(memory)
-	})
-	if err != nil {
-		return err
-	}
-	defer o.closing(w)
-	if metrics != nil {
-		defer o.serveMetrics(ctx, metrics, w.Admission())()
-	}
-	if o.console != nil {
-		o.console.Attach(w.Gateway)
-		defer func() { _ = o.console.Close() }() // it has no error; as an io.Closer it would link all that its methods mention
-		defer func() {
-			for _, end := range o.ended {
-				end()
-			}
-		}()
-	}
-	if named, _ := o.env("TOOLCTL_STORE"); named != "" && w.Store == nil {
-		o.log.Warn("TOOLCTL_STORE is not used: with -f, -k or --source there is a store only where --store names it")
-	}
-	o.logViolations(w)
-	if o.http == "" {
-		return w.ServeStdio(ctx, o.in, o.out)
-	}
-	return notListening("http", w.Serve(ctx, ln))
-}
-
-// pull opens the source, if there is one, and its webhook.
-func (o *serveOptions) pull(h *server.HTTPOptions) (*source.Remote, error) {
-	if o.source.address == "" {
-		return nil, nil
-	}
-	check := func(ctx context.Context, set *manifest.Set) ([]v1.Violation, error) {
-		c, err := o.config(ctx)
-		if err != nil {
-			return nil, err
-		}
-		check, err := c.Checking(action.Reading{})
-		if err != nil {
-			return nil, err
-		}
-		return check.Set(ctx, set)
-	}
-	remote, err := o.source.remote(o.app, true, manifest.Options{}, check)
-	if err != nil || o.http == "" {
-		return remote, err
-	}
-	hook, err := o.source.hook(o.app, remote)
-	if hook != nil {
-		h.Routes = append(h.Routes, admission.Route{Pattern: source.HookPath, MaxBody: source.MaxDelivery, Unbuffered: true, Enter: admission.Open(hook)})
-	}
-	return remote, err
-}
-
-// notListening makes wrong usage of an address that cannot be listened at.
-func notListening(flag string, err error) error {
-	var at *server.ListenError
-	switch {
-	case !errors.As(err, &at):
-		return err
-	case errors.Is(err, server.ErrExposed):
-		return usagef("--%s: %w: add --token-file or --oauth-issuer, listen on 127.0.0.1, or pass --insecure to allow it", flag, at)
-	case errors.Is(err, syscall.EADDRINUSE):
-		return usagef("--%s: %w: end what listens there, or choose another port", flag, at)
-	}
-	return usagef("--%s: %w: expected an address of this machine with a port, such as 127.0.0.1:8080", flag, at)
-}
-
-func (o *serveOptions) httpOptions() (server.HTTPOptions, error) {
-	h := server.HTTPOptions{Insecure: o.insecure, AllowedHosts: o.hosts, AllowedOrigins: o.origins}
-	if err := o.apply(&h); err != nil {
-		return h, err
-	}
-	scheme := "http"
-	if o.tlsCert != "" {
-		pair, err := loadKeyPair(o.tlsCert, o.tlsKey)
-		if err != nil {
-			return h, statusError{exitInvalid, fmt.Sprintf("--tls-cert %s, --tls-key %s: %s", o.tlsCert, o.tlsKey, err)}
-		}
-		h.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-		scheme = "https"
-	}
-	authenticates := h.Tokens != nil || h.OAuth != nil
-	h.BothLoopbacks = o.ui && !authenticates && scheme == "http" && o.uiURL == "" // where the link to the console has a name below localhost
-	h.Listening = o.listens(scheme, authenticates)
-	return h, nil
-}
-
-func loadKeyPair(certFile, keyFile string) (tls.Certificate, error) {
-	cert, err := regular.ReadFile(certFile)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	key, err := regular.ReadFile(keyFile)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(cert, key)
-}
-
-// logViolations logs what is wrong with the manifests that are served all the same.
-func (a *app) logViolations(w *action.Workspace) {
-	for _, f := range w.Violations() {
-		if !f.IsWarning() {
-			a.log.Warn("manifest error", "error", f.String())
-		}
-	}
+	o.Config, o.In, o.Out, o.Log, o.Telemetry = c, o.in, o.out, o.err, o.telemetry
+	return o.Serve.Run(ctx)
 }

@@ -1,27 +1,38 @@
 package main
 
 import (
+	"bytes"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 )
 
-// The help of serve lists every flag exactly once.
+// The help of serve lists every flag once, under a heading.
 func TestServeFlagGroups(t *testing.T) {
 	cmd := newServeCmd(&app{})
 	cmd.InitDefaultHelpFlag()
-	listed := map[string]int{}
-	for _, g := range serveFlagGroups {
-		for _, name := range g.flags {
-			listed[name]++
-			if cmd.Flags().Lookup(name) == nil {
-				t.Errorf("group %s lists --%s, which serve does not have", g.title, name)
-			}
+	for first, title := range serveHeadings {
+		if cmd.Flags().Lookup(first) == nil {
+			t.Errorf("group %s begins with --%s, which serve does not have", title, first)
 		}
 	}
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	if err := serveUsage(cmd); err != nil {
+		t.Fatal(err)
+	}
+	_, groups, _ := strings.Cut(out.String(), "\nListening:\n")
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if n := listed[f.Name]; !f.Hidden && n != 1 {
-			t.Errorf("--%s is in %d groups, expected 1", f.Name, n)
+		listed := regexp.MustCompile(`(?m)^ +(-\w, )?--`+f.Name+` `).FindAllString(groups, -1)
+		if !f.Hidden && len(listed) != 1 {
+			t.Errorf("the help lists --%s %d times, expected once", f.Name, len(listed))
 		}
 	})
+	for _, title := range serveHeadings {
+		if title != "Listening" && !strings.Contains(groups, "\n"+title+":\n") {
+			t.Errorf("the help has no group %s", title)
+		}
+	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestParseBytes(t *testing.T) {
-	for text, want := range map[string]int64{"256MiB": 256 << 20, "256Mi": 256 << 20, "1 GiB": 1 << 30, "5MB": 5_000_000, "100": 100, "": 0, "x": 0, "-5": 0, "0": 0, "1.5GiB": 0, "9223372036854775807K": 0, "5 apples": 0} {
+	for text, want := range map[string]int64{"256MiB": 256 << 20, "256Mi": 256 << 20, "1 GiB": 1 << 30, "5MB": 5_000_000, "100": 100, "": 0, "x": 0, "-5": 0, "0": 0, "1.5GiB": 3 << 29, "9223372036854775807K": 0, "5 apples": 0} {
 		if got, err := parseBytes(text); got != want || (err == nil) != (want > 0) {
 			t.Errorf("%q: %d %v, want %d", text, got, err, want)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/pkg/action"
+	"toolctl.dev/toolctl/pkg/source"
 )
 
 func newStatusCmd(a *app) *cobra.Command {
@@ -90,4 +91,16 @@ func (a *app) printReadiness(s *action.Readiness) error {
 		}
 	}
 	return nil
+}
+
+// sourceLine says which revision of a source is used, and since when.
+func sourceLine(s *source.Status) string {
+	if s.Since == nil {
+		return "none"
+	}
+	text := fmt.Sprintf("%s since %s", s.Revision, s.Since.Format(time.RFC3339))
+	if s.RolledBackFrom != "" {
+		text += ", rolled back from " + s.RolledBackFrom
+	}
+	return text
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"toolctl.dev/toolctl/pkg/action"
 	"toolctl.dev/toolctl/pkg/store"
@@ -96,7 +95,7 @@ func reportText(r *store.Report) string {
 }
 
 func newStoreCompactCmd(a *app) *cobra.Command {
-	var retention string
+	var retention time.Duration
 	cmd := &cobra.Command{
 		Use:   "compact",
 		Short: "Return free space in the store to the disk",
@@ -113,11 +112,7 @@ who owns them. Calls wait while a table is rewritten: run this command when ther
   toolctl store compact --audit-retention 90d`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			age, err := parseRetention(retention)
-			if err != nil {
-				return err
-			}
-			r, err := (&action.CompactStore{Config: a.stored(cmd.Context()), Retention: age, Pruned: func(p store.AuditPrune) {
+			r, err := (&action.CompactStore{Config: a.stored(cmd.Context()), Retention: retention, Pruned: func(p store.AuditPrune) {
 				fmt.Fprintf(a.out, "%s of the audit removed, %d kept\n", count(int(p.Lines), "line"), p.Kept)
 			}}).Run(cmd.Context())
 			return a.done(err, "the store takes %s, before it took %s", mebibytes(r.After), mebibytes(r.Before))
@@ -128,16 +123,3 @@ who owns them. Calls wait while a table is rewritten: run this command when ther
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
-
-func bindRetention(f *pflag.FlagSet, into *string, usage string) {
-	f.StringVar(into, "audit-retention", "", usage+", such as 90d, 12w or 36h (default: keep all records)")
-}
-
-// parseRetention reads the value of --audit-retention; "" is 0.
-func parseRetention(text string) (time.Duration, error) {
-	d, ok := parseAgo(text)
-	if text != "" && (!ok || d <= 0) {
-		return 0, usagef("--audit-retention %q: expected a time above 0, such as 90d, 12w or 36h", text)
-	}
-	return d, nil
-}

@@ -3,11 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
-	"net"
-	"net/http"
 
-	"toolctl.dev/toolctl/pkg/admission"
-	"toolctl.dev/toolctl/pkg/mcp/server"
 	"toolctl.dev/toolctl/pkg/telemetry"
 )
 
@@ -30,25 +26,4 @@ func (a *app) endTelemetry() {
 	if err := a.telemetry.Close(); err != nil {
 		a.logger().Warn("end telemetry", slog.Any("error", err))
 	}
-}
-
-// listenForMetrics listens at the address where Prometheus finds /metrics; nil without one.
-func (o *serveOptions) listenForMetrics(ctx context.Context) (net.Listener, error) {
-	if o.metricsAddr == "" {
-		return nil, nil
-	}
-	o.scraped = true
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", o.metricsAddr)
-	if err != nil {
-		return nil, notListening("metrics-addr", &server.ListenError{Address: o.metricsAddr, Err: err})
-	}
-	o.log.Info("metrics", "url", "http://"+ln.Addr().String()+"/metrics")
-	return ln, nil
-}
-
-// serveMetrics answers Prometheus. The function that it returns ends that and waits for it.
-func (o *serveOptions) serveMetrics(ctx context.Context, ln net.Listener, a *admission.Admission) (stop func()) {
-	return o.watched(ctx).Serve(ln, func(metrics http.Handler) http.Handler {
-		return a.Routes(admission.Route{Pattern: "GET /metrics", Kind: admission.Of(admission.KindProbe), Enter: admission.Open(metrics)})
-	})
 }

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,93 +16,27 @@ import (
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/internal/tty"
 	"toolctl.dev/toolctl/pkg/console"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/scenario/report"
 )
 
-// uiOptions are the flags of the console of "toolctl serve".
+// uiOptions are the flags of the console.
 type uiOptions struct {
-	ui         bool
-	uiURL      string
-	hook       string
-	hookSecret string
-	hookFormat string
-	operators  []string
-	groups     []string // of operators
-	testReport string
-	person     bool // "toolctl ui" runs, for the person who started it
-	noBrowser  bool
-	console    *console.Console // nil without --ui
-	ended      []func()         // what ends with the console
-}
-
-// uiNeedsHTTP are the flags that mean nothing over stdin and stdout.
-var uiNeedsHTTP = []string{"ui", "ui-url", "approval-webhook", "approval-webhook-secret-file", "approval-webhook-format", "ui-operator", "ui-operator-group", "test-report"}
-
-func (o *uiOptions) bindUI(f *pflag.FlagSet) {
-	f.BoolVar(&o.ui, "ui", false, "also serve the console at /ui/; needs --http")
-	f.StringVar(&o.uiURL, "ui-url", "", "public address of the console, such as https://tools.example.com/ui/ (default: the listen address); needs --ui")
-	f.StringArrayVar(&o.operators, "ui-operator", nil, "principal (or prefix*) that may view everyone's calls, server and change details, and undo changes; may be repeated; needs --ui")
-	f.StringArrayVar(&o.groups, "ui-operator-group", nil, "group whose members may do the same; may be repeated; needs --ui")
-	o.bindTestReport(f)
-	f.StringVar(&o.hook, "approval-webhook", "", "URL to notify of each new pending call, with a link to decide; needs --ui")
-	f.StringVar(&o.hookSecret, "approval-webhook-secret-file", "", "file with the HMAC key that signs the notifications")
-	f.StringVar(&o.hookFormat, "approval-webhook-format", console.FormatJSON, "format of the notifications: json or slack")
+	ui, noBrowser bool
+	person        bool // "toolctl ui" runs, for the person who started it
+	uiURL         string
+	hook          console.Webhook
+	hookSecret    string
+	operators     v1.Approvers
+	testReport    string
 }
 
 func (o *uiOptions) bindTestReport(f *pflag.FlagSet) {
 	f.StringVar(&o.testReport, "test-report", "", "file with the report of 'toolctl test' that the console shows (default: "+report.KeptFile+" beside the store)")
 }
 
-func (o *uiOptions) checkUI(cmd *cobra.Command) error {
-	if o.ui {
-		if o.hook == "" && (cmd.Flags().Changed("approval-webhook-secret-file") || cmd.Flags().Changed("approval-webhook-format")) {
-			return usagef("--approval-webhook-secret-file and --approval-webhook-format need --approval-webhook")
-		}
-		if slices.Contains(slices.Concat(o.operators, o.groups), "") {
-			return usagef("--ui-operator and --ui-operator-group: expected a name")
-		}
-		if o.uiURL != "" && !strings.HasPrefix(o.uiURL, "http://") && !strings.HasPrefix(o.uiURL, "https://") {
-			return usagef("--ui-url %q: expected a URL such as https://tools.example.com/ui/", o.uiURL)
-		}
-		return nil
-	}
-	for _, name := range uiNeedsHTTP[1:] {
-		if cmd.Flags().Changed(name) {
-			return usagef("--%s needs --ui", name)
-		}
-	}
-	return nil
-}
-
-// webhook reads the flags of the webhook; nil without.
-func (o *uiOptions) webhook() (*console.Webhook, error) {
-	if o.hook == "" {
-		return nil, nil
-	}
-	w := &console.Webhook{URL: o.hook, Format: o.hookFormat}
-	if o.hookSecret != "" {
-		raw, err := regular.ReadFile(o.hookSecret)
-		if err != nil {
-			return nil, usagef("--approval-webhook-secret-file: %w", err)
-		}
-		w.Secret = bytes.TrimSpace(raw)
-		if text, ok := strings.CutPrefix(string(w.Secret), "whsec_"); ok { // as Standard Webhooks writes keys
-			if w.Secret, err = base64.StdEncoding.DecodeString(text); err != nil {
-				return nil, usagef("--approval-webhook-secret-file: expected base64 after whsec_")
-			}
-		}
-	}
-	if err := w.Validate(); err != nil {
-		return nil, usagef("--approval-webhook: %w", err)
-	}
-	return w, nil
-}
-
-// openConsole makes the console, when one is asked for.
+// openConsole makes the console, and has it served.
 func (o *serveOptions) openConsole(ctx context.Context) error {
-	if !o.ui {
-		return nil
-	}
 	hook, err := o.webhook()
 	if err != nil {
 		return err
@@ -115,27 +45,28 @@ func (o *serveOptions) openConsole(ctx context.Context) error {
 	if dir := o.stored(ctx).StoreFolder(); at == "" && dir != "" {
 		at = filepath.Join(dir, report.KeptFile)
 	}
-	o.console = console.New(console.Options{
-		Login: o.whoami(), Webhook: hook, URL: o.uiURL, Logger: o.log, MeterProvider: o.watched(ctx).MeterProvider(), TestReport: at, Operators: v1.Approvers{Principals: o.operators, Groups: o.groups},
+	pages := console.New(console.Options{
+		Login: o.whoami(), Webhook: hook, URL: o.uiURL, Logger: o.log, MeterProvider: o.watched(ctx).MeterProvider(), TestReport: at, Operators: o.operators,
 	})
-	return nil
-}
-
-// listens says where the server is reached, and how to sign in to the console.
-func (o *serveOptions) listens(scheme string, authenticates bool) func(net.Addr) {
-	return func(at net.Addr) {
-		url := scheme + "://" + at.String()
-		o.log.Info("listening", "url", url+"/mcp")
-		if o.console == nil {
-			return
-		}
-		o.console.Listening(url + "/ui/")
-		link := func() string {
-			at := cmp.Or(o.uiURL, url+"/ui/")
-			if authenticates {
-				return at
+	var ended []func() // with the console
+	g := &o.conf.Gateway
+	g.OnCall, g.OnPending = pages.Called, pages.Waits
+	g.HTTP.BothLoopbacks = o.uiURL == "" // where the link to the console has a name below localhost
+	o.Opened = func(g *gateway.Gateway) func() {
+		pages.Attach(g)
+		return func() {
+			for _, end := range ended {
+				end()
 			}
-			return o.console.Link(at)
+			_ = pages.Close() // it has no error
+		}
+	}
+	o.Listening = func(at net.Addr, url string, authenticates bool) {
+		url = cmp.Or(o.uiURL, url+"/ui/")
+		pages.Listening(url)
+		link := func() string { return pages.Link(url) }
+		if authenticates {
+			link = func() string { return url }
 		}
 		show := func(link string) {
 			if o.person {
@@ -144,7 +75,7 @@ func (o *serveOptions) listens(scheme string, authenticates bool) func(net.Addr)
 				o.log.Info("the console", "url", link)
 			}
 		}
-		o.offerLinks(at, link, show)
+		ended = o.offerLinks(at, link, show)
 		first := link()
 		show(first)
 		if o.person {
@@ -154,6 +85,27 @@ func (o *serveOptions) listens(scheme string, authenticates bool) func(net.Addr)
 			}
 		}
 	}
+	return nil
+}
+
+// webhook reads the secret of the webhook; it returns nil without a webhook.
+func (o *uiOptions) webhook() (*console.Webhook, error) {
+	if o.hook.URL == "" {
+		return nil, nil
+	}
+	if o.hookSecret != "" {
+		raw, err := regular.ReadFile(o.hookSecret)
+		if err != nil {
+			return nil, usagef("--approval-webhook-secret-file: %w", err)
+		}
+		if o.hook.Secret, err = console.WebhookSecret(raw); err != nil {
+			return nil, usagef("--approval-webhook-secret-file: %w", err)
+		}
+	}
+	if err := o.hook.Validate(); err != nil {
+		return nil, usagef("--approval-webhook: %w", err)
+	}
+	return &o.hook, nil
 }
 
 func newUICmd(a *app) *cobra.Command {
@@ -186,18 +138,19 @@ manifests it prints a link to each console that you serve; --port selects one.`,
 				}
 				return nil
 			}
-			o.http = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+			o.Address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 			return o.run(cmd.Context())
 		},
 	}
-	o.ui, o.person, o.accessLog = true, true, "none"
-	o.memory, o.turnIdle, o.drain = "256MiB", time.Minute, time.Second
+	o.ui, o.person, o.AccessLog = true, true, "none"
+	g := &a.conf.Gateway
+	g.Server.DrainTimeout = time.Second
 	f := cmd.Flags()
 	f.IntVar(&port, "port", 0, "port to listen on, or port of a running console (default: a free port)")
 	f.BoolVar(&o.noBrowser, "no-browser", false, "print the link without opening a browser")
-	f.BoolVar(&o.watch, "watch", false, "follow changes of the files or the store")
+	f.BoolVar(&g.Watch, "watch", false, "follow changes of the files or the store")
 	o.bindTestReport(f)
-	f.StringVarP(&o.labels, "selector", "l", "", "only tools with these labels, such as team=pay,tier!=old")
+	f.StringVarP(&g.Subset.Selector, "selector", "l", "", "only tools with these labels, such as team=pay,tier!=old")
 	a.bindAudit(cmd)
 	a.bindNetwork(f, "")
 	return cmd

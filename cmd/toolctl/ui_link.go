@@ -39,23 +39,23 @@ func (o *serveOptions) linkKey() string {
 			}
 		}
 	}
-	raw, _ := json.Marshal([]any{places, o.source.address, o.conf.Namespace, o.labels}) // texts
+	raw, _ := json.Marshal([]any{places, o.Pull.Address, o.conf.Namespace, o.conf.Gateway.Subset.Selector}) // texts
 	return fmt.Sprintf("%x", sha256.Sum256(raw))[:16]
 }
 
-// offerLinks lets this user have a new link to the console, by "toolctl ui" and by SIGUSR1, until the command ends.
-func (o *serveOptions) offerLinks(at net.Addr, link func() string, show func(string)) {
-	o.ended = append(o.ended, tty.OnUserSignal(func() { show(link()) }))
+// offerLinks lets this user have a new link to the console, by "toolctl ui" and by SIGUSR1, until what it returns is called.
+func (o *serveOptions) offerLinks(at net.Addr, link func() string, show func(string)) (ended []func()) {
+	ended = append(ended, tty.OnUserSignal(func() { show(link()) }))
 	_, port, _ := net.SplitHostPort(at.String())
 	dir, err := o.linkFolder()
 	if err == nil {
 		var stop func()
 		if stop, err = tty.Answer(filepath.Join(dir, o.linkKey()+"-"+port+".sock"), link); err == nil {
-			o.ended = append(o.ended, stop)
-			return
+			return append(ended, stop)
 		}
 	}
 	o.log.Debug("'toolctl ui' cannot ask for a new link to this console", slog.Any("error", err))
+	return ended
 }
 
 // running returns new links to the consoles of this user that serve the same manifests already; to all of them where the
@@ -69,7 +69,7 @@ func (o *serveOptions) running(port int) (links []string) {
 	if port != 0 {
 		at = strconv.Itoa(port)
 	}
-	if len(o.conf.Files) == 0 && o.labels == "" && o.conf.Namespace == "" {
+	if len(o.conf.Files) == 0 && o.conf.Gateway.Subset.Selector == "" && o.conf.Namespace == "" {
 		if _, err := o.storeDSN(); err != nil || o.conf.DSN == "" && port != 0 {
 			key = "*"
 		}

@@ -4,19 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/pkg/manifest"
+	"toolctl.dev/toolctl/pkg/source"
 	"toolctl.dev/toolctl/pkg/store"
 )
-
-// Remote is the source of a [Reconcile], which closes it.
-type Remote interface {
-	ReconcileSource
-	io.Closer
-}
 
 // Reconcile keeps a set of the store in sync with a repository.
 type Reconcile struct {
@@ -24,8 +18,9 @@ type Reconcile struct {
 	// Selection names the set, and takes objects over; it prunes always. Default of the set: the
 	// address without its ref.
 	Selection
-	// Open opens the source, given how its manifests are read and what else has to be checked of them.
-	Open func(manifest.Options, func(context.Context, *manifest.Set) ([]v1.Violation, error)) (Remote, error)
+	// Pull is the source. Logger is told which revision is used in the place of a bad one. Default: nobody is.
+	Pull   Pull
+	Logger *slog.Logger
 	// Overrides is [KeepOverrides], [ReportOverrides] or [RemoveOverrides].
 	Overrides string
 	DryRun    bool
@@ -57,17 +52,22 @@ func (r *Reconcile) Run(ctx context.Context) (_ *Reconciled, err error) {
 	return &Reconciled{Changes: Changes(did.Changes), Kept: kept.keys(), Overrides: did.Overrides}, nil
 }
 
-// Follow reconciles with each revision of the source until ctx ends, and logs what it did.
-func (r *Reconcile) Follow(ctx context.Context, log *slog.Logger) (err error) {
+// Follow reconciles with each revision of the source until ctx ends, and tells Logger what it did.
+func (r *Reconcile) Follow(ctx context.Context) (err error) {
 	g, _, end, err := r.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	return g.Follow(ctx, log)
+	return g.Follow(ctx, r.Logger)
 }
 
 func (r *Reconcile) open(ctx context.Context) (_ *reconciler, _ keptObjects, end func() error, err error) {
+	at, err := r.Pull.Check(r.Files)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	r.Set = cmp.Or(r.Set, at.Set())
 	st, err := r.OpenStore(ctx, !r.DryRun)
 	if r.DryRun && missing(err) {
 		st, err = emptyStore(ctx) // all would be created
@@ -75,17 +75,8 @@ func (r *Reconcile) open(ctx context.Context) (_ *reconciler, _ keptObjects, end
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	remote, err := r.Open(manifest.Options{Layout: true, AllowEmpty: r.AllowEmpty}, func(ctx context.Context, set *manifest.Set) ([]v1.Violation, error) {
-		beside, err := besideSet(ctx, st, r.Set)
-		if err != nil {
-			return nil, err
-		}
-		check, err := r.Checking(Reading{Beside: beside})
-		if err != nil {
-			return nil, err
-		}
-		return check.Set(ctx, set)
-	})
+	remote, err := r.Pull.open(r.Config, func(ctx context.Context) ([]v1.Object, error) { return besideSet(ctx, st, r.Set) },
+		source.RemoteOptions{Manifests: manifest.Options{Layout: true, AllowEmpty: r.AllowEmpty}, Logger: r.Logger})
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, st.Close())
 	}

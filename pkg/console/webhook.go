@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
@@ -41,6 +42,20 @@ type Webhook struct {
 	Secret []byte
 	// Format is FormatJSON or FormatSlack. Default: FormatJSON.
 	Format string
+}
+
+// WebhookSecret reads the file of a secret: the text of the file, or base64 after whsec_ as Standard Webhooks writes keys.
+func WebhookSecret(file []byte) ([]byte, error) {
+	file = bytes.TrimSpace(file)
+	text, encoded := strings.CutPrefix(string(file), "whsec_")
+	if !encoded {
+		return file, nil
+	}
+	secret, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, errors.New("expected base64 after whsec_")
+	}
+	return secret, nil
 }
 
 // Validate returns what is wrong with the webhook.

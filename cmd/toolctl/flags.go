@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/action"
+)
+
+// parsed adds a flag whose text read turns into a value. Where the default is no text, no text is the zero value.
+func parsed[T any](f *pflag.FlagSet, into *T, name, value string, read func(string) (T, error), usage string) {
+	v := &parsedValue[T]{optional: value == "", into: into, read: read}
+	_ = v.Set(value) // a default can be read
+	f.Var(v, name, usage)
+}
+
+type parsedValue[T any] struct {
+	text     string
+	optional bool
+	into     *T
+	read     func(string) (T, error)
+}
+
+func (v *parsedValue[T]) String() string { return v.text }
+func (v *parsedValue[T]) Type() string   { return "string" }
+
+func (v *parsedValue[T]) Set(text string) (err error) {
+	if v.text = text; text == "" && v.optional {
+		*v.into = *new(T)
+		return nil
+	}
+	if *v.into, err = v.read(text); err != nil {
+		return &expectedError{err}
+	}
+	return nil
+}
+
+// expectedError says what a flag takes, in place of the value that it was given.
+type expectedError struct{ error }
+
+// bindChoice adds a flag that takes one of some words, and completes them. What into holds is the default.
+func bindChoice(cmd *cobra.Command, into *string, name, usage string, words ...string) {
+	parsed(cmd.Flags(), into, name, *into, func(text string) (string, error) {
+		const few = 4
+		switch last := len(words) - 1; {
+		case slices.Contains(words, text):
+			return text, nil
+		case last < few:
+			return text, fmt.Errorf("%s or %s", strings.Join(words[:last], ", "), words[last])
+		}
+		return text, fmt.Errorf("one of %s%s", strings.Join(words, ", "), v1.DidYouMean(text, words))
+	}, usage)
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, noFiles))
+}
+
+// parseBytes reads a number of bytes, such as 256MiB, 256Mi, 1GB or 1000000.
+func parseBytes(text string) (int64, error) {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n < 1 || n > math.MaxInt64 {
+		return 0, errors.New("a number of bytes, such as 256MiB, 1GiB or 268435456")
+	}
+	return int64(n), nil
+}
+
+// parseRate reads N/s, N/m or N/h as a number for each second.
+func parseRate(text string) (float64, error) {
+	number, unit, _ := strings.Cut(text, "/")
+	n, err := strconv.ParseFloat(number, 64)
+	per, ok := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[unit]
+	if err != nil || !ok || !(n > 0) || math.IsInf(n, 0) {
+		return 0, errors.New("a number above 0 by second, minute or hour, such as 100/s, 600/m or 5000/h")
+	}
+	return n / per.Seconds(), nil
+}
+
+// need says that flags need another one, and why.
+type need struct {
+	flag, why string
+	of        []string
+}
+
+// checkNeeds refuses a flag without the one that it needs.
+func checkNeeds(f *pflag.FlagSet, needs []need) error {
+	for _, n := range needs {
+		if v := f.Lookup(n.flag).Value.String(); v != "" && v != "false" {
+			continue
+		}
+		for _, name := range n.of {
+			if f.Changed(name) {
+				return usagef("--%s needs --%s%s", name, n.flag, n.why)
+			}
+		}
+	}
+	return nil
+}
+
+// limit says whether the value of a flag is one that the command takes, and what it takes.
+type limit struct {
+	flag     string
+	ok       bool
+	expected string
+}
+
+// checkLimits refuses the first value that its command does not take.
+func checkLimits(f *pflag.FlagSet, limits ...limit) error {
+	for _, l := range limits {
+		if !l.ok {
+			return usagef("--%s %s: expected %s", l.flag, f.Lookup(l.flag).Value, l.expected)
+		}
+	}
+	return nil
+}
+
+// bindRetention adds --audit-retention.
+func bindRetention(f *pflag.FlagSet, into *time.Duration, usage string) {
+	parsed(f, into, "audit-retention", "", func(text string) (time.Duration, error) {
+		d, ok := parseAgo(text)
+		if !ok || d <= 0 {
+			return 0, errors.New("a time above 0, such as 90d, 12w or 36h")
+		}
+		return d, nil
+	}, usage+", such as 90d, 12w or 36h (default: keep all records)")
+}
+
+// bindPull adds the flags of where manifests are pulled from.
+func bindPull(f *pflag.FlagSet, p *action.Pull) {
+	f.StringVar(&p.Address, "source", "", "pull manifests from `ADDRESS`: git+https://HOST/REPOSITORY//PATH?ref=REF, git+ssh://…, git+file:///… or oci://HOST/REPOSITORY@sha256:…")
+	f.DurationVar(&p.Interval, "interval", 30*time.Second, "with --source: how often to check for a new revision")
+	f.StringVar(&p.RequireSigned, "require-signed", "", "with --source: accept only revisions signed by a key in this file: SSH allowed signers or OpenPGP public keys for commits, PEM public keys for packages")
+	f.BoolVar(&p.AllowRollback, "allow-rollback", false, "with --source: accept commits that do not descend from the previous one, as after a force push")
+}
