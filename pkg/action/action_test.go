@@ -191,6 +191,15 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestDryRunOfAStoreThatCannotOpen: a store with wrong options is an error, and is not compared as an empty one.
+func TestDryRunOfAStoreThatCannotOpen(t *testing.T) {
+	c := config(t, folder(t, map[string]string{"hello": "hi"}))
+	c.MaxStoreBytes = -1
+	if _, err := (&action.Apply{Config: c, DryRun: action.DryRunServer}).Run(t.Context()); !wrong(err) {
+		t.Errorf("got %v, want wrong usage", err)
+	}
+}
+
 func ExampleApply() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

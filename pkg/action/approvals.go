@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,33 +14,6 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/store"
 )
-
-// OpenExisting opens the store for a verb that means nothing without one.
-func (c *Config) OpenExisting(ctx context.Context) (store.Store, error) {
-	if _, err := c.StoreDSN(false); err != nil {
-		return nil, usagef("there is no store: no %s folder is here or above; 'toolctl apply -f PATH' makes one, and --store names one that is elsewhere", StoreDir)
-	}
-	return c.OpenStore(ctx, false)
-}
-
-var errNotFiles = usagef("this is about the store, not about files: leave out -f, and name the store with --store where it is not the usual one")
-
-// openKept opens the store for a verb that is not about files.
-func (c *Config) openKept(ctx context.Context) (store.Store, error) {
-	if len(c.Files) > 0 {
-		return nil, errNotFiles
-	}
-	return c.OpenExisting(ctx)
-}
-
-// withKept opens the store for do, which is not about files.
-func (c *Config) withKept(ctx context.Context, do func(store.Store) error) error {
-	s, err := c.openKept(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(s), s.Close())
-}
 
 // Approvals lists the calls that wait for approval, and the last that waited.
 type Approvals struct {
@@ -71,44 +45,44 @@ func approvalOf(p v1.PendingCall, now time.Time) Approval {
 
 // Run lists the calls, the newest last. The error is a [v1.NotFoundError] for an id that does not exist.
 func (a *Approvals) Run(ctx context.Context) (found []Approval, err error) {
-	s, err := a.openApprovals(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	calls, err := s.ListApprovals(ctx)
-	if err != nil {
-		return nil, err
-	}
-	about := func(v1.Key) bool { return true }
-	if a.Selector != "" {
-		if about, err = labeledKeys(ctx, s, a.Selector); err != nil {
-			return nil, err
-		}
-	}
 	found = []Approval{}
-	now, known := time.Now(), map[string]bool{}
-	for _, p := range calls {
-		known[p.ID] = true
-		v := approvalOf(p, now)
-		if (a.State == "" || v.State == a.State) && (a.Namespace == "" || v.Namespace == a.Namespace) && (len(a.IDs) == 0 || slices.Contains(a.IDs, v.ID)) &&
-			about(v1.Key{Kind: v1.KindTool, Namespace: v.Namespace, Name: v.Tool}) {
-			found = append(found, v)
+	err = a.withCalls(ctx, func(s store.Store) error {
+		calls, err := s.ListApprovals(ctx)
+		if err != nil {
+			return err
 		}
-	}
-	for _, id := range a.IDs {
-		if !known[id] {
-			return nil, &v1.NotFoundError{Kind: "Approval", Name: id}
+		about := func(v1.Key) bool { return true }
+		if a.Selector != "" {
+			if about, err = labeledKeys(ctx, s, a.Selector); err != nil {
+				return err
+			}
 		}
-	}
-	return found, nil
+		now, known := time.Now(), map[string]bool{}
+		for _, p := range calls {
+			known[p.ID] = true
+			v := approvalOf(p, now)
+			if (a.State == "" || v.State == a.State) && (a.Namespace == "" || v.Namespace == a.Namespace) && (len(a.IDs) == 0 || slices.Contains(a.IDs, v.ID)) &&
+				about(v1.Key{Kind: v1.KindTool, Namespace: v.Namespace, Name: v.Tool}) {
+				found = append(found, v)
+			}
+		}
+		for _, id := range a.IDs {
+			if !known[id] {
+				return &v1.NotFoundError{Kind: "Approval", Name: id}
+			}
+		}
+		return nil
+	})
+	return found, err
 }
 
-func (c *Config) openApprovals(ctx context.Context) (store.Store, error) {
-	if len(c.Files) > 0 && c.DSN == "" {
-		return nil, usagef("calls wait in the store, not in files: leave out -f, or name the store with --store")
+// withCalls opens the store with the pending calls for do. Beside --store, -f may name the manifests of their tools.
+func (c *Config) withCalls(ctx context.Context, do func(store.Store) error) error {
+	only := *c
+	if c.DSN != "" {
+		only.Files = nil
 	}
-	return c.OpenExisting(ctx)
+	return only.withKept(ctx, "calls wait in the store, not in files", do)
 }
 
 // labeledKeys says which objects of the store have labels. A tool of an MCP server has those of its
@@ -151,45 +125,41 @@ const maxDecisionText = 500
 
 // Run decides. The error is a [v1.ApprovalError] when the call is not pending, or the principal may not
 // decide on it.
-func (d *Decide) Run(ctx context.Context) (_ *Approval, err error) {
+func (d *Decide) Run(ctx context.Context) (decided *Approval, err error) {
 	by := d.Decision
 	if len(by.Reason) > maxDecisionText || len(by.By) > maxDecisionText {
 		return nil, usagef("--reason and --as may have %d bytes", maxDecisionText)
 	}
-	if by.By == "" {
-		by.By = d.By
-	}
-	open := d.openApprovals
+	by.By = cmp.Or(by.By, d.By)
+	open := d.withCalls
 	if d.Edit != nil { // the files are there to check the arguments
-		open = func(ctx context.Context) (store.Store, error) { return d.OpenStore(ctx, false) }
+		open = func(ctx context.Context, do func(store.Store) error) error { return d.withStore(ctx, false, do) }
 	}
-	s, err := open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	p, err := s.Approval(ctx, d.ID)
-	if err != nil {
-		return nil, err
-	}
-	pending := p.StateAt(time.Now()) == v1.ApprovalPending
-	if err := p.MayDecide(by); err != nil && pending {
-		return nil, err
-	}
-	if d.Edit != nil {
-		if !pending { // before an editor opens
-			return nil, &v1.ApprovalError{ID: p.ID, State: p.StateAt(time.Now()), By: p.By}
+	err = open(ctx, func(s store.Store) error {
+		p, err := s.Approval(ctx, d.ID)
+		if err != nil {
+			return err
 		}
-		if by.Args, err = d.Edit(&p, func(args json.RawMessage) (bool, error) { return d.checkEdited(ctx, &p, args) }); err != nil {
-			return nil, err
+		state := p.StateAt(time.Now())
+		if err := p.MayDecide(by); err != nil && state == v1.ApprovalPending {
+			return err
 		}
-	}
-	now := time.Now()
-	if p, err = s.DecideApproval(ctx, d.ID, by, now.UTC().Truncate(time.Millisecond)); err != nil {
-		return nil, err
-	}
-	v := approvalOf(p, now)
-	return &v, nil
+		if d.Edit != nil {
+			if state != v1.ApprovalPending { // before an editor opens
+				return &v1.ApprovalError{ID: p.ID, State: state, By: p.By}
+			}
+			if by.Args, err = d.Edit(&p, func(args json.RawMessage) (bool, error) { return d.checkEdited(ctx, &p, args) }); err != nil {
+				return err
+			}
+		}
+		now := time.Now()
+		if p, err = s.DecideApproval(ctx, d.ID, by, now.UTC().Truncate(time.Millisecond)); err == nil {
+			v := approvalOf(p, now)
+			decided = &v
+		}
+		return err
+	})
+	return decided, err
 }
 
 func (d *Decide) checkEdited(ctx context.Context, p *v1.PendingCall, args json.RawMessage) (known bool, err error) {
@@ -219,26 +189,24 @@ type AwaitDecision struct {
 // It looks again and again, since the decision is another process's.
 func (a *AwaitDecision) Run(ctx context.Context) (p v1.PendingCall, err error) {
 	const often = 250 * time.Millisecond
-	s, err := a.openApprovals(ctx)
-	if err != nil {
-		return p, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 	within, stop := context.WithTimeout(ctx, a.Timeout)
 	defer stop()
-	for {
-		if p, err = s.Approval(ctx, a.ID); err != nil {
-			return p, err
+	err = a.withCalls(ctx, func(s store.Store) (err error) {
+		for {
+			if p, err = s.Approval(ctx, a.ID); err != nil {
+				return err
+			}
+			if p.State = p.StateAt(time.Now()); p.State != v1.ApprovalPending {
+				return nil
+			}
+			pause(within, often)
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case within.Err() != nil:
+				return &NotReadyError{[]string{"call \"" + a.ID + "\" is not decided on after " + clip.Duration(a.Timeout)}}
+			}
 		}
-		if p.State = p.StateAt(time.Now()); p.State != v1.ApprovalPending {
-			return p, nil
-		}
-		pause(within, often)
-		switch {
-		case ctx.Err() != nil:
-			return p, ctx.Err()
-		case within.Err() != nil:
-			return p, &NotReadyError{[]string{"call \"" + a.ID + "\" is not decided on after " + clip.Duration(a.Timeout)}}
-		}
-	}
+	})
+	return p, err
 }

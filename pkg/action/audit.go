@@ -32,10 +32,7 @@ type Audit struct {
 
 // Run opens the store for do, which sees the chosen records alone when it uses the filter.
 func (a *Audit) Run(ctx context.Context, do func(store.Store, store.AuditFilter) error) error {
-	if len(a.Files) > 0 {
-		return usagef("the audit is in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
-	}
-	return a.withKept(ctx, func(s store.Store) error {
+	return a.withKept(ctx, "the audit is in the store, not in files", func(s store.Store) error {
 		f := a.Filter
 		if f.Namespace == "" {
 			f.Namespace = a.Namespace

@@ -198,7 +198,7 @@ func (c *Client) variables(ctx context.Context) ([]string, error) {
 			return nil, &UsageError{err}
 		}
 		objects = set.Objects
-	} else if err := c.withStore(ctx, func(s store.Store) (err error) {
+	} else if err := c.withStore(ctx, false, func(s store.Store) (err error) {
 		objects, err = Objects(ctx, s, store.ListOptions{})
 		return err
 	}); err != nil {

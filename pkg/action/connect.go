@@ -20,6 +20,8 @@ import (
 // apply prunes them.
 const connectedSet = "mcp-connect"
 
+const notServers = "servers are connected in the store, not in files"
+
 // ServerWords are what a person says of an MCP server: a command with its arguments, or a URL.
 type ServerWords struct {
 	Words []string
@@ -185,25 +187,16 @@ func (c *Connect) Run(ctx context.Context) (*Connected, error) {
 	if !c.Replace {
 		o.Expect = map[v1.Key]int64{server.Key(): 0}
 	}
-	return done, c.withServers(ctx, true, func(s store.Store) error {
+	if err := c.noFiles(notServers); err != nil {
+		return nil, err
+	}
+	return done, c.withStore(ctx, true, func(s store.Store) error {
 		_, err := s.Apply(ctx, []v1.Object{server}, o)
 		if _, ok := errors.AsType[*store.ConflictError](err); ok {
 			return usagef("server %q already exists: choose another --name or pass --replace", server.Metadata.Name)
 		}
 		return err
 	})
-}
-
-// withServers opens the store that servers are connected to.
-func (c *Config) withServers(ctx context.Context, create bool, do func(store.Store) error) error {
-	if len(c.Files) > 0 {
-		return usagef("servers are connected in the store, not in files: leave out -f, and name the store with --store where it is not the usual one")
-	}
-	s, err := c.OpenStore(ctx, create)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(s), s.Close())
 }
 
 // Disconnect removes MCP servers that were connected by hand.
@@ -214,7 +207,7 @@ type Disconnect struct {
 
 // Run disconnects all of them, or none.
 func (d *Disconnect) Run(ctx context.Context) (keys []v1.Key, err error) {
-	err = d.withServers(ctx, false, func(s store.Store) error {
+	err = d.withKept(ctx, notServers, func(s store.Store) error {
 		for _, name := range d.Names {
 			key := v1.Key{Kind: v1.KindMCPServer, Namespace: d.Namespace, Name: name}
 			if ns, local, ok := strings.Cut(name, "/"); ok {
@@ -254,7 +247,7 @@ type Connection struct {
 // Run reads the store.
 func (c *Connections) Run(ctx context.Context) (all []Connection, err error) {
 	all = []Connection{}
-	err = c.withServers(ctx, false, func(s store.Store) error {
+	err = c.withKept(ctx, notServers, func(s store.Store) error {
 		list, err := s.List(ctx, store.ListOptions{Kind: v1.KindMCPServer, Namespace: c.Namespace})
 		for _, r := range list.Records {
 			m, ok := r.Object.(*v1.MCPServer)

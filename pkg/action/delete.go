@@ -31,42 +31,40 @@ type Delete struct {
 }
 
 // Run deletes the objects, and returns them.
-func (d *Delete) Run(ctx context.Context) (_ []Change, err error) {
-	s, err := d.OpenStore(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	var keys []v1.Key
-	if len(d.Requests) == 0 {
-		keys, err = d.ofFiles(ctx)
-	} else {
-		keys, err = d.named(ctx, s)
-	}
-	if err != nil {
-		return nil, err
-	}
-	records, err := d.existing(ctx, s, keys)
-	if err != nil {
-		return nil, err
-	}
-	if !d.DryRun {
-		keys = nil
+func (d *Delete) Run(ctx context.Context) (changes []Change, err error) {
+	err = d.withStore(ctx, false, func(s store.Store) error {
+		find := d.named
+		if len(d.Requests) == 0 {
+			find = d.ofFiles
+		}
+		keys, err := find(ctx, s)
+		if err != nil {
+			return err
+		}
+		records, err := d.existing(ctx, s, keys)
+		if err != nil {
+			return err
+		}
+		if !d.DryRun {
+			keys = nil
+			for i := range records {
+				keys = append(keys, records[i].Key())
+			}
+			if records, err = s.Delete(ctx, keys, store.DeleteOptions{By: d.By}); err != nil {
+				return err
+			}
+		}
+		all := make([]store.Change, len(records))
 		for i := range records {
-			keys = append(keys, records[i].Key())
+			all[i] = store.Change{Key: records[i].Key(), Action: "deleted", Before: &records[i]}
 		}
-		if records, err = s.Delete(ctx, keys, store.DeleteOptions{By: d.By}); err != nil {
-			return nil, err
-		}
-	}
-	changes := make([]store.Change, len(records))
-	for i := range records {
-		changes[i] = store.Change{Key: records[i].Key(), Action: "deleted", Before: &records[i]}
-	}
-	return Changes(changes), nil
+		changes = Changes(all)
+		return nil
+	})
+	return changes, err
 }
 
-func (d *Delete) ofFiles(ctx context.Context) ([]v1.Key, error) {
+func (d *Delete) ofFiles(ctx context.Context, _ store.Store) ([]v1.Key, error) {
 	set, err := manifest.Load(ctx, d.Files, d.manifests())
 	if err != nil {
 		return nil, &UsageError{err}

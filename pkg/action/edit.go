@@ -42,7 +42,7 @@ func (e *Edit) Run(ctx context.Context) (all []Edited, err error) {
 	if len(e.Files) > 0 {
 		return nil, usagef("edit is for objects of the store: open the files of -f in an editor yourself")
 	}
-	err = e.withStore(ctx, func(s store.Store) error {
+	err = e.withStore(ctx, false, func(s store.Store) error {
 		reg, err := namesOf(ctx, s)
 		if err != nil {
 			return err

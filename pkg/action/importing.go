@@ -126,7 +126,7 @@ func (s *Simulate) Run(ctx context.Context) (sim *scenario.Simulation, err error
 // records reads what was recorded.
 func (s *Simulate) records(ctx context.Context) (records []v1.AuditRecord, err error) {
 	if s.Audit == "" {
-		err := s.withStore(ctx, func(from store.Store) (err error) {
+		err := s.withStore(ctx, false, func(from store.Store) (err error) {
 			records, err = store.ListAudit(ctx, from, store.AuditFilter{Since: s.Since})
 			return err
 		})

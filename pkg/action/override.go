@@ -93,7 +93,7 @@ type Overrides struct {
 // Run reads the store.
 func (o Overrides) Run(ctx context.Context) (all []store.Override, err error) {
 	if o.Tool == "" {
-		err = o.withStore(ctx, func(s store.Store) (err error) {
+		err = o.withStore(ctx, false, func(s store.Store) (err error) {
 			all, err = s.Overrides(ctx)
 			return err
 		})
@@ -111,7 +111,7 @@ func (c *Config) withOverrides(ctx context.Context, name string, do func(store.S
 	if len(c.Files) > 0 {
 		return usagef("-f does not apply to overrides: remove it, or select a store with --store")
 	}
-	return c.withStore(ctx, func(s store.Store) error {
+	return c.withStore(ctx, false, func(s store.Store) error {
 		tool, err := overrideTool(ctx, s, c.Namespace, name)
 		if err != nil {
 			return err

@@ -41,7 +41,7 @@ func (e *Export) Run(ctx context.Context) (*Exported, error) {
 		return nil, err
 	}
 	done := &Exported{}
-	return done, e.withKept(ctx, func(s store.Store) error {
+	return done, e.withKept(ctx, aboutStore, func(s store.Store) error {
 		objects, err := Objects(ctx, s, store.ListOptions{Layout: true})
 		if err != nil {
 			return err

@@ -27,7 +27,7 @@ type RolloutHistory struct {
 // Run returns the revisions by set, the oldest first.
 func (h *RolloutHistory) Run(ctx context.Context) ([]store.Revision, error) {
 	all := []store.Revision{}
-	err := h.withStore(ctx, func(s store.Store) error {
+	err := h.withStore(ctx, false, func(s store.Store) error {
 		sets, err := h.sets(ctx, s, h.Set)
 		for _, newest := range sets {
 			if err == nil {
@@ -44,7 +44,7 @@ func (h *RolloutHistory) Run(ctx context.Context) ([]store.Revision, error) {
 // Show returns one revision of the set with its manifests.
 func (h *RolloutHistory) Show(ctx context.Context, number int64) (r store.Revision, objects []v1.Object, err error) {
 	objects = []v1.Object{}
-	err = h.withStore(ctx, func(s store.Store) error {
+	err = h.withStore(ctx, false, func(s store.Store) error {
 		newest, err := h.oneSet(ctx, s, h.Set)
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ type RolloutStatus struct {
 // Run returns how the sets stand at the end, ready or not.
 func (r *RolloutStatus) Run(ctx context.Context) (all []SetState, err error) {
 	var sets []store.Revision
-	if err := r.withStore(ctx, func(s store.Store) (err error) {
+	if err := r.withStore(ctx, false, func(s store.Store) (err error) {
 		sets, err = r.sets(ctx, s, r.Set)
 		return err
 	}); err != nil {
@@ -210,7 +210,7 @@ type Undone struct {
 // Run undoes. What cannot be undone is one of the errors of [rollout.NewUndo], a [store.ConflictError] or a
 // [v1.ValidationError]; then nothing is.
 func (r *RolloutUndo) Run(ctx context.Context) (done *Undone, err error) {
-	err = r.withStore(ctx, func(s store.Store) error {
+	err = r.withStore(ctx, false, func(s store.Store) error {
 		newest, err := r.oneSet(ctx, s, r.Set)
 		if err != nil {
 			return err

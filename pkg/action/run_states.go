@@ -193,7 +193,7 @@ func (d *DeleteRuns) Run(ctx context.Context) (deleted []string, err error) {
 
 // withRuns opens the store for verbs that look after its runs.
 func (c *Config) withRuns(ctx context.Context, do func(*runStates) error) error {
-	return c.withKept(ctx, func(s store.Store) error {
+	return c.withKept(ctx, aboutStore, func(s store.Store) error {
 		states := c.states(s, ModelChoice{})
 		if states == nil {
 			return usagef("a store that ends with the process keeps no runs: name another with --store")

@@ -33,7 +33,7 @@ type AppliedSet struct {
 // Run reads the store.
 func (a *AppliedSets) Run(ctx context.Context) (sets []AppliedSet, err error) {
 	sets = []AppliedSet{}
-	err = a.withKept(ctx, func(s store.Store) error {
+	err = a.withKept(ctx, aboutStore, func(s store.Store) error {
 		all, err := s.Revisions(ctx, store.RevisionQuery{})
 		for _, r := range all { // by set, the oldest first
 			now := AppliedSet{r.Set, r.Number, r.Source, r.Commit, r.Time, r.By, r.Command, r.Objects}

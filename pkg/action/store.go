@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,18 +34,39 @@ func (c *Config) OpenNamed(ctx context.Context, dsn string, create bool) (store.
 	s, err := backends.All().Open(ctx, dsn, store.Options{Create: create, MaxBytes: c.MaxStoreBytes, MaxConnections: c.MaxStoreConnections})
 	if errors.Is(err, fs.ErrNotExist) {
 		shown, _ := store.Shown(dsn)
-		return nil, usagef("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", shown)
+		return nil, &UsageError{noStoreError{fmt.Errorf("there is no store at %s: put manifests into it with 'toolctl apply -f PATH', or name files with -f", shown)}}
 	}
 	return s, err
 }
 
-// withStore opens the store for do.
-func (c *Config) withStore(ctx context.Context, do func(store.Store) error) error {
-	s, err := c.OpenStore(ctx, false)
+// withStore opens the store for do, and creates it first if create is set and it does not exist.
+func (c *Config) withStore(ctx context.Context, create bool, do func(store.Store) error) error {
+	s, err := c.OpenStore(ctx, create)
 	if err != nil {
 		return err
 	}
 	return errors.Join(do(s), s.Close())
+}
+
+// withKept opens the store for a verb that is only about the store; with -f it fails and says notFiles.
+func (c *Config) withKept(ctx context.Context, notFiles string, do func(store.Store) error) error {
+	if err := c.noFiles(notFiles); err != nil {
+		return err
+	}
+	if _, err := c.StoreDSN(false); err != nil {
+		return usagef("there is no store: no %s folder is here or above; 'toolctl apply -f PATH' makes one, and --store names one that is elsewhere", StoreDir)
+	}
+	return c.withStore(ctx, false, do)
+}
+
+// aboutStore is what most verbs that are about the store say of -f.
+const aboutStore = "this is about the store, not about files"
+
+func (c *Config) noFiles(text string) error {
+	if len(c.Files) > 0 {
+		return usagef("%s: leave out -f, and name the store with --store where it is not the usual one", text)
+	}
+	return nil
 }
 
 // StoreDir is the folder of the store of a folder.
@@ -80,7 +102,7 @@ func LocalStore(create bool) (string, error) {
 	if create {
 		return filepath.Join(cwd, StoreDir, storeFile), nil
 	}
-	return "", usagef("no manifests: pass files with -f, or create a store with 'toolctl apply -f PATH' (no %s here or in a parent)", StoreDir)
+	return "", &UsageError{noStoreError{fmt.Errorf("no manifests: pass files with -f, or create a store with 'toolctl apply -f PATH' (no %s here or in a parent)", StoreDir)}}
 }
 
 // StoreFolder is the folder of the store, for what is kept beside it; "" when the store ends
@@ -111,8 +133,10 @@ func emptyStore(ctx context.Context) (store.Store, error) {
 	return backends.All().Open(ctx, "memory:", store.Options{Create: true})
 }
 
-// missing reports that there is no store.
-func missing(err error) bool { return errors.As(err, new(*UsageError)) }
+// noStoreError says that the store does not exist. Other errors of opening it must not be taken for that.
+type noStoreError struct{ error }
+
+func missing(err error) bool { return errors.As(err, new(noStoreError)) }
 
 // Objects returns the objects that a store has.
 func Objects(ctx context.Context, s store.Objects, o store.ListOptions) ([]v1.Object, error) {

@@ -16,7 +16,7 @@ type CheckStore struct{ *Config }
 
 // Run reads the store. What is damaged is a problem of the report, not an error.
 func (c *CheckStore) Run(ctx context.Context) (r store.Report, err error) {
-	err = c.withKept(ctx, func(s store.Store) (err error) {
+	err = c.withKept(ctx, aboutStore, func(s store.Store) (err error) {
 		r, err = store.Check(ctx, s)
 		return err
 	})
@@ -31,7 +31,7 @@ type BackupStore struct {
 
 // Run copies the store as it is at one moment.
 func (b *BackupStore) Run(ctx context.Context) error {
-	return b.withKept(ctx, func(s store.Store) error {
+	return b.withKept(ctx, aboutStore, func(s store.Store) error {
 		from, ok := s.(store.Backuper)
 		if !ok {
 			return usagef("this kind of store is not backed up to a file")
@@ -49,14 +49,10 @@ type MigrateStore struct{ *Config }
 
 // Run opens the store, which does it.
 func (m *MigrateStore) Run(ctx context.Context) error {
-	if len(m.Files) > 0 {
-		return errNotFiles
-	}
-	s, err := m.OpenStore(ctx, true)
-	if err != nil {
+	if err := m.noFiles(aboutStore); err != nil {
 		return err
 	}
-	return s.Close()
+	return m.withStore(ctx, true, func(store.Store) error { return nil })
 }
 
 // CopyStore makes a new store a copy of another one.
@@ -68,8 +64,8 @@ type CopyStore struct {
 
 // Run copies all or nothing, and returns what the new store holds.
 func (c *CopyStore) Run(ctx context.Context) (r store.Report, err error) {
-	if len(c.Files) > 0 {
-		return r, errNotFiles
+	if err := c.noFiles(aboutStore); err != nil {
+		return r, err
 	}
 	from, err := c.OpenNamed(ctx, c.From, false)
 	if err != nil {
@@ -140,7 +136,7 @@ type Compacted struct{ Before, After int64 }
 
 // Run compacts the store.
 func (c *CompactStore) Run(ctx context.Context) (r Compacted, err error) {
-	err = c.roomy().withKept(ctx, func(s store.Store) error {
+	err = c.roomy().withKept(ctx, aboutStore, func(s store.Store) error {
 		kept, ok := s.(store.Compacter)
 		if !ok {
 			return usagef("this kind of store is not kept on a disk")
