@@ -136,7 +136,7 @@ func (s *solver) name(st *state, t text, breaking *node) (string, Answer) {
 		}
 		return t.find()
 	}
-	rules := fits(st.names)
+	rules := each(st.names, fit)
 	if breaking != nil {
 		rules = append(rules, breaks(breaking))
 	}

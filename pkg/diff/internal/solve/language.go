@@ -12,7 +12,6 @@ import (
 // language is the strings in which a pattern matches somewhere, as an automaton that
 // is made as far as it is walked.
 type language struct {
-	text   string
 	prog   *syntax.Prog
 	match  *regexp.Regexp
 	ids    map[string]int
@@ -46,7 +45,7 @@ func newLanguage(text string) *language {
 	if err != nil {
 		return nil
 	}
-	l := &language{text: text, prog: prog, match: match, ids: map[string]int{}}
+	l := &language{prog: prog, match: match, ids: map[string]int{}}
 	l.state([]uint32{uint32(prog.Start)}, -1, false)
 	return l
 }

@@ -11,7 +11,7 @@ import (
 
 // constant is a schema of one value.
 func (s *solver) constant(v any) *node {
-	return s.part("=", v, func() *node { return &node{constant: v, hasConst: true} })
+	return s.part("=", v, func() *node { return &node{enums: [][]any{{v}}} })
 }
 
 // literal is a schema of one list or object, by its parts.
@@ -20,17 +20,23 @@ func (s *solver) literal(v any) *node {
 		n := &node{kinds: kindOfValue(v)}
 		switch v := v.(type) {
 		case []any:
-			size := len(v)
-			n.minItems, n.maxItems = &size, &size
+			size := change(func(s *shape) { atLeast(&s.minItems, len(v)); atMost(&s.maxItems, len(v)) })
+			fails := clause{change(func(s *shape) { atLeast(&s.minItems, len(v)+1) })}
+			if len(v) > 0 {
+				fails = append(fails, change(func(s *shape) { atMost(&s.maxItems, len(v)-1) }))
+			}
+			n.test(kindArray, size, fails...)
 			for _, item := range v {
 				n.prefix = append(n.prefix, s.constant(item))
 			}
+			n.layer()
 		case map[string]any:
 			n.properties, n.additional = map[string]*node{}, nothing
-			n.required = slices.Sorted(maps.Keys(v))
-			for name, item := range v {
-				n.properties[name] = s.constant(item)
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				n.properties[name] = s.constant(v[name])
+				n.require(name)
 			}
+			n.members()
 		}
 		return n
 	})
