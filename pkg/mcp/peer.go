@@ -252,16 +252,13 @@ func (p *Peer) wants() bool { return p != nil && (p.Can != Capabilities{} || p.L
 type clientRequest struct {
 	ctx   context.Context
 	peer  *Peer
-	clock atomic.Pointer[stopwatch] // of the server's own time for the request; nil when it has none
+	clock atomic.Pointer[callctx.Deadline] // of the server's own time for the request; nil when it has none
 }
 
 // pause stops the time that the request may take, while its client is asked.
 func (r *clientRequest) pause() (resume func()) {
-	outer := callctx.PauseDeadlines(r.ctx)
-	clock := r.clock.Load()
-	if clock == nil {
-		return outer
+	if clock := r.clock.Load(); clock != nil {
+		return clock.Pause() // and the deadlines that it is within
 	}
-	inner := clock.pause()
-	return func() { inner(); outer() }
+	return callctx.PauseDeadlines(r.ctx)
 }

@@ -1,51 +1,15 @@
 package mcp
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"toolctl.dev/toolctl/internal/timers"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
-
-func TestStopwatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, w, cancel := withStopwatch(t.Context(), time.Second, new(timers.Set))
-		defer cancel()
-		time.Sleep(700 * time.Millisecond)
-		first, second := w.pause(), w.pause()
-		time.Sleep(time.Hour)
-		first()
-		first() // counts once
-		time.Sleep(time.Hour)
-		if ctx.Err() != nil {
-			t.Fatal("the time ran while it was stopped")
-		}
-		second()
-		began := time.Now()
-		<-ctx.Done()
-		if took := time.Since(began); took != 300*time.Millisecond || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			t.Errorf("ended after %s with %v", took, context.Cause(ctx))
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		ctx, w, cancel := withStopwatch(t.Context(), time.Second, new(timers.Set))
-		resume := w.pause()
-		cancel()
-		resume() // starts no timer any more
-		time.Sleep(time.Hour)
-		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			t.Error("the time ran after the end")
-		}
-	})
-}
 
 func TestOutbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
@@ -154,12 +155,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 // returns what the error of the link means.
 func (u *upstream) exchange(ctx context.Context, s *session, of *clientRequest, r request) (_ context.Context, x *exchange, done func(error) error) {
 	x = &exchange{method: r.method, name: r.name, params: slices.Concat(r.params, r.more), clientRequest: of}
-	// The context of package context itself: what net/http derives from another kind
-	// costs a goroutine each time.
 	var cancel context.CancelFunc
 	if r.limit > 0 {
-		var clock *stopwatch
-		ctx, clock, cancel = withStopwatch(ctx, r.limit, &u.owner.timers)
+		clock := callctx.WithDeadline(ctx, r.limit)
+		ctx, cancel = clock, clock.Stop
 		if x.clientRequest != nil {
 			x.clientRequest.clock.Store(clock)
 		}

@@ -20,17 +20,15 @@ import (
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/proc"
 	"toolctl.dev/toolctl/internal/redact"
-	"toolctl.dev/toolctl/internal/timers"
 	"toolctl.dev/toolctl/pkg/mcp/wire"
 )
 
 // Upstreams are the sessions to MCP servers. All methods may be called by many
 // goroutines at once.
 type Upstreams struct {
-	opts   Options
-	host   proc.Host
-	timers timers.Set   // of requests
-	asked  atomic.Int64 // requests of servers
+	opts  Options
+	host  proc.Host
+	asked atomic.Int64 // requests of servers
 
 	observer *observer // nil when nobody looks
 

@@ -12,6 +12,7 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/budget"
+	"toolctl.dev/toolctl/internal/callctx"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/internal/redact"
@@ -226,7 +227,7 @@ func (r *Registry) work(ctx context.Context, c *call) {
 		c.res.Status = v1.StatusComplete
 	}
 	if c.err == nil {
-		c.err = weighResult(ctx, c.tool, c.tool.timeout(c.Timeout), &c.res, &c.reg.timers)
+		c.err = weighResult(ctx, c.tool, c.tool.timeout(c.Timeout), &c.res)
 		defer func() { budget.Decoded(ctx, c.res.TextSize()) }()
 	}
 	if c.err == nil && c.res.Status == v1.StatusComplete {
@@ -249,8 +250,8 @@ func (c *call) release(ctx context.Context) {
 func (c *call) execute(ctx context.Context, args json.RawMessage) (res v1.Result, err error) {
 	t := c.tool
 	limit := t.timeout(c.Timeout)
-	within := withDeadline(ctx, limit, &c.reg.timers)
-	defer within.stop()
+	within := callctx.WithDeadline(ctx, limit)
+	defer within.Stop()
 	defer func() {
 		if p := recover(); p != nil {
 			res, err = v1.Result{}, &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseExecute, Message: fmt.Sprintf("the %s executor panicked: %v", t.executor.Name(), p)}

@@ -16,7 +16,6 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
-	"toolctl.dev/toolctl/internal/timers"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/validate"
 )
@@ -75,8 +74,6 @@ type Registry struct {
 	// extensions are what executors and rules add to manifests.
 	extensions []extension
 	handler    Handler // Execute, with the middleware
-
-	timers timers.Set // of the calls
 
 	snap atomic.Pointer[snapshot]
 	mu   sync.Mutex // held while the next snapshot is built

@@ -6,12 +6,12 @@ import (
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/budget"
-	"toolctl.dev/toolctl/internal/timers"
+	"toolctl.dev/toolctl/internal/callctx"
 )
 
 // weighResult takes of the memory budget what it costs to check a result and to hand it on.
 // The call was made, so it waits as long as the call might have taken.
-func weighResult(ctx context.Context, t *tool, limit time.Duration, res *v1.Result, set *timers.Set) error {
+func weighResult(ctx context.Context, t *tool, limit time.Duration, res *v1.Result) error {
 	if !budget.Bounds(ctx) {
 		return nil
 	}
@@ -19,8 +19,8 @@ func weighResult(ctx context.Context, t *tool, limit time.Duration, res *v1.Resu
 	if t.out != nil && t.spec.Spec.Validation.ResultMode() != v1.Off && !same(res.Content, t.spec.Spec.MockResult) {
 		n += budget.Weigh(res.Content)
 	}
-	within := withDeadline(ctx, limit, set)
-	defer within.stop()
+	within := callctx.WithDeadline(ctx, limit)
+	defer within.Stop()
 	if err := budget.Hold(within, n); err != nil {
 		*res = v1.Result{}
 		return &v1.ExecutionError{Tool: t.spec.Metadata.Name, Phase: v1.PhaseExecute, Message: "the call was made, but its result is not passed on: " + err.Error(), Cause: err}

@@ -1,4 +1,4 @@
-package registry
+package callctx
 
 import (
 	"context"
@@ -7,15 +7,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"toolctl.dev/toolctl/internal/timers"
 )
 
 // A context made from a deadline ends with it, and costs no goroutine.
 func TestDeadlineIsHeardByContextsMadeFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := withDeadline(t.Context(), time.Second, new(timers.Set))
-		defer d.stop()
+		d := WithDeadline(t.Context(), time.Second)
+		defer d.Stop()
 		before := runtime.NumGoroutine()
 		child, cancel := context.WithCancel(d)
 		defer cancel()
@@ -34,8 +32,8 @@ func TestDeadlineOfTheCallerWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		d := withDeadline(ctx, time.Hour, new(timers.Set))
-		defer d.stop()
+		d := WithDeadline(ctx, time.Hour)
+		defer d.Stop()
 		if at, ok := d.Deadline(); !ok || time.Until(at) != time.Second {
 			t.Errorf("deadline in %s", time.Until(at))
 		}
@@ -49,10 +47,10 @@ func TestDeadlineOfTheCallerWins(t *testing.T) {
 
 func TestDeadlineStopsWhileAPersonIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		outer := withDeadline(t.Context(), 2*time.Second, new(timers.Set))
-		defer outer.stop()
-		d := withDeadline(outer, time.Second, new(timers.Set))
-		defer d.stop()
+		outer := WithDeadline(t.Context(), 2*time.Second)
+		defer outer.Stop()
+		d := WithDeadline(outer, time.Second)
+		defer d.Stop()
 		child, cancel := context.WithCancel(d)
 		defer cancel()
 		time.Sleep(900 * time.Millisecond)
@@ -77,6 +75,22 @@ func TestDeadlineStopsWhileAPersonIsAsked(t *testing.T) {
 		resume()
 		if !errors.Is(d.Err(), context.DeadlineExceeded) {
 			t.Errorf("went on after its end: %v", d.Err())
+		}
+	})
+}
+
+// What was stopped as the context ended starts no timer any more.
+func TestDeadlineResumesAfterItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := WithDeadline(t.Context(), time.Second)
+		done := d.Done()
+		resume := d.Pause()
+		d.Stop()
+		<-done
+		resume()
+		time.Sleep(time.Hour)
+		if !errors.Is(d.Err(), context.Canceled) {
+			t.Errorf("the time ran after the end: %v", d.Err())
 		}
 	})
 }
