@@ -172,7 +172,7 @@ func TestToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = m.Generate(t.Context(), hello, nil)
-	if want := "ModelError: anthropic: token [REDACTED] may not; check ANTHROPIC_API_KEY (status 403, permission_error)"; wiretest.Describe(err) != want {
+	if want := "ModelError: anthropic: token [REDACTED] may not; check ANTHROPIC_AUTH_TOKEN (status 403, permission_error)"; wiretest.Describe(err) != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}
 }
@@ -185,15 +185,15 @@ func TestRefusedRequests(t *testing.T) {
 		req  agent.Request
 		want string
 	}{
-		{"no model", agent.Request{}, `anthropic: no model is given: name one, for example "claude-sonnet-4-5"`},
+		{"no model", agent.Request{}, `anthropic: no model is set: name one, for example "claude-sonnet-4-5"`},
 		{"role", agent.Request{Model: "m", Messages: []agent.Message{{Role: "system"}}}, `anthropic: messages[0]: expected the role user, assistant or tool, got "system"`},
 		{"schema", agent.Request{Model: "m", Tools: []agent.ToolSpec{{Name: "a", Parameters: json.RawMessage(`null`)}}}, `anthropic: tool "a": parameters must be a JSON Schema object`},
 		{"choice", agent.Request{Model: "m", Tools: specs, ToolChoice: "maybe"}, `anthropic: tool_choice: expected auto, required or none, got "maybe"`},
-		{"parameters", agent.Request{Model: "m", Parameters: json.RawMessage(`{"system":"x"}`)}, `anthropic: parameters: "system" is not a parameter: the request sets it`},
+		{"parameters", agent.Request{Model: "m", Parameters: json.RawMessage(`{"system":"x"}`)}, `anthropic: parameters: "system" cannot be set: toolctl sets it`},
 		{"output", agent.Request{Model: "m", Output: json.RawMessage(`[]`)}, `anthropic: output must be a JSON Schema object`},
-		{"audio", agent.Request{Model: "m", Messages: user(v1.Part{Type: "audio", Data: "AA==", MIMEType: "audio/wav"})}, `anthropic: messages[0]: audio of type audio/wav cannot be sent: the API takes text, images and documents`},
-		{"image", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", Data: "AA==", MIMEType: "image/tiff"})}, `anthropic: messages[0]: image of type image/tiff cannot be sent: the API takes image/png, image/jpeg, image/gif and image/webp, or a uri of http or https`},
-		{"document", agent.Request{Model: "m", Messages: user(v1.Part{Type: "document", Data: "AA==", MIMEType: "application/zip"})}, `anthropic: messages[0]: document of type application/zip cannot be sent: the API takes application/pdf and text`},
+		{"audio", agent.Request{Model: "m", Messages: user(v1.Part{Type: "audio", Data: "AA==", MIMEType: "audio/wav"})}, `anthropic: messages[0]: audio of type audio/wav cannot be sent: the API accepts text, images and documents`},
+		{"image", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", Data: "AA==", MIMEType: "image/tiff"})}, `anthropic: messages[0]: image of type image/tiff cannot be sent: the API accepts image/png, image/jpeg, image/gif and image/webp, or a uri of http or https`},
+		{"document", agent.Request{Model: "m", Messages: user(v1.Part{Type: "document", Data: "AA==", MIMEType: "application/zip"})}, `anthropic: messages[0]: document of type application/zip cannot be sent: the API accepts application/pdf and text`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := m.Generate(t.Context(), c.req, nil); err == nil || err.Error() != c.want {

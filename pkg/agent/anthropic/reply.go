@@ -10,7 +10,7 @@ import (
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
 
-// usage counts tokens; what is absent keeps the figure that came before.
+// usage counts tokens. An absent count keeps its earlier value.
 type usage struct {
 	Input         provider.Count `json:"input_tokens"`
 	Output        provider.Count `json:"output_tokens"`
@@ -21,7 +21,7 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// event is an answer, or one event of a stream of it.
+// event is a response, or one event of a stream.
 type event struct {
 	Type    provider.String `json:"type"`
 	Index   int64           `json:"index"`
@@ -33,13 +33,13 @@ type event struct {
 	Delta        piece           `json:"delta"`
 	Usage        json.RawMessage `json:"usage"`
 
-	// Of an answer that comes in one piece.
+	// Fields of a response that is not a stream.
 	Model      provider.String   `json:"model"`
 	Content    []json.RawMessage `json:"content"`
 	StopReason provider.String   `json:"stop_reason"`
 }
 
-// piece is a block, or what is added to one.
+// piece is a block, or an addition to one.
 type piece struct {
 	Type        provider.String `json:"type"`
 	ID          provider.String `json:"id"`
@@ -52,15 +52,15 @@ type piece struct {
 	StopReason  provider.String `json:"stop_reason"`
 }
 
-// reader reads an answer.
+// reader reads a response.
 type reader struct {
 	*provider.Builder
 	blocks []*block
-	open   map[int64]*block // by the index that the API gives
+	open   map[int64]*block // by the index of the API
 	usage  usage
 }
 
-// block is one block of content: as it began, and what was added to it since.
+// block is one block of content: its start, and the additions.
 type block struct {
 	kind                      string
 	start                     json.RawMessage
@@ -68,7 +68,7 @@ type block struct {
 	text, thinking, signature strings.Builder
 }
 
-// Read is [provider.Reader.Read].
+// Read implements [provider.Reader].
 func (r *reader) Read(data []byte) error {
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -93,7 +93,7 @@ func (r *reader) Read(data []byte) error {
 	case "content_block_start":
 		r.open[e.Index] = r.begin(e.ContentBlock)
 	case "content_block_delta":
-		if b := r.open[e.Index]; b != nil { // else of a block that never began
+		if b := r.open[e.Index]; b != nil { // nil for a block without a start
 			r.more(b, &e.Delta)
 		}
 	case "content_block_stop":
@@ -108,11 +108,11 @@ func (r *reader) Read(data []byte) error {
 	return nil
 }
 
-// begin takes a block as it begins.
+// begin adds a block at its start.
 func (r *reader) begin(raw json.RawMessage) *block {
 	var p piece
 	if json.Unmarshal(raw, &p) != nil {
-		p = piece{} // of a kind that is not known
+		p = piece{} // a block of an unknown kind
 	}
 	b := &block{kind: string(p.Type), start: raw}
 	r.blocks = append(r.blocks, b)
@@ -151,7 +151,7 @@ func (r *reader) count(raw json.RawMessage) {
 	}
 }
 
-// Kept is [provider.Reader.Kept]: the blocks, where there are more than text and calls.
+// Kept implements [provider.Reader]. It returns the blocks if there are more than text and calls.
 func (r *reader) Kept() *provider.Kept {
 	k, more := &provider.Kept{}, false
 	for _, b := range r.blocks {
@@ -170,7 +170,7 @@ func (r *reader) Kept() *provider.Kept {
 	return k
 }
 
-// json is the block as the API wants it back: as it began, with what was added to it.
+// json returns the block as the API needs it back: its start with the additions.
 func (b *block) json() json.RawMessage {
 	added := map[string]json.RawMessage{}
 	for key, s := range map[string]*strings.Builder{"text": &b.text, "thinking": &b.thinking, "signature": &b.signature} {

@@ -47,7 +47,7 @@ func body(p object, req agent.Request, tools []any, extra object) error {
 	return nil
 }
 
-// turn is one message of a request. Its blocks are objects, or JSON as it came.
+// turn is one message of a request. Its blocks are objects or raw JSON.
 type turn struct {
 	Role    string `json:"role"`
 	Content []any  `json:"content"`
@@ -67,8 +67,8 @@ func conversation(messages []agent.Message) (out []turn, err error) {
 			role = agent.RoleAssistant
 			blocks, err = assistant(msg)
 		}
-		// All results of one turn belong into one message, with what the user says next. The API
-		// refuses a message without content.
+		// All results of one turn belong in one message, together with the next text of the user.
+		// The API refuses a message without content.
 		if last := len(out) - 1; last >= 0 && out[last].Role == role {
 			out[last].Content = append(out[last].Content, blocks...)
 		} else if len(blocks) > 0 {
@@ -81,7 +81,7 @@ func conversation(messages []agent.Message) (out []turn, err error) {
 
 func assistant(msg agent.Message) ([]any, error) {
 	if len(msg.Parts) > 0 {
-		return nil, fmt.Errorf("the API takes no parts of an assistant message")
+		return nil, fmt.Errorf("the API accepts no parts in an assistant message")
 	}
 	blocks, whole := restore(msg)
 	if whole {
@@ -96,8 +96,8 @@ func assistant(msg agent.Message) ([]any, error) {
 	return blocks, nil
 }
 
-// restore returns the blocks of Message.Raw: all of them where the message still says
-// the same, else only those of thinking.
+// restore returns the blocks of Message.Raw: all of them if they still match the message,
+// otherwise only those of thinking.
 func restore(msg agent.Message) (blocks []any, whole bool) {
 	var text strings.Builder
 	var calls []agent.ToolCall
@@ -120,7 +120,7 @@ func restore(msg agent.Message) (blocks []any, whole bool) {
 		}
 	}
 	same := slices.EqualFunc(msg.ToolCalls, calls, func(a, b agent.ToolCall) bool { return a.ID == b.ID && a.Name == b.Name })
-	if len(blocks) == 0 || !same || text.String() != msg.Text { // a conversation may have been edited
+	if len(blocks) == 0 || !same || text.String() != msg.Text { // someone edited the conversation
 		return thinking, false
 	}
 	return blocks, true
@@ -151,7 +151,7 @@ func content(m provider.Media) (block object, err error) {
 		case m.MIME == "image/png", m.MIME == "image/jpeg", m.MIME == "image/gif", m.MIME == "image/webp":
 			return object{"type": "image", "source": base64Source(m)}, nil
 		}
-		return block, fmt.Errorf("%s cannot be sent: the API takes image/png, image/jpeg, image/gif and image/webp, or a uri of http or https", m)
+		return block, fmt.Errorf("%s cannot be sent: the API accepts image/png, image/jpeg, image/gif and image/webp, or a uri of http or https", m)
 	case provider.Document:
 		var source object
 		switch {
@@ -160,7 +160,7 @@ func content(m provider.Media) (block object, err error) {
 		case m.MIME == "application/pdf":
 			source = base64Source(m)
 		default:
-			return block, fmt.Errorf("%s cannot be sent: the API takes application/pdf and text", m)
+			return block, fmt.Errorf("%s cannot be sent: the API accepts application/pdf and text", m)
 		}
 		block = object{"type": "document", "source": source}
 		if m.Name != "" {
@@ -168,15 +168,15 @@ func content(m provider.Media) (block object, err error) {
 		}
 		return block, nil
 	}
-	return block, fmt.Errorf("%s cannot be sent: the API takes text, images and documents", m)
+	return block, fmt.Errorf("%s cannot be sent: the API accepts text, images and documents", m)
 }
 
 func base64Source(m provider.Media) object {
 	return object{"type": "base64", "media_type": m.MIME, "data": m.Data}
 }
 
-// callID fits a call's id to ^[a-zA-Z0-9_-]+$: the calls of another provider may have
-// other characters.
+// callID replaces characters that the API refuses in the id of a call (it must match
+// ^[a-zA-Z0-9_-]+$), because calls of another provider may have them.
 func callID(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {

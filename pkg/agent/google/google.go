@@ -3,14 +3,12 @@
 // The key is GOOGLE_API_KEY or else GEMINI_API_KEY, and the address
 // GOOGLE_GEMINI_BASE_URL, as for Google's own libraries.
 //
-// A reply of a model that thinks carries thought signatures, and the API wants them back
-// unchanged in the next request: they are kept in Message.Raw.
+// Replies of models that think have thought signatures, and the API needs them back unchanged
+// in the next request. They are kept in Message.Raw.
 package google
 
 import (
-	"cmp"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -23,9 +21,8 @@ const Name = "google"
 
 const (
 	keyVar      = "GEMINI_API_KEY"
-	otherKeyVar = "GOOGLE_API_KEY" // it is taken when both are set, as Google's libraries do
+	otherKeyVar = "GOOGLE_API_KEY" // has precedence, as in Google's libraries
 	urlVar      = "GOOGLE_GEMINI_BASE_URL"
-	makers      = "https://generativelanguage.googleapis.com/"
 	example     = "gemini-2.5-flash"
 )
 
@@ -36,23 +33,16 @@ type Options = provider.Options
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
 type Model = provider.Model
 
-// New makes a model. It asks nothing of the API yet; a missing key is an error.
-func New(o Options) (*Model, error) {
-	key, from := o.Lookup(otherKeyVar, keyVar)
-	if key == "" {
-		return nil, provider.Invalid(Name, "%s is not set: set it to a key of https://aistudio.google.com/apikey", keyVar)
-	}
-	base, _ := o.Lookup(urlVar)
-	a := api()
-	a.KeyVar, a.Secrets, a.Header = from, []string{key}, http.Header{"X-Goog-Api-Key": {key}}
-	return provider.New(o, a, cmp.Or(base, makers))
-}
+// New creates a model. It sends no request yet; a missing key is an error.
+func New(o Options) (*Model, error) { return provider.New(o, api()) }
 
-// api is the Gemini API. What it does not know in the schema of a reply, it ignores.
+// api describes the Gemini API. It ignores keywords that it does not know in the schema of a reply.
 func api() provider.API {
 	choose := func(mode string) object { return object{"functionCallingConfig": object{"mode": mode}} }
 	return provider.API{
-		Name: Name, URLVar: urlVar, Example: example,
+		Name: Name, URLVar: urlVar, URL: "https://generativelanguage.googleapis.com/", Example: example,
+		Keys:      []provider.Key{{Var: otherKeyVar, Header: "X-Goog-Api-Key"}, {Var: keyVar, Header: "X-Goog-Api-Key"}},
+		NoKey:     keyVar + " is not set: set it to a key of https://aistudio.google.com/apikey",
 		Address:   address,
 		SchemaKey: "parametersJsonSchema",
 		ChoiceKey: "toolConfig",
@@ -70,7 +60,7 @@ func api() provider.API {
 	}
 }
 
-// address is where a model is asked.
+// address returns the URL for requests to a model.
 func address(base *url.URL, model string, stream bool) (*url.URL, error) {
 	if !strings.HasPrefix(model, "models/") && !strings.HasPrefix(model, "tunedModels/") {
 		model = "models/" + model

@@ -179,12 +179,12 @@ func TestRefusedRequests(t *testing.T) {
 		req  agent.Request
 		want string
 	}{
-		{"no model", agent.Request{}, `google: no model is given: name one, for example "gemini-2.5-flash"`},
+		{"no model", agent.Request{}, `google: no model is set: name one, for example "gemini-2.5-flash"`},
 		{"bad model", agent.Request{Model: "../x"}, `google: "../x" is not the name of a model: expected one such as "gemini-2.5-flash"`},
 		{"role", agent.Request{Model: "m", Messages: []agent.Message{{Role: "system"}}}, `google: messages[0]: expected the role user, assistant or tool, got "system"`},
 		{"schema", agent.Request{Model: "m", Tools: []agent.ToolSpec{{Name: "a", Parameters: json.RawMessage(`null`)}}}, `google: tool "a": parameters must be a JSON Schema object`},
 		{"choice", agent.Request{Model: "m", Tools: specs, ToolChoice: "maybe"}, `google: tool_choice: expected auto, required or none, got "maybe"`},
-		{"parameters", agent.Request{Model: "m", Parameters: json.RawMessage(`{"contents":[]}`)}, `google: parameters: "contents" is not a parameter: the request sets it`},
+		{"parameters", agent.Request{Model: "m", Parameters: json.RawMessage(`{"contents":[]}`)}, `google: parameters: "contents" cannot be set: toolctl sets it`},
 		{"config", agent.Request{Model: "m", Parameters: json.RawMessage(`{"generationConfig":3}`)}, `google: parameters.generationConfig must be a JSON object`},
 		{"base64", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", Data: "?", MIMEType: "image/png"})}, `google: messages[0]: parts[0]: data is not base64: illegal base64 data at input byte 0`},
 	} {

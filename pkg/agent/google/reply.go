@@ -2,8 +2,8 @@ package google
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/jsontext"
@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
 
-// answer is an answer, or a chunk of one.
+// answer is a response, or a chunk of a stream.
 type answer struct {
 	Candidates []struct {
 		Content struct {
@@ -32,22 +32,23 @@ type answer struct {
 	} `json:"promptFeedback"`
 }
 
-// part is one part of a message; what this package does not read of it is kept.
+// part is one part of a message.
 type part struct {
-	MediaResolution     json.RawMessage `json:"mediaResolution,omitempty"`
-	CodeExecutionResult json.RawMessage `json:"codeExecutionResult,omitempty"`
-	ExecutableCode      json.RawMessage `json:"executableCode,omitempty"`
-	FileData            json.RawMessage `json:"fileData,omitempty"`
-	FunctionCall        *functionCall   `json:"functionCall,omitempty"`
-	FunctionResponse    json.RawMessage `json:"functionResponse,omitempty"`
-	InlineData          *blob           `json:"inlineData,omitempty"`
-	Text                string          `json:"text,omitempty"`
-	Thought             bool            `json:"thought,omitempty"`
-	ThoughtSignature    string          `json:"thoughtSignature,omitempty"`
-	VideoMetadata       json.RawMessage `json:"videoMetadata,omitempty"`
-	ToolCall            json.RawMessage `json:"toolCall,omitempty"`
-	ToolResponse        json.RawMessage `json:"toolResponse,omitempty"`
-	PartMetadata        json.RawMessage `json:"partMetadata,omitempty"`
+	Text         string        `json:"text"`
+	Thought      bool          `json:"thought"`
+	FunctionCall *functionCall `json:"functionCall"`
+	InlineData   *struct {
+		Data     string `json:"data"` // base64
+		MIMEType string `json:"mimeType"`
+	} `json:"inlineData"`
+
+	fields map[string]json.RawMessage // all fields, also those that nothing here reads
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *part) UnmarshalJSON(raw []byte) error {
+	type plain part
+	return cmp.Or(json.Unmarshal(raw, (*plain)(p)), json.Unmarshal(raw, &p.fields))
 }
 
 type functionCall struct {
@@ -56,26 +57,13 @@ type functionCall struct {
 	Name string          `json:"name,omitempty"`
 }
 
-type blob struct {
-	Data     string `json:"data,omitempty"` // base64
-	MIMEType string `json:"mimeType,omitempty"`
-}
-
-// reader reads an answer. One that comes whole and the events of a stream are lists of the
-// same parts.
+// reader reads a response or the events of a stream, which both are lists of parts.
 type reader struct {
 	*provider.Builder
-	parts []*piece
+	parts []*part
 }
 
-// piece is one part of the reply. Texts that follow each other without a signature
-// between them are one piece.
-type piece struct {
-	part
-	text strings.Builder
-}
-
-// Read is [provider.Reader.Read].
+// Read implements [provider.Reader].
 func (r *reader) Read(data []byte) error {
 	var a answer
 	if err := json.Unmarshal(data, &a); err != nil {
@@ -117,32 +105,39 @@ func (r *reader) part(p part) {
 	if p.FunctionCall != nil {
 		r.Call(p.FunctionCall.ID, p.FunctionCall.Name).Args.WriteString(arguments(p.FunctionCall.Args))
 	}
-	if p.InlineData != nil {
-		r.Parts = append(r.Parts, v1.Part{Type: provider.MediaKind(p.InlineData.MIMEType), MIMEType: p.InlineData.MIMEType, Data: p.InlineData.Data})
+	if d := p.InlineData; d != nil {
+		r.Parts = append(r.Parts, v1.Part{Type: provider.MediaKind(d.MIMEType), MIMEType: d.MIMEType, Data: d.Data})
 	}
-	last := len(r.parts) - 1
-	if last < 0 || !p.bare() || !r.parts[last].bare() || p.Thought != r.parts[last].Thought {
-		r.parts = append(r.parts, &piece{part: p})
-		last++
+	if last := len(r.parts) - 1; last >= 0 && p.bare() && r.parts[last].bare() && p.Thought == r.parts[last].Thought {
+		r.parts[last].Text += p.Text
+		return
 	}
-	r.parts[last].text.WriteString(p.Text)
+	r.parts = append(r.parts, &p)
 }
 
 // bare reports whether a part is text and nothing else.
-func (p part) bare() bool {
-	p.Text, p.Thought = "", false
-	return string(jsontext.Of(&p)) == "{}"
+func (p *part) bare() bool {
+	for name := range p.fields {
+		if name != "text" && name != "thought" {
+			return false
+		}
+	}
+	return true
 }
 
-// Kept is [provider.Reader.Kept]: the parts, where there is more than text and calls.
+// Kept implements [provider.Reader]. It returns the parts if there is more than text and calls.
 func (r *reader) Kept() *provider.Kept {
 	k, more := &provider.Kept{}, false
 	for _, p := range r.parts {
-		p.Text = p.text.String()
-		if raw := p.json(); string(raw) != "{}" {
-			k.Parts = append(k.Parts, raw)
+		if p.Text != "" {
+			p.fields["text"] = jsontext.Quote(p.Text)
 		}
-		p.FunctionCall, p.InlineData = nil, nil
+		if p.bare() && p.Text == "" && !p.Thought { // the API sends empty texts and refuses them
+			continue
+		}
+		k.Parts = append(k.Parts, jsontext.Of(p.fields))
+		delete(p.fields, "functionCall")
+		delete(p.fields, "inlineData")
 		more = more || !p.bare()
 	}
 	if !more {
@@ -151,18 +146,7 @@ func (r *reader) Kept() *provider.Kept {
 	return k
 }
 
-// json writes a part. The type leaves out an empty text, and the API refuses a part that
-// has a signature alone.
-func (p part) json() json.RawMessage {
-	raw := jsontext.Of(&p)
-	signed := p.ThoughtSignature != ""
-	if p.ThoughtSignature = ""; signed && p.Text == "" && p.bare() {
-		return append([]byte(`{"text":"",`), raw[1:]...)
-	}
-	return raw
-}
-
-// arguments are those of a call, on one line.
+// arguments returns the arguments of a call on one line.
 func arguments(args json.RawMessage) string {
 	var b bytes.Buffer
 	if len(args) == 0 || string(args) == "null" || json.Compact(&b, args) != nil {

@@ -15,7 +15,7 @@ import (
 // object is a JSON object of a request.
 type object = provider.Object
 
-// topLevel are the parameters that stand beside generationConfig and not in it.
+// topLevel are the parameters outside of generationConfig.
 var topLevel = []string{"safetySettings", "cachedContent", "labels", "serviceTier", "toolConfig", "store"}
 
 func body(p object, req agent.Request, tools []any, extra object) error {
@@ -31,7 +31,7 @@ func body(p object, req agent.Request, tools []any, extra object) error {
 	}
 	switch {
 	case req.Output == nil:
-	case len(tools) > 0 && olderThan3(req.Model): // which refuses a response schema beside tools
+	case len(tools) > 0 && olderThan3(req.Model): // older models refuse a response schema with tools
 		system = strings.TrimSpace(system + "\n\nWhen no more tool is needed, answer with JSON alone, which fits this JSON Schema: " + string(req.Output))
 	default:
 		config["responseMimeType"], config["responseJsonSchema"] = "application/json", req.Output
@@ -80,7 +80,7 @@ func olderThan3(model string) bool {
 	return strings.HasPrefix(model, "gemini-1") || strings.HasPrefix(model, "gemini-2")
 }
 
-// turn is one content of a request. Its parts are objects, or JSON as it came.
+// turn is one content of a request. Its parts are objects or raw JSON.
 type turn struct {
 	Role  string `json:"role"`
 	Parts []any  `json:"parts"`
@@ -88,9 +88,9 @@ type turn struct {
 
 func conversation(messages []agent.Message) ([]turn, error) {
 	out := []turn{}
-	ids := map[string]string{} // of calls: the id that the API was told, "" for none
+	ids := map[string]string{} // by call: the id that the API knows, "" for none
 	tools := map[string]string{}
-	results := 0 // of the last turn
+	results := 0 // number of results in the last turn
 	err := provider.Each(messages, func(msg agent.Message) error {
 		var parts, after []any
 		var err error
@@ -105,7 +105,7 @@ func conversation(messages []agent.Message) ([]turn, error) {
 			}
 			parts, err = assistant(msg, ids)
 		case agent.RoleTool:
-			// The name is as the model wrote it.
+			// The API needs the name as the model wrote it.
 			parts, after, err = result(msg, cmp.Or(tools[msg.ToolCallID], msg.Tool), ids[msg.ToolCallID])
 		}
 		if err != nil || len(parts) == 0 { // the API refuses a turn without parts
@@ -118,7 +118,7 @@ func conversation(messages []agent.Message) ([]turn, error) {
 		}
 		at := len(out[last].Parts)
 		if msg.Role == agent.RoleTool {
-			// The results of one turn stand together and first, what they showed after them.
+			// The results of a turn come first, followed by the parts that belong to them.
 			at, results = results, results+1
 		}
 		out[last].Parts = append(slices.Insert(out[last].Parts, at, parts...), after...)
@@ -127,7 +127,7 @@ func conversation(messages []agent.Message) ([]turn, error) {
 	return out, err
 }
 
-// assistant returns the parts of a reply, and notes in ids which calls had none.
+// assistant returns the parts of a reply. In ids it clears the ids that the API does not know.
 func assistant(msg agent.Message, ids map[string]string) ([]any, error) {
 	if parts := restore(msg, ids); parts != nil {
 		return parts, nil
@@ -143,7 +143,7 @@ func assistant(msg agent.Message, ids map[string]string) ([]any, error) {
 	return out, err
 }
 
-// restore returns the parts of Message.Raw, where the message still says the same.
+// restore returns the parts of Message.Raw if they still match the message.
 func restore(msg agent.Message, ids map[string]string) (parts []any) {
 	var text strings.Builder
 	told := map[string]string{}
@@ -172,7 +172,7 @@ func restore(msg agent.Message, ids map[string]string) (parts []any) {
 	return parts
 }
 
-// result returns the part of a result, and the parts that it shows beside.
+// result returns the part of a result, and the media parts that belong to it.
 func result(msg agent.Message, name, id string) (parts, after []any, err error) {
 	var value any = msg.Text
 	if text := strings.TrimSpace(msg.Text); text != "" && json.Valid([]byte(text)) {
@@ -187,7 +187,7 @@ func result(msg agent.Message, name, id string) (parts, after []any, err error) 
 		said["id"] = id
 	}
 	if len(msg.Parts) > 0 {
-		// Not inside the result, which Gemini takes from 3 on only.
+		// Only Gemini 3 and later accept them inside the result.
 		after, err = provider.Contents(fmt.Sprintf("From the result of tool %q:", name), msg.Parts, content)
 	}
 	return []any{object{"functionResponse": said}}, after, err

@@ -1,7 +1,6 @@
-// Package openai is the model provider "openai": every endpoint that speaks OpenAI's
-// Chat Completions, so OpenAI itself, llama.cpp, Ollama, vLLM and many others.
-//
-// Chat Completions and not the newer Responses, because it is what all of them speak.
+// Package openai is the model provider "openai". It works with every server that implements
+// OpenAI's Chat Completions API: OpenAI itself, llama.cpp, Ollama, vLLM and many others. It
+// does not use the newer Responses API, which few of them implement.
 //
 // The key is OPENAI_API_KEY and the address OPENAI_BASE_URL, as for OpenAI's own
 // libraries; with a base URL the key may be absent. OPENAI_ORG_ID and OPENAI_PROJECT_ID
@@ -9,10 +8,8 @@
 package openai
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -26,7 +23,6 @@ const Name = "openai"
 const (
 	keyVar = "OPENAI_API_KEY"
 	urlVar = "OPENAI_BASE_URL"
-	makers = "https://api.openai.com/v1/"
 )
 
 // Options say how a model is reached: Env, Transport and Timeout. The zero value reads
@@ -36,40 +32,32 @@ type Options = provider.Options
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
 type Model = provider.Model
 
-// New makes a model. It asks nothing of the API yet; a missing key is an error.
+// New creates a model. It sends no request yet; a missing key is an error.
 func New(o Options) (*Model, error) {
-	key, _ := o.Lookup(keyVar)
-	base, _ := o.Lookup(urlVar)
-	if key == "" && base == "" {
-		return nil, provider.Invalid(Name, "%s is not set: set it, or set %s to a server that needs no key, for example http://localhost:11434/v1", keyVar, urlVar)
-	}
-	a := api(base == "")
-	a.Secrets = []string{key}
-	if key != "" {
-		a.Header.Set("Authorization", "Bearer "+key)
-	}
+	a := api(o.Lookup(urlVar) == "")
 	for header, variable := range map[string]string{"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"} {
-		if id, _ := o.Lookup(variable); id != "" {
+		if id := o.Lookup(variable); id != "" {
 			a.Header.Set(header, id)
 		}
 	}
-	return provider.New(o, a, cmp.Or(base, makers))
+	return provider.New(o, a)
 }
 
-// api is Chat Completions. The newer models of OpenAI's own API refuse max_tokens.
+// api describes Chat Completions. The newer models of OpenAI's own API refuse max_tokens.
 func api(own bool) provider.API {
 	a := provider.API{
-		Name: Name, KeyVar: keyVar, URLVar: urlVar, Example: "gpt-5-mini", Header: http.Header{},
-		Address: func(base *url.URL, _ string, _ bool) (*url.URL, error) {
-			return base.JoinPath("chat/completions"), nil
-		},
-		SchemaKey: "parameters",
-		ChoiceKey: "tool_choice",
-		Choices:   map[string]any{v1.ToolChoiceRequired: "required", v1.ToolChoiceNone: "none"},
-		Reserved:  []string{"model", "messages", "tools", "stream", "stream_options"},
-		Renamed:   [][2]string{{"stop_sequences", "stop"}, {"max_output_tokens", "max_tokens"}},
-		Streamed:  object{"stream": true, "stream_options": object{"include_usage": true}},
-		Body:      body,
+		Name: Name, URLVar: urlVar, URL: "https://api.openai.com/v1/", Example: "gpt-5-mini", Header: http.Header{},
+		Keys:        []provider.Key{{Var: keyVar, Header: "Authorization", Prefix: "Bearer "}},
+		NoKey:       keyVar + " is not set: set it, or set " + urlVar + " to a server that needs no key, for example http://localhost:11434/v1",
+		KeyOptional: true,
+		Path:        "chat/completions",
+		SchemaKey:   "parameters",
+		ChoiceKey:   "tool_choice",
+		Choices:     map[string]any{v1.ToolChoiceRequired: "required", v1.ToolChoiceNone: "none"},
+		Reserved:    []string{"model", "messages", "tools", "stream", "stream_options"},
+		Renamed:     [][2]string{{"stop_sequences", "stop"}, {"max_output_tokens", "max_tokens"}},
+		Streamed:    object{"stream": true, "stream_options": object{"include_usage": true}},
+		Body:        body,
 		Reader: func(b *provider.Builder) provider.Reader {
 			return &reader{Builder: b, open: map[int64]*provider.Call{}, texts: map[string]*strings.Builder{}, values: fields{}, calls: map[*provider.Call]fields{}}
 		},
@@ -81,8 +69,8 @@ func api(own bool) provider.API {
 	return a
 }
 
-// enforced is the part of JSON Schema that OpenAI enforces, as its guide to structured outputs
-// has it. Asked to be strict with another schema, the API refuses the request.
+// enforced is the part of JSON Schema that OpenAI enforces according to its guide to structured
+// outputs. The API refuses a strict request with another schema.
 var enforced = provider.Subset{Depth: 10, Required: true, Keywords: []string{
 	"type", "description", "title", "enum", "const", "required", "additionalProperties", schema.Ref, "$schema", "$id",
 	"pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",

@@ -203,15 +203,15 @@ func TestRefusedRequests(t *testing.T) {
 		req  agent.Request
 		want string
 	}{
-		{"no model", agent.Request{}, `openai: no model is given: name one, for example "gpt-5-mini"`},
+		{"no model", agent.Request{}, `openai: no model is set: name one, for example "gpt-5-mini"`},
 		{"role", agent.Request{Model: "m", Messages: []agent.Message{{Role: "system"}}}, `openai: messages[0]: expected the role user, assistant or tool, got "system"`},
 		{"schema", agent.Request{Model: "m", Tools: []agent.ToolSpec{{Name: "a", Parameters: json.RawMessage(`[]`)}}}, `openai: tool "a": parameters must be a JSON Schema object`},
 		{"choice", agent.Request{Model: "m", Tools: tools.Tools, ToolChoice: "maybe"}, `openai: tool_choice: expected auto, required or none, got "maybe"`},
 		{"parameters", agent.Request{Model: "m", Parameters: json.RawMessage(`[1]`)}, `openai: parameters must be a JSON object: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`},
-		{"reserved", agent.Request{Model: "m", Parameters: json.RawMessage(`{"stream":true}`)}, `openai: parameters: "stream" is not a parameter: the request sets it`},
-		{"video", agent.Request{Model: "m", Messages: user(v1.Part{Type: "video", Data: "AA==", MIMEType: "video/mp4"})}, `openai: messages[0]: video of type video/mp4 cannot be sent: the API takes text, images, audio and documents`},
-		{"audio", agent.Request{Model: "m", Messages: user(v1.Part{Type: "audio", Data: "AA==", MIMEType: "audio/ogg"})}, `openai: messages[0]: audio of type audio/ogg cannot be sent: the API takes the data of audio/wav and audio/mpeg`},
-		{"document", agent.Request{Model: "m", Messages: user(v1.Part{Type: "document", Data: "AA==", MIMEType: "application/zip"})}, `openai: messages[0]: document of type application/zip cannot be sent: the API takes the data of application/pdf, and text`},
+		{"reserved", agent.Request{Model: "m", Parameters: json.RawMessage(`{"stream":true}`)}, `openai: parameters: "stream" cannot be set: toolctl sets it`},
+		{"video", agent.Request{Model: "m", Messages: user(v1.Part{Type: "video", Data: "AA==", MIMEType: "video/mp4"})}, `openai: messages[0]: video of type video/mp4 cannot be sent: the API accepts text, images, audio and documents`},
+		{"audio", agent.Request{Model: "m", Messages: user(v1.Part{Type: "audio", Data: "AA==", MIMEType: "audio/ogg"})}, `openai: messages[0]: audio of type audio/ogg cannot be sent: the API accepts the data of audio/wav and audio/mpeg`},
+		{"document", agent.Request{Model: "m", Messages: user(v1.Part{Type: "document", Data: "AA==", MIMEType: "application/zip"})}, `openai: messages[0]: document of type application/zip cannot be sent: the API accepts the data of application/pdf, and text`},
 		{"base64", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", Data: "?", MIMEType: "image/png"})}, `openai: messages[0]: parts[0]: data is not base64: illegal base64 data at input byte 0`},
 		{"no data", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image"})}, `openai: messages[0]: parts[0]: image has neither data nor uri`},
 		{"no type", agent.Request{Model: "m", Messages: user(v1.Part{Type: "image", Data: "AA=="})}, `openai: messages[0]: parts[0]: image has no mime_type`},

@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/agent/internal/provider"
 )
 
-// completion is an answer, or a chunk of one, which has deltas of the message.
+// completion is a response, or a chunk of a stream, which has deltas of the message.
 type completion struct {
 	Model   provider.String `json:"model"`
 	Choices []struct {
@@ -46,13 +46,13 @@ type toolCall struct {
 	} `json:"function"`
 }
 
-// reader reads an answer. Both a message and the deltas of one go through it.
+// reader reads a response: a message, or the deltas of one.
 type reader struct {
 	*provider.Builder
-	open    map[int64]*provider.Call // by the index that the API gives
+	open    map[int64]*provider.Call // by the index of the API
 	refusal strings.Builder
-	// The fields that the API does not document: of the message, texts, which come in pieces,
-	// and others; and of its calls.
+	// Undocumented fields: texts of the message, which come in pieces, other values of the
+	// message, and the fields of its calls.
 	texts  map[string]*strings.Builder
 	values fields
 	calls  map[*provider.Call]fields
@@ -60,7 +60,7 @@ type reader struct {
 
 type fields = map[string]json.RawMessage
 
-// Read is [provider.Reader.Read].
+// Read implements [provider.Reader].
 func (r *reader) Read(data []byte) error {
 	var c completion
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -108,7 +108,7 @@ func (r *reader) Read(data []byte) error {
 	return nil
 }
 
-// call takes a piece of a call. Another id at the same index is another call: some
+// call adds a piece of a call. Another id at the same index starts another call, because some
 // servers give every call the index 0.
 func (r *reader) call(index int64, raw json.RawMessage) error {
 	var t toolCall
@@ -129,7 +129,7 @@ func (r *reader) call(index int64, raw json.RawMessage) error {
 	if args == "null" {
 		args = ""
 	}
-	_ = json.Unmarshal(t.Function.Arguments, &args) // a JSON text, as the API has it
+	_ = json.Unmarshal(t.Function.Arguments, &args) // the API sends a string with JSON in it
 	c.Args.WriteString(args)
 	maps.Copy(r.calls[c], unknown(raw, "id", "type", "function", "index", "custom"))
 	return nil
@@ -139,7 +139,7 @@ func (r *reader) extras(raw json.RawMessage) {
 	for k, v := range unknown(raw, "role", "content", "refusal", "tool_calls", "annotations", "audio", "function_call") {
 		var text string
 		if json.Unmarshal(v, &text) != nil {
-			r.values[k] = v // the last one stands
+			r.values[k] = v // the last value wins
 			continue
 		}
 		if r.texts[k] == nil {
@@ -152,7 +152,7 @@ func (r *reader) extras(raw json.RawMessage) {
 	}
 }
 
-// unknown returns the fields of an object beside the known ones, and without nulls.
+// unknown returns the fields of an object without the known ones and without nulls.
 func unknown(raw json.RawMessage, known ...string) fields {
 	var m fields
 	if json.Unmarshal(raw, &m) != nil {
@@ -169,7 +169,7 @@ func unknown(raw json.RawMessage, known ...string) fields {
 	return m
 }
 
-// Kept is [provider.Reader.Kept].
+// Kept implements [provider.Reader].
 func (r *reader) Kept() *provider.Kept {
 	if r.refusal.Len() > 0 {
 		r.Reason = "refusal"

@@ -37,7 +37,7 @@ func body(p object, req agent.Request, tools []any, _ object) error {
 	return nil
 }
 
-// effort is the API's word for a budget of tokens, which it has not.
+// effort translates a token budget, because the API has only words for it.
 func effort(budget int) string {
 	switch {
 	case budget <= 0:
@@ -55,7 +55,7 @@ func conversation(req agent.Request) (out []object, err error) {
 	if req.System != "" {
 		say("system", req.System)
 	}
-	var shown []any // by the run of tool messages so far
+	var shown []any // parts of the current run of tool messages
 	show := func() {
 		if len(shown) > 0 {
 			say("user", shown)
@@ -82,11 +82,11 @@ func conversation(req agent.Request) (out []object, err error) {
 				text = "error: " + text
 			}
 			out = append(out, object{"role": "tool", "tool_call_id": msg.ToolCallID, "content": text})
-			if len(parts) > 0 { // a tool message takes text only; the rest follows in a user message
+			if len(parts) > 0 { // a tool message can hold only text; the parts follow in a user message
 				shown = append(append(shown, textPart(fmt.Sprintf("From the result of tool %q, call %s:", msg.Tool, msg.ToolCallID))), parts...)
 			}
 		case len(parts) > 0:
-			return fmt.Errorf("the API takes no parts of an assistant message")
+			return fmt.Errorf("the API accepts no parts in an assistant message")
 		default:
 			out = append(out, assistant(msg))
 		}
@@ -114,8 +114,8 @@ func assistant(msg agent.Message) object {
 		calls = append(calls, call)
 	}
 	a["tool_calls"] = calls
-	// Reasoning goes back only where it led to calls: some servers demand it there, and
-	// some refuse it elsewhere.
+	// Only reasoning that led to calls goes back: some servers demand it with calls, and some
+	// refuse it elsewhere.
 	for name, value := range kept.Message {
 		a[name] = value
 	}
@@ -144,13 +144,13 @@ func content(m provider.Media) (part object, err error) {
 		if format != "" && m.Data != "" {
 			return object{"type": "input_audio", "input_audio": object{"data": m.Data, "format": format}}, nil
 		}
-		return part, fmt.Errorf("%s cannot be sent: the API takes the data of audio/wav and audio/mpeg", m)
+		return part, fmt.Errorf("%s cannot be sent: the API accepts the data of audio/wav and audio/mpeg", m)
 	case provider.Document:
 		if m.MIME == "application/pdf" && m.Data != "" {
 			name := cmp.Or(m.Name, "document.pdf")
 			return object{"type": "file", "file": object{"file_data": "data:application/pdf;base64," + m.Data, "filename": name}}, nil
 		}
-		return part, fmt.Errorf("%s cannot be sent: the API takes the data of application/pdf, and text", m)
+		return part, fmt.Errorf("%s cannot be sent: the API accepts the data of application/pdf, and text", m)
 	}
-	return part, fmt.Errorf("%s cannot be sent: the API takes text, images, audio and documents", m)
+	return part, fmt.Errorf("%s cannot be sent: the API accepts text, images, audio and documents", m)
 }

@@ -25,15 +25,15 @@ import (
 
 // Bounds of one exchange.
 const (
-	maxAnswer     = 32 << 20         // bytes of an answer or a stream
-	maxErrorBody  = 64 << 10         // bytes kept of an answer that is an error
-	maxRetries    = 2                // beside the first attempt
-	maxRetryAfter = 30 * time.Second // a longer wait is for the caller to decide
+	maxAnswer     = 32 << 20         // bytes of a response or stream
+	maxErrorBody  = 64 << 10         // bytes of an error response that are read
+	maxRetries    = 2                // after the first attempt
+	maxRetryAfter = 30 * time.Second // the caller decides about longer waits
 	maxBackoff    = 8 * time.Second
 )
 
-// newClient returns the client of a model. Redirects are not followed, so that keys go
-// nowhere but to the address that was configured.
+// newClient returns the client of a model. It follows no redirects, so that keys reach only
+// the configured address.
 func newClient(base http.RoundTripper) *retryablehttp.Client {
 	return &retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: base, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
@@ -44,8 +44,8 @@ func newClient(base http.RoundTripper) *retryablehttp.Client {
 	}
 }
 
-// again reports whether a request is sent once more: when the server could not be
-// reached, is busy or failed, and does not ask for more patience than we have.
+// again reports whether to retry a request: the server could not be reached, is busy or failed,
+// and does not ask for a longer wait than maxRetryAfter.
 func again(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -67,8 +67,8 @@ func again(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500, nil
 }
 
-// wait is the pause before the next attempt: what the server asks for, else half a
-// second, doubled each time, less up to a quarter of chance.
+// wait returns the pause before the next attempt: what the server asks for, or half a second,
+// doubled each time, with jitter of up to a quarter.
 func wait(_, _ time.Duration, attempt int, resp *http.Response) time.Duration {
 	if after, ok := retryAfter(resp); ok {
 		return min(after, maxRetryAfter)
@@ -77,13 +77,13 @@ func wait(_, _ time.Duration, attempt int, resp *http.Response) time.Duration {
 	return d - rand.N(d/4)
 }
 
-// retryAfter reads Retry-After (RFC 9110, section 10.2.3), and retry-after-ms, which
-// says it more finely.
+// retryAfter reads Retry-After (RFC 9110, section 10.2.3), and retry-after-ms, which is
+// more precise.
 func retryAfter(resp *http.Response) (time.Duration, bool) {
 	if resp == nil {
 		return 0, false
 	}
-	const longest = float64(24 * time.Hour) // what is longer overflows, and is too long anyway
+	const longest = float64(24 * time.Hour) // a longer wait could overflow
 	for _, h := range []struct {
 		name string
 		unit time.Duration
@@ -99,11 +99,11 @@ func retryAfter(resp *http.Response) (time.Duration, bool) {
 	return 0, false
 }
 
-// exchange sends a request and reads the answer. The reply holds what came before an error.
+// exchange sends a request and reads the response. The reply holds what came before an error.
 func (m *Model) exchange(ctx context.Context, address *url.URL, body Object, b *Builder) (reply agent.Reply, err error) {
 	reader := m.api.Reader(b)
 	defer func() {
-		// Foreign input must not end the process.
+		// A panic about foreign input must not end the process.
 		if p := recover(); p != nil {
 			err = m.fault(fmt.Errorf("its reader failed: %v", p), "")
 		}
@@ -124,7 +124,7 @@ func (m *Model) exchange(ctx context.Context, address *url.URL, body Object, b *
 	return reply, m.fault(err, media)
 }
 
-// post sends a JSON document. An answer that is no success is an error.
+// post sends a JSON document. A response without a success status is an error.
 func (m *Model) post(ctx context.Context, address *url.URL, body Object, stream bool) (*http.Response, error) {
 	text, err := jsontext.Marshal(body)
 	if err != nil {
@@ -149,13 +149,13 @@ func (m *Model) post(ctx context.Context, address *url.URL, body Object, stream 
 		return nil, m.unreachable(err)
 	}
 	if resp.StatusCode >= 300 {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is enough
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of the message is better than none
 		return nil, m.refusal(resp.StatusCode, body, resp.Header.Get("Location"))
 	}
 	return resp, nil
 }
 
-// document reads an answer that is one JSON document.
+// document reads a response that is one JSON document.
 func (m *Model) document(in io.Reader, b *Builder, reader Reader) error {
 	raw, err := io.ReadAll(in)
 	if err != nil {
@@ -165,7 +165,7 @@ func (m *Model) document(in io.Reader, b *Builder, reader Reader) error {
 		if err := within(raw, false); err != nil {
 			return err
 		}
-		return m.execution(v1.PhaseValidate, m.host+" answers with one JSON document, and a stream of events was asked for: run it without streaming, or check "+m.api.URLVar, nil)
+		return m.execution(v1.PhaseValidate, m.host+" answers with one JSON document instead of a stream of events: run it without streaming, or check "+m.api.URLVar, nil)
 	}
 	if err := reader.Read(raw); err != nil {
 		return err
@@ -176,9 +176,9 @@ func (m *Model) document(in io.Reader, b *Builder, reader Reader) error {
 	return nil
 }
 
-// events hands the data of each event of a stream
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html) to a reader, until that
-// returns an error. An event that is an error is one; an event without its end is dropped.
+// events passes the data of each event of a stream
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html) to a reader. It stops at
+// the first error, of the reader or in an event, and drops an event without an end.
 func (m *Model) events(r io.Reader, b *Builder, reader Reader) error {
 	in := bufio.NewReader(r)
 	var event string
@@ -216,7 +216,7 @@ func (m *Model) events(r io.Reader, b *Builder, reader Reader) error {
 	}
 }
 
-// complete wants that a stream has said its end.
+// complete returns an error for a stream that broke off.
 func (m *Model) complete(b *Builder) error {
 	if b.Ended {
 		return nil
@@ -224,8 +224,8 @@ func (m *Model) complete(b *Builder) error {
 	return m.execution(v1.PhaseExecute, "the stream of "+m.host+" ended before the reply was complete", nil)
 }
 
-// within returns the error that an answer of status 200 holds, or that it is as a whole, and
-// the error of an answer that is not valid JSON.
+// within returns the error in the body of a response with status 200. With whole, the body as
+// a whole describes an error. A body that is not valid JSON is an error too.
 func within(data []byte, whole bool) error {
 	var top struct {
 		Error json.RawMessage `json:"error"`

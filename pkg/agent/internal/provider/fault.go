@@ -24,15 +24,15 @@ import (
 )
 
 const (
-	maxMessage = 2000 // bytes of an error's message
-	maxType    = 100  // bytes of an error's type
+	maxMessage = 2000 // bytes of an error message
+	maxType    = 100  // bytes of an error type
 )
 
-// starred is a key that a provider has hidden in part: what is left of it is hidden too.
+// starred matches a key that the provider has masked in part. The rest of it is masked too.
 var starred = regexp.MustCompile(`[\w-]*\*{3,}[\w*-]*`)
 
-// clean masks the secrets of a text, drops control characters and bounds it. Masking
-// comes first, so that no cut leaves half a key.
+// clean masks the secrets in a text, drops control characters and cuts it. Masking comes
+// first, so that no half of a key remains after a cut.
 func clean(secrets *redact.Masker, text string, most int) string {
 	text = secrets.Values(starred.ReplaceAllString(text, redact.Mask))
 	text = strings.Map(func(r rune) rune {
@@ -44,19 +44,14 @@ func clean(secrets *redact.Masker, text string, most int) string {
 	return clip.Bytes(strings.TrimSpace(text), most)
 }
 
-// Invalid is the error of a setting, of a provider that has no [Model] yet.
-func Invalid(name, format string, args ...any) error {
-	return &v1.ExecutionError{Phase: v1.PhaseValidate, Message: name + ": " + fmt.Sprintf(format, args...)}
-}
-
 func (m *Model) execution(phase, message string, cause error) error {
 	return &v1.ExecutionError{Phase: phase, Message: m.api.Name + ": " + clean(m.secrets, message, maxMessage), Cause: cause}
 }
 
-// unreachable is the error of a request that got no answer.
+// unreachable returns the error for a request without a response.
 func (m *Model) unreachable(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
-		err = outer.Err // it repeats the address
+		err = outer.Err // the outer error repeats the address
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		return m.execution(v1.PhaseConnect, m.host+" closed the connection before it answered", err)
@@ -64,7 +59,7 @@ func (m *Model) unreachable(err error) error {
 	return m.execution(v1.PhaseConnect, fmt.Sprintf("cannot reach %s: %v; check %s and the network", m.host, err, m.api.URLVar), err)
 }
 
-// broke is the error of an answer that cannot be read to its end.
+// broke returns the error for a response that broke off or is too large.
 func (m *Model) broke(err error) error {
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return m.execution(v1.PhaseValidate, fmt.Sprintf("the answer is larger than %d MiB", maxAnswer>>20), nil)
@@ -72,7 +67,7 @@ func (m *Model) broke(err error) error {
 	return m.execution(v1.PhaseExecute, fmt.Sprintf("the answer of %s broke off: %v", m.host, err), err)
 }
 
-// fault is the error of an answer whose reading failed.
+// fault returns the error for a response that the reader could not read.
 func (m *Model) fault(err error, media string) error {
 	refused, isRefused := errors.AsType[*agent.ModelError](err)
 	typed, isTyped := errors.AsType[*v1.ExecutionError](err)
@@ -84,30 +79,30 @@ func (m *Model) fault(err error, media string) error {
 	case isTyped:
 		return typed
 	case media != "" && media != "text/event-stream" && !strings.HasSuffix(media, "json"):
-		return m.execution(v1.PhaseValidate, fmt.Sprintf("%s answers with %s and not with JSON: check %s", m.host, media, m.api.URLVar), nil)
+		return m.execution(v1.PhaseValidate, fmt.Sprintf("%s answers with %s instead of JSON: check %s", m.host, media, m.api.URLVar), nil)
 	}
 	return m.execution(v1.PhaseValidate, "the answer cannot be read: "+reading(err), nil)
 }
 
-// refusal is the error of an answer with a status that is no success.
+// refusal returns the error for a response without a success status.
 func (m *Model) refusal(status int, body []byte, location string) error {
 	e := apiError(body)
 	e.Status = status
 	if e.Message == "" {
-		e.Message = cmp.Or(strings.ToLower(http.StatusText(status)), "an answer that is not a success")
+		e.Message = cmp.Or(strings.ToLower(http.StatusText(status)), "the response has no success status")
 	}
 	switch {
 	case status < 400:
 		e.Message = "redirected to " + strconv.Quote(location) + ", which is not followed: put the right address into " + m.api.URLVar
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		e.Message = strings.TrimRight(e.Message, ". ") + "; check " + m.api.KeyVar
+		e.Message = strings.TrimRight(e.Message, ". ") + "; check " + m.keyVar
 	case status == http.StatusNotFound:
 		e.Message = strings.TrimRight(e.Message, ". ") + "; check the name of the model and " + m.api.URLVar
 	}
 	return m.finish(e)
 }
 
-// finish names the provider and cleans the texts.
+// finish sets the provider and cleans the texts.
 func (m *Model) finish(e *agent.ModelError) error {
 	return &agent.ModelError{
 		Provider: m.api.Name,
@@ -117,10 +112,9 @@ func (m *Model) finish(e *agent.ModelError) error {
 	}
 }
 
-// apiError reads the error in an answer. All known shapes are read: the object
-// "error" of OpenAI, Anthropic and Google, alone or in a list; a text "error" (Ollama);
-// "message" or "detail" at the top (vLLM and others); and plain text. Its message is
-// empty when there is nothing to show.
+// apiError reads the error in a response. It knows the object "error" of OpenAI, Anthropic
+// and Google, alone or in a list; a text "error" (Ollama); "message" or "detail" at the top
+// (vLLM and others); and plain text. The message is empty if there is none.
 func apiError(body []byte) *agent.ModelError {
 	body = bytes.TrimSpace(body)
 	var v any
@@ -143,7 +137,7 @@ func apiError(body []byte) *agent.ModelError {
 	return &agent.ModelError{Message: cmp.Or(say(top["message"]), say(top["detail"])), Type: first(top["type"], top["code"])}
 }
 
-// say returns a JSON value as text: a string as it is, all else as JSON.
+// say returns a JSON value as text: a string without quotes, any other value as JSON.
 func say(v any) string {
 	if text, ok := v.(string); ok || v == nil {
 		return text
@@ -151,7 +145,7 @@ func say(v any) string {
 	return string(jsontext.Of(v))
 }
 
-// first is the first of the values that is a text.
+// first returns the first value that is a nonempty string.
 func first(values ...any) string {
 	for _, v := range values {
 		if s, ok := v.(string); ok && s != "" {
@@ -161,7 +155,7 @@ func first(values ...any) string {
 	return ""
 }
 
-// reading is what is wrong with an answer in few words: and not the whole answer.
+// reading says what is wrong with a response without quoting all of it.
 func reading(err error) string {
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError

@@ -1,10 +1,10 @@
-// Package provider is the skeleton of all model providers. A provider brings an [API]: how a
-// conversation is written for it, and how its answers are read. The rest is here once:
-// addresses and keys, requests and retries, streams, bounds, errors without secrets, tools,
-// parameters, and the making of a reply.
+// Package provider is the skeleton of all model providers. A provider defines an [API]: how to
+// write a conversation, and how to read its responses. This package does the rest once: addresses
+// and keys, requests and retries, streams, bounds, errors without secrets, tools and parameters.
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,8 +22,8 @@ import (
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
-// DefaultTimeout bounds one Generate, its retries included. Models that think can be
-// silent for minutes.
+// DefaultTimeout is the time limit for one Generate, including its retries. Models that think
+// can be silent for minutes.
 const DefaultTimeout = 10 * time.Minute
 
 // Options say how a model is reached. The zero value reads the environment.
@@ -32,58 +32,67 @@ type Options struct {
 	Env func(name string) (value string, ok bool)
 	// Transport sends the requests. Default: http.DefaultTransport.
 	Transport http.RoundTripper
-	// Timeout bounds one Generate, its retries included. Default: 10 minutes.
+	// Timeout is the time limit for one Generate, including its retries. Default: 10 minutes.
 	Timeout time.Duration
 }
 
 // Object is a JSON object of a request.
 type Object = map[string]any
 
-// API is what one provider brings.
+// API is what one provider defines.
 type API struct {
 	// Name is the provider's name, such as "openai". Errors begin with it.
 	Name string
-	// KeyVar and URLVar are the variables of its key and its base URL. Errors name them.
-	KeyVar, URLVar string
+	// Keys are the ways to authenticate. The first key that is set is sent.
+	Keys []Key
+	// URLVar is the variable of the base URL, and URL the default.
+	URLVar, URL string
+	// NoKey is the error if no key is set. KeyOptional allows that if the base URL is set.
+	NoKey       string
+	KeyOptional bool
 	// Example is the name of a model, for errors.
 	Example string
 	// Header is sent with every request.
 	Header http.Header
-	// Secrets are shown in no error.
-	Secrets []string
-	// Address returns the URL at which a model is asked.
+	// Path is added to the base URL. If the URL depends on the request, Address returns it
+	// instead.
+	Path    string
 	Address func(base *url.URL, model string, stream bool) (*url.URL, error)
 
 	// SchemaKey is the field of a tool that holds the JSON Schema of its arguments.
 	SchemaKey string
-	// ChoiceKey is the field of a request that holds the choice of tools, and Choices are its
-	// values by those of [agent.Request.ToolChoice].
+	// ChoiceKey is the field of a request that holds the tool choice, and Choices maps the values
+	// of [agent.Request.ToolChoice] to those of the API.
 	ChoiceKey string
 	Choices   map[string]any
-	// Reserved are the fields that no parameter may overwrite. Renamed are pairs of names: a
-	// parameter, and what the API calls it.
+	// Reserved are the fields that parameters must not overwrite. Renamed holds pairs of names:
+	// that of a parameter, and that of the API.
 	Reserved []string
 	Renamed  [][2]string
 	// Streamed are the fields of a request that asks for a stream.
 	Streamed Object
-	// Body adds the conversation to a request. It may take parameters out of extra; those
-	// that it leaves become fields of the request.
+	// Body adds the conversation to a request. It may remove parameters from extra; the
+	// remaining ones become fields of the request.
 	Body func(body Object, req agent.Request, tools []any, extra Object) error
-	// Structured reports whether the schema of an object can be the format of a reply. Nil
-	// takes every schema.
+	// Structured reports whether an object schema can be the format of a reply. Nil accepts
+	// every schema.
 	Structured func(schema Object) bool
 
-	// Reader makes the reader of one answer, which fills b.
+	// Reader creates the reader of one response, which fills b.
 	Reader func(b *Builder) Reader
-	// Needs is what an answer must have, for errors.
+	// Needs is the field that a response must have, for errors.
 	Needs string
 }
+
+// Key is a way to authenticate: the header that carries the value of a variable, after a prefix.
+type Key struct{ Var, Header, Prefix string }
 
 // Model is an [agent.StructuredModel]. Many goroutines may use it at once.
 type Model struct {
 	api     API
+	keyVar  string // the variable of the key that is sent
 	base    *url.URL
-	host    string // of base, with its scheme
+	host    string // host of base, with its scheme
 	secrets *redact.Masker
 	timeout time.Duration
 	http    *retryablehttp.Client
@@ -91,14 +100,33 @@ type Model struct {
 
 var _ agent.StructuredModel = (*Model)(nil)
 
-// New makes a model whose API is at base. It asks nothing of the API yet.
-func New(o Options, api API, base string) (*Model, error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// It may hold a password, so the error does not show it.
-		return nil, Invalid(api.Name, "%s is not an address: it must begin with http:// or https://, for example http://localhost:8080", api.URLVar)
+// New creates a model. It sends no request yet.
+func New(o Options, api API) (*Model, error) {
+	m := &Model{api: api, keyVar: api.Keys[0].Var, secrets: redact.New(nil), timeout: o.Timeout, http: newClient(o.Transport)}
+	m.api.Header = api.Header.Clone()
+	if m.api.Header == nil {
+		m.api.Header = http.Header{}
 	}
-	m := &Model{api: api, base: u, host: u.Scheme + "://" + u.Host, secrets: redact.New(nil, api.Secrets...), timeout: o.Timeout, http: newClient(o.Transport)}
+	sent := false
+	for _, k := range api.Keys {
+		if value := o.Lookup(k.Var); value != "" {
+			m.secrets.Add(value)
+			if !sent {
+				m.keyVar, sent = k.Var, true
+				m.api.Header.Set(k.Header, k.Prefix+value)
+			}
+		}
+	}
+	base := o.Lookup(api.URLVar)
+	if !sent && (base == "" || !api.KeyOptional) {
+		return nil, m.execution(v1.PhaseValidate, api.NoKey, nil)
+	}
+	u, err := url.Parse(cmp.Or(base, api.URL))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		// The URL may hold a password, so the error does not show it.
+		return nil, m.execution(v1.PhaseValidate, api.URLVar+" is not an address: it must begin with http:// or https://, for example http://localhost:8080", nil)
+	}
+	m.base, m.host = u, u.Scheme+"://"+u.Host
 	if m.timeout <= 0 {
 		m.timeout = DefaultTimeout
 	}
@@ -111,29 +139,31 @@ func New(o Options, api API, base string) (*Model, error) {
 	return m, nil
 }
 
-// String names the provider and where it is asked, and nothing secret.
+// String returns the provider and its address, without secrets.
 func (m *Model) String() string { return m.api.Name + " at " + m.host }
 
 // GoString is String, so that no verb of fmt shows a key.
 func (m *Model) GoString() string { return m.String() }
 
-// Structured reports whether the schema can be the format of a reply: its root must be an
-// object, and some APIs take a part of JSON Schema only.
+// Structured reports whether the schema can be the format of a reply. Its root must be an
+// object, and some APIs accept only a part of JSON Schema.
 func (m *Model) Structured(schema json.RawMessage) bool {
 	var root Object
 	return json.Unmarshal(schema, &root) == nil && root["type"] == "object" && (m.api.Structured == nil || m.api.Structured(root))
 }
 
-// Generate is [agent.Model.Generate].
+// Generate implements [agent.Model].
 func (m *Model) Generate(ctx context.Context, req agent.Request, on func(agent.Delta)) (agent.Reply, error) {
 	b := newBuilder(req, on)
 	body, err := m.api.Encode(req, b.Stream)
 	if err != nil {
 		return agent.Reply{}, m.execution(v1.PhaseValidate, err.Error(), nil)
 	}
-	address, err := m.api.Address(m.base, req.Model, b.Stream)
-	if err != nil {
-		return agent.Reply{}, m.execution(v1.PhaseValidate, err.Error(), nil)
+	address := m.base.JoinPath(m.api.Path)
+	if m.api.Address != nil {
+		if address, err = m.api.Address(m.base, req.Model, b.Stream); err != nil {
+			return agent.Reply{}, m.execution(v1.PhaseValidate, err.Error(), nil)
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return agent.Reply{}, err
@@ -152,19 +182,13 @@ func (m *Model) Generate(ctx context.Context, req agent.Request, on func(agent.D
 	return reply, err
 }
 
-// Lookup returns the first of the variables that is set and not empty, and its name.
-// Spaces around a value, such as the line end of a file, are no part of it.
-func (o Options) Lookup(names ...string) (value, name string) {
+// Lookup returns a variable without the spaces around it, such as the line end of a file; "" if
+// it is not set.
+func (o Options) Lookup(name string) string {
 	env := o.Env
 	if env == nil {
 		env = os.LookupEnv
 	}
-	for _, name := range names {
-		if v, ok := env(name); ok {
-			if v = strings.TrimSpace(v); v != "" {
-				return v, name
-			}
-		}
-	}
-	return "", ""
+	value, _ := env(name)
+	return strings.TrimSpace(value)
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -45,12 +44,12 @@ func (*counter) Kept() *Kept { return nil }
 func model(t *testing.T, base string, broken func() error) *Model {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
 	t.Cleanup(tr.CloseIdleConnections)
-	m, err := New(Options{Transport: tr}, API{
-		Name: "x", KeyVar: "X_KEY", URLVar: "X_URL", Secrets: []string{key, ""}, Header: http.Header{},
-		Address: func(base *url.URL, _ string, _ bool) (*url.URL, error) { return base, nil },
-		Body:    func(Object, agent.Request, []any, Object) error { return nil },
-		Reader:  func(b *Builder) Reader { return &counter{b, broken} },
-	}, base)
+	env := func(name string) (string, bool) { return map[string]string{"X_KEY": key, "X_URL": base}[name], true }
+	m, err := New(Options{Transport: tr, Env: env}, API{
+		Name: "x", Keys: []Key{{Var: "X_KEY", Header: "X-Key"}}, URLVar: "X_URL",
+		Body:   func(Object, agent.Request, []any, Object) error { return nil },
+		Reader: func(b *Builder) Reader { return &counter{b, broken} },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +135,7 @@ func TestGenerate(t *testing.T) {
 		{"well", t.Context(), nil, ""},
 		{"ended before", ended, nil, "context canceled"},
 		{"it cannot be read", t.Context(), returns(fmt.Errorf("bad %s", key)), "x: the answer cannot be read: bad [REDACTED]"},
-		{"typed", t.Context(), returns(fmt.Errorf("in: %w", Invalid("x", "bad"))), "x: bad"},
+		{"typed", t.Context(), returns(fmt.Errorf("in: %w", &v1.ExecutionError{Phase: v1.PhaseValidate, Message: "x: bad"})), "x: bad"},
 		{"refused", t.Context(), returns(&agent.ModelError{Type: strings.Repeat("t", 200), Message: "m\x1b[2J" + key}), "x: m [2J[REDACTED] (" + strings.Repeat("t", maxType) + "…)"},
 		{"a panic", t.Context(), func() error { panic("oh " + key) }, "x: the answer cannot be read: its reader failed: oh [REDACTED]"},
 	} {
@@ -360,7 +359,7 @@ func TestParameters(t *testing.T) {
 		{"null", `null`, `{}`, ""},
 		{"renamed", `{"stop":"x","top_p":1.0}`, `{"stops":["x"],"top_p":1.0}`, ""},
 		{"taken", `{"stop":"x","stops":["y"]}`, `{"stops":["y"]}`, ""},
-		{"reserved", `{"model":"x"}`, "", `parameters: "model" is not a parameter: the request sets it`},
+		{"reserved", `{"model":"x"}`, "", `parameters: "model" cannot be set: toolctl sets it`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := API{Reserved: []string{"model"}, Renamed: [][2]string{{"stop", "stops"}}, Body: func(_ Object, _ agent.Request, _ []any, extra Object) error {

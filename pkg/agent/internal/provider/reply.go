@@ -10,21 +10,21 @@ import (
 	"toolctl.dev/toolctl/pkg/agent"
 )
 
-// Reader reads one answer into the [Builder] that it was made with.
+// Reader reads one response into its [Builder].
 type Reader interface {
-	// Read takes an answer, or one event of a stream.
+	// Read reads a response, or one event of a stream.
 	Read(data []byte) error
-	// Kept is called once, after the last Read, when all calls have their ids. It completes
-	// the reply, and returns what the provider wants back unchanged; nil for nothing.
+	// Kept is called once after the last Read, when all calls have their ids. It completes the
+	// reply, and returns the data that the provider needs back unchanged; nil for none.
 	Kept() *Kept
 }
 
-// Kept is [agent.Message.Raw]: what a provider wants back unchanged in the next request. Each
-// uses fields of its own. They are stored, so their names stay.
+// Kept is [agent.Message.Raw]: data that a provider needs back unchanged in the next request.
+// Each provider uses its own fields. Saved runs hold them, so their names must not change.
 type Kept struct {
 	Provider string `json:"provider"`
-	// Message and Calls are the fields of a message and of its calls, by their ids, that the
-	// API of OpenAI does not document.
+	// Message and Calls are undocumented fields of OpenAI: those of a message, and those of its
+	// calls by their ids.
 	Message map[string]json.RawMessage            `json:"message,omitempty"`
 	Calls   map[string]map[string]json.RawMessage `json:"calls,omitempty"`
 	// Content are the blocks of Anthropic, and Parts the parts of Google.
@@ -32,7 +32,7 @@ type Kept struct {
 	Parts   []json.RawMessage `json:"parts,omitempty"`
 }
 
-// Restore returns what a provider kept of a message; empty where another one made it.
+// Restore returns the data that a provider kept of a message; none if another provider made it.
 func Restore(msg agent.Message, name string) Kept {
 	var k Kept
 	if json.Unmarshal(msg.Raw, &k) != nil || k.Provider != name {
@@ -41,17 +41,17 @@ func Restore(msg agent.Message, name string) Kept {
 	return k
 }
 
-// Builder gathers a reply, from one answer or from the events of a stream. Both go through
-// it, so that both end in the same reply.
+// Builder gathers a reply, from one response or from the events of a stream, so that both give
+// the same reply.
 type Builder struct {
-	// Stream tells whether the answer comes in events.
+	// Stream says that the response is a stream of events.
 	Stream bool
-	// Ended tells that the answer is complete.
+	// Ended says that the response is complete.
 	Ended bool
 	// Model is the model that answered, and Reason the API's word for why it stopped.
 	Model, Reason string
 	Usage         agent.Usage
-	// Said is the text so far.
+	// Said holds the text so far.
 	Said  strings.Builder
 	Parts []v1.Part
 	Calls []*Call
@@ -60,7 +60,7 @@ type Builder struct {
 	on  func(agent.Delta)
 }
 
-// Call is a call that the model asks for. One without an ID is given one at the end.
+// Call is a call that the model asks for. A call without an ID gets one at the end.
 type Call struct {
 	ID, Name string
 	Args     strings.Builder
@@ -74,7 +74,7 @@ func newBuilder(req agent.Request, on func(agent.Delta)) *Builder {
 	return b
 }
 
-// Text takes more of the text.
+// Text adds to the text.
 func (b *Builder) Text(text string) {
 	if text != "" {
 		b.Said.WriteString(text)
@@ -82,14 +82,14 @@ func (b *Builder) Text(text string) {
 	}
 }
 
-// Thinking takes more of the model's thinking.
+// Thinking streams more of the model's thinking.
 func (b *Builder) Thinking(text string) {
 	if text != "" {
 		b.on(agent.Delta{Thinking: text})
 	}
 }
 
-// Call takes a new call. It may still be without an id and a name.
+// Call adds a call. Its id and name may follow later.
 func (b *Builder) Call(id, name string) *Call {
 	c := &Call{ID: id}
 	b.Calls = append(b.Calls, c)
@@ -97,7 +97,7 @@ func (b *Builder) Call(id, name string) *Call {
 	return c
 }
 
-// Name gives a call its name, unless it has one.
+// Name sets the name of a call that has none.
 func (b *Builder) Name(c *Call, name string) {
 	if c.Name == "" && name != "" {
 		c.Name = name
@@ -105,7 +105,7 @@ func (b *Builder) Name(c *Call, name string) {
 	}
 }
 
-// reply is what came so far.
+// reply returns the reply so far.
 func (b *Builder) reply(name string, reader Reader) agent.Reply {
 	r := agent.Reply{Usage: b.Usage, Model: b.Model}
 	for i, c := range b.Calls {
@@ -126,7 +126,7 @@ func (b *Builder) reply(name string, reader Reader) agent.Reply {
 	return r
 }
 
-// callID is the name of a call whose provider gave none: its number in the conversation.
+// callID returns an id for a call without one: its number in the conversation.
 func callID(req agent.Request, i int) string {
 	for _, m := range req.Messages {
 		i += len(m.ToolCalls)
@@ -134,7 +134,7 @@ func callID(req agent.Request, i int) string {
 	return fmt.Sprintf("call_%d", i+1)
 }
 
-// stops are the words of the APIs for why a model stopped.
+// stops maps the words of the APIs for why a model stopped.
 var stops = map[string]string{
 	"stop": agent.StopEnd, "end_turn": agent.StopEnd, "stop_sequence": agent.StopEnd,
 	"tool_calls": agent.StopToolCalls, "function_call": agent.StopToolCalls, "tool_use": agent.StopToolCalls,
@@ -150,17 +150,17 @@ func stop(word string, calls bool) string {
 	switch {
 	case !ok:
 		return strings.ToLower(word)
-	case known == agent.StopEnd && calls: // as some servers say it
+	case known == agent.StopEnd && calls: // some servers say "stop" for calls too
 		return agent.StopToolCalls
 	}
 	return known
 }
 
-// String is a string of an answer. What is no string is empty: servers that speak an API
-// more or less put null or something else there.
+// String is a string in a response. Any other value counts as empty, because servers that
+// implement an API only roughly send null or something else.
 type String string
 
-// UnmarshalJSON is [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler].
 func (t *String) UnmarshalJSON(raw []byte) error {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -169,10 +169,10 @@ func (t *String) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Count is a number of tokens in an answer. What is no number is 0.
+// Count is a number of tokens in a response. Any other value counts as 0.
 type Count int64
 
-// UnmarshalJSON is [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler].
 func (n *Count) UnmarshalJSON(raw []byte) error {
 	var f float64
 	if string(raw) != "null" && json.Unmarshal(raw, &f) == nil && f >= 0 && f < 1<<53 {

@@ -18,7 +18,7 @@ import (
 // Encode returns the body of a request.
 func (a *API) Encode(req agent.Request, stream bool) (Object, error) {
 	if req.Model == "" {
-		return nil, fmt.Errorf("no model is given: name one, for example %q", a.Example)
+		return nil, fmt.Errorf("no model is set: name one, for example %q", a.Example)
 	}
 	body := Object{}
 	if stream {
@@ -35,7 +35,7 @@ func (a *API) Encode(req agent.Request, stream bool) (Object, error) {
 		}
 		tools = append(tools, tool)
 	}
-	if len(tools) > 0 && req.ToolChoice != "" && req.ToolChoice != v1.ToolChoiceAuto { // which the API does by itself
+	if len(tools) > 0 && req.ToolChoice != "" && req.ToolChoice != v1.ToolChoiceAuto { // auto is the default of every API
 		choice, ok := a.Choices[req.ToolChoice]
 		if !ok {
 			return nil, fmt.Errorf("tool_choice: expected auto, required or none, got %q", req.ToolChoice)
@@ -48,7 +48,7 @@ func (a *API) Encode(req agent.Request, stream bool) (Object, error) {
 	}
 	for _, name := range a.Reserved {
 		if _, ok := extra[name]; ok {
-			return nil, fmt.Errorf("parameters: %q is not a parameter: the request sets it", name)
+			return nil, fmt.Errorf("parameters: %q cannot be set: toolctl sets it", name)
 		}
 	}
 	for _, names := range a.Renamed {
@@ -61,7 +61,7 @@ func (a *API) Encode(req agent.Request, stream bool) (Object, error) {
 	return body, nil
 }
 
-// Parameters reads an object whose values stay as they are written.
+// Parameters reads an object and keeps its values as they are written.
 func Parameters(raw json.RawMessage) (Object, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
@@ -77,8 +77,7 @@ func Parameters(raw json.RawMessage) (Object, error) {
 	return o, nil
 }
 
-// rename moves a parameter to the name that an API knows it by. What has that name
-// already stays.
+// rename moves a parameter to the name that an API uses. A parameter with that name wins.
 func rename(m Object, from, to string) {
 	v, ok := m[from]
 	if !ok {
@@ -90,14 +89,14 @@ func rename(m Object, from, to string) {
 	}
 }
 
-// List makes a parameter a list: APIs differ in whether one stop text may stand alone.
+// List wraps a single text in a list, because some APIs accept no single stop text.
 func List(m Object, name string) {
 	if v, ok := m[name].(json.RawMessage); ok && bytes.HasPrefix(v, []byte(`"`)) {
 		m[name] = []json.RawMessage{v}
 	}
 }
 
-// Each hands the messages of a conversation to add, whose errors name the message.
+// Each calls add for each message of a conversation. Errors name the message.
 func Each(messages []agent.Message, add func(agent.Message) error) error {
 	for i, m := range messages {
 		err := fmt.Errorf("expected the role user, assistant or tool, got %q", m.Role)
@@ -111,8 +110,8 @@ func Each(messages []agent.Message, add func(agent.Message) error) error {
 	return nil
 }
 
-// Contents are a text, unless it is empty, and the parts beside it, each as content
-// writes it.
+// Contents returns a text, unless it is empty, and its parts, each in the form that content
+// gives it.
 func Contents(text string, parts []v1.Part, content func(Media) (Object, error)) ([]any, error) {
 	var out []any
 	add := func(m Media) error {
@@ -137,9 +136,8 @@ func Contents(text string, parts []v1.Part, content func(Media) (Object, error))
 	return out, err
 }
 
-// Arguments returns the arguments of a call as a JSON object, which APIs demand of a
-// call that they are sent back. Text that is none is wrapped, so that the model sees
-// what it wrote.
+// Arguments returns the arguments of a call as a JSON object, as the APIs demand of calls in
+// the conversation. Other text is wrapped, so that the model sees what it wrote.
 func Arguments(args string) json.RawMessage {
 	text := strings.TrimSpace(args)
 	if text == "" {
@@ -151,7 +149,7 @@ func Arguments(args string) json.RawMessage {
 	return jsontext.Of(map[string]string{"INVALID_JSON": args})
 }
 
-// MediaKind is the kind of content of a media type: image, audio, video or document.
+// MediaKind returns the kind of a media type: image, audio, video or document.
 func MediaKind(mimeType string) string {
 	switch kind, _, _ := strings.Cut(mimeType, "/"); kind {
 	case Image, Audio, Video:
@@ -172,18 +170,18 @@ const (
 // Media is a part of a message in the terms of the APIs.
 type Media struct {
 	Kind string
-	Text string // of Text
-	// Data is base64, MIME its type. URL stands for Data where the content is elsewhere.
+	Text string // for the kind text
+	// Data is the content in base64, and MIME its type. URL replaces Data if the content is elsewhere.
 	Data, MIME, URL string
 	Name            string
 }
 
-// Remote tells whether the content is elsewhere on the web.
+// Remote reports whether the content is on the web.
 func (m Media) Remote() bool {
 	return m.Data == "" && (strings.HasPrefix(m.URL, "https://") || strings.HasPrefix(m.URL, "http://"))
 }
 
-// String names the part in an error.
+// String names the part in errors.
 func (m Media) String() string {
 	if m.MIME != "" {
 		return m.Kind + " of type " + m.MIME
@@ -191,7 +189,7 @@ func (m Media) String() string {
 	return m.Kind
 }
 
-// check wants content, and makes a text of a text document.
+// check refuses a part without content, and turns a text document into text.
 func (m *Media) check() error {
 	if m.Kind == Text {
 		return nil
@@ -212,7 +210,7 @@ func (m *Media) check() error {
 	return nil
 }
 
-// flatten returns a part in the terms of the APIs.
+// flatten converts a part to the terms of the APIs.
 func flatten(p v1.Part) (Media, error) {
 	m := Media{Kind: p.Type, Data: p.Data, MIME: media(p.MIMEType), URL: p.URI, Name: cmp.Or(p.Name, p.Title)}
 	if p.Media != nil && m.Data == "" {
@@ -241,7 +239,7 @@ func flatten(p v1.Part) (Media, error) {
 	return m, fmt.Errorf("a part of type %q cannot be sent to a model", p.Type)
 }
 
-// media is a media type without its parameters.
+// media returns a media type without its parameters.
 func media(s string) string {
 	if mt, _, err := mime.ParseMediaType(s); err == nil {
 		return mt

@@ -7,17 +7,16 @@ import (
 
 // Subset is the part of JSON Schema that an API enforces. Every object in it is closed.
 type Subset struct {
-	// Depth is the deepest schema.
+	// Depth is the maximum nesting depth.
 	Depth int
-	// Keywords are those that are taken with any value, and Fits those that are taken with
-	// some.
+	// Keywords are accepted with any value, and those of Fits only with the values that fit.
 	Keywords []string
 	Fits     map[string]func(value any) bool
-	// Required wants every property of an object to be required.
+	// Required says that every property of an object must be required.
 	Required bool
 }
 
-// Takes reports whether a schema keeps to the subset.
+// Takes reports whether a schema is in the subset.
 func (s *Subset) Takes(schema any) bool { return s.takes(schema, 0) }
 
 func (s *Subset) takes(v any, depth int) bool {
@@ -48,8 +47,7 @@ func (s *Subset) takes(v any, depth int) bool {
 	return node["additionalProperties"] == false
 }
 
-// inner returns the schemas that a keyword holds, and whether it has the form that it must
-// have.
+// inner returns the schemas in the value of a keyword, and whether the value is well-formed.
 func inner(key string, value any) (schemas []any, ok bool) {
 	switch key {
 	case "items":

@@ -6,27 +6,26 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// Call is a call that stands in a text.
+// Call is a call in a text.
 type Call struct {
-	// Name is the tool's name, Args the arguments as they were written.
+	// Name is the name of the tool, and Args are the arguments as the model wrote them.
 	Name, Args string
-	// Block is the part of the text that asks for the call.
+	// Block is the part of the text with the call.
 	Block string
 }
 
-// maxCalls bounds the calls that are read out of one text.
+// maxCalls is the maximum number of calls in one text.
 const maxCalls = 64
 
-// family is one form in which models write calls as text: what stands between open and
-// end. The end of the last block may be missing; a family without one goes on to the
-// end of the text.
+// family is one form of calls in a text: a block between open and end. The end of the last
+// block may be missing. The block of a family without an end goes on to the end of the text.
 type family struct {
 	open, end string
-	// read reads what stands between; ended says that the end was there.
+	// read reads the body of a block; ended says that the block has its end.
 	read func(body string, ended bool) []Call
 }
 
-// tags are the forms that are delimited by words which mean nothing else.
+// tags are the forms whose delimiters have no other meaning.
 var tags = []family{
 	{"<tool_call>", "</tool_call>", tagged},   // Hermes, Qwen
 	{"<tool_calls>", "</tool_calls>", tagged}, // a list of them
@@ -39,13 +38,12 @@ var tags = []family{
 	{"<|python_tag|>", "", tagged},                          // Llama 3.1
 }
 
-// fences are Markdown's blocks of code.
+// fences are code blocks of Markdown.
 var fences = []family{{"```", "```", fenced}}
 
-// Calls finds the calls that a model wrote as text: between the tags of a family of
-// models, in fenced JSON, as a text that is nothing but JSON, or as {"tool_calls": …}
-// after some words. It takes only those that wanted says yes to. rest is the text
-// without what was taken.
+// Calls finds the calls in a text: between the tags of a model family, in fenced JSON, as the
+// only JSON in the text, or as {"tool_calls": …} after some words. It takes the calls for which
+// wanted returns true. rest is the text without them.
 func Calls(text string, wanted func(Call) bool) (calls []Call, rest string) {
 	if len(text) > maxBytes || !strings.ContainsAny(text, "{<") {
 		return nil, text
@@ -111,7 +109,7 @@ func blocksOf(families []family, text string) []block {
 	return blocks
 }
 
-// next finds the family whose open comes first, nil when there is none.
+// next finds the family whose open comes first; nil if there is none.
 func next(families []family, text string, at int) (from int, found *family) {
 	for i := range families {
 		if j := strings.Index(text[at:], families[i].open); j >= 0 && (found == nil || at+j < from) {
@@ -132,8 +130,8 @@ func tagged(body string, ended bool) []Call {
 	return read(body, false)
 }
 
-// function reads NAME>… whose arguments are an object or <parameter=KEY> tags. The object
-// of arguments whose last tag was cut off has no end either.
+// function reads NAME>… with arguments that are an object or <parameter=KEY> tags. If the last
+// tag was cut off, the object of arguments gets no end either.
 func function(body string, ended bool) []Call {
 	name, args, ok := strings.Cut(body, ">")
 	if name = strings.Trim(name, ` "'`); !ok || name == "" {
@@ -158,8 +156,8 @@ func function(body string, ended bool) []Call {
 	return []Call{{Name: name, Args: args}}
 }
 
-// mistral reads a list of calls or, as newer models write it, NAME[ARGS]{…}, with [CALL_ID]…
-// after the name or not.
+// mistral reads a list of calls or, from newer models, NAME[ARGS]{…}, possibly with [CALL_ID]…
+// after the name.
 func mistral(body string, ended bool) []Call {
 	name, args, ok := strings.Cut(body, "[ARGS]")
 	if !ok {
@@ -172,7 +170,7 @@ func mistral(body string, ended bool) []Call {
 	return []Call{{Name: name, Args: strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(args), "</s>"))}}
 }
 
-// fenced reads a block of code: a word for its language, and JSON.
+// fenced reads a code block: a word for its language, and JSON.
 func fenced(body string, _ bool) []Call {
 	if word, rest, ok := strings.Cut(body, "\n"); ok && !strings.ContainsAny(word, "{[") {
 		body = rest

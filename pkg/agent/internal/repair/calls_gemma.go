@@ -7,7 +7,7 @@ import (
 	"toolctl.dev/toolctl/internal/jsontext"
 )
 
-// gemmaQuotes stand for the quotes of strings, whose content is not escaped.
+// gemmaQuotes are written in place of quotes. The text between them is not escaped.
 var gemmaQuotes = []string{`<|"|>`, "<escape>"}
 
 // gemma reads calls in the form of Gemma: call:NAME{key:<|"|>text<|"|>,days:3}.
@@ -34,8 +34,8 @@ func gemma(body string, _ bool) []Call {
 	return calls
 }
 
-// gemmaObject writes the object that a text begins with as JSON, and says how long it
-// is. What has no end gets none: that is for [Object] to judge.
+// gemmaObject returns the object at the start of a text as JSON, and its length. An object
+// without an end stays so for [Object] to judge.
 func gemmaObject(text string) (object string, n int) {
 	var out strings.Builder
 	depth := 0

@@ -9,7 +9,7 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// bare takes a text that is nothing but JSON: one document, or several.
+// bare reads a text that contains only JSON: one document, or several.
 func bare(text string) []block {
 	if calls := read(text, true); calls != nil {
 		return []block{{0, len(text), calls}}
@@ -27,7 +27,7 @@ func bare(text string) []block {
 	return blocks
 }
 
-// spoken finds objects whose first member is tool_calls, whatever is said around them.
+// spoken finds objects whose first member is tool_calls in any text.
 func spoken(text string) []block {
 	var blocks []block
 	for at := 0; len(blocks) < maxCalls; {
@@ -50,8 +50,8 @@ func spoken(text string) []block {
 	return blocks
 }
 
-// read reads calls out of JSON; with strict the arguments must be there to their end, as
-// JSON that has a name is not yet a call. Else arguments that were cut off stay so.
+// read reads calls from JSON. With strict the arguments must be complete, because not every
+// object with a name is a call. Otherwise arguments that were cut off stay cut off.
 func read(body string, strict bool) []Call {
 	body = strings.TrimSpace(body)
 	if body == "" || !strings.Contains("{[", body[:1]) {
@@ -75,9 +75,9 @@ func read(body string, strict bool) []Call {
 	return shapes(doc, strict, 0)
 }
 
-// cutOff returns the calls of a text that ends before its JSON does: the last one with
-// the arguments as far as they go, or without it when they do not begin. With strict
-// there is no call whose arguments are cut off.
+// cutOff returns the calls of a text that ends before its JSON does. The last call keeps the
+// part of its arguments that is there, and is dropped if there is none. With strict, a call
+// with incomplete arguments is not a call.
 func cutOff(calls []Call, body string, strict bool) []Call {
 	if len(calls) == 0 {
 		return nil
@@ -92,13 +92,13 @@ func cutOff(calls []Call, body string, strict bool) []Call {
 		return nil
 	case found:
 		last.Args = rest
-	default: // they are not written as JSON has them
+	default: // the arguments are not a JSON object
 		last.Args = strings.TrimSuffix(last.Args, "}")
 	}
 	return calls
 }
 
-// lastArguments returns a text from where the object of its last call's arguments begins.
+// lastArguments returns the rest of a text from the arguments of its last call.
 func lastArguments(body string) (rest string, found bool) {
 	for at := 0; ; {
 		i := strings.IndexByte(body[at:], '"')
@@ -120,8 +120,8 @@ func lastArguments(body string) (rest string, found bool) {
 	}
 }
 
-// shapes finds the calls in the forms that models know: {name, arguments}, that under
-// function, and lists of them, also under tool_calls.
+// shapes finds calls in their usual forms: {name, arguments}, the same under function, and
+// lists of these, also under tool_calls.
 func shapes(doc any, strict bool, depth int) []Call {
 	if depth > 3 {
 		return nil
@@ -159,7 +159,7 @@ func shapes(doc any, strict bool, depth int) []Call {
 	return nil
 }
 
-// argumentKeys are the names that models give the arguments of a call.
+// argumentKeys are the names under which models write the arguments of a call.
 var argumentKeys = []string{"arguments", "parameters", "args", "input"}
 
 func arguments(o map[string]any) (string, bool) {

@@ -12,28 +12,28 @@ import (
 )
 
 var (
-	errEscape = errors.New("it ends inside an escape or a character: what was cut off there is not known")
-	errFault  = errors.New("it has a fault that can be read in more than one way")
+	errEscape = errors.New("it ends inside an escape or a character, and the missing part is unknown")
+	errFault  = errors.New("it has a syntax error that can be read in more than one way")
 )
 
-// reader reads an object that is nearly JSON and writes it as JSON. It copies every string, number
-// and word that is valid as it stands, and knows these faults, each of which can be read in one way:
-// comments, a comma behind the last value or missing between two, keys without quotes, strings in
-// other quotes, control characters and unknown escapes in strings, the words of Python, numbers
-// such as +1 and .5, a missing closer within another or at the end, and a string that ends with the text.
-// For all else it returns an error: it never guesses.
+// reader reads an object that is almost JSON and writes it as JSON. It copies every valid string,
+// number and word, and repairs these errors, which have only one possible meaning: comments, a comma
+// after the last value or none between two values, keys without quotes, strings in other quotes,
+// control characters and unknown escapes in strings, words of Python, numbers such as +1 and .5, a
+// missing closing bracket, and a string that ends with the text. It never guesses: any other error
+// is returned.
 type reader struct {
 	text  string
 	i     int
 	out   strings.Builder
-	open  []byte // what closes the lists and objects around, the innermost last
+	open  []byte // the closing brackets of the lists and objects around, the innermost last
 	ended bool   // the text ended before the object did
 }
 
 // object reads the object that begins at text[i].
 func (r *reader) object() error { return r.members('}') }
 
-// members reads a list or an object from its opening brace on.
+// members reads a list or an object from its opening bracket.
 func (r *reader) members(closer byte) error {
 	if len(r.open) == maxDepth {
 		return errFault
@@ -62,7 +62,7 @@ func (r *reader) members(closer byte) error {
 			r.i++
 			r.out.WriteByte(c)
 			return nil
-		case c == '}' || c == ']': // the closer is missing before that of what is around
+		case c == '}' || c == ']': // the closing bracket before this one is missing
 			if !slices.Contains(r.open[:len(r.open)-1], c) {
 				return errFault
 			}
@@ -89,7 +89,7 @@ func (r *reader) members(closer byte) error {
 	}
 }
 
-// peek returns the byte that is next; 0 at the end of the text, and at that of a fence.
+// peek returns the next byte; 0 at the end of the text or of its fence.
 func (r *reader) peek() byte {
 	if r.i == len(r.text) || strings.HasPrefix(r.text[r.i:], "```") {
 		return 0
@@ -121,7 +121,7 @@ func (r *reader) space() error {
 	return nil
 }
 
-// key reads a key and the colon behind it, up to the value.
+// key reads a key, the colon, and the space before the value.
 func (r *reader) key() error {
 	if quote := r.quote(); quote != "" {
 		if err := r.string(quote, true); err != nil {
@@ -147,7 +147,7 @@ func (r *reader) key() error {
 	return r.space()
 }
 
-// words are those of JSON and of Python.
+// words are the words of JSON and Python.
 var words = map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 
 func (r *reader) value() error {
@@ -184,7 +184,7 @@ func (r *reader) value() error {
 	return nil
 }
 
-// word reads the characters that belong to it.
+// word reads characters as long as they belong to the word.
 func (r *reader) word(belongs func(rune) bool) string {
 	rest := r.text[r.i:]
 	n := strings.IndexFunc(rest, func(c rune) bool { return !belongs(c) })
@@ -195,10 +195,10 @@ func (r *reader) word(belongs func(rune) bool) string {
 	return rest[:n]
 }
 
-// quotes open a string, and close it.
+// quotes are pairs of quotes that open and close a string.
 var quotes = [][2]string{{`"`, `"`}, {"'", "'"}, {"`", "`"}, {"“", "”"}}
 
-// quote returns the quote that closes the string that begins here; "" where none does.
+// quote returns the closing quote of a string that begins here; "" if none begins.
 func (r *reader) quote() string {
 	for _, q := range quotes {
 		if strings.HasPrefix(r.text[r.i:], q[0]) {
@@ -208,10 +208,10 @@ func (r *reader) quote() string {
 	return ""
 }
 
-// highHalf is the end of a string after the first half of a character that JSON escapes as a pair.
+// highHalf matches a string that ends with the first half of a surrogate pair.
 var highHalf = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}$`)
 
-// string reads a string from its opening quote on. A key that the text cuts off is an error.
+// string reads a string from its opening quote. A key without an end is an error.
 func (r *reader) string(quote string, key bool) error {
 	_, n := utf8.DecodeRuneInString(r.text[r.i:])
 	r.i += n
@@ -224,7 +224,7 @@ func (r *reader) string(quote string, key bool) error {
 		case strings.HasPrefix(r.text[r.i:], quote):
 			r.i += len(quote)
 			r.out.WriteByte('"')
-			if known > 0 && unknown > 0 { // which of them are meant as such?
+			if known > 0 && unknown > 0 { // the known ones may be unescaped backslashes too
 				return errFault
 			}
 			return nil
@@ -263,8 +263,8 @@ func (r *reader) string(quote string, key bool) error {
 	return nil
 }
 
-// looksWhole reports whether a text that ends inside a string ends as the object would: then only the
-// quote may be missing, and what stands before it is not the end of the string.
+// looksWhole reports whether a text that ends inside a string ends with the brackets of the object.
+// Then only the closing quote may be missing, at an unknown place.
 func (r *reader) looksWhole() bool {
 	end := strings.TrimRight(r.text, " \t\r\n`")
 	if len(r.text)-len(end) >= len("```") && strings.HasSuffix(strings.TrimSpace(r.text), "```") {
@@ -280,8 +280,8 @@ func (r *reader) looksWhole() bool {
 	return true
 }
 
-// escape reads an escape and returns it as JSON has it; "" when the text ends in it. An unknown one
-// is a backslash that was not escaped.
+// escape reads an escape and returns it in JSON; "" if the text ends in it. An unknown escape counts
+// as an unescaped backslash.
 func (r *reader) escape() (text string, known bool) {
 	rest := r.text[r.i+1:]
 	if rest == "" {

@@ -1,5 +1,5 @@
-// Package repair reads what models write where JSON was asked of them: arguments that
-// are nearly JSON, and calls that stand in the text.
+// Package repair reads arguments that are almost JSON, and calls that models write in the text
+// of their replies.
 package repair
 
 import (
@@ -13,36 +13,36 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// How a text became a JSON object; empty when it was one.
+// How [Object] turned a text into a JSON object; empty for a text that is one.
 const (
-	// Unquoted: the object was written as a JSON string.
+	// Unquoted: the object was inside a JSON string.
 	Unquoted = "unquoted"
-	// Trimmed: a fence or other text stood around it.
+	// Trimmed: a fence or other text surrounded it.
 	Trimmed = "trimmed"
 	// Repaired: its syntax was repaired.
 	Repaired = "repaired"
-	// Closed: it was cut off inside a string or a list, which was closed where it ended.
+	// Closed: it ended inside a string or a list, which was closed there.
 	Closed = v1.RepairClosed
 )
 
-// Bounds of the texts that are repaired.
+// Bounds of a text.
 const (
 	maxBytes = 1 << 20
 	maxDepth = 128
 )
 
-// gemmaMarked is a string between the marks that stand for quotes in what Gemma writes. Some servers
-// leave them in the arguments that they make of it.
+// gemmaMarked is a string between the marks that Gemma writes for quotes. Some servers leave the
+// marks in the arguments.
 var gemmaMarked = regexp.MustCompile(`"<\|\\"\|>((?:[^"\\]|\\.)*?)<\|\\"\|>"`)
 
-// Object reads the arguments of a call. It changes as little as it can: the text as it
-// is, a JSON string that holds the object, the object without what stands around it,
-// and only then its syntax, by [reader], which changes no string, number or word that is valid.
-// Nothing at all, and null, is an empty object.
+// Object reads the arguments of a call with as few changes as possible. It tries the unchanged
+// text, a JSON string that holds the object, and the object without the text around it. Only
+// then [reader] repairs the syntax, which keeps every valid string, number and word. An empty
+// text and null count as an empty object.
 //
-// What ends inside a string or a list is closed there. What ends inside an escape, or
-// where a value is missing, is an error. cut says that the API marks the model's reply
-// as cut off: then nothing is closed or repaired, as what is missing may matter.
+// A text that ends inside a string or a list is closed there. A text that ends inside an escape
+// or before a value is an error. If the API marks the reply as cut off (cut), Object closes and
+// repairs nothing, because the missing part may matter.
 func Object(text string, cut bool) (doc map[string]any, raw json.RawMessage, how string, err error) {
 	if trimmed := strings.TrimSpace(text); trimmed == "" || trimmed == "null" {
 		return map[string]any{}, json.RawMessage("{}"), "", nil
@@ -73,7 +73,7 @@ func Object(text string, cut bool) (doc map[string]any, raw json.RawMessage, how
 	}
 	switch {
 	case cut:
-		return nil, nil, "", errors.New("the reply was cut off before its end, in the arguments of the call")
+		return nil, nil, "", errors.New("the reply was cut off inside the arguments of the call")
 	case errors.Is(err, errEscape):
 		return nil, nil, "", err
 	case err != nil:
@@ -90,12 +90,11 @@ func Object(text string, cut bool) (doc map[string]any, raw json.RawMessage, how
 	return doc, json.RawMessage(fixed), how, nil
 }
 
-// goesOn is what follows an object that was closed too early: another value or member of it.
+// goesOn matches the rest of an object that was closed too early: another value or member.
 var goesOn = regexp.MustCompile("^\\s*(?:,\\s*(?:[\"'`“]|[\\w$-]+\\s*:)|:)")
 
-// within reads the one object that stands in a text, and returns the part of the text that it is.
-// Where two stand, nobody knows which is meant; but an empty one before another is how some APIs
-// begin a stream.
+// within reads the only object in a text, and returns its part of the text. Two objects are
+// ambiguous. An empty one before another is not, because some APIs begin a stream with it.
 func within(text string) (*reader, string, error) {
 	for {
 		start := strings.IndexByte(text, '{')
@@ -120,7 +119,7 @@ func within(text string) (*reader, string, error) {
 	}
 }
 
-// object reads a text that is a JSON object.
+// object reads a JSON object.
 func object(text string) (map[string]any, error) {
 	doc, err := validate.Decode([]byte(text))
 	if err != nil {
@@ -133,7 +132,7 @@ func object(text string) (map[string]any, error) {
 	return o, nil
 }
 
-// unquote returns what a JSON string holds.
+// unquote returns the text of a JSON string.
 func unquote(text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, `"`) {
@@ -143,7 +142,7 @@ func unquote(text string) (string, bool) {
 	return inner, json.Unmarshal([]byte(text), &inner) == nil
 }
 
-// closing returns the length of the object that a text begins with; -1 when it has no end.
+// closing returns the length of the object at the start of a text; -1 if the object has no end.
 func closing(text string) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
