@@ -86,8 +86,7 @@ func sessionsOf(all []event) []sessionRow {
 
 // activityPage is the calls that are remembered, the newest first, and what follows from them.
 type activityPage struct {
-	listPage[event]
-	Calls    []callView
+	listPage[callView]
 	Chart    *chart
 	Operator bool
 	Dropped  int64
@@ -100,27 +99,24 @@ func (c *Console) activity(r *request) error {
 	remembered, _ := c.feed.last(maxEvents, sees)
 	found := slices.DeleteFunc(slices.Clone(remembered), func(e event) bool { return !f.fits(&e) })
 	p := activityPage{Chart: c.feed.overall(c.toolSight(r)), Operator: c.operates(r.person), Dropped: c.feed.dropped.Load()}
-	p.listPage = listOf(r.Request, "", found, []column[event]{
-		{name: "time", title: "Time", given: true, number: func(e *event) float64 { return float64(e.Number) }},
-		{name: "tool", title: "Tool", text: func(e *event) string { return e.Namespace + "/" + e.Tool }},
-		{name: "status", title: "Status", text: func(e *event) string { return e.Status + " " + e.ErrorType }},
-		{name: "policy", title: "Policy", text: func(e *event) string {
+	p.listPage = listOf(r.Request, "", c.viewCalls(r, found), []column[callView]{
+		{name: "time", title: "Time", given: true, number: func(e *callView) float64 { return float64(e.Number) }},
+		{name: "tool", title: "Tool", text: func(e *callView) string { return e.Namespace + "/" + e.Tool }},
+		{name: "status", title: "Status", text: func(e *callView) string { return e.Status + " " + e.ErrorType }},
+		{name: "policy", title: "Policy", text: func(e *callView) string {
 			if e.Policy == nil {
 				return ""
 			}
 			return e.Policy.Decision
 		}},
-		{name: "took", title: "Took", class: "num", number: func(e *event) float64 { return e.DurationMS }},
-		{name: "principal", title: "Principal", text: func(e *event) string { return e.Principal }},
-		{name: "session", title: "Session", class: "wide", text: func(e *event) string { return e.Session }},
+		{name: "took", title: "Took", class: "num", number: func(e *callView) float64 { return e.DurationMS }},
+		{name: "principal", title: "Principal", text: func(e *callView) string { return e.Principal }},
+		{name: "session", title: "Session", class: "wide", text: func(e *callView) string { return e.Session }},
 	})
 	p.Known, p.Filtered, p.Reload = len(remembered), f != callFilter{}, true
 	p.Fields = []filterField{
 		{"tool", "tool", "Tool", f.Tool, nil}, {"principal", "principal", "Principal", f.Principal, nil}, {"session", "session", "Session", f.Session, nil},
 		{"status-filter", "status", "Status", f.Status, []string{v1.StatusComplete, v1.StatusFailed, v1.StatusPending, statusRefused}},
-	}
-	for _, e := range p.Rows {
-		p.Calls = append(p.Calls, c.viewCall(r, e))
 	}
 	var who []column[budgetRow]
 	if p.Operator {

@@ -123,64 +123,48 @@ func (c *Console) viewOf(p v1.PendingCall, who person) approvalView {
 
 // visible returns the calls that a person may see: those that wait, the oldest first, and those that
 // waited, the newest first.
-func (c *Console) visible(r *request) (open, past []v1.PendingCall, err error) {
+func (c *Console) visible(r *request) (open, past []approvalView, err error) {
 	all, err := c.gateway.Approvals().ListApprovals(r.Context())
-	if err != nil {
-		return nil, nil, err
-	}
-	sees, now := c.pendingSight(r.person), c.opts.Now()
+	sees := c.pendingSight(r.person)
 	for _, p := range all {
-		switch {
-		case !sees(&p):
-		case p.StateAt(now) == v1.ApprovalPending:
-			open = append(open, p)
-		default:
-			past = append(past, p)
+		if !sees(&p) {
+			continue
+		}
+		if v := c.viewOf(p, r.person); v.State == v1.ApprovalPending {
+			open = append(open, v)
+		} else {
+			past = append(past, v)
 		}
 	}
 	slices.Reverse(past)
-	return open, past, nil
-}
-
-// viewsOf returns some calls as they are shown.
-func (c *Console) viewsOf(r *request, all []*v1.PendingCall) []approvalView {
-	views := []approvalView{}
-	for _, p := range all {
-		views = append(views, c.viewOf(*p, r.person))
-	}
-	return views
+	return open, past, err
 }
 
 const maxApprovals = 100 // in an answer of the API that asks for no other number
 
 // approvalsPage is the calls that wait, and those that waited.
-type approvalsPage struct {
-	Open, Past           listPage[v1.PendingCall]
-	OpenViews, PastViews []approvalView
-}
+type approvalsPage struct{ Open, Past listPage[approvalView] }
 
 func (c *Console) approvals(r *request) error {
 	open, past, err := c.visible(r)
 	if err != nil {
 		return err
 	}
-	tool := column[v1.PendingCall]{name: "tool", title: "Tool", text: func(p *v1.PendingCall) string { return p.Namespace + "/" + p.Tool }}
-	caller := column[v1.PendingCall]{name: "caller", title: "Caller", text: func(p *v1.PendingCall) string { return p.Principal }}
-	policy := column[v1.PendingCall]{name: "policy", title: "Policy", text: func(p *v1.PendingCall) string { return p.Policy }}
-	now := c.opts.Now()
+	tool := column[approvalView]{name: "tool", title: "Tool", text: func(p *approvalView) string { return p.Namespace + "/" + p.Tool }}
+	caller := column[approvalView]{name: "caller", title: "Caller", text: func(p *approvalView) string { return p.Principal }}
+	policy := column[approvalView]{name: "policy", title: "Policy", text: func(p *approvalView) string { return p.Policy }}
 	p := approvalsPage{
-		Open: listOf(r.Request, "", open, []column[v1.PendingCall]{
-			tool, {title: "Arguments", class: "wide"}, {name: "expires", title: "Time left", number: func(p *v1.PendingCall) float64 { return seconds(p.Expires) }}, caller, policy,
+		Open: listOf(r.Request, "", open, []column[approvalView]{
+			tool, {title: "Arguments", class: "wide"}, {name: "expires", title: "Time left", number: func(p *approvalView) float64 { return seconds(p.Expires) }}, caller, policy,
 			{title: "Decide", class: "act"},
 		}),
-		Past: listOf(r.Request, "decided", past, []column[v1.PendingCall]{
-			tool, {name: "state", title: "State", chosen: true, text: func(p *v1.PendingCall) string { return p.StateAt(now) }},
-			{name: "by", title: "Decided by", text: func(p *v1.PendingCall) string { return p.By }}, caller,
-			{name: "note", title: "Note", class: "wide", text: func(p *v1.PendingCall) string { return p.Reason }},
-			{name: "time", title: "Time", given: true, number: func(p *v1.PendingCall) float64 { return seconds(cmp.Or(p.Decided, p.Created)) }},
+		Past: listOf(r.Request, "decided", past, []column[approvalView]{
+			tool, {name: "state", title: "State", chosen: true, text: func(p *approvalView) string { return p.State }},
+			{name: "by", title: "Decided by", text: func(p *approvalView) string { return p.By }}, caller,
+			{name: "note", title: "Note", class: "wide", text: func(p *approvalView) string { return p.Reason }},
+			{name: "time", title: "Time", given: true, number: func(p *approvalView) float64 { return seconds(cmp.Or(p.Decided, p.Created)) }},
 		}),
 	}
-	p.OpenViews, p.PastViews = c.viewsOf(r, p.Open.Rows), c.viewsOf(r, p.Past.Rows)
 	c.show(r, http.StatusOK, "approvals", "Approvals", "approvals", p)
 	return nil
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/internal/jsontext"
 	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/scenario"
+	jsonschema "toolctl.dev/toolctl/pkg/schema"
 )
 
 // promptRow is a prompt in a list.
@@ -129,41 +129,34 @@ func variables(p *gateway.Prompt) (schema, error) {
 		if err != nil {
 			return schema{}, err
 		}
-		root = v.(*object).clone()
+		root = v.(*object)
 	}
-	root.Set("type", "object")
-	props := newObject()
-	if own, ok := root.get("properties").(*object); ok {
-		props = own.clone()
-	}
-	required, _ := root.get("required").([]any)
+	own, _ := root.get("properties").(*object)
+	properties, required := newObject(), []any{}
 	for _, a := range p.Arguments {
-		if props.has(a.Name) {
+		if own.has(a.Name) {
 			continue
 		}
 		one := newObject()
 		one.Set("type", "string")
-		if a.Title != "" && a.Title != a.Name {
+		if a.Title != a.Name {
 			one.Set("title", a.Title)
 		}
-		if a.Description != "" {
-			one.Set("description", a.Description)
-		}
-		props.Set(a.Name, one)
+		one.Set("description", a.Description)
+		properties.Set(a.Name, one)
 		if a.Required {
 			required = append(required, a.Name)
 		}
 	}
-	root.Set("properties", props)
-	root.Set("required", required)
+	more := newObject()
+	more.Set("type", "object")
+	more.Set("properties", properties)
+	more.Set("required", required)
 	if !root.has("additionalProperties") { // a form asks for what is used
-		root.Set("additionalProperties", false)
+		more.Set("additionalProperties", false)
 	}
-	raw, err := jsontext.Marshal(root)
-	if err != nil {
-		return schema{}, err
-	}
-	return readSchema(raw)
+	whole := jsonschema.Join(root, more)
+	return schema{doc: jsonschema.NewDocument(whole)}.sub(whole), nil
 }
 
 // promptPage is the form by which a prompt is rendered, and what came of it.
