@@ -1,6 +1,7 @@
 package executors
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -27,6 +28,16 @@ func useOf(path string, t interface {
 	Needed() []string
 }) use {
 	return use{path: path, fields: t.Fields(), needed: t.Needed()}
+}
+
+// valuesOf returns the arguments of a call as templates take them, with every digit of their numbers.
+func valuesOf(args json.RawMessage) (values map[string]any, err error) {
+	if len(args) > 0 {
+		dec := json.NewDecoder(bytes.NewReader(args))
+		dec.UseNumber()
+		err = dec.Decode(&values)
+	}
+	return values, err
 }
 
 // allUsed reports whether a schema lets a call have no other arguments than those that are used.

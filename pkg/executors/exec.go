@@ -188,10 +188,8 @@ func (c *command) prepare(ctx context.Context, t *v1.Tool, args json.RawMessage)
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	var values map[string]any
-	dec := json.NewDecoder(bytes.NewReader(args))
-	dec.UseNumber()
-	if err := dec.Decode(&values); err != nil {
+	values, err := valuesOf(args)
+	if err != nil {
 		return nil, r.fail(v1.PhaseValidate, "the arguments are not a JSON object", err)
 	}
 	ended := false // the options, by "--"

@@ -11,6 +11,9 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"runtime"
+	"sync"
+	"weak"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/envref"
@@ -63,4 +66,19 @@ func All(o Options) []Executor {
 		all = append(all, mcp{o.Upstream})
 	}
 	return all
+}
+
+// perTool keeps what is made of tools as long as the tools live: a reload brings new tools, and what was made
+// of the old ones goes with them. It must not point to its tool, or the tool would never go.
+type perTool[T any] struct{ made sync.Map } // weak.Pointer[v1.Tool] -> T
+
+func (p *perTool[T]) of(tool *v1.Tool, prepare func() T) T {
+	key := weak.Make(tool)
+	made, known := p.made.Load(key)
+	if !known {
+		if made, known = p.made.LoadOrStore(key, prepare()); !known {
+			runtime.AddCleanup(tool, func(key weak.Pointer[v1.Tool]) { p.made.Delete(key) }, key)
+		}
+	}
+	return made.(T)
 }

@@ -37,7 +37,7 @@ type HTTP struct {
 	allowed  netaddr.Allowed
 	allowErr error // Options.AllowNetwork cannot be read
 
-	tools sync.Map // weak.Pointer[v1.Tool] -> *httpTool
+	tools perTool[*httpTool]
 
 	life   sync.RWMutex // held for reading by every call
 	closed bool

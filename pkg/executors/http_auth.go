@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+	"golang.org/x/sync/singleflight"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/envref"
@@ -91,20 +92,13 @@ const tokenTimeout = 30 * time.Second
 // request is under way at a time, whoever waits for it, and it outlives the call that
 // asked first, whose cancellation is no reason to fail the others.
 type tokenSource struct {
-	config clientcredentials.Config
-	client *http.Client
-	wait   *sync.WaitGroup // of the executor, for Close
+	wait    *sync.WaitGroup // of the executor, for Close
+	fetch   func() (any, error)
+	stop    func() // ends the request that is under way
+	flights singleflight.Group
 
 	mu      sync.Mutex
 	current *oauth2.Token
-	fetch   *tokenFetch // nil when none is under way
-}
-
-type tokenFetch struct {
-	cancel context.CancelFunc
-	done   chan struct{} // closed when token and err are set
-	token  *oauth2.Token
-	err    error
 }
 
 // tokenError says that no token was to be had; it holds no body of the server,
@@ -134,13 +128,16 @@ func (h *HTTP) tokenSource(o *oauthSpec, values []string, transport http.RoundTr
 	if len(h.tokens) >= maxTokenSources {
 		clear(h.tokens) // rotated credentials leave sources behind; a new token costs one request
 	}
-	src := &tokenSource{config: config, wait: &h.work, client: &http.Client{
+	client := &http.Client{
 		Transport: transport,
 		Timeout:   tokenTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return &redirectError{"a redirect of the token request is refused"}
 		},
-	}}
+	}
+	ctx, stop := context.WithCancel(context.WithValue(context.Background(), oauth2.HTTPClient, client))
+	src := &tokenSource{wait: &h.work, stop: stop}
+	src.fetch = func() (any, error) { return src.request(ctx, config) }
 	h.tokens[sum] = src
 	return src
 }
@@ -150,52 +147,39 @@ const maxTokenSources = 1000
 // token returns a token that is still good, fetching one if there is none.
 func (t *tokenSource) token(ctx context.Context) (string, error) {
 	t.mu.Lock()
-	if t.current.Valid() {
-		defer t.mu.Unlock()
-		return t.current.AccessToken, nil
-	}
-	f := t.fetch
-	if f == nil {
-		within, cancel := context.WithTimeout(context.WithValue(context.Background(), oauth2.HTTPClient, t.client), tokenTimeout)
-		f = &tokenFetch{done: make(chan struct{}), cancel: cancel}
-		t.fetch = f
-		t.wait.Go(func() { t.run(within, f) })
-	}
+	current := t.current
 	t.mu.Unlock()
+	if current.Valid() {
+		return current.AccessToken, nil
+	}
+	done := make(chan singleflight.Result, 1)
+	t.wait.Go(func() {
+		token, err, _ := t.flights.Do("", t.fetch)
+		done <- singleflight.Result{Val: token, Err: err}
+	})
 	select {
 	case <-ctx.Done():
 		return "", ctx.Err()
-	case <-f.done:
+	case got := <-done:
+		if got.Err != nil {
+			return "", got.Err
+		}
+		return got.Val.(*oauth2.Token).AccessToken, nil
 	}
-	if f.err != nil {
-		return "", f.err
-	}
-	return f.token.AccessToken, nil
 }
 
-func (t *tokenSource) run(ctx context.Context, f *tokenFetch) {
-	defer f.cancel()
-	f.token, f.err = t.config.Token(ctx)
-	if f.err != nil {
-		f.err = describeTokenError(f.err)
-	} else if t := f.token.Type(); !strings.EqualFold(t, "Bearer") {
-		f.err = &tokenError{message: fmt.Sprintf("the server gave one of the type %s, not Bearer", quoted(t))}
+func (t *tokenSource) request(ctx context.Context, config clientcredentials.Config) (*oauth2.Token, error) {
+	token, err := config.Token(ctx)
+	if err != nil {
+		return nil, describeTokenError(err)
+	}
+	if kind := token.Type(); !strings.EqualFold(kind, "Bearer") {
+		return nil, &tokenError{message: fmt.Sprintf("the server gave one of the type %s, not Bearer", quoted(kind))}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.fetch = nil; f.err == nil {
-		t.current = f.token
-	}
-	close(f.done)
-}
-
-// stop ends the request that is under way.
-func (t *tokenSource) stop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.fetch != nil {
-		t.fetch.cancel()
-	}
+	t.current = token
+	return token, nil
 }
 
 // forget drops a token that the API did not take, unless another has come since.

@@ -6,13 +6,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
@@ -82,16 +80,15 @@ var defaultRetryOn = []int{429, 500, 502, 503, 504}
 
 // prepared returns the tool made ready, as long as the tool lives.
 func (h *HTTP) prepared(t *v1.Tool) *httpTool {
-	key := weak.Make(t)
-	if p, ok := h.tools.Load(key); ok && p.(*httpTool).spec == t.Spec.HTTP {
-		return p.(*httpTool)
+	prepare := func() *httpTool {
+		p := prepareHTTP(t, h.env)
+		p.rate = h.rateOf(t)
+		return p
 	}
-	p := prepareHTTP(t, h.env)
-	p.rate = h.rateOf(t)
-	if _, had := h.tools.Swap(key, p); !had {
-		runtime.AddCleanup(t, func(key weak.Pointer[v1.Tool]) { h.tools.Delete(key) }, key)
+	if p := h.tools.of(t, prepare); p.spec == t.Spec.HTTP {
+		return p
 	}
-	return p
+	return prepare() // the tool was changed
 }
 
 func (p *httpTool) violation(path, expected, got, msg string) {

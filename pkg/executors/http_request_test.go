@@ -107,7 +107,7 @@ func FuzzHTTPManifest(f *testing.F) {
 func TestHTTPForgetsToolsThatAreGone(t *testing.T) {
 	h := newTestHTTP(t, nil)
 	kept := func() (n int) {
-		h.tools.Range(func(any, any) bool { n++; return true })
+		h.tools.made.Range(func(any, any) bool { n++; return true })
 		return n
 	}
 	for range 100 {

@@ -6,11 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"weak"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
@@ -23,9 +20,7 @@ import (
 // What it makes of a tool is kept as long as the tool itself: a reload brings new
 // tools, and what was made of the old ones goes with them. A tool must not change
 // after its first call.
-type mock struct {
-	prepared sync.Map // weak.Pointer[v1.Tool] -> *mockAnswer
-}
+type mock struct{ answers perTool[*mockAnswer] }
 
 func newMock() *mock { return &mock{} }
 
@@ -83,15 +78,7 @@ type mockAnswer struct {
 }
 
 func (m *mock) answer(tool *v1.Tool) *mockAnswer {
-	key := weak.Make(tool)
-	if a, ok := m.prepared.Load(key); ok {
-		return a.(*mockAnswer)
-	}
-	a, loaded := m.prepared.LoadOrStore(key, prepare(tool))
-	if !loaded {
-		runtime.AddCleanup(tool, func(key weak.Pointer[v1.Tool]) { m.prepared.Delete(key) }, key)
-	}
-	return a.(*mockAnswer)
+	return m.answers.of(tool, func() *mockAnswer { return prepare(tool) })
 }
 
 // promptKitResult is what PromptKit answers for a tool that declares no result.
@@ -177,13 +164,9 @@ func render(ctx context.Context, t *template.JSON, tool *v1.Tool, args json.RawM
 	fail := func(phase, msg string, cause error) error {
 		return &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: phase, Message: msg, Cause: cause}
 	}
-	var values map[string]any
-	if len(args) > 0 {
-		dec := json.NewDecoder(bytes.NewReader(args))
-		dec.UseNumber()
-		if err := dec.Decode(&values); err != nil {
-			return nil, fail(v1.PhaseValidate, "the arguments are not a JSON object", err)
-		}
+	values, err := valuesOf(args)
+	if err != nil {
+		return nil, fail(v1.PhaseValidate, "the arguments are not a JSON object", err)
 	}
 	out, err := t.Render(ctx, values)
 	var violation *template.Error

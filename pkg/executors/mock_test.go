@@ -351,7 +351,7 @@ func TestMockCallsRunAtOnce(t *testing.T) {
 }
 
 func (m *mock) kept() (n int) {
-	m.prepared.Range(func(any, any) bool { n++; return true })
+	m.answers.made.Range(func(any, any) bool { n++; return true })
 	return n
 }
 
