@@ -20,6 +20,29 @@ import (
 	"toolctl.dev/toolctl/pkg/store"
 )
 
+// setOptions are the flags of apply and diff: the set, and the objects of the files that belong to it.
+type setOptions struct {
+	*app
+	set action.Selection
+}
+
+func (o *setOptions) bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.set.Prune, "prune", false, "delete objects of this set that the files no longer contain")
+	f.BoolVar(&o.set.AllowEmpty, "allow-empty", false, "allow --prune to delete the whole set when no manifests are found")
+	o.bindSelector(f, "objects")
+	f.StringVar(&o.set.Set, "set", "", "name of the set (default: the paths given with -f)")
+	f.BoolVar(&o.set.TakeOver, "take-over", false, "move objects from other sets into this set")
+	_ = cmd.RegisterFlagCompletionFunc("set", o.fromStore(noFiles, namedSets))
+}
+
+// selection returns what the flags choose.
+func (o *setOptions) selection() action.Selection {
+	s := o.set
+	s.Selector = o.selector
+	return s
+}
+
 type applyOptions struct {
 	setOptions
 	mode     dryRunMode
@@ -70,14 +93,13 @@ Output formats (-o): table (one line per object), name, json.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	o.bind(f)
+	o.bind(cmd)
 	bindDryRun(f, &o.mode, "print the changes without applying them: server compares with the store, client reads only the files")
 	f.StringVar(&o.plan, "plan", "", "apply this plan of 'toolctl diff -o plan', or - for stdin; -f gives the present location of its manifests")
 	f.BoolVar(&o.wait, "wait", false, "wait until every MCP server of the set is ready")
 	f.DurationVar(&o.patience, "timeout", 30*time.Second, "maximum time that --wait waits")
 	f.IntVar(&o.history, "revision-history-limit", store.DefaultHistory, "number of earlier revisions of the set to keep")
 	a.bindNetwork(f, "with --wait: ")
-	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd
 }
 
@@ -90,7 +112,6 @@ func filesOnly(_ *cobra.Command, args []string) error {
 }
 
 func (o *applyOptions) run(ctx context.Context) error {
-	format := o.format()
 	if o.wait && o.patience <= 0 {
 		return usagef("--timeout %s: expected a time above 0", o.patience)
 	}
@@ -116,7 +137,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	for _, set := range slices.Sorted(maps.Keys(done.Left)) {
 		fmt.Fprintf(o.err, "note: %s in the set %s, and this apply is no revision of it: apply that set as a whole, or name it with --set\n", stay(len(done.Left[set])), shownSet(set))
 	}
-	if err := o.printChanges(format, done.Changes, done.DryRun); err != nil || !o.wait || done.DryRun {
+	if err := o.printChanges(done.Changes, done.DryRun); err != nil || !o.wait || done.DryRun {
 		return err
 	}
 	return o.waitServers(ctx, done.Servers)
@@ -165,16 +186,16 @@ func (a *app) printKept(keys []v1.Key) {
 	}
 }
 
-// change is one line of apply and delete with -o json.
+// change is one object of apply, delete and others, as -o json prints it.
 type change struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Action    string `json:"action"`
 	DryRun    bool   `json:"dry_run,omitempty"`
-	// TakenFrom is the set that the object was taken over from.
+	// TakenFrom is the set that the object belonged to before.
 	TakenFrom string `json:"taken_from,omitempty"`
-	// Abandoned says which counts of a policy the change leaves behind.
+	// Abandoned are the counts of a policy that the change discards.
 	Abandoned []string `json:"abandoned_counts,omitempty"`
 }
 
@@ -188,38 +209,33 @@ func stay(n int) string {
 // shownSet is the name of a set, which is that of its paths where none was given, a line for each.
 func shownSet(set string) string { return clip.Line(quoted(strings.ReplaceAll(set, "\n", ", "))) }
 
-func (a *app) printChanges(format string, changes []action.Change, dryRun bool) error {
-	lines := make([]change, len(changes))
+// printChanges prints a line for each object, its name, or JSON, and warns of counts that are discarded.
+func (a *app) printChanges(changes []action.Change, dryRun bool) error {
+	all := make([]change, len(changes))
 	for i, c := range changes {
-		lines[i] = change{Kind: c.Key.Kind, Namespace: c.Key.Namespace, Name: c.Key.Name, Action: string(c.Action), DryRun: dryRun, TakenFrom: c.TakenFrom, Abandoned: c.Abandoned}
+		all[i] = change{c.Key.Kind, c.Key.Namespace, c.Key.Name, string(c.Action), dryRun, c.TakenFrom, c.Abandoned}
+		name, suffix := objectName(c.Key), ""
 		for _, text := range c.Abandoned {
-			fmt.Fprintf(a.err, "warning: %s: %s\n", objectName(c.Key), text)
+			fmt.Fprintf(a.err, "warning: %s: %s\n", name, text)
 		}
-	}
-	return a.printActions(format, lines)
-}
-
-func (a *app) printActions(format string, lines []change) error {
-	if format == "json" {
-		return printJSON(a.out, lines)
-	}
-	for _, c := range lines {
-		name := objectName(v1.Key{Kind: c.Kind, Name: c.Name})
-		if format == "name" {
-			fmt.Fprintln(a.out, name)
-			continue
-		}
-		if c.Namespace != v1.DefaultNamespace {
-			name += " in namespace " + c.Namespace
-		}
-		suffix := ""
 		if c.TakenFrom != "" {
 			suffix = fmt.Sprintf(", taken over from set %q", c.TakenFrom)
 		}
-		if c.DryRun {
+		if dryRun {
 			suffix += " (dry run)"
 		}
-		fmt.Fprintf(a.out, "%s %s%s\n", name, c.Action, suffix)
+		switch in := c.Key.Namespace; {
+		case a.format() == "name":
+			fmt.Fprintln(a.out, name)
+		case a.format() == "json":
+		case in == v1.DefaultNamespace:
+			fmt.Fprintf(a.out, "%s %s%s\n", name, c.Action, suffix)
+		default:
+			fmt.Fprintf(a.out, "%s in namespace %s %s%s\n", name, in, c.Action, suffix)
+		}
+	}
+	if a.format() == "json" {
+		return printJSON(a.out, all)
 	}
 	return nil
 }

@@ -49,7 +49,6 @@ A call is pending, approved, denied, used (approved and made) or expired.`,
   toolctl approvals list ijk3u7e2mq -o yaml`,
 		ValidArgsFunction: a.completeApprovals,
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			format := a.format()
 			if limit < 0 || offset < 0 {
 				return usagef("--limit and --offset must not be negative")
 			}
@@ -62,10 +61,10 @@ A call is pending, approved, denied, used (approved and made) or expired.`,
 			if limit > 0 {
 				views = views[:min(limit, len(views))]
 			}
-			if err := a.printApprovals(format, views); err != nil {
+			if err := a.printApprovals(views); err != nil {
 				return err
 			}
-			if len(views) < total && (format == "table" || format == "wide") {
+			if len(views) < total && (a.format() == "table" || a.format() == "wide") {
 				fmt.Fprintf(a.err, "%d of %d shown\n", len(views), total)
 			}
 			return nil
@@ -83,7 +82,7 @@ func (a *app) approvals(ctx context.Context, state string, ids []string) ([]acti
 	return (&action.Approvals{Config: a.stored(ctx), IDs: ids, State: state, Selector: a.selector}).Run(ctx)
 }
 
-func (a *app) printApprovals(format string, views []action.Approval) error {
+func (a *app) printApprovals(views []action.Approval) error {
 	now := time.Now()
 	l := listing[action.Approval]{
 		items: views, name: func(v action.Approval) string { return v.ID }, empty: "no calls found", columns: []string{"ID", "STATE", "TOOL", "CALLER", "EXPIRES", "ARGS"},
@@ -95,7 +94,7 @@ func (a *app) printApprovals(format string, views []action.Approval) error {
 			return []string{v.ID, v.State, v.Namespace + "/" + v.Tool, v.Principal, expires, clip.Words(cmp.Or(string(v.EditedArgs), string(v.Args)), 80)}
 		},
 	}
-	if format == "wide" {
+	if a.format() == "wide" {
 		l.columns = []string{"ID", "STATE", "TOOL", "CALLER", "SESSION", "POLICY", "CREATED", "EXPIRES", "DECIDED BY", "REASON", "EDITED", "ARGS"}
 		l.row = func(v action.Approval) []string {
 			return []string{v.ID, v.State, v.Namespace + "/" + v.Tool, v.Principal, v.Session, v.Policy, clock(v.Created), clock(v.Expires), v.By, v.Reason, string(v.EditedArgs), string(v.Args)}

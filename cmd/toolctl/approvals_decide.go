@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/redact"
+	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/action"
 )
 
@@ -22,15 +24,12 @@ const inEditor = "$EDITOR"
 
 type decideOptions struct {
 	*app
-	approve  bool
-	as       string
-	groups   []string
-	reason   string
+	action.Decide
 	editArgs string
 }
 
 func newApprovalsDecideCmd(a *app, approve bool) *cobra.Command {
-	o := &decideOptions{app: a, approve: approve}
+	o := &decideOptions{app: a, Decide: action.Decide{Decision: v1.Decision{Approved: approve}}}
 	cmd := &cobra.Command{
 		Use:   "deny ID",
 		Short: "Deny a pending call",
@@ -65,12 +64,13 @@ in the store or in -f, and again when the call is made.`
 		if len(args) == 2 {
 			o.editArgs = args[1]
 		}
-		return o.run(cmd.Context(), args[0])
+		o.ID = args[0]
+		return o.run(cmd.Context())
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.as, "as", "", "name of the person who decides, for the caller and the audit log (default: your login)")
-	f.StringArrayVar(&o.groups, "as-group", nil, "group of the person who decides, for policies whose approvers name groups; may be repeated")
-	f.StringVar(&o.reason, "reason", "", "reason, for the caller and the audit log")
+	f.StringVar(&o.Decision.By, "as", "", "name of the person who decides, for the caller and the audit log (default: your login)")
+	f.StringArrayVar(&o.Decision.Groups, "as-group", nil, "group of the person who decides, for policies whose approvers name groups; may be repeated")
+	f.StringVar(&o.Decision.Reason, "reason", "", "reason, for the caller and the audit log")
 	if approve {
 		f.StringVar(&o.editArgs, "edit-args", "", "approve with other arguments: JSON, @FILE, or no value for $EDITOR")
 		f.Lookup("edit-args").NoOptDefVal = inEditor
@@ -78,40 +78,27 @@ in the store or in -f, and again when the call is made.`
 	return cmd
 }
 
-func (o *decideOptions) run(ctx context.Context, id string) error {
-	format := o.format()
-	c, err := o.reaching(ctx)
-	if err != nil {
+func (o *decideOptions) run(ctx context.Context) (err error) {
+	if o.Config, err = o.reaching(ctx); err != nil {
 		return err
 	}
-	verb := &action.Decide{Config: c, ID: id, Decision: v1.Decision{Approved: o.approve, By: o.as, Groups: o.groups, Reason: o.reason}}
 	if o.editArgs != "" {
-		verb.Edit = func(p *v1.PendingCall, check func(json.RawMessage) (bool, error)) (json.RawMessage, error) {
+		o.Edit = func(p *v1.PendingCall, check func(json.RawMessage) (bool, error)) (json.RawMessage, error) {
 			return o.edited(ctx, p, check)
 		}
 	}
-	v, err := verb.Run(ctx)
-	if err != nil {
-		return err
-	}
-	if done, err := o.encoded(format, v); done {
-		return err
-	}
-	what := fmt.Sprintf("%s/%s %s", v.Namespace, v.Tool, clip.Line(string(v.Args)))
-	if v.EditedArgs != nil {
-		what = fmt.Sprintf("%s/%s with %s instead of %s", v.Namespace, v.Tool, clip.Line(string(v.EditedArgs)), clip.Line(string(v.Args)))
-	}
-	_, err = fmt.Fprintf(o.out, "%s: %s by %s\n", v.State, what, clip.Line(v.By))
-	return err
+	return printed(o.app, func(v *action.Approval) (string, error) {
+		what := clip.Line(string(v.Args))
+		if v.EditedArgs != nil {
+			what = fmt.Sprintf("with %s instead of %s", clip.Line(string(v.EditedArgs)), what)
+		}
+		return fmt.Sprintf("%s: %s/%s %s by %s", v.State, v.Namespace, v.Tool, what, clip.Line(v.By)), nil
+	})(o.Run(ctx))
 }
 
-// edited returns the arguments to approve instead; nil when an editor changed nothing.
-func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall, check func(json.RawMessage) (bool, error)) (json.RawMessage, error) {
-	var (
-		raw  json.RawMessage
-		from string
-		err  error
-	)
+// edited returns the arguments to approve instead, and nil if the person left them unchanged in the editor.
+func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall, check func(json.RawMessage) (bool, error)) (raw json.RawMessage, err error) {
+	from := "" // the file of the editor, which stays if its text is wrong
 	switch file, isFile := strings.CutPrefix(o.editArgs, "@"); {
 	case o.editArgs == inEditor:
 		if raw, from, err = o.editor(ctx, p); raw == nil && err == nil {
@@ -131,24 +118,45 @@ func (o *decideOptions) edited(ctx context.Context, p *v1.PendingCall, check fun
 	if !known {
 		fmt.Fprintf(o.err, "note: tool %s/%s is not known here, so the arguments are checked when it is called; -f names its manifest\n", p.Namespace, p.Tool)
 	}
-	switch {
-	case from == "":
-	case err != nil:
+	if from != "" && err != nil {
 		fmt.Fprintf(o.err, "nothing is decided; your text is in %s: fix it and use --edit-args @%[1]s\n", from)
-	default:
+	} else if from != "" {
 		err = os.Remove(from)
 	}
 	return raw, err
 }
 
-// shown is the arguments as a person edits them.
-func shown(p *v1.PendingCall) []byte {
-	var b bytes.Buffer
-	if json.Indent(&b, redact.JSON(p.Args, p.Redact), "", "  ") != nil {
-		return []byte("{}\n")
+// editor has a person edit the arguments of a call. It returns nil if they are unchanged, and otherwise
+// the file with the text, for the caller to remove.
+func (o *decideOptions) editor(ctx context.Context, p *v1.PendingCall) (raw json.RawMessage, file string, err error) {
+	program, args := o.editorCommand()
+	if program == "" {
+		return nil, "", usagef("--edit-args without a value opens $EDITOR, which is not set: set it, or give the arguments: --edit-args '{...}' or @FILE")
 	}
-	b.WriteByte('\n')
-	return b.Bytes()
+	f, err := os.CreateTemp("", "toolctl-"+p.ID+"-*.json")
+	if err != nil {
+		return nil, "", err
+	}
+	var before bytes.Buffer
+	if json.Indent(&before, redact.JSON(p.Args, p.Redact), "", "  ") != nil {
+		before = *bytes.NewBufferString("{}")
+	}
+	_, err = f.WriteString(before.String() + "\n")
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, "", fmt.Errorf("write %s: %w", f.Name(), regular.Reason(err))
+	}
+	if err := o.openEditor(ctx, program, append(args, f.Name())); err != nil {
+		return nil, "", errors.Join(fmt.Errorf("nothing is decided: %w", err), os.Remove(f.Name()))
+	}
+	after, err := os.ReadFile(f.Name())
+	if err != nil {
+		return nil, "", regular.Reason(err)
+	}
+	if bytes.Equal(bytes.TrimSpace(before.Bytes()), bytes.TrimSpace(after)) {
+		return nil, "", os.Remove(f.Name())
+	}
+	raw, err = o.callArgs(ctx, nil, f.Name())
+	return raw, f.Name(), err
 }
 
 func newApprovalsWaitCmd(a *app) *cobra.Command {
@@ -179,8 +187,7 @@ call was approved, 4 if it was denied, and 7 if it expired or the wait timed out
 			case v1.ApprovalExpired:
 				return statusError{exitUnavailable, fmt.Sprintf("pending call %q has expired: it must be called again", p.ID)}
 			}
-			_, err = fmt.Fprintln(a.out, p.State)
-			return err
+			return a.done(nil, "%s", p.State)
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", time.Hour, "maximum time to wait")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,7 +43,6 @@ Output formats (-o): table (one line per object), name, json.`,
 
 func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	ctx := cmd.Context()
-	format := o.format()
 	rs, err := requests(args)
 	if err != nil {
 		return o.meant(cmd, err)
@@ -63,9 +61,8 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(changes) == 0 && format == "table" && byLabels {
-		_, err := fmt.Fprintf(o.out, "nothing has the labels %s\n", o.selector)
-		return err
+	if len(changes) == 0 && o.format() == "table" && byLabels {
+		return o.done(nil, "nothing has the labels %s", o.selector)
 	}
-	return o.printChanges(format, changes, o.dryRun.on())
+	return o.printChanges(changes, o.dryRun.on())
 }

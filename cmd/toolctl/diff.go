@@ -63,10 +63,9 @@ Output formats (-o): text, json, markdown (for a pull request comment), github
 		},
 	}
 	f := cmd.Flags()
-	o.bind(f)
+	o.bind(cmd)
 	f.StringVar(&o.against, "against", action.AgainstStore, "what to compare with: store, a folder or file, or git:REV[:PATH]")
 	bindChoice(cmd, &o.failOn, "fail-on", "exit with code 1 for changes of this class or worse: breaking, risky or any", "breaking", "risky", "any")
-	_ = cmd.RegisterFlagCompletionFunc("set", a.fromStore(noFiles, namedSets))
 	return cmd
 }
 

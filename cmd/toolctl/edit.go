@@ -39,7 +39,7 @@ Output formats (-o): table (one line per object), name, json.`,
 			for _, e := range all {
 				if e.Cancelled != "" {
 					fmt.Fprintln(a.err, "edit cancelled: "+e.Cancelled)
-				} else if perr := a.printChanges(a.format(), e.Changes, false); perr != nil {
+				} else if perr := a.printChanges(e.Changes, false); perr != nil {
 					return perr
 				}
 			}

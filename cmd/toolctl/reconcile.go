@@ -82,7 +82,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	o.printKept(did.Kept)
-	if err := o.printChanges(o.format(), did.Changes, o.dryRun.on()); err != nil {
+	if err := o.printChanges(did.Changes, o.dryRun.on()); err != nil {
 		return err
 	}
 	return o.tellOverrides(did.Overrides)

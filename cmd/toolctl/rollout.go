@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -61,7 +60,6 @@ manifests. The suffix -dirty marks a commit with uncommitted changes at the time
 		Args:              oneSet,
 		ValidArgsFunction: a.fromStore(noFiles, appliedSet),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, format := cmd.Context(), a.format()
 			if cmd.Flags().Changed("revision") && number <= 0 {
 				return usagef("--revision %d: expected a number from 1", number)
 			}
@@ -69,15 +67,16 @@ manifests. The suffix -dirty marks a commit with uncommitted changes at the time
 			if err != nil {
 				return err
 			}
-			verb := &action.RolloutHistory{Config: a.stored(ctx), Set: set}
+			verb := &action.RolloutHistory{Config: a.stored(cmd.Context()), Set: set}
 			if number > 0 {
-				return a.showRevision(ctx, verb, number, format)
+				r, manifests, err := verb.Show(cmd.Context(), number)
+				return printed(a, revisionText)(revisionView{r, manifests}, err)
 			}
-			all, err := verb.Run(ctx)
+			all, err := verb.Run(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return a.printRevisions(format, all)
+			return a.printRevisions(all)
 		},
 	}
 	cmd.Flags().Int64Var(&number, "revision", 0, "show this revision")
@@ -85,30 +84,26 @@ manifests. The suffix -dirty marks a commit with uncommitted changes at the time
 	return cmd
 }
 
-func (a *app) printRevisions(format string, all []store.Revision) error {
-	if done, err := a.encoded(format, all); done {
+func (a *app) printRevisions(all []store.Revision) error {
+	if done, err := a.encoded(a.format(), all); done {
 		return err
 	}
-	var t *table
-	set := ""
-	for i, r := range all {
-		if i == 0 || r.Set != set {
-			if t != nil {
-				if err := t.Flush(); err != nil {
-					return err
-				}
-				fmt.Fprintln(a.out)
-			}
-			set = r.Set
-			fmt.Fprintf(a.out, "set %s\n", quoted(rollout.Name(set)))
-			t = newTable(a.out, "REVISION", "APPLIED", "BY", "COMMIT", "OBJECTS", "CHANGES", "CAUSE")
+	for i := 0; i < len(all); {
+		if i > 0 {
+			fmt.Fprintln(a.out)
 		}
-		t.row(strconv.FormatInt(r.Number, 10), clock(r.Time), r.By, shortCommit(r.Commit), strconv.Itoa(r.Objects), changesText(r.Changes), causeText(&r))
+		set := all[i].Set
+		fmt.Fprintf(a.out, "set %q\n", rollout.Name(set))
+		t := newTable(a.out, "REVISION", "APPLIED", "BY", "COMMIT", "OBJECTS", "CHANGES", "CAUSE")
+		for ; i < len(all) && all[i].Set == set; i++ {
+			r := &all[i]
+			t.row(strconv.FormatInt(r.Number, 10), clock(r.Time), r.By, shortCommit(r.Commit), strconv.Itoa(r.Objects), changesText(r.Changes), causeText(r))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
 	}
-	if t == nil {
-		return nil
-	}
-	return t.Flush()
+	return nil
 }
 
 // shortCommit is a commit, or the digest of a package, as tables show it.
@@ -126,28 +121,21 @@ func shortCommit(commit string) string {
 	return name
 }
 
-// changesText counts what a revision changed.
+// changesText counts the changes of a revision.
 func changesText(changes []store.RevisionChange) string {
-	var parts []string
-	for _, action := range []store.Action{store.Created, store.Configured, store.Pruned} {
-		n := 0
-		for _, c := range changes {
-			if c.Action == action {
-				n++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, action))
-		}
-	}
-	taken := 0
+	n, taken := map[store.Action]int{}, 0
 	for _, c := range changes {
+		n[c.Action]++
 		if c.TakenFrom != "" {
 			taken++
 		}
 	}
-	if taken > 0 {
-		parts = append(parts, fmt.Sprintf("%d taken over", taken))
+	n["taken over"] = taken
+	var parts []string
+	for _, action := range []store.Action{store.Created, store.Configured, store.Pruned, "taken over"} {
+		if n[action] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[action], action))
+		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "none")
 }
@@ -166,16 +154,9 @@ type revisionView struct {
 	Manifests []v1.Object `json:"manifests"`
 }
 
-func (a *app) showRevision(ctx context.Context, verb *action.RolloutHistory, number int64, format string) error {
-	r, manifests, err := verb.Show(ctx, number)
-	if err != nil {
-		return err
-	}
-	view := revisionView{r, manifests}
-	if done, err := a.encoded(format, view); done {
-		return err
-	}
-	line := fields{a.out}.line
+func revisionText(view revisionView) (string, error) {
+	var b strings.Builder
+	line := fields{&b}.line
 	line("Set", rollout.Name(view.Set))
 	line("Revision", strconv.FormatInt(view.Number, 10))
 	line("Applied", clock(view.Time))
@@ -190,7 +171,7 @@ func (a *app) showRevision(ctx context.Context, verb *action.RolloutHistory, num
 		if c.TakenFrom != "" {
 			text += fmt.Sprintf(", taken over from set %q", rollout.Name(c.TakenFrom))
 		}
-		fmt.Fprintf(a.out, "  %s %s\n", clip.Line(rollout.ObjectName(c.Key())), clip.Line(text))
+		fmt.Fprintf(&b, "  %s %s\n", clip.Line(rollout.ObjectName(c.Key())), clip.Line(text))
 	}
-	return nil
+	return strings.TrimSuffix(b.String(), "\n"), nil
 }

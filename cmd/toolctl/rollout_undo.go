@@ -60,7 +60,7 @@ Output formats (-o): table (one line per object), name, json.`,
 }
 
 func (o *undoOptions) run(cmd *cobra.Command, args []string) error {
-	ctx, format := cmd.Context(), o.format()
+	ctx, table := cmd.Context(), o.format() == "table"
 	switch {
 	case o.number < 0:
 		return usagef("--to-revision %d: expected a number from 1, or 0 for the newest with other manifests", o.number)
@@ -79,19 +79,18 @@ func (o *undoOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return undoError(err)
 	}
-	if !done.Needed && format == "table" {
-		fmt.Fprintf(o.out, "set %s skipped rollback (its manifests are those of revision %d already)\n", quoted(rollout.Name(done.Set)), done.To)
-		return nil
+	name := rollout.Name(done.Set)
+	if !done.Needed && table {
+		return o.done(nil, "set %q skipped rollback (its manifests are those of revision %d already)", name, done.To)
 	}
-	if err := o.printChanges(format, done.Changes, o.dryRun.on()); err != nil || format != "table" {
+	if err := o.printChanges(done.Changes, o.dryRun.on()); err != nil || !table {
 		return err
 	}
 	did := "rolled back"
 	if o.dryRun.on() {
 		did = "would be rolled back"
 	}
-	_, err = fmt.Fprintf(o.out, "set %s %s to revision %d\n", quoted(rollout.Name(done.Set)), did, done.To)
-	return err
+	return o.done(nil, "set %q %s to revision %d", name, did, done.To)
 }
 
 // ask shows on stderr what an undo of the only set would change, and asks whether to go on.
