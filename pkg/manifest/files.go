@@ -257,11 +257,7 @@ func ToJSONPlaced(name string, data []byte) (raw json.RawMessage, place func(poi
 		value.root = n
 		return true
 	}
-	parse := parseYAML
-	if strings.EqualFold(path.Ext(name), ".json") || looksLikeJSON(data) {
-		parse = parseJSON
-	}
-	if f := parse(name, data, read); f != nil {
+	if f := Documents(name, data, read); f != nil {
 		value.violations = append(value.violations, *f)
 	} else if value.root == nil {
 		value.violations = append(value.violations, v1.Violation{Expected: "a JSON or YAML value", Got: "nothing", Message: "the file is empty: expected a JSON or YAML value", Source: v1.Source{File: name, Line: 1, Column: 1}})

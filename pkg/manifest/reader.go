@@ -38,13 +38,10 @@ type reader struct {
 
 func (r *reader) read(data []byte) {
 	r.variables = bytes.Contains(data, []byte("${")) || bytes.Contains(data, []byte("_env"))
-	switch ext := strings.ToLower(filepath.Ext(r.name)); {
-	case ext == ".md":
+	if strings.EqualFold(filepath.Ext(r.name), ".md") {
 		r.markdown(data)
-	case ext == ".json", looksLikeJSON(data):
-		r.endStream(data, parseJSON(r.name, data, r.document))
-	default:
-		r.endStream(data, parseYAML(r.name, data, r.document))
+	} else {
+		r.endStream(data, Documents(r.name, data, r.document))
 	}
 }
 

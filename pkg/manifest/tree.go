@@ -53,11 +53,7 @@ func Trees(file string, data []byte) ([]*yaml.Node, []v1.Violation) {
 		}
 		return len(violations) == 0
 	}
-	parse := parseYAML
-	if looksLikeJSON(data) {
-		parse = parseJSON
-	}
-	if v := parse(file, data, yield); v != nil {
+	if v := Documents(file, data, yield); v != nil {
 		violations = append(violations, *v)
 	}
 	return trees, violations

@@ -3,17 +3,21 @@ package manifest
 import (
 	"encoding/json"
 	"errors"
+	"path"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Documents calls yield with the root node of each document of a YAML stream until it returns false,
-// for programs that read other documents than manifests. Nodes are as they are written: aliases
-// and merge keys are not resolved, and nothing is bounded but what the file has. It returns
-// the syntax error that ended the stream, with its place in the file, nil for none.
+// Documents calls yield with the root node of each document of a YAML or JSON stream until it returns false,
+// for programs that read other documents than manifests. Nodes are as they are written: aliases and merge keys are
+// not resolved. It returns the syntax error that ended the stream, with its place in the file; nil for none.
 func Documents(file string, data []byte, yield func(*yaml.Node) bool) *v1.Violation {
+	if strings.EqualFold(path.Ext(file), ".json") || looksLikeJSON(data) {
+		return parseJSON(file, data, yield)
+	}
 	return parseYAML(file, data, yield)
 }
 

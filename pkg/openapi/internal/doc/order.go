@@ -1,7 +1,6 @@
 package doc
 
 import (
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -34,35 +33,4 @@ func (o orders) names(m map[string]any) []string {
 		}
 	}
 	return out
-}
-
-// read notes the order of the objects in v, the value that dec reads next. It was read once without error.
-func (o orders) read(dec *json.Decoder, v any) {
-	open, _ := dec.Token()
-	switch open {
-	case json.Delim('{'):
-		m, _ := v.(map[string]any)
-		var names []string
-		for dec.More() {
-			key, _ := dec.Token()
-			name, _ := key.(string)
-			names = append(names, name)
-			o.read(dec, m[name])
-		}
-		if m != nil { // of a name that stands twice the last is in the tree, and may be no object
-			o.note(m, names)
-		}
-	case json.Delim('['):
-		list, _ := v.([]any)
-		for i := 0; dec.More(); i++ {
-			var element any
-			if i < len(list) {
-				element = list[i]
-			}
-			o.read(dec, element)
-		}
-	default:
-		return
-	}
-	_, _ = dec.Token() // the end
 }

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -33,95 +32,61 @@ const (
 	MaxExponent = 400
 )
 
-// Parse reads YAML 1.2 or JSON. Numbers keep every digit. YAML is read by pkg/manifest: no,
-// on and y are text. Merge keys (<<) are followed, because documents in the wild use them, and
-// of keys that stand twice the last wins, as in JSON. What aliases name is shared.
+// Parse reads YAML 1.2 or JSON. Numbers keep every digit. The text is read by pkg/manifest: no, on and y are text
+// in YAML. Merge keys (<<) are followed, because public documents use them, and of keys that stand twice the last
+// wins, as in JSON. What aliases name is shared.
 func Parse(data []byte) (any, error) { return parse(data, orders{}) }
 
 func parse(data []byte, o orders) (any, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("larger than %d MiB", MaxBytes>>20)
 	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) > 0 && t[0] == '{' {
-		if v, err := parseJSON(data); err == nil || !isSyntax(err) {
-			dec := json.NewDecoder(bytes.NewReader(data))
-			o.read(dec, v)
-			return v, err
-		} else if y, yerr := parseYAML(data, o); yerr == nil {
-			return y, nil // a YAML flow mapping
-		} else {
-			return nil, err
-		}
-	}
-	return parseYAML(data, o)
-}
-
-func isSyntax(err error) bool {
-	var s *syntaxError
-	return errors.As(err, &s)
-}
-
-type syntaxError struct {
-	line, column int
-	msg          string
-}
-
-func (e *syntaxError) Error() string { return fmt.Sprintf("%d:%d: %s", e.line, e.column, e.msg) }
-
-func parseJSON(data []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var v any
-	err := dec.Decode(&v)
-	if err == nil {
-		if _, end := dec.Token(); !errors.Is(end, io.EOF) {
-			err = errors.New("more data after the document")
-		}
+	root, err := document("", data)
+	if err != nil && bytes.HasPrefix(bytes.TrimLeft(data, "\xef\xbb\xbf \t\r\n"), []byte("{")) {
+		_, err = document("broken.json", data) // the place in broken JSON is clearer than that in broken YAML
 	}
 	if err != nil {
-		offset := dec.InputOffset()
-		if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-			offset = s.Offset
-		}
-		before := data[:min(int(offset), len(data))]
-		return nil, &syntaxError{1 + bytes.Count(before, []byte("\n")), 1 + len(before) - (bytes.LastIndexByte(before, '\n') + 1), strings.TrimPrefix(err.Error(), "json: ")}
+		return nil, err
 	}
-	b := budget{}
-	return v, b.check(v, 0)
+	r := &reader{anchors: map[*yaml.Node]anchored{}, orders: o}
+	return r.value(root, 0)
 }
 
-type budget struct{ nodes int }
+func document(name string, data []byte) (*yaml.Node, error) {
+	var root, second *yaml.Node
+	broken := manifest.Documents(name, data, func(n *yaml.Node) bool {
+		if root == nil {
+			root = n
+		} else {
+			second = n
+		}
+		return second == nil
+	})
+	switch {
+	case broken != nil:
+		return nil, fmt.Errorf("%d:%d: %s", broken.Source.Line, broken.Source.Column, broken.Message)
+	case second != nil:
+		return nil, fmt.Errorf("line %d: a second document: expected one", second.Line)
+	case root == nil:
+		return nil, errors.New("the document is empty")
+	}
+	return root, nil
+}
 
-func (b *budget) take(n, depth int) error {
+// reader makes the tree of a document.
+type reader struct {
+	anchors map[*yaml.Node]anchored
+	orders  orders
+	nodes   int
+	deepest int
+}
+
+func (r *reader) take(n, depth int) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("nested deeper than %d levels", MaxDepth)
 	}
-	if b.nodes += n; b.nodes > MaxNodes {
+	if r.nodes += n; r.nodes > MaxNodes {
 		return fmt.Errorf("more than %d values, aliases counted as often as they are used", MaxNodes)
-	}
-	return nil
-}
-
-func (b *budget) check(v any, depth int) error {
-	if err := b.take(1, depth); err != nil {
-		return err
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			if err := b.check(e, depth+1); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if err := b.check(e, depth+1); err != nil {
-				return err
-			}
-		}
-	case json.Number:
-		return checkNumber(string(v))
 	}
 	return nil
 }
@@ -135,28 +100,6 @@ func checkNumber(s string) error {
 	return nil
 }
 
-func parseYAML(data []byte, o orders) (any, error) {
-	var root, second *yaml.Node
-	broken := manifest.Documents("", data, func(n *yaml.Node) bool {
-		if root == nil {
-			root = n
-		} else {
-			second = n
-		}
-		return second == nil
-	})
-	switch {
-	case broken != nil:
-		return nil, fmt.Errorf("%d:%d: %s", broken.Source.Line, broken.Source.Column, broken.Message)
-	case second != nil:
-		return nil, fmt.Errorf("line %d: a second YAML document: expected one", second.Line)
-	case root == nil:
-		return nil, errors.New("the document is empty")
-	}
-	c := &yamlReader{anchors: map[*yaml.Node]anchored{}, orders: o}
-	return c.value(root, 0)
-}
-
 type anchored struct {
 	value any
 	nodes int
@@ -164,26 +107,19 @@ type anchored struct {
 	open  bool
 }
 
-type yamlReader struct {
-	budget
-	anchors map[*yaml.Node]anchored
-	orders  orders
-	deepest int
-}
-
-func (c *yamlReader) value(n *yaml.Node, depth int) (any, error) {
-	c.deepest = max(c.deepest, depth)
-	if err := c.take(1, depth); err != nil {
+func (r *reader) value(n *yaml.Node, depth int) (any, error) {
+	r.deepest = max(r.deepest, depth)
+	if err := r.take(1, depth); err != nil {
 		return nil, fmt.Errorf("line %d: %w", n.Line, err)
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
-		return c.alias(n, depth)
+		return r.alias(n, depth)
 	case yaml.SequenceNode:
-		return c.open(n, depth, func() (any, error) {
+		return r.open(n, depth, func() (any, error) {
 			list := make([]any, 0, len(n.Content))
 			for _, e := range n.Content {
-				v, err := c.value(e, depth+1)
+				v, err := r.value(e, depth+1)
 				if err != nil {
 					return nil, err
 				}
@@ -192,14 +128,14 @@ func (c *yamlReader) value(n *yaml.Node, depth int) (any, error) {
 			return list, nil
 		})
 	case yaml.MappingNode:
-		return c.open(n, depth, func() (any, error) { return c.mapping(n, depth) })
+		return r.open(n, depth, func() (any, error) { return r.mapping(n, depth) })
 	case yaml.ScalarNode:
 		v, err := scalar(n)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n.Line, err)
 		}
 		if n.Anchor != "" {
-			c.anchors[n] = anchored{value: v, nodes: 1}
+			r.anchors[n] = anchored{value: v, nodes: 1}
 		}
 		return v, nil
 	}
@@ -208,38 +144,38 @@ func (c *yamlReader) value(n *yaml.Node, depth int) (any, error) {
 
 // open reads a node with children and, when it has an anchor, remembers what it
 // costs to use it again.
-func (c *yamlReader) open(n *yaml.Node, depth int, read func() (any, error)) (any, error) {
+func (r *reader) open(n *yaml.Node, depth int, read func() (any, error)) (any, error) {
 	if n.Anchor == "" {
 		return read()
 	}
-	c.anchors[n] = anchored{open: true}
-	nodes, deepest := c.nodes, c.deepest
-	c.deepest = depth
+	r.anchors[n] = anchored{open: true}
+	nodes, deepest := r.nodes, r.deepest
+	r.deepest = depth
 	v, err := read()
-	c.anchors[n] = anchored{value: v, nodes: c.nodes - nodes + 1, depth: c.deepest - depth}
-	c.deepest = max(deepest, c.deepest)
+	r.anchors[n] = anchored{value: v, nodes: r.nodes - nodes + 1, depth: r.deepest - depth}
+	r.deepest = max(deepest, r.deepest)
 	return v, err
 }
 
-func (c *yamlReader) alias(n *yaml.Node, depth int) (any, error) {
-	a, ok := c.anchors[n.Alias]
+func (r *reader) alias(n *yaml.Node, depth int) (any, error) {
+	a, ok := r.anchors[n.Alias]
 	if !ok || a.open {
 		return nil, fmt.Errorf("line %d: the alias *%s is inside its own anchor", n.Line, n.Value)
 	}
-	if err := c.take(a.nodes, depth+a.depth); err != nil {
+	if err := r.take(a.nodes, depth+a.depth); err != nil {
 		return nil, fmt.Errorf("line %d: %w", n.Line, err)
 	}
-	c.deepest = max(c.deepest, depth+a.depth)
+	r.deepest = max(r.deepest, depth+a.depth)
 	return a.value, nil
 }
 
-func (c *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
+func (r *reader) mapping(n *yaml.Node, depth int) (any, error) {
 	m := make(map[string]any, len(n.Content)/2)
 	var merged []map[string]any
 	var names []string
 	merge := func(from map[string]any) {
 		merged = append(merged, from)
-		names = append(names, c.orders.names(from)...)
+		names = append(names, r.orders.names(from)...)
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
@@ -249,7 +185,7 @@ func (c *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
 		if k.Kind != yaml.ScalarNode {
 			return nil, fmt.Errorf("line %d: a key must be text", k.Line)
 		}
-		v, err := c.value(n.Content[i+1], depth+1)
+		v, err := r.value(n.Content[i+1], depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -270,7 +206,7 @@ func (c *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
 		m[k.Value] = v
 		names = append(names, k.Value)
 	}
-	c.orders.note(m, names)
+	r.orders.note(m, names)
 	for _, from := range merged {
 		for k, v := range from {
 			if _, ok := m[k]; !ok {
