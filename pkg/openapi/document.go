@@ -63,12 +63,8 @@ func newDocument(set *doc.Set, source, base string) (*Document, error) {
 		return nil, invalid(source, *violation)
 	}
 	d.schemas = schema.New(set, strings.HasPrefix(v, "3.0"), d.warnAt)
-	head, err := d.decodeHead(root, v)
-	if err != nil {
-		return nil, invalid(source, v1.Violation{Message: err.Error()})
-	}
-	d.head = head
-	d.Title, d.Version = head.Info.Title, head.Info.Version
+	d.head = d.decodeHead(root, v)
+	d.Title, d.Version = d.head.Info.Title, d.head.Info.Version
 	if dialect, ok := root["jsonSchemaDialect"].(string); ok && !strings.Contains(dialect, "2020-12") && !strings.Contains(dialect, "spec.openapis.org/oas/3.1/") {
 		d.warn("/jsonSchemaDialect", "the schema dialect "+quote(dialect)+" is read as JSON Schema 2020-12")
 	}
@@ -100,13 +96,9 @@ func version(root map[string]any) (string, *v1.Violation) {
 
 // decodeHead decodes what stands beside the paths. A part that kin-openapi
 // cannot read is left out with a warning.
-func (d *Document) decodeHead(root map[string]any, v string) (*openapi3.T, error) {
+func (d *Document) decodeHead(root map[string]any, v string) *openapi3.T {
 	info, _ := root["info"].(map[string]any)
-	skeleton := map[string]any{"openapi": v, "info": map[string]any{"title": text(info["title"]), "version": text(info["version"])}, "paths": map[string]any{}}
-	head, err := decode[openapi3.T](skeleton)
-	if err != nil {
-		return nil, err
-	}
+	head := &openapi3.T{OpenAPI: v, Info: &openapi3.Info{Title: text(info["title"]), Version: text(info["version"])}}
 	if list, ok := root["servers"].([]any); ok {
 		if s, err := decode[openapi3.Servers](serverText(list)); err != nil {
 			d.warn("/servers", err.Error()+": left out")
@@ -137,7 +129,7 @@ func (d *Document) decodeHead(root map[string]any, v string) (*openapi3.T, error
 		}
 		head.Components.SecuritySchemes[name] = &openapi3.SecuritySchemeRef{Value: s}
 	}
-	return head, nil
+	return head
 }
 
 // text reads a scalar as text: an unquoted version 1.0 is a number in YAML.

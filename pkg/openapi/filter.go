@@ -12,8 +12,14 @@ type Filter struct {
 	include, exclude map[string][]*regexp.Regexp
 }
 
-// filterKeys are what a filter can ask for.
+// filterKeys are the keys of filters, in the order of messages.
 var filterKeys = []string{"tag", "path", "method", "operation"}
+
+// globFlags are the flags of a key's expressions: letters match in both cases, except in paths.
+var globFlags = map[string]string{"tag": "(?si)", "path": "(?s)", "method": "(?si)", "operation": "(?si)"}
+
+// globs makes an expression of a glob whose special characters are escaped.
+var globs = strings.NewReplacer(`\*\*`, ".*", `\*`, "[^/]*", `\?`, "[^/]")
 
 // NewFilter reads filters of the form KEY=GLOB, where KEY is tag, path, method or
 // operation (the operationId). In a GLOB, * stands for any text without a slash,
@@ -36,39 +42,13 @@ func parseFilter(what string, list []string) (map[string][]*regexp.Regexp, error
 		if !ok || glob == "" || !slices.Contains(filterKeys, key) {
 			return nil, fmt.Errorf("%s %q: expected KEY=GLOB with a KEY of %s, such as tag=pets or path=/pets/**", what, f, strings.Join(filterKeys, ", "))
 		}
-		re, err := compileGlob(glob, key == "path")
+		re, err := regexp.Compile(globFlags[key] + `\A` + globs.Replace(regexp.QuoteMeta(glob)) + `\z`)
 		if err != nil {
 			return nil, fmt.Errorf("%s %q: %w", what, f, err)
 		}
 		m[key] = append(m[key], re)
 	}
 	return m, nil
-}
-
-func compileGlob(glob string, caseMatters bool) (*regexp.Regexp, error) {
-	var b strings.Builder
-	b.WriteString("(?s")
-	if !caseMatters {
-		b.WriteString("i")
-	}
-	b.WriteString(`)\A`)
-	for i := 0; i < len(glob); {
-		switch {
-		case strings.HasPrefix(glob[i:], "**"):
-			b.WriteString(".*")
-			i += 2
-			continue
-		case glob[i] == '*':
-			b.WriteString("[^/]*")
-		case glob[i] == '?':
-			b.WriteString("[^/]")
-		default:
-			b.WriteString(regexp.QuoteMeta(glob[i : i+1]))
-		}
-		i++
-	}
-	b.WriteString(`\z`)
-	return regexp.Compile(b.String())
 }
 
 // takes reports whether the filter takes an operation.

@@ -39,6 +39,8 @@ type outliner struct {
 // shared by reference count each time.
 const maxOutline = 5_000_000
 
+var errOutline = fmt.Errorf("the operations are larger than %d values when references are followed", maxOutline)
+
 // A shape says what is copied of one kind of object.
 type shape struct {
 	keep  []string
@@ -81,7 +83,7 @@ func (o *outliner) copy(s *shape, at doc.Location, node any) (map[string]any, er
 	}
 	for _, k := range s.keep {
 		if v, ok := m[k]; ok && v != nil {
-			if out[k], err = o.deep(v); err != nil {
+			if out[k], err = v, o.spend(v); err != nil {
 				return nil, err
 			}
 		}
@@ -151,7 +153,7 @@ func (o *outliner) follow(at doc.Location, node any) (doc.Location, map[string]a
 	var over map[string]any
 	for range 32 {
 		if o.left--; o.left < 0 {
-			return at, nil, fmt.Errorf("the operations are larger than %d values when references are followed", maxOutline)
+			return at, nil, errOutline
 		}
 		m, ok := node.(map[string]any)
 		if !ok {
@@ -183,36 +185,28 @@ func (o *outliner) follow(at doc.Location, node any) (doc.Location, map[string]a
 	return at, nil, errors.New("a chain of more than 32 references")
 }
 
-func (o *outliner) deep(v any) (any, error) {
+// spend counts the values of a tree that a skeleton takes over.
+func (o *outliner) spend(v any) error {
 	if o.left--; o.left < 0 {
-		return nil, fmt.Errorf("the operations are larger than %d values when references are followed", maxOutline)
+		return errOutline
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			c, err := o.deep(e)
-			if err != nil {
-				return nil, err
+		for _, e := range v {
+			if err := o.spend(e); err != nil {
+				return err
 			}
-			out[k] = c
 		}
-		return out, nil
 	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			c, err := o.deep(e)
-			if err != nil {
-				return nil, err
+		for _, e := range v {
+			if err := o.spend(e); err != nil {
+				return err
 			}
-			out[i] = c
 		}
-		return out, nil
+	case string:
+		o.left -= len(v) / 64 // shared text is written out each time
 	}
-	if text, ok := v.(string); ok {
-		o.left -= len(text) / 64 // shared text is written out each time
-	}
-	return v, nil
+	return nil
 }
 
 // decode gives a skeleton to kin-openapi.

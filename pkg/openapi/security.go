@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -169,19 +170,10 @@ func wants(s *openapi3.SecurityScheme) []string {
 	return []string{"TOKEN"}
 }
 
+var token = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
+
 // isToken reports whether s is a field name (RFC 9110, section 5.6.2) that a
 // manifest may set; those that frame the message belong to the transport.
 func isToken(s string) bool {
-	switch strings.ToLower(s) {
-	case "accept-encoding", "connection", "content-length", "expect", "keep-alive", "proxy-authorization", "proxy-connection",
-		"te", "trailer", "transfer-encoding", "upgrade", "host":
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
-			return false
-		}
-	}
-	return s != "" && !strings.Contains(s, "${")
+	return !v1.IsTransportHeader(s) && !strings.EqualFold(s, "host") && token.MatchString(s) && !strings.Contains(s, "${")
 }

@@ -39,9 +39,9 @@ func keywords() map[string]keyword {
 	return map[string]keyword{
 		"title": note, "description": note, "deprecated": flag, "readOnly": flag, "writeOnly": flag,
 		"default":  {convert: anything, annotation: true},
-		"examples": {convert: exampleList, wants: "a list", annotation: true},
+		"examples": {convert: fullList, wants: "a list", annotation: true},
 		"type":     {convert: typeNames, wants: "a type of JSON Schema, or a list of them"},
-		"enum":     {convert: enum, wants: "a list that is not empty"},
+		"enum":     {convert: fullList, wants: "a list that is not empty"},
 		"const":    {convert: anything},
 		"format":   text, "contentMediaType": text, "contentEncoding": text, "contentSchema": one,
 		"pattern": {convert: pattern, wants: "a regular expression (ECMA-262)"},
@@ -116,12 +116,7 @@ func typeNames(_ *walk, _ doc.Location, v any) (any, bool) {
 	return nil, false
 }
 
-func enum(_ *walk, _ doc.Location, v any) (any, bool) {
-	l, ok := v.([]any)
-	return v, ok && len(l) > 0
-}
-
-func exampleList(_ *walk, _ doc.Location, v any) (any, bool) {
+func fullList(_ *walk, _ doc.Location, v any) (any, bool) {
 	l, ok := v.([]any)
 	return v, ok && len(l) > 0
 }
