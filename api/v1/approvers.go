@@ -11,7 +11,7 @@ type Approvers struct {
 	// Principals are who may decide: exact names or patterns with a trailing "*". A principal of
 	// "toolctl serve" is the name of its token; on a command line it is --as, else the login.
 	// Example: [ann, "lead-*"].
-	Principals []string `json:"principals,omitempty"`
+	Principals []string `json:"principals,omitempty" check:"pattern=principal"`
 	// Groups are groups whose members may decide, as the token names them (see --oauth-groups-claim);
 	// on a command line they are --as-group. Example: [finance].
 	Groups []string `json:"groups,omitempty"`
@@ -93,18 +93,12 @@ func (p *PendingToolInfo) MayAsk(principal string) error {
 	return call.MayDecide(Decision{By: principal, AtOnce: true})
 }
 
-// approverViolations refuses approvers that name nobody.
-func (s *ToolPolicySpec) approverViolations(path string) []Violation {
-	a := s.Approvers
-	if a == nil {
-		return nil
-	}
+func (a *Approvers) rules(path string) []Violation {
 	if a.open() && !a.Self && a.Ask == "" {
 		return []Violation{{Path: path, Expected: "principals, groups, self or ask", Got: "none of them", Message: "approvers names nobody: give principals or groups, or leave it out"}}
 	}
-	fs := patternViolationsOf("principal", path+"/principals", a.Principals)
 	if i := slices.Index(a.Groups, ""); i >= 0 {
-		fs = append(fs, Violation{Path: Pointer(path+"/groups", fmt.Sprint(i)), Expected: "the name of a group", Got: `""`, Message: "a group has a name"})
+		return []Violation{{Path: Pointer(path+"/groups", fmt.Sprint(i)), Expected: "the name of a group", Got: `""`, Message: "a group has a name"}}
 	}
-	return fs
+	return nil
 }

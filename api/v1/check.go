@@ -23,12 +23,25 @@ type fieldRule struct {
 	required bool
 	min, max *float64
 	oneof    []string
-	deep     bool // may hold further structs
+	// text is a rule for texts. It returns what is wrong with the values of a field at a path.
+	text func(path string, texts map[string]string) []Violation
+	deep bool // may hold further structs
 }
+
+// texts are the rules for texts, by name.
+var texts = map[string]func(path string, texts map[string]string) []Violation{
+	"pattern":           patternRule("tool"),
+	"pattern=principal": patternRule("principal"),
+	"url":               urlViolations,
+	"env":               bareVariables,
+}
+
+// ruled is a struct with rules that a tag cannot express.
+type ruled interface{ rules(path string) []Violation }
 
 // checks reports whether the field itself has rules.
 func (r *fieldRule) checks() bool {
-	return r.required || r.min != nil || r.max != nil || r.oneof != nil
+	return r.required || r.min != nil || r.max != nil || r.oneof != nil || r.text != nil
 }
 
 var ruleCache sync.Map // reflect.Type -> []fieldRule
@@ -62,11 +75,13 @@ func rulesOf(t reflect.Type) []fieldRule {
 					case "@modes": // which there are depends on the program; see Tool.UnknownMode
 						r.oneof = nil
 					}
-				case "path": // it may not leave the folder; for the reader of manifests
-				case "null": // null is a value of its own, not an absent one; for the reader of manifests
-				case "single": // a list of one may be written as a value; for the reader of manifests
+				case "path", "null", "single": // for the reader of manifests, see the package comment
 				default:
-					panic("api/v1: unknown check rule " + rule + " on " + t.Name() + "." + f.Name)
+					check := texts[rule]
+					if check == nil {
+						panic("api/v1: unknown check rule " + rule + " on " + t.Name() + "." + f.Name)
+					}
+					r.text = and(r.text, check)
 				}
 			}
 		}
@@ -111,6 +126,11 @@ func checkValue(v reflect.Value, path string, fs *[]Violation) {
 			checkValue(it.Value(), Pointer(path, it.Key().String()), fs)
 		}
 	case reflect.Struct:
+		if v.CanAddr() {
+			if r, ok := v.Addr().Interface().(ruled); ok {
+				*fs = append(*fs, r.rules(path)...)
+			}
+		}
 		for _, r := range rulesOf(v.Type()) {
 			f := v.Field(r.index)
 			if !r.checks() && (!r.deep || isEmpty(f)) { // most fields of most objects
@@ -145,6 +165,33 @@ func (r *fieldRule) check(f reflect.Value, path string, fs *[]Violation) {
 	}
 	if r.min != nil || r.max != nil {
 		r.checkBounds(f, path, fs)
+	}
+	if r.text != nil {
+		*fs = append(*fs, r.text(path, textsOf(f))...)
+	}
+}
+
+// textsOf returns the texts of a field by their tokens below it; a field that is a text has the token "".
+func textsOf(f reflect.Value) map[string]string {
+	switch v := f.Interface().(type) {
+	case map[string]string:
+		return v
+	case []string:
+		m := make(map[string]string, len(v))
+		for i, s := range v {
+			m[strconv.Itoa(i)] = s
+		}
+		return m
+	}
+	return map[string]string{"": f.String()}
+}
+
+func and(a, b func(string, map[string]string) []Violation) func(string, map[string]string) []Violation {
+	if a == nil {
+		return b
+	}
+	return func(path string, texts map[string]string) []Violation {
+		return append(a(path, texts), b(path, texts)...)
 	}
 }
 
@@ -274,7 +321,7 @@ func squash(s string) string { return strings.NewReplacer("_", "", "-", "").Repl
 // counts one), given up at limit.
 func editDistance(a, b string, limit int) int {
 	const longest = 128
-	if len(a) > longest || len(b) > longest || abs(len(a)-len(b)) >= limit {
+	if len(a) > longest || len(b) > longest || max(len(a)-len(b), len(b)-len(a)) >= limit {
 		return limit
 	}
 	var before []int
@@ -297,11 +344,4 @@ func editDistance(a, b string, limit int) int {
 		before, prev, cur = prev, cur, make([]int, len(b)+1)
 	}
 	return prev[len(b)]
-}
-
-func abs(n int) int {
-	if n < 0 {
-		return -n
-	}
-	return n
 }

@@ -27,8 +27,16 @@
 //
 // The doc comment of a field says what it means, its unit, its default and an
 // example. The struct tag `check` holds the rules that a machine can check, as a
-// comma-separated list: required, min=N, max=N, oneof=a|b|c, path. [Object.Validate],
-// the JSON Schemas in schemas/ and `toolctl explain` all read these two places.
+// comma-separated list. [Object.Validate], the JSON Schemas in schemas/ and `toolctl explain`
+// all read these two places.
+//
+//   - required, min=N, max=N and oneof=a|b|c
+//   - pattern: exact names, or prefixes with one trailing "*"; pattern=principal says so of principals
+//   - url: an http or https URL, or one that begins with ${VAR}
+//   - env: texts in which ${VAR} is read from the environment, so that a bare $VAR is a warning
+//   - path: a path that may not leave the folder of the manifests
+//   - null: null is a value of its own, and not an absent one
+//   - single: a list of one may be written as its one value
 //
 // # Errors
 //

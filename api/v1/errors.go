@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -276,9 +277,9 @@ func FieldPath(pointer string) string {
 	var b strings.Builder
 	for _, tok := range Tokens(pointer) {
 		switch {
-		case isIndex(tok) && b.Len() > 0:
+		case index.MatchString(tok) && b.Len() > 0:
 			b.WriteString("[" + tok + "]")
-		case isPlainKey(tok):
+		case plainKey.MatchString(tok):
 			if b.Len() > 0 {
 				b.WriteByte('.')
 			}
@@ -316,23 +317,10 @@ func Tokens(pointer string) []string {
 	return tokens
 }
 
-func isIndex(s string) bool {
-	for _, r := range s {
-		if r < '0' || r > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isPlainKey(s string) bool {
-	for _, r := range s {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '$') {
-			return false
-		}
-	}
-	return s != ""
-}
+var (
+	index    = regexp.MustCompile(`^[0-9]+$`)
+	plainKey = regexp.MustCompile(`^[a-zA-Z0-9_$-]+$`)
+)
 
 // Types of a [ResultError] beside [ArgsInvalid], [ResultInvalid] and [ManifestInvalid].
 const (

@@ -17,12 +17,12 @@ type HTTPSpec struct {
 	// URL is the address. Arguments may stand in its path and query as {{.name}}, never in
 	// the scheme, user, host or port. ${VAR} is read from the environment. Required.
 	// Example: https://api.example.com/v1/cities/{{.city}}.
-	URL string `json:"url" check:"required"`
+	URL string `json:"url" check:"required,url,env"`
 	// Method is the HTTP method. Default: POST. Example: GET.
 	Method string `json:"method,omitempty" check:"oneof=GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS"`
 	// Headers are sent with every request; ${VAR} and ${VAR:-default} are read from the environment.
 	// Example: {Authorization: "Bearer ${WEATHER_API_KEY}"}.
-	Headers map[string]string `json:"headers,omitempty"`
+	Headers map[string]string `json:"headers,omitempty" check:"env"`
 	// HeadersFromEnv lists "Header=VAR", a header whose value is the variable's, or a bare VAR, which
 	// lists what ${} may read. Default: every ${VAR} named in the manifest may be read.
 	// Example: ["X-Api-Key=WEATHER_API_KEY"].
@@ -209,12 +209,10 @@ type TLS struct {
 // {{.name}} here. ${name} and {{.name}} are not meant.
 var braced = regexp.MustCompile(`(^|[^{$])\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-func (h *HTTPSpec) validate(path string) []Violation {
-	var fs []Violation
+func (h *HTTPSpec) rules(path string) (fs []Violation) {
 	add := func(p, expected, got, msg string) {
 		fs = append(fs, Violation{Path: p, Expected: expected, Got: got, Message: msg})
 	}
-	fs = append(fs, h.Auth.validate(path+"/auth")...)
 	if a := h.Auth; a != nil {
 		if a.OAuth2AuthorizationCode != nil {
 			add(path+"/auth/oauth2_authorization_code", "another kind of auth", "oauth2_authorization_code", "an HTTP tool cannot sign in through a browser: use bearer_env, basic or oauth2_client_credentials")
@@ -226,8 +224,6 @@ func (h *HTTPSpec) validate(path string) []Violation {
 			add(path+"/auth/oauth2_client_credentials/token_url", "a URL", "nothing", `required field "token_url" is missing`)
 		}
 	}
-	fs = append(fs, h.TLS.validate(path+"/tls")...)
-	fs = append(fs, h.Paginate.validate(path+"/paginate")...)
 	if r := h.Retry; r != nil {
 		for i, code := range r.RetryOn {
 			if code < 100 || code > 599 {
@@ -235,15 +231,19 @@ func (h *HTTPSpec) validate(path string) []Violation {
 			}
 		}
 	}
-	if h.URL != "" && !strings.HasPrefix(h.URL, "http://") && !strings.HasPrefix(h.URL, "https://") && !strings.HasPrefix(h.URL, "${") {
-		add(path+"/url", "an http or https URL", quote(h.URL), fmt.Sprintf("%q is not an http or https URL", h.URL))
-	}
 	for _, m := range braced.FindAllStringSubmatch(h.URL, -1) {
 		fs = append(fs, Violation{Severity: SeverityWarning, Path: path + "/url", Expected: "{{." + m[2] + "}}", Got: "{" + m[2] + "}",
 			Message: fmt.Sprintf("{%s} is sent as it is: write {{.%s}} for the argument %q", m[2], m[2], m[2])})
 	}
-	fs = append(fs, bareVariables(path+"/url", map[string]string{"": h.URL})...)
-	return append(fs, bareVariables(path+"/headers", h.Headers)...)
+	return fs
+}
+
+func urlViolations(path string, texts map[string]string) []Violation {
+	u := texts[""]
+	if strings.HasPrefix(u, "http://") || strings.HasPrefix(u, "https://") || strings.HasPrefix(u, "${") {
+		return nil
+	}
+	return []Violation{{Path: path, Expected: "an http or https URL", Got: quote(u), Message: fmt.Sprintf("%q is not an http or https URL", u)}}
 }
 
 // bareVariable finds $VAR, which a shell reads and a manifest does not. Names in other letters are left
@@ -265,10 +265,7 @@ func bareVariables(path string, texts map[string]string) (fs []Violation) {
 	return fs
 }
 
-func (a *Auth) validate(path string) []Violation {
-	if a == nil {
-		return nil
-	}
+func (a *Auth) rules(path string) []Violation {
 	var set []string
 	for name, on := range map[string]bool{
 		"bearer_env": a.BearerEnv != "", "basic": a.Basic != nil,
@@ -285,8 +282,8 @@ func (a *Auth) validate(path string) []Violation {
 	return []Violation{{Path: path, Expected: want, Got: fmt.Sprintf("%d of them", len(set)), Message: "auth needs exactly " + want}}
 }
 
-func (t *TLS) validate(path string) []Violation {
-	if t == nil || (t.CertFile == "") == (t.KeyFile == "") {
+func (t *TLS) rules(path string) []Violation {
+	if (t.CertFile == "") == (t.KeyFile == "") {
 		return nil
 	}
 	return []Violation{{Path: path, Expected: "cert_file and key_file", Got: "one of them", Message: "a client certificate needs both cert_file and key_file"}}

@@ -49,11 +49,7 @@ type HTTPRateLimit struct {
 	Per string `json:"per" check:"required,oneof=second|minute|hour"`
 }
 
-func (p *HTTPPaginate) validate(path string) []Violation {
-	if p == nil {
-		return nil
-	}
-	var fs []Violation
+func (p *HTTPPaginate) rules(path string) (fs []Violation) {
 	add := func(field, expected, got, msg string) {
 		fs = append(fs, Violation{Path: path + "/" + field, Expected: expected, Got: got, Message: msg})
 	}

@@ -3,6 +3,7 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -48,7 +49,7 @@ type MCPServerSpec struct {
 	Args []string `json:"args,omitempty"`
 	// Env sets variables of the program; ${VAR} and ${VAR:-default} are read from the environment.
 	// Example: {API_KEY: "${FS_API_KEY}"}.
-	Env map[string]string `json:"env,omitempty"`
+	Env map[string]string `json:"env,omitempty" check:"env"`
 	// EnvPassthrough names variables that the program gets from the environment; without it
 	// the program gets only PATH, HOME and what env sets. Example: [LANG].
 	EnvPassthrough []string `json:"env_passthrough,omitempty"`
@@ -58,9 +59,9 @@ type MCPServerSpec struct {
 	// process serves the clients of all replicas, and the others reach it through the one that started it. Default: each.
 	Replicas string `json:"replicas,omitempty" check:"oneof=each|one"`
 	// URL is the server's address. ${VAR} is read from the environment. Example: https://mcp.example.com/mcp.
-	URL string `json:"url,omitempty"`
+	URL string `json:"url,omitempty" check:"url"`
 	// Headers are sent with every request; ${VAR} is read from the environment.
-	Headers map[string]string `json:"headers,omitempty"`
+	Headers map[string]string `json:"headers,omitempty" check:"env"`
 	// Transport is streamable_http or sse. Default: streamable_http.
 	Transport string `json:"transport,omitempty" check:"oneof=streamable_http|sse"`
 	// Auth sets how requests authenticate.
@@ -88,9 +89,9 @@ type MCPServerSpec struct {
 // with a trailing "*". A tool that is blocked stays blocked even when it is allowed.
 type ToolFilter struct {
 	// Allowlist names the only tools that exist. An empty list allows none. Default: every tool. Example: ["read_*"].
-	Allowlist []string `json:"allowlist,omitzero"`
+	Allowlist []string `json:"allowlist,omitzero" check:"pattern"`
 	// Blocklist names tools that do not exist. Example: [delete_file].
-	Blocklist []string `json:"blocklist,omitempty"`
+	Blocklist []string `json:"blocklist,omitempty" check:"pattern"`
 }
 
 // Allows reports whether the filter lets a tool exist; a nil filter allows all.
@@ -98,20 +99,8 @@ func (f *ToolFilter) Allows(tool string) bool {
 	if f == nil {
 		return true
 	}
-	for _, p := range f.Blocklist {
-		if MatchPattern(p, tool) {
-			return false
-		}
-	}
-	if f.Allowlist == nil {
-		return true
-	}
-	for _, p := range f.Allowlist {
-		if MatchPattern(p, tool) {
-			return true
-		}
-	}
-	return false
+	fits := func(pattern string) bool { return MatchPattern(pattern, tool) }
+	return !slices.ContainsFunc(f.Blocklist, fits) && (f.Allowlist == nil || slices.ContainsFunc(f.Allowlist, fits))
 }
 
 // ToolOverride replaces parts of a tool that a server offers.
@@ -153,15 +142,9 @@ func (m *MCPServer) Validate() []Violation {
 			}
 		}
 	}
-	if s.URL != "" && !strings.HasPrefix(s.URL, "http://") && !strings.HasPrefix(s.URL, "https://") && !strings.HasPrefix(s.URL, "${") {
-		add("/spec/url", "an http or https URL", quote(s.URL), fmt.Sprintf("%q is not an http or https URL", s.URL))
-	}
 	if n := m.Metadata.Name; strings.Contains(n, "__") {
 		add("/metadata/name", "a name without \"__\"", quote(n), "the name of an MCPServer may not hold \"__\", which separates server and tool")
 	}
-	fs = append(fs, bareVariables("/spec/headers", s.Headers)...)
-	fs = append(fs, bareVariables("/spec/env", s.Env)...)
-	fs = append(fs, s.Auth.validate("/spec/auth")...)
 	if a := s.Auth; a != nil {
 		const want, message = "token_url or issuer", "credentials that were issued beforehand need token_url or issuer: without one they would be sent to whatever authorization server the MCP server names"
 		if c := a.OAuth2ClientCredentials; c != nil && c.TokenURL == "" && c.Issuer == "" {
@@ -170,11 +153,6 @@ func (m *MCPServer) Validate() []Violation {
 		if c := a.OAuth2AuthorizationCode; c != nil && c.ClientIDEnv+c.ClientSecretEnv != "" && c.TokenURL == "" && c.Issuer == "" {
 			add("/spec/auth/oauth2_authorization_code", want, "neither", message)
 		}
-	}
-	fs = append(fs, s.TLS.validate("/spec/tls")...)
-	if f := s.ToolFilter; f != nil {
-		fs = append(fs, patternViolations("/spec/tool_filter/allowlist", f.Allowlist)...)
-		fs = append(fs, patternViolations("/spec/tool_filter/blocklist", f.Blocklist)...)
 	}
 	for name, o := range s.Overrides {
 		if len(o.InputSchema) > 0 {

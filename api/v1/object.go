@@ -2,6 +2,7 @@ package v1
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -159,7 +160,19 @@ type Metadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-const maxNameLen = 253
+// MaxName is the most characters of a name.
+const MaxName = 253
+
+// What names and values of labels match.
+const (
+	NamePattern       = `^[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*$`
+	LabelValuePattern = `^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$`
+)
+
+var (
+	namePattern  = regexp.MustCompile(NamePattern)
+	labelPattern = regexp.MustCompile(LabelValuePattern)
+)
 
 func (h *Header) validate() []Violation {
 	var fs []Violation
@@ -187,31 +200,17 @@ func (h *Header) validate() []Violation {
 }
 
 func nameMessage(n string) string {
-	return fmt.Sprintf("%q is not a legal name: expected lower-case letters, digits, '-', '_' and '.', starting and ending with a letter or digit, at most %d long", n, maxNameLen)
+	return fmt.Sprintf("%q is not a legal name: expected lower-case letters, digits, '-', '_' and '.', starting and ending with a letter or digit, at most %d long", n, MaxName)
 }
 
 // IsName reports whether s is a DNS-1123 label or subdomain (RFC 1123, section
 // 2.1, as Kubernetes reads it), with "_" allowed where "-" is.
 func IsName(s string) bool {
-	if s == "" || len(s) > maxNameLen {
+	if len(s) > MaxName {
 		return false
 	}
-	for part := range strings.SplitSeq(s, ".") {
-		if part == "" || !isLowerAlnum(part[0]) || !isLowerAlnum(part[len(part)-1]) {
-			return false
-		}
-		for i := range len(part) {
-			if c := part[i]; !isLowerAlnum(c) && c != '-' && c != '_' {
-				return false
-			}
-		}
-	}
-	return true
+	return namePattern.MatchString(s)
 }
-
-func isLowerAlnum(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
-
-func isAlnum(c byte) bool { return isLowerAlnum(c) || c >= 'A' && c <= 'Z' }
 
 func isLabelKey(s string) bool {
 	prefix, name, ok := strings.Cut(s, "/")
@@ -221,21 +220,8 @@ func isLabelKey(s string) bool {
 	return name != "" && IsLabelValue(name) && (!ok || IsName(prefix))
 }
 
-// IsLabelValue reports whether s can be the value of a label, as Kubernetes has it.
-func IsLabelValue(s string) bool {
-	if s == "" {
-		return true
-	}
-	if len(s) > 63 || !isAlnum(s[0]) || !isAlnum(s[len(s)-1]) {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !isAlnum(c) && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return true
-}
+// IsLabelValue reports whether s can be the value of a label in Kubernetes.
+func IsLabelValue(s string) bool { return labelPattern.MatchString(s) }
 
 // SubmitOutput is the name of the tool by which a model gives an answer that has a
 // schema. No Tool and no Prompt may have it.

@@ -54,7 +54,7 @@ type PromptSpec struct {
 	// Output is the JSON Schema of the answer.
 	Output json.RawMessage `json:"output,omitempty"`
 	// Tools names the tools the model may call: exact names or patterns with a trailing "*". Example: ["get-*"].
-	Tools []string `json:"tools,omitempty"`
+	Tools []string `json:"tools,omitempty" check:"pattern"`
 	// ResultForm is the form in which the model gets JSON results: json (unchanged), or labeled (one line
 	// per value, after its path). Default: json.
 	ResultForm string `json:"result_form,omitempty" check:"oneof=json|labeled"`
@@ -129,10 +129,5 @@ func (p *Prompt) Validate() []Violation {
 		}
 		seen[a.Name] = true
 	}
-	fs = append(fs, patternViolations("/spec/tools", s.Tools)...)
-	fs = append(fs, resourceViolations(&p.Header, "/spec/resources", s.Resources)...)
-	if s.Policy != nil {
-		fs = append(fs, s.Policy.patternViolations("/spec/policy")...)
-	}
-	return fs
+	return append(fs, resourceViolations(&p.Header, "/spec/resources", s.Resources)...)
 }

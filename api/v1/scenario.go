@@ -219,9 +219,6 @@ const (
 // Validate returns the violations of the scenario by its own rules.
 func (s *Scenario) Validate() []Violation {
 	fs := append(s.Header.validate(), checkFields(s)...)
-	if s.Spec.Policy != nil {
-		fs = append(fs, s.Spec.Policy.patternViolations("/spec/policy")...)
-	}
 	if s.FromPromptKit() { // it asserts more than tools; those parts load and are named when the scenario runs
 		for i := range fs {
 			fs[i].Severity = SeverityWarning

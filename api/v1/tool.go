@@ -259,7 +259,7 @@ func (c *Cache) Lifetime() time.Duration {
 	return d
 }
 
-func (c *Cache) validate(path string) []Violation {
+func (c *Cache) rules(path string) []Violation {
 	if d, err := time.ParseDuration(c.TTL); c.TTL != "" && (err != nil || d < 0) {
 		return []Violation{{Path: path + "/ttl", Expected: "a time such as 90s, 5m or 1h", Got: quote(c.TTL), Message: fmt.Sprintf("%s is not a time: expected a number and a unit, such as 90s, 5m or 1h", quote(c.TTL))}}
 	}
@@ -288,7 +288,7 @@ type ExecSpec struct {
 	Stdin string `json:"stdin,omitempty" check:"oneof=json|none"`
 	// Env is the whole environment of the command. ${VAR} and ${VAR:-default} read variables, whose
 	// values are masked in results and errors. Default: no variables. Example: {LANG: C, TOKEN: "${TOKEN}"}.
-	Env map[string]string `json:"env,omitempty"`
+	Env map[string]string `json:"env,omitempty" check:"env"`
 	// WorkingDir is the command's working directory, relative to the manifest. Default: the folder of the manifest.
 	WorkingDir string `json:"working_dir,omitempty" check:"path"`
 	// Output is the format of stdout: json (one JSON value), text (a string) or lines (an array of strings). Default: json.

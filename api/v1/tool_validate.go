@@ -26,15 +26,6 @@ func (t *Tool) Validate() []Violation {
 	for i := range s.MockParts {
 		fs = append(fs, s.MockParts[i].validate(Pointer("/spec/mock_parts", fmt.Sprint(i)))...)
 	}
-	if s.Cache != nil {
-		fs = append(fs, s.Cache.validate("/spec/cache")...)
-	}
-	if s.HTTP != nil {
-		fs = append(fs, s.HTTP.validate("/spec/http")...)
-	}
-	if s.Exec != nil {
-		fs = append(fs, bareVariables("/spec/exec/env", s.Exec.Env)...)
-	}
 	if t.FromPromptKit() {
 		// PromptKit has modes and forms of its own; a tool that uses them loads and is not ready.
 		for i := range fs {
@@ -55,9 +46,6 @@ func rootTypeViolations(path string, schema json.RawMessage) []Violation {
 	if fs := schemaShape(path, schema); fs != nil {
 		return fs
 	}
-	if saysObject(schema) {
-		return nil
-	}
 	var root struct {
 		Type json.RawMessage `json:"type"`
 	}
@@ -68,14 +56,6 @@ func rootTypeViolations(path string, schema json.RawMessage) []Violation {
 		return nil
 	}
 	return []Violation{{Path: path + "/type", Expected: `"object"`, Got: clip(string(root.Type)), Message: `the root type of an input schema must be "object" (MCP specification, server/tools)`}}
-}
-
-// saysObject sees the common case without reading the whole schema: compact JSON
-// whose first member is "type": "object", as the reader of manifests keeps it. A
-// schema that is not valid JSON further on does not compile.
-func saysObject(schema json.RawMessage) bool {
-	const first = `{"type":"object"`
-	return len(schema) > len(first) && string(schema[:len(first)]) == first
 }
 
 func schemaShape(path string, schema json.RawMessage) []Violation {

@@ -47,17 +47,17 @@ type ToolPolicySpec struct {
 	MaxToolCallsPerTurn *int64 `json:"max_tool_calls_per_turn,omitempty" check:"min=0"`
 	// Blocklist refuses the tools that it names: exact names or patterns with a trailing "*".
 	// Example: [delete-account, "admin-*"].
-	Blocklist []string `json:"blocklist,omitempty"`
+	Blocklist []string `json:"blocklist,omitempty" check:"pattern"`
 	// MaxTotalToolCalls is the maximum number of calls in one session. Default: no limit. Example: 20.
 	MaxTotalToolCalls *int64 `json:"max_total_tool_calls,omitempty" check:"min=0"`
 	// Allowlist refuses every tool that it does not name: exact names or patterns with a trailing "*".
 	// An empty list allows none. Default: every tool is allowed. Example: ["get-*"].
-	Allowlist []string `json:"allowlist,omitzero"`
+	Allowlist []string `json:"allowlist,omitzero" check:"pattern"`
 	// Limits bounds the calls of some tools in a period or a session.
 	Limits []Limit `json:"limits,omitempty"`
 	// RequireApproval makes calls of the named tools wait until a person approves them: exact
 	// names or patterns with a trailing "*". Example: ["pay-*"].
-	RequireApproval []string `json:"require_approval,omitempty"`
+	RequireApproval []string `json:"require_approval,omitempty" check:"pattern"`
 	// Approvers names who may decide on those calls. Default: everybody except the principal that made
 	// the call. Example: {principals: [ann], groups: [finance]}.
 	Approvers *Approvers `json:"approvers,omitempty"`
@@ -101,7 +101,7 @@ type Limit struct {
 	Name string `json:"name,omitempty"`
 	// Tools are the counted tools: exact names or patterns with a trailing "*".
 	// Default: every tool that the policy governs. Example: ["pay-*"].
-	Tools []string `json:"tools,omitempty"`
+	Tools []string `json:"tools,omitempty" check:"pattern"`
 	// MaxCalls is the most calls in the span; 0 allows none. Required. Example: 3.
 	MaxCalls *int64 `json:"max_calls" check:"required,min=0"`
 	// Per is the span. A turn is one of a session; minute, hour and day are calendar spans in
@@ -121,29 +121,26 @@ const DefaultApprovalTimeoutMS = 3_600_000
 // Match selects calls; a call must match every member that is set.
 type Match struct {
 	// Tools are exact names or patterns with a trailing "*". Example: ["get-*"].
-	Tools []string `json:"tools,omitempty"`
+	Tools []string `json:"tools,omitempty" check:"pattern"`
 	// Labels are labels that the tool must have. Example: {team: payments}.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Principals are the callers: exact names or patterns with a trailing "*". A caller of "toolctl
 	// serve" is the name of its token; a caller without a token, as on a command line, matches only "*".
 	// Example: [ann, "team-*"].
-	Principals []string `json:"principals,omitempty"`
+	Principals []string `json:"principals,omitempty" check:"pattern=principal"`
 }
 
 // Validate returns the violations of the policy by its own rules.
 func (p *ToolPolicy) Validate() []Violation {
-	fs := append(p.Header.validate(), checkFields(p)...)
-	return append(fs, p.Spec.patternViolations("/spec")...)
+	return append(p.Header.validate(), checkFields(p)...)
 }
 
-func (s *ToolPolicySpec) patternViolations(path string) []Violation {
-	fs := append(s.byViolations(path), s.approverViolations(path+"/approvers")...)
-	fs = append(fs, patternViolations(path+"/blocklist", s.Blocklist)...)
-	fs = append(fs, patternViolations(path+"/allowlist", s.Allowlist)...)
-	fs = append(fs, patternViolations(path+"/require_approval", s.RequireApproval)...)
+func (s *ToolPolicySpec) rules(path string) (fs []Violation) {
 	for i, l := range s.Limits {
 		at := Pointer(path+"/limits", fmt.Sprint(i))
-		fs = append(fs, patternViolations(at+"/tools", l.Tools)...)
+		if slices.Contains(l.By, ByAll) && (slices.Contains(l.By, BySession) || slices.Contains(l.By, ByPrincipal)) {
+			fs = append(fs, Violation{Path: at + "/by", Expected: "all, or session and principal", Got: quote(strings.Join(l.By, ", ")), Message: "all counts every session and principal together: leave it out, or the others"})
+		}
 		if l.Name == "" {
 			continue
 		}
@@ -154,36 +151,18 @@ func (s *ToolPolicySpec) patternViolations(path string) []Violation {
 			fs = append(fs, Violation{Path: at + "/name", Expected: "a name of its own", Got: quote(l.Name), Message: fmt.Sprintf("limits[%d] has the name %q already: a count is known by it", j, l.Name)})
 		}
 	}
-	if s.Match != nil {
-		fs = append(fs, patternViolations(path+"/match/tools", s.Match.Tools)...)
-		fs = append(fs, patternViolationsOf("principal", path+"/match/principals", s.Match.Principals)...)
-	}
 	return fs
 }
 
-// byViolations refuses a by that says everybody together, and apart.
-func (s *ToolPolicySpec) byViolations(path string) []Violation {
-	var fs []Violation
-	for i, l := range s.Limits {
-		if slices.Contains(l.By, ByAll) && (slices.Contains(l.By, BySession) || slices.Contains(l.By, ByPrincipal)) {
-			fs = append(fs, Violation{Path: Pointer(path+"/limits", fmt.Sprint(i), "by"), Expected: "all, or session and principal", Got: quote(strings.Join(l.By, ", ")), Message: "all counts every session and principal together: leave it out, or the others"})
+func patternRule(what string) func(string, map[string]string) []Violation {
+	return func(path string, patterns map[string]string) (fs []Violation) {
+		for i, p := range patterns {
+			if star := strings.IndexByte(p, '*'); p == "" || star >= 0 && star < len(p)-1 {
+				fs = append(fs, Violation{Path: Pointer(path, i), Expected: "a name, or a prefix and '*'", Got: quote(p), Message: fmt.Sprintf("%q is not a %s pattern: expected an exact name or a prefix with one trailing '*'", p, what)})
+			}
 		}
+		return fs
 	}
-	return fs
-}
-
-func patternViolations(path string, patterns []string) []Violation {
-	return patternViolationsOf("tool", path, patterns)
-}
-
-func patternViolationsOf(what, path string, patterns []string) []Violation {
-	var fs []Violation
-	for i, p := range patterns {
-		if star := strings.IndexByte(p, '*'); p == "" || star >= 0 && star < len(p)-1 {
-			fs = append(fs, Violation{Path: Pointer(path, fmt.Sprint(i)), Expected: "a name, or a prefix and '*'", Got: quote(p), Message: fmt.Sprintf("%q is not a %s pattern: expected an exact name or a prefix with one trailing '*'", p, what)})
-		}
-	}
-	return fs
 }
 
 // MatchPattern reports whether name fits pattern: the exact name, or a prefix

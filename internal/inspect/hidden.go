@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"unicode"
 
 	v1 "toolctl.dev/toolctl/api/v1"
@@ -39,14 +41,7 @@ func class(r rune) string {
 // hidden returns a finding for each run of hidden characters of one class that
 // have no business where they stand.
 func hidden(s string) []v1.Violation {
-	var suspect bool
-	for _, r := range s {
-		if class(r) != "" {
-			suspect = true
-			break
-		}
-	}
-	if !suspect {
+	if !strings.ContainsFunc(s, func(r rune) bool { return class(r) != "" }) {
 		return nil
 	}
 	var fs []v1.Violation
@@ -118,12 +113,8 @@ func allowed(runes []rune, i, end int, c string, rtl bool) bool {
 			return joins(before) && joins(after)
 		}
 	case bidi:
-		for _, r := range runes[i:end] {
-			if r >= 0x202a && r <= 0x202e {
-				return false // embeddings and overrides reorder what is read
-			}
-		}
-		return rtl
+		// Embeddings and overrides reorder what is read.
+		return rtl && !slices.ContainsFunc(runes[i:end], func(r rune) bool { return r >= 0x202a && r <= 0x202e })
 	case variation:
 		if end-i > 1 || before == 0 || unicode.IsSpace(before) || class(before) != "" {
 			return false
@@ -146,10 +137,7 @@ func isEmoji(r rune) bool {
 }
 
 func hasRTL(runes []rune) bool {
-	for _, r := range runes {
-		if unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(runes, func(r rune) bool {
+		return unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam)
+	})
 }

@@ -79,12 +79,7 @@ func walk(path string, v any, depth int, fs *[]v1.Violation) {
 			walk(v1.Pointer(path, strconv.Itoa(i)), item, depth+1, fs)
 		}
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			*fs = append(*fs, Text(path, k)...)
 			if _, ok := v[k].(string); ok && mechanical[k] {
 				continue

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
 )
 
 // Server makes the manifest of one server that a command line names: a URL alone,
@@ -33,7 +34,7 @@ func Server(name string, words []string) (*v1.MCPServer, []string, error) {
 			name = programName(words)
 		}
 	}
-	m.Metadata.Name = Name(name)
+	m.Metadata.Name = manifest.Name(name)
 	c := &converter{values: map[string]string{}, names: map[string]string{}}
 	t := texter{c: c, server: m.Metadata.Name, prefix: variable(m.Metadata.Name)}
 	if isURL {

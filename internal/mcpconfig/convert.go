@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
 )
 
 // converter makes the manifests of one file.
@@ -25,27 +26,6 @@ func (c *converter) note(server, format string, args ...any) {
 	if !slices.Contains(c.notes, n) {
 		c.notes = append(c.notes, n)
 	}
-}
-
-// fields is one server's entry; each field is taken out when it is read, so that
-// what is left has no place in a manifest.
-type fields map[string]json.RawMessage
-
-// take reads the first of several names of a field.
-func take[T any](f fields, names ...string) (v T, err error) {
-	var found bool
-	for _, n := range names {
-		raw, ok := f[n]
-		delete(f, n)
-		if !ok || found || v1.JSONKind(raw) == "null" {
-			continue
-		}
-		found = true
-		if json.Unmarshal(raw, &v) != nil {
-			err = fmt.Errorf("%s: unexpected %s", n, v1.JSONKind(raw))
-		}
-	}
-	return v, err
 }
 
 // scalar is a text, number or boolean, kept as text.
@@ -64,12 +44,12 @@ func (s *scalar) UnmarshalJSON(raw []byte) error {
 
 // convert makes one manifest; nil without an error for a server that is switched off.
 func (c *converter) convert(e entry) (*v1.MCPServer, error) {
-	var f fields
-	if json.Unmarshal(e.raw, &f) != nil || f == nil {
+	r := &record{}
+	if json.Unmarshal(e.raw, &r.fields) != nil || r.fields == nil {
 		return nil, fmt.Errorf("expected an object, got %s", v1.JSONKind(e.raw))
 	}
 	m := v1.NewObject(v1.KindMCPServer).(*v1.MCPServer)
-	m.Metadata.Name = Name(e.name)
+	m.Metadata.Name = manifest.Name(e.name)
 	if m.Metadata.Name == "" {
 		return nil, errors.New("no manifest name can be made of this name")
 	}
@@ -81,7 +61,6 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 	}
 	c.names[m.Metadata.Name] = e.name
 
-	r := &record{f: f}
 	off := read[bool](r, "disabled")
 	if on := read[*bool](r, "enabled"); off || on != nil && !*on {
 		c.note(e.name, "it is switched off in the file and was left out")
@@ -90,8 +69,10 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 	transport := read[string](r, "type", "transport")
 	s := &m.Spec
 	s.Description = read[string](r, "description")
-	command := read[words](r, "command")
-	args := slices.Concat(command.tail(), texts(read[[]scalar](r, "args")))
+	command, args := "", texts(read[[]scalar](r, "args"))
+	if line := read[words](r, "command"); len(line) > 0 {
+		command, args = line[0], slices.Concat(line[1:], args)
+	}
 	env := read[map[string]scalar](r, "env", "environment")
 	dir := read[string](r, "cwd", "working_dir", "workingDir", "workingDirectory", "workdir")
 	address := read[string](r, "url", "serverUrl", "httpUrl")
@@ -105,15 +86,15 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 	if err := errors.Join(r.errs...); err != nil {
 		return nil, err
 	}
-	for _, left := range slices.Sorted(maps.Keys(f)) {
+	for _, left := range slices.Sorted(maps.Keys(r.fields)) {
 		c.note(e.name, "%s has no place in an MCPServer and was left out", left)
 	}
 	t := texter{c: c, server: e.name, prefix: variable(m.Metadata.Name)}
 	switch {
-	case command.head() != "" && address != "":
+	case command != "" && address != "":
 		return nil, errors.New("it has a command and a url: expected one of them")
-	case command.head() != "":
-		s.Command = t.plain(command.head())
+	case command != "":
+		s.Command = t.plain(command)
 		s.Args = t.args(args)
 		s.Env = t.env(env)
 		s.WorkingDir = t.plain(dir)
@@ -121,7 +102,7 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 		s.URL = t.url(address)
 		s.Headers = t.headers(headers)
 	default:
-		if source := f["source"]; source != nil {
+		if source := r.fields["source"]; source != nil {
 			return nil, fmt.Errorf("it is started by source %s, which toolctl does not have: expected a command or a url", source)
 		}
 		return nil, errors.New("it has no command and no url")
@@ -150,16 +131,26 @@ func (c *converter) convert(e entry) (*v1.MCPServer, error) {
 	return m, errors.Join(errs...)
 }
 
-// record reads fields and gathers what is wrong with them.
+// record is one server's entry. Each field is taken out when it is read, so that what is left has no place in a
+// manifest.
 type record struct {
-	f    fields
-	errs []error
+	fields map[string]json.RawMessage
+	errs   []error
 }
 
-func read[T any](r *record, names ...string) T {
-	v, err := take[T](r.f, names...)
-	if err != nil {
-		r.errs = append(r.errs, err)
+// read reads the first of several names of a field.
+func read[T any](r *record, names ...string) (v T) {
+	found := false
+	for _, n := range names {
+		raw, ok := r.fields[n]
+		delete(r.fields, n)
+		if !ok || found || v1.JSONKind(raw) == "null" {
+			continue
+		}
+		found = true
+		if json.Unmarshal(raw, &v) != nil {
+			r.errs = append(r.errs, fmt.Errorf("%s: unexpected %s", n, v1.JSONKind(raw)))
+		}
 	}
 	return v
 }
@@ -176,54 +167,12 @@ func (w *words) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]string)(w))
 }
 
-func (w words) head() string {
-	if len(w) == 0 {
-		return ""
-	}
-	return w[0]
-}
-
-func (w words) tail() []string {
-	if len(w) == 0 {
-		return nil
-	}
-	return w[1:]
-}
-
 func texts(list []scalar) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
 		out[i] = string(s)
 	}
 	return out
-}
-
-// Name makes a legal manifest name of any text; "" when nothing of it is left.
-func Name(s string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(s) {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '_':
-			b.WriteRune(r)
-		default:
-			b.WriteByte('-')
-		}
-	}
-	name := b.String()
-	for strings.Contains(name, "__") {
-		name = strings.ReplaceAll(name, "__", "_")
-	}
-	var parts []string
-	for part := range strings.SplitSeq(name, ".") {
-		if part = strings.Trim(part, "-_"); part != "" {
-			parts = append(parts, part)
-		}
-	}
-	name = strings.Join(parts, ".")
-	if len(name) > 63 {
-		name = strings.Trim(name[:63], "-_.")
-	}
-	return name
 }
 
 // variable makes the name of an environment variable: MY_SERVER of my-server.

@@ -192,7 +192,7 @@ func TestServer(t *testing.T) {
 func TestName(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.OneOf(rapid.String(), rapid.StringMatching(`[A-Za-z_.\- /]{0,100}`)).Draw(t, "name")
-		if n := mcpconfig.Name(s); n != "" && (!v1.IsName(n) || strings.Contains(n, "__")) {
+		if n := manifest.Name(s); n != "" && (!v1.IsName(n) || strings.Contains(n, "__")) {
 			t.Fatalf("%q of %q", n, s)
 		}
 	})

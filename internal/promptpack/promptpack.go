@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	v1 "toolctl.dev/toolctl/api/v1"
+	"toolctl.dev/toolctl/pkg/manifest"
 )
 
 type pack struct {
@@ -109,14 +109,12 @@ func fill(template string, fragments map[string]string) string {
 	return template
 }
 
-var illegal = regexp.MustCompile(`[^a-z0-9_.-]+`)
-
 // named returns a legal name.
 func named(name string, notes *[]string) string {
 	if v1.IsName(name) {
 		return name
 	}
-	legal := strings.Trim(illegal.ReplaceAllString(strings.ToLower(name), "-"), "-_.")
+	legal := manifest.Name(name)
 	if notes != nil {
 		*notes = append(*notes, fmt.Sprintf("%q is not a legal name: written as %q", name, legal))
 	}

@@ -10,13 +10,10 @@ import (
 // say it. TestSchemasRefuseWhatTheProgramRefuses holds both to one corpus.
 
 const (
-	maxName = 253
-	// A DNS-1123 label with "_", and several of them with points between, as v1.IsName has it.
+	// A part of a v1.NamePattern.
 	labelPattern = `^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`
-	namePattern  = `^[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*$`
-	// As v1.IsLabelValue and isLabelKey have them.
-	labelValue = `^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$`
-	labelKey   = `^([a-z0-9]([a-z0-9_.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`
+	// As isLabelKey in api/v1 has it.
+	labelKey = `^([a-z0-9]([a-z0-9_.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`
 	// What time.ParseDuration reads and is not below 0.
 	duration = `^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 	// An exact name, or a prefix and one trailing "*".
@@ -27,19 +24,12 @@ const (
 // refine adds the rules of one type to its schema.
 func refine(name string, s *Schema) {
 	at := s.Properties.Get // empty for a type in a test that has the name and not the field
-	each := func(pattern string, fields ...string) {
-		for _, f := range fields {
-			if items := at(f).Items; items != nil {
-				items.Pattern = pattern
-			}
-		}
-	}
 	switch name {
 	case "Metadata":
-		at("name").Pattern, at("name").MaxLength = namePattern, maxName
-		at("namespace").Pattern, at("namespace").MaxLength = labelPattern, maxName
+		at("name").Pattern, at("name").MaxLength = v1.NamePattern, v1.MaxName
+		at("namespace").Pattern, at("namespace").MaxLength = labelPattern, v1.MaxName
 		at("labels").PropertyNames = &Schema{Pattern: labelKey}
-		at("labels").Additional = &Schema{Type: kindString, Pattern: labelValue}
+		at("labels").Additional = &Schema{Type: kindString, Pattern: v1.LabelValuePattern}
 	case "ToolSpec":
 		mocks := []*Schema{requires("mock_result"), requires("mock_template"), requires("mock_result_file"), requires("mock_template_file"), requires("mock_parts")}
 		s.AnyOf = append(slices.Clone(mocks), requires("mode")) // else there is no executor
@@ -63,20 +53,14 @@ func refine(name string, s *Schema) {
 		at("parameters").Type = "object"
 		objectSchema(at("input"), false)
 		objectSchema(at("output"), false)
-		each(pattern, "tools")
 	case "MCPServerSpec":
 		s.OneOf = []*Schema{filled("command"), filled("url")}
-		at("url").Pattern = httpURL
 		s.Dependencies = map[string][]string{
 			"args": {"command"}, "env": {"command"}, "env_passthrough": {"command"}, "working_dir": {"command"},
 			"headers": {"url"}, "transport": {"url"}, "auth": {"url"}, "tls": {"url"},
 		}
 	case "ToolOverride":
 		objectSchema(at("input_schema"), true)
-	case "ToolFilter":
-		each(pattern, "allowlist", "blocklist")
-	case "HTTPSpec":
-		at("url").Pattern = httpURL
 	case "HTTPRetry":
 		if items := at("retry_on").Items; items != nil {
 			low, high := 100.0, 599.0
@@ -88,12 +72,6 @@ func refine(name string, s *Schema) {
 		}
 	case "TLS":
 		s.Dependencies = map[string][]string{"cert_file": {"key_file"}, "key_file": {"cert_file"}}
-	case "ToolPolicySpec":
-		each(pattern, "blocklist", "allowlist", "require_approval")
-	case "Limit":
-		each(pattern, "tools")
-	case "Match":
-		each(pattern, "tools", "principals")
 	}
 }
 

@@ -235,14 +235,14 @@ func (b *builder) field(f *field) (*Schema, error) {
 	s.Description, s.Minimum, s.Maximum = f.text, f.min, f.max
 	switch {
 	case f.typ.kind == kindArray:
-		s.Items.Enum = f.oneof
+		s.Items.Enum, s.Items.Pattern = f.oneof, f.pattern
 		if f.single {
 			s.Type, s.Pattern = []string{"array", "string"}, "^("+strings.Join(f.oneof, "|")+")$"
 		}
 	case f.typ.kind == kindMap && f.oneof != nil:
 		s.Additional = &Schema{Type: kindString, Enum: f.oneof}
 	default:
-		s.Enum = f.oneof
+		s.Enum, s.Pattern = f.oneof, f.pattern
 	}
 	if f.mustHave { // an empty value counts as missing
 		switch f.typ.kind {

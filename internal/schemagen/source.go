@@ -45,7 +45,8 @@ type field struct {
 	mustHave bool
 	min, max *float64
 	oneof    []string
-	single   bool // a list of one may be written as a value
+	single   bool   // a list of one may be written as a value
+	pattern  string // of the text, or of each text of a list
 	pos      token.Position
 }
 
@@ -273,7 +274,9 @@ func (r *reader) rules(at ast.Node, f *field, tag string) {
 			case "@modes":
 				f.oneof = v1.Modes()
 			}
-		case "path", "null":
+		case "path", "null", "env":
+		case "pattern", "url":
+			f.pattern = map[string]string{"pattern": pattern, "url": httpURL}[key]
 		case "single":
 			f.single = true
 		case "min", "max":

@@ -12,6 +12,7 @@ import (
 	"toolctl.dev/toolctl/internal/mcpconfig"
 	"toolctl.dev/toolctl/internal/redact"
 	"toolctl.dev/toolctl/pkg/gateway"
+	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/store"
 )
@@ -132,7 +133,7 @@ func (i *ImportServer) Run(ctx context.Context) ([]v1.Object, error) {
 	for _, found := range offered {
 		t := v1.NewObject(v1.KindTool).(*v1.Tool)
 		t.Spec = found.Tool.Spec
-		t.Metadata.Name = freeName(server.Metadata.Name+"__"+mcpconfig.Name(found.Remote), taken)
+		t.Metadata.Name = freeName(server.Metadata.Name+"__"+manifest.Name(found.Remote), taken)
 		objects = append(objects, t)
 	}
 	return objects, err

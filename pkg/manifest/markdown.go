@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -156,21 +157,7 @@ func listTools(spec *yaml.Node) {
 
 // legalName makes a name of any text: lower case, "-" for what a name may not hold.
 func legalName(s string) string {
-	var b strings.Builder
-	for _, c := range strings.ToLower(s) {
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' {
-			b.WriteRune(c)
-		} else if l := b.Len(); l > 0 && b.String()[l-1] != '-' {
-			b.WriteByte('-')
-		}
-		if b.Len() >= 63 {
-			break
-		}
-	}
-	if name := strings.Trim(b.String(), "-_"); name != "" {
-		return name
-	}
-	return "prompt"
+	return cmp.Or(Name(strings.ReplaceAll(s, ".", "-")), "prompt")
 }
 
 // firstHeading returns the first heading outside a code block, when it is long

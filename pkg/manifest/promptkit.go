@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -180,7 +181,7 @@ func promptKitViolation(obj v1.Object, f *v1.Violation) bool {
 	switch {
 	case f.Path == "/metadata/name" && f.Got != "nothing":
 		name := obj.Head().Metadata.Name
-		if isWireName(name) {
+		if wireName.MatchString(name) {
 			return false
 		}
 		if len(name) <= 253 && strings.IndexFunc(name, unicode.IsControl) < 0 {
@@ -214,15 +215,5 @@ func notApplied(obj v1.Object, f *v1.Violation) {
 	f.Message = fmt.Sprintf("validator %q is not applied: %s", name, reason)
 }
 
-// isWireName reports whether s may be a tool's name on the wire: ^[a-zA-Z0-9_-]{1,64}$.
-func isWireName(s string) bool {
-	if s == "" || len(s) > 64 {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
-			return false
-		}
-	}
-	return true
-}
+// wireName is what a tool may be called on the wire.
+var wireName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -46,29 +47,38 @@ func resolvePlain(s string) (tag, text, reason string) {
 	default:
 		return tagStr, s, ""
 	}
-	unsigned := strings.TrimLeft(s, "+-")
-	if len(s)-len(unsigned) > 1 || unsigned == "" {
+	switch m := number.FindStringSubmatch(s); {
+	case m == nil:
 		return tagStr, s, ""
-	}
-	switch unsigned {
-	case ".inf", ".Inf", ".INF":
+	case m[groupInf] != "":
 		return tagFloat, s, "JSON has no infinite numbers: quote it to make it text"
-	case ".nan", ".NaN", ".NAN":
-		if s == unsigned {
-			return tagFloat, s, "JSON has no NaN: quote it to make it text"
-		}
-		return tagStr, s, ""
+	case m[groupNaN] != "":
+		return tagFloat, s, "JSON has no NaN: quote it to make it text"
+	case m[groupOctal] != "":
+		return radix(s, m[groupOctal], 8)
+	case m[groupHex] != "":
+		return radix(s, m[groupHex], 16)
+	default:
+		return decimal(s, m)
 	}
-	if s == unsigned && len(s) > 2 && s[0] == '0' {
-		switch {
-		case s[1] == 'o' && allIn(s[2:], "01234567"):
-			return radix(s, s[2:], 8)
-		case s[1] == 'x' && allIn(s[2:], "0123456789abcdefABCDEF"):
-			return radix(s, s[2:], 16)
-		}
-	}
-	return decimal(s, unsigned)
 }
+
+// number is a number of the core schema, in decimal with its sign, whole part, point, fraction and exponent.
+var number = regexp.MustCompile(`^(?:([-+]?\.(?:inf|Inf|INF))|(\.(?:nan|NaN|NAN))|0o([0-7]+)|0x([0-9a-fA-F]+)|([-+]?)([0-9]*)(\.?)([0-9]*)([eE][-+]?([0-9]+))?)$`)
+
+// The groups of number.
+const (
+	groupInf = iota + 1
+	groupNaN
+	groupOctal
+	groupHex
+	groupSign
+	groupWhole
+	groupPoint
+	groupFraction
+	groupExponent
+	groupExponentDigits
+)
 
 func radix(s, digits string, base int) (tag, text, reason string) {
 	if len(digits) > maxDigits {
@@ -83,64 +93,31 @@ func tooLong(n int) string {
 }
 
 // decimal reads [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
-func decimal(s, unsigned string) (tag, text, reason string) {
-	whole, rest := digits(unsigned)
-	frac, exp := "", ""
-	point := strings.HasPrefix(rest, ".")
-	if point {
-		frac, rest = digits(rest[1:])
-	}
-	if whole == "" && frac == "" {
+func decimal(s string, m []string) (tag, text, reason string) {
+	whole, point, fraction, exponent := m[groupWhole], m[groupPoint], m[groupFraction], m[groupExponent]
+	if whole+fraction == "" {
 		return tagStr, s, ""
 	}
-	if rest != "" && (rest[0] == 'e' || rest[0] == 'E') {
-		sign := ""
-		tail := rest[1:]
-		if tail != "" && (tail[0] == '+' || tail[0] == '-') {
-			sign, tail = tail[:1], tail[1:]
-		}
-		d, more := digits(tail)
-		if d == "" || more != "" {
-			return tagStr, s, ""
-		}
-		exp, rest = rest[:1]+sign+d, ""
-		if n, err := strconv.Atoi(d); err != nil || n > maxExponent {
-			return tagFloat, s, fmt.Sprintf("the exponent is too large: expected at most %d", maxExponent)
-		}
-	}
-	if rest != "" {
-		return tagStr, s, ""
+	if n, err := strconv.Atoi(cmp.Or(m[groupExponentDigits], "0")); err != nil || n > maxExponent {
+		return tagFloat, s, fmt.Sprintf("the exponent is too large: expected at most %d", maxExponent)
 	}
 	tag = tagInt
-	if point || exp != "" {
+	if point+exponent != "" {
 		tag = tagFloat
 	}
-	if n := len(whole) + len(frac); n > maxDigits {
+	if n := len(whole) + len(fraction); n > maxDigits {
 		return tag, s, tooLong(n)
 	}
-	if s[0] != '+' && len(whole) > 0 && (len(whole) == 1 || whole[0] != '0') && (!point || frac != "") && s != "-0" {
-		return tag, s, "" // a JSON number as it is
-	}
+	// What follows is how JSON writes the number: without a plus, leading zeros and a bare point.
 	whole = cmp.Or(strings.TrimLeft(whole, "0"), "0")
-	var b strings.Builder
-	if s[0] == '-' && !(tag == tagInt && whole == "0") {
-		b.WriteByte('-')
+	sign := strings.Trim(m[groupSign], "+")
+	if tag == tagInt && whole == "0" {
+		sign = ""
 	}
-	b.WriteString(whole)
-	if point {
-		frac = cmp.Or(frac, "0")
-		b.WriteString("." + frac)
+	if point != "" {
+		fraction = cmp.Or(fraction, "0")
 	}
-	b.WriteString(exp)
-	return tag, b.String(), ""
-}
-
-func digits(s string) (d, rest string) {
-	i := 0
-	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-		i++
-	}
-	return s[:i], s[i:]
+	return tag, sign + whole + point + fraction + exponent, ""
 }
 
 func allIn(s, set string) bool { return strings.Trim(s, set) == "" }

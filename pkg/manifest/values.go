@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -39,4 +41,21 @@ func Scalar(n *yaml.Node) (any, error) {
 		return nil, nil
 	}
 	return text, nil
+}
+
+var notName = regexp.MustCompile(`[^a-z0-9._]+`)
+
+// Name makes a legal name of at most 63 characters of any text, without "__", which separates a server from its
+// tool. It returns "" for a text that has no letter or digit of ASCII.
+func Name(text string) string {
+	text = notName.ReplaceAllString(strings.ToLower(text), "-")
+	for strings.Contains(text, "__") {
+		text = strings.ReplaceAll(text, "__", "_")
+	}
+	parts := strings.Split(text, ".")
+	for i := range parts {
+		parts[i] = strings.Trim(parts[i], "-_")
+	}
+	text = strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ".")
+	return strings.Trim(text[:min(len(text), 63)], "-_.")
 }
