@@ -72,11 +72,9 @@ func (a *Arguments) Vars(ctx context.Context, p *prompt.Prompt) (json.RawMessage
 		return a.objectVars(ctx)
 	}
 	flags := slices.Clone(a.Flags)
-	switch a.File {
-	case "":
-	case "-":
+	if a.File == "-" {
 		flags = append(flags, "-")
-	default:
+	} else if a.File != "" {
 		flags = append(flags, "@"+a.File)
 	}
 	switch len(flags) {
@@ -91,7 +89,7 @@ func (a *Arguments) Vars(ctx context.Context, p *prompt.Prompt) (json.RawMessage
 	if isFile {
 		name = strings.TrimPrefix(name, "@")
 		var err error
-		if text, err = a.input(ctx, name); err != nil {
+		if text, _, err = a.input(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -117,29 +115,30 @@ func oneValue(p *prompt.Prompt, text []byte, name string, isFile bool) (json.Raw
 	return nil, usagef("prompt %q takes %s: %q is not JSON: %w", p.Object().Metadata.Name, p.Input(), clip.Words(name, 60), notJSON)
 }
 
-// objectVars merges what makes up an object, the file first.
+// objectVars merges the variables of a prompt: --args-file and @FILE first, in their order.
 func (a *Arguments) objectVars(ctx context.Context) (json.RawMessage, error) {
-	var rest []string
-	args := map[string]json.RawMessage{}
+	files, rest := []string{}, []string{}
 	if a.File != "" {
-		if err := a.readArgs(ctx, a.File, args); err != nil {
-			return nil, err
-		}
+		files = append(files, a.File)
 	}
 	for _, f := range a.Flags {
 		if name, ok := strings.CutPrefix(f, "@"); ok {
-			if err := a.readArgs(ctx, name, args); err != nil {
-				return nil, err
-			}
-			continue
+			files = append(files, name)
+		} else {
+			rest = append(rest, f)
 		}
-		rest = append(rest, f)
+	}
+	args := map[string]json.RawMessage{}
+	for _, name := range files {
+		if err := a.readArgs(ctx, name, args); err != nil {
+			return nil, err
+		}
 	}
 	raw, _, err := (&Arguments{Flags: rest, Read: a.Read}).Object(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = json.Unmarshal(raw, &args)
 	}
-	if err := mergeObject(raw, args); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(args)
@@ -147,22 +146,16 @@ func (a *Arguments) objectVars(ctx context.Context) (json.RawMessage, error) {
 
 func yamlValue(name string, data []byte) (json.RawMessage, error) {
 	raw, violations := manifest.ToJSON(name, data)
-	for _, f := range violations {
-		if !f.IsWarning() {
-			return nil, usagef("%s", f)
-		}
+	if errs := errorsOf(violations); len(errs) > 0 {
+		return nil, usagef("%s", errs[0])
 	}
 	return raw, nil
 }
 
 func (a *Arguments) readArgs(ctx context.Context, file string, into map[string]json.RawMessage) error {
-	data, err := a.input(ctx, file)
+	data, name, err := a.input(ctx, file)
 	if err != nil {
 		return err
-	}
-	name := file
-	if file == "-" {
-		name = "stdin"
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors of Windows begin files so
 	if isYAML(name) {
@@ -176,20 +169,18 @@ func (a *Arguments) readArgs(ctx context.Context, file string, into map[string]j
 	return nil
 }
 
-// input reads what a person names as arguments; "-" is stdin.
-func (a *Arguments) input(ctx context.Context, file string) ([]byte, error) {
-	name := file
-	if file == "-" {
+// input reads a file of arguments, or stdin for "-", and returns its name for messages.
+func (a *Arguments) input(ctx context.Context, file string) (data []byte, name string, err error) {
+	if name = file; file == "-" {
 		name = "stdin"
 	}
-	data, err := a.Read(ctx, file, maxArgsBytes)
-	if err != nil {
-		return nil, usagef("%s: %w", name, regular.Reason(err))
+	if data, err = a.Read(ctx, file, maxArgsBytes); err != nil {
+		return nil, name, usagef("%s: %w", name, regular.Reason(err))
 	}
 	if len(data) > maxArgsBytes {
-		return nil, usagef("%s: arguments over %d bytes", name, maxArgsBytes)
+		return nil, name, usagef("%s: arguments over %d bytes", name, maxArgsBytes)
 	}
-	return data, nil
+	return data, name, nil
 }
 
 func isYAML(name string) bool {

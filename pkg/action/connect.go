@@ -56,10 +56,8 @@ func (s *ServerWords) manifest() (*v1.MCPServer, error) {
 		}
 		server.Spec.Env[name] = value
 	}
-	for _, v := range server.Validate() {
-		if !v.IsWarning() {
-			return nil, usagef("%s", v.Message)
-		}
+	if errs := errorsOf(server.Validate()); len(errs) > 0 {
+		return nil, usagef("%s", errs[0].Message)
 	}
 	if s.Noted != nil {
 		s.Noted(notes)
@@ -210,11 +208,7 @@ type Disconnect struct {
 func (d *Disconnect) Run(ctx context.Context) (keys []v1.Key, err error) {
 	err = d.withKept(ctx, notServers, func(s store.Store) error {
 		for _, name := range d.Names {
-			key := v1.Key{Kind: v1.KindMCPServer, Namespace: d.Namespace, Name: name}
-			if ns, local, ok := strings.Cut(name, "/"); ok {
-				key.Namespace, key.Name = ns, local
-			}
-			key.Namespace = cmp.Or(key.Namespace, v1.DefaultNamespace)
+			key := d.keyNamed(v1.KindMCPServer, name)
 			rec, err := s.Get(ctx, key)
 			if err != nil {
 				return err

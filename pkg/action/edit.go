@@ -193,8 +193,7 @@ func (e *Edit) parse(ctx context.Context, file string, body []byte, old v1.Objec
 	if err != nil {
 		return nil, nil, err
 	}
-	violations = slices.DeleteFunc(violations, func(f v1.Violation) bool { return f.IsWarning() })
-	if len(violations) > 0 {
+	if violations = errorsOf(violations); len(violations) > 0 {
 		return nil, violations, nil
 	}
 	key := old.Head().Key()

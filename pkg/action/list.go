@@ -99,7 +99,7 @@ func (l *List) in(ctx context.Context, w *Workspace) (*Listed, error) {
 		statuses, err = w.Status(ctx, items, states)
 	}
 	for _, it := range items {
-		one := ListedItem{Item: it, State: StateOf(states, it.Object.Head().Key())}
+		one := ListedItem{Item: it, State: stateOf(states, it.Object.Head().Key())}
 		if s, ok := statuses[it.Object.Head().Key()]; ok && it.Server == (v1.Key{}) {
 			one.Status = &s
 		}

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -101,15 +102,8 @@ func (c *Config) Load(ctx context.Context, r Reading) (*manifest.Set, []v1.Viola
 	if err != nil {
 		return nil, nil, err
 	}
-	var errs, warnings []v1.Violation
-	for _, v := range violations {
-		if v.IsWarning() {
-			warnings = append(warnings, v)
-		} else {
-			errs = append(errs, v)
-		}
-	}
-	if len(errs) > 0 {
+	warnings := slices.DeleteFunc(slices.Clone(violations), func(v v1.Violation) bool { return !v.IsWarning() })
+	if errs := errorsOf(violations); len(errs) > 0 {
 		return nil, warnings, v1.NewValidationError(v1.ManifestInvalid, "", errs)
 	}
 	return set, warnings, nil
@@ -138,6 +132,15 @@ func Regular(paths []string) error {
 		}
 	}
 	return nil
+}
+
+// keyNamed is the key of NAME or NAMESPACE/NAME; a name alone is in the namespace of the [Config].
+func (c *Config) keyNamed(kind, name string) v1.Key {
+	k := v1.Key{Kind: kind, Namespace: cmp.Or(c.Namespace, v1.DefaultNamespace), Name: name}
+	if namespace, local, ok := strings.Cut(name, "/"); ok {
+		k.Namespace, k.Name = namespace, local
+	}
+	return k
 }
 
 // Labeled reads a selector into a test of objects.

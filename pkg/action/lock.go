@@ -112,12 +112,7 @@ func (l *Lock) servers(w *Workspace, old *lock.File) (keys, gone []v1.Key, err e
 			keys = append(keys, it.Object.Head().Key())
 			continue
 		}
-		k := v1.Key{Kind: v1.KindMCPServer, Namespace: v1.DefaultNamespace, Name: name}
-		if ns, local, ok := strings.Cut(name, "/"); ok {
-			k.Namespace, k.Name = ns, local
-		} else if l.Namespace != "" {
-			k.Namespace = l.Namespace
-		}
+		k := l.keyNamed(v1.KindMCPServer, name)
 		if !l.Update || old.Server(k) == nil {
 			return nil, nil, err
 		}

@@ -217,7 +217,7 @@ func (p *Package) Pull(ctx context.Context) (*Packaged, error) {
 	var keys oci.Keys
 	if p.Key != "" {
 		var err error
-		if keys, err = readKeys(p.Key); err != nil {
+		if keys, err = readKey(p.Key, oci.ReadKeys); err != nil {
 			return nil, err
 		}
 	}
@@ -243,7 +243,10 @@ func (p *Package) Sign(ctx context.Context) (*Packaged, error) {
 	if p.Key == "" {
 		return nil, usagef("name the private key with --key")
 	}
-	key, err := readSigner(p.Key)
+	if err := perm.File(p.Key); err != nil { // a private key is its owner's alone
+		return nil, err
+	}
+	key, err := readKey(p.Key, oci.ReadSigner)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +261,7 @@ func (p *Package) Verify(ctx context.Context) (*Packaged, error) {
 	if p.Key == "" {
 		return nil, usagef("name the public keys with --key")
 	}
-	keys, err := readKeys(p.Key)
+	keys, err := readKey(p.Key, oci.ReadKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -268,32 +271,15 @@ func (p *Package) Verify(ctx context.Context) (*Packaged, error) {
 	})
 }
 
-func readKeys(file string) (oci.Keys, error) {
+func readKey[K any](file string, read func([]byte) (K, error)) (key K, err error) {
 	text, err := regular.ReadFile(file)
 	if err != nil {
-		return nil, usagef("--key: %w", err)
+		return key, usagef("--key: %w", err)
 	}
-	keys, err := oci.ReadKeys(text)
-	if err != nil {
-		return nil, invalidf("%s: %w", file, err)
+	if key, err = read(text); err != nil {
+		err = invalidf("%s: %w", file, err)
 	}
-	return keys, nil
-}
-
-// readSigner reads a private key, which is its owner's alone.
-func readSigner(file string) (*oci.Signer, error) {
-	if err := perm.File(file); err != nil {
-		return nil, err
-	}
-	text, err := regular.ReadFile(file)
-	if err != nil {
-		return nil, usagef("--key: %w", err)
-	}
-	key, err := oci.ReadSigner(text)
-	if err != nil {
-		return nil, invalidf("%s: %w", file, err)
-	}
-	return key, nil
+	return key, err
 }
 
 // UnavailableError says that what a verb needs is not to be had now, such as a registry.

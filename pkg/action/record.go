@@ -110,10 +110,8 @@ func readCassette(path string) (*scenario.Cassette, error) {
 		return nil, err
 	}
 	raw, violations := manifest.ToJSON(path, data)
-	for _, v := range violations {
-		if !v.IsWarning() {
-			return nil, invalidf("%s", v)
-		}
+	if errs := errorsOf(violations); len(errs) > 0 {
+		return nil, invalidf("%s", errs[0])
 	}
 	c, err := scenario.ReadCassette(raw)
 	if err != nil {

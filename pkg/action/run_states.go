@@ -18,7 +18,6 @@ import (
 // runStates keeps runs that wait in the store, with the flags that chose their model.
 type runStates struct {
 	*Runs
-	store store.Runs
 	// older is the folder beside the store in which toolctl kept runs before the store did.
 	older agent.Folder
 	own   ModelChoice
@@ -38,7 +37,7 @@ func (c *Config) states(s store.Store, own ModelChoice) *runStates {
 	if s == nil || dir == "" {
 		return nil
 	}
-	return &runStates{Runs: NewRuns(s), store: s, older: agent.Folder(filepath.Join(dir, "runs")), own: own, namespace: c.Namespace}
+	return &runStates{Runs: NewRuns(s), older: agent.Folder(filepath.Join(dir, "runs")), own: own, namespace: c.Namespace}
 }
 
 // keptRun is a run that waits, as it is kept.

@@ -24,7 +24,7 @@ const (
 // When its process dies, the lease ends by itself within 30 seconds, and the run can be
 // taken again as it was saved last. Its methods may be called by many goroutines at once.
 type Runs struct {
-	store  RunStore
+	store  store.Store
 	holder string
 
 	mu      sync.Mutex
@@ -32,14 +32,8 @@ type Runs struct {
 	renewal sync.WaitGroup
 }
 
-// RunStore is what Runs needs of a store.
-type RunStore interface {
-	store.Runs
-	store.Leases
-}
-
 // NewRuns makes the Runs of a store. Close gives back what was taken.
-func NewRuns(s RunStore) *Runs {
+func NewRuns(s store.Store) *Runs {
 	return &Runs{store: s, holder: "run-" + rand.Text(), taken: map[string]context.CancelFunc{}}
 }
 

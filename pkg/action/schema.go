@@ -58,10 +58,8 @@ func (d *SchemaDiff) read(ctx context.Context, name string) (json.RawMessage, er
 		return nil, invalidf("%s: larger than %d bytes", path, validate.DefaultMaxSchemaBytes)
 	}
 	raw, violations := manifest.ToJSON(path, data)
-	for _, v := range violations {
-		if !v.IsWarning() {
-			return nil, v1.NewValidationError(v1.ManifestInvalid, path, violations)
-		}
+	if len(errorsOf(violations)) > 0 {
+		return nil, v1.NewValidationError(v1.ManifestInvalid, path, violations)
 	}
 	doc, err := validate.Decode(raw)
 	if err != nil {

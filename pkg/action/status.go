@@ -8,18 +8,17 @@ import (
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
-	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/mcp"
 	"toolctl.dev/toolctl/pkg/registry"
 	"toolctl.dev/toolctl/pkg/rollout"
 	"toolctl.dev/toolctl/pkg/store"
 )
 
-// statuses says how items stand, by their keys. st has the sets that they belong to, nil for
-// manifests of files; lockFile is as [gateway.Options.LockFile]; states are those of the servers that were
-// asked. An item that the store has no more is left out.
-func statuses(ctx context.Context, st store.Store, lockFile string, items []registry.Item, states []mcp.ServerState) (map[v1.Key]v1.Status, error) {
-	observer, err := NewObserver(ctx, st, lockFile)
+// Status returns the status of items by their keys; states are the answers of the servers that were queried. An
+// item that the store no longer has is left out.
+func (w *Workspace) Status(ctx context.Context, items []registry.Item, states []mcp.ServerState) (map[v1.Key]v1.Status, error) {
+	st := w.Kept()
+	observer, err := NewObserver(ctx, st, w.LockFile)
 	if err != nil {
 		return nil, err
 	}
@@ -32,16 +31,16 @@ func statuses(ctx context.Context, st store.Store, lockFile string, items []regi
 		key := it.Object.Head().Key()
 		rec := records[key]
 		if rec == nil && st != nil && it.Server == (v1.Key{}) {
-			continue // it was removed just now
+			continue // it was deleted just now
 		}
-		all[key] = observer.Status(it, rec, StateOf(states, key))
+		all[key] = observer.Status(it, rec, stateOf(states, key))
 	}
 	Turned(ctx, st, all, records)
 	return all, nil
 }
 
-// StateOf returns what a server answered; nil when it was not asked.
-func StateOf(states []mcp.ServerState, key v1.Key) *mcp.ServerState {
+// stateOf returns what a server answered; nil when it was not asked.
+func stateOf(states []mcp.ServerState, key v1.Key) *mcp.ServerState {
 	for i := range states {
 		if states[i].Key == key {
 			return &states[i]
@@ -78,10 +77,10 @@ func recordsOf(ctx context.Context, s store.Store, items []registry.Item) (map[v
 	return records, nil
 }
 
-// look says how objects stand now, and asks the servers among them and of tools among them, whose
-// states it returns too. st is as for [statuses]. The error is a [v1.NotFoundError] when one is not there.
-func look(ctx context.Context, g *gateway.Gateway, st store.Store, lockFile string, keys []v1.Key) (all map[v1.Key]v1.Status, states []mcp.ServerState, err error) {
-	g.Registry().Check(ctx)
+// Look returns the status of objects now, and the states of the servers that it queries for that: those among
+// the objects, and those of tools among them. The error is a [v1.NotFoundError] when an object does not exist.
+func (w *Workspace) Look(ctx context.Context, keys []v1.Key) (all map[v1.Key]v1.Status, states []mcp.ServerState, err error) {
+	w.Registry.Check(ctx)
 	var servers []v1.Key
 	for _, k := range keys {
 		if k.Kind == v1.KindMCPServer && !slices.Contains(servers, k) {
@@ -89,22 +88,22 @@ func look(ctx context.Context, g *gateway.Gateway, st store.Store, lockFile stri
 		}
 	}
 	if len(servers) > 0 {
-		states = g.Discover(ctx, servers...)
+		states = w.Discover(ctx, servers...)
 	}
 	items := make([]registry.Item, len(keys))
 	for i, k := range keys {
 		name := k.Namespace + "/" + k.Name
-		if items[i], err = g.Registry().Get(k.Kind, k.Namespace, name); err != nil {
+		if items[i], err = w.Registry.Get(k.Kind, k.Namespace, name); err != nil {
 			return nil, states, err
 		}
 		if t := items[i].Tool(); t != nil && t.Mode() == v1.ModeMCP {
-			_, _ = g.Prepare(ctx, v1.Call{Tool: name}) // what is missing, the item says
-			if items[i], err = g.Registry().Get(k.Kind, k.Namespace, name); err != nil {
+			_, _ = w.Prepare(ctx, v1.Call{Tool: name}) // the item tells whether the server has it
+			if items[i], err = w.Registry.Get(k.Kind, k.Namespace, name); err != nil {
 				return nil, states, err
 			}
 		}
 	}
-	all, err = statuses(ctx, st, lockFile, items, states)
+	all, err = w.Status(ctx, items, states)
 	return all, states, err
 }
 
@@ -146,7 +145,7 @@ func (w *Workspace) SetStates(ctx context.Context, sets []store.Revision) (all [
 		for _, k := range state.Gone {
 			s.Gone = append(s.Gone, rollout.ObjectName(k))
 		}
-		seen, states, err := look(ctx, w.Gateway, w.Store, w.LockFile, keys)
+		seen, states, err := w.Look(ctx, keys)
 		for _, k := range keys {
 			status := seen[k]
 			c := status.Condition(v1.ConditionReady)
@@ -155,7 +154,7 @@ func (w *Workspace) SetStates(ctx context.Context, sets []store.Revision) (all [
 				continue
 			}
 			why := cmp.Or(c.Message, "it was not checked in time")
-			if state := StateOf(states, k); state != nil && !state.Ready {
+			if state := stateOf(states, k); state != nil && !state.Ready {
 				why = state.Why()
 			}
 			s.NotReady[rollout.ObjectName(k)] = why
@@ -167,19 +166,8 @@ func (w *Workspace) SetStates(ctx context.Context, sets []store.Revision) (all [
 	return all, nil
 }
 
-// Look says how objects stand now, and asks the servers among them and of tools among them, whose
-// states it returns too. The error is a [v1.NotFoundError] when one does not exist.
-func (w *Workspace) Look(ctx context.Context, keys []v1.Key) (map[v1.Key]v1.Status, []mcp.ServerState, error) {
-	return look(ctx, w.Gateway, w.Kept(), w.LockFile, keys)
-}
-
 // Drifted reports whether something else than the set changed what it applied.
 func (s *SetState) Drifted() bool { return len(s.Changed)+len(s.Gone) > 0 }
-
-// Status says how items of the workspace stand; states are those of the servers that were asked.
-func (w *Workspace) Status(ctx context.Context, items []registry.Item, states []mcp.ServerState) (map[v1.Key]v1.Status, error) {
-	return statuses(ctx, w.Kept(), w.LockFile, items, states)
-}
 
 // Find queries the MCP servers that may offer the tool of a call, and has Found of the [Config] hear of one
 // that they offer.

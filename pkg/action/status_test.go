@@ -37,7 +37,7 @@ func TestSetStates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &action.Workspace{Gateway: g, Store: st}
+	w := &action.Workspace{Gateway: g, Registry: g.Registry(), Store: st}
 	defer w.Close()
 	revisions, err := st.Revisions(t.Context(), store.RevisionQuery{Set: "tools"})
 	if err != nil {

@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "toolctl.dev/toolctl/api/v1"
 	"toolctl.dev/toolctl/internal/clip"
 	"toolctl.dev/toolctl/internal/regular"
 	"toolctl.dev/toolctl/pkg/agent/scripted"
+	"toolctl.dev/toolctl/pkg/gateway"
 	"toolctl.dev/toolctl/pkg/manifest"
 	"toolctl.dev/toolctl/pkg/policy"
 	"toolctl.dev/toolctl/pkg/registry"
@@ -160,15 +162,23 @@ func (s *Suite) play(ctx context.Context) (*Tested, error) {
 // playLive plays scenarios, with real executors when live is set.
 func (c *Config) playLive(ctx context.Context, live bool, t Test) (_ *scenario.Report, err error) {
 	if live {
-		var all Group
-		defer func() { err = errors.Join(err, all.Close()) }()
+		var mu sync.Mutex // scenarios run side by side
+		var all []*gateway.Gateway
+		defer func() {
+			for _, g := range all {
+				err = errors.Join(err, g.Close())
+			}
+		}()
 		t.Options.Live = func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error) {
 			o := c.Gateway
 			o.Objects, o.Counters = objects, counters
-			g, err := all.Open(ctx, o)
+			g, err := gateway.Open(ctx, o)
 			if err != nil {
 				return nil, err
 			}
+			mu.Lock()
+			all = append(all, g)
+			mu.Unlock()
 			if states := g.Discover(ctx); c.Asked != nil {
 				c.Asked(states)
 			}

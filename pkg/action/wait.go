@@ -161,7 +161,7 @@ func (w *Wait) round(ctx context.Context, keys []v1.Key, want Condition, reasons
 		}
 		if reasons[k] == "" || ctx.Err() == nil { // the last one may only say that time ran out
 			reasons[k] = cmp.Or(c.Message, "status unknown")
-			if state := StateOf(states, k); state != nil && !state.Ready && want.Type == v1.ConditionReady {
+			if state := stateOf(states, k); state != nil && !state.Ready && want.Type == v1.ConditionReady {
 				reasons[k] = clip.Line(inspect.Show(state.Why()))
 			}
 		}
