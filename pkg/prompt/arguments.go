@@ -11,10 +11,10 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Arguments returns the variables one by one, as MCP clients see them (MCP
-// specification, server/prompts, PromptArgument): those of spec.arguments, then the
-// properties of spec.input, then what the templates read besides. An argument without
-// a default that spec.input requires is required.
+// Arguments returns the variables as arguments for MCP clients (MCP specification,
+// server/prompts, PromptArgument): those of spec.arguments, then the properties of
+// spec.input, then other variables that the templates read. An argument that spec.input
+// requires is required unless it has a default.
 func (p *Prompt) Arguments() []v1.PromptArgument {
 	args := slices.Clone(p.object.Spec.Arguments)
 	find := func(name string) int {
@@ -53,13 +53,14 @@ func (p *Prompt) Arguments() []v1.PromptArgument {
 	return args
 }
 
-// ValueArgument is the argument that stands for the whole input of a prompt whose
-// variables are no object, where arguments have names.
+// ValueArgument is the name of the argument with the whole input of a prompt whose input is
+// not an object, for callers that need a name.
 const ValueArgument = "input"
 
-// FromStrings makes the variables of a rendering from arguments that are texts, as
-// those of MCP prompts are: a text is taken as JSON where spec.input asks for a number,
-// a boolean, an object or an array, and as it is where it takes a string. It is nil when the whole value is not given.
+// FromStrings returns the variables for arguments that are texts, such as those of MCP
+// prompts. A text is read as JSON if spec.input requires a number, a boolean, an object or
+// an array, and stays a string if spec.input allows one. The result is nil if the argument
+// with the whole input is missing.
 func (p *Prompt) FromStrings(args map[string]string) json.RawMessage {
 	if !p.in.takesObject() {
 		text, given := args[ValueArgument]
@@ -75,8 +76,8 @@ func (p *Prompt) FromStrings(args map[string]string) json.RawMessage {
 	return jsontext.Of(vars)
 }
 
-// asValue reads a text as a value of one of some types; it stays a string when they
-// take one, or when it is not valid JSON.
+// asValue reads a text as a value of one of the types. The text stays a string if they
+// include string, or if it is not valid JSON.
 func asValue(text string, want types) json.RawMessage {
 	if len(want) > 0 && !slices.Contains(want, "string") {
 		if _, err := validate.Decode([]byte(text)); err == nil {
@@ -86,12 +87,11 @@ func asValue(text string, want types) json.RawMessage {
 	return jsontext.Of(text)
 }
 
-// maxCompletions is the most values that MCP allows in one answer.
+// maxCompletions is the maximum number of values in one response of MCP.
 const maxCompletions = 100
 
-// Complete returns the values that an argument may take and that begin with prefix, in
-// the order of spec.input, at most 100, and how many there are; ok is false when the
-// prompt has no such argument.
+// Complete returns at most 100 allowed values of an argument that begin with prefix, in the
+// order of spec.input, and their total number. ok is false if the prompt has no such argument.
 func (p *Prompt) Complete(argument, prefix string) (values []string, total int, ok bool) {
 	ok = slices.ContainsFunc(p.Arguments(), func(a v1.PromptArgument) bool { return a.Name == argument })
 	prop := p.in.properties[argument]
@@ -122,7 +122,7 @@ func (p *Prompt) Complete(argument, prefix string) (values []string, total int, 
 	return values, total, ok
 }
 
-// oneOf names the types of a schema for people.
+// oneOf returns the types of a schema as text.
 func oneOf(names []string) string {
 	words := map[string]string{"string": "a string", "array": "an array", "number": "a number", "integer": "an integer", "boolean": "a boolean", "null": "null", "object": "an object"}
 	var all []string

@@ -8,9 +8,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Check returns the violations of [Compile], and warnings of what is likely a slip: a
-// template that reads a variable which spec.input and spec.arguments do not declare,
-// and an argument that spec.input does not allow.
+// Check returns the violations of [Compile], and warnings of likely mistakes: a template that
+// reads an undeclared variable, and an argument that spec.input does not allow.
 func Check(m *v1.Prompt) []v1.Violation {
 	p, err := Compile(m)
 	var invalid *v1.ValidationError
@@ -23,8 +22,7 @@ func Check(m *v1.Prompt) []v1.Violation {
 	return slices.Concat(p.undeclared(), p.impossible(), p.warnings)
 }
 
-// undeclared warns of variables that the templates read and nothing declares. A prompt
-// that declares nothing at all has no list to hold them against.
+// undeclared warns of undeclared variables in the templates, unless the prompt declares none.
 func (p *Prompt) undeclared() []v1.Violation {
 	s := &p.object.Spec
 	declared := slices.Clone(p.in.order)
@@ -51,7 +49,7 @@ func (p *Prompt) undeclared() []v1.Violation {
 	return violations
 }
 
-// impossible warns of required arguments that a closed input refuses.
+// impossible warns of arguments that a closed input refuses.
 func (p *Prompt) impossible() []v1.Violation {
 	if !p.in.closed {
 		return nil

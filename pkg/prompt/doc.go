@@ -5,25 +5,25 @@
 //
 // # Variables
 //
-// The variables of a rendering are one JSON value, in most cases an object. They go
-// through these steps, and every violation is reported, not the first:
+// The variables of a rendering are one JSON value, usually an object. They go through these
+// steps, and all violations are reported, not only the first one:
 //
-//  1. What is absent gets the default of its argument, else that of its property in
+//  1. An absent variable gets the default of its argument, or of its property in
 //     spec.input.
-//  2. They are coerced where they can be, as the arguments of a call are ("5" for an
-//     integer), and validated against spec.input.
-//  3. Arguments with required: true must be there.
-//  4. The templates are rendered. Printing a variable that is absent is a violation; {{if}}
-//     and default are the ways to expect that.
+//  2. The variables are coerced like the arguments of a call ("5" for an integer), and
+//     validated against spec.input.
+//  3. Arguments with required: true must be present.
+//  4. The templates are rendered. Printing an absent variable is a violation; templates can
+//     use {{if}} and default to avoid it.
 //
-// Where spec.input describes a string, an array or another value that is not an object,
-// that value is the dot of the template: {{.}}.
+// If spec.input describes a value that is not an object, such as a string or an array, that
+// value is the dot of the template: {{.}}.
 //
 // # Templates
 //
-// spec.system_prompt becomes a message of the role system, spec.template one of the
-// role user; one that renders to nothing but space is left out. Both are templates of
-// [toolctl.dev/toolctl/internal/template], which bounds their size, output and time. With
-// template_syntax mustache, {{name}} is a variable and nothing else is known; a
-// declared argument that is optional and has no default is empty there.
+// spec.system_prompt becomes a message with the role system, and spec.template one with the
+// role user. A message of white space is left out. Both are templates of
+// [toolctl.dev/toolctl/internal/template], which limits their size, output and time. With
+// template_syntax mustache, templates have only variables ({{name}}), and an optional argument
+// without a default is empty.
 package prompt

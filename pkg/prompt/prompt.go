@@ -18,20 +18,19 @@ const (
 	SyntaxMustache = "mustache"
 )
 
-// Prompt is a compiled manifest. It may be used by many goroutines at once.
+// Prompt is a compiled manifest. Many goroutines may use it at once.
 type Prompt struct {
 	object        *v1.Prompt
-	user, system  *template.Text // nil when the manifest has none
+	user, system  *template.Text // nil if the manifest has none
 	input, output *validate.Schema
 	in            outline
 	validators    []*validator
-	warnings      []v1.Violation // of what is not applied
+	warnings      []v1.Violation // about validators that are not applied
 }
 
-// Compile reads the templates and schemas of a manifest, which must not change
-// afterwards. Its error is a [*v1.ValidationError] of the type manifest_invalid that
-// lists all violations of them with their places; [Check] lists the warnings too. The
-// rules of [v1.Prompt.Validate] are not asked again.
+// Compile compiles the templates and schemas of a manifest, which must not change afterwards.
+// Its error is a [*v1.ValidationError] of the type manifest_invalid with all violations and
+// their places; [Check] adds warnings. Compile does not repeat [v1.Prompt.Validate].
 func Compile(m *v1.Prompt) (*Prompt, error) {
 	p := &Prompt{object: m, in: readOutline(m.Spec.Input)}
 	violations := p.compile()
@@ -89,7 +88,7 @@ func (p *Prompt) compile() []v1.Violation {
 	return violations
 }
 
-// isVariable reports whether a name that may hold dots is one variable: PromptKit's always are.
+// isVariable reports whether a name with dots is one variable, as it always is in PromptKit.
 func (p *Prompt) isVariable(name string) bool {
 	return p.object.FromPromptKit() || slices.ContainsFunc(p.object.Spec.Arguments, func(a v1.PromptArgument) bool { return a.Name == name })
 }
@@ -101,7 +100,7 @@ const (
 	pathOutput   = "/spec/output"
 )
 
-// place fills in where the field of a violation stands in its file.
+// place sets the place of a violation in its file.
 func (p *Prompt) place(f v1.Violation) v1.Violation {
 	if f.Source.IsZero() {
 		f.Source = p.object.Field(f.Path)
@@ -132,7 +131,7 @@ func (p *Prompt) schemaViolations(path string, err error) []v1.Violation {
 	return violations
 }
 
-// Variables returns the names that the templates read at their top level, sorted.
+// Variables returns the sorted names of the variables that the templates read.
 func (p *Prompt) Variables() []string {
 	var names []string
 	for _, t := range []*template.Text{p.user, p.system} {
@@ -149,8 +148,7 @@ func (p *Prompt) NamesTool(name string) bool {
 	return slices.ContainsFunc(p.object.Spec.Tools, func(t string) bool { return v1.MatchTool(t, name) })
 }
 
-// CheckOutput returns what is wrong with an answer by spec.output; nothing when the
-// manifest has none.
+// CheckOutput returns the violations of spec.output by an answer.
 func (p *Prompt) CheckOutput(answer json.RawMessage) []v1.Violation {
 	if p.output == nil {
 		return nil
@@ -176,13 +174,13 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// Messages are the rendered messages, that of the role system first.
+// Messages are the rendered messages. The one with the role system comes first.
 type Messages []Message
 
-// System returns the text of the system message; "" when there is none.
+// System returns the text of the system message; "" if there is none.
 func (m Messages) System() string { return m.text(RoleSystem) }
 
-// User returns the text of the user's message; "" when there is none.
+// User returns the text of the user message; "" if there is none.
 func (m Messages) User() string { return m.text(RoleUser) }
 
 func (m Messages) text(role string) string {
@@ -194,11 +192,10 @@ func (m Messages) text(role string) string {
 	return ""
 }
 
-// Render fills in the templates. vars is a JSON value: an object of variables, or
-// whatever spec.input describes; nothing stands for an empty object where spec.input
-// allows one. Its error is a [*v1.ValidationError] of the type args_invalid whose
-// violations have JSON pointers into vars, or that of ctx; templates that take longer than
-// 10 seconds are stopped.
+// Render renders the templates. vars is a JSON value: an object of variables, or the value that
+// spec.input describes. Empty vars count as an empty object if spec.input allows one. The error
+// is a [*v1.ValidationError] of the type args_invalid, whose violations have JSON pointers into
+// vars, or the error of ctx. Templates are stopped after 10 seconds.
 func (p *Prompt) Render(ctx context.Context, vars json.RawMessage) (Messages, error) {
 	doc, violations := p.variables(vars)
 	messages, more, err := p.render(ctx, doc, violations)
@@ -211,11 +208,11 @@ func (p *Prompt) Render(ctx context.Context, vars json.RawMessage) (Messages, er
 	return messages, nil
 }
 
-// merge adds violations at places that have none yet, in the order of their paths.
+// merge adds violations at paths that have none yet.
 func merge(violations, more []v1.Violation) []v1.Violation {
 	for _, f := range more {
 		if f.Path == "" && len(violations) > 0 {
-			continue // it may only follow from those
+			continue // it may be a consequence of the others
 		}
 		if !slices.ContainsFunc(violations, func(old v1.Violation) bool { return old.Path == f.Path }) {
 			violations = append(violations, f)

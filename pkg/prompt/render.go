@@ -12,16 +12,16 @@ import (
 	"toolctl.dev/toolctl/internal/template"
 )
 
-// Bounds of one rendering, besides those of a template.
+// Bounds of one rendering, in addition to those of a template.
 const (
-	maxMissing = 20 // missing variables that are looked for
+	maxMissing = 20 // missing variables that are reported
 	maxTime    = 10 * time.Second
 )
 
 var errTime = fmt.Errorf("the templates take more than %s", maxTime)
 
-// render renders both templates. Variables that have a violation already are taken as
-// given, so that one rendering reports those that are missing as well.
+// render renders both templates. It treats variables with known violations as present, so that
+// one rendering also reports the missing ones.
 func (p *Prompt) render(ctx context.Context, doc any, known []v1.Violation) (Messages, []v1.Violation, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, errTime)
 	defer cancel()
@@ -33,7 +33,7 @@ func (p *Prompt) render(ctx context.Context, doc any, known []v1.Violation) (Mes
 		}
 		doc = vars
 	} else if len(known) > 0 {
-		return nil, nil, nil // nothing can be said of a value that is of the wrong kind
+		return nil, nil, nil // templates cannot use a value of the wrong type
 	}
 	messages := Messages{}
 	var violations []v1.Violation
@@ -63,8 +63,8 @@ func (p *Prompt) render(ctx context.Context, doc any, known []v1.Violation) (Mes
 	return messages, violations, nil
 }
 
-// blankOptional gives the optional arguments that are absent an empty text: mustache
-// has no way to ask whether a variable is there.
+// blankOptional sets absent optional arguments to an empty text, because mustache templates
+// cannot test whether a variable exists.
 func (p *Prompt) blankOptional(vars map[string]any) {
 	for _, a := range p.object.Spec.Arguments {
 		if _, given := vars[a.Name]; !given && !a.Required {
@@ -73,8 +73,8 @@ func (p *Prompt) blankOptional(vars map[string]any) {
 	}
 }
 
-// renderViolation says what a rendering ended with, and the variable that is missing if
-// that is why.
+// renderViolation returns the violation for the error of a rendering, and the name of the missing
+// variable if that is the cause.
 func renderViolation(err error, doc any) (v1.Violation, string) {
 	var own *template.Error
 	if !errors.As(err, &own) {

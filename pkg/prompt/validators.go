@@ -12,43 +12,43 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Directions of a validator: what the user says, what the model says, or both.
+// Directions of a validator: texts of the user, texts of the model, or both.
 const (
 	DirectionInput  = "input"
 	DirectionOutput = "output"
 	DirectionBoth   = "both"
 )
 
-// refusal is said in place of a text that a validator without a message refuses.
+// refusal replaces a text that a validator without a message refuses.
 const refusal = "Sorry, we can't provide this response as it would violate our content policy."
 
-// Verdict is what a validator made of a text.
+// Verdict says that a validator refused or cut a text.
 type Verdict struct {
 	// Validator is the type of the validator, as the manifest has it.
 	Validator string `json:"type"`
 	// Direction is [DirectionInput] or [DirectionOutput].
 	Direction string `json:"direction"`
-	// Reason says what the text broke.
+	// Reason says how the text breaks the rule.
 	Reason string `json:"reason"`
-	// Text is what is said instead.
+	// Text replaces the text.
 	Text string `json:"-"`
 }
 
-// HasValidators reports whether any validator looks at what the model says.
+// HasValidators reports whether any validator checks the texts of the model.
 func (p *Prompt) HasValidators() bool {
 	return slices.ContainsFunc(p.validators, func(v *validator) bool { return v.Direction != DirectionInput })
 }
 
-// HasValidator reports whether a validator of this type, as the manifest has it, applies.
+// HasValidator reports whether a validator with this type name in the manifest applies.
 func (p *Prompt) HasValidator(name string) bool {
 	return slices.ContainsFunc(p.validators, func(v *validator) bool { return v.name == name })
 }
 
-// ValidateReply asks the validators about what the model said; nil when all of them hold.
-// A reply without text, such as one that only asks for calls, is not looked at.
+// ValidateReply checks a text of the model with the validators. It returns nil if it passes. A
+// reply without text, such as one with only calls, passes.
 func (p *Prompt) ValidateReply(text string) *Verdict { return p.validate(DirectionOutput, text) }
 
-// ValidateInput asks the validators about what the user said; nil when all of them hold.
+// ValidateInput checks a text of the user with the validators. It returns nil if it passes.
 func (p *Prompt) ValidateInput(text string) *Verdict { return p.validate(DirectionInput, text) }
 
 func (p *Prompt) validate(direction, text string) *Verdict {
@@ -69,7 +69,7 @@ func (p *Prompt) validate(direction, text string) *Verdict {
 // validator is one compiled validator of a prompt.
 type validator struct {
 	Direction string `json:"direction"`
-	Message   string `json:"message"` // what is said instead
+	Message   string `json:"message"` // the text that replaces a refused one
 	name      string
 	rule      textcheck.Rule
 }
@@ -83,7 +83,7 @@ func (v *validator) Invalid() string {
 	return ""
 }
 
-// instead is what is said in the place of a text: its beginning where it is only too long.
+// instead returns the text that replaces another one: its beginning if it is only too long.
 func (v *validator) instead(direction, text string) string {
 	if m, ok := v.rule.(*textcheck.MaxLength); ok && direction == DirectionOutput && m.Cut(text) != "" {
 		return m.Cut(text)
@@ -91,8 +91,8 @@ func (v *validator) instead(direction, text string) string {
 	return cmp.Or(v.Message, refusal)
 }
 
-// compileValidators reads the validators. Violations of a manifest of PromptKit are
-// warnings, and the validator is not applied.
+// compileValidators reads the validators. In a PromptKit manifest, an invalid validator is not
+// applied, with a warning.
 func (p *Prompt) compileValidators(schemas *validate.Cache) []v1.Violation {
 	var violations []v1.Violation
 	promptKit := p.object.FromPromptKit()

@@ -11,12 +11,12 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// outline is what a schema says of an object at its top level.
+// outline is the top level of an object schema.
 type outline struct {
-	types      []string // of the root; empty for any
+	types      []string // types of the root; empty for any
 	required   []string
 	properties map[string]property
-	order      []string // of the properties, as they are written
+	order      []string // names of the properties as they are written
 	closed     bool     // additionalProperties: false
 }
 
@@ -29,7 +29,7 @@ type property struct {
 	Const       json.RawMessage `json:"const"`
 }
 
-// types is the keyword type: a name or a list of names.
+// types is the value of the keyword type: a name or a list of names.
 type types []string
 
 func (t *types) UnmarshalJSON(data []byte) error {
@@ -39,12 +39,12 @@ func (t *types) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	var list []string
-	_ = json.Unmarshal(data, &list) // what is no type is a violation of the schema, told elsewhere
+	_ = json.Unmarshal(data, &list) // the compiler of the schema reports other values
 	*t = list
 	return nil
 }
 
-// readOutline reads what it can of a schema; whoever compiles it says what is wrong.
+// readOutline reads a schema as far as it is valid. Compile reports the violations.
 func readOutline(schema json.RawMessage) outline {
 	var raw struct {
 		Required             json.RawMessage `json:"required"`
@@ -62,8 +62,8 @@ func readOutline(schema json.RawMessage) outline {
 	return o
 }
 
-// rootTypes returns the types that the root of a schema allows, as far as type, enum,
-// const, anyOf and oneOf say; none when any may be.
+// rootTypes returns the types that the root of a schema allows according to type, enum, const,
+// anyOf and oneOf; none if it allows any type.
 func rootTypes(schema json.RawMessage, depth int) types {
 	const deepest = 8
 	var root struct {
@@ -118,20 +118,19 @@ func keysInOrder(object json.RawMessage) (names []string) {
 	return names
 }
 
-// takesObject reports whether an object may be the variables.
+// takesObject reports whether the variables may be an object.
 func (o outline) takesObject() bool { return len(o.types) == 0 || slices.Contains(o.types, "object") }
 
 // TakesObject reports whether the variables are an object, as they are unless the
 // root type of spec.input says otherwise.
 func (p *Prompt) TakesObject() bool { return p.in.takesObject() }
 
-// Takes reports whether the variables may be of a type of JSON Schema, as far as the
-// root type of spec.input says.
+// Takes reports whether the root type of spec.input allows variables of a type of JSON Schema.
 func (p *Prompt) Takes(kind string) bool {
 	return len(p.in.types) == 0 || slices.Contains(p.in.types, kind) || kind == "number" && slices.Contains(p.in.types, "integer")
 }
 
-// Input names what the variables are, for people: "an object", or "a string or an array".
+// Input describes the type of the variables: "an object", or "a string or an array".
 func (p *Prompt) Input() string {
 	if p.in.takesObject() {
 		return "an object"
@@ -139,8 +138,8 @@ func (p *Prompt) Input() string {
 	return oneOf(p.in.types)
 }
 
-// variables decodes, defaults, coerces and validates. The value that it returns may be
-// used to look for more violations even when there are some.
+// variables decodes variables, sets defaults, coerces and validates. The returned value is
+// usable to find more violations even if there are some already.
 func (p *Prompt) variables(raw json.RawMessage) (any, []v1.Violation) {
 	if len(raw) == 0 && p.in.takesObject() {
 		raw = json.RawMessage("{}")
@@ -185,7 +184,7 @@ func (p *Prompt) missingArguments(vars map[string]any, isObject bool) []v1.Viola
 	return violations
 }
 
-// fillDefaults puts defaults in the place of what is absent.
+// fillDefaults sets absent variables to their defaults.
 func (p *Prompt) fillDefaults(vars map[string]any) {
 	fill := func(name string, value json.RawMessage) {
 		if _, given := vars[name]; given || len(value) == 0 {
@@ -203,8 +202,8 @@ func (p *Prompt) fillDefaults(vars map[string]any) {
 	}
 }
 
-// Unused returns a warning for each variable that the manifest does not declare and no
-// template reads, which is likely a slip.
+// Unused returns a warning for each variable that the manifest does not declare and no template
+// reads, because it is probably a mistake.
 func (p *Prompt) Unused(vars json.RawMessage) []v1.Violation {
 	if p.readsAll() {
 		return nil
@@ -226,7 +225,7 @@ func (p *Prompt) readsAll() bool {
 	return p.user != nil && p.user.ReadsAll() || p.system != nil && p.system.ReadsAll()
 }
 
-// known returns the names of all variables: declared and read.
+// known returns the names of all variables, declared or read.
 func (p *Prompt) known() []string {
 	names := p.Variables()
 	for _, a := range p.Arguments() {

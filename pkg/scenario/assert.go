@@ -16,9 +16,9 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Unjudged is an assertion that was not judged, and why.
+// Unjudged is an assertion that was not judged, with the reason.
 type Unjudged struct {
-	// Turn counts from 1; 0 when the assertion is about the whole run.
+	// Turn counts from 1; 0 if the assertion is about the whole run.
 	Turn   int       `json:"turn,omitempty"`
 	Type   string    `json:"type"`
 	Reason string    `json:"reason"`
@@ -26,25 +26,25 @@ type Unjudged struct {
 	Source v1.Source `json:"source,omitzero"`
 }
 
-// scope is what an assertion looks at.
+// scope is the part of a run that an assertion checks.
 type scope struct {
 	ctx    context.Context
 	player *player
 	turns  []Turn
-	// own are the turns that the assertion is about: turns without those before them.
+	// own are the turns of the assertion itself, without the earlier ones in turns.
 	own []Turn
-	// unjudged, once it is set, says why the assertion cannot be judged.
+	// unjudged, if set, is the reason why the assertion cannot be judged.
 	unjudged string
 }
 
 // assertion is one type of assertion. Its fields are its parameters, with PromptKit's names,
 // for [params.Read] to fill. Where PromptKit has two names for one thing, both are read.
 type assertion interface {
-	// check says what is wrong with a run; "" and "" when nothing is.
+	// check returns how a run fails the assertion; "" and "" if it passes.
 	check(*scope) (expected, got string)
 }
 
-// assertionType finds what is known of an assertion; unjudged says why it cannot be judged.
+// assertionType finds the type of an assertion; unjudged is the reason why it cannot be judged.
 func (p *player) assertionType(name string) (t v1.AssertionType, unjudged string) {
 	t, ok := v1.FindAssertionType(name)
 	if ok {
@@ -55,8 +55,8 @@ func (p *player) assertionType(name string) (t v1.AssertionType, unjudged string
 	return t, unjudged
 }
 
-// checkAssertions finds assertions that cannot be judged: those that need what is not
-// here, and in a manifest of PromptKit's those that are wrong.
+// checkAssertions reports wrong parameters of assertions, and enters assertions that cannot be
+// judged. In a PromptKit manifest, those with wrong parameters cannot be judged.
 func (p *player) checkAssertions(turn int, field string, list []v1.Assertion) {
 	for i := range list {
 		a, at := unwrapped(&list[i]), v1.Pointer(field, strconv.Itoa(i))
@@ -79,8 +79,8 @@ func (p *player) checkAssertions(turn int, field string, list []v1.Assertion) {
 	}
 }
 
-// Check finds what is wrong with the parameters of the assertions of a scenario. Those of a
-// manifest of PromptKit's are not judged instead, which the report says.
+// Check returns the violations in the parameters of a scenario's assertions. It reports none
+// for a PromptKit manifest, whose wrong assertions are listed as not judged in the report.
 func Check(s *v1.Scenario) []v1.Violation {
 	p := &player{runner: &Runner{schemas: validate.NewCache(validate.Options{})}, spec: &s.Spec, res: newResult(s), promptKit: s.FromPromptKit()}
 	for i := range p.spec.Turns {
@@ -94,7 +94,7 @@ func Check(s *v1.Scenario) []v1.Violation {
 	return all
 }
 
-// unjudged enters an assertion that is not judged, once.
+// unjudged adds an assertion to those that are not judged, once.
 func (p *player) unjudged(turn int, at, name, reason string) {
 	if slices.ContainsFunc(p.res.Unjudged, func(u Unjudged) bool { return u.Field == at }) {
 		return
@@ -103,15 +103,15 @@ func (p *player) unjudged(turn int, at, name, reason string) {
 	p.warn(at+"/type", "assertion %q is not judged: %s", name, reason)
 }
 
-// pass enters a list of assertions that are not judged for one reason.
+// pass adds a list of assertions to those that are not judged, with one reason.
 func (p *player) pass(field string, list []v1.Assertion, reason string) {
 	for i := range list {
 		p.unjudged(p.turn, v1.Pointer(field, strconv.Itoa(i)), list[i].Type, reason)
 	}
 }
 
-// assert judges assertions on the turns from an index on. In a manifest of PromptKit's
-// they see the turns before it too, as they do there; their conditions do not.
+// assert judges assertions on the turns from an index on. In a PromptKit manifest they also
+// see the earlier turns, as in PromptKit, but their conditions do not.
 func (p *player) assert(ctx context.Context, field string, list []v1.Assertion, from int) {
 	turns := p.res.Turns[from:]
 	seen := turns
@@ -122,7 +122,7 @@ func (p *player) assert(ctx context.Context, field string, list []v1.Assertion, 
 		a, at := unwrapped(&list[i]), v1.Pointer(field, strconv.Itoa(i))
 		t, unjudged := p.assertionType(a.Type)
 		if unjudged != "" {
-			continue // named before
+			continue // reported before the play
 		}
 		rule, _, message := p.readAssertion(&t, a)
 		if message != "" {
@@ -140,14 +140,14 @@ func (p *player) assert(ctx context.Context, field string, list []v1.Assertion, 
 		}
 		p.res.Judged++
 		if expected != "" {
-			var said struct{ Message string } // of PromptKit; the assertion's own wins
+			var said struct{ Message string } // PromptKit has the message among the parameters
 			_ = json.Unmarshal(a.Params, &said)
 			p.fail(Failure{What: a.Type, Expected: expected, Got: got, Message: cmp.Or(a.Message, said.Message), Field: at})
 		}
 	}
 }
 
-// whenUnmet says what a condition of an assertion misses; "" when it holds.
+// whenUnmet returns why the condition of an assertion does not hold; "" if it holds.
 func whenUnmet(w *v1.AssertionWhen, calls []*Call) string {
 	if w == nil {
 		return ""
@@ -164,17 +164,17 @@ func whenUnmet(w *v1.AssertionWhen, calls []*Call) string {
 	case w.ToolCalled != "" && !slices.ContainsFunc(calls, func(c *Call) bool { return c.is(w.ToolCalled) }):
 		return fmt.Sprintf("tool %q was not called", w.ToolCalled)
 	case w.ToolCalledPattern != "" && !slices.ContainsFunc(calls, func(c *Call) bool { return fits(c.name()) || fits(c.Tool) }):
-		return fmt.Sprintf("no tool that fits %q was called", w.ToolCalledPattern)
+		return fmt.Sprintf("no tool that matches %q was called", w.ToolCalledPattern)
 	case w.AnyToolCalled && len(calls) == 0:
 		return "no tool was called"
 	case len(calls) < w.MinToolCalls:
-		return fmt.Sprintf("%s made, and %d needed", times(len(calls)), w.MinToolCalls)
+		return fmt.Sprintf("tools were called %s, and %d calls are needed", times(len(calls)), w.MinToolCalls)
 	}
 	return ""
 }
 
-// readAssertion reads the parameters of an assertion; message says what is wrong with them.
-// unknown are parameters that PromptKit would ignore.
+// readAssertion reads the parameters of an assertion. message says what is wrong with them, and
+// unknown are parameters that PromptKit ignores.
 func (p *player) readAssertion(t *v1.AssertionType, a *v1.Assertion) (rule assertion, unknown []string, message string) {
 	if text := textcheck.New(t.Name, a.Type, p.runner.schemas, p.promptKit); text != nil {
 		unknown, message = params.Read(a.Params, p.promptKit, text)
@@ -185,7 +185,7 @@ func (p *player) readAssertion(t *v1.AssertionType, a *v1.Assertion) (rule asser
 	return rule, unknown, message
 }
 
-// decode reads a value that the manifest's reader let through.
+// decode decodes a value that the reader of the manifest has accepted.
 func decode(raw json.RawMessage) any {
 	doc, err := validate.Decode(raw)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"toolctl.dev/toolctl/internal/params"
 )
 
-// wantedArgs are the arguments that a call must have.
+// wantedArgs are required arguments.
 type wantedArgs struct {
 	ExpectedArgs *params.Object `json:"expected_args"`
 	Args         *params.Object `json:"args"`
@@ -19,7 +19,7 @@ func (w *wantedArgs) args() map[string]any {
 	return *cmp.Or(w.ExpectedArgs, w.Args, &params.Object{})
 }
 
-// anyOf asks for one call of the tool that fits; what says how it would.
+// anyOf requires one call of the tool that fits. what describes such a call.
 func (s *scope) anyOf(tool, what string, fits func(*Call) bool) (expected, got string) {
 	var seen []string
 	for _, c := range s.calls(func(c *Call) bool { return c.is(tool) }) {
@@ -38,7 +38,7 @@ func orNone(seen []string) string {
 	return strings.Join(seen, "; ")
 }
 
-// toolCallArgs asks for one call of the tool whose arguments fit.
+// toolCallArgs requires one call of the tool with fitting arguments.
 type toolCallArgs struct {
 	toolName   `need:"tool_name"`
 	wantedArgs `need:"expected_args or args_match"`
@@ -62,7 +62,7 @@ func (q *toolCallArgs) check(s *scope) (expected, got string) {
 	})
 }
 
-// unmatched returns the first argument that does not match its expression; "" when all do.
+// unmatched returns the first argument that does not match its expression; "" if all match.
 func unmatched(expressions params.Expressions, args any) string {
 	object, _ := args.(map[string]any)
 	for _, name := range sortedKeys(expressions) {
@@ -73,7 +73,7 @@ func unmatched(expressions params.Expressions, args any) string {
 	return ""
 }
 
-// toolArgs asks for one call of the tool whose arguments read the same.
+// toolArgs requires one call of the tool whose arguments are equal as texts.
 type toolArgs struct {
 	toolName   `need:"tool_name"`
 	wantedArgs `need:"expected_args"`
@@ -83,8 +83,8 @@ func (q *toolArgs) check(s *scope) (expected, got string) {
 	return s.anyOf(q.name(), " with "+show(q.args()), func(c *Call) bool { return readsSame(q.args(), c.args(), false) })
 }
 
-// readsSame compares the members of an object with arguments as texts. With nulls a
-// null stands for any value.
+// readsSame compares the members of an object with arguments as texts. With nulls, null
+// matches any value.
 func readsSame(want map[string]any, args any, nulls bool) bool {
 	object, _ := args.(map[string]any)
 	for name, value := range want {
@@ -96,7 +96,7 @@ func readsSame(want map[string]any, args any, nulls bool) bool {
 	return true
 }
 
-// toolCallsWithArgs asks that every call of the tool, of any tool when none is named, fits.
+// toolCallsWithArgs requires that every call of the tool fits, or every call if no tool is named.
 type toolCallsWithArgs struct {
 	toolName
 	RequiredArgs *params.Object `json:"required_args"`
@@ -122,12 +122,12 @@ func (q *toolCallsWithArgs) check(s *scope) (expected, got string) {
 	return "", ""
 }
 
-// shown is a call and what came of it, for a message.
+// shown returns a call and its result for a message.
 func shown(c *Call) string {
 	return c.name() + " " + string(c.Args) + ": " + clip.Runes(c.resultText(), maxShown)
 }
 
-// toolsNotCalledWithArgs asks that no call of the tool has one of the values.
+// toolsNotCalledWithArgs requires that no call of the tool has one of the values.
 type toolsNotCalledWithArgs struct {
 	toolName      `need:"tool_name"`
 	ExcludedArgs  params.Object `json:"excluded_args" need:"excluded_args or forbidden_args"`
@@ -162,7 +162,7 @@ func (q *toolsNotCalledWithArgs) check(s *scope) (expected, got string) {
 	return "", ""
 }
 
-// callFit is what a call and its result have to be like.
+// callFit holds conditions for a call and its result.
 type callFit struct {
 	ArgsMatch      params.Expressions `json:"args_match"`
 	ResultIncludes []string           `json:"result_includes"`
@@ -170,7 +170,7 @@ type callFit struct {
 	NoError        bool               `json:"no_error"`
 }
 
-// misses says what a call lacks; "" when it fits.
+// misses returns the condition that a call does not meet; "" if it meets all.
 func (f *callFit) misses(c *Call) string {
 	if f.NoError && c.failed() {
 		return "without an error"
@@ -190,17 +190,17 @@ func (f *callFit) misses(c *Call) string {
 	return ""
 }
 
-// failed reports whether the call did not end well.
+// failed reports whether the call failed.
 func (c *Call) failed() bool { return c.Result.Error != nil || c.Result.Status == "failed" }
 
-// hasArgs reports whether any argument was given.
+// hasArgs reports whether the call has any argument.
 func (c *Call) hasArgs() bool {
 	args, ok := c.args().(map[string]any)
 	return !ok && len(c.raw) > 0 || len(args) > 0
 }
 
-// resultText is the result as a model reads it: texts as they are, all other parts by
-// their type, other results as JSON, the error of a call that failed.
+// resultText returns the result as text: text parts unchanged, other parts by their type, any
+// other content as JSON, and for a call that failed the error.
 func (c *Call) resultText() string {
 	var b strings.Builder
 	for _, p := range c.Result.Parts {

@@ -21,13 +21,13 @@ func allCalls(turns []Turn) []*Call {
 	return all
 }
 
-// calls are the calls that the assertion is about and that are chosen.
+// calls returns the chosen calls of the scope.
 func (s *scope) calls(chosen func(*Call) bool) []*Call {
 	return slices.DeleteFunc(allCalls(s.turns), func(c *Call) bool { return !chosen(c) })
 }
 
-// is reports whether a call is of the tool: by the name that was asked for, or the
-// one that was found.
+// is reports whether a call is one of the tool, by the name in the call or by the name of the
+// tool that was found.
 func (c *Call) is(tool string) bool {
 	short := strings.TrimPrefix(tool, v1.MCPPrefix)
 	return tool == c.Tool || short == c.name() || tool == c.Result.Namespace+"/"+c.name()
@@ -90,14 +90,14 @@ func toolNamesOf(calls []*Call) []string {
 
 func times(n int) string { return clip.Count(n, "time") }
 
-// countBounds bound a number of calls.
+// countBounds are bounds for a number of calls.
 type countBounds struct {
 	Min   *params.Whole `json:"min"`
 	Max   *params.Whole `json:"max"`
 	Count *params.Whole `json:"count"`
 }
 
-// outside says what was expected of a count; "" when it is within the bounds.
+// outside returns the expected count; "" if n is within the bounds.
 func (b countBounds) outside(n int) (expected string) {
 	low, high := cmp.Or(b.Count, b.Min), cmp.Or(b.Count, b.Max)
 	switch {
@@ -113,7 +113,7 @@ func (b countBounds) outside(n int) (expected string) {
 	return "at least " + times(int(*low))
 }
 
-// toolsCalled counts calls that went well, as PromptKit does.
+// toolsCalled counts successful calls, as PromptKit does.
 type toolsCalled struct {
 	someTools        `need:"tools"`
 	MinCalls         *params.Whole `json:"min_calls"`
@@ -142,7 +142,7 @@ func (q *toolsCalledSession) check(s *scope) (expected, got string) {
 	return s.called(q.names(), countBounds{Min: q.MinCalls}, false, func(*v1.ResultError) bool { return false })
 }
 
-// called counts the calls of each tool that did not fail.
+// called compares the number of successful calls of each tool with the bounds.
 func (s *scope) called(tools []string, within countBounds, withArgs bool, failed func(*v1.ResultError) bool) (expected, got string) {
 	within.Min = cmp.Or(within.Min, new(params.Whole(1)))
 	var bad []string
@@ -195,7 +195,7 @@ func (q *toolCallCount) check(s *scope) (expected, got string) {
 	return fmt.Sprintf("calls of %s: %s", cmp.Or(q.name(), "all tools"), expected), times(n)
 }
 
-// toolCallOrder asks for calls in an order, with any others between them.
+// toolCallOrder requires calls in an order. Other calls may come between them.
 type toolCallOrder struct {
 	Sequence  []string `json:"sequence" need:"sequence"`
 	toolNames `need:"sequence"`
@@ -224,7 +224,7 @@ func inOrder(sequence []string, calls []*Call) (found int) {
 	return found
 }
 
-// toolAntiPattern asks that no sequence was called, whatever came between.
+// toolAntiPattern requires that no sequence was called, with or without other calls between.
 type toolAntiPattern struct {
 	Patterns []struct {
 		Sequence []string `json:"sequence"`
@@ -257,7 +257,7 @@ func (q *toolAntiPattern) check(s *scope) (expected, got string) {
 	return "", ""
 }
 
-// toolNoRepeat asks that no tool is called too often in a row.
+// toolNoRepeat requires that no tool is called too often in a row.
 type toolNoRepeat struct {
 	toolNames
 	MaxRepeats *params.Whole `json:"max_repeats"`
@@ -277,7 +277,7 @@ func (q *toolNoRepeat) check(s *scope) (expected, got string) {
 	return "", ""
 }
 
-// toolEfficiency bounds calls and failures.
+// toolEfficiency limits the number of calls and failures.
 type toolEfficiency struct {
 	MaxCalls     *params.Whole `json:"max_calls" need:"max_calls, max_errors or max_error_rate"`
 	MaxErrors    *params.Whole `json:"max_errors" need:"max_calls, max_errors or max_error_rate"`
@@ -315,8 +315,8 @@ func (q *noToolErrors) check(s *scope) (expected, got string) {
 	return "no call that fails", strings.Join(bad, "; ")
 }
 
-// policyRefusals counts the calls that a policy refused; without a count it asks
-// for at least one.
+// policyRefusals counts the calls that a policy refused. Without a count it requires at least
+// one.
 type policyRefusals struct {
 	toolNames
 	Rule   string `json:"rule"`

@@ -12,14 +12,14 @@ import (
 	"toolctl.dev/toolctl/internal/textcheck"
 )
 
-// toolCallChain asks for the tools of the steps in their order; the first call of each
-// that comes in turn has to fit.
+// toolCallChain requires calls of the tools of its steps in order. The first call of a step's
+// tool after the step before must fit.
 type toolCallChain struct {
 	Steps []step `json:"steps" need:"steps"`
 	Chain []step `json:"chain" need:"steps"`
 }
 
-// step is one step of a chain of calls: a tool, and what its call has to fit.
+// step is one step of a chain of calls: a tool, and conditions for its call.
 type step struct {
 	Tool string `json:"tool"`
 	callFit
@@ -76,7 +76,7 @@ func (q *toolCallChain) check(s *scope) (expected, got string) {
 	return strings.Join(names, ", then "), fmt.Sprintf("%s; step %d (%s) is missing", listed(toolNamesOf(calls)), done+1, names[done])
 }
 
-// resultCount asks for a number of calls whose results fit.
+// resultCount requires a number of calls whose results fit.
 type resultCount struct {
 	toolName
 	Occurrence *params.Whole `json:"occurrence"` // default: 1
@@ -126,7 +126,7 @@ func (q *toolResultMatches) check(s *scope) (expected, got string) {
 	return q.count(s, "a match of "+show(q.Pattern.String()), q.Pattern.MatchString)
 }
 
-// toolResultHasMedia asks for a part of a type, such as image.
+// toolResultHasMedia requires a part of a type, such as image.
 type toolResultHasMedia struct {
 	toolName
 	MediaType string `json:"media_type" need:"media_type"`
@@ -136,7 +136,7 @@ func (q *toolResultHasMedia) check(s *scope) (expected, got string) {
 	return q.hasPart(s, q.MediaType, func(kind, _ string) bool { return strings.EqualFold(kind, q.MediaType) })
 }
 
-// toolResultMediaType asks for a part with a MIME type.
+// toolResultMediaType requires a part with a MIME type.
 type toolResultMediaType struct {
 	toolName
 	MIMEType  string `json:"mime_type" need:"mime_type"`

@@ -16,14 +16,14 @@ import (
 	"toolctl.dev/toolctl/pkg/prompt"
 )
 
-// How the use of a scripted model is counted.
+// Tokens and cost of a scripted model are estimates.
 const (
 	bytesPerToken      = 4
 	tokensPerUSD       = 100_000
 	defaultExecSeconds = 120
 )
 
-// usage is what a model used, in tokens.
+// usage is a number of tokens.
 type usage struct{ in, out int64 }
 
 func tokens(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }
@@ -80,10 +80,10 @@ func (q *costBudget) check(s *scope) (expected, got string) {
 	return "", ""
 }
 
-// anyPolicy are the names by which guardrail_triggered asks for any policy.
+// anyPolicy are the names that stand for any policy in guardrail_triggered.
 var anyPolicy = []string{"tool_policy", v1.KindToolPolicy, "policy"}
 
-// guardrailTriggered asks whether a policy refused a call, or a validator of the prompt
+// guardrailTriggered requires that a policy refused a call, or a validator of the prompt refused
 // a text.
 type guardrailTriggered struct {
 	ValidatorType string `json:"validator_type" need:"validator_type"`
@@ -137,7 +137,7 @@ func (q *guardrailTriggered) check(s *scope) (expected, got string) {
 	return "no refusal by " + name, got
 }
 
-// isGuardrail reports whether a name is one that a refusal could have.
+// isGuardrail reports whether the name is that of a policy or rule.
 func (p *player) isGuardrail(name string) bool {
 	if rule, _, _ := strings.Cut(name, "["); slices.Contains(anyPolicy, name) || slices.Contains(policy.RuleNames(p.runner.opts.Rules...), rule) {
 		return true
@@ -153,8 +153,8 @@ func (p *player) isGuardrail(name string) bool {
 	return p.spec.Policy != nil && name == "scenario/"+p.res.Name
 }
 
-// toolExec calls a tool to judge the assertion. The call is of a session of its own and
-// is not among the calls of the scenario.
+// toolExec calls a tool to judge the assertion. The call has its own session and is not among
+// the calls of the scenario.
 type toolExec struct {
 	toolName       `need:"tool_name"`
 	Args           json.RawMessage   `json:"args"`
@@ -180,7 +180,7 @@ func (q *toolExec) check(s *scope) (expected, got string) {
 	p := s.player
 	call := p.newCall(q.name(), q.Args)
 	call.Session += " tool_exec"
-	res, _ := p.reg.Execute(context.WithValue(ctx, slotKey{}, &slot{player: p}), call) // the result says all of the error
+	res, _ := p.reg.Execute(context.WithValue(ctx, slotKey{}, &slot{player: p}), call) // the result holds the error
 	if res.Status == v1.StatusComplete {
 		made := Call{Result: res}
 		if q.SuccessPattern.Regexp == nil || q.SuccessPattern.MatchString(made.resultText()) {

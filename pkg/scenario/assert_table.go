@@ -6,8 +6,8 @@ import (
 	"toolctl.dev/toolctl/internal/textcheck"
 )
 
-// assertions are the types of [v1.AssertionTypes] that are judged, but for those that are
-// rules for a text, which [textcheck.New] has.
+// assertions are the types of [v1.AssertionTypes] that are judged. [textcheck.New] has the types
+// that are rules for a text.
 var assertions = map[string]func() assertion{
 	"tools_called":               of[toolsCalled],
 	"tools_called_session":       of[toolsCalledSession],
@@ -38,7 +38,7 @@ var assertions = map[string]func() assertion{
 	"llm_judge_tool_calls":       of[judgeCalls],
 }
 
-// of makes an assertion of a type without parameters yet.
+// of creates an assertion of a type.
 func of[T any, P interface {
 	*T
 	assertion

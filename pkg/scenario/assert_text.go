@@ -13,8 +13,8 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// said is what the model said, one text a reply; for a turn without a model, which
-// PromptKit does not have, the results of its calls.
+// said returns the texts of the model, one for each reply. For a turn without a model, which
+// PromptKit does not have, it returns the results of the calls.
 func (s *scope) said() []string {
 	var all []string
 	for _, t := range s.turns {
@@ -31,7 +31,7 @@ func (s *scope) said() []string {
 	return all
 }
 
-// answer is the last thing that the model said.
+// answer returns the last text of the model.
 func (s *scope) answer() string {
 	said := s.said()
 	if len(said) == 0 {
@@ -40,7 +40,7 @@ func (s *scope) answer() string {
 	return said[len(said)-1]
 }
 
-// textAssertion holds what the model said to a rule.
+// textAssertion checks the texts of the model with a rule.
 type textAssertion struct {
 	rule textcheck.Rule
 	kind string
@@ -62,7 +62,7 @@ func (a *textAssertion) check(s *scope) (expected, got string) {
 	return "", ""
 }
 
-// jsonPath compares what an expression finds in the answer.
+// jsonPath compares the values that an expression finds in the answer.
 type jsonPath struct {
 	Expression         string       `json:"expression" need:"expression"`
 	JMESPathExpression string       `json:"jmespath_expression" need:"expression"`
@@ -130,7 +130,7 @@ func (q *jsonPath) check(s *scope) (expected, got string) {
 	return "", ""
 }
 
-// numberRange is a range of numbers; an end that is not given is open.
+// numberRange is a range of numbers, open at an end that is nil.
 type numberRange struct {
 	Min *float64 `json:"min"`
 	Max *float64 `json:"max"`
@@ -152,7 +152,7 @@ func (r numberRange) String() string {
 
 func equal(want, got any) bool { return len(compareExact(want, got)) == 0 }
 
-// search asks a JMESPath expression, or a JSONPath that begins with "$".
+// search evaluates a JMESPath expression, or a JSONPath that begins with "$".
 func search(expression string, doc any) (any, error) {
 	if strings.HasPrefix(expression, "$") {
 		path, err := parsePath(expression)

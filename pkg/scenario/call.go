@@ -9,10 +9,10 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// record is a call as the report has it.
+// record returns a call for the report.
 func (p *player) record(asked v1.Call, res v1.Result, executed bool) Call {
 	c := Call{Tool: asked.Tool, Args: asked.Args, Result: res, raw: asked.Args, executed: executed}
-	if !json.Valid(c.Args) { // what a model wrote and nobody can read
+	if !json.Valid(c.Args) { // a model wrote malformed JSON
 		c.Args = nil
 		if len(asked.Args) > 0 {
 			c.Args = jsontext.Of(string(asked.Args))
@@ -26,8 +26,8 @@ func (p *player) record(asked v1.Call, res v1.Result, executed bool) Call {
 	return c
 }
 
-// args are the arguments of a call as a document; {} when none were given, nil
-// when they are not valid JSON.
+// args returns the decoded arguments of a call: an empty object if there are none, and nil if
+// they are not valid JSON.
 func (c *Call) args() any {
 	if len(c.raw) == 0 {
 		return map[string]any{}
@@ -39,7 +39,7 @@ func (c *Call) args() any {
 	return doc
 }
 
-// name is the tool's name as the registry knows it, else as it was asked for.
+// name returns the tool's name in the registry, or in the call if the registry has no such tool.
 func (c *Call) name() string { return c.Result.Tool }
 
 func redacted(doc any, tool *v1.Tool) any {

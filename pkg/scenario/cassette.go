@@ -15,7 +15,7 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// How the arguments of a call are compared with recorded ones.
+// Values of Cassette.Match.
 const (
 	matchExact  = "exact"
 	matchSubset = "subset"
@@ -23,16 +23,16 @@ const (
 
 // Cassette is a file of recorded calls, sorted by tool and arguments.
 type Cassette struct {
-	// Match is exact, or subset, where a call may have more arguments than were
-	// recorded. Default: exact.
+	// Match is how arguments are compared: exact, or subset, which allows a call to have
+	// additional arguments. Default: exact.
 	Match string `json:"match,omitempty"`
-	// Ignore lists arguments that are not compared, as JSON pointers (RFC 6901).
+	// Ignore lists JSON pointers (RFC 6901) of arguments that are not compared.
 	Ignore []string `json:"ignore,omitempty"`
-	// Redacted are the rules by which arguments and results were masked. The
-	// arguments of a call are masked in the same way before they are compared.
+	// Redacted are the rules that masked arguments and results. The arguments of a call are
+	// masked with the same rules before they are compared.
 	Redacted []string `json:"redacted,omitempty"`
-	// Calls are the recorded calls. Equal ones are played in their order, the last
-	// one again and again.
+	// Calls are the recorded calls. Equal calls are played in order, and the last of them
+	// repeatedly.
 	Calls []Recorded `json:"calls"`
 }
 
@@ -42,28 +42,28 @@ type Recorded struct {
 	Tool string `json:"tool"`
 	// Args are the arguments as they reached the executor.
 	Args json.RawMessage `json:"args"`
-	// Result is the content, Parts what was beside it.
+	// Result is the content of the result, and Parts are its parts.
 	Result json.RawMessage `json:"result,omitempty"`
 	Parts  []v1.Part       `json:"parts,omitempty"`
-	// Error is set when the call failed.
+	// Error is set if the call failed.
 	Error *RecordedError `json:"error,omitempty"`
-	// DurationMS is how long the executor took, in milliseconds.
+	// DurationMS is the duration of the call in milliseconds.
 	DurationMS float64 `json:"duration_ms,omitempty"`
 }
 
 // RecordedError is the error of a recorded call.
 type RecordedError struct {
-	// Type is the type that a [v1.ResultError] has.
+	// Type is the type of the [v1.ResultError].
 	Type    string `json:"type"`
 	Message string `json:"message"`
-	// Server and Code are those of an MCP error.
+	// Server and Code are set for an MCP error.
 	Server string `json:"server,omitempty"`
 	Code   int64  `json:"code,omitempty"`
 	// Answered says that the tool itself reported the failure.
 	Answered bool `json:"answered,omitempty"`
 }
 
-// err is the error that the executor gave.
+// err returns the error as the executor returned it.
 func (e *RecordedError) err(tool string) error {
 	phase := v1.PhaseExecute
 	switch e.Type {
@@ -81,7 +81,7 @@ func (e *RecordedError) err(tool string) error {
 
 // tape plays the calls of one tool.
 type tape struct {
-	name   string // of the file
+	name   string // name of the file
 	field  string
 	subset bool
 	ignore []string
@@ -96,8 +96,8 @@ type taped struct {
 	played bool
 }
 
-// newTape reads the cassette of a mock. What is wrong with it fails the scenario;
-// a recorded result that no longer fits is a warning.
+// newTape reads the cassette of a mock. An invalid cassette fails the scenario. A recorded
+// result that no longer fits the schema is a warning.
 func (p *player) newTape(field string, m *v1.Mock, tool *v1.Tool) *tape {
 	field += "/cassette"
 	t := &tape{name: m.Cassette, field: field}
@@ -139,7 +139,7 @@ func (p *player) newTape(field string, m *v1.Mock, tool *v1.Tool) *tape {
 	return t
 }
 
-// ReadCassette reads a cassette that was turned into JSON.
+// ReadCassette reads a cassette in JSON.
 func ReadCassette(raw json.RawMessage) (*Cassette, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -164,7 +164,7 @@ func ReadCassette(raw json.RawMessage) (*Cassette, error) {
 	return c, nil
 }
 
-// checkRecorded says when a recorded call no longer fits the tool's schemas.
+// checkRecorded warns of a recorded call that no longer fits the tool's schemas.
 func (p *player) checkRecorded(field, name string, number int, rec *Recorded, tool *v1.Tool) {
 	check := func(what string, schema, doc json.RawMessage) {
 		if len(schema) == 0 || len(doc) == 0 {
@@ -172,7 +172,7 @@ func (p *player) checkRecorded(field, name string, number int, rec *Recorded, to
 		}
 		violations, err := p.runner.schema(tool, schema).ValidateJSON(doc)
 		if err != nil || len(violations) == 0 {
-			return // a schema that cannot be used is said by the call
+			return // the call itself reports an invalid schema
 		}
 		p.warn(field, "cassette %q, call %d: the recorded %s no longer fits the schema of %q: %s; record it again", name, number, what, tool.Metadata.Name, violations[0])
 	}
@@ -182,8 +182,8 @@ func (p *player) checkRecorded(field, name string, number int, rec *Recorded, to
 	}
 }
 
-// play answers a call with the recorded one that has the same arguments. A miss
-// fails the scenario whatever was expected.
+// play answers a call with a recorded call that has the same arguments. If there is none, the
+// scenario fails whatever it expects.
 func (t *tape) play(s *slot, tool *v1.Tool, args any) (v1.Result, error) {
 	masked := args
 	if len(t.redact) > 0 {

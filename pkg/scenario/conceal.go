@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/internal/redact"
 )
 
-// conceal masks in the whole report what the tools of the scenario mask, also where the
-// scenario itself has it: what is expected of a member that is masked is as secret as it is.
+// conceal masks the values that the tools of the scenario redact, in the whole report. This
+// includes values in expectations, which are as secret as the values they describe.
 func (p *player) conceal() {
 	all, rules, values := p.masker()
 	if all == nil {
@@ -43,8 +43,8 @@ func (p *player) conceal() {
 	}
 }
 
-// masker masks what the tools of the scenario mask, by their rules and the values that these cover; nil
-// when they mask nothing.
+// masker returns a masker for the redaction rules of the scenario's tools and for the values that
+// these cover; nil if there are no rules.
 func (p *player) masker() (all *redact.Masker, rules, values []string) {
 	tools := p.masking()
 	if len(tools) == 0 {
@@ -57,9 +57,9 @@ func (p *player) masker() (all *redact.Masker, rules, values []string) {
 	return redact.New(rules, values...), rules, values
 }
 
-// conceal masks one failure. What is expected of a masked value is masked as a whole, and so is
-// what is expected of an object or list that holds one which a pointer names: the places in what
-// is expected may be others.
+// conceal masks one failure. The whole expectation for a masked value is masked. So is that for an
+// object or list with a value that a pointer redacts, because the value may stand at another place
+// in the expectation.
 func (f *Failure) conceal(m *redact.Masker, rules []string) {
 	inside := strings.HasPrefix(f.Got, "{") || strings.HasPrefix(f.Got, "[")
 	if f.Path != "" && inside && strings.Contains(f.Got, redact.Mask) && slices.ContainsFunc(rules, func(r string) bool { return strings.HasPrefix(r, "/") }) {
@@ -71,7 +71,7 @@ func (f *Failure) conceal(m *redact.Masker, rules []string) {
 	f.Path, f.Expected, f.Got, f.Message = m.Values(f.Path), m.Message(f.Expected), m.Message(f.Got), m.Message(f.Message)
 }
 
-// tool is the tool of a name; nil when there is none.
+// tool returns the tool with a name; nil if there is none.
 func (p *player) tool(name string) *v1.Tool {
 	if name == "" {
 		return nil
@@ -83,9 +83,9 @@ func (p *player) tool(name string) *v1.Tool {
 	return item.Tool()
 }
 
-// masking are the tools of the scenario that mask something, each once.
+// masking returns the tools of the scenario with redaction rules, each once.
 func (p *player) masking() []*v1.Tool {
-	if p.reg == nil { // nothing could be played
+	if p.reg == nil { // the scenario was not played
 		return nil
 	}
 	names := sortedKeys(p.spec.Mocks)
@@ -108,8 +108,8 @@ func (p *player) masking() []*v1.Tool {
 	return tools
 }
 
-// secrets are the values that rules cover: in the arguments of calls, in what mocks answer, and in
-// what is expected of both.
+// secrets returns the values that rules cover: in arguments, in the results of mocks, and in the
+// expectations for both.
 func (p *player) secrets(tools []*v1.Tool, rules []string) (values []string) {
 	hide := func(doc json.RawMessage) { values = append(values, redact.Covered(doc, rules)...) }
 	for _, t := range tools {
@@ -137,7 +137,7 @@ func (p *player) secrets(tools []*v1.Tool, rules []string) (values []string) {
 	return values
 }
 
-// expected is all that the scenario expects and asserts, as one document.
+// expected returns all expectations and assertions of the scenario as one document.
 func (p *player) expected() any {
 	var all []any
 	for i := range p.spec.Turns {
@@ -161,8 +161,8 @@ func (p *player) expected() any {
 	return all
 }
 
-// eachObject calls f for a document and all within it that may be arguments or a result: a
-// pointer of a rule begins there.
+// eachObject calls f for every object and list in a document that may be arguments or a result,
+// because pointers of rules begin there.
 func eachObject(doc any, depth int, f func(json.RawMessage)) {
 	const deepest = 6
 	if depth > deepest {

@@ -17,8 +17,8 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// converse plays a turn with a scripted model as the loop of a prompt does: with the
-// tools that the prompt names, all tools of the scenario where there is none.
+// converse plays a turn with a scripted model in the loop of package agent, with the tools of the
+// prompt, or with all tools of the scenario if the turn has no prompt.
 func (p *player) converse(ctx context.Context, field string, turn *v1.Turn) {
 	p.field, p.ran = field+"/model", map[string]ran{}
 	stage := &stage{Registry: p.reg, player: p}
@@ -54,7 +54,7 @@ func (p *player) converse(ctx context.Context, field string, turn *v1.Turn) {
 	p.expect(field, turn.Expect, &whole, turn.Prompt)
 }
 
-// begin runs the prompt of a turn, or what stands in for one.
+// begin runs the prompt of a turn, or the substitute of promptOf.
 func (p *player) begin(ctx context.Context, stage *stage, turn *v1.Turn, o agent.Options) (agent.Result, error) {
 	manifest, err := p.promptOf(turn)
 	if err != nil {
@@ -77,8 +77,8 @@ func (p *player) begin(ctx context.Context, stage *stage, turn *v1.Turn, o agent
 	return agent.Converse(ctx, stage, compiled, messages, o)
 }
 
-// promptOf returns the prompt of a turn; for one that names none, a prompt that may call
-// every tool of the scenario.
+// promptOf returns the prompt of a turn. If the turn names none, it returns a prompt with all
+// tools of the scenario.
 func (p *player) promptOf(turn *v1.Turn) (*v1.Prompt, error) {
 	if turn.Prompt != "" {
 		it, err := p.reg.Get(v1.KindPrompt, "", turn.Prompt)
@@ -100,8 +100,8 @@ func (p *player) promptOf(turn *v1.Turn) (*v1.Prompt, error) {
 	return any, err
 }
 
-// enter puts a run into the report: what the model said and all calls, those of prompts
-// that it called after the call that led to them.
+// enter adds a run to the report: the texts of the model and all calls. The calls of a called
+// prompt follow the call of the prompt.
 func (p *player) enter(res *agent.Result) {
 	turn := &p.res.Turns[len(p.res.Turns)-1]
 	turn.validatedRun(res)
@@ -150,18 +150,18 @@ type ran struct {
 	executed bool
 }
 
-// stage is the registry of a scenario as a run sees it. Mocked calls are made one after
-// the other, as those of a turn are.
+// stage is the registry that a run uses. It makes mocked calls one after the other, like those
+// of a turn.
 type stage struct {
 	*registry.Registry
 	player *player
-	mu     sync.Mutex // guards player.ran: live prompts run side by side
+	mu     sync.Mutex // guards player.ran, because live prompts run in parallel
 }
 
 // ExecuteAll makes the calls of a hop.
 func (s *stage) ExecuteAll(ctx context.Context, calls []v1.Call) []registry.Outcome {
 	p := s.player
-	if p.overlay != nil { // besides that of the prompt
+	if p.overlay != nil { // in addition to the policy of the prompt
 		ctx = policy.WithOverlay(ctx, p.overlay.After(policy.OverlayOf(ctx)))
 	}
 	if p.runner.opts.Live != nil {
@@ -185,8 +185,7 @@ func (s *stage) ExecuteAll(ctx context.Context, calls []v1.Call) []registry.Outc
 	return out
 }
 
-// approvals keeps the calls that wait with their scenario, and answers what the scenario
-// says to those that are made again.
+// approvals stores pending calls for each scenario. A repeated call gets the scenario's decision.
 type approvals struct{}
 
 // TakeApproval implements [registry.Approvals].
@@ -202,7 +201,7 @@ func (approvals) TakeApproval(ctx context.Context, call v1.PendingCall, name str
 	return found, err
 }
 
-// kept keeps the runs of a turn that wait.
+// kept stores the pending runs of a turn.
 type kept struct{ states sync.Map }
 
 // Save implements [agent.States].

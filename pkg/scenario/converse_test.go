@@ -60,8 +60,8 @@ func TestConverse(t *testing.T) {
   - {user: hello, approve: true, model: [{text: hi}]}
   - {calls: [{tool: pay}], expect: {status: failed}}`,
 			want: []string{
-				`0.0 scenario: spec.turns[0].args: args are the variables of a prompt, and the turn names none @/spec/turns/0/args`,
-				`0.0 scenario: spec.turns[1].approve: approve needs prompt: only the run of a prompt can wait and go on @/spec/turns/1/approve`,
+				`0.0 scenario: spec.turns[0].args: args are the variables of a prompt, and the turn has no prompt @/spec/turns/0/args`,
+				`0.0 scenario: spec.turns[1].approve: approve needs prompt: only the run of a prompt can be pending and continue @/spec/turns/1/approve`,
 				`0.0 scenario: spec.turns[2].calls: expect and approve of a turn need a scripted model; each call has its own @/spec/turns/2/calls`,
 			}},
 	} {

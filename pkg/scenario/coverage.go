@@ -17,19 +17,17 @@ const (
 	CoverProperty = "property"
 	// CoverEnum: a value of an enum was given.
 	CoverEnum = "enum"
-	// CoverRequired: a required argument was left out, and the call refused for it.
+	// CoverRequired: a call was refused because a required argument was missing.
 	CoverRequired = "required"
-	// CoverError: the tool failed in this way: "arguments" for arguments that were
-	// refused, "execution" for a failure of the executor.
+	// CoverError: a call failed, because of its "arguments" or in its "execution".
 	CoverError = "error"
 	// CoverRule: the rule of a policy decided on a call.
 	CoverRule = "rule"
 )
 
-// Coverage is what the calls of scenarios reached of tools and policies.
+// Coverage is the part of tools and policies that the calls of scenarios covered.
 type Coverage struct {
-	// Covered and Total count items; Percent is their ratio, 100 when there is nothing
-	// to cover.
+	// Covered and Total count items, and Percent is their ratio: 100 if there are none.
 	Covered  int             `json:"covered"`
 	Total    int             `json:"total"`
 	Percent  float64         `json:"percent"`
@@ -37,30 +35,30 @@ type Coverage struct {
 	Policies []CoveredObject `json:"policies"`
 }
 
-// CoveredObject is what was reached of one tool or policy.
+// CoveredObject is the coverage of one tool or policy.
 type CoveredObject struct {
 	Namespace string  `json:"namespace"`
 	Name      string  `json:"name"`
 	Covered   int     `json:"covered"`
 	Total     int     `json:"total"`
 	Percent   float64 `json:"percent"`
-	// Calls is how often a tool was called, or how often a policy decided.
+	// Calls is the number of calls of a tool, or of decisions of a policy.
 	Calls int            `json:"calls"`
 	Items []CoverageItem `json:"items"`
 }
 
-// CoverageItem is one thing that can be reached.
+// CoverageItem is one thing to cover.
 type CoverageItem struct {
 	// Kind is called, property, enum, required, error or rule.
 	Kind string `json:"kind"`
-	// Name is a JSON pointer into the arguments, with the value for an enum; the
-	// field of a rule; or the way of failing.
+	// Name is a JSON pointer into the arguments, followed by the value for an enum; the field
+	// of a rule; or the kind of failure.
 	Name    string `json:"name,omitempty"`
 	Covered bool   `json:"covered"`
 }
 
-// Cover says what the calls of a report reached of the tools and policies among
-// the objects. Broken objects are left out.
+// Cover returns which parts of the tools and policies among the objects the calls of a report
+// covered. Broken objects are left out.
 func Cover(objects []v1.Object, report *Report) *Coverage {
 	calls := map[v1.Key][]*Call{}
 	fired := map[string]int{}

@@ -10,8 +10,8 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// schemaWalk collects what arguments can reach of a schema. Items of arrays have
-// the token "*". References are followed within the document.
+// schemaWalk collects the parts of a schema that arguments can cover. Items of arrays have the
+// token "*". It follows references within the document.
 type schemaWalk struct {
 	doc        *schema.Document
 	properties []string
@@ -24,7 +24,7 @@ type enumValue struct {
 	value   any
 }
 
-// maxSchemaDepth bounds the walk: schemas may refer to themselves.
+// maxSchemaDepth limits the depth, because schemas may refer to themselves.
 const maxSchemaDepth = 6
 
 func (w *schemaWalk) schema(raw json.RawMessage) {
@@ -80,7 +80,7 @@ func (w *schemaWalk) values(pointer string, s map[string]any) {
 	}
 }
 
-// values collects what arguments hold, by pointer with "*" for the items of arrays.
+// values collects the values in arguments by pointer, with "*" for the items of arrays.
 func values(pointer string, doc any, into map[string][]any, depth int) {
 	if depth > maxSchemaDepth {
 		return

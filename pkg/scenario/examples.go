@@ -9,9 +9,8 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// FromExamples makes a scenario of a tool's spec.examples, a turn for each, so that
-// they are played and compared as calls of scenarios are. Places are those of the
-// tool's manifest. It returns nil when the tool has no examples.
+// FromExamples returns a scenario with one turn for each of a tool's spec.examples. Its places
+// are those of the tool's manifest. It returns nil if the tool has no examples.
 func FromExamples(tool *v1.Tool) *v1.Scenario {
 	if len(tool.Spec.Examples) == 0 {
 		return nil
@@ -33,8 +32,8 @@ func FromExamples(tool *v1.Tool) *v1.Scenario {
 	return s
 }
 
-// HoldResults returns the objects with every tool's results held to its schema, also where
-// calls only warn of drift: it is drift that is looked for.
+// HoldResults returns the objects with strict validation of results, even for tools whose calls
+// only warn of drift.
 func HoldResults(objects []v1.Object) []v1.Object {
 	out := slices.Clone(objects)
 	for i, obj := range objects {

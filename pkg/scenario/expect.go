@@ -11,7 +11,7 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// expect compares the result of a call with what the scenario expects of it.
+// expect compares the result of a call with the expectation of the scenario.
 func (p *player) expect(field string, want *v1.Expect, res *v1.Result, tool string) {
 	e := &expecting{player: p, field: field + "/expect", res: res, tool: tool}
 	if want == nil {
@@ -41,7 +41,7 @@ func (p *player) expect(field string, want *v1.Expect, res *v1.Result, tool stri
 	}
 	if status != "" && res.Status != status {
 		e.status(status, want)
-		return // all else would only say the same again
+		return // other differences only follow from this one
 	}
 	if len(want.Result) > 0 {
 		e.result(want.Result)
@@ -69,7 +69,7 @@ type expecting struct {
 	tool   string
 }
 
-// differ enters a difference; value is what --update writes at sub, nil for nothing.
+// differ adds a difference. --update writes value at sub, unless it is nil.
 func (e *expecting) differ(what, sub, path, expected, got string, value any) {
 	f := Failure{Tool: e.tool, What: what, Path: path, Expected: expected, Got: got, Field: e.field + sub}
 	if value != nil {
@@ -78,7 +78,7 @@ func (e *expecting) differ(what, sub, path, expected, got string, value any) {
 	e.player.fail(f)
 }
 
-// status enters that the call ended otherwise, and the error that says why.
+// status adds a difference in the status, with the error of the call.
 func (e *expecting) status(expected string, want *v1.Expect) {
 	got := e.res.Status
 	if err := e.res.Error; err != nil {
@@ -99,7 +99,7 @@ func (e *expecting) status(expected string, want *v1.Expect) {
 	e.player.fail(f)
 }
 
-// fill asks for an expectation that says nothing to be filled by --update.
+// fill reports an empty expectation, which --update fills in.
 func (e *expecting) fill() {
 	if e.res.Status != v1.StatusComplete {
 		e.status(v1.StatusComplete, &v1.Expect{})
@@ -109,7 +109,7 @@ func (e *expecting) fill() {
 		update: &Update{Field: e.field, Value: e.observed()}})
 }
 
-// observed is a whole expectation that the result meets.
+// observed returns an expectation that the result meets.
 func (e *expecting) observed() json.RawMessage {
 	out := struct {
 		Status string          `json:"status"`
@@ -144,8 +144,8 @@ func (e *expecting) result(raw json.RawMessage) {
 	}
 }
 
-// update replaces what a difference is about: the value, or the whole condition
-// that does not hold.
+// update returns the change that resolves a difference. It replaces the value, or the whole
+// condition that does not hold.
 func (d *Difference) update(root string, want any) *Update {
 	field := d.field
 	if i := strings.LastIndexByte(field, '/'); i >= 0 {

@@ -26,12 +26,12 @@ const (
 	faultSchemaViolation = "schema_violation"
 )
 
-// oversizeBytes is the size of the answer of an oversize fault, which is never made:
-// one more than what the HTTP executor reads unless it is told otherwise.
+// oversizeBytes is the default limit of the HTTP executor for responses. An oversize fault only
+// reports it and builds no response.
 const oversizeBytes = 10 << 20
 
-// breakCall breaks a call as a fault says, with the error that the real trouble
-// would give. done is false when the call goes on, later in virtual time.
+// breakCall fails a call with the error that the real fault would cause. done is false if the
+// call continues, later in virtual time.
 func breakCall(s *slot, tool *v1.Tool, f *v1.MockFault, content func() (v1.Result, error)) (res v1.Result, err error, done bool) {
 	fail := func(status, phase, message string) (v1.Result, error, bool) {
 		return v1.Result{Status: status, Attempts: 1}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: phase, Message: message}, true
@@ -75,16 +75,15 @@ func timeLimit(tool *v1.Tool) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// timedOut is what the registry makes of a tool that does not answer in time.
+// timedOut returns the error of the registry for a tool that does not answer in time.
 func timedOut(s *slot, tool *v1.Tool) (v1.Result, error, bool) {
 	limit := timeLimit(tool)
 	s.took = limit
 	return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseTimeout, Message: fmt.Sprintf("timed out after %s", clip.Duration(limit)), Cause: context.DeadlineExceeded}, true
 }
 
-// violate returns content that breaks the tool's output schema and is otherwise as
-// near to the right one as can be: without a required member, or with a member of
-// another type, or of another type as a whole.
+// violate changes content as little as possible so that it violates the tool's output schema:
+// it drops a required member, changes the type of a member, or changes the type of the whole.
 func (p *player) violate(tool *v1.Tool, content json.RawMessage) (json.RawMessage, bool) {
 	if len(tool.Spec.OutputSchema) == 0 {
 		return content, false

@@ -15,7 +15,7 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Bounds of a generated value.
+// Bounds of generated values.
 const (
 	generateTries = 200
 	generateDepth = 8
@@ -23,8 +23,8 @@ const (
 	maxText       = 1000
 )
 
-// Generate makes a result that fits the tool's output schema, the same one for the
-// same seed. The error says which rules of the schema no try could meet.
+// Generate returns a result that fits the tool's output schema. The same seed gives the same
+// result. The error names the rules of the schema that no attempt could meet.
 func Generate(tool *v1.Tool, seed int64) (json.RawMessage, error) {
 	if len(tool.Spec.OutputSchema) == 0 {
 		return nil, fmt.Errorf("tool %q has no output_schema to make a result from", tool.Metadata.Name)
@@ -52,11 +52,10 @@ func Generate(tool *v1.Tool, seed int64) (json.RawMessage, error) {
 			return jsontext.Of(value), nil
 		}
 	}
-	return nil, fmt.Errorf("tool %q: no result could be made that fits output_schema: %s; write one by hand", tool.Metadata.Name, violations[0])
+	return nil, fmt.Errorf("tool %q: cannot generate a result that fits output_schema: %s; write one by hand", tool.Metadata.Name, violations[0])
 }
 
-// generator makes values that are likely to fit a schema; whether they do is for
-// the schema to say.
+// generator creates values that are likely to fit a schema. The caller validates them.
 type generator struct {
 	doc    *schema.Document
 	random *rand.Rand
@@ -129,8 +128,8 @@ func (g *generator) kind(s map[string]any) string {
 	return "string"
 }
 
-// object has every property; the optional ones of deep objects are left out, so
-// that a schema that refers to itself comes to an end.
+// object returns an object with all properties. Deep objects lack the optional ones, so that a
+// schema that refers to itself comes to an end.
 func (g *generator) object(s map[string]any, depth int) any {
 	out := map[string]any{}
 	properties, _ := s["properties"].(map[string]any)

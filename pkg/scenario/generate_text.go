@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// matching makes a text that a regular expression fits, for the expressions that
-// RE2 knows; a word for all others.
+// matching returns a text that matches a regular expression, or any word if the expression is not
+// in the syntax of RE2.
 func (g *generator) matching(pattern string) string {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -18,7 +18,7 @@ func (g *generator) matching(pattern string) string {
 	return b.String()
 }
 
-// expand writes what one expression fits. Repeats are kept short.
+// expand writes a text that matches an expression, with few repetitions.
 func (g *generator) expand(b *strings.Builder, re *syntax.Regexp) {
 	if b.Len() > maxText {
 		return
@@ -55,7 +55,7 @@ func (g *generator) expand(b *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
-// class is one character of a class, one that can be seen where there is one.
+// class returns one character of a class, a visible one if possible.
 func (g *generator) class(ranges []rune) rune {
 	var visible []rune
 	for i := 0; i+1 < len(ranges); i += 2 {
@@ -74,7 +74,7 @@ func (g *generator) class(ranges []rune) rune {
 
 var words = [...]string{"amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "kelp", "lagoon", "maple", "north", "opal", "pine"}
 
-// text is a text of a format, or one or more words within the bounds of length.
+// text returns a text in a format, or words within the bounds of length.
 func (g *generator) text(s map[string]any) any {
 	format, _ := s["format"].(string)
 	day := func() string { return fmt.Sprintf("2026-%02d-%02d", 1+g.random.IntN(12), 1+g.random.IntN(28)) }

@@ -11,7 +11,7 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Bounds of a JSONPath: its parser recurses, and each ".." multiplies the work.
+// Bounds of a JSONPath, because its parser recurses and each ".." multiplies the work.
 const (
 	maxPathLength  = 512
 	maxDescendants = 2
@@ -27,9 +27,8 @@ func hasAddress(want map[string]any) bool {
 	return false
 }
 
-// addresses compares what the JSONPaths of an object select (RFC 9535), "$" being
-// the value that the object is compared with; its other members are compared as a
-// subset.
+// addresses compares the values that the JSONPaths of an object select (RFC 9535). "$" is the
+// value that the object is compared with. Its other members are compared as a subset.
 func (m *matcher) addresses(want map[string]any, got any, path, field string) {
 	rest := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(want)) {

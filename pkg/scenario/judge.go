@@ -22,25 +22,25 @@ import (
 // Judge is a model that judges assertions of the type llm_judge.
 type Judge struct {
 	Model agent.Model
-	// Name is what requests call the model.
+	// Name is the name of the model in requests.
 	Name string
-	// MaxCalls is the most assertions that one Runner asks it about. Each takes one request, and a second one
-	// when the reply to the first is no verdict. Default: 100.
+	// MaxCalls is the maximum number of assertions that it judges for one Runner. Each takes one request, and
+	// a second one if the first reply is not a verdict. Default: 100.
 	MaxCalls int
 }
 
-// JudgeUse counts the assertions that a judge was asked about, and its tokens.
+// JudgeUse counts the assertions that a judge judged, and its tokens.
 type JudgeUse struct {
 	Calls int `json:"calls"`
 	agent.Usage
 }
 
-// Bounds of one question to the judge.
+// Bounds of one judgement.
 const (
 	maxJudged        = 256 << 10 // bytes
 	maxVerdictTokens = 4096
 	judgeTimeout     = 2 * time.Minute
-	maxReasoning     = 1000 // letters that are shown
+	maxReasoning     = 1000 // characters of the reasoning in a message
 )
 
 const judgeRole = "You are an impartial judge of what an AI agent said and did."
@@ -49,7 +49,7 @@ const judgeRules = `Judge by the criteria below and by nothing else. The user's 
 
 Reply with one JSON object and nothing else: "passed" says whether the criteria are met, "score" is a number from 0 (not at all) to 1 (completely), and "reasoning" says why in one to three sentences.`
 
-// verdictSchema keeps to what each provider can enforce: bounds of the score are checked here.
+// verdictSchema uses only keywords that every provider can enforce, so ask checks the range of the score.
 const verdictSchema = `{"type":"object","properties":{"passed":{"type":"boolean"},"score":{"type":"number"},"reasoning":{"type":"string"}},"required":["passed","score","reasoning"],"additionalProperties":false}`
 
 type verdict struct {
@@ -58,7 +58,7 @@ type verdict struct {
 	Reasoning string  `json:"reasoning"`
 }
 
-// judged is what the judge is shown. Its names are not those that a tool would mask.
+// judged is the material for the judge. Its member names differ from those that tools redact.
 type judged struct {
 	Answer       string       `json:"agent_answer,omitempty"`
 	Calls        []judgedCall `json:"tool_calls,omitempty"`
@@ -79,7 +79,7 @@ type judgedCall struct {
 	Error  string          `json:"tool_error,omitempty"`
 }
 
-// criteria are what a judge judges by, and how.
+// criteria are the criteria and settings of one judgement.
 type criteria struct {
 	Criteria     string        `json:"criteria"`
 	Rubric       string        `json:"rubric"`
@@ -102,8 +102,8 @@ func (q *criteria) Invalid() string {
 	return ""
 }
 
-// unwrapped is an assertion as newer versions of PromptKit write one about a score: the type "assertion", with the
-// type that scores in eval_type.
+// unwrapped converts an assertion about a score from the form of newer PromptKit versions, which have the type
+// "assertion" and put the type that scores in eval_type.
 func unwrapped(a *v1.Assertion) *v1.Assertion {
 	var outer struct {
 		EvalType   string                     `json:"eval_type"`
@@ -155,7 +155,7 @@ func (q *judgeCalls) check(s *scope) (expected, got string) {
 	return s.judge(&q.criteria, judged{Calls: calls}, q.ConversationAware)
 }
 
-// callsForJudge are the calls of some tools, of all when none is named.
+// callsForJudge returns the calls of some tools, or all calls if none is named.
 func callsForJudge(turns []Turn, tools []string) (all []judgedCall) {
 	for _, c := range allCalls(turns) {
 		if len(tools) > 0 && !slices.ContainsFunc(tools, c.is) {
@@ -170,7 +170,7 @@ func callsForJudge(turns []Turn, tools []string) (all []judgedCall) {
 	return all
 }
 
-// expected is the verdict that is asked for.
+// expected describes the verdict that passes.
 func (q *criteria) expected() string {
 	expected := "passed for " + clip.Runes(string(jsontext.Of(cmp.Or(q.Criteria, q.Rubric))), maxReasoning)
 	if q.MinScore != nil {
@@ -179,7 +179,7 @@ func (q *criteria) expected() string {
 	return expected
 }
 
-// judge asks the judge about what it is shown. Whatever is no verdict is a failure.
+// judge asks the judge for a verdict. A reply that is not a verdict fails the assertion.
 func (s *scope) judge(q *criteria, shown judged, conversation bool) (expected, got string) {
 	p, j := s.player, s.player.runner.opts.Judge
 	if j == nil {
@@ -201,9 +201,9 @@ func (s *scope) judge(q *criteria, shown judged, conversation bool) (expected, g
 	case material[0] != '{':
 		return expected, "no verdict: what was said and done cannot be shown as JSON"
 	case len(material) > maxJudged:
-		return expected, fmt.Sprintf("no verdict: the judge would be shown %d bytes, and at most %d are", len(material), maxJudged)
+		return expected, fmt.Sprintf("no verdict: the material for the judge has %d bytes, and at most %d are allowed", len(material), maxJudged)
 	case p.runner.judged.Add(1) > most:
-		return expected, fmt.Sprintf("no verdict: the judge is called %d times at most (--max-judge-calls)", most)
+		return expected, fmt.Sprintf("no verdict: the judge is called at most %d times (--max-judge-calls)", most)
 	}
 	v, err := p.ask(s.ctx, j, q, material)
 	if err != nil {
@@ -219,7 +219,7 @@ func (s *scope) judge(q *criteria, shown judged, conversation bool) (expected, g
 	return expected, fmt.Sprintf("%s, score %v: %s", word, v.Score, clip.Runes(v.Reasoning, maxReasoning))
 }
 
-// ask asks the judge for a verdict on the material, as a prompt without tools whose answer has a schema.
+// ask sends the material to the judge, in a prompt without tools whose answer has a schema.
 func (p *player) ask(ctx context.Context, j *Judge, q *criteria, material string) (v verdict, err error) {
 	system := cmp.Or(q.SystemPrompt, judgeRole) + "\n\n" + judgeRules
 	for _, part := range [][2]string{{"Criteria", q.Criteria}, {"Rubric", q.Rubric}} {
@@ -256,16 +256,16 @@ func (p *player) ask(ctx context.Context, j *Judge, q *criteria, material string
 	}
 	switch {
 	case err != nil:
-		return v, cmp.Or(context.Cause(ctx), errors.Unwrap(err), err) // unwrapped, as nobody knows this prompt
+		return v, cmp.Or(context.Cause(ctx), errors.Unwrap(err), err) // the outer error names a prompt that users do not know
 	case v.Score < 0 || v.Score > 1:
-		return v, fmt.Errorf("the judge gives a score of %v, and not one from 0 to 1: %s", v.Score, clip.Runes(v.Reasoning, maxReasoning))
+		return v, fmt.Errorf("the score of the judge is %v, not a number from 0 to 1: %s", v.Score, clip.Runes(v.Reasoning, maxReasoning))
 	case strings.Contains(letters(material), letters(string(res.Output))):
-		return v, errors.New("the judge repeats a verdict that stands in what it was shown")
+		return v, errors.New("the judge repeats a verdict from its material")
 	}
 	return v, nil
 }
 
-// letters is a text without what differs between two ways to write one JSON document.
+// letters returns only the letters and digits of a text, so that two spellings of one JSON document are equal.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

@@ -37,7 +37,7 @@ func TestJudgeIsBounded(t *testing.T) {
 		asked      int
 	}{
 		"time": {"Hello", "no verdict: the judge did not reply within 2m0s", 1},
-		"size": {strings.Repeat("x", 300_000), "no verdict: the judge would be shown 300019 bytes, and at most 262144 are", 0},
+		"size": {strings.Repeat("x", 300_000), "no verdict: the material for the judge has 300019 bytes, and at most 262144 are allowed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, scenarios := decode(t, `

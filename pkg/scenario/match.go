@@ -17,21 +17,21 @@ import (
 
 // Difference is one place where a value is not what was expected.
 type Difference struct {
-	// Path is the place in the value as a JSONPath (RFC 9535), "$" for the whole.
+	// Path is the place in the value as a JSONPath (RFC 9535); "$" for the whole value.
 	Path string
-	// Expected and Got are for a person; Got is bounded in length.
+	// Expected and Got are texts for people; Got has a bounded length.
 	Expected, Got string
-	// field is the JSON pointer of the expectation, from its root.
+	// field is the JSON pointer in the expectation.
 	field string
-	// observed is the value that is there; absent says that there is none.
+	// observed is the actual value; absent says that there is none.
 	observed any
 	absent   bool
 }
 
-// operators of a condition, in the order in which they are asked.
+// operators of a condition, in the order of evaluation.
 var operators = []string{"exists", "equals", "matches", "contains", "gt", "lt"}
 
-// Words for what is expected that say nothing of a value.
+// Expectations that reveal no value.
 const (
 	anyValue = "a value"
 	noValue  = "nothing"
@@ -40,12 +40,12 @@ const (
 // absent stands for a value that is not there.
 type absentValue struct{}
 
-// maxDifferences bounds what one comparison reports.
+// maxDifferences is the maximum number of differences of one comparison.
 const maxDifferences = 50
 
-// compare says where got is not what is expected: objects by subset, everything
-// else exactly, conditions and JSONPath addresses as [v1.Expect.Result] says.
-// Both are values of the kind that validate.Decode makes.
+// compare returns the differences between two values of [validate.Decode]. An object matches if
+// it has the expected members. Other values must be equal, and [v1.Expect.Result] describes
+// conditions and JSONPaths.
 func compare(expected, got any) []Difference {
 	m := &matcher{}
 	m.value(expected, got, "$", "")
@@ -54,7 +54,7 @@ func compare(expected, got any) []Difference {
 
 type matcher struct {
 	found []Difference
-	// exact compares objects by all their members and knows no conditions.
+	// exact compares all members of objects, and treats conditions as plain objects.
 	exact bool
 }
 
@@ -166,7 +166,7 @@ func (m *matcher) condition(want map[string]any, got any, path, field string) {
 	}
 }
 
-// holds asks one operator other than exists. expected says what would have been right.
+// holds evaluates one operator other than exists. expected describes a value that fits.
 func holds(op string, arg, got any) (ok bool, expected string) {
 	switch op {
 	case "equals":
@@ -224,7 +224,7 @@ func order(a, b any) (c int, comparable bool) {
 	return 0, false
 }
 
-// number reads a JSON number with all its digits; validate.Decode bounds them.
+// number reads a JSON number with all its digits, which validate.Decode limits.
 func number(n json.Number) *big.Float {
 	f, _, err := big.ParseFloat(string(n), 10, uint(64+4*len(n)), big.ToNearestEven)
 	if err != nil {
@@ -251,7 +251,7 @@ func equalScalar(want, got any) bool {
 	return want == got
 }
 
-// text is a value as the operator matches sees it: a string as it is, all else as JSON.
+// text returns a value as text: a string without quotes, any other value as JSON.
 func text(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -276,7 +276,7 @@ func quotePath(key string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(key) + "'"
 }
 
-// maxShown bounds a value in a message, in characters.
+// maxShown is the maximum length of a value in a message, in characters.
 const maxShown = 200
 
 func show(v any) string {

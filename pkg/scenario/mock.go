@@ -13,19 +13,18 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// answerer stands in for one executor. What it needs to know of the scenario and
-// the call is in the context.
+// answerer replaces one executor. It finds the scenario and the call in the context.
 type answerer struct {
 	name string
 	mock registry.Executor
-	of   registry.Executor // that the program has for real; nil for our own
+	of   registry.Executor // the real executor if the program added one in Go, or nil
 }
 
-// slot is what an answerer says of one call beside its result.
+// slot receives what an answerer reports about one call besides its result.
 type slot struct {
 	player   *player
 	executed bool
-	// took is how long the call took in virtual time.
+	// took is the duration of the call in virtual time.
 	took time.Duration
 }
 
@@ -33,7 +32,7 @@ type slotKey struct{}
 
 func (a *answerer) Name() string { return a.name }
 
-// Extension is that of the executor it stands in for.
+// Extension returns the extension of the executor that it replaces.
 func (a *answerer) Extension() v1.Extension {
 	if x, ok := a.of.(registry.Extender); ok {
 		return x.Extension()
@@ -41,7 +40,7 @@ func (a *answerer) Extension() v1.Extension {
 	return v1.Extension{}
 }
 
-// Execute answers from the scenario's mocks, else from the tool's own.
+// Execute answers with the scenario's mock of the tool, or with the tool's own mock.
 func (a *answerer) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	s, ok := ctx.Value(slotKey{}).(*slot)
 	if !ok {
@@ -65,7 +64,7 @@ func (a *answerer) own(ctx context.Context, p *player, tool *v1.Tool, args json.
 	return a.mock.Execute(ctx, tool, args)
 }
 
-// declaresMock reports whether a tool has a mock of its own.
+// declaresMock reports whether a tool has its own mock.
 func declaresMock(sp *v1.ToolSpec) bool {
 	return len(sp.MockResult) > 0 || cmp.Or(sp.MockTemplate, sp.MockTemplateFile, sp.MockResultFile) != "" || len(sp.MockParts) > 0
 }
@@ -78,21 +77,20 @@ type mock struct {
 	calls     int
 }
 
-// response is one answer of a mock, ready to be given.
+// response is one prepared response of a mock.
 type response struct {
 	*v1.MockResponse
 	field string
 	when  condition
 	used  int
-	// shadow is the tool with the response as its own mock; nil when the response has
-	// no content.
+	// shadow is the tool with the response as its own mock; nil if the response has no content.
 	shadow *v1.Tool
 }
 
 // condition says whether a response is for a call.
 type condition func(args any, call int) (bool, error)
 
-// newMock prepares the mock of a tool. What is wrong with it fails the scenario.
+// newMock prepares the mock of a tool. An invalid mock makes the scenario invalid.
 func (p *player) newMock(name string, m *v1.Mock, tool *v1.Tool) *mock {
 	field := v1.Pointer("/spec/mocks", name)
 	out := &mock{answerer: &answerer{mock: p.runner.opts.Mock}}
@@ -132,7 +130,7 @@ func (p *player) newResponse(field string, m *v1.MockResponse, tool *v1.Tool) *r
 	case hasContent(m):
 		out.shadow = p.shadow(field, m, tool)
 	case m.Fault != nil && m.Fault.Kind == faultSchemaViolation && !declaresMock(&tool.Spec):
-		// The result that the fault breaks comes from the tool's schema.
+		// The fault breaks a result that is generated from the tool's schema.
 		result, err := Generate(tool, p.spec.Seed)
 		if err != nil {
 			p.invalid(field+"/fault", err.Error())
@@ -143,8 +141,8 @@ func (p *player) newResponse(field string, m *v1.MockResponse, tool *v1.Tool) *r
 	return out
 }
 
-// shadow is the tool with a response in place of its mock, so that scenarios know
-// templates and parts as tools do.
+// shadow returns the tool with a response in place of its mock, so that responses can have
+// templates and parts as mocks of tools do.
 func (p *player) shadow(field string, m *v1.MockResponse, tool *v1.Tool) *v1.Tool {
 	t := *tool
 	t.Spec.Simulate()
@@ -154,7 +152,7 @@ func (p *player) shadow(field string, m *v1.MockResponse, tool *v1.Tool) *v1.Too
 	if c, ok := p.runner.opts.Mock.(registry.Checker); ok {
 		for _, f := range c.Check(&t) {
 			if f.IsWarning() {
-				continue // the scenario knows which arguments its calls have
+				continue // a warning about arguments that may be absent does not matter here
 			}
 			p.invalid(mockField(field, f.Path), f.Message)
 		}
@@ -162,7 +160,7 @@ func (p *player) shadow(field string, m *v1.MockResponse, tool *v1.Tool) *v1.Too
 	return &t
 }
 
-// mockField turns the place of a tool's mock into that of a scenario's.
+// mockField converts the place in a tool's mock to the place in a scenario's mock.
 func mockField(field, pointer string) string {
 	const template, parts = "/spec/mock_template", "/spec/mock_parts"
 	switch {
@@ -198,13 +196,13 @@ func (m *mock) answer(ctx context.Context, s *slot, tool *v1.Tool, args json.Raw
 		}
 	}
 	shown := show(redacted(doc, tool))
-	s.player.fail(Failure{Tool: tool.Metadata.Name, What: "mock", Message: fmt.Sprintf("no response of the mock is left for call %d of %q with %s", m.calls, tool.Metadata.Name, shown),
+	s.player.fail(Failure{Tool: tool.Metadata.Name, What: "mock", Message: fmt.Sprintf("the mock has no response left for call %d of %q with %s", m.calls, tool.Metadata.Name, shown),
 		Field: v1.Pointer("/spec/mocks", tool.Metadata.Name)})
-	return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: "no response of the mock is left"}
+	return v1.Result{}, &v1.ExecutionError{Tool: tool.Metadata.Name, Phase: v1.PhaseExecute, Message: "the mock has no response left"}
 }
 
-// give gives a response: its fault when chance has it so, its error, its content,
-// else the tool's own mock.
+// give returns a response: its fault if that happens, its error, its content, or the tool's own
+// mock.
 func (m *mock) give(ctx context.Context, s *slot, r *response, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	content := func() (v1.Result, error) {
 		if r.shadow != nil {
@@ -223,7 +221,7 @@ func (m *mock) give(ctx context.Context, s *slot, r *response, tool *v1.Tool, ar
 	return content()
 }
 
-// happens draws from the scenario's seed. What is certain draws nothing.
+// happens decides by a random number from the scenario's seed. A certain event draws none.
 func (p *player) happens(probability *float64) bool {
 	return probability == nil || *probability >= 1 || p.random.Float64() < *probability
 }

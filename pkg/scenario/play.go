@@ -29,27 +29,27 @@ type player struct {
 	counts  *policy.MemoryCounters
 	pending registry.MemoryApprovals
 	random  *rand.Rand
-	// promptKit says that the manifest is one of PromptKit's: what is not known there
-	// is named and passed over.
+	// promptKit says that the manifest is a PromptKit manifest, whose unknown parts are skipped
+	// with a warning.
 	promptKit bool
-	// turn and call are where the play is, from 1.
+	// turn and call are the current ones, from 1.
 	turn, call int
-	// ran are the calls of a run that reached the registry, by their names in the audit.
+	// ran are the calls of a run that reached the registry, by their IDs in the audit log.
 	ran    map[string]ran
-	answer *bool // what a person says to calls that wait
-	// field is the pointer of the call that is being made, "" in between.
+	answer *bool // the decision on pending calls
+	// field is the pointer of the current call; "" between calls.
 	field  string
-	broken bool // by a violation of the manifest
-	// overlay is the scenario's own policy; nil when it has none.
+	broken bool // the manifest has a violation
+	// overlay is the scenario's own policy; nil if it has none.
 	overlay *policy.Overlay
-	// validators are those of the prompt that a PromptKit scenario means by its task_type.
+	// validators is the prompt that the task_type of a PromptKit scenario names.
 	validators *prompt.Prompt
-	// context is how many bytes the conversation has, for the tokens of a scripted model.
+	// context is the size of the conversation in bytes, for the tokens of a scripted model.
 	context int
 	res     Result
 }
 
-// prepare readies registry and mocks. It reports false when the scenario cannot be played.
+// prepare creates the registry and the mocks. It returns false if the scenario cannot be played.
 func (p *player) prepare(ctx context.Context) bool {
 	s := p.res.scenario
 	if p.promptKit = s.FromPromptKit(); p.promptKit {
@@ -96,8 +96,8 @@ func (p *player) prepare(ctx context.Context) bool {
 	return !p.broken
 }
 
-// ofUnstarted reports whether a name is one that a tool of a declared MCP server has, and the
-// server is not started.
+// ofUnstarted reports whether the name is that of a tool of a declared MCP server that is not
+// started.
 func (p *player) ofUnstarted(name string) bool {
 	server, _, ok := strings.Cut(strings.TrimPrefix(name, v1.MCPPrefix), "__")
 	if !ok || p.runner.opts.Live != nil {
@@ -107,7 +107,7 @@ func (p *player) ofUnstarted(name string) bool {
 	return err == nil
 }
 
-// checkTurn finds what would keep a turn from being played.
+// checkTurn finds violations of a turn.
 func (p *player) checkTurn(i int) {
 	turn, field := &p.spec.Turns[i], v1.Pointer("/spec/turns", strconv.Itoa(i))
 	p.checkAssertions(i+1, field+"/assertions", turn.Assertions)
@@ -118,15 +118,15 @@ func (p *player) checkTurn(i int) {
 	case len(turn.Calls) > 0 && len(turn.Model) > 0:
 		p.invalid(field+"/model", "a turn has either calls or a scripted model, not both")
 	case len(turn.Calls) == 0 && len(turn.Model) == 0:
-		p.invalid(field, "a turn needs calls, or model with what a scripted model answers")
+		p.invalid(field, "a turn needs calls, or model with the replies of a scripted model")
 	case len(turn.Calls) > 0 && turn.Prompt+turn.User != "":
 		p.invalid(field+"/calls", "prompt and user need a scripted model, not calls")
 	case len(turn.Calls) > 0 && (turn.Expect != nil || turn.Approve != nil):
 		p.invalid(field+"/calls", "expect and approve of a turn need a scripted model; each call has its own")
 	case turn.Approve != nil && turn.Prompt == "":
-		p.invalid(field+"/approve", "approve needs prompt: only the run of a prompt can wait and go on")
+		p.invalid(field+"/approve", "approve needs prompt: only the run of a prompt can be pending and continue")
 	case len(turn.Args) > 0 && turn.Prompt == "":
-		p.invalid(field+"/args", "args are the variables of a prompt, and the turn names none")
+		p.invalid(field+"/args", "args are the variables of a prompt, and the turn has no prompt")
 	}
 	if turn.Prompt != "" {
 		if _, err := p.promptOf(turn); err != nil {
@@ -174,8 +174,8 @@ func (p *player) play(ctx context.Context) {
 	p.assert(ctx, "/spec/assertions", p.spec.Assertions, 0)
 }
 
-// governed is the context of the calls of a turn: with the scenario's policy, and with
-// what its people say to calls that ask for their consent.
+// governed returns the context for the calls of a turn, with the scenario's policy and its
+// decisions on calls that need consent.
 func (p *player) governed(ctx context.Context, turn *v1.Turn) context.Context {
 	if p.overlay != nil {
 		ctx = policy.WithOverlay(ctx, p.overlay)
@@ -183,17 +183,17 @@ func (p *player) governed(ctx context.Context, turn *v1.Turn) context.Context {
 	return registry.WithAsker(ctx, func(_ context.Context, info v1.PendingToolInfo) (v1.Decision, bool, error) {
 		answer, ok := turn.ConsentOverrides[info.ToolName]
 		if !ok && p.promptKit && registry.AsksConsent(&info) {
-			answer, ok = v1.ConsentGrant, true // as PromptKit's simulation does
+			answer, ok = v1.ConsentGrant, true // PromptKit's simulation grants by default
 		}
 		if !ok || answer == v1.ConsentTimeout {
 			return v1.Decision{}, false, nil
 		}
-		granted := answer == v1.ConsentGrant || p.promptKit && answer != v1.ConsentDeny // another word grants there
+		granted := answer == v1.ConsentGrant || p.promptKit && answer != v1.ConsentDeny // PromptKit takes any other word as a grant
 		return v1.Decision{Approved: granted, By: "the scenario", Simulated: true}, true, nil
 	})
 }
 
-// finish decides on the status.
+// finish sets the status.
 func (p *player) finish() {
 	for _, t := range p.res.Turns {
 		for _, c := range t.Calls {
@@ -222,7 +222,7 @@ func (p *player) finish() {
 	}
 }
 
-// reasons are the reasons for which assertions were not judged, each once.
+// reasons returns the reasons why assertions were not judged, each once.
 func (p *player) reasons() string {
 	var all []string
 	for _, u := range p.res.Unjudged {
@@ -237,7 +237,7 @@ func (p *player) reasons() string {
 	return strings.Join(all, "; ")
 }
 
-// failUnjudged makes everything that is not judged a failure.
+// failUnjudged turns everything that is not judged into a failure.
 func (p *player) failUnjudged() {
 	for _, u := range p.res.Unjudged {
 		p.turn = u.Turn
@@ -248,8 +248,8 @@ func (p *player) failUnjudged() {
 	}
 }
 
-// total counts what a scenario has to judge: an expectation for each call and each run
-// of a scripted model, and the assertions.
+// total counts the checks of a scenario: one expectation for each call and each run of a
+// scripted model, and the assertions.
 func total(s *v1.Scenario) int {
 	n := len(s.Spec.Assertions)
 	for i := range s.Spec.Turns {
@@ -262,7 +262,7 @@ func total(s *v1.Scenario) int {
 	return n
 }
 
-// playCalls makes the calls of a turn and compares what comes back.
+// playCalls makes the calls of a turn and compares the results.
 func (p *player) playCalls(ctx context.Context, field string, calls []v1.ScenarioCall) {
 	if len(calls) == 0 {
 		return
@@ -279,9 +279,8 @@ func (p *player) playCalls(ctx context.Context, field string, calls []v1.Scenari
 	}
 }
 
-// playModel plays what the scripted model of a PromptKit manifest says and calls, hop by
-// hop, without the loop of a prompt; of the prompt only the validators apply. It returns
-// how many replies were asked for.
+// playModel plays the replies of a PromptKit manifest's scripted model without the loop of a
+// prompt. Only the validators of the prompt apply. It returns how many replies were used.
 func (p *player) playModel(ctx context.Context, field, user string, replies []modelReply) int {
 	turn := &p.res.Turns[len(p.res.Turns)-1]
 	turn.user = user
@@ -306,7 +305,7 @@ func (p *player) playModel(ctx context.Context, field, user string, replies []mo
 		for i, c := range reply.ToolCalls {
 			args := c.Args
 			if text := ""; v1.JSONKind(args) == "string" && json.Unmarshal(args, &text) == nil {
-				args = json.RawMessage(text) // as the model wrote it, malformed or not
+				args = json.RawMessage(text) // a text is passed on unchanged, even if it is malformed JSON
 			}
 			asked[i] = p.newCall(c.Tool, args)
 		}
@@ -317,7 +316,7 @@ func (p *player) playModel(ctx context.Context, field, user string, replies []mo
 	return len(replies)
 }
 
-// say enters a reply of the model.
+// say adds a reply of the model.
 func (t *Turn) say(text string) {
 	t.replies++
 	if text != "" {
@@ -326,8 +325,8 @@ func (t *Turn) say(text string) {
 	}
 }
 
-// namespace restricts a name that fits tools of several namespaces to that of the
-// scenario; every other name is looked for everywhere.
+// namespace returns the namespace of the scenario for a name that tools of several namespaces
+// have, and "" (all namespaces) for any other name.
 func (p *player) namespace(reg *registry.Registry, name string) string {
 	var missing *v1.NotFoundError
 	if _, err := reg.Lookup("", name); errors.As(err, &missing) && missing.Ambiguous {
@@ -340,15 +339,15 @@ func (p *player) newCall(tool string, args json.RawMessage) v1.Call {
 	return v1.Call{Tool: tool, Namespace: p.namespace(p.reg, tool), Args: args, Session: scenarioName(p.res.scenario), Turn: strconv.Itoa(p.turn)}
 }
 
-// execute makes calls and enters them in the report. Mocked ones are made one after
-// the other: which of two calls gets the first of a mock's responses is then no
-// matter of luck, and to tools and policies it makes no difference. field is the list
-// of calls in the manifest, and answers what a person says to each when it needs approval.
+// execute makes calls and adds them to the report. It makes mocked calls one after the other,
+// so that it is certain which call gets the first response of a mock. Tools and policies
+// notice no difference. field is the list of calls in the manifest, and answers are the
+// decisions on calls that need approval.
 func (p *player) execute(ctx context.Context, field string, asked []v1.Call, answers []*bool) []Call {
 	turn := &p.res.Turns[len(p.res.Turns)-1]
 	first := len(turn.Calls)
 	if p.runner.opts.Live != nil && slices.ContainsFunc(answers, func(a *bool) bool { return a != nil }) {
-		for i := range asked { // one after the other, so that each gets its own answer
+		for i := range asked { // one by one, because each call has its own decision
 			res, _ := p.reg.Execute(answered(ctx, answers[i]), asked[i])
 			turn.Calls = append(turn.Calls, p.record(asked[i], res, ranLive(res)))
 		}
@@ -363,7 +362,7 @@ func (p *player) execute(ctx context.Context, field string, asked []v1.Call, ans
 	for i := range asked {
 		p.call, p.field = first+i+1, v1.Pointer(field, strconv.Itoa(i))
 		s := &slot{player: p}
-		res, _ := p.reg.Execute(context.WithValue(answered(ctx, answers[i]), slotKey{}, s), asked[i]) // the result says all of the error
+		res, _ := p.reg.Execute(context.WithValue(answered(ctx, answers[i]), slotKey{}, s), asked[i]) // the result holds the error
 		res.DurationMS = float64(s.took) / float64(time.Millisecond)
 		if res.Error != nil && res.Error.Type == v1.TypeNotFound && p.ofUnstarted(asked[i].Tool) {
 			res.Error.Message += ": no MCP server is started without --live: declare the tool in a manifest, as 'toolctl import mcp --tools' writes them, and give it a mock"
@@ -374,7 +373,7 @@ func (p *player) execute(ctx context.Context, field string, asked []v1.Call, ans
 	return turn.Calls[first:]
 }
 
-// answered is a context whose calls get the answer when they need approval; nil is no answer.
+// answered returns a context with the decision on calls that need approval; nil means none.
 func answered(ctx context.Context, yes *bool) context.Context {
 	if yes == nil {
 		return ctx
@@ -396,7 +395,7 @@ func ranLive(res v1.Result) bool {
 	return true
 }
 
-// fail enters a failure at the place of the play.
+// fail adds a failure at the current turn and call.
 func (p *player) fail(f Failure) {
 	f.Turn, f.Call = p.turn, p.call
 	if f.Field == "" {
@@ -408,7 +407,7 @@ func (p *player) fail(f Failure) {
 	p.res.Failures = append(p.res.Failures, f)
 }
 
-// invalid enters a violation of the manifest: the scenario is not played.
+// invalid adds a violation of the manifest, which keeps the scenario from being played.
 func (p *player) invalid(field, message string) {
 	p.broken = true
 	p.fail(Failure{What: "scenario", Message: v1.FieldPath(field) + ": " + message, Field: field})
@@ -418,7 +417,7 @@ func (p *player) warn(field, format string, args ...any) {
 	p.res.Warnings = append(p.res.Warnings, v1.Violation{Path: field, Message: fmt.Sprintf(format, args...), Severity: v1.SeverityWarning, Source: p.source(field)})
 }
 
-// source is the place of a field. PromptKit has another name for assertions on the whole.
+// source returns the place of a field. PromptKit has another name for spec.assertions.
 func (p *player) source(field string) v1.Source {
 	const ours, theirs = "/spec/assertions", "/spec/conversation_assertions"
 	if rest, ok := strings.CutPrefix(field, ours); ok && p.promptKit {
@@ -429,8 +428,8 @@ func (p *player) source(field string) v1.Source {
 	return p.res.scenario.Field(field)
 }
 
-// warnUnread passes on what the reader of a PromptKit manifest passed over. Whose
-// turn it is, and the types of assertions, are looked at here.
+// warnUnread adds the warnings of the reader of a PromptKit manifest, except those about roles
+// and types of assertions, which this package handles.
 func (p *player) warnUnread() {
 	for _, f := range p.res.scenario.Violations {
 		if !strings.HasSuffix(f.Path, "/role") && !strings.HasSuffix(f.Path, "/type") {

@@ -9,16 +9,16 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Responses script the model of scenarios, from a file of PromptKit's mock
-// responses: by the scenario's id or name and the answer's number, a text, or an object
-// with response, parts and tool_calls. A nil Responses scripts nothing.
+// Responses are the replies of scripted models from a file of PromptKit's mock responses. They
+// are found by the scenario's id or name and by number. A reply is a text, or an object with
+// response, parts and tool_calls. A nil Responses has no replies.
 type Responses struct {
 	turns map[string]map[int]modelReply
-	// fallbacks answer what has no number, by the scenario; "" is of all scenarios.
+	// fallbacks are the default replies by scenario; "" means all scenarios.
 	fallbacks map[string]string
 }
 
-// modelReply is what a scripted model answers.
+// modelReply is a reply of a scripted model.
 type modelReply struct {
 	v1.ModelReply
 	parts []v1.Part
@@ -32,7 +32,7 @@ func asReplies(script []v1.ModelReply) []modelReply {
 	return all
 }
 
-// size is how many bytes a model writes for the reply.
+// size returns the size of the reply in bytes.
 func (r *modelReply) size() int {
 	n := len(r.Text)
 	for _, c := range r.ToolCalls {
@@ -41,9 +41,9 @@ func (r *modelReply) size() int {
 	return n
 }
 
-// ReadResponses reads a file of mock responses that was turned into JSON. Violations
-// that are warnings name the parts that have no meaning for tools; any other makes
-// the file unusable. Paths of violations start at the file's root.
+// ReadResponses reads a file of mock responses in JSON. Warnings name the parts that mean nothing
+// for tools. With any other violation it returns no responses. Paths of violations start at the
+// root of the file.
 func ReadResponses(raw json.RawMessage) (*Responses, []v1.Violation) {
 	out := &Responses{turns: map[string]map[int]modelReply{}, fallbacks: map[string]string{}}
 	var violations []v1.Violation
@@ -76,7 +76,7 @@ func ReadResponses(raw json.RawMessage) (*Responses, []v1.Violation) {
 	}
 	if len(root["scenarios"]) == 0 {
 		if len(root[defaultResponse]) > 0 {
-			return out.unless(violations) // one answer to everything
+			return out.unless(violations) // one default reply for all turns
 		}
 		violation("", "", "expected scenarios, got nothing")
 		return nil, violations
@@ -112,10 +112,10 @@ func ReadResponses(raw json.RawMessage) (*Responses, []v1.Violation) {
 	return out.unless(violations)
 }
 
-// defaultResponse answers what no number does.
+// defaultResponse is the field of a default reply.
 const defaultResponse = "defaultResponse"
 
-// unless returns the responses when no violation is an error.
+// unless returns the responses unless there is an error among the violations.
 func (r *Responses) unless(violations []v1.Violation) (*Responses, []v1.Violation) {
 	for _, f := range violations {
 		if !f.IsWarning() {
@@ -135,7 +135,7 @@ func readReply(path string, raw json.RawMessage, violation func(path, severity, 
 		return reply
 	}
 	kind, said := "", ""
-	for _, key := range []string{"content", "text", "response"} { // the first that is there counts
+	for _, key := range []string{"content", "text", "response"} { // the first one present counts
 		if raw := fields[key]; len(raw) > 0 && said == "" {
 			said = key
 			if err := json.Unmarshal(raw, &reply.Text); err != nil {
@@ -163,12 +163,12 @@ func readReply(path string, raw json.RawMessage, violation func(path, severity, 
 		case "parts":
 			reply.parts = readParts(v1.Pointer(path, key), fields[key], violation)
 		case "type":
-			_ = json.Unmarshal(fields[key], &kind) // another than multimodal says what is there
+			_ = json.Unmarshal(fields[key], &kind) // only multimodal makes a difference
 		default:
 			violation(v1.Pointer(path, key), v1.SeverityWarning, "%q is not read: only response, parts and tool_calls are", key)
 		}
 	}
-	// PromptKit's mock model gives either calls or parts: the type says which.
+	// PromptKit's mock model returns either calls or parts, depending on the type.
 	switch calls := len(reply.ToolCalls) > 0; {
 	case calls && kind == "multimodal":
 		violation(v1.Pointer(path, "tool_calls"), v1.SeverityWarning, "tool_calls are not made: the type of the answer is multimodal")
@@ -185,7 +185,7 @@ func readReply(path string, raw json.RawMessage, violation func(path, severity, 
 	return reply
 }
 
-// readParts reads the multimodal parts of an answer.
+// readParts reads the multimodal parts of a reply.
 func readParts(path string, raw json.RawMessage, violation func(path, severity, format string, args ...any)) (parts []v1.Part) {
 	type address struct {
 		URL string `json:"url"`
@@ -218,21 +218,21 @@ func readParts(path string, raw json.RawMessage, violation func(path, severity, 
 	return parts
 }
 
-// script is what the model answers in one scenario.
+// script holds the replies for one scenario.
 type script struct {
 	replies map[int]modelReply
-	// fallback answers what has no number; nil when nothing does.
+	// fallback is the reply where no number is scripted; nil if there is none.
 	fallback *modelReply
-	// byTurn says that each number is that of a turn; else they run through the conversation.
+	// byTurn says that the numbers are those of turns. Otherwise they count all replies.
 	byTurn bool
-	// next is the number of the next answer, from 1.
+	// next is the number of the next reply, from 1.
 	next int
 }
 
-// script chooses the answers of a scenario by the first of its names that has some.
-// PromptKit's mock model numbers its answers through the whole conversation: what it
-// says to the results of its calls has a number of its own. A file that answers every
-// turn only when each number is that of a turn is read so.
+// script returns the replies for the first of a scenario's names that has some. PromptKit's mock
+// model numbers all its replies in the conversation, including those after the results of its
+// calls. If no number exceeds the number of turns, and there is no default reply, the numbers
+// are those of turns.
 func (r *Responses) script(turns int, names ...string) *script {
 	s := &script{next: 1}
 	if r == nil {
@@ -254,21 +254,21 @@ func (r *Responses) script(turns int, names ...string) *script {
 	return s
 }
 
-// unread gives back the last answers of a turn, which were not asked for.
+// unread gives back the last n replies of a turn, which were not used.
 func (s *script) unread(n int) {
 	if !s.byTurn {
 		s.next -= n
 	}
 }
 
-// turn is what the model answers in a turn, from 1, in order; nil when nothing scripts it.
+// turn returns the replies in turn n, from 1; nil if there are none.
 func (s *script) turn(n int) (replies []modelReply) {
 	if s.byTurn {
 		s.next = n
 	}
 	for {
 		reply, ok := s.replies[s.next]
-		s.next++ // an answer that is not scripted counts: PromptKit gives its default one
+		s.next++ // a missing reply counts too, because PromptKit sends a default one
 		if !ok && s.fallback != nil {
 			return append(replies, *s.fallback)
 		}

@@ -18,14 +18,13 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// SecretKeys returns the names of members that are masked in every recording,
-// besides what a tool's spec.redact names.
+// SecretKeys returns the names of members that every recording masks, in addition to the rules
+// in spec.redact of the tools.
 func SecretKeys() []string {
 	return []string{"access_token", "api_key", "apiKey", "apikey", "authorization", "Authorization", "client_secret", "cookie", "password", "private_key", "refresh_token", "secret", "token"}
 }
 
-// Recorder keeps what executors are asked and what they answer. It may be used by
-// many goroutines at once.
+// Recorder records the calls of executors and their results. Many goroutines may use it at once.
 type Recorder struct {
 	redact []string
 
@@ -34,16 +33,16 @@ type Recorder struct {
 	dropped int
 }
 
-// maxRecorded is how many calls a recorder keeps: a cassette is to be read by people.
+// maxRecorded is the maximum number of recorded calls, because people read cassettes.
 const maxRecorded = 10_000
 
-// NewRecorder returns an empty recorder that masks by the rules too, besides
-// [SecretKeys] and the tools' own.
+// NewRecorder returns an empty recorder. It masks by the rules, by [SecretKeys] and by the rules
+// of the tools.
 func NewRecorder(rules []string) *Recorder {
 	return &Recorder{redact: slices.Concat(SecretKeys(), rules)}
 }
 
-// Wrap returns executors that do what the given ones do, and record it.
+// Wrap returns executors that record the calls of the given ones.
 func (r *Recorder) Wrap(executors []registry.Executor) []registry.Executor {
 	out := make([]registry.Executor, len(executors))
 	for i, e := range executors {
@@ -52,8 +51,8 @@ func (r *Recorder) Wrap(executors []registry.Executor) []registry.Executor {
 	return out
 }
 
-// Cassette returns what was recorded, sorted by tool and arguments; equal calls
-// keep the order in which they were made.
+// Cassette returns the recorded calls, sorted by tool and arguments. Equal calls keep their
+// order.
 func (r *Recorder) Cassette() *Cassette {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +66,7 @@ type recording struct {
 	recorder *Recorder
 }
 
-// Execute calls and records. What is recorded is masked; what is returned is not.
+// Execute makes and records a call. Only the recording is masked.
 func (e *recording) Execute(ctx context.Context, tool *v1.Tool, args json.RawMessage) (v1.Result, error) {
 	began := time.Now()
 	res, err := e.Executor.Execute(ctx, tool, args)
@@ -99,7 +98,7 @@ func (r *Recorder) add(tool *v1.Tool, args json.RawMessage, res v1.Result, err e
 	r.calls = append(r.calls, rec)
 }
 
-// Dropped is how many calls came after the recorder was full, at 10,000.
+// Dropped returns how many calls came after the first 10,000, which were not recorded.
 func (r *Recorder) Dropped() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +118,7 @@ func recordError(err error, res v1.Result) *RecordedError {
 	return out
 }
 
-// Check, Extension, Plan and Close are those of the recorded executor, where it has them.
+// Check returns the violations that the recorded executor finds, if it has this method.
 func (e *recording) Check(tool *v1.Tool) []v1.Violation {
 	if c, ok := e.Executor.(registry.Checker); ok {
 		return c.Check(tool)
@@ -127,7 +126,7 @@ func (e *recording) Check(tool *v1.Tool) []v1.Violation {
 	return nil
 }
 
-// Extension is that of the recorded executor.
+// Extension returns the extension of the recorded executor.
 func (e *recording) Extension() v1.Extension {
 	if x, ok := e.Executor.(registry.Extender); ok {
 		return x.Extension()
@@ -135,7 +134,7 @@ func (e *recording) Extension() v1.Extension {
 	return v1.Extension{}
 }
 
-// Plan says what the recorded executor would do.
+// Plan returns the plan of the recorded executor.
 func (e *recording) Plan(ctx context.Context, tool *v1.Tool, args json.RawMessage) (any, error) {
 	if p, ok := e.Executor.(registry.Planner); ok {
 		return p.Plan(ctx, tool, args)
@@ -151,8 +150,8 @@ func (e *recording) Close() error {
 	return nil
 }
 
-// Add puts the calls of an older cassette beside those of c, which keeps its own
-// settings where it has some. Rules by which either was masked hold for both.
+// Add adds the calls of an older cassette to those of c. The match mode of the older cassette
+// wins, and the rules and ignored arguments of both are joined.
 func (c *Cassette) Add(old *Cassette) {
 	c.Match = cmp.Or(old.Match, c.Match)
 	c.Ignore = union(old.Ignore, c.Ignore)

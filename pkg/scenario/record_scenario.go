@@ -7,9 +7,9 @@ import (
 	v1 "toolctl.dev/toolctl/api/v1"
 )
 
-// Scenario returns what was recorded as a scenario of that name, which makes the same calls in
-// the same order, a turn for each, against the cassette. It expects the recorded status and
-// type of error: the results are those of the cassette already.
+// Scenario returns the recorded calls as a scenario with one turn for each call, against the
+// cassette. It expects the recorded status and type of error only, since the results come from
+// the cassette.
 func (r *Recorder) Scenario(name, cassette string) *v1.Scenario {
 	r.mu.Lock()
 	calls := slices.Clone(r.calls)

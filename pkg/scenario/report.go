@@ -11,27 +11,27 @@ import (
 
 // States of a [Result].
 const (
-	// Passed: all that was expected came true.
+	// Passed: all expectations were met.
 	Passed = "passed"
-	// Failed: something differs.
+	// Failed: an expectation was not met.
 	Failed = "failed"
-	// Invalid: the manifest has violations, or names what is not there; nothing was played.
+	// Invalid: the manifest has violations or unknown names, so it was not played.
 	Invalid = "invalid"
-	// Skipped: nothing was judged, or it was not played because an earlier one failed.
+	// Skipped: nothing was judged, or an earlier scenario failed.
 	Skipped = "skipped"
 )
 
-// Report is the outcome of many scenarios, in the order in which they were given.
+// Report is the outcome of scenarios, in their order.
 type Report struct {
 	Scenarios []Result `json:"scenarios"`
 	Passed    int      `json:"passed"`
 	Failed    int      `json:"failed"`
 	Invalid   int      `json:"invalid"`
 	Skipped   int      `json:"skipped"`
-	// Judged counts what was judged in all scenarios, of Total.
+	// Judged counts the judged checks of all scenarios, and Total all their checks.
 	Judged int `json:"judged"`
 	Total  int `json:"total"`
-	// Judge is the use of the judge model; nil when it was not asked.
+	// Judge is the use of the judge model; nil if it was not used.
 	Judge *JudgeUse `json:"judge,omitempty"`
 }
 
@@ -44,16 +44,16 @@ type Result struct {
 	Status string    `json:"status"`
 	Source v1.Source `json:"source,omitzero"`
 	Turns  []Turn    `json:"turns"`
-	// Judged counts the expectations and assertions that were judged, of the Total that the scenario has.
+	// Judged counts the expectations and assertions that were judged, and Total all of them.
 	Judged int `json:"judged"`
 	Total  int `json:"total"`
 	// Reason says why a scenario is [Skipped].
 	Reason string `json:"reason,omitempty"`
 	// Unjudged are the assertions that were not judged.
 	Unjudged []Unjudged `json:"unjudged"`
-	// Judge is the use of the judge model; nil when it was not asked.
+	// Judge is the use of the judge model; nil if it was not used.
 	Judge *JudgeUse `json:"judge,omitempty"`
-	// Failures is what differs, in the order in which it was found.
+	// Failures are the expectations that were not met, in the order of the play.
 	Failures []Failure `json:"failures"`
 	// Warnings name the parts of the manifest that were not played, and recorded
 	// results that no longer fit their schema.
@@ -67,7 +67,7 @@ type Result struct {
 // Scenario returns the manifest that was played.
 func (r *Result) Scenario() *v1.Scenario { return r.scenario }
 
-// Judgement says how much of a scenario was judged, and why nothing was.
+// Judgement returns how many checks were judged, and the reason if none was.
 func (r *Result) Judgement() string {
 	text := fmt.Sprintf("%d of %d checks", r.Judged, r.Total)
 	if r.Reason != "" {
@@ -76,49 +76,49 @@ func (r *Result) Judgement() string {
 	return text
 }
 
-// Turn is what was played of one turn.
+// Turn is one turn that was played.
 type Turn struct {
-	// Text is what a scripted model said.
+	// Text is the text of the scripted model.
 	Text string `json:"text,omitempty"`
-	// Parts are the multimodal parts of what it said.
+	// Parts are the multimodal parts of its replies.
 	Parts []v1.Part `json:"parts,omitempty"`
-	// Calls are the calls, those of a scripted model too.
+	// Calls are the calls, including those of a scripted model.
 	Calls []Call `json:"calls"`
-	// Validators are those of the prompt that refused or cut what was said.
+	// Validators are the verdicts of validators that refused or cut a text.
 	Validators []prompt.Verdict `json:"validators,omitempty"`
 
-	user    string   // what the user said, the rendered prompt included
-	said    []string // what the model said, one text a reply
+	user    string   // the text of the user, including the rendered prompt
+	said    []string // the texts of the model, one for each reply
 	usage   usage
-	replies int // of the model
+	replies int // number of replies of the model
 }
 
 // Call is one call that was made.
 type Call struct {
-	// Tool is the name that was asked for; Result has the name that was found.
+	// Tool is the name in the call; Result has the name of the tool that was found.
 	Tool string `json:"tool"`
 	// Args are the arguments with secrets masked.
 	Args   json.RawMessage `json:"args,omitempty"`
 	Result v1.Result       `json:"result"`
 
-	key      v1.Key          // of the tool; zero when none was found
-	raw      json.RawMessage // the arguments as they were asked for
+	key      v1.Key          // key of the tool; zero if none was found
+	raw      json.RawMessage // the arguments without masking
 	executed bool            // the call reached an executor or a mock
 }
 
-// Failure is one expectation that did not come true.
+// Failure is one expectation that was not met.
 type Failure struct {
-	// Turn and Call count from 1; 0 when the failure is of the whole.
+	// Turn and Call count from 1; 0 if the failure is about the whole.
 	Turn int `json:"turn,omitempty"`
 	Call int `json:"call,omitempty"`
 	// Tool is the tool of the call.
 	Tool string `json:"tool,omitempty"`
-	// What is what was compared: status, result, error, policy, duration_ms, mock,
-	// scenario, or the type of an assertion.
+	// What names the compared part: status, result, error, policy, duration_ms, mock, scenario,
+	// or the type of an assertion.
 	What string `json:"what"`
 	// Path is the place in the result as a JSONPath (RFC 9535).
 	Path string `json:"path,omitempty"`
-	// Expected and Got say the difference; both are empty when Message says all.
+	// Expected and Got describe the difference; both are empty if Message does.
 	Expected string `json:"expected,omitempty"`
 	Got      string `json:"got,omitempty"`
 	Message  string `json:"message,omitempty"`
@@ -127,11 +127,11 @@ type Failure struct {
 	// Source is the place of the expectation.
 	Source v1.Source `json:"source,omitzero"`
 
-	// update is what would make the expectation come true; nil when nothing would.
+	// update is the change that would make the expectation pass; nil for none.
 	update *Update
 }
 
-// String returns the failure as one text: its place, what was compared, and the difference.
+// String returns the place, the compared part and the difference.
 func (f Failure) String() string {
 	var b strings.Builder
 	if f.Turn > 0 {
@@ -153,7 +153,7 @@ func (f Failure) String() string {
 	return b.String()
 }
 
-// An Update replaces one expectation by what was observed.
+// An Update replaces one expectation by the observed value.
 type Update struct {
 	// Field is the JSON pointer of the expectation in the manifest.
 	Field string
@@ -161,8 +161,8 @@ type Update struct {
 	Value json.RawMessage
 }
 
-// Updates returns what makes the expectations of calls in the manifest come true.
-// What has no one right value, such as an assertion, is not among them.
+// Updates returns the changes that make the expectations of calls in the manifest pass. They
+// leave out failures without a single right value, such as those of assertions.
 func (r *Result) Updates() []Update {
 	var all []Update
 	for _, f := range r.Failures {

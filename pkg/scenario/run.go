@@ -18,55 +18,52 @@ import (
 	"toolctl.dev/toolctl/pkg/validate"
 )
 
-// Options say how scenarios are played.
+// Options are the options of a Runner.
 type Options struct {
-	// Mock answers a tool from what its manifest declares: mock_result and the like.
+	// Mock is the executor for mocks that manifests of tools declare, such as mock_result.
 	// Required unless Live is set.
 	Mock registry.Executor
-	// Executors and Rules are what the program adds in Go: a mocked scenario answers for such
-	// executors, and asks such rules. Default: none.
+	// Executors and Rules are those that the program adds in Go. Mocked scenarios replace the
+	// executors and apply the rules. Default: none.
 	Executors []registry.Executor
 	Rules     []policy.Rule
-	// ToJSON reads a file of one YAML or JSON value, for cassettes. The violations say what
-	// cannot be read. Required for scenarios with cassettes.
+	// ToJSON converts a cassette, which is YAML or JSON, to JSON. Required for scenarios with
+	// cassettes.
 	ToJSON func(name string, data []byte) (json.RawMessage, []v1.Violation)
-	// Live plays without mocks: it makes the registry that carries out the calls, once
-	// for each choice of tools and policies. Its policies must count in counters, which
-	// keep scenarios apart. Default: scenarios are mocked.
+	// Live plays without mocks. It creates the registry that makes the calls, once for each
+	// choice of tools and policies. Its policies must use the counters, which keep scenarios
+	// apart. Default: scenarios are mocked.
 	Live func(ctx context.Context, objects []v1.Object, counters policy.Counters) (*registry.Registry, error)
 	// Responses scripts the model of scenarios that have no script of their own.
 	Responses *Responses
-	// Judge is asked about assertions of the type llm_judge. Default: they are not judged.
+	// Judge judges assertions of the type llm_judge. Default: they are not judged.
 	Judge *Judge
-	// Timeout is the time for one scenario. Default: none.
+	// Timeout is the time limit for one scenario. Default: none.
 	Timeout time.Duration
-	// Parallel is how many scenarios are played at once. Default: the number of processors.
+	// Parallel is the maximum number of scenarios at once. Default: the number of processors.
 	Parallel int
-	// Strict fails scenarios of which something is not judged.
+	// Strict fails scenarios with checks that are not judged.
 	Strict bool
-	// FailFast skips what comes after the first scenario that does not pass.
+	// FailFast skips the scenarios after the first one that does not pass.
 	FailFast bool
-	// Done is told of each scenario that has ended, in no fixed order, one at a time.
-	// Default: nobody is told.
+	// Done is called with each finished scenario, one at a time, in any order. Default: none.
 	Done func(Result)
 }
 
-// Runner plays scenarios over one set of manifests. Its methods may be called by
-// many goroutines at once.
+// Runner plays scenarios over one set of manifests. Many goroutines may call its methods at once.
 type Runner struct {
 	opts    Options
 	objects []v1.Object
-	base    *registry.Registry // of all objects, to find names in
+	base    *registry.Registry // of all objects, to look up names
 	schemas *validate.Cache
 
-	judged atomic.Int64 // how many assertions the judge was asked about
+	judged atomic.Int64 // number of assertions that the judge got
 
 	mu     sync.Mutex
-	shared map[string]*selection // by what is chosen
+	shared map[string]*selection // by the chosen tools and policies
 }
 
-// New returns a Runner over the objects. The error says that the options
-// contradict each other.
+// New returns a Runner over the objects. It returns an error if both Mock and Live are missing.
 func New(objects []v1.Object, o Options) (*Runner, error) {
 	if o.Live == nil && o.Mock == nil {
 		return nil, errors.New("scenario: neither a mock executor nor a live registry")
@@ -81,7 +78,7 @@ func New(objects []v1.Object, o Options) (*Runner, error) {
 	return &Runner{opts: o, objects: objects, base: base, schemas: validate.NewCache(validate.Options{}), shared: map[string]*selection{}}, nil
 }
 
-// Run plays the scenarios. When ctx ends, those that have not ended fail.
+// Run plays the scenarios. When ctx ends, unfinished scenarios fail.
 func (r *Runner) Run(ctx context.Context, scenarios []*v1.Scenario) *Report {
 	results := make([]Result, len(scenarios))
 	var mu sync.Mutex
@@ -119,8 +116,8 @@ func (r *Runner) Run(ctx context.Context, scenarios []*v1.Scenario) *Report {
 	report := &Report{Scenarios: results}
 	for i := range results {
 		if r.opts.FailFast && i > firstBad {
-			// What ran beside the one that failed is forgotten, so that the report does not
-			// depend on how many ran at once.
+			// The results of later scenarios are dropped, so that the report does not depend on how
+			// many ran in parallel.
 			results[i] = newResult(scenarios[i])
 			results[i].Status, results[i].Reason = Skipped, "not played: an earlier scenario did not pass"
 			results[i].Total = total(scenarios[i])
@@ -166,7 +163,7 @@ func (r *Runner) one(ctx context.Context, s *v1.Scenario) Result {
 	return p.res
 }
 
-// play has a player play its scenario.
+// play plays the scenario of a player.
 func (r *Runner) play(ctx context.Context, p *player) {
 	s := p.res.scenario
 	if s.Broken() {
@@ -201,7 +198,7 @@ func (r *Runner) play(ctx context.Context, p *player) {
 	p.finish()
 }
 
-// answerers answer for every executor that a tool may ask for.
+// answerers returns a replacement for every executor.
 func (o *Options) answerers(mock registry.Executor) []registry.Executor {
 	var all []registry.Executor
 	for _, name := range v1.ExecutorNames() {
@@ -215,7 +212,7 @@ func (o *Options) answerers(mock registry.Executor) []registry.Executor {
 	return all
 }
 
-// scenarioName names a scenario in messages.
+// scenarioName returns the name of a scenario for messages.
 func scenarioName(s *v1.Scenario) string {
 	if s.Namespace() == v1.DefaultNamespace {
 		return s.Metadata.Name

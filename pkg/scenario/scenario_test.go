@@ -228,7 +228,7 @@ func TestRun(t *testing.T) {
 				`0.0 scenario: spec.mocks.get-weather.cassette: a mock has either a cassette or answers of its own, not both @/spec/mocks/get-weather/cassette`,
 				`0.0 scenario: spec.mocks.nobody: tool "nobody" not found @/spec/mocks/nobody`,
 				`0.0 scenario: spec.mocks.pay: tool "pay" has two mocks @/spec/mocks/pay`,
-				`0.0 scenario: spec.turns[0]: a turn needs calls, or model with what a scripted model answers @/spec/turns/0`,
+				`0.0 scenario: spec.turns[0]: a turn needs calls, or model with the replies of a scripted model @/spec/turns/0`,
 				`0.0 scenario: spec.turns[1].model: a turn has either calls or a scripted model, not both @/spec/turns/1/model`,
 				`0.0 scenario: spec.turns[2].calls: prompt and user need a scripted model, not calls @/spec/turns/2/calls`,
 				`0.0 scenario: spec.turns[2].prompt: prompt "nothing" not found @/spec/turns/2/prompt`,
@@ -256,7 +256,7 @@ func TestRun(t *testing.T) {
     - {tool: pay, args: {amount: 7}, expect: {result: {paid: 7}}}
     - {tool: pay, args: {amount: 8}, expect: {status: failed}}`,
 			status: scenario.Failed,
-			want:   []string{`1.5 mock: no response of the mock is left for call 5 of "pay" with {"amount":8} @/spec/mocks/pay`},
+			want:   []string{`1.5 mock: the mock has no response left for call 5 of "pay" with {"amount":8} @/spec/mocks/pay`},
 		},
 		"a condition that fails says so": {
 			spec: `

@@ -14,17 +14,17 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// selection is the registry of the tools and policies that scenarios chose.
+// selection is a registry of chosen tools and policies.
 type selection struct {
 	reg *registry.Registry
 	err error
 }
 
-// instant is the time of every call of a mocked scenario, so that limits by the
-// minute, hour and day do not depend on when a test runs.
+// instant is the time of all mocked calls, so that limits by the minute, hour and day do not
+// depend on when a test runs.
 var instant = time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
 
-// choose finds what the scenario names and returns the registry that holds it.
+// choose returns the registry with the tools and policies that the scenario names.
 func (p *player) choose(ctx context.Context) *registry.Registry {
 	r := p.runner
 	tools, okTools := p.find(v1.KindTool, "/spec/tools", p.spec.Tools)
@@ -47,7 +47,7 @@ func (p *player) choose(ctx context.Context) *registry.Registry {
 	return sel.reg
 }
 
-// find returns the keys of the named objects, nil for all.
+// find returns the keys of the named objects; nil means all.
 func (p *player) find(kind, field string, names []string) ([]v1.Key, bool) {
 	if names == nil {
 		return nil, true
@@ -81,8 +81,7 @@ func keyNames(keys []v1.Key) []string {
 	return names
 }
 
-// build makes a registry of the chosen tools and policies; servers and prompts are
-// always in it.
+// build creates a registry of the chosen tools and policies, and of all servers and prompts.
 func (r *Runner) build(ctx context.Context, tools, policies []v1.Key) (*registry.Registry, error) {
 	chosen := func(keys []v1.Key, o v1.Object) bool { return keys == nil || slices.Contains(keys, o.Head().Key()) }
 	var objects []v1.Object
@@ -106,7 +105,7 @@ func (r *Runner) build(ctx context.Context, tools, policies []v1.Key) (*registry
 	return registry.New(objects, registry.Options{Counters: counters{}, Approvals: approvals{}, Executors: r.opts.answerers(r.opts.Mock), Rules: r.opts.Rules, Now: r.now})
 }
 
-// now is the clock: it stands still, but for live calls.
+// now returns the time, which stands still for mocked calls.
 func (r *Runner) now() time.Time {
 	if r.opts.Live != nil {
 		return time.Now()
@@ -114,8 +113,8 @@ func (r *Runner) now() time.Time {
 	return instant
 }
 
-// counters hands each call to the counters of its scenario, which the context
-// carries: scenarios share a registry and no count.
+// counters passes each call to the counters of its scenario, which the context holds. Scenarios
+// share a registry but no counts.
 type counters struct{}
 
 type playerKey struct{}

@@ -11,18 +11,17 @@ import (
 	"toolctl.dev/toolctl/pkg/registry"
 )
 
-// Simulation says what policies would decide on calls that were recorded.
+// Simulation is the outcome of policies on recorded calls.
 type Simulation struct {
-	// Calls counts the recorded calls that reached the policies then; Skipped those
-	// that did not, because their arguments were refused before or their tool is no
-	// longer there.
+	// Calls counts the recorded calls that had reached the policies. Skipped counts the others,
+	// whose arguments were refused before or whose tool did not exist.
 	Calls   int `json:"calls"`
 	Skipped int `json:"skipped"`
-	// Changed are the calls that would be decided otherwise, in their order.
+	// Changed are the calls that would get a different decision, in order.
 	Changed []Changed `json:"changed"`
 }
 
-// Changed is one call that would be decided otherwise.
+// Changed is one call that would get a different decision.
 type Changed struct {
 	Time      time.Time `json:"time"`
 	CallID    string    `json:"call_id"`
@@ -36,9 +35,9 @@ type Changed struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Simulate asks the policies among the objects to decide again on the recorded calls,
-// in their order, each at its own time and in its own session and turn. Counts start
-// at 0. A broken policy is an error: it might have refused.
+// Simulate applies the policies among the objects to recorded calls in order, each at its own
+// time and in its own session and turn. Counts start at 0. A broken policy is an error, because
+// it might refuse a call.
 func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord) (*Simulation, error) {
 	var policies []*v1.ToolPolicy
 	tools, servers := map[v1.Key]*v1.Tool{}, map[v1.Key]*v1.MCPServer{}
@@ -58,7 +57,7 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 	var now time.Time
 	set, counters := policy.Compile(policies), policy.NewMemoryCounters(func() time.Time { return now })
 	out := &Simulation{Changed: []Changed{}}
-	ended := map[string]bool{} // calls with an outcome, which says all that their line of intent does
+	ended := map[string]bool{} // calls with an outcome, whose records of intent add nothing
 	for _, rec := range records {
 		ended[rec.CallID] = ended[rec.CallID] || isCall(&rec) && rec.Status != v1.StatusStarted
 	}
@@ -89,13 +88,13 @@ func Simulate(ctx context.Context, objects []v1.Object, records []v1.AuditRecord
 		}
 		now, was := decision(&admission.Decision), decision(rec.Policy)
 		if wait := admission.Approval; wait != nil {
-			if rec.Approval == nil || rec.Approval.Decision != v1.ApprovalApproved { // it would not run
+			if rec.Approval == nil || rec.Approval.Decision != v1.ApprovalApproved { // the call would not run
 				if err := admission.Release(ctx); err != nil {
 					return nil, err
 				}
 			}
 			if rec.Approval != nil || was.Decision == v1.DecisionPending {
-				continue // a person decided, or would decide, now as then
+				continue // a person decides in both cases
 			}
 			now = v1.PolicyDecision{Decision: v1.DecisionPending, Rule: wait.Rule, Policy: wait.Policy}
 		}
@@ -115,7 +114,8 @@ func serverKey(rec *v1.AuditRecord, name string) v1.Key {
 	return v1.Key{Kind: v1.KindMCPServer, Namespace: rec.Namespace, Name: name}
 }
 
-// isCall tells a call from a decision of a person, a change of the store and a gap.
+// isCall reports whether the record is one of a call, not of an approval, a change of the store
+// or a gap.
 func isCall(rec *v1.AuditRecord) bool {
 	switch rec.Status {
 	case v1.ApprovalApproved, v1.ApprovalDenied, v1.StatusChanged, v1.StatusGap:
@@ -124,7 +124,8 @@ func isCall(rec *v1.AuditRecord) bool {
 	return true
 }
 
-// reachedPolicy reports whether policies were asked: arguments are checked first.
+// reachedPolicy reports whether the call reached the policies, which come after the check of
+// arguments.
 func reachedPolicy(rec *v1.AuditRecord) bool {
 	switch rec.ErrorType {
 	case v1.ArgsInvalid, v1.ManifestInvalid, v1.TypeNotFound:
@@ -133,7 +134,7 @@ func reachedPolicy(rec *v1.AuditRecord) bool {
 	return true
 }
 
-// decision is what was decided; where no policy governs a tool, it is allowed.
+// decision returns the decision; a call without a policy is allowed.
 func decision(d *v1.PolicyDecision) v1.PolicyDecision {
 	if d == nil || d.Decision == "" {
 		return v1.PolicyDecision{Decision: v1.DecisionAllow}
